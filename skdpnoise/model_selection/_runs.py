@@ -70,6 +70,7 @@ class Parts:
     train: Rows
     validation: Rows
     reference: Rows
+    folds: tuple[Rows, ...] = ()  # of a cross-validation: disjoint rows, each scored once
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +96,7 @@ class Outcome(NamedTuple):
     model: Any
     score: float
     hidden: bool = False
+    folds: Any = None  # of a cross-validation: models, noisy scores, and errors of their noise
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -177,8 +179,18 @@ class Problem:
 
     def noisy_score(self, losses: Losses, budget: LossBudget, target: Target) -> float:
         """Return the score of a model with noise."""
-        mean = noisy_mean(losses, budget, self.adjacency, self.rng) * self.scoring.limit
-        return self.scoring.score(mean, target.scale, target.variance)
+        return self.score_and_error(losses, budget, target)[0]
+
+    def score_and_error(
+        self, losses: Losses, budget: LossBudget, target: Target
+    ) -> tuple[float, float]:
+        """Return the score of a model with noise, and the standard error of that noise."""
+        mean, error = released_mean(losses, budget, self.adjacency, self.rng)
+        low, found, high = (
+            self.scoring.score(each * self.scoring.limit, target.scale, target.variance)
+            for each in (max(mean - error, 0.0), mean, mean + error)
+        )
+        return found, 0.5 * abs(high - low)
 
 
 def _taken(X: Any, rows: Rows) -> Any:
@@ -246,6 +258,13 @@ def noisy_mean(
     losses: Losses, budget: LossBudget, adjacency: str, rng: RandomWords, label: str = "score"
 ) -> float:
     """Return the mean of losses in [0, 1], released within a budget."""
+    return released_mean(losses, budget, adjacency, rng, label)[0]
+
+
+def released_mean(
+    losses: Losses, budget: LossBudget, adjacency: str, rng: RandomWords, label: str = "score"
+) -> tuple[float, float]:
+    """Return the mean of losses in [0, 1] and its standard error, released within a budget."""
     # Integers up to 2^24 are summed: their sum and its noise are exact. The number of records is
     # public under replace-one; under add/remove it is a second coordinate of the release.
     mechanism = score_noise(budget, adjacency)
@@ -254,7 +273,10 @@ def noisy_mean(
     values = [float(losses.sum()), one * losses.size][: mechanism.sensitivity.n_coordinates]
     noisy = mechanism.release(np.array(values), rng)
     count = max(noisy[1] / one, 1.0) if len(noisy) == 2 else float(max(losses.size, 1))
-    return float(np.clip(noisy[0] / one / count, 0.0, 1.0))
+    mean = float(np.clip(noisy[0] / one / count, 0.0, 1.0))
+    # Of a ratio, where the count is noisy, too.
+    deviations = mechanism.standard_deviation * np.array([1.0, mean])[: len(noisy)]
+    return mean, min(float(np.linalg.norm(deviations)) / one / count, 1.0)
 
 
 def divide(
@@ -266,21 +288,34 @@ def divide(
     groups: NDArray[np.intp] | None = None,
 ) -> Parts:
     """Divide rows into training, validation and reference part, by coins that see no data."""
+    shares = validation, reference
+    train, scored, kept = scattered(n_samples, shares, adjacency, rng, groups)
+    return Parts(train, scored, kept)
+
+
+def scattered(
+    n_samples: int,
+    shares: Sequence[float],
+    adjacency: Adjacency,
+    rng: RandomWords,
+    groups: NDArray[np.intp] | None = None,
+) -> list[Rows]:
+    """Return the rows that are left, and the rows of each share, by coins that see no data."""
     # If the number of rows is public (replace one, no groups), parts have exact sizes. Else each
     # row, or each group of rows, falls into a part by a coin of its own: neighbouring data sets,
     # with the same coins, differ in one part only.
     if groups is None and adjacency == "replace_one":
-        first = max(1, round(validation * n_samples))
-        second = first + (max(1, round(reference * n_samples)) if reference else 0)
+        sizes = [max(1, round(share * n_samples)) if share else 0 for share in shares]
         place = np.zeros(n_samples, dtype=np.intp)
         order = permutation(rng, n_samples)
-        place[order[:first]], place[order[first:second]] = 1, 2
+        numbers = np.repeat(np.arange(1, len(sizes) + 1), sizes)[:n_samples]
+        place[order[: numbers.size]] = numbers
     else:
         codes = np.arange(n_samples) if groups is None else groups
         coins = np.ldexp(rng.take(int(codes.max()) + 1).astype(np.float64), -64)[codes]
-        place = 1 + np.searchsorted(np.cumsum([validation, reference]), coins, side="right")
-        place[place == 3] = 0
-    return Parts(*(np.flatnonzero(place == k) for k in range(3)))
+        place = 1 + np.searchsorted(np.cumsum(shares), coins, side="right")
+        place[place == len(shares) + 1] = 0
+    return [np.flatnonzero(place == k) for k in range(len(shares) + 1)]
 
 
 def release_shares(problem: Problem, y: NDArray[Any], budget: LossBudget) -> Target:

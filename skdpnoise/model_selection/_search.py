@@ -250,7 +250,7 @@ class PrivateSearchCV(Delegation, BaseSearchCV, CallbackSupportMixin):
         fraction = _VALIDATION if isinstance(given, str) else given
         groups = None if codes is None else codes[rows]
         if isinstance(strategy, OneRelease) and not strategy.apart:
-            parts = Parts(*(np.arange(size) for size in (rows.size, rows.size, 0)))
+            parts = Parts(np.arange(rows.size), np.arange(rows.size), np.arange(0))
         else:
             parts = _runs.divide(rows.size, fraction, reference, self.adjacency, rng, groups)
         if parts.train.size < 2 or (self.adjacency == "replace_one" and not parts.validation.size):

@@ -229,7 +229,7 @@ class RepeatedRuns(Strategy):
             )
         chosen = [int(k) for k in integers_below(rng, len(problem.candidates), n_runs)]
         priced = [problem.priced(problem.candidates[k].estimator, self.fit_budget) for k in chosen]
-        tasks = (delayed(_run)(problem, one, target) for one in priced)
+        tasks = (delayed(one_run)(problem, one, target) for one in priced)
         models, losses = zip(*in_order(tasks, n_jobs), strict=True)
         best, score = self.choose(problem, losses, target, models)
         return Outcome(chosen[best], models[best], score)
@@ -274,7 +274,7 @@ def _fitted(problem: Problem, priced: Priced) -> Any:
         return None
 
 
-def _run(problem: Problem, priced: Priced, target: Target) -> tuple[Any, Losses]:
+def one_run(problem: Problem, priced: Priced, target: Target) -> tuple[Any, Losses]:
     """Return a fitted model and its losses."""
     model = _fitted(problem, priced)
     return model, problem.losses(model, target)
