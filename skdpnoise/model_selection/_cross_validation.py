@@ -1,6 +1,6 @@
 r"""Cross-validation in which everything that is learnt from the data is charged.
 
-**Folds.** Rows are divided into k folds by coins that see no data: into folds of equal size if the
+**Folds.** Rows are divided into k folds by coins that see no data: into folds of nearly equal size if the
 number of records is public, else each record, or group, by a coin of its own. Neighbouring data
 sets, divided by the same coins, differ in one fold j only. (The whole is a mixture over coins that
 do not depend on the data, and the hockey-stick divergence is jointly convex.) Folds that are
