@@ -25,7 +25,7 @@ _PLAIN = (str, bytes, int, float, bool)  # what labels and numbers are
 _HUGE = 1e300
 # Standard deviations of its noise that a number of records must reach; ratios to fewer are hidden.
 SEEN = 3.0
-_N_BINS, _LOG_ODDS = 64, 6.0  # of scores: equally wide in log-odds, between ends
+_N_BINS, _LOG_ODDS = 48, 6.0  # of scores: equally wide in log-odds, between ends
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +58,10 @@ class Asked:
         """Return noisy counts of cells, of which one record is in one."""
         noisy, made = noisy_histogram(counts.reshape(-1), self.guarantee, **self._terms)
         return noisy.reshape(counts.shape), made
+
+    def public_total(self, counts: NDArray[np.int64]) -> int | None:
+        """Return the number of records, all of which are counted, if it is public."""
+        return int(counts.sum()) if self.relation == "replace_one" else None
 
     @property
     def facts(self) -> tuple[Adjacency, bool, bool]:
@@ -199,13 +203,22 @@ def clipped_errors(
     return truth - found, float(0.5 * high - 0.5 * low), truth - middle
 
 
-def area_under(others: Vector, wanted: Vector, deviation: float) -> tuple[float, float]:
-    """Return the area under the ROC curve of noisy counts by bin, and its standard error."""
+def area_under(noisy: Vector, deviation: float, total: int | None) -> tuple[float, float]:
+    """Return the area under the ROC curve of noisy counts by bin, and its standard error.
+
+    Rows are other and positive records; their total, where it is public, takes its part of the
+    noise out of all cells.
+    """
+    if total is not None:
+        noisy = noisy + (total - noisy.sum()) / noisy.size
+    others, wanted = noisy
     n_others, n_wanted = max(others.sum(), 1.0), max(wanted.sum(), 1.0)
     below = (np.cumsum(others) - 0.5 * others) / n_others
     above = (wanted.sum() - np.cumsum(wanted) + 0.5 * wanted) / n_wanted
     area = float(np.clip(wanted @ below / n_wanted, 0.0, 1.0))
-    slopes = np.concatenate([(below - area) / n_wanted, (above - area) / n_others])
+    slopes = np.concatenate([(above - area) / n_others, (below - area) / n_wanted])
+    if total is not None:
+        slopes = slopes - slopes.mean()
     if min(others.sum(), wanted.sum()) < SEEN * math.sqrt(wanted.size) * deviation:
         return area, 1.0
     return area, min(float(np.linalg.norm(slopes)) * deviation, 1.0)

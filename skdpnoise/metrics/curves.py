@@ -65,7 +65,7 @@ class PrivateRocCurve:
     >>> chance = 1.0 / (1.0 + np.exp(-rng.normal(2.0 * y - 1.0)))
     >>> curve = private_roc_curve(y, chance, PrivacyGuarantee(1.0))
     >>> curve.fpr.shape, bool(abs(curve.roc_auc - 0.921) < 0.01)
-    ((65,), True)
+    ((49,), True)
     """
 
     fpr: Vector
@@ -208,7 +208,7 @@ def private_roc_curve(
     noisy, made = asked.counts(counts)
     deviation = float(made.standard_deviation[0])
     (fpr, fpr_error), (tpr, tpr_error) = (_rates(one[::-1], deviation) for one in noisy)
-    area, area_error = area_under(noisy[0], noisy[1], deviation)
+    area, area_error = area_under(noisy, deviation, asked.public_total(counts))
     thresholds = np.concatenate([[np.inf], edges[::-1], [-np.inf]])
     rates = fpr, tpr, thresholds, fpr_error, tpr_error
     relation, same, secure = asked.facts

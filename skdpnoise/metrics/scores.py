@@ -556,7 +556,9 @@ def private_roc_auc_score(
     .. math:: \frac{1}{\tilde P \tilde N}
               \sum_i \tilde p_i \Bigl(\sum_{j < i} \tilde n_j + \tfrac12 \tilde n_i\Bigr)
 
-    from noisy numbers p of positive and n of other records in bins of the score.
+    from noisy numbers p of positive and n of other records in bins of the score. Under
+    "replace_one" the number of all records is public, and what the noise adds to it is taken out of
+    all cells in equal parts.
 
     **Guarantee.** A record is in one cell of 2 × n_bins; see
     :func:`~skdpnoise.queries.noisy_histogram`.
@@ -601,8 +603,9 @@ def private_roc_auc_score(
     places = np.searchsorted(edges, scores, side="right")
     counts = counted(positive.astype(np.intp), places, 2, edges.size + 1)
     asked = Asked(owner, guarantee, adjacency, noise, same_rows, random_words(random_state), ledger)
-    (others, wanted), made = asked.counts(counts)
-    area, standard_error = area_under(others, wanted, float(made.standard_deviation[0]))
+    noisy, made = asked.counts(counts)
+    total = asked.public_total(counts)
+    area, standard_error = area_under(noisy, float(made.standard_deviation[0]), total)
     return _score(asked, area, standard_error, made)
 
 

@@ -1,9 +1,9 @@
 r"""Cross-validation in which everything that is learnt from the data is charged.
 
-**Folds.** Rows are divided into k folds by coins that see no data: into folds of nearly equal size if the
-number of records is public, else each record, or group, by a coin of its own. Neighbouring data
-sets, divided by the same coins, differ in one fold j only. (The whole is a mixture over coins that
-do not depend on the data, and the hockey-stick divergence is jointly convex.) Folds that are
+**Folds.** Rows are divided into k folds by coins that see no data: into folds of nearly equal size
+if the number of records is public, else each record, or group, by a coin of its own. Neighbouring
+data sets, divided by the same coins, differ in one fold j only. (The whole is a mixture over coins
+that do not depend on the data, and the hockey-stick divergence is jointly convex.) Folds that are
 stratified by private labels would tell of them, and are refused.
 
 **What a record pays.** It is in the training sets of the k - 1 models that are scored on other

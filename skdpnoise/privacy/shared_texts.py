@@ -335,7 +335,7 @@ y_score : array-like of shape (n_records,)
 pos_label : str, int, float or bool, default=1
     The label of positive records; all others are negative.
 bins : array-like of shape (n_bins - 1,) or None, default=None
-    **Public** increasing edges between bins; None has 64 bins of probabilities, equally wide in
+    **Public** increasing edges between bins; None has 48 bins of probabilities, equally wide in
     log-odds from -6 to 6. Records of one bin count as ties.
 same_rows : bool, default=False
     Whether the model was fitted to these records, which the result then states; both losses add.
