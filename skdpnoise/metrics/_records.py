@@ -204,11 +204,8 @@ def clipped_errors(
 
 
 def area_under(noisy: Vector, deviation: float, total: int | None) -> tuple[float, float]:
-    """Return the area under the ROC curve of noisy counts by bin, and its standard error.
-
-    Rows are other and positive records; their total, where it is public, takes its part of the
-    noise out of all cells.
-    """
+    """Return the area under the ROC curve of noisy counts by bin, and its standard error."""
+    # Rows are other and positive records; where their total is public, its noise is taken out.
     if total is not None:
         noisy = noisy + (total - noisy.sum()) / noisy.size
     others, wanted = noisy

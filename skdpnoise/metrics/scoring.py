@@ -149,10 +149,8 @@ class Scoring:
 
 
 def pair_losses(scores: Vector, positive: NDArray[np.bool_]) -> NDArray[np.int64]:
-    """Return what the pairs of each positive record lose; replacing one moves the sum by 2^24.
-
-    A record that cannot be scored loses all its pairs.
-    """
+    """Return what the pairs of each positive record lose; replacing one moves the sum by 2^24."""
+    # A record that cannot be scored loses all its pairs.
     n = min(scores.size, _MOST)
     unit = (1 << BITS) // (2 * max(n - 1, 1))  # half a pair
     scores, wanted = scores[:n], positive[:n]
