@@ -168,3 +168,23 @@ def test_what_makes_no_curve_is_refused_before_the_charge(curve, scores, given, 
     with pytest.raises(ValueError, match=named):
         curve(LABELS, scores, PrivacyGuarantee(1.0), ledger=ledger, **given)
     assert ledger.charges == []
+
+
+@pytest.mark.quick(4)
+@pytest.mark.parametrize("make", [*CURVES.values(), metrics.private_roc_auc_score])
+@adjacencies
+def test_what_is_published_hangs_on_the_release_alone(make, adjacency, monkeypatch):
+    released = np.random.default_rng(0).uniform(50.0, 100.0, size=200)
+
+    def frozen(self, value, random_state=None):
+        return released[: np.size(value)]
+
+    monkeypatch.setattr(AdditiveMechanism, "release", frozen)
+    guarantee = PrivacyGuarantee(1.0, adjacency=adjacency)
+    there = slice(0, -1) if adjacency == "add_remove" else slice(0, None)
+    others = np.append(CHANCES[:-1], 0.5 * CHANCES[-1])
+    one = make(LABELS, CHANCES, guarantee, random_state=0)
+    other = make(LABELS[there], others[there], guarantee, random_state=0)
+    for field in one.__slots__:
+        if field != "mechanism":
+            np.testing.assert_array_equal(getattr(one, field), getattr(other, field))
