@@ -12,6 +12,7 @@ from skdpnoise.compose.approximate import (
     ApproximateBudget,
     Budget,
     ChanceBudget,
+    SearchBudget,
     stated_epsilon,
 )
 from skdpnoise.compose.caps import Cap
@@ -104,6 +105,15 @@ def whole_budget(
     if chances:
         return ChanceBudget.of(guarantee)
     return GaussianLoss(gdp_mu(guarantee.epsilon, guarantee.delta))
+
+
+def search_budget(
+    guarantee: PrivacyGuarantee, *, pure: bool, samples: bool, rows_per_group: int = 1
+) -> SearchBudget:
+    """Return what the guarantee of a search allows one row, whose fits count in no chances."""
+    total = whole_budget(guarantee, pure=pure, samples=samples)
+    assert not isinstance(total, ChanceBudget)  # candidates that show by chance count in ε and δ
+    return total if rows_per_group == 1 else total.per_row(rows_per_group)
 
 
 def with_budget(

@@ -9,22 +9,33 @@ that is charged for the fit and for the score states that.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from skdpnoise.mechanisms import AdditiveMechanism
+from skdpnoise.metrics._records import (
+    SEEN,
+    Asked,
+    are_equal,
+    area_under,
+    chance_table,
+    clipped_errors,
+    counted,
+    inner_edges,
+    judged_records,
+    label_list,
+    one_column,
+    places_of,
+    stated,
+    two_columns,
+)
 from skdpnoise.privacy import Adjacency, LossBudget, PrivacyGuarantee, PrivacyLoss
-from skdpnoise.privacy.checks import check_array, check_real, complaint
-from skdpnoise.privacy.loss import checked_relation
+from skdpnoise.privacy.checks import check_real, complaint
 from skdpnoise.privacy.shared_texts import shared_texts
-from skdpnoise.queries import noisy_histogram, private_mean
-from skdpnoise.queries.aggregates import PrivateEstimate
-from skdpnoise.sampling import RandomWords, random_words
-from skdpnoise.sampling.words import with_caveat
+from skdpnoise.sampling import random_words
 
 __all__ = [
     "PrivateScore",
@@ -38,22 +49,18 @@ __all__ = [
     "private_root_mean_squared_error",
 ]
 
-Vector = NDArray[np.float64]
-
-_PLAIN = (str, int, float, bool)  # what labels and numbers are
-_HUGE = 1e300
 _LOG_LOSS = 4.0  # the largest loss of a record: a probability of 0.018
-_N_BINS, _LOG_ODDS = 64, 6.0  # of scores: equally wide in log-odds, between ends
 # How much errors of the mean square of errors, of the mean and of the mean square matter to R²,
 # for targets in ±1 of which a model explains half.
 _WEIGHTS = (1.0, 0.25, 0.25)
 
 
+@shared_texts
 @dataclass(frozen=True, slots=True, eq=False)
 class PrivateScore:
     """A released score, with what noise adds to it and what it cost: all of it public.
 
-    It is used as a number: ``float(score)``, ``score > 0.8``.
+    It is used as a number: ``float(score)``, ``score >= 0.8``, ``f"{score:.3f}"``.
 
     Parameters
     ----------
@@ -63,14 +70,7 @@ class PrivateScore:
         The score; of a confusion matrix all counts.
     standard_error : float or ndarray
         Of the noise. What sampling adds, and what clips take away, is not in it.
-    mechanism : AdditiveMechanism
-        What drew the noise.
-    adjacency : {"replace_one", "add_remove"}
-        Neighbouring relation of the scored records.
-    same_rows : bool, default=False
-        Whether the model was fitted to these records, as the caller says.
-    secure : bool, default=True
-        Whether the noise came from the operating system's cryptographic source.
+    %(scores: mechanism, adjacency, same_rows, secure)s
 
     Examples
     --------
@@ -101,18 +101,21 @@ class PrivateScore:
     def __gt__(self, other: Any) -> bool:
         return float(self) > float(other)
 
+    def __le__(self, other: Any) -> bool:
+        return float(self) <= float(other)
+
+    def __ge__(self, other: Any) -> bool:
+        return float(self) >= float(other)
+
+    def __format__(self, spec: str) -> str:
+        return format(float(self), spec) if spec else str(self)
+
     def __str__(self) -> str:
         if np.ndim(self.value):
             found = f"{self.name}: counts ± {float(np.max(self.standard_error)):.3g}"
         else:
             found = f"{self.name}: {float(self):.4f} ± {float(self.standard_error):.2g}"
-        where = (
-            "the model was fitted to the same records: what it cost comes on top"
-            if self.same_rows
-            else "of records that the model was not fitted to"
-        )
-        stated = f"{found} ({self.privacy}, {self.adjacency}; {where})"
-        return with_caveat(stated, secure=self.secure)
+        return stated(found, self)
 
 
 @shared_texts
@@ -158,13 +161,11 @@ def private_accuracy_score(
     (1.0, 0.0014)
     """
     owner = "private_accuracy_score"
-    truth, found = _pair(owner, y_true, y_pred)
-    asked = _Asked(
-        owner, guarantee, adjacency, noise, same_rows, random_words(random_state), ledger
-    )
-    right = _equal(truth, found).astype(np.float64)
+    truth, found = two_columns(owner, y_true, y_pred)
+    asked = Asked(owner, guarantee, adjacency, noise, same_rows, random_words(random_state), ledger)
+    right = are_equal(truth, found).astype(np.float64)
     estimate = asked.mean(right, 0.0, 1.0)
-    return asked.score(float(estimate.value), estimate.standard_error, estimate.mechanism)
+    return _score(asked, float(estimate.value), estimate.standard_error, estimate.mechanism)
 
 
 @shared_texts
@@ -215,12 +216,10 @@ def private_mean_absolute_error(
     True
     """
     owner = "private_mean_absolute_error"
-    errors, half, _ = _errors(owner, y_true, y_pred, target_bounds)
-    asked = _Asked(
-        owner, guarantee, adjacency, noise, same_rows, random_words(random_state), ledger
-    )
+    errors, half, _ = clipped_errors(owner, y_true, y_pred, target_bounds)
+    asked = Asked(owner, guarantee, adjacency, noise, same_rows, random_words(random_state), ledger)
     estimate = asked.mean(np.abs(errors), 0.0, 2.0 * half)
-    return asked.score(float(estimate.value), estimate.standard_error, estimate.mechanism)
+    return _score(asked, float(estimate.value), estimate.standard_error, estimate.mechanism)
 
 
 @shared_texts
@@ -272,14 +271,12 @@ def private_root_mean_squared_error(
     True
     """
     owner = "private_root_mean_squared_error"
-    errors, half, _ = _errors(owner, y_true, y_pred, target_bounds)
-    asked = _Asked(
-        owner, guarantee, adjacency, noise, same_rows, random_words(random_state), ledger
-    )
+    errors, half, _ = clipped_errors(owner, y_true, y_pred, target_bounds)
+    asked = Asked(owner, guarantee, adjacency, noise, same_rows, random_words(random_state), ledger)
     estimate = asked.mean(errors**2, 0.0, (2.0 * half) ** 2)
     root = math.sqrt(max(float(estimate.value), 0.0))
     slope = 0.5 / max(root, math.sqrt(estimate.standard_error))
-    return asked.score(root, slope * estimate.standard_error, estimate.mechanism)
+    return _score(asked, root, slope * estimate.standard_error, estimate.mechanism)
 
 
 @shared_texts
@@ -336,10 +333,8 @@ def private_r2_score(
     True
     """
     owner = "private_r2_score"
-    errors, half, centred = _errors(owner, y_true, y_pred, target_bounds)
-    asked = _Asked(
-        owner, guarantee, adjacency, noise, same_rows, random_words(random_state), ledger
-    )
+    errors, half, centred = clipped_errors(owner, y_true, y_pred, target_bounds)
+    asked = Asked(owner, guarantee, adjacency, noise, same_rows, random_words(random_state), ledger)
     columns = np.column_stack([errors / half, centred / half, (centred / half) ** 2]) ** [2, 1, 1]
     low, high = [0.0, -1.0, 0.0], [4.0, 1.0, 1.0]
     estimate = asked.mean(columns, low, high, weights=_WEIGHTS)
@@ -347,7 +342,7 @@ def private_r2_score(
     variance = max(square - mean**2, float(deviation[2]))  # never below what noise hides
     slopes = [1.0 / variance, 2.0 * mean * error / variance**2, error / variance**2]
     standard_error = float(np.linalg.norm(slopes * deviation))
-    return asked.score(1.0 - error / variance, standard_error, estimate.mechanism)
+    return _score(asked, 1.0 - error / variance, standard_error, estimate.mechanism)
 
 
 @shared_texts
@@ -404,23 +399,19 @@ def private_log_loss(
     """
     owner = "private_log_loss"
     check_real(owner, "limit", limit)
-    names = _labels(owner, labels)
-    chances = np.asarray(y_prob)
-    if chances.dtype.kind not in "biuf":
-        raise TypeError(complaint(owner, "y_prob", "hold numbers", f"dtype {chances.dtype}"))
-    truth = _column(owner, "y_true", y_true)
+    names = label_list(owner, labels)
+    truth = one_column(owner, "y_true", y_true)
+    chances = chance_table(owner, "y_prob", y_prob, len(names))
     if chances.shape != (truth.size, len(names)):
         must = f"have shape (n_records, {len(names)}), with as many records as 'y_true'"
         raise ValueError(complaint(owner, "y_prob", must, f"shape {chances.shape}"))
-    places = _places(truth, names)
+    places = places_of(truth, names)
     own = np.where(places < 0, 0.0, chances[np.arange(truth.size), places])
-    with np.errstate(all="ignore"):
-        losses = np.nan_to_num(-np.log(own), nan=limit, posinf=limit)
-    asked = _Asked(
-        owner, guarantee, adjacency, noise, same_rows, random_words(random_state), ledger
-    )
+    losses = np.full(truth.size, float(limit))
+    losses[own > 0.0] = -np.log(own[own > 0.0])
+    asked = Asked(owner, guarantee, adjacency, noise, same_rows, random_words(random_state), ledger)
     estimate = asked.mean(np.clip(losses, 0.0, limit), 0.0, limit)
-    return asked.score(float(estimate.value), estimate.standard_error, estimate.mechanism)
+    return _score(asked, float(estimate.value), estimate.standard_error, estimate.mechanism)
 
 
 @shared_texts
@@ -472,14 +463,12 @@ def private_confusion_matrix(
     ((3, 3), True)
     """
     owner = "private_confusion_matrix"
-    names = _labels(owner, labels)
-    truth, found = (_places(one, names) for one in _pair(owner, y_true, y_pred))
-    counts = _counted(truth, found, len(names), len(names))
-    asked = _Asked(
-        owner, guarantee, adjacency, noise, same_rows, random_words(random_state), ledger
-    )
+    names = label_list(owner, labels)
+    truth, found = (places_of(one, names) for one in two_columns(owner, y_true, y_pred))
+    counts = counted(truth, found, len(names), len(names))
+    asked = Asked(owner, guarantee, adjacency, noise, same_rows, random_words(random_state), ledger)
     noisy, made = asked.counts(counts)
-    return asked.score(noisy, float(made.standard_deviation[0]), made)
+    return _score(asked, noisy, float(made.standard_deviation[0]), made)
 
 
 @shared_texts
@@ -512,7 +501,8 @@ def private_balanced_accuracy_score(
     Returns
     -------
     PrivateScore
-        Its standard error is that of the linearised shares.
+        Its standard error is that of the linearised shares; 1 where noise hides how many records a
+        label has.
 
     Raises
     ------
@@ -531,20 +521,20 @@ def private_balanced_accuracy_score(
     True
     """
     owner = "private_balanced_accuracy_score"
-    names = _labels(owner, labels)
-    truth, found = _pair(owner, y_true, y_pred)
-    right = _equal(truth, found).astype(np.intp)
-    counts = _counted(_places(truth, names), right, len(names), 2)
-    asked = _Asked(
-        owner, guarantee, adjacency, noise, same_rows, random_words(random_state), ledger
-    )
+    names = label_list(owner, labels)
+    truth, found = two_columns(owner, y_true, y_pred)
+    right = are_equal(truth, found).astype(np.intp)
+    counts = counted(places_of(truth, names), right, len(names), 2)
+    asked = Asked(owner, guarantee, adjacency, noise, same_rows, random_words(random_state), ledger)
     noisy, made = asked.counts(counts)
     positive = np.maximum(noisy, 0.0)
     sizes = np.maximum(positive.sum(axis=1), 1.0)
     share = positive / sizes[:, np.newaxis]
     standard_error = float(np.linalg.norm(share / sizes[:, np.newaxis]) / len(names))
-    standard_error *= float(made.standard_deviation[0])
-    return asked.score(float(share[:, 1].mean()), standard_error, made)
+    deviation = float(made.standard_deviation[0])
+    hidden = bool((sizes < SEEN * math.sqrt(2.0) * deviation).any())
+    standard_error = 1.0 if hidden else min(standard_error * deviation, 1.0)
+    return _score(asked, float(share[:, 1].mean()), standard_error, made)
 
 
 @shared_texts
@@ -566,7 +556,9 @@ def private_roc_auc_score(
     .. math:: \frac{1}{\tilde P \tilde N}
               \sum_i \tilde p_i \Bigl(\sum_{j < i} \tilde n_j + \tfrac12 \tilde n_i\Bigr)
 
-    from noisy numbers p of positive and n of other records in bins of the score.
+    from noisy numbers p of positive and n of other records in bins of the score. Under
+    "replace_one" the number of all records is public, and what the noise adds to it is taken out of
+    all cells in equal parts.
 
     **Guarantee.** A record is in one cell of 2 × n_bins; see
     :func:`~skdpnoise.queries.noisy_histogram`.
@@ -574,14 +566,9 @@ def private_roc_auc_score(
     Parameters
     ----------
     %(scores: y_true)s
-    y_score : array-like of shape (n_records,)
-        Scores, the higher the more likely positive: probabilities, unless bins are given.
+    %(scores: y_score)s
     %(queries: guarantee)s
-    pos_label : object, default=1
-        The label of positive records; all others are negative.
-    bins : array-like of shape (n_bins - 1,) or None, default=None
-        **Public** increasing edges between bins; None has 64 bins of probabilities, equally wide in
-        log-odds from -6 to 6. Records of one bin count as ties.
+    %(scores: pos_label, bins)s
     %(queries: adjacency, noise)s
     %(scores: same_rows)s
     %(queries: random_state, ledger)s
@@ -589,7 +576,8 @@ def private_roc_auc_score(
     Returns
     -------
     PrivateScore
-        Its standard error is that of the linearised sum.
+        Its standard error is that of the linearised sum; 1 where noise hides how many records a
+        label has.
 
     Raises
     ------
@@ -610,142 +598,18 @@ def private_roc_auc_score(
     True
     """
     owner = "private_roc_auc_score"
-    truth, scores = _pair(owner, y_true, y_score)
-    if bins is None:
-        edges = 1.0 / (1.0 + np.exp(-np.linspace(-_LOG_ODDS, _LOG_ODDS, _N_BINS - 1)))
-    else:
-        edges = check_array(owner, "bins", bins, np.shape(bins) or (1,))
-        if edges.ndim != 1 or edges.size < 1 or not (np.diff(edges) > 0.0).all():
-            must = "be a vector of increasing edges between bins"
-            raise ValueError(complaint(owner, "bins", must, f"shape {edges.shape}"))
-    places = np.searchsorted(edges, _floats(scores, 0.0), side="right")
-    positive = np.asarray(truth == pos_label, dtype=np.intp)
-    counts = _counted(positive, places, 2, edges.size + 1)
-    asked = _Asked(
-        owner, guarantee, adjacency, noise, same_rows, random_words(random_state), ledger
-    )
-    (others, wanted), made = asked.counts(counts)
-    n_others, n_wanted = max(others.sum(), 1.0), max(wanted.sum(), 1.0)
-    below = (np.cumsum(others) - 0.5 * others) / n_others
-    above = (wanted.sum() - np.cumsum(wanted) + 0.5 * wanted) / n_wanted
-    area = float(np.clip(wanted @ below / n_wanted, 0.0, 1.0))
-    slopes = np.concatenate([(below - area) / n_wanted, (above - area) / n_others])
-    standard_error = min(float(np.linalg.norm(slopes) * made.standard_deviation[0]), 1.0)
-    return asked.score(area, standard_error, made)
+    edges = inner_edges(owner, bins)
+    positive, scores = judged_records(owner, y_true, y_score, pos_label)
+    places = np.searchsorted(edges, scores, side="right")
+    counts = counted(positive.astype(np.intp), places, 2, edges.size + 1)
+    asked = Asked(owner, guarantee, adjacency, noise, same_rows, random_words(random_state), ledger)
+    noisy, made = asked.counts(counts)
+    total = asked.public_total(counts)
+    area, standard_error = area_under(noisy, float(made.standard_deviation[0]), total)
+    return _score(asked, area, standard_error, made)
 
 
-@dataclass(frozen=True, slots=True)
-class _Asked:
-    """What a score is asked for beside its data."""
-
-    owner: str
-    guarantee: PrivacyGuarantee | LossBudget
-    adjacency: Adjacency | None
-    noise: str
-    same_rows: bool
-    rng: RandomWords
-    ledger: Any
-
-    @property
-    def relation(self) -> Adjacency:
-        """The neighbouring relation."""
-        return checked_relation(self.owner, self.adjacency, self.guarantee)
-
-    @property
-    def _terms(self) -> dict[str, Any]:
-        known = {"adjacency": self.relation, "noise": self.noise}
-        return known | {"random_state": self.rng, "ledger": self.ledger}
-
-    def mean(self, values: Vector, low: Any, high: Any, **weights: Any) -> PrivateEstimate:
-        """Return the noisy mean of values between two ends."""
-        return private_mean(values, low, high, self.guarantee, **self._terms, **weights)
-
-    def counts(self, counts: NDArray[np.int64]) -> tuple[Vector, AdditiveMechanism]:
-        """Return noisy counts of cells, of which one record is in one."""
-        noisy, made = noisy_histogram(counts.reshape(-1), self.guarantee, **self._terms)
-        return noisy.reshape(counts.shape), made
-
-    def score(self, value: Any, error: Any, made: AdditiveMechanism) -> PrivateScore:
-        """Return the record of a score."""
-        name = self.owner.removeprefix("private_").removesuffix("_score")
-        facts = self.relation, bool(self.same_rows), self.rng.secure
-        return PrivateScore(name, value, error, made, *facts)
-
-
-def _counted(
-    rows: NDArray[np.intp], columns: NDArray[np.intp], n_rows: int, n_columns: int
-) -> NDArray[np.int64]:
-    """Return how many records are in each cell; negative places are none."""
-    there = (rows >= 0) & (columns >= 0)
-    flat = rows[there] * n_columns + columns[there]
-    return np.bincount(flat, minlength=n_rows * n_columns).reshape(n_rows, n_columns)
-
-
-def _column(owner: str, name: str, values: ArrayLike) -> NDArray[Any]:
-    """Return one entry for each record; in a list no entry decides how the others are read."""
-    if isinstance(values, list | tuple):
-        array = np.empty(len(values), dtype=object)
-        for place, value in enumerate(values):
-            array[place] = value if type(value) in _PLAIN or isinstance(value, np.generic) else None
-        return array
-    array = np.asarray(values)
-    if array.ndim != 1:
-        must = "be one-dimensional, with one entry for each record"
-        raise ValueError(complaint(owner, name, must, f"shape {array.shape}"))
-    return _column(owner, name, array.tolist()) if array.dtype.kind == "O" else array
-
-
-def _floats(values: NDArray[Any], otherwise: float) -> Vector:
-    """Return numbers; what is none becomes another one, and no error shows it."""
-    if values.dtype.kind not in "biuf":
-        numeric = (int, float, bool, np.integer, np.floating, np.bool_)
-        values = np.array([v if isinstance(v, numeric) else np.nan for v in values.tolist()], "O")
-        values = np.array([float(v) if abs(v) < _HUGE else otherwise for v in values], dtype=float)
-    return np.nan_to_num(np.asarray(values, dtype=np.float64), nan=otherwise)
-
-
-def _pair(owner: str, first: ArrayLike, second: ArrayLike) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Return two columns of one length."""
-    truth, found = _column(owner, "y_true", first), _column(owner, "y_pred", second)
-    if truth.size != found.size:
-        must = "have as many entries as 'y_true'"
-        raise ValueError(complaint(owner, "y_pred", must, f"{found.size} and {truth.size}"))
-    return truth, found
-
-
-def _equal(first: NDArray[Any], second: NDArray[Any]) -> NDArray[np.bool_]:
-    """Return whether entries are equal, each pair by itself."""
-    pairs = zip(first.tolist(), second.tolist(), strict=True)
-    return np.array([bool(one == other) for one, other in pairs], dtype=np.bool_)
-
-
-def _labels(owner: str, labels: ArrayLike) -> list[Any]:
-    """Return public labels, each once."""
-    names: list[Any] = np.asarray(labels).tolist() if np.ndim(labels) == 1 else []
-    if len(names) < 2 or len(set(names)) < len(names):
-        must = "be a vector of at least two different labels, which are public"
-        raise ValueError(complaint(owner, "labels", must, f"shape {np.shape(labels)}"))
-    return names
-
-
-def _places(values: NDArray[Any], names: Sequence[Any]) -> NDArray[np.intp]:
-    """Return the place of each value among the labels; -1 of what is none of them."""
-    known = {name: place for place, name in enumerate(names)}
-    return np.array([known.get(value, -1) for value in values.tolist()], dtype=np.intp)
-
-
-def _errors(
-    owner: str, y_true: ArrayLike, y_pred: ArrayLike, bounds: tuple[float, float]
-) -> tuple[Vector, float, Vector]:
-    """Return the errors within bounds, half their width, and the targets about their middle."""
-    low, high = check_array(owner, "target_bounds", bounds, (2,))
-    if not low < high:
-        must = "be a pair of public numbers, low < high"
-        raise ValueError(complaint(owner, "target_bounds", must, f"{bounds!r}"))
-    truth, found = (
-        # What is no number counts as the lower bound.
-        np.clip(_floats(one, low), low, high)
-        for one in _pair(owner, y_true, y_pred)
-    )
-    middle = 0.5 * low + 0.5 * high
-    return truth - found, float(0.5 * high - 0.5 * low), truth - middle
+def _score(asked: Asked, value: Any, error: Any, made: AdditiveMechanism) -> PrivateScore:
+    """Return the record of a score."""
+    name = asked.owner.removeprefix("private_").removesuffix("_score")
+    return PrivateScore(name, value, error, made, *asked.facts)

@@ -51,7 +51,8 @@ def rehearse(owner: str, problem: Problem, strategy: Strategy, n_jobs: int | Non
 def _try_choice(problem: Problem, strategy: Strategy) -> None:
     """Buy the units of a made-up target, and choose by made-up losses."""
     if problem.buys:
-        made_up = np.linspace(-1.0, 1.0, problem.parts.reference.size)
+        n = problem.parts.reference.size
+        made_up = np.linspace(-1.0, 1.0, n) if problem.classes is None else problem.classes[:0]
         release_units(problem, made_up, pure_part(strategy.total))
     shape = (len(problem.candidates), problem.parts.validation.size)
     strategy.choose(problem, np.broadcast_to(np.int64(0), shape), Target())

@@ -23,14 +23,14 @@ from skdpnoise.compose.register import is_private
 from skdpnoise.compose.shares import with_budget
 from skdpnoise.estimators.seal import silence
 from skdpnoise.mechanisms import calibrate
-from skdpnoise.metrics.scoring import BITS, Scoring
+from skdpnoise.metrics.scoring import BITS, LabelShares, Scoring, pair_share
 from skdpnoise.model_selection._candidates import Candidate, private_estimators
 from skdpnoise.privacy import Adjacency, LossBudget, PureLoss
 from skdpnoise.queries import private_location_scale
 from skdpnoise.queries.ranges import release_record_count
 from skdpnoise.sampling import RandomWords, permutation
 from skdpnoise.sampling.observer import note_charge
-from skdpnoise.sensitivity import SensitivityProfile
+from skdpnoise.sensitivity import SensitivityProfile, histogram_counts
 
 # One text whatever failed: the error of a run may tell something of the records.
 FAILED = (
@@ -48,6 +48,7 @@ REFERENCE = 0.1  # of the records, where the units of a target must be bought
 _UNITS = 0.6  # of the budget of that part for location and scale; the rest for the variance
 _COUNT = 0.05  # and of that, for the number of its records where that is private
 _FLOOR = 0.05  # a variance below it would be noise
+_RAREST = 0.02  # the least share of a label, so that no error weighs more than all others
 HIDDEN = (
     "The noise hides the scale of the target, so that candidates are compared in units of 1, which "
     "may tell them apart badly. Public 'target_bounds', more records or a larger epsilon help."
@@ -69,6 +70,7 @@ class Parts:
     train: Rows
     validation: Rows
     reference: Rows
+    folds: tuple[Rows, ...] = ()  # of a cross-validation: disjoint rows, each scored once
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +81,12 @@ class Target:
     location: float = 0.0
     scale: float = 1.0
     variance: float = 1.0  # mean loss of a model that predicts the location, in squared scales
+    shares: LabelShares | None = None  # of the labels, where a score needs them
+
+    @property
+    def units(self) -> Any:
+        """What losses of records are measured in."""
+        return self.scale if self.shares is None else self.shares
 
 
 class Outcome(NamedTuple):
@@ -88,6 +96,7 @@ class Outcome(NamedTuple):
     model: Any
     score: float
     hidden: bool = False
+    folds: Any = None  # of a cross-validation: models, noisy scores, and errors of their noise
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -166,12 +175,22 @@ class Problem:
             return np.full(rows.size, 1 << BITS, dtype=np.int64)
         X = _taken(self.X, rows)
         with silence(), parallel_config("sequential"), after_charge(model):
-            return self.scoring.losses(model, X, self.y[rows], target.scale)
+            return self.scoring.losses(model, X, self.y[rows], target.units)
 
     def noisy_score(self, losses: Losses, budget: LossBudget, target: Target) -> float:
         """Return the score of a model with noise."""
-        mean = noisy_mean(losses, budget, self.adjacency, self.rng) * self.scoring.limit
-        return self.scoring.score(mean, target.scale, target.variance)
+        return self.score_and_error(losses, budget, target)[0]
+
+    def score_and_error(
+        self, losses: Losses, budget: LossBudget, target: Target
+    ) -> tuple[float, float]:
+        """Return the score of a model with noise, and the standard error of that noise."""
+        mean, error = released_mean(losses, budget, self.adjacency, self.rng)
+        low, found, high = (
+            self.scoring.score(each * self.scoring.limit, target.scale, target.variance)
+            for each in (max(mean - error, 0.0), mean, mean + error)
+        )
+        return found, 0.5 * abs(high - low)
 
 
 def _taken(X: Any, rows: Rows) -> Any:
@@ -239,6 +258,13 @@ def noisy_mean(
     losses: Losses, budget: LossBudget, adjacency: str, rng: RandomWords, label: str = "score"
 ) -> float:
     """Return the mean of losses in [0, 1], released within a budget."""
+    return released_mean(losses, budget, adjacency, rng, label)[0]
+
+
+def released_mean(
+    losses: Losses, budget: LossBudget, adjacency: str, rng: RandomWords, label: str = "score"
+) -> tuple[float, float]:
+    """Return the mean of losses in [0, 1] and its standard error, released within a budget."""
     # Integers up to 2^24 are summed: their sum and its noise are exact. The number of records is
     # public under replace-one; under add/remove it is a second coordinate of the release.
     mechanism = score_noise(budget, adjacency)
@@ -247,7 +273,10 @@ def noisy_mean(
     values = [float(losses.sum()), one * losses.size][: mechanism.sensitivity.n_coordinates]
     noisy = mechanism.release(np.array(values), rng)
     count = max(noisy[1] / one, 1.0) if len(noisy) == 2 else float(max(losses.size, 1))
-    return float(np.clip(noisy[0] / one / count, 0.0, 1.0))
+    mean = float(np.clip(noisy[0] / one / count, 0.0, 1.0))
+    # Of a ratio, where the count is noisy, too.
+    deviations = mechanism.standard_deviation * np.array([1.0, mean])[: len(noisy)]
+    return mean, min(float(np.linalg.norm(deviations)) / one / count, 1.0)
 
 
 def divide(
@@ -259,27 +288,59 @@ def divide(
     groups: NDArray[np.intp] | None = None,
 ) -> Parts:
     """Divide rows into training, validation and reference part, by coins that see no data."""
+    shares = validation, reference
+    train, scored, kept = scattered(n_samples, shares, adjacency, rng, groups)
+    return Parts(train, scored, kept)
+
+
+def scattered(
+    n_samples: int,
+    shares: Sequence[float],
+    adjacency: Adjacency,
+    rng: RandomWords,
+    groups: NDArray[np.intp] | None = None,
+) -> list[Rows]:
+    """Return the rows that are left, and the rows of each share, by coins that see no data."""
     # If the number of rows is public (replace one, no groups), parts have exact sizes. Else each
     # row, or each group of rows, falls into a part by a coin of its own: neighbouring data sets,
     # with the same coins, differ in one part only.
     if groups is None and adjacency == "replace_one":
-        first = max(1, round(validation * n_samples))
-        second = first + (max(1, round(reference * n_samples)) if reference else 0)
+        sizes = [max(1, round(share * n_samples)) if share else 0 for share in shares]
         place = np.zeros(n_samples, dtype=np.intp)
         order = permutation(rng, n_samples)
-        place[order[:first]], place[order[first:second]] = 1, 2
+        numbers = np.repeat(np.arange(1, len(sizes) + 1), sizes)[:n_samples]
+        place[order[: numbers.size]] = numbers
     else:
         codes = np.arange(n_samples) if groups is None else groups
         coins = np.ldexp(rng.take(int(codes.max()) + 1).astype(np.float64), -64)[codes]
-        place = 1 + np.searchsorted(np.cumsum([validation, reference]), coins, side="right")
-        place[place == 3] = 0
-    return Parts(*(np.flatnonzero(place == k) for k in range(3)))
+        place = 1 + np.searchsorted(np.cumsum(shares), coins, side="right")
+        place[place == len(shares) + 1] = 0
+    return [np.flatnonzero(place == k) for k in range(len(shares) + 1)]
 
 
-def release_units(
-    problem: Problem, y: NDArray[np.float64], budget: LossBudget
-) -> tuple[Target, bool]:
+def release_shares(problem: Problem, y: NDArray[Any], budget: LossBudget) -> Target:
+    """Release the shares of the labels, each a histogram's count, within a budget."""
+    assert problem.classes is not None
+    classes, relation = problem.classes, problem.adjacency
+    noise = "iid_laplace" if isinstance(budget, PureLoss) else "iid_gaussian"
+    mechanism = calibrate(noise, histogram_counts(classes.size, relation), budget)
+    note_charge("shares of the labels", mechanism)
+    counts = np.array([np.count_nonzero(y == label) for label in classes])
+    noisy = mechanism.release(counts, problem.rng)
+    least = min(_RAREST, 0.5 / classes.size)
+    shares = np.maximum(noisy / max(float(noisy.sum()), 1.0), least)
+    shares /= shares.sum()
+    if problem.scoring.by_pairs:
+        whole = pair_share(float(shares[1]), problem.parts.validation.size)
+    else:
+        whole = classes.size * float(shares.min())
+    return Target(variance=whole, shares=LabelShares(classes, shares))
+
+
+def release_units(problem: Problem, y: NDArray[Any], budget: LossBudget) -> tuple[Target, bool]:
     """Release location and scale of the target, unless public, and its variance, for R²."""
+    if problem.scoring.needs_shares:
+        return release_shares(problem, y, budget), False
     # The records are those of the reference part, which has the whole budget to itself. Whether
     # there are any does not count: how many they are may be private.
     adjacency, rng = problem.adjacency, problem.rng

@@ -20,12 +20,12 @@ from sklearn.utils import get_tags
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 
 from skdpnoise.compose import advice, register_private
-from skdpnoise.compose.approximate import ChanceBudget, pure_part
+from skdpnoise.compose.approximate import pure_part
 from skdpnoise.compose.compositions import Children, register_inner
 from skdpnoise.compose.fitting import settled
 from skdpnoise.compose.numbers import BUDGET, JOBS, check_grouped
 from skdpnoise.compose.planned import PlanMixin
-from skdpnoise.compose.shares import seed_from, whole_budget
+from skdpnoise.compose.shares import search_budget, seed_from
 from skdpnoise.compose.statement import charge_whole
 from skdpnoise.compose.surroundings import clone_with_ledger, warn_of_company
 from skdpnoise.estimators.callbacks import CallbackSupportMixin, with_callbacks
@@ -35,7 +35,7 @@ from skdpnoise.estimators.seal import silence
 from skdpnoise.ledger import Ledger, PrivacyReport
 from skdpnoise.mechanisms import choose_repetitions
 from skdpnoise.mechanisms.requests import number_of
-from skdpnoise.metrics.scoring import SCORINGS, Scoring, choose_scoring
+from skdpnoise.metrics.scoring import SCORINGS, Scoring, check_pairs, choose_scoring
 from skdpnoise.model_selection import _runs
 from skdpnoise.model_selection._candidates import Candidate, public_labels, sealed_candidates
 from skdpnoise.model_selection._data import checked_data
@@ -148,10 +148,11 @@ class PrivateSearchCV(Delegation, BaseSearchCV, CallbackSupportMixin, PlanMixin)
         rows = np.arange(len(y)) if codes is None else sample_rows(codes, most or 1, rng)
         # calibrate
         strategy = self._strategy(guarantee, candidates, most)
-        buys = scoring.needs_target and strategy.name != "release"
+        buys = scoring.needs_shares or (scoring.needs_target and strategy.name != "release")
         parts = self._divided(rows, codes, strategy, _runs.REFERENCE if buys else 0.0, rng)
         given = public_labels(owner, candidates)
         classes = labels if given is None else given
+        check_pairs(owner, scoring, 0 if classes is None else len(classes), self.adjacency)
         records = (scoring, X, y, parts, buys, known)
         problem = Problem(candidates, *records, self.adjacency, self.delta, classes, rng)
         unobserved(rehearse, owner, problem, strategy, self.n_jobs)
@@ -216,9 +217,8 @@ class PrivateSearchCV(Delegation, BaseSearchCV, CallbackSupportMixin, PlanMixin)
     ) -> Strategy:
         """Return the strategy, "auto" being the one that leaves most to each fit."""
         pure, samples = candidates[0].pure, any(one.samples for one in candidates)
-        total = whole_budget(guarantee, pure=pure, samples=samples)
-        assert not isinstance(total, ChanceBudget)  # candidates count in ε and δ
-        total = total if most is None else total.per_row(most)
+        kinds = {"pure": pure, "samples": samples}
+        total = search_budget(guarantee, **kinds, rows_per_group=most or 1)
         release = OneRelease.within(total, candidates, apart=self.validation_fraction != "auto")
         name, count, law = self.strategy, len(candidates), self.repetitions
         # The cost of a subclass of these laws is not known.
@@ -251,7 +251,7 @@ class PrivateSearchCV(Delegation, BaseSearchCV, CallbackSupportMixin, PlanMixin)
         fraction = _VALIDATION if isinstance(given, str) else given
         groups = None if codes is None else codes[rows]
         if isinstance(strategy, OneRelease) and not strategy.apart:
-            parts = Parts(*(np.arange(size) for size in (rows.size, rows.size, 0)))
+            parts = Parts(np.arange(rows.size), np.arange(rows.size), np.arange(0))
         else:
             parts = _runs.divide(rows.size, fraction, reference, self.adjacency, rng, groups)
         if parts.train.size < 2 or (self.adjacency == "replace_one" and not parts.validation.size):

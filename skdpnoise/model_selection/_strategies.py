@@ -234,7 +234,7 @@ class RepeatedRuns(Strategy):
             )
         chosen = [int(k) for k in integers_below(rng, len(problem.candidates), n_runs)]
         priced = [problem.priced(problem.candidates[k].estimator, self.fit_budget) for k in chosen]
-        tasks = (delayed(_run)(problem, one, target) for one in priced)
+        tasks = (delayed(one_run)(problem, one, target) for one in priced)
         models, losses = zip(*in_order(tasks, n_jobs), strict=True)
         best, score = self.choose(problem, losses, target, models)
         return Outcome(chosen[best], models[best], score)
@@ -279,7 +279,7 @@ def _fitted(problem: Problem, priced: Priced) -> Any:
         return None
 
 
-def _run(problem: Problem, priced: Priced, target: Target) -> tuple[Any, Losses]:
+def one_run(problem: Problem, priced: Priced, target: Target) -> tuple[Any, Losses]:
     """Return a fitted model and its losses."""
     model = _fitted(problem, priced)
     return model, problem.losses(model, target)
@@ -307,7 +307,7 @@ def _utilities(losses: Losses, problem: Problem) -> tuple[NDArray[np.float64], f
     # Of losses that vary by degrees, candidates are compared by the difference to the mean over all
     # candidates, record by record, held within a sixteenth of the range: good candidates differ by
     # less, and the noise falls with it. Sums of integers below 2^53 are exact.
-    if problem.scoring.name == "accuracy":
+    if problem.scoring.name == "accuracy" or problem.scoring.needs_shares:
         # A record that is added can only be right or wrong: no utility rises.
         alike = problem.adjacency == "add_remove"
         return -losses.sum(axis=1).astype(np.float64), float(1 << BITS), alike

@@ -1,4 +1,4 @@
-"""Pictures of noise, of what it costs and of what was spent, in scikit-learn's convention."""
+"""Pictures of noise, its cost, what was spent and what it scores, as scikit-learn draws them."""
 
 from skdpnoise.plotting.allocation_display import AllocationDisplay
 from skdpnoise.plotting.audit_display import AuditDisplay
@@ -7,6 +7,7 @@ from skdpnoise.plotting.ledger_display import LedgerDisplay
 from skdpnoise.plotting.noise_display import NoiseDisplay
 from skdpnoise.plotting.plan_display import PlanDisplay
 from skdpnoise.plotting.privacy_loss_display import PrivacyLossDisplay
+from skdpnoise.plotting.score_displays import PrivateCalibrationDisplay, PrivateRocCurveDisplay
 
 __all__ = [
     "AllocationDisplay",
@@ -16,4 +17,6 @@ __all__ = [
     "NoiseDisplay",
     "PlanDisplay",
     "PrivacyLossDisplay",
+    "PrivateCalibrationDisplay",
+    "PrivateRocCurveDisplay",
 ]

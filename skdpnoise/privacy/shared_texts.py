@@ -162,9 +162,13 @@ epsilon : float, default=1.0
     ε of the whole search.
 delta : float, default=1e-6
     δ of the whole search. 0 asks for pure privacy.
-scoring : {"accuracy", "neg_log_loss", "r2", "neg_mean_squared_error"} or None, default=None
-    What is best. None is accuracy for classifiers and R² for regressors. Losses of single
-    records are clipped: log-loss at 4, squared errors at two scales of the target, squared.
+scoring : str or None, default=None
+    What is best. None is accuracy for classifiers and R² for regressors. "accuracy",
+    "balanced_accuracy", "roc_auc" (two labels, adjacency "replace_one") and
+    "neg_log_loss" are for classifiers; "r2", "neg_mean_squared_error",
+    "neg_root_mean_squared_error" and "neg_mean_absolute_error" for regressors. Losses of single
+    records are clipped: log-loss at 4, errors at two scales of the target. For the second and
+    third, the shares of the labels are bought from a tenth of the records.
 strategy : {"auto", "release", "repeated", "noisy_max"}, default="auto"
     "release" makes all candidates from one release, where they are post-processing of it
     (`alpha` and `l1_ratio` of a :class:`~skdpnoise.DPCoordinateDescentRegressor` that can use
@@ -276,6 +280,8 @@ name : str or None, default=None
     Title of the picture; None is its own.
 **kwargs
     Passed to what is drawn, such as ``color`` or ``alpha``.
+curve_kwargs : dict or None, default=None
+    Passed to the line of the curve.
 ax_ : matplotlib Axes
     Where it was drawn.
 figure_ : matplotlib Figure
@@ -318,8 +324,27 @@ labels : array-like of shape (n_labels,)
     **Public** labels, each once. Records of other labels are in no cell, or lose the most.
 target_bounds : tuple (low, high)
     **Public** bounds to which targets and predictions are clipped.
+estimator : classifier
+    A fitted one of two classes, public or private already, with ``predict_proba``.
+X : array-like of shape (n_records, n_features)
+    The private records.
+y : array-like of shape (n_records,)
+    Their labels.
+y_score : array-like of shape (n_records,)
+    Scores, the higher the more likely positive: probabilities, unless bins are given.
+pos_label : str, int, float or bool, default=1
+    The label of positive records; all others are negative.
+bins : array-like of shape (n_bins - 1,) or None, default=None
+    **Public** increasing edges between bins; None has 48 bins of probabilities, equally wide in
+    log-odds from -6 to 6. Records of one bin count as ties.
 same_rows : bool, default=False
-    Whether the model was fitted to these records, which the score then states; both losses add.
+    Whether the model was fitted to these records, which the result then states; both losses add.
+mechanism : AdditiveMechanism
+    What drew the noise.
+adjacency : {"replace_one", "add_remove"}
+    Neighbouring relation of the records that were scored.
+secure : bool, default=True
+    Whether the noise came from the operating system's cryptographic source.
 ValueError
     If the data or a parameter are not as described, or the neighbouring relation is given twice or
     not at all.

@@ -134,10 +134,10 @@ def test_hundreds_of_searches_on_neighbours_do_not_refute_the_guarantee(name, wh
 
 
 def test_a_search_that_publishes_nearly_exact_scores_is_caught(monkeypatch):
-    mean = _runs.noisy_mean
+    mean = _runs.released_mean
     hardly_noisy = GaussianLoss(50.0)
     monkeypatch.setattr(
-        _runs, "noisy_mean", lambda losses, budget, *args: mean(losses, hardly_noisy, *args)
+        _runs, "released_mean", lambda losses, budget, *args: mean(losses, hardly_noisy, *args)
     )
     monkeypatch.setattr(Problem, "fitted", constant_model)
     search = SEARCHES["noisy max, gaussian, add or remove"]

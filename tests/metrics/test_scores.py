@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import math
 import pickle
+import warnings
+from fractions import Fraction
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn import metrics as ordinary
 
 from skdpnoise import metrics
 from skdpnoise.ledger import BudgetExceededError, PrivacyLedger
 from skdpnoise.mechanisms import AdditiveMechanism
+from skdpnoise.metrics import curves
 from skdpnoise.privacy import GaussianLoss, PrivacyGuarantee, PureLoss
 from tests.contracts._register import Notebook
 
@@ -61,7 +65,8 @@ adjacencies = pytest.mark.parametrize("adjacency", ["replace_one", "add_remove"]
 
 
 def test_every_public_score_is_tested():
-    tested = {score.__name__ for score, *_ in CASES.values()} | {"PrivateScore"}
+    elsewhere = {"PrivateScore", *curves.__all__}
+    tested = {score.__name__ for score, *_ in CASES.values()} | elsewhere
     assert tested == set(metrics.__all__)
 
 
@@ -221,16 +226,107 @@ def test_bins_of_ones_own_are_for_scores_that_are_no_probabilities():
     assert float(named) == pytest.approx(ordinary.roc_auc_score(LABELS, CHANCES), abs=1e-3)
 
 
-def test_one_odd_record_changes_nothing_but_its_own_term():
+class Awkward(int):
+    """A number that fails whenever it is compared, hashed or made a float."""
+
+    def __eq__(self, other):
+        raise RuntimeError("a value of a record")
+
+    __hash__ = __float__ = __lt__ = __gt__ = __abs__ = __eq__
+
+
+ODD = {
+    "text": "x",
+    "text of numpy": np.str_("x"),
+    "nothing": None,
+    "pandas' NA": pd.NA,
+    "no time": np.timedelta64("NaT"),
+    "a time": np.datetime64("2020-01-01"),
+    "raw bytes": np.void(b"ab"),
+    "what no dictionary takes": [1],
+    "an array": np.array([1, 2]),
+    "a fraction": Fraction(1, 2),
+    "a subclass": Awkward(1),
+    "more than a double": 10**400,
+    "a long double": np.longdouble("1e4000"),
+    "half precision": np.float16(3.0),
+    "complex": np.complex128(1j),
+    "not a number": np.nan,
+    "infinity": -np.inf,
+}
+KINDS = {
+    "list": list,
+    "objects": lambda values: np.fromiter(values, dtype=object, count=len(values)),
+    "series": lambda values: pd.Series(values, dtype=object),
+}
+
+
+@pytest.mark.quick(20)
+@pytest.mark.parametrize("odd", ODD.values(), ids=ODD)
+@pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
+def test_one_odd_record_changes_nothing_but_its_own_term(odd, kind):
     guarantee = PrivacyGuarantee(1e6)
-    truth, found = [1, 0] * 50, np.array([1, 0] * 50)
-    for odd in ("x", None, ("a",), [1], np.array([1, 2]), object(), 10**400, 1j):
-        score = metrics.private_accuracy_score([*truth[:-1], odd], found, guarantee)
-        assert float(score) == pytest.approx(0.99, abs=1e-4)
-        matrix = metrics.private_confusion_matrix([*truth[:-1], odd], found, guarantee, **BOTH)
-        assert matrix.value.round().sum() == 99
-        numbers = [5.0] * 99
-        error = metrics.private_mean_absolute_error(
-            [*numbers, odd], [5.0] * 100, guarantee, **BOUNDS
+    truth, found = [1, 0] * 50, [1, 0] * 50
+    bounds = {"target_bounds": (0.0, 1.0)}
+    with warnings.catch_warnings():
+        warnings.filterwarnings("error", category=RuntimeWarning)  # one would tell of the record
+        for first, second in ((kind([*truth[:-1], odd]), found), (truth, kind([*found[:-1], odd]))):
+            score = metrics.private_accuracy_score(first, second, guarantee)
+            assert float(score) == pytest.approx(0.99, abs=1e-4)
+            matrix = metrics.private_confusion_matrix(first, second, guarantee, **BOTH)
+            assert matrix.value.round().sum() == 99
+            balanced = metrics.private_balanced_accuracy_score(first, second, guarantee, **BOTH)
+            assert 0.99 <= float(balanced) + 1e-4 < 1.001
+            error = metrics.private_mean_absolute_error(first, second, guarantee, **bounds)
+            assert -1e-4 < float(error) < 0.0101
+            area = metrics.private_roc_auc_score(first, second, guarantee)
+            assert float(area) > 0.98
+        chances = [[0.5, 0.5]] * 100
+        for broken in (odd, [0.5, odd], (odd,), [0.1, 0.2, 0.7]):
+            given = [*chances[:-1], broken]
+            loss = metrics.private_log_loss(found[::-1], given, guarantee, **BOTH)
+            assert abs(float(loss) - math.log(2.0)) < 0.0334
+    assert float(metrics.private_accuracy_score([None, 1], [None, 1], guarantee)) < 0.6
+
+
+@pytest.mark.parametrize("n", [0, 1, 3, 10])
+def test_where_noise_hides_how_many_records_a_label_has_the_error_says_so(n):
+    guarantee = PrivacyGuarantee(0.5, adjacency="add_remove")
+    for seed in range(20):
+        known = {"random_state": seed}
+        area = metrics.private_roc_auc_score([1] * n, [0.3] * n, guarantee, **known)
+        score = metrics.private_balanced_accuracy_score(
+            [1] * n, [1] * n, guarantee, **BOTH, **known
         )
-        assert float(error) == pytest.approx(0.05, abs=1e-3)
+        assert area.standard_error == score.standard_error == 1.0
+
+
+def test_what_one_reads_of_it_is_a_number():
+    score = metrics.private_accuracy_score(LABELS, FOUND, PrivacyGuarantee(1.0), random_state=0)
+    assert f"{score:.2f}" == f"{float(score):.2f}"
+    assert f"{score}" == str(score)
+    assert score >= float(score)
+    assert score <= float(score)
+    assert not score <= 0.5
+    assert not score >= 1.0
+
+
+@pytest.mark.parametrize("labels", [[1, None], ["a", [1]], "ab", {1, 2}])
+def test_labels_that_no_record_could_have_are_refused(labels):
+    with pytest.raises(ValueError, match="'labels'"):
+        metrics.private_confusion_matrix([1], [1], PrivacyGuarantee(1.0), labels=labels)
+
+
+def test_labels_of_several_kinds_stay_apart():
+    truth, found = [1, "1", 1, "1"], [1, "1", "1", "1"]
+    known = {"labels": [1, "1"], "noise": "iid_laplace"}
+    matrix = metrics.private_confusion_matrix(truth, found, PrivacyGuarantee(1e6), **known)
+    assert matrix.value.round().tolist() == [[1.0, 1.0], [0.0, 2.0]]
+
+
+@pytest.mark.parametrize("pos_label", [None, [1], pd.NA])
+def test_a_positive_label_that_no_record_has_is_refused(pos_label):
+    with pytest.raises(ValueError, match="'pos_label'"):
+        metrics.private_roc_auc_score(LABELS, CHANCES, PrivacyGuarantee(1.0), pos_label=pos_label)
+    with pytest.raises(ValueError, match="'y_score'"):
+        metrics.private_roc_auc_score(LABELS, CHANCES[1:], PrivacyGuarantee(1.0))

@@ -6,9 +6,16 @@ import numpy as np
 import pytest
 from sklearn.base import BaseEstimator
 from sklearn.linear_model import LogisticRegression
-from sklearn.metrics import get_scorer
+from sklearn.metrics import get_scorer, roc_auc_score
 
-from skdpnoise.metrics.scoring import BITS, SCORINGS, choose_scoring
+from skdpnoise.metrics.scoring import (
+    BITS,
+    SCORINGS,
+    LabelShares,
+    choose_scoring,
+    pair_losses,
+    pair_share,
+)
 from skdpnoise.model_selection._runs import divide, noisy_mean
 from skdpnoise.privacy import GaussianLoss, PureLoss
 from skdpnoise.sampling import SeededWords
@@ -123,6 +130,80 @@ def test_a_record_that_cannot_be_scored_counts_for_itself_alone(name):
     found = scoring.losses(Picky(), X, y, 1.0)
     assert found[4] == ONE
     np.testing.assert_array_equal(np.delete(found, 4), np.delete(whole, 4))
+
+
+ODD = [np.nan, np.inf, -np.inf, 0.0, 0.25, 0.5, 1.0]
+
+
+def test_one_record_moves_the_sum_of_all_pairs_by_at_most_one_unit():
+    # Every replacement of every record, among scores with ties, infinities and NaN.
+    rng = np.random.default_rng(0)
+    largest = 0
+    for n in (2, 3, 5, 9):
+        for _ in range(20):
+            scores, positive = rng.choice(ODD, size=n), rng.random(n) < 0.5
+            whole = pair_losses(scores, positive).sum()
+            for place in range(n):
+                for other in ODD:
+                    for label in (False, True):
+                        changed, labels = scores.copy(), positive.copy()
+                        changed[place], labels[place] = other, label
+                        moved = abs(int(pair_losses(changed, labels).sum()) - int(whole))
+                        largest = max(largest, moved)
+                        assert moved <= ONE
+    assert largest >= ONE - 2 * 9  # and the bound is sharp, but for whole units
+
+
+def test_pairs_are_those_of_the_area_under_the_curve(monkeypatch):
+    rng = np.random.default_rng(0)
+    y = rng.random(5000) < 0.3
+    scores = np.round(rng.normal(size=5000) + y, 1)
+    share = pair_share(y.mean(), y.size)
+    lost = pair_losses(scores, y).sum() / ONE / y.size / share
+    assert 1.0 - lost == pytest.approx(roc_auc_score(y, scores), abs=1e-12)
+    # Of more records than can be told apart in integers the first ones count.
+    monkeypatch.setattr("skdpnoise.metrics.scoring._MOST", 1000)
+    lost = pair_losses(scores, y).sum() / ONE / y.size / pair_share(y[:1000].mean(), y.size)
+    assert 1.0 - lost == pytest.approx(roc_auc_score(y[:1000], scores[:1000]), abs=1e-12)
+    assert not pair_losses(scores, y)[1000:].any()
+
+
+def test_a_record_without_a_score_loses_all_its_pairs():
+    for place, label in ((0, True), (1, False)):
+        scores, positive = np.array([0.9, 0.1, 0.8, 0.2]), np.array([True, False, True, False])
+        assert pair_losses(scores, positive).sum() == 0
+        scores[place] = np.nan
+        assert positive[place] == label
+        assert pair_losses(scores, positive).sum() == 2 * 2 * (ONE // 6)
+
+
+def test_weights_make_of_accuracy_the_balanced_one():
+    rng = np.random.default_rng(0)
+    y = rng.choice(["a", "b", "c"], p=[0.7, 0.25, 0.05], size=4000)
+    X = rng.normal(size=(4000, 2)) + (y == "b")[:, None]
+    model = LogisticRegression().fit(X, y)
+    shares = np.array([np.mean(y == label) for label in "abc"])
+    units = LabelShares(np.array(["a", "b", "c"]), shares)
+    scoring = SCORINGS["balanced_accuracy"]
+    losses = scoring.losses(model, X, y, units)
+    found = scoring.score(losses.mean() / ONE, 1.0, 3 * shares.min())
+    assert found == pytest.approx(get_scorer("balanced_accuracy")(model, X, y), abs=1e-6)
+    assert losses.max() == ONE
+    odd = scoring.losses(model, X[:2], np.array(["a", "?"]), units)
+    assert odd[1] == ONE  # of a label that is none
+
+
+@pytest.mark.parametrize("name", ["neg_mean_absolute_error", "neg_root_mean_squared_error"])
+def test_other_errors_are_those_of_scikit_learn(name):
+    rng = np.random.default_rng(0)
+    y = rng.uniform(10.0, 20.0, size=5000)
+    X = (y + rng.uniform(-2, 2, size=5000))[:, None]
+    scoring = SCORINGS[name]
+    losses = scoring.losses(Echo(), X, y, 5.0)
+    found = scoring.score(losses.mean() / ONE * scoring.limit, 5.0, 1.0)
+    assert found == pytest.approx(-get_scorer(name)._score_func(y, X[:, 0]), rel=1e-5)
+    wild = scoring.losses(Echo(), np.array([[np.nan], [np.inf], [-1e300]]), np.zeros(3), 5.0)
+    assert wild.tolist() == [ONE] * 3
 
 
 def test_a_scoring_that_does_not_suit_the_estimator_is_refused():

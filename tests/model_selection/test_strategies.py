@@ -7,14 +7,14 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from skdpnoise.metrics.scoring import BITS
+from skdpnoise.metrics.scoring import BITS, SCORINGS, pair_losses
 from skdpnoise.model_selection._strategies import _utilities
 
-SCORES = ["accuracy", "r2"]
+SCORES = ["accuracy", "balanced_accuracy", "r2"]
 
 
 def problem(scoring, adjacency):
-    return SimpleNamespace(scoring=SimpleNamespace(name=scoring), adjacency=adjacency)
+    return SimpleNamespace(scoring=SCORINGS[scoring], adjacency=adjacency)
 
 
 def losses_of(scoring, shape, rng):
@@ -22,6 +22,8 @@ def losses_of(scoring, shape, rng):
     largest = 1 << BITS
     if scoring == "accuracy":
         return rng.choice([0, largest], shape)
+    if scoring == "balanced_accuracy":
+        return rng.choice([0, largest // 3, largest], shape)
     return np.where(rng.random(shape) < 0.7, rng.choice([0, largest], shape), rng.integers(largest))
 
 
@@ -42,4 +44,17 @@ def test_one_record_moves_each_utility_by_what_is_stated_and_comes_close(
         assert moves == same
         assert not alike or (one <= other).all()
         changes.append(np.abs(one - other).max())
+    assert 0.99 * moves <= max(changes) <= moves
+
+
+def test_one_record_moves_the_utility_by_pairs_by_what_is_stated_and_comes_close():
+    rng, stated, n = np.random.default_rng(0), problem("roc_auc", "replace_one"), 6
+    changes = []
+    for _ in range(300):
+        scores, y = rng.choice([0.0, 0.5, 1.0], size=(3, n)), rng.random(n) < 0.5
+        here, _, alike = _utilities(np.array([pair_losses(one, y) for one in scores]), stated)
+        scores[:, 0], y[0] = rng.choice([-1.0, 0.5, 2.0], size=3), rng.random() < 0.5
+        there, moves, _ = _utilities(np.array([pair_losses(one, y) for one in scores]), stated)
+        changes.append(np.abs(here - there).max())
+        assert not alike
     assert 0.99 * moves <= max(changes) <= moves

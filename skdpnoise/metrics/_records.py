@@ -1,0 +1,232 @@
+"""Records read one by one, counted, and released: what scores and curves share."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from skdpnoise.mechanisms import AdditiveMechanism
+from skdpnoise.privacy import Adjacency, LossBudget, PrivacyGuarantee
+from skdpnoise.privacy.checks import check_array, complaint
+from skdpnoise.privacy.loss import checked_relation
+from skdpnoise.queries import noisy_histogram, private_mean
+from skdpnoise.queries.aggregates import PrivateEstimate
+from skdpnoise.sampling import RandomWords
+from skdpnoise.sampling.words import with_caveat
+
+Vector = NDArray[np.float64]
+
+_PLAIN = (str, bytes, int, float, bool)  # what labels and numbers are
+_HUGE = 1e300
+# Standard deviations of its noise that a number of records must reach; ratios to fewer are hidden.
+SEEN = 3.0
+_N_BINS, _LOG_ODDS = 48, 6.0  # of scores: equally wide in log-odds, between ends
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What a score is asked for beside its data."""
+
+    owner: str
+    guarantee: PrivacyGuarantee | LossBudget
+    adjacency: Adjacency | None
+    noise: str
+    same_rows: bool
+    rng: RandomWords
+    ledger: Any
+
+    @property
+    def relation(self) -> Adjacency:
+        """The neighbouring relation."""
+        return checked_relation(self.owner, self.adjacency, self.guarantee)
+
+    @property
+    def _terms(self) -> dict[str, Any]:
+        known = {"adjacency": self.relation, "noise": self.noise}
+        return known | {"random_state": self.rng, "ledger": self.ledger}
+
+    def mean(self, values: Vector, low: Any, high: Any, **weights: Any) -> PrivateEstimate:
+        """Return the noisy mean of values between two ends."""
+        return private_mean(values, low, high, self.guarantee, **self._terms, **weights)
+
+    def counts(self, counts: NDArray[Any]) -> tuple[Vector, AdditiveMechanism]:
+        """Return noisy counts of cells, of which one record is in one."""
+        noisy, made = noisy_histogram(counts.reshape(-1), self.guarantee, **self._terms)
+        return noisy.reshape(counts.shape), made
+
+    def public_total(self, counts: NDArray[np.int64]) -> int | None:
+        """Return the number of records, all of which are counted, if it is public."""
+        return int(counts.sum()) if self.relation == "replace_one" else None
+
+    @property
+    def facts(self) -> tuple[Adjacency, bool, bool]:
+        """What every record of a result states beside its numbers."""
+        return self.relation, bool(self.same_rows), self.rng.secure
+
+
+def counted(
+    rows: NDArray[np.intp], columns: NDArray[np.intp], n_rows: int, n_columns: int
+) -> NDArray[np.int64]:
+    """Return how many records are in each cell; negative places are none."""
+    there = (rows >= 0) & (columns >= 0)
+    flat = rows[there] * n_columns + columns[there]
+    return np.bincount(flat, minlength=n_rows * n_columns).reshape(n_rows, n_columns)
+
+
+def plain_entry(value: Any) -> Any:
+    """Return a label or number of a record as a plain one; NaN of anything else."""
+    plain = value.item() if isinstance(value, np.generic) else value
+    return plain if type(plain) in _PLAIN else math.nan
+
+
+def one_column(owner: str, name: str, values: ArrayLike) -> NDArray[Any]:
+    """Return one entry for each record; no entry decides how the others are read."""
+    if isinstance(values, list | tuple):
+        array = np.empty(len(values), dtype=object)
+        for place, value in enumerate(values):
+            array[place] = plain_entry(value)
+        return array
+    array = np.asarray(values)
+    if array.ndim != 1:
+        must = "be one-dimensional, with one entry for each record"
+        raise ValueError(complaint(owner, name, must, f"shape {array.shape}"))
+    if array.dtype.kind in "biu":
+        return array
+    if array.dtype.kind == "f":
+        with np.errstate(over="ignore"):  # a warning would tell of a single record
+            return array.astype(np.float64)
+    return one_column(owner, name, array.tolist())
+
+
+def as_floats(values: NDArray[Any], otherwise: float) -> Vector:
+    """Return numbers; what is none becomes another one, and no error shows it."""
+    if values.dtype.kind == "O":
+        # Integers of any size are compared exactly; what is beyond becomes the largest.
+        known = (v if isinstance(v, int | float) else math.nan for v in values.tolist())
+        values = np.array([float(min(max(v, -_HUGE), _HUGE)) for v in known], dtype=np.float64)
+    return np.nan_to_num(np.asarray(values, dtype=np.float64), nan=otherwise)
+
+
+def chance_table(owner: str, name: str, values: Any, n_columns: int) -> Vector:
+    """Return a row of numbers for each record; zeros for a record that has none."""
+    array = None if isinstance(values, list | tuple) else np.asarray(values)
+    if array is not None and array.ndim == 2 and array.dtype.kind in "biuf":
+        with np.errstate(over="ignore"):
+            return np.nan_to_num(array.astype(np.float64))
+    if array is not None and (array.ndim != 2 or array.dtype.kind != "O"):
+        must = "hold numbers, a row for each record"
+        raise TypeError(complaint(owner, name, must, f"dtype {array.dtype}, shape {array.shape}"))
+    rows = values if array is None else array.tolist()
+    found = np.zeros((len(rows), n_columns))
+    for place, row in enumerate(one.tolist() if type(one) is np.ndarray else one for one in rows):
+        if isinstance(row, list | tuple) and len(row) == n_columns:
+            found[place] = as_floats(one_column(owner, name, list(row)), 0.0)
+    return found
+
+
+def two_columns(
+    owner: str, first: ArrayLike, second: ArrayLike, name: str = "y_pred"
+) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Return two columns of one length."""
+    truth, found = one_column(owner, "y_true", first), one_column(owner, name, second)
+    if truth.size != found.size:
+        must = "have as many entries as 'y_true'"
+        raise ValueError(complaint(owner, name, must, f"{found.size} and {truth.size}"))
+    return truth, found
+
+
+def judged_records(
+    owner: str, y_true: ArrayLike, y_score: ArrayLike, pos_label: Any, name: str = "y_score"
+) -> tuple[NDArray[np.bool_], Vector]:
+    """Return whether each record is positive, and its score."""
+    wanted = plain_entry(pos_label)
+    if wanted != wanted:
+        must = "be the label of positive records: text, a number or a truth value"
+        raise ValueError(complaint(owner, "pos_label", must, type(pos_label).__name__))
+    truth, scores = two_columns(owner, y_true, y_score, name)
+    return places_of(truth, [wanted]) == 0, as_floats(scores, 0.0)
+
+
+def inner_edges(owner: str, bins: ArrayLike | None) -> Vector:
+    """Return public edges between bins of scores."""
+    if bins is None:
+        odds = np.linspace(-_LOG_ODDS, _LOG_ODDS, _N_BINS - 1)
+        return np.asarray(1.0 / (1.0 + np.exp(-odds)))
+    edges = check_array(owner, "bins", bins, np.shape(bins) or (1,))
+    if edges.ndim != 1 or edges.size < 1 or not (np.diff(edges) > 0.0).all():
+        must = "be a vector of increasing edges between bins"
+        raise ValueError(complaint(owner, "bins", must, f"shape {edges.shape}"))
+    return edges
+
+
+def are_equal(first: NDArray[Any], second: NDArray[Any]) -> NDArray[np.bool_]:
+    """Return whether entries are equal, each pair by itself."""
+    pairs = zip(first.tolist(), second.tolist(), strict=True)
+    return np.array([bool(one == other) for one, other in pairs], dtype=np.bool_)
+
+
+def label_list(owner: str, labels: Any) -> list[Any]:
+    """Return public labels, each once."""
+    listed = isinstance(labels, list | tuple) or np.ndim(labels) == 1
+    names = one_column(owner, "labels", labels).tolist() if listed else []
+    if len(names) < 2 or len(set(names)) < len(names) or any(name != name for name in names):
+        must = "be a vector of at least two different labels, which are public"
+        raise ValueError(complaint(owner, "labels", must, type(labels).__name__))
+    return names
+
+
+def places_of(values: NDArray[Any], names: Sequence[Any]) -> NDArray[np.intp]:
+    """Return the place of each value among the labels; -1 of what is none of them."""
+    known = {name: place for place, name in enumerate(names)}
+    return np.array([known.get(value, -1) for value in values.tolist()], dtype=np.intp)
+
+
+def clipped_errors(
+    owner: str, y_true: ArrayLike, y_pred: ArrayLike, bounds: tuple[float, float]
+) -> tuple[Vector, float, Vector]:
+    """Return the errors within bounds, half their width, and the targets about their middle."""
+    low, high = check_array(owner, "target_bounds", bounds, (2,))
+    if not low < high:
+        must = "be a pair of public numbers, low < high"
+        raise ValueError(complaint(owner, "target_bounds", must, f"{bounds!r}"))
+    truth, found = (
+        # What is no number counts as the lower bound.
+        np.clip(as_floats(one, low), low, high)
+        for one in two_columns(owner, y_true, y_pred)
+    )
+    middle = 0.5 * low + 0.5 * high
+    return truth - found, float(0.5 * high - 0.5 * low), truth - middle
+
+
+def area_under(noisy: Vector, deviation: float, total: int | None) -> tuple[float, float]:
+    """Return the area under the ROC curve of noisy counts by bin, and its standard error."""
+    # Rows are other and positive records; where their total is public, its noise is taken out.
+    if total is not None:
+        noisy = noisy + (total - noisy.sum()) / noisy.size
+    others, wanted = noisy
+    n_others, n_wanted = max(others.sum(), 1.0), max(wanted.sum(), 1.0)
+    below = (np.cumsum(others) - 0.5 * others) / n_others
+    above = (wanted.sum() - np.cumsum(wanted) + 0.5 * wanted) / n_wanted
+    area = float(np.clip(wanted @ below / n_wanted, 0.0, 1.0))
+    slopes = np.concatenate([(above - area) / n_others, (below - area) / n_wanted])
+    if total is not None:
+        slopes = slopes - slopes.mean()
+    if min(others.sum(), wanted.sum()) < SEEN * math.sqrt(wanted.size) * deviation:
+        return area, 1.0
+    return area, min(float(np.linalg.norm(slopes)) * deviation, 1.0)
+
+
+def stated(found: str, result: Any) -> str:
+    """Return what was found, what it cost, and whose records it is of."""
+    where = (
+        "the model was fitted to the same records: what it cost comes on top"
+        if result.same_rows
+        else "of records that the model was not fitted to"
+    )
+    text = f"{found} ({result.privacy}, {result.adjacency}; {where})"
+    return with_caveat(text, secure=result.secure)

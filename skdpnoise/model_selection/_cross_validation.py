@@ -1,0 +1,341 @@
+r"""Cross-validation in which everything that is learnt from the data is charged.
+
+**Folds.** Rows are divided into k folds by coins that see no data: into folds of nearly equal size
+if the number of records is public, else each record, or group, by a coin of its own. Neighbouring
+data sets, divided by the same coins, differ in one fold j only. (The whole is a mixture over coins
+that do not depend on the data, and the hockey-stick divergence is jointly convex.) Folds that are
+stratified by private labels would tell of them, and are refused.
+
+**What a record pays.** It is in the training sets of the k - 1 models that are scored on other
+folds. Model j is fitted without it, and fold j is scored by one sum. The scores of the other folds
+come from their own records and from models that are released. So the whole is an adaptive
+composition of k - 1 fits and one score; each fit has the share 0.9/(k - 1) of the budget and the
+score 0.1. The scores of all folds compose in parallel, the fits do not: their training sets
+overlap. Where shares of labels or units of the target are needed, a tenth of the records is kept
+from all folds and buys them with the whole budget.
+
+References
+----------
+Dwork and Roth, "The Algorithmic Foundations of Differential Privacy", 2014, Theorem 3.16
+(composition); Dong, Roth and Su, "Gaussian differential privacy", 2022, Corollary 3.3. McSherry,
+"Privacy integrated queries", SIGMOD 2009, Theorem 4 (parallel composition of the scores).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass, replace
+from numbers import Integral
+from typing import Any, ClassVar
+
+import numpy as np
+from joblib import delayed
+from numpy.typing import ArrayLike, NDArray
+from sklearn.utils._param_validation import Interval
+
+from skdpnoise.compose.approximate import SearchBudget, pure_part
+from skdpnoise.compose.fitting import settled
+from skdpnoise.compose.shares import search_budget
+from skdpnoise.estimators.parallel import in_order
+from skdpnoise.ledger import Ledger, PrivacyReport
+from skdpnoise.metrics.scoring import BITS, pair_share
+from skdpnoise.model_selection import _runs
+from skdpnoise.model_selection._candidates import Candidate
+from skdpnoise.model_selection._runs import Losses, Outcome, Parts, Problem, Rows, Target
+from skdpnoise.model_selection._search import PrivateSearchCV
+from skdpnoise.model_selection._strategies import Strategy, Tell, one_run
+from skdpnoise.privacy import Adjacency, PrivacyGuarantee
+from skdpnoise.privacy.shared_texts import shared_texts
+from skdpnoise.sampling import RandomWords
+from skdpnoise.sampling.words import with_caveat
+
+_SCORE = 0.1  # of the budget of a record, for the score of its fold; the rest pays for the fits
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PrivateCrossValidation:
+    """Noisy scores of all folds, with what they and the models cost together: all of it public.
+
+    Parameters
+    ----------
+    scoring : str
+        scikit-learn's name of the score.
+    test_score : ndarray of shape (n_folds,)
+        Score of each fold by the model that was fitted to the others.
+    standard_error : ndarray of shape (n_folds,)
+        Of the noise of each fold's score. What the folds are made of, and the noise in the models,
+        is in the spread of `test_score`; noise of units or shares of labels, which all folds have
+        in common, is in neither.
+    privacy : PrivacyReport
+        What everything cost.
+    estimator : tuple of estimators or None, default=None
+        The fitted models, where they were asked for.
+
+    Examples
+    --------
+    >>> from skdpnoise import DPLogisticCD
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(20_000, 3))
+    >>> y = X[:, 0] + rng.normal(size=20_000) > 0
+    >>> found = dp_cross_validate(DPLogisticCD(feature_bounds=(-4, 4)), X, y)
+    >>> found.scoring, found.test_score.shape, found.mean > 0.65
+    ('accuracy', (5,), True)
+    """
+
+    scoring: str
+    test_score: NDArray[np.float64]
+    standard_error: NDArray[np.float64]
+    privacy: PrivacyReport
+    estimator: tuple[Any, ...] | None = None
+
+    @property
+    def mean(self) -> float:
+        """Mean score of the folds."""
+        return float(self.test_score.mean())
+
+    @property
+    def mean_standard_error(self) -> float:
+        """Standard error of the mean by the noise of the scores, which is independent."""
+        return float(np.linalg.norm(self.standard_error)) / self.test_score.size
+
+    def __str__(self) -> str:
+        found = f"{self.scoring}: {self.mean:.4f} ± {self.mean_standard_error:.2g}"
+        folds = f"mean of {self.test_score.size} folds, which differ by {self._spread:.2g}"
+        stated = f"{found} ({folds}; {self.privacy.guarantee})"
+        return with_caveat(stated, secure=self.privacy.secure)
+
+    @property
+    def _spread(self) -> float:
+        return float(self.test_score.std(ddof=1))
+
+
+@shared_texts
+def dp_cross_validate(
+    estimator: Any,
+    X: Any,
+    y: ArrayLike,
+    *,
+    groups: ArrayLike | None = None,
+    cv: int = 5,
+    scoring: str | None = None,
+    epsilon: float = 1.0,
+    delta: float = 1e-6,
+    target_bounds: tuple[float, float] | None = None,
+    adjacency: Adjacency = "replace_one",
+    public: Collection[str] = (),
+    ledger: Ledger | None = None,
+    rows_per_group: int = 1,
+    random_state: Any = None,
+    n_jobs: int | None = None,
+    return_estimator: bool = False,
+) -> PrivateCrossValidation:
+    r"""Score a private model by cross-validation: all models and scores under one guarantee.
+
+    Each of k folds is scored by a model that is fitted to the others. scikit-learn's
+    `cross_validate` would spend the budget of the estimator k times, and show exact scores.
+
+    **Guarantee.** A record is in the training sets of k - 1 models, and in one fold that is scored:
+    its losses are those of k - 1 fits, each with 0.9/(k - 1) of the budget, and of one noisy sum
+    with a tenth. The scores of different folds are of disjoint records and compose in parallel.
+    Folds are made by position and coins, so that replacing a record changes one fold only. Neither
+    training scores nor times are returned.
+
+    Models get a part of the budget only, and score lower than one that is fitted with all of it:
+    the fewer folds, the more each gets. To choose among candidates,
+    :class:`~skdpnoise.DPGridSearchCV` is cheaper.
+
+    Parameters
+    ----------
+    estimator : estimator
+        A private one, or a pipeline with private steps, unfitted. Its own budget only says how
+        the steps of a pipeline share that of one fit.
+    X : array-like of shape (n_samples, n_features)
+        Features, in any form that the estimator takes.
+    y : array-like of shape (n_samples,)
+        Target or labels.
+    groups : array-like of shape (n_samples,) or None, default=None
+        The group of each row: a whole group is protected, and in one fold.
+    cv : int, default=5
+        Number k of folds. Splitters are refused: folds that are stratified by private labels would
+        tell of them.
+    scoring : str or None, default=None
+        As for :class:`~skdpnoise.DPGridSearchCV`.
+    epsilon : float, default=1.0
+        ε of everything.
+    delta : float, default=1e-6
+        δ of everything. 0 asks for pure privacy.
+    %(searches: target_bounds, adjacency, public)s
+    ledger : PrivacyLedger or None, default=None
+        What is charged, once, for everything. The estimator's own must be None.
+    %(searches: rows_per_group)s
+    %(estimators: random_state)s
+    %(searches: n_jobs)s
+    return_estimator : bool, default=False
+        Whether to return the fitted models: they are paid for.
+
+    Returns
+    -------
+    PrivateCrossValidation
+
+    Raises
+    ------
+    ValueError
+        If a parameter or the data are not as described.
+    TypeError
+        If the estimator is not private, or `cv` is no number.
+    %(fits: BudgetExceededError)s
+
+    See Also
+    --------
+    DPGridSearchCV : Choose among candidates.
+
+    References
+    ----------
+    Dwork and Roth, "The Algorithmic Foundations of Differential Privacy", 2014, Theorem 3.16.
+    McSherry, "Privacy integrated queries", SIGMOD 2009, Theorem 4.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skdpnoise import DPCoordinateDescentRegressor
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(20_000, 3))
+    >>> y = X[:, 0] + rng.normal(size=20_000)
+    >>> model = DPCoordinateDescentRegressor(feature_bounds=(-4, 4), target_bounds=(-8, 8))
+    >>> found = dp_cross_validate(model, X, y, cv=3, scoring="neg_mean_absolute_error")
+    >>> bool(abs(found.mean + 0.8) < 0.1)
+    True
+    """
+    if not isinstance(cv, Integral):
+        raise TypeError(
+            "The 'cv' parameter of dp_cross_validate must be a number of folds, which are made by "
+            f"position and chance. Got an object of type {type(cv).__name__} instead: a splitter "
+            "that looks at y or X, such as StratifiedKFold, would tell of private records."
+        )
+    search = _CrossValidation(
+        estimator,
+        epsilon=epsilon,
+        delta=delta,
+        scoring=scoring,
+        target_bounds=target_bounds,
+        adjacency=adjacency,
+        public=public,
+        ledger=ledger,
+        rows_per_group=rows_per_group,
+        random_state=random_state,
+        n_jobs=n_jobs,
+        cv=cv,
+    )
+    models, scores, errors = search.fit(X, y, groups).folds_
+    facts = search.scoring_, np.array(scores), np.array(errors), search.privacy_
+    return PrivateCrossValidation(*facts, tuple(models) if return_estimator else None)
+
+
+@dataclass(eq=False, repr=False)
+class _CrossValidation(PrivateSearchCV):
+    """A search with one candidate, which is fitted and scored fold by fold."""
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **PrivateSearchCV._parameter_constraints,
+        "cv": [Interval(Integral, 2, None, closed="left")],
+    }
+
+    _: KW_ONLY
+    cv: int = 5
+
+    def _candidates(self, rng: RandomWords) -> list[Mapping[str, Any]]:
+        return [{}]
+
+    def _strategy(
+        self, guarantee: PrivacyGuarantee, candidates: Sequence[Candidate], most: int | None
+    ) -> Strategy:
+        only = candidates[0]
+        kinds = {"pure": only.pure, "samples": only.samples}
+        return Folds.within(search_budget(guarantee, **kinds, rows_per_group=most or 1), self.cv)
+
+    def _divided(
+        self, rows: Rows, codes: Rows | None, strategy: Strategy, reference: float, rng: RandomWords
+    ) -> Parts:
+        k, groups = self.cv, None if codes is None else codes[rows]
+        shares = [(1.0 - reference) / k] * (k - 1) + [reference]
+        last, *folds, kept = _runs.scattered(rows.size, shares, self.adjacency, rng, groups)
+        folds.append(last)
+        sizes = [fold.size for fold in folds]
+        if sum(sizes) - max(sizes) < 2 or (self.adjacency == "replace_one" and min(sizes) < 1):
+            raise ValueError(
+                "The 'cv' parameter of dp_cross_validate must leave 2 rows to fit and 1 to score "
+                f"at least in every fold. Got {k!r}, and too few rows, or groups, for it."
+            )
+        used = np.sort(np.concatenate(folds))
+        return Parts(rows[used], rows[used], rows[kept], tuple(rows[fold] for fold in folds))
+
+    def _store(self, outcome: Outcome, problem: Problem, strategy: Strategy) -> None:
+        self.folds_, self.scoring_ = outcome.folds, problem.scoring.name
+        for model in outcome.folds[0]:
+            settled(model, self.privacy_, self.ledger)
+
+
+_CrossValidation.__name__ = "dp_cross_validate"  # in messages, reports and ledgers
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Folds(Strategy):
+    """One candidate, fitted to all folds but one, each time another, and scored on that one."""
+
+    name = "folds"
+    released = "fits to all folds but one, each within {budget}, and the scores of the folds"
+    n_folds: int
+
+    @classmethod
+    def within(cls, total: SearchBudget, n_folds: int) -> Folds:
+        """Return the fits and scores of so many folds."""
+        fit, score = total.share((1.0 - _SCORE) / (n_folds - 1)), total.share(_SCORE)
+        return cls(total, fit, pure_part(score), n_folds)
+
+    def choose(self, problem: Problem, losses: Losses, target: Target) -> tuple[int, float]:
+        """Score the only candidate."""
+        return 0, problem.noisy_score(losses[0], self.choice_budget, target)
+
+    def report(
+        self, owner: str, guarantee: PrivacyGuarantee, problem: Problem, rows_per_group: int | None
+    ) -> PrivacyReport:
+        """Return the report, with the noise of the scores."""
+        report = Strategy.report(self, owner, guarantee, problem, rows_per_group)
+        noise = _runs.score_noise(self.choice_budget, problem.adjacency)
+        scale = noise.scale / float(1 << BITS)
+        span = float(scale.min()), float(scale.max())
+        (line,) = report.releases
+        return replace(report, releases=(replace(line, scale=span, n_coordinates=self.n_folds),))
+
+    def run(self, problem: Problem, target: Target, n_jobs: int | None, tell: Tell) -> Outcome:
+        """Fit and score all folds; if one cannot be fitted there is no result."""
+        folds, kept = problem.parts.folds, problem.parts.reference
+        (only,) = problem.candidates
+        each = []
+        for number, fold in enumerate(folds):
+            others = [rows for place, rows in enumerate(folds) if place != number]
+            parts = Parts(np.sort(np.concatenate(others)), fold, kept)
+            each.append(replace(problem, parts=parts))
+        priced = [problem.priced(only.estimator, self.fit_budget) for _ in folds]
+        pairs = zip(each, priced, strict=True)
+        tasks = (delayed(one_run)(one, asking, target) for one, asking in pairs)
+        models, losses = zip(*in_order(tasks, n_jobs), strict=True)
+        if any(model is None for model in models):
+            return Outcome(0, None, math.nan)
+        scores, errors = zip(
+            *(
+                one.score_and_error(own, self.choice_budget, _of_fold(target, one))
+                for one, own in zip(each, losses, strict=True)
+            ),
+            strict=True,
+        )
+        return Outcome(0, models[-1], float(np.mean(scores)), folds=(models, scores, errors))
+
+
+def _of_fold(target: Target, problem: Problem) -> Target:
+    """Return the units of a fold: how many pairs it has is its own."""
+    if not problem.scoring.by_pairs or target.shares is None:
+        return target
+    whole = pair_share(float(target.shares.shares[1]), problem.parts.validation.size)
+    return replace(target, variance=whole)

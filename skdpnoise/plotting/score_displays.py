@@ -1,0 +1,442 @@
+"""Curves of predictions for private records, with bands of what noise adds."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.utils.validation import check_is_fitted
+
+from skdpnoise.estimators.seal import without_values
+from skdpnoise.metrics import (
+    PrivateCalibrationCurve,
+    PrivateRocCurve,
+    private_calibration_curve,
+    private_roc_curve,
+)
+from skdpnoise.plotting._panels import finish, one_panel, style, to_arrays, wrong_kind
+from skdpnoise.privacy import LossBudget, PrivacyGuarantee
+from skdpnoise.privacy.checks import check_type
+from skdpnoise.privacy.shared_texts import shared_texts
+from skdpnoise.sampling.words import with_caveat
+
+_BAND = 1.96  # standard errors on either side: 95 % of normal noise
+_FAINT = 0.2
+_EDGE = 0.02  # beside 0 and 1
+
+
+@shared_texts
+@dataclass(kw_only=True, eq=False, repr=False)
+class PrivateRocCurveDisplay:
+    """A private ROC curve, with a band of 1.96 standard errors of the noise in both rates.
+
+    Parameters
+    ----------
+    fpr, tpr : array-like of shape (n_points,)
+        Rates of negative and of positive records, from (0, 0) to (1, 1).
+    fpr_standard_error, tpr_standard_error : array-like of shape (n_points,)
+        Of the noise in them.
+    roc_auc, roc_auc_standard_error : float or None, default=None
+        The area under the curve, for the legend.
+    %(displays: name)s
+
+    Attributes
+    ----------
+    %(displays: ax_, figure_)s
+    line_ : matplotlib Line2D
+        The curve.
+    band_ : matplotlib PolyCollection
+        The band.
+    chance_level_ : matplotlib Line2D
+        The diagonal.
+
+    Examples
+    --------
+    >>> y, chance = [0, 1] * 5000, [0.2, 0.4, 0.5, 0.9] * 2500
+    >>> display = PrivateRocCurveDisplay.from_predictions(y, chance, PrivacyGuarantee(1.0))
+    >>> display.line_.get_label()
+    'AUC = 0.7... ± 0.0...'
+    """
+
+    fpr: ArrayLike
+    tpr: ArrayLike
+    fpr_standard_error: ArrayLike
+    tpr_standard_error: ArrayLike
+    roc_auc: float | None = None
+    roc_auc_standard_error: float | None = None
+    name: str | None = None
+
+    def __post_init__(self) -> None:
+        to_arrays(self, "fpr", "tpr", "fpr_standard_error", "tpr_standard_error")
+
+    def plot(
+        self, ax: Any = None, *, name: str | None = None, **kwargs: Any
+    ) -> PrivateRocCurveDisplay:
+        """Draw the curve, its band, and the diagonal.
+
+        Parameters
+        ----------
+        %(displays: ax, name, **kwargs)s
+
+        Returns
+        -------
+        PrivateRocCurveDisplay
+        """
+        ax = one_panel("PrivateRocCurveDisplay.plot", ax)
+        fpr, tpr = np.asarray(self.fpr), np.asarray(self.tpr)
+        label = None
+        if self.roc_auc is not None:
+            label = f"AUC = {self.roc_auc:.3f}"
+            if self.roc_auc_standard_error is not None:
+                label += f" ± {self.roc_auc_standard_error:.2g}"
+        (self.line_,) = ax.plot(fpr, tpr, **style(0, {"label": label, "linewidth": 2.0} | kwargs))
+        # Between the curve with all points moved up and left, and with all moved down and right.
+        right, up = (
+            _BAND * np.asarray(error)
+            for error in (self.fpr_standard_error, self.tpr_standard_error)
+        )
+        x = np.unique(np.clip(np.concatenate([fpr - right, fpr, fpr + right]), 0.0, 1.0))
+        # Cut off at 0 and 1, and monotone as the rates themselves are.
+        upper = np.interp(x, *_rising(fpr - right, tpr + up))
+        lower = np.interp(x, *_rising(fpr + right, tpr - up))
+        colour = self.line_.get_color()
+        self.band_ = ax.fill_between(x, lower, upper, alpha=_FAINT, linewidth=0, color=colour)
+        self.chance_level_ = _diagonal(ax, "chance")
+        ax.set(xlabel="false positive rate", ylabel="true positive rate")
+        ax.legend(loc="lower right")
+        finish(self, ax, name)
+        self.ax_ = ax
+        return self
+
+    @classmethod
+    def from_curve(
+        cls, curve: PrivateRocCurve, *, ax: Any = None, name: str | None = None, **kwargs: Any
+    ) -> PrivateRocCurveDisplay:
+        """Draw a curve that was released.
+
+        Parameters
+        ----------
+        curve : PrivateRocCurve
+            As :func:`~skdpnoise.metrics.private_roc_curve` returns it.
+        %(displays: ax, name, **kwargs)s
+
+        Returns
+        -------
+        PrivateRocCurveDisplay
+
+        Raises
+        ------
+        %(displays: TypeError)s
+        """
+        check_type("PrivateRocCurveDisplay.from_curve", "curve", curve, PrivateRocCurve)
+        display = cls(
+            fpr=curve.fpr,
+            tpr=curve.tpr,
+            fpr_standard_error=curve.fpr_standard_error,
+            tpr_standard_error=curve.tpr_standard_error,
+            roc_auc=curve.roc_auc,
+            roc_auc_standard_error=curve.roc_auc_standard_error,
+            name=_title(curve),
+        )
+        return display.plot(ax, name=name, **kwargs)
+
+    @classmethod
+    def from_predictions(
+        cls,
+        y_true: ArrayLike,
+        y_score: ArrayLike,
+        guarantee: PrivacyGuarantee | LossBudget,
+        *,
+        ax: Any = None,
+        name: str | None = None,
+        curve_kwargs: dict[str, Any] | None = None,
+        **options: Any,
+    ) -> PrivateRocCurveDisplay:
+        """Release and draw the curve of predictions, which spends the guarantee.
+
+        Parameters
+        ----------
+        %(scores: y_true, y_score)s
+        %(queries: guarantee)s
+        %(displays: ax, name, curve_kwargs)s
+        **options
+            Passed to :func:`~skdpnoise.metrics.private_roc_curve`, such as `ledger` or `bins`.
+
+        Returns
+        -------
+        PrivateRocCurveDisplay
+
+        Raises
+        ------
+        %(scores: ValueError)s
+        """
+        one_panel("PrivateRocCurveDisplay.from_predictions", ax)
+        curve = private_roc_curve(y_true, y_score, guarantee, **options)
+        return cls.from_curve(curve, ax=ax, name=name, **(curve_kwargs or {}))
+
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator: Any,
+        X: Any,
+        y: ArrayLike,
+        guarantee: PrivacyGuarantee | LossBudget,
+        *,
+        ax: Any = None,
+        name: str | None = None,
+        curve_kwargs: dict[str, Any] | None = None,
+        **options: Any,
+    ) -> PrivateRocCurveDisplay:
+        """Release and draw the curve of a classifier, which spends the guarantee.
+
+        Parameters
+        ----------
+        %(scores: estimator, X, y)s
+        %(queries: guarantee)s
+        %(displays: ax, name, curve_kwargs)s
+        **options
+            Passed to :func:`~skdpnoise.metrics.private_roc_curve`, such as `ledger`; `pos_label`
+            is the second of the classes unless it is given.
+
+        Returns
+        -------
+        PrivateRocCurveDisplay
+
+        Raises
+        ------
+        %(scores: ValueError)s
+        TypeError
+            If the estimator gives no probabilities of two classes.
+        NotFittedError
+            If it was not fitted.
+        """
+        owner = "PrivateRocCurveDisplay.from_estimator"
+        chances, options = _chances(owner, estimator, X, options)
+        return cls.from_predictions(
+            y, chances, guarantee, ax=ax, name=name, curve_kwargs=curve_kwargs, **options
+        )
+
+
+@shared_texts
+@dataclass(kw_only=True, eq=False, repr=False)
+class PrivateCalibrationDisplay:
+    """A private calibration curve, with bars of 1.96 standard errors of the noise.
+
+    Parameters
+    ----------
+    prob_true : array-like of shape (n_bins,)
+        Share of positive records in each bin; bins with NaN are left out.
+    prob_pred : array-like of shape (n_bins,)
+        Mean probability of the records in each bin.
+    standard_error : array-like of shape (n_bins,)
+        Of the noise in ``prob_true``.
+    %(displays: name)s
+
+    Attributes
+    ----------
+    %(displays: ax_, figure_)s
+    line_ : matplotlib Line2D
+        The curve.
+    bars_ : matplotlib LineCollection
+        The bars.
+    reference_ : matplotlib Line2D
+        The diagonal, on which probabilities are right.
+
+    Examples
+    --------
+    >>> y, chance = [0, 1] * 4000 + [1, 0] * 1000, [0.3, 0.7] * 5000
+    >>> display = PrivateCalibrationDisplay.from_predictions(y, chance, PrivacyGuarantee(1.0))
+    >>> display.line_.get_xydata().round(1)
+    array([[0.3, 0.2],
+           [0.7, 0.8]])
+    """
+
+    prob_true: ArrayLike
+    prob_pred: ArrayLike
+    standard_error: ArrayLike
+    name: str | None = None
+
+    def __post_init__(self) -> None:
+        to_arrays(self, "prob_true", "prob_pred", "standard_error")
+
+    def plot(
+        self, ax: Any = None, *, name: str | None = None, **kwargs: Any
+    ) -> PrivateCalibrationDisplay:
+        """Draw the curve, its bars, and the diagonal.
+
+        Parameters
+        ----------
+        %(displays: ax, name, **kwargs)s
+
+        Returns
+        -------
+        PrivateCalibrationDisplay
+        """
+        ax = one_panel("PrivateCalibrationDisplay.plot", ax)
+        columns = np.array([self.prob_pred, self.prob_true, self.standard_error])
+        x, y, error = columns[:, np.isfinite(columns).all(axis=0)]
+        given = {"marker": "o", "linewidth": 2.0} | kwargs
+        (self.line_,) = ax.plot(x, y, **style(0, given))
+        ends = (np.clip(y + side * _BAND * error, 0.0, 1.0) for side in (-1.0, 1.0))
+        self.bars_ = ax.vlines(x, *ends, color=self.line_.get_color(), linewidth=1.2)
+        self.reference_ = _diagonal(ax, "perfectly calibrated")
+        ax.set(xlabel="mean predicted probability", ylabel="share of positive records")
+        if not x.size:
+            ax.text(0.7, 0.2, "noise hides all bins", ha="center", transform=ax.transAxes)
+        ax.legend(loc="upper left")
+        finish(self, ax, name)
+        self.ax_ = ax
+        return self
+
+    @classmethod
+    def from_curve(
+        cls,
+        curve: PrivateCalibrationCurve,
+        *,
+        ax: Any = None,
+        name: str | None = None,
+        **kwargs: Any,
+    ) -> PrivateCalibrationDisplay:
+        """Draw a curve that was released.
+
+        Parameters
+        ----------
+        curve : PrivateCalibrationCurve
+            As :func:`~skdpnoise.metrics.private_calibration_curve` returns it.
+        %(displays: ax, name, **kwargs)s
+
+        Returns
+        -------
+        PrivateCalibrationDisplay
+
+        Raises
+        ------
+        %(displays: TypeError)s
+        """
+        owner = "PrivateCalibrationDisplay.from_curve"
+        check_type(owner, "curve", curve, PrivateCalibrationCurve)
+        columns = {"prob_true": curve.prob_true, "prob_pred": curve.prob_pred}
+        display = cls(**columns, standard_error=curve.standard_error, name=_title(curve))
+        return display.plot(ax, name=name, **kwargs)
+
+    @classmethod
+    def from_predictions(
+        cls,
+        y_true: ArrayLike,
+        y_prob: ArrayLike,
+        guarantee: PrivacyGuarantee | LossBudget,
+        *,
+        ax: Any = None,
+        name: str | None = None,
+        curve_kwargs: dict[str, Any] | None = None,
+        **options: Any,
+    ) -> PrivateCalibrationDisplay:
+        """Release and draw the curve of predictions, which spends the guarantee.
+
+        Parameters
+        ----------
+        %(scores: y_true)s
+        y_prob : array-like of shape (n_records,)
+            Probabilities that records are positive.
+        %(queries: guarantee)s
+        %(displays: ax, name, curve_kwargs)s
+        **options
+            Passed to :func:`~skdpnoise.metrics.private_calibration_curve`, such as `ledger` or
+            `n_bins`.
+
+        Returns
+        -------
+        PrivateCalibrationDisplay
+
+        Raises
+        ------
+        %(scores: ValueError)s
+        """
+        one_panel("PrivateCalibrationDisplay.from_predictions", ax)
+        curve = private_calibration_curve(y_true, y_prob, guarantee, **options)
+        return cls.from_curve(curve, ax=ax, name=name, **(curve_kwargs or {}))
+
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator: Any,
+        X: Any,
+        y: ArrayLike,
+        guarantee: PrivacyGuarantee | LossBudget,
+        *,
+        ax: Any = None,
+        name: str | None = None,
+        curve_kwargs: dict[str, Any] | None = None,
+        **options: Any,
+    ) -> PrivateCalibrationDisplay:
+        """Release and draw the curve of a classifier, which spends the guarantee.
+
+        Parameters
+        ----------
+        %(scores: estimator, X, y)s
+        %(queries: guarantee)s
+        %(displays: ax, name, curve_kwargs)s
+        **options
+            Passed to :func:`~skdpnoise.metrics.private_calibration_curve`, such as `ledger`;
+            `pos_label` is the second of the classes unless it is given.
+
+        Returns
+        -------
+        PrivateCalibrationDisplay
+
+        Raises
+        ------
+        %(scores: ValueError)s
+        TypeError
+            If the estimator gives no probabilities of two classes.
+        NotFittedError
+            If it was not fitted.
+        """
+        owner = "PrivateCalibrationDisplay.from_estimator"
+        chances, options = _chances(owner, estimator, X, options)
+        return cls.from_predictions(
+            y, chances, guarantee, ax=ax, name=name, curve_kwargs=curve_kwargs, **options
+        )
+
+
+def _chances(
+    owner: str, estimator: Any, X: Any, options: dict[str, Any]
+) -> tuple[Any, dict[str, Any]]:
+    """Return the probabilities of the positive label, and the options with that label."""
+    check_is_fitted(estimator)
+    classes: Any = getattr(estimator, "classes_", ())
+    if not hasattr(estimator, "predict_proba") or len(classes) != 2:
+        allowed = "a fitted classifier of two classes with predict_proba"
+        raise wrong_kind(owner, "estimator", estimator, allowed)
+    label = options.get("pos_label", classes[1])
+    if label not in list(classes):
+        raise ValueError(
+            f"The 'pos_label' parameter of {owner} must be one of the estimator's classes. Got "
+            f"{label!r} instead."
+        )
+    chances: Any = without_values(
+        lambda: np.asarray(estimator.predict_proba(X)),
+        f"{owner} cannot predict for X: give the columns that were fitted to.",
+    )
+    return chances[:, list(classes).index(label)], options | {"pos_label": label}
+
+
+def _title(curve: Any) -> str:
+    """Return what the curve cost, and whether its noise has a seed."""
+    return with_caveat(f"{curve.privacy}, {curve.adjacency}", secure=curve.secure)
+
+
+def _rising(x: Any, y: Any) -> list[Any]:
+    """Return points sorted by x, with y within 0 and 1 and never falling."""
+    order = np.argsort(x, kind="stable")
+    return [x[order], np.maximum.accumulate(np.clip(y[order], 0.0, 1.0))]
+
+
+def _diagonal(ax: Any, label: str) -> Any:
+    """Draw the diagonal of a square; return it."""
+    (line,) = ax.plot([0, 1], [0, 1], color="0.4", linestyle=":", label=label, zorder=1.5)
+    ax.set(xlim=(-_EDGE, 1 + _EDGE), ylim=(-_EDGE, 1 + _EDGE), aspect="equal")
+    ax.grid(alpha=0.25)
+    return line
