@@ -140,6 +140,11 @@ def note_hidden(owner: str, hidden: NDArray[np.bool_]) -> None:
         found.append((owner, hidden))
 
 
+def warn_first(estimator: Any, text: str) -> None:
+    """Warn before anything is spent; in a fit that another one paid for, at the end of that."""
+    (warn_last if _is_part(estimator) else warn_once)(text)
+
+
 def warn_once(text: str, topic: str | None = None) -> None:
     """Give a PrivacyWarning at the line that called the library, once for each line and topic."""
     # Filters are obeyed: with "always" and "error" it is given each time.

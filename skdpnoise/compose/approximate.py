@@ -85,13 +85,12 @@ class ChanceBudget:
 
     .. math:: L = L_{\mu} + L_p, \qquad \mu^2 = \sum_k \mu_k^2, \quad p = \sum_k p_k
 
-    with :math:`L_p` infinite with probability p and else 0. A step of its own that shows by chance
-    keeps the same division of its (ε, δ): half of δ is for chances.
-
-    References
-    ----------
-    Dong, Roth and Su, arXiv:1905.02383, Theorem 3.2. Zhu, Dong and Wang, AISTATS 2022, Theorem 10.
+    Reference: Dong, Roth and Su, arXiv:1905.02383, Theorem 3.2 (squares of μ). Zhu, Dong and Wang,
+    AISTATS 2022, Theorem 10 (chances beside them).
     """
+
+    # L_p is infinite with probability p, and else 0. A step of its own that shows by chance keeps
+    # the same division of its (ε, δ): half of δ is for chances.
 
     mu: float
     chance: float

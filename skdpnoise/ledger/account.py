@@ -234,9 +234,12 @@ class Account:
                 exact = own() if whole else loss
                 self._charge_ledger(exact, mechanism.noise, label)
             self._total = total
-            sizes = mechanism.n_releases, mechanism.sensitivity.n_coordinates
+            # What is shown of categories is no vector of numbers.
+            usual = "numbers", mechanism.sensitivity.n_coordinates
+            of, size = getattr(mechanism, "counted", usual)
+            sizes = mechanism.n_releases, size
             scales = float(mechanism.scale.min()), float(mechanism.scale.max())
-            self._releases.append(Release(label, mechanism.noise, *sizes, scales, loss))
+            self._releases.append(Release(label, mechanism.noise, *sizes, scales, loss, of))
 
     @contextmanager
     def noted(self) -> Iterator[None]:
@@ -286,7 +289,8 @@ class Account:
             n_coordinates = max(release.n_coordinates for release in same)
             loss = reduce(add, (release.loss for release in same))
             scale = min(scales), max(scales)
-            merged.append(Release(label, noise, n_releases, n_coordinates, scale, loss))
+            made_of = same[0].of
+            merged.append(Release(label, noise, n_releases, n_coordinates, scale, loss, made_of))
         if total is None:
             total, n = PureLoss(0.0), None
         made, rows, planned = tuple(merged), self.rows_per_group, self._planned

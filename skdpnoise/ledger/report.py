@@ -62,8 +62,9 @@ class Release:
         Smallest and largest noise scale, in the units of the released numbers.
     loss : PrivacyLoss
         What they cost together.
-    of : {"numbers", "candidates"}, default="numbers"
-        What `n_coordinates` counts: of a search the candidates, whose scores have this noise.
+    of : {"numbers", "candidates", "columns"}, default="numbers"
+        What `n_coordinates` counts: of a search the candidates, whose scores have this noise; of
+        categories the columns, whose counts have it.
 
     Examples
     --------

@@ -275,6 +275,9 @@ def how_noisy(release: Any) -> str:
     noise = f"{_FAMILIES.get(family, family.replace('_', ' '))} noise of scale {scale}"
     if release.of == "candidates":
         return f"{numbers} candidates; {noise} on each score, and what their fits need besides"
+    if release.of == "columns":
+        columns = f"{numbers} column{'' if numbers == 1 else 's'}"
+        return f"those of {columns} that many records have; {noise} on each count"
     return f"{numbers} number{'' if numbers == 1 else 's'} with {noise}"
 
 

@@ -188,13 +188,13 @@ class DPOneHotEncoder(PrivateEncoder):
     categories : "auto", list or dict, default="auto"
         **Public** categories: for each column a list, or "auto" to find them; or a dict of lists
         by the names of columns, others are found. They must not be read from the data.
-    handle_missing : {"other", "indicator"}, default="other"
-        Whether missing values (None, NaN, NA) count as other ones, or get a column for each
-        feature.
     noise : str, default="auto"
         Of counts: ``"iid_gaussian"``, ``"iid_laplace"`` or another noise of one scale; "auto" takes
         the one of these two that shows more.
     %(estimators: adjacency, rows_per_group, ledger, random_state)s
+    handle_missing : {"other", "indicator"}, default="other"
+        Whether missing values (None, NaN, NA) count as other ones, or get a column for each
+        feature.
     dtype : {"float64", "float32"}, default="float64"
         Of what is returned, which is dense.
 
@@ -350,12 +350,12 @@ class DPOrdinalEncoder(OneToOneFeatureMixin, PrivateEncoder):
     categories : "auto", list or dict, default="auto"
         **Public** categories: for each column a list, or "auto" to find them; or a dict of lists
         by the names of columns, others are found. They must not be read from the data.
-    unknown_value, encoded_missing_value : float, default=-1
-        What other categories become, and missing values (None, NaN, NA).
     noise : str, default="auto"
         Of counts: ``"iid_gaussian"``, ``"iid_laplace"`` or another noise of one scale; "auto" takes
         the one of these two that shows more.
     %(estimators: adjacency, rows_per_group, ledger, random_state)s
+    unknown_value, encoded_missing_value : float, default=-1
+        What other categories become, and missing values (None, NaN, NA).
 
     Attributes
     ----------

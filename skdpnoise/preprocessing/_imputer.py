@@ -32,6 +32,9 @@ class DPSimpleImputer(PrivateScaler):
     Parameters
     ----------
     %(estimators: epsilon, delta)s
+    %(estimators: noise, adjacency, feature_bounds)s
+        None finds ranges privately, with 70 % of the budget.
+    %(estimators: copy, rows_per_group, ledger, random_state)s
     strategy : {"mean", "median", "most_frequent", "constant"}, default="mean"
         What takes the place. The mean is of values within 64 scales of the bulk, or within public
         bounds. The most frequent value is the middle of the fullest bin of a histogram, for columns
@@ -41,9 +44,6 @@ class DPSimpleImputer(PrivateScaler):
     add_indicator : bool, default=False
         Whether to add a column for **every** feature that says where a value was missing: which
         features have missing values is private.
-    %(estimators: noise, adjacency, feature_bounds)s
-        None finds ranges privately, with 70 % of the budget.
-    %(estimators: copy, rows_per_group, ledger, random_state)s
 
     Attributes
     ----------

@@ -51,14 +51,14 @@ class DPKBinsDiscretizer(QuantileMap):
         Bins of each column, 2 to 1000; where a value is frequent, some of them stay empty, so that
         the number of columns hangs on no record.
     %(estimators: epsilon, delta)s
+    %(estimators: noise, adjacency, feature_bounds)s
+        None finds ranges privately, with 70 % of the budget.
+    %(estimators: copy, rows_per_group, ledger, random_state)s
     encode : {"onehot-dense", "ordinal"}, default="onehot-dense"
         Whether a bin becomes a column of its own, or a number.
     strategy : {"quantile", "uniform"}, default="quantile"
         Equal masses, bought; or equal widths between `feature_bounds`, which are then needed for
         every column, and cost nothing.
-    %(estimators: noise, adjacency, feature_bounds)s
-        None finds ranges privately, with 70 % of the budget.
-    %(estimators: copy, rows_per_group, ledger, random_state)s
 
     Attributes
     ----------
@@ -230,11 +230,11 @@ class DPQuantileTransformer(QuantileMap):
     n_quantiles : int, default=100
         Points between which the map is linear, 2 to 1000.
     %(estimators: epsilon, delta)s
-    output_distribution : {"uniform", "normal"}, default="uniform"
-        Values from 0 to 1, or normal ones that end at ±3.09.
     %(estimators: noise, adjacency, feature_bounds)s
         None finds ranges privately, with 70 % of the budget.
     %(estimators: copy, rows_per_group, ledger, random_state)s
+    output_distribution : {"uniform", "normal"}, default="uniform"
+        Values from 0 to 1, or normal ones that end at ±3.09.
 
     Attributes
     ----------

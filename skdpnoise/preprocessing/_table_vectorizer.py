@@ -14,7 +14,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from skdpnoise.compose import PublicOutput, register_private
-from skdpnoise.compose.advice import note_hidden, warn_last, warn_once
+from skdpnoise.compose.advice import note_hidden, warn_first, warn_last
 from skdpnoise.compose.approximate import ChanceBudget
 from skdpnoise.compose.handing import hand_on
 from skdpnoise.estimators.parameters import check_size
@@ -192,7 +192,7 @@ class DPTableVectorizer(PrivateFitMixin, TransformerMixin, BaseEstimator):
             n_rows, n_columns = X.shape
             check_size(self, n_rows, n_columns)
             columns = planned_columns(type(self).__name__, self.schema, X)
-            _advise(list(undeclared(columns, X)))
+            _advise(self, list(undeclared(columns, X)))
             cells = [cells_of(X, k) for k in range(n_columns)]
             check_infinite(self, cells)
             rows = self._grouped(groups, n_rows)
@@ -401,12 +401,13 @@ def _in_words(block: Block) -> str:
     return f"{unit}{column.kind}, median {facts.center:.4g}, scale {facts.scale:.3g}"
 
 
-def _advise(names: Sequence[str]) -> None:
+def _advise(vectorizer: DPTableVectorizer, names: Sequence[str]) -> None:
     """Name the columns whose types one record might have decided."""
     if names:
-        warn_once(
+        warn_first(
+            vectorizer,
             f"DPTableVectorizer takes {_listed(names)} by type, and types of floats or objects may "
-            "hang on one record (a missing value, a text). Say in 'schema' what they are."
+            "hang on one record (a missing value, a text). Say in 'schema' what they are.",
         )
 
 

@@ -160,6 +160,11 @@ class CategoryMechanism:
         return self.additive.scale.size // self._per_column
 
     @property
+    def counted(self) -> tuple[str, int]:
+        """What reports count: columns."""
+        return "columns", self.n_columns
+
+    @property
     def noise(self) -> str:
         """Name of the noise."""
         return self.additive.noise

@@ -247,8 +247,8 @@ def test_the_report_states_the_guarantee_for_groups(entry, adjacency, delta):
     assert report.total.epsilon(at) <= 2.0
     # What numbers say of the noise of a row is not known for several; networks sample people, and
     # mechanisms of categories say themselves what groups lose.
-    stated = isinstance(report.total, (GaussianLoss, PureLoss))
-    assert stated or entry.by_torch or entry.reads in ("labels", "tables")
+    otherwise = entry.by_torch or entry.reads in ("labels", "tables")
+    assert isinstance(report.total, (GaussianLoss, PureLoss)) or otherwise
 
 
 @each([entry for entry in CLASSES if not entry.by_torch])  # these have a test of their own

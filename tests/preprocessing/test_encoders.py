@@ -75,7 +75,8 @@ def test_some_columns_may_be_given_by_place_or_by_name(make):
     for encoder in (named, placed):
         assert [one.tolist() for one in encoder.categories_] == [["blue", "green", "red"], [2, 1]]
         (release,) = encoder.privacy_.releases
-        assert release.n_coordinates == 2  # one column, two moved counts
+        assert (release.of, release.n_coordinates) == ("columns", 1)
+        assert "1 column that many" in encoder.privacy_.statement()
     with pytest.raises(ValueError, match=r"'categories'.*not that of a column"):
         make(categories={"shape": ["a"]}, ledger=Forbidden()).fit(FRAME)
     with pytest.raises(ValueError, match=r"'categories'.*1 entries for 2 columns"):

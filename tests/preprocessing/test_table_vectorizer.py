@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import warnings
 
 import numpy as np
 import pandas as pd
@@ -11,7 +12,7 @@ import pytest
 from sklearn.base import clone
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from skdpnoise import DPLogisticRegression, DPPipeline, DPTableVectorizer
+from skdpnoise import DPLogisticRegression, DPPipeline, DPTableVectorizer, PrivacyWarning
 from skdpnoise.privacy import PrivacyGuarantee
 from tests.contracts._register import Forbidden, Notebook
 
@@ -212,6 +213,19 @@ def test_columns_typed_by_one_record_and_hidden_ones_are_named():
     with pytest.warns(match="leaves out 'c', 'd'"):
         made = DPTableVectorizer().fit(constant)
     assert np.isfinite(made.transform(constant)).all()
+
+
+def test_warnings_that_are_errors_leave_nothing_half_done():
+    frame = TABLE[["income"]]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with pytest.raises(PrivacyWarning, match="by type"):
+            DPTableVectorizer(ledger=Forbidden()).fit(frame)  # before anything is spent
+        steps = [("table", DPTableVectorizer()), ("model", DPLogisticRegression(classes=[0, 1]))]
+        model = DPPipeline(steps, epsilon=3.0)
+        with pytest.raises(PrivacyWarning, match="by type"):
+            model.fit(frame, Y)
+    assert len(model.predict(frame)) == N  # paid for, and stored
 
 
 def test_infinite_numbers_are_refused_before_the_charge():
