@@ -133,6 +133,16 @@ def noting_hidden() -> Iterator[list[tuple[str, NDArray[np.bool_]]]]:
         _hidden.reset(token)
 
 
+@contextmanager
+def noting_nothing() -> Iterator[None]:
+    """Let a rehearsal tell no plan of columns that it made up."""
+    token = _hidden.set(None)
+    try:
+        yield
+    finally:
+        _hidden.reset(token)
+
+
 def note_hidden(owner: str, hidden: NDArray[np.bool_]) -> None:
     """Tell a plan which columns of a step noise hid: a released fact."""
     found = _hidden.get()

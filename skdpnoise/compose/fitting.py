@@ -17,6 +17,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils._param_validation import InvalidParameterError
 
 from skdpnoise.compose._stand_ins import NoFurther, is_stand_in, open_widths, stand_ins
+from skdpnoise.compose.advice import noting_nothing
 from skdpnoise.compose.charged import DATA, all_ours, passed, reading
 from skdpnoise.compose.compositions import inner_of
 from skdpnoise.compose.handing import handing_on
@@ -97,7 +98,11 @@ def rehearse(
         model.set_params(**places)
         _check_replaced(model, places, owner)
         try:
-            with silence(DataConversionWarning), reading(DATA), config_context(assume_finite=ours):
+            with ExitStack() as stack:
+                stack.enter_context(silence(DataConversionWarning))
+                stack.enter_context(reading(DATA))
+                stack.enter_context(config_context(assume_finite=ours))
+                stack.enter_context(noting_nothing())
                 unobserved(fit_steps, model, X, y, groups, parts, owner=owner)
         except NoFurther:
             continue

@@ -273,3 +273,13 @@ def test_a_rehearsal_looks_at_no_value():
         seen.append([str(charge["cost"]) for charge in ledger.charges])
         assert model.privacy_.guarantee == PrivacyGuarantee(1.0, 1e-6)
     assert seen[0] == seen[1]
+
+
+def test_a_plan_takes_a_schema_and_names_what_would_be_hidden():
+    schema = {"age": (17, 90), "job": "category", "town": ["a", "b"]}
+    steps = [("table", DPTableVectorizer(schema)), ("model", DPLogisticRegression())]
+    few = {"n_fits": 2, "epsilons": ()}
+    assert DPPipeline(steps, epsilon=1.0).plan(20_000, schema, **few).hidden == ()
+    hidden = dict(DPPipeline(steps, epsilon=0.1).plan(300, schema, **few).hidden)
+    assert hidden["job"] == 1.0
+    assert "town" not in hidden
