@@ -23,6 +23,7 @@ from skdpnoise.compose.surroundings import PrivacyWarning
 from skdpnoise.sampling.words import SEEDED, is_seeded
 
 _WEAK_EPSILON = 10.0
+_NAMED = 8  # columns that a warning names
 _INSIDE = ("skdpnoise", "sklearn", "joblib", "contextlib", "threading")
 # Python forgets what it has shown whenever any warning filter changes, which scikit-learn does in
 # every fit: its own "once for each place" would be once for each fit.
@@ -148,6 +149,14 @@ def note_hidden(owner: str, hidden: NDArray[np.bool_]) -> None:
     found = _hidden.get()
     if found is not None:
         found.append((owner, hidden))
+
+
+def named(estimator: Any, hidden: NDArray[np.bool_]) -> str:
+    """Return how many columns are hidden, and which: of many the first."""
+    names, places = getattr(estimator, "feature_names_in_", None), np.flatnonzero(hidden)
+    shown = [str(k) if names is None else repr(str(names[k])) for k in places[:_NAMED]]
+    more = f" and {places.size - _NAMED} more" if places.size > _NAMED else ""
+    return f"{places.size} of {hidden.size} columns ({', '.join(shown)}{more})"
 
 
 def warn_first(estimator: Any, text: str) -> None:

@@ -155,7 +155,7 @@ class Account:
         self.rows_per_group = rows_per_group
         self.ledger = ledger
         self.n_records: float | None = None  # as bought; whoever buys the number tells it
-        self._estimator = estimator
+        self.estimator = estimator
         self._releases: list[Release] = []
         self._total: PrivacyLoss | None = None
         self._planned: PrivacyLoss | None = None
@@ -305,7 +305,7 @@ class Account:
 
     @property
     def _owner(self) -> str | None:
-        return None if self._estimator is None else type(self._estimator).__name__
+        return None if self.estimator is None else type(self.estimator).__name__
 
     def _of_unit(self, loss: Any) -> Any:
         """Return a loss with respect to one row as one for groups, if the guarantee is for them."""
@@ -324,7 +324,7 @@ class Account:
             unit="record" if self.rows_per_group is None else "group",
             mechanism=noise,
             estimator=self._owner,
-            parameters=public_parameters(self._estimator),
+            parameters=public_parameters(self.estimator),
         )
         self._paid = True
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from skdpnoise.compose.advice import note_hidden, warn_last
+from skdpnoise.compose.advice import named, note_hidden, warn_last
 from skdpnoise.estimators.private_fit import PrivateRun
 from skdpnoise.linear_model._budget import Budget
 from skdpnoise.linear_model._records import LIMIT, Rate, Settings, Standardisation
@@ -180,9 +180,9 @@ def _warn_of_constant(settings: Settings, run: Run, found: SearchedLocation | No
 
 
 def _warn(settings: Settings, run: Run, found: np.ndarray) -> None:
-    """Say how many columns are left out."""
+    """Say which columns are left out."""
     warn_last(
-        f"{settings.owner} leaves out {np.count_nonzero(~found)} of {found.size} columns: each is "
+        f"{settings.owner} leaves out {named(run.account.estimator, ~found)}: each is "
         f"constant, or the noise at epsilon={run.account.guarantee.epsilon:g} hides the scale. "
         "More records, a larger epsilon or public bounds (feature_bounds) would help."
     )

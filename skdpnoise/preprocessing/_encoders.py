@@ -32,7 +32,12 @@ from skdpnoise.preprocessing._labels import (
 )
 from skdpnoise.privacy import Adjacency
 from skdpnoise.privacy.shared_texts import shared_texts
-from skdpnoise.queries.categories import category_mechanism, category_noises, found_categories
+from skdpnoise.queries.categories import (
+    CategoryMechanism,
+    category_mechanism,
+    category_noises,
+    found_categories,
+)
 from skdpnoise.queries.groups import GroupedRows
 from skdpnoise.sampling import RandomWords, random_words
 
@@ -93,10 +98,11 @@ class PrivateEncoder(PrivateFitMixin, TransformerMixin, BaseEstimator, ABC):
             names = getattr(self, "feature_names_in_", None)
             given = given_categories(self, X.shape[1], names)
             rng = random_words(self.random_state)
-            found = _bought(self, X, given, (rows, account, rng))
+            found, made = _bought(self, X, given, (rows, account, rng))
             report = account.report(type(self).__name__, secure=rng.secure, empty=True)
             categories = [as_categories(one) for one in found]
-            self.__dict__.update(categories_=categories, privacy_=report)
+            self.categories_, self.category_mechanism_ = categories, made
+            self.privacy_ = report
             self._warn_of_none([k for k, one in enumerate(given) if one is None])
             hand_on(self, self.public_output_)
         return self
@@ -146,12 +152,12 @@ def _bought(
     X: Any,
     given: Sequence[tuple[Any, ...] | None],
     run: tuple[GroupedRows, Account, RandomWords],
-) -> list[tuple[Any, ...]]:
-    """Return the categories of each column; those that are not given are charged for and found."""
+) -> tuple[list[tuple[Any, ...]], CategoryMechanism | None]:
+    """Return the categories of each column, and what found those that are not given; charge it."""
     rows, account, rng = run
     n_open = sum(one is None for one in given)
     if not n_open:
-        return [one for one in given if one is not None]
+        return [one for one in given if one is not None], None
     made = category_mechanism(
         *(type(estimator).__name__, estimator.noise, n_open, account.guarantee.adjacency),
         account.guarantee,
@@ -166,7 +172,7 @@ def _bought(
             cells = taken(cells_of(X, k), kept)
             known = found_categories(cells, made, rng)[0]
         found.append(known)
-    return found
+    return found, made
 
 
 @shared_texts
@@ -202,6 +208,9 @@ class DPOneHotEncoder(PrivateEncoder):
     ----------
     categories_ : list of ndarray
         Of each feature, sorted if they were found.
+    category_mechanism_ : CategoryMechanism or None
+        What chose those that were bought: its ``chance(m)`` is the probability at most with which a
+        category of m records is shown. None if all were given.
     public_output_ : PublicOutput
         Bounds and groups of the columns that are returned, which a :class:`~skdpnoise.DPPipeline`
         hands to the next step.
@@ -361,6 +370,9 @@ class DPOrdinalEncoder(OneToOneFeatureMixin, PrivateEncoder):
     ----------
     categories_ : list of ndarray
         Of each feature, sorted if they were found.
+    category_mechanism_ : CategoryMechanism or None
+        What chose those that were bought: its ``chance(m)`` is the probability at most with which a
+        category of m records is shown. None if all were given.
     public_output_ : PublicOutput
         Bounds of the columns that are returned, which a :class:`~skdpnoise.DPPipeline` hands to
         the next step.

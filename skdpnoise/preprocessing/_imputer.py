@@ -37,8 +37,8 @@ class DPSimpleImputer(PrivateScaler):
     %(estimators: copy, rows_per_group, ledger, random_state)s
     strategy : {"mean", "median", "most_frequent", "constant"}, default="mean"
         What takes the place. The mean is of values within 64 scales of the bulk, or within public
-        bounds. The most frequent value is the middle of the fullest bin of a histogram, for columns
-        of few values. "constant" costs nothing.
+        bounds. The most frequent value is the middle of the shortest interval with a tenth of the
+        records, for columns of few values. "constant" costs nothing.
     fill_value : float, default=0.0
         **Public**: of "constant", and of columns that the noise hides.
     add_indicator : bool, default=False

@@ -124,7 +124,7 @@ def checked_categories(given: Any, expected: str) -> tuple[Any, ...]:
 
 
 def numbered(
-    column: Iterable[Any], categories: Sequence[Any], other: float, missing: float
+    column: Iterable[Any], categories: Iterable[Any], other: float, missing: float
 ) -> NDArray[np.float64]:
     """Return the place of every value among the categories, or the number of what is none."""
     if isinstance(column, np.ndarray):  # of numbers, or dates, of which equal ones are one

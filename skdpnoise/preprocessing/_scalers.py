@@ -15,7 +15,7 @@ from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from skdpnoise.compose import register_private
-from skdpnoise.compose.advice import note_hidden, warn_last
+from skdpnoise.compose.advice import named, note_hidden, warn_last
 from skdpnoise.compose.handing import hand_on
 from skdpnoise.estimators.parameters import as_bounds, check_size, number_pair
 from skdpnoise.estimators.private_fit import PrivateFitMixin
@@ -169,7 +169,7 @@ class PrivateScaler(PrivateFitMixin, OneToOneFeatureMixin, TransformerMixin, Bas
         if lost.any():
             note_hidden(type(self).__name__, lost)
             warn_last(
-                f"{type(self).__name__} {what} {np.count_nonzero(lost)} of {lost.size} columns: "
+                f"{type(self).__name__} {what} {named(self, lost)}: "
                 f"each is constant, or the noise at epsilon={self.epsilon:g} hides its scale. More "
                 "records, a larger epsilon or closer public bounds (feature_bounds) would help."
             )

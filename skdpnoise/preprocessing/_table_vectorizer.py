@@ -97,6 +97,8 @@ class DPTableVectorizer(PrivateFitMixin, TransformerMixin, BaseEstimator):
         record has; with 0 all categories must be given, or hashed.
     n_bins : int, default=8
         Bins of each number, 0 or 2 to 100; 0 leaves them out.
+    add_indicator : bool, default=True
+        Whether what may be missing gets a column for that; else no column does.
     noise : str, default="auto"
         Of quantiles, as in :func:`~skdpnoise.queries.private_quantiles`; categories take the same
         family. "auto" is Gaussian noise, or Laplace noise where delta is 0.
@@ -106,6 +108,9 @@ class DPTableVectorizer(PrivateFitMixin, TransformerMixin, BaseEstimator):
     ----------
     columns_ : TableColumns
         What each column became; a table in notebooks.
+    category_mechanism_ : CategoryMechanism or None
+        What chose the categories that were bought: its ``chance(m)`` is the probability at most
+        with which one of m records is shown. None if none were bought.
     public_output_ : PublicOutput
         Bounds and one-hot groups of what is returned, which a :class:`~skdpnoise.DPPipeline` hands
         to the next step.
@@ -145,6 +150,7 @@ class DPTableVectorizer(PrivateFitMixin, TransformerMixin, BaseEstimator):
         **PrivateFitMixin._parameter_constraints,
         "schema": [None, dict],
         "n_bins": [Interval(Integral, 0, 100, closed="both")],
+        "add_indicator": ["boolean"],
         "noise": [StrOptions(set(noise_options(adaptive=True)))],
     }
     _reads_labels: ClassVar[bool] = True
@@ -155,6 +161,7 @@ class DPTableVectorizer(PrivateFitMixin, TransformerMixin, BaseEstimator):
     delta: float = 1e-6
     _: KW_ONLY
     n_bins: int = 8
+    add_indicator: bool = True
     noise: str = "auto"
     adjacency: Adjacency = "replace_one"
     rows_per_group: int = 1
@@ -192,6 +199,8 @@ class DPTableVectorizer(PrivateFitMixin, TransformerMixin, BaseEstimator):
             n_rows, n_columns = X.shape
             check_size(self, n_rows, n_columns)
             columns = planned_columns(type(self).__name__, self.schema, X)
+            if not self.add_indicator:
+                columns = [replace(column, nullable=False) for column in columns]
             _advise(self, list(undeclared(columns, X)))
             cells = [cells_of(X, k) for k in range(n_columns)]
             check_infinite(self, cells)
@@ -209,7 +218,8 @@ class DPTableVectorizer(PrivateFitMixin, TransformerMixin, BaseEstimator):
             report = account.report(type(self).__name__, secure=rng.secure, empty=True)
             vouched = ("names and types of columns", *(["schema"] if self.schema else []))
             report = replace(report, declared=vouched)
-            self.__dict__.update(columns_=TableColumns(tuple(blocks)), privacy_=report)
+            self.columns_, self.privacy_ = TableColumns(tuple(blocks)), report
+            self.category_mechanism_ = bought.categories
             self._warn(blocks)
             hand_on(self, self.public_output_)
         return self

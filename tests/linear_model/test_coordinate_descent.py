@@ -172,7 +172,9 @@ def test_less_epsilon_fits_worse():
 
 def test_drowned_columns_are_left_out_with_a_warning_that_says_what_helps():
     X, y = _problem(200)
-    with pytest.warns(PrivacyWarning, match=r"leaves out 3 of 3 columns: .*epsilon=0.01 .*bounds"):
+    with pytest.warns(
+        PrivacyWarning, match=r"leaves out 3 of 3 columns \(0, 1, 2\): .*epsilon=0.01 .*bounds"
+    ):
         model = _model(epsilon=0.01).fit(X, y)
     with pytest.warns(PrivacyWarning, match=r"one constant: .*deviation of about .*target_bounds"):
         predictions = model.fit(X, y).predict(X)

@@ -283,3 +283,22 @@ def test_a_plan_takes_a_schema_and_names_what_would_be_hidden():
     hidden = dict(DPPipeline(steps, epsilon=0.1).plan(300, schema, **few).hidden)
     assert hidden["job"] == 1.0
     assert "town" not in hidden
+
+
+def test_without_indicators_there_are_none_and_missing_ones_are_the_median_or_other():
+    made = DPTableVectorizer(SCHEMA, 3.0, add_indicator=False, random_state=0).fit(TABLE)
+    names = made.get_feature_names_out().tolist()
+    assert not [name for name in names if name.endswith("_missing")]
+    empty = pd.DataFrame(dict.fromkeys(TABLE.columns, [None] * 2)).astype(TABLE.dtypes[["income"]])
+    empty["age"], empty["member"] = 40, True
+    empty["seen"] = pd.to_datetime(empty["seen"])
+    found = dict(zip(names, made.transform(empty)[0], strict=True))
+    assert found["income"] == 0.0
+    assert found["town_other"] == 1.0
+
+
+def test_the_chance_of_a_category_is_stated(fitted):
+    assert 0.0 < fitted.category_mechanism_.chance(1) <= 0.5e-6
+    assert fitted.category_mechanism_.chance(1000) > 0.999
+    given = DPTableVectorizer({"town": ["A"]}).fit(TABLE[["town"]])
+    assert given.category_mechanism_ is None
