@@ -83,7 +83,7 @@ class DPPipeline(FittedSteps):
         under "replace_one".
     weights : dict of str to float or None, default=None
         Shares of the budget by the names of steps, in any unit; None gives equal shares, but a
-        tenth of another one's to a :class:`~skdpnoise.DPTableVectorizer`. What is
+        quarter of another one's to a :class:`~skdpnoise.DPTableVectorizer`. What is
         divided is ε for pure noise and μ² for Gaussian noise. A name stands for all private steps
         below it, which share equally.
     public : collection of str, default=()

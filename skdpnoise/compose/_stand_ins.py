@@ -24,6 +24,7 @@ from skdpnoise.compose.caps import Rehearsed
 from skdpnoise.compose.charged import DATA, reading
 from skdpnoise.compose.columns import is_numeric, is_polars, made_up
 from skdpnoise.compose.compositions import below, inner_of
+from skdpnoise.compose.handing import hand_on
 from skdpnoise.compose.parts import private_parts
 from skdpnoise.compose.register import is_private, rule_of
 
@@ -177,6 +178,9 @@ class StandIn(BaseEstimator):
         """Transform as the step would, had it seen noise."""
         if self.fitted_ is None:
             self.fitted_ = self._fitted_to_noise(X)
+        output = getattr(self.fitted_, "public_output_", None)
+        if output is not None:
+            hand_on(self, output, lambda one: one.step if is_stand_in(one) else one)
         return self.fitted_.transform(X)
 
     @available_if(lambda self: hasattr(self.step, "predict"))
@@ -340,12 +344,10 @@ def _output(step: Any) -> str:
 
 
 def _fills(step: Any) -> bool:
-    """Return whether a step holds one that learns nothing and takes missing values."""
+    """Return whether a step holds one that takes missing values."""
     steps = [one.step for one in readers(step, _NOTHING) if hasattr(one.step, "fit")]
-    learn_nothing = [
-        one for one in steps if not (is_private(one) or type(one) is TransformedTargetRegressor)
-    ]
-    return any(get_tags(one).input_tags.allow_nan for one in learn_nothing)
+    takers = [one for one in steps if type(one) is not TransformedTargetRegressor]
+    return any(get_tags(one).input_tags.allow_nan for one in takers)
 
 
 def _noise_like(X: Any, *, with_text: bool = False) -> Any:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.pipeline import Pipeline
 
+from skdpnoise.mechanisms.requests import CHOICES
 from skdpnoise.privacy.checks import check_order
 
 __all__ = ["PublicOutput", "hand_on", "handing_on"]
@@ -71,13 +72,25 @@ def handing_on(pipeline: Pipeline) -> Iterator[None]:
         _next.reset(token)
 
 
-def hand_on(transformer: Any, output: PublicOutput) -> None:
+def hand_on(
+    transformer: Any, output: PublicOutput, behind: Callable[[Any], Any] = lambda step: step
+) -> None:
     """Tell the step behind a transformer what is public, where its user has not said it."""
-    after = (_next.get() or {}).get(id(transformer))
+    # `behind` finds the step in what stands for it in a rehearsal.
+    after = behind((_next.get() or {}).get(id(transformer)))
     if after is None or not hasattr(after, "get_params"):
         return
     given = after.get_params(deep=False)
-    told = {"feature_bounds": output.feature_bounds, "column_groups": output.column_groups}
-    if not any(given.get(name) is not None for name in told):
+    told: dict[str, Any] = {"feature_bounds": output.feature_bounds}
+    if _clips_groups(given):
+        told["column_groups"] = output.column_groups
+    if not any(given.get(name) is not None for name in ("feature_bounds", "column_groups")):
         known = {name: value for name, value in told.items() if name in given and len(value)}
         after.set_params(**known)
+
+
+def _clips_groups(given: Mapping[str, Any]) -> bool:
+    """Return whether a model of these parameters can clip groups of columns: by normal noise."""
+    noise, solver = str(given.get("noise")), given.get("solver")
+    normal = noise in CHOICES or noise.endswith("_gaussian")
+    return normal and solver in ("auto", "joint") and float(given.get("delta", 0.0)) > 0.0

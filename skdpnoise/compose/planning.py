@@ -23,8 +23,8 @@ from skdpnoise.compose.plans import PlannedStage, PrivacyPlan, SimulatedScore
 from skdpnoise.compose.surroundings import PrivacyWarning
 from skdpnoise.compose.synthetic import Law, Records, kind_of, law_for, part_of
 from skdpnoise.ledger import PrivacyReport, Release
-from skdpnoise.ledger.audited import uncharged
 from skdpnoise.ledger.report import equivalent_mu, release_shares
+from skdpnoise.ledger.uncharged import uncharged
 from skdpnoise.privacy import PrivacyGuarantee, PureLoss
 from skdpnoise.privacy.checks import check_count, check_real, complaint
 from skdpnoise.sampling.words import SEEDED

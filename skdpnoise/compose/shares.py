@@ -32,6 +32,7 @@ _PURE_FOR_MATRICES = ("k_norm", "wishart")
 _BELOW = 1e-6  # parts ask for a little less than there is: ε is rounded up
 _NEEDED = ("epsilon", "delta", "adjacency", "ledger", "random_state")
 _DEFAULT = "replace_one"
+_NORMAL = (GaussianLoss, ChanceBudget)  # budgets that normal noise alone can share
 
 
 def check_shareable(
@@ -137,7 +138,10 @@ def with_budget(
     for part in parts:
         own = part.estimator.get_params(deep=False)
         new: dict[str, Any] = {"ledger": None if ledger is None else ledger.part(part.label)}
-        new |= _terms(shares[part.label], delta, own.get("noise"))
+        new |= _terms(shares[part.label], delta)
+        normal = getattr(part.estimator, "_normal_noise", "inid_gaussian")
+        if own.get("noise") in CHOICES and isinstance(shares[part.label], _NORMAL):
+            new["noise"] = normal
         if ledger is not None:
             new["adjacency"] = ledger.adjacency
         new["random_state"] = seed_from(rng)
@@ -165,17 +169,15 @@ def _divided(
     return normal
 
 
-def _terms(share: Budget, delta: float, noise: str | None) -> dict[str, Any]:
+def _terms(share: Budget, delta: float) -> dict[str, float]:
     """Return the parameters by which a part takes its share."""
     if isinstance(share, PureLoss):
         return {"epsilon": share.pure_epsilon, "delta": 0.0}
     if isinstance(share, ApproximateBudget):
         return {"epsilon": share.epsilon, "delta": share.delta}
-    own, normal = (stated_epsilon(share.mu, delta), delta), "inid_gaussian"
     if isinstance(share, ChanceBudget):
-        own, normal = share.guarantee(), "iid_gaussian"
-    terms = dict(zip(("epsilon", "delta"), own, strict=True))
-    return terms | ({"noise": normal} if noise in CHOICES else {})
+        return dict(zip(("epsilon", "delta"), share.guarantee(), strict=True))
+    return {"epsilon": stated_epsilon(share.mu, delta), "delta": delta}
 
 
 def _divides(estimator: Any) -> bool:

@@ -13,7 +13,7 @@ from sklearn.base import clone
 
 from skdpnoise.compose.nested import estimators_in, give_seeds
 from skdpnoise.compose.register import is_private
-from skdpnoise.ledger.audited import uncharged
+from skdpnoise.ledger.uncharged import uncharged
 from skdpnoise.privacy import GaussianLoss, PrivacyGuarantee, check_adjacency
 
 __all__ = [

@@ -41,6 +41,7 @@ _NEEDED = (
     "description",
     "publication_date",
 )
+_CHECKED = (0.0, 0.1, 0.5, 0.9)  # shares of ε at which a plan is compared with what was spent
 _LISTS = ("data_curators",)
 _FROM_REPORT = ("variant_name", "privacy_parameters")
 _OVERRULED = ("__epsilon", "__delta")  # of parts: the whole has its own
@@ -180,6 +181,11 @@ def report_from_json(text: str) -> PrivacyReport:
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         # What a text of unknown origin holds is not repeated.
         raise ValueError(complaint("report_from_json", "text", allowed, "another text")) from error
+    spent = (total.delta(share * guarantee.epsilon) for share in _CHECKED)
+    allowed_deltas = ((planned or total).delta(share * guarantee.epsilon) for share in _CHECKED)
+    if any(a > b * (1.0 + 1e-6) for a, b in zip(spent, allowed_deltas, strict=True)):
+        must = "state a plan of what its total says at least"
+        raise ValueError(complaint("report_from_json", "text", must, "less"))
     facts = {"guarantee": guarantee, "releases": tuple(made), "total": total, "planned": planned}
     return PrivacyReport(**known, **facts, declared=declared)
 

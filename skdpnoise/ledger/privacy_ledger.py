@@ -11,13 +11,14 @@ from typing import TYPE_CHECKING, Any
 from skdpnoise.ledger import requests
 from skdpnoise.ledger._known import Known
 from skdpnoise.ledger.account import BudgetExceededError
-from skdpnoise.ledger.audited import is_uncharged, unwritten
+from skdpnoise.ledger.audited import unwritten
 from skdpnoise.ledger.charge import Charge, LedgerTotal, ledger_card, past, stored_parameters
 from skdpnoise.ledger.composition import Composition, compact
 from skdpnoise.ledger.encoding import decode_loss, encode_loss
 from skdpnoise.ledger.storage import reading
 from skdpnoise.ledger.storage.database import DatabaseStorage, Storage
 from skdpnoise.ledger.storage.memory import Facts, MemoryStorage, Row
+from skdpnoise.ledger.uncharged import is_uncharged
 from skdpnoise.privacy import Adjacency, PrivacyGuarantee, PrivacyLoss
 from skdpnoise.privacy.checks import pandas_for
 from skdpnoise.privacy.sampled import check_relation

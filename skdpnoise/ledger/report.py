@@ -10,6 +10,7 @@ from typing import Any
 
 from skdpnoise.ledger.cards import card, facts_in_html, fold, in_plain_words, table
 from skdpnoise.ledger.statement import as_dict, statement
+from skdpnoise.ledger.uncharged import is_uncharged
 from skdpnoise.privacy import (
     GaussianLoss,
     NumericLoss,
@@ -87,6 +88,11 @@ def _software() -> str:
     return f"skdpnoise {version('skdpnoise')}"
 
 
+def _is_watched() -> bool:
+    """Return whether an audit looks on, or a plan lets fits charge nothing."""
+    return is_observed() or is_uncharged()
+
+
 @dataclass(frozen=True, slots=True)
 class PrivacyReport:
     """The guarantee of a fitted estimator and every release behind it.
@@ -147,7 +153,7 @@ class PrivacyReport:
     rows_per_group: int | None = None
     declared: tuple[str, ...] = ()
     n_records: float | None = None
-    observed: bool = field(default_factory=is_observed)
+    observed: bool = field(default_factory=_is_watched)
     software: str = field(default_factory=_software)
     planned: PrivacyLoss | None = None
 
@@ -281,7 +287,7 @@ def _add_up(releases: tuple[Release, ...], total: PrivacyLoss) -> bool:
     """Return False if losses of one kind exceed their total; others are left to who adds them."""
     losses = [release.loss for release in releases]
     room = 1.0 + 1e-9  # sums in another order are rounded differently
-    if isinstance(total, PureLoss) and all(isinstance(loss, PureLoss) for loss in losses):
+    if isinstance(total, PureLoss):
         spent = math.fsum(loss.epsilon(0.0) for loss in losses)
         return spent <= total.pure_epsilon * room
     if isinstance(total, GaussianLoss):

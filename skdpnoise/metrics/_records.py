@@ -16,6 +16,7 @@ from skdpnoise.privacy.checks import check_array, complaint
 from skdpnoise.privacy.loss import checked_relation
 from skdpnoise.queries import noisy_histogram, private_mean
 from skdpnoise.queries.aggregates import PrivateEstimate
+from skdpnoise.queries.categories import label_columns
 from skdpnoise.sampling import RandomWords
 from skdpnoise.sampling.words import with_caveat
 
@@ -91,6 +92,10 @@ def one_column(owner: str, name: str, values: ArrayLike) -> NDArray[Any]:
         for place, value in enumerate(values):
             array[place] = plain_entry(value)
         return array
+    if _may_be_missing(values):  # where one missing value would make floats of whole numbers
+        columns = label_columns(owner, values)
+        if len(columns) == 1:
+            return one_column(owner, name, list(columns[0]))
     array = np.asarray(values)
     if array.ndim != 1:
         must = "be one-dimensional, with one entry for each record"
@@ -101,6 +106,12 @@ def one_column(owner: str, name: str, values: ArrayLike) -> NDArray[Any]:
         with np.errstate(over="ignore"):  # a warning would tell of a single record
             return array.astype(np.float64)
     return one_column(owner, name, array.tolist())
+
+
+def _may_be_missing(values: Any) -> bool:
+    """Return whether values are of a library whose types are not numpy's."""
+    library = type(values).__module__.partition(".")[0] in ("pandas", "polars", "pyarrow")
+    return library and not isinstance(getattr(values, "dtype", None), np.dtype)
 
 
 def as_floats(values: NDArray[Any], otherwise: float) -> Vector:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime
-import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from numbers import Real
@@ -206,16 +205,15 @@ def as_dates(cells: Any) -> NDArray[Any]:
 
 
 def _date(cell: Any) -> Any:
-    pandas = sys.modules.get("pandas")
-    if pandas is not None and isinstance(cell, pandas.Timestamp):
-        return cell.tz_localize(None).to_datetime64()
-    if isinstance(cell, datetime.datetime):
-        return np.datetime64(cell.replace(tzinfo=None), "s")
-    if isinstance(cell, datetime.date):
+    nothing = np.datetime64("NaT", "s")
+    if is_missing(cell) or not isinstance(cell, datetime.date | np.datetime64):
+        return nothing
+    try:
+        if isinstance(cell, datetime.datetime):  # pandas' as well; in local time
+            cell = cell.replace(tzinfo=None)
         return np.datetime64(cell, "s")
-    if isinstance(cell, np.datetime64):
-        return cell.astype("datetime64[s]")
-    return np.datetime64("NaT", "s")
+    except Exception:  # of a date that says so itself, which may quote it
+        return nothing
 
 
 def ends_of(blocks: Sequence[Block]) -> tuple[list[float], list[float], list[tuple[int, ...]]]:

@@ -55,6 +55,7 @@ class PrivateEncoder(PrivateFitMixin, TransformerMixin, BaseEstimator, ABC):
         "categories": [StrOptions({"auto"}), list, tuple, dict],
     }
     _reads_labels: ClassVar[bool] = True  # a rehearsal makes up categories, not numbers
+    _normal_noise: ClassVar[str] = "iid_gaussian"  # of counts, in a composition
 
     _: KW_ONLY
     categories: Any = "auto"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -17,6 +18,7 @@ from skdpnoise.queries.categories import Label, label_of
 
 _PLAIN = (str, int, bool, float)  # whose values are compared without code of their own
 _MISSING = ("NAType", "NaTType")
+_TWINS = ("int", "float")
 FLAT = (
     "Expected 2D array, got an array with fewer dimensions in {}. Reshape your data with "
     "X.reshape(-1, 1) if it has one feature, or X.reshape(1, -1) if it is one sample."
@@ -131,6 +133,11 @@ def numbered(
         different, places = np.unique(column, return_inverse=True)
         return numbered(different.tolist(), categories, other, missing)[places]
     known = {label_of(one): float(place) for place, one in enumerate(categories)}
+    # A whole number is found as what a column holds it as: 1 as 1.0 where values may be missing.
+    for label, place in [*known.items()]:
+        if label is not None and label[0] in _TWINS and float(label[1]) == label[1]:
+            twin = float(label[1]) if label[0] == "int" else int(label[1])
+            known.setdefault(label_of(twin), place)
     seen: dict[tuple[type, Any], float] = {}
     found = []
     for value in column:
@@ -153,7 +160,7 @@ def is_missing(value: Any) -> bool:
     """Return whether a value stands for none: None, NaN, pandas' NA."""
     if value is None or type(value).__name__ in _MISSING:
         return True
-    return isinstance(value, float | np.floating) and bool(value != value)
+    return isinstance(value, float | np.floating) and math.isnan(value)
 
 
 def as_categories(found: Sequence[Any]) -> NDArray[Any]:

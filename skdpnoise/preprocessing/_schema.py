@@ -75,6 +75,11 @@ def _column(owner: str, name: str, given: Any, kind: str, nullable: bool) -> Col
     what = words.pop("kind", None)
     if what is None or what not in _KEYS or set(words) - _KEYS[what]:
         raise _wrong(owner, name, given)
+    if kind in ("date", "day") and what not in ("date", "drop"):
+        raise ValueError(
+            f"{_START.format(owner, name)} 'date' or 'drop', as its type is that of dates. Got "
+            f"{what!r}: convert it first, as in frame[{name!r}].dt.year."
+        )
     facts: dict[str, Any] = {"nullable": words.get("nullable", nullable)}
     if not isinstance(facts["nullable"], bool):
         raise _wrong(owner, name, given)

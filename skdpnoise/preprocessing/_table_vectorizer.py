@@ -22,7 +22,7 @@ from skdpnoise.estimators.private_fit import PrivateFitMixin
 from skdpnoise.estimators.tables import check_infinite
 from skdpnoise.ledger import Account, Ledger
 from skdpnoise.ledger.cards import card, table
-from skdpnoise.mechanisms import noise_options
+from skdpnoise.mechanisms.allocation import RULES
 from skdpnoise.preprocessing._blocks import (
     Block,
     NumberFacts,
@@ -46,6 +46,7 @@ _ROOM = 1.0 - 1e-3  # of pure losses beside a chance, whose sum is rounded up
 _MIDDLE = np.array([0.025, 0.25, 0.5, 0.75, 0.975])
 _QUARTILES, _MOST = 1.349, 3.92  # distances of quantiles of a standard normal law
 _SHOWN = 6  # columns that a warning names
+_NOISES = {"auto"} | {f"{rule}_{law}" for rule in RULES for law in ("gaussian", "laplace")}
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,8 +101,8 @@ class DPTableVectorizer(PrivateFitMixin, TransformerMixin, BaseEstimator):
     add_indicator : bool, default=True
         Whether what may be missing gets a column for that; else no column does.
     noise : str, default="auto"
-        Of quantiles, as in :func:`~skdpnoise.queries.private_quantiles`; categories take the same
-        family. "auto" is Gaussian noise, or Laplace noise where delta is 0.
+        "gaussian" or "laplace" after a rule, such as "inid_gaussian"; counts of categories take it
+        with one scale. "auto" is Gaussian noise, or Laplace noise where delta is 0.
     %(estimators: adjacency, rows_per_group, ledger, random_state)s
 
     Attributes
@@ -151,10 +152,10 @@ class DPTableVectorizer(PrivateFitMixin, TransformerMixin, BaseEstimator):
         "schema": [None, dict],
         "n_bins": [Interval(Integral, 0, 100, closed="both")],
         "add_indicator": ["boolean"],
-        "noise": [StrOptions(set(noise_options(adaptive=True)))],
+        "noise": [StrOptions(_NOISES)],
     }
     _reads_labels: ClassVar[bool] = True
-    _asks_for: ClassVar[float] = 0.1  # of a composition, beside 1 for a model
+    _asks_for: ClassVar[float] = 0.25  # of a composition, beside 1 for a model
 
     schema: dict[str, Any] | None = None
     epsilon: float = 1.0
@@ -230,7 +231,7 @@ class DPTableVectorizer(PrivateFitMixin, TransformerMixin, BaseEstimator):
         n_numbers = sum(column.kind in ("number", "date") for column in columns)
         guarantee, rows = account.guarantee, account.rows_per_group or 1
         noise = self.noise
-        if noise in ("auto", "search"):
+        if noise == "auto":
             noise = "iid_gaussian" if guarantee.delta > 0.0 else "iid_laplace"
         share = 0.0 if n_open == 0 else _CATEGORIES if n_numbers else 1.0
         pure = not noise.endswith("_gaussian")

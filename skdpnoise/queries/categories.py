@@ -48,6 +48,7 @@ CHANCE_SHARE = 0.5  # of δ, for the chance that a record shows a category of it
 _UP = 1.0 + 1e-12  # relative error of a tail
 _QUICK = ("iid_laplace", "iid_gaussian")
 _MOST_STEPS = 2.0**61  # of a count
+_MOST_BITS = 63  # of a whole number; longer ones may be too long to print
 _SHOWN = 8  # categories of a column that are printed
 
 Label = tuple[str, Any]  # the kind of a category, and itself: 1, 1.0 and True are different
@@ -314,9 +315,9 @@ def private_categories(
 
     **Guarantee.** That of :class:`CategoryMechanism`. Half of δ pays for the chance that a record
     shows a category that nobody else has, in every column and, under replace-one, also one that it
-    leaves; the rest belongs to the noise. What is not exactly text, a number of Python or numpy, or
-    a truth value is not counted (None, NaN, dates, enumerations). The time it takes, which hangs on
-    how many categories there are and how long they are, is not protected.
+    leaves; the rest belongs to the noise. What is not exactly text, a number of Python or numpy (of
+    64 bits), or a truth value is not counted (None, NaN, dates, enumerations). The time it takes,
+    which hangs on how many categories there are and how long they are, is not protected.
 
     Parameters
     ----------
@@ -463,6 +464,8 @@ def label_of(value: Any) -> Label | None:
     if isinstance(value, np.generic):
         value = value.item() if value.dtype.kind in "biufU" else None  # and no date as a number
     kind = type(value)
+    if kind is int and value.bit_length() > _MOST_BITS:
+        return None
     if kind is str or kind is bool or kind is int:
         return kind.__name__, value
     if kind is float and math.isfinite(value):

@@ -8,19 +8,23 @@ import pytest
 from sklearn.pipeline import Pipeline
 
 from skdpnoise import (
+    DPCoordinateDescentRegressor,
     DPGridSearchCV,
+    DPKBinsDiscretizer,
     DPLogisticCD,
     DPOneHotEncoder,
     DPPipeline,
+    DPQuantileTransformer,
     DPStandardScaler,
     DPTableVectorizer,
     total_guarantee,
 )
 from skdpnoise.compose.approximate import ApproximateBudget, ChanceBudget
-from skdpnoise.compose.caps import Cap
+from skdpnoise.compose.caps import Cap, UnsettledError
 from skdpnoise.compose.shares import whole_budget, with_budget
-from skdpnoise.ledger import BudgetExceededError
+from skdpnoise.ledger import BudgetExceededError, PrivacyReport, Release
 from skdpnoise.privacy import GaussianLoss, NumericLoss, PrivacyGuarantee, Promised, PureLoss
+from skdpnoise.privacy.curves import NormalShift
 from skdpnoise.sampling import random_words
 from tests.contracts._register import Forbidden, Notebook
 
@@ -144,3 +148,44 @@ def test_a_search_takes_encoders_and_tables():
     ).fit(FRAME, Y)
     assert search.privacy_.total.delta(4.0) <= 1e-6
     assert search.score(FRAME, Y) > 0.95
+
+
+def test_several_normal_shifts_are_counted_each():
+    spent = ChanceBudget.spent(NumericLoss(((NormalShift(), 0.3, 4), (Promised(0.01), 0.0, 2))))
+    assert spent.mu == pytest.approx(0.6)
+    assert spent.chance == pytest.approx(0.02)
+
+
+@pytest.mark.parametrize("more", ["mu", "chance"])
+def test_a_report_of_more_than_was_charged_settles_nothing(more):
+    charged = ChanceBudget(0.3, 1e-7)
+    told = ChanceBudget(0.6, 1e-7) if more == "mu" else ChanceBudget(0.3, 4e-7)
+    cap = Cap(ChanceBudget(1.0, 1e-6), "replace_one")
+    guarantee = (5.0, 1e-5)
+    cap.part("a").charge("a", charged.numeric(), adjacency="replace_one", guarantee=guarantee)
+    loss = told.numeric()
+    release = Release("categories", "iid_gaussian", 1, 1, (1.0, 1.0), loss)
+    report = PrivacyReport("A", PrivacyGuarantee(*guarantee), (release,), loss, True, planned=loss)
+    with pytest.raises(UnsettledError, match="does not cover"):
+        cap.settle([("a", report)])
+
+
+@pytest.mark.parametrize("solver", ["auto", "gram"])
+def test_what_is_handed_on_is_rehearsed_so_that_nothing_fails_after_the_charge(solver):
+    number = FRAME["number"].to_numpy()
+    last = DPCoordinateDescentRegressor(solver=solver, target_bounds=(-4.0, 4.0))
+    ledger = Notebook()
+    steps = [("table", DPTableVectorizer()), ("model", last)]
+    model = DPPipeline(steps, epsilon=3.0, ledger=ledger).fit(FRAME, number)
+    assert len(ledger.charges) == 1
+    assert model.named_steps["model"].feature_bounds is not None
+
+
+def test_bounds_that_are_handed_on_count_in_the_rehearsal():
+    steps = [
+        ("fill", DPQuantileTransformer()),
+        ("cut", DPKBinsDiscretizer(strategy="uniform")),
+        ("model", DPLogisticCD()),
+    ]
+    model = DPPipeline(steps, epsilon=5.0).fit(FRAME[["number"]], Y)
+    assert model.named_steps["cut"].bin_edges_[0][-1] == 1.0

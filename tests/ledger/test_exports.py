@@ -29,6 +29,7 @@ from skdpnoise.ledger import (
     report_from_json,
     report_to_json,
 )
+from skdpnoise.ledger.encoding import encode_loss
 from skdpnoise.ledger.statement import sections, shares
 from skdpnoise.privacy import GaussianLoss, NumericLoss, PrivacyGuarantee, Promised, PureLoss
 from tests.contracts._register import every_private_estimator
@@ -95,9 +96,7 @@ ODD = {
     "numeric": report(total=PureLoss(0.5) + NumericLoss(((Promised(1e-8), 0.1, 1),))),
     "whole": report(n_records=1234),
     "groups": report(rows_per_group=3, declared=("double", "half")),
-    "seeded": report(
-        secure=False, observed=True, planned=GaussianLoss(0.1), software="skdpnoise 0.0"
-    ),
+    "seeded": report(secure=False, observed=True, planned=PureLoss(0.75), software="skdpnoise 0.0"),
     "nothing": report(releases=(), total=PureLoss(0.0)),
     "search": report(releases=(replace(report().releases[0], of="candidates"),)),
     "names": report(estimator='A "B" <b>`|\nü', declared=("a|b", "*c*")),
@@ -319,3 +318,14 @@ def test_what_has_no_report_is_refused(export):
         registry_record(DPStandardScaler(), BASIC, authors=["A. Person"])
     with pytest.raises(TypeError, match="must be JSON, as a text"):
         report_from_json(b"{}")
+
+
+@pytest.mark.parametrize(
+    ("name", "loss"),
+    [("total", PureLoss(0.0)), ("planned", PureLoss(0.01)), ("planned", GaussianLoss(0.001))],
+)
+def test_a_text_that_states_less_than_was_spent_is_refused(name, loss):
+    text = json.loads(report_to_json(report(planned=PureLoss(0.9))))
+    text[name] = json.loads(encode_loss(loss))
+    with pytest.raises(ValueError, match="must"):
+        report_from_json(json.dumps(text))

@@ -9,6 +9,8 @@ from fractions import Fraction
 
 import numpy as np
 import pandas as pd
+import polars as pl
+import pyarrow as pa
 import pytest
 from sklearn import metrics as ordinary
 
@@ -330,3 +332,27 @@ def test_a_positive_label_that_no_record_has_is_refused(pos_label):
         metrics.private_roc_auc_score(LABELS, CHANCES, PrivacyGuarantee(1.0), pos_label=pos_label)
     with pytest.raises(ValueError, match="'y_score'"):
         metrics.private_roc_auc_score(LABELS, CHANCES[1:], PrivacyGuarantee(1.0))
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        lambda values: pl.Series(values),
+        lambda values: pd.Series(values, dtype="Int64"),
+        lambda values: pd.Series(pd.array(values, dtype="Int64")).astype("category"),
+        lambda values: pd.Series(values, dtype="int64[pyarrow]"),
+        lambda values: pa.array(values),
+    ],
+    ids=["polars", "nullable", "categories", "arrow in pandas", "arrow"],
+)
+def test_one_missing_label_changes_how_no_other_is_read(made):
+    # As doubles, 2**53 and its successor would be one number.
+    big, n = 2**53, 300
+    predicted = np.full(n, big)
+    seen = [
+        metrics.private_accuracy_score(
+            made(labels), predicted, PrivacyGuarantee(50.0), random_state=0
+        ).value
+        for labels in ([big + 1] * n, [big + 1] * (n - 1) + [None])
+    ]
+    assert max(seen) < 0.05

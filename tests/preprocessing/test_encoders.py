@@ -9,11 +9,19 @@ import pandas as pd
 import polars as pl
 import pytest
 from sklearn.base import clone
+from sklearn.compose import ColumnTransformer
 from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from skdpnoise import DPOneHotEncoder, DPOrdinalEncoder
-from skdpnoise.privacy import PrivacyGuarantee
+from skdpnoise import (
+    DPLogisticCD,
+    DPOneHotEncoder,
+    DPOrdinalEncoder,
+    DPPipeline,
+    DPTableVectorizer,
+)
+from skdpnoise.compose.approximate import ChanceBudget
+from skdpnoise.privacy import GaussianLoss, PrivacyGuarantee
 from skdpnoise.queries.categories import category_mechanism
 from tests.contracts._register import Forbidden, Notebook
 
@@ -221,3 +229,97 @@ def test_one_record_changes_no_other_row_and_no_error_quotes_it():
 def test_a_column_without_categories_is_named():
     with pytest.warns(match="no category of 'name'"):
         DPOneHotEncoder().fit(pd.DataFrame({"name": [f"person {k}" for k in range(500)]}))
+
+
+@pytest.mark.parametrize("make", [*ENCODERS, DPTableVectorizer])
+@pytest.mark.parametrize("adjacency", ["replace_one", "add_remove"])
+def test_of_a_group_no_more_rows_count_than_are_paid_for(make, adjacency):
+    # Fifty rows of one person: with two of them kept, what only this person has stays hidden.
+    frame = pd.DataFrame({"kind": ["common"] * 2000 + ["own"] * 50})
+    groups = np.append(np.arange(2000), np.full(50, 2000))
+    asked = {"adjacency": adjacency, "rows_per_group": 2, "random_state": 0}
+    alone = np.arange(len(frame))  # were they fifty people, all of them would count
+    whole = make(epsilon=8.0, delta=1e-3, **asked).fit(frame, groups=alone)
+    shown = make(epsilon=8.0, delta=1e-3, **asked).fit(frame, groups=groups)
+    assert "kind_own" in _names(whole)
+    assert "kind_own" not in _names(shown)
+
+
+def _names(fitted):
+    if hasattr(fitted, "categories_"):
+        return [f"kind_{one}" for one in fitted.categories_[0]]
+    return fitted.get_feature_names_out().tolist()
+
+
+@pytest.mark.parametrize("noise", ["iid_gaussian", "iid_laplace"])
+@pytest.mark.parametrize("adjacency", ["replace_one", "add_remove"])
+@pytest.mark.parametrize("rows", [1, 2, 3, 7])
+def test_a_group_pays_for_every_cell_that_it_may_have_alone(noise, adjacency, rows):
+    made = category_mechanism("x", noise, 2, adjacency, PrivacyGuarantee(1.0, 1e-4), rows)
+    cells = 2 * (2 if adjacency == "replace_one" else 1)
+    loss = made.privacy_loss()
+    # All ways in which m rows of each column and direction lie in cells of their own.
+    chances = [_most_shown(made, rows) for _ in range(cells)]
+    nothing = 1.0 - np.prod([1.0 - chance for chance in chances])
+    assert loss.delta(50.0 * rows) >= nothing * (1.0 - 1e-9)
+    # and the noise on cells that others have too: at least that of one cell which all rows move
+    shift = rows / float(made.scale[0])
+    at = 0.3
+    if noise == "iid_laplace":
+        moved = 1.0 - np.exp((at - shift) / 2.0) if at < shift else 0.0
+    else:
+        moved = GaussianLoss(np.sqrt(cells) * shift).delta(at)
+    assert loss.delta(at) >= moved * (1.0 - 1e-9)
+
+
+def _most_shown(made, rows):
+    """Return the largest chance, over all partitions, that a cell of so many rows is shown."""
+    best = [0.0] * (rows + 1)
+    for total in range(1, rows + 1):
+        best[total] = max(
+            1.0 - (1.0 - made.chance(first)) * (1.0 - best[total - first])
+            for first in range(1, total + 1)
+        )
+    return best[rows]
+
+
+@pytest.mark.parametrize("make", ENCODERS)
+@pytest.mark.parametrize("delta", [1e-6, 0.0])
+def test_public_categories_stand_in_any_pipeline(make, delta):
+    y = (FRAME["colour"] == "red").to_numpy().astype(int)
+    for categories in ([["blue", "green", "red"]], {"colour": ["blue", "green", "red"]}):
+        steps = [("kinds", make(categories=categories)), ("model", DPLogisticCD(classes=[0, 1]))]
+        ledger = Notebook()
+        model = DPPipeline(steps, epsilon=5.0, delta=delta, ledger=ledger).fit(FRAME[["colour"]], y)
+        assert len(ledger.charges) == 1
+        if make is DPOneHotEncoder:
+            assert model.score(FRAME[["colour"]], y) > 0.9
+
+
+def test_whole_numbers_match_as_what_a_column_holds_them_as():
+    for column in (
+        pd.DataFrame({"n": pd.array([1, 2, None, 2], dtype="Int64")}),
+        pd.DataFrame({"n": pd.Series([1, 2, np.nan, 2]).astype("category")}),
+        pl.DataFrame({"n": [1, 2, None, 2]}),
+        np.array([[1.0], [2.0], [np.nan], [2.0]]),
+    ):
+        found = DPOneHotEncoder(categories=[[1, 2]]).fit_transform(column)
+        np.testing.assert_array_equal(found, [[1, 0, 0], [0, 1, 0], [0, 0, 1], [0, 1, 0]])
+    # The exact kind has the first word.
+    both = np.array([[1], [1.0]], dtype=object)
+    found = DPOrdinalEncoder(categories=[[1, 1.0]]).fit_transform(both)
+    np.testing.assert_array_equal(found, [[0], [1]])
+
+
+def test_two_encoders_share_the_chance_of_a_pipeline():
+    beside = ColumnTransformer(
+        [("one", DPOneHotEncoder(), ["colour"]), ("two", DPOrdinalEncoder(), ["size"])]
+    )
+    y = (FRAME["colour"] == "red").to_numpy().astype(int)
+    model = DPPipeline([("both", beside), ("model", DPLogisticCD())], epsilon=5.0)
+    report = model.fit(FRAME, y).privacy_
+    found = [one.loss for one in report.releases if one.of == "columns"]
+    chances = [ChanceBudget.spent(loss).chance for loss in found]
+    assert len(chances) == 2
+    assert sum(chances) <= ChanceBudget.of(report.guarantee).chance
+    assert sum(chances) > 0.9 * ChanceBudget.of(report.guarantee).chance

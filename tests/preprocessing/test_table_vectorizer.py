@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import pickle
 import warnings
 
@@ -10,9 +11,17 @@ import pandas as pd
 import polars as pl
 import pytest
 from sklearn.base import clone
+from sklearn.compose import ColumnTransformer
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from skdpnoise import DPLogisticRegression, DPPipeline, DPTableVectorizer, PrivacyWarning
+from skdpnoise import (
+    DPLogisticCD,
+    DPLogisticRegression,
+    DPPipeline,
+    DPSimpleImputer,
+    DPTableVectorizer,
+    PrivacyWarning,
+)
 from skdpnoise.privacy import PrivacyGuarantee
 from tests.contracts._register import Forbidden, Notebook
 
@@ -247,7 +256,7 @@ def test_five_lines_make_a_model():
     for release in model.privacy_.releases:
         step = release.label.partition(":")[0]
         shares[step] += release.loss.mu**2 if hasattr(release.loss, "mu") else 0.0
-    assert shares["table"] < 0.15 * shares["model"]  # a tenth, beside a model
+    assert 0.1 < shares["table"] / shares["model"] < 0.3  # a quarter, beside a model
     unseen = TABLE.head(3).assign(town=["Z", None, "A"], income=np.nan)
     assert len(model.predict(unseen)) == 3
 
@@ -302,3 +311,64 @@ def test_the_chance_of_a_category_is_stated(fitted):
     assert fitted.category_mechanism_.chance(1000) > 0.999
     given = DPTableVectorizer({"town": ["A"]}).fit(TABLE[["town"]])
     assert given.category_mechanism_ is None
+
+
+class Hostile(float):
+    """A number that speaks where it is compared."""
+
+    def __ne__(self, other):
+        raise RuntimeError("secret 7")
+
+    __hash__ = float.__hash__
+
+
+class HostileDate(datetime.datetime):
+    """A date that speaks where it is copied."""
+
+    def replace(self, *args, **kwargs):
+        raise RuntimeError("secret 8")
+
+
+@pytest.mark.parametrize(
+    ("schema", "usual", "odd"),
+    [
+        ({"c": "date"}, pd.Timestamp("2020-01-01"), pd.NaT),
+        ({"c": "date"}, pd.Timestamp("2020-01-01"), HostileDate(2020, 1, 1)),
+        ({"c": "date"}, pd.Timestamp("2020-01-01"), "yesterday"),
+        ({"c": "date"}, pd.Timestamp("2020-01-01"), datetime.date(1, 1, 1)),
+        ({"c": {"buckets": 4}}, "a", 10**5000),
+        ({"c": "category"}, "a", 10**5000),
+        ({"c": "category"}, "a", Hostile(1.0)),
+        ({"c": "number"}, 1.0, Hostile(1.0)),
+        ({"c": "number"}, 1.0, 10**400),
+    ],
+    ids=range(9),
+)
+def test_one_odd_value_ends_no_fit_and_changes_no_column(schema, usual, odd):
+    names = []
+    for last in (usual, odd):
+        column = np.empty(600, dtype=object)
+        column[:] = [usual] * 599 + [last]
+        ledger = Notebook()
+        made = DPTableVectorizer(schema, 3.0, random_state=0, ledger=ledger)
+        made.fit(pd.DataFrame({"c": pd.Series(column, dtype=object)}))
+        assert np.isfinite(made.transform(pd.DataFrame({"c": column}))).all()
+        names.append((made.get_feature_names_out().tolist(), [str(c) for c in ledger.charges]))
+    assert names[0] == names[1]
+
+
+def test_dates_are_no_categories():
+    with pytest.raises(ValueError, match=r"'schema'.*'date' or 'drop'"):
+        DPTableVectorizer({"seen": "category"}, ledger=Forbidden()).fit(TABLE)
+
+
+def test_missing_values_that_pass_by_are_left_to_an_imputer_behind():
+    frame = TABLE[["income", "age"]]
+    passing = ColumnTransformer([("all", "passthrough", ["income", "age"])])
+    steps = [
+        ("pass", passing),
+        ("fill", DPSimpleImputer()),
+        ("model", DPLogisticCD(classes=[0, 1])),
+    ]
+    model = DPPipeline(steps, epsilon=3.0).fit(frame, Y)
+    assert len(model.predict(frame)) == N

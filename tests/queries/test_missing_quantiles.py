@@ -8,7 +8,7 @@ import pytest
 from skdpnoise.privacy import GaussianLoss, PrivacyGuarantee, PureLoss
 from skdpnoise.queries import private_quantiles
 from skdpnoise.queries._sweeps import Records
-from skdpnoise.queries.quantiles import _counts, _with_missing, prefix_strategy
+from skdpnoise.queries.quantiles import _counts, _filled, _with_missing, prefix_strategy
 
 WANTED = [0.25, 0.5, 0.75]
 rng = np.random.default_rng(0)
@@ -97,3 +97,12 @@ def test_single_precision_and_integers_are_read_as_doubles():
     np.testing.assert_array_equal(first.values, second.values)
     whole = private_quantiles(np.arange(4000), 0.5, PrivacyGuarantee(2.0, 1e-6), **asked)
     assert whole.values[0, 0] == pytest.approx(2000.0, abs=200.0)
+
+
+def test_the_largest_numbers_are_numbers():
+    largest = np.finfo(float).max
+    column = np.array([[largest], [1.0], [np.nan], [-largest], [np.inf]])
+    filled = _filled(column)[:, 0]
+    assert filled[0] < largest
+    assert filled[[1, 3, 4]].tolist() == [1.0, -largest, np.inf]
+    assert filled[2] == largest
