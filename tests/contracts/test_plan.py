@@ -55,6 +55,7 @@ def test_the_same_seed_gives_the_same_plan_and_another_one_another(entry):
         assert other.score.values != first.score.values
 
 
+@pytest.mark.slow
 @pytest.mark.quick(6)
 @every_private_estimator
 @pytest.mark.parametrize("delta", [1e-6, 0.0])

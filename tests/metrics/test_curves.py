@@ -48,6 +48,7 @@ def test_with_little_noise_a_calibration_curve_is_that_of_scikit_learn(adjacency
     np.testing.assert_allclose(curve.count, np.histogram(CHANCES, 7, (0, 1))[0], atol=0.1)
 
 
+@pytest.mark.quick(1)
 @pytest.mark.quick(2)
 @every_curve
 @adjacencies
@@ -69,6 +70,7 @@ def test_its_standard_errors_cover_what_noise_does(curve, adjacency):
             assert np.std(off) == pytest.approx(told.mean(), rel=0.2)
 
 
+@pytest.mark.quick(1)
 @every_curve
 @adjacencies
 def test_one_record_moves_the_release_by_what_is_declared_at_most(curve, adjacency, monkeypatch):

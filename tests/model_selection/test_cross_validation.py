@@ -90,6 +90,7 @@ def test_with_the_same_coins_a_record_more_is_in_one_fold_only():
     assert sum(map(len, parts)) == 1000
 
 
+@pytest.mark.quick(1)
 @adjacencies
 @pytest.mark.parametrize(
     ("model", "y", "scoring"),

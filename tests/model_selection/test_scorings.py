@@ -42,6 +42,7 @@ def test_a_search_finds_the_better_candidate_and_its_score(name, strategy):
     assert search.best_score_ == pytest.approx(exact, abs=0.06)
 
 
+@pytest.mark.quick(1)
 @pytest.mark.parametrize("adjacency", ["replace_one", "add_remove"])
 def test_balanced_accuracy_is_for_both_neighbours_and_many_labels(adjacency):
     y = np.digitize(SCORE, [-0.5, 0.5])
@@ -93,6 +94,7 @@ def test_shares_of_labels_are_bought_within_the_budget_of_other_records(delta, m
     assert search.privacy_.total.epsilon(delta) <= 1.0 + 1e-9
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("strategy", ["repeated", "noisy_max"])
 @pytest.mark.parametrize("name", ["balanced_accuracy", "roc_auc"])
 def test_with_frozen_noise_a_search_of_neighbours_is_the_same(name, strategy):

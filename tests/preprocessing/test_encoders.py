@@ -36,7 +36,7 @@ GIVEN = [["red", "blue"], [2, 3]]
 ENCODERS = [DPOneHotEncoder, DPOrdinalEncoder]
 
 
-@pytest.mark.quick(60)
+@pytest.mark.quick(12)
 @parametrize_with_checks(
     [
         DPOneHotEncoder(),
@@ -115,6 +115,7 @@ def test_the_charge_is_the_loss_of_the_mechanism_and_within_the_guarantee(noise,
     assert charge["unit"] == ("record" if rows is None else "group")
 
 
+@pytest.mark.quick(1)
 @pytest.mark.parametrize("rows", [1, 2, 5])
 @pytest.mark.parametrize("noise", ["iid_gaussian", "iid_laplace"])
 def test_a_category_of_one_group_alone_is_shown_as_rarely_as_half_of_delta_allows(rows, noise):

@@ -21,7 +21,7 @@ FULL[:, 2] = np.where(rng.random(20_000) < 0.6, 2.0, FULL[:, 2])
 X = np.where(rng.random(FULL.shape) < [0.5, 0.1, 0.3], np.nan, FULL)
 
 
-@pytest.mark.quick(60)
+@pytest.mark.quick(12)
 @parametrize_with_checks(
     [
         DPSimpleImputer(),

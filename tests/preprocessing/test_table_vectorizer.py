@@ -48,7 +48,7 @@ SCHEMA = {
 Y = (TABLE["town"] == "A").to_numpy().astype(int)
 
 
-@pytest.mark.quick(60)
+@pytest.mark.quick(12)
 @parametrize_with_checks(
     [
         DPTableVectorizer(),
