@@ -183,7 +183,7 @@ class Cap(_OneObject):
             known = type(cost) in (PureLoss, NumericLoss)
             return np.array([cost.pure_epsilon if known else np.inf, 0.0])
         found = cost if isinstance(cost, ChanceBudget) else ChanceBudget.spent(cost)
-        if found is None or (found.chance > 0.0 and not isinstance(self.limit, ChanceBudget)):
+        if found is None:
             return np.array([np.inf, 0.0])
         return np.array([found.mu**2, found.chance])
 
