@@ -6,14 +6,16 @@ from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar, Literal
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
 from skdpnoise.compose import register_private
 from skdpnoise.estimators.tables import read_table, survivable
+from skdpnoise.ledger import Ledger
 from skdpnoise.preprocessing._labels import unique_names
 from skdpnoise.preprocessing._scalers import Facts, PrivateScaler
+from skdpnoise.privacy import Adjacency
 from skdpnoise.privacy.shared_texts import shared_texts
 from skdpnoise.queries.quantiles import private_quantiles, quantiles_budget
 
@@ -85,6 +87,10 @@ class DPSimpleImputer(PrivateScaler):
     strategy: Literal["mean", "median", "most_frequent", "constant"] = "mean"
     fill_value: float = 0.0
     add_indicator: bool = False
+    # As in the class above: annotations of a constructor are read in its own module.
+    adjacency: Adjacency = "replace_one"
+    feature_bounds: tuple[ArrayLike, ArrayLike] | dict[str, Any] | None = None
+    ledger: Ledger | None = None
 
     _budget = staticmethod(quantiles_budget)
 

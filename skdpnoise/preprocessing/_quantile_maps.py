@@ -8,15 +8,17 @@ from numbers import Integral
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtr, ndtri
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
 from skdpnoise.compose import PublicOutput, register_private
 from skdpnoise.estimators.tables import read_projections, read_table
+from skdpnoise.ledger import Ledger
 from skdpnoise.preprocessing._labels import unique_names
 from skdpnoise.preprocessing._scalers import Facts, PrivateScaler
+from skdpnoise.privacy import Adjacency
 from skdpnoise.privacy.shared_texts import shared_texts
 from skdpnoise.queries.quantiles import private_quantiles, quantiles_budget
 
@@ -102,6 +104,10 @@ class DPKBinsDiscretizer(QuantileMap):
     _: KW_ONLY
     encode: Literal["onehot-dense", "ordinal"] = "onehot-dense"
     strategy: Literal["quantile", "uniform"] = "quantile"
+    # As in the class above: annotations of a constructor are read in its own module.
+    adjacency: Adjacency = "replace_one"
+    feature_bounds: tuple[ArrayLike, ArrayLike] | dict[str, Any] | None = None
+    ledger: Ledger | None = None
 
     def _released(self, bounds: np.ndarray) -> np.ndarray:
         if self.strategy == "uniform" and not np.isfinite(bounds).all():
@@ -274,6 +280,10 @@ class DPQuantileTransformer(QuantileMap):
     delta: float = 1e-6
     _: KW_ONLY
     output_distribution: Literal["uniform", "normal"] = "uniform"
+    # As in the class above: annotations of a constructor are read in its own module.
+    adjacency: Adjacency = "replace_one"
+    feature_bounds: tuple[ArrayLike, ArrayLike] | dict[str, Any] | None = None
+    ledger: Ledger | None = None
 
     def _statistics(self, X: np.ndarray, bounds: np.ndarray, release: Facts) -> Facts:
         at = np.linspace(0.0, 1.0, int(self.n_quantiles))
