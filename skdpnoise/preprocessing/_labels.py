@@ -18,6 +18,7 @@ from skdpnoise.queries.categories import Label, label_of
 
 _PLAIN = (str, int, bool, float)  # whose values are compared without code of their own
 _MISSING = ("NAType", "NaTType")
+_NO_DATE = -(2**63)  # the whole number of numpy's NaT
 _TWINS = ("int", "float")
 FLAT = (
     "Expected 2D array, got an array with fewer dimensions in {}. Reshape your data with "
@@ -72,7 +73,9 @@ def _polars_dates(column: Any) -> Any:
 
     if getattr(column.dtype, "time_zone", None) is not None:
         column = column.dt.replace_time_zone(None)
-    return column.cast(pl.Datetime("us")).to_numpy()
+    # By whole numbers: the first versions of polars cannot hand over dates of which some are none.
+    seconds = column.cast(pl.Datetime("us")).dt.epoch("s").fill_null(_NO_DATE)
+    return seconds.to_numpy().astype("datetime64[s]")
 
 
 def rows_as_array(owner: str, rows: Any) -> NDArray[Any]:
