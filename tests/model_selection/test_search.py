@@ -326,7 +326,7 @@ REFUSED = {
     ),
     "another adjacency": (CLASSIFIER, {"adjacency": "add_remove"}, ValueError, "adjacency"),
     "a score of another kind": (CLASSIFIER, {"scoring": "r2"}, ValueError, "scoring"),
-    "an unknown score": (CLASSIFIER, {"scoring": "roc_auc"}, ValueError, "scoring"),
+    "an unknown score": (CLASSIFIER, {"scoring": "average_precision"}, ValueError, "scoring"),
     "no shared release": (CLASSIFIER, {"strategy": "release"}, ValueError, "post-processing"),
     "no validation part": (CLASSIFIER, {"validation_fraction": 0.0}, ValueError, "validation"),
     "groups that were lost": (CLASSIFIER, {"rows_per_group": 3}, ValueError, "Pass groups="),
