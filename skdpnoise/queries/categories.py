@@ -48,7 +48,7 @@ CHANCE_SHARE = 0.5  # of δ, for the chance that a record shows a category of it
 _UP = 1.0 + 1e-12  # relative error of a tail
 _QUICK = ("iid_laplace", "iid_gaussian")
 _MOST_STEPS = 2.0**61  # of a count
-_MOST_BITS = 63  # of a whole number; longer ones may be too long to print
+_MOST_BITS = 64  # of a whole number, as numpy has them; longer ones may be too long to print
 _SHOWN = 8  # categories of a column that are printed
 
 Label = tuple[str, Any]  # the kind of a category, and itself: 1, 1.0 and True are different

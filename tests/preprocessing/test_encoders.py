@@ -326,3 +326,11 @@ def test_two_encoders_share_the_chance_of_a_pipeline():
     assert len(chances) == 2
     assert sum(chances) <= ChanceBudget.of(report.guarantee).chance
     assert sum(chances) > 0.9 * ChanceBudget.of(report.guarantee).chance
+
+
+def test_the_largest_whole_numbers_of_numpy_are_categories_and_nothing_else_is_taken_for_one():
+    column = np.full((400, 1), 2**64 - 1, dtype=np.uint64)
+    encoder = DPOneHotEncoder(random_state=0).fit(column)
+    assert encoder.categories_[0].tolist() == [2**64 - 1]
+    odd = np.array([[2**64 - 1], [b"x"], [2**64]], dtype=object)
+    np.testing.assert_array_equal(encoder.transform(odd), [[1, 0], [0, 1], [0, 1]])
