@@ -26,17 +26,29 @@ and Su, "Gaussian differential privacy", arXiv:1905.02383, Theorem 2.14.
 
 from __future__ import annotations
 
+import hashlib
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from skdpnoise.sampling import RandomWords
+from skdpnoise.sampling import RandomWords, SystemWords
+from skdpnoise.sampling.keyed import new_key, words_of_rows
+from skdpnoise.sources.spread import Spread
 
-__all__ = ["GroupedRows", "group_codes", "sample_rows"]
+__all__ = [
+    "GroupedRows",
+    "RowWords",
+    "SpreadRows",
+    "check_labels",
+    "choose_rows",
+    "group_codes",
+    "sample_rows",
+]
 
 # Classes whose equal objects have equal hashes, and subclasses that change neither.
 _LABELS = {
@@ -86,6 +98,28 @@ class GroupedRows:
 
 def sample_rows(codes: NDArray[np.intp], most: int, rng: RandomWords) -> NDArray[np.intp]:
     """Choose at most so many rows of each group, uniformly and independently between groups."""
+    return choose_rows(codes, most, RowWords(new_key(rng)))
+
+
+class RowWords:
+    """A secret word for each row by its number, so that parts of the rows choose as all of them."""
+
+    def __init__(self, key: bytes, first: int = 0) -> None:
+        self._key, self._first, self._round = key, first, 0
+
+    def __call__(self, rows: NDArray[np.intp]) -> NDArray[np.uint64]:
+        """Return fresh words for rows, in ascending order."""
+        key = self._key + self._round.to_bytes(8, "little")
+        self._round += 1
+        begin = self._first + int(rows[0])
+        words = words_of_rows(key, begin, self._first + int(rows[-1]) + 1)
+        return words[rows - rows[0]]
+
+
+def choose_rows(
+    codes: NDArray[np.intp], most: int, draw: Callable[[NDArray[np.intp]], NDArray[np.uint64]]
+) -> NDArray[np.intp]:
+    """Choose at most so many rows of each group by words that a function draws for rows."""
     # Each row of a group that is too large gets a random word, and those with the smallest words
     # are kept. Distinct words are in every order with the same probability, so that the choice is
     # exactly uniform; a group in which two words are equal draws all of them again.
@@ -94,7 +128,7 @@ def sample_rows(codes: NDArray[np.intp], most: int, rng: RandomWords) -> NDArray
     kept = np.flatnonzero(~crowded[codes])
     if rows.size == 0:
         return kept
-    group, drawn = codes[rows], rng.take(rows.size).copy()
+    group, drawn = codes[rows], draw(rows).copy()
     while True:
         order = np.lexsort((drawn, group))
         ordered, keys = group[order], drawn[order]
@@ -102,9 +136,102 @@ def sample_rows(codes: NDArray[np.intp], most: int, rng: RandomWords) -> NDArray
         if ties.size == 0:
             break
         again = np.isin(group, ties)
-        drawn[again] = rng.take(int(np.count_nonzero(again)))
+        drawn[again] = draw(rows[again])
     place = np.arange(rows.size) - np.searchsorted(ordered, ordered)
     return np.sort(np.concatenate([kept, rows[order[place < most]]]))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SpreadRows:
+    """Which rows of all parts belong together: of each group they must lie in one part."""
+
+    rows: Spread[Any]  # tables by name, with the labels as "groups" if there are some
+    n_kept: int  # rows that will be kept: known before any coin is tossed
+    most: int = 1  # rows of a group that are kept
+    per_part: tuple[int, ...] | None = None  # rows that are kept; None where each is its own
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return len(self.rows)
+
+    @classmethod
+    def of(cls, owner: str, rows: Spread[Any], most: int) -> SpreadRows:
+        """Look at all labels; refuse a group that lies in several parts."""
+        # Keyed hashes of labels are compared where the parts come together, some at a time. With a
+        # chance of n²/2^65 different labels have the same, and data are refused in vain.
+        if "groups" not in rows.needs:
+            return cls(rows, len(rows))
+        key = SystemWords().take(2).tobytes()
+        labels = rows.only("groups").map(_labels_of_tables)
+        n_rounds = 1 + len(rows) // _HASHES_AT_ONCE
+        for one in range(n_rounds):
+            take = partial(_count_and_hash, owner, most, key, (one, n_rounds))
+            found = labels.joined(take, _counts_and_repeats, "labels of groups", by_part=True)
+            if found[-1]:
+                raise ValueError(
+                    f"The 'groups' parameter of {owner} has labels whose rows lie in several "
+                    "parts, where nobody could bound how many of them are used. Bring all rows of "
+                    "a group into one part: sort the files by these labels, or shuffle a frame of "
+                    "dask with shuffle(on=...)."
+                )
+        counted = iter(found[:-1].tolist())  # of parts that have rows
+        counts = tuple(next(counted) if n_rows else 0 for n_rows in rows.rows.n_rows)
+        return cls(rows, sum(counts), most, counts)
+
+    def keep(self, rng: RandomWords) -> Spread[Any]:
+        """Return the kept rows."""
+        if self.per_part is None or self.n_kept == self.n_rows:
+            return self.rows
+        return self.rows.sampled(partial(_kept, self.most, new_key(rng)), self.per_part)
+
+
+_HASHES_AT_ONCE = 1 << 22
+
+
+def check_labels(owner: str, labels: Any) -> None:
+    """Refuse labels of some rows that cannot be compared with those of other parts."""
+    group_codes(owner, labels, len(labels))
+    found = np.asarray(labels)
+    if found.dtype.kind not in "iu" and not all(isinstance(label, str) for label in found.flat):
+        raise TypeError(
+            f"The 'groups' parameter of {owner} must have whole numbers or text as labels of rows "
+            "that lie in parts."
+        )
+
+
+def _labels_of_tables(tables: dict[str, Any]) -> Any:
+    return tables["groups"]
+
+
+def _kept(most: int, key: bytes, labels: Any, first: int) -> NDArray[np.bool_]:
+    """Return which rows of a part are kept."""
+    codes = group_codes("fit", labels, len(labels))
+    chosen = np.zeros(codes.size, dtype=bool)
+    chosen[choose_rows(codes, most, RowWords(key, first))] = True
+    return chosen
+
+
+def _count_and_hash(
+    owner: str, most: int, key: bytes, turn: tuple[int, int], labels: Any, first: int
+) -> NDArray[np.uint64]:
+    """Return how many rows of a part are kept, and hashes of its labels that have their turn."""
+    codes, found = group_codes(owner, labels, len(labels)), np.asarray(labels)
+    first_rows = np.unique(codes, return_index=True)[1]
+    texts = (str(label).encode() for label in found[first_rows].tolist())
+    digests = (hashlib.blake2b(text, digest_size=8, key=key).digest() for text in texts)
+    hashes = np.frombuffer(b"".join(digests), dtype=np.uint64)
+    place, n_turns = turn
+    kept = int(np.minimum(np.bincount(codes), most).sum())
+    mine = hashes[hashes % np.uint64(n_turns) == place]
+    return np.concatenate([np.array([kept], dtype=np.uint64), mine])
+
+
+def _counts_and_repeats(parts: list[NDArray[np.uint64]]) -> NDArray[np.int64]:
+    """Return how many rows of each part are kept, and how many labels are in several parts."""
+    hashes = np.sort(np.concatenate([part[1:] for part in parts]))
+    repeats = int(np.count_nonzero(hashes[1:] == hashes[:-1]))
+    return np.array([*(int(part[0]) for part in parts), repeats], dtype=np.int64)
 
 
 def group_codes(owner: str, groups: Any, n_rows: int) -> NDArray[np.intp]:

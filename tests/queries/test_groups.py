@@ -19,9 +19,14 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-from skdpnoise.queries.groups import GroupedRows, group_codes, sample_rows
+from skdpnoise.queries.groups import GroupedRows, choose_rows, group_codes, sample_rows
 from skdpnoise.sampling import SeededWords
 from tests._statistics import FALSE_ALARM, uniform_pvalue
+
+
+def chosen_by(codes, most, words):
+    """Choose rows by the next words of a stream."""
+    return choose_rows(codes, most, lambda rows: words.take(rows.size))
 
 
 class Script:
@@ -46,7 +51,7 @@ def test_all_choices_are_equally_likely_and_independent_between_groups(most):
     small = {3}
     words = list(permutations(range(6)))
     for script in words:
-        drawn[tuple(sample_rows(codes, most, Script(*script)).tolist())] += Fraction(1, len(words))
+        drawn[tuple(chosen_by(codes, most, Script(*script)).tolist())] += Fraction(1, len(words))
     expected = {
         tuple(sorted({*first, *second} | small))
         for first, second in product(combinations([0, 2, 5], most), combinations([1, 4, 6], most))
@@ -57,11 +62,11 @@ def test_all_choices_are_equally_likely_and_independent_between_groups(most):
 def test_what_is_kept_of_a_group_does_not_depend_on_other_groups():
     alone, codes = Counter(), np.array([0, 0, 0])
     for script in permutations(range(3)):
-        alone[tuple(sample_rows(codes, 2, Script(*script)).tolist())] += Fraction(1, 6)
+        alone[tuple(chosen_by(codes, 2, Script(*script)).tolist())] += Fraction(1, 6)
     beside = Counter()
     codes = np.array([0, 0, 0, 1, 1, 1])
     for script in permutations(range(6)):
-        rows = sample_rows(codes, 2, Script(*script))
+        rows = chosen_by(codes, 2, Script(*script))
         beside[tuple(rows[rows < 3].tolist())] += Fraction(1, 720)
     assert beside == alone
 
@@ -69,10 +74,10 @@ def test_what_is_kept_of_a_group_does_not_depend_on_other_groups():
 def test_groups_with_equal_words_draw_again_and_others_do_not():
     codes = np.array([0, 0, 0, 1, 1])
     words = Script(5, 5, 9, 1, 2, 7, 8, 3)
-    assert sample_rows(codes, 1, words).tolist() == [2, 3]
+    assert chosen_by(codes, 1, words).tolist() == [2, 3]
     assert words.taken == 5 + 3
     again = Script(5, 5, 9, 1, 2, 7, 7, 3, 2, 3, 4)
-    assert sample_rows(codes, 1, again).tolist() == [0, 3]
+    assert chosen_by(codes, 1, again).tolist() == [0, 3]
 
 
 class TwoBits:
@@ -89,7 +94,7 @@ class TwoBits:
 
 def test_equal_words_favour_no_row():
     codes = np.repeat(np.arange(30_000), 3)
-    chosen = sample_rows(codes, 1, TwoBits(0)) % 3
+    chosen = chosen_by(codes, 1, TwoBits(0)) % 3
     assert uniform_pvalue(chosen, 3) > FALSE_ALARM
     # A stable sort of words that tie would favour the first row.
     keys = TwoBits(0).take(codes.size)

@@ -1,0 +1,159 @@
+"""Rows that lie in parts, looked at for the first time: checked as whole tables are."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from skdpnoise.compose.charged import is_computed, reading
+from skdpnoise.estimators.tables import LARGEST, read_table, survivable
+from skdpnoise.queries.groups import check_labels
+from skdpnoise.sources.rows import as_sources, is_spread
+from skdpnoise.sources.spread import Spread, survey
+
+__all__ = ["Columns", "Survey", "check_whole", "is_spread", "read_spread"]
+
+
+@dataclass(frozen=True, slots=True)
+class Columns:
+    """What is public of the columns of a table in parts."""
+
+    n_columns: int
+    names: tuple[str, ...] | None
+    dtype: Any  # of the numbers, float32 or float64
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Survey:
+    """Rows that were looked at: what they are, and how they become arrays."""
+
+    rows: Spread[dict[str, Any]]  # tables by name
+    columns: Columns
+    found: list[Any]  # what a check of the target returned, of all batches
+    survives: bool  # whether values that a step computed are replaced, and not refused
+
+    @property
+    def table(self) -> Callable[[dict[str, Any]], NDArray[Any]]:
+        """What makes an array of X."""
+        return partial(array_of, self.columns.dtype, self.survives)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Check:
+    """Checks some rows, by a fresh estimator of the same class: parameters do not travel."""
+
+    kind: type
+    options: dict[str, Any]
+    target: Callable[[Any, int], Any] | None
+    computed: frozenset[str] = field(default_factory=frozenset)
+
+    def __call__(self, tables: dict[str, Any]) -> tuple[Columns, Any]:
+        """Return what the rows are; refuse them as a whole table of such rows would be."""
+        estimator = self.kind()
+        with reading(self.computed):
+            X = read_table(estimator, tables["X"], **self.options)
+            names = getattr(estimator, "feature_names_in_", None)
+            columns = Columns(X.shape[1], None if names is None else tuple(names), X.dtype.str)
+            found = None if self.target is None else self.target(tables["y"], len(X))
+        if "groups" in tables:
+            check_labels(f"{self.kind.__name__}.fit", tables["groups"])
+        return columns, found
+
+
+def read_spread(
+    estimator: Any,
+    X: Any,
+    y: Any = None,
+    groups: Any = None,
+    *,
+    target: Callable[[Any, int], Any] | None = None,
+    n_jobs: int | None = None,
+    **options: Any,
+) -> Survey:
+    """Look at all rows once, and set what an estimator knows of its columns.
+
+    Parameters
+    ----------
+    estimator : estimator
+        What is fitted.
+    X, y, groups : RowSource, array or frame of dask, or None
+        Tables in the same parts.
+    target : callable, default=None
+        From y and its length to what is to be known of it; it must be picklable.
+    n_jobs : int or None, default=None
+        Parts that are read at a time.
+    **options : dict
+        Of :func:`~skdpnoise.estimators.tables.read_table`.
+
+    Returns
+    -------
+    Survey
+
+    Raises
+    ------
+    TypeError, ValueError, SpreadError
+        As for whole tables, or if a part cannot be read.
+    """
+    names = ("X", "y") if target is not None else ("X",)
+    given = {name: table for name, table in (("X", X), ("y", y)) if name in names}
+    if target is not None and y is None:
+        target(None, 0)  # refuses it
+    sources = as_sources(**given, groups=groups)
+    computed = frozenset(name for name in names if is_computed(name, estimator))
+    check = _Check(type(estimator), options, target, computed)
+    runner = sources["X"].reader.runner(sources, n_jobs)
+    rows = survey(runner, check, list(sources))
+    found = [one for facts in rows.rows.facts for one in facts.found]
+    if not found:
+        raise ValueError(
+            f"Found array with 0 sample(s) (shape={(0, *sources['X'].tail)}) while a minimum of 1 "
+            f"is required by {type(estimator).__name__}."
+        )
+    return Survey(
+        rows,
+        _agreed(estimator, [one for one, _ in found]),
+        [one for _, one in found],
+        "X" in computed,
+    )
+
+
+def array_of(dtype: str, survives: bool, tables: dict[str, Any]) -> NDArray[Any]:
+    """Return X as an array."""
+    array: NDArray[Any] = np.asarray(tables["X"], dtype=dtype)
+    return survivable(array.copy("K"), largest=LARGEST) if survives else array
+
+
+def check_whole(estimator: Any, *tables: Any) -> None:
+    """Refuse rows in parts where they are not read.
+
+    Raises
+    ------
+    TypeError
+        If a table lies in parts.
+    """
+    if any(is_spread(table) for table in tables):
+        raise TypeError(
+            f"{type(estimator).__name__} needs all rows in memory: rows in parts are read by "
+            "estimators whose passes are sums over the rows. Give an array or a frame."
+        )
+
+
+def _agreed(estimator: Any, columns: list[Columns]) -> Columns:
+    """Return what all batches say of the columns, and tell the estimator."""
+    first = columns[0]
+    if any((one.n_columns, one.names) != (first.n_columns, first.names) for one in columns):
+        raise ValueError(
+            f"{type(estimator).__name__} needs the same columns in all parts of the rows."
+        )
+    estimator.n_features_in_ = first.n_columns
+    if first.names is not None:
+        estimator.feature_names_in_ = np.array(first.names, dtype=object)
+    elif hasattr(estimator, "feature_names_in_"):
+        del estimator.feature_names_in_
+    dtype = np.result_type(*{one.dtype for one in columns})
+    return Columns(first.n_columns, first.names, dtype.str)

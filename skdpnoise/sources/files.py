@@ -1,0 +1,357 @@
+"""Files and iterators as sources of rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from skdpnoise.sources.local import LocalRunner
+from skdpnoise.sources.parts import Runner
+from skdpnoise.sources.rows import RowSource
+
+__all__ = ["scan_batches", "scan_csv", "scan_dataset", "scan_parquet"]
+
+_BATCH_ROWS = 1 << 16
+
+Factory = Callable[[], Iterable[Any]]
+
+
+def scan_parquet(
+    path: str | Path | Sequence[str | Path], *, batch_rows: int = _BATCH_ROWS
+) -> RowSource:
+    """Return the rows of Parquet files, of which each row group is a part.
+
+    Parameters
+    ----------
+    path : str, Path or sequence of them
+        A file, or files with the same columns in the order of their rows.
+    batch_rows : int, default=65536
+        Rows that are held at a time; it changes memory and speed only.
+
+    Returns
+    -------
+    RowSource
+
+    Raises
+    ------
+    ImportError
+        Without pyarrow.
+    FileNotFoundError, ValueError
+        If there is no such file, or it is no Parquet file, or columns differ.
+
+    Examples
+    --------
+    >>> import pandas as pd, tempfile
+    >>> with tempfile.NamedTemporaryFile(suffix=".parquet") as file:
+    ...     pd.DataFrame({"a": [1.0, 2.0], "y": [0, 1]}).to_parquet(file.name)
+    ...     scan_parquet(file.name).shape
+    (2, 2)
+    """
+    import pyarrow.parquet as pq
+
+    parts: list[tuple[str, int]] = []
+    n_rows, columns = 0, None
+    for one in _paths(path):
+        with pq.ParquetFile(one) as file:
+            found = tuple(file.schema_arrow.names)
+            if columns not in (None, found):
+                raise ValueError(f"The columns of {one} are not those of the files before it.")
+            columns = found
+            parts += [(one, group) for group in range(file.metadata.num_row_groups)]
+            n_rows += file.metadata.num_rows
+    assert columns is not None
+    return RowSource(_Parquet(tuple(parts), columns, n_rows, batch_rows))
+
+
+def scan_csv(path: str | Path | Sequence[str | Path], **options: Any) -> RowSource:
+    """Return the rows of CSV files with a header, of which each is a part.
+
+    Types of columns are found in the first rows of the first file.
+
+    Parameters
+    ----------
+    path : str, Path or sequence of them
+        A file, or files with the same columns in the order of their rows.
+    **options : dict
+        ``read_options``, ``parse_options`` and ``convert_options`` of pyarrow.csv.open_csv.
+
+    Returns
+    -------
+    RowSource
+
+    Raises
+    ------
+    ImportError
+        Without pyarrow.
+    FileNotFoundError
+        If there is no such file.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.NamedTemporaryFile("w", suffix=".csv") as file:
+    ...     _ = file.write("a,y\\n1.5,0\\n2.5,1\\n")
+    ...     file.flush()
+    ...     scan_csv(file.name).shape
+    (2, 2)
+    """
+    import pyarrow.csv
+
+    paths = _paths(path)
+    with pyarrow.csv.open_csv(paths[0], **options) as file:
+        schema = file.schema
+    return RowSource(_Csv(tuple(paths), schema, options))
+
+
+def scan_dataset(dataset: Any, *, batch_rows: int = _BATCH_ROWS) -> RowSource:
+    """Return the rows of a dataset of pyarrow, of which each fragment is a part.
+
+    Parameters
+    ----------
+    dataset : pyarrow.dataset.Dataset
+        Files of any format, partitioned in any way, on any file system that pyarrow knows.
+    batch_rows : int, default=65536
+        Rows that are held at a time; it changes memory and speed only.
+
+    Returns
+    -------
+    RowSource
+
+    Raises
+    ------
+    TypeError
+        If it is no dataset.
+
+    Examples
+    --------
+    >>> import pyarrow as pa, pyarrow.dataset
+    >>> scan_dataset(pa.dataset.dataset(pa.table({"a": [1.0, 2.0]}))).shape
+    (2, 1)
+    """
+    import pyarrow.dataset
+
+    if not isinstance(dataset, pyarrow.dataset.Dataset):
+        raise TypeError(
+            "The 'dataset' parameter of scan_dataset must be a pyarrow.dataset.Dataset. Got "
+            f"{type(dataset).__name__}."
+        )
+    return RowSource(_Dataset(tuple(dataset.get_fragments()), dataset.schema, batch_rows))
+
+
+def scan_batches(factory: Factory | Sequence[Factory]) -> RowSource:
+    """Return the rows that a function gives, some at a time, whenever it is called.
+
+    Parameters
+    ----------
+    factory : callable or sequence of callable
+        Without arguments, it returns an iterable of frames, or of arrays, all with the same
+        columns; it is called once for each pass, and must give the same rows every time, which is
+        checked. Each of several is a part.
+
+    Returns
+    -------
+    RowSource
+
+    Raises
+    ------
+    TypeError
+        If it is not callable, or gives other things.
+    ValueError
+        If it gives no rows.
+
+    Examples
+    --------
+    >>> rows = scan_batches(lambda: (np.full((2, 3), float(i)) for i in range(5)))
+    >>> rows.shape
+    (10, 3)
+    """
+    factories = tuple(factory) if isinstance(factory, Sequence) else (factory,)
+    if not factories or not all(callable(one) for one in factories):
+        raise TypeError(
+            "The 'factory' parameter of scan_batches must be a function, or several, that return "
+            "the batches anew in each call: an iterator can be read only once."
+        )
+    first = next((batch for one in factories for batch in one()), None)
+    if first is None:
+        raise ValueError("The 'factory' parameter of scan_batches gave no rows.")
+    if not (isinstance(first, np.ndarray) or hasattr(first, "iloc")):
+        raise TypeError(
+            "The 'factory' parameter of scan_batches must give arrays of numpy or frames of "
+            f"pandas. Got {type(first).__name__}."
+        )
+    named = hasattr(first, "columns")
+    columns = tuple(map(str, first.columns)) if named else None
+    return RowSource(_Batches(factories, columns, first.shape[1] if first.ndim > 1 else 0))
+
+
+def _paths(path: Any) -> list[str]:
+    paths = [path] if isinstance(path, str | Path) else list(path)
+    if not paths:
+        raise ValueError("The 'path' parameter must name a file at least.")
+    return [str(one) for one in paths]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Local:
+    """What readers on this machine have in common."""
+
+    def runner(self, tables: dict[str, RowSource], n_jobs: int | None) -> Runner:
+        """Return what does jobs on tables."""
+        return LocalRunner(self, tables, n_jobs)  # type: ignore[arg-type]
+
+    @property
+    def n_columns(self) -> int:
+        """Number of columns."""
+        return len(self.columns)  # type: ignore[attr-defined]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Parquet(_Local):
+    """Reads row groups of files."""
+
+    parts: tuple[tuple[str, int], ...]
+    columns: tuple[str, ...]
+    n_rows: int
+    batch_rows: int
+
+    @property
+    def n_parts(self) -> int:
+        """Number of row groups."""
+        return len(self.parts)
+
+    def count(self) -> int:
+        """Return the number of rows."""
+        return self.n_rows
+
+    def read(self, part: int, columns: Sequence[str] | None) -> Iterator[Any]:
+        """Yield frames."""
+        import pyarrow.parquet as pq
+
+        path, group = self.parts[part]
+        wanted = None if columns is None else list(columns)
+        with pq.ParquetFile(path) as file:
+            for batch in file.iter_batches(
+                self.batch_rows, row_groups=[group], columns=wanted, use_threads=False
+            ):
+                yield _frame(batch)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Csv(_Local):
+    """Reads files of text."""
+
+    paths: tuple[str, ...]
+    schema: Any
+    options: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def n_parts(self) -> int:
+        """Number of files."""
+        return len(self.paths)
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Names of the columns."""
+        return tuple(self.schema.names)
+
+    def count(self) -> int:
+        """Return the number of rows, which are read."""
+        some = self.columns[:1]
+        return sum(len(rows) for part in range(self.n_parts) for rows in self.read(part, some))
+
+    def read(self, part: int, columns: Sequence[str] | None) -> Iterator[Any]:
+        """Yield frames."""
+        import pyarrow.csv
+
+        convert = self.options.get("convert_options") or pyarrow.csv.ConvertOptions()
+        convert.column_types = {one.name: one.type for one in self.schema}
+        if columns is not None:
+            convert.include_columns = list(columns)
+        options = {**self.options, "convert_options": convert}
+        with pyarrow.csv.open_csv(self.paths[part], **options) as file:
+            for batch in file:
+                yield _frame(batch)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Dataset(_Local):
+    """Reads fragments of a dataset."""
+
+    fragments: tuple[Any, ...]
+    schema: Any
+    batch_rows: int
+
+    @property
+    def n_parts(self) -> int:
+        """Number of fragments."""
+        return len(self.fragments)
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Names of the columns."""
+        return tuple(self.schema.names)
+
+    def count(self) -> int:
+        """Return the number of rows."""
+        return sum(one.count_rows() for one in self.fragments)
+
+    def read(self, part: int, columns: Sequence[str] | None) -> Iterator[Any]:
+        """Yield frames."""
+        wanted = None if columns is None else list(columns)
+        for batch in self.fragments[part].to_batches(
+            schema=self.schema,
+            columns=wanted,
+            batch_size=self.batch_rows,
+            use_threads=False,
+            batch_readahead=0,
+        ):
+            if batch.num_rows:
+                yield _frame(batch)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Batches(_Local):
+    """Calls functions."""
+
+    factories: tuple[Factory, ...]
+    columns: tuple[str, ...] | None
+    width: int
+
+    @property
+    def n_parts(self) -> int:
+        """Number of functions."""
+        return len(self.factories)
+
+    @property
+    def n_columns(self) -> int:
+        """Number of columns; 0 for vectors."""
+        return self.width
+
+    def count(self) -> int:
+        """Return the number of rows, which are read."""
+        return sum(len(batch) for one in self.factories for batch in one())
+
+    def read(self, part: int, columns: Sequence[str] | None) -> Iterator[Any]:
+        """Yield frames or arrays."""
+        for batch in self.factories[part]():
+            if len(batch):
+                yield batch
+
+
+def _frame(batch: Any) -> Any:
+    """Return a batch of pyarrow as a frame; numbers of one floating type share one array."""
+    import pandas as pd
+    import pyarrow as pa
+
+    types = {str(kind) for kind in batch.schema.types}
+    if len(types) == 1 and types <= {"double", "float"}:
+        kind = np.float64 if types == {"double"} else np.float32
+        values = np.empty((batch.num_rows, batch.num_columns), dtype=kind, order="F")
+        for place, column in enumerate(batch.columns):
+            values[:, place] = column.to_numpy(zero_copy_only=False)
+        return pd.DataFrame(values, columns=batch.schema.names, copy=False)
+    return pa.RecordBatch.to_pandas(batch)

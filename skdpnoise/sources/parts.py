@@ -1,0 +1,263 @@
+"""What is done with each part of the rows, wherever it lies, and how its sums come together."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from skdpnoise.sources.fingerprints import Marks, marked
+
+__all__ = ["Facts", "Failure", "Job", "Partial", "Runner", "SpreadError", "Task", "combined"]
+__all__ += ["do", "from_limbs", "look", "raised"]
+
+Tables = dict[str, Any]
+"""Some rows of X, and if they are read of y and of the labels of groups, by these names."""
+
+Opened = Callable[[frozenset[str]], Iterable[Tables]]
+"""Reads one part, some rows at a time: of the tables with these names."""
+
+Keep = Callable[[Any, int], NDArray[np.bool_]]
+"""From the labels of groups in a part, and the number of its first row, to the rows to keep."""
+
+_LIMB = 32  # bits of the lower limb of a sum
+_MASK = np.int64((1 << _LIMB) - 1)
+_CHANGED = (
+    "The rows changed while they were read: part {part} is not what it was in the first pass. A "
+    "sum over different rows in each pass has no guarantee. Read from what nobody writes to; what "
+    "was charged stays charged."
+)
+_FAILED = (
+    "{kind} in part {part} of the rows. Its message may quote values of the data and is not shown; "
+    "nothing of this pass was released, and what was charged stays charged."
+)
+
+
+class SpreadError(RuntimeError):
+    """Raised where a pass over rows in parts ends without its sum; shows no value of the rows."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Task:
+    """What is done with the rows of every part."""
+
+    loads: tuple[Callable[[Any], Any], ...]  # make a leaf of tables
+    function: Callable[..., Any]
+    needs: frozenset[str]  # names of the tables that are read
+    collects: bool = False  # whether values are wanted, in order, instead of a sum of integers
+    whole: bool = False  # whether the rows of a part are wanted all at once
+
+    def leaf(self, tables: Tables) -> Any:
+        """Return what the function takes."""
+        value: Any = tables
+        for load in self.loads:
+            value = load(value)
+        return value
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Facts:
+    """What the first look at a part found; it stays in memory while a fit runs."""
+
+    n_rows: int
+    marks: Marks  # fingerprints of the tables
+    found: list[Any]  # what a check returned for each batch of rows
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Job:
+    """A task for one part."""
+
+    task: Task
+    part: int  # its number
+    marks: Marks  # that the tables must have
+    first: int  # number of its first row, of all rows
+    first_kept: int  # the same, of the rows that are kept
+    keep: Keep | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Failure:
+    """What is told of a part that failed."""
+
+    text: str
+    kind: type[Exception] = SpreadError
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Partial:
+    """What parts from `begin` up to `end` gave: a sum in two limbs, values, or a failure."""
+
+    begin: int
+    end: int
+    value: Any
+
+
+class Runner(Protocol):
+    """Does jobs where the rows are."""
+
+    @property
+    def n_parts(self) -> int:
+        """Number of parts."""
+        ...
+
+    def look(self, task: Task) -> list[Facts | Failure]:
+        """Return what a first look at every part finds."""
+        ...
+
+    def run(self, jobs: Sequence[Job], label: str) -> Partial:
+        """Return the sum over all jobs."""
+        ...
+
+    def collect(self, jobs: Sequence[Job], finish: Callable[[list[Any]], Any], label: str) -> Any:
+        """Return what a function makes of the values of all jobs, or a failure."""
+        ...
+
+
+def look(task: Task, part: int, opened: Opened) -> Facts | Failure:
+    """Look at a part for the first time. It raises nothing, as :func:`do`."""
+    try:
+        marks: Marks = {}
+        found, n_rows = [], 0
+        for tables in opened(task.needs):
+            marks = marked(marks, tables)
+            n_rows += _length(tables)
+            found.append(task.function(task.leaf(tables)))
+        return Facts(n_rows, marks, found)
+    except (TypeError, ValueError) as error:
+        # Checks of ours, which never show a value.
+        return Failure(str(error), type(error))
+    except Exception as error:
+        return Failure(_FAILED.format(kind=type(error).__name__, part=part))
+
+
+def do(job: Job, opened: Opened) -> Partial:
+    """Do a job: the one function that runs where the rows are. It raises nothing."""
+    # What is raised here may quote a value, in its message or in the frames behind it, and a
+    # traceback would travel to the client: so it ends here.
+    try:
+        value: Any = _collected(job, opened) if job.task.collects else _summed(job, opened)
+    except _ChangedError:
+        value = Failure(_CHANGED.format(part=job.part))
+    except Exception as error:
+        value = Failure(_FAILED.format(kind=type(error).__name__, part=job.part))
+    return Partial(job.part, job.part + 1, value)
+
+
+class _ChangedError(Exception):
+    """Tells that a part is not what it was."""
+
+
+def _summed(job: Job, opened: Opened) -> Any:
+    limbs: Any = 0
+    for leaf, _ in _leaves(job, opened):
+        limbs = limbs + _in_limbs(job.task.function(leaf))
+    return limbs
+
+
+def _collected(job: Job, opened: Opened) -> list[Any]:
+    return [job.task.function(leaf, first) for leaf, first in _leaves(job, opened)]
+
+
+def _leaves(job: Job, opened: Opened) -> Iterator[tuple[Any, int]]:
+    """Yield leaves with the numbers of their first rows; at last the rows must be the same."""
+    keep: Any = None
+    if job.keep is not None:
+        labels = [tables["groups"] for tables in opened(frozenset({"groups"}))]
+        keep = job.keep(_together(labels), job.first)
+    marks: Marks = {}
+    begin, kept = 0, job.first_kept
+    batches = opened(job.task.needs)
+    for tables in _at_once(batches) if job.task.whole else batches:
+        marks, n_rows = marked(marks, tables), _length(tables)
+        if keep is not None:
+            chosen = keep[begin : begin + n_rows]
+            tables = {name: _rows_of(table, chosen) for name, table in tables.items()}
+        begin += n_rows
+        if _length(tables):
+            yield job.task.leaf(tables), kept
+        kept += _length(tables)
+    if any(job.marks[name] != mark for name, mark in marks.items()):
+        raise _ChangedError
+    if not job.task.needs <= marks.keys() and job.marks:
+        raise _ChangedError  # no rows are left
+
+
+def combined(partials: Sequence[Partial]) -> Partial:
+    """Return what neighbouring parts gave together.
+
+    Raises
+    ------
+    SpreadError
+        If a part is missing or there twice.
+
+    Examples
+    --------
+    >>> both = combined([Partial(1, 2, np.array([4, 0])), Partial(0, 1, np.array([3, 0]))])
+    >>> both.begin, both.end, both.value
+    (0, 2, array([7, 0]))
+    """
+    ordered = sorted(partials, key=lambda partial: partial.begin)
+    for one, other in pairwise(ordered):
+        if one.end != other.begin:
+            raise SpreadError("A part of the rows was lost or counted twice; nothing is released.")
+    for partial in ordered:
+        if isinstance(partial.value, Failure):
+            return Partial(ordered[0].begin, ordered[-1].end, partial.value)
+    value: Any = sum(partial.value for partial in ordered)
+    return Partial(ordered[0].begin, ordered[-1].end, value)
+
+
+def raised(value: Any) -> Any:
+    """Return a value; raise a failure as an error of its own, with nothing attached to it."""
+    if isinstance(value, Failure):
+        raise value.kind(value.text)
+    return value
+
+
+def _in_limbs(integers: Any) -> NDArray[np.int64]:
+    """Return integers as two limbs, whose sums of 2**31 parts fit 64 bits."""
+    array = np.asarray(integers)
+    if array.dtype.kind not in "iub":
+        raise TypeError("A sum over parts must be one of integers.")
+    array = array.astype(np.int64)
+    return np.stack([array & _MASK, array >> _LIMB])
+
+
+def from_limbs(limbs: Any) -> NDArray[Any]:
+    """Return the integers that limbs stand for, of int64 if they and noise fit."""
+    low, high = np.asarray(limbs)
+    carried = high + (low >> _LIMB)
+    if carried.size == 0 or np.abs(carried).max() < 1 << 30:
+        whole: NDArray[Any] = (carried << _LIMB) + (low & _MASK)
+        return whole
+    return np.asarray(carried.astype(object) * (1 << _LIMB) + (low & _MASK).astype(object))
+
+
+def _at_once(batches: Iterable[Tables]) -> Iterator[Tables]:
+    """Yield all rows as one batch, if there are some."""
+    listed = list(batches)
+    if listed:
+        yield {name: _together([tables[name] for tables in listed]) for name in listed[0]}
+
+
+def _length(tables: Tables) -> int:
+    return len(next(iter(tables.values())))
+
+
+def _rows_of(table: Any, chosen: NDArray[np.bool_]) -> Any:
+    return table.loc[chosen] if hasattr(table, "loc") else table[chosen]
+
+
+def _together(tables: list[Any]) -> Any:
+    if len(tables) == 1:
+        return tables[0]
+    if hasattr(tables[0], "iloc"):
+        import pandas as pd
+
+        return pd.concat(tables, ignore_index=True)
+    return np.concatenate(tables)

@@ -1,0 +1,238 @@
+"""Rows in parts, of which nothing is asked for but sums of integers.
+
+A sum of integers depends neither on the order of the rows nor on how they are divided, if what a
+row adds is a function of that row alone. So one part on a laptop and ten thousand on a cluster give
+the same bits. For every sum:
+
+- *Each part counts once.* What a part gave is known by its number, and only neighbours are added: a
+  part that is lost, or there twice, leaves a gap or an overlap, and the sum is refused. A part that
+  is done again, by whatever worker, gives equal integers in the same place.
+- *Nothing is partial.* A part that fails ends the sum with an error, in which no value of the rows
+  is.
+- *Each pass sees the same rows.* Fingerprints of the first pass are compared where a part is read.
+  They are held in memory while a fit runs, and are neither stored nor published.
+- *Sums do not overflow.* They are added in two limbs of 64 bits.
+
+No part draws noise: integers meet their noise where all of them have come together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from itertools import accumulate
+from typing import Any, Generic, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from skdpnoise.sources.parts import Facts, Job, Keep, Runner, Task, from_limbs, raised
+
+__all__ = ["ALL", "Spread", "Surveyed", "mapped", "survey", "total"]
+
+Leaf = TypeVar("Leaf")
+Other = TypeVar("Other")
+Integers = NDArray[Any]
+"""Of int64; Python's own where 64 bits would not do."""
+
+ALL = frozenset({"X", "y", "groups"})
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Surveyed:
+    """All parts of the rows, after a first look at each."""
+
+    runner: Runner
+    facts: tuple[Facts, ...]
+    names: frozenset[str]  # of the tables that there are
+    n_kept: tuple[int, ...]  # rows of each part that are kept
+    keep: Keep | None = None
+
+    def jobs(self, task: Task) -> list[Job]:
+        """Return a job for every part."""
+        before, kept = ([0, *accumulate(counts)] for counts in (self.n_rows, self.n_kept))
+        return [
+            Job(task, part, facts.marks, before[part], kept[part], self.keep)
+            for part, facts in enumerate(self.facts)
+        ]
+
+    @property
+    def n_rows(self) -> tuple[int, ...]:
+        """Rows of each part."""
+        return tuple(facts.n_rows for facts in self.facts)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Spread(Generic[Leaf]):
+    """Rows in parts, as leaves: what functions of whole tables take."""
+
+    rows: Surveyed
+    loads: tuple[Callable[[Any], Any], ...]  # make a leaf; each a function of single rows
+    needs: frozenset[str]  # names of the tables that the first of them reads
+    tail: tuple[int, ...] = ()  # what follows the number of rows in the shape of leaves
+
+    def __len__(self) -> int:
+        return sum(self.rows.n_kept)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The shape that all leaves would have together, were they arrays."""
+        return len(self), *self.tail
+
+    def only(self, *names: str) -> Spread[Leaf]:
+        """Return some of the tables alone, before anything is made of them.
+
+        Parameters
+        ----------
+        *names : str
+            Their names.
+
+        Returns
+        -------
+        Spread
+        """
+        assert not self.loads
+        return replace(self, needs=frozenset(names))
+
+    def map(self, function: Callable[[Leaf], Other], *tail: int) -> Spread[Other]:
+        """Return what a function of single rows makes of them, and the shape of one row.
+
+        Parameters
+        ----------
+        function : callable
+            From a leaf to another one of as many rows. It may run on another machine.
+        *tail : int
+            What follows the number of rows in the shape of the new leaves.
+
+        Returns
+        -------
+        Spread
+        """
+        loads: Any = (*self.loads, function)
+        return Spread(self.rows, loads, self.needs, tail)
+
+    def total(self, step: Callable[[Leaf], Integers], label: str = "sums") -> Integers:
+        """Return the sum over all parts of what a function returns for some rows of one.
+
+        Parameters
+        ----------
+        step : callable
+            From a leaf of any number of rows, one at least, to an array of integers of one shape.
+        label : str, default="sums"
+            What this pass is called where progress is shown.
+
+        Returns
+        -------
+        ndarray of int64, or of Python's integers where these do not suffice
+
+        Raises
+        ------
+        SpreadError
+            If a part cannot be read, has changed, or its function fails.
+        """
+        jobs = self.rows.jobs(Task(self.loads, step, self.needs))
+        return from_limbs(raised(self.rows.runner.run(jobs, label).value))
+
+    def joined(
+        self,
+        take: Callable[[Leaf, int], Any],
+        finish: Callable[[list[Any]], Integers],
+        label: str = "sums",
+        *,
+        by_part: bool = False,
+    ) -> Integers:
+        """Return integers that a function makes of something from all parts.
+
+        Both functions run where the rows are, and only the integers come back.
+
+        Parameters
+        ----------
+        take : callable
+            From a leaf, and the number of its first row among all that are kept, to an array.
+        finish : callable
+            From these arrays, in the order of the rows, to integers.
+        label : str, default="sums"
+            What this pass is called where progress is shown.
+        by_part : bool, default=False
+            Whether each part is one leaf, which must then fit in memory.
+
+        Returns
+        -------
+        ndarray of int64
+
+        Raises
+        ------
+        SpreadError
+            As for :meth:`total`.
+        """
+        task = Task(self.loads, take, self.needs, collects=True, whole=by_part)
+        found = raised(self.rows.runner.collect(self.rows.jobs(task), finish, label))
+        return np.asarray(found)
+
+    def sampled(self, keep: Keep, n_kept: Sequence[int]) -> Spread[Leaf]:
+        """Return the rows that are kept of groups with too many.
+
+        Parameters
+        ----------
+        keep : callable
+            From the labels of all rows of a part, and the number of its first row among all rows,
+            to which rows are kept.
+        n_kept : sequence of int
+            How many rows of each part are.
+
+        Returns
+        -------
+        Spread
+        """
+        counts = tuple(int(number) for number in n_kept)
+        return replace(self, rows=replace(self.rows, n_kept=counts, keep=keep))
+
+
+def survey(runner: Runner, check: Callable[[Any], Any], names: Sequence[str]) -> Spread[Any]:
+    """Look at all rows for the first time; return them, as dicts from names to tables.
+
+    Parameters
+    ----------
+    runner : Runner
+        Who reads the parts.
+    check : callable
+        From a dict of tables to what is to be known of them; it may refuse them by a `TypeError` or
+        a `ValueError` that shows no value.
+    names : sequence of str
+        Of the tables.
+
+    Returns
+    -------
+    Spread
+
+    Raises
+    ------
+    TypeError, ValueError, SpreadError
+        As the check, or if a part cannot be read.
+    """
+    tables = frozenset(names)
+    facts = [raised(one) for one in runner.look(Task((), check, tables))]
+    kept = tuple(one.n_rows for one in facts)
+    return Spread(Surveyed(runner, tuple(facts), tables, kept), (), tables)
+
+
+def mapped(table: Any, function: Callable[[Any], Any], *tail: int) -> Any:
+    """Return a function of single rows of a table, or of those of all parts.
+
+    Examples
+    --------
+    >>> mapped(np.ones((3, 2)), lambda rows: rows[:, 0])
+    array([1., 1., 1.])
+    """
+    return table.map(function, *tail) if isinstance(table, Spread) else function(table)
+
+
+def total(table: Any, step: Callable[[Any], Integers], label: str = "sums") -> Integers:
+    """Return what a function makes of a table, or the sum over all parts.
+
+    Examples
+    --------
+    >>> total(np.ones((3, 2), dtype=int), lambda rows: rows.sum(axis=0))
+    array([3, 3])
+    """
+    return table.total(step, label) if isinstance(table, Spread) else step(table)
