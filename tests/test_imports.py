@@ -18,6 +18,7 @@ LINE = (
     ("privacy",),
     ("sensitivity",),
     ("sampling",),
+    ("sources",),
     ("noises",),
     ("mechanisms",),
     ("queries",),

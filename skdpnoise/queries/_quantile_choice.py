@@ -37,9 +37,8 @@ from skdpnoise.queries._quantile_search import (
     believe_location,
     believe_octaves,
     believe_spread,
-    ordered,
-    sorted_distances,
 )
+from skdpnoise.queries._ranks import Ranks
 from skdpnoise.queries._tiles import Floats, Integers
 from skdpnoise.queries.norm_quantile import NormQuantileMechanism, exact_terms
 from skdpnoise.queries.ranges import Releases
@@ -62,13 +61,13 @@ _NOTHING = 1e-300  # a choice of zero is at most this
 _ROUNDING = 1.0 - 1e-12  # shares add up to no more than the whole, whatever their last digits
 
 
-def choose_bulk(data: Floats, bounds: tuple[float, float], search: Search) -> Bulk:
-    """Return median and spread of sorted values by choices."""
+def choose_bulk(data: Ranks, bounds: tuple[float, float], search: Search) -> Bulk:
+    """Return median and spread of values by choices."""
     loss, shares, n_samples = search.loss, search.shares, search.n_samples
     halves = [loss.share(shares[0] * part) for part in _MEDIAN_SHARES]
     parts = (1, parts_told_apart(halves[1], n_samples, _MOST_PARTS))
     stage = "median", search.releases
-    cell = choose_quantile(ordered(data), 0.5, believe_location(*bounds), halves, parts, stage)
+    cell = choose_quantile(data, 0.5, believe_location(*bounds), halves, parts, stage)
     median = cell.quantile(0.5)
     center = median if abs(median) > _NOTHING else 0.0
     widest = max(bounds[1] - median, median - bounds[0])
@@ -85,7 +84,7 @@ def choose_bulk(data: Floats, bounds: tuple[float, float], search: Search) -> Bu
     return _closer(data, cell, search)
 
 
-def _closer(data: Floats, cell: Belief, search: Search) -> Bulk:
+def _closer(data: Ranks, cell: Belief, search: Search) -> Bulk:
     """Return median and spread of values that lie within the cell of their median."""
     # What the mean square and the mean would have cost pays for it: for a median alone where it is
     # too little for both of them and a spread.
@@ -95,7 +94,7 @@ def _closer(data: Floats, cell: Belief, search: Search) -> Bulk:
     first = search.loss.share(costs[0] if enough else left)
     parts = (parts_told_apart(first, search.n_samples, _MOST_CLOSER),)
     stage = "median", search.releases
-    closer = choose_quantile(ordered(data), 0.5, cell, (first,), parts, stage)
+    closer = choose_quantile(data, 0.5, cell, (first,), parts, stage)
     median = closer.quantile(0.5)
     if not enough:
         return Bulk(median, cell.width, False, (0.0, 0.0))
@@ -107,23 +106,23 @@ def _closer(data: Floats, cell: Belief, search: Search) -> Bulk:
 
 
 def _spread(
-    data: Floats, center: float, probability: float, prior: Belief, loss: LossBudget, search: Search
+    data: Ranks, center: float, probability: float, prior: Belief, loss: LossBudget, search: Search
 ) -> float:
     """Return the distance from the centre that such a part of the values keeps."""
-    distances = ordered(sorted_distances(data, center))
+    distances = data.distances(center)
     stage = "spread", search.releases
     return choose_quantile(distances, probability, prior, (loss,), (1,), stage).quantile(0.5)
 
 
 def choose_quantile(
-    keys: Integers,
+    ranks: Ranks,
     probability: float,
     belief: Belief,
     losses: Sequence[LossBudget],
     n_parts: Sequence[int],
     stage: tuple[str, Releases],
 ) -> Belief:
-    """Return the cell that was chosen last; the keys are sorted `ordered` integers."""
+    """Return the cell that was chosen last."""
     # Each choice cuts what is left into so many parts: first every interval of the belief, then the
     # cell that was chosen.
     label, releases = stage
@@ -133,10 +132,10 @@ def choose_quantile(
         cells, log_mass = _cut(edges, log_mass, parts)
         mechanism = NormQuantileMechanism.within(loss, sensitivity=sensitivity)
         releases.charge(label, mechanism)
-        below = np.searchsorted(keys, cells, side="left")
+        below = ranks.below(cells)
         # in records: a choice multiplies probabilities by exp(utility / scale)
         preference = log_mass * mechanism.scale[0]
-        utilities = quantile_utilities(below, probability * keys.size, preference)
+        utilities = quantile_utilities(below, probability * ranks.size, preference)
         place = mechanism.select(utilities, releases.rng)
         edges, log_mass = cells[place : place + 2], np.zeros(1)
     return Belief(edges, log_mass)

@@ -18,6 +18,7 @@ from skdpnoise.mechanisms.additive import AdditiveMechanism
 from skdpnoise.mechanisms.calibrate import calibrate
 from skdpnoise.noises import Noise
 from skdpnoise.privacy import Adjacency, LossBudget
+from skdpnoise.queries._ranks import Ranks, ordered, real
 from skdpnoise.queries._tiles import Floats, Integers
 from skdpnoise.queries.ranges import Releases
 from skdpnoise.sampling import RandomWords
@@ -150,17 +151,8 @@ def plan_search(
     return calibrate(noise, sums, loss, n_releases=n_steps)
 
 
-def sorted_distances(ordered_values: Floats, center: float) -> Floats:
-    """Return the sorted distances of sorted values from a centre, in linear time."""
-    distances = np.abs(ordered_values - center)
-    n_below = int(np.searchsorted(ordered_values, center))
-    distances[:n_below] = distances[:n_below][::-1].copy()
-    distances.sort(kind="stable")
-    return distances
-
-
 def search_quantile(
-    ordered_values: Floats,
+    ranks: Ranks,
     parts: tuple[int, int],
     belief: Belief,
     mechanism: AdditiveMechanism,
@@ -168,7 +160,7 @@ def search_quantile(
     rng: RandomWords,
 ) -> Belief:
     """Return what is believed of the quantile q = b/(a + b) after all steps of the mechanism."""
-    # The values are sorted. Sums are exact integers, and the thresholds and the belief depend on
+    # Sums are exact integers, and the thresholds and the belief depend on
     # earlier answers and public numbers only: they are post-processing.
     below, above = parts
     probability, unit = above / (below + above), (below + above) * n_samples
@@ -177,10 +169,9 @@ def search_quantile(
     scales = np.broadcast_to(mechanism.scale, draws.shape)[:, 0].tolist()
     for draw, grid_size, scale in zip(draws, grid_sizes, scales, strict=True):
         belief, edge = belief.cut(belief.quantile(0.5))
-        threshold = real(int(belief.edges[edge]))
-        n_below = int(np.searchsorted(ordered_values, threshold, side="left"))
+        n_below = int(ranks.below(belief.edges[edge : edge + 1])[0])
         steps_below, steps_above = round(below / grid_size), round(above / grid_size)
-        total = n_below * steps_below - (ordered_values.size - n_below) * steps_above
+        total = n_below * steps_below - (ranks.size - n_below) * steps_above
         answer = float(plus_noise(mechanism, np.array([total]), draw)[0]) * grid_size
         facts = mechanism.family, answer / unit + probability, scale / unit
         log_mass = belief.log_mass.copy()
@@ -223,15 +214,3 @@ def _between(
 def _belief(cells: Floats, mass: Floats) -> Belief:
     floor = np.finfo(np.float64).tiny
     return Belief(ordered(cells), np.log(np.maximum(mass / mass.sum(), floor)))
-
-
-def ordered(values: Floats) -> Integers:
-    """Return integers in the order of the doubles: their bits, those of negative ones mirrored."""
-    bits = np.asarray(values, dtype=np.float64).view(np.int64)
-    return np.where(bits < 0, np.int64(-(2**63)) - bits, bits)
-
-
-def real(key: int) -> float:
-    """Return the double of an ordered integer."""
-    bits = key if key >= 0 else -(2**63) - key
-    return float(np.array([bits], dtype=np.int64).view(np.float64)[0])

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from itertools import pairwise
 from typing import Any
 
@@ -17,6 +18,7 @@ from numpy.typing import NDArray
 
 from skdpnoise.queries import _tiles
 from skdpnoise.queries._tiles import Floats, Integers, Places
+from skdpnoise.sources.spread import Spread
 
 Visit = Callable[[Any, Floats, int, Integers, Places], None]
 """``visit(loops, tile, n, counts, which)`` adds what the first n values in each row count for.
@@ -34,14 +36,15 @@ _INTERPRETED, _MOST_AT_ONCE, _MOST_IN_ALL = 1 << 20, 1 << 23, 1 << 27
 _interpreted = {"values": 0}
 # Below this many, handing work to a thread costs more than it saves.
 _VALUES_PER_THREAD = 1 << 18
+_PAIRED_VALUES = 1 << 22  # of pairs in parts, that come together at a time
 _MOST_PAIRED = 1 << 31  # two row numbers share 64 bits
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Records:
-    """The values of the records, in the order of the table."""
+    """The values of the records, in the order of the table, which may lie in parts."""
 
-    table: NDArray[np.floating]
+    table: NDArray[np.floating] | Spread[NDArray[np.floating]]
 
     def __len__(self) -> int:
         return len(self.table)
@@ -59,17 +62,12 @@ class Records:
 class Gaps:
     """Differences of the two records of each pair, in double precision."""
 
-    def __init__(self, table: NDArray[np.floating], order: Integers) -> None:
-        """Pair the first half of the records in an order, which is overwritten, with the second."""
-        # The last of an odd number is left out. Pairs are sorted, so that one record of each is
-        # read in the order of memory.
-        if order.size > _MOST_PAIRED:
+    def __init__(self, table: NDArray[np.floating], pairs: Integers) -> None:
+        """Take pairs of records by their numbers, shape (2, n_pairs)."""
+        # Pairs are sorted, so that one record of each is read in the order of memory.
+        if len(table) > _MOST_PAIRED:
             raise ValueError("Columns without public bounds may have at most 2**31 records.")
-        half = order.size // 2
-        self.pairs = order[:half]
-        self.pairs <<= _tiles.HALF_WORD
-        self.pairs |= order[half : 2 * half]
-        self.pairs.sort()
+        self.pairs = np.sort(pairs[0] << _tiles.HALF_WORD | pairs[1])
         # One compiled loop, whether or not the data can be written to.
         self.table = table.view()
         self.table.flags.writeable = False
@@ -86,6 +84,10 @@ def tallies(
     source: Records | Gaps, columns: Places, width: int, visit: Visit
 ) -> Iterator[tuple[Places, Integers]]:
     """Yield places in `columns`, and `width` integers for each of them: the sums of all visits."""
+    if isinstance(source.table, Spread):
+        step = partial(_tallied, columns, width, visit)
+        yield np.arange(columns.size), source.table.total(step, "sums of columns")
+        return
     n, (loops, most_threads) = len(source), _loops(len(source) * columns.size)
 
     def count(which: Places, rows: tuple[int, int]) -> Integers:
@@ -110,6 +112,56 @@ def tallies(
             waiting = [pool.submit(count, which, rows) for rows in others]
             totals = sum((part.result() for part in waiting), start=count(which, first))
         yield which, totals
+
+
+def _tallied(columns: Places, width: int, visit: Visit, table: NDArray[np.floating]) -> Integers:
+    """Return the sums of all visits to some rows."""
+    found = [counts for _, counts in tallies(Records(table), columns, width, visit)]
+    return np.concatenate(found) if found else np.zeros((0, width), dtype=np.int64)
+
+
+def tallied_gaps(
+    table: Any, pairs: Integers, columns: Places, width: int, visit: Visit
+) -> Integers:
+    """Return `width` integers for each column: the sums of visits to differences of pairs."""
+    if not isinstance(table, Spread):
+        gaps = Gaps(table, pairs)
+        return np.concatenate([counts for _, counts in tallies(gaps, columns, width, visit)])
+    # Records of pairs come together where the parts are, of some columns at a time.
+    rows, places = np.unique(pairs, return_inverse=True)
+    places = places.reshape(pairs.shape)
+    n_columns = max(1, _PAIRED_VALUES // max(1, rows.size))
+    found = []
+    for begin in range(0, columns.size, n_columns):
+        some = np.arange(begin, min(begin + n_columns, columns.size))
+        take = partial(_taken, rows, columns[some])
+        finish = partial(_gaps_between, places, width, visit, some)
+        found.append(table.joined(take, finish, "pairs of rows"))
+    return np.concatenate(found)
+
+
+def _taken(
+    rows: Integers, columns: Places, table: NDArray[np.floating], first: int
+) -> NDArray[np.floating]:
+    """Return the rows of a leaf that are in pairs."""
+    begin, end = np.searchsorted(rows, [first, first + len(table)])
+    return np.asarray(table[np.ix_(rows[begin:end] - first, columns)])
+
+
+def _gaps_between(
+    places: Integers,
+    width: int,
+    visit: Visit,
+    which: Places,
+    tables: list[NDArray[np.floating]],
+) -> Integers:
+    """Return the sums of visits to the differences of rows that came together."""
+    table = np.concatenate(tables)
+
+    def visit_some(loops: Any, tile: Floats, n: int, counts: Integers, some: Places) -> None:
+        visit(loops, tile, n, counts, which[some])
+
+    return tallied_gaps(table, places, np.arange(which.size), width, visit_some)
 
 
 def _loops(n_values: int) -> tuple[Any, int]:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import partial
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -18,6 +20,7 @@ from skdpnoise.queries._tiles import Floats
 from skdpnoise.queries.ranges import Charge, uncharged
 from skdpnoise.sampling import RandomWords
 from skdpnoise.sensitivity import SensitivityProfile
+from skdpnoise.sources.spread import Spread, total
 
 __all__ = ["NormQuantileMechanism", "exact_terms", "private_norm_quantile"]
 
@@ -206,19 +209,21 @@ def private_norm_quantile(
     """
     owner = "private_norm_quantile"
     q = check_real(owner, "level", level, high=1.0)
-    values = np.asarray(norms)
-    if values.dtype.kind != "f" or values.ndim != 1 or not (values >= 0.0).all():
+    values: Any = norms if isinstance(norms, Spread) else np.asarray(norms)
+    # Of rows in parts the caller makes norms.
+    if not isinstance(values, Spread) and not (
+        values.dtype.kind == "f" and values.ndim == 1 and (values >= 0.0).all()
+    ):
         raise ValueError(
             f"The 'norms' parameter of {owner} must be a one-dimensional array of non-negative "
             "floating-point numbers."
         )
     query = Query.adaptive(owner, guarantee, adjacency, ledger, random_state)
-    n_samples = query.count(n_samples, values.size, low=-math.inf)
+    n_samples = query.count(n_samples, len(values), low=-math.inf)
     one = SensitivityProfile([1.0])
     budget = shared_budget("auto", one, guarantee, 2)[1]
     low, high = (_LOWEST, _HIGHEST) if limits is None else _check_limits(owner, limits)
-    with np.errstate(over="ignore"):  # a warning would tell of a single record
-        up_to = _counts(values.astype(np.float64, copy=False), high)
+    up_to = total(values, partial(_counts, high), "norms of rows")
     charge = charge or uncharged
     query.spend(budget, NormQuantileMechanism.within(budget).noise)
     if high - low > _WINDOW:
@@ -259,8 +264,10 @@ def exact_terms(public: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.asarray(np.rint(np.clip(public, -_MOST, _MOST) / _UNIT) * _UNIT)
 
 
-def _counts(norms: Floats, last: int) -> NDArray[np.int_]:
+@np.errstate(over="ignore")  # a warning would tell of a single record
+def _counts(last: int, norms: NDArray[Any]) -> NDArray[np.int_]:
     """Return how many norms are at most 2**(k/4), for integer k; at the last k, all of them."""
+    norms = norms.astype(np.float64, copy=False)
     mantissa, exponent = np.frexp(norms)
     # the least k with norm <= 2**(k/4), exactly; of zeros, and beyond the ends, the first, last
     least = _PER_OCTAVE * (exponent - 1) + (mantissa > 0.5)

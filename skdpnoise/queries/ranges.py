@@ -10,16 +10,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from skdpnoise.mechanisms.additive import AdditiveMechanism
 from skdpnoise.mechanisms.calibrate import calibrate
 from skdpnoise.mechanisms.requests import noise_options
 from skdpnoise.privacy import Adjacency, LossBudget, check_real
 from skdpnoise.privacy.checks import check_order, complaint
 from skdpnoise.queries._query import Query, as_table
-from skdpnoise.queries._sweeps import Gaps, Records, Visit, tallies
+from skdpnoise.queries._sweeps import Records, Visit, tallied_gaps, tallies
 from skdpnoise.queries._tiles import LARGEST_EXPONENT, LONGEST, Floats, Integers, Places
-from skdpnoise.sampling import RandomWords, secret_order
+from skdpnoise.sampling import RandomWords, secret_pairs
 from skdpnoise.sampling.observer import plus_noise
 from skdpnoise.sensitivity import clipped_sum, histogram_counts, paired_histogram
+from skdpnoise.sources.spread import Spread
 
 __all__ = ["COUNT_SHARE", "STEPS", "release_record_count", "stage_losses"]
 
@@ -33,6 +35,8 @@ SEARCH_SHARES = (0.4, 0.12, 0.18)
 _EXPONENTS = np.arange(-LARGEST_EXPONENT, LARGEST_EXPONENT + 1)
 DIGIT_BITS = 11  # bits of a location that one histogram finds
 MOST_DIGITS = -(-(LONGEST - 1) // DIGIT_BITS)
+# Pairs of records of which magnitudes are counted at most: so many, and in units of the noise.
+_PAIRS, _PAIRS_PER_NOISE = 1 << 17, 200.0
 _MISS = 0.02  # chance that noise alone is taken for a bin that stands out
 # The same for the sum of the histograms in which none does, and the magnitudes summed as one: more,
 # since a scale that is only noise costs less than all these columns.
@@ -71,6 +75,16 @@ class Releases:
     rng: RandomWords  # source of randomness
     charge: Charge  # called with a label and the mechanism before each release
 
+    def of_histograms(
+        self, shape: tuple[int, ...], loss: LossBudget, *, paired: bool = False
+    ) -> AdditiveMechanism:
+        """Return the noise of so many histograms of so many bins; `paired` is of pairs."""
+        n_columns, n_bins = shape
+        sensitivity = histogram_counts(n_bins, self.adjacency, n_columns)
+        if paired:
+            sensitivity = paired_histogram(n_bins, n_columns)
+        return calibrate(self.noise, sensitivity, loss)
+
     def fullest_bins(
         self,
         counts: Integers,
@@ -84,11 +98,8 @@ class Releases:
         # A bin stands out if it exceeds what the largest of all noises exceeds with probability
         # 0.02. `paired` counts pairs of records, at most one of which holds any given record.
         # `pooled` lets histograms in which no bin stands out have the fullest bin of their sum.
-        n_columns, n_bins = counts.shape
-        sensitivity = histogram_counts(n_bins, self.adjacency, n_columns)
-        if paired:
-            sensitivity = paired_histogram(n_bins, n_columns)
-        mechanism = calibrate(self.noise, sensitivity, loss)
+        n_bins = counts.shape[1]
+        mechanism = self.of_histograms(counts.shape, loss, paired=paired)
         self.charge(label, mechanism)
         noisy = mechanism.release(counts.ravel(), self.rng).reshape(counts.shape)
         scale = mechanism.scale.reshape(counts.shape)[:, 0]
@@ -126,6 +137,10 @@ class Releases:
         return noisy, float(mechanism.standard_deviation[0])
 
 
+def _count_exponents(loops: Any, tile: Floats, n: int, counts: Integers, _: Places) -> None:
+    loops.count_exponents(tile, n, counts)
+
+
 def uncharged(label: str, mechanism: Any) -> None:
     """Charge nothing: without an account the caller does the accounting."""
 
@@ -147,11 +162,14 @@ class Ranges:
         if noise not in allowed:
             must = f"be among {allowed}, which all of its releases can take"
             raise ValueError(complaint(owner, "noise", must, repr(noise)))
-        array, _ = as_table(owner, values, name=name, n_dims=(2,) if matrix else (1, 2))
+        array: Any = values  # rows in parts were checked where they were surveyed
+        if not isinstance(values, Spread):
+            array, _ = as_table(owner, values, name=name, n_dims=(2,) if matrix else (1, 2))
         if len(array) == 0 and not (matrix and query.adjacency == "add_remove"):
             raise ValueError(f"The {name!r} parameter of {owner} must not be empty.")
         # Floats stay as they are: a copy of large data would be as large again.
-        table = array if array.dtype.kind == "f" else array.astype(np.float64)
+        floats = isinstance(array, Spread) or array.dtype.kind == "f"
+        table = array if floats else array.astype(np.float64)
         # low, high: shape (n_columns,); infinite where there are no bounds
         self.low, self.high = (
             np.broadcast_to(np.asarray(end, dtype=float), table.shape[1])
@@ -219,12 +237,12 @@ class Ranges:
         self, columns: Places, loss: LossBudget, pooled: bool
     ) -> tuple[Floats, NDArray[np.bool_]]:
         """Return powers of two near the typical difference of two records, and which stand out."""
-        gaps = Gaps(self.records.table, secret_order(self.releases.rng, len(self.records)))
-
-        def visit(loops: Any, tile: Floats, n: int, counts: Integers, _: Places) -> None:
-            loops.count_exponents(tile, n, counts)
-
-        counts = np.concatenate([c for _, c in tallies(gaps, columns, _EXPONENTS.size, visit)])
+        # More pairs than make the noise small tell nothing more, and take time.
+        shape = columns.size, _EXPONENTS.size
+        noise = self.releases.of_histograms(shape, loss, paired=True).standard_deviation
+        most = max(_PAIRS, math.ceil(_PAIRS_PER_NOISE * float(noise.max())))
+        pairs = secret_pairs(self.releases.rng, len(self.records), most)
+        counts = tallied_gaps(self.records.table, pairs, columns, _EXPONENTS.size, _count_exponents)
         if self.missing:
             counts[:, -1] = 0  # the distances to what is missing
         fullest, stands_out = self.releases.fullest_bins(

@@ -58,8 +58,8 @@ from skdpnoise.queries._quantile_search import (
     believe_spread,
     plan_search,
     search_quantile,
-    sorted_distances,
 )
+from skdpnoise.queries._ranks import Ranks, ranked
 from skdpnoise.queries._sweeps import Records
 from skdpnoise.queries._tiles import Floats
 from skdpnoise.queries.ranges import Charge, Releases, uncharged
@@ -91,7 +91,7 @@ class _Schedule:
     least: float
     order: float
     n_steps: int
-    quantiles: Callable[[Floats, tuple[float, float], Search], Bulk]
+    quantiles: Callable[[Ranks, tuple[float, float], Search], Bulk]
 
     def shares(self, strength: float) -> list[float]:
         """Return the parts of a loss that the four get; the loss gives a count such a strength."""
@@ -151,7 +151,7 @@ def search_location(
     **terms: Unpack[Terms],
 ) -> SearchedLocation:
     """Find the location and scale of a column, from a few hundred records over ε."""
-    data = np.sort(np.clip(np.asarray(values, dtype=np.float64), *bounds))
+    data = ranked(values, *bounds)
     noise, n_samples = terms["noise"], terms["n_samples"]
     rng, charge = random_words(terms.get("random_state")), terms.get("charge") or uncharged
     releases = Releases(noise, terms["adjacency"], rng, charge)
@@ -169,12 +169,12 @@ def search_location(
     return SearchedLocation(bulk.median + mean, error, scale, True)
 
 
-def _searched(data: Floats, bounds: tuple[float, float], search: Search) -> Bulk:
+def _searched(data: Ranks, bounds: tuple[float, float], search: Search) -> Bulk:
     """Return median and spread by bisection."""
     first, second, *left = search.shares
     stage = "median", search.loss.share(first), _GAUSSIAN.n_steps
     median = _bisected(data, _HALF, believe_location(*bounds), search, stage).quantile(0.5)
-    distances = sorted_distances(data, median)
+    distances = data.distances(median)
     prior = believe_spread(median, max(bounds[1] - median, median - bounds[0]))
     stage = "spread", search.loss.share(second), _SPREAD_STEPS
     spread = _bisected(distances, _NEARLY_ALL, prior, search, stage).quantile(0.5)
@@ -182,7 +182,7 @@ def _searched(data: Floats, bounds: tuple[float, float], search: Search) -> Bulk
 
 
 def _bisected(
-    ordered_values: Floats,
+    ranks: Ranks,
     parts: tuple[int, int],
     belief: Belief,
     search: Search,
@@ -192,10 +192,10 @@ def _bisected(
     (label, loss, n_steps), releases = stage, search.releases
     mechanism = plan_search(releases.noise, parts, loss, releases.adjacency, n_steps)
     releases.charge(label, mechanism)
-    return search_quantile(ordered_values, parts, belief, mechanism, search.n_samples, releases.rng)
+    return search_quantile(ranks, parts, belief, mechanism, search.n_samples, releases.rng)
 
 
-def _refined(data: Floats, bulk: Bulk, search: Search) -> tuple[float, float, float]:
+def _refined(data: Ranks, bulk: Bulk, search: Search) -> tuple[float, float, float]:
     """Return the mean, from the centre, the noise of that mean, and a standard deviation."""
     releases, n_samples, center, spread = (
         search.releases,
@@ -209,7 +209,7 @@ def _refined(data: Floats, bulk: Bulk, search: Search) -> tuple[float, float, fl
         tile[:, :n] = np.minimum(np.abs(tile[:, :n] - center) / spread, _FARTHEST) ** 2
 
     label, most = "mean square", _FARTHEST**2
-    column = Records(data[:, np.newaxis]), np.zeros(1, dtype=np.intp)
+    column = Records(data.column), np.zeros(1, dtype=np.intp)
     sums, noise = releases.sums(*column, square, (0.0, most), losses[0], label)
     squares = _drawn_in(sums[0] / n_samples, noise / n_samples, _TYPICAL, _DEVIATION)
     # The floor keeps a mean square that the noise made tiny, or negative, from blowing values up.

@@ -1,6 +1,6 @@
 """Random words in, exact integers out."""
 
-from skdpnoise.sampling.integers import integers_below, permutation, secret_order
+from skdpnoise.sampling.integers import integers_below, permutation, secret_order, secret_pairs
 from skdpnoise.sampling.piecewise import (
     Exponent,
     integer_piecewise,
@@ -25,4 +25,5 @@ __all__ = [
     "rounded_laplace",
     "rounded_piecewise",
     "secret_order",
+    "secret_pairs",
 ]

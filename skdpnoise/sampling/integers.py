@@ -12,6 +12,7 @@ from skdpnoise.sampling.words import RandomWords
 
 # Rejection accepts more than half of the attempts.
 _MEAN_ATTEMPTS = 1.4
+_SPARSE = 4  # below such a part of n records, some are drawn without an order of all
 
 
 @Compilable
@@ -152,3 +153,43 @@ def secret_order(rng: RandomWords, n: int) -> Integers:
     """
     observer = current()
     return permutation(rng, n) if observer is None else observer.order(n).copy()
+
+
+def secret_pairs(rng: RandomWords, n: int, most: int) -> Integers:
+    r"""Sample disjoint pairs of `n` records that are never released.
+
+    They are as many as there can be, :math:`\lfloor n / 2 \rfloor`, or so many of these: a random
+    part of a uniformly random matching.
+
+    Parameters
+    ----------
+    rng : RandomWords
+        Source of randomness.
+    n : int
+        Number of records, 0 <= `n` <= 2**48.
+    most : int
+        The most pairs, at least 1.
+
+    Returns
+    -------
+    pairs : ndarray of int64, shape (2, n_pairs)
+        Numbers of records, each at most once.
+
+    Examples
+    --------
+    >>> from skdpnoise.sampling import SeededWords
+    >>> secret_pairs(SeededWords(0), 1_000_000, 3).shape
+    (2, 3)
+    """
+    half = min(n // 2, most)
+    if 2 * half > n // _SPARSE or current() is not None:
+        order = secret_order(rng, n)
+        stop = n // 2 * 2  # the second half of the pairs
+        return np.stack([order[:half], order[stop // 2 : stop // 2 + half]])
+    # Of independent integers the first of equal ones: the beginning of a random order.
+    drawn = np.zeros(0, dtype=np.int64)
+    while drawn.size < 2 * half:
+        fresh = integers_below(rng, n, 2 * half - drawn.size)
+        drawn = np.concatenate([drawn, fresh])
+        drawn = drawn[np.sort(np.unique(drawn, return_index=True)[1])]
+    return drawn.reshape(2, half)

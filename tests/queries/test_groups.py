@@ -19,7 +19,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-from skdpnoise.queries.groups import GroupedRows, choose_rows, group_codes, sample_rows
+from skdpnoise.queries.groups import GroupedRows, choose_rows, group_codes
 from skdpnoise.sampling import SeededWords
 from tests._statistics import FALSE_ALARM, uniform_pvalue
 

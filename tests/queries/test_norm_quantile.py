@@ -76,7 +76,7 @@ def test_counts_are_exact_functions_of_one_norm():
     whole = np.exp2(np.arange(-10.0, 11.0))
     norms = np.concatenate([rng.lognormal(0.0, 3.0, 500), whole, np.nextafter(whole, 0.0), [0.0]])
     expected = (norms[:, None] <= radii).sum(axis=0)
-    np.testing.assert_array_equal(_counts(norms, 400)[candidates - _LOWEST], expected)
+    np.testing.assert_array_equal(_counts(400, norms)[candidates - _LOWEST], expected)
 
 
 @pytest.mark.parametrize("loss", [GaussianLoss(0.3), PureLoss(0.7)])

@@ -15,6 +15,7 @@ from skdpnoise.queries._quantile_choice import (
     utility_sensitivity,
 )
 from skdpnoise.queries._quantile_search import believe_location, believe_spread, ordered, real
+from skdpnoise.queries._ranks import ranked
 from skdpnoise.queries.ranges import Releases
 from skdpnoise.sampling import random_words
 
@@ -30,7 +31,7 @@ def choose(values, loss, probability=0.5, seed=0, belief=None):
         lambda label, mechanism: charged.append(mechanism.privacy_loss()),
     )
     found = choose_quantile(
-        ordered(np.sort(values)),
+        ranked(values, -np.inf, np.inf),
         probability,
         believe_location(-np.inf, np.inf) if belief is None else belief,
         (loss.share(0.5), loss.share(0.5)),
@@ -109,8 +110,8 @@ def test_a_choice_is_charged_for_what_it_was_given_whatever_the_sensitivity(adja
     )
     belief = believe_location(-np.inf, np.inf)
     for probability in (0.5, 0.85):
-        keys = ordered(np.sort(RNG.normal(size=50)))
-        choose_quantile(keys, probability, belief, (PureLoss(1.0),), (1,), ("median", releases))
+        ranks = ranked(RNG.normal(size=50), -np.inf, np.inf)
+        choose_quantile(ranks, probability, belief, (PureLoss(1.0),), (1,), ("median", releases))
     sensitivities = [one.selection.sensitivity for one in mechanisms]
     assert sensitivities == [0.5 if adjacency == "add_remove" else 1.0, 1.0]
     assert [one.privacy_loss().pure_epsilon for one in mechanisms] == [1.0, 1.0]

@@ -1,0 +1,154 @@
+"""How many values lie below a threshold: of a sorted array, or of rows in parts."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from skdpnoise.queries._tiles import Floats, Integers
+from skdpnoise.sources.spread import Spread
+
+__all__ = ["Ranks", "ordered", "ranked", "real"]
+
+_DIGIT, _DIGITS = 16, 4  # bits of keys that one pass over parts tells apart, and passes in all
+_BIN = (1 << _DIGIT) - 1
+
+
+class Ranks(Protocol):
+    """Values of which is asked how many are smaller."""
+
+    @property
+    def size(self) -> int:
+        """Number of values."""
+        ...
+
+    @property
+    def column(self) -> Any:
+        """The values as a table of one column."""
+        ...
+
+    def below(self, keys: Integers) -> NDArray[np.int64]:
+        """Return how many values are below each of ascending keys of `ordered`."""
+        ...
+
+    def distances(self, center: float) -> Ranks:
+        """Return the distances of the values from a centre."""
+        ...
+
+
+def ranked(values: Any, low: float, high: float) -> Ranks:
+    """Return values, clipped to an interval, of an array or of rows in parts."""
+    if isinstance(values, Spread):
+        return _SpreadRanks(values.map(partial(_clipped, low, high)))
+    return _SortedRanks(np.sort(_clipped(low, high, values)))
+
+
+class _SortedRanks:
+    """Values that are sorted once."""
+
+    def __init__(self, values: Floats) -> None:
+        self._values, self._keys = values, ordered(values)
+
+    @property
+    def size(self) -> int:
+        return self._values.size
+
+    @property
+    def column(self) -> Floats:
+        return self._values[:, np.newaxis]
+
+    def below(self, keys: Integers) -> NDArray[np.int64]:
+        return np.asarray(np.searchsorted(self._keys, keys, side="left"), dtype=np.int64)
+
+    def distances(self, center: float) -> _SortedRanks:
+        # In linear time: both sides are sorted.
+        found = np.abs(self._values - center)
+        n_below = int(np.searchsorted(self._values, center))
+        found[:n_below] = found[:n_below][::-1].copy()
+        found.sort(kind="stable")
+        return _SortedRanks(found)
+
+
+class _SpreadRanks:
+    """Values in parts: counts by the leading bits of their keys, and then by further ones."""
+
+    # A search asks for one threshold after the other, each near the one before. A pass counts the
+    # values that begin as the threshold does by their next 16 bits, so that four passes tell all
+    # doubles apart, and what they counted answers what comes near.
+
+    def __init__(self, values: Spread[Floats]) -> None:
+        self._values = values
+        self._counted: dict[tuple[int, int], NDArray[np.int64]] = {}
+
+    @property
+    def size(self) -> int:
+        return len(self._values)
+
+    @property
+    def column(self) -> Spread[Floats]:
+        return self._values.map(_as_column, 1)
+
+    def below(self, keys: Integers) -> NDArray[np.int64]:
+        if keys.size > 1:
+            return self._values.total(partial(_cumulated, keys), "ranks")
+        return np.array([self._below(int(keys[0]) + (1 << 63))])
+
+    def distances(self, center: float) -> _SpreadRanks:
+        return _SpreadRanks(self._values.map(partial(_distances, center)))
+
+    def _below(self, place: int) -> int:
+        """Return how many values are below the key at a place among all keys."""
+        count = 0
+        for level in range(_DIGITS):
+            shift = _DIGIT * (_DIGITS - 1 - level)
+            start = place >> (shift + _DIGIT)
+            if (level, start) not in self._counted:
+                step = partial(_by_digit, level, start)
+                self._counted[level, start] = self._values.total(step, "ranks")
+            count += int(self._counted[level, start][: (place >> shift) & _BIN].sum())
+            if place & ((1 << shift) - 1) == 0:
+                break
+        return count
+
+
+def _clipped(low: float, high: float, values: Any) -> Floats:
+    return np.asarray(np.clip(np.asarray(values, dtype=np.float64), low, high))
+
+
+def _as_column(values: Floats) -> Floats:
+    return values[:, np.newaxis]
+
+
+def _distances(center: float, values: Floats) -> Floats:
+    return np.asarray(np.abs(values - center))
+
+
+def _cumulated(keys: Integers, values: Floats) -> NDArray[np.int64]:
+    """Return how many values are below each key."""
+    places = np.searchsorted(keys, ordered(values), side="right")
+    return np.asarray(np.cumsum(np.bincount(places, minlength=keys.size)[: keys.size]))
+
+
+def _by_digit(level: int, start: int, values: Floats) -> NDArray[np.int64]:
+    """Return how many values have each next digit, of those whose keys begin with some."""
+    places = ordered(values).view(np.uint64) ^ np.uint64(1 << 63)
+    shift = _DIGIT * (_DIGITS - 1 - level)
+    if level:
+        places = places[places >> np.uint64(shift + _DIGIT) == np.uint64(start)]
+    digits = ((places >> np.uint64(shift)) & np.uint64(_BIN)).astype(np.intp)
+    return np.bincount(digits, minlength=_BIN + 1)
+
+
+def ordered(values: Floats) -> Integers:
+    """Return integers in the order of the doubles: their bits, those of negative ones mirrored."""
+    bits = np.asarray(values, dtype=np.float64).view(np.int64)
+    return np.where(bits < 0, np.int64(-(2**63)) - bits, bits)
+
+
+def real(key: int) -> float:
+    """Return the double of an ordered integer."""
+    bits = key if key >= 0 else -(2**63) - key
+    return float(np.array([bits], dtype=np.int64).view(np.float64)[0])
