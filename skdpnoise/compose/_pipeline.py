@@ -228,7 +228,7 @@ class DPPipeline(FittedSteps):
         with silence():
             codes = None if groups is None else group_codes("DPPipeline.fit", groups, n_rows)
         advise(self)
-        advise_on_public_number(self, n_rows, codes)
+        advise_on_public_number(self, n_rows, None if codes is None else int(codes.max()) + 1)
         guarantee = PrivacyGuarantee(self.epsilon, self.delta, self.adjacency)
         kinds = {"samples": samples_records(copy), "chances": shows_by_chance(copy)}
         budget = whole_budget(guarantee, pure=pure_noise(copy), **kinds)

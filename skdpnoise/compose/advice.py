@@ -52,13 +52,11 @@ def advise(estimator: Any) -> None:
         )
 
 
-def advise_on_public_number(
-    estimator: Any, n_rows: int, codes: NDArray[np.intp] | None = None
-) -> None:
+def advise_on_public_number(estimator: Any, n_rows: int, n_groups: int | None = None) -> None:
     """Warn, before anything is spent, of a δ above 1/n where the number of records is public."""
     if estimator.adjacency == "replace_one":
-        n = n_rows if codes is None else int(codes.max()) + 1
-        _advise_on_delta(estimator, n, warn_once, grouped=codes is not None)
+        n = n_rows if n_groups is None else n_groups
+        _advise_on_delta(estimator, n, warn_once, grouped=n_groups is not None)
 
 
 def advise_on_bought_number(estimator: Any, n_records: float | None, *, grouped: bool) -> None:

@@ -20,9 +20,10 @@ from skdpnoise.estimators.parameters import check_parameters
 from skdpnoise.estimators.seal import silence
 from skdpnoise.ledger import Account, LedgerWarning
 from skdpnoise.privacy import LossBudget, PrivacyGuarantee
-from skdpnoise.queries.groups import GroupedRows, group_codes
+from skdpnoise.queries.groups import GroupedRows, SpreadRows, group_codes
 from skdpnoise.queries.ranges import COUNT_SHARE, release_record_count
 from skdpnoise.sampling import RandomWords
+from skdpnoise.sources.spread import Spread
 
 Budget = TypeVar("Budget")
 
@@ -97,8 +98,20 @@ class PrivateFitMixin(PlanMixin):
                 f"{name}.fit needs 2 rows at least, but rows_per_group={self.rows_per_group} keeps "
                 f"{rows.n_kept} of these 'groups'. Give data of more groups, or keep more rows."
             )
-        advice.advise_on_public_number(self, n_rows, codes)
+        advice.advise_on_public_number(self, n_rows, rows.n_groups)
         return rows
+
+    def _grouped_parts(self, rows: Spread[Any]) -> SpreadRows:
+        """Check the groups of rows in parts; return which rows belong together."""
+        name = type(self).__name__
+        found = SpreadRows.of(f"{name}.fit", rows, int(self.rows_per_group))
+        if found.n_kept < 2:
+            raise ValueError(
+                f"{name}.fit needs 2 rows at least. Got {found.n_rows}, of which "
+                f"rows_per_group={self.rows_per_group} keeps {found.n_kept}."
+            )
+        advice.advise_on_public_number(self, found.n_rows, found.n_groups)
+        return found
 
 
 @contextmanager

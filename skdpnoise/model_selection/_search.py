@@ -143,7 +143,9 @@ class PrivateSearchCV(Delegation, BaseSearchCV, CallbackSupportMixin, PlanMixin)
             codes = None if groups is None else group_codes(f"{owner}.fit", groups, len(y))
         most = None if codes is None else int(self.rows_per_group)
         advice.advise(self)
-        advice.advise_on_public_number(self, len(y), codes)
+        advice.advise_on_public_number(
+            self, len(y), None if codes is None else int(codes.max()) + 1
+        )
         # bound
         rows = np.arange(len(y)) if codes is None else sample_rows(codes, most or 1, rng)
         # calibrate

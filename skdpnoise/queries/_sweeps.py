@@ -44,7 +44,7 @@ _MOST_PAIRED = 1 << 31  # two row numbers share 64 bits
 class Records:
     """The values of the records, in the order of the table, which may lie in parts."""
 
-    table: NDArray[np.floating] | Spread[NDArray[np.floating]]
+    table: Any  # an array, or a Spread of such
 
     def __len__(self) -> int:
         return len(self.table)

@@ -77,6 +77,11 @@ class GroupedRows:
     n_rows: int  # number of rows
 
     @property
+    def n_groups(self) -> int | None:
+        """Number of groups; None where each row stands for itself."""
+        return None if self.codes is None else int(self.codes.max(initial=-1)) + 1
+
+    @property
     def n_kept(self) -> int:
         """Number of rows that will be kept: known before any coin is tossed."""
         if self.codes is None:
@@ -113,7 +118,8 @@ class RowWords:
         self._round += 1
         begin = self._first + int(rows[0])
         words = words_of_rows(key, begin, self._first + int(rows[-1]) + 1)
-        return words[rows - rows[0]]
+        found: NDArray[np.uint64] = words[rows - rows[0]]
+        return found
 
 
 def choose_rows(
@@ -147,8 +153,9 @@ class SpreadRows:
 
     rows: Spread[Any]  # tables by name, with the labels as "groups" if there are some
     n_kept: int  # rows that will be kept: known before any coin is tossed
+    n_groups: int | None = None  # None where each row is its own
     most: int = 1  # rows of a group that are kept
-    per_part: tuple[int, ...] | None = None  # rows that are kept; None where each is its own
+    per_part: tuple[int, ...] = ()  # rows that are kept
 
     @property
     def n_rows(self) -> int:
@@ -164,10 +171,11 @@ class SpreadRows:
             return cls(rows, len(rows))
         key = SystemWords().take(2).tobytes()
         labels = rows.only("groups").map(_labels_of_tables)
-        n_rounds = 1 + len(rows) // _HASHES_AT_ONCE
+        n_rounds, n_groups = 1 + len(rows) // _HASHES_AT_ONCE, 0
         for one in range(n_rounds):
             take = partial(_count_and_hash, owner, most, key, (one, n_rounds))
             found = labels.joined(take, _counts_and_repeats, "labels of groups", by_part=True)
+            n_groups += int(found[-2])
             if found[-1]:
                 raise ValueError(
                     f"The 'groups' parameter of {owner} has labels whose rows lie in several "
@@ -175,13 +183,13 @@ class SpreadRows:
                     "a group into one part: sort the files by these labels, or shuffle a frame of "
                     "dask with shuffle(on=...)."
                 )
-        counted = iter(found[:-1].tolist())  # of parts that have rows
+        counted = iter(found[:-2].tolist())  # of parts that have rows
         counts = tuple(next(counted) if n_rows else 0 for n_rows in rows.rows.n_rows)
-        return cls(rows, sum(counts), most, counts)
+        return cls(rows, sum(counts), n_groups, most, counts)
 
     def keep(self, rng: RandomWords) -> Spread[Any]:
         """Return the kept rows."""
-        if self.per_part is None or self.n_kept == self.n_rows:
+        if self.n_groups is None or self.n_kept == self.n_rows:
             return self.rows
         return self.rows.sampled(partial(_kept, self.most, new_key(rng)), self.per_part)
 
@@ -228,10 +236,11 @@ def _count_and_hash(
 
 
 def _counts_and_repeats(parts: list[NDArray[np.uint64]]) -> NDArray[np.int64]:
-    """Return how many rows of each part are kept, and how many labels are in several parts."""
+    """Return how many rows of each part are kept, and of labels all and those that repeat."""
     hashes = np.sort(np.concatenate([part[1:] for part in parts]))
     repeats = int(np.count_nonzero(hashes[1:] == hashes[:-1]))
-    return np.array([*(int(part[0]) for part in parts), repeats], dtype=np.int64)
+    counts = [int(part[0]) for part in parts]
+    return np.array([*counts, hashes.size, repeats], dtype=np.int64)
 
 
 def group_codes(owner: str, groups: Any, n_rows: int) -> NDArray[np.intp]:

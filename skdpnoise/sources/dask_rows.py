@@ -73,8 +73,7 @@ class DaskReader:
 
     def count(self) -> int:
         """Return the number of rows, which is computed."""
-        import dask
-
+        dask = _dask()
         return sum(dask.compute(*(dask.delayed(len)(chunk) for chunk in self.chunks)))
 
     def read(self, part: int, columns: Sequence[str] | None) -> Iterator[Any]:
@@ -116,8 +115,7 @@ class DaskRunner:
 
     def run(self, jobs: Sequence[Job], label: str) -> Partial:
         """Return the sum over all jobs."""
-        import dask
-
+        dask = _dask()
         sums = [self._job(_do, job, job.part, job.task, label) for job in jobs]
         add = dask.delayed(combined, pure=False)
         while len(sums) > 1:
@@ -130,16 +128,14 @@ class DaskRunner:
 
     def collect(self, jobs: Sequence[Job], finish: Callable[[list[Any]], Any], label: str) -> Any:
         """Return what a function makes of the values of all jobs, or a failure."""
-        import dask
-
+        dask = _dask()
         values = [self._job(_do, job, job.part, job.task, label) for job in jobs]
         (found,) = _computed([dask.delayed(_finished, pure=False)(finish, values)])
         return found
 
     def _job(self, function: Any, what: Any, part: int, task: Any, label: str) -> Any:
         """Return a delayed job for one part, with the chunks that it needs."""
-        import dask
-
+        dask = _dask()
         needs = task.needs if isinstance(task, Task) else what.needs
         wanted = {name: one for name, one in self.tables.items() if name in needs}
         if getattr(what, "keep", None) is not None:
@@ -148,6 +144,13 @@ class DaskRunner:
         chunks = [_chunk(source.reader, part) for source in wanted.values()]
         name = f"{label.replace(' ', '_').replace('-', '_')}-{next(_passes)}"
         return dask.delayed(function, pure=False)(what, part, takings, *chunks, dask_key_name=name)
+
+
+def _dask() -> Any:
+    """Return the library, whose functions have no types."""
+    import dask
+
+    return dask
 
 
 def _chunk(reader: Any, part: int) -> Any:
@@ -186,8 +189,7 @@ def _finished(finish: Callable[[list[Any]], Any], partials: Sequence[Partial]) -
 
 def _computed(jobs: Sequence[Any]) -> tuple[Any, ...]:
     """Compute jobs; an error that is raised on the way may quote rows, and is not shown."""
-    import dask
-
+    dask = _dask()
     try:
         return tuple(dask.compute(*jobs))
     except Exception as error:
