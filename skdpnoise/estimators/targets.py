@@ -89,6 +89,18 @@ def one_against_rest(
     estimator: Any, y: NDArray[Any]
 ) -> tuple[NDArray[Any], list[NDArray[np.int8]]]:
     """Return the sorted labels, and for each binary problem the labels -1 and +1."""
+    classes = known_classes(estimator, y)
+    return classes, against_rest(classes, y)
+
+
+def against_rest(classes: NDArray[Any], y: NDArray[Any]) -> list[NDArray[np.int8]]:
+    """Return for each binary problem the labels -1 and +1."""
+    ones = classes[1:] if len(classes) == 2 else classes
+    return [np.where(y == label, 1, -1).astype(np.int8) for label in ones]
+
+
+def known_classes(estimator: Any, y: NDArray[Any]) -> NDArray[Any]:
+    """Return the sorted labels, of which y has all that occur."""
     owner = type(estimator).__name__
     given = public_classes(owner, estimator.classes)
     present = np.unique(y)
@@ -115,7 +127,18 @@ def one_against_rest(
         f"{len(classes)} classes",
         "If y has numbers and not labels, use a regressor.",
     )
-    return classes, [np.where(y == label, 1, -1).astype(np.int8) for label in ones]
+    return classes
+
+
+def labels_of_parts(owner: str, found: list[NDArray[Any]]) -> NDArray[Any]:
+    """Return the labels of all parts, each once; refuse parts with labels of other kinds."""
+    kinds = {{"O": "U", "u": "i", "f": "i"}.get(one.dtype.kind, one.dtype.kind) for one in found}
+    if len(kinds) > 1:
+        raise ValueError(
+            f"Unknown label type: mixed. {owner} needs labels of one kind, and y has several of "
+            "text, numbers and booleans in parts of the rows."
+        )
+    return np.unique(np.concatenate(found))
 
 
 def _vector(owner: str, y: Any, n_rows: int) -> NDArray[Any]:

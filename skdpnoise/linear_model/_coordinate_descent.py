@@ -15,14 +15,16 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from skdpnoise.compose import register_private
+from skdpnoise.compose.charged import is_computed
 from skdpnoise.compose.numbers import JOBS
 from skdpnoise.estimators.callbacks import CallbackSupportMixin, collect_passes, with_callbacks
 from skdpnoise.estimators.parameters import as_bounds, check_size, check_within
 from skdpnoise.estimators.private_fit import PrivateFitMixin, PrivateRun, known_records
 from skdpnoise.estimators.scores import QuietScoreMixin
 from skdpnoise.estimators.sparse_tables import read_sparse
+from skdpnoise.estimators.spread_tables import is_spread, read_spread
 from skdpnoise.estimators.tables import FLOATS, read_table
-from skdpnoise.estimators.targets import read_labels, read_numbers
+from skdpnoise.estimators.targets import labels_of_parts, read_labels, read_numbers
 from skdpnoise.ledger import Ledger
 from skdpnoise.linear_model._budget import Budget, split_budget
 from skdpnoise.linear_model._column_groups import NO_GROUP, numbered_groups
@@ -47,7 +49,17 @@ from skdpnoise.linear_model._joint import (
     scale_for_joint,
 )
 from skdpnoise.linear_model._penalties import of_standard_columns
-from skdpnoise.linear_model._records import Data, Fitted, Problem, Settings, Target
+from skdpnoise.linear_model._records import (
+    Data,
+    Fitted,
+    Loads,
+    Outputs,
+    Problem,
+    Settings,
+    SpreadData,
+    Target,
+    one_output,
+)
 from skdpnoise.linear_model._scaling import Run, standardise, standardise_target
 from skdpnoise.mechanisms import noise_options
 from skdpnoise.privacy import Adjacency, gdp_mu
@@ -71,6 +83,7 @@ class PrivateLinearModel(PrivateFitMixin, BaseEstimator):
     _penalties: ClassVar[Any] = staticmethod(of_standard_columns)
     _output: ClassVar[int | slice] = 0  # regressors have one output and drop its axis
     _takes_sparse: ClassVar[bool] = False
+    _counts: ClassVar[bool] = False  # whether targets are not negative
     _standardised: tuple[Any, np.ndarray, float, float]  # features, models, centre, scale
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **PrivateFitMixin._parameter_constraints,
@@ -186,6 +199,8 @@ class PrivateLinearModel(PrivateFitMixin, BaseEstimator):
         # These checks look at the private data and are not paid for: whether a fit is refused tells
         # that a value is missing, infinite or out of range. See "sharp edges" in the documentation.
         # What is converted anyway lies as passes read it.
+        if is_spread(X) or is_spread(y):
+            return self._read_parts(X, y, groups)
         order = "F" if isinstance(X, np.ndarray) and X.dtype not in FLOATS else None
         if issparse(X) and self._takes_sparse:
             X = read_sparse(self, X)
@@ -193,15 +208,44 @@ class PrivateLinearModel(PrivateFitMixin, BaseEstimator):
             X = read_table(self, X, ensure_min_samples=2, order=order)
         check_size(self, *X.shape)
         self._check_ranges(X.shape[1])
-        if is_classifier(self):
-            y = read_labels(settings.owner, y, X.shape[0])
-        else:
-            y = read_numbers(self, y, X.shape[0])
+        y = self._read_target(y, X.shape[0])
         rows = self._grouped(groups, len(y))
-        bounds = as_bounds(self.feature_bounds, X.shape[1], "feature_bounds", self)
-        numbers = numbered_groups(self, X.shape[1])
+        bounds, numbers = self._public_columns(X.shape[1])
+        make, target_bounds, attributes = self._outputs(y)
+        return Data(X, y, rows, bounds, make(y), target_bounds, attributes, numbers)
+
+    def _read_parts(self, X: Any, y: Any, groups: Any) -> Data:
+        """Return data that lie in parts, after a look at each, or refuse what cannot be fitted."""
+        kind, labels = type(self), is_classifier(self)
+        check = partial(_found_of_target, kind, labels)
+        survey = read_spread(self, X, y, groups, target=check, n_jobs=self.n_jobs)
+        check_size(self, len(survey.rows), survey.columns.n_columns)
+        self._check_ranges(survey.columns.n_columns)
+        rows = self._grouped_parts(survey.rows)
+        bounds, numbers = self._public_columns(survey.columns.n_columns)
+        found = labels_of_parts(type(self).__name__, survey.found) if labels else np.zeros(0)
+        make, target_bounds, attributes = self._outputs(found)
+        nothing = make(found[:0])
+        public = Data(None, None, None, bounds, nothing, target_bounds, attributes, numbers)
+        load = Loads(survey.table, partial(_target_of_part, kind, labels), make, public)
+        return SpreadData.of(rows, load, public)
+
+    def _read_target(self, y: Any, n_rows: int) -> np.ndarray:
+        """Return the target, or refuse it."""
+        if is_classifier(self):
+            return read_labels(type(self).__name__, y, n_rows)
+        numbers = read_numbers(self, y, n_rows)
+        if self._counts and (numbers < 0.0).any() and not is_computed("y", self):
+            name = type(self).__name__
+            raise ValueError(f"{name} needs counts or rates, and y has negative values.")
+        return numbers
+
+    def _public_columns(self, n_columns: int) -> tuple[np.ndarray, np.ndarray]:
+        """Return public bounds of the columns, and the numbers of their groups."""
+        bounds = as_bounds(self.feature_bounds, n_columns, "feature_bounds", self)
+        numbers = numbered_groups(self, n_columns)
         bounds[:, numbers != NO_GROUP] = np.array([[-1.0], [1.0]])  # of parts of norm 1
-        return Data(X, y, rows, bounds, *self._outputs(y), numbers)
+        return bounds, numbers
 
     def _check_ranges(self, n_columns: int) -> None:
         """Refuse parameters and sizes that a later step would not bear."""
@@ -210,9 +254,10 @@ class PrivateLinearModel(PrivateFitMixin, BaseEstimator):
             if hasattr(self, name):
                 check_within(self, name, low, 1e100)
 
-    def _outputs(self, y: np.ndarray) -> tuple[list[np.ndarray], np.ndarray | None, dict[str, Any]]:
-        """Return the target of every output, its public bounds, and what else is public of it."""
-        return [y], as_bounds(self.target_bounds, 1, "target_bounds", self), {}
+    def _outputs(self, y: np.ndarray) -> tuple[Outputs, np.ndarray | None, dict[str, Any]]:
+        """Return what makes the targets of outputs, public bounds, and what else is public."""
+        # Of labels, y has at least one of each that occurs.
+        return one_output, as_bounds(self.target_bounds, 1, "target_bounds", self), {}
 
     def _check_plans(self, settings: Settings, data: Data, budget: Budget) -> None:
         """Raise what planning would raise, before anything is spent or the data are used."""
@@ -273,6 +318,21 @@ class PrivateLinearModel(PrivateFitMixin, BaseEstimator):
         # far from zero brings.
         with np.errstate(all="ignore"):  # of rows far from those of the fit
             return np.asarray(center + scale * (features.scores(X, model[:, :-1]) + model[:, -1]))
+
+
+def _found_of_target(kind: type, labels: bool, y: Any, n_rows: int) -> Any:
+    """Check some of the target; return the labels that there are."""
+    y = kind()._read_target(y, n_rows)
+    return np.unique(y) if labels else None
+
+
+def _target_of_part(kind: type, labels: bool, y: Any) -> np.ndarray:
+    """Return some of a target that was checked."""
+    found = np.asarray(y)
+    if labels:
+        plain = found.dtype.kind in "iub"
+        return found if plain else read_labels(kind.__name__, y, len(found))
+    return np.asarray(found, dtype=np.float64)
 
 
 class LeastSquaresModel(CallbackSupportMixin, QuietScoreMixin, RegressorMixin, PrivateLinearModel):

@@ -9,6 +9,9 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
+from threading import Lock
+from typing import Any
 
 import numpy as np
 from joblib import effective_n_jobs
@@ -23,8 +26,17 @@ from skdpnoise.queries.searched_location import count_strength, mean_reach
 from skdpnoise.sampling import RandomWords, permutation
 from skdpnoise.sampling.observer import adder, plus_noise
 from skdpnoise.sensitivity import clipped_gradient, clipped_sum
-from skdpnoise.solvers import coordinate_descent
+from skdpnoise.solvers import Loss
 from skdpnoise.solvers.columns import columnwise
+from skdpnoise.solvers.coordinate_descent import (
+    Sweep,
+    Sweeps,
+    coordinate_descent,
+    grids_of_passes,
+    scalings_of,
+    visit,
+)
+from skdpnoise.sources.states import new_token, scratch, state
 
 _LARGEST_GROWTH = math.log(1e6)  # of the budget from the first pass to the last
 _MOST_GROWTH = 16.0  # as a logarithm: more than what is refused for itself
@@ -120,31 +132,40 @@ class DescentPlan:
         for every, visited in ((quanta, grid_size), (noise, draws.noise)):
             by_output = visited.reshape(self.n_passes, constant.size, self.coordinates.size)
             every[..., self.coordinates] = by_output.swapaxes(0, 1)
-        n_threads = effective_n_jobs(settings.n_jobs)
-        X = columnwise(problem.data.X, n_threads)  # once for all outputs
-        outputs = [
-            coordinate_descent(
-                X,
-                target,
-                loss=settings.loss,
-                n_passes=self.n_passes,
-                step=self.step,
-                l1=l1,
-                l2=l2,
-                clip=self.clip,
-                grid_size=quanta[k],
-                noise=noise[k],
-                add=adder(self.mechanism),
-                order=draws.order,
-                n_samples=self.n_samples,
-                center=features.center,
-                scale=features.scale,
-                limit=LIMIT,
-                fit_intercept=True,
-                n_threads=n_threads,
-            )
-            for k, target in enumerate(problem.target(problem.data.outputs))
-        ]
+        options: dict[str, Any] = {
+            "n_passes": self.n_passes,
+            "step": self.step,
+            "l1": l1,
+            "l2": l2,
+            "add": adder(self.mechanism),
+            "order": draws.order,
+            "n_samples": self.n_samples,
+        }
+        outputs: list[Iterator[np.ndarray]]
+        if problem.data.parts is None:
+            n_threads = effective_n_jobs(settings.n_jobs)
+            X = columnwise(problem.data.X, n_threads)  # once for all outputs
+            options |= {"center": features.center, "scale": features.scale, "limit": LIMIT}
+            options |= {"clip": self.clip, "fit_intercept": True, "n_threads": n_threads}
+            options |= {"loss": settings.loss}
+            outputs = [
+                coordinate_descent(X, target, grid_size=quanta[k], noise=noise[k], **options)
+                for k, target in enumerate(problem.target(problem.data.outputs))
+            ]
+        else:
+            token, n = new_token(), len(problem.data.y)
+            outputs = [
+                visit(
+                    SpreadSweeps(problem, settings.loss, token, k),
+                    self.n_features + 1,
+                    grids=grids_of_passes(
+                        self.clip, quanta[k], (self.n_passes, self.n_features + 1), n
+                    ),
+                    noise=noise[k],
+                    **options,
+                )
+                for k in range(constant.size)
+            ]
         yield from map(np.stack, zip(*outputs, strict=True))
 
     @staticmethod
@@ -159,15 +180,72 @@ class DescentPlan:
             return path
         release, mechanism, reach = self.last
         model, grid_size = DescentPlan.averaged(path), float(mechanism.grid_size[0])
-        steps = np.zeros(1, dtype=np.int64)
-        for some in problem.blocks(_BLOCK_ROWS):
-            # Whatever a row holds by now: fmin and fmax take the bound for NaN.
-            values = np.fmax(np.fmin(release.contributions(model, some), reach), -reach)
-            steps += np.rint(values / grid_size).astype(np.int64).sum()
+        step = partial(_steps_of_last, release, model, reach, grid_size)
+        steps = problem.total(step, release.label, n_rows=_BLOCK_ROWS)
         total = plus_noise(mechanism, steps, draws.last)
         noise = float(mechanism.standard_deviation[0]) / self.n_samples
         mean = float(total[0]) * grid_size / self.n_samples
         return release.finish(path, (mean, noise, reach), self, problem)
+
+
+def _steps_of_last(
+    release: Residuals | Gain, model: np.ndarray, reach: float, grid_size: float, problem: Problem
+) -> np.ndarray:
+    """Return the sum of what is released last, in grid steps."""
+    # Whatever a row holds by now: fmin and fmax take the bound for NaN.
+    values = np.fmax(np.fmin(release.contributions(model, problem), reach), -reach)
+    steps = np.rint(values / grid_size).astype(np.int64)
+    return np.asarray(steps.sum(keepdims=True))
+
+
+class SpreadSweeps:
+    """Sweeps over rows in parts, each of which keeps its scores, or makes them anew."""
+
+    def __init__(self, problem: Problem, loss: Loss, token: str, output: int) -> None:
+        self._problem, self._facts = problem, (loss, token, output)
+        self._history: list[Sweep] = []
+
+    def __call__(self, sweep: Sweep) -> int:
+        """Move the scores of all rows; return the next sum of gradients."""
+        # All sweeps so far go along, of which a part makes those that it has not made: what it
+        # keeps may be lost, with the worker that kept it.
+        self._history.append(sweep)
+        step = partial(_swept, self._facts, tuple(self._history))
+        return int(self._problem.total(step, "gradients"))
+
+
+class _Scores:
+    """Scores of some rows after so many sweeps; -1 in the middle of one."""
+
+    def __init__(self, loss: Loss, target: np.ndarray) -> None:
+        self.lock = Lock()
+        self.begin(loss, target)
+
+    def begin(self, loss: Loss, target: np.ndarray) -> None:
+        """Return to what they are before the first sweep."""
+        score, known = loss.start(target)
+        self.scores, self.made = (scratch(score), scratch(np.asarray(known))), 0
+
+
+def _swept(
+    facts: tuple[Loss, str, int], history: tuple[Sweep, ...], problem: Problem
+) -> np.ndarray:
+    """Return the sum of gradients of the last sweep over some rows."""
+    (loss, token, output), data, features = facts, problem.data, problem.features
+    target = problem.target(data.outputs)[output]
+    scalings = scalings_of(
+        features.center, features.scale, LIMIT, data.X.shape[1], data.X.shape[1] + 1
+    )
+    kept = state(token, output, partial(_Scores, loss, target))
+    with kept.lock:
+        if not 0 <= kept.made < len(history):  # a sweep that failed, or is done once more
+            kept.begin(loss, target)
+        sweeps = Sweeps(data.X, kept.scores, loss.code, scalings)
+        left, kept.made, found = history[kept.made :], -1, 0
+        for sweep in left:
+            found = int(sweeps(sweep))
+        kept.made = len(history)
+    return np.asarray(found)
 
 
 def plan_descent(
@@ -428,7 +506,7 @@ def linear_functions(model: np.ndarray, problem: Problem) -> np.ndarray:
     # the last bit.
     X, features = problem.data.X, problem.features
     if not isinstance(X, np.ndarray):  # products of sparse rows are summed entry by entry
-        return features.scores(X, model[:, :-1]).T + model[:, -1:]
+        return np.asarray(features.scores(X, model[:, :-1]).T + model[:, -1:])
     X = features.held(X)
     scores = np.repeat(model[:, -1:], len(X), axis=1)
     for j in np.flatnonzero(features.used & (model[:, :-1] != 0.0).any(axis=0)):

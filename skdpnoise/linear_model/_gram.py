@@ -15,8 +15,10 @@ noise (:func:`~skdpnoise.linear_model._defaults.kept`).
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
 
 import numpy as np
 from joblib import effective_n_jobs
@@ -37,6 +39,7 @@ from skdpnoise.sampling import RandomWords
 from skdpnoise.sampling.observer import plus_noise
 from skdpnoise.sensitivity.second_moments import RowBounds
 from skdpnoise.solvers.second_moments import second_moments
+from skdpnoise.sources.spread import in_units
 
 # The same family buys locations and scales, so it must be one for vectors too.
 GRAM_NOISES = [noise for noise in noise_options(adaptive=True) if noise in SECOND_MOMENT_NOISES]
@@ -110,15 +113,31 @@ class GramPlan:
         """Return the only model."""
         return np.asarray(path[-1])
 
-    def release(self, problem: Problem, noise: np.ndarray, n_jobs: int | None) -> PseudoData:
+    def release(
+        self,
+        problem: Problem,
+        noise: np.ndarray,
+        n_jobs: int | None,
+        features: Callable[[Problem], np.ndarray] | None = None,
+    ) -> PseudoData:
         """Release the noisy mean second moments, in standard units, as data that have them."""
+        # Of X, or of features that a function makes of the rows.
         # The sums are exact integers, and the integer noise is added to them: the order of the
         # records, memory layout and threads do not change a bit of the result.
-        mechanism, columns, used = self.mechanism, self.columns, self.columns.used[:-1]
+        mechanism, used = self.mechanism, self.columns.used[:-1]
         if mechanism is None:
             return make_pseudo_data(np.zeros((1, 1)), used & False, 0.0)
-        X, y, constant = problem.data.X, problem.data.y, np.ones(self.constant)
-        moments = second_moments(
+        moments = problem.total(partial(self._moments, n_jobs, features), "second moments")
+        noisy = in_units(plus_noise(mechanism, moments, noise), mechanism.grid_size)
+        return make_pseudo_data(noisy / self.n_samples, used, self.noise_level)
+
+    def _moments(self, n_jobs: int | None, features: Any, problem: Problem) -> np.ndarray:
+        """Return the second moments of some rows, in grid steps."""
+        mechanism, columns, used = self.mechanism, self.columns, self.columns.used[:-1]
+        assert mechanism is not None
+        X = problem.data.X if features is None else features(problem)
+        y, constant = problem.data.y, np.ones(self.constant)
+        return second_moments(
             [*_columns(X, used), y, np.broadcast_to(1.0, (len(y), self.constant))],
             center=np.append(columns.center[columns.used], 0.0 * constant),
             scale=np.append(columns.scale[columns.used], constant),
@@ -128,8 +147,6 @@ class GramPlan:
             l1_norm=mechanism.row_bounds.l1_norm,
             n_threads=effective_n_jobs(n_jobs),
         )
-        noisy = plus_noise(mechanism, moments, noise) * mechanism.grid_size / self.n_samples
-        return make_pseudo_data(noisy, used, self.noise_level)
 
 
 def plan_gram(

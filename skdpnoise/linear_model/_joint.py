@@ -12,8 +12,9 @@ classes there are, a record moves it by at most C. Every rule is a function of p
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, fields, replace
+from functools import partial
 from numbers import Real
 from typing import Any
 
@@ -45,9 +46,17 @@ from skdpnoise.privacy import GaussianLoss
 from skdpnoise.sampling import RandomWords
 from skdpnoise.sampling.observer import plus_noise
 from skdpnoise.sensitivity import GroupedProfile, RowBounds, clipped_rows
-from skdpnoise.solvers import LOGISTIC, POISSON, SQUARED
-from skdpnoise.solvers.joint import Clip, GridRows, columns_of, hold_parts, joint_descent
+from skdpnoise.solvers import LOGISTIC, POISSON, SQUARED, Loss
+from skdpnoise.solvers.joint import (
+    Clip,
+    GridRows,
+    clipped_gradient_sums,
+    columns_of,
+    descend,
+    hold_parts,
+)
 from skdpnoise.solvers.second_moments import clipped_row_sums
+from skdpnoise.sources.spread import in_units, mapped, total
 
 __all__ = [
     "ENOUGH_RECORDS",
@@ -181,29 +190,18 @@ class JointPlan:
             yield coef
             return
         assert isinstance(features, RowScaling)
-        rows = GridRows(
-            problem.data.X,
-            grid_size=self.row_grid_size,
-            limit=np.where(features.used, features.limit, 0.0),
-            center=features.center,
-            scale=features.scale,
-            constant=self.constant,
-            groups=features.groups,
-        )
-        outputs = problem.target(problem.data.outputs)
-        if problem.target.scaling is None:  # labels
-            outputs = [one > 0 for one in outputs]
+        weights, n_threads = problem.target.weights, effective_n_jobs(settings.n_jobs)
+        common = settings.loss, n_threads
+        if problem.data.parts is None:  # rows become integers once for all passes
+            known = self._gradients(problem)
 
-        def targets(begin: int, end: int) -> np.ndarray:
-            return np.stack([one[begin:end] for one in outputs], axis=1).astype(np.float64)
+            def gradient(coef: np.ndarray, clip: Any) -> Any:
+                return known(*common, clip, coef)
 
-        weights = problem.target.weights
+        else:
 
-        def weight(begin: int, end: int) -> np.ndarray:
-            assert weights is not None
-            some = [one[begin:end] for one in outputs]
-            number = some[0].astype(int) if len(some) == 1 else np.argmax(some, axis=0)
-            return np.asarray(weights.relative[number])
+            def gradient(coef: np.ndarray, clip: Any) -> Any:
+                return problem.total(partial(self._of_some, common, clip, coef), "gradients")
 
         def add(sums: np.ndarray, noise: np.ndarray) -> np.ndarray:
             # What has no noise stays zero, whatever the sums are.
@@ -216,28 +214,63 @@ class JointPlan:
         penalties = settings.penalties(settings, problem, self.n_samples)
         l1, l2 = (part * np.append(one, 0.0) for one in penalties)  # none of the intercept
         unit = float(mechanism.grid_size[0])
-        path = joint_descent(
-            rows,
-            targets,
-            loss=settings.loss,
-            n_outputs=self.n_outputs,
+        path = descend(
+            gradient,
+            np.zeros(draws.noise.shape[1:]),
             n_passes=self.n_passes,
             step=self.step,
             longest_step=self.longest_step,
             steps=draws.steps,
             clip=[Clip(self.clip, unit)] * self.n_passes,
-            weights=None if weights is None else weight,
             noise=draws.noise,
             add=add,
             n_samples=self.n_samples,
             momentum=_MOMENTUM,
             l1=l1,
             l2=l2,
-            n_threads=effective_n_jobs(settings.n_jobs),
         )
         for coef in path:
             coef[:, -1] *= self.constant
             yield coef
+
+    def _gradients(self, problem: Problem) -> Callable[..., np.ndarray]:
+        """Return a function of a loss, threads, a clip and coefficients: the sum of gradients."""
+        features, target = problem.features, problem.target
+        assert isinstance(features, RowScaling)
+        rows = GridRows(
+            problem.data.X,
+            grid_size=self.row_grid_size,
+            limit=np.where(features.used, features.limit, 0.0),
+            center=features.center,
+            scale=features.scale,
+            constant=self.constant,
+            groups=features.groups,
+        )
+        outputs = target(problem.data.outputs)
+        if target.scaling is None:  # labels
+            outputs = [one > 0 for one in outputs]
+
+        def targets(begin: int, end: int) -> np.ndarray:
+            return np.stack([one[begin:end] for one in outputs], axis=1).astype(np.float64)
+
+        def weight(begin: int, end: int) -> np.ndarray:
+            some = [one[begin:end] for one in outputs]
+            number = some[0].astype(int) if len(some) == 1 else np.argmax(some, axis=0)
+            return np.asarray(target.weights.relative[number])
+
+        weights = None if target.weights is None else weight
+
+        def gradients(loss: Loss, n_threads: int, clip: Clip, coef: np.ndarray) -> np.ndarray:
+            facts: dict[str, Any] = {"clip": clip, "weights": weights, "n_threads": n_threads}
+            return clipped_gradient_sums(rows, targets, coef, loss=loss, **facts)
+
+        return gradients
+
+    def _of_some(
+        self, common: tuple[Loss, int], clip: Clip, coef: np.ndarray, problem: Problem
+    ) -> np.ndarray:
+        """Return the sum of the gradients of some rows."""
+        return self._gradients(problem)(*common, clip, coef)
 
     def finish(self, path: np.ndarray, problem: Problem, draws: JointDraws) -> np.ndarray:
         """Return the iterates, drawn in by what the known noise may be of their slopes."""
@@ -270,10 +303,9 @@ class JointPlan:
         unit = float(np.linalg.norm(model[:, :-1] * features.spread))
         if unit == 0.0:
             return path
-        blocks = (linear_functions(model / unit, some)[0] for some in problem.blocks(_BLOCK))
-        feature = np.concatenate([*blocks])[:, np.newaxis]
-        known = replace(problem, data=replace(problem.data, X=feature))
-        slope, intercept = self.moments.release(known, draws, self.n_jobs).solve([0.0], 0.0)[0]
+        predictions = partial(_predictions, model / unit)
+        released = self.moments.release(problem, draws, self.n_jobs, predictions)
+        slope, intercept = released.solve([0.0], 0.0)[0]
         keep = float(slope) / unit
         refitted = path * (min(keep, 1.0) if self.penalised else keep)
         refitted[..., -1] = intercept
@@ -297,15 +329,11 @@ class JointPlan:
         # A record that is labelled rightly gains 1 over the class that it is not of, and else loses
         # 1 against its own: (0, 1), (1, 0), (0, -1) or (-1, 0), at most 2 apart.
         assert self.doubt is not None
-        model, gains = self.averaged(path), np.zeros(2)
-        for some in problem.blocks(_BLOCK):
-            positive = some.data.outputs[0] > 0
-            right = (linear_functions(model, some)[0] > 0.0) == positive
-            gains += np.sum(right), np.sum(right)
-            gains -= np.sum(~positive), np.sum(positive)
-        unit = float(self.doubt.grid_size[0])
+        model, unit = self.averaged(path), float(self.doubt.grid_size[0])
+        gains = problem.total(partial(_gains, model), "gains", n_rows=_BLOCK)
         steps = np.rint(gains / unit).astype(np.int64)
-        over_first, over_second = plus_noise(self.doubt, steps, draws) * unit / self.n_samples
+        noisy = in_units(plus_noise(self.doubt, steps, draws), unit)
+        over_first, over_second = noisy / self.n_samples
         deviation = float(self.doubt.standard_deviation[0]) / self.n_samples
         # The records that are labelled are those of the fit: labels that mean nothing gain, too.
         least = _SURE * deviation + _OVERFIT * math.sqrt(self.used.sum() / self.n_samples)
@@ -343,6 +371,20 @@ class JointPlan:
     def averaged(path: np.ndarray) -> np.ndarray:
         """Return the mean of the last iterates: post-processing, so free."""
         return np.asarray(path[-max(1, math.ceil(_AVERAGED * len(path))) :].mean(axis=0))
+
+
+def _predictions(model: np.ndarray, problem: Problem) -> np.ndarray:
+    """Return the linear function of a model as a table of one column."""
+    blocks = (linear_functions(model, some)[0] for some in problem.blocks(_BLOCK))
+    return np.concatenate([*blocks])[:, np.newaxis]
+
+
+def _gains(model: np.ndarray, problem: Problem) -> np.ndarray:
+    """Return how many more labels a model has right than either class alone."""
+    positive = problem.data.outputs[0] > 0
+    right = np.count_nonzero((linear_functions(model, problem)[0] > 0.0) == positive)
+    found = np.count_nonzero(positive)
+    return np.array([right - (positive.size - found), right - found])
 
 
 def plan_joint(
@@ -533,7 +575,8 @@ def scale_for_joint(settings: Settings, run: Run, data: Data) -> RowScaling:
         facts = np.zeros(p), np.ones(p), np.ones(p, dtype=bool), np.ones(p)
         alone, standard = np.flatnonzero(~grouped), Standardisation(*facts)
         if alone.size:
-            found = standardise(settings, run, data.X[:, alone], data.bounds[:, alone])
+            X = mapped(data.X, partial(_columns_of, alone), alone.size)
+            found = standardise(settings, run, X, data.bounds[:, alone])
             for field_ in fields(Standardisation):
                 getattr(standard, field_.name)[alone] = getattr(found, field_.name)
     else:
@@ -546,6 +589,10 @@ def scale_for_joint(settings: Settings, run: Run, data: Data) -> RowScaling:
     scale, limit = standard.scale / np.sqrt(part), standard.limit * np.sqrt(part)
     softened = replace(standard, scale=scale, limit=limit)
     return _of_groups(softened, np.sqrt(part), data.groups)
+
+
+def _columns_of(columns: np.ndarray, X: np.ndarray) -> np.ndarray:
+    return X[:, columns]
 
 
 def _of_groups(standard: Standardisation, spread: np.ndarray, groups: np.ndarray) -> RowScaling:
@@ -595,18 +642,23 @@ def _row_moments(
     mechanism = calibrate("iid_gaussian", profile, run.budget.features)
     run.account.charge("means and squares of rows", mechanism)
     draws = mechanism.sample(run.rng)[0]
-    sums = np.zeros(columns.size, dtype=np.int64)
-    for begin in range(0, len(data.y), _BLOCK):
-        values = data.X[begin : begin + _BLOCK].astype(np.float64)
-        z = np.clip((values - middle) / half, -1.0, 1.0)
-        sums += clipped_row_sums(
-            np.hstack([z, z[:, alone] ** 2 - 0.5]),
-            row_grid_size=mechanism.grid_size,
-            norm=limits.norm,
-            columns=limits.columns,
-        )
-    noisy = plus_noise(mechanism, sums, draws) * mechanism.grid_size / run.n_samples
+    bounds = mechanism.grid_size, limits.norm, limits.columns
+    step = partial(_sums_of_moments, (middle, half, alone), bounds)
+    sums = total(data.X, step, "means and squares of rows")
+    noisy = in_units(plus_noise(mechanism, sums, draws), mechanism.grid_size) / run.n_samples
     return noisy[:p], noisy[p:] + 0.5, float(mechanism.standard_deviation[0]) / run.n_samples
+
+
+def _sums_of_moments(columns: tuple[Any, ...], bounds: tuple[Any, ...], X: Any) -> np.ndarray:
+    """Return the sums of rows in halves of public bounds, and of their squares less a half."""
+    (middle, half, alone), (grid_size, norm, limits) = columns, bounds
+    sums = np.zeros(grid_size.size, dtype=np.int64)
+    for begin in range(0, len(X), _BLOCK):
+        values = X[begin : begin + _BLOCK].astype(np.float64)
+        z = np.clip((values - middle) / half, -1.0, 1.0)
+        both = np.hstack([z, z[:, alone] ** 2 - 0.5])
+        sums += clipped_row_sums(both, row_grid_size=grid_size, norm=norm, columns=limits)
+    return sums
 
 
 def is_normal(estimator: Any) -> bool:

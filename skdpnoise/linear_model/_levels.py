@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
@@ -29,6 +30,7 @@ from skdpnoise.sampling import RandomWords
 from skdpnoise.sampling.observer import plus_noise
 from skdpnoise.sensitivity import GroupedProfile
 from skdpnoise.solvers.links import exponential_mean
+from skdpnoise.sources.spread import in_units
 
 __all__ = ["LEVEL", "LevelPlan", "plan_level"]
 
@@ -85,17 +87,24 @@ class LevelPlan:
         predicted = self.farther * math.exp(
             min(_PREDICTED * float(np.linalg.norm(model[:, :-1] * spread)), 40.0)
         )
-        unit, steps = float(self.mechanism.grid_size[0]), np.zeros(2, dtype=np.int64)
-        for some in problem.blocks(_BLOCK):
-            rates = exponential_mean(linear_functions(model, some)[0]) / predicted
-            counts = some.target(some.data.outputs)[0] / self.counted
-            parts = np.stack([np.fmin(rates, 1.0), np.fmin(counts, 1.0)])
-            steps += np.rint(parts / unit).astype(np.int64).sum(axis=1)
-        noisy = plus_noise(self.mechanism, steps, draws) * unit / self.n_samples
+        unit = float(self.mechanism.grid_size[0])
+        step = partial(_rates_and_counts, model, predicted, self.counted, unit)
+        steps = problem.total(step, "level", n_rows=_BLOCK)
+        noisy = in_units(plus_noise(self.mechanism, steps, draws), unit) / self.n_samples
         counted = 1.0 + self.believed * (self.counted * float(noisy[1]) - 1.0)
         mean = max(predicted * float(noisy[0]), _LEAST_PREDICTED)
         kept = self.missed**2 / (self.missed**2 + self.doubt(predicted))
         return kept * math.log(max(counted, _LEAST_COUNTED) / mean)
+
+
+def _rates_and_counts(
+    model: np.ndarray, predicted: float, counted: float, unit: float, problem: Problem
+) -> np.ndarray:
+    """Return the sums of predictions and of counts, both up to their limits, in grid steps."""
+    rates = exponential_mean(linear_functions(model, problem)[0]) / predicted
+    counts = problem.target(problem.data.outputs)[0] / counted
+    parts = np.stack([np.fmin(rates, 1.0), np.fmin(counts, 1.0)])
+    return np.asarray(np.rint(parts / unit).astype(np.int64).sum(axis=1))
 
 
 def plan_level(

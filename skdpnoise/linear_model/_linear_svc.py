@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import KW_ONLY, dataclass
+from functools import partial
 from numbers import Real
 from typing import Any
 
@@ -14,8 +15,8 @@ from sklearn.utils._param_validation import Interval
 from skdpnoise.compose import register_private
 from skdpnoise.estimators.callbacks import CallbackSupportMixin
 from skdpnoise.estimators.scores import QuietScoreMixin
-from skdpnoise.estimators.targets import one_against_rest
-from skdpnoise.linear_model._records import Data, Settings, Target
+from skdpnoise.estimators.targets import against_rest, known_classes
+from skdpnoise.linear_model._records import Data, Outputs, Settings, Target
 from skdpnoise.linear_model._scaling import Run
 from skdpnoise.linear_model._whole_gradients import WholeGradientModel
 from skdpnoise.privacy import Adjacency
@@ -135,9 +136,9 @@ class DPLinearSVC(CallbackSupportMixin, QuietScoreMixin, ClassifierMixin, WholeG
     def _minimised(self) -> Loss:
         return hinge(self.smoothing)
 
-    def _outputs(self, y: np.ndarray) -> tuple[list[np.ndarray], None, dict[str, Any]]:
-        classes, outputs = one_against_rest(self, y)
-        return [*outputs], None, {"classes_": classes}
+    def _outputs(self, y: np.ndarray) -> tuple[Outputs, None, dict[str, Any]]:
+        classes = known_classes(self, y)
+        return partial(against_rest, classes), None, {"classes_": classes}
 
     def _find_target(self, settings: Settings, run: Run, data: Data) -> tuple[Target, Run]:
         return Target(np.zeros(len(data.outputs))), run

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import KW_ONLY, dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -14,12 +15,12 @@ from sklearn.utils._param_validation import StrOptions
 from skdpnoise.compose import register_private
 from skdpnoise.estimators.callbacks import CallbackSupportMixin
 from skdpnoise.estimators.scores import QuietScoreMixin
-from skdpnoise.estimators.targets import one_against_rest
+from skdpnoise.estimators.targets import against_rest, known_classes
 from skdpnoise.ledger import Ledger
 from skdpnoise.linear_model._class_weights import public_weights, release_balance
 from skdpnoise.linear_model._descent import GAIN
 from skdpnoise.linear_model._joint import FEW_RECORDS
-from skdpnoise.linear_model._records import Data, Problem, Settings, Target
+from skdpnoise.linear_model._records import Data, Outputs, Problem, Settings, Target
 from skdpnoise.linear_model._scaling import Run, release_log_odds
 from skdpnoise.linear_model._whole_gradients import EitherSolverModel
 from skdpnoise.privacy import Adjacency, gdp_mu
@@ -176,9 +177,9 @@ class DPLogisticCD(CallbackSupportMixin, QuietScoreMixin, ClassifierMixin, Eithe
     random_state: Any = None
     n_jobs: int | None = None
 
-    def _outputs(self, y: np.ndarray) -> tuple[list[np.ndarray], None, dict[str, Any]]:
-        classes, outputs = one_against_rest(self, y)
-        return [*outputs], None, {"classes_": classes}
+    def _outputs(self, y: np.ndarray) -> tuple[Outputs, None, dict[str, Any]]:
+        classes = known_classes(self, y)
+        return partial(against_rest, classes), None, {"classes_": classes}
 
     def _find_target(self, settings: Settings, run: Run, data: Data) -> tuple[Target, Run]:
         if not settings.joint:

@@ -15,7 +15,7 @@ from skdpnoise.compose.charged import is_computed
 from skdpnoise.estimators.callbacks import CallbackSupportMixin
 from skdpnoise.estimators.parameters import as_bounds
 from skdpnoise.estimators.scores import QuietScoreMixin
-from skdpnoise.linear_model._records import Data, Rate, Settings
+from skdpnoise.linear_model._records import Data, Outputs, Rate, Settings, one_output, output_within
 from skdpnoise.linear_model._scaling import Run, release_rate
 from skdpnoise.linear_model._whole_gradients import EitherSolverModel
 from skdpnoise.privacy import Adjacency
@@ -130,7 +130,8 @@ class DPPoissonRegressor(CallbackSupportMixin, QuietScoreMixin, RegressorMixin, 
     True
     """
 
-    _loss, _last, _metric = POISSON, None, staticmethod(partial(d2_tweedie_score, power=1))
+    _loss, _last, _counts = POISSON, None, True
+    _metric = staticmethod(partial(d2_tweedie_score, power=1))
 
     epsilon: float = 1.0
     delta: float = 1e-6
@@ -158,17 +159,15 @@ class DPPoissonRegressor(CallbackSupportMixin, QuietScoreMixin, RegressorMixin, 
         tags.target_tags.positive_only = True
         return tags
 
-    def _outputs(self, y: np.ndarray) -> tuple[list[np.ndarray], np.ndarray, dict[str, Any]]:
+    def _outputs(self, y: np.ndarray) -> tuple[Outputs, np.ndarray, dict[str, Any]]:
         name, bounds = type(self).__name__, as_bounds(self.target_bounds, 1, "target_bounds", self)
         if not bounds[1, 0] > 0.0:
             raise ValueError(
                 f"The 'target_bounds' parameter of {name} must end above 0. Got {bounds[1, 0]:g}."
             )
         computed, bounds = is_computed("y", self), np.maximum(bounds, 0.0)
-        if (y < 0.0).any() and not computed:
-            raise ValueError(f"{name} needs counts or rates, and y has negative values.")
         within = not computed and tuple(bounds[:, 0]) == (0.0, np.inf)
-        return [y if within else np.clip(y, *bounds)], bounds, {}
+        return (one_output if within else partial(output_within, bounds)), bounds, {}
 
     def _find_target(self, settings: Settings, run: Run, data: Data) -> tuple[Rate, Run]:
         return release_rate(settings, run, data.outputs[0], data.target_bounds)

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 
-from skdpnoise.queries.groups import GroupedRows
+from skdpnoise.queries.groups import SpreadRows
 from skdpnoise.sampling import RandomWords
 from skdpnoise.solvers import Loss
+from skdpnoise.sources.spread import Spread
 
 Fitted = dict[str, Any]  # attributes of a fitted estimator, by name
+Outputs = Callable[[np.ndarray], list[np.ndarray]]  # from a target to those of every output
 
 LIMIT = 3.0  # standardised values are clipped to this many scales
 # And to this many where public bounds are wider: a value farther off has more leverage on second
@@ -191,19 +194,103 @@ class Rate(Target):
 class Data:
     """Checked training data, and what is public of them."""
 
-    X: np.ndarray  # (n_rows, n_features), float32 or float64
-    y: np.ndarray  # (n_rows,), as it came
-    rows: GroupedRows
+    X: Any  # (n_rows, n_features), float32 or float64, sparse or not
+    y: Any  # (n_rows,), as it came
+    rows: Any  # GroupedRows, of parts SpreadRows
     bounds: np.ndarray  # (2, n_features), public, infinite where there are none
-    outputs: list[np.ndarray]  # targets of the linear functions: numbers, or labels -1 and +1
+    outputs: list[Any]  # targets of the linear functions: numbers, or labels -1 and +1
     target_bounds: np.ndarray | None  # (2, 1), public; None for labels
     attributes: dict[str, Any]  # fitted ones that are public beforehand
     groups: np.ndarray  # (n_features,): of columns whose parts of rows have norm 1; -1 is none
+
+    @property
+    def parts(self) -> Spread[Data] | None:
+        """The data as parts of the rows; None where all are in memory."""
+        return None
 
     def kept(self, rng: RandomWords) -> Data:
         """Return the data without the rows of groups that have too many."""
         X, y, *outputs = self.rows.keep(rng, self.X, self.y, *self.outputs)
         return replace(self, X=X, y=y, outputs=outputs)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SpreadData(Data):
+    """Data that lie in parts: arrays, where they are held at all, of some rows at a time."""
+
+    # X, y and the outputs are each a Spread.
+    load: Callable[[Any], Data]  # what makes data of tables by name
+
+    @classmethod
+    def of(cls, rows: SpreadRows, load: Callable[[Any], Data], public: Data) -> SpreadData:
+        """Return data in parts, with what is public of them."""
+        facts = {each.name: getattr(public, each.name) for each in fields(Data)}
+        return cls(**facts | {"rows": rows}, load=load)._over(rows.rows)
+
+    @property
+    def parts(self) -> Spread[Data]:
+        """The data as parts of the rows."""
+        parts: Spread[Data] = self.rows.rows.map(self.load)
+        return parts
+
+    def kept(self, rng: RandomWords) -> SpreadData:
+        """Return the data without the rows of groups that have too many."""
+        return self._over(self.rows.keep(rng))
+
+    def _over(self, rows: Spread[Any]) -> SpreadData:
+        """Return the same of other rows."""
+        parts = rows.map(self.load)
+        known = replace(self.rows, rows=rows)
+        outputs: Any = [parts.map(partial(_output_of, k)) for k in range(len(self.outputs))]
+        X: Any = parts.map(_table_of, self.bounds.shape[1])
+        return replace(self, rows=known, X=X, y=parts.map(_target_of), outputs=outputs)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Loads:
+    """What makes data of some rows of tables by name."""
+
+    table: Callable[[Any], np.ndarray]
+    target: Callable[[Any], np.ndarray]
+    make: Outputs
+    public: Data  # all but the rows
+
+    def __call__(self, tables: dict[str, Any]) -> Data:
+        """Return the data."""
+        X, y = self.table(tables), self.target(tables["y"])
+        return replace(self.public, X=X, y=y, outputs=self.make(y))
+
+
+def one_output(y: np.ndarray) -> list[np.ndarray]:
+    """Return a target of numbers as the only output."""
+    return [y]
+
+
+def output_within(bounds: np.ndarray, y: np.ndarray) -> list[np.ndarray]:
+    """Return a target of numbers, within bounds of shape (2, 1), as the only output."""
+    return [np.clip(y, *bounds)]
+
+
+def _table_of(data: Data) -> Any:
+    return data.X
+
+
+def _target_of(data: Data) -> np.ndarray:
+    return np.asarray(data.y)
+
+
+def _output_of(number: int, data: Data) -> np.ndarray:
+    return np.asarray(data.outputs[number])
+
+
+def _of_some(
+    problem: Problem, step: Callable[[Problem], np.ndarray], n_rows: int | None, data: Data
+) -> np.ndarray:
+    """Return what a step makes of a problem with some of the rows."""
+    here = replace(problem, data=data)
+    if n_rows is None:
+        return step(here)
+    return np.asarray(sum(step(some) for some in here.blocks(n_rows)))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -213,6 +300,17 @@ class Problem:
     data: Data
     features: Standardisation
     target: Target
+
+    def total(
+        self, step: Callable[[Problem], np.ndarray], label: str, *, n_rows: int | None = None
+    ) -> np.ndarray:
+        """Return the sum of the integers that a step makes of parts of the rows, or of all."""
+        # Of so many rows at a time, where a step holds what is as large as they are.
+        parts = self.data.parts
+        if parts is None:
+            return _of_some(self, step, n_rows, self.data)
+        bare = replace(self, data=None)  # type: ignore[arg-type]  # rows do not travel
+        return parts.total(partial(_of_some, bare, step, n_rows), label)
 
     def blocks(self, n_rows: int) -> Iterator[Problem]:
         """Yield the problem with some of the rows at a time."""

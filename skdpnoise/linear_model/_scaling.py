@@ -16,6 +16,7 @@ from skdpnoise.mechanisms import calibrate
 from skdpnoise.queries import private_location_scale
 from skdpnoise.queries.searched_location import SearchedLocation, search_location
 from skdpnoise.sensitivity import clipped_sum, histogram_counts
+from skdpnoise.sources.spread import mapped, total
 
 Run = PrivateRun[Budget]
 """What every stage of a linear fit needs that releases something."""
@@ -78,7 +79,7 @@ def _located(
 ) -> tuple[Standardisation, Run, SearchedLocation | None]:
     """Return what the target's scaling within bounds or its search released, and what is left."""
     if run.budget.first == "scaling":
-        standard = standardise(settings, run, y[:, np.newaxis], bounds, target=True)
+        standard = standardise(settings, run, mapped(y, as_column, 1), bounds, target=True)
         if not _is_hidden(standard, run, bounds):
             return standard, run, None
         run = replace(run, budget=run.budget.with_search(run.n_samples))
@@ -120,14 +121,23 @@ def release_class_counts(run: Run, outputs: Sequence[np.ndarray]) -> np.ndarray:
     """Release how many records are in each class: no fewer than the noise is wide."""
     # A record is one count (skdpnoise.sensitivity.histogram_counts): of two classes, the output's
     # and the other; of more, its own.
-    positive = np.array([np.count_nonzero(output > 0) for output in outputs])
+    positive = np.array([total(output, _count_positive, "classes") for output in outputs])
     if positive.size == 1:
-        positive = np.array([outputs[0].size - positive[0], positive[0]])
+        positive = np.array([len(outputs[0]) - positive[0], positive[0]])
     sensitivity = histogram_counts(positive.size, run.budget.adjacency)
     mechanism = calibrate(run.budget.noise, sensitivity, run.budget.search)
     run.account.charge("class shares", mechanism)
     counts = mechanism.release(positive, run.rng)
     return np.maximum(counts, max(0.5, float(mechanism.standard_deviation[0])))
+
+
+def as_column(values: np.ndarray) -> np.ndarray:
+    """Return a vector as a table of one column."""
+    return values[:, np.newaxis]
+
+
+def _count_positive(output: np.ndarray) -> np.ndarray:
+    return np.asarray(np.count_nonzero(output > 0))
 
 
 def release_rate(
@@ -145,7 +155,7 @@ def release_rate(
     if another is not None:
         part, budget = another
         terms = _terms(run, "target: ")
-        rare = private_location_scale(y[:, np.newaxis], part, bounds=(0.0, np.inf), **terms)
+        rare = private_location_scale(mapped(y, as_column, 1), part, bounds=(0.0, np.inf), **terms)
         run = replace(run, budget=budget)
         seen = bool(rare.found[0] and rare.scale[0] >= _LEAST_FOUND)
         if seen:

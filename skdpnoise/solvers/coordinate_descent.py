@@ -15,7 +15,10 @@ from skdpnoise.solvers.columns import Columns, columnwise
 from skdpnoise.solvers.losses import Loss
 from skdpnoise.solvers.threads import enough_threads, threads
 
-__all__ = ["coordinate_descent"]
+__all__ = ["Sweep", "Sweeps", "coordinate_descent", "grids_of_passes", "scalings_of", "visit"]
+
+Sweep = tuple[int, float, int, tuple[float, float] | None]
+"""Which coordinate has changed, by how much, which one comes next; and its grid step and bound."""
 
 # Rows per block: enough to forget the cost of starting one, and few enough for the column of ones
 # to stay in the second-level cache.
@@ -140,66 +143,172 @@ def coordinate_descent(
     ...                         grid_size=0.01, noise=noise))
     array([1.75   , 0.61875])
     """
-    from skdpnoise.solvers._kernels import plain_sweep, private_sweep
-
     if (clip is None) != (grid_size is None):
         raise ValueError(
             "clip and grid_size must be given together (or both left as None for a plain pass), "
             f"got clip={clip!r} and grid_size={grid_size!r}."
         )
     X = columnwise(X, n_threads)
-    n, p = X.shape
-    n_coordinates = p + bool(fit_intercept)
-    divisor = float(n if n_samples is None else n_samples)
+    n, n_coordinates = len(X), X.shape[1] + bool(fit_intercept)
     block = min(block_rows or _BLOCK_ROWS, max(n, 1))
-    scalings = _scalings(center, scale, limit, p, n_coordinates)
-    steps, l1s, l2s = (_per_coordinate(value, n_coordinates) for value in (step, l1, l2))
+    scalings = scalings_of(center, scale, limit, X.shape[1], n_coordinates)
+    grids = None
     if clip is not None and grid_size is not None:
-        quanta, bounds = _quanta_and_bounds(clip, grid_size, (n_passes, n_coordinates), n)
-
-    score, target = loss.start(y)
+        grids = grids_of_passes(clip, grid_size, (n_passes, n_coordinates), n)
+    scores = loss.start(y)
     del y  # of many rows
-    theta = [0.0] * n_coordinates
 
     with threads(n, enough_threads(n, n_threads), block) as run:
-        columns = Columns(X, np.ones(block, dtype=X.dtype), run)
+        sweeps = Sweeps(X, scores, loss.code, scalings, block, run)
+        yield from visit(
+            sweeps,
+            n_coordinates,
+            n_passes=n_passes,
+            step=step,
+            l1=l1,
+            l2=l2,
+            grids=grids,
+            noise=noise,
+            add=add,
+            order=order,
+            n_samples=float(n if n_samples is None else n_samples),
+            coef_init=coef_init,
+        )
 
-        def advance(previous: int, change: float, k: int, t: int) -> float:
-            """Move the scores by a change of one coordinate; return the next sum of gradients."""
-            # One sweep does both, so the scores lag one update behind theta between sweeps. Before
-            # the first pass, t = -1, nobody uses the sum, and it meets no noise.
-            scaling = None if scalings is None else scalings[previous] + scalings[k]
-            one, other = columns.take(previous, k)
-            shared = (block, loss.code, one, other, score, target, change, scaling)
-            if grid_size is None:
-                sums = np.empty(-(-n // block))
-                run(plain_sweep, *shared, sums)
-                return float(sums.sum())
-            q = float(quanta[t, k])
-            inverse = min(1.0 / q, sys.float_info.max) if q > 0.0 else 0.0
-            total = sum(run(private_sweep, *shared, inverse, q * float(bounds[t, k])))
-            return q * (total if noise is None or t < 0 else add(total, int(noise[t, k])))
 
-        previous, change = 0, 0.0
-        if coef_init is not None:
-            for k, value in enumerate(_per_coordinate(coef_init, n_coordinates)):
-                advance(previous, change, k, -1)
-                previous, change, theta[k] = k, value, value
-        for t in range(n_passes):
-            for k in range(n_coordinates) if order is None else order[t].tolist():
-                v = theta[k] - steps[k] * (advance(previous, change, k, t) / divisor)
-                threshold = steps[k] * l1s[k]
-                soft = max(v - threshold, 0.0) + min(v + threshold, 0.0)
-                updated = soft / (1.0 + steps[k] * l2s[k])
-                previous, change, theta[k] = k, updated - theta[k], updated
-            yield np.array(theta)
+class Sweeps:
+    """Scores of some rows, and sweeps that move them and sum the next gradient.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n, p)
+        Finite values.
+    scores : tuple of ndarray
+        What the ``start`` of a loss made of the target. The first is written to.
+    code : int
+        Of the loss.
+    scalings : list of tuple, or None
+        Of :func:`scalings_of`.
+    block : int, default=8192
+        Rows taken at a time.
+    run : callable, default=None
+        Runs a kernel on ranges of the rows; one range by default.
+
+    Examples
+    --------
+    >>> from skdpnoise.solvers import SQUARED
+    >>> sweeps = Sweeps(np.array([[1.0], [2.0]]), SQUARED.start(np.ones(2)), SQUARED.code, None)
+    >>> sweeps((0, 0.0, 0, (1.0, 9.0)))  # - 1 · 1 - 1 · 2
+    -3
+    """
+
+    def __init__(
+        self,
+        X: NDArray[Any],
+        scores: tuple[NDArray[np.float64], NDArray[Any]],
+        code: int,
+        scalings: list[tuple[float, float, float]] | None,
+        block: int = _BLOCK_ROWS,
+        run: Callable[..., list[Any]] | None = None,
+    ) -> None:
+        def run_at_once(kernel: Callable[..., Any], *arguments: Any) -> list[Any]:
+            return [kernel((0, len(X)), *arguments)]
+
+        self._run = run_at_once if run is None else run
+        self._columns = Columns(X, np.ones(min(block, len(X)), dtype=X.dtype), self._run)
+        (self._score, self._target), self._code = scores, code
+        self._scalings, self._block = scalings, block
+
+    def __call__(self, sweep: Sweep) -> float | int:
+        """Move the scores by a change of one coordinate; return the next sum of gradients."""
+        # One sweep does both, so the scores lag one update behind the coefficients between sweeps.
+        from skdpnoise.solvers._kernels import plain_sweep, private_sweep
+
+        previous, change, following, grid = sweep
+        scaling = None
+        if self._scalings is not None:
+            scaling = self._scalings[previous] + self._scalings[following]
+        one, other = self._columns.take(previous, following)
+        known = self._score, self._target, change, scaling
+        shared = (self._block, self._code, one, other, *known)
+        if grid is None:
+            sums = np.empty(-(-self._score.size // self._block))
+            self._run(plain_sweep, *shared, sums)
+            return float(sums.sum())
+        q, bound = grid
+        inverse = min(1.0 / q, sys.float_info.max) if q > 0.0 else 0.0
+        return int(sum(self._run(private_sweep, *shared, inverse, q * bound)))
+
+
+def visit(
+    sweep: Callable[[Sweep], float | int],
+    n_coordinates: int,
+    *,
+    n_passes: int,
+    step: ArrayLike,
+    l1: ArrayLike = 0.0,
+    l2: ArrayLike = 0.0,
+    grids: tuple[NDArray[np.float64], NDArray[np.float64]] | None = None,
+    noise: NDArray[np.int64] | None = None,
+    add: Callable[[int, int], int] = operator.add,
+    order: NDArray[np.integer[Any]] | None = None,
+    n_samples: float,
+    coef_init: ArrayLike | None = None,
+) -> Iterator[NDArray[np.float64]]:
+    """Yield θ after each pass, from sums that a function gives: see :func:`coordinate_descent`.
+
+    Parameters
+    ----------
+    sweep : callable
+        From a :data:`Sweep` to the sum of gradients, in grid steps where there is a grid.
+    n_coordinates : int
+        K.
+    n_passes, step, l1, l2 : see :func:`coordinate_descent`
+    grids : tuple of ndarray of shape (T, K), default=None
+        Of :func:`grids_of_passes`; None neither clips nor rounds.
+    noise, add, order, n_samples, coef_init : see :func:`coordinate_descent`
+
+    Yields
+    ------
+    ndarray of shape (K,)
+        A copy of θ after each pass.
+
+    Examples
+    --------
+    >>> next(visit(lambda sweep: -6.0, 2, n_passes=1, step=0.5, n_samples=3.0))
+    array([1., 1.])
+    """
+    steps, l1s, l2s = (_per_coordinate(value, n_coordinates) for value in (step, l1, l2))
+    theta = [0.0] * n_coordinates
+
+    def summed(previous: int, change: float, k: int, t: int) -> float:
+        # Before the first pass, t = -1, nobody uses the sum, and it meets no noise.
+        if grids is None:
+            return sweep((previous, change, k, None))
+        q, most = float(grids[0][t, k]), float(grids[1][t, k])
+        found = int(sweep((previous, change, k, (q, most))))
+        return q * (found if noise is None or t < 0 else add(found, int(noise[t, k])))
+
+    previous, change = 0, 0.0
+    if coef_init is not None:
+        for k, value in enumerate(_per_coordinate(coef_init, n_coordinates)):
+            summed(previous, change, k, -1)
+            previous, change, theta[k] = k, value, value
+    for t in range(n_passes):
+        for k in range(n_coordinates) if order is None else order[t].tolist():
+            v = theta[k] - steps[k] * (summed(previous, change, k, t) / n_samples)
+            threshold = steps[k] * l1s[k]
+            soft = max(v - threshold, 0.0) + min(v + threshold, 0.0)
+            updated = soft / (1.0 + steps[k] * l2s[k])
+            previous, change, theta[k] = k, updated - theta[k], updated
+        yield np.array(theta)
 
 
 def _per_coordinate(value: ArrayLike, n_coordinates: int) -> list[float]:
     return list(np.broadcast_to(np.asarray(value, dtype=np.float64), n_coordinates).tolist())
 
 
-def _scalings(
+def scalings_of(
     center: ArrayLike | None,
     scale: ArrayLike | None,
     limit: float | None,
@@ -220,7 +329,7 @@ def _scalings(
     return features + [(0.0, 1.0, math.inf)] * (n_coordinates - n_features)
 
 
-def _quanta_and_bounds(
+def grids_of_passes(
     clip: ArrayLike, grid_size: ArrayLike, shape: tuple[int, int], n: int
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Grid steps, and the most of them one record adds; refused when a sum could overflow."""

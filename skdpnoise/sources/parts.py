@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skdpnoise.sources.fingerprints import Marks, marked
+from skdpnoise.sources.states import at
 
 __all__ = ["Facts", "Failure", "Job", "Partial", "Runner", "SpreadError", "Task", "combined"]
 __all__ += ["do", "from_limbs", "look", "raised"]
@@ -179,6 +180,7 @@ def _leaves(job: Job, opened: Opened) -> Iterator[tuple[Any, int]]:
             tables = {name: _rows_of(table, chosen) for name, table in tables.items()}
         begin += n_rows
         if _length(tables):
+            at(job.part, begin)
             yield job.task.leaf(tables), kept
         kept += _length(tables)
     if any(job.marks[name] != mark for name, mark in marks.items()):

@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 
 from skdpnoise.sources.parts import Facts, Job, Keep, Runner, Task, from_limbs, raised
 
-__all__ = ["ALL", "Spread", "Surveyed", "mapped", "survey", "total"]
+__all__ = ["ALL", "Spread", "Surveyed", "in_units", "mapped", "survey", "total"]
 
 Leaf = TypeVar("Leaf")
 Other = TypeVar("Other")
@@ -236,3 +236,14 @@ def total(table: Any, step: Callable[[Any], Integers], label: str = "sums") -> I
     array([3, 3])
     """
     return table.total(step, label) if isinstance(table, Spread) else step(table)
+
+
+def in_units(integers: Any, unit: Any) -> NDArray[np.float64]:
+    """Return noisy sums in units of their grid, whether they fit 64 bits or not.
+
+    Examples
+    --------
+    >>> in_units(np.array([3, 2**70], dtype=object), 0.5)
+    array([1.50000000e+00, 5.90295810e+20])
+    """
+    return np.asarray(np.asarray(integers) * unit, dtype=np.float64)

@@ -13,8 +13,8 @@ from sklearn.utils import get_tags
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from skdpnoise import DPLogisticCD
+from skdpnoise.linear_model import _joint as descent
 from skdpnoise.privacy import gdp_mu
-from skdpnoise.solvers.joint import descent
 from tests.contracts._register import Forbidden
 
 GROUPS = [[0, 1, 2, 3], [4, 5, 6]]

@@ -5,6 +5,7 @@ from skdpnoise.solvers.joint.descent import (
     Clip,
     GroupedClip,
     clipped_gradient_sums,
+    descend,
     joint_descent,
 )
 from skdpnoise.solvers.joint.parts import ClippedParts
@@ -18,6 +19,7 @@ __all__ = [
     "GroupedClip",
     "clipped_gradient_sums",
     "columns_of",
+    "descend",
     "hold_parts",
     "joint_descent",
 ]

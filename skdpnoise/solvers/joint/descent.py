@@ -30,7 +30,7 @@ from skdpnoise.solvers.links import in_turn, softmax
 from skdpnoise.solvers.losses import Loss
 from skdpnoise.solvers.threads import enough_threads, threads
 
-__all__ = ["SOFTMAX", "Clip", "GroupedClip", "clipped_gradient_sums", "joint_descent"]
+__all__ = ["SOFTMAX", "Clip", "GroupedClip", "clipped_gradient_sums", "descend", "joint_descent"]
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -213,20 +213,75 @@ def joint_descent(
     *,
     loss: Loss,
     n_outputs: int,
+    n_samples: float | None = None,
+    weights: Callable[[int, int], Floats] | None = None,
+    coef_init: Floats | None = None,
+    n_threads: int = 1,
+    **options: Any,
+) -> Iterator[Floats]:
+    """Yield the coefficients after every pass over rows: :func:`descend` on their gradients.
+
+    Parameters
+    ----------
+    rows, targets, loss
+        As for :func:`clipped_gradient_sums`.
+    n_outputs : int
+        Number of outputs K.
+    n_samples : float, default=None
+        Divisor n; the number of rows by default.
+    weights : callable, default=None
+        As for :func:`clipped_gradient_sums`.
+    coef_init : ndarray of shape (n_outputs, n_columns + 1), default=None
+        Where to start; zero by default.
+    n_threads : int, default=1
+        Threads to use when there are enough rows.
+    **options : dict
+        Those of :func:`descend`.
+
+    Yields
+    ------
+    coef : ndarray of shape (n_outputs, n_columns + 1)
+        Those of the constant last.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skdpnoise.solvers.losses import SQUARED
+    >>> X = np.array([[1.0], [-1.0], [2.0]])
+    >>> rows = GridRows(X, grid_size=2.0**-16, limit=2.0, constant=1.0)
+    >>> y = np.array([[3.0], [-1.0], [5.0]])
+    >>> passes = joint_descent(
+    ...     rows, lambda i, j: y[i:j], loss=SQUARED, n_outputs=1, n_passes=300, step=0.2
+    ... )
+    >>> [*passes][-1].round(3)
+    array([[2., 1.]])
+    """
+    shape = n_outputs, rows.n_columns + 1
+    coef = np.zeros(shape) if coef_init is None else np.array(coef_init, dtype=np.float64)
+
+    def gradient(coef: Floats, clip: Clip | GroupedClip | None) -> Any:
+        facts: dict[str, Any] = {"clip": clip, "weights": weights, "n_threads": n_threads}
+        return clipped_gradient_sums(rows, targets, coef, loss=loss, **facts)
+
+    divisor = float(rows.n_rows if n_samples is None else n_samples)
+    yield from descend(gradient, coef, n_samples=divisor, **options)
+
+
+def descend(
+    gradient: Callable[[Floats, Clip | GroupedClip | None], Any],
+    coef: Floats,
+    *,
     n_passes: int,
     step: float,
     longest_step: float | None = None,
     steps: list[float] | None = None,
     clip: Sequence[Clip | GroupedClip] | None = None,
-    weights: Callable[[int, int], Floats] | None = None,
     noise: Integers | None = None,
     add: Callable[[Any, Any], Any] = np.add,
-    n_samples: float | None = None,
+    n_samples: float,
     momentum: float = 0.9,
     l1: ArrayLike = 0.0,
     l2: ArrayLike = 0.0,
-    coef_init: Floats | None = None,
-    n_threads: int = 1,
 ) -> Iterator[Floats]:
     r"""Yield the coefficients after every pass of a proximal gradient method with momentum.
 
@@ -244,10 +299,10 @@ def joint_descent(
 
     Parameters
     ----------
-    rows, targets, loss
-        As for :func:`clipped_gradient_sums`.
-    n_outputs : int
-        Number of outputs K.
+    gradient : callable
+        From coefficients and the clip of a pass to the sum of the gradients of all records.
+    coef : ndarray of shape (n_outputs, n_columns + 1)
+        Where to start.
     n_passes : int
         Number of passes T.
     step : float
@@ -259,22 +314,16 @@ def joint_descent(
         Where the step of every pass is appended.
     clip : sequence of Clip or GroupedClip, one for each pass, or None
         Bounds and grids; None neither clips nor rounds.
-    weights : callable, default=None
-        As for :func:`clipped_gradient_sums`.
     noise : ndarray of int64 of shape (n_passes, n_outputs, n_columns + 1), default=None
         N, in units of the grid of its pass; None is none.
     add : callable, default=numpy.add
         Adds noise to the sums.
-    n_samples : float, default=None
-        Divisor n; the number of rows by default.
+    n_samples : float
+        Divisor n.
     momentum : float, default=0.9
         β, in [0, 1).
     l1, l2 : float or array-like of shape (n_columns + 1,), default=0.0
         Penalties λ_1 and λ_2.
-    coef_init : ndarray of shape (n_outputs, n_columns + 1), default=None
-        Where to start; zero by default.
-    n_threads : int, default=1
-        Threads to use when there are enough rows.
 
     Yields
     ------
@@ -288,38 +337,30 @@ def joint_descent(
 
     Examples
     --------
-    >>> import numpy as np
-    >>> from skdpnoise.solvers.losses import SQUARED
-    >>> X = np.array([[1.0], [-1.0], [2.0]])
-    >>> rows = GridRows(X, grid_size=2.0**-16, limit=2.0, constant=1.0)
-    >>> y = np.array([[3.0], [-1.0], [5.0]])
-    >>> passes = joint_descent(
-    ...     rows, lambda i, j: y[i:j], loss=SQUARED, n_outputs=1, n_passes=300, step=0.2
+    >>> passes = descend(
+    ...     lambda coef, clip: coef - 3.0, np.zeros((1, 2)), n_passes=300, step=0.2, n_samples=1.0
     ... )
     >>> [*passes][-1].round(3)
-    array([[2., 1.]])
+    array([[3., 3.]])
     """
-    shape = n_outputs, rows.n_columns + 1
-    coef = np.zeros(shape) if coef_init is None else np.array(coef_init, dtype=np.float64)
-    velocity, divisor = np.zeros(shape), float(rows.n_rows if n_samples is None else n_samples)
+    velocity = np.zeros(coef.shape)
     longest = step if longest_step is None else longest_step
-    before, gradient, steepest, now = coef, np.zeros(shape), 0.0, float(step)
+    before, mean, steepest, now = coef, np.zeros(coef.shape), 0.0, float(step)
     for t in range(n_passes):
         bound = None if clip is None else clip[t]
-        facts: dict[str, Any] = {"clip": bound, "weights": weights, "n_threads": n_threads}
-        sums: Any = clipped_gradient_sums(rows, targets, coef, loss=loss, **facts)
+        sums = gradient(coef, bound)
         if noise is not None:
             sums = add(sums, noise[t])
         unit = 1.0 if bound is None else bound.unit
-        last, gradient = gradient, np.asarray(sums * unit / divisor)
+        last, mean = mean, np.asarray(sums * unit / n_samples, dtype=np.float64)
         moved = float(np.linalg.norm(coef - before))
         if moved > 0.0:
-            steepest = max(steepest, float(np.linalg.norm(gradient - last)) / moved)
+            steepest = max(steepest, float(np.linalg.norm(mean - last)) / moved)
             now = min(max(step, (1.0 + momentum) / max(steepest, _FLAT)), longest, _GROWTH * now)
         if steps is not None:
             steps.append(now)
         before = coef
-        velocity = momentum * velocity + gradient
+        velocity = momentum * velocity + mean
         coef = coef - now * velocity
         # Where they rest, the velocity is the gradient over 1 - β, and so must the penalties be.
         most = np.abs(coef) - now / (1.0 - momentum) * np.asarray(l1, dtype=np.float64)
