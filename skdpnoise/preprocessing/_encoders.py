@@ -17,7 +17,6 @@ from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 from skdpnoise.compose import PublicOutput, register_private
 from skdpnoise.compose.advice import warn_last
 from skdpnoise.compose.handing import hand_on
-from skdpnoise.estimators.parameters import check_size
 from skdpnoise.estimators.private_fit import PrivateFitMixin
 from skdpnoise.estimators.tables import read_projections
 from skdpnoise.ledger import Account, Ledger
@@ -27,9 +26,9 @@ from skdpnoise.preprocessing._labels import (
     given_categories,
     numbered,
     read_any_table,
-    taken,
     unique_names,
 )
+from skdpnoise.preprocessing._spread import SpreadTable, WholeTable, read_cells
 from skdpnoise.privacy import Adjacency
 from skdpnoise.privacy.shared_texts import shared_texts
 from skdpnoise.queries.categories import (
@@ -38,7 +37,6 @@ from skdpnoise.queries.categories import (
     category_noises,
     found_categories,
 )
-from skdpnoise.queries.groups import GroupedRows
 from skdpnoise.sampling import RandomWords, random_words
 
 _LARGEST = 1e100  # codes are numbers that the next fit takes
@@ -93,13 +91,11 @@ class PrivateEncoder(PrivateFitMixin, TransformerMixin, BaseEstimator, ABC):
         """
         with self._private_fit(groups, params) as account:
             self._check_own_params()
-            X = read_any_table(self, X, reset=True)
-            check_size(self, *X.shape)
-            rows = self._grouped(groups, len(X))
+            read = read_cells(self, X, groups)
             names = getattr(self, "feature_names_in_", None)
-            given = given_categories(self, X.shape[1], names)
+            given = given_categories(self, self.n_features_in_, names)
             rng = random_words(self.random_state)
-            found, made = _bought(self, X, given, (rows, account, rng))
+            found, made = _bought(self, read, given, account, rng)
             report = account.report(type(self).__name__, secure=rng.secure, empty=True)
             categories = [as_categories(one) for one in found]
             self.categories_, self.category_mechanism_ = categories, made
@@ -150,12 +146,12 @@ class PrivateEncoder(PrivateFitMixin, TransformerMixin, BaseEstimator, ABC):
 
 def _bought(
     estimator: Any,
-    X: Any,
+    read: WholeTable | SpreadTable,
     given: Sequence[tuple[Any, ...] | None],
-    run: tuple[GroupedRows, Account, RandomWords],
+    account: Account,
+    rng: RandomWords,
 ) -> tuple[list[tuple[Any, ...]], CategoryMechanism | None]:
     """Return the categories of each column, and what found those that are not given; charge it."""
-    rows, account, rng = run
     n_open = sum(one is None for one in given)
     if not n_open:
         return [one for one in given if one is not None], None
@@ -166,12 +162,10 @@ def _bought(
     )
     account.spend([made.privacy_loss()], made.noise, of_groups=[0])
     account.charge("categories", made, of_groups=True)
-    (kept,) = rows.keep(rng, np.arange(rows.n_rows))
-    found = []
+    kept, found = read.kept(rng), []
     for k, known in enumerate(given):
         if known is None:  # one column after the other: lists of single values are large
-            cells = taken(cells_of(X, k), kept)
-            known = found_categories(cells, made, rng)[0]
+            known = found_categories(read.cells(kept, k), made, rng)[0]
         found.append(known)
     return found, made
 

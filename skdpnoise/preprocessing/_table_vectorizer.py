@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass, replace
+from functools import partial
 from numbers import Integral
 from typing import Any, ClassVar
 
@@ -17,7 +18,6 @@ from skdpnoise.compose import PublicOutput, register_private
 from skdpnoise.compose.advice import note_hidden, warn_first, warn_last
 from skdpnoise.compose.approximate import ChanceBudget
 from skdpnoise.compose.handing import hand_on
-from skdpnoise.estimators.parameters import check_size
 from skdpnoise.estimators.private_fit import PrivateFitMixin
 from skdpnoise.estimators.tables import check_infinite
 from skdpnoise.ledger import Account, Ledger
@@ -32,14 +32,16 @@ from skdpnoise.preprocessing._blocks import (
     ends_of,
     in_units,
 )
-from skdpnoise.preprocessing._labels import cells_of, read_any_table, taken, unique_names
+from skdpnoise.preprocessing._labels import cells_of, read_any_table, unique_names
 from skdpnoise.preprocessing._schema import Column, planned_columns, undeclared
+from skdpnoise.preprocessing._spread import read_cells
 from skdpnoise.privacy import Adjacency, GaussianLoss, LossBudget, PrivacyGuarantee, PureLoss
 from skdpnoise.privacy.shared_texts import shared_texts
 from skdpnoise.queries.categories import CategoryMechanism, category_mechanism, found_categories
 from skdpnoise.queries.quantiles import Quantiles, private_quantiles, quantiles_budget
 from skdpnoise.queries.ranges import STEPS, stage_losses
 from skdpnoise.sampling import RandomWords, random_words
+from skdpnoise.sources.spread import Spread
 
 _CATEGORIES = 0.5  # of the budget, where numbers are bought too
 _ROOM = 1.0 - 1e-3  # of pure losses beside a chance, whose sum is rounded up
@@ -196,20 +198,15 @@ class DPTableVectorizer(PrivateFitMixin, TransformerMixin, BaseEstimator):
                 raise ValueError(
                     "The 'n_bins' parameter of DPTableVectorizer must be 0 or 2 at least. Got 1."
                 )
-            X = read_any_table(self, X, reset=True, dates=True)
-            n_rows, n_columns = X.shape
-            check_size(self, n_rows, n_columns)
-            columns = planned_columns(type(self).__name__, self.schema, X)
+            read = read_cells(self, X, groups, dates=True, finite=True)
+            columns = planned_columns(type(self).__name__, self.schema, read.types)
             if not self.add_indicator:
                 columns = [replace(column, nullable=False) for column in columns]
-            _advise(self, list(undeclared(columns, X)))
-            cells = [cells_of(X, k) for k in range(n_columns)]
-            check_infinite(self, cells)
-            rows = self._grouped(groups, n_rows)
+            _advise(self, list(undeclared(columns, read.types)))
             bought = self._divided(columns, account)
             rng = random_words(self.random_state)
-            (kept,) = rows.keep(rng, np.arange(n_rows))
-            cells = [taken(one, kept) for one in cells]
+            kept = read.kept(rng)
+            cells = [read.cells(kept, k) for k in range(len(columns))]
             found = _categories(columns, cells, bought, account, rng)
             numbers = self._numbers(columns, cells, bought, account, rng)
             blocks = [
@@ -267,7 +264,7 @@ class DPTableVectorizer(PrivateFitMixin, TransformerMixin, BaseEstimator):
         places = [k for k, column in enumerate(columns) if column.kind in ("number", "date")]
         if bought.numbers is None or not places:
             return facts
-        values = np.column_stack([_values(columns[k], cells[k]) for k in places])
+        values = _table_of([columns[k] for k in places], [cells[k] for k in places])
         ends = np.array([in_units(columns[k], np.array(columns[k].bounds)) for k in places]).T
         open_ends = np.array([columns[k].bounds for k in places]).T
         bounds = np.where(np.isfinite(open_ends), ends, open_ends)
@@ -426,6 +423,28 @@ def _values(column: Column, cells: Any) -> NDArray[np.float64]:
     if column.kind == "date":
         return days(as_dates(cells))
     return in_units(column, as_doubles(cells))
+
+
+def _table_of(columns: Sequence[Column], cells: Sequence[Any]) -> Any:
+    """Return columns of numbers side by side, whole or in parts."""
+    if not isinstance(cells[0], Spread):
+        return np.column_stack([_values(*both) for both in zip(columns, cells, strict=True)])
+    loads = [one.loads for one in cells]
+    together = replace(cells[0], loads=())
+    load = partial(_side_by_side, tuple(columns), tuple(loads))
+    return together.map(load, len(columns))
+
+
+def _side_by_side(
+    columns: Sequence[Column], loads: Sequence[Sequence[Any]], tables: Any
+) -> NDArray[np.float64]:
+    found = []
+    for column, steps in zip(columns, loads, strict=True):
+        cells = tables
+        for step in steps:
+            cells = step(cells)
+        found.append(_values(column, cells))
+    return np.column_stack(found)
 
 
 def _is_searched(column: Column) -> bool:

@@ -14,6 +14,7 @@ import sys
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -41,6 +42,7 @@ from skdpnoise.queries._query import LedgerLike, Query
 from skdpnoise.sampling import RandomWords, random_words
 from skdpnoise.sampling.words import with_caveat
 from skdpnoise.sensitivity import SensitivityProfile
+from skdpnoise.sources.spread import Spread
 
 __all__ = ["CategoryMechanism", "PrivateCategories", "private_categories"]
 
@@ -445,18 +447,67 @@ def _is_within(mechanism: CategoryMechanism, guarantee: PrivacyGuarantee) -> boo
 
 
 def found_categories(
-    column: Iterable[Any], mechanism: CategoryMechanism, rng: RandomWords
+    column: Iterable[Any] | Spread[Any], mechanism: CategoryMechanism, rng: RandomWords
 ) -> tuple[tuple[Any, ...], NDArray[np.float64]]:
     """Return the categories of a column that are shown, sorted, and their noisy counts."""
+    if isinstance(column, Spread):
+        return _found_in_parts(column, mechanism, rng)
     if isinstance(column, np.ndarray):  # of numbers
-        real = column[np.isfinite(column)] if column.dtype.kind == "f" else column
-        different, counts = np.unique(real + real.dtype.type(0), return_counts=True)  # one zero
+        different, counts = _counted(column)
         shown, noisy = mechanism.shown(counts.tolist(), rng)
         return tuple(different[shown].tolist()), noisy
     tally = Counter(label for label in map(label_of, column) if label is not None)
     labels = sorted(tally)
     shown, noisy = mechanism.shown([tally[label] for label in labels], rng)
     return tuple(labels[k][1] for k in np.flatnonzero(shown)), noisy
+
+
+def _counted(column: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.intp]]:
+    """Return the different numbers of a column, sorted, and how often they occur."""
+    real = column[np.isfinite(column)] if column.dtype.kind == "f" else column
+    return np.unique(real + real.dtype.type(0), return_counts=True)  # one zero
+
+
+def _found_in_parts(
+    column: Spread[Any], mechanism: CategoryMechanism, rng: RandomWords
+) -> tuple[tuple[Any, ...], NDArray[np.float64]]:
+    """Return what is shown of a column that lies in parts."""
+    # Counts alone come to where the noise is, in the order of the labels, and the labels stay where
+    # the rows are; then those that are shown are asked for.
+    counts = column.joined(_tallied, _counts_of, "categories")
+    shown, noisy = mechanism.shown(counts.tolist(), rng)
+    labels = column.joined(_tallied, partial(_labels_at, np.flatnonzero(shown)), "categories")
+    return tuple(labels), noisy
+
+
+def _tallied(column: Any, first: int) -> Any:
+    """Return the labels of some rows and how often they occur."""
+    if isinstance(column, np.ndarray):
+        return _counted(column)
+    return Counter(label for label in map(label_of, column) if label is not None)
+
+
+def _merged(tallies: list[Any]) -> tuple[list[Any], list[int]]:
+    """Return all labels, sorted, and how often they occur: of arrays their values."""
+    if not isinstance(tallies[0], Counter):
+        values, places = np.unique(np.concatenate([one for one, _ in tallies]), return_inverse=True)
+        counts = np.zeros(values.size, dtype=np.int64)
+        np.add.at(counts, places, np.concatenate([count for _, count in tallies]))
+        return values.tolist(), counts.tolist()
+    total: Counter[Label] = Counter()
+    for one in tallies:
+        total.update(one)
+    labels = sorted(total)
+    return [label[1] for label in labels], [total[label] for label in labels]
+
+
+def _counts_of(tallies: list[Any]) -> NDArray[np.int64]:
+    return np.array(_merged(tallies)[1], dtype=np.int64)
+
+
+def _labels_at(places: NDArray[np.intp], tallies: list[Any]) -> list[Any]:
+    labels = _merged(tallies)[0]
+    return [labels[place] for place in places.tolist()]
 
 
 def label_of(value: Any) -> Label | None:

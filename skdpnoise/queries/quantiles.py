@@ -23,6 +23,7 @@ from skdpnoise.queries._sweeps import Records, tallies
 from skdpnoise.queries._tiles import Floats, Integers, Places
 from skdpnoise.queries.ranges import Charge, Ranges
 from skdpnoise.sensitivity import SensitivityProfile, histogram_counts
+from skdpnoise.sources.spread import mapped
 
 __all__ = ["Quantiles", "private_quantiles", "quantiles_budget"]
 
@@ -161,7 +162,10 @@ def private_quantiles(
         must = "be a number or a one-dimensional array of numbers in the range [0, 1]"
         raise ValueError(complaint(owner, "probabilities", must, repr(probabilities)))
     query = Query.adaptive(owner, guarantee, adjacency, ledger, random_state)
-    ranges = Ranges(query, noise, _filled(values) if missing else values, bounds)
+    given: Any = values
+    if missing:
+        given = mapped(given, _filled, *getattr(given, "tail", ()))
+    ranges = Ranges(query, noise, given, bounds)
     ranges.missing = missing
     chosen, total = quantiles_budget(
         noise, guarantee, ranges.low.size, query.adjacency, ranges.n_releases

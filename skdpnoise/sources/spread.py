@@ -136,21 +136,22 @@ class Spread(Generic[Leaf]):
     def joined(
         self,
         take: Callable[[Leaf, int], Any],
-        finish: Callable[[list[Any]], Integers],
+        finish: Callable[[list[Any]], Any],
         label: str = "sums",
         *,
         by_part: bool = False,
-    ) -> Integers:
-        """Return integers that a function makes of something from all parts.
+    ) -> Any:
+        """Return what a function makes of something from all parts.
 
-        Both functions run where the rows are, and only the integers come back.
+        Both functions run where the rows are, and only what the second returns comes back:
+        integers, or what was released already.
 
         Parameters
         ----------
         take : callable
             From a leaf, and the number of its first row among all that are kept, to an array.
         finish : callable
-            From these arrays, in the order of the rows, to integers.
+            From these arrays, in the order of the rows, to what comes back.
         label : str, default="sums"
             What this pass is called where progress is shown.
         by_part : bool, default=False
@@ -158,7 +159,7 @@ class Spread(Generic[Leaf]):
 
         Returns
         -------
-        ndarray of int64
+        object
 
         Raises
         ------
@@ -166,8 +167,7 @@ class Spread(Generic[Leaf]):
             As for :meth:`total`.
         """
         task = Task(self.loads, take, self.needs, collects=True, whole=by_part)
-        found = raised(self.rows.runner.collect(self.rows.jobs(task), finish, label))
-        return np.asarray(found)
+        return raised(self.rows.runner.collect(self.rows.jobs(task), finish, label))
 
     def sampled(self, keep: Keep, n_kept: Sequence[int]) -> Spread[Leaf]:
         """Return the rows that are kept of groups with too many.
