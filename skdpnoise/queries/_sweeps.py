@@ -36,7 +36,7 @@ _INTERPRETED, _MOST_AT_ONCE, _MOST_IN_ALL = 1 << 20, 1 << 23, 1 << 27
 _interpreted = {"values": 0}
 # Below this many, handing work to a thread costs more than it saves.
 _VALUES_PER_THREAD = 1 << 18
-_PAIRED_VALUES = 1 << 22  # of pairs in parts, that come together at a time
+_PAIRED_VALUES = 1 << 21  # of pairs in parts, that come together at a time
 _MOST_PAIRED = 1 << 31  # two row numbers share 64 bits
 
 

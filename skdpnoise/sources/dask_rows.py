@@ -80,6 +80,11 @@ class DaskReader:
         """Yield a part, here."""
         yield self.chunks[part].compute()
 
+    def first(self, function: Callable[[Any], Any], columns: Sequence[str] | None) -> Any:
+        """Return what a function makes of the rows that are read first, where they are."""
+        (found,) = _computed([_dask().delayed(function, pure=False)(self.chunks[0])])
+        return found
+
     def runner(self, tables: dict[str, RowSource], n_jobs: int | None) -> DaskRunner:
         """Return what does jobs on tables.
 

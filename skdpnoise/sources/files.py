@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -207,6 +208,13 @@ class _Local:
     def n_columns(self) -> int:
         """Number of columns."""
         return len(self.columns)  # type: ignore[attr-defined]
+
+    def first(self, function: Callable[[Any], Any], columns: Sequence[str] | None) -> Any:
+        """Return what a function makes of the rows that are read first."""
+        parts = range(self.n_parts)  # type: ignore[attr-defined]
+        for rows in chain.from_iterable(self.read(part, columns) for part in parts):  # type: ignore[attr-defined]
+            return function(rows)
+        raise ValueError("There are no rows to read.")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
