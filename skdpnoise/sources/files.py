@@ -201,6 +201,13 @@ class _Local:
 
     def runner(self, tables: dict[str, RowSource], n_jobs: int | None) -> Runner:
         """Return what does jobs on tables."""
+        own: Any = self
+        if any(source.reader != own for source in tables.values()):
+            raise ValueError(
+                f"{' and '.join(tables)} must be columns of one source, whose rows are read once. "
+                "Got several sources: bring their columns into the same files or batches, and "
+                "select, such as rows.drop('y') and rows['y']."
+            )
         return LocalRunner(self, tables, n_jobs)  # type: ignore[arg-type]
 
     @property
@@ -209,7 +216,7 @@ class _Local:
         return len(self.columns)  # type: ignore[attr-defined]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True)
 class _Parquet(_Local):
     """Reads row groups of files."""
 
@@ -240,7 +247,7 @@ class _Parquet(_Local):
                 yield _frame(batch)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True)
 class _Csv(_Local):
     """Reads files of text."""
 
