@@ -94,6 +94,11 @@ class DaskReader:
             If tables have other numbers of chunks.
         """
         counts = {name: source.reader.n_parts for name, source in tables.items()}
+        if not all(isinstance(source.reader, DaskReader) for source in tables.values()):
+            raise ValueError(
+                f"{' and '.join(tables)} must all be arrays or frames of dask if one of them is. "
+                "Read files by dask, or all of them by skdpnoise.sources."
+            )
         if len(set(counts.values())) > 1:
             raise ValueError(
                 "Arrays and frames of dask must have the same chunks of rows. Got so many chunks: "

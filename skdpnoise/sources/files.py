@@ -202,6 +202,13 @@ class _Local:
 
     def runner(self, tables: dict[str, RowSource], n_jobs: int | None) -> Runner:
         """Return what does jobs on tables."""
+        own: Any = self
+        if any(source.reader != own for source in tables.values()):
+            raise ValueError(
+                f"{' and '.join(tables)} must be columns of one source, whose rows are read once. "
+                "Got several sources: bring their columns into the same files or batches, and "
+                "select, such as rows.drop('y') and rows['y']."
+            )
         return LocalRunner(self, tables, n_jobs)  # type: ignore[arg-type]
 
     @property
@@ -217,7 +224,7 @@ class _Local:
         raise ValueError("There are no rows to read.")
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True)
 class _Parquet(_Local):
     """Reads row groups of files."""
 
@@ -248,7 +255,7 @@ class _Parquet(_Local):
                 yield _frame(batch)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True)
 class _Csv(_Local):
     """Reads files of text."""
 
