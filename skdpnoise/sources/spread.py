@@ -271,7 +271,7 @@ def in_units(integers: Any, unit: Any) -> NDArray[np.float64]:
     Examples
     --------
     >>> in_units(np.array([3, 2**70], dtype=object), 0.5)
-    array([1.50000000e+00, 5.90295810e+20])
+    array([1.5000000e+00, 5.9029581e+20])
     """
     return np.asarray(np.asarray(integers) * unit, dtype=np.float64)
 
