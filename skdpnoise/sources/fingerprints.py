@@ -85,7 +85,7 @@ class Marker:
         dict of str to tuple
         """
         return {
-            name: (self.n_rows, by_column, zlib.crc32(np.array(checksums)))
+            name: (self.n_rows, by_column, zlib.crc32(np.array(checksums).tobytes()))
             for name, (by_column, checksums) in self._checksums.items()
         }
 
@@ -126,7 +126,7 @@ def _is_plain_dtype(dtype: Any) -> bool:
 
 
 def _bytes(values: Any) -> Any:
-    """Return values as a buffer of bytes: those of objects, texts and categories by their hashes."""
+    """Return values as bytes: those of objects, texts and categories by their hashes."""
     if not isinstance(values, np.ndarray) or not _is_plain(values):
         import pandas as pd
 
