@@ -50,7 +50,7 @@ def kinds() -> tuple[type, ...]:
     return tuple(found)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class DaskReader:
     """The chunks of rows of one array or frame."""
 
@@ -124,7 +124,7 @@ class DaskReader:
         return DaskRunner(tables)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class DaskRunner:
     """Does jobs where dask has the chunks."""
 

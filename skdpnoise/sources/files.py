@@ -244,7 +244,7 @@ def _paths(path: Any) -> list[str]:
     return [str(one) for one in paths]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class _Local:
     """What readers on this machine have in common."""
 
@@ -274,7 +274,7 @@ class _Local:
         raise ValueError("There are no rows to read.")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class _Parquet(_Local):
     """Reads row groups of files."""
 
@@ -309,7 +309,7 @@ class _Parquet(_Local):
                 yield _frame(batch)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class _Csv(_Local):
     """Reads files of text."""
 
@@ -357,7 +357,7 @@ class _Csv(_Local):
         )
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class _Dataset(_Local):
     """Reads fragments of a dataset."""
 
@@ -401,7 +401,7 @@ class _Dataset(_Local):
                 yield _frame(batch)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class _Batches(_Local):
     """Calls functions."""
 

@@ -49,7 +49,7 @@ class SpreadError(RuntimeError):
     """
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Task:
     """What is done with the rows of every part."""
 
@@ -90,7 +90,7 @@ class Job:
     choose: Choose | None = None
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Failure:
     """What is told of a part that failed."""
 
