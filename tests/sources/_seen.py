@@ -47,12 +47,16 @@ def refused(function, *arguments, kind=SpreadError):
     shown = []
     handler = logging.Handler()
     handler.emit = lambda record: shown.append(record.getMessage())
-    logging.getLogger().addHandler(handler)
+    # Loggers of dask hand nothing on to that of all.
+    loggers = [logging.getLogger(name) for name in ("", "distributed", "joblib")]
+    for logger in loggers:
+        logger.addHandler(handler)
     try:
         with pytest.raises(kind) as caught:
             function(*arguments)
     finally:
-        logging.getLogger().removeHandler(handler)
+        for logger in loggers:
+            logger.removeHandler(handler)
     error = caught.value
     assert type(error) is kind
     assert error.__cause__ is None

@@ -39,7 +39,7 @@ def parquet(folder, frame=FRAME, name="rows.parquet", **options):
 
 def plain(frame):
     """Return a frame without types of storage, for comparison."""
-    return frame.astype({name: object for name in frame}).reset_index(drop=True)
+    return frame.astype(dict.fromkeys(frame, object)).reset_index(drop=True)
 
 
 def together(source):
@@ -99,7 +99,9 @@ def test_only_columns_that_are_asked_for_are_read(tmp_path, monkeypatch):
 
 
 def test_large_row_groups_take_no_more_memory_than_small_ones(tmp_path):
-    frame = pd.DataFrame(np.random.default_rng(0).normal(size=(400_000, 8)), columns=list("abcdefgh"))
+    frame = pd.DataFrame(
+        np.random.default_rng(0).normal(size=(400_000, 8)), columns=list("abcdefgh")
+    )
     path = parquet(tmp_path, frame, row_group_size=len(frame), use_dictionary=False)
     pool = pa.default_memory_pool()
     before, most = pool.bytes_allocated(), 0
@@ -313,7 +315,7 @@ def test_what_can_be_read_only_once_is_refused():
 
 def test_functions_must_give_rows_that_are_arrays_or_frames():
     with pytest.raises(ValueError, match="gave no rows"):
-        scan_batches(lambda: [])
+        scan_batches(list)
     with pytest.raises(TypeError, match="Got list"):
         scan_batches(lambda: [[1.0, 2.0]])
 
@@ -333,7 +335,10 @@ OTHERS = {
 @pytest.mark.quick(len(OTHERS))
 @pytest.mark.parametrize(("one", "other", "said"), OTHERS.values(), ids=OTHERS.keys())
 def test_batches_of_other_columns_are_refused(one, other, said):
-    for source in (scan_batches([lambda: [one], lambda: [other]]), scan_batches(lambda: [one, other])):
+    for source in (
+        scan_batches([lambda: [one], lambda: [other]]),
+        scan_batches(lambda: [one, other]),
+    ):
         text = refused(lambda source=source: seen(X=source))
         assert "must have the same columns" in text
         assert pd.Series([text]).str.contains(said).all()

@@ -88,7 +88,12 @@ def test_one_value_of_a_table_is_enough(order):
 
 
 def test_the_layout_in_memory_is_no_difference():
-    forms = [NUMBERS, np.asfortranarray(NUMBERS), pd.DataFrame(NUMBERS), np.repeat(NUMBERS, 2, 0)[::2]]
+    forms = [
+        NUMBERS,
+        np.asfortranarray(NUMBERS),
+        pd.DataFrame(NUMBERS),
+        np.repeat(NUMBERS, 2, 0)[::2],
+    ]
     for one in forms:
         before = marks(one)
         for other in forms:

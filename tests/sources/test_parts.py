@@ -38,7 +38,9 @@ LARGE = {
 @pytest.mark.parametrize("numbers", LARGE.values(), ids=LARGE.keys())
 def test_sums_are_exact_whatever_their_size(numbers):
     X = np.array(numbers, dtype=np.int64)
-    found = seen(X=source_of(list(X[:, np.newaxis]))).map(values).total(partial(np.sum, keepdims=True))
+    found = (
+        seen(X=source_of(list(X[:, np.newaxis]))).map(values).total(partial(np.sum, keepdims=True))
+    )
     assert found.tolist() == [sum(numbers)]
     # Of 64 bits where noise still fits beside it.
     assert (found.dtype == np.int64) == (abs(sum(numbers)) < 2**62)
@@ -308,7 +310,7 @@ def even(labels, first):
 def test_rows_are_kept_by_labels_that_are_read_again():
     labels = np.arange(6)
     batches = Batches(np.column_stack([ROWS, labels]))
-    source = scan_batches([batches, lambda: []])
+    source = scan_batches([batches, list])
     rows = seen(X=source.map(_front, 2), groups=source.map(partial(_column, 2)))
     kept = rows.sampled(even, (3, 0)).only("X").map(values)
     assert np.array_equal(kept.total(tenths), tenths(ROWS[::2]))

@@ -128,7 +128,9 @@ def test_sources_of_dask_and_of_files_do_not_mix():
     import dask.array
 
     for X, y in ((source(), dask.array.ones(4)), (dask.array.ones((4, 1)), source()["y"])):
-        with pytest.raises(ValueError, match="all be arrays or frames of dask|columns of one source"):
+        with pytest.raises(
+            ValueError, match="all be arrays or frames of dask|columns of one source"
+        ):
             seen(X=X, y=y)
 
 
