@@ -1,4 +1,4 @@
-"""Arrays and frames of dask: the same integers by any scheduler, through faults, and no row here."""
+"""Arrays and frames of dask: the same integers by any scheduler and through faults, no row here."""
 
 from __future__ import annotations
 

@@ -50,7 +50,7 @@ def test_a_column_that_is_not_there_is_refused_by_its_name():
         lambda: source().map(np.asarray, 3)["a"],
         lambda: scan_batches(lambda: [np.ones((2, 2))])["a"],
     ):
-        with pytest.raises(KeyError, match="There is no column '[ac]' among"):
+        with pytest.raises(KeyError, match=r"There is no column '[ac]' among"):
             choose()
 
 
@@ -129,7 +129,7 @@ def test_sources_of_dask_and_of_files_do_not_mix():
 
     for X, y in ((source(), dask.array.ones(4)), (dask.array.ones((4, 1)), source()["y"])):
         with pytest.raises(
-            ValueError, match="all be arrays or frames of dask|columns of one source"
+            ValueError, match=r"all be arrays or frames of dask|columns of one source"
         ):
             seen(X=X, y=y)
 
