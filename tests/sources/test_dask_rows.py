@@ -230,7 +230,7 @@ def test_a_cluster_gives_the_same_and_no_row_comes_here(cluster, monkeypatch):
 
     def spied(self, *arguments, **options):
         found = gather(self, *arguments, **options)
-        gathered.extend(found)
+        gathered.extend(flat(found))
         return found
 
     monkeypatch.setattr(Client, "gather", spied)
@@ -247,6 +247,10 @@ def test_a_cluster_gives_the_same_and_no_row_comes_here(cluster, monkeypatch):
     assert sizeof(gathered) < 500
     names = cluster.run_on_scheduler(known_names)
     assert {"first_look", "gradients", "gradients_added", "pairs_of_rows_joined"} <= names
+
+
+def flat(found):
+    return [one for some in found for one in flat(some)] if isinstance(found, list) else [found]
 
 
 def rows_and_place(rows, first):

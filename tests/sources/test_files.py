@@ -99,9 +99,7 @@ def test_only_columns_that_are_asked_for_are_read(tmp_path, monkeypatch):
 
 
 def test_large_row_groups_take_no_more_memory_than_small_ones(tmp_path):
-    frame = pd.DataFrame(
-        np.random.default_rng(0).normal(size=(400_000, 8)), columns=list("abcdefgh")
-    )
+    frame = pd.DataFrame(np.random.default_rng(0).normal(size=(800_000, 4)), columns=list("abcd"))
     path = parquet(tmp_path, frame, row_group_size=len(frame), use_dictionary=False)
     pool = pa.default_memory_pool()
     before, most = pool.bytes_allocated(), 0

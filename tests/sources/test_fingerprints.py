@@ -108,7 +108,7 @@ def test_values_of_categories_count_and_not_their_codes():
 
 
 def test_columns_that_are_gone_or_new_are_told_apart():
-    frame = pd.DataFrame(NUMBERS)
+    frame = pd.DataFrame(np.asfortranarray(NUMBERS))
     whole = marks(frame)
     assert marks(frame[[0, 1]], like=whole) != whole
     assert marks(frame[[0, 2, 1]], like=whole) != whole
