@@ -254,6 +254,8 @@ ledger : PrivacyLedger or None, default=None
 random_state : None, int, RandomState, Generator or RandomWords, default=None
     None is the operating system's cryptographic source. Anything else is reproducible, and gives no
     privacy against those who know it.
+SpreadError
+    If rows in parts cannot be read, or change while they are read.
 
 mechanisms
 ----------
@@ -316,9 +318,9 @@ ax : matplotlib Axes, sequence of them, or None, default=None
 
 scores
 ------
-y_true : array-like of shape (n_records,)
+y_true : array-like or RowSource of shape (n_records,)
     Labels, or targets, of the private records.
-y_pred : array-like of shape (n_records,)
+y_pred : array-like or RowSource of shape (n_records,)
     Predictions for them.
 labels : array-like of shape (n_labels,)
     **Public** labels, each once. Records of other labels are in no cell, or lose the most.
@@ -330,7 +332,7 @@ X : array-like of shape (n_records, n_features)
     The private records.
 y : array-like of shape (n_records,)
     Their labels.
-y_score : array-like of shape (n_records,)
+y_score : array-like or RowSource of shape (n_records,)
     Scores, the higher the more likely positive: probabilities, unless bins are given.
 pos_label : str, int, float or bool, default=1
     The label of positive records; all others are negative.

@@ -27,8 +27,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skdpnoise.sources.parts import Choose, Facts, Job, Keep, Runner, Task, from_limbs, raised
+from skdpnoise.sources.rows import RowSource, as_sources
 
-__all__ = ["ALL", "Spread", "Surveyed", "in_units", "mapped", "survey", "total"]
+__all__ = ["ALL", "Spread", "Surveyed", "in_units", "looked_at", "mapped", "survey", "total"]
 
 Leaf = TypeVar("Leaf")
 Other = TypeVar("Other")
@@ -243,15 +244,24 @@ def survey(runner: Runner, check: Callable[[Any], Any], names: Sequence[str]) ->
     return Spread(Surveyed(runner, tuple(facts), tables, kept), (), tables)
 
 
+def looked_at(
+    check: Callable[[dict[str, Any]], Any], n_jobs: int | None = None, **tables: Any
+) -> Spread[dict[str, Any]]:
+    """Look at tables in the same parts for the first time; return them as dicts by name."""
+    sources = as_sources(**tables)
+    runner = next(iter(sources.values())).reader.runner(sources, n_jobs)
+    return survey(runner, check, list(sources))
+
+
 def mapped(table: Any, function: Callable[[Any], Any], *tail: int) -> Any:
-    """Return a function of single rows of a table, or of those of all parts.
+    """Return a function of single rows of a table, or of those in parts, looked at or not.
 
     Examples
     --------
     >>> mapped(np.ones((3, 2)), lambda rows: rows[:, 0])
     array([1., 1., 1.])
     """
-    return table.map(function, *tail) if isinstance(table, Spread) else function(table)
+    return table.map(function, *tail) if isinstance(table, Spread | RowSource) else function(table)
 
 
 def total(table: Any, step: Callable[[Any], Integers], label: str = "sums") -> Integers:
