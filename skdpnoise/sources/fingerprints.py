@@ -15,25 +15,7 @@ Marks = dict[str, tuple[int, int]]
 
 
 def marked(marks: Marks, tables: Mapping[str, Any]) -> Marks:
-    """Return fingerprints, continued by more rows.
-
-    Parameters
-    ----------
-    marks : dict of str to tuple of int
-        Of the rows before; empty at the first ones.
-    tables : mapping of str to table
-        Arrays, frames or series of as many rows each.
-
-    Returns
-    -------
-    dict of str to tuple of int
-
-    Examples
-    --------
-    >>> one = marked({}, {"X": np.arange(4.0)})
-    >>> marked(marked({}, {"X": np.arange(2.0)}), {"X": np.arange(2.0, 4.0)}) == one
-    True
-    """
+    """Return fingerprints, continued by more rows."""
     found = dict(marks)
     for name, table in tables.items():
         n_rows, checksum = found.get(name, (0, 0))

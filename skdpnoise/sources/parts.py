@@ -125,7 +125,7 @@ class Runner(Protocol):
 
 
 def look(task: Task, part: int, opened: Opened) -> Facts | Failure:
-    """Look at a part for the first time. It raises nothing, as :func:`do`."""
+    """Look at a part for the first time, raising nothing."""
     try:
         marks: Marks = {}
         found, n_rows = [], 0
@@ -143,7 +143,7 @@ def look(task: Task, part: int, opened: Opened) -> Facts | Failure:
 
 
 def do(job: Job, opened: Opened) -> Partial:
-    """Do a job: the one function that runs where the rows are. It raises nothing."""
+    """Do a job, raising nothing: the one function that runs where the rows are."""
     # What is raised here may quote a value, in its message or in the frames behind it, and a
     # traceback would travel to the client: so it ends here.
     try:
@@ -201,19 +201,7 @@ def _leaves(job: Job, opened: Opened) -> Iterator[tuple[Any, int]]:
 
 
 def combined(partials: Sequence[Partial]) -> Partial:
-    """Return what neighbouring parts gave together.
-
-    Raises
-    ------
-    SpreadError
-        If a part is missing or there twice.
-
-    Examples
-    --------
-    >>> both = combined([Partial(1, 2, np.array([4, 0])), Partial(0, 1, np.array([3, 0]))])
-    >>> both.begin, both.end, both.value
-    (0, 2, array([7, 0]))
-    """
+    """Return what neighbouring parts gave together."""
     ordered = sorted(partials, key=lambda partial: partial.begin)
     for one, other in pairwise(ordered):
         if one.end != other.begin:

@@ -235,13 +235,7 @@ def is_spread(table: Any) -> bool:
 
 
 def as_sources(**tables: Any) -> dict[str, RowSource]:
-    """Return tables in parts as sources; refuse one that is not in parts beside others.
-
-    Raises
-    ------
-    TypeError
-        If a table is whole, beside others that are not.
-    """
+    """Return tables in parts as sources; refuse one that is not in parts beside others."""
     found = {}
     for name, table in tables.items():
         if table is None:
