@@ -50,6 +50,7 @@ from skdpnoise.privacy import Adjacency, PrivacyGuarantee
 from skdpnoise.privacy.shared_texts import shared_texts
 from skdpnoise.queries.groups import group_codes
 from skdpnoise.sampling import random_words
+from skdpnoise.sources.rows import as_sources, is_spread
 
 
 @shared_texts
@@ -222,13 +223,17 @@ class DPPipeline(FittedSteps):
         check_shareable("DPPipeline", "steps", parts, self.adjacency, self.ledger)
         weights = shares_by_name(self.weights, parts)
         rows = None if groups is None else int(self.rows_per_group)
-        X = read_features("DPPipeline", X)
-        y = target_without_lists(read_once("DPPipeline", y))
-        n_rows = check_data("DPPipeline", X, y)
-        with silence():
-            codes = None if groups is None else group_codes("DPPipeline.fit", groups, n_rows)
+        if is_spread(X):
+            codes, n_rows, n_groups = groups, len(as_sources(X=X)["X"]), None
+        else:
+            X = read_features("DPPipeline", X)
+            y = target_without_lists(read_once("DPPipeline", y))
+            n_rows = check_data("DPPipeline", X, y)
+            with silence():
+                codes = None if groups is None else group_codes("DPPipeline.fit", groups, n_rows)
+            n_groups = None if codes is None else int(codes.max()) + 1
         advise(self)
-        advise_on_public_number(self, n_rows, None if codes is None else int(codes.max()) + 1)
+        advise_on_public_number(self, n_rows, n_groups)
         guarantee = PrivacyGuarantee(self.epsilon, self.delta, self.adjacency)
         kinds = {"samples": samples_records(copy), "chances": shows_by_chance(copy)}
         budget = whole_budget(guarantee, pure=pure_noise(copy), **kinds)

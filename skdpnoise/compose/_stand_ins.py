@@ -20,6 +20,7 @@ from sklearn.pipeline import FeatureUnion, Pipeline
 from sklearn.utils import assert_all_finite, get_tags
 from sklearn.utils.metaestimators import available_if
 
+from skdpnoise.compose._over_parts import stand_in_for
 from skdpnoise.compose.caps import Rehearsed
 from skdpnoise.compose.charged import DATA, reading
 from skdpnoise.compose.columns import is_numeric, is_polars, made_up
@@ -132,6 +133,11 @@ def is_stand_in(subject: Any) -> bool:
     return type(subject) in (StandIn, Looking, Passing)
 
 
+def stands_for_private(subject: Any) -> bool:
+    """Return whether an object stands in a rehearsal where a private step will be."""
+    return type(subject) is StandIn
+
+
 @dataclass(frozen=True, slots=True)
 class Settings:
     """What holds for all private steps of a rehearsal."""
@@ -162,7 +168,7 @@ class StandIn(BaseEstimator):
             )
         grouped = {} if groups is None else {"groups": groups}
         if "X" in self.computed and not inner_of(self.step)[0]:
-            _need_numbers(self.label, type(self.step).__name__, X)
+            _need_numbers(self.label, type(self.step).__name__, stand_in_for(X))
         self.fitted_: Any = None
         # A step does not raise that has nothing to release.
         with suppress(Rehearsed), _looking(self.computed, self.settings.assume_finite):
@@ -177,7 +183,7 @@ class StandIn(BaseEstimator):
     def transform(self, X: Any) -> Any:
         """Transform as the step would, had it seen noise."""
         if self.fitted_ is None:
-            self.fitted_ = self._fitted_to_noise(X)
+            self.fitted_ = self._fitted_to_noise(stand_in_for(X))
         output = getattr(self.fitted_, "public_output_", None)
         if output is not None:
             hand_on(self, output, lambda one: one.step if is_stand_in(one) else one)

@@ -16,7 +16,14 @@ from sklearn.exceptions import DataConversionWarning
 from sklearn.pipeline import Pipeline
 from sklearn.utils._param_validation import InvalidParameterError
 
-from skdpnoise.compose._stand_ins import NoFurther, is_stand_in, open_widths, stand_ins
+from skdpnoise.compose._over_parts import over_parts
+from skdpnoise.compose._stand_ins import (
+    NoFurther,
+    is_stand_in,
+    open_widths,
+    stand_ins,
+    stands_for_private,
+)
 from skdpnoise.compose.advice import noting_nothing
 from skdpnoise.compose.charged import DATA, all_ours, passed, reading
 from skdpnoise.compose.compositions import inner_of
@@ -27,6 +34,7 @@ from skdpnoise.compose.silence import silence
 from skdpnoise.compose.surroundings import PrivacyWarning
 from skdpnoise.ledger import LedgerWarning, PrivacyReport
 from skdpnoise.sampling.observer import unobserved
+from skdpnoise.sources.rows import is_spread
 
 _SHOWN = (PrivacyWarning, LedgerWarning, DataConversionWarning)  # the last tells of a shape
 
@@ -47,6 +55,8 @@ def fit_steps(
         with ExitStack() as stack:
             stack.enter_context(parallel_config(backend="sequential"))
             stack.enter_context(silence(*_SHOWN))
+            if is_spread(X):
+                stack.enter_context(over_parts(owner, pipeline, stands_for_private))
             if type(pipeline) is Pipeline:
                 stack.enter_context(handing_on(pipeline))
             if groups is None:
@@ -86,7 +96,8 @@ def rehearse(
     # gets a table of the right form. As after the charge, no value is refused that a step computed.
     # Whatever is done in place is done to copies, and who observes a fit does not see the draws.
     _have_copies_made(pipeline)
-    if any(not _is_known(part.estimator) for part in parts):
+    in_parts = is_spread(X)
+    if not in_parts and any(not _is_known(part.estimator) for part in parts):
         X = deepcopy(X)
     ours = all_ours(pipeline)
     found = open_widths(pipeline)
@@ -95,6 +106,8 @@ def rehearse(
     failed = False
     for model, narrow in [(pipeline, False), *models]:
         places = stand_ins(model, passed(), y, grouped=groups is not None, narrow=narrow)
+        if in_parts:  # of which public steps read no values before a private one does
+            places = {label: one for label, one in places.items() if stands_for_private(one)}
         model.set_params(**places)
         _check_replaced(model, places, owner)
         try:

@@ -10,14 +10,18 @@ whatever is released. Rows are rounded to integers that obey |k q| ≤ r, so tha
 their sum by at most 2r (replace one) or r (add, remove) in the Euclidean norm.
 
 *A subset of large data.* Where far fewer records place the mean well enough, each record is taken
-if its own random byte is below a public threshold. Neighbouring data sets can be given the same
-bytes for all records but one, and then the subsets are neighbours, or equal. Mixtures of outputs
-that are (ε, δ)-close are (ε, δ)-close, since the hockey-stick divergence is jointly convex.
+if its own random byte is below a public threshold: bytes are a secret function of the numbers of
+rows (:func:`~skdpnoise.sampling.keyed.words_of_rows`), so that parts of the rows take the same ones
+as all of them. Neighbouring data sets can be given the same bytes for all records but one, and then
+the subsets are neighbours, or equal. Mixtures of outputs that are (ε, δ)-close are (ε, δ)-close,
+since the hockey-stick divergence is jointly convex.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -29,15 +33,18 @@ from skdpnoise.mechanisms import AdditiveMechanism, KNormMechanism, calibrate, k
 from skdpnoise.privacy import GaussianLoss, LossBudget, PrivacyLoss
 from skdpnoise.queries.norm_quantile import private_norm_quantile
 from skdpnoise.sampling import RandomWords
+from skdpnoise.sampling.keyed import new_key, words_of_rows
 from skdpnoise.sampling.observer import plus_noise
 from skdpnoise.sensitivity import RowBounds, SensitivityProfile, clipped_rows
 from skdpnoise.solvers.second_moments import Floats, clipped_row_sums, row_norms
+from skdpnoise.sources.spread import Spread, mapped, total
 
 _FAR = 4.0  # a radius that shrinks by more was that of an offset, which is then looked for again
 _DOWN = 64.0  # how much smaller than the last one a radius may be found to be
 _LAST_DOWN, _LAST_UP = 4.0, 4.0
 _TAIL = 4.0  # where few rows may be shrunk: above the radius of a mean
 _BYTE = 256  # subsets are drawn by one random byte for each record
+_BYTES = 8  # of a word
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -76,8 +83,9 @@ class Locator:
     """Finds a centre and a radius of the rows, adaptively, from shares of the budget."""
 
     def __init__(
-        self, X: NDArray[Any], run: PrivateRun[LossBudget], n_threads: int, *, keeps_rows: bool
+        self, X: Any, run: PrivateRun[LossBudget], n_threads: int, *, keeps_rows: bool
     ) -> None:
+        # X may lie in parts.
         self._keeps_rows, self._n_threads = keeps_rows, n_threads
         self._run, self._adjacency = run, run.account.guarantee.adjacency
         needed = rules.rows_needed(run.budget, X.shape[1])
@@ -135,7 +143,7 @@ class Locator:
     def _radius(self, level: float, share: float, limits: tuple[float, float] | None) -> float:
         self._used += share
         return private_norm_quantile(
-            row_norms(self._rows, center=self._center, n_threads=self._n_threads),
+            mapped(self._rows, self._of_rows(row_norms)),
             level,
             self._run.budget.share(share),
             limits=limits,
@@ -150,13 +158,8 @@ class Locator:
         release = row_sum(self._center.size, radius, self._run.budget.share(share), self._adjacency)
         self._run.account.charge(label, release)
         grid_size = release.mechanism.grid_size
-        sums = clipped_row_sums(
-            self._rows,
-            center=self._center,
-            row_grid_size=grid_size,
-            norm=radius,
-            n_threads=self._n_threads,
-        )
+        add = self._of_rows(clipped_row_sums, row_grid_size=grid_size, norm=radius)
+        sums = total(self._rows, add, label)
         noisy = plus_noise(release.mechanism, sums, release.sample(self._run.rng))
         step = noisy * (grid_size / self._n_rows)
         length = float(np.linalg.norm(step))
@@ -164,17 +167,29 @@ class Locator:
             step *= radius / length
         self._center = np.clip(self._center + step, self._low, self._high)
 
+    def _of_rows(self, function: Callable[..., Any], **facts: Any) -> Callable[[Any], Any]:
+        """Return a function of rows about the centre as it is now."""
+        return partial(function, center=self._center, n_threads=self._n_threads, **facts)
+
 
 def _subset(
-    X: NDArray[Any], needed: float, n_samples: float, adjacency: str, rng: RandomWords
-) -> tuple[NDArray[Any], float]:
+    X: Any, needed: float, n_samples: float, adjacency: str, rng: RandomWords
+) -> tuple[Any, float]:
     """Return some records, each taken with one public probability, and about how many."""
     threshold = int(np.ceil(_BYTE * needed / n_samples)) if needed < n_samples else _BYTE
     if threshold > _BYTE // 2:
         return X, n_samples
-    coins = rng.take(-(-len(X) // 8)).view(np.uint8)[: len(X)]
-    taken = X[np.flatnonzero(coins < threshold)]
+    choose = partial(_chosen, new_key(rng), threshold)
+    taken = X.chosen(choose) if isinstance(X, Spread) else X[np.flatnonzero(choose(0, len(X)))]
     # If n is public, how many were taken is known from the coins alone; else it is private.
     if adjacency == "replace_one":
         return taken, float(max(len(taken), 1))
     return taken, n_samples * threshold / _BYTE
+
+
+def _chosen(key: bytes, threshold: int, begin: int, end: int) -> NDArray[np.bool_]:
+    """Return which rows are taken, by a secret byte for the number of each."""
+    first = begin // _BYTES
+    words = words_of_rows(key, first, -(-end // _BYTES))
+    coins = words.astype("<u8", copy=False).view(np.uint8)
+    return np.asarray(coins[begin - _BYTES * first :][: end - begin] < threshold)

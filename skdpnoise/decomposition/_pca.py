@@ -7,7 +7,7 @@ from numbers import Integral
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.linalg import eigh
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils._param_validation import Interval, RealNotInt, StrOptions
@@ -20,6 +20,7 @@ from skdpnoise.estimators.tables import read_projections, read_table, survivable
 from skdpnoise.ledger import Ledger
 from skdpnoise.privacy import Adjacency
 from skdpnoise.privacy.shared_texts import shared_texts
+from skdpnoise.solvers.products import row_products
 from skdpnoise.solvers.second_moments import Floats
 
 _ABOVE_NOISE = 1.1  # an eigenvalue counts as signal this far beyond the edge of the noise
@@ -160,9 +161,10 @@ class DPPCA(PrivateMomentsMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
         check_is_fitted(self)
         X = read_table(self, X, reset=False)
         with np.errstate(all="ignore"):  # the rows may be those of a fit, in a pipeline
-            projected = (X - self.mean_.astype(X.dtype)) @ self.components_.T.astype(X.dtype)
+            projected = row_products(X, self.components_.T, self.mean_)
             if self.whiten:
-                projected = projected / self._lengths(X.dtype)
+                projected /= self._lengths
+            projected = projected.astype(X.dtype, copy=False)
         return survivable(projected)
 
     def inverse_transform(self, X: Any) -> Floats:
@@ -178,21 +180,21 @@ class DPPCA(PrivateMomentsMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
         """
         check_is_fitted(self)
         projected = read_projections(type(self).__name__, X, len(self.components_))
-        kind = projected.dtype
         with np.errstate(all="ignore"):
-            if self.whiten:
-                projected = projected * self._lengths(kind)
-            return np.asarray(projected @ self.components_.astype(kind) + self.mean_.astype(kind))
+            lengths = self._lengths if self.whiten else 1.0
+            rows = row_products(projected * lengths, self.components_) + self.mean_
+            return rows.astype(projected.dtype, copy=False)
 
     @property
     def _n_features_out(self) -> int:
         """Number of columns that :meth:`transform` returns."""
         return len(self.components_)
 
-    def _lengths(self, dtype: Any) -> NDArray[Any]:
-        """Return standard deviations of the components; 1 for those of no variance."""
+    @property
+    def _lengths(self) -> Floats:
+        """Standard deviations of the components; 1 for those of no variance."""
         lengths = np.sqrt(self.explained_variance_)
-        return np.where(lengths > 0.0, lengths, 1.0).astype(dtype)
+        return np.where(lengths > 0.0, lengths, 1.0)
 
     @property
     def _centers(self) -> bool:

@@ -17,29 +17,34 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from functools import partial
 from numbers import Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from joblib import effective_n_jobs
-from numpy.typing import NDArray
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from skdpnoise.compose.numbers import JOBS
 from skdpnoise.decomposition._budget import choose_budget, noise_level
 from skdpnoise.decomposition._location import Locator
-from skdpnoise.estimators.parameters import as_bounds, check_memory, check_size, check_within
-from skdpnoise.estimators.private_fit import PrivateFitMixin, PrivateRun, known_records
-from skdpnoise.estimators.tables import read_table
+from skdpnoise.estimators.parameters import as_bounds, check_memory, check_within
+from skdpnoise.estimators.private_fit import (
+    FitRows,
+    PrivateFitMixin,
+    PrivateRun,
+    known_records,
+)
 from skdpnoise.ledger import Account
 from skdpnoise.mechanisms import SECOND_MOMENT_NOISES, calibrate_second_moments
 from skdpnoise.privacy import PureLoss
 from skdpnoise.privacy.shared_texts import shared_texts
-from skdpnoise.queries.groups import GroupedRows
 from skdpnoise.queries.ranges import COUNT_SHARE, stage_losses
 from skdpnoise.sampling import RandomWords, random_words
 from skdpnoise.sensitivity import RowBounds
 from skdpnoise.solvers.second_moments import Floats, second_moments
+from skdpnoise.sources.spread import Spread
+from skdpnoise.sources.spread import total as sum_over
 
 __all__ = ["PrivateMoments", "PrivateMomentsMixin", "denoised"]
 
@@ -99,17 +104,14 @@ class PrivateMomentsMixin(PrivateFitMixin, ABC):
         %(fits: ValueError, BudgetExceededError, TypeError)s
         """
         with self._private_fit(groups, params) as account:
-            # This looks at the private data and is not charged: whether a fit is refused tells that
-            # a value is missing or infinite. See "sharp edges" in the documentation.
-            X = read_table(self, X, ensure_min_samples=2, largest=np.inf, keeps_subnormal=True)
-            check_size(self, *X.shape)
-            rows = self._grouped(groups, len(X))
-            self._check_columns(X.shape[1])
-            bounds = self._checked_bounds(X.shape[1])
+            limits: Any = {"largest": np.inf, "keeps_subnormal": True}
+            rows = self._read_rows(X, groups, self.n_jobs, **limits)
+            self._check_columns(rows.n_columns)
+            bounds = self._checked_bounds(rows.n_columns)
             facts = self.noise, bounds, self.row_norm, self._centers, self._keeps_rows
             settings = _Settings(*facts, effective_n_jobs(self.n_jobs))
             rng = random_words(self.random_state)
-            moments = _private_moments(settings, X, rows, account, rng)
+            moments = _private_moments(settings, rows, account, rng)
             self._store(moments)
             self.n_samples_, self.row_norm_ = moments.n_samples, moments.row_norm
             self.privacy_ = account.report(type(self).__name__, secure=rng.secure)
@@ -156,21 +158,23 @@ class _Settings:
 
 
 def _private_moments(
-    settings: _Settings, X: NDArray[Any], rows: GroupedRows, account: Account, rng: RandomWords
+    settings: _Settings, rows: FitRows, account: Account, rng: RandomWords
 ) -> PrivateMoments:
-    """Release mean and covariance of the rows of X."""
-    n_columns, adjacency = X.shape[1], account.guarantee.adjacency
+    """Release mean and covariance of the rows."""
+    n_columns, adjacency = rows.n_columns, account.guarantee.adjacency
     noise, total = choose_budget(settings.noise, n_columns, account)
     whole = calibrate_second_moments(noise, RowBounds(n_columns, 1.0), total, adjacency)
     # How often rows are looked for depends on what was found, and so does what later steps get.
     pure, private_n = isinstance(total, PureLoss), adjacency == "add_remove"
     account.spend(stage_losses(total, counts=pure and private_n, searches=False), noise)
-    (X,) = rows.keep(rng, X)
+    X = rows.keep(rng)
+    # Parts are read at a time instead.
+    n_threads = 1 if isinstance(X, Spread) else settings.n_threads
     # The noise of the second moments may not fit one number.
     count_noise = "iid_laplace" if pure else "iid_gaussian"
     n_samples = known_records(len(X), account, rng, count_noise, total)
     run = PrivateRun(account, rng, n_samples, total)
-    locator = Locator(X, run, settings.n_threads, keeps_rows=settings.keeps_rows)
+    locator = Locator(X, run, n_threads, keeps_rows=settings.keeps_rows)
     level, center = noise_level(whole, n_samples), settings.centers
     mean, radius, used = locator.find(settings.bounds, settings.row_norm, level, center=center)
     used += COUNT_SHARE if private_n else 0.0
@@ -179,16 +183,17 @@ def _private_moments(
     left = total.share(1.0 - used) if used else total
     mechanism = calibrate_second_moments(noise, ball, left, adjacency)
     account.charge("second moments", mechanism)
-    counts = second_moments(
-        X,
+    add = partial(
+        second_moments,
         center=mean,
         scale=unit,
         row_grid_size=mechanism.row_grid_size,
         norm=ball.norm,
         columns=ball.columns,
         l1_norm=ball.l1_norm,
-        n_threads=settings.n_threads,
+        n_threads=n_threads,
     )
+    counts = sum_over(X, add, "second moments")
     divisor = n_samples - (0.0 if settings.keeps_rows else float(center))
     deviation = float(np.linalg.norm(mechanism.standard_deviation)) / np.sqrt(n_columns)
     covariance = mechanism.release(counts, rng) / divisor * unit**2

@@ -16,8 +16,11 @@ from skdpnoise.compose import advice
 from skdpnoise.compose.numbers import BUDGET, check_grouped
 from skdpnoise.compose.planned import PlanMixin
 from skdpnoise.compose.surroundings import PrivacyWarning, clone_with_ledger, warn_of_company
-from skdpnoise.estimators.parameters import check_parameters
+from skdpnoise.estimators.over_parts import OverPartsMixin
+from skdpnoise.estimators.parameters import check_parameters, check_size
 from skdpnoise.estimators.seal import silence
+from skdpnoise.estimators.spread_tables import Survey, is_spread, read_spread
+from skdpnoise.estimators.tables import read_table
 from skdpnoise.ledger import Account, LedgerWarning
 from skdpnoise.privacy import LossBudget, PrivacyGuarantee
 from skdpnoise.queries.groups import GroupedRows, SpreadRows, group_codes
@@ -50,7 +53,23 @@ def known_records(
     return account.n_records
 
 
-class PrivateFitMixin(PlanMixin):
+@dataclass(frozen=True, slots=True, eq=False)
+class FitRows:
+    """The rows that a fit reads, whole or in parts, of which so many of each group are used."""
+
+    table: Any  # an array; in parts what a first look found
+    rows: Any  # GroupedRows; in parts SpreadRows
+    n_columns: int
+
+    def keep(self, rng: RandomWords) -> Any:
+        """Return the rows that are used: an array, or a Spread of such."""
+        if isinstance(self.table, Survey):
+            return self.rows.keep(rng).map(self.table.table, self.n_columns)
+        (kept,) = self.rows.keep(rng, self.table)
+        return kept
+
+
+class PrivateFitMixin(OverPartsMixin, PlanMixin):
     """Parameters and conduct of every estimator whose ``fit`` spends privacy."""
 
     epsilon: float
@@ -87,6 +106,19 @@ class PrivateFitMixin(PlanMixin):
             with unchanged_on_failure(self), silence(*heard), account.noted():
                 yield account
             advice.advise_on_bought_number(self, account.n_records, grouped=groups is not None)
+
+    def _read_rows(self, X: Any, groups: Any, n_jobs: int | None = None, **options: Any) -> FitRows:
+        """Check X and the groups: an array or a frame by `read_table`, or rows in parts."""
+        # This looks at the private data and is not charged: whether a fit is refused tells that a
+        # value is missing or infinite. See "sharp edges" in the documentation.
+        if not (is_spread(X) or is_spread(groups)):
+            table = read_table(self, X, ensure_min_samples=2, **options)
+            check_size(self, *table.shape)
+            return FitRows(table, self._grouped(groups, len(table)), table.shape[1])
+        found = read_spread(self, X, groups=groups, n_jobs=n_jobs, **options)
+        n_columns = found.columns.n_columns
+        check_size(self, len(found.rows), n_columns)
+        return FitRows(found, self._grouped_parts(found.rows), n_columns)
 
     def _grouped(self, groups: Any, n_rows: int) -> GroupedRows:
         """Check the groups; return which rows belong together."""

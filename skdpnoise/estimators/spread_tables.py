@@ -9,14 +9,17 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.utils.validation import check_array
 
 from skdpnoise.compose.charged import is_computed, reading
-from skdpnoise.estimators.tables import LARGEST, read_table, survivable
+from skdpnoise.estimators.tables import read_table, surviving
 from skdpnoise.queries.groups import check_labels
 from skdpnoise.sources.rows import as_sources, is_spread
 from skdpnoise.sources.spread import Spread, survey
 
 __all__ = ["Columns", "Survey", "check_whole", "is_spread", "read_spread"]
+
+_LIMITS = ("largest", "keeps_subnormal", "missing")  # options of read_table
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,11 +39,12 @@ class Survey:
     columns: Columns
     found: list[Any]  # what a check of the target returned, of all batches
     survives: bool  # whether values that a step computed are replaced, and not refused
+    limits: dict[str, Any]  # by which they are: options of `surviving`
 
     @property
     def table(self) -> Callable[[dict[str, Any]], NDArray[Any]]:
         """What makes an array of X."""
-        return partial(array_of, self.columns.dtype, self.survives)
+        return partial(array_of, self.columns.dtype, self.limits if self.survives else None)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -119,13 +123,15 @@ def read_spread(
         _agreed(estimator, [one for one, _ in found]),
         [one for _, one in found],
         "X" in computed,
+        {name: options[name] for name in _LIMITS if name in options},
     )
 
 
-def array_of(dtype: str, survives: bool, tables: dict[str, Any]) -> NDArray[Any]:
-    """Return X as an array."""
-    array: NDArray[Any] = np.asarray(tables["X"], dtype=dtype)
-    return survivable(array.copy("K"), largest=LARGEST) if survives else array
+def array_of(dtype: str, limits: dict[str, Any] | None, tables: dict[str, Any]) -> NDArray[Any]:
+    """Return X as an array; with limits, values beyond them are replaced."""
+    # As read_table reads it.
+    table: NDArray[Any] = check_array(tables["X"], dtype=dtype, ensure_all_finite=False)
+    return table if limits is None else surviving(table, **limits)
 
 
 def check_whole(estimator: Any, *tables: Any) -> None:

@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_array, validate_data
 
 from skdpnoise.compose.charged import is_computed
 from skdpnoise.estimators.seal import silence, without_values
+from skdpnoise.sources.rows import RowSource
 
 FLOATS = [np.float64, np.float32]
 LARGEST = 1e100  # squares and sums of more rows than fit in memory stay finite
@@ -51,13 +52,21 @@ def read_table(
     if not reset:
         largest, keeps_subnormal = np.inf, True
     limits: Any = {"largest": largest, "keeps_subnormal": keeps_subnormal}
-    absent = np.isnan(table) if missing else None
     if is_computed("X", estimator):
-        table = survivable(table.copy("K"), **limits)
-    else:
-        given = table if absent is None else np.where(absent, table.dtype.type(0.0), table)
-        check_values(owner, "X", given, **limits)
-    return table if absent is None else np.where(absent, table.dtype.type(np.nan), table)
+        return surviving(table, missing=missing, **limits)
+    given = np.where(np.isnan(table), table.dtype.type(0.0), table) if missing else table
+    check_values(owner, "X", given, **limits)
+    return table
+
+
+def surviving(
+    table: NDArray[Any], *, largest: float = LARGEST, missing: bool = False, **limits: Any
+) -> NDArray[Any]:
+    """Return a copy of what a step computed, as the next fit takes it; NaN may be no value."""
+    copy = survivable(table.copy("K"), largest=largest, **limits)
+    if missing:
+        copy[np.isnan(table)] = np.nan
+    return copy
 
 
 def read_projections(owner: str, X: Any, n_columns: int) -> NDArray[Any]:
@@ -95,6 +104,11 @@ def check_form(owner: str, name: str, data: Any) -> Any:
     """Return the data, lists as arrays; refuse what is no table."""
     if data is None:
         raise ValueError(f"{owner} needs the data {name}. Got None instead.")
+    if isinstance(data, RowSource):
+        raise TypeError(
+            f"{owner} needs all rows of {name} in memory here. Got rows in parts, which fits of "
+            "sums and methods of single rows read: give an array or a frame."
+        )
     if issparse(data) or type(data).__module__.partition(".")[0] == "sparse":
         raise TypeError(
             f"Sparse data was passed for {name}, but {owner} needs dense data. Use '.toarray()' "

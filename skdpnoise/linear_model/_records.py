@@ -219,10 +219,10 @@ class SpreadData(Data):
     """Data that lie in parts: arrays, where they are held at all, of some rows at a time."""
 
     # X, y and the outputs are each a Spread.
-    load: Callable[[Any], Data]  # what makes data of tables by name
+    load: Loads  # what makes data of tables by name
 
     @classmethod
-    def of(cls, rows: SpreadRows, load: Callable[[Any], Data], public: Data) -> SpreadData:
+    def of(cls, rows: SpreadRows, load: Loads, public: Data) -> SpreadData:
         """Return data in parts, with what is public of them."""
         facts = {each.name: getattr(public, each.name) for each in fields(Data)}
         return cls(**facts | {"rows": rows}, load=load)._over(rows.rows)
@@ -239,11 +239,11 @@ class SpreadData(Data):
 
     def _over(self, rows: Spread[Any]) -> SpreadData:
         """Return the same of other rows."""
-        parts = rows.map(self.load)
-        known = replace(self.rows, rows=rows)
-        outputs: Any = [parts.map(partial(_output_of, k)) for k in range(len(self.outputs))]
-        X: Any = parts.map(_table_of, self.bounds.shape[1])
-        return replace(self, rows=known, X=X, y=parts.map(_target_of), outputs=outputs)
+        known, load = replace(self.rows, rows=rows), self.load
+        y = rows.only("y").map(load.target_of)
+        outputs = [y.map(partial(load.output_of, k)) for k in range(len(self.outputs))]
+        X = rows.only("X").map(load.table, self.bounds.shape[1])
+        return replace(self, rows=known, X=X, y=y, outputs=outputs)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -257,8 +257,16 @@ class Loads:
 
     def __call__(self, tables: dict[str, Any]) -> Data:
         """Return the data."""
-        X, y = self.table(tables), self.target(tables["y"])
+        X, y = self.table(tables), self.target_of(tables)
         return replace(self.public, X=X, y=y, outputs=self.make(y))
+
+    def target_of(self, tables: dict[str, Any]) -> np.ndarray:
+        """Return the target."""
+        return self.target(tables["y"])
+
+    def output_of(self, number: int, y: np.ndarray) -> np.ndarray:
+        """Return the target of one output."""
+        return self.make(y)[number]
 
 
 def one_output(y: np.ndarray) -> list[np.ndarray]:
@@ -269,18 +277,6 @@ def one_output(y: np.ndarray) -> list[np.ndarray]:
 def output_within(bounds: np.ndarray, y: np.ndarray) -> list[np.ndarray]:
     """Return a target of numbers, within bounds of shape (2, 1), as the only output."""
     return [np.clip(y, *bounds)]
-
-
-def _table_of(data: Data) -> Any:
-    return data.X
-
-
-def _target_of(data: Data) -> np.ndarray:
-    return np.asarray(data.y)
-
-
-def _output_of(number: int, data: Data) -> np.ndarray:
-    return np.asarray(data.outputs[number])
 
 
 def _of_some(

@@ -9,14 +9,16 @@ from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 
 from skdpnoise.compose import register_public
+from skdpnoise.estimators.over_parts import OverPartsMixin
 from skdpnoise.estimators.parameters import as_bounds, check_parameters
 from skdpnoise.estimators.private_fit import check_unpaid_arguments, unchanged_on_failure
+from skdpnoise.estimators.spread_tables import is_spread, read_spread
 from skdpnoise.estimators.tables import read_table
 from skdpnoise.privacy.shared_texts import shared_texts
 
 
 @shared_texts
-class BoundsClipper(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
+class BoundsClipper(OverPartsMixin, OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     r"""Clip every column to public bounds: no privacy cost.
 
     .. math:: z_j = \min(\max(x_j, l_j), h_j)
@@ -80,8 +82,9 @@ class BoundsClipper(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         check_unpaid_arguments(self, params)
         check_parameters(self)
         with unchanged_on_failure(self):
-            X = read_table(self, X, largest=np.inf, keeps_subnormal=True)
-            as_bounds(self.feature_bounds, X.shape[1], "feature_bounds", self)
+            read = read_spread if is_spread(X) else read_table
+            read(self, X, largest=np.inf, keeps_subnormal=True)
+            as_bounds(self.feature_bounds, self.n_features_in_, "feature_bounds", self)
         return self
 
     def transform(self, X: Any) -> Any:

@@ -104,7 +104,7 @@ class DPSimpleImputer(PrivateScaler):
     def _released(self, bounds: np.ndarray) -> np.ndarray:
         return np.full(bounds.shape[1], self.strategy != "constant")
 
-    def _statistics(self, X: np.ndarray, bounds: np.ndarray, release: Facts) -> Facts:
+    def _statistics(self, X: Any, bounds: np.ndarray, release: Facts) -> Facts:
         constant = np.full(X.shape[1], float(self.fill_value))
         if self.strategy == "constant":
             return {"statistics_": constant, "n_present_": None}

@@ -117,7 +117,7 @@ class DPKBinsDiscretizer(QuantileMap):
             )
         return np.full(bounds.shape[1], self.strategy == "quantile")
 
-    def _statistics(self, X: np.ndarray, bounds: np.ndarray, release: Facts) -> Facts:
+    def _statistics(self, X: Any, bounds: np.ndarray, release: Facts) -> Facts:
         at = np.linspace(0.0, 1.0, int(self.n_bins) + 1)
         if self.strategy == "uniform":
             ends = bounds[0] + at[:, np.newaxis] * (bounds[1] - bounds[0])
@@ -285,7 +285,7 @@ class DPQuantileTransformer(QuantileMap):
     feature_bounds: tuple[ArrayLike, ArrayLike] | dict[str, Any] | None = None
     ledger: Ledger | None = None
 
-    def _statistics(self, X: np.ndarray, bounds: np.ndarray, release: Facts) -> Facts:
+    def _statistics(self, X: Any, bounds: np.ndarray, release: Facts) -> Facts:
         at = np.linspace(0.0, 1.0, int(self.n_quantiles))
         found = private_quantiles(X, at, bounds=(bounds[0], bounds[1]), **release)
         self._warn(~found.found, "maps by the range from 0 to 1")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -17,7 +18,7 @@ from sklearn.utils.validation import check_is_fitted
 from skdpnoise.compose import register_private
 from skdpnoise.compose.advice import named, note_hidden, warn_last
 from skdpnoise.compose.handing import hand_on
-from skdpnoise.estimators.parameters import as_bounds, check_size, number_pair
+from skdpnoise.estimators.parameters import as_bounds, number_pair
 from skdpnoise.estimators.private_fit import PrivateFitMixin
 from skdpnoise.estimators.tables import read_table, survivable
 from skdpnoise.ledger import Ledger
@@ -28,6 +29,7 @@ from skdpnoise.queries.moments import moments_budget, private_moments
 from skdpnoise.queries.quantiles import private_quantiles, quantiles_budget
 from skdpnoise.queries.ranges import STEPS, stage_losses
 from skdpnoise.sampling import random_words
+from skdpnoise.sources.spread import mapped
 
 Facts = dict[str, Any]  # arguments of a query, or fitted attributes, by name
 
@@ -77,10 +79,8 @@ class PrivateScaler(PrivateFitMixin, OneToOneFeatureMixin, TransformerMixin, Bas
         """
         with self._private_fit(groups, params) as account:
             self._check_own_params()
-            X = read_table(self, X, missing=self._takes_missing, ensure_min_samples=2)
-            check_size(self, *X.shape)
-            rows = self._grouped(groups, len(X))
-            bounds = as_bounds(self.feature_bounds, X.shape[1], "feature_bounds", self)
+            rows = self._read_rows(X, groups, missing=self._takes_missing)
+            bounds = as_bounds(self.feature_bounds, rows.n_columns, "feature_bounds", self)
             counts = self.adjacency == "add_remove"
             release: Facts = {"adjacency": self.adjacency, "charge": account.charge}
             released = self._released(bounds)
@@ -98,8 +98,7 @@ class PrivateScaler(PrivateFitMixin, OneToOneFeatureMixin, TransformerMixin, Bas
                     account.spend(stages, noise)
                 # else there is one mechanism, which says best what it costs
             rng = release["random_state"] = random_words(self.random_state)
-            (X,) = rows.keep(rng, X)
-            fitted = self._statistics(X, bounds, release)
+            fitted = self._statistics(rows.keep(rng), bounds, release)
             if counts:
                 account.n_records = fitted.get("n_samples_seen_")
             report = account.report(type(self).__name__, secure=rng.secure, empty=True)
@@ -116,8 +115,9 @@ class PrivateScaler(PrivateFitMixin, OneToOneFeatureMixin, TransformerMixin, Bas
         """Return of which columns something is released."""
 
     @abstractmethod
-    def _statistics(self, X: np.ndarray, bounds: np.ndarray, release: Facts) -> Facts:
+    def _statistics(self, X: Any, bounds: np.ndarray, release: Facts) -> Facts:
         """Return the fitted attributes; all but public facts must come from charged releases."""
+        # X is an array, or a Spread of arrays.
 
     def transform(self, X: Any) -> Any:
         """Shift and scale every column; only a parameter ``clip`` makes it clip.
@@ -256,7 +256,7 @@ class DPStandardScaler(PrivateScaler):
     def _released(self, bounds: np.ndarray) -> np.ndarray:
         return np.full(bounds.shape[1], self.with_mean or self.with_std)
 
-    def _statistics(self, X: np.ndarray, bounds: np.ndarray, release: Facts) -> Facts:
+    def _statistics(self, X: Any, bounds: np.ndarray, release: Facts) -> Facts:
         if not (self.with_mean or self.with_std):
             return {"mean_": None, "var_": None, "scale_": None}
         found = private_moments(X, bounds=(bounds[0], bounds[1]), second=self.with_std, **release)
@@ -365,7 +365,7 @@ class DPRobustScaler(PrivateScaler):
     def _released(self, bounds: np.ndarray) -> np.ndarray:
         return np.full(bounds.shape[1], self.with_centering or self.with_scaling)
 
-    def _statistics(self, X: np.ndarray, bounds: np.ndarray, release: Facts) -> Facts:
+    def _statistics(self, X: Any, bounds: np.ndarray, release: Facts) -> Facts:
         if not (self.with_centering or self.with_scaling):
             return {"center_": None, "scale_": None}
         ends = _quantile_range(self)
@@ -465,12 +465,14 @@ class DPMinMaxScaler(PrivateScaler):
     def _released(self, bounds: np.ndarray) -> np.ndarray:
         return np.asarray(~np.isfinite(bounds).all(axis=0))
 
-    def _statistics(self, X: np.ndarray, bounds: np.ndarray, release: Facts) -> Facts:
+    def _statistics(self, X: Any, bounds: np.ndarray, release: Facts) -> Facts:
         low, high = bounds.copy()
         searched = np.flatnonzero(self._released(bounds))
         fitted: Facts = {}
         if searched.size:
-            table = X if searched.size == low.size else X[:, searched]
+            table = X
+            if searched.size < low.size:
+                table = mapped(X, partial(_some_columns, searched), searched.size)
             found = private_quantiles(table, _quantile_range(self), **release)
             lost = np.zeros(low.size, dtype=bool)
             lost[searched] = ~found.found
@@ -494,6 +496,10 @@ class DPMinMaxScaler(PrivateScaler):
 
     def _steps(self) -> list[tuple[np.ufunc, Any]]:
         return [(np.multiply, self.scale_), (np.add, self.min_)]
+
+
+def _some_columns(places: np.ndarray, X: np.ndarray) -> np.ndarray:
+    return X[:, places]
 
 
 def _quantile_range(estimator: Any) -> tuple[float, float]:

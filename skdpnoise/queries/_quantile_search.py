@@ -30,6 +30,8 @@ _FEW_OCTAVES = 12.0  # by which a spread may exceed its centre and be thought of
 _DECAY = 1.6  # octaves lose prior probability as this power of the distance
 # prior chance that a threshold has all records on one side; else any share is as likely
 _WHOLE = 0.5
+# Thresholds have so many leading bits more than tell apart what is likely, but for these tails.
+_BITS, _TAIL = 14, 1e-3
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +76,16 @@ class Belief:
         inside = 1.0 - (float(ends[place]) - wanted) / max(float(mass[place]), 1e-300)
         left, right = int(self.edges[place]), int(self.edges[place + 1])
         return real(left + round(min(max(inside, 0.0), 1.0) * (right - left)))
+
+    def middle(self) -> float:
+        """Return the median, with no more leading bits than it takes to halve what is likely."""
+        # So thresholds of a search share their leading bits, and so do the counts below them of
+        # rows in parts: few passes count for all of them.
+        low, middle, high = (
+            int(ordered(np.array([self.quantile(part)]))[0]) for part in (_TAIL, 0.5, 1.0 - _TAIL)
+        )
+        n_bits = max(0, (high - low).bit_length() - _BITS)
+        return real(((middle + ((1 << n_bits) >> 1)) >> n_bits) << n_bits)
 
     @property
     def width(self) -> float:
@@ -168,7 +180,7 @@ def search_quantile(
     grid_sizes = np.broadcast_to(mechanism.grid_size, draws.shape)[:, 0].tolist()
     scales = np.broadcast_to(mechanism.scale, draws.shape)[:, 0].tolist()
     for draw, grid_size, scale in zip(draws, grid_sizes, scales, strict=True):
-        belief, edge = belief.cut(belief.quantile(0.5))
+        belief, edge = belief.cut(belief.middle())
         n_below = int(ranks.below(belief.edges[edge : edge + 1])[0])
         steps_below, steps_above = round(below / grid_size), round(above / grid_size)
         total = n_below * steps_below - (ranks.size - n_below) * steps_above

@@ -36,7 +36,7 @@ _INTERPRETED, _MOST_AT_ONCE, _MOST_IN_ALL = 1 << 20, 1 << 23, 1 << 27
 _interpreted = {"values": 0}
 # Below this many, handing work to a thread costs more than it saves.
 _VALUES_PER_THREAD = 1 << 18
-_PAIRED_VALUES = 1 << 22  # of pairs in parts, that come together at a time
+_PAIRED_VALUES = 1 << 21  # of pairs in parts, that come together at a time
 _MOST_PAIRED = 1 << 31  # two row numbers share 64 bits
 
 
@@ -81,14 +81,17 @@ class Gaps:
 
 
 def tallies(
-    source: Records | Gaps, columns: Places, width: int, visit: Visit
+    source: Records | Gaps, columns: Places, width: int, visit: Visit, n_in_all: int | None = None
 ) -> Iterator[tuple[Places, Integers]]:
     """Yield places in `columns`, and `width` integers for each of them: the sums of all visits."""
+    # The records may be some of so many.
+    n = len(source)
+    n_in_all = n if n_in_all is None else n_in_all
     if isinstance(source.table, Spread):
-        step = partial(_tallied, columns, width, visit)
+        step = partial(_tallied, columns, width, visit, n)
         yield np.arange(columns.size), source.table.total(step, "sums of columns")
         return
-    n, (loops, most_threads) = len(source), _loops(len(source) * columns.size)
+    loops, most_threads = _loops(n * columns.size, n_in_all * columns.size)
 
     def count(which: Places, rows: tuple[int, int]) -> Integers:
         """Return the sums of the visits to a range of rows."""
@@ -114,9 +117,11 @@ def tallies(
         yield which, totals
 
 
-def _tallied(columns: Places, width: int, visit: Visit, table: NDArray[np.floating]) -> Integers:
+def _tallied(
+    columns: Places, width: int, visit: Visit, n_in_all: int, table: NDArray[np.floating]
+) -> Integers:
     """Return the sums of all visits to some rows."""
-    found = [counts for _, counts in tallies(Records(table), columns, width, visit)]
+    found = [counts for _, counts in tallies(Records(table), columns, width, visit, n_in_all)]
     return np.concatenate(found) if found else np.zeros((0, width), dtype=np.int64)
 
 
@@ -164,11 +169,11 @@ def _gaps_between(
     return tallied_gaps(table, places, np.arange(which.size), width, visit_some)
 
 
-def _loops(n_values: int) -> tuple[Any, int]:
-    """Return functions of tiles for so many values, and the most threads."""
-    if n_values <= _INTERPRETED:
+def _loops(n_values: int, n_in_all: int) -> tuple[Any, int]:
+    """Return functions of tiles for so many values of all, and the most threads."""
+    if n_in_all <= _INTERPRETED:
         return _tiles, 1
-    if n_values <= _MOST_AT_ONCE and _interpreted["values"] < _MOST_IN_ALL:
+    if n_in_all <= _MOST_AT_ONCE and _interpreted["values"] < _MOST_IN_ALL:
         _interpreted["values"] += n_values
         return _tiles, 1
     from numba import config

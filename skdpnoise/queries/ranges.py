@@ -126,14 +126,15 @@ class Releases:
         low, high = (end * np.ones(columns.size) for end in interval)
         mechanism = calibrate(self.noise, clipped_sum(low, high, self.adjacency), loss)
         self.charge(label, mechanism)
+        grid_size = mechanism.grid_size
 
         def visit(loops: Any, tile: Floats, n: int, totals: Any, which: Any) -> None:
             contribution(loops, tile, n, totals, which)
-            loops.add_rounded(tile, n, mechanism.grid_size[which], totals)
+            loops.add_rounded(tile, n, grid_size[which], totals)
 
         totals = np.concatenate([some for _, some in tallies(records, columns, 1, visit)])[:, 0]
         draws = mechanism.sample(self.rng)[0]
-        noisy = plus_noise(mechanism, totals, draws) * mechanism.grid_size
+        noisy = plus_noise(mechanism, totals, draws) * grid_size
         return noisy, float(mechanism.standard_deviation[0])
 
 
@@ -286,18 +287,15 @@ class Ranges:
 
             return tallies(self.records, columns[some], 1 << int(known[3].max(initial=0)), visit)
 
-        several = np.flatnonzero(free_bits)
-        for which, counts in sweep(several):
-            for j, digits in zip(several[which].tolist(), counts, strict=True):
-                n_digits = -(-int(free_bits[j]) // DIGIT_BITS)
-                share = loss.share(1.0 / (columns.size * n_digits))
-                while True:
+        n_digits = -(-free_bits // DIGIT_BITS)
+        # One sweep for the next digits of all columns that have more: rows in parts are read anew.
+        while (several := np.flatnonzero(free_bits)).size:
+            for which, counts in sweep(several):
+                for j, digits in zip(several[which].tolist(), counts, strict=True):
+                    share = loss.share(1.0 / (columns.size * int(n_digits[j])))
                     width = min(int(free_bits[j]), DIGIT_BITS)
-                    counted = digits[np.newaxis, : 1 << width]
-                    digit, _ = self.releases.fullest_bins(counted, share, "locations, digits")
+                    bins = digits[np.newaxis, : 1 << width]
+                    digit, _ = self.releases.fullest_bins(bins, share, "locations, digits")
                     free_bits[j] -= width
                     start[j] += int(digit[0]) << int(free_bits[j])
-                    if free_bits[j] == 0:
-                        break
-                    ((_, (digits,)),) = sweep(np.array([j]))
         return np.where(below_zero, -1.0, 1.0) * (start + 0.5)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from skdpnoise.solvers.coordinate_descent import coordinate_descent
 from skdpnoise.solvers.losses import LOGISTIC, LOSSES, POISSON, SQUARED, Loss, hinge, huber, pinball
+from skdpnoise.solvers.products import row_products
 from skdpnoise.solvers.second_moments import clipped_row_sums, row_norms, second_moments
 
 __all__ = [
@@ -18,5 +19,6 @@ __all__ = [
     "huber",
     "pinball",
     "row_norms",
+    "row_products",
     "second_moments",
 ]

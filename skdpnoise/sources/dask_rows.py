@@ -80,6 +80,11 @@ class DaskReader:
         """Yield a part, here."""
         yield self.chunks[part].compute()
 
+    def first(self, function: Callable[[Any], Any], columns: Sequence[str] | None) -> Any:
+        """Return what a function makes of the rows that are read first, where they are."""
+        (found,) = _computed([_dask().delayed(function, pure=False)(self.chunks[0])])
+        return found
+
     def runner(self, tables: dict[str, RowSource], n_jobs: int | None) -> DaskRunner:
         """Return what does jobs on tables.
 
@@ -89,6 +94,11 @@ class DaskReader:
             If tables have other numbers of chunks.
         """
         counts = {name: source.reader.n_parts for name, source in tables.items()}
+        if not all(isinstance(source.reader, DaskReader) for source in tables.values()):
+            raise ValueError(
+                f"{' and '.join(tables)} must all be arrays or frames of dask if one of them is. "
+                "Read files by dask, or all of them by skdpnoise.sources."
+            )
         if len(set(counts.values())) > 1:
             raise ValueError(
                 "Arrays and frames of dask must have the same chunks of rows. Got so many chunks: "

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -201,6 +202,13 @@ class _Local:
 
     def runner(self, tables: dict[str, RowSource], n_jobs: int | None) -> Runner:
         """Return what does jobs on tables."""
+        own: Any = self
+        if any(source.reader != own for source in tables.values()):
+            raise ValueError(
+                f"{' and '.join(tables)} must be columns of one source, whose rows are read once. "
+                "Got several sources: bring their columns into the same files or batches, and "
+                "select, such as rows.drop('y') and rows['y']."
+            )
         return LocalRunner(self, tables, n_jobs)  # type: ignore[arg-type]
 
     @property
@@ -208,8 +216,15 @@ class _Local:
         """Number of columns."""
         return len(self.columns)  # type: ignore[attr-defined]
 
+    def first(self, function: Callable[[Any], Any], columns: Sequence[str] | None) -> Any:
+        """Return what a function makes of the rows that are read first."""
+        parts = range(self.n_parts)  # type: ignore[attr-defined]
+        for rows in chain.from_iterable(self.read(part, columns) for part in parts):  # type: ignore[attr-defined]
+            return function(rows)
+        raise ValueError("There are no rows to read.")
 
-@dataclass(frozen=True, slots=True, eq=False)
+
+@dataclass(frozen=True, slots=True)
 class _Parquet(_Local):
     """Reads row groups of files."""
 
@@ -240,7 +255,7 @@ class _Parquet(_Local):
                 yield _frame(batch)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True)
 class _Csv(_Local):
     """Reads files of text."""
 

@@ -25,6 +25,9 @@ Opened = Callable[[frozenset[str]], Iterable[Tables]]
 Keep = Callable[[Any, int], NDArray[np.bool_]]
 """From the labels of groups in a part, and the number of its first row, to the rows to keep."""
 
+Choose = Callable[[int, int], NDArray[np.bool_]]
+"""From the numbers of the first row, and of the one after the last, to which of them are taken."""
+
 _LIMB = 32  # bits of the lower limb of a sum
 _MASK = np.int64((1 << _LIMB) - 1)
 _CHANGED = (
@@ -78,7 +81,9 @@ class Job:
     marks: Marks  # that the tables must have
     first: int  # number of its first row, of all rows
     first_kept: int  # the same, of the rows that are kept
+    first_taken: int  # the same, of the rows that are taken among these by their numbers
     keep: Keep | None = None
+    choose: Choose | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -127,11 +132,12 @@ def look(task: Task, part: int, opened: Opened) -> Facts | Failure:
         for tables in opened(task.needs):
             marks = marked(marks, tables)
             n_rows += _length(tables)
-            found.append(task.function(task.leaf(tables)))
+            try:
+                found.append(task.function(task.leaf(tables)))
+            except (TypeError, ValueError) as error:
+                # Checks of ours, which never show a value: what reads and maps rows may.
+                return Failure(str(error), type(error))
         return Facts(n_rows, marks, found)
-    except (TypeError, ValueError) as error:
-        # Checks of ours, which never show a value.
-        return Failure(str(error), type(error))
     except Exception as error:
         return Failure(_FAILED.format(kind=type(error).__name__, part=part))
 
@@ -171,7 +177,7 @@ def _leaves(job: Job, opened: Opened) -> Iterator[tuple[Any, int]]:
         labels = [tables["groups"] for tables in opened(frozenset({"groups"}))]
         keep = job.keep(_together(labels), job.first)
     marks: Marks = {}
-    begin, kept = 0, job.first_kept
+    begin, kept, taken = 0, job.first_kept, job.first_taken
     batches = opened(job.task.needs)
     for tables in _at_once(batches) if job.task.whole else batches:
         marks, n_rows = marked(marks, tables), _length(tables)
@@ -179,10 +185,15 @@ def _leaves(job: Job, opened: Opened) -> Iterator[tuple[Any, int]]:
             chosen = keep[begin : begin + n_rows]
             tables = {name: _rows_of(table, chosen) for name, table in tables.items()}
         begin += n_rows
+        n_kept = _length(tables)
+        if job.choose is not None:
+            chosen = job.choose(kept, kept + n_kept)
+            tables = {name: _rows_of(table, chosen) for name, table in tables.items()}
+        kept += n_kept
         if _length(tables):
             at(job.part, begin)
-            yield job.task.leaf(tables), kept
-        kept += _length(tables)
+            yield job.task.leaf(tables), taken
+        taken += _length(tables)
     if any(job.marks[name] != mark for name, mark in marks.items()):
         raise _ChangedError
     if not job.task.needs <= marks.keys() and job.marks:

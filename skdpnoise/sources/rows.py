@@ -60,6 +60,10 @@ class Reader(Protocol):
         """Return the number of rows."""
         ...
 
+    def first(self, function: Callable[[Any], Any], columns: Sequence[str] | None) -> Any:
+        """Return what a function makes of the rows that are read first, where they are."""
+        ...
+
     def runner(self, tables: dict[str, RowSource], n_jobs: int | None) -> Runner:
         """Return what does jobs on tables, all of which this reader and its like read."""
         ...
@@ -177,6 +181,21 @@ class RowSource:
         """
         taking = Taking(self.taking.names, (*self.taking.maps, function))
         return RowSource(self.reader, taking, tail)
+
+    def first(self, function: Callable[[Any], Any]) -> Any:
+        """Return what a function makes of the rows that are read first, where they are.
+
+        Parameters
+        ----------
+        function : callable
+            From a frame or an array to what comes back. It may run on another machine.
+
+        Returns
+        -------
+        object
+        """
+        taking = Taking(self.taking.names, (*self.taking.maps, function))
+        return self.reader.first(taking, taking.needed)
 
     def batches(self) -> Iterator[Any]:
         """Yield some rows at a time, here and in their order: arrays, frames or series."""

@@ -20,13 +20,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from itertools import accumulate
+from itertools import accumulate, pairwise
 from typing import Any, Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from skdpnoise.sources.parts import Facts, Job, Keep, Runner, Task, from_limbs, raised
+from skdpnoise.sources.parts import Choose, Facts, Job, Keep, Runner, Task, from_limbs, raised
 from skdpnoise.sources.rows import RowSource, as_sources
 
 __all__ = ["ALL", "Spread", "Surveyed", "in_units", "looked_at", "mapped", "survey", "total"]
@@ -37,6 +37,7 @@ Integers = NDArray[Any]
 """Of int64; Python's own where 64 bits would not do."""
 
 ALL = frozenset({"X", "y", "groups"})
+_AT_ONCE = 1 << 20  # rows whose choice is counted at a time
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -48,14 +49,22 @@ class Surveyed:
     names: frozenset[str]  # of the tables that there are
     n_kept: tuple[int, ...]  # rows of each part that are kept
     keep: Keep | None = None
+    choose: Choose | None = None
+    n_chosen: tuple[int, ...] | None = None  # rows of each part that it takes
 
     def jobs(self, task: Task) -> list[Job]:
         """Return a job for every part."""
-        before, kept = ([0, *accumulate(counts)] for counts in (self.n_rows, self.n_kept))
+        sizes = self.n_rows, self.n_kept, self.n_taken
+        first, kept, taken = ([0, *accumulate(counts)] for counts in sizes)
         return [
-            Job(task, part, facts.marks, before[part], kept[part], self.keep)
-            for part, facts in enumerate(self.facts)
+            Job(task, k, facts.marks, first[k], kept[k], taken[k], self.keep, self.choose)
+            for k, facts in enumerate(self.facts)
         ]
+
+    @property
+    def n_taken(self) -> tuple[int, ...]:
+        """Rows of each part that are kept, and taken by their numbers."""
+        return self.n_kept if self.n_chosen is None else self.n_chosen
 
     @property
     def n_rows(self) -> tuple[int, ...]:
@@ -73,7 +82,7 @@ class Spread(Generic[Leaf]):
     tail: tuple[int, ...] = ()  # what follows the number of rows in the shape of leaves
 
     def __len__(self) -> int:
-        return sum(self.rows.n_kept)
+        return sum(self.rows.n_taken)
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -188,6 +197,24 @@ class Spread(Generic[Leaf]):
         counts = tuple(int(number) for number in n_kept)
         return replace(self, rows=replace(self.rows, n_kept=counts, keep=keep))
 
+    def chosen(self, choose: Choose) -> Spread[Leaf]:
+        """Return the rows that are chosen by their numbers alone.
+
+        Parameters
+        ----------
+        choose : callable
+            From the number of a first row, and that of the one after the last, among all that are
+            kept, to which of them are taken.
+
+        Returns
+        -------
+        Spread
+        """
+        assert self.rows.choose is None
+        ends = [0, *accumulate(self.rows.n_kept)]
+        counts = tuple(_count(choose, begin, end) for begin, end in pairwise(ends))
+        return replace(self, rows=replace(self.rows, choose=choose, n_chosen=counts))
+
 
 def survey(runner: Runner, check: Callable[[Any], Any], names: Sequence[str]) -> Spread[Any]:
     """Look at all rows for the first time; return them, as dicts from names to tables.
@@ -257,3 +284,9 @@ def in_units(integers: Any, unit: Any) -> NDArray[np.float64]:
     array([1.50000000e+00, 5.90295810e+20])
     """
     return np.asarray(np.asarray(integers) * unit, dtype=np.float64)
+
+
+def _count(choose: Choose, begin: int, end: int) -> int:
+    """Return how many rows are chosen, of some at a time."""
+    cuts = [*range(begin, end, _AT_ONCE), end]
+    return sum(int(np.count_nonzero(choose(one, other))) for one, other in pairwise(cuts))

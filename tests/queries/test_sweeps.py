@@ -160,14 +160,20 @@ def test_loops_are_compiled_once_numpy_has_lost_as_much(monkeypatch):
     monkeypatch.setattr(_sweeps, "_interpreted", {"values": 0})
     few, some, many = _sweeps._INTERPRETED, _sweeps._MOST_AT_ONCE, _sweeps._MOST_AT_ONCE + 1
 
-    def interpreted(n_values):
-        return _sweeps._loops(n_values)[0] is _tiles
+    def interpreted(n_values, n_in_all=None):
+        return _sweeps._loops(n_values, n_in_all or n_values)[0] is _tiles
 
     assert not interpreted(many)
     assert all(interpreted(few) for _ in range(2 * _sweeps._MOST_IN_ALL // few))
     assert all(interpreted(some) for _ in range(_sweeps._MOST_IN_ALL // some))
     assert not interpreted(some)
     assert interpreted(few)
+    # Parts of large data: what a part is decides only how much numpy has lost.
+    monkeypatch.setattr(_sweeps, "_interpreted", {"values": 0})
+    assert not interpreted(few, many)
+    parts = _sweeps._MOST_IN_ALL // few
+    assert all(interpreted(few, some) for _ in range(parts))
+    assert not interpreted(few, some)
 
 
 def queries():
