@@ -103,7 +103,7 @@ class DaskRunner:
     @property
     def n_parts(self) -> int:
         """Number of parts."""
-        return next(iter(self.tables.values())).reader.n_parts
+        return int(next(iter(self.tables.values())).reader.n_parts)
 
     def look(self, task: Task) -> list[Facts | Failure]:
         """Return what a first look at every part finds."""
