@@ -141,7 +141,7 @@ def test_no_order_of_rows_matters_where_none_is_needed(name):
 
 
 def test_a_person_in_two_parts_is_refused_before_the_charge():
-    ledger = PrivacyLedger("rows", 10.0, 1e-5, storage="memory")
+    ledger = PrivacyLedger("people in parts", 20.0, 1e-5, storage="memory")
     rows = source_of([FRAME[:100], FRAME[100:]])  # person 33 has rows 99 to 101
     with pytest.raises(ValueError, match="several parts"):
         over("ridge", rows, grouped=True, ledger=ledger)
@@ -165,13 +165,13 @@ def test_a_state_that_is_lost_is_made_anew(monkeypatch):
 
 
 def test_rows_that_change_between_passes_end_the_fit_after_one_charge():
-    ledger, calls = PrivacyLedger("rows", 10.0, 1e-5, storage="memory"), 0
+    ledger, calls = PrivacyLedger("rows that change", 20.0, 1e-5, storage="memory"), 0
 
     def changing():
         nonlocal calls
         calls += 1
         frame = FRAME.copy()
-        if calls > 12:
+        if calls > 5:
             frame.loc[7, "wide"] += 1.0
         return [frame[:1000], frame[1000:]]
 
