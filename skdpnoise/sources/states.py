@@ -23,7 +23,7 @@ __all__ = ["at", "new_token", "scratch", "state"]
 _MOST_FITS = 4  # whose states one process keeps
 _LARGE = 1 << 16  # bytes, from which an array lies in a file
 
-_place: ContextVar[tuple[int, int]] = ContextVar("place", default=(0, 0))
+_place: ContextVar[tuple[int, int, int]] = ContextVar("place", default=(0, 0, 0))
 _states: OrderedDict[str, dict[Any, Any]] = OrderedDict()
 _lock = Lock()
 
@@ -41,9 +41,9 @@ def new_token() -> str:
     return uuid.uuid4().hex
 
 
-def at(part: int, begin: int) -> None:
-    """Say which rows are read now: of which part, and beginning where."""
-    _place.set((part, begin))
+def at(part: int, begin: int, n_rows: int) -> None:
+    """Say which rows are read now: of which part, beginning where, and how many."""
+    _place.set((part, begin, n_rows))
 
 
 def state(token: str, name: Any, make: Callable[[], Any]) -> Any:

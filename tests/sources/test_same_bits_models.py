@@ -145,7 +145,7 @@ def test_a_person_in_two_parts_is_refused_before_the_charge():
     rows = source_of([FRAME[:100], FRAME[100:]])  # person 33 has rows 99 to 101
     with pytest.raises(ValueError, match="several parts"):
         over("ridge", rows, grouped=True, ledger=ledger)
-    assert not ledger.charges
+    assert not ledger.charges()
 
 
 def test_a_state_that_is_lost_is_made_anew(monkeypatch):
@@ -177,7 +177,7 @@ def test_rows_that_change_between_passes_end_the_fit_after_one_charge():
 
     with pytest.raises(SpreadError, match="changed"):
         over("two classes", scan_batches(changing), ledger=ledger)
-    assert len(ledger.charges) == 1
+    assert len(ledger.charges()) == 1
 
 
 def mixed(seed=0):
