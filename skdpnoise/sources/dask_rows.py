@@ -7,10 +7,11 @@ are added there, too, in a tree; one sum comes back for each pass.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import count
 from typing import Any
 
+from skdpnoise.sources.chosen import Selection
 from skdpnoise.sources.parts import (
     Facts,
     Failure,
@@ -21,6 +22,7 @@ from skdpnoise.sources.parts import (
     combined,
     do,
     look,
+    rows_of,
 )
 from skdpnoise.sources.rows import RowSource, Taking
 
@@ -84,6 +86,18 @@ class DaskReader:
         """Return what a function makes of the rows that are read first, where they are."""
         (found,) = _computed([_dask().delayed(function, pure=False)(self.chunks[0])])
         return found
+
+    def sifted(self, selection: Selection) -> DaskReader:
+        """Return what reads the rows that are left, sifted where the chunks are."""
+        # Chunks within a selection would be computed for each part.
+        bare, sift = replace(selection, labels=None), _dask().delayed(_sifted, pure=False)
+        labels = None if selection.keep is None else selection.labels
+        taking = None if labels is None else labels.taking
+        chunks = []
+        for part, chunk in enumerate(self.chunks):
+            beside = [] if labels is None else [_chunk(labels.reader, part)]
+            chunks.append(sift(bare, part, taking, chunk, *beside))
+        return replace(self, chunks=tuple(chunks))
 
     def runner(self, tables: dict[str, RowSource], n_jobs: int | None) -> DaskRunner:
         """Return what does jobs on tables.
@@ -182,6 +196,13 @@ def _opened(takings: dict[str, Taking], chunks: Sequence[Any]) -> Any:
         return [tables] if len(next(iter(tables.values()))) else []
 
     return opened
+
+
+def _sifted(selection: Selection, part: int, taking: Any, rows: Any, *labels: Any) -> Any:
+    """Return what is left of a chunk."""
+    sieve = selection.sieve(part, [taking(one) for one in labels])
+    chosen = sieve(len(rows))
+    return rows if chosen is None else rows_of(rows, chosen)
 
 
 def _finished(finish: Callable[[list[Any]], Any], partials: Sequence[Partial]) -> Any:
