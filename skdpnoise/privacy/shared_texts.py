@@ -184,10 +184,10 @@ refit : bool, default=False
     winner again, to all records that were used, with the other half. Else the winner is
     published as it was fitted to the training part; fitting it again is not free.
 validation_fraction : float or "auto", default="auto"
-    Of the records, on which candidates are scored and not fitted: each record by a secret coin of
-    its own, each group by one. "auto" is a tenth; for "release" it is none: penalties are judged by the records from which they come, with a
-    twentieth of the budget. That flatters those with many columns for few records; give a
-    number there.
+    Of the records, on which candidates are scored and not fitted: each record, or group, falls by
+    a secret coin of its own. "auto" is a tenth; for "release" it is none: penalties are judged by
+    the records from which they come, with a twentieth of the budget. That flatters those with
+    many columns for few records; give a number there.
 target_bounds : tuple (low, high) or None, default=None
     **Public** bounds of the target, for the units of errors. None estimates them from a tenth of
     the records, except for "release".

@@ -8,7 +8,6 @@ from itertools import accumulate
 from typing import Any
 
 from skdpnoise.sources.parts import Choose, Keep, Sieve, kept_of
-from skdpnoise.sources.rows import RowSource
 
 __all__ = ["Selection", "only_chosen"]
 
@@ -22,10 +21,10 @@ class Selection:
     first_kept: tuple[int, ...]  # the same, of the rows that are kept of groups
     keep: Keep | None
     choose: Choose | None
-    labels: RowSource | None  # of groups
+    labels: Any  # of groups: a RowSource, or None
 
     @classmethod
-    def of(cls, rows: Any, labels: RowSource | None) -> Selection:
+    def of(cls, rows: Any, labels: Any) -> Selection:
         """Return what choices left of rows that were looked at, a `Surveyed`."""
         first, kept = (tuple(accumulate(n, initial=0)) for n in (rows.n_rows, rows.n_kept))
         return cls(rows.n_taken, first, kept, rows.keep, rows.choose, labels)
@@ -36,7 +35,7 @@ class Selection:
         return Sieve(kept, self.choose, self.first_kept[part])
 
 
-def only_chosen(sources: dict[str, RowSource], rows: Any) -> dict[str, RowSource]:
+def only_chosen(sources: dict[str, Any], rows: Any) -> dict[str, Any]:
     """Return sources by name of the rows that are left of those that were looked at."""
     selection = Selection.of(rows, sources.get("groups"))
     readers: dict[int, Any] = {}  # columns of one source are those of one source again
@@ -45,5 +44,5 @@ def only_chosen(sources: dict[str, RowSource], rows: Any) -> dict[str, RowSource
         reader = source.reader
         if id(reader) not in readers:
             readers[id(reader)] = reader.sifted(selection)
-        found[name] = RowSource(readers[id(reader)], source.taking, source.tail)
+        found[name] = type(source)(readers[id(reader)], source.taking, source.tail)
     return found

@@ -24,7 +24,6 @@ from skdpnoise.sources.parts import (
     look,
     rows_of,
 )
-from skdpnoise.sources.rows import RowSource, Taking
 
 __all__ = ["DaskReader", "DaskRunner", "kinds"]
 
@@ -50,13 +49,7 @@ class DaskReader:
 
     @classmethod
     def of(cls, table: Any) -> DaskReader:
-        """Return the reader of an array, a frame or a series.
-
-        Raises
-        ------
-        TypeError
-            If it has more than two dimensions.
-        """
+        """Return the reader of an array, a frame or a series."""
         if not hasattr(table, "chunks"):
             columns = tuple(map(str, table.columns)) if hasattr(table, "columns") else None
             width = 0 if columns is None else len(columns)
@@ -99,14 +92,8 @@ class DaskReader:
             chunks.append(sift(bare, part, taking, chunk, *beside))
         return replace(self, chunks=tuple(chunks))
 
-    def runner(self, tables: dict[str, RowSource], n_jobs: int | None) -> DaskRunner:
-        """Return what does jobs on tables.
-
-        Raises
-        ------
-        ValueError
-            If tables have other numbers of chunks.
-        """
+    def runner(self, tables: dict[str, Any], n_jobs: int | None) -> DaskRunner:
+        """Return what does jobs on tables."""
         counts = {name: source.reader.n_parts for name, source in tables.items()}
         if not all(isinstance(source.reader, DaskReader) for source in tables.values()):
             raise ValueError(
@@ -125,12 +112,12 @@ class DaskReader:
 class DaskRunner:
     """Does jobs where dask has the chunks."""
 
-    tables: dict[str, RowSource]
+    tables: dict[str, Any]
 
     @property
     def n_parts(self) -> int:
         """Number of parts."""
-        return next(iter(self.tables.values())).reader.n_parts
+        return int(next(iter(self.tables.values())).reader.n_parts)
 
     def look(self, task: Task) -> list[Facts | Failure]:
         """Return what a first look at every part finds."""
@@ -181,15 +168,15 @@ def _chunk(reader: Any, part: int) -> Any:
     return reader.chunks[part]
 
 
-def _do(job: Job, part: int, takings: dict[str, Taking], *chunks: Any) -> Partial:
+def _do(job: Job, part: int, takings: dict[str, Any], *chunks: Any) -> Partial:
     return do(job, _opened(takings, chunks))
 
 
-def _look(task: Task, part: int, takings: dict[str, Taking], *chunks: Any) -> Facts | Failure:
+def _look(task: Task, part: int, takings: dict[str, Any], *chunks: Any) -> Facts | Failure:
     return look(task, part, _opened(takings, chunks))
 
 
-def _opened(takings: dict[str, Taking], chunks: Sequence[Any]) -> Any:
+def _opened(takings: dict[str, Any], chunks: Sequence[Any]) -> Any:
     def opened(needs: frozenset[str]) -> list[dict[str, Any]]:
         pairs = zip(takings.items(), chunks, strict=True)
         tables = {name: taking(chunk) for (name, taking), chunk in pairs if name in needs}

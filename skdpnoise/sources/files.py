@@ -18,6 +18,7 @@ from skdpnoise.sources.rows import Reader, RowSource
 __all__ = ["scan_batches", "scan_csv", "scan_dataset", "scan_parquet"]
 
 _BATCH_ROWS = 1 << 16
+_BUFFER = 1 << 16  # bytes of each column that are read at a time
 
 Factory = Callable[[], Iterable[Any]]
 
@@ -253,7 +254,8 @@ class _Parquet(_Local):
 
         path, group = self.parts[part]
         wanted = None if columns is None else list(columns)
-        with pq.ParquetFile(path) as file:
+        # Some pages at a time, so that large row groups take no more memory than small ones.
+        with pq.ParquetFile(path, buffer_size=_BUFFER, pre_buffer=False) as file:
             for batch in file.iter_batches(
                 self.batch_rows, row_groups=[group], columns=wanted, use_threads=False
             ):

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass
+from functools import reduce
 from itertools import pairwise
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from skdpnoise.sources.fingerprints import Marks, marked
+from skdpnoise.sources.fingerprints import Marker, Marks
 from skdpnoise.sources.states import at
 
 __all__ = ["Facts", "Failure", "Job", "Partial", "Runner", "Sieve", "SpreadError", "Task"]
@@ -29,7 +30,7 @@ Choose = Callable[[int, int], NDArray[np.bool_]]
 """From the numbers of the first row, and of the one after the last, to which of them are taken."""
 
 _LIMB = 32  # bits of the lower limb of a sum
-_MASK = np.int64((1 << _LIMB) - 1)
+_MASK = (1 << _LIMB) - 1
 _CHANGED = (
     "The rows changed while they were read: part {part} is not what it was in the first pass. A "
     "sum over different rows in each pass has no guarantee. Read from what nobody writes to; what "
@@ -42,7 +43,7 @@ _FAILED = (
 
 
 class SpreadError(RuntimeError):
-    """Raised where a pass over rows in parts ends without its sum; shows no value of the rows."""
+    """Raised where a pass over rows in parts ends without its sum."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -63,7 +64,7 @@ class Task:
         return value
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Facts:
     """What the first look at a part found; it stays in memory while a fit runs."""
 
@@ -72,7 +73,7 @@ class Facts:
     found: list[Any]  # what a check returned for each batch of rows
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Job:
     """A task for one part."""
 
@@ -94,7 +95,7 @@ class Failure:
     kind: type[Exception] = SpreadError
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Partial:
     """What parts from `begin` up to `end` gave: a sum in two limbs, values, or a failure."""
 
@@ -125,44 +126,47 @@ class Runner(Protocol):
 
 
 def look(task: Task, part: int, opened: Opened) -> Facts | Failure:
-    """Look at a part for the first time. It raises nothing, as :func:`do`."""
+    """Look at a part for the first time, raising nothing."""
     try:
-        marks: Marks = {}
-        found, n_rows = [], 0
+        marker, found = Marker(), []
         for tables in opened(task.needs):
-            marks = marked(marks, tables)
-            n_rows += _length(tables)
+            _check_lengths(tables, part)
+            marker.add(tables)
+            if not _length(tables):
+                continue
             try:
                 found.append(task.function(task.leaf(tables)))
             except (TypeError, ValueError) as error:
                 # Checks of ours, which never show a value: what reads and maps rows may.
-                return Failure(str(error), type(error))
-        return Facts(n_rows, marks, found)
+                kind = TypeError if isinstance(error, TypeError) else ValueError
+                return Failure(str(error), kind)
+        return Facts(marker.n_rows, marker.marks(), found)
     except Exception as error:
-        return Failure(_FAILED.format(kind=type(error).__name__, part=part))
+        return _failure(error, part)
 
 
 def do(job: Job, opened: Opened) -> Partial:
-    """Do a job: the one function that runs where the rows are. It raises nothing."""
+    """Do a job, raising nothing: the one function that runs where the rows are."""
     # What is raised here may quote a value, in its message or in the frames behind it, and a
     # traceback would travel to the client: so it ends here.
     try:
         value: Any = _collected(job, opened) if job.task.collects else _summed(job, opened)
-    except _ChangedError:
-        value = Failure(_CHANGED.format(part=job.part))
     except Exception as error:
-        value = Failure(_FAILED.format(kind=type(error).__name__, part=job.part))
+        value = _failure(error, job.part)
     return Partial(job.part, job.part + 1, value)
 
 
-class _ChangedError(Exception):
-    """Tells that a part is not what it was."""
+def _failure(error: Exception, part: int) -> Failure:
+    """Return what is told of an error: of one that is not ours its kind alone."""
+    if isinstance(error, SpreadError):
+        return Failure(str(error))
+    return Failure(_FAILED.format(kind=type(error).__name__, part=part))
 
 
 def _summed(job: Job, opened: Opened) -> Any:
     limbs: Any = 0
     for leaf, _ in _leaves(job, opened):
-        limbs = limbs + _in_limbs(job.task.function(leaf))
+        limbs = _added(limbs, _in_limbs(job.task.function(leaf)))
     return limbs
 
 
@@ -205,41 +209,36 @@ def _leaves(job: Job, opened: Opened) -> Iterator[tuple[Any, int]]:
     """Yield leaves with the numbers of their first rows; at last the rows must be the same."""
     sieve = Sieve(None, job.choose, job.first_kept)
     if job.keep is not None:
-        labels = [tables["groups"] for tables in opened(frozenset({"groups"}))]
+        labels = [tables["groups"] for tables in _unchanged(job, opened, {"groups"})]
         sieve = Sieve(kept_of(job.keep, labels, job.first), job.choose, job.first_kept)
-    marks: Marks = {}
     begin, taken = 0, job.first_taken
-    batches = opened(job.task.needs)
+    batches = _unchanged(job, opened, job.task.needs)
     for tables in _at_once(batches) if job.task.whole else batches:
-        marks, n_rows = marked(marks, tables), _length(tables)
+        place, n_rows = (job.part, begin, _length(tables)), _length(tables)
         begin += n_rows
         chosen = sieve(n_rows)
         if chosen is not None:
             tables = {name: rows_of(table, chosen) for name, table in tables.items()}
         if _length(tables):
-            at(job.part, begin)
+            at(*place)
             yield job.task.leaf(tables), taken
         taken += _length(tables)
-    if any(job.marks[name] != mark for name, mark in marks.items()):
-        raise _ChangedError
-    if not job.task.needs <= marks.keys() and job.marks:
-        raise _ChangedError  # no rows are left
+
+
+def _unchanged(job: Job, opened: Opened, needs: Set[str]) -> Iterator[Tables]:
+    """Yield some rows at a time; raise at last, if they are not those of the first pass."""
+    marker = Marker(job.marks)
+    for tables in opened(frozenset(needs)):
+        marker.add(tables)
+        if _length(tables):
+            yield tables
+    marks = marker.marks()
+    if any(marks.get(name) != job.marks.get(name) for name in needs):
+        raise SpreadError(_CHANGED.format(part=job.part))
 
 
 def combined(partials: Sequence[Partial]) -> Partial:
-    """Return what neighbouring parts gave together.
-
-    Raises
-    ------
-    SpreadError
-        If a part is missing or there twice.
-
-    Examples
-    --------
-    >>> both = combined([Partial(1, 2, np.array([4, 0])), Partial(0, 1, np.array([3, 0]))])
-    >>> both.begin, both.end, both.value
-    (0, 2, array([7, 0]))
-    """
+    """Return what neighbouring parts gave together."""
     ordered = sorted(partials, key=lambda partial: partial.begin)
     for one, other in pairwise(ordered):
         if one.end != other.begin:
@@ -247,7 +246,7 @@ def combined(partials: Sequence[Partial]) -> Partial:
     for partial in ordered:
         if isinstance(partial.value, Failure):
             return Partial(ordered[0].begin, ordered[-1].end, partial.value)
-    value: Any = sum(partial.value for partial in ordered)
+    value: Any = reduce(_added, (partial.value for partial in ordered))
     return Partial(ordered[0].begin, ordered[-1].end, value)
 
 
@@ -258,23 +257,49 @@ def raised(value: Any) -> Any:
     return value
 
 
+def _added(limbs: Any, others: Any) -> Any:
+    """Return the sum of limbs; 0 stands for those of no rows."""
+    if np.ndim(limbs) and np.ndim(others) and limbs.shape != others.shape:
+        raise SpreadError(
+            f"Sums of some rows have other shapes, {limbs.shape[1:]}, than those of others, "
+            f"{others.shape[1:]}; nothing is released."
+        )
+    return limbs + others
+
+
 def _in_limbs(integers: Any) -> NDArray[np.int64]:
     """Return integers as two limbs, whose sums of 2**31 parts fit 64 bits."""
     array = np.asarray(integers)
-    if array.dtype.kind not in "iub":
-        raise TypeError("A sum over parts must be one of integers.")
-    array = array.astype(np.int64)
-    return np.stack([array & _MASK, array >> _LIMB])
+    if array.dtype.kind not in "iubO":
+        raise SpreadError(
+            f"A sum over parts must be one of integers. Got numbers of type {array.dtype}."
+        )
+    if array.dtype.kind != "O" and array.dtype != np.uint64:
+        array = array.astype(np.int64)
+    return np.stack([np.asarray(limb, dtype=np.int64) for limb in (array & _MASK, array >> _LIMB)])
 
 
 def from_limbs(limbs: Any) -> NDArray[Any]:
     """Return the integers that limbs stand for, of int64 if they and noise fit."""
-    low, high = np.asarray(limbs)
-    carried = high + (low >> _LIMB)
+    if not np.ndim(limbs):
+        raise SpreadError("There are no rows of which a sum could be taken.")
+    low, high = limbs
+    carried = np.asarray(high + (low >> _LIMB))
+    rest = low & _MASK
     if carried.size == 0 or np.abs(carried).max() < 1 << 30:
-        whole: NDArray[Any] = (carried << _LIMB) + (low & _MASK)
+        whole: NDArray[Any] = np.asarray((carried << _LIMB) + rest)
         return whole
-    return np.asarray(carried.astype(object) * (1 << _LIMB) + (low & _MASK).astype(object))
+    return np.asarray(carried.astype(object) * (1 << _LIMB) + np.asarray(rest).astype(object))
+
+
+def _check_lengths(tables: Tables, part: int) -> None:
+    """Refuse tables of which some have other numbers of rows."""
+    counts = {name: len(table) for name, table in tables.items()}
+    if len(set(counts.values())) > 1:
+        raise SpreadError(
+            f"All tables must have the same rows in each part. In part {part} their numbers are: "
+            f"{counts}. Give arrays and frames of dask the same chunks, by rechunk or repartition."
+        )
 
 
 def _at_once(batches: Iterable[Tables]) -> Iterator[Tables]:

@@ -23,10 +23,18 @@ class Taking:
     def __call__(self, rows: Any) -> Any:
         """Return the columns, and what functions make of them."""
         if self.names is not None:
-            rows = rows[self.names] if isinstance(self.names, str) else rows[list(self.names)]
+            rows = self._selected(rows)
         for function in self.maps:
             rows = function(rows)
         return rows
+
+    def _selected(self, rows: Any) -> Any:
+        """Return the columns; those that lie side by side without a copy, if nobody writes."""
+        if isinstance(self.names, str) or not self.names or self.maps:
+            return rows[self.names if isinstance(self.names, str) else list(self.names or ())]
+        begin = rows.columns.get_indexer(self.names[:1])[0]
+        beside = rows.iloc[:, begin : begin + len(self.names)] if begin >= 0 else rows[[]]
+        return beside if tuple(beside.columns) == self.names else rows[list(self.names)]
 
     @property
     def needed(self) -> tuple[str, ...] | None:
@@ -239,13 +247,7 @@ def is_spread(table: Any) -> bool:
 
 
 def as_sources(**tables: Any) -> dict[str, RowSource]:
-    """Return tables in parts as sources; refuse one that is not in parts beside others.
-
-    Raises
-    ------
-    TypeError
-        If a table is whole, beside others that are not.
-    """
+    """Return tables in parts as sources; refuse one that is not in parts beside others."""
     found = {}
     for name, table in tables.items():
         if table is None:

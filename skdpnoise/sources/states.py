@@ -23,7 +23,7 @@ __all__ = ["at", "new_token", "scratch", "state"]
 _MOST_FITS = 4  # whose states one process keeps
 _LARGE = 1 << 16  # bytes, from which an array lies in a file
 
-_place: ContextVar[tuple[int, int]] = ContextVar("place", default=(0, 0))
+_place: ContextVar[tuple[int, int, int]] = ContextVar("place", default=(0, 0, 0))
 _states: OrderedDict[str, dict[Any, Any]] = OrderedDict()
 _lock = Lock()
 
@@ -41,39 +41,13 @@ def new_token() -> str:
     return uuid.uuid4().hex
 
 
-def at(part: int, begin: int) -> None:
-    """Say which rows are read now: of which part, and beginning where.
-
-    Parameters
-    ----------
-    part, begin : int
-    """
-    _place.set((part, begin))
+def at(part: int, begin: int, n_rows: int) -> None:
+    """Say which rows are read now: of which part, beginning where, and how many."""
+    _place.set((part, begin, n_rows))
 
 
 def state(token: str, name: Any, make: Callable[[], Any]) -> Any:
-    """Return what was kept with the rows that are read now, or what a function makes.
-
-    Parameters
-    ----------
-    token : str
-        Of the fit.
-    name : hashable
-        What of it.
-    make : callable
-        Without arguments.
-
-    Returns
-    -------
-    object
-
-    Examples
-    --------
-    >>> token = new_token()
-    >>> state(token, "list", list).append(3)
-    >>> state(token, "list", list)
-    [3]
-    """
+    """Return what was kept with the rows that are read now, or what a function makes."""
     with _lock:
         kept = _states.setdefault(token, {})
         _states.move_to_end(token)
@@ -86,16 +60,7 @@ def state(token: str, name: Any, make: Callable[[], Any]) -> Any:
 
 
 def scratch(values: NDArray[Any]) -> NDArray[Any]:
-    """Return a copy that can be written to: in a file without a name, if it is large.
-
-    Parameters
-    ----------
-    values : ndarray
-
-    Returns
-    -------
-    ndarray
-    """
+    """Return a copy that can be written to: in a file without a name, if it is large."""
     if values.nbytes < _LARGE:
         return values.copy()
     with tempfile.TemporaryFile() as file:

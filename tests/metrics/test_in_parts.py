@@ -20,6 +20,7 @@ from skdpnoise.metrics import (
 )
 from skdpnoise.privacy import PrivacyGuarantee
 from skdpnoise.sources import scan_batches
+from skdpnoise.sources.parts import SpreadError
 from tests._same_bits import COUNTS, by_way, in_parts, source_of
 
 N = 700
@@ -114,7 +115,7 @@ def test_columns_of_other_rows_are_refused():
         private_accuracy_score(rows["label"], FRAME["said"], guarantee)
     with pytest.raises(TypeError, match="same parts"):
         private_accuracy_score(FRAME["label"], rows["said"], guarantee)
-    with pytest.raises(ValueError, match="as many entries as 'y_true'"):
+    with pytest.raises(SpreadError, match="same rows in each part"):
         private_accuracy_score(rows["label"], rows["said"].map(_less), guarantee)
     with pytest.raises(ValueError, match=r"'y_prob'.*shape \(n_records, 3\)"):
         private_log_loss(rows["label"], rows[["p0", "p1"]], guarantee, labels=LABELS)
