@@ -150,11 +150,11 @@ def dp_cross_validate(
     estimator : estimator
         A private one, or a pipeline with private steps, unfitted. Its own budget only says how
         the steps of a pipeline share that of one fit.
-    X : array-like of shape (n_samples, n_features)
+    X : array-like or RowSource of shape (n_samples, n_features)
         Features, in any form that the estimator takes.
-    y : array-like of shape (n_samples,)
-        Target or labels.
-    groups : array-like of shape (n_samples,) or None, default=None
+    y : array-like or RowSource of shape (n_samples,)
+        Target or labels; of rows in parts a column of the same source.
+    groups : array-like or RowSource of shape (n_samples,) or None, default=None
         The group of each row: a whole group is protected, and in one fold.
     cv : int, default=5
         Number k of folds. Splitters are refused: folds that are stratified by private labels would
@@ -184,6 +184,7 @@ def dp_cross_validate(
         If a parameter or the data are not as described.
     TypeError
         If the estimator is not private, or `cv` is no number.
+    %(queries: SpreadError)s
     %(fits: BudgetExceededError)s
 
     See Also

@@ -39,6 +39,7 @@ from skdpnoise.queries.ranges import release_record_count
 from skdpnoise.sampling import RandomWords
 from skdpnoise.sampling.observer import note_charge
 from skdpnoise.sensitivity import SensitivityProfile, histogram_counts
+from skdpnoise.sources.parts import SpreadError
 from skdpnoise.sources.spread import mapped, total
 
 # One text whatever failed: the error of a run may tell something of the records.
@@ -175,6 +176,7 @@ class Problem:
     def losses(self, models: Sequence[Any], target: Target) -> Losses:
         """Return the losses of the validation part by models: private integers."""
         rows, units = self.parts.validation, target.units
+        models = [model if model is None else self.records.handed(model) for model in models]
         if not self.scoring.by_pairs:
             step = partial(_summed, self.scoring, models, units)
             sums, held = self.records.total(rows, step, "scores")
@@ -270,6 +272,8 @@ def without_traces(search: Callable[[], Outcome]) -> Outcome:
         return search()
     except SearchStopped as error:
         stopped = SearchStopped(str(error))
+    except SpreadError as error:
+        stopped = SpreadError(str(error))
     except MemoryError:
         stopped = MemoryError("A run of the search needs more memory than there is.")
     except Exception:

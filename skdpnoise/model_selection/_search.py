@@ -107,10 +107,11 @@ class PrivateSearchCV(Delegation, BaseSearchCV, CallbackSupportMixin, PlanMixin)
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
-            Features, in any form that the estimator takes.
-        y : array-like of shape (n_samples,)
-            Target or labels.
+        X : array-like or RowSource of shape (n_samples, n_features)
+            Features, in any form that the estimator takes. Of rows in parts the same candidate is
+            chosen as in memory; its fits, and the scores, read some rows at a time.
+        y : array-like or RowSource of shape (n_samples,)
+            Target or labels; of rows in parts a column of the same source.
         %(fits: groups, **params)s
 
         Returns
@@ -123,6 +124,7 @@ class PrivateSearchCV(Delegation, BaseSearchCV, CallbackSupportMixin, PlanMixin)
             If a parameter or the data are not as described, or the strategy cannot be used.
         TypeError
             If the estimator is not private, or anything else is passed.
+        %(queries: SpreadError)s
         %(fits: BudgetExceededError)s
         """
         # check

@@ -58,6 +58,7 @@ from skdpnoise.privacy.repetition.laws import RepetitionLaw
 from skdpnoise.queries import private_argmax
 from skdpnoise.sampling import integers_below
 from skdpnoise.sampling.observer import note_charge
+from skdpnoise.sources.parts import SpreadError
 
 _CHOICE = 0.75  # of the validation part's budget; the rest pays for the winner's score
 _ASKING = 0.05  # of the whole budget, for judging the candidates of one release by all records
@@ -184,6 +185,7 @@ class NoisyMax(Strategy):
             # Not to a reference part, which has spent the whole budget.
             parts = problem.parts
             model = problem.fitted(again, problem.records.union(parts.train, parts.validation))
+            problem.records.check_unchanged()
         return Outcome(best, model, score)
 
 
@@ -270,9 +272,11 @@ def _final(estimator: Any) -> Any:
 
 def _fitted(problem: Problem, priced: Priced) -> Any:
     """Return a fitted model; None if the fit failed, which is an outcome like another."""
+    # Where parts of the rows are lost, or change, the search ends: an outcome above all others, so
+    # that the best of any number of runs is still what is published.
     try:
         return problem.fitted(priced)
-    except (MemoryError, _runs.SearchStopped):
+    except (MemoryError, SpreadError, _runs.SearchStopped):
         raise
     except Exception:
         return None

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 from uuid import uuid4
 
+from skdpnoise.sources.chosen import Selection
 from skdpnoise.sources.parts import (
     Choose,
     Facts,
@@ -27,6 +28,7 @@ from skdpnoise.sources.parts import (
     finished,
     look,
     raised,
+    rows_of,
 )
 
 __all__ = ["DaskReader", "DaskRunner", "kinds"]
@@ -94,6 +96,18 @@ class DaskReader:
             if found is not None:
                 return raised(found[0])
         raise ValueError("There are no rows to read.")
+
+    def sifted(self, selection: Selection) -> DaskReader:
+        """Return what reads the rows that are left, sifted where the chunks are."""
+        # Chunks within a selection would be computed for each part.
+        bare, sift = replace(selection, labels=None), _dask().delayed(_sifted, pure=False)
+        labels = None if selection.keep is None else selection.labels
+        taking = None if labels is None else labels.taking
+        chunks = []
+        for part, chunk in enumerate(self.chunks):
+            beside = [] if labels is None else [labels.reader.chunks[part]]
+            chunks.append(sift(bare, part, taking, chunk, *beside))
+        return replace(self, chunks=tuple(chunks))
 
     def runner(self, tables: dict[str, Any], n_jobs: int | None) -> DaskRunner:
         """Return what does jobs on tables."""
@@ -233,6 +247,13 @@ def _opened(takings: dict[str, Any], chunks: Sequence[Any]) -> Any:
         return [tables] if len(next(iter(tables.values()))) else []
 
     return opened
+
+
+def _sifted(selection: Selection, part: int, taking: Any, rows: Any, *labels: Any) -> Any:
+    """Return what is left of a chunk."""
+    sieve = selection.sieve(part, [taking(one) for one in labels])
+    chosen = sieve(len(rows))
+    return rows if chosen is None else rows_of(rows, chosen)
 
 
 def _finished(finish: Callable[[list[Any]], Any], partials: Sequence[Partial]) -> Any:

@@ -77,6 +77,10 @@ class Reader(Protocol):
         """Return what a function makes of the rows that are read first, where they are."""
         ...
 
+    def sifted(self, selection: Any) -> Reader:
+        """Return what reads the rows that a :class:`~skdpnoise.sources.chosen.Selection` leaves."""
+        ...
+
     def runner(self, tables: dict[str, RowSource], n_jobs: int | None) -> Runner:
         """Return what does jobs on tables, all of which this reader and its like read."""
         ...

@@ -121,11 +121,13 @@ class Spread(Generic[Leaf]):
         counts = tuple(int(number) for number in n_kept)
         return replace(self, rows=replace(self.rows, n_kept=counts, keep=keep))
 
-    def chosen(self, choose: Choose) -> Spread[Leaf]:
-        """Return the rows that are chosen by their numbers alone."""
+    def chosen(self, choose: Choose, n_chosen: Sequence[int] | None = None) -> Spread[Leaf]:
+        """Return the rows that are chosen by their numbers alone, so many of each part."""
         assert self.rows.choose is None
-        ends = [0, *accumulate(self.rows.n_kept)]
-        counts = tuple(_count(choose, begin, end) for begin, end in pairwise(ends))
+        if n_chosen is None:
+            ends = [0, *accumulate(self.rows.n_kept)]
+            n_chosen = [_count(choose, begin, end) for begin, end in pairwise(ends)]
+        counts = tuple(int(number) for number in n_chosen)
         return replace(self, rows=replace(self.rows, choose=choose, n_chosen=counts))
 
 
@@ -137,12 +139,10 @@ def survey(runner: Runner, check: Callable[[Any], Any], names: Sequence[str]) ->
     return Spread(Surveyed(runner, tuple(facts), tables, kept), (), tables)
 
 
-def looked_at(
-    check: Callable[[dict[str, Any]], Any], n_jobs: int | None = None, **tables: Any
-) -> Spread[dict[str, Any]]:
+def looked_at(check: Callable[[dict[str, Any]], Any], **tables: Any) -> Spread[dict[str, Any]]:
     """Look at tables in the same parts for the first time; return them as dicts by name."""
     sources = as_sources(**tables)
-    runner = next(iter(sources.values())).reader.runner(sources, n_jobs)
+    runner = next(iter(sources.values())).reader.runner(sources, None)
     return survey(runner, check, list(sources))
 
 
