@@ -12,9 +12,11 @@ from sklearn.utils import Bunch
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
+from skdpnoise.compose._over_parts import answered
 from skdpnoise.compose.columns import read_features
 from skdpnoise.compose.planned import PlanMixin
 from skdpnoise.ledger import PrivacyReport
+from skdpnoise.sources.rows import is_spread
 
 
 def offers(name: str) -> Callable[[Any], bool]:
@@ -30,6 +32,8 @@ def _handed_on(name: str) -> Any:
     def run(self: FittedSteps, *args: Any, **kwargs: Any) -> Any:
         check_is_fitted(self)
         owner = type(self).__name__
+        if args and is_spread(args[0]):
+            return answered(owner, self._current, name, *args, **kwargs)
         read = [read_features(owner, X) for X in args[:1]]  # as fit reads them
         if "X" in kwargs:
             kwargs["X"] = read_features(owner, kwargs["X"])

@@ -6,7 +6,7 @@ makes of a row is made whenever that row is read. Private steps read parts thems
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from typing import Any
@@ -19,7 +19,9 @@ from skdpnoise.compose.parts import private_parts
 from skdpnoise.compose.register import is_private
 from skdpnoise.sources.rows import as_sources, is_spread
 
-__all__ = ["OverParts", "over_parts", "stand_in_for"]
+__all__ = ["OverParts", "answered", "over_parts", "stand_in_for"]
+
+_METHODS = ("transform", "decision_function", "predict", "predict_proba", "predict_log_proba")
 
 
 class OverParts(BaseEstimator):
@@ -30,7 +32,7 @@ class OverParts(BaseEstimator):
 
     def fit(self, X: Any, y: Any = None) -> OverParts:
         """Fit the step to the rows that are read first."""
-        self.fitted_, self.width_ = as_sources(X=X)["X"].first(partial(_fitted, self.step))
+        self.fitted_ = as_sources(X=X)["X"].first(self.step.fit)
         return self
 
     def fit_transform(self, X: Any, y: Any = None) -> Any:
@@ -39,13 +41,34 @@ class OverParts(BaseEstimator):
 
     def transform(self, X: Any) -> Any:
         """Return what the step makes of the rows, when they are read."""
-        return as_sources(X=X)["X"].map(self.fitted_.transform, self.width_)
+        return _applied(self.fitted_, X)
 
 
-def _fitted(step: Any, rows: Any) -> tuple[Any, int]:
-    """Return the step, fitted to some rows, and how many columns it makes."""
-    made = step.fit(rows).transform(rows)
-    return step, int(np.shape(made)[1])
+def answered(owner: str, steps: Sequence[tuple[str, Any]], method: str, X: Any) -> Any:
+    """Return what a method of a fitted pipeline makes of rows in parts, when they are read."""
+    if method not in _METHODS:
+        raise TypeError(
+            f"{owner}.{method} needs all rows in memory: give an array or a frame, or for scores "
+            "the private ones of skdpnoise.metrics, which take rows in parts."
+        )
+    *before, (_, last) = steps
+    for _, step in before:
+        if step is not None and not isinstance(step, str):
+            X = step.transform(X) if is_private(step) else _applied(step, X)
+    if method == "transform" and not is_private(last):
+        return X if last is None or isinstance(last, str) else _applied(last, X)
+    return getattr(last, method)(X)
+
+
+def _applied(step: Any, X: Any) -> Any:
+    """Return what a public step makes of rows in parts, when they are read."""
+    source = as_sources(X=X)["X"]
+    return source.map(step.transform, int(source.first(partial(_width, step))))
+
+
+def _width(step: Any, rows: Any) -> int:
+    """Return how many columns a step makes."""
+    return int(np.shape(step.transform(rows))[1])
 
 
 @contextmanager

@@ -79,30 +79,7 @@ def read_spread(
     n_jobs: int | None = None,
     **options: Any,
 ) -> Survey:
-    """Look at all rows once, and set what an estimator knows of its columns.
-
-    Parameters
-    ----------
-    estimator : estimator
-        What is fitted.
-    X, y, groups : RowSource, array or frame of dask, or None
-        Tables in the same parts.
-    target : callable, default=None
-        From y and its length to what is to be known of it; it must be picklable.
-    n_jobs : int or None, default=None
-        Parts that are read at a time.
-    **options : dict
-        Of :func:`~skdpnoise.estimators.tables.read_table`.
-
-    Returns
-    -------
-    Survey
-
-    Raises
-    ------
-    TypeError, ValueError, SpreadError
-        As for whole tables, or if a part cannot be read.
-    """
+    """Look at all rows once, and set what an estimator knows of its columns."""
     names = ("X", "y") if target is not None else ("X",)
     given = {name: table for name, table in (("X", X), ("y", y)) if name in names}
     if target is not None and y is None:
@@ -135,13 +112,7 @@ def array_of(dtype: str, limits: dict[str, Any] | None, tables: dict[str, Any]) 
 
 
 def check_whole(estimator: Any, *tables: Any) -> None:
-    """Refuse rows in parts where they are not read.
-
-    Raises
-    ------
-    TypeError
-        If a table lies in parts.
-    """
+    """Refuse rows in parts where they are not read."""
     if any(is_spread(table) for table in tables):
         raise TypeError(
             f"{type(estimator).__name__} needs all rows in memory: rows in parts are read by "

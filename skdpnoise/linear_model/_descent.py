@@ -31,6 +31,7 @@ from skdpnoise.solvers.columns import columnwise
 from skdpnoise.solvers.coordinate_descent import (
     Sweep,
     Sweeps,
+    Updates,
     coordinate_descent,
     grids_of_passes,
     scalings_of,
@@ -132,37 +133,28 @@ class DescentPlan:
         for every, visited in ((quanta, grid_size), (noise, draws.noise)):
             by_output = visited.reshape(self.n_passes, constant.size, self.coordinates.size)
             every[..., self.coordinates] = by_output.swapaxes(0, 1)
-        options: dict[str, Any] = {
-            "n_passes": self.n_passes,
-            "step": self.step,
-            "l1": l1,
-            "l2": l2,
-            "add": adder(self.mechanism),
-            "order": draws.order,
-            "n_samples": self.n_samples,
-        }
+        common: dict[str, Any] = {"n_passes": self.n_passes, "n_samples": self.n_samples}
+        common |= {"step": self.step, "l1": l1, "l2": l2, "order": draws.order}
+        common |= {"add": adder(self.mechanism)}
         outputs: list[Iterator[np.ndarray]]
         if problem.data.parts is None:
             n_threads = effective_n_jobs(settings.n_jobs)
             X = columnwise(problem.data.X, n_threads)  # once for all outputs
-            options |= {"center": features.center, "scale": features.scale, "limit": LIMIT}
-            options |= {"clip": self.clip, "fit_intercept": True, "n_threads": n_threads}
-            options |= {"loss": settings.loss}
+            common |= {"center": features.center, "scale": features.scale, "limit": LIMIT}
+            common |= {"clip": self.clip, "fit_intercept": True, "n_threads": n_threads}
+            common |= {"loss": settings.loss}
             outputs = [
-                coordinate_descent(X, target, grid_size=quanta[k], noise=noise[k], **options)
+                coordinate_descent(X, target, grid_size=quanta[k], noise=noise[k], **common)
                 for k, target in enumerate(problem.target(problem.data.outputs))
             ]
         else:
-            token, n = new_token(), len(problem.data.y)
+            token, n, size = new_token(), len(problem.data.y), self.n_features + 1
+            grids = [grids_of_passes(self.clip, one, (self.n_passes, size), n) for one in quanta]
             outputs = [
                 visit(
                     SpreadSweeps(problem, settings.loss, token, k),
-                    self.n_features + 1,
-                    grids=grids_of_passes(
-                        self.clip, quanta[k], (self.n_passes, self.n_features + 1), n
-                    ),
-                    noise=noise[k],
-                    **options,
+                    size,
+                    Updates(grids=grids[k], noise=noise[k], **common),
                 )
                 for k in range(constant.size)
             ]

@@ -11,7 +11,7 @@ import numpy as np
 
 from skdpnoise.queries.groups import SpreadRows
 from skdpnoise.sampling import RandomWords
-from skdpnoise.solvers import Loss
+from skdpnoise.solvers import Loss, row_products
 from skdpnoise.sources.spread import Spread
 
 Fitted = dict[str, Any]  # attributes of a fitted estimator, by name
@@ -104,7 +104,8 @@ class Standardisation:
     def scores(self, X: Any, slopes: np.ndarray) -> np.ndarray:
         """Return the products of the rows in standard units with slopes of several outputs."""
         if isinstance(X, np.ndarray):
-            return np.asarray(self(X) @ slopes.T)
+            # Last digits of a row must not hang on what is beside it.
+            return row_products(self(X), slopes.T)
         # What is not stored is 0 in the user's units: rows are that, and what differs from it.
         rows: Any = self.held(X.astype(np.float64))
         nothing, columns = self(np.zeros((1, X.shape[1]))), rows.indices

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -19,8 +20,12 @@ from skdpnoise.queries.aggregates import PrivateEstimate
 from skdpnoise.queries.categories import label_columns
 from skdpnoise.sampling import RandomWords
 from skdpnoise.sampling.words import with_caveat
+from skdpnoise.sources.rows import is_spread
+from skdpnoise.sources.spread import looked_at, total
 
 Vector = NDArray[np.float64]
+Both = tuple[NDArray[Any], NDArray[Any]]
+"""What is true of some records, and what is said of them."""
 
 _PLAIN = (str, bytes, int, float, bool)  # what labels and numbers are
 _HUGE = 1e300
@@ -51,7 +56,7 @@ class Asked:
         known = {"adjacency": self.relation, "noise": self.noise}
         return known | {"random_state": self.rng, "ledger": self.ledger}
 
-    def mean(self, values: Vector, low: Any, high: Any, **weights: Any) -> PrivateEstimate:
+    def mean(self, values: Any, low: Any, high: Any, **weights: Any) -> PrivateEstimate:
         """Return the noisy mean of values between two ends."""
         return private_mean(values, low, high, self.guarantee, **self._terms, **weights)
 
@@ -123,9 +128,12 @@ def as_floats(values: NDArray[Any], otherwise: float) -> Vector:
     return np.nan_to_num(np.asarray(values, dtype=np.float64), nan=otherwise)
 
 
-def chance_table(owner: str, name: str, values: Any, n_columns: int) -> Vector:
+def chance_table(n_columns: int, owner: str, name: str, values: Any) -> Vector:
     """Return a row of numbers for each record; zeros for a record that has none."""
     array = None if isinstance(values, list | tuple) else np.asarray(values)
+    if array is not None and array.ndim == 2 and array.shape[1] != n_columns:
+        must = f"have shape (n_records, {n_columns}), with as many records as 'y_true'"
+        raise ValueError(complaint(owner, name, must, f"shape {array.shape}"))
     if array is not None and array.ndim == 2 and array.dtype.kind in "biuf":
         with np.errstate(over="ignore"):
             return np.nan_to_num(array.astype(np.float64))
@@ -140,27 +148,61 @@ def chance_table(owner: str, name: str, values: Any, n_columns: int) -> Vector:
     return found
 
 
+Read = Callable[[str, str, Any], NDArray[Any]]
+"""From the names of a function and of a parameter, and values, to an entry for each record."""
+
+
 def two_columns(
-    owner: str, first: ArrayLike, second: ArrayLike, name: str = "y_pred"
-) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Return two columns of one length."""
-    truth, found = one_column(owner, "y_true", first), one_column(owner, name, second)
-    if truth.size != found.size:
+    owner: str, y_true: Any, given: Any, name: str = "y_pred", read: Read = one_column
+) -> Any:
+    """Return what is true and what is said of all records as a pair, or of parts of them."""
+    reads = partial(_both, owner, name, read)
+    if not (is_spread(y_true) or is_spread(given)):
+        return reads({"y_true": y_true, name: given})
+    rows = looked_at(partial(_checked, reads), **{"y_true": y_true, name: given})
+    return rows.map(reads) if len(rows) else reads({"y_true": [], name: []})
+
+
+def _both(owner: str, name: str, read: Read, tables: dict[str, Any]) -> Both:
+    truth, found = one_column(owner, "y_true", tables["y_true"]), read(owner, name, tables[name])
+    if len(truth) != len(found):
         must = "have as many entries as 'y_true'"
-        raise ValueError(complaint(owner, name, must, f"{found.size} and {truth.size}"))
+        raise ValueError(complaint(owner, name, must, f"{len(found)} and {len(truth)}"))
     return truth, found
 
 
-def judged_records(
-    owner: str, y_true: ArrayLike, y_score: ArrayLike, pos_label: Any, name: str = "y_score"
-) -> tuple[NDArray[np.bool_], Vector]:
-    """Return whether each record is positive, and its score."""
+def _checked(reads: Callable[[dict[str, Any]], Both], tables: dict[str, Any]) -> None:
+    reads(tables)
+
+
+def checked_label(owner: str, pos_label: Any) -> Any:
+    """Return the label of positive records, or say what is wrong with it."""
     wanted = plain_entry(pos_label)
     if wanted != wanted:
         must = "be the label of positive records: text, a number or a truth value"
         raise ValueError(complaint(owner, "pos_label", must, type(pos_label).__name__))
-    truth, scores = two_columns(owner, y_true, y_score, name)
+    return wanted
+
+
+def judged(wanted: Any, both: Both) -> tuple[NDArray[np.bool_], Vector]:
+    """Return whether each record is positive, and its score."""
+    truth, scores = both
     return places_of(truth, [wanted]) == 0, as_floats(scores, 0.0)
+
+
+def counts_by_bin(
+    owner: str, y_true: Any, y_score: Any, pos_label: Any, edges: Vector
+) -> NDArray[np.int64]:
+    """Return how many other and positive records there are, in each bin of the score."""
+    wanted = checked_label(owner, pos_label)
+    records = two_columns(owner, y_true, y_score, "y_score")
+    return total(records, partial(_by_bin, wanted, edges), "scores by bin")
+
+
+def _by_bin(wanted: Any, edges: Vector, both: Both) -> NDArray[np.int64]:
+    positive, scores = judged(wanted, both)
+    places = np.searchsorted(edges, scores, side="right")
+    return counted(positive.astype(np.intp), places, 2, edges.size + 1)
 
 
 def inner_edges(owner: str, bins: ArrayLike | None) -> Vector:
@@ -197,21 +239,46 @@ def places_of(values: NDArray[Any], names: Sequence[Any]) -> NDArray[np.intp]:
     return np.array([known.get(value, -1) for value in values.tolist()], dtype=np.intp)
 
 
-def clipped_errors(
-    owner: str, y_true: ArrayLike, y_pred: ArrayLike, bounds: tuple[float, float]
-) -> tuple[Vector, float, Vector]:
-    """Return the errors within bounds, half their width, and the targets about their middle."""
-    low, high = check_array(owner, "target_bounds", bounds, (2,))
-    if not low < high:
-        must = "be a pair of public numbers, low < high"
-        raise ValueError(complaint(owner, "target_bounds", must, f"{bounds!r}"))
-    truth, found = (
+@dataclass(frozen=True, slots=True)
+class Clip:
+    """Public bounds of a target, to which it and predictions are clipped."""
+
+    low: float
+    high: float
+
+    @classmethod
+    def within(cls, owner: str, bounds: tuple[float, float]) -> Clip:
+        """Return bounds, or say what is wrong with them."""
+        low, high = check_array(owner, "target_bounds", bounds, (2,)).tolist()
+        if not low < high:
+            must = "be a pair of public numbers, low < high"
+            raise ValueError(complaint(owner, "target_bounds", must, f"{bounds!r}"))
+        return cls(low, high)
+
+    @property
+    def half(self) -> float:
+        """Half their width."""
+        return 0.5 * self.high - 0.5 * self.low
+
+    def distances(self, both: Both) -> Vector:
+        """Return absolute errors."""
+        truth, found = self._clipped(both)
+        return np.abs(truth - found)
+
+    def squares(self, both: Both) -> Vector:
+        """Return squared errors."""
+        truth, found = self._clipped(both)
+        return (truth - found) ** 2
+
+    def of_variance(self, both: Both) -> Vector:
+        """Return squared errors, targets about the middle, and their squares, for half width 1."""
+        truth, found = self._clipped(both)
+        centred = (truth - (0.5 * self.low + 0.5 * self.high)) / self.half
+        return np.column_stack([((truth - found) / self.half) ** 2, centred, centred**2])
+
+    def _clipped(self, both: Both) -> list[Vector]:
         # What is no number counts as the lower bound.
-        np.clip(as_floats(one, low), low, high)
-        for one in two_columns(owner, y_true, y_pred)
-    )
-    middle = 0.5 * low + 0.5 * high
-    return truth - found, float(0.5 * high - 0.5 * low), truth - middle
+        return [np.clip(as_floats(one, self.low), self.low, self.high) for one in both]
 
 
 def area_under(noisy: Vector, deviation: float, total: int | None) -> tuple[float, float]:

@@ -7,6 +7,7 @@ is calibrated to that makes the table public; curves and their errors are post-p
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -17,18 +18,22 @@ from skdpnoise.mechanisms import AdditiveMechanism
 from skdpnoise.metrics._records import (
     SEEN,
     Asked,
+    Both,
     Vector,
     area_under,
-    counted,
+    checked_label,
+    counts_by_bin,
     inner_edges,
-    judged_records,
+    judged,
     stated,
+    two_columns,
 )
 from skdpnoise.noises import get_noise, noise_names
 from skdpnoise.privacy import Adjacency, LossBudget, PrivacyGuarantee, PrivacyLoss
 from skdpnoise.privacy.checks import check_count, complaint
 from skdpnoise.privacy.shared_texts import shared_texts
 from skdpnoise.sampling import random_words
+from skdpnoise.sources.spread import total
 
 __all__ = [
     "PrivateCalibrationCurve",
@@ -184,6 +189,7 @@ def private_roc_curve(
     Raises
     ------
     %(scores: ValueError)s
+    %(queries: SpreadError)s
 
     References
     ----------
@@ -201,9 +207,7 @@ def private_roc_curve(
     """
     owner = "private_roc_curve"
     edges = inner_edges(owner, bins)
-    positive, scores = judged_records(owner, y_true, y_score, pos_label)
-    places = np.searchsorted(edges, scores, side="right")
-    counts = counted(positive.astype(np.intp), places, 2, edges.size + 1)
+    counts = counts_by_bin(owner, y_true, y_score, pos_label, edges)
     asked = Asked(owner, guarantee, adjacency, noise, same_rows, random_words(random_state), ledger)
     noisy, made = asked.counts(counts)
     deviation = float(made.standard_deviation[0])
@@ -252,7 +256,7 @@ def private_calibration_curve(
     Parameters
     ----------
     %(scores: y_true)s
-    y_prob : array-like of shape (n_records,)
+    y_prob : array-like or RowSource of shape (n_records,)
         Probabilities that records are positive; cut off at 0 and 1.
     %(queries: guarantee)s
     %(scores: pos_label)s
@@ -272,6 +276,7 @@ def private_calibration_curve(
     Raises
     ------
     %(scores: ValueError)s
+    %(queries: SpreadError)s
 
     References
     ----------
@@ -292,14 +297,16 @@ def private_calibration_curve(
     if family in noise_names() and get_noise(family).lattice:
         must = "name a noise on the real numbers, since records are divided between ends of bins"
         raise ValueError(complaint(owner, "noise", must, repr(noise)))
-    positive, chances = judged_records(owner, y_true, y_prob, pos_label, "y_prob")
-    sums = np.ldexp(_divided(positive, np.clip(chances, 0.0, 1.0), m), -_UNIT_BITS)
+    wanted = checked_label(owner, pos_label)
+    records = two_columns(owner, y_true, y_prob, "y_prob")
+    units = total(records, partial(_divided, wanted, m), "bins")
+    sums = np.ldexp(units.astype(np.float64), -_UNIT_BITS)
     asked = Asked(owner, guarantee, adjacency, noise, same_rows, random_words(random_state), ledger)
     noisy, made = asked.counts(sums)
     deviation = float(made.standard_deviation[0])
-    count, wanted, upper = noisy.sum(axis=(0, 2)), noisy[1].sum(axis=1), noisy[:, :, 1].sum(axis=0)
+    count, right, upper = noisy.sum(axis=(0, 2)), noisy[1].sum(axis=1), noisy[:, :, 1].sum(axis=0)
     size = np.where(count >= 2.0 * SEEN * deviation, count, np.nan)  # a sum of four cells
-    prob_true = np.clip(wanted / size, 0.0, 1.0)
+    prob_true = np.clip(right / size, 0.0, 1.0)
     prob_pred = (np.arange(m) + np.clip(upper / size, 0.0, 1.0)) / m
     error = np.hypot(1.0 - prob_true, prob_true) * np.sqrt(2.0) * deviation / size
     return PrivateCalibrationCurve(
@@ -321,12 +328,14 @@ def _rates(counts: Vector, deviation: float) -> tuple[Vector, Vector]:
     return rates, np.where(hidden, 1.0, np.minimum(error, 1.0))
 
 
-def _divided(positive: NDArray[np.bool_], chances: Vector, n_bins: int) -> NDArray[np.float64]:
+def _divided(wanted: Any, n_bins: int, both: Both) -> NDArray[np.int64]:
     """Return the sums of records, divided between the ends of their bins, in units of 2^-20."""
+    positive, chances = judged(wanted, both)
+    chances = np.clip(chances, 0.0, 1.0)
     place = np.minimum(np.floor(chances * n_bins), n_bins - 1.0)
     whole = float(1 << _UNIT_BITS)
     upper = np.rint(np.clip(chances * n_bins - place, 0.0, 1.0) * whole)
     cell = 2 * (positive * n_bins + place.astype(np.intp))
     # Sums of integers: exact below 2^53, which are 2^33 records.
     sums = np.bincount(cell, whole - upper, 4 * n_bins) + np.bincount(cell + 1, upper, 4 * n_bins)
-    return np.asarray(sums, dtype=np.float64).reshape(2, n_bins, 2)
+    return sums.astype(np.int64).reshape(2, n_bins, 2)

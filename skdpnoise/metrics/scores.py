@@ -10,32 +10,35 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from skdpnoise.mechanisms import AdditiveMechanism
 from skdpnoise.metrics._records import (
     SEEN,
     Asked,
+    Both,
+    Clip,
+    Vector,
     are_equal,
     area_under,
     chance_table,
-    clipped_errors,
     counted,
+    counts_by_bin,
     inner_edges,
-    judged_records,
     label_list,
-    one_column,
     places_of,
     stated,
     two_columns,
 )
 from skdpnoise.privacy import Adjacency, LossBudget, PrivacyGuarantee, PrivacyLoss
-from skdpnoise.privacy.checks import check_real, complaint
+from skdpnoise.privacy.checks import check_real
 from skdpnoise.privacy.shared_texts import shared_texts
 from skdpnoise.sampling import random_words
+from skdpnoise.sources.spread import mapped, total
 
 __all__ = [
     "PrivateScore",
@@ -148,6 +151,7 @@ def private_accuracy_score(
     Raises
     ------
     %(scores: ValueError)s
+    %(queries: SpreadError)s
 
     References
     ----------
@@ -161,9 +165,8 @@ def private_accuracy_score(
     (1.0, 0.0014)
     """
     owner = "private_accuracy_score"
-    truth, found = two_columns(owner, y_true, y_pred)
+    right = mapped(two_columns(owner, y_true, y_pred), _right)
     asked = Asked(owner, guarantee, adjacency, noise, same_rows, random_words(random_state), ledger)
-    right = are_equal(truth, found).astype(np.float64)
     estimate = asked.mean(right, 0.0, 1.0)
     return _score(asked, float(estimate.value), estimate.standard_error, estimate.mechanism)
 
@@ -202,6 +205,7 @@ def private_mean_absolute_error(
     Raises
     ------
     %(scores: ValueError)s
+    %(queries: SpreadError)s
 
     References
     ----------
@@ -216,9 +220,10 @@ def private_mean_absolute_error(
     True
     """
     owner = "private_mean_absolute_error"
-    errors, half, _ = clipped_errors(owner, y_true, y_pred, target_bounds)
+    clip = Clip.within(owner, target_bounds)
+    errors = mapped(two_columns(owner, y_true, y_pred), clip.distances)
     asked = Asked(owner, guarantee, adjacency, noise, same_rows, random_words(random_state), ledger)
-    estimate = asked.mean(np.abs(errors), 0.0, 2.0 * half)
+    estimate = asked.mean(errors, 0.0, 2.0 * clip.half)
     return _score(asked, float(estimate.value), estimate.standard_error, estimate.mechanism)
 
 
@@ -257,6 +262,7 @@ def private_root_mean_squared_error(
     Raises
     ------
     %(scores: ValueError)s
+    %(queries: SpreadError)s
 
     References
     ----------
@@ -271,9 +277,10 @@ def private_root_mean_squared_error(
     True
     """
     owner = "private_root_mean_squared_error"
-    errors, half, _ = clipped_errors(owner, y_true, y_pred, target_bounds)
+    clip = Clip.within(owner, target_bounds)
+    squares = mapped(two_columns(owner, y_true, y_pred), clip.squares)
     asked = Asked(owner, guarantee, adjacency, noise, same_rows, random_words(random_state), ledger)
-    estimate = asked.mean(errors**2, 0.0, (2.0 * half) ** 2)
+    estimate = asked.mean(squares, 0.0, (2.0 * clip.half) ** 2)
     root = math.sqrt(max(float(estimate.value), 0.0))
     slope = 0.5 / max(root, math.sqrt(estimate.standard_error))
     return _score(asked, root, slope * estimate.standard_error, estimate.mechanism)
@@ -319,6 +326,7 @@ def private_r2_score(
     Raises
     ------
     %(scores: ValueError)s
+    %(queries: SpreadError)s
 
     References
     ----------
@@ -333,9 +341,9 @@ def private_r2_score(
     True
     """
     owner = "private_r2_score"
-    errors, half, centred = clipped_errors(owner, y_true, y_pred, target_bounds)
+    clip = Clip.within(owner, target_bounds)
+    columns = mapped(two_columns(owner, y_true, y_pred), clip.of_variance, 3)
     asked = Asked(owner, guarantee, adjacency, noise, same_rows, random_words(random_state), ledger)
-    columns = np.column_stack([errors / half, centred / half, (centred / half) ** 2]) ** [2, 1, 1]
     low, high = [0.0, -1.0, 0.0], [4.0, 1.0, 1.0]
     estimate = asked.mean(columns, low, high, weights=_WEIGHTS)
     (error, mean, square), deviation = estimate.value, estimate.standard_error
@@ -367,7 +375,7 @@ def private_log_loss(
     Parameters
     ----------
     %(scores: y_true)s
-    y_prob : array-like of shape (n_records, n_labels)
+    y_prob : array-like or RowSource of shape (n_records, n_labels)
         Probabilities, in the order of the labels.
     %(queries: guarantee)s
     %(scores: labels)s
@@ -384,6 +392,7 @@ def private_log_loss(
     Raises
     ------
     %(scores: ValueError)s
+    %(queries: SpreadError)s
 
     References
     ----------
@@ -400,17 +409,11 @@ def private_log_loss(
     owner = "private_log_loss"
     check_real(owner, "limit", limit)
     names = label_list(owner, labels)
-    truth = one_column(owner, "y_true", y_true)
-    chances = chance_table(owner, "y_prob", y_prob, len(names))
-    if chances.shape != (truth.size, len(names)):
-        must = f"have shape (n_records, {len(names)}), with as many records as 'y_true'"
-        raise ValueError(complaint(owner, "y_prob", must, f"shape {chances.shape}"))
-    places = places_of(truth, names)
-    own = np.where(places < 0, 0.0, chances[np.arange(truth.size), places])
-    losses = np.full(truth.size, float(limit))
-    losses[own > 0.0] = -np.log(own[own > 0.0])
+    read = partial(chance_table, len(names))
+    records = two_columns(owner, y_true, y_prob, "y_prob", read)
+    losses = mapped(records, partial(_log_losses, names, float(limit)))
     asked = Asked(owner, guarantee, adjacency, noise, same_rows, random_words(random_state), ledger)
-    estimate = asked.mean(np.clip(losses, 0.0, limit), 0.0, limit)
+    estimate = asked.mean(losses, 0.0, limit)
     return _score(asked, float(estimate.value), estimate.standard_error, estimate.mechanism)
 
 
@@ -449,6 +452,7 @@ def private_confusion_matrix(
     Raises
     ------
     %(scores: ValueError)s
+    %(queries: SpreadError)s
 
     References
     ----------
@@ -464,8 +468,7 @@ def private_confusion_matrix(
     """
     owner = "private_confusion_matrix"
     names = label_list(owner, labels)
-    truth, found = (places_of(one, names) for one in two_columns(owner, y_true, y_pred))
-    counts = counted(truth, found, len(names), len(names))
+    counts = total(two_columns(owner, y_true, y_pred), partial(_confusions, names), "confusions")
     asked = Asked(owner, guarantee, adjacency, noise, same_rows, random_words(random_state), ledger)
     noisy, made = asked.counts(counts)
     return _score(asked, noisy, float(made.standard_deviation[0]), made)
@@ -507,6 +510,7 @@ def private_balanced_accuracy_score(
     Raises
     ------
     %(scores: ValueError)s
+    %(queries: SpreadError)s
 
     References
     ----------
@@ -522,9 +526,7 @@ def private_balanced_accuracy_score(
     """
     owner = "private_balanced_accuracy_score"
     names = label_list(owner, labels)
-    truth, found = two_columns(owner, y_true, y_pred)
-    right = are_equal(truth, found).astype(np.intp)
-    counts = counted(places_of(truth, names), right, len(names), 2)
+    counts = total(two_columns(owner, y_true, y_pred), partial(_right_by_label, names), "labels")
     asked = Asked(owner, guarantee, adjacency, noise, same_rows, random_words(random_state), ledger)
     noisy, made = asked.counts(counts)
     positive = np.maximum(noisy, 0.0)
@@ -582,6 +584,7 @@ def private_roc_auc_score(
     Raises
     ------
     %(scores: ValueError)s
+    %(queries: SpreadError)s
 
     References
     ----------
@@ -599,14 +602,37 @@ def private_roc_auc_score(
     """
     owner = "private_roc_auc_score"
     edges = inner_edges(owner, bins)
-    positive, scores = judged_records(owner, y_true, y_score, pos_label)
-    places = np.searchsorted(edges, scores, side="right")
-    counts = counted(positive.astype(np.intp), places, 2, edges.size + 1)
+    counts = counts_by_bin(owner, y_true, y_score, pos_label, edges)
     asked = Asked(owner, guarantee, adjacency, noise, same_rows, random_words(random_state), ledger)
     noisy, made = asked.counts(counts)
     total = asked.public_total(counts)
     area, standard_error = area_under(noisy, float(made.standard_deviation[0]), total)
     return _score(asked, area, standard_error, made)
+
+
+def _right(both: Both) -> Vector:
+    return are_equal(*both).astype(np.float64)
+
+
+def _log_losses(names: list[Any], limit: float, both: Both) -> Vector:
+    """Return minus the logarithm of the probability of each true label, clipped."""
+    truth, chances = both
+    places = places_of(truth, names)
+    own = np.where(places < 0, 0.0, chances[np.arange(truth.size), places])
+    losses = np.full(truth.size, limit)
+    losses[own > 0.0] = -np.log(own[own > 0.0])
+    return np.asarray(np.clip(losses, 0.0, limit))
+
+
+def _confusions(names: list[Any], both: Both) -> NDArray[np.int64]:
+    truth, found = (places_of(one, names) for one in both)
+    return counted(truth, found, len(names), len(names))
+
+
+def _right_by_label(names: list[Any], both: Both) -> NDArray[np.int64]:
+    """Return how many predictions are wrong and right, by label."""
+    right = are_equal(*both).astype(np.intp)
+    return counted(places_of(both[0], names), right, len(names), 2)
 
 
 def _score(asked: Asked, value: Any, error: Any, made: AdditiveMechanism) -> PrivateScore:

@@ -40,7 +40,8 @@ from sklearn.base import is_classifier
 from sklearn.utils import _safe_indexing
 
 BITS = 24  # a loss of c is 2**BITS units
-_MOST = 1 << 20  # records whose pairs are counted, the first ones: a pair is a unit at least
+NARROW = BITS - 4  # differences between candidates are held within ±2**NARROW
+MOST = 1 << 20  # records whose pairs are counted, the first ones: a pair is a unit at least
 _BLOCK = 4096
 
 Vector = NDArray[np.float64]
@@ -59,6 +60,24 @@ class LabelShares:
         places = np.minimum(np.searchsorted(self.classes, y), self.classes.size - 1)
         known = self.classes[places] == y
         return np.where(known, self.shares.min() / self.shares[places], 1.0)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Losses:
+    """Sums of the losses of some models over the same records: private integers."""
+
+    sums: NDArray[Any]  # (n_models,), in units of c/2^24
+    held: NDArray[Any]  # (n_models,), of differences to the mean model, held within ±2^NARROW
+    n_records: int
+
+    @classmethod
+    def of(cls, losses: NDArray[np.int64]) -> Losses:
+        """Return the sums of losses of each record, shape (n_models, n_records)."""
+        # A difference is a function of what all models lose at one record, and sums of integers
+        # below 2^53 are exact.
+        differences = losses - losses.mean(axis=0).astype(np.int64)
+        held = np.clip(differences, -(1 << NARROW), 1 << NARROW)
+        return cls(losses.sum(axis=1), held.sum(axis=1), losses.shape[1])
 
 
 def _wrong(model: Any, X: Any, y: NDArray[Any], limit: float, units: Any) -> Vector:
@@ -106,13 +125,18 @@ class Scoring:
     def losses(self, model: Any, X: Any, y: NDArray[Any], units: Any) -> NDArray[np.int64]:
         """Return the loss of each record in units of c/2^24, smaller is better."""
         # Units are the scale of the target, or the shares of the labels, or of no account.
+        losses = self.by_record(model, X, y, units)
+        if self.by_pairs:
+            return pair_losses(losses, y == units.classes[1])
+        return self.rounded(losses)
+
+    def by_record(self, model: Any, X: Any, y: NDArray[Any], units: Any) -> Vector:
+        """Return the losses of records before they are rounded, or scores, of which come pairs."""
         losses = np.empty(len(y))
         for start in range(0, len(y), _BLOCK):
             rows = np.arange(start, min(start + _BLOCK, len(y)))
             losses[rows] = self._of_block(model, X, y, rows, units)
-        if self.by_pairs:
-            return pair_losses(losses, y == units.classes[1])
-        return self.rounded(losses)
+        return losses
 
     def rounded(self, losses: Vector) -> NDArray[np.int64]:
         """Return losses in units of c/2^24, clipped and rounded down."""
@@ -151,7 +175,7 @@ class Scoring:
 def pair_losses(scores: Vector, positive: NDArray[np.bool_]) -> NDArray[np.int64]:
     """Return what the pairs of each positive record lose; replacing one moves the sum by 2^24."""
     # A record that cannot be scored loses all its pairs.
-    n = min(scores.size, _MOST)
+    n = min(scores.size, MOST)
     unit = (1 << BITS) // (2 * max(n - 1, 1))  # half a pair
     scores, wanted = scores[:n], positive[:n]
     own = np.where(np.isnan(scores), np.where(wanted, -np.inf, np.inf), scores)
@@ -168,7 +192,7 @@ def pair_losses(scores: Vector, positive: NDArray[np.bool_]) -> NDArray[np.int64
 
 def pair_share(positive: float, n_records: int) -> float:
     """Return the mean loss, as `pair_losses` counts, of a model that gets all pairs wrong."""
-    n = min(n_records, _MOST)
+    n = min(n_records, MOST)
     unit = (1 << BITS) // (2 * max(n - 1, 1))
     pairs = positive * (1.0 - positive) * n**2
     return pairs * 2.0 * unit / (1 << BITS) / max(n_records, 1)

@@ -1,10 +1,9 @@
 r"""Cross-validation in which everything that is learnt from the data is charged.
 
-**Folds.** Rows are divided into k folds by coins that see no data: into folds of nearly equal size
-if the number of records is public, else each record, or group, by a coin of its own. Neighbouring
-data sets, divided by the same coins, differ in one fold j only. (The whole is a mixture over coins
-that do not depend on the data, and the hockey-stick divergence is jointly convex.) Folds that are
-stratified by private labels would tell of them, and are refused.
+**Folds.** Each row, or group, falls into one of k folds by a secret coin of its own that sees no
+data (:mod:`~skdpnoise.model_selection._splits`, with the proof): neighbouring data sets, divided by
+the same coins, differ in one fold j only. Folds are of nearly equal size, as chance has it. Folds
+that are stratified by private labels would tell of them, and are refused.
 
 **What a record pays.** It is in the training sets of the k - 1 models that are scored on other
 folds. Model j is fitted without it, and fold j is scored by one sum. The scores of the other folds
@@ -39,11 +38,12 @@ from skdpnoise.compose.fitting import settled
 from skdpnoise.compose.shares import search_budget
 from skdpnoise.estimators.parallel import in_order
 from skdpnoise.ledger import Ledger, PrivacyReport
-from skdpnoise.metrics.scoring import BITS, pair_share
+from skdpnoise.metrics.scoring import BITS, Losses, pair_share
 from skdpnoise.model_selection import _runs
 from skdpnoise.model_selection._candidates import Candidate
-from skdpnoise.model_selection._runs import Losses, Outcome, Parts, Problem, Rows, Target
+from skdpnoise.model_selection._runs import Outcome, Parts, Problem, Target
 from skdpnoise.model_selection._search import PrivateSearchCV
+from skdpnoise.model_selection._splits import tossed
 from skdpnoise.model_selection._strategies import Strategy, Tell, one_run
 from skdpnoise.privacy import Adjacency, PrivacyGuarantee
 from skdpnoise.privacy.shared_texts import shared_texts
@@ -150,11 +150,11 @@ def dp_cross_validate(
     estimator : estimator
         A private one, or a pipeline with private steps, unfitted. Its own budget only says how
         the steps of a pipeline share that of one fit.
-    X : array-like of shape (n_samples, n_features)
+    X : array-like or RowSource of shape (n_samples, n_features)
         Features, in any form that the estimator takes.
-    y : array-like of shape (n_samples,)
-        Target or labels.
-    groups : array-like of shape (n_samples,) or None, default=None
+    y : array-like or RowSource of shape (n_samples,)
+        Target or labels; of rows in parts a column of the same source.
+    groups : array-like or RowSource of shape (n_samples,) or None, default=None
         The group of each row: a whole group is protected, and in one fold.
     cv : int, default=5
         Number k of folds. Splitters are refused: folds that are stratified by private labels would
@@ -184,6 +184,7 @@ def dp_cross_validate(
         If a parameter or the data are not as described.
     TypeError
         If the estimator is not private, or `cv` is no number.
+    %(queries: SpreadError)s
     %(fits: BudgetExceededError)s
 
     See Also
@@ -255,20 +256,24 @@ class _CrossValidation(PrivateSearchCV):
         return Folds.within(search_budget(guarantee, **kinds, rows_per_group=most or 1), self.cv)
 
     def _divided(
-        self, rows: Rows, codes: Rows | None, strategy: Strategy, reference: float, rng: RandomWords
+        self, records: Any, strategy: Strategy, reference: float, rng: RandomWords
     ) -> Parts:
-        k, groups = self.cv, None if codes is None else codes[rows]
+        k, public = self.cv, self.adjacency == "replace_one"
         shares = [(1.0 - reference) / k] * (k - 1) + [reference]
-        last, *folds, kept = _runs.scattered(rows.size, shares, self.adjacency, rng, groups)
-        folds.append(last)
+
+        def enough(sizes: list[int]) -> bool:
+            *others, kept = sizes
+            return min(others) >= 1 and sum(others) - max(others) >= 2 and kept >= (reference > 0.0)
+
+        *folds, kept = tossed(records, shares, enough, rng, again=public)
         sizes = [fold.size for fold in folds]
-        if sum(sizes) - max(sizes) < 2 or (self.adjacency == "replace_one" and min(sizes) < 1):
+        if sum(sizes) - max(sizes) < 2 or (public and min(sizes) < 1):
             raise ValueError(
                 "The 'cv' parameter of dp_cross_validate must leave 2 rows to fit and 1 to score "
                 f"at least in every fold. Got {k!r}, and too few rows, or groups, for it."
             )
-        used = np.sort(np.concatenate(folds))
-        return Parts(rows[used], rows[used], rows[kept], tuple(rows[fold] for fold in folds))
+        used = records.union(*folds)
+        return Parts(used, used, kept, tuple(folds))
 
     def _store(self, outcome: Outcome, problem: Problem, strategy: Strategy) -> None:
         self.folds_, self.scoring_ = outcome.folds, problem.scoring.name
@@ -295,7 +300,7 @@ class Folds(Strategy):
 
     def choose(self, problem: Problem, losses: Losses, target: Target) -> tuple[int, float]:
         """Score the only candidate."""
-        return 0, problem.noisy_score(losses[0], self.choice_budget, target)
+        return 0, problem.noisy_score(int(losses.sums[0]), self.choice_budget, target)
 
     def report(
         self, owner: str, guarantee: PrivacyGuarantee, problem: Problem, rows_per_group: int | None
@@ -315,7 +320,7 @@ class Folds(Strategy):
         each = []
         for number, fold in enumerate(folds):
             others = [rows for place, rows in enumerate(folds) if place != number]
-            parts = Parts(np.sort(np.concatenate(others)), fold, kept)
+            parts = Parts(problem.records.union(*others), fold, kept)
             each.append(replace(problem, parts=parts))
         priced = [problem.priced(only.estimator, self.fit_budget) for _ in folds]
         pairs = zip(each, priced, strict=True)

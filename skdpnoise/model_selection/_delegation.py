@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 from sklearn.metrics import check_scoring
@@ -11,16 +12,18 @@ from sklearn.utils.validation import check_is_fitted
 from skdpnoise.compose.columns import read_features
 from skdpnoise.estimators.private_fit import check_unpaid_arguments
 from skdpnoise.estimators.seal import without_values
+from skdpnoise.model_selection._data import without_seeds
+from skdpnoise.sources.rows import RowSource, as_sources, is_spread
 
 _METHOD = """Return what `{0}` of the winner says of these records.
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
+        X : array-like or RowSource of shape (n_samples, n_features)
 
         Returns
         -------
-        ndarray of shape (n_samples,) or (n_samples, n_classes)
+        ndarray or RowSource of shape (n_samples,) or (n_samples, n_classes)
         """
 
 
@@ -38,10 +41,24 @@ def _handed_on(method: str) -> Any:
 
     def run(self: Delegation, X: Any) -> Any:
         check_is_fitted(self)
+        if is_spread(X):
+            return _over_parts(self.best_estimator_, method, as_sources(X=X)["X"])
         return getattr(self.best_estimator_, method)(read_features(type(self).__name__, X))
 
     run.__name__, run.__doc__ = method, _METHOD.format(method)
     return _offers(method)(run)
+
+
+def _over_parts(model: Any, method: str, source: RowSource) -> RowSource:
+    """Return what the winner says of rows in parts, when they are read."""
+    n_classes = len(getattr(model, "classes_", ()))
+    wide = method in ("predict_proba", "predict_log_proba") or n_classes > 2
+    tail = () if method == "predict" or not wide else (n_classes,)
+    return source.map(partial(_said, without_seeds(model), method), *tail)
+
+
+def _said(model: Any, method: str, rows: Any) -> Any:
+    return getattr(model, method)(read_features(type(model).__name__, rows))
 
 
 class Delegation:
@@ -75,6 +92,11 @@ class Delegation:
         check_is_fitted(self)
         check_unpaid_arguments(self, {"sample_weight": sample_weight}, "score")
         owner, model = type(self).__name__, self.best_estimator_
+        if is_spread(X):
+            raise TypeError(
+                f"{owner}.score needs all rows in memory. For rows in parts give predict(X), which "
+                "takes them, to a private score of skdpnoise.metrics."
+            )
         X, scorer = read_features(owner, X), check_scoring(model, scoring=self.scoring)
         return without_values(
             lambda: float(scorer(model, X, y)),

@@ -15,11 +15,11 @@ from dataclasses import replace
 
 import numpy as np
 from joblib import delayed
-from sklearn.utils import _safe_indexing
 
 from skdpnoise.compose.approximate import pure_part
 from skdpnoise.estimators.parallel import in_order
 from skdpnoise.estimators.seal import silence
+from skdpnoise.metrics.scoring import Losses
 from skdpnoise.model_selection._candidates import Candidate
 from skdpnoise.model_selection._runs import Priced, Problem, Target, release_units
 from skdpnoise.model_selection._strategies import OneRelease, Strategy
@@ -28,12 +28,8 @@ from skdpnoise.sampling import SeededWords
 
 def rehearse(owner: str, problem: Problem, strategy: Strategy, n_jobs: int | None) -> None:
     """Let all candidates check parameters, data and plans, in the processes that will fit them."""
-    parts = problem.parts
-    # Once each: a search that releases once fits to the rows by which it is judged.
-    rows = np.unique(np.concatenate([parts.train, parts.validation, parts.reference]))
-    X = problem.X if len(rows) == len(problem.y) else _safe_indexing(problem.X, rows)
     # The noise of a rehearsal hides nothing, so that its seed need not be secret.
-    problem = replace(problem, X=X, y=problem.y[rows], rng=SeededWords(0))
+    problem = replace(problem, rng=SeededWords(0))
     candidates = problem.candidates
     if isinstance(strategy, OneRelease):
         candidates = [replace(candidates[0], estimator=strategy.estimator)]
@@ -54,8 +50,9 @@ def _try_choice(problem: Problem, strategy: Strategy) -> None:
         n = problem.parts.reference.size
         made_up = np.linspace(-1.0, 1.0, n) if problem.classes is None else problem.classes[:0]
         release_units(problem, made_up, pure_part(strategy.total))
-    shape = (len(problem.candidates), problem.parts.validation.size)
-    strategy.choose(problem, np.broadcast_to(np.int64(0), shape), Target())
+    nothing = np.zeros(len(problem.candidates), dtype=np.int64)
+    losses = Losses(nothing, nothing, problem.parts.validation.size)
+    strategy.choose(problem, losses, Target())
 
 
 def _failure(

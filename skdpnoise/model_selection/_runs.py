@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from copy import deepcopy
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, NamedTuple
@@ -23,14 +22,25 @@ from skdpnoise.compose.register import is_private
 from skdpnoise.compose.shares import with_budget
 from skdpnoise.estimators.seal import silence
 from skdpnoise.mechanisms import calibrate
-from skdpnoise.metrics.scoring import BITS, LabelShares, Scoring, pair_share
+from skdpnoise.metrics.scoring import (
+    BITS,
+    MOST,
+    LabelShares,
+    Losses,
+    Scoring,
+    pair_losses,
+    pair_share,
+)
 from skdpnoise.model_selection._candidates import Candidate, private_estimators
+from skdpnoise.model_selection._splits import tossed
 from skdpnoise.privacy import Adjacency, LossBudget, PureLoss
 from skdpnoise.queries import private_location_scale
 from skdpnoise.queries.ranges import release_record_count
-from skdpnoise.sampling import RandomWords, permutation
+from skdpnoise.sampling import RandomWords
 from skdpnoise.sampling.observer import note_charge
 from skdpnoise.sensitivity import SensitivityProfile, histogram_counts
+from skdpnoise.sources.parts import SpreadError
+from skdpnoise.sources.spread import mapped, total
 
 # One text whatever failed: the error of a run may tell something of the records.
 FAILED = (
@@ -54,9 +64,6 @@ HIDDEN = (
     "may tell them apart badly. Public 'target_bounds', more records or a larger epsilon help."
 )
 
-Rows = NDArray[np.intp]
-Losses = NDArray[np.int64]  # integers, in units of c/2^24
-
 
 class SearchStopped(RuntimeError):
     """Raised where a search ends without a result after it was charged; tells no value."""
@@ -66,11 +73,11 @@ class SearchStopped(RuntimeError):
 class Parts:
     """Which records are fitted to, which are scored, and which tell the units of the target."""
 
-    # train, validation, reference: disjoint rows; the last may be empty
-    train: Rows
-    validation: Rows
-    reference: Rows
-    folds: tuple[Rows, ...] = ()  # of a cross-validation: disjoint rows, each scored once
+    # train, validation, reference: disjoint rows of the records; the last may be empty
+    train: Any
+    validation: Any
+    reference: Any
+    folds: tuple[Any, ...] = ()  # of a cross-validation: disjoint rows, each scored once
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,9 +121,7 @@ class Problem:
 
     candidates: Sequence[Candidate]  # sealed and checked
     scoring: Scoring
-    # X, y: the private records
-    X: Any
-    y: NDArray[Any]
+    records: Any  # WholeRecords or SpreadRecords: private
     parts: Parts  # how they are divided
     buys: bool  # whether the units of the target are estimated from the reference part; public
     known: Target | None  # units that are public
@@ -134,7 +139,7 @@ class Problem:
                 one.set_params(classes=self.classes.tolist())
         return Priced(asking, budget, tuple(part.label for part in private_parts(asking)))
 
-    def fitted(self, priced: Priced, rows: Rows | None = None) -> Any:
+    def fitted(self, priced: Priced, rows: Any = None) -> Any:
         """Return the estimator fitted to some rows, the training part if none are given."""
         # Compositions fit their parts one by one, whatever their `n_jobs` and joblib are told: in
         # another thread nobody would know that the search is charged, and nothing would be silent.
@@ -146,7 +151,7 @@ class Problem:
         check_all_pay(model, priced.labels)
         try:
             with silence(), parallel_config("sequential"), after_charge(model):
-                model.fit(_taken(self.X, rows), self.y[rows])
+                model.fit(*self.records.of(rows))
         except Exception:
             if not cap.refused:
                 raise
@@ -155,12 +160,12 @@ class Problem:
         return model
 
     def rehearsed(self, owner: str, candidate: Candidate, priced: Priced) -> bool:
-        """Fit to all records, with nothing drawn; return whether there was a charge."""
+        """Fit to all used records, with nothing drawn; return whether there was a charge."""
         model, cap = priced.estimator, Cap(None, self.adjacency)
         give_ledger(model, cap.part)
         check_all_pay(model, priced.labels)
         with silence(), parallel_config("sequential"):
-            X, y = deepcopy(self.X), self.y.copy()  # a step may write into what it is given
+            X, y = self.records.of(self.records.all())
             if is_private(model):
                 with suppress(Rehearsed):
                     model.fit(X, y)
@@ -168,24 +173,29 @@ class Problem:
                 rehearse(model, X, y, None, candidate.parts, owner=owner)
         return cap.asked
 
-    def losses(self, model: Any, target: Target) -> Losses:
-        """Return the losses of the validation part, private integers; the largest if no model."""
-        rows = self.parts.validation
-        if model is None:
-            return np.full(rows.size, 1 << BITS, dtype=np.int64)
-        X = _taken(self.X, rows)
-        with silence(), parallel_config("sequential"), after_charge(model):
-            return self.scoring.losses(model, X, self.y[rows], target.units)
+    def losses(self, models: Sequence[Any], target: Target) -> Losses:
+        """Return the losses of the validation part by models: private integers."""
+        rows, units = self.parts.validation, target.units
+        models = [model if model is None else self.records.handed(model) for model in models]
+        if not self.scoring.by_pairs:
+            step = partial(_summed, self.scoring, models, units)
+            sums, held = self.records.total(rows, step, "scores")
+            return Losses(sums, held, rows.size)
+        sums = [rows.size << BITS] * len(models)
+        for k, model in enumerate(models):
+            if model is not None:
+                take = partial(_scores, self.scoring, model, units)
+                sums[k] = int(self.records.joined(rows, take, _of_pairs, "scores"))
+        return Losses(np.array(sums), np.zeros(len(models), dtype=np.int64), rows.size)
 
-    def noisy_score(self, losses: Losses, budget: LossBudget, target: Target) -> float:
-        """Return the score of a model with noise."""
-        return self.score_and_error(losses, budget, target)[0]
+    def noisy_score(self, loss: int, budget: LossBudget, target: Target) -> float:
+        """Return the score of a model with noise, by the sum of its losses."""
+        return self.score_and_error(loss, budget, target)[0]
 
-    def score_and_error(
-        self, losses: Losses, budget: LossBudget, target: Target
-    ) -> tuple[float, float]:
+    def score_and_error(self, loss: int, budget: LossBudget, target: Target) -> tuple[float, float]:
         """Return the score of a model with noise, and the standard error of that noise."""
-        mean, error = released_mean(losses, budget, self.adjacency, self.rng)
+        n = self.parts.validation.size
+        mean, error = released_mean((loss, n), budget, self.adjacency, self.rng)
         low, found, high = (
             self.scoring.score(each * self.scoring.limit, target.scale, target.variance)
             for each in (max(mean - error, 0.0), mean, mean + error)
@@ -193,10 +203,33 @@ class Problem:
         return found, 0.5 * abs(high - low)
 
 
-def _taken(X: Any, rows: Rows) -> Any:
-    """Return rows of a table in memory of their own: a step may write into what it is given."""
-    found = _safe_indexing(X, rows)
-    return found if isinstance(found, np.ndarray) else deepcopy(found)  # pandas may not copy all
+def _summed(
+    scoring: Scoring, models: Sequence[Any], units: Any, some: tuple[Any, NDArray[Any]]
+) -> NDArray[np.int64]:
+    """Return sums of the losses of some records by models: the largest by none."""
+    losses = np.full((len(models), len(some[1])), 1 << BITS, dtype=np.int64)
+    for own, model in zip(losses, models, strict=True):
+        if model is not None:
+            with silence(), parallel_config("sequential"), after_charge(model):
+                own[:] = scoring.losses(model, *some, units)
+    found = Losses.of(losses)
+    return np.stack([found.sums, found.held])
+
+
+def _scores(
+    scoring: Scoring, model: Any, units: Any, some: tuple[Any, NDArray[Any]], first: int
+) -> NDArray[np.float64]:
+    """Return scores of some records, of which pairs are counted, and whether they are positive."""
+    n = min(max(MOST - first, 0), len(some[1]))
+    X, y = _safe_indexing(some[0], slice(0, n)), some[1][:n]
+    with silence(), parallel_config("sequential"), after_charge(model):
+        return np.stack([scoring.by_record(model, X, y, units), y == units.classes[1]])
+
+
+def _of_pairs(found: list[NDArray[np.float64]]) -> int:
+    """Return what all pairs of records lose."""
+    scores, positive = np.concatenate(found, axis=1)
+    return int(pair_losses(scores, positive > 0.0).sum())
 
 
 def give_ledger(model: Any, ledger_of: Callable[[str], Any]) -> None:
@@ -239,6 +272,8 @@ def without_traces(search: Callable[[], Outcome]) -> Outcome:
         return search()
     except SearchStopped as error:
         stopped = SearchStopped(str(error))
+    except SpreadError as error:
+        stopped = SpreadError(str(error))
     except MemoryError:
         stopped = MemoryError("A run of the search needs more memory than there is.")
     except Exception:
@@ -255,24 +290,33 @@ def score_noise(budget: LossBudget, adjacency: str) -> Any:
 
 
 def noisy_mean(
-    losses: Losses, budget: LossBudget, adjacency: str, rng: RandomWords, label: str = "score"
+    losses: tuple[int, int],
+    budget: LossBudget,
+    adjacency: str,
+    rng: RandomWords,
+    label: str = "score",
 ) -> float:
     """Return the mean of losses in [0, 1], released within a budget."""
     return released_mean(losses, budget, adjacency, rng, label)[0]
 
 
 def released_mean(
-    losses: Losses, budget: LossBudget, adjacency: str, rng: RandomWords, label: str = "score"
+    losses: tuple[int, int],
+    budget: LossBudget,
+    adjacency: str,
+    rng: RandomWords,
+    label: str = "score",
 ) -> tuple[float, float]:
-    """Return the mean of losses in [0, 1] and its standard error, released within a budget."""
+    """Return the mean of so many losses and its standard error, released within a budget."""
     # Integers up to 2^24 are summed: their sum and its noise are exact. The number of records is
     # public under replace-one; under add/remove it is a second coordinate of the release.
     mechanism = score_noise(budget, adjacency)
     note_charge(label, mechanism)
     one = float(1 << BITS)
-    values = [float(losses.sum()), one * losses.size][: mechanism.sensitivity.n_coordinates]
+    loss, n = losses
+    values = [loss, n << BITS][: mechanism.sensitivity.n_coordinates]
     noisy = mechanism.release(np.array(values), rng)
-    count = max(noisy[1] / one, 1.0) if len(noisy) == 2 else float(max(losses.size, 1))
+    count = max(noisy[1] / one, 1.0) if len(noisy) == 2 else float(max(n, 1))
     mean = float(np.clip(noisy[0] / one / count, 0.0, 1.0))
     # Of a ratio, where the count is noisy, too.
     deviations = mechanism.standard_deviation * np.array([1.0, mean])[: len(noisy)]
@@ -280,52 +324,26 @@ def released_mean(
 
 
 def divide(
-    n_samples: int,
-    validation: float,
-    reference: float,
-    adjacency: Adjacency,
-    rng: RandomWords,
-    groups: NDArray[np.intp] | None = None,
+    records: Any, validation: float, reference: float, adjacency: Adjacency, rng: RandomWords
 ) -> Parts:
     """Divide rows into training, validation and reference part, by coins that see no data."""
-    shares = validation, reference
-    train, scored, kept = scattered(n_samples, shares, adjacency, rng, groups)
-    return Parts(train, scored, kept)
+    shares, again = (validation, reference), adjacency == "replace_one"
+
+    def enough(sizes: list[int]) -> bool:
+        train, scored, kept = sizes
+        return train >= 2 and scored >= 1 and kept >= (1 if reference else 0)
+
+    return Parts(*tossed(records, shares, enough, rng, again=again))
 
 
-def scattered(
-    n_samples: int,
-    shares: Sequence[float],
-    adjacency: Adjacency,
-    rng: RandomWords,
-    groups: NDArray[np.intp] | None = None,
-) -> list[Rows]:
-    """Return the rows that are left, and the rows of each share, by coins that see no data."""
-    # If the number of rows is public (replace one, no groups), parts have exact sizes. Else each
-    # row, or each group of rows, falls into a part by a coin of its own: neighbouring data sets,
-    # with the same coins, differ in one part only.
-    if groups is None and adjacency == "replace_one":
-        sizes = [max(1, round(share * n_samples)) if share else 0 for share in shares]
-        place = np.zeros(n_samples, dtype=np.intp)
-        order = permutation(rng, n_samples)
-        numbers = np.repeat(np.arange(1, len(sizes) + 1), sizes)[:n_samples]
-        place[order[: numbers.size]] = numbers
-    else:
-        codes = np.arange(n_samples) if groups is None else groups
-        coins = np.ldexp(rng.take(int(codes.max()) + 1).astype(np.float64), -64)[codes]
-        place = 1 + np.searchsorted(np.cumsum(shares), coins, side="right")
-        place[place == len(shares) + 1] = 0
-    return [np.flatnonzero(place == k) for k in range(len(shares) + 1)]
-
-
-def release_shares(problem: Problem, y: NDArray[Any], budget: LossBudget) -> Target:
+def release_shares(problem: Problem, y: Any, budget: LossBudget) -> Target:
     """Release the shares of the labels, each a histogram's count, within a budget."""
     assert problem.classes is not None
     classes, relation = problem.classes, problem.adjacency
     noise = "iid_laplace" if isinstance(budget, PureLoss) else "iid_gaussian"
     mechanism = calibrate(noise, histogram_counts(classes.size, relation), budget)
     note_charge("shares of the labels", mechanism)
-    counts = np.array([np.count_nonzero(y == label) for label in classes])
+    counts = total(y, partial(_of_labels, classes), "labels")
     noisy = mechanism.release(counts, problem.rng)
     least = min(_RAREST, 0.5 / classes.size)
     shares = np.maximum(noisy / max(float(noisy.sum()), 1.0), least)
@@ -337,7 +355,11 @@ def release_shares(problem: Problem, y: NDArray[Any], budget: LossBudget) -> Tar
     return Target(variance=whole, shares=LabelShares(classes, shares))
 
 
-def release_units(problem: Problem, y: NDArray[Any], budget: LossBudget) -> tuple[Target, bool]:
+def _of_labels(labels: NDArray[Any], y: NDArray[Any]) -> NDArray[np.int64]:
+    return np.array([np.count_nonzero(y == label) for label in labels])
+
+
+def release_units(problem: Problem, y: Any, budget: LossBudget) -> tuple[Target, bool]:
     """Release location and scale of the target, unless public, and its variance, for R²."""
     if problem.scoring.needs_shares:
         return release_shares(problem, y, budget), False
@@ -346,16 +368,16 @@ def release_units(problem: Problem, y: NDArray[Any], budget: LossBudget) -> tupl
     adjacency, rng = problem.adjacency, problem.rng
     known, rest, hidden = problem.known, budget, False
     if known is None:
-        rest, n_samples = budget.share(1.0 - _UNITS), float(y.size)
+        rest, n_samples = budget.share(1.0 - _UNITS), float(len(y))
         noise = "iid_laplace" if isinstance(budget, PureLoss) else "iid_gaussian"
 
         def charge(label: str, one: Any) -> None:
             note_charge(f"units of the target: {label}", one)
 
         if adjacency == "add_remove":
-            n_samples = release_record_count(y.size, budget.share(_COUNT), noise, rng, charge)
+            n_samples = release_record_count(len(y), budget.share(_COUNT), noise, rng, charge)
         found = private_location_scale(
-            [y],
+            mapped(y, _as_column, 1),
             budget.share(_UNITS - _COUNT),
             noise=noise,
             adjacency=adjacency,
@@ -366,8 +388,17 @@ def release_units(problem: Problem, y: NDArray[Any], budget: LossBudget) -> tupl
         hidden = not found.found[0]
         units = (0.0, 1.0) if hidden else (float(found.location[0]), float(found.scale[0]))
         known = Target(*units)
-    squares = ((np.asarray(y, dtype=np.float64) - known.location) / known.scale) ** 2
-    losses = problem.scoring.rounded(squares)
     label = "variance of the target"
-    variance = noisy_mean(losses, rest, adjacency, rng, label) * problem.scoring.limit
+    loss = int(total(y, partial(_squared, problem.scoring, known.location, known.scale), label))
+    variance = noisy_mean((loss, len(y)), rest, adjacency, rng, label) * problem.scoring.limit
     return Target(known.location, known.scale, max(variance, _FLOOR)), hidden
+
+
+def _as_column(y: NDArray[Any]) -> NDArray[np.float64]:
+    return np.asarray(y, dtype=np.float64)[:, np.newaxis]
+
+
+def _squared(scoring: Scoring, location: float, scale: float, y: NDArray[Any]) -> NDArray[np.int64]:
+    """Return the sum of the squared distances from a location, as losses."""
+    squares = ((np.asarray(y, dtype=np.float64) - location) / scale) ** 2
+    return np.asarray(scoring.rounded(squares).sum())

@@ -38,16 +38,15 @@ from skdpnoise.mechanisms.requests import number_of
 from skdpnoise.metrics.scoring import SCORINGS, Scoring, check_pairs, choose_scoring
 from skdpnoise.model_selection import _runs
 from skdpnoise.model_selection._candidates import Candidate, public_labels, sealed_candidates
-from skdpnoise.model_selection._data import checked_data
+from skdpnoise.model_selection._data import read_records
 from skdpnoise.model_selection._delegation import Delegation
 from skdpnoise.model_selection._rehearsal import rehearse
-from skdpnoise.model_selection._runs import Outcome, Parts, Problem, Rows, Target
+from skdpnoise.model_selection._runs import Outcome, Parts, Problem, Target
 from skdpnoise.model_selection._strategies import NoisyMax, OneRelease, RepeatedRuns, Strategy
 from skdpnoise.privacy import Adjacency, PrivacyGuarantee
 from skdpnoise.privacy.checks import check_type
 from skdpnoise.privacy.repetition.laws import PoissonRepetitions, TruncatedNegativeBinomial
 from skdpnoise.privacy.shared_texts import shared_texts
-from skdpnoise.queries.groups import group_codes, sample_rows
 from skdpnoise.sampling import RandomWords, random_words
 from skdpnoise.sampling.observer import note_charge, unobserved
 
@@ -108,10 +107,11 @@ class PrivateSearchCV(Delegation, BaseSearchCV, CallbackSupportMixin, PlanMixin)
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
-            Features, in any form that the estimator takes.
-        y : array-like of shape (n_samples,)
-            Target or labels.
+        X : array-like or RowSource of shape (n_samples, n_features)
+            Features, in any form that the estimator takes. Of rows in parts the same candidate is
+            chosen as in memory; its fits, and the scores, read some rows at a time.
+        y : array-like or RowSource of shape (n_samples,)
+            Target or labels; of rows in parts a column of the same source.
         %(fits: groups, **params)s
 
         Returns
@@ -124,6 +124,7 @@ class PrivateSearchCV(Delegation, BaseSearchCV, CallbackSupportMixin, PlanMixin)
             If a parameter or the data are not as described, or the strategy cannot be used.
         TypeError
             If the estimator is not private, or anything else is passed.
+        %(queries: SpreadError)s
         %(fits: BudgetExceededError)s
         """
         # check
@@ -137,26 +138,22 @@ class PrivateSearchCV(Delegation, BaseSearchCV, CallbackSupportMixin, PlanMixin)
         candidates = sealed_candidates(self, self._candidates(rng))
         scoring = choose_scoring(owner, self.scoring, [c.estimator for c in candidates])
         known = self._public_units(scoring)
-        X, y, labels = checked_data(self, X, y, classifier=is_classifier(candidates[0].estimator))
         check_grouped(self, groups)
-        with silence():
-            codes = None if groups is None else group_codes(f"{owner}.fit", groups, len(y))
-        most = None if codes is None else int(self.rows_per_group)
-        advice.advise(self)
-        advice.advise_on_public_number(
-            self, len(y), None if codes is None else int(codes.max()) + 1
-        )
+        labelled = is_classifier(candidates[0].estimator)
         # bound
-        rows = np.arange(len(y)) if codes is None else sample_rows(codes, most or 1, rng)
+        records = read_records(self, X, y, groups, rng, classifier=labelled)
+        most = None if groups is None else int(self.rows_per_group)
+        advice.advise(self)
+        advice.advise_on_public_number(self, len(records), records.n_groups)
         # calibrate
         strategy = self._strategy(guarantee, candidates, most)
         buys = scoring.needs_shares or (scoring.needs_target and strategy.name != "release")
-        parts = self._divided(rows, codes, strategy, _runs.REFERENCE if buys else 0.0, rng)
+        parts = self._divided(records, strategy, _runs.REFERENCE if buys else 0.0, rng)
         given = public_labels(owner, candidates)
-        classes = labels if given is None else given
+        classes = records.labels if given is None else given
         check_pairs(owner, scoring, 0 if classes is None else len(classes), self.adjacency)
-        records = (scoring, X, y, parts, buys, known)
-        problem = Problem(candidates, *records, self.adjacency, self.delta, classes, rng)
+        facts = (records, parts, buys, known, self.adjacency, self.delta, classes)
+        problem = Problem(candidates, scoring, *facts, rng)
         unobserved(rehearse, owner, problem, strategy, self.n_jobs)
         # charge
         report = strategy.report(owner, guarantee, problem, most)
@@ -172,7 +169,7 @@ class PrivateSearchCV(Delegation, BaseSearchCV, CallbackSupportMixin, PlanMixin)
             self._store(outcome, problem, strategy)
             if outcome.hidden:  # last: where warnings are errors, what was paid for is there
                 advice.warn_once(_runs.HIDDEN)
-            advice.advise_on_bought_number(self, bought, grouped=codes is not None)
+            advice.advise_on_bought_number(self, bought, grouped=groups is not None)
         return self
 
     def _validate_params(self) -> None:
@@ -186,7 +183,7 @@ class PrivateSearchCV(Delegation, BaseSearchCV, CallbackSupportMixin, PlanMixin)
             target, hidden = problem.known or Target(), False
             if problem.buys:
                 # Also from an empty part: how many records are in it may be private.
-                y = problem.y[problem.parts.reference]
+                y = problem.records.target(problem.parts.reference)
                 target, hidden = _runs.release_units(problem, y, pure_part(strategy.total))
             outcome = strategy.run(problem, target, self.n_jobs, tell)
             if outcome.model is None:
@@ -246,23 +243,24 @@ class PrivateSearchCV(Delegation, BaseSearchCV, CallbackSupportMixin, PlanMixin)
         return runs
 
     def _divided(
-        self, rows: Rows, codes: Rows | None, strategy: Strategy, reference: float, rng: RandomWords
+        self, records: Any, strategy: Strategy, reference: float, rng: RandomWords
     ) -> Parts:
         """Return the parts of the rows that are used."""
         given = self.validation_fraction
         fraction = _VALIDATION if isinstance(given, str) else given
-        groups = None if codes is None else codes[rows]
         if isinstance(strategy, OneRelease) and not strategy.apart:
-            parts = Parts(np.arange(rows.size), np.arange(rows.size), np.arange(0))
+            parts = Parts(records.all(), records.all(), records.none())
         else:
-            parts = _runs.divide(rows.size, fraction, reference, self.adjacency, rng, groups)
-        if parts.train.size < 2 or (self.adjacency == "replace_one" and not parts.validation.size):
+            parts = _runs.divide(records, fraction, reference, self.adjacency, rng)
+        public = self.adjacency == "replace_one"  # how many rows there are
+        few = public and len(records) * (1.0 - fraction - reference) < 2.0
+        if few or parts.train.size < 2 or (public and not parts.validation.size):
             raise ValueError(
                 f"The 'validation_fraction' parameter of {type(self).__name__} must leave 2 rows "
                 f"to fit and 1 to score at least. Got {self.validation_fraction!r}, and too few "
                 "rows, or groups, for it."
             )
-        return Parts(rows[parts.train], rows[parts.validation], rows[parts.reference])
+        return parts
 
     def _public_units(self, scoring: Scoring) -> Target | None:
         """Return the units of a target with finite public bounds: half of them is two scales."""

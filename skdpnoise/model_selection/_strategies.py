@@ -1,11 +1,11 @@
 r"""Three ways to find the best of several candidates privately, each with its whole cost.
 
-**Parts.** The records are divided by chance, without a look at them, into a training part, to
-which models are fitted, and a validation part, on which they are scored. Neighbouring data sets,
-divided by the same coins, differ in one of the parts only; what is computed from the other and from
-releases is the same. So *each part may spend the whole budget* (parallel composition), and one run
-that fits at loss C and scores at loss C has loss C. (The whole is a mixture over coins that do not
-depend on the data, and the hockey-stick divergence is jointly convex.)
+**Parts.** The records are divided by secret coins of their own, which see no data, into a training
+part, to which models are fitted, and a validation part, on which they are scored. Neighbouring data
+sets, divided by the same coins, differ in one of the parts only; what is computed from the other
+and from releases is the same. So *each part may spend the whole budget* (parallel composition), and
+one run that fits at loss C and scores at loss C has loss C
+(:mod:`~skdpnoise.model_selection._splits` has the proof).
 
 **release.** All candidates are functions of one release. It is made from the training part with the
 whole budget. The validation part is spent on the choice and the score of the winner. If no part is
@@ -49,21 +49,21 @@ from skdpnoise.mechanisms.selection import (
     base_budget,
     repeated_loss,
 )
-from skdpnoise.metrics.scoring import BITS
+from skdpnoise.metrics.scoring import BITS, NARROW, Losses
 from skdpnoise.model_selection import _runs
 from skdpnoise.model_selection._candidates import Candidate
-from skdpnoise.model_selection._runs import Losses, Outcome, Priced, Problem, Target
+from skdpnoise.model_selection._runs import Outcome, Priced, Problem, Target
 from skdpnoise.privacy import GaussianLoss, LossBudget, PrivacyGuarantee, PrivacyLoss, PureLoss
 from skdpnoise.privacy.repetition.laws import RepetitionLaw
 from skdpnoise.queries import private_argmax
 from skdpnoise.sampling import integers_below
 from skdpnoise.sampling.observer import note_charge
+from skdpnoise.sources.parts import SpreadError
 
 _CHOICE = 0.75  # of the validation part's budget; the rest pays for the winner's score
 _ASKING = 0.05  # of the whole budget, for judging the candidates of one release by all records
 _REFIT = 0.5  # of the whole budget, for fitting the winner again
 _FREE = ("alpha", "l1_ratio")  # functions of released second moments
-_NARROW = BITS - 4  # differences between candidates are held within ±2**_NARROW
 
 Tell = Callable[[str], None]
 
@@ -83,7 +83,7 @@ class Strategy(ABC):
         return self.total.for_group(rows)
 
     def choose(self, problem: Problem, losses: Losses, target: Target) -> tuple[int, float]:
-        """Return the best of rows of losses, one for each fitted model, and its noisy score."""
+        """Return the best of fitted models, and its noisy score."""
         utilities, sensitivity, monotonic = _utilities(losses, problem)
         known: dict[str, Any] = {"sensitivity": sensitivity, "monotonic": monotonic}
         part = self.choice_budget.share(_CHOICE)
@@ -91,7 +91,7 @@ class Strategy(ABC):
         by_range = isinstance(mechanism, ExponentialMechanism)
         note_charge("choice", _Ranged(mechanism) if by_range else mechanism)
         rest = self.choice_budget.share(1.0 - _CHOICE)
-        return best, problem.noisy_score(losses[best], rest, target)
+        return best, problem.noisy_score(int(losses.sums[best]), rest, target)
 
     def report(
         self, owner: str, guarantee: PrivacyGuarantee, problem: Problem, rows_per_group: int | None
@@ -152,7 +152,7 @@ class OneRelease(Strategy):
         path = problem.fitted(problem.priced(self.estimator, self.fit_budget))
         models = [_model_of(path, candidate.estimator) for candidate in problem.candidates]
         target = _units(path, target)
-        best, score = self.choose(problem, _all_losses(problem, models, target), target)
+        best, score = self.choose(problem, problem.losses(models, target), target)
         for k in range(len(models)):
             tell(f"candidate {k + 1}")
         return Outcome(best, models[best], score)
@@ -178,14 +178,14 @@ class NoisyMax(Strategy):
         for model in in_order((delayed(_fitted)(problem, one) for one in priced), n_jobs):
             models.append(model)
             tell(f"candidate {len(models)}")
-        best, score = self.choose(problem, _all_losses(problem, models, target), target)
+        best, score = self.choose(problem, problem.losses(models, target), target)
         model = models[best]
         if self.refit and model is not None:
             again = problem.priced(problem.candidates[best].estimator, self.total.share(_REFIT))
             # Not to a reference part, which has spent the whole budget.
             parts = problem.parts
-            rows = np.sort(np.concatenate([parts.train, parts.validation]))
-            model = problem.fitted(again, rows)
+            model = problem.fitted(again, problem.records.union(parts.train, parts.validation))
+            problem.records.check_unchanged()
         return Outcome(best, model, score)
 
 
@@ -235,18 +235,19 @@ class RepeatedRuns(Strategy):
         chosen = [int(k) for k in integers_below(rng, len(problem.candidates), n_runs)]
         priced = [problem.priced(problem.candidates[k].estimator, self.fit_budget) for k in chosen]
         tasks = (delayed(one_run)(problem, one, target) for one in priced)
-        models, losses = zip(*in_order(tasks, n_jobs), strict=True)
+        models, sums = zip(*in_order(tasks, n_jobs), strict=True)
+        losses = Losses(np.array(sums), np.zeros(n_runs), problem.parts.validation.size)
         best, score = self.choose(problem, losses, target, models)
         return Outcome(chosen[best], models[best], score)
 
     def choose(
-        self, problem: Problem, losses: Any, target: Target, models: Sequence[Any] = ()
+        self, problem: Problem, losses: Losses, target: Target, models: Sequence[Any] = ()
     ) -> tuple[int, float]:
         """Take the best noisy score; a run that failed, without a model, is the worst."""
         # So nothing is seen of a run that failed unless all have.
         keys = []
-        for k, own in enumerate(losses):
-            score = problem.noisy_score(own, self.choice_budget, target)
+        for k, loss in enumerate(losses.sums.tolist()):
+            score = problem.noisy_score(loss, self.choice_budget, target)
             tie = int(problem.rng.take(1)[0])
             failed = len(models) > 0 and models[k] is None
             keys.append((-np.inf if failed else score, tie, k))
@@ -271,23 +272,20 @@ def _final(estimator: Any) -> Any:
 
 def _fitted(problem: Problem, priced: Priced) -> Any:
     """Return a fitted model; None if the fit failed, which is an outcome like another."""
+    # Where parts of the rows are lost, or change, the search ends: an outcome above all others, so
+    # that the best of any number of runs is still what is published.
     try:
         return problem.fitted(priced)
-    except (MemoryError, _runs.SearchStopped):
+    except (MemoryError, SpreadError, _runs.SearchStopped):
         raise
     except Exception:
         return None
 
 
-def one_run(problem: Problem, priced: Priced, target: Target) -> tuple[Any, Losses]:
-    """Return a fitted model and its losses."""
+def one_run(problem: Problem, priced: Priced, target: Target) -> tuple[Any, int]:
+    """Return a fitted model and the sum of its losses."""
     model = _fitted(problem, priced)
-    return model, problem.losses(model, target)
-
-
-def _all_losses(problem: Problem, models: list[Any], target: Target) -> Losses:
-    """Return the losses of all models, a row for each."""
-    return np.stack([problem.losses(model, target) for model in models])
+    return model, int(problem.losses([model], target).sums[0])
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -306,15 +304,13 @@ def _utilities(losses: Losses, problem: Problem) -> tuple[NDArray[np.float64], f
     """Return the utilities of candidates, how far one record moves each, and whether all alike."""
     # Of losses that vary by degrees, candidates are compared by the difference to the mean over all
     # candidates, record by record, held within a sixteenth of the range: good candidates differ by
-    # less, and the noise falls with it. Sums of integers below 2^53 are exact.
+    # less, and the noise falls with it.
     if problem.scoring.name == "accuracy" or problem.scoring.needs_shares:
         # A record that is added can only be right or wrong: no utility rises.
         alike = problem.adjacency == "add_remove"
-        return -losses.sum(axis=1).astype(np.float64), float(1 << BITS), alike
-    differences = losses - losses.mean(axis=0).astype(np.int64)
-    held = np.clip(differences, -(1 << _NARROW), 1 << _NARROW)
+        return -losses.sums.astype(np.float64), float(1 << BITS), alike
     moves = 2.0 if problem.adjacency == "replace_one" else 1.0
-    return -held.sum(axis=1).astype(np.float64), moves * float(1 << _NARROW), False
+    return -losses.held.astype(np.float64), moves * float(1 << NARROW), False
 
 
 def _units(path: Any, target: Target) -> Target:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
+from skdpnoise.compose.register import is_private
 from skdpnoise.estimators.seal import without_values
 from skdpnoise.metrics import (
     PrivateCalibrationCurve,
@@ -21,6 +23,7 @@ from skdpnoise.privacy import LossBudget, PrivacyGuarantee
 from skdpnoise.privacy.checks import check_type
 from skdpnoise.privacy.shared_texts import shared_texts
 from skdpnoise.sampling.words import with_caveat
+from skdpnoise.sources.rows import as_sources, is_spread
 
 _BAND = 1.96  # standard errors on either side: 95 % of normal noise
 _FAINT = 0.2
@@ -416,11 +419,22 @@ def _chances(
             f"The 'pos_label' parameter of {owner} must be one of the estimator's classes. Got "
             f"{label!r} instead."
         )
+    if is_spread(X):
+        source = as_sources(X=X)["X"]
+        # Our own send a copy that knows no seed.
+        ours = is_private(estimator)
+        said = estimator.predict_proba(source) if ours else source.map(estimator.predict_proba, 2)
+        column = partial(_column, list(classes).index(label))
+        return said.map(column), options | {"pos_label": label}
     chances: Any = without_values(
         lambda: np.asarray(estimator.predict_proba(X)),
         f"{owner} cannot predict for X: give the columns that were fitted to.",
     )
     return chances[:, list(classes).index(label)], options | {"pos_label": label}
+
+
+def _column(place: int, table: Any) -> Any:
+    return np.asarray(table)[:, place]
 
 
 def _title(curve: Any) -> str:

@@ -83,28 +83,7 @@ class _Check:
 def read_cells(
     estimator: Any, X: Any, groups: Any, *, dates: bool = False, finite: bool = False
 ) -> WholeTable | SpreadTable:
-    """Look at all rows once, and set what an estimator knows of its columns and groups.
-
-    Parameters
-    ----------
-    estimator : estimator
-        What is fitted.
-    X, groups : table, RowSource, array or frame of dask, or None
-        Whole, or in the same parts.
-    dates : bool, default=False
-        Whether columns may hold dates.
-    finite : bool, default=False
-        Whether infinite numbers are refused.
-
-    Returns
-    -------
-    WholeTable or SpreadTable
-
-    Raises
-    ------
-    TypeError, ValueError, SpreadError
-        As for whole tables, or if a part cannot be read.
-    """
+    """Look at all rows once, and set what an estimator knows of its columns and groups."""
     if not is_spread(X):
         X = read_any_table(estimator, X, reset=True, dates=dates)
         if finite:

@@ -184,10 +184,10 @@ refit : bool, default=False
     winner again, to all records that were used, with the other half. Else the winner is
     published as it was fitted to the training part; fitting it again is not free.
 validation_fraction : float or "auto", default="auto"
-    Of the records, on which candidates are scored and not fitted. "auto" is a tenth; for
-    "release" it is none: penalties are judged by the records from which they come, with a
-    twentieth of the budget. That flatters those with many columns for few records; give a
-    number there.
+    Of the records, on which candidates are scored and not fitted: each record, or group, falls by
+    a secret coin of its own. "auto" is a tenth; for "release" it is none: penalties are judged by
+    the records from which they come, with a twentieth of the budget. That flatters those with
+    many columns for few records; give a number there.
 target_bounds : tuple (low, high) or None, default=None
     **Public** bounds of the target, for the units of errors. None estimates them from a tenth of
     the records, except for "release".
@@ -254,6 +254,8 @@ ledger : PrivacyLedger or None, default=None
 random_state : None, int, RandomState, Generator or RandomWords, default=None
     None is the operating system's cryptographic source. Anything else is reproducible, and gives no
     privacy against those who know it.
+SpreadError
+    If rows in parts cannot be read, or change while they are read.
 
 mechanisms
 ----------
@@ -316,9 +318,9 @@ ax : matplotlib Axes, sequence of them, or None, default=None
 
 scores
 ------
-y_true : array-like of shape (n_records,)
+y_true : array-like or RowSource of shape (n_records,)
     Labels, or targets, of the private records.
-y_pred : array-like of shape (n_records,)
+y_pred : array-like or RowSource of shape (n_records,)
     Predictions for them.
 labels : array-like of shape (n_labels,)
     **Public** labels, each once. Records of other labels are in no cell, or lose the most.
@@ -326,11 +328,11 @@ target_bounds : tuple (low, high)
     **Public** bounds to which targets and predictions are clipped.
 estimator : classifier
     A fitted one of two classes, public or private already, with ``predict_proba``.
-X : array-like of shape (n_records, n_features)
+X : array-like or RowSource of shape (n_records, n_features)
     The private records.
-y : array-like of shape (n_records,)
+y : array-like or RowSource of shape (n_records,)
     Their labels.
-y_score : array-like of shape (n_records,)
+y_score : array-like or RowSource of shape (n_records,)
     Scores, the higher the more likely positive: probabilities, unless bins are given.
 pos_label : str, int, float or bool, default=1
     The label of positive records; all others are negative.

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Protocol
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from skdpnoise.mechanisms.additive import AdditiveMechanism
 from skdpnoise.privacy import Adjacency, LossBudget, PrivacyGuarantee, PrivacyLoss, check_real
@@ -16,6 +17,8 @@ from skdpnoise.queries._sweeps import all_finite
 from skdpnoise.queries._tiles import Floats
 from skdpnoise.sampling import RandomWords, random_words
 from skdpnoise.sampling.words import HIDDEN_SEED
+from skdpnoise.sources.rows import is_spread
+from skdpnoise.sources.spread import Spread, looked_at
 
 
 class LedgerLike(Protocol):
@@ -88,9 +91,57 @@ class Query:
 
 
 def as_table(
-    owner: str, values: ArrayLike, *, name: str = "values", n_dims: tuple[int, ...] = (1, 2)
-) -> tuple[NDArray[Any], Callable[[Floats], Any]]:
+    owner: str, values: Any, *, name: str = "values", n_dims: tuple[int, ...] = (1, 2)
+) -> tuple[Any, Callable[[Floats], Any]]:
     """Return the values as columns, and what gives a result per column the shape of the input."""
+    # The columns of rows in parts are doubles or floats, whatever the values are.
+    if isinstance(values, Spread) or is_spread(values):
+        parts = values
+        if not isinstance(values, Spread):  # else they were looked at
+            parts = spread_values(owner, values, partial(_n_columns, owner, name, n_dims))
+        shape = np.asarray if parts.tail else _first
+        table = parts.map(_float_columns, *(parts.tail or (1,)))
+        return (table if len(table) else np.empty(table.shape)), shape
+    array = _checked_values(owner, name, n_dims, values)
+    return (array, np.asarray) if array.ndim > 1 else (array[:, np.newaxis], _first)
+
+
+def spread_values(owner: str, values: Any, check: Callable[[Any], int | None]) -> Spread[Any]:
+    """Look at values in parts; a check returns how many columns there are, None of a vector."""
+    rows = looked_at(partial(_of_values, check), values=values)
+    widths = {width for facts in rows.rows.facts for width in facts.found}
+    if len(widths) > 1:
+        raise ValueError(f"{owner} needs the same columns in all parts of the rows.")
+    tail = values.shape[1:] if not widths else () if widths == {None} else tuple(widths)
+    return rows.map(_values_of, *tail)
+
+
+def _of_values(check: Callable[[Any], int | None], tables: dict[str, Any]) -> int | None:
+    return check(tables["values"])
+
+
+def _values_of(tables: dict[str, Any]) -> Any:
+    return tables["values"]
+
+
+def _n_columns(owner: str, name: str, n_dims: tuple[int, ...], values: Any) -> int | None:
+    array = _checked_values(owner, name, n_dims, values)
+    return array.shape[1] if array.ndim > 1 else None
+
+
+def _float_columns(values: Any) -> Floats:
+    """Return some checked values as columns of floating-point numbers."""
+    array = np.asarray(values)
+    floats = array if array.dtype.kind == "f" else array.astype(np.float64)
+    return floats if floats.ndim > 1 else floats[:, np.newaxis]
+
+
+def _first(result: Floats) -> float:
+    return float(result[0])
+
+
+def _checked_values(owner: str, name: str, n_dims: tuple[int, ...], values: Any) -> NDArray[Any]:
+    """Return values as an array, or say what is wrong with them."""
     array = np.asarray(values)
     shapes = " or ".join(["(n_records,)", "(n_records, n_columns)"][n - 1] for n in n_dims)
     allowed = f"The {name!r} parameter of {owner} must be an array of real numbers, shape {shapes}"
@@ -102,6 +153,4 @@ def as_table(
         raise ValueError(
             f"{allowed}, finite in every entry: remove or replace NaN and infinity first."
         )
-    if array.ndim == 1:
-        return array[:, np.newaxis], lambda result: float(result[0])
-    return array, np.asarray
+    return array

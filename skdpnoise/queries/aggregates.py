@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -17,12 +18,14 @@ from skdpnoise.privacy import Adjacency, LossBudget, PrivacyGuarantee
 from skdpnoise.privacy.checks import check_array, check_order, complaint
 from skdpnoise.privacy.loss import checked_relation
 from skdpnoise.privacy.shared_texts import shared_texts
-from skdpnoise.queries._query import LedgerLike, Query, as_table
-from skdpnoise.queries._tiles import Floats
+from skdpnoise.queries._query import LedgerLike, Query, as_table, spread_values
+from skdpnoise.queries._tiles import Floats, Integers
 from skdpnoise.sampling import RandomWords, random_words
 from skdpnoise.sampling.observer import plus_noise
 from skdpnoise.sampling.words import with_caveat
 from skdpnoise.sensitivity import SensitivityProfile, clipped_sum
+from skdpnoise.sources.rows import is_spread
+from skdpnoise.sources.spread import Spread, total
 
 __all__ = ["PrivateEstimate", "private_count", "private_mean", "private_sum"]
 
@@ -100,7 +103,7 @@ def private_count(
 
     Parameters
     ----------
-    records : int or array-like of bool of shape (n_records,)
+    records : int, or array-like or RowSource of bool of shape (n_records,)
         The count, or a mask: whether each record has the property.
     %(queries: guarantee, adjacency, noise, random_state, ledger)s
 
@@ -115,6 +118,7 @@ def private_count(
         If `records` is neither an integer nor a vector of booleans.
     ValueError
         If the count is negative, or the neighbouring relation is given twice or not at all.
+    %(queries: SpreadError)s
 
     References
     ----------
@@ -133,8 +137,8 @@ def private_count(
     mechanism = calibrate(noise, SensitivityProfile([1.0]), guarantee)
     Query(owner, guarantee, relation, ledger, rng).spend_for(mechanism)
     # No number fails after the charge: what is cut off moves no two counts further apart.
-    total = min(n, _MOST) * _count_steps(mechanism)
-    (released,) = _with_noise([total], mechanism, rng)
+    steps = min(n, _MOST) * _count_steps(mechanism)
+    (released,) = _with_noise([steps], mechanism, rng)
     error = _rounded_deviation(mechanism)
     return PrivateEstimate(round(released), error, mechanism, secure=rng.secure)
 
@@ -170,7 +174,7 @@ def private_sum(
 
     Parameters
     ----------
-    values : array-like of shape (n_records,) or (n_records, n_columns)
+    values : array-like or RowSource of shape (n_records,) or (n_records, n_columns)
         The private values, finite. There may be none.
     low, high : float or array-like of shape (n_columns,)
         Public bounds, low < high. They must not be read from the data.
@@ -189,6 +193,7 @@ def private_sum(
     ValueError
         If the values are not finite, the bounds not ordered, or the neighbouring relation is given
         twice or not at all.
+    %(queries: SpreadError)s
 
     References
     ----------
@@ -263,7 +268,7 @@ def private_mean(
 
     Parameters
     ----------
-    values : array-like of shape (n_records,) or (n_records, n_columns)
+    values : array-like or RowSource of shape (n_records,) or (n_records, n_columns)
         The private values, finite. There may be none under "add_remove".
     low, high : float or array-like of shape (n_columns,)
         Public bounds, low < high. They must not be read from the data.
@@ -282,6 +287,7 @@ def private_mean(
     ValueError
         If the values are not finite, there is none under "replace_one", the bounds are not ordered,
         or the neighbouring relation is given twice or not at all.
+    %(queries: SpreadError)s
 
     References
     ----------
@@ -323,22 +329,43 @@ def private_mean(
     return PrivateEstimate(shape(mean), shape(error), mechanism, count, query.rng.secure)
 
 
-def _count(owner: str, records: ArrayLike) -> int:
+def _count(owner: str, records: Any) -> int:
     """Return how many records there are."""
     if type(records) is int and records >= 0:
         return records  # of any size
+    if is_spread(records):
+        masks = spread_values(owner, records, partial(_check_mask, owner))
+        return int(masks.total(_count_true, "count")) if len(masks) else 0
     mask = np.asarray(records)
-    if mask.dtype.kind == "b" and mask.ndim == 1:
-        return int(np.count_nonzero(mask))
+    if _is_mask(mask):
+        return int(_count_true(mask))
     if mask.ndim != 0 or mask.dtype.kind not in "iu":
-        given = f"an array of dtype {mask.dtype} and shape {mask.shape}"
-        must = "be an int or a one-dimensional array of bool"
-        raise TypeError(complaint(owner, "records", must, given))
+        raise _no_mask(owner, mask)
     if int(mask) < 0:
         raise ValueError(
             f"The 'records' parameter of {owner} must not be negative if it is a count."
         )
     return int(mask)
+
+
+def _is_mask(mask: NDArray[Any]) -> bool:
+    return mask.dtype.kind == "b" and mask.ndim == 1
+
+
+def _check_mask(owner: str, records: Any) -> None:
+    mask = np.asarray(records)
+    if not _is_mask(mask):
+        raise _no_mask(owner, mask)
+
+
+def _no_mask(owner: str, given: NDArray[Any]) -> TypeError:
+    must = "be an int or a one-dimensional array of bool"
+    shown = f"an array of dtype {given.dtype} and shape {given.shape}"
+    return TypeError(complaint(owner, "records", must, shown))
+
+
+def _count_true(mask: Any) -> Integers:
+    return np.asarray(np.count_nonzero(mask))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -359,7 +386,7 @@ class _Bounds:
 
 
 def _release(
-    query: Query, table: NDArray[Any], bounds: _Bounds, mechanism: AdditiveMechanism
+    query: Query, table: NDArray[Any] | Spread[Any], bounds: _Bounds, mechanism: AdditiveMechanism
 ) -> tuple[Floats, float | None]:
     """Charge the ledger; return noisy sums, from the centre, and a noisy count if there is one."""
     # A contribution is at most floor(half_width/u) steps of u = 2**-16 grid steps to either side,
@@ -381,8 +408,14 @@ def _release(
     return noisy[:-1], float(noisy[-1])
 
 
+def _exact_sums(table: Any, bounds: _Bounds, unit: Floats) -> list[int]:
+    high, low = total(table, partial(_digits, bounds, unit)).tolist()
+    return [(h << _HALF_BITS) + d for h, d in zip(high, low, strict=True)]
+
+
 @np.errstate(over="ignore")  # a warning would tell of a single record
-def _exact_sums(table: NDArray[Any], bounds: _Bounds, unit: Floats) -> list[int]:
+def _digits(bounds: _Bounds, unit: Floats, table: NDArray[Any]) -> Integers:
+    """Return sums of whole steps, as two digits each, so that no number of records overflows."""
     limit = np.floor(bounds.half_width / unit)
     high, low = np.zeros((2, limit.size), dtype=np.int64)
     for start in range(0, len(table), _ROWS):
@@ -390,10 +423,9 @@ def _exact_sums(table: NDArray[Any], bounds: _Bounds, unit: Floats) -> list[int]
         steps = np.rint((block - bounds.centre) / unit)
         # Whatever a row holds by now: fmin and fmax take the bound for NaN.
         steps = np.fmax(np.fmin(steps, limit), -limit).astype(np.int64)
-        # Two digits, so that no number of records overflows.
         high += (steps >> _HALF_BITS).sum(axis=0)
         low += (steps & ((1 << _HALF_BITS) - 1)).sum(axis=0)
-    return [(h << _HALF_BITS) + d for h, d in zip(high.tolist(), low.tolist(), strict=True)]
+    return np.stack([high, low])
 
 
 def _count_steps(mechanism: AdditiveMechanism) -> int:
@@ -439,7 +471,7 @@ def _check_summands(
     high: ArrayLike,
     weights: ArrayLike | None,
     noise: str,
-) -> tuple[NDArray[Any], Callable[[Floats], Any], _Bounds]:
+) -> tuple[Any, Callable[[Floats], Any], _Bounds]:
     """Return what `as_table` does and the bounds of every column, or say what is wrong."""
     family = str(noise).partition("_")[2]
     if family in noise_names() and get_noise(family).lattice:

@@ -42,7 +42,8 @@ from skdpnoise.queries._query import LedgerLike, Query
 from skdpnoise.sampling import RandomWords, random_words
 from skdpnoise.sampling.words import with_caveat
 from skdpnoise.sensitivity import SensitivityProfile
-from skdpnoise.sources.spread import Spread
+from skdpnoise.sources.rows import is_spread
+from skdpnoise.sources.spread import Spread, looked_at
 
 __all__ = ["CategoryMechanism", "PrivateCategories", "private_categories"]
 
@@ -318,14 +319,15 @@ def private_categories(
     **Guarantee.** That of :class:`CategoryMechanism`. Half of δ pays for the chance that a record
     shows a category that nobody else has, in every column and, under replace-one, also one that it
     leaves; the rest belongs to the noise. What is not exactly text, a number of Python or numpy (of
-    64 bits), or a truth value is not counted (None, NaN, dates, enumerations). The time it takes,
-    which hangs on how many categories there are and how long they are, is not protected.
+    64 bits), or a truth value is not counted (None, NaN, dates, enumerations). Of rows in parts the
+    different values come together in one place, and only those that are shown leave it. The time it
+    takes, which hangs on how many categories there are and how long they are, is not protected.
 
     Parameters
     ----------
-    values : list, ndarray of shape (n_records,) or (n_records, n_columns), Series or frame
-        The private values, of pandas, polars or pyarrow too; a list is one column. There may be no
-        records.
+    values : list, ndarray or RowSource of shape (n_records,) or (n_records, n_columns)
+        The private values, also as a Series or frame of pandas, polars or pyarrow; a list is one
+        column. There may be no records.
     guarantee : PrivacyGuarantee
         With δ > 0: without it, no category may ever be shown that only one record has.
     %(queries: adjacency)s
@@ -342,6 +344,7 @@ def private_categories(
     ------
     TypeError, ValueError
         If a parameter is not as described, δ is 0, or the values are no table.
+    %(queries: SpreadError)s
 
     References
     ----------
@@ -362,7 +365,7 @@ def private_categories(
     check_type(owner, "guarantee", guarantee, PrivacyGuarantee)
     relation = checked_relation(owner, adjacency, guarantee)
     check_delta(owner, "guarantee", guarantee)
-    columns = label_columns(owner, values)
+    columns = _spread_columns(owner, values) if is_spread(values) else label_columns(owner, values)
     mechanism = category_mechanism(owner, noise, len(columns), relation, guarantee)
     rng = random_words(random_state)
     Query(owner, guarantee, relation, ledger, rng).spend(mechanism.privacy_loss(), mechanism.noise)
@@ -541,6 +544,33 @@ def label_columns(owner: str, values: Any) -> list[Iterable[Any]]:
         given = f"{type(values).__name__} of shape {getattr(values, 'shape', None)}"
         raise ValueError(complaint(owner, "values", must, given))
     return columns
+
+
+def _spread_columns(owner: str, values: Any) -> list[Any]:
+    """Return the columns of a table in parts."""
+    rows = looked_at(partial(_kinds_of, owner), values=values)
+    found = [kinds for facts in rows.rows.facts for kinds in facts.found]
+    if len({len(kinds) for kinds in found}) > 1:
+        raise ValueError(f"{owner} needs the same columns in all parts of the rows.")
+    if not found:
+        return [[] for _ in range((*values.shape, 1)[1])]
+    # Of whole numbers, some of which are missing, pandas makes floats: in all parts, or in none.
+    floats = [len(set(kinds) & {"i", "f"}) > 1 for kinds in zip(*found, strict=True)]
+    return [rows.map(partial(_column_of, owner, *both)) for both in enumerate(floats)]
+
+
+def _kinds_of(owner: str, tables: dict[str, Any]) -> tuple[str, ...]:
+    """Return what columns hold: "i" for whole numbers, "f" for others, and else "O"."""
+    values = tables["values"]
+    n_columns = len(label_columns(owner, values))
+    dtypes = list(values.dtypes) if hasattr(values, "columns") else [values.dtype] * n_columns
+    kinds = (one.kind if isinstance(one, np.dtype) else "O" for one in dtypes)
+    return tuple({"i": "i", "u": "i", "f": "f"}.get(kind, "O") for kind in kinds)
+
+
+def _column_of(owner: str, place: int, floats: bool, tables: dict[str, Any]) -> Iterable[Any]:
+    column = label_columns(owner, tables["values"])[place]
+    return [float(value) for value in column] if floats else column
 
 
 def _of_library(owner: str, values: Any) -> list[Iterable[Any]] | None:

@@ -48,6 +48,7 @@ __all__ = [
     "choose_rows",
     "group_codes",
     "sample_rows",
+    "words_of_groups",
 ]
 
 # Classes whose equal objects have equal hashes, and subclasses that change neither.
@@ -147,6 +148,20 @@ def choose_rows(
     return np.sort(np.concatenate([kept, rows[order[place < most]]]))
 
 
+def words_of_groups(key: bytes, labels: Any, codes: NDArray[np.intp]) -> NDArray[np.uint64]:
+    """Return a secret word for each row, a keyed hash of the label that its group has first."""
+    found = _as_array(labels)
+    first_rows = np.unique(codes, return_index=True)[1]
+    return _hashes(key, np.asarray(found)[first_rows])[codes]
+
+
+def _hashes(key: bytes, labels: NDArray[Any]) -> NDArray[np.uint64]:
+    """Return keyed hashes of labels: the same of a number, or a text, of any type."""
+    texts = (str(label).encode("utf-8", "surrogatepass") for label in labels.tolist())
+    digests = (hashlib.blake2b(text, digest_size=8, key=key).digest() for text in texts)
+    return np.frombuffer(b"".join(digests), dtype="<u8").astype(np.uint64, copy=False)
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class SpreadRows:
     """Which rows of all parts belong together: of each group they must lie in one part."""
@@ -226,9 +241,7 @@ def _count_and_hash(
     """Return how many rows of a part are kept, and hashes of its labels that have their turn."""
     codes, found = group_codes(owner, labels, len(labels)), np.asarray(labels)
     first_rows = np.unique(codes, return_index=True)[1]
-    texts = (str(label).encode() for label in found[first_rows].tolist())
-    digests = (hashlib.blake2b(text, digest_size=8, key=key).digest() for text in texts)
-    hashes = np.frombuffer(b"".join(digests), dtype=np.uint64)
+    hashes = _hashes(key, found[first_rows])
     place, n_turns = turn
     kept = int(np.minimum(np.bincount(codes), most).sum())
     mine = hashes[hashes % np.uint64(n_turns) == place]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Hashable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -16,11 +17,13 @@ from skdpnoise.privacy import Adjacency, LossBudget, PrivacyGuarantee
 from skdpnoise.privacy.checks import complaint
 from skdpnoise.privacy.loss import checked_relation
 from skdpnoise.privacy.shared_texts import shared_texts
-from skdpnoise.queries._query import LedgerLike, Query, as_table
-from skdpnoise.queries._tiles import Integers
+from skdpnoise.queries._query import LedgerLike, Query, as_table, spread_values
+from skdpnoise.queries._tiles import Floats, Integers
 from skdpnoise.queries.aggregates import PrivateEstimate
 from skdpnoise.sampling import random_words
 from skdpnoise.sensitivity import SensitivityProfile, histogram_counts
+from skdpnoise.sources.rows import is_spread
+from skdpnoise.sources.spread import total
 
 __all__ = ["noisy_histogram", "private_histogram"]
 
@@ -133,7 +136,7 @@ def private_histogram(
 
     Parameters
     ----------
-    values : array-like of shape (n_records,)
+    values : array-like or RowSource of shape (n_records,)
         The private values. There may be none.
     %(queries: guarantee)s
     bins : array-like of shape (n_bins + 1,) or None, default=None
@@ -156,6 +159,7 @@ def private_histogram(
     ValueError
         If both or neither of `bins` and `categories` are given, edges do not increase, categories
         repeat, or values of a histogram with bins are not finite.
+    %(queries: SpreadError)s
 
     References
     ----------
@@ -197,17 +201,32 @@ def _count_bins(owner: str, values: ArrayLike, bins: ArrayLike) -> Integers:
     if not (edges[1:] > edges[:-1]).all():
         raise ValueError(f"The 'bins' parameter of {owner} must increase strictly.")
     table, _ = as_table(owner, values, n_dims=(1,))
+    return total(table, partial(_in_bins, edges), "bins")
+
+
+def _in_bins(edges: Floats, table: NDArray[Any]) -> Integers:
     # As doubles, whatever the others are: in which bin a value falls is a function of it alone.
     with np.errstate(over="ignore"):  # a warning would tell of a single record
         column = table[:, 0].astype(np.float64)
     return np.histogram(column, edges)[0]
 
 
-def _count_categories(owner: str, values: ArrayLike, categories: ArrayLike | None) -> Integers:
+def _count_categories(owner: str, values: Any, categories: ArrayLike | None) -> Integers:
     """Return how many values equal each category."""
     labels = _one_by_one(owner, "categories", categories)
     if not labels or len(set(labels)) < len(labels):
         raise ValueError(f"The 'categories' parameter of {owner} must hold distinct values.")
+    if is_spread(values):
+        values = spread_values(owner, values, partial(_check_labels, owner))
+        values = values if len(values) else []
+    return total(values, partial(_of_labels, owner, labels), "categories")
+
+
+def _check_labels(owner: str, values: Any) -> None:
+    _one_by_one(owner, "values", values)
+
+
+def _of_labels(owner: str, labels: list[Hashable], values: Any) -> Integers:
     tally = Counter(_one_by_one(owner, "values", values))
     return np.array([tally[label] for label in labels], dtype=np.int64)
 

@@ -91,7 +91,7 @@ def private_location_scale(
 
     Parameters
     ----------
-    columns : array-like of shape (n_samples, n_columns) or sequence of arrays (n_samples,)
+    columns : array-like or RowSource of shape (n_samples, n_columns), or sequence of arrays
         The private values, finite. There may be none under "add_remove". An array of floats is read
         in place; several arrays are copied into one.
     %(queries: guarantee)s
@@ -116,6 +116,7 @@ def private_location_scale(
     ValueError
         If `n_samples` is missing under "add_remove", bounds are not ordered, or the noise cannot
         give the guarantee.
+    %(queries: SpreadError)s
 
     References
     ----------

@@ -110,7 +110,7 @@ def private_moments(
 
     Parameters
     ----------
-    values : array-like of shape (n_samples,) or (n_samples, n_columns)
+    values : array-like or RowSource of shape (n_samples,) or (n_samples, n_columns)
         The private values, finite.
     %(queries: guarantee)s
     noise : str, default="auto"
@@ -130,6 +130,7 @@ def private_moments(
     %(queries: TypeError)s
     ValueError
         If they are not finite, bounds are not ordered, or the noise cannot give the guarantee.
+    %(queries: SpreadError)s
 
     References
     ----------

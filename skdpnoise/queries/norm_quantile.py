@@ -15,11 +15,12 @@ from skdpnoise.mechanisms.sharing import shared_budget
 from skdpnoise.privacy import Adjacency, GaussianLoss, LossBudget, PrivacyGuarantee, PureLoss
 from skdpnoise.privacy.checks import check_real, check_type, complaint
 from skdpnoise.privacy.shared_texts import shared_texts
-from skdpnoise.queries._query import LedgerLike, Query
+from skdpnoise.queries._query import LedgerLike, Query, spread_values
 from skdpnoise.queries._tiles import Floats
 from skdpnoise.queries.ranges import Charge, uncharged
 from skdpnoise.sampling import RandomWords
 from skdpnoise.sensitivity import SensitivityProfile
+from skdpnoise.sources.rows import is_spread
 from skdpnoise.sources.spread import Spread, total
 
 __all__ = ["NormQuantileMechanism", "exact_terms", "private_norm_quantile"]
@@ -171,7 +172,7 @@ def private_norm_quantile(
 
     Parameters
     ----------
-    norms : ndarray of shape (n_samples,)
+    norms : ndarray or RowSource of shape (n_samples,)
         The private norms of rows: non-negative.
     level : float
         q, between 0 and 1, public. If few records or little budget are left, about
@@ -194,6 +195,7 @@ def private_norm_quantile(
     ValueError
         If the level, the limits or the norms are not as described, or `n_samples` is missing under
         "add_remove".
+    %(queries: SpreadError)s
 
     References
     ----------
@@ -209,15 +211,7 @@ def private_norm_quantile(
     """
     owner = "private_norm_quantile"
     q = check_real(owner, "level", level, high=1.0)
-    values: Any = norms if isinstance(norms, Spread) else np.asarray(norms)
-    # Of rows in parts the caller makes norms.
-    if not isinstance(values, Spread) and not (
-        values.dtype.kind == "f" and values.ndim == 1 and (values >= 0.0).all()
-    ):
-        raise ValueError(
-            f"The 'norms' parameter of {owner} must be a one-dimensional array of non-negative "
-            "floating-point numbers."
-        )
+    values: Any = norms if isinstance(norms, Spread) else _read_norms(owner, norms)
     query = Query.adaptive(owner, guarantee, adjacency, ledger, random_state)
     n_samples = query.count(n_samples, len(values), low=-math.inf)
     one = SensitivityProfile([1.0])
@@ -262,6 +256,24 @@ def _window_utilities(counts: NDArray[np.int_], preference: Floats) -> Floats:
 def exact_terms(public: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return public numbers as multiples of a unit whose sums with counts are exact."""
     return np.asarray(np.rint(np.clip(public, -_MOST, _MOST) / _UNIT) * _UNIT)
+
+
+def _read_norms(owner: str, norms: Any) -> Any:
+    """Return norms, whole or in parts, or say what is wrong with them."""
+    if not is_spread(norms):
+        _check_norms(owner, norms)
+        return np.asarray(norms)
+    parts = spread_values(owner, norms, partial(_check_norms, owner))
+    return parts.map(np.asarray) if len(parts) else np.zeros(0)
+
+
+def _check_norms(owner: str, norms: Any) -> None:
+    values = np.asarray(norms)
+    if not (values.dtype.kind == "f" and values.ndim == 1 and (values >= 0.0).all()):
+        raise ValueError(
+            f"The 'norms' parameter of {owner} must be a one-dimensional array of non-negative "
+            "floating-point numbers."
+        )
 
 
 @np.errstate(over="ignore")  # a warning would tell of a single record

@@ -23,7 +23,8 @@ from skdpnoise.queries._sweeps import Records, tallies
 from skdpnoise.queries._tiles import Floats, Integers, Places
 from skdpnoise.queries.ranges import Charge, Ranges
 from skdpnoise.sensitivity import SensitivityProfile, histogram_counts
-from skdpnoise.sources.spread import mapped
+from skdpnoise.sources.rows import RowSource, as_sources, is_spread
+from skdpnoise.sources.spread import Spread, mapped
 
 __all__ = ["Quantiles", "private_quantiles", "quantiles_budget"]
 
@@ -115,7 +116,7 @@ def private_quantiles(
 
     Parameters
     ----------
-    values : array-like of shape (n_samples,) or (n_samples, n_columns)
+    values : array-like or RowSource of shape (n_samples,) or (n_samples, n_columns)
         The private values, finite.
     probabilities : float or array-like of shape (n_probabilities,)
         Which quantiles: from 0 to 1. Noise hides those next to 0 and 1 first.
@@ -138,6 +139,7 @@ def private_quantiles(
     ValueError
         If they are not finite, a probability is not in [0, 1], bounds are not ordered, or the noise
         cannot give the guarantee.
+    %(queries: SpreadError)s
 
     References
     ----------
@@ -162,9 +164,10 @@ def private_quantiles(
         must = "be a number or a one-dimensional array of numbers in the range [0, 1]"
         raise ValueError(complaint(owner, "probabilities", must, repr(probabilities)))
     query = Query.adaptive(owner, guarantee, adjacency, ledger, random_state)
-    given: Any = values
+    given: Any = as_sources(values=values)["values"] if is_spread(values) else values
     if missing:
-        given = mapped(given, _filled, *getattr(given, "tail", ()))
+        tail = given.tail if isinstance(given, RowSource | Spread) else ()
+        given = mapped(given, _filled, *tail)
     ranges = Ranges(query, noise, given, bounds)
     ranges.missing = missing
     chosen, total = quantiles_budget(

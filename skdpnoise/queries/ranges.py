@@ -163,9 +163,7 @@ class Ranges:
         if noise not in allowed:
             must = f"be among {allowed}, which all of its releases can take"
             raise ValueError(complaint(owner, "noise", must, repr(noise)))
-        array: Any = values  # rows in parts were checked where they were surveyed
-        if not isinstance(values, Spread):
-            array, _ = as_table(owner, values, name=name, n_dims=(2,) if matrix else (1, 2))
+        array, _ = as_table(owner, values, name=name, n_dims=(2,) if matrix else (1, 2))
         if len(array) == 0 and not (matrix and query.adjacency == "add_remove"):
             raise ValueError(f"The {name!r} parameter of {owner} must not be empty.")
         # Floats stay as they are: a copy of large data would be as large again.

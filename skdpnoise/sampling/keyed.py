@@ -1,4 +1,14 @@
-"""Secret words for numbered rows: the same for a row wherever and however often it is read."""
+"""Secret words for numbered rows: the same for a row wherever and however often it is read.
+
+They are SHAKE-128 of a key of 256 bits and the number of a block of rows. Who does not know the key
+cannot tell them from independent uniform words, as little as those of the generator that a key
+stretches in the operating system's source.
+
+References
+----------
+NIST FIPS 202, "SHA-3 standard: permutation-based hash and extendable-output functions", 2015,
+Section 6.2.
+"""
 
 from __future__ import annotations
 
@@ -16,54 +26,12 @@ _BLOCK = 1 << 10  # words that one call of the function makes
 
 
 def new_key(rng: RandomWords) -> bytes:
-    """Draw a key of 256 bits.
-
-    Parameters
-    ----------
-    rng : RandomWords
-        Source of randomness.
-
-    Returns
-    -------
-    bytes
-
-    Examples
-    --------
-    >>> from skdpnoise.sampling import SeededWords
-    >>> len(new_key(SeededWords(0)))
-    32
-    """
+    """Draw a key of 256 bits."""
     return rng.take(_KEY_WORDS).tobytes()
 
 
 def words_of_rows(key: bytes, begin: int, end: int) -> NDArray[np.uint64]:
-    """Return a word for each row, by its number: SHAKE-128 of the key and a block of numbers.
-
-    Who does not know the key cannot tell these words from independent uniform ones, as little as
-    those of the generator that a key stretches in the operating system's source.
-
-    Parameters
-    ----------
-    key : bytes
-        Of :func:`new_key`.
-    begin, end : int
-        The first row, and the one after the last.
-
-    Returns
-    -------
-    ndarray of uint64 of shape (end - begin,)
-
-    References
-    ----------
-    NIST FIPS 202, "SHA-3 standard: permutation-based hash and extendable-output functions", 2015,
-    Section 6.2.
-
-    Examples
-    --------
-    >>> some = words_of_rows(bytes(32), 1000, 1100)
-    >>> bool((some[50:] == words_of_rows(bytes(32), 1050, 1100)).all())
-    True
-    """
+    """Return a word for each row, by its number: SHAKE-128 of the key and a block of numbers."""
     blocks = range(begin // _BLOCK, -(-end // _BLOCK))
     stream = b"".join(
         hashlib.shake_128(key + block.to_bytes(8, "little")).digest(8 * _BLOCK) for block in blocks

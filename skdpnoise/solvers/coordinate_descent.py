@@ -6,6 +6,7 @@ import math
 import operator
 import sys
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,15 @@ from skdpnoise.solvers.columns import Columns, columnwise
 from skdpnoise.solvers.losses import Loss
 from skdpnoise.solvers.threads import enough_threads, threads
 
-__all__ = ["Sweep", "Sweeps", "coordinate_descent", "grids_of_passes", "scalings_of", "visit"]
+__all__ = [
+    "Sweep",
+    "Sweeps",
+    "Updates",
+    "coordinate_descent",
+    "grids_of_passes",
+    "scalings_of",
+    "visit",
+]
 
 Sweep = tuple[int, float, int, tuple[float, float] | None]
 """Which coordinate has changed, by how much, which one comes next; and its grid step and bound."""
@@ -160,47 +169,13 @@ def coordinate_descent(
 
     with threads(n, enough_threads(n, n_threads), block) as run:
         sweeps = Sweeps(X, scores, loss.code, scalings, block, run)
-        yield from visit(
-            sweeps,
-            n_coordinates,
-            n_passes=n_passes,
-            step=step,
-            l1=l1,
-            l2=l2,
-            grids=grids,
-            noise=noise,
-            add=add,
-            order=order,
-            n_samples=float(n if n_samples is None else n_samples),
-            coef_init=coef_init,
-        )
+        divisor = float(n if n_samples is None else n_samples)
+        updates = Updates(n_passes, divisor, step, l1, l2, grids, noise, add, order)
+        yield from visit(sweeps, n_coordinates, updates, coef_init)
 
 
 class Sweeps:
-    """Scores of some rows, and sweeps that move them and sum the next gradient.
-
-    Parameters
-    ----------
-    X : ndarray of shape (n, p)
-        Finite values.
-    scores : tuple of ndarray
-        What the ``start`` of a loss made of the target. The first is written to.
-    code : int
-        Of the loss.
-    scalings : list of tuple, or None
-        Of :func:`scalings_of`.
-    block : int, default=8192
-        Rows taken at a time.
-    run : callable, default=None
-        Runs a kernel on ranges of the rows; one range by default.
-
-    Examples
-    --------
-    >>> from skdpnoise.solvers import SQUARED
-    >>> sweeps = Sweeps(np.array([[1.0], [2.0]]), SQUARED.start(np.ones(2)), SQUARED.code, None)
-    >>> sweeps((0, 0.0, 0, (1.0, 9.0)))  # - 1 · 1 - 1 · 2
-    -3
-    """
+    """Scores of some rows, and sweeps that move them and sum the next gradient."""
 
     def __init__(
         self,
@@ -240,45 +215,31 @@ class Sweeps:
         return int(sum(self._run(private_sweep, *shared, inverse, q * bound)))
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Updates:
+    """What becomes of sums of gradients: as the parameters of :func:`coordinate_descent`."""
+
+    n_passes: int
+    n_samples: float
+    step: ArrayLike
+    l1: ArrayLike = 0.0
+    l2: ArrayLike = 0.0
+    grids: tuple[NDArray[np.float64], NDArray[np.float64]] | None = None  # of `grids_of_passes`
+    noise: NDArray[np.int64] | None = None
+    add: Callable[[int, int], int] = operator.add
+    order: NDArray[np.integer[Any]] | None = None
+
+
 def visit(
     sweep: Callable[[Sweep], float | int],
     n_coordinates: int,
-    *,
-    n_passes: int,
-    step: ArrayLike,
-    l1: ArrayLike = 0.0,
-    l2: ArrayLike = 0.0,
-    grids: tuple[NDArray[np.float64], NDArray[np.float64]] | None = None,
-    noise: NDArray[np.int64] | None = None,
-    add: Callable[[int, int], int] = operator.add,
-    order: NDArray[np.integer[Any]] | None = None,
-    n_samples: float,
+    updates: Updates,
     coef_init: ArrayLike | None = None,
 ) -> Iterator[NDArray[np.float64]]:
-    """Yield θ after each pass, from sums that a function gives: see :func:`coordinate_descent`.
-
-    Parameters
-    ----------
-    sweep : callable
-        From a :data:`Sweep` to the sum of gradients, in grid steps where there is a grid.
-    n_coordinates : int
-        K.
-    n_passes, step, l1, l2 : see :func:`coordinate_descent`
-    grids : tuple of ndarray of shape (T, K), default=None
-        Of :func:`grids_of_passes`; None neither clips nor rounds.
-    noise, add, order, n_samples, coef_init : see :func:`coordinate_descent`
-
-    Yields
-    ------
-    ndarray of shape (K,)
-        A copy of θ after each pass.
-
-    Examples
-    --------
-    >>> next(visit(lambda sweep: -6.0, 2, n_passes=1, step=0.5, n_samples=3.0))
-    array([1., 1.])
-    """
-    steps, l1s, l2s = (_per_coordinate(value, n_coordinates) for value in (step, l1, l2))
+    """Yield θ after each pass, from sums of gradients that a function gives."""
+    grids, noise, add, order = updates.grids, updates.noise, updates.add, updates.order
+    given = updates.step, updates.l1, updates.l2
+    steps, l1s, l2s = (_per_coordinate(value, n_coordinates) for value in given)
     theta = [0.0] * n_coordinates
 
     def summed(previous: int, change: float, k: int, t: int) -> float:
@@ -294,9 +255,9 @@ def visit(
         for k, value in enumerate(_per_coordinate(coef_init, n_coordinates)):
             summed(previous, change, k, -1)
             previous, change, theta[k] = k, value, value
-    for t in range(n_passes):
+    for t in range(updates.n_passes):
         for k in range(n_coordinates) if order is None else order[t].tolist():
-            v = theta[k] - steps[k] * (summed(previous, change, k, t) / n_samples)
+            v = theta[k] - steps[k] * (summed(previous, change, k, t) / updates.n_samples)
             threshold = steps[k] * l1s[k]
             soft = max(v - threshold, 0.0) + min(v + threshold, 0.0)
             updated = soft / (1.0 + steps[k] * l2s[k])

@@ -4,6 +4,5 @@ from __future__ import annotations
 
 from skdpnoise.sources.files import scan_batches, scan_csv, scan_dataset, scan_parquet
 from skdpnoise.sources.rows import RowSource
-from skdpnoise.sources.spread import Spread
 
-__all__ = ["RowSource", "Spread", "scan_batches", "scan_csv", "scan_dataset", "scan_parquet"]
+__all__ = ["RowSource", "scan_batches", "scan_csv", "scan_dataset", "scan_parquet"]

@@ -13,25 +13,7 @@ _END = object()
 
 
 def read_ahead(batches: Generator[Any]) -> Iterator[Any]:
-    """Yield what a generator gives, of which a thread makes the next while one is used.
-
-    An error of the generator is raised where its value would be. Closing this one early ends the
-    thread, and closes the other.
-
-    Parameters
-    ----------
-    batches : generator
-        All of it runs in the thread.
-
-    Yields
-    ------
-    object
-
-    Examples
-    --------
-    >>> list(read_ahead(number for number in range(3)))
-    [0, 1, 2]
-    """
+    """Yield what a generator gives, of which a thread makes the next while one is used."""
     found: SimpleQueue[tuple[Any, BaseException | None]] = SimpleQueue()
     wanted: SimpleQueue[bool] = SimpleQueue()
 

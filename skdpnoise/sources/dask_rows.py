@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 from uuid import uuid4
 
+from skdpnoise.sources.chosen import Selection
 from skdpnoise.sources.parts import (
     Choose,
     Facts,
@@ -27,8 +28,8 @@ from skdpnoise.sources.parts import (
     finished,
     look,
     raised,
+    rows_of,
 )
-from skdpnoise.sources.rows import RowSource, Taking
 
 __all__ = ["DaskReader", "DaskRunner", "kinds"]
 
@@ -62,13 +63,7 @@ class DaskReader:
 
     @classmethod
     def of(cls, table: Any) -> DaskReader:
-        """Return the reader of an array, a frame or a series.
-
-        Raises
-        ------
-        TypeError
-            If it has more than two dimensions.
-        """
+        """Return the reader of an array, a frame or a series."""
         if not hasattr(table, "chunks"):
             names = tuple(table.columns) if table.ndim == 2 else ()
             named = bool(names) and all(isinstance(name, str) for name in names)
@@ -102,14 +97,20 @@ class DaskReader:
                 return raised(found[0])
         raise ValueError("There are no rows to read.")
 
-    def runner(self, tables: dict[str, RowSource], n_jobs: int | None) -> DaskRunner:
-        """Return what does jobs on tables.
+    def sifted(self, selection: Selection) -> DaskReader:
+        """Return what reads the rows that are left, sifted where the chunks are."""
+        # Chunks within a selection would be computed for each part.
+        bare, sift = replace(selection, labels=None), _dask().delayed(_sifted, pure=False)
+        labels = None if selection.keep is None else selection.labels
+        taking = None if labels is None else labels.taking
+        chunks = []
+        for part, chunk in enumerate(self.chunks):
+            beside = [] if labels is None else [labels.reader.chunks[part]]
+            chunks.append(sift(bare, part, taking, chunk, *beside))
+        return replace(self, chunks=tuple(chunks))
 
-        Raises
-        ------
-        ValueError
-            If tables have other numbers of chunks.
-        """
+    def runner(self, tables: dict[str, Any], n_jobs: int | None) -> DaskRunner:
+        """Return what does jobs on tables."""
         counts = {name: source.reader.n_parts for name, source in tables.items()}
         if not all(isinstance(source.reader, DaskReader) for source in tables.values()):
             raise ValueError(
@@ -128,12 +129,12 @@ class DaskReader:
 class DaskRunner:
     """Does jobs where dask has the chunks."""
 
-    tables: dict[str, RowSource]
+    tables: dict[str, Any]
 
     @property
     def n_parts(self) -> int:
         """Number of parts."""
-        return next(iter(self.tables.values())).reader.n_parts
+        return int(next(iter(self.tables.values())).reader.n_parts)
 
     def look(self, task: Task) -> list[Facts | Failure]:
         """Return what a first look at every part finds."""
@@ -193,7 +194,7 @@ class _Shared:
     """What the jobs of all parts have in common."""
 
     task: Task
-    takings: dict[str, Taking]
+    takings: dict[str, Any]
     keep: Keep | None
     choose: Choose | None
 
@@ -239,13 +240,20 @@ def _combined(partials: Sequence[Partial]) -> Partial:
     return Partial(partials[0].begin, partials[-1].end, Failure(text))
 
 
-def _opened(takings: dict[str, Taking], chunks: Sequence[Any]) -> Any:
+def _opened(takings: dict[str, Any], chunks: Sequence[Any]) -> Any:
     def opened(needs: frozenset[str]) -> list[dict[str, Any]]:
         pairs = zip(takings.items(), chunks, strict=True)
         tables = {name: taking(chunk) for (name, taking), chunk in pairs if name in needs}
         return [tables] if len(next(iter(tables.values()))) else []
 
     return opened
+
+
+def _sifted(selection: Selection, part: int, taking: Any, rows: Any, *labels: Any) -> Any:
+    """Return what is left of a chunk."""
+    sieve = selection.sieve(part, [taking(one) for one in labels])
+    chosen = sieve(len(rows))
+    return rows if chosen is None else rows_of(rows, chosen)
 
 
 def _finished(n_parts: int, finish: Callable[[list[Any]], Any], partials: Sequence[Partial]) -> Any:

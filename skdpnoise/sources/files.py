@@ -11,9 +11,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from skdpnoise.sources.chosen import Selection
 from skdpnoise.sources.local import LocalRunner
-from skdpnoise.sources.parts import Runner, SpreadError
-from skdpnoise.sources.rows import RowSource
+from skdpnoise.sources.parts import Runner, SpreadError, rows_of
+from skdpnoise.sources.rows import Reader, RowSource
 
 __all__ = ["scan_batches", "scan_csv", "scan_dataset", "scan_parquet"]
 
@@ -273,6 +274,10 @@ class _Local:
             return function(rows)
         raise ValueError("There are no rows to read.")
 
+    def sifted(self, selection: Selection) -> Reader:
+        """Return what reads the rows that are left."""
+        return _Sifted(self, selection)  # type: ignore[arg-type]
+
 
 @dataclass(frozen=True, slots=True, repr=False)
 class _Parquet(_Local):
@@ -448,6 +453,47 @@ def _described(columns: tuple[str, ...] | None, width: int) -> str:
 def _fitting(n_columns: int) -> int:
     """Return how many rows are read at a time."""
     return min(max(_ENTRIES // max(n_columns, 1), _FEWEST_ROWS), _MOST_ROWS)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Sifted(_Local):
+    """Reads some of the rows of another reader."""
+
+    reader: Reader
+    selection: Selection
+
+    @property
+    def n_parts(self) -> int:
+        """Number of parts."""
+        return self.reader.n_parts
+
+    @property
+    def columns(self) -> tuple[str, ...] | None:
+        """Names of the columns."""
+        return self.reader.columns
+
+    @property
+    def n_columns(self) -> int:
+        """Number of columns."""
+        return self.reader.n_columns
+
+    def count(self) -> int:
+        """Return the number of rows that are left."""
+        return sum(self.selection.counts)
+
+    def read(self, part: int, columns: Sequence[str] | None) -> Generator[Any]:
+        """Yield what is left of some rows at a time."""
+        sieve = self.selection.sieve(part, [*self._labels(part)])
+        for rows in self.reader.read(part, columns):
+            chosen = sieve(len(rows))
+            left = rows if chosen is None else rows_of(rows, chosen)
+            if len(left):
+                yield left
+
+    def _labels(self, part: int) -> Generator[Any]:
+        if self.selection.keep is not None and self.selection.labels is not None:
+            taking = self.selection.labels.taking
+            yield from map(taking, self.reader.read(part, taking.needed))
 
 
 def _frame(batch: Any) -> Any:

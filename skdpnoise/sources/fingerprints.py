@@ -19,48 +19,14 @@ Marks = dict[str, tuple[int, bool, int]]
 
 
 class Marker:
-    """Takes the fingerprints of tables, of some rows after the other.
-
-    The same rows give the same marks however they are divided. Whether rows or columns lie side by
-    side in memory does not matter either, where `like` says how the marks were taken before.
-
-    Parameters
-    ----------
-    like : dict of str to tuple, default=None
-        Marks of the same rows in an earlier pass.
-
-    Attributes
-    ----------
-    n_rows : int
-        Rows so far.
-
-    Examples
-    --------
-    >>> once, twice = Marker(), Marker()
-    >>> once.add({"X": np.arange(4.0)})
-    >>> for part in np.split(np.arange(4.0), 2):
-    ...     twice.add({"X": part})
-    >>> once.marks() == twice.marks(), once.n_rows
-    (True, 4)
-    """
+    """Takes the fingerprints of tables, of some rows after the other."""
 
     def __init__(self, like: Marks | None = None) -> None:
         self.n_rows = 0
         self._like, self._checksums = like or {}, dict[str, tuple[bool, list[int]]]()
 
     def add(self, tables: Mapping[str, Any]) -> None:
-        """Continue with more rows.
-
-        Parameters
-        ----------
-        tables : mapping of str to table
-            Arrays, frames or series, of as many rows each.
-
-        Raises
-        ------
-        ValueError
-            If they have another number of columns than the rows before.
-        """
+        """Continue with more rows."""
         n_rows = 0
         for name, given in tables.items():
             n_rows = len(given)
@@ -78,12 +44,7 @@ class Marker:
         self.n_rows += n_rows
 
     def marks(self) -> Marks:
-        """Return the fingerprints of all rows so far: none where there were no rows.
-
-        Returns
-        -------
-        dict of str to tuple
-        """
+        """Return the fingerprints of all rows so far: none where there were no rows."""
         return {
             name: (self.n_rows, by_column, zlib.crc32(np.array(checksums).tobytes()))
             for name, (by_column, checksums) in self._checksums.items()

@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from skdpnoise.sources.fingerprints import Marker, Marks
 from skdpnoise.sources.states import at
 
-__all__ = ["Facts", "Failure", "Job", "Partial", "Runner", "SpreadError", "Task", "combined"]
-__all__ += ["do", "finished", "from_limbs", "look", "raised"]
+__all__ = ["Facts", "Failure", "Job", "Partial", "Runner", "Sieve", "SpreadError", "Task"]
+__all__ += ["combined", "do", "finished", "from_limbs", "kept_of", "look", "raised", "rows_of"]
 
 Tables = dict[str, Any]
 """Some rows of X, and if they are read of y and of the labels of groups, by these names."""
@@ -43,10 +43,7 @@ _FAILED = (
 
 
 class SpreadError(RuntimeError):
-    """Raised where a pass over rows in parts ends without its sum.
-
-    Its message shows no value of the rows, and no other error is attached to it.
-    """
+    """Raised where a pass over rows in parts ends without its sum."""
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -129,7 +126,7 @@ class Runner(Protocol):
 
 
 def look(task: Task, part: int, opened: Opened) -> Facts | Failure:
-    """Look at a part for the first time. It raises nothing, as :func:`do`."""
+    """Look at a part for the first time, raising nothing."""
     try:
         marker, found = Marker(), []
         for tables in opened(task.needs):
@@ -149,7 +146,7 @@ def look(task: Task, part: int, opened: Opened) -> Facts | Failure:
 
 
 def do(job: Job, opened: Opened) -> Partial:
-    """Do a job: the one function that runs where the rows are. It raises nothing."""
+    """Do a job, raising nothing: the one function that runs where the rows are."""
     # What is raised here may quote a value, in its message or in the frames behind it, and a
     # traceback would travel to the client: so it ends here.
     try:
@@ -177,25 +174,51 @@ def _collected(job: Job, opened: Opened) -> list[Any]:
     return [job.task.function(leaf, first) for leaf, first in _leaves(job, opened)]
 
 
+def kept_of(keep: Keep, labels: Sequence[Any], first: int) -> NDArray[np.bool_]:
+    """Return which rows of a part are kept, by the labels of all of them, in pieces."""
+    return keep(_together([*labels]), first) if labels else np.zeros(0, dtype=bool)
+
+
+class Sieve:
+    """Says of the rows of a part, read one after the other, which are taken."""
+
+    def __init__(
+        self, kept: NDArray[np.bool_] | None, choose: Choose | None, first_kept: int
+    ) -> None:
+        # Of all rows of the part whether they are kept of their groups, or None; and the number of
+        # the first that is kept.
+        self._kept, self._choose = kept, choose
+        self._begin, self._n_kept = 0, first_kept
+
+    def __call__(self, n_rows: int) -> NDArray[np.bool_] | None:
+        """Return which of the next rows are taken; None if all are."""
+        if self._kept is None and self._choose is None:
+            return None
+        chosen = np.ones(n_rows, dtype=bool)
+        if self._kept is not None:
+            chosen = self._kept[self._begin : self._begin + n_rows].copy()
+        n_kept = int(np.count_nonzero(chosen))
+        if self._choose is not None:
+            chosen[chosen] = self._choose(self._n_kept, self._n_kept + n_kept)
+        self._begin += n_rows
+        self._n_kept += n_kept
+        return chosen
+
+
 def _leaves(job: Job, opened: Opened) -> Iterator[tuple[Any, int]]:
     """Yield leaves with the numbers of their first rows; at last the rows must be the same."""
-    keep: Any = None
+    sieve = Sieve(None, job.choose, job.first_kept)
     if job.keep is not None:
         labels = [tables["groups"] for tables in _unchanged(job, opened, {"groups"})]
-        keep = job.keep(_together(labels), job.first) if labels else None
-    begin, kept, taken = 0, job.first_kept, job.first_taken
+        sieve = Sieve(kept_of(job.keep, labels, job.first), job.choose, job.first_kept)
+    begin, taken = 0, job.first_taken
     batches = _unchanged(job, opened, job.task.needs)
     for tables in _at_once(batches) if job.task.whole else batches:
         place, n_rows = (job.part, begin, _length(tables)), _length(tables)
-        if keep is not None:
-            chosen = keep[begin : begin + n_rows]
-            tables = {name: _rows_of(table, chosen) for name, table in tables.items()}
         begin += n_rows
-        n_kept = _length(tables)
-        if job.choose is not None:
-            chosen = job.choose(kept, kept + n_kept)
-            tables = {name: _rows_of(table, chosen) for name, table in tables.items()}
-        kept += n_kept
+        chosen = sieve(n_rows)
+        if chosen is not None:
+            tables = {name: rows_of(table, chosen) for name, table in tables.items()}
         if _length(tables):
             at(*place)
             yield job.task.leaf(tables), taken
@@ -215,19 +238,7 @@ def _unchanged(job: Job, opened: Opened, needs: Set[str]) -> Iterator[Tables]:
 
 
 def combined(partials: Sequence[Partial]) -> Partial:
-    """Return what neighbouring parts gave together.
-
-    Raises
-    ------
-    SpreadError
-        If a part is missing or there twice.
-
-    Examples
-    --------
-    >>> both = combined([Partial(1, 2, np.array([4, 0])), Partial(0, 1, np.array([3, 0]))])
-    >>> both.begin, both.end, both.value
-    (0, 2, array([7, 0]))
-    """
+    """Return what neighbouring parts gave together."""
     ordered = sorted(partials, key=lambda partial: partial.begin)
     for one, other in pairwise(ordered):
         if one.end != other.begin:
@@ -315,7 +326,8 @@ def _length(tables: Tables) -> int:
     return len(next(iter(tables.values())))
 
 
-def _rows_of(table: Any, chosen: NDArray[np.bool_]) -> Any:
+def rows_of(table: Any, chosen: NDArray[np.bool_]) -> Any:
+    """Return rows of an array, a frame or a series."""
     return table.loc[chosen] if hasattr(table, "loc") else table[chosen]
 
 

@@ -77,6 +77,10 @@ class Reader(Protocol):
         """Return what a function makes of the rows that are read first, where they are."""
         ...
 
+    def sifted(self, selection: Any) -> Reader:
+        """Return what reads the rows that a :class:`~skdpnoise.sources.chosen.Selection` leaves."""
+        ...
+
     def runner(self, tables: dict[str, RowSource], n_jobs: int | None) -> Runner:
         """Return what does jobs on tables, all of which this reader and its like read."""
         ...
@@ -248,13 +252,7 @@ def is_spread(table: Any) -> bool:
 
 
 def as_sources(**tables: Any) -> dict[str, RowSource]:
-    """Return tables in parts as sources; refuse one that is not in parts beside others.
-
-    Raises
-    ------
-    TypeError
-        If a table is whole, beside others that are not.
-    """
+    """Return tables in parts as sources; refuse one that is not in parts beside others."""
     found = {}
     for name, table in tables.items():
         if table is None:

@@ -27,8 +27,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skdpnoise.sources.parts import Choose, Facts, Job, Keep, Runner, Task, from_limbs, raised
+from skdpnoise.sources.rows import RowSource, as_sources
 
-__all__ = ["ALL", "Spread", "Surveyed", "in_units", "mapped", "survey", "total"]
+__all__ = ["ALL", "Spread", "Surveyed", "in_units", "looked_at", "mapped", "survey", "total"]
 
 Leaf = TypeVar("Leaf")
 Other = TypeVar("Other")
@@ -89,56 +90,17 @@ class Spread(Generic[Leaf]):
         return len(self), *self.tail
 
     def only(self, *names: str) -> Spread[Leaf]:
-        """Return some of the tables alone, before anything is made of them.
-
-        Parameters
-        ----------
-        *names : str
-            Their names.
-
-        Returns
-        -------
-        Spread
-        """
+        """Return some of the tables alone, before anything is made of them."""
         assert not self.loads
         return replace(self, needs=frozenset(names))
 
     def map(self, function: Callable[[Leaf], Other], *tail: int) -> Spread[Other]:
-        """Return what a function of single rows makes of them, and the shape of one row.
-
-        Parameters
-        ----------
-        function : callable
-            From a leaf to another one of as many rows. It may run on another machine.
-        *tail : int
-            What follows the number of rows in the shape of the new leaves.
-
-        Returns
-        -------
-        Spread
-        """
+        """Return what a function of single rows makes of them, and the shape of one row."""
         loads: Any = (*self.loads, function)
         return Spread(self.rows, loads, self.needs, tail)
 
     def total(self, step: Callable[[Leaf], Integers], label: str = "sums") -> Integers:
-        """Return the sum over all parts of what a function returns for some rows of one.
-
-        Parameters
-        ----------
-        step : callable
-            From a leaf of any number of rows, one at least, to an array of integers of one shape.
-        label : str, default="sums"
-            What this pass is called where progress is shown.
-
-        Returns
-        -------
-        ndarray of int64, or of Python's integers where these do not suffice
-
-        Raises
-        ------
-        SpreadError
-            If a part cannot be read, has changed, or its function fails.
-        """
+        """Return the sum over all parts of what a function returns for some rows of one."""
         jobs = self.rows.jobs(Task(self.loads, step, self.needs))
         return from_limbs(raised(self.rows.runner.run(jobs, label).value))
 
@@ -150,108 +112,49 @@ class Spread(Generic[Leaf]):
         *,
         by_part: bool = False,
     ) -> Any:
-        """Return what a function makes of something from all parts.
-
-        Both functions run where the rows are, and only what the second returns comes back:
-        integers, or what was released already.
-
-        Parameters
-        ----------
-        take : callable
-            From a leaf, and the number of its first row among all that are kept, to an array.
-        finish : callable
-            From these arrays, in the order of the rows, to what comes back.
-        label : str, default="sums"
-            What this pass is called where progress is shown.
-        by_part : bool, default=False
-            Whether each part is one leaf, which must then fit in memory.
-
-        Returns
-        -------
-        object
-
-        Raises
-        ------
-        SpreadError
-            As for :meth:`total`.
-        """
+        """Return what a function makes of something from all parts."""
         task = Task(self.loads, take, self.needs, collects=True, whole=by_part)
         return raised(self.rows.runner.collect(self.rows.jobs(task), finish, label))
 
     def sampled(self, keep: Keep, n_kept: Sequence[int]) -> Spread[Leaf]:
-        """Return the rows that are kept of groups with too many.
-
-        Parameters
-        ----------
-        keep : callable
-            From the labels of all rows of a part, and the number of its first row among all rows,
-            to which rows are kept.
-        n_kept : sequence of int
-            How many rows of each part are.
-
-        Returns
-        -------
-        Spread
-        """
+        """Return the rows that are kept of groups with too many."""
         counts = tuple(int(number) for number in n_kept)
         return replace(self, rows=replace(self.rows, n_kept=counts, keep=keep))
 
-    def chosen(self, choose: Choose) -> Spread[Leaf]:
-        """Return the rows that are chosen by their numbers alone.
-
-        Parameters
-        ----------
-        choose : callable
-            From the number of a first row, and that of the one after the last, among all that are
-            kept, to which of them are taken.
-
-        Returns
-        -------
-        Spread
-        """
+    def chosen(self, choose: Choose, n_chosen: Sequence[int] | None = None) -> Spread[Leaf]:
+        """Return the rows that are chosen by their numbers alone, so many of each part."""
         assert self.rows.choose is None
-        ends = [0, *accumulate(self.rows.n_kept)]
-        counts = tuple(_count(choose, begin, end) for begin, end in pairwise(ends))
+        if n_chosen is None:
+            ends = [0, *accumulate(self.rows.n_kept)]
+            n_chosen = [_count(choose, begin, end) for begin, end in pairwise(ends)]
+        counts = tuple(int(number) for number in n_chosen)
         return replace(self, rows=replace(self.rows, choose=choose, n_chosen=counts))
 
 
 def survey(runner: Runner, check: Callable[[Any], Any], names: Sequence[str]) -> Spread[Any]:
-    """Look at all rows for the first time; return them, as dicts from names to tables.
-
-    Parameters
-    ----------
-    runner : Runner
-        Who reads the parts.
-    check : callable
-        From a dict of tables to what is to be known of them; it may refuse them by a `TypeError` or
-        a `ValueError` that shows no value.
-    names : sequence of str
-        Of the tables.
-
-    Returns
-    -------
-    Spread
-
-    Raises
-    ------
-    TypeError, ValueError, SpreadError
-        As the check, or if a part cannot be read.
-    """
+    """Look at all rows for the first time; return them, as dicts from names to tables."""
     tables = frozenset(names)
     facts = [raised(one) for one in runner.look(Task((), check, tables))]
     kept = tuple(one.n_rows for one in facts)
     return Spread(Surveyed(runner, tuple(facts), tables, kept), (), tables)
 
 
+def looked_at(check: Callable[[dict[str, Any]], Any], **tables: Any) -> Spread[dict[str, Any]]:
+    """Look at tables in the same parts for the first time; return them as dicts by name."""
+    sources = as_sources(**tables)
+    runner = next(iter(sources.values())).reader.runner(sources, None)
+    return survey(runner, check, list(sources))
+
+
 def mapped(table: Any, function: Callable[[Any], Any], *tail: int) -> Any:
-    """Return a function of single rows of a table, or of those of all parts.
+    """Return a function of single rows of a table, or of those in parts, looked at or not.
 
     Examples
     --------
     >>> mapped(np.ones((3, 2)), lambda rows: rows[:, 0])
     array([1., 1., 1.])
     """
-    return table.map(function, *tail) if isinstance(table, Spread) else function(table)
+    return table.map(function, *tail) if isinstance(table, Spread | RowSource) else function(table)
 
 
 def total(table: Any, step: Callable[[Any], Integers], label: str = "sums") -> Integers:

@@ -42,38 +42,12 @@ def new_token() -> str:
 
 
 def at(part: int, begin: int, n_rows: int) -> None:
-    """Say which rows are read now: of which part, beginning where, and how many.
-
-    Parameters
-    ----------
-    part, begin, n_rows : int
-    """
+    """Say which rows are read now: of which part, beginning where, and how many."""
     _place.set((part, begin, n_rows))
 
 
 def state(token: str, name: Any, make: Callable[[], Any]) -> Any:
-    """Return what was kept with the rows that are read now, or what a function makes.
-
-    Parameters
-    ----------
-    token : str
-        Of the fit.
-    name : hashable
-        What of it.
-    make : callable
-        Without arguments.
-
-    Returns
-    -------
-    object
-
-    Examples
-    --------
-    >>> token = new_token()
-    >>> state(token, "list", list).append(3)
-    >>> state(token, "list", list)
-    [3]
-    """
+    """Return what was kept with the rows that are read now, or what a function makes."""
     with _lock:
         kept = _states.setdefault(token, {})
         _states.move_to_end(token)
@@ -86,16 +60,7 @@ def state(token: str, name: Any, make: Callable[[], Any]) -> Any:
 
 
 def scratch(values: NDArray[Any]) -> NDArray[Any]:
-    """Return a copy that can be written to: in a file without a name, if it is large.
-
-    Parameters
-    ----------
-    values : ndarray
-
-    Returns
-    -------
-    ndarray
-    """
+    """Return a copy that can be written to: in a file without a name, if it is large."""
     if values.nbytes < _LARGE:
         return values.copy()
     with tempfile.TemporaryFile() as file:

@@ -105,7 +105,7 @@ def parts(n_samples, where):
 def searches(search, where, n_runs=RUNS):
     """What is published by many searches on each of two neighbouring data sets."""
     with remembered(), pytest.MonkeyPatch.context() as patch:
-        patch.setattr(_runs, "divide", lambda n_samples, *args: parts(n_samples, where))
+        patch.setattr(_runs, "divide", lambda records, *args: parts(len(records), where))
         # Checks of parameters and data take most of the time of a tiny search.
         patch.setattr(_search, "rehearse", lambda *args: None)
         search = clone(search)

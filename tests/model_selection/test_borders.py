@@ -460,7 +460,7 @@ def test_a_rehearsal_gets_every_row_once(monkeypatch):
     seen = []
 
     def noted(problem, *args):
-        seen.append(len(problem.y))
+        seen.append(problem.records.all().size)
         return True
 
     monkeypatch.setattr(_runs.Problem, "rehearsed", noted)

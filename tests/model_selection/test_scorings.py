@@ -88,7 +88,8 @@ def test_shares_of_labels_are_bought_within_the_budget_of_other_records(delta, m
         delta=delta,
     ).fit(X, LABELS)
     size, budget = met[-1]
-    assert size == N // 10
+    # Each of 30,000 records by a coin of its own: six standard deviations to either side.
+    assert abs(size - N // 10) < 6.0 * np.sqrt(0.09 * N)
     assert isinstance(budget, PureLoss if delta == 0.0 else GaussianLoss)
     assert budget.epsilon(delta) <= 1.0 + 1e-9
     assert search.privacy_.total.epsilon(delta) <= 1.0 + 1e-9

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from skdpnoise.metrics.scoring import BITS, SCORINGS, pair_losses
+from skdpnoise.metrics.scoring import BITS, SCORINGS, Losses, pair_losses
 from skdpnoise.model_selection._strategies import _utilities
 
 SCORES = ["accuracy", "balanced_accuracy", "r2"]
@@ -15,6 +15,10 @@ SCORES = ["accuracy", "balanced_accuracy", "r2"]
 
 def problem(scoring, adjacency):
     return SimpleNamespace(scoring=SCORINGS[scoring], adjacency=adjacency)
+
+
+def utilities(losses, stated):
+    return _utilities(Losses.of(losses), stated)
 
 
 def losses_of(scoring, shape, rng):
@@ -40,7 +44,7 @@ def test_one_record_moves_each_utility_by_what_is_stated_and_comes_close(
         there = here[:, 1:]
         if adjacency == "replace_one":
             there = np.column_stack([losses_of(scoring, n_candidates, rng), there])
-        (one, moves, alike), (other, same, _) = _utilities(here, stated), _utilities(there, stated)
+        (one, moves, alike), (other, same, _) = utilities(here, stated), utilities(there, stated)
         assert moves == same
         assert not alike or (one <= other).all()
         changes.append(np.abs(one - other).max())
@@ -52,9 +56,9 @@ def test_one_record_moves_the_utility_by_pairs_by_what_is_stated_and_comes_close
     changes = []
     for _ in range(300):
         scores, y = rng.choice([0.0, 0.5, 1.0], size=(3, n)), rng.random(n) < 0.5
-        here, _, alike = _utilities(np.array([pair_losses(one, y) for one in scores]), stated)
+        here, _, alike = utilities(np.array([pair_losses(one, y) for one in scores]), stated)
         scores[:, 0], y[0] = rng.choice([-1.0, 0.5, 2.0], size=3), rng.random() < 0.5
-        there, moves, _ = _utilities(np.array([pair_losses(one, y) for one in scores]), stated)
+        there, moves, _ = utilities(np.array([pair_losses(one, y) for one in scores]), stated)
         changes.append(np.abs(here - there).max())
         assert not alike
     assert 0.99 * moves <= max(changes) <= moves

@@ -2,13 +2,16 @@
 
 import matplotlib.pyplot as plt
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LinearRegression, LogisticRegression
 
+from skdpnoise import DPLogisticCD
 from skdpnoise.metrics import private_calibration_curve, private_roc_curve
 from skdpnoise.plotting import PrivateCalibrationDisplay, PrivateRocCurveDisplay
 from skdpnoise.privacy import PrivacyGuarantee
+from tests._same_bits import in_parts
 from tests.contracts._register import Notebook
 
 plt.switch_backend("Agg")
@@ -69,6 +72,21 @@ def test_an_estimator_is_drawn_with_its_second_class_and_pays_once(display, make
     curve = make(LABELS, 1.0 - CHANCES, GUARANTEE, pos_label="no", random_state=0)
     np.testing.assert_allclose(getattr(drawn, fields[1]), getattr(curve, fields[1]), atol=1e-3)
     assert drawn.line_.get_color() == "red"
+
+
+@both
+@pytest.mark.parametrize("ours", [True, False])
+def test_rows_in_parts_are_drawn_as_all_of_them(display, make, fields, ours):
+    frame = pd.DataFrame({"a": X[:, 0], "b": X[:, 1], "label": LABELS})
+    rows = in_parts(frame, 7)
+    model = MODEL
+    if ours:
+        model = DPLogisticCD(feature_bounds=(-4, 4), random_state=0).fit(frame[["a", "b"]], LABELS)
+    whole = display.from_estimator(model, frame[["a", "b"]], LABELS, GUARANTEE, random_state=0)
+    drawn = display.from_estimator(
+        model, rows[["a", "b"]], rows["label"], GUARANTEE, random_state=0
+    )
+    np.testing.assert_array_equal(getattr(drawn, fields[1]), getattr(whole, fields[1]))
 
 
 @both

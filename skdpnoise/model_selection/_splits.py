@@ -1,0 +1,91 @@
+r"""Rows fall into parts by secret coins that see no data: to be fitted to, scored, or bought units.
+
+**Coins.** Each row has a secret word by its number, SHAKE of a fresh key
+(:func:`~skdpnoise.sampling.keyed.words_of_rows`); with `groups`, by the label of its group
+(:func:`~skdpnoise.queries.groups.words_of_groups`). Public shares say into which part it falls. So
+a row's place depends on its number, or label, and the key: rows that lie in parts of a source fall
+where they would in memory.
+
+**Guarantee.** Words are as independent uniform ones to all who do not know the key, as those of the
+generator that the operating system's source stretches. Fix all words. Then neighbours differ in one
+of the parts only:
+
+- *Replace one.* Numbers, groups and labels of groups are the same, so that all rows fall where they
+  do on the neighbour. How many rows a part has is the same too: public, once words are fixed.
+- *Add or remove.* The word of the row, or group, that is there or not is independent of the
+  others. Rows behind it have other numbers than on the neighbour; but all words are alike, so that
+  these rows can be given the words that they have there, which changes the law of neither data set.
+  How many rows a part has is private, and is bought where it is needed.
+
+What is computed from the other parts and from releases is the same, so that each part may spend
+the whole budget (McSherry 2009, Theorem 4). The whole is a mixture over words whose law does not
+depend on the data, and the hockey-stick divergence is jointly convex.
+
+**Fresh coins.** A part may have too few rows to be used. Under replace-one, whether it has is a
+function of the number of rows, or of the groups' sizes, and of the words: nothing private. So all
+coins are tossed again then, which leaves words with another law, but the same on neighbours. Under
+add/remove they are tossed once.
+
+References
+----------
+McSherry, "Privacy integrated queries", SIGMOD 2009, Theorem 4 (parallel composition).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from skdpnoise.queries.groups import words_of_groups
+from skdpnoise.sampling import RandomWords
+from skdpnoise.sampling.keyed import new_key, words_of_rows
+
+_TOSSES = 100  # of all coins, where parts have too few rows
+
+Places = NDArray[np.intp]
+
+
+@dataclass(frozen=True, slots=True)
+class Coins:
+    """Where each row falls: into the part of one of the shares, from 1 on, or what is left, 0."""
+
+    key: bytes
+    shares: tuple[float, ...]
+
+    @property
+    def n_places(self) -> int:
+        """Number of parts."""
+        return len(self.shares) + 1
+
+    def of_numbers(self, begin: int, end: int) -> Places:
+        """Return the places of rows by their numbers."""
+        return self._of_words(words_of_rows(self.key, begin, end))
+
+    def of_labels(self, labels: Any, codes: NDArray[np.intp]) -> Places:
+        """Return the places of rows by the labels of their groups."""
+        return self._of_words(words_of_groups(self.key, labels, codes))
+
+    def _of_words(self, words: NDArray[np.uint64]) -> Places:
+        coins = np.ldexp(words.astype(np.float64), -64)
+        place = 1 + np.searchsorted(np.cumsum(self.shares), coins, side="right")
+        return np.where(place == self.n_places, 0, place)
+
+
+def tossed(
+    records: Any,
+    shares: Sequence[float],
+    enough: Callable[[list[int]], bool],
+    rng: RandomWords,
+    *,
+    again: bool,
+) -> list[Any]:
+    """Return the parts into which records fall; while they have too few rows, toss again."""
+    for _ in range(_TOSSES if again else 1):
+        parts = records.scattered(Coins(new_key(rng), tuple(shares)))
+        if enough([part.size for part in parts]):
+            break
+    return list(parts)
