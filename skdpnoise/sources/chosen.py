@@ -12,7 +12,7 @@ from skdpnoise.sources.parts import Choose, Keep, Sieve, kept_of
 __all__ = ["Selection", "only_chosen"]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Selection:
     """Which rows of each part are left."""
 

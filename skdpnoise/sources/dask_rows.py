@@ -2,7 +2,7 @@
 
 Jobs run where the chunks are, by whatever scheduler dask is told to use. Sums of neighbouring parts
 are added there, too, in a tree; one sum comes back for each pass. No function that dask runs for us
-raises: a worker would write what it was called with, rows or sums, to its log.
+raises what quotes rows or sums: a worker would write it to its log.
 """
 
 from __future__ import annotations
@@ -251,9 +251,12 @@ def _opened(takings: dict[str, Any], chunks: Sequence[Any]) -> Any:
 
 def _sifted(selection: Selection, part: int, taking: Any, rows: Any, *labels: Any) -> Any:
     """Return what is left of a chunk."""
-    sieve = selection.sieve(part, [taking(one) for one in labels])
-    chosen = sieve(len(rows))
-    return rows if chosen is None else rows_of(rows, chosen)
+    try:
+        chosen = selection.sieve(part, [taking(one) for one in labels])(len(rows))
+        return rows if chosen is None else rows_of(rows, chosen)
+    except Exception as error:
+        kind = type(error).__name__
+    raise SpreadError(f"{kind} where rows of part {part} were chosen.")  # shows none of them
 
 
 def _finished(n_parts: int, finish: Callable[[list[Any]], Any], partials: Sequence[Partial]) -> Any:

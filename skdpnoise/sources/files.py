@@ -7,7 +7,7 @@ from copy import copy
 from dataclasses import dataclass, field
 from itertools import chain
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
@@ -249,7 +249,10 @@ def _paths(path: Any) -> list[str]:
 class _Local:
     """What readers on this machine have in common."""
 
-    may_read_ahead: ClassVar[bool] = True  # in a thread, which the reader does not notice
+    @property
+    def may_read_ahead(self) -> bool:
+        """Whether a thread may read: no reader of files notices."""
+        return True
 
     def runner(self, tables: dict[str, RowSource], n_jobs: int | None) -> Runner:
         """Return what does jobs on tables."""
@@ -410,11 +413,14 @@ class _Dataset(_Local):
 class _Batches(_Local):
     """Calls functions."""
 
-    may_read_ahead: ClassVar[bool] = False  # such as connections that belong to a thread
-
     factories: tuple[Factory, ...]
     columns: tuple[str, ...] | None
     width: int
+
+    @property
+    def may_read_ahead(self) -> bool:
+        """Whether a thread may read: no, as connections to databases belong to one."""
+        return False
 
     @property
     def n_parts(self) -> int:
@@ -455,12 +461,17 @@ def _fitting(n_columns: int) -> int:
     return min(max(_ENTRIES // max(n_columns, 1), _FEWEST_ROWS), _MOST_ROWS)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class _Sifted(_Local):
     """Reads some of the rows of another reader."""
 
     reader: Reader
     selection: Selection
+
+    @property
+    def may_read_ahead(self) -> bool:
+        """Whether a thread may read."""
+        return self.reader.may_read_ahead
 
     @property
     def n_parts(self) -> int:
