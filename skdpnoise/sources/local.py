@@ -27,6 +27,8 @@ from skdpnoise.sources.rows import Reader, RowSource, Taking
 
 __all__ = ["LocalRunner"]
 
+_RUNS = 16  # of neighbouring parts, for each job at a time
+
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class LocalRunner:
@@ -48,12 +50,15 @@ class LocalRunner:
 
     def run(self, jobs: Sequence[Job], label: str) -> Partial:
         """Return the sum over all jobs."""
-        sum_: Partial | None = None
-        with closing(self._done(jobs)) as done:
-            for one in done:
-                if isinstance(one.value, Failure):
-                    return one
-                sum_ = one if sum_ is None else combined([sum_, one])
+        # Joblib makes no pause where results come faster than they are added: so there are few.
+        n_runs = _RUNS * effective_n_jobs(self.n_jobs)
+        size = -(-len(jobs) // n_runs)
+        work = [(job, self._opened(job.part)) for job in jobs]
+        runs = (delayed(_summed)(work[i : i + size]) for i in range(0, len(work), max(size, 1)))
+        with closing(self._computed(runs)) as found:
+            sum_ = _added(found)
+        if sum_ is not None and isinstance(sum_.value, Failure):
+            return sum_
         if sum_ is None or (sum_.begin, sum_.end) != (0, self.n_parts):
             raise SpreadError("A part of the rows was lost; nothing is released.")
         return sum_
@@ -94,6 +99,21 @@ class LocalRunner:
         # Reading ahead makes use of a second processor, where no other part does.
         ahead = self.reader.may_read_ahead and effective_n_jobs(self.n_jobs) == 1
         return partial(_batches, self.reader, takings, part, ahead)
+
+
+def _summed(work: Sequence[tuple[Job, Any]]) -> Partial | None:
+    """Return the sum over neighbouring parts."""
+    return _added(do(job, opened) for job, opened in work)
+
+
+def _added(partials: Iterable[Partial | None]) -> Partial | None:
+    """Return the sum of what neighbouring parts gave, or the first failure."""
+    sum_: Partial | None = None
+    for one in partials:
+        if one is None or isinstance(one.value, Failure):
+            return one
+        sum_ = one if sum_ is None else combined([sum_, one])
+    return sum_
 
 
 def _batches(

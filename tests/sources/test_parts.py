@@ -116,10 +116,10 @@ def test_a_part_that_is_lost_or_there_twice_is_noticed(parts):
 
 def test_a_sum_without_the_first_or_the_last_part_is_refused(monkeypatch):
     rows = seen(X=in_parts(np.ones((30, 2)), 7)).map(values)
-    done = LocalRunner._done
+    run = LocalRunner.run
     for some in (slice(1, None), slice(None, -1), slice(0, 0)):
         monkeypatch.setattr(
-            LocalRunner, "_done", lambda self, jobs, some=some: done(self, jobs[some])
+            LocalRunner, "run", lambda self, jobs, label, some=some: run(self, jobs[some], label)
         )
         assert "lost" in refused(rows.total, tenths)
 
