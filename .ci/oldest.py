@@ -18,15 +18,16 @@ TESTS = [
     "tests/model_selection",
     "tests/preprocessing",
     "tests/solvers",
+    "tests/sources",
 ]
 
 
 def pins() -> list[str]:
-    """Run-time dependencies, and the frames scikit-learn reads, at the lower end of their range."""
+    """Run-time dependencies, and frames of polars and dask, at the lower end of their range."""
     with (ROOT / "pyproject.toml").open("rb") as file:
         project = tomllib.load(file)["project"]
     tested = project["optional-dependencies"]["test"]
-    frames = [name for name in tested if name.startswith("polars")]
+    frames = [name for name in tested if name.startswith(("polars", "dask"))]
     return [name.replace(">=", "==") for name in project["dependencies"] + frames]
 
 
