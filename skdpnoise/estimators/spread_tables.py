@@ -106,8 +106,9 @@ def read_spread(
 
 def array_of(dtype: str, limits: dict[str, Any] | None, tables: dict[str, Any]) -> NDArray[Any]:
     """Return X as an array; with limits, values beyond them are replaced."""
-    # As read_table reads it.
-    table: NDArray[Any] = check_array(tables["X"], dtype=dtype, ensure_all_finite=False)
+    table: NDArray[Any] = np.asarray(tables["X"])
+    if table.dtype != dtype:  # as read_table reads it
+        table = check_array(tables["X"], dtype=dtype, ensure_all_finite=False)
     return table if limits is None else surviving(table, **limits)
 
 

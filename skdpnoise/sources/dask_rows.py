@@ -243,7 +243,9 @@ def _combined(partials: Sequence[Partial]) -> Partial:
 def _opened(takings: dict[str, Any], chunks: Sequence[Any]) -> Any:
     def opened(needs: frozenset[str]) -> list[dict[str, Any]]:
         pairs = zip(takings.items(), chunks, strict=True)
-        tables = {name: taking(chunk) for (name, taking), chunk in pairs if name in needs}
+        tables = {
+            name: taking.placed(chunk)(chunk) for (name, taking), chunk in pairs if name in needs
+        }
         return [tables] if len(next(iter(tables.values()))) else []
 
     return opened

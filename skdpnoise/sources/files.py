@@ -308,13 +308,14 @@ class _Parquet(_Local):
         wanted = list(self.columns if columns is None else columns)
         # Some pages at a time, so that large row groups take no more memory than small ones.
         with pq.ParquetFile(path, buffer_size=_BUFFER, pre_buffer=False) as file:
-            for batch in file.iter_batches(
-                self.batch_rows or _fitting(len(wanted)),
-                row_groups=[group],
-                columns=wanted,
-                use_threads=False,
-            ):
-                yield _frame(batch)
+            yield from _frames(
+                file.iter_batches(
+                    self.batch_rows or _fitting(len(wanted)),
+                    row_groups=[group],
+                    columns=wanted,
+                    use_threads=False,
+                )
+            )
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -353,8 +354,7 @@ class _Csv(_Local):
         options = {**self.options, "convert_options": convert}
         try:
             with pyarrow.csv.open_csv(self.paths[part], **options) as file:
-                for batch in file:
-                    yield _frame(batch)
+                yield from _frames(file)
             return
         except pa.ArrowInvalid:
             pass  # its message quotes what it could not read
@@ -397,16 +397,16 @@ class _Dataset(_Local):
             options = pyarrow.dataset.ParquetFragmentScanOptions(
                 use_buffered_stream=True, buffer_size=_BUFFER, pre_buffer=False
             )
-        for batch in fragment.to_batches(
-            schema=self.schema,
-            columns=wanted,
-            batch_size=self.batch_rows or _fitting(len(wanted)),
-            use_threads=False,
-            batch_readahead=0,
-            fragment_scan_options=options,
-        ):
-            if batch.num_rows:
-                yield _frame(batch)
+        yield from _frames(
+            fragment.to_batches(
+                schema=self.schema,
+                columns=wanted,
+                batch_size=self.batch_rows or _fitting(len(wanted)),
+                use_threads=False,
+                batch_readahead=0,
+                fragment_scan_options=options,
+            )
+        )
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -507,16 +507,23 @@ class _Sifted(_Local):
             yield from map(taking, self.reader.read(part, taking.needed))
 
 
-def _frame(batch: Any) -> Any:
-    """Return a batch of pyarrow as a frame; numbers of one floating type share one array."""
+def _frames(batches: Iterable[Any]) -> Generator[Any]:
+    """Yield batches of pyarrow as frames; numbers of one floating type share one array."""
     import pandas as pd
     import pyarrow as pa
 
-    types = {str(kind) for kind in batch.schema.types}
-    if len(types) == 1 and types <= {"double", "float"}:
-        kind = np.float64 if types == {"double"} else np.float32
-        values = np.empty((batch.num_rows, batch.num_columns), dtype=kind, order="F")
-        for place, column in enumerate(batch.columns):
-            values[:, place] = column.to_numpy(zero_copy_only=False)
-        return pd.DataFrame(values, columns=batch.schema.names, copy=False)
-    return pa.RecordBatch.to_pandas(batch)
+    columns = kind = None
+    for batch in batches:
+        if columns is None:
+            columns, types = pd.Index(batch.schema.names), set(map(str, batch.schema.types))
+            kind = {"double": np.float64, "float": np.float32}.get(types.pop()) if types else None
+            kind = None if types else kind
+        if kind is None:
+            frame = pa.RecordBatch.to_pandas(batch)
+        else:
+            values = np.empty((batch.num_rows, batch.num_columns), dtype=kind, order="F")
+            for place, column in enumerate(batch.columns):
+                values[:, place] = column.to_numpy(zero_copy_only=False)
+            frame = pd.DataFrame(values, columns=columns, copy=False)
+        if len(frame):
+            yield frame

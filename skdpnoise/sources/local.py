@@ -132,5 +132,7 @@ def _batches(
         else:
             names |= dict.fromkeys(taking.needed)
     batches = reader.read(part, None if names is None else list(names))
+    take: dict[str, Callable[[Any], Any]] = {}
     for rows in read_ahead(batches) if ahead else batches:
-        yield {name: taking(rows) for name, taking in wanted.items()}
+        take = take or {name: taking.placed(rows) for name, taking in wanted.items()}
+        yield {name: function(rows) for name, function in take.items()}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Protocol
 
 import numpy as np
@@ -23,23 +24,28 @@ class Taking:
     def __call__(self, rows: Any) -> Any:
         """Return the columns, and what functions make of them."""
         if self.names is not None:
-            rows = self._selected(rows)
+            rows = rows[self.names if isinstance(self.names, str) else list(self.names)]
         for function in self.maps:
             rows = function(rows)
         return rows
 
-    def _selected(self, rows: Any) -> Any:
-        """Return the columns; those that lie side by side without a copy, if nobody writes."""
-        if isinstance(self.names, str) or not self.names or self.maps:
-            return rows[self.names if isinstance(self.names, str) else list(self.names or ())]
-        begin = rows.columns.get_indexer(self.names[:1])[0]
-        beside = rows.iloc[:, begin : begin + len(self.names)] if begin >= 0 else rows[[]]
-        return beside if tuple(beside.columns) == self.names else rows[list(self.names)]
+    def placed(self, rows: Any) -> Callable[[Any], Any]:
+        """Return the same for rows with these columns: of those side by side without a copy."""
+        if isinstance(self.names, str) or not self.names or self.maps:  # which may write to them
+            return self
+        columns = tuple(rows.columns)
+        begin = columns.index(self.names[0])
+        end = begin + len(self.names)
+        return partial(_beside, begin, end) if columns[begin:end] == self.names else self
 
     @property
     def needed(self) -> tuple[str, ...] | None:
         """Names of the columns that are read; None for all."""
         return (self.names,) if isinstance(self.names, str) else self.names
+
+
+def _beside(begin: int, end: int, rows: Any) -> Any:
+    return rows.iloc[:, begin:end]
 
 
 class Reader(Protocol):

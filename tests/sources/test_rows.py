@@ -84,7 +84,8 @@ def test_what_a_map_writes_to_is_not_what_was_given():
 
 def test_columns_side_by_side_are_read_without_a_copy():
     frame = pd.DataFrame(np.ones((4, 3), order="F"), columns=["a", "b", "y"])
-    some = Taking(("a", "b"))(frame)
+    some = Taking(("a", "b")).placed(frame)(frame)
+    assert list(some) == ["a", "b"]
     assert np.shares_memory(some.to_numpy(), frame.to_numpy())
 
 
