@@ -7,6 +7,7 @@ raises what quotes rows or sums: a worker would write it to its log.
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Callable, Generator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -148,7 +149,7 @@ class DaskRunner:
         while len(sums) > 1:
             some = [sums[i : i + _BRANCHES] for i in range(0, len(sums), _BRANCHES)]
             sums = [
-                add(one, dask_key_name=_name(f"{label} added", i)) for i, one in enumerate(some)
+                add(*one, dask_key_name=_name(f"{label} added", i)) for i, one in enumerate(some)
             ]
         (found,) = _computed(sums)
         if not isinstance(found, Partial) or (found.begin, found.end) != (0, self.n_parts):
@@ -159,14 +160,16 @@ class DaskRunner:
         """Return what a function makes of the values of all jobs, or a failure."""
         join = _dask().delayed(_finished, pure=False)
         values, name = self._done(jobs, label), _name(f"{label} joined", 0)
-        (found,) = _computed([join(self.n_parts, finish, values, dask_key_name=name)])
+        (found,) = _computed([join(self.n_parts, finish, *values, dask_key_name=name)])
         return found
 
     def _done(self, jobs: Sequence[Job], label: str) -> list[Any]:
         """Return delayed jobs."""
         one = jobs[0]
         some = self._some(one.task, one.keep, one.choose)
-        own = [replace(job, task=_NOTHING, keep=None, choose=None) for job in jobs]
+        # As bytes, which dask does not search for collections.
+        bare = (replace(job, task=_NOTHING, keep=None, choose=None) for job in jobs)
+        own = [pickle.dumps(job) for job in bare]
         return self._jobs(_do, some, own, label)
 
     def _some(self, task: Task, keep: Keep | None = None, choose: Choose | None = None) -> _Shared:
@@ -212,8 +215,8 @@ def _dask() -> Any:
     return dask
 
 
-def _do(shared: _Shared, job: Job, *chunks: Any) -> Partial:
-    whole = replace(job, task=shared.task, keep=shared.keep, choose=shared.choose)
+def _do(shared: _Shared, job: bytes, *chunks: Any) -> Partial:
+    whole = replace(pickle.loads(job), task=shared.task, keep=shared.keep, choose=shared.choose)
     return do(whole, _opened(shared.takings, chunks))
 
 
@@ -229,7 +232,7 @@ def _first(function: Callable[[Any], Any], chunk: Any) -> list[Any]:
         return [[Failure(f"{type(error).__name__} in the first rows.")]]
 
 
-def _combined(partials: Sequence[Partial]) -> Partial:
+def _combined(*partials: Partial) -> Partial:
     """Return what neighbouring parts gave together, or a failure."""
     try:
         return combined(partials)
@@ -261,7 +264,7 @@ def _sifted(selection: Selection, part: int, taking: Any, rows: Any, *labels: An
     raise SpreadError(f"{kind} where rows of part {part} were chosen.")  # shows none of them
 
 
-def _finished(n_parts: int, finish: Callable[[list[Any]], Any], partials: Sequence[Partial]) -> Any:
+def _finished(n_parts: int, finish: Callable[[list[Any]], Any], *partials: Partial) -> Any:
     """Return what is made of the values of all parts, in order: where they are."""
     values: list[Any] = []
     ordered = sorted(partials, key=lambda one: one.begin)
