@@ -160,7 +160,7 @@ class Problem:
         return model
 
     def rehearsed(self, owner: str, candidate: Candidate, priced: Priced) -> bool:
-        """Fit to all that are used, with nothing drawn; return whether there was a charge."""
+        """Fit to all used records, with nothing drawn; return whether there was a charge."""
         model, cap = priced.estimator, Cap(None, self.adjacency)
         give_ledger(model, cap.part)
         check_all_pay(model, priced.labels)

@@ -1,47 +1,61 @@
 """Arrays and frames of dask as sources of rows: each chunk of rows is a part.
 
 Jobs run where the chunks are, by whatever scheduler dask is told to use. Sums of neighbouring parts
-are added there, too, in a tree; one sum comes back for each pass.
+are added there, too, in a tree; one sum comes back for each pass. No function that dask runs for us
+raises: a worker would write what it was called with, rows or sums, to its log.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
-from itertools import count
-from typing import Any
+from typing import Any, ClassVar
+from uuid import uuid4
 
 from skdpnoise.sources.chosen import Selection
 from skdpnoise.sources.parts import (
+    Choose,
     Facts,
     Failure,
     Job,
+    Keep,
     Partial,
     SpreadError,
     Task,
     combined,
     do,
+    finished,
     look,
+    raised,
     rows_of,
 )
 
 __all__ = ["DaskReader", "DaskRunner", "kinds"]
 
 _BRANCHES = 8  # sums that are added at once
-_passes = count()
+_NOTHING = Task((), len, frozenset())
 
 
 def kinds() -> tuple[type, ...]:
     """Return the classes of dask that are read."""
-    import dask.array
-    import dask.dataframe
+    found: list[type] = []
+    with suppress(ImportError):
+        import dask.array
 
-    return dask.array.Array, dask.dataframe.DataFrame, dask.dataframe.Series
+        found.append(dask.array.Array)
+    with suppress(ImportError):
+        import dask.dataframe
+
+        found += [dask.dataframe.DataFrame, dask.dataframe.Series]
+    return tuple(found)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class DaskReader:
     """The chunks of rows of one array or frame."""
+
+    may_read_ahead: ClassVar[bool] = False
 
     chunks: tuple[Any, ...]  # delayed
     columns: tuple[str, ...] | None
@@ -51,9 +65,9 @@ class DaskReader:
     def of(cls, table: Any) -> DaskReader:
         """Return the reader of an array, a frame or a series."""
         if not hasattr(table, "chunks"):
-            columns = tuple(map(str, table.columns)) if hasattr(table, "columns") else None
-            width = 0 if columns is None else len(columns)
-            return cls(tuple(table.to_delayed()), columns, width)
+            names = tuple(table.columns) if table.ndim == 2 else ()
+            named = bool(names) and all(isinstance(name, str) for name in names)
+            return cls(tuple(table.to_delayed()), names if named else None, len(names))
         if table.ndim not in (1, 2):
             raise TypeError(f"Arrays of dask must have 1 or 2 dimensions. Got {table.ndim}.")
         if table.ndim == 2 and len(table.chunks[1]) > 1:
@@ -68,28 +82,31 @@ class DaskReader:
 
     def count(self) -> int:
         """Return the number of rows, which is computed."""
-        dask = _dask()
-        return sum(dask.compute(*(dask.delayed(len)(chunk) for chunk in self.chunks)))
+        return sum(_computed([_dask().delayed(len)(chunk) for chunk in self.chunks]))
 
-    def read(self, part: int, columns: Sequence[str] | None) -> Iterator[Any]:
+    def read(self, part: int, columns: Sequence[str] | None) -> Generator[Any]:
         """Yield a part, here."""
-        yield self.chunks[part].compute()
+        yield from _computed([self.chunks[part]])
 
     def first(self, function: Callable[[Any], Any], columns: Sequence[str] | None) -> Any:
         """Return what a function makes of the rows that are read first, where they are."""
-        (found,) = _computed([_dask().delayed(function, pure=False)(self.chunks[0])])
-        return found
+        first = _dask().delayed(_first, pure=False)
+        for chunk in self.chunks:
+            ((found,),) = _computed([first(function, chunk)])
+            if found is not None:
+                return raised(found[0])
+        raise ValueError("There are no rows to read.")
 
     def sifted(self, selection: Selection) -> DaskReader:
         """Return what reads the rows that are left, sifted where the chunks are."""
-        # Chunks within a selection would be computed for each part.
-        bare, sift = replace(selection, labels=None), _dask().delayed(_sifted, pure=False)
         labels = None if selection.keep is None else selection.labels
         taking = None if labels is None else labels.taking
-        chunks = []
+        bare = replace(selection, labels=None)
+        common = _dask().delayed(bare, name=_name("rows left", 0), traverse=False)
+        sift, chunks = _dask().delayed(_sifted, pure=False), []
         for part, chunk in enumerate(self.chunks):
-            beside = [] if labels is None else [_chunk(labels.reader, part)]
-            chunks.append(sift(bare, part, taking, chunk, *beside))
+            beside = [] if labels is None else [labels.reader.chunks[part]]
+            chunks.append(sift(common, part, taking, chunk, *beside))
         return replace(self, chunks=tuple(chunks))
 
     def runner(self, tables: dict[str, Any], n_jobs: int | None) -> DaskRunner:
@@ -121,40 +138,71 @@ class DaskRunner:
 
     def look(self, task: Task) -> list[Facts | Failure]:
         """Return what a first look at every part finds."""
-        jobs = [self._job(_look, task, part, part, "first look") for part in range(self.n_parts)]
+        some = self._some(task)
+        jobs = self._jobs(_look, some, list(range(self.n_parts)), "first look")
         return list(_computed(jobs))
 
     def run(self, jobs: Sequence[Job], label: str) -> Partial:
         """Return the sum over all jobs."""
-        dask = _dask()
-        sums = [self._job(_do, job, job.part, job.task, label) for job in jobs]
-        add = dask.delayed(combined, pure=False)
+        sums, add = self._done(jobs, label), _dask().delayed(_combined, pure=False)
         while len(sums) > 1:
-            sums = [add(sums[i : i + _BRANCHES]) for i in range(0, len(sums), _BRANCHES)]
+            some = [sums[i : i + _BRANCHES] for i in range(0, len(sums), _BRANCHES)]
+            sums = [
+                add(one, dask_key_name=_name(f"{label} added", i)) for i, one in enumerate(some)
+            ]
         (found,) = _computed(sums)
-        assert isinstance(found, Partial)
-        if (found.begin, found.end) != (0, self.n_parts):
+        if not isinstance(found, Partial) or (found.begin, found.end) != (0, self.n_parts):
             raise SpreadError("A part of the rows was lost; nothing is released.")
         return found
 
     def collect(self, jobs: Sequence[Job], finish: Callable[[list[Any]], Any], label: str) -> Any:
         """Return what a function makes of the values of all jobs, or a failure."""
-        dask = _dask()
-        values = [self._job(_do, job, job.part, job.task, label) for job in jobs]
-        (found,) = _computed([dask.delayed(_finished, pure=False)(finish, values)])
+        join = _dask().delayed(_finished, pure=False)
+        values, name = self._done(jobs, label), _name(f"{label} joined", 0)
+        (found,) = _computed([join(finish, values, dask_key_name=name)])
         return found
 
-    def _job(self, function: Any, what: Any, part: int, task: Any, label: str) -> Any:
-        """Return a delayed job for one part, with the chunks that it needs."""
+    def _done(self, jobs: Sequence[Job], label: str) -> list[Any]:
+        """Return delayed jobs."""
+        one = jobs[0]
+        some = self._some(one.task, one.keep, one.choose)
+        own = [replace(job, task=_NOTHING, keep=None, choose=None) for job in jobs]
+        return self._jobs(_do, some, own, label)
+
+    def _some(self, task: Task, keep: Keep | None = None, choose: Choose | None = None) -> _Shared:
+        """Return what the jobs of all parts share."""
+        needs = task.needs if keep is None else {*task.needs, "groups"}
+        takings = {name: one.taking for name, one in self.tables.items() if name in needs}
+        return _Shared(task, takings, keep, choose)
+
+    def _jobs(self, function: Any, shared: _Shared, own: Sequence[Any], label: str) -> list[Any]:
+        """Return a delayed job for every part, with the chunks that it needs."""
         dask = _dask()
-        needs = task.needs if isinstance(task, Task) else what.needs
-        wanted = {name: one for name, one in self.tables.items() if name in needs}
-        if getattr(what, "keep", None) is not None:
-            wanted["groups"] = self.tables["groups"]
-        takings = {name: source.taking for name, source in wanted.items()}
-        chunks = [_chunk(source.reader, part) for source in wanted.values()]
-        name = f"{label.replace(' ', '_').replace('-', '_')}-{next(_passes)}"
-        return dask.delayed(function, pure=False)(what, part, takings, *chunks, dask_key_name=name)
+        # It goes to each worker once, and not to each part: it may hold coefficients, or the
+        # numbers of many rows.
+        common = dask.delayed(shared, name=_name(f"{label} shared", 0), traverse=False)
+        readers: list[Any] = [self.tables[name].reader for name in shared.takings]
+        job = dask.delayed(function, pure=False)
+        return [
+            job(common, one, *(r.chunks[part] for r in readers), dask_key_name=_name(label, part))
+            for part, one in enumerate(own)
+        ]
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class _Shared:
+    """What the jobs of all parts have in common."""
+
+    task: Task
+    takings: dict[str, Any]
+    keep: Keep | None
+    choose: Choose | None
+
+
+def _name(label: str, number: int) -> str:
+    """Return a name that shows a pass where progress is shown, and that no other task has."""
+    # Two tasks of one name would be one to a scheduler, also if they come from two processes.
+    return f"{label.replace(' ', '_').replace('-', '_')}-{number}-{uuid4().hex}"
 
 
 def _dask() -> Any:
@@ -164,45 +212,65 @@ def _dask() -> Any:
     return dask
 
 
-def _chunk(reader: Any, part: int) -> Any:
-    return reader.chunks[part]
+def _do(shared: _Shared, job: Job, *chunks: Any) -> Partial:
+    whole = replace(job, task=shared.task, keep=shared.keep, choose=shared.choose)
+    return do(whole, _opened(shared.takings, chunks))
 
 
-def _do(job: Job, part: int, takings: dict[str, Any], *chunks: Any) -> Partial:
-    return do(job, _opened(takings, chunks))
+def _look(shared: _Shared, part: int, *chunks: Any) -> Facts | Failure:
+    return look(shared.task, part, _opened(shared.takings, chunks))
 
 
-def _look(task: Task, part: int, takings: dict[str, Any], *chunks: Any) -> Facts | Failure:
-    return look(task, part, _opened(takings, chunks))
+def _first(function: Callable[[Any], Any], chunk: Any) -> list[Any]:
+    """Return what a function makes of a chunk with rows, or a failure, in a list; else None."""
+    try:
+        return [[function(chunk)] if len(chunk) else None]
+    except Exception as error:
+        return [[Failure(f"{type(error).__name__} in the first rows.")]]
+
+
+def _combined(partials: Sequence[Partial]) -> Partial:
+    """Return what neighbouring parts gave together, or a failure."""
+    try:
+        return combined(partials)
+    except SpreadError as error:
+        text = str(error)
+    except Exception as error:
+        text = f"{type(error).__name__} where sums came together; nothing is released."
+    return Partial(partials[0].begin, partials[-1].end, Failure(text))
 
 
 def _opened(takings: dict[str, Any], chunks: Sequence[Any]) -> Any:
     def opened(needs: frozenset[str]) -> list[dict[str, Any]]:
         pairs = zip(takings.items(), chunks, strict=True)
-        tables = {name: taking(chunk) for (name, taking), chunk in pairs if name in needs}
+        tables = {name: take(raised(chunk)) for (name, take), chunk in pairs if name in needs}
         return [tables] if len(next(iter(tables.values()))) else []
 
     return opened
 
 
 def _sifted(selection: Selection, part: int, taking: Any, rows: Any, *labels: Any) -> Any:
-    """Return what is left of a chunk."""
-    sieve = selection.sieve(part, [taking(one) for one in labels])
-    chosen = sieve(len(rows))
-    return rows if chosen is None else rows_of(rows, chosen)
+    """Return what is left of a chunk, or a failure."""
+    try:
+        rows = raised(rows)
+        sieve = selection.sieve(part, [taking(raised(one)) for one in labels])
+        chosen = sieve(len(rows))
+        return rows if chosen is None else rows_of(rows, chosen)
+    except Exception as error:
+        return Failure(f"{type(error).__name__} where rows of part {part} were chosen.")
 
 
 def _finished(finish: Callable[[list[Any]], Any], partials: Sequence[Partial]) -> Any:
     """Return what is made of the values of all parts, in order: where they are."""
     values: list[Any] = []
-    for partial in sorted(partials, key=lambda one: one.begin):
+    ordered = sorted(partials, key=lambda one: one.begin)
+    if [partial.begin for partial in ordered] != list(range(len(ordered))):
+        return Failure("A part of the rows was lost or counted twice; nothing is released.")
+    for partial in ordered:
         if isinstance(partial.value, Failure):
             return partial.value
         values += partial.value
-    try:
-        return finish(values)
-    except Exception as error:
-        return Failure(f"{type(error).__name__} where parts of the rows came together.")
+    return finished(finish, values)
 
 
 def _computed(jobs: Sequence[Any]) -> tuple[Any, ...]:

@@ -2,29 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence
+from copy import copy
 from dataclasses import dataclass, field
 from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from skdpnoise.sources.chosen import Selection
 from skdpnoise.sources.local import LocalRunner
-from skdpnoise.sources.parts import Runner, rows_of
+from skdpnoise.sources.parts import Runner, SpreadError, rows_of
 from skdpnoise.sources.rows import Reader, RowSource
 
 __all__ = ["scan_batches", "scan_csv", "scan_dataset", "scan_parquet"]
 
-_BATCH_ROWS = 1 << 16
+_ENTRIES = 1 << 19  # of a batch, which fits the last-level cache
+_FEWEST_ROWS, _MOST_ROWS = 1 << 10, 1 << 16
 _BUFFER = 1 << 16  # bytes of each column that are read at a time
 
 Factory = Callable[[], Iterable[Any]]
 
 
 def scan_parquet(
-    path: str | Path | Sequence[str | Path], *, batch_rows: int = _BATCH_ROWS
+    path: str | Path | Sequence[str | Path], *, batch_rows: int | None = None
 ) -> RowSource:
     """Return the rows of Parquet files, of which each row group is a part.
 
@@ -32,8 +34,9 @@ def scan_parquet(
     ----------
     path : str, Path or sequence of them
         A file, or files with the same columns in the order of their rows.
-    batch_rows : int, default=65536
-        Rows that are held at a time; it changes memory and speed only.
+    batch_rows : int, default=None
+        Rows that are held at a time; it changes memory and speed only. By default, half a million
+        numbers.
 
     Returns
     -------
@@ -56,14 +59,12 @@ def scan_parquet(
     """
     import pyarrow.parquet as pq
 
+    _check_batch_rows("scan_parquet", batch_rows)
     parts: list[tuple[str, int]] = []
     n_rows, columns = 0, None
     for one in _paths(path):
         with pq.ParquetFile(one) as file:
-            found = tuple(file.schema_arrow.names)
-            if columns not in (None, found):
-                raise ValueError(f"The columns of {one} are not those of the files before it.")
-            columns = found
+            columns = _same_columns(one, columns, _columns(file.schema_arrow))
             parts += [(one, group) for group in range(file.metadata.num_row_groups)]
             n_rows += file.metadata.num_rows
     assert columns is not None
@@ -73,14 +74,15 @@ def scan_parquet(
 def scan_csv(path: str | Path | Sequence[str | Path], **options: Any) -> RowSource:
     """Return the rows of CSV files with a header, of which each is a part.
 
-    Types of columns are found in the first rows of the first file.
+    Types of columns are found in the first rows of the first file, if the options do not name them.
 
     Parameters
     ----------
     path : str, Path or sequence of them
         A file, or files with the same columns in the order of their rows.
     **options : dict
-        ``read_options``, ``parse_options`` and ``convert_options`` of pyarrow.csv.open_csv.
+        ``read_options``, ``parse_options`` and ``convert_options`` of pyarrow.csv.open_csv; they
+        are not changed.
 
     Returns
     -------
@@ -90,8 +92,8 @@ def scan_csv(path: str | Path | Sequence[str | Path], **options: Any) -> RowSour
     ------
     ImportError
         Without pyarrow.
-    FileNotFoundError
-        If there is no such file.
+    FileNotFoundError, ValueError
+        If there is no such file, or its first rows are no table, or columns differ.
 
     Examples
     --------
@@ -104,21 +106,24 @@ def scan_csv(path: str | Path | Sequence[str | Path], **options: Any) -> RowSour
     """
     import pyarrow.csv
 
-    paths = _paths(path)
-    with pyarrow.csv.open_csv(paths[0], **options) as file:
-        schema = file.schema
+    paths, schema, columns = _paths(path), None, None
+    for one in paths:
+        with pyarrow.csv.open_csv(one, **options) as file:
+            schema = schema or file.schema
+            columns = _same_columns(one, columns, tuple(file.schema.names))
     return RowSource(_Csv(tuple(paths), schema, options))
 
 
-def scan_dataset(dataset: Any, *, batch_rows: int = _BATCH_ROWS) -> RowSource:
+def scan_dataset(dataset: Any, *, batch_rows: int | None = None) -> RowSource:
     """Return the rows of a dataset of pyarrow, of which each fragment is a part.
 
     Parameters
     ----------
     dataset : pyarrow.dataset.Dataset
         Files of any format, partitioned in any way, on any file system that pyarrow knows.
-    batch_rows : int, default=65536
-        Rows that are held at a time; it changes memory and speed only.
+    batch_rows : int, default=None
+        Rows that are held at a time; it changes memory and speed only. By default, half a million
+        numbers.
 
     Returns
     -------
@@ -126,8 +131,8 @@ def scan_dataset(dataset: Any, *, batch_rows: int = _BATCH_ROWS) -> RowSource:
 
     Raises
     ------
-    TypeError
-        If it is no dataset.
+    TypeError, ValueError
+        If it is no dataset, or has no files, or one with a filter, which has no fragments.
 
     Examples
     --------
@@ -137,12 +142,16 @@ def scan_dataset(dataset: Any, *, batch_rows: int = _BATCH_ROWS) -> RowSource:
     """
     import pyarrow.dataset
 
+    _check_batch_rows("scan_dataset", batch_rows)
     if not isinstance(dataset, pyarrow.dataset.Dataset):
         raise TypeError(
             "The 'dataset' parameter of scan_dataset must be a pyarrow.dataset.Dataset. Got "
             f"{type(dataset).__name__}."
         )
-    return RowSource(_Dataset(tuple(dataset.get_fragments()), dataset.schema, batch_rows))
+    fragments = tuple(dataset.get_fragments())
+    if not fragments:
+        raise ValueError("The 'dataset' parameter of scan_dataset has no files.")
+    return RowSource(_Dataset(fragments, dataset.schema, batch_rows))
 
 
 def scan_batches(factory: Factory | Sequence[Factory]) -> RowSource:
@@ -162,7 +171,7 @@ def scan_batches(factory: Factory | Sequence[Factory]) -> RowSource:
     Raises
     ------
     TypeError
-        If it is not callable, or gives other things.
+        If it is not callable, gives other things, or the same iterator in each call.
     ValueError
         If it gives no rows.
 
@@ -178,17 +187,55 @@ def scan_batches(factory: Factory | Sequence[Factory]) -> RowSource:
             "The 'factory' parameter of scan_batches must be a function, or several, that return "
             "the batches anew in each call: an iterator can be read only once."
         )
+    if any(one() is iter(one()) for one in factories):
+        raise TypeError(
+            "The 'factory' parameter of scan_batches must return the batches anew in each call. "
+            "Got one that returns the same iterator, which can be read only once."
+        )
     first = next((batch for one in factories for batch in one()), None)
     if first is None:
         raise ValueError("The 'factory' parameter of scan_batches gave no rows.")
-    if not (isinstance(first, np.ndarray) or hasattr(first, "iloc")):
+    if not _is_batch(first):
         raise TypeError(
             "The 'factory' parameter of scan_batches must give arrays of numpy or frames of "
             f"pandas. Got {type(first).__name__}."
         )
-    named = hasattr(first, "columns")
-    columns = tuple(map(str, first.columns)) if named else None
-    return RowSource(_Batches(factories, columns, first.shape[1] if first.ndim > 1 else 0))
+    return RowSource(_Batches(factories, *_form(first)))
+
+
+def _is_batch(batch: Any) -> bool:
+    return isinstance(batch, np.ndarray) or hasattr(batch, "iloc")
+
+
+def _form(batch: Any) -> tuple[tuple[str, ...] | None, int]:
+    """Return the names of columns, if all are names, and their number: 0 of a vector."""
+    names = tuple(getattr(batch, "columns", ()))
+    named = bool(names) and all(isinstance(name, str) for name in names)
+    return names if named else None, int(batch.shape[1]) if batch.ndim > 1 else 0
+
+
+def _check_batch_rows(owner: str, batch_rows: Any) -> None:
+    whole = isinstance(batch_rows, int | np.integer) and not isinstance(batch_rows, bool)
+    if batch_rows is not None and not (whole and batch_rows > 0):
+        raise ValueError(
+            f"The 'batch_rows' parameter of {owner} must be a whole number above 0, or None. Got "
+            f"{batch_rows!r}."
+        )
+
+
+def _same_columns(
+    path: str, columns: tuple[str, ...] | None, found: tuple[str, ...]
+) -> tuple[str, ...]:
+    """Return the columns of a file; refuse those that are not the columns of the others."""
+    if columns not in (None, found):
+        raise ValueError(f"The columns of {path} are not those of the files before it.")
+    return found
+
+
+def _columns(schema: Any) -> tuple[str, ...]:
+    """Return the names of the columns, of which pandas' index is none."""
+    index = (schema.pandas_metadata or {}).get("index_columns", ())
+    return tuple(name for name in schema.names if name not in index)
 
 
 def _paths(path: Any) -> list[str]:
@@ -201,6 +248,8 @@ def _paths(path: Any) -> list[str]:
 @dataclass(frozen=True, slots=True, eq=False)
 class _Local:
     """What readers on this machine have in common."""
+
+    may_read_ahead: ClassVar[bool] = True  # in a thread, which the reader does not notice
 
     def runner(self, tables: dict[str, RowSource], n_jobs: int | None) -> Runner:
         """Return what does jobs on tables."""
@@ -237,7 +286,7 @@ class _Parquet(_Local):
     parts: tuple[tuple[str, int], ...]
     columns: tuple[str, ...]
     n_rows: int
-    batch_rows: int
+    batch_rows: int | None
 
     @property
     def n_parts(self) -> int:
@@ -248,16 +297,19 @@ class _Parquet(_Local):
         """Return the number of rows."""
         return self.n_rows
 
-    def read(self, part: int, columns: Sequence[str] | None) -> Iterator[Any]:
+    def read(self, part: int, columns: Sequence[str] | None) -> Generator[Any]:
         """Yield frames."""
         import pyarrow.parquet as pq
 
         path, group = self.parts[part]
-        wanted = None if columns is None else list(columns)
+        wanted = list(self.columns if columns is None else columns)
         # Some pages at a time, so that large row groups take no more memory than small ones.
         with pq.ParquetFile(path, buffer_size=_BUFFER, pre_buffer=False) as file:
             for batch in file.iter_batches(
-                self.batch_rows, row_groups=[group], columns=wanted, use_threads=False
+                self.batch_rows or _fitting(len(wanted)),
+                row_groups=[group],
+                columns=wanted,
+                use_threads=False,
             ):
                 yield _frame(batch)
 
@@ -285,18 +337,29 @@ class _Csv(_Local):
         some = self.columns[:1]
         return sum(len(rows) for part in range(self.n_parts) for rows in self.read(part, some))
 
-    def read(self, part: int, columns: Sequence[str] | None) -> Iterator[Any]:
+    def read(self, part: int, columns: Sequence[str] | None) -> Generator[Any]:
         """Yield frames."""
+        import pyarrow as pa
         import pyarrow.csv
 
-        convert = self.options.get("convert_options") or pyarrow.csv.ConvertOptions()
+        given = self.options.get("convert_options")
+        convert = pyarrow.csv.ConvertOptions() if given is None else copy(given)
         convert.column_types = {one.name: one.type for one in self.schema}
         if columns is not None:
             convert.include_columns = list(columns)
         options = {**self.options, "convert_options": convert}
-        with pyarrow.csv.open_csv(self.paths[part], **options) as file:
-            for batch in file:
-                yield _frame(batch)
+        try:
+            with pyarrow.csv.open_csv(self.paths[part], **options) as file:
+                for batch in file:
+                    yield _frame(batch)
+            return
+        except pa.ArrowInvalid:
+            pass  # its message quotes what it could not read
+        raise SpreadError(
+            f"{self.paths[part]} cannot be read: a value has not the type of its column, or a line "
+            "has another number of values. Types are those of the first rows, unless they are "
+            "named: convert_options=pyarrow.csv.ConvertOptions(column_types={...})."
+        )
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -305,7 +368,7 @@ class _Dataset(_Local):
 
     fragments: tuple[Any, ...]
     schema: Any
-    batch_rows: int
+    batch_rows: int | None
 
     @property
     def n_parts(self) -> int:
@@ -315,21 +378,29 @@ class _Dataset(_Local):
     @property
     def columns(self) -> tuple[str, ...]:
         """Names of the columns."""
-        return tuple(self.schema.names)
+        return _columns(self.schema)
 
     def count(self) -> int:
         """Return the number of rows."""
         return sum(one.count_rows() for one in self.fragments)
 
-    def read(self, part: int, columns: Sequence[str] | None) -> Iterator[Any]:
+    def read(self, part: int, columns: Sequence[str] | None) -> Generator[Any]:
         """Yield frames."""
-        wanted = None if columns is None else list(columns)
-        for batch in self.fragments[part].to_batches(
+        import pyarrow.dataset
+
+        wanted = list(self.columns if columns is None else columns)
+        fragment, options = self.fragments[part], None
+        if isinstance(fragment, pyarrow.dataset.ParquetFileFragment):
+            options = pyarrow.dataset.ParquetFragmentScanOptions(
+                use_buffered_stream=True, buffer_size=_BUFFER, pre_buffer=False
+            )
+        for batch in fragment.to_batches(
             schema=self.schema,
             columns=wanted,
-            batch_size=self.batch_rows,
+            batch_size=self.batch_rows or _fitting(len(wanted)),
             use_threads=False,
             batch_readahead=0,
+            fragment_scan_options=options,
         ):
             if batch.num_rows:
                 yield _frame(batch)
@@ -338,6 +409,8 @@ class _Dataset(_Local):
 @dataclass(frozen=True, slots=True, eq=False)
 class _Batches(_Local):
     """Calls functions."""
+
+    may_read_ahead: ClassVar[bool] = False  # such as connections that belong to a thread
 
     factories: tuple[Factory, ...]
     columns: tuple[str, ...] | None
@@ -355,18 +428,26 @@ class _Batches(_Local):
 
     def count(self) -> int:
         """Return the number of rows, which are read."""
-        return sum(len(batch) for one in self.factories for batch in one())
+        return sum(len(batch) for part in range(self.n_parts) for batch in self.read(part, None))
 
-    def read(self, part: int, columns: Sequence[str] | None) -> Iterator[Any]:
+    def read(self, part: int, columns: Sequence[str] | None) -> Generator[Any]:
         """Yield frames or arrays."""
         for batch in self.factories[part]():
+            if not _is_batch(batch) or _form(batch) != (self.columns, self.width):
+                raise SpreadError(
+                    "All batches of scan_batches must have the same columns: the first had "
+                    f"{_described(self.columns, self.width)}. In part {part} there is one of "
+                    f"{_described(*_form(batch)) if _is_batch(batch) else type(batch).__name__}."
+                )
             if len(batch):
                 yield batch
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Sifted(_Local):
-    """Reads some of the rows of another reader."""
+    """Reads some of the rows of another reader, some at a time as that does."""
+
+    may_read_ahead: ClassVar[bool] = False  # whatever the other may
 
     reader: Reader
     selection: Selection
@@ -390,7 +471,7 @@ class _Sifted(_Local):
         """Return the number of rows that are left."""
         return sum(self.selection.counts)
 
-    def read(self, part: int, columns: Sequence[str] | None) -> Iterator[Any]:
+    def read(self, part: int, columns: Sequence[str] | None) -> Generator[Any]:
         """Yield what is left of some rows at a time."""
         sieve = self.selection.sieve(part, [*self._labels(part)])
         for rows in self.reader.read(part, columns):
@@ -399,10 +480,22 @@ class _Sifted(_Local):
             if len(left):
                 yield left
 
-    def _labels(self, part: int) -> Iterator[Any]:
+    def _labels(self, part: int) -> Generator[Any]:
         if self.selection.keep is not None and self.selection.labels is not None:
             taking = self.selection.labels.taking
             yield from map(taking, self.reader.read(part, taking.needed))
+
+
+def _described(columns: tuple[str, ...] | None, width: int) -> str:
+    """Return the form of a batch in words."""
+    if columns is not None:
+        return f"the columns {list(columns)}"
+    return f"{width} columns" if width else "one dimension"
+
+
+def _fitting(n_columns: int) -> int:
+    """Return how many rows are read at a time."""
+    return min(max(_ENTRIES // max(n_columns, 1), _FEWEST_ROWS), _MOST_ROWS)
 
 
 def _frame(batch: Any) -> Any:

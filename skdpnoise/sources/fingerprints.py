@@ -87,7 +87,7 @@ def _is_plain_dtype(dtype: Any) -> bool:
 
 
 def _bytes(values: Any) -> Any:
-    """Return values as a buffer of bytes: objects, texts and categories by their hashes."""
+    """Return values as bytes: those of objects, texts and categories by their hashes."""
     if not isinstance(values, np.ndarray) or not _is_plain(values):
         import pandas as pd
 

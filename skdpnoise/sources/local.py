@@ -2,14 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from joblib import Parallel, delayed
+from joblib import Parallel, delayed, effective_n_jobs
 
-from skdpnoise.sources.parts import Facts, Failure, Job, Partial, Task, combined, do, look
+from skdpnoise.sources.ahead import read_ahead
+from skdpnoise.sources.parts import (
+    Facts,
+    Failure,
+    Job,
+    Partial,
+    SpreadError,
+    Task,
+    combined,
+    do,
+    finished,
+    look,
+)
 from skdpnoise.sources.rows import Reader, RowSource, Taking
 
 __all__ = ["LocalRunner"]
@@ -31,39 +44,64 @@ class LocalRunner:
     def look(self, task: Task) -> list[Facts | Failure]:
         """Return what a first look at every part finds."""
         jobs = (delayed(look)(task, part, self._opened(part)) for part in range(self.n_parts))
-        return list(self._parallel()(jobs))
+        return list(self._computed(jobs))
 
     def run(self, jobs: Sequence[Job], label: str) -> Partial:
         """Return the sum over all jobs."""
         sum_: Partial | None = None
-        for one in self._done(jobs):
-            sum_ = one if sum_ is None else combined([sum_, one])
-        assert sum_ is not None
+        with closing(self._done(jobs)) as done:
+            for one in done:
+                if isinstance(one.value, Failure):
+                    return one
+                sum_ = one if sum_ is None else combined([sum_, one])
+        if sum_ is None or (sum_.begin, sum_.end) != (0, self.n_parts):
+            raise SpreadError("A part of the rows was lost; nothing is released.")
         return sum_
 
     def collect(self, jobs: Sequence[Job], finish: Callable[[list[Any]], Any], label: str) -> Any:
         """Return what a function makes of the values of all jobs, or a failure."""
         values: list[Any] = []
-        for one in self._done(jobs):
-            if isinstance(one.value, Failure):
-                return one.value
-            values += one.value
-        return finish(values)
+        with closing(self._done(jobs)) as done:
+            for one in done:
+                if isinstance(one.value, Failure):
+                    return one.value
+                values += one.value
+        return finished(finish, values)
 
-    def _done(self, jobs: Sequence[Job]) -> Iterator[Partial]:
-        work = (delayed(do)(job, self._opened(job.part)) for job in jobs)
-        return iter(self._parallel()(work))
+    def _done(self, jobs: Sequence[Job]) -> Generator[Partial]:
+        return self._computed(delayed(do)(job, self._opened(job.part)) for job in jobs)
 
-    def _parallel(self) -> Any:
-        return Parallel(n_jobs=self.n_jobs, prefer="threads", return_as="generator")
+    def _computed(self, work: Iterable[Any]) -> Generator[Any]:
+        """Yield what is found in each part, in order, of which few are held at a time."""
+        options = {"n_jobs": self.n_jobs, "prefer": "threads"}
+        try:
+            parallel = Parallel(return_as="generator", **options)
+        except ValueError:
+            parallel = Parallel(**options)  # a backend that gives all at once
+        try:
+            yield from parallel(work)
+            return
+        except Exception as error:  # of joblib: a process ended, or could not be told what to do
+            kind = type(error).__name__
+        raise SpreadError(
+            f"{kind} while joblib did what parts of the rows need. Processes need memory, and all "
+            "that is done with rows must be picklable; threads share both. Nothing of this pass "
+            "was released, and what was charged stays charged."
+        )
 
     def _opened(self, part: int) -> Any:
         takings = {name: source.taking for name, source in self.tables.items()}
-        return partial(_batches, self.reader, takings, part)
+        # Reading ahead makes use of a second processor, where no other part does.
+        ahead = self.reader.may_read_ahead and effective_n_jobs(self.n_jobs) == 1
+        return partial(_batches, self.reader, takings, part, ahead)
 
 
 def _batches(
-    reader: Reader, takings: dict[str, Taking], part: int, needs: frozenset[str]
+    reader: Reader,
+    takings: dict[str, Taking],
+    part: int,
+    ahead: bool,
+    needs: frozenset[str],
 ) -> Iterator[dict[str, Any]]:
     """Yield some rows of the tables at a time."""
     wanted = {name: taking for name, taking in takings.items() if name in needs}
@@ -73,5 +111,6 @@ def _batches(
             names = None
         else:
             names |= dict.fromkeys(taking.needed)
-    for rows in reader.read(part, None if names is None else list(names)):
+    batches = reader.read(part, None if names is None else list(names))
+    for rows in read_ahead(batches) if ahead else batches:
         yield {name: taking(rows) for name, taking in wanted.items()}

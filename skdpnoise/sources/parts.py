@@ -15,7 +15,7 @@ from skdpnoise.sources.fingerprints import Marker, Marks
 from skdpnoise.sources.states import at
 
 __all__ = ["Facts", "Failure", "Job", "Partial", "Runner", "Sieve", "SpreadError", "Task"]
-__all__ += ["combined", "do", "from_limbs", "kept_of", "look", "raised", "rows_of"]
+__all__ += ["combined", "do", "finished", "from_limbs", "kept_of", "look", "raised", "rows_of"]
 
 Tables = dict[str, Any]
 """Some rows of X, and if they are read of y and of the labels of groups, by these names."""
@@ -248,6 +248,19 @@ def combined(partials: Sequence[Partial]) -> Partial:
             return Partial(ordered[0].begin, ordered[-1].end, partial.value)
     value: Any = reduce(_added, (partial.value for partial in ordered))
     return Partial(ordered[0].begin, ordered[-1].end, value)
+
+
+def finished(finish: Callable[[list[Any]], Any], values: list[Any]) -> Any:
+    """Return what a function makes of the values of all parts, or a failure: it raises nothing."""
+    try:
+        return finish(values)
+    except SpreadError as error:
+        return Failure(str(error))
+    except Exception as error:
+        return Failure(
+            f"{type(error).__name__} where parts of the rows came together. Its message may quote "
+            "values of the data and is not shown; what was charged stays charged."
+        )
 
 
 def raised(value: Any) -> Any:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -46,6 +46,11 @@ class Reader(Protocol):
     """Reads parts of a table."""
 
     @property
+    def may_read_ahead(self) -> bool:
+        """Whether a thread may read."""
+        ...
+
+    @property
     def n_parts(self) -> int:
         """Number of parts."""
         ...
@@ -60,7 +65,7 @@ class Reader(Protocol):
         """Number of columns; 0 for vectors."""
         ...
 
-    def read(self, part: int, columns: Sequence[str] | None) -> Iterator[Any]:
+    def read(self, part: int, columns: Sequence[str] | None) -> Generator[Any]:
         """Yield some rows of a part at a time, of columns with these names: frames or arrays."""
         ...
 

@@ -115,7 +115,7 @@ def test_columns_of_other_rows_are_refused():
         private_accuracy_score(rows["label"], FRAME["said"], guarantee)
     with pytest.raises(TypeError, match="same parts"):
         private_accuracy_score(FRAME["label"], rows["said"], guarantee)
-    with pytest.raises(SpreadError, match="same rows in each part"):
+    with pytest.raises(SpreadError, match="the same rows in each part"):
         private_accuracy_score(rows["label"], rows["said"].map(_less), guarantee)
     with pytest.raises(ValueError, match=r"'y_prob'.*shape \(n_records, 3\)"):
         private_log_loss(rows["label"], rows[["p0", "p1"]], guarantee, labels=LABELS)
