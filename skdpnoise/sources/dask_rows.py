@@ -51,7 +51,7 @@ def kinds() -> tuple[type, ...]:
     return tuple(found)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class DaskReader:
     """The chunks of rows of one array or frame."""
 
@@ -125,7 +125,7 @@ class DaskReader:
         return DaskRunner(tables)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class DaskRunner:
     """Does jobs where dask has the chunks."""
 
@@ -159,7 +159,7 @@ class DaskRunner:
         """Return what a function makes of the values of all jobs, or a failure."""
         join = _dask().delayed(_finished, pure=False)
         values, name = self._done(jobs, label), _name(f"{label} joined", 0)
-        (found,) = _computed([join(finish, values, dask_key_name=name)])
+        (found,) = _computed([join(self.n_parts, finish, values, dask_key_name=name)])
         return found
 
     def _done(self, jobs: Sequence[Job], label: str) -> list[Any]:
@@ -260,11 +260,11 @@ def _sifted(selection: Selection, part: int, taking: Any, rows: Any, *labels: An
         return Failure(f"{type(error).__name__} where rows of part {part} were chosen.")
 
 
-def _finished(finish: Callable[[list[Any]], Any], partials: Sequence[Partial]) -> Any:
+def _finished(n_parts: int, finish: Callable[[list[Any]], Any], partials: Sequence[Partial]) -> Any:
     """Return what is made of the values of all parts, in order: where they are."""
     values: list[Any] = []
     ordered = sorted(partials, key=lambda one: one.begin)
-    if [partial.begin for partial in ordered] != list(range(len(ordered))):
+    if [partial.begin for partial in ordered] != list(range(n_parts)):
         return Failure("A part of the rows was lost or counted twice; nothing is released.")
     for partial in ordered:
         if isinstance(partial.value, Failure):

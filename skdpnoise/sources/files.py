@@ -245,7 +245,7 @@ def _paths(path: Any) -> list[str]:
     return [str(one) for one in paths]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class _Local:
     """What readers on this machine have in common."""
 
@@ -279,7 +279,7 @@ class _Local:
         return _Sifted(self, selection)  # type: ignore[arg-type]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class _Parquet(_Local):
     """Reads row groups of files."""
 
@@ -314,7 +314,7 @@ class _Parquet(_Local):
                 yield _frame(batch)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class _Csv(_Local):
     """Reads files of text."""
 
@@ -362,7 +362,7 @@ class _Csv(_Local):
         )
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class _Dataset(_Local):
     """Reads fragments of a dataset."""
 
@@ -406,7 +406,7 @@ class _Dataset(_Local):
                 yield _frame(batch)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class _Batches(_Local):
     """Calls functions."""
 

@@ -28,7 +28,7 @@ from skdpnoise.sources.rows import Reader, RowSource, Taking
 __all__ = ["LocalRunner"]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class LocalRunner:
     """Does jobs in this process, or as joblib is told: in threads, processes, or by dask."""
 

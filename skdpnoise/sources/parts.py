@@ -46,7 +46,7 @@ class SpreadError(RuntimeError):
     """Raised where a pass over rows in parts ends without its sum."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Task:
     """What is done with the rows of every part."""
 
@@ -87,7 +87,7 @@ class Job:
     choose: Choose | None = None
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Failure:
     """What is told of a part that failed."""
 

@@ -13,7 +13,7 @@ from skdpnoise.sources.parts import Runner
 __all__ = ["Reader", "RowSource", "Taking", "as_sources", "is_spread"]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Taking:
     """What is made of rows as a reader gives them."""
 

@@ -40,7 +40,7 @@ ALL = frozenset({"X", "y", "groups"})
 _AT_ONCE = 1 << 20  # rows whose choice is counted at a time
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Surveyed:
     """All parts of the rows, after a first look at each."""
 
@@ -72,7 +72,7 @@ class Surveyed:
         return tuple(facts.n_rows for facts in self.facts)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Spread(Generic[Leaf]):
     """Rows in parts, as leaves: what functions of whole tables take."""
 
