@@ -2,7 +2,7 @@
 
 Jobs run where the chunks are, by whatever scheduler dask is told to use. Sums of neighbouring parts
 are added there, too, in a tree; one sum comes back for each pass. No function that dask runs for us
-raises what quotes rows or sums: a worker would write it to its log.
+raises: a worker would write what it was called with, rows or sums, to its log.
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ from skdpnoise.sources.parts import (
     finished,
     look,
     raised,
+    rows_at_once,
     rows_of,
 )
 
@@ -100,14 +101,14 @@ class DaskReader:
 
     def sifted(self, selection: Selection) -> DaskReader:
         """Return what reads the rows that are left, sifted where the chunks are."""
-        # Chunks within a selection would be computed for each part.
-        bare, sift = replace(selection, labels=None), _dask().delayed(_sifted, pure=False)
         labels = None if selection.keep is None else selection.labels
         taking = None if labels is None else labels.taking
-        chunks = []
+        bare = replace(selection, labels=None)
+        common = _dask().delayed(bare, name=_name("rows left", 0), traverse=False)
+        sift, chunks = _dask().delayed(_sifted, pure=False), []
         for part, chunk in enumerate(self.chunks):
             beside = [] if labels is None else [labels.reader.chunks[part]]
-            chunks.append(sift(bare, part, taking, chunk, *beside))
+            chunks.append(sift(common, part, taking, chunk, *beside))
         return replace(self, chunks=tuple(chunks))
 
     def runner(self, tables: dict[str, Any], n_jobs: int | None) -> DaskRunner:
@@ -244,24 +245,27 @@ def _combined(*partials: Partial) -> Partial:
 
 
 def _opened(takings: dict[str, Any], chunks: Sequence[Any]) -> Any:
-    def opened(needs: frozenset[str]) -> list[dict[str, Any]]:
-        pairs = zip(takings.items(), chunks, strict=True)
-        tables = {
-            name: taking.placed(chunk)(chunk) for (name, taking), chunk in pairs if name in needs
-        }
-        return [tables] if len(next(iter(tables.values()))) else []
+    def opened(needs: frozenset[str]) -> Generator[dict[str, Any]]:
+        pairs = zip(takings.items(), map(raised, chunks), strict=True)
+        wanted = [(name, chunk, taking.placed(chunk)) for (name, taking), chunk in pairs]
+        wanted = [one for one in wanted if one[0] in needs]
+        # Some rows at a time, as of files: what is made of them stays in the cache.
+        n = rows_at_once(sum(chunk.shape[1] if chunk.ndim > 1 else 1 for _, chunk, _ in wanted))
+        for begin in range(0, max(len(chunk) for _, chunk, _ in wanted), n):
+            yield {name: take(chunk[begin : begin + n]) for name, chunk, take in wanted}
 
     return opened
 
 
 def _sifted(selection: Selection, part: int, taking: Any, rows: Any, *labels: Any) -> Any:
-    """Return what is left of a chunk."""
+    """Return what is left of a chunk, or a failure."""
     try:
-        chosen = selection.sieve(part, [taking(one) for one in labels])(len(rows))
+        rows = raised(rows)
+        sieve = selection.sieve(part, [taking(raised(one)) for one in labels])
+        chosen = sieve(len(rows))
         return rows if chosen is None else rows_of(rows, chosen)
     except Exception as error:
-        kind = type(error).__name__
-    raise SpreadError(f"{kind} where rows of part {part} were chosen.")  # shows none of them
+        return Failure(f"{type(error).__name__} where rows of part {part} were chosen.")
 
 
 def _finished(n_parts: int, finish: Callable[[list[Any]], Any], *partials: Partial) -> Any:

@@ -13,13 +13,11 @@ import numpy as np
 
 from skdpnoise.sources.chosen import Selection
 from skdpnoise.sources.local import LocalRunner
-from skdpnoise.sources.parts import Runner, SpreadError, rows_of
+from skdpnoise.sources.parts import Runner, SpreadError, rows_at_once, rows_of
 from skdpnoise.sources.rows import Reader, RowSource
 
 __all__ = ["scan_batches", "scan_csv", "scan_dataset", "scan_parquet"]
 
-_ENTRIES = 1 << 19  # of a batch, which fits the last-level cache
-_FEWEST_ROWS, _MOST_ROWS = 1 << 10, 1 << 16
 _BUFFER = 1 << 16  # bytes of each column that are read at a time
 
 Factory = Callable[[], Iterable[Any]]
@@ -310,7 +308,7 @@ class _Parquet(_Local):
         with pq.ParquetFile(path, buffer_size=_BUFFER, pre_buffer=False) as file:
             yield from _frames(
                 file.iter_batches(
-                    self.batch_rows or _fitting(len(wanted)),
+                    self.batch_rows or rows_at_once(len(wanted)),
                     row_groups=[group],
                     columns=wanted,
                     use_threads=False,
@@ -401,7 +399,7 @@ class _Dataset(_Local):
             fragment.to_batches(
                 schema=self.schema,
                 columns=wanted,
-                batch_size=self.batch_rows or _fitting(len(wanted)),
+                batch_size=self.batch_rows or rows_at_once(len(wanted)),
                 use_threads=False,
                 batch_readahead=0,
                 fragment_scan_options=options,
@@ -456,14 +454,9 @@ def _described(columns: tuple[str, ...] | None, width: int) -> str:
     return f"{width} columns" if width else "one dimension"
 
 
-def _fitting(n_columns: int) -> int:
-    """Return how many rows are read at a time."""
-    return min(max(_ENTRIES // max(n_columns, 1), _FEWEST_ROWS), _MOST_ROWS)
-
-
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class _Sifted(_Local):
-    """Reads some of the rows of another reader."""
+    """Reads some of the rows of another reader, some at a time as that does."""
 
     reader: Reader
     selection: Selection

@@ -64,8 +64,9 @@ def _by_column(table: Any) -> bool:
     """Return whether each column gets a checksum of its own: as its values lie in memory."""
     if getattr(table, "ndim", 1) != 2:
         return False
-    plain = isinstance(table, np.ndarray) and _is_plain(table)
-    return not (plain and table.flags.c_contiguous)
+    if not isinstance(table, np.ndarray) or not _is_plain(table):
+        return True
+    return bool(table.flags.f_contiguous and not table.flags.c_contiguous)
 
 
 def _width(table: Any) -> int:

@@ -15,7 +15,8 @@ from skdpnoise.sources.fingerprints import Marker, Marks
 from skdpnoise.sources.states import at
 
 __all__ = ["Facts", "Failure", "Job", "Partial", "Runner", "Sieve", "SpreadError", "Task"]
-__all__ += ["combined", "do", "finished", "from_limbs", "kept_of", "look", "raised", "rows_of"]
+__all__ += ["combined", "do", "finished", "from_limbs", "kept_of", "look", "raised"]
+__all__ += ["rows_at_once", "rows_of"]
 
 Tables = dict[str, Any]
 """Some rows of X, and if they are read of y and of the labels of groups, by these names."""
@@ -31,6 +32,8 @@ Choose = Callable[[int, int], NDArray[np.bool_]]
 
 _LIMB = 32  # bits of the lower limb of a sum
 _MASK = (1 << _LIMB) - 1
+_ENTRIES = 1 << 19  # of a batch, which fits the last-level cache
+_FEWEST_ROWS, _MOST_ROWS = 1 << 10, 1 << 16
 _CHANGED = (
     "The rows changed while they were read: part {part} is not what it was in the first pass. A "
     "sum over different rows in each pass has no guarantee. Read from what nobody writes to; what "
@@ -313,6 +316,11 @@ def _check_lengths(tables: Tables, part: int) -> None:
             f"All tables must have the same rows in each part. In part {part} their numbers are: "
             f"{counts}. Give arrays and frames of dask the same chunks, by rechunk or repartition."
         )
+
+
+def rows_at_once(n_columns: int) -> int:
+    """Return how many rows are read at a time."""
+    return min(max(_ENTRIES // max(n_columns, 1), _FEWEST_ROWS), _MOST_ROWS)
 
 
 def _at_once(batches: Iterable[Tables]) -> Iterator[Tables]:

@@ -14,6 +14,8 @@ from skdpnoise.queries.groups import SpreadRows
 from skdpnoise.sampling import SeededWords
 from skdpnoise.sampling.keyed import words_of_rows
 from skdpnoise.sources import scan_batches, spread
+from skdpnoise.sources.chosen import only_chosen
+from skdpnoise.sources.parts import SpreadError
 from skdpnoise.sources.rows import as_sources
 from skdpnoise.sources.spread import survey
 from tests._same_bits import COUNTS, in_parts, source_of
@@ -165,3 +167,38 @@ def test_parts_of_dask_and_of_files_are_not_mixed():
             groups = dask.array.from_array(np.arange(20), chunks=20)
         with pytest.raises(ValueError, match=r"of dask|of one source"):
             DPStandardScaler().fit(given, groups=groups)
+
+
+def one_of_three(begin, end):
+    return np.arange(begin, end) % 3 == 1
+
+
+def failing(begin, end):
+    raise ValueError("the first row is 7654321")
+
+
+@pytest.mark.parametrize("way", ["parts", "dask"])
+def test_sources_of_chosen_rows_are_read_as_others_are(way):
+    X = np.random.default_rng(0).normal(size=(N, 2))
+    source = in_parts(X, 7) if way == "parts" else dask_array(X)
+    rows = seen(X=source)
+    (left,) = only_chosen(as_sources(X=source), rows.chosen(one_of_three).rows).values()
+    again = seen(X=left).map(values)
+    assert len(again) == N // 3
+    scaled = again.total(_in_units)
+    np.testing.assert_array_equal(scaled, _in_units(X[one_of_three(0, N)]))
+    (left,) = only_chosen(as_sources(X=source), rows.chosen(failing, [1] * 7).rows).values()
+    with pytest.raises(SpreadError, match="ValueError") as caught:
+        seen(X=left)
+    assert "7654321" not in str(caught.value)
+    assert caught.value.__context__ is None
+
+
+def _in_units(rows):
+    return np.rint(1e9 * rows).astype(np.int64).sum(axis=0)
+
+
+def dask_array(X):
+    import dask.array
+
+    return dask.array.from_array(X, chunks=(-(-len(X) // 7), 2))

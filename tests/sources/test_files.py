@@ -13,7 +13,8 @@ import pyarrow.dataset
 import pyarrow.parquet as pq
 import pytest
 
-from skdpnoise.sources import files, scan_batches, scan_csv, scan_dataset, scan_parquet
+from skdpnoise.sources import scan_batches, scan_csv, scan_dataset, scan_parquet
+from skdpnoise.sources.parts import rows_at_once
 from tests.sources._seen import SECRET, first_rows, refused, seen, targets, tenths, values
 
 N = 500
@@ -110,9 +111,9 @@ def test_large_row_groups_take_no_more_memory_than_small_ones(tmp_path):
 
 
 def test_batches_are_cut_by_the_numbers_in_them():
-    assert files._fitting(1) == 1 << 16
-    assert files._fitting(20) == (1 << 19) // 20
-    assert files._fitting(10**6) == 1 << 10
+    assert rows_at_once(1) == 1 << 16
+    assert rows_at_once(20) == (1 << 19) // 20
+    assert rows_at_once(10**6) == 1 << 10
 
 
 @pytest.mark.quick(4)
