@@ -25,8 +25,10 @@ from skdpnoise.sources.parts import (
     SpreadError,
     Task,
     combined,
+    complete,
     do,
     finished,
+    in_order,
     look,
     raised,
     rows_at_once,
@@ -153,9 +155,7 @@ class DaskRunner:
                 add(*one, dask_key_name=_name(f"{label} added", i)) for i, one in enumerate(some)
             ]
         (found,) = _computed(sums)
-        if not isinstance(found, Partial) or (found.begin, found.end) != (0, self.n_parts):
-            raise SpreadError("A part of the rows was lost; nothing is released.")
-        return found
+        return complete(found, self.n_parts)
 
     def collect(self, jobs: Sequence[Job], finish: Callable[[list[Any]], Any], label: str) -> Any:
         """Return what a function makes of the values of all jobs, or a failure."""
@@ -270,15 +270,7 @@ def _sifted(selection: Selection, part: int, taking: Any, rows: Any, *labels: An
 
 def _finished(n_parts: int, finish: Callable[[list[Any]], Any], *partials: Partial) -> Any:
     """Return what is made of the values of all parts, in order: where they are."""
-    values: list[Any] = []
-    ordered = sorted(partials, key=lambda one: one.begin)
-    if [partial.begin for partial in ordered] != list(range(n_parts)):
-        return Failure("A part of the rows was lost or counted twice; nothing is released.")
-    for partial in ordered:
-        if isinstance(partial.value, Failure):
-            return partial.value
-        values += partial.value
-    return finished(finish, values)
+    return finished(finish, in_order(partials, n_parts))
 
 
 def _computed(jobs: Sequence[Any]) -> tuple[Any, ...]:

@@ -15,7 +15,17 @@ from skdpnoise.sources.fingerprints import Marker, Marks
 from skdpnoise.sources.states import at
 
 __all__ = ["Facts", "Failure", "Job", "Partial", "Runner", "Sieve", "SpreadError", "Task"]
-__all__ += ["combined", "do", "finished", "from_limbs", "kept_of", "look", "raised"]
+__all__ += [
+    "combined",
+    "complete",
+    "do",
+    "finished",
+    "from_limbs",
+    "in_order",
+    "kept_of",
+    "look",
+    "raised",
+]
 __all__ += ["rows_at_once", "rows_of"]
 
 Tables = dict[str, Any]
@@ -253,8 +263,26 @@ def combined(partials: Sequence[Partial]) -> Partial:
     return Partial(ordered[0].begin, ordered[-1].end, value)
 
 
-def finished(finish: Callable[[list[Any]], Any], values: list[Any]) -> Any:
+def complete(partial: Partial, n_parts: int) -> Partial:
+    """Return a sum over all parts; refuse one over some of them."""
+    if not isinstance(partial.value, Failure) and (partial.begin, partial.end) != (0, n_parts):
+        raise SpreadError("A part of the rows was lost; nothing is released.")
+    return partial
+
+
+def in_order(partials: Sequence[Partial], n_parts: int) -> Any:
+    """Return the values of all parts in order, or a failure."""
+    ordered = sorted(partials, key=lambda one: one.begin)
+    if [one.begin for one in ordered] != list(range(n_parts)):
+        return Failure("A part of the rows was lost or counted twice; nothing is released.")
+    failures = [one.value for one in ordered if isinstance(one.value, Failure)]
+    return failures[0] if failures else [value for one in ordered for value in one.value]
+
+
+def finished(finish: Callable[[list[Any]], Any], values: Any) -> Any:
     """Return what a function makes of the values of all parts, or a failure: it raises nothing."""
+    if isinstance(values, Failure):
+        return values
     try:
         return finish(values)
     except SpreadError as error:
