@@ -38,6 +38,7 @@ from skdpnoise.sources.parts import (
 __all__ = ["DaskReader", "DaskRunner", "kinds"]
 
 _BRANCHES = 8  # sums that are added at once
+_AT_ONCE = 1 << 12  # parts
 _NOTHING = Task((), len, frozenset())
 
 
@@ -142,12 +143,19 @@ class DaskRunner:
 
     def look(self, task: Task) -> list[Facts | Failure]:
         """Return what a first look at every part finds."""
-        some = self._some(task)
-        jobs = self._jobs(_look, some, list(range(self.n_parts)), "first look")
-        return list(_computed(jobs))
+        some, found = self._some(task), list[Facts | Failure]()
+        for parts in _waves(range(self.n_parts)):
+            jobs = self._jobs(_look, some, [(part, part) for part in parts], "first look")
+            found += _computed(jobs)
+        return found
 
     def run(self, jobs: Sequence[Job], label: str) -> Partial:
         """Return the sum over all jobs."""
+        found = [self._sum(some, label) for some in _waves(jobs)]
+        return complete(combined(found), self.n_parts)
+
+    def _sum(self, jobs: Sequence[Job], label: str) -> Partial:
+        """Return the sum over some jobs of neighbours."""
         sums, add = self._done(jobs, label), _dask().delayed(_combined, pure=False)
         while len(sums) > 1:
             some = [sums[i : i + _BRANCHES] for i in range(0, len(sums), _BRANCHES)]
@@ -155,7 +163,8 @@ class DaskRunner:
                 add(*one, dask_key_name=_name(f"{label} added", i)) for i, one in enumerate(some)
             ]
         (found,) = _computed(sums)
-        return complete(found, self.n_parts)
+        assert isinstance(found, Partial)
+        return found
 
     def collect(self, jobs: Sequence[Job], finish: Callable[[list[Any]], Any], label: str) -> Any:
         """Return what a function makes of the values of all jobs, or a failure."""
@@ -170,7 +179,7 @@ class DaskRunner:
         some = self._some(one.task, one.keep, one.choose)
         # As bytes, which dask does not search for collections.
         bare = (replace(job, task=_NOTHING, keep=None, choose=None) for job in jobs)
-        own = [pickle.dumps(job) for job in bare]
+        own = [(job.part, pickle.dumps(job)) for job in bare]
         return self._jobs(_do, some, own, label)
 
     def _some(self, task: Task, keep: Keep | None = None, choose: Choose | None = None) -> _Shared:
@@ -180,7 +189,7 @@ class DaskRunner:
         return _Shared(task, takings, keep, choose)
 
     def _jobs(self, function: Any, shared: _Shared, own: Sequence[Any], label: str) -> list[Any]:
-        """Return a delayed job for every part, with the chunks that it needs."""
+        """Return delayed jobs of parts by their numbers, with the chunks that they need."""
         dask = _dask()
         # It goes to each worker once, and not to each part: it may hold coefficients, or the
         # numbers of many rows.
@@ -189,7 +198,7 @@ class DaskRunner:
         job = dask.delayed(function, pure=False)
         return [
             job(common, one, *(r.chunks[part] for r in readers), dask_key_name=_name(label, part))
-            for part, one in enumerate(own)
+            for part, one in own
         ]
 
 
@@ -201,6 +210,11 @@ class _Shared:
     takings: dict[str, Any]
     keep: Keep | None
     choose: Choose | None
+
+
+def _waves(jobs: Sequence[Any]) -> list[Sequence[Any]]:
+    """Return jobs that are told to dask at once: it holds some kilobytes for each here."""
+    return [jobs[begin : begin + _AT_ONCE] for begin in range(0, len(jobs), _AT_ONCE)]
 
 
 def _name(label: str, number: int) -> str:

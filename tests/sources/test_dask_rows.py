@@ -188,6 +188,24 @@ def test_sums_are_added_in_a_tree():
     assert sum(largest) - len(largest) == 599
 
 
+def test_many_parts_are_told_to_dask_some_at_a_time(monkeypatch):
+    told = []
+    monkeypatch.setattr(dask_rows, "_AT_ONCE", 5)
+    computed = dask_rows._computed
+    monkeypatch.setattr(
+        dask_rows, "_computed", lambda jobs: told.append(len(jobs)) or computed(jobs)
+    )
+    rows = seen(X=array()).map(values)
+    assert told == [5, 5, 2]
+    assert np.array_equal(rows.total(tenths), tenths(X))
+    assert told == [5, 5, 2, 1, 1, 1]
+    assert "ValueError in part 11" in refused(rows.total, partial(quotes_of, part(11)))
+
+
+def quotes_of(some, rows):
+    return quotes() if np.array_equal(some, rows) else tenths(rows)
+
+
 def test_what_all_parts_share_goes_to_a_worker_once():
     weights = np.random.default_rng(0).normal(size=50_000)
     rows = seen(X=array()).map(values)
