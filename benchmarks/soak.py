@@ -25,7 +25,7 @@ from benchmarks._report import add_common_arguments, print_table, save_json
 
 N_FEATURES, N_CHUNKS, CHUNK_ROWS, BOUND = 5, 12, 2_000, 6.0
 N_FITS, N_WORKERS = 100, 2
-PAUSES = (0.5, 3.0)  # seconds between two deaths: the least and the most
+PAUSES = (1.0, 8.0)  # seconds between two deaths: a worker starts in about two
 # A worker that is gone is noticed soon; a task may be unlucky often.
 CONFIG = {"distributed.comm.timeouts.connect": "3s", "distributed.scheduler.allowed-failures": 20}
 BARS = {"wrong bits": 0, "wrong charges": 0}
@@ -125,6 +125,7 @@ def soak(n_fits: int) -> dict[str, Any]:
                         np.array_equal(one[name], other[name]) for name in one
                     )
                     counts["wrong bits"] += not same
+                print(f"{k + 1} fits, {deaths['workers']} workers killed", flush=True)
                 n_charges = len(ledger.history())
                 failed = counts["errors"] and not hasattr(model, "n_features_in_")
                 counts["wrong charges"] += n_charges != 1 and not (failed and n_charges == 0)
