@@ -8,19 +8,23 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 import numpy as np
+from sklearn import config_context, get_config
 from sklearn.base import BaseEstimator
 
 from skdpnoise.compose.columns import made_up
 from skdpnoise.compose.parts import private_parts
 from skdpnoise.compose.register import is_private
+from skdpnoise.compose.silence import silence
 from skdpnoise.sources.rows import as_sources, is_spread
 
 __all__ = ["OverParts", "answered", "over_parts", "stand_in_for"]
 
+_SETTINGS = ("assume_finite", "transform_output")
 _METHODS = ("transform", "decision_function", "predict", "predict_proba", "predict_log_proba")
 
 
@@ -62,13 +66,28 @@ def answered(owner: str, steps: Sequence[tuple[str, Any]], method: str, X: Any) 
 
 def _applied(step: Any, X: Any) -> Any:
     """Return what a public step makes of rows in parts, when they are read."""
-    source = as_sources(X=X)["X"]
-    return source.map(step.transform, int(source.first(partial(_width, step))))
+    source, known = as_sources(X=X)["X"], get_config()
+    transform = _Transform(step, {name: known[name] for name in _SETTINGS})
+    return source.map(transform, int(source.first(partial(_width, transform))))
 
 
-def _width(step: Any, rows: Any) -> int:
+@dataclass(frozen=True, slots=True, eq=False)
+class _Transform:
+    """What a public step makes of rows, under the settings of scikit-learn where it was asked."""
+
+    # Other threads and processes have settings of their own: there a step might refuse a value that
+    # a private step computed, after the charge, or warn of one.
+    step: Any
+    settings: dict[str, Any]
+
+    def __call__(self, rows: Any) -> Any:
+        with silence(), config_context(**self.settings):
+            return self.step.transform(rows)
+
+
+def _width(transform: _Transform, rows: Any) -> int:
     """Return how many columns a step makes."""
-    return int(np.shape(step.transform(rows))[1])
+    return int(np.shape(transform(rows))[1])
 
 
 @contextmanager

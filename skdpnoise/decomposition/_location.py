@@ -37,7 +37,7 @@ from skdpnoise.sampling.keyed import new_key, words_of_rows
 from skdpnoise.sampling.observer import plus_noise
 from skdpnoise.sensitivity import RowBounds, SensitivityProfile, clipped_rows
 from skdpnoise.solvers.second_moments import Floats, clipped_row_sums, row_norms
-from skdpnoise.sources.spread import Spread, mapped, total
+from skdpnoise.sources.spread import Spread, in_units, mapped, total
 
 _FAR = 4.0  # a radius that shrinks by more was that of an offset, which is then looked for again
 _DOWN = 64.0  # how much smaller than the last one a radius may be found to be
@@ -161,7 +161,7 @@ class Locator:
         add = self._of_rows(clipped_row_sums, row_grid_size=grid_size, norm=radius)
         sums = total(self._rows, add, label)
         noisy = plus_noise(release.mechanism, sums, release.sample(self._run.rng))
-        step = noisy * (grid_size / self._n_rows)
+        step = in_units(noisy, grid_size / self._n_rows)
         length = float(np.linalg.norm(step))
         if length > radius:  # no mean of rows in a ball lies outside it
             step *= radius / length

@@ -139,8 +139,8 @@ class PrivateFitMixin(OverPartsMixin, PlanMixin):
         found = SpreadRows.of(f"{name}.fit", rows, int(self.rows_per_group))
         if found.n_kept < 2:
             raise ValueError(
-                f"{name}.fit needs 2 rows at least. Got {found.n_rows}, of which "
-                f"rows_per_group={self.rows_per_group} keeps {found.n_kept}."
+                f"{name}.fit needs 2 rows at least, but rows_per_group={self.rows_per_group} keeps "
+                f"{found.n_kept} of these. Give more rows or groups, or keep more rows."
             )
         advice.advise_on_public_number(self, found.n_rows, found.n_groups)
         return found

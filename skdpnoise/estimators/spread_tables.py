@@ -17,7 +17,7 @@ from skdpnoise.queries.groups import check_labels
 from skdpnoise.sources.rows import as_sources, is_spread
 from skdpnoise.sources.spread import Spread, survey
 
-__all__ = ["Columns", "Survey", "check_whole", "is_spread", "read_spread"]
+__all__ = ["Columns", "Survey", "is_spread", "read_spread"]
 
 _LIMITS = ("largest", "keeps_subnormal", "missing")  # options of read_table
 
@@ -110,15 +110,6 @@ def array_of(dtype: str, limits: dict[str, Any] | None, tables: dict[str, Any]) 
     if table.dtype != dtype:  # as read_table reads it
         table = check_array(tables["X"], dtype=dtype, ensure_all_finite=False)
     return table if limits is None else surviving(table, **limits)
-
-
-def check_whole(estimator: Any, *tables: Any) -> None:
-    """Refuse rows in parts where they are not read."""
-    if any(is_spread(table) for table in tables):
-        raise TypeError(
-            f"{type(estimator).__name__} needs all rows in memory: rows in parts are read by "
-            "estimators whose passes are sums over the rows. Give an array or a frame."
-        )
 
 
 def _agreed(estimator: Any, columns: list[Columns]) -> Columns:

@@ -37,7 +37,7 @@ from skdpnoise.solvers.coordinate_descent import (
     scalings_of,
     visit,
 )
-from skdpnoise.sources.states import new_token, scratch, state
+from skdpnoise.sources.states import forget, new_token, scratch, state
 
 _LARGEST_GROWTH = math.log(1e6)  # of the budget from the first pass to the last
 _MOST_GROWTH = 16.0  # as a logarithm: more than what is refused for itself
@@ -137,6 +137,7 @@ class DescentPlan:
         common |= {"step": self.step, "l1": l1, "l2": l2, "order": draws.order}
         common |= {"add": adder(self.mechanism)}
         outputs: list[Iterator[np.ndarray]]
+        token = new_token()
         if problem.data.parts is None:
             n_threads = effective_n_jobs(settings.n_jobs)
             X = columnwise(problem.data.X, n_threads)  # once for all outputs
@@ -148,7 +149,7 @@ class DescentPlan:
                 for k, target in enumerate(problem.target(problem.data.outputs))
             ]
         else:
-            token, n, size = new_token(), len(problem.data.y), self.n_features + 1
+            n, size = len(problem.data.y), self.n_features + 1
             grids = [grids_of_passes(self.clip, one, (self.n_passes, size), n) for one in quanta]
             outputs = [
                 visit(
@@ -158,7 +159,10 @@ class DescentPlan:
                 )
                 for k in range(constant.size)
             ]
-        yield from map(np.stack, zip(*outputs, strict=True))
+        try:
+            yield from map(np.stack, zip(*outputs, strict=True))
+        finally:
+            forget(token)
 
     @staticmethod
     def averaged(path: np.ndarray) -> np.ndarray:

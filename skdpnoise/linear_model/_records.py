@@ -205,6 +205,11 @@ class Data:
     groups: np.ndarray  # (n_features,): of columns whose parts of rows have norm 1; -1 is none
 
     @property
+    def public(self) -> Data:
+        """The data as they are; of parts, all but the rows."""
+        return self
+
+    @property
     def parts(self) -> Spread[Data] | None:
         """The data as parts of the rows; None where all are in memory."""
         return None
@@ -227,6 +232,11 @@ class SpreadData(Data):
         """Return data in parts, with what is public of them."""
         facts = {each.name: getattr(public, each.name) for each in fields(Data)}
         return cls(**facts | {"rows": rows}, load=load)._over(rows.rows)
+
+    @property
+    def public(self) -> Data:
+        """All but the rows."""
+        return self.load.public
 
     @property
     def parts(self) -> Spread[Data]:
@@ -306,7 +316,7 @@ class Problem:
         parts = self.data.parts
         if parts is None:
             return _of_some(self, step, n_rows, self.data)
-        bare = replace(self, data=None)  # type: ignore[arg-type]  # rows do not travel
+        bare = replace(self, data=self.data.public)  # rows do not travel
         return parts.total(partial(_of_some, bare, step, n_rows), label)
 
     def blocks(self, n_rows: int) -> Iterator[Problem]:

@@ -121,7 +121,8 @@ def release_class_counts(run: Run, outputs: Sequence[np.ndarray]) -> np.ndarray:
     """Release how many records are in each class: no fewer than the noise is wide."""
     # A record is one count (skdpnoise.sensitivity.histogram_counts): of two classes, the output's
     # and the other; of more, its own.
-    positive = np.array([total(output, _count_positive, "classes") for output in outputs])
+    found = [int(total(output, _count_positive, "classes")) for output in outputs]
+    positive = np.array(found, dtype=np.int64)
     if positive.size == 1:
         positive = np.array([len(outputs[0]) - positive[0], positive[0]])
     sensitivity = histogram_counts(positive.size, run.budget.adjacency)

@@ -21,7 +21,7 @@ from skdpnoise.queries._tiles import LARGEST_EXPONENT, LONGEST, Floats, Integers
 from skdpnoise.sampling import RandomWords, secret_pairs
 from skdpnoise.sampling.observer import plus_noise
 from skdpnoise.sensitivity import clipped_sum, histogram_counts, paired_histogram
-from skdpnoise.sources.spread import Spread
+from skdpnoise.sources.spread import Spread, in_units
 
 __all__ = ["COUNT_SHARE", "STEPS", "release_record_count", "stage_losses"]
 
@@ -86,20 +86,13 @@ class Releases:
         return calibrate(self.noise, sensitivity, loss)
 
     def fullest_bins(
-        self,
-        counts: Integers,
-        loss: LossBudget,
-        label: str,
-        *,
-        paired: bool = False,
-        pooled: bool = False,
+        self, counts: Integers, mechanism: AdditiveMechanism, label: str, *, pooled: bool = False
     ) -> tuple[Places, NDArray[np.bool_]]:
         """Release histograms, one per row; return their fullest bins and whether they stand out."""
         # A bin stands out if it exceeds what the largest of all noises exceeds with probability
-        # 0.02. `paired` counts pairs of records, at most one of which holds any given record.
-        # `pooled` lets histograms in which no bin stands out have the fullest bin of their sum.
+        # 0.02. `pooled` lets histograms in which no bin stands out have the fullest bin of their
+        # sum.
         n_bins = counts.shape[1]
-        mechanism = self.of_histograms(counts.shape, loss, paired=paired)
         self.charge(label, mechanism)
         noisy = mechanism.release(counts.ravel(), self.rng).reshape(counts.shape)
         scale = mechanism.scale.reshape(counts.shape)[:, 0]
@@ -134,7 +127,7 @@ class Releases:
 
         totals = np.concatenate([some for _, some in tallies(records, columns, 1, visit)])[:, 0]
         draws = mechanism.sample(self.rng)[0]
-        noisy = plus_noise(mechanism, totals, draws) * grid_size
+        noisy = in_units(plus_noise(mechanism, totals, draws), grid_size)
         return noisy, float(mechanism.standard_deviation[0])
 
 
@@ -238,14 +231,15 @@ class Ranges:
         """Return powers of two near the typical difference of two records, and which stand out."""
         # More pairs than make the noise small tell nothing more, and take time.
         shape = columns.size, _EXPONENTS.size
-        noise = self.releases.of_histograms(shape, loss, paired=True).standard_deviation
+        mechanism = self.releases.of_histograms(shape, loss, paired=True)
+        noise = mechanism.standard_deviation
         most = max(_PAIRS, math.ceil(_PAIRS_PER_NOISE * float(noise.max())))
         pairs = secret_pairs(self.releases.rng, len(self.records), most)
         counts = tallied_gaps(self.records.table, pairs, columns, _EXPONENTS.size, _count_exponents)
         if self.missing:
             counts[:, -1] = 0  # the distances to what is missing
         fullest, stands_out = self.releases.fullest_bins(
-            counts, loss, "magnitudes", paired=True, pooled=pooled
+            counts, mechanism, "magnitudes", pooled=pooled
         )
         return np.ldexp(1.0, _EXPONENTS[fullest]), stands_out
 
@@ -263,7 +257,8 @@ class Ranges:
         counts = np.concatenate([c for _, c in tallied])
         if self.missing:
             counts[:, 2 * LONGEST :] = 0  # where what is missing is
-        fullest, stands_out = self.releases.fullest_bins(counts, losses[0], "locations, coarse")
+        mechanism = self.releases.of_histograms(counts.shape, losses[0])
+        fullest, stands_out = self.releases.fullest_bins(counts, mechanism, "locations, coarse")
         kept = np.flatnonzero(stands_out)
         location = np.zeros(columns.size)
         index = self._find_digits(columns[kept], inverse[kept], fullest[kept], losses[1])
@@ -295,7 +290,8 @@ class Ranges:
                     share = loss.share(1.0 / (columns.size * int(n_digits[j])))
                     width = min(int(free_bits[j]), DIGIT_BITS)
                     bins = digits[np.newaxis, : 1 << width]
-                    digit, _ = self.releases.fullest_bins(bins, share, "locations, digits")
+                    mechanism = self.releases.of_histograms(bins.shape, share)
+                    digit, _ = self.releases.fullest_bins(bins, mechanism, "locations, digits")
                     free_bits[j] -= width
                     start[j] += int(digit[0]) << int(free_bits[j])
         return np.where(below_zero, -1.0, 1.0) * (start + 0.5)

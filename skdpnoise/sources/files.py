@@ -7,7 +7,7 @@ from copy import copy
 from dataclasses import dataclass, field
 from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -254,30 +254,30 @@ class _Local:
 
     def runner(self, tables: dict[str, RowSource], n_jobs: int | None) -> Runner:
         """Return what does jobs on tables."""
-        own: Any = self
+        own = cast(Reader, self)
         if any(source.reader != own for source in tables.values()):
             raise ValueError(
                 f"{' and '.join(tables)} must be columns of one source, whose rows are read once. "
                 "Got several sources: bring their columns into the same files or batches, and "
                 "select, such as rows.drop('y') and rows['y']."
             )
-        return LocalRunner(self, tables, n_jobs)  # type: ignore[arg-type]
+        return LocalRunner(own, tables, n_jobs)
 
     @property
     def n_columns(self) -> int:
         """Number of columns."""
-        return len(self.columns)  # type: ignore[attr-defined]
+        return len(cast(Reader, self).columns or ())
 
     def first(self, function: Callable[[Any], Any], columns: Sequence[str] | None) -> Any:
         """Return what a function makes of the rows that are read first."""
-        parts = range(self.n_parts)  # type: ignore[attr-defined]
-        for rows in chain.from_iterable(self.read(part, columns) for part in parts):  # type: ignore[attr-defined]
+        own = cast(Reader, self)
+        for rows in chain.from_iterable(own.read(part, columns) for part in range(own.n_parts)):
             return function(rows)
         raise ValueError("There are no rows to read.")
 
     def sifted(self, selection: Selection) -> Reader:
         """Return what reads the rows that are left."""
-        return _Sifted(self, selection)  # type: ignore[arg-type]
+        return _Sifted(cast(Reader, self), selection)
 
 
 @dataclass(frozen=True, slots=True, repr=False)

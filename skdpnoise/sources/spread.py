@@ -29,14 +29,13 @@ from numpy.typing import NDArray
 from skdpnoise.sources.parts import Choose, Facts, Job, Keep, Runner, Task, from_limbs, raised
 from skdpnoise.sources.rows import RowSource, as_sources
 
-__all__ = ["ALL", "Spread", "Surveyed", "in_units", "looked_at", "mapped", "survey", "total"]
+__all__ = ["Spread", "Surveyed", "in_units", "looked_at", "mapped", "survey", "total"]
 
 Leaf = TypeVar("Leaf")
 Other = TypeVar("Other")
 Integers = NDArray[Any]
 """Of int64; Python's own where 64 bits would not do."""
 
-ALL = frozenset({"X", "y", "groups"})
 _AT_ONCE = 1 << 20  # rows whose choice is counted at a time
 
 

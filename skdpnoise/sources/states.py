@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["at", "new_token", "scratch", "state"]
+__all__ = ["at", "forget", "new_token", "scratch", "state"]
 
 _MOST_FITS = 4  # whose states one process keeps
 _LARGE = 1 << 16  # bytes, from which an array lies in a file
@@ -57,6 +57,12 @@ def state(token: str, name: Any, make: Callable[[], Any]) -> Any:
     if key not in kept:
         kept[key] = make()
     return kept[key]
+
+
+def forget(token: str) -> None:
+    """Give up what this process keeps of a fit."""
+    with _lock:
+        _states.pop(token, None)
 
 
 def scratch(values: NDArray[Any]) -> NDArray[Any]:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
+
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn import config_context
 from sklearn.base import clone
 from sklearn.compose import ColumnTransformer
-from sklearn.preprocessing import FunctionTransformer, OneHotEncoder
+from sklearn.preprocessing import Binarizer, FunctionTransformer, OneHotEncoder
 
 from skdpnoise import (
     DPPCA,
@@ -28,8 +31,9 @@ from skdpnoise import (
     DPTableVectorizer,
     PrivacyLedger,
 )
+from skdpnoise.compose._over_parts import _applied
 from skdpnoise.linear_model import _descent
-from skdpnoise.sources import scan_batches, states
+from skdpnoise.sources import scan_batches, spread, states
 from skdpnoise.sources.parts import SpreadError
 from tests._same_bits import COUNTS, WAYS, by_way, cut, differing, in_parts, source_of
 
@@ -164,6 +168,28 @@ def test_a_state_that_is_lost_is_made_anew(monkeypatch):
     assert lost > 60
 
 
+@pytest.mark.quick(19)
+@pytest.mark.parametrize("name", MODELS)
+def test_sums_that_leave_64_bits_are_used_alike(name, monkeypatch):
+    # As if there were so many rows: sums come as integers of Python, of the same values.
+    whole, limbs = in_memory(name), spread.from_limbs
+    monkeypatch.setattr(spread, "from_limbs", lambda found: limbs(found).astype(object))
+    assert differing(whole, over(name, in_parts(FRAME, 3))) == []
+
+
+@pytest.mark.parametrize("estimator", [DPPCA(2), DPStandardScaler()], ids=["PCA", "scaler"])
+def test_moments_that_leave_64_bits_are_used_alike(estimator, monkeypatch):
+    estimator, limbs = clone(estimator).set_params(epsilon=8.0, random_state=1), spread.from_limbs
+    whole = clone(estimator).fit(FRAME[NAMES])
+    monkeypatch.setattr(spread, "from_limbs", lambda found: limbs(found).astype(object))
+    assert differing(whole, clone(estimator).fit(in_parts(FRAME, 3)[NAMES])) == []
+
+
+def test_nothing_is_kept_of_a_fit_that_is_over():
+    over("coordinates", in_parts(FRAME, 2))
+    assert not states._states
+
+
 def test_rows_that_change_between_passes_end_the_fit_after_one_charge():
     ledger, calls = PrivacyLedger("rows that change", 20.0, 1e-5, storage="memory"), 0
 
@@ -278,6 +304,17 @@ def test_a_composition_with_private_steps_inside_needs_whole_tables():
     rows = in_parts(MIXED, 2)
     with pytest.raises(TypeError, match="private steps beside others"):
         pipeline.fit(rows[COLUMNS], rows["label"])
+
+
+def test_public_steps_are_applied_under_the_settings_of_who_asked():
+    # A thread of a cluster has settings of its own, by which a step would refuse what a private
+    # step computed.
+    rows = in_parts(pd.DataFrame({"a": [1.0, np.inf, 3.0]}), 1)
+    with config_context(assume_finite=True):
+        applied = _applied(Binarizer().fit([[1.0]]), rows)
+    with ThreadPoolExecutor(1) as pool:
+        found = pool.submit(lambda: np.concatenate([*applied.batches()])).result()
+    assert found.ravel().tolist() == [1.0, 1.0, 1.0]
 
 
 def test_cut_parts_are_all_rows():

@@ -244,7 +244,7 @@ class SymmetricMatrixMechanism(Sealed):
         """
         allowed = f"The 'counts' parameter of {type(self).__name__}.release must be"
         values, shape = np.asarray(counts), (self.n_columns, self.n_columns)
-        if values.dtype.kind != "i":
+        if values.dtype.kind not in "iO":  # those of Python are sums that leave 64 bits
             raise TypeError(
                 f"{allowed} an array of integers. Got an array of dtype {values.dtype} instead."
             )
@@ -257,7 +257,9 @@ class SymmetricMatrixMechanism(Sealed):
                 "to another matrix is not known. For products of different tables use calibrate."
             )
         # Clipping moves no two counts further apart, and leaves room for the noise.
-        kept = np.clip(values.astype(np.int64), -_LARGEST_COUNT, _LARGEST_COUNT)
+        kept = values
+        if values.dtype.kind == "i":
+            kept = np.clip(values.astype(np.int64), -_LARGEST_COUNT, _LARGEST_COUNT)
         noisy = plus_noise(self, kept, self.sample(random_words(rng)))
         return np.asarray(noisy * self.grid_size, dtype=np.float64)
 
