@@ -50,7 +50,7 @@ class _SortedRanks:
     """Values that are sorted once."""
 
     def __init__(self, values: Floats) -> None:
-        self._values, self._keys = values, ordered(values)
+        self._values = values
 
     @property
     def size(self) -> int:
@@ -61,11 +61,12 @@ class _SortedRanks:
         return self._values[:, np.newaxis]
 
     def below(self, keys: Integers) -> NDArray[np.int64]:
-        return np.asarray(np.searchsorted(self._keys, keys, side="left"), dtype=np.int64)
+        return np.searchsorted(self._values, [real(key) for key in keys.tolist()])
 
     def distances(self, center: float) -> _SortedRanks:
         # In linear time: both sides are sorted.
-        found = np.abs(self._values - center)
+        found = self._values - center
+        np.abs(found, out=found)
         n_below = int(np.searchsorted(self._values, center))
         found[:n_below] = found[:n_below][::-1].copy()
         found.sort(kind="stable")

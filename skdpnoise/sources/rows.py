@@ -97,17 +97,7 @@ class RowSource:
 
     Made by :func:`scan_parquet`, :func:`scan_csv`, :func:`scan_dataset` and :func:`scan_batches`,
     and by estimators from the arrays and frames of dask. Nothing is read before a fit asks for it,
-    and then in passes, some rows at a time. Columns are selected as those of a frame are:
-
-    >>> from skdpnoise.sources import scan_batches
-    >>> import pandas as pd
-    >>> frame = pd.DataFrame({"a": [1.0, 2.0], "b": [3.0, 4.0], "y": [0, 1]})
-    >>> rows = scan_batches(lambda: [frame[:1], frame[1:]])
-    >>> rows.columns, rows.shape
-    (('a', 'b', 'y'), (2, 3))
-    >>> X, y = rows.drop("y"), rows["y"]
-    >>> X.shape, y.shape
-    ((2, 2), (2,))
+    and then in passes, some rows at a time. Columns are selected as those of a frame are.
 
     Parameters
     ----------
@@ -124,6 +114,18 @@ class RowSource:
         Names of the columns; None where there are none.
     shape : tuple of int
         Number of rows, for which some sources are read once, and of columns.
+
+    Examples
+    --------
+    >>> from skdpnoise.sources import scan_batches
+    >>> import pandas as pd
+    >>> frame = pd.DataFrame({"a": [1.0, 2.0], "b": [3.0, 4.0], "y": [0, 1]})
+    >>> rows = scan_batches(lambda: [frame[:1], frame[1:]])
+    >>> rows.columns, rows.shape
+    (('a', 'b', 'y'), (2, 3))
+    >>> X, y = rows.drop("y"), rows["y"]
+    >>> X.shape, y.shape
+    ((2, 2), (2,))
     """
 
     __slots__ = ("columns", "reader", "tail", "taking")
