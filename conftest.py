@@ -17,7 +17,7 @@ import pytest
 
 from skdpnoise.sampling import words
 
-_QUICK = 2  # cases of a test that `make test` runs, if the test does not say otherwise
+_QUICK = 1  # cases of a test that `make test` runs, if the test does not say otherwise
 NO_DATA = "the real data are not here: set SKDPNOISE_DATA to the folder with the files"
 
 

@@ -28,7 +28,7 @@ def run(tmp_path, monkeypatch):
     return run_script
 
 
-@pytest.mark.quick(1)
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "path", [path for path in EXAMPLES if path.stem.startswith("plot_")], ids=lambda path: path.stem
 )

@@ -136,7 +136,7 @@ def test_as_many_cases_are_quick_as_the_marker_says_evenly_spread(pytester):
 
         @pytest.mark.parametrize("k", range(9))
         def test_without_a_marker(k):
-            print(f"nine {k}")
+            pass
 
         @pytest.mark.parametrize("k", [0, pytest.param(1, marks=pytest.mark.slow), 2, 3])
         def test_of_which_one_is_slow(k):
@@ -144,13 +144,11 @@ def test_as_many_cases_are_quick_as_the_marker_says_evenly_spread(pytester):
         """
     )
     quick = pytester.runpytest_subprocess("-m", "not slow", "-s", "-p", "no:xdist")
-    quick.assert_outcomes(passed=2 + 2 + 2 + 2, deselected=6 + 7 + 2)
+    quick.assert_outcomes(passed=2 + 2 + 1 + 1, deselected=6 + 8 + 3)
     shown = quick.stdout.str()
-    two, nine = (sorted(map(int, re.findall(rf"{what} (\d)", shown))) for what in ("case", "nine"))
-    assert np.diff(two).tolist() == [4]
-    assert np.diff(nine)[0] in (4, 5)
+    assert np.diff(sorted(map(int, re.findall(r"case (\d)", shown)))).tolist() == [4]
     slow = pytester.runpytest_subprocess("-m", "slow", "-p", "no:xdist")
-    slow.assert_outcomes(passed=15, deselected=8)
+    slow.assert_outcomes(passed=17, deselected=6)
 
 
 def test_examples_draw_the_same_words_in_every_run(pytester):

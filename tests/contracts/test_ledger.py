@@ -340,7 +340,7 @@ def _fit_pickled(pickled, y):
     return type(pickle.loads(pickled).fit(X, y)).__name__
 
 
-@pytest.mark.quick(1)
+@pytest.mark.slow
 @every_private_class
 def test_a_pickle_and_worker_processes_charge_the_same_budget(tmp_path, entry):
     pytest.importorskip("sqlalchemy")

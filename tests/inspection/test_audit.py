@@ -187,7 +187,7 @@ class NoisyMean(RegressorMixin, BaseEstimator):
         return np.full(len(X), self.mean_)
 
 
-@pytest.mark.quick(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("fault", ["", "noise", "warns", "raises", "predicts"])
 def test_the_estimator_of_somebody_else_is_caught_by_what_it_does_wrong(fault):
     report = audit(

@@ -141,7 +141,7 @@ def test_what_is_named_fits_and_one_per_cent_more_does_not(kind, before, adaptiv
     assert ledger.total().n_charges == len(BEFORE[before]) + 1
 
 
-@pytest.mark.quick(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("profile", [ONE, TWO, SensitivityProfile([1.0, 2.0, 0.5])])
 @pytest.mark.parametrize("before", BEFORE)
 def test_what_is_named_fits_of_noise_whose_delta_is_a_chance_of_disclosure(profile, before):

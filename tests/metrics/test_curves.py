@@ -48,8 +48,7 @@ def test_with_little_noise_a_calibration_curve_is_that_of_scikit_learn(adjacency
     np.testing.assert_allclose(curve.count, np.histogram(CHANCES, 7, (0, 1))[0], atol=0.1)
 
 
-@pytest.mark.quick(1)
-@pytest.mark.quick(2)
+@pytest.mark.slow
 @every_curve
 @adjacencies
 def test_its_standard_errors_cover_what_noise_does(curve, adjacency):

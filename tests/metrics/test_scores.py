@@ -82,7 +82,7 @@ def test_with_little_noise_it_is_the_score_of_scikit_learn(score, data, public, 
     assert found.adjacency == adjacency
 
 
-@pytest.mark.quick(1)
+@pytest.mark.slow
 @every_score
 @adjacencies
 def test_its_standard_error_covers_what_noise_does(score, data, public, exact, adjacency):

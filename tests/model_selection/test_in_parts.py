@@ -74,7 +74,7 @@ def by_person(n_parts):
     return source_of([FRAME[codes == part] for part in range(n_parts)])
 
 
-@pytest.mark.quick(11)
+@pytest.mark.quick(3)
 @pytest.mark.parametrize("name", SEARCHES)
 def test_parts_give_the_same_search(name):
     expected = asked(name, FRAME)
@@ -82,14 +82,14 @@ def test_parts_give_the_same_search(name):
         assert asked(name, in_parts(FRAME, n_parts)) == expected
 
 
-@pytest.mark.quick(2)
+@pytest.mark.quick(1)
 @pytest.mark.parametrize("name", [name for name in SEARCHES if name != "roc_auc"])
 def test_so_they_do_where_the_number_of_records_is_private(name):
     expected = asked(name, FRAME, "add_remove")
     assert asked(name, in_parts(FRAME, 7), "add_remove") == expected
 
 
-@pytest.mark.quick(2)
+@pytest.mark.quick(1)
 @pytest.mark.parametrize("adjacency", ["replace_one", "add_remove"])
 @pytest.mark.parametrize("name", ["refit", "release", "shares", "units", "pipeline"])
 def test_so_they_do_with_groups(name, adjacency):
@@ -119,7 +119,7 @@ def test_dask_sifts_groups_where_the_chunks_are():
     assert asked("noisy_max", table, rows_per_group=2) == expected
 
 
-@pytest.mark.quick(2)
+@pytest.mark.quick(1)
 @pytest.mark.parametrize("adjacency", ["replace_one", "add_remove"])
 @pytest.mark.parametrize(("model", "target"), [(LABELS, "label"), (NUMBERS, "y")])
 def test_folds_are_the_same(model, target, adjacency):
@@ -155,7 +155,7 @@ def rows_of(part, of):
     return batches[0].to_numpy(), batches[1].to_numpy()
 
 
-@pytest.mark.quick(3)
+@pytest.mark.quick(2)
 @pytest.mark.parametrize("most", [None, 1, 3])
 def test_every_part_has_the_rows_that_it_has_in_memory_in_their_order(most):
     groups = (None, None) if most is None else (FRAME["person"], by_person(7)["person"])

@@ -304,7 +304,7 @@ class TestRefits:
         np.testing.assert_array_equal(copy.predict(X), search.predict(X))
 
 
-@pytest.mark.quick(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("backend", ["loky", "threading", "multiprocessing"])
 @pytest.mark.parametrize("settings", [{}, {"refit": True}, {"strategy": "repeated"}], ids=str)
 def test_a_search_runs_on_every_backend_of_joblib(backend, settings):

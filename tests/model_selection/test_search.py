@@ -415,6 +415,7 @@ def test_nothing_is_said_of_runs_that_do_not_win(data, monkeypatch):
         ).fit(data[0][:500], data[2][:500])
 
 
+@pytest.mark.slow
 def test_callbacks_see_candidates_only_where_their_number_is_public(data):
     pytest.importorskip("sklearn.callback", reason="scikit-learn 1.9 or newer")
     seen = []

@@ -78,6 +78,7 @@ def test_values_of_which_one_is_in_nearly_all_records_are_a_constant():
         np.testing.assert_allclose([one.location for one in found], 7.3, rtol=1e-5)
 
 
+@pytest.mark.slow
 def test_looking_closer_is_paid_by_what_was_left_and_says_what_it_released():
     near, far = search(NORMAL, PLENTY)[1], search(NORMAL + 1e9, PLENTY)[1]
     assert near == ["median", "median", "spread", "mean square", "mean"]

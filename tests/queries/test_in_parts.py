@@ -81,7 +81,7 @@ def _listed(value):
     return value.tolist() if isinstance(value, np.ndarray) else value
 
 
-@pytest.mark.quick(10)
+@pytest.mark.quick(4)
 @pytest.mark.parametrize("relation", RELATIONS)
 @pytest.mark.parametrize("name", NUMBERS)
 def test_tables_in_parts_give_the_same_bits(name, relation, tmp_path):
@@ -93,7 +93,7 @@ def test_tables_in_parts_give_the_same_bits(name, relation, tmp_path):
         assert numbers(ask(source, guarantee)) == expected
 
 
-@pytest.mark.quick(24)
+@pytest.mark.quick(6)
 @pytest.mark.parametrize("relation", RELATIONS)
 @pytest.mark.parametrize(("name", "column"), CASES)
 def test_columns_in_parts_give_the_same_bits(name, column, relation, tmp_path):
@@ -141,7 +141,7 @@ EMPTY = {
 }
 
 
-@pytest.mark.quick(6)
+@pytest.mark.quick(3)
 @pytest.mark.parametrize("name", EMPTY)
 def test_of_no_rows_is_asked_what_is_asked_of_an_empty_array(name):
     kind, ask = EMPTY[name]
@@ -205,7 +205,7 @@ REFUSED = {
 }
 
 
-@pytest.mark.quick(9)
+@pytest.mark.quick(3)
 @pytest.mark.parametrize("name", REFUSED)
 def test_what_is_refused_of_all_rows_is_refused_of_parts_and_not_charged(name):
     frame, ask = REFUSED[name]

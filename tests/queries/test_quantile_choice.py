@@ -50,6 +50,7 @@ def test_with_a_large_budget_the_quantile_is_found(factor, probability):
         assert abs(np.mean(values < found) - probability) < 2e-3
 
 
+@pytest.mark.slow
 def test_zeros_are_found_as_zeros():
     values = np.repeat([0.0, 1.0, 5.0], [700, 200, 100])
     for seed in range(10):

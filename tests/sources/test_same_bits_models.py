@@ -96,7 +96,7 @@ def over(name, rows, *, grouped=False, **settings):
     return model.fit(rows[NAMES], rows[target], groups=rows["person"] if grouped else None)
 
 
-@pytest.mark.quick(19)
+@pytest.mark.quick(5)
 @pytest.mark.parametrize("name", MODELS)
 def test_a_fit_to_parts_has_the_bits_of_one_in_memory(name):
     whole = in_memory(name)
@@ -110,7 +110,7 @@ def test_one_part_and_many_have_the_same_bits(name, n_parts):
     assert differing(in_memory(name), over(name, in_parts(FRAME, n_parts))) == []
 
 
-@pytest.mark.quick(3)
+@pytest.mark.quick(1)
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("name", ["moments", "two classes", "counts, coordinates"])
 def test_files_and_frames_of_dask_have_the_same_bits(name, way, tmp_path):
@@ -126,7 +126,7 @@ def test_files_and_frames_of_dask_have_the_same_bits(name, way, tmp_path):
         assert differing(in_memory(name), over(name, by_way(way, FRAME, tmp_path))) == []
 
 
-@pytest.mark.quick(4)
+@pytest.mark.quick(1)
 @pytest.mark.parametrize("adjacency", ["replace_one", "add_remove"])
 @pytest.mark.parametrize("name", ["moments", "coordinates", "three classes", "counts"])
 def test_groups_keep_the_same_rows(name, adjacency):
@@ -168,7 +168,7 @@ def test_a_state_that_is_lost_is_made_anew(monkeypatch):
     assert lost > 60
 
 
-@pytest.mark.quick(19)
+@pytest.mark.quick(4)
 @pytest.mark.parametrize("name", MODELS)
 def test_sums_that_leave_64_bits_are_used_alike(name, monkeypatch):
     # As if there were so many rows: sums come as integers of Python, of the same values.
@@ -237,7 +237,7 @@ TABLES = {
 }
 
 
-@pytest.mark.quick(4)
+@pytest.mark.quick(1)
 @pytest.mark.parametrize("name", TABLES)
 def test_tables_are_encoded_alike(name, tmp_path):
     encoder, columns = TABLES[name]
@@ -284,7 +284,7 @@ PIPELINES = {
 }
 
 
-@pytest.mark.quick(5)
+@pytest.mark.quick(2)
 @pytest.mark.parametrize("name", PIPELINES)
 def test_pipelines_over_parts_have_the_same_bits(name):
     columns = COLUMNS if name == "table" else ["age", "kind"]

@@ -84,7 +84,7 @@ class Charges:
         return self
 
 
-@pytest.mark.quick(12)
+@pytest.mark.quick(4)
 @pytest.mark.parametrize("name", ESTIMATORS)
 @pytest.mark.parametrize("delta", [1e-6, 0.0])
 @pytest.mark.parametrize("adjacency", ["replace_one", "add_remove"])
@@ -103,7 +103,7 @@ def test_any_number_of_parts_gives_the_same_bits(name, delta, adjacency):
     assert bool(bills[0]) == bool(whole.privacy_.releases)
 
 
-@pytest.mark.quick(6)
+@pytest.mark.quick(2)
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("name", ESTIMATORS)
 def test_files_and_dask_give_the_same_bits(name, way, tmp_path):
@@ -116,7 +116,7 @@ def test_files_and_dask_give_the_same_bits(name, way, tmp_path):
     assert differing(whole, model) == []
 
 
-@pytest.mark.quick(4)
+@pytest.mark.quick(2)
 @pytest.mark.parametrize("name", ["components", "standard", "quantiles", "means"])
 def test_float32_stays_float32_in_parts(name):
     X = table(np.float32)
@@ -126,7 +126,7 @@ def test_float32_stays_float32_in_parts(name):
     assert differing(prepared(name).fit(X.astype(float)), prepared(name).fit(mixed)) == []
 
 
-@pytest.mark.quick(6)
+@pytest.mark.quick(3)
 @pytest.mark.parametrize("name", ORDERLESS)
 @pytest.mark.parametrize("adjacency", ["replace_one", "add_remove"])
 def test_shuffled_rows_give_the_same_bits_where_no_order_is_used(name, adjacency):
@@ -153,7 +153,7 @@ def parts_of_people(frame, n_parts):
     return [frame[people == k] for k in range(n_parts)]
 
 
-@pytest.mark.quick(8)
+@pytest.mark.quick(2)
 @pytest.mark.parametrize("name", ESTIMATORS)
 @pytest.mark.parametrize("adjacency", ["replace_one", "add_remove"])
 def test_groups_in_parts_keep_the_same_rows(name, adjacency):
@@ -192,7 +192,7 @@ def test_labels_and_rows_of_different_sources_are_refused():
 # Values
 
 
-@pytest.mark.quick(6)
+@pytest.mark.quick(3)
 @pytest.mark.parametrize("name", ["means", "modes", "a constant"])
 @pytest.mark.parametrize("adjacency", ["replace_one", "add_remove"])
 def test_missing_values_stay_missing_in_parts(name, adjacency):
@@ -217,7 +217,7 @@ def test_columns_of_other_types_are_read_as_whole_ones_are(kind):
     assert differing(whole, prepared("means").fit(in_parts(frame, 7))) == []
 
 
-@pytest.mark.quick(5)
+@pytest.mark.quick(2)
 @pytest.mark.parametrize("name", ["components", "covariance", "standard", "ends", "bins"])
 def test_a_value_in_a_part_is_refused_without_being_shown(name):
     X = table()
@@ -230,7 +230,7 @@ def test_a_value_in_a_part_is_refused_without_being_shown(name):
     assert ledger.seen == []
 
 
-@pytest.mark.quick(5)
+@pytest.mark.quick(3)
 @pytest.mark.parametrize("name", ["components", "covariance", "standard", "quantiles", "means"])
 def test_what_a_step_computed_is_replaced_in_parts_as_in_memory(name):
     X = table()
@@ -250,7 +250,7 @@ def test_a_fit_of_one_row_in_parts_is_refused():
 # Large data
 
 
-@pytest.mark.quick(4)
+@pytest.mark.quick(2)
 @pytest.mark.parametrize("name", ["components", "covariance"])
 @pytest.mark.parametrize("adjacency", ["replace_one", "add_remove"])
 def test_a_subset_of_large_data_has_the_same_rows_in_parts(name, adjacency, monkeypatch):
@@ -275,7 +275,7 @@ def test_a_subset_of_large_data_has_the_same_rows_in_parts(name, adjacency, monk
 # Pipelines
 
 
-@pytest.mark.quick(4)
+@pytest.mark.quick(2)
 @pytest.mark.parametrize("framed", [False, True])
 @pytest.mark.parametrize("n_parts", [2, 7])
 def test_each_step_of_a_pipeline_is_fitted_to_the_same_rows(framed, n_parts):
@@ -300,7 +300,7 @@ def test_each_step_of_a_pipeline_is_fitted_to_the_same_rows(framed, n_parts):
 # What travels
 
 
-@pytest.mark.quick(17)
+@pytest.mark.quick(6)
 @pytest.mark.parametrize("name", ESTIMATORS)
 def test_only_public_facts_and_no_randomness_travel_to_the_rows(name, monkeypatch):
     sent = []

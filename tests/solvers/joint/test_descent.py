@@ -51,7 +51,7 @@ def last(rows, targets, **keywords):
 GRIDS = {"no rounding": None, "26 bits": Clip(64.0, 2.0**-42)}
 
 
-@pytest.mark.quick(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("grid", GRIDS)
 def test_without_noise_and_clip_it_is_the_ordinary_multinomial_model(grid):
     alpha = 1e-2
