@@ -233,7 +233,7 @@ class JointPlan:
             coef[:, -1] *= self.constant
             yield coef
 
-    def _gradients(self, problem: Problem) -> Callable[..., np.ndarray]:
+    def _gradients(self, problem: Problem, keep: bool = True) -> Callable[..., np.ndarray]:
         """Return a function of a loss, threads, a clip and coefficients: the sum of gradients."""
         features, target = problem.features, problem.target
         assert isinstance(features, RowScaling)
@@ -245,6 +245,7 @@ class JointPlan:
             scale=features.scale,
             constant=self.constant,
             groups=features.groups,
+            keep=keep,
         )
         outputs = target(problem.data.outputs)
         if target.scaling is None:  # labels
@@ -270,7 +271,7 @@ class JointPlan:
         self, common: tuple[Loss, int], clip: Clip, coef: np.ndarray, problem: Problem
     ) -> np.ndarray:
         """Return the sum of the gradients of some rows."""
-        return self._gradients(problem)(*common, clip, coef)
+        return self._gradients(problem, keep=False)(*common, clip, coef)
 
     def finish(self, path: np.ndarray, problem: Problem, draws: JointDraws) -> np.ndarray:
         """Return the iterates, drawn in by what the known noise may be of their slopes."""

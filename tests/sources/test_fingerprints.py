@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+from itertools import pairwise
 
 import numpy as np
 import pandas as pd
@@ -34,6 +35,7 @@ COLUMNS = {
     "a table of texts": np.array([[f"{k}", "b"] for k in range(N)], dtype=object),
     "a frame": pd.DataFrame(NUMBERS),
     "a frame of many": pd.DataFrame({"a": NUMBERS[:, 0], "b": list("xyzx") * 3, "c": range(N)}),
+    "a frame of short and long numbers": pd.DataFrame({"a": NUMBERS[:, 0], "b": np.int8(range(N))}),
     "a frame with a name twice": pd.DataFrame(NUMBERS, columns=["a", "b", "a"]),
 }
 
@@ -76,6 +78,17 @@ def test_any_other_rows_are_told_apart(table):
         assert marks(rows_of(table, rows), like=whole) != whole
 
 
+@pytest.mark.quick(4)
+@pytest.mark.parametrize("moved", [1, 1000, 4096, 65_536])
+def test_long_tables_are_known_again_and_blocks_that_change_places_are_seen(moved):
+    table = np.asfortranarray(np.arange(400_000.0).reshape(-1, 2).astype(np.float32))
+    whole = marks(table)
+    cuts = [0, 1, 1021, 2042, 70_000, 70_003, len(table)]
+    assert marks(*(table[a:b] for a, b in pairwise(cuts)), like=whole) == whole
+    blocks = table[moved : 2 * moved], table[:moved], table[2 * moved :]
+    assert marks(*blocks, like=whole) != whole
+
+
 @pytest.mark.parametrize("order", ["C", "F"])
 def test_one_value_of_a_table_is_enough(order):
     X = np.array(NUMBERS, order=order)
@@ -112,7 +125,7 @@ def test_columns_that_are_gone_or_new_are_told_apart():
     whole = marks(frame)
     assert marks(frame[[0, 1]], like=whole) != whole
     assert marks(frame[[0, 2, 1]], like=whole) != whole
-    with pytest.raises(ValueError, match="zip"):
+    with pytest.raises(ValueError, match="numbers of columns"):
         marks(frame, frame[[0, 1]])
 
 

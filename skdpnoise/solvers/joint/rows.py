@@ -87,6 +87,8 @@ class GridRows:
         towards zero, so that the norm of integers is at most 1/a. Their scales must be 1.
     block_rows : int or None, default=None
         Rows taken at a time; it changes speed and memory only.
+    keep : bool, default=True
+        Whether integers are kept for the next pass, if they fit.
 
     Attributes
     ----------
@@ -116,6 +118,7 @@ class GridRows:
         constant: float = 0.0,
         groups: ArrayLike | None = None,
         block_rows: int | None = None,
+        keep: bool = True,
     ) -> None:
         n_columns = X.shape[1]
         self.X, self.n_rows, self.n_columns = X, X.shape[0], n_columns
@@ -153,7 +156,7 @@ class GridRows:
         self.block_rows = max(1, min(wished, self.n_rows))
         largest = most + np.abs(self._offset)
         self._dtype = np.float32 if float(largest.max(initial=0.0)) < _SINGLE else np.float64
-        self._kept: dict[int, Any] | None = None if _is_large_file(X) else {}
+        self._kept: dict[int, Any] | None = {} if keep and not _is_large_file(X) else None
 
     def blocks(self, first: int = 0, last: int | None = None) -> Iterator[Block]:
         """Yield rows, some at a time; their integers are kept for the next time if they fit.
