@@ -135,8 +135,12 @@ def _cumulated(keys: Integers, values: Floats) -> NDArray[np.int64]:
 
 def _by_digit(level: int, start: int, values: Floats) -> NDArray[np.int64]:
     """Return how many values have each next digit, of those whose keys begin with some."""
-    places = ordered(values).view(np.uint64) ^ np.uint64(1 << 63)
     shift = _DIGIT * (_DIGITS - 1 - level)
+    if level:  # few values are near; bits of an end that are no number leave out none
+        first, last = start << (shift + _DIGIT), (start + 1 << (shift + _DIGIT)) - 1
+        low, high = (real(place - (1 << 63)) for place in (first, last))
+        values = values[~((values < low) | (values > high))]
+    places = ordered(values).view(np.uint64) ^ np.uint64(1 << 63)
     if level:
         places = places[places >> np.uint64(shift + _DIGIT) == np.uint64(start)]
     digits = ((places >> np.uint64(shift)) & np.uint64(_BIN)).astype(np.intp)

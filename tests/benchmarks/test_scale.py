@@ -20,7 +20,7 @@ def measured(n, seconds, ratio, memory):
         "model": "ridge",
         "n": n,
         "seconds": seconds,
-        "fit / plain": ratio,
+        "out of core": ratio,
         "memory above imports": memory,
     }
 
@@ -29,7 +29,7 @@ def test_time_is_judged_at_the_most_rows_and_memory_anywhere():
     found = scale.judged([measured(1000, 1.0, 9.0, 70.0), measured(2000, 2.0, 1.2, 60.0)])
     assert [(what, round(figure, 9)) for _, what, figure, _ in found] == [
         ("exponent", 1.0),
-        ("fit / plain", 1.2),
+        ("out of core", 1.2),
         ("memory above imports, MB", 70.0),
     ]
 
