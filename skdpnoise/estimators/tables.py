@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_array, validate_data
 
 from skdpnoise.compose.charged import is_computed
 from skdpnoise.estimators.seal import silence, without_values
-from skdpnoise.sources.rows import RowSource
+from skdpnoise.sources.rows import is_spread
 
 FLOATS = [np.float64, np.float32]
 LARGEST = 1e100  # squares and sums of more rows than fit in memory stay finite
@@ -104,7 +104,7 @@ def check_form(owner: str, name: str, data: Any) -> Any:
     """Return the data, lists as arrays; refuse what is no table."""
     if data is None:
         raise ValueError(f"{owner} needs the data {name}. Got None instead.")
-    if isinstance(data, RowSource):
+    if is_spread(data):
         raise TypeError(
             f"{owner} needs all rows of {name} in memory here. Got rows in parts, which fits of "
             "sums and methods of single rows read: give an array or a frame."

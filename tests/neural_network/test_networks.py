@@ -33,6 +33,8 @@ from skdpnoise.neural_network import _network as network_fits
 from skdpnoise.neural_network import _training as training
 from skdpnoise.neural_network._gradients import rounds
 from skdpnoise.privacy import PrivacyGuarantee
+from skdpnoise.sources import RowSource, scan_batches
+from skdpnoise.sources.rows import Taking
 from tests.contracts._register import Forbidden
 from tests.neural_network._words import Fixed
 
@@ -65,6 +67,23 @@ def people(epsilon=1.0):
     return PrivacyLedger(
         "people", epsilon=epsilon, delta=1e-6, adjacency="add_remove", storage="memory"
     )
+
+
+@each_kind
+@pytest.mark.parametrize("form", ["files", "dask"])
+def test_rows_in_parts_are_refused_by_name_and_never_read(make, y, form):
+    def never():
+        raise AssertionError
+
+    if form == "dask":
+        array = pytest.importorskip("dask.array")
+        rows = array.map_blocks(lambda block: never(), array.zeros((600, 4), chunks=100), meta=X)
+    else:
+        rows = RowSource(
+            scan_batches(lambda: [X]).reader, Taking(maps=(lambda rows: never(),)), (4,)
+        )
+    with pytest.raises(TypeError, match=f"{make.__name__} needs all rows of X in memory"):
+        make(**QUICK).fit(rows, y)
 
 
 def network(width=8, n_outputs=2, n_inputs=4):
