@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from skdpnoise.queries._tiles import (
     DIGIT,
+    HALF_SUM,
     HALF_WORD,
     LARGEST_EXPONENT,
     LARGEST_INDEX,
@@ -115,6 +116,23 @@ def add_rounded(tile: Floats, n: int, grid_size: Floats, totals: Integers) -> No
         for i in range(n):
             total += np.int64(values[i])
         totals[j, 0] += total
+
+
+@njit(**_COMPILED, error_model="numpy")
+def add_digits(tile: Floats, n: int, facts: Floats, totals: Integers) -> None:
+    mask = (1 << HALF_SUM) - 1
+    for j in range(totals.shape[0]):
+        values, (low, high, middle, unit, most) = tile[j], facts[:, j]
+        for i in range(n):
+            k = np.rint((max(low, min(high, values[i])) - middle) / unit)
+            values[i] = max(-most, min(most, k))
+        upper, lower = np.int64(0), np.int64(0)
+        for i in range(n):
+            whole = np.int64(values[i])
+            upper += whole >> HALF_SUM
+            lower += whole & mask
+        totals[j, 0] += upper
+        totals[j, 1] += lower
 
 
 @njit(**_COMPILED, error_model="numpy")

@@ -20,6 +20,7 @@ LONGEST = 62  # bits of the largest bin index that is told apart
 LARGEST_INDEX = float(2**LONGEST - 1024)  # below 2**62, and a float
 DIGIT = 2.0**17  # values are rounded to 2**-34 of the reach: two digits, whose products are exact
 STEPS = DIGIT**2
+HALF_SUM = 31  # bits of the lower part of a value of up to 62
 LIMB = 32  # bits of the lower part of a sum
 
 
@@ -78,6 +79,20 @@ def fold(tile: Floats, n: int, mean: Floats, reach: float) -> None:
 def add_rounded(tile: Floats, n: int, grid_size: Floats, totals: Integers) -> None:
     """Add the values in grid steps, rounded to the nearest integers, to the totals."""
     totals[:, 0] += np.rint(tile[:, :n] / grid_size[:, None]).astype(np.int64).sum(axis=1)
+
+
+def add_digits(tile: Floats, n: int, facts: Floats, totals: Integers) -> None:
+    """Add values within bounds in steps from the centres, each as its upper and lower bits."""
+    # The rows of `facts`: lower and upper bounds, centres, steps, and the most steps.
+    low, high, middle, unit, most = facts[:, :, None]
+    k = tile[:, :n]
+    np.fmax(np.fmin(k, high, out=k), low, out=k)
+    k -= middle
+    k /= unit
+    np.fmax(np.fmin(np.rint(k, out=k), most, out=k), -most, out=k)
+    whole = k.astype(np.int64)
+    totals[:, 0] += (whole >> HALF_SUM).sum(axis=1)
+    totals[:, 1] += (whole & ((1 << HALF_SUM) - 1)).sum(axis=1)
 
 
 def round_to_steps(tile: Floats, n: int, center: Floats, half: Floats) -> None:

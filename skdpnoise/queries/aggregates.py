@@ -18,22 +18,22 @@ from skdpnoise.privacy import Adjacency, LossBudget, PrivacyGuarantee
 from skdpnoise.privacy.checks import check_array, check_order, complaint
 from skdpnoise.privacy.loss import checked_relation
 from skdpnoise.privacy.shared_texts import shared_texts
+from skdpnoise.queries import _tiles
 from skdpnoise.queries._query import LedgerLike, Query, as_table, spread_values
-from skdpnoise.queries._tiles import Floats, Integers
+from skdpnoise.queries._sweeps import Records, tallies
+from skdpnoise.queries._tiles import Floats, Integers, Places
 from skdpnoise.sampling import RandomWords, random_words
 from skdpnoise.sampling.observer import plus_noise
 from skdpnoise.sampling.words import with_caveat
 from skdpnoise.sensitivity import SensitivityProfile, clipped_sum
 from skdpnoise.sources.rows import is_spread
-from skdpnoise.sources.spread import Spread, total
+from skdpnoise.sources.spread import Spread
 
 __all__ = ["PrivateEstimate", "private_count", "private_mean", "private_sum"]
 
-_ROWS = 1 << 16  # of one block: temporaries stay small beside the data
 # Contributions are rounded to 2**-16 of the grid step of the noise, and their sum to the grid step:
 # so rounding adds up to nothing that shows, even over 10**9 records.
 _FINE_BITS = 16
-_HALF_BITS = 31
 _LARGEST = 1e60  # squares of bounds, and their ratios, stay within double precision
 _MOST = 1 << 900  # records that are counted: within double precision, in grid steps too
 _SHOWN = 6  # numbers of a vector that are printed
@@ -409,23 +409,18 @@ def _release(
 
 
 def _exact_sums(table: Any, bounds: _Bounds, unit: Floats) -> list[int]:
-    high, low = total(table, partial(_digits, bounds, unit)).tolist()
-    return [(h << _HALF_BITS) + d for h, d in zip(high, low, strict=True)]
-
-
-@np.errstate(over="ignore")  # a warning would tell of a single record
-def _digits(bounds: _Bounds, unit: Floats, table: NDArray[Any]) -> Integers:
-    """Return sums of whole steps, as two digits each, so that no number of records overflows."""
+    # As two digits each, so that no number of records overflows.
     limit = np.floor(bounds.half_width / unit)
-    high, low = np.zeros((2, limit.size), dtype=np.int64)
-    for start in range(0, len(table), _ROWS):
-        block = np.clip(table[start : start + _ROWS].astype(np.float64), bounds.low, bounds.high)
-        steps = np.rint((block - bounds.centre) / unit)
-        # Whatever a row holds by now: fmin and fmax take the bound for NaN.
-        steps = np.fmax(np.fmin(steps, limit), -limit).astype(np.int64)
-        high += (steps >> _HALF_BITS).sum(axis=0)
-        low += (steps & ((1 << _HALF_BITS) - 1)).sum(axis=0)
-    return np.stack([high, low])
+    facts = np.stack([bounds.low, bounds.high, bounds.centre, unit, limit])
+    columns = np.arange(limit.size)
+    found = [counts for _, counts in tallies(Records(table), columns, 2, partial(_visit, facts))]
+    return [(high << _tiles.HALF_SUM) + low for high, low in np.concatenate(found).tolist()]
+
+
+def _visit(
+    facts: Floats, loops: Any, tile: Floats, n: int, counts: Integers, which: Places
+) -> None:
+    loops.add_digits(tile, n, facts[:, which], counts)
 
 
 def _count_steps(mechanism: AdditiveMechanism) -> int:

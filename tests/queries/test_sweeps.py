@@ -46,12 +46,15 @@ def settings():
     known = np.array(
         [[0, 1, 0, 0, 1], [1, 2, 0, 2**20, 2**30], [0, 0, 0, 9, 20], [0, 1, 3, 11, 10]]
     )
+    most = np.array([7.0, 2.0, 2.0**20, 2.0**40, 2.0**61])
+    facts = np.stack([-0.5 * unit * most, unit * (most + 2.0), unit, unit, most])
     return {
         "count_exponents": ((), 201),
         "count_lengths": ((unit,), 126),
         "count_digits": ((unit, known), 2048),
         "count_bins": ((edges,), 64),
         "add_rounded": ((1.0 / unit,), 1),
+        "add_digits": ((facts,), 2),
     }
 
 
@@ -68,6 +71,19 @@ def test_whatever_a_row_holds_is_clipped(loops, value):
         values = np.array([[value, 0.25]])
         getattr(loops, function)(values, 2, *arguments)
         assert abs(values[0, 0]) == reach
+
+
+@pytest.mark.parametrize("loops", [_tiles, _tile_loops])
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf, 1e300])
+def test_whatever_a_row_holds_adds_no_more_than_the_most_steps(loops, value):
+    totals = np.zeros((1, 2), dtype=np.int64)
+    facts = np.array([[-3.0], [5.0], [1.0], [0.5], [8.0]])
+    loops.add_digits(np.array([[value, 1.0]]), 2, facts, totals)
+    assert abs(int(totals[0, 0]) * 2**_tiles.HALF_SUM + int(totals[0, 1])) == 8
+    facts[4] = 2.0  # bounds that are wider than the most steps
+    totals[:] = 0
+    loops.add_digits(np.array([[value, 1.0]]), 2, facts, totals)
+    assert abs(int(totals[0, 0]) * 2**_tiles.HALF_SUM + int(totals[0, 1])) == 2
 
 
 @pytest.mark.parametrize("name", settings())
