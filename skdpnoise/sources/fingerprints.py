@@ -35,7 +35,7 @@ class Marker:
             table = _as_array(given)
             if name not in self._checksums:
                 like = self._like.get(name)
-                by_column = _by_column(table) if like is None else like[1]
+                by_column = _by_column(given) if like is None else like[1]
                 self._checksums[name] = by_column, [0] * (_width(table) if by_column else 1)
             by_column, checksums = self._checksums[name]
             values = [_column(table, k) for k in range(_width(table))] if by_column else [table]
@@ -92,7 +92,7 @@ def _bytes(values: Any) -> Any:
     if not isinstance(values, np.ndarray) or not _is_plain(values):
         import pandas as pd
 
-        series = values if isinstance(values, pd.Series) else pd.Series(np.asarray(values))
+        series = values if isinstance(values, pd.Series) else pd.Series(np.ravel(values))
         plain = _is_plain(series)
         values = series.to_numpy() if plain else pd.util.hash_pandas_object(series, index=False)
     return np.ascontiguousarray(values).view(np.uint8).reshape(-1).data
