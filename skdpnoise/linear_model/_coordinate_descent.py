@@ -328,7 +328,7 @@ def _found_of_target(kind: type, labels: bool, y: Any, n_rows: int) -> Any:
 
 def _target_of_part(kind: type, labels: bool, y: Any) -> np.ndarray:
     """Return some of a target that was checked."""
-    found = np.asarray(y)
+    found = np.asarray(y).ravel()  # of a table of one column
     if labels:
         plain = found.dtype.kind in "iub"
         return found if plain else read_labels(kind.__name__, y, len(found))

@@ -77,7 +77,7 @@ class _Check:
                 check_infinite(estimator, columns)
         if "groups" in tables:
             check_labels(f"{self.kind.__name__}.fit", tables["groups"])
-        return table[:0]
+        return table[:0].copy()  # which holds none of the rows
 
 
 def read_cells(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Iterable, Sequence
 from copy import copy
 from dataclasses import dataclass, field
-from itertools import chain
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any, cast
 
@@ -13,7 +13,7 @@ import numpy as np
 
 from skdpnoise.sources.chosen import Selection
 from skdpnoise.sources.local import LocalRunner
-from skdpnoise.sources.parts import Runner, SpreadError, rows_at_once, rows_of
+from skdpnoise.sources.parts import Runner, SpreadError, quietly, rows_at_once, rows_of
 from skdpnoise.sources.rows import Reader, RowSource
 
 __all__ = ["scan_batches", "scan_csv", "scan_dataset", "scan_parquet"]
@@ -271,9 +271,11 @@ class _Local:
     def first(self, function: Callable[[Any], Any], columns: Sequence[str] | None) -> Any:
         """Return what a function makes of the rows that are read first."""
         own = cast(Reader, self)
-        for rows in chain.from_iterable(own.read(part, columns) for part in range(own.n_parts)):
-            return function(rows)
-        raise ValueError("There are no rows to read.")
+        rows = chain.from_iterable(own.read(part, columns) for part in range(own.n_parts))
+        found = quietly(lambda: [function(one) for one in islice(rows, 1)])
+        if not found:
+            raise ValueError("There are no rows to read.")
+        return found[0]
 
     def sifted(self, selection: Selection) -> Reader:
         """Return what reads the rows that are left."""

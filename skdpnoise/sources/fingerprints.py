@@ -43,7 +43,7 @@ class Marker:
             table = _as_array(given)
             if name not in self._sums:
                 like = self._like.get(name)
-                by_column = _by_column(table) if like is None else like[1]
+                by_column = _by_column(given) if like is None else like[1]
                 sums = np.zeros((_width(table) if by_column else 1, _LANES), dtype=np.uint32)
                 self._sums[name] = by_column, sums, 0
             by_column, sums, n_before = self._sums[name]
@@ -123,7 +123,7 @@ def _as_words(values: Any) -> NDArray[np.uint32]:
     if not isinstance(values, np.ndarray) or not _is_plain(values):
         import pandas as pd
 
-        series = values if isinstance(values, pd.Series) else pd.Series(np.asarray(values))
+        series = values if isinstance(values, pd.Series) else pd.Series(np.ravel(values))
         plain = _is_plain(series)
         values = series.to_numpy() if plain else pd.util.hash_pandas_object(series, index=False)
     array = np.ascontiguousarray(values)

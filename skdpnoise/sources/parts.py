@@ -24,6 +24,7 @@ __all__ += [
     "in_order",
     "kept_of",
     "look",
+    "quietly",
     "raised",
 ]
 __all__ += ["rows_at_once", "rows_of"]
@@ -167,6 +168,20 @@ def do(job: Job, opened: Opened) -> Partial:
     except Exception as error:
         value = _failure(error, job.part)
     return Partial(job.part, job.part + 1, value)
+
+
+def quietly(read: Callable[[], Any]) -> Any:
+    """Return what a function reads here; its error may quote values, and is told by its kind."""
+    try:
+        return read()
+    except SpreadError:
+        raise
+    except Exception as error:
+        kind = type(error).__name__
+    raise SpreadError(
+        f"{kind} where rows were read. Its message may quote values of the data and is not shown; "
+        "what was charged stays charged."
+    )
 
 
 def _failure(error: Exception, part: int) -> Failure:

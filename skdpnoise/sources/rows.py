@@ -9,7 +9,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from skdpnoise.sources.parts import Runner
+from skdpnoise.sources.parts import Runner, quietly
 
 __all__ = ["Reader", "RowSource", "Taking", "as_sources", "is_spread"]
 
@@ -146,7 +146,7 @@ class RowSource:
         self.tail = tail
 
     def __len__(self) -> int:
-        return self.reader.count()
+        return int(quietly(self.reader.count))
 
     @property
     def shape(self) -> tuple[int, ...]:

@@ -10,7 +10,7 @@ import pytest
 
 from skdpnoise import DPStandardScaler
 from skdpnoise.decomposition._location import _chosen, _subset
-from skdpnoise.queries.groups import SpreadRows
+from skdpnoise.queries.groups import GroupedRows, SpreadRows
 from skdpnoise.sampling import SeededWords
 from skdpnoise.sampling.keyed import words_of_rows
 from skdpnoise.sources import scan_batches, spread
@@ -71,14 +71,17 @@ def test_rows_are_chosen_among_those_that_groups_keep(n_parts):
     tables = np.stack([np.arange(N), groups], axis=1)
     parts = np.split(tables, np.arange(1, n_parts) * 10)
     source = source_of(parts)
-    rows = seen(X=source.map(_first_column), groups=source.map(_last_column))
+    tables = as_sources(X=source.map(_first_column), groups=source.map(_last_column))
+    rows = seen(**tables)
     grouped = SpreadRows.of("fit", rows, 2)
     kept = grouped.keep(SeededWords(0)).map(values)
     whole = kept.joined(lambda leaf, _: leaf, np.concatenate)
     assert len(whole) == 36
-    assert np.array_equal(
-        kept.chosen(by_digit).joined(lambda leaf, _: leaf, np.concatenate), whole[by_digit(0, 36)]
-    )
+    assert np.array_equal(whole, GroupedRows(groups, 2, N).keep(SeededWords(0), np.arange(N))[0])
+    some, expected = kept.chosen(by_digit), whole[by_digit(0, 36)]
+    for here in (some, seen(X=only_chosen(tables, some.rows)["X"]).map(values)):
+        places = here.joined(_with_places, partial(np.concatenate, axis=1))
+        assert np.array_equal(places, [expected, np.arange(expected.size)])
 
 
 def _first_column(rows):

@@ -63,6 +63,16 @@ def test_rows_are_known_again_however_they_are_divided(table):
     assert marks(*one_by_one, like=whole) == whole
 
 
+@pytest.mark.parametrize("columns", [1, 2])
+def test_batches_may_have_types_of_their_own(columns):
+    # Of one row or column, which lies in memory by rows and by columns.
+    numbers = pd.DataFrame(NUMBERS[:1, :columns])
+    others = numbers.astype({0: object})
+    for tables in ([numbers, others], [numbers.to_numpy(), others.to_numpy()]):
+        whole = marks(*tables)
+        assert marks(*tables, like=whole) == whole != marks(*tables[::-1], like=whole)
+
+
 @pytest.mark.quick(len(COLUMNS))
 @pytest.mark.parametrize("table", COLUMNS.values(), ids=COLUMNS.keys())
 def test_any_other_rows_are_told_apart(table):

@@ -9,7 +9,7 @@ import pytest
 
 from skdpnoise.sources import scan_batches
 from skdpnoise.sources.local import LocalRunner
-from skdpnoise.sources.parts import Failure, Partial, SpreadError, combined, from_limbs
+from skdpnoise.sources.parts import Failure, Partial, SpreadError, combined, from_limbs, in_order
 from tests._same_bits import COUNTS, in_parts, source_of
 from tests.sources._seen import SECRET, refused, seen, targets, tenths, values
 
@@ -112,6 +112,31 @@ WRONG = {
 def test_a_part_that_is_lost_or_there_twice_is_noticed(parts):
     with pytest.raises(SpreadError, match="lost or counted twice"):
         combined([sum_of(*part) for part in parts])
+
+
+@pytest.mark.parametrize("parts", [[(0, 1), (1, 2), (1, 2)], [(0, 1), (0, 1)], [(0, 1), (2, 3)]])
+def test_values_of_a_part_that_is_lost_or_there_twice_are_refused(parts):
+    values = [Partial(*part, [part]) for part in parts]
+    assert "lost or counted twice" in in_order(values, 2).text
+    values = [Partial(k, k + 1, [k]) for k in (2, 0, 1)]
+    assert in_order(values, 3) == [0, 1, 2]
+
+
+@pytest.mark.parametrize("name", ["X", "y"])
+def test_a_table_that_changes_beside_others_ends_a_pass(name):
+    tables = {"X": np.ones((9, 2)), "y": np.ones(9)}
+    rows = scan_batches(lambda: [np.column_stack(tuple(tables.values()))])
+    some = seen(X=rows.map(_first_two, 2), y=rows.map(_last))
+    tables[name] = tables[name] + 1.0
+    assert "changed" in refused(some.map(values if name == "y" else targets).total, tenths)
+
+
+def _first_two(rows):
+    return rows[:, :2]
+
+
+def _last(rows):
+    return rows[:, 2]
 
 
 def test_a_sum_without_the_first_or_the_last_part_is_refused(monkeypatch):

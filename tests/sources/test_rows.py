@@ -12,7 +12,7 @@ import pytest
 from skdpnoise import DPRidge
 from skdpnoise.sources import RowSource, scan_batches
 from skdpnoise.sources.rows import Taking, as_sources, is_spread
-from tests.sources._seen import seen, tenths, values
+from tests.sources._seen import SECRET, refused, seen, tenths, values
 
 FRAME = pd.DataFrame(np.arange(12.0).reshape(4, 3), columns=["a", "b", "y"])
 
@@ -94,6 +94,19 @@ def test_the_rows_that_are_read_first_are_told_of():
     assert rows[["y"]].first(lambda some: (list(some), len(some))) == (["y"], 2)
     with pytest.raises(ValueError, match="no rows"):
         scan_batches(lambda: [FRAME[:0]]).first(len)
+
+
+def test_what_is_read_outside_a_pass_shows_no_value_either():
+    def quotes(rows):
+        raise ValueError(SECRET)
+
+    def ends():
+        yield FRAME
+        quotes(FRAME)
+
+    rows = scan_batches(ends)
+    for read, *given in ([rows.__len__], [source().map(quotes, 2).first, len]):
+        assert "ValueError where rows were read" in refused(read, *given)
 
 
 def test_rows_in_parts_are_no_array_and_say_what_they_are():

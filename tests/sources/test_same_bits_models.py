@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -33,6 +34,7 @@ from skdpnoise import (
 )
 from skdpnoise.compose._over_parts import _applied
 from skdpnoise.linear_model import _descent
+from skdpnoise.preprocessing._spread import _Check
 from skdpnoise.sources import scan_batches, spread, states
 from skdpnoise.sources.parts import SpreadError
 from tests._same_bits import COUNTS, WAYS, by_way, cut, differing, in_parts, source_of
@@ -204,6 +206,23 @@ def test_rows_that_change_between_passes_end_the_fit_after_one_charge():
     with pytest.raises(SpreadError, match="changed"):
         over("two classes", scan_batches(changing), ledger=ledger)
     assert len(ledger.charges()) == 1
+
+
+@pytest.mark.parametrize("name", ORDERLESS)
+def test_a_target_may_be_a_table_of_one_column(name):
+    model, target = prepared(name)
+    rows = in_parts(FRAME, 3)
+    found = model.fit(rows[NAMES], rows[[target]])
+    assert differing(in_memory(name), found) == []
+
+
+def test_a_first_look_holds_no_rows():
+    rows = np.ones((4, 2))
+    known = weakref.ref(rows)
+    found = _Check(DPOrdinalEncoder, False, False, frozenset())({"X": rows})
+    del rows
+    assert found.shape == (0, 2)
+    assert known() is None
 
 
 def mixed(seed=0):
