@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Generator, Iterable, Sequence
 from copy import copy
 from dataclasses import dataclass, field
+from functools import lru_cache
 from itertools import chain, islice
 from pathlib import Path
 from typing import Any, cast
@@ -18,6 +20,7 @@ from skdpnoise.sources.rows import Reader, RowSource
 
 __all__ = ["scan_batches", "scan_csv", "scan_dataset", "scan_parquet"]
 
+_FOOTERS = 64  # of files, that are kept: some kilobytes for each row group
 _BUFFER = 1 << 16  # bytes of each column that are read at a time
 
 Factory = Callable[[], Iterable[Any]]
@@ -307,7 +310,8 @@ class _Parquet(_Local):
         path, group = self.parts[part]
         wanted = list(self.columns if columns is None else columns)
         # Some pages at a time, so that large row groups take no more memory than small ones.
-        with pq.ParquetFile(path, buffer_size=_BUFFER, pre_buffer=False) as file:
+        options: dict[str, Any] = {"buffer_size": _BUFFER, "pre_buffer": False}
+        with pq.ParquetFile(path, metadata=_footer(path, *_stamp(path)), **options) as file:
             yield from _frames(
                 file.iter_batches(
                     self.batch_rows or rows_at_once(len(wanted)),
@@ -500,6 +504,20 @@ class _Sifted(_Local):
         if self.selection.keep is not None and self.selection.labels is not None:
             taking = self.selection.labels.taking
             yield from map(taking, self.reader.read(part, taking.needed))
+
+
+def _stamp(path: str) -> tuple[int, int]:
+    """Return when a file was written, and its size."""
+    found = os.stat(path)
+    return found.st_mtime_ns, found.st_size
+
+
+@lru_cache(maxsize=_FOOTERS)
+def _footer(path: str, written: int, size: int) -> Any:
+    """Return what a file says of its row groups: each part of a long file would read all of it."""
+    import pyarrow.parquet as pq
+
+    return pq.read_metadata(path)
 
 
 def _frames(batches: Iterable[Any]) -> Generator[Any]:
