@@ -2,9 +2,9 @@
 
 A file of normal columns is written for each number of rows, and removed after it. Each fit runs in
 a process of its own, which has fitted half a million rows before, as loops are compiled once.
-*Memory* is the anonymous memory of that process beyond what it holds after its imports (numba's,
-which loops need, among them), sampled every two milliseconds; pages of files that the system may
-take back are none of it.
+*Memory* is the anonymous memory of that process beyond what it holds after its imports (of numba,
+with a first compiled loop, among them), sampled every two milliseconds; pages of files that the
+system may take back are none of it.
 
 *Plain* is the time to read the same columns as often as the fit does, and to sum them, by pyarrow
 and numpy in one thread. *In memory* is the time of the same fit where all rows are an array: most
@@ -166,7 +166,8 @@ def _fit(name: str, path: Path, small: Path, pipe: Any) -> None:
     from skdpnoise.sources import scan_parquet
 
     fit = models()[name]
-    import_module("numba")
+    _tile_loops = import_module("skdpnoise.queries._tile_loops")  # numba's, and a compiled loop
+    _tile_loops.clip(np.zeros((1, 1)), 1, np.zeros(1), np.ones(1), 1.0)
     imported = held()
 
     def run(file: Path) -> float:

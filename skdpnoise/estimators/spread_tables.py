@@ -106,7 +106,8 @@ def read_spread(
 
 def array_of(dtype: str, limits: dict[str, Any] | None, tables: dict[str, Any]) -> NDArray[Any]:
     """Return X as an array; with limits, values beyond them are replaced."""
-    table: NDArray[Any] = np.asarray(tables["X"])
+    X = tables["X"]
+    table: NDArray[Any] = X.to_numpy() if hasattr(X, "to_numpy") else np.asarray(X)
     if table.dtype != dtype:  # as read_table reads it
         table = check_array(tables["X"], dtype=dtype, ensure_all_finite=False)
     return table if limits is None else surviving(table, **limits)

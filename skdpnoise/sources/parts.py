@@ -362,8 +362,9 @@ def _check_lengths(tables: Tables, part: int) -> None:
 
 
 def rows_at_once(n_columns: int) -> int:
-    """Return how many rows are read at a time."""
-    return min(max(_ENTRIES // max(n_columns, 1), _FEWEST_ROWS), _MOST_ROWS)
+    """Return how many rows are read at a time: a power of two, as groups of rows often have."""
+    wanted = min(max(_ENTRIES // max(n_columns, 1), _FEWEST_ROWS), _MOST_ROWS)
+    return 1 << (wanted - 1).bit_length()
 
 
 def _at_once(batches: Iterable[Tables]) -> Iterator[Tables]:
