@@ -1,6 +1,6 @@
 """Rows past one machine: time and memory over rows, beside plain reading; workers; a plan of many.
 
-A file of normal columns is written for each number of rows, and removed after it. Each fit runs in
+Files of normal columns are written for each number of rows, and removed after it. Each fit runs in
 a process of its own, which has fitted half a million rows before, as loops are compiled once.
 *Memory* is the anonymous memory of that process beyond what it holds after its imports (of numba,
 with a first compiled loop, among them), sampled every two milliseconds; pages of files that the
@@ -47,7 +47,8 @@ BATCH_ROWS = 1 << 15
 GROUP_ROWS = 1 << 18
 WARM_ROWS = 500_000  # so many that loops are compiled
 FEWEST, MOST = 100_000, 10_000_000
-LARGEST_TABLE = 10_000_000  # rows of an array in memory: a gigabyte
+FILE_ROWS = 10_000_000
+LARGEST_TABLE = FILE_ROWS  # of an array in memory: a gigabyte
 MODELS = ("sums", "ridge, bounds", "ridge", "logistic", "scaler", "PCA")
 BARS = {"exponent": 1.05, "out of core": 1.5, "memory": 100.0, "two workers": 1.4}
 # A plan: rows of a part, workers, and the seconds that a sum travels up one level of the tree.
@@ -81,13 +82,21 @@ def labels(y: Any) -> NDArray[np.int64]:
     return (np.asarray(y) > 0.0).astype(np.int64)
 
 
-def write(path: Path, n: int) -> None:
+def write(path: Path, n: int) -> list[Path]:
+    """Write rows to files of which each has so many at most; return these."""
+    files = [path.with_suffix(f".{k}.parquet") for k in range(-(-n // FILE_ROWS))]
+    for k, file in enumerate(files):
+        _write(file, min(FILE_ROWS, n - k * FILE_ROWS), k)
+    return files
+
+
+def _write(path: Path, n: int, seed: int) -> None:
     """Write rows, in groups, of which few are held at a time."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     schema = pa.schema([(name, pa.float32()) for name in (*COLUMNS, "y")])
-    rng = np.random.default_rng(0)
+    rng = np.random.default_rng(seed)
     with pq.ParquetWriter(path, schema, use_dictionary=False) as writer:
         for begin in range(0, n, GROUP_ROWS):
             X = rng.standard_normal((N_FEATURES, min(GROUP_ROWS, n - begin)), dtype=np.float32)
@@ -96,15 +105,16 @@ def write(path: Path, n: int) -> None:
             writer.write_table(pa.table([*X, y], schema=schema))
 
 
-def plain(path: Path, columns: Sequence[str]) -> float:
+def plain(files: Sequence[Path], columns: Sequence[str]) -> float:
     """Return the seconds to read columns and sum them."""
     import pyarrow.parquet as pq
 
     start, sums = time.perf_counter(), np.zeros(len(columns))
-    with pq.ParquetFile(path, buffer_size=1 << 16, pre_buffer=False) as file:
-        for batch in file.iter_batches(BATCH_ROWS, columns=list(columns), use_threads=False):
-            table = np.stack([column.to_numpy() for column in batch.columns])
-            sums += table.sum(axis=1, dtype=np.float64)
+    for path in files:
+        with pq.ParquetFile(path, buffer_size=1 << 16, pre_buffer=False) as file:
+            for batch in file.iter_batches(BATCH_ROWS, columns=list(columns), use_threads=False):
+                table = np.stack([column.to_numpy() for column in batch.columns])
+                sums += table.sum(axis=1, dtype=np.float64)
     assert np.isfinite(sums).all()
     return time.perf_counter() - start
 
@@ -160,7 +170,7 @@ def held() -> float:
     return sum(int(line.split()[1]) for line in lines if line.startswith("RssAnon")) / 1024
 
 
-def _fit(name: str, path: Path, small: Path, pipe: Any) -> None:
+def _fit(name: str, files: Sequence[Path], small: Sequence[Path], pipe: Any) -> None:
     """Send what a fit of a file took, in this process."""
     warnings.simplefilter("ignore")
     from skdpnoise.sources import scan_parquet
@@ -170,20 +180,20 @@ def _fit(name: str, path: Path, small: Path, pipe: Any) -> None:
     _tile_loops.clip(np.zeros((1, 1)), 1, np.zeros(1), np.ones(1), 1.0)
     imported = held()
 
-    def run(file: Path) -> float:
+    def run(paths: Sequence[Path]) -> float:
         start = time.perf_counter()
-        rows = scan_parquet(file)
+        rows = scan_parquet(paths)
         fit(rows.drop("y"), rows["y"])
         return time.perf_counter() - start
 
     run(small)
     kinds = {"X": COLUMNS, "values": COLUMNS, "y": ["y"]}
     with counted_passes() as passes, Memory() as memory:
-        seconds = run(path)
+        seconds = run(files)
     columns = {needs: [name for kind in sorted(needs) for name in kinds[kind]] for needs in passes}
-    once = {needs: plain(path, names) for needs, names in columns.items()}
+    once = {needs: plain(files, names) for needs, names in columns.items()}
     read = sum(count * once[needs] for needs, count in passes.items())
-    in_memory = _in_memory(fit, path)
+    in_memory = _in_memory(fit, files)
     alike = read if name == "sums" else None if in_memory is None else read + in_memory
     pipe.send(
         {
@@ -198,12 +208,13 @@ def _fit(name: str, path: Path, small: Path, pipe: Any) -> None:
     )
 
 
-def _in_memory(fit: Callable[[Any, Any], object], path: Path) -> float | None:
+def _in_memory(fit: Callable[[Any, Any], object], files: Sequence[Path]) -> float | None:
     """Return the seconds of a fit to the same rows in an array, if that is not too large."""
     import pyarrow.parquet as pq
 
-    if pq.read_metadata(path).num_rows > LARGEST_TABLE:
+    if sum(pq.read_metadata(path).num_rows for path in files) > LARGEST_TABLE:
         return None
+    (path,) = files
     rows = pq.read_table(path)
     X, y = np.column_stack([rows[name] for name in COLUMNS]), rows["y"].to_numpy()
     start = time.perf_counter()
@@ -211,7 +222,7 @@ def _in_memory(fit: Callable[[Any, Any], object], path: Path) -> float | None:
     return time.perf_counter() - start
 
 
-def _partial_fit(name: str, path: Path, pipe: Any) -> None:
+def _partial_fit(name: str, files: Sequence[Path], pipe: Any) -> None:
     """Send the seconds of an epoch of scikit-learn over a file, and the memory."""
     from sklearn.linear_model import SGDClassifier, SGDRegressor
 
@@ -220,7 +231,7 @@ def _partial_fit(name: str, path: Path, pipe: Any) -> None:
     model = SGDClassifier(loss="log_loss") if name == "logistic" else SGDRegressor()
     imported, start = held(), time.perf_counter()
     with Memory() as memory:
-        for rows in scan_parquet(path).batches():
+        for rows in scan_parquet(files).batches():
             X, y = rows[COLUMNS].to_numpy(), rows["y"].to_numpy()
             if name == "logistic":
                 model.partial_fit(X, labels(y), classes=[0, 1])
@@ -244,14 +255,12 @@ def in_a_process(function: Callable[..., None], *arguments: Any) -> Any:
 
 def over_rows(names: Sequence[str], rows: Sequence[int], folder: Path) -> list[dict[str, Any]]:
     """Return what fits of files with so many rows take."""
-    small, results = folder / "small.parquet", []
-    write(small, WARM_ROWS)
+    small, results = write(folder / "small.parquet", WARM_ROWS), []
     for n in rows:
-        path = folder / "rows.parquet"
-        write(path, n)
-        epochs = {kind: in_a_process(_partial_fit, kind, path) for kind in ("ridge", "logistic")}
+        files = write(folder / "rows.parquet", n)
+        epochs = {kind: in_a_process(_partial_fit, kind, files) for kind in ("ridge", "logistic")}
         for name in names:
-            found = in_a_process(_fit, name, path, small)
+            found = in_a_process(_fit, name, files, small)
             epoch = epochs.get(name.partition(",")[0])
             results.append(
                 {
@@ -262,7 +271,8 @@ def over_rows(names: Sequence[str], rows: Sequence[int], folder: Path) -> list[d
                 }
             )
             print(f"{name}, {n:,} rows: {found['seconds']:.3g} s", flush=True)
-        path.unlink()
+        for path in files:
+            path.unlink()
     return results
 
 

@@ -35,11 +35,10 @@ def test_time_is_judged_at_the_most_rows_and_memory_anywhere():
 
 
 def test_a_file_has_so_many_rows_and_passes_are_counted_by_what_they_read(tmp_path):
-    path = tmp_path / "rows.parquet"
-    scale.write(path, 3000)
-    rows = scan_parquet(path)
+    files = scale.write(tmp_path / "rows.parquet", 3000)
+    rows = scan_parquet(files)
     assert rows.shape == (3000, scale.N_FEATURES + 1)
-    assert scale.plain(path, ["y"]) > 0.0
+    assert scale.plain(files, ["y"]) > 0.0
     with scale.counted_passes() as passes:
         scale.models()["scaler"](rows.drop("y"), rows["y"])
     assert passes.keys() == {frozenset({"X"})}
