@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from skdpnoise.queries.groups import GroupedRows, sample_rows
+from skdpnoise.queries.groups import GroupedRows
 from skdpnoise.sampling import RandomWords
 
 __all__ = ["Data", "Scaling", "Target", "members_of"]
@@ -79,7 +79,7 @@ def members_of(rows: GroupedRows, rng: RandomWords) -> NDArray[np.intp]:
     """Return the rows of each person that are used, shape (n_people, rows_per_group), or -1."""
     if rows.codes is None:
         return np.arange(rows.n_rows)[:, np.newaxis]
-    kept = sample_rows(rows.codes, rows.most, rng)
+    (kept,) = rows.keep(rng, np.arange(rows.n_rows))
     codes = rows.codes[kept]
     order = np.argsort(codes, kind="stable")
     codes, kept = codes[order], kept[order]
