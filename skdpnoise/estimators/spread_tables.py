@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_array
 
 from skdpnoise.compose.charged import is_computed, reading
-from skdpnoise.estimators.tables import read_table, surviving
+from skdpnoise.estimators.tables import FLOATS, read_table, surviving, within_limits
 from skdpnoise.queries.groups import check_labels
 from skdpnoise.sources.rows import as_sources, is_spread
 from skdpnoise.sources.spread import Spread, survey
@@ -55,18 +55,46 @@ class _Check:
     options: dict[str, Any]
     target: Callable[[Any, int], Any] | None
     computed: frozenset[str] = field(default_factory=frozenset)
+    known: dict[Any, Columns] = field(default_factory=dict)  # of frames of floats, by their form
 
     def __call__(self, tables: dict[str, Any]) -> tuple[Columns, Any]:
         """Return what the rows are; refuse them as a whole table of such rows would be."""
         estimator = self.kind()
         with reading(self.computed):
-            X = read_table(estimator, tables["X"], **self.options)
-            names = getattr(estimator, "feature_names_in_", None)
-            columns = Columns(X.shape[1], None if names is None else tuple(names), X.dtype.str)
-            found = None if self.target is None else self.target(tables["y"], len(X))
+            columns = self._columns(estimator, tables["X"])
+            found = None if self.target is None else self.target(tables["y"], len(tables["X"]))
         if "groups" in tables:
             check_labels(f"{self.kind.__name__}.fit", tables["groups"])
         return columns, found
+
+    def _columns(self, estimator: Any, X: Any) -> Columns:
+        form = _form(X)
+        columns = self.known.get(form)
+        if columns is not None:  # all but the values was checked in rows like these
+            within_limits(estimator, X.to_numpy(), **limits_of(self.options))
+            return columns
+        table = read_table(estimator, X, **self.options)
+        names = getattr(estimator, "feature_names_in_", None)
+        columns = Columns(table.shape[1], None if names is None else tuple(names), table.dtype.str)
+        if form is not None:
+            self.known[form] = columns
+        return columns
+
+
+def _form(X: Any) -> Any:
+    """Return the names and the type of a frame of floats of one type; None of other tables."""
+    if not hasattr(X, "iloc") or getattr(X, "ndim", 0) != 2:
+        return None
+    import pandas as pd
+
+    dtypes = set(X.dtypes)
+    plain = type(X) is pd.DataFrame and len(dtypes) == 1 and dtypes <= {*map(np.dtype, FLOATS)}
+    return (tuple(X.columns), *dtypes) if plain else None
+
+
+def limits_of(options: dict[str, Any]) -> dict[str, Any]:
+    """Return the options of :func:`read_table` that limit values."""
+    return {name: options[name] for name in _LIMITS if name in options}
 
 
 def read_spread(
@@ -100,7 +128,7 @@ def read_spread(
         _agreed(estimator, [one for one, _ in found]),
         [one for _, one in found],
         "X" in computed,
-        {name: options[name] for name in _LIMITS if name in options},
+        limits_of(options),
     )
 
 

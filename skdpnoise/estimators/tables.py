@@ -51,11 +51,19 @@ def read_table(
         table = without_values(convert, _unreadable(owner, "X", X))
     if not reset:
         largest, keeps_subnormal = np.inf, True
-    limits: Any = {"largest": largest, "keeps_subnormal": keeps_subnormal}
+    return within_limits(
+        estimator, table, largest=largest, keeps_subnormal=keeps_subnormal, missing=missing
+    )
+
+
+def within_limits(
+    estimator: Any, table: NDArray[Any], *, missing: bool = False, **limits: Any
+) -> NDArray[Any]:
+    """Return numbers of a size that sums survive: refuse others, or replace what was computed."""
     if is_computed("X", estimator):
         return surviving(table, missing=missing, **limits)
     given = np.where(np.isnan(table), table.dtype.type(0.0), table) if missing else table
-    check_values(owner, "X", given, **limits)
+    check_values(type(estimator).__name__, "X", given, **limits)
     return table
 
 

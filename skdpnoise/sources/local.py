@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
-from contextlib import closing
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 from joblib import Parallel, delayed, effective_n_jobs
 
-from skdpnoise.sources.ahead import read_ahead
+from skdpnoise.sources.ahead import Ahead
 from skdpnoise.sources.parts import (
     Facts,
     Failure,
     Job,
+    Opened,
     Partial,
     SpreadError,
     Task,
@@ -46,32 +47,33 @@ class LocalRunner:
 
     def look(self, task: Task) -> list[Facts | Failure]:
         """Return what a first look at every part finds."""
-        jobs = (delayed(look)(task, part, self._opened(part)) for part in range(self.n_parts))
-        return list(self._computed(jobs))
+        with self._opening() as opened:
+            jobs = (delayed(look)(task, part, opened(part)) for part in range(self.n_parts))
+            return list(self._computed(jobs))
 
     def run(self, jobs: Sequence[Job], label: str) -> Partial:
         """Return the sum over all jobs."""
         # Joblib makes no pause where results come faster than they are added: so there are few.
         n_runs = _RUNS * effective_n_jobs(self.n_jobs)
         size = -(-len(jobs) // n_runs)
-        work = [(job, self._opened(job.part)) for job in jobs]
-        runs = (delayed(_summed)(work[i : i + size]) for i in range(0, len(work), max(size, 1)))
-        with closing(self._computed(runs)) as found:
-            sum_ = _added(found)
+        with self._opening() as opened:
+            work = [(job, opened(job.part)) for job in jobs]
+            runs = (delayed(_summed)(work[i : i + size]) for i in range(0, len(work), max(size, 1)))
+            with closing(self._computed(runs)) as found:
+                sum_ = _added(found)
         return complete(Partial(0, 0, 0) if sum_ is None else sum_, self.n_parts)
 
     def collect(self, jobs: Sequence[Job], finish: Callable[[list[Any]], Any], label: str) -> Any:
         """Return what a function makes of the values of all jobs, or a failure."""
         values: list[Any] = []
-        with closing(self._done(jobs)) as done:
-            for one in done:
-                if isinstance(one.value, Failure):
-                    return one.value
-                values += one.value
+        with self._opening() as opened:
+            work = (delayed(do)(job, opened(job.part)) for job in jobs)
+            with closing(self._computed(work)) as done:
+                for one in done:
+                    if isinstance(one.value, Failure):
+                        return one.value
+                    values += one.value
         return finished(finish, values)
-
-    def _done(self, jobs: Sequence[Job]) -> Generator[Partial]:
-        return self._computed(delayed(do)(job, self._opened(job.part)) for job in jobs)
 
     def _computed(self, work: Iterable[Any]) -> Generator[Any]:
         """Yield what is found in each part, in order, of which few are held at a time."""
@@ -91,11 +93,16 @@ class LocalRunner:
             "was released, and what was charged stays charged."
         )
 
-    def _opened(self, part: int) -> Any:
+    @contextmanager
+    def _opening(self) -> Iterator[Callable[[int], Opened]]:
+        """Give what opens parts, while a pass runs."""
         takings = {name: source.taking for name, source in self.tables.items()}
         # Reading ahead makes use of a second processor, where no other part does.
-        ahead = self.reader.may_read_ahead and effective_n_jobs(self.n_jobs) == 1
-        return partial(_batches, self.reader, takings, part, ahead)
+        if self.reader.may_read_ahead and effective_n_jobs(self.n_jobs) == 1:
+            with closing(Ahead(self.reader)) as ahead:
+                yield partial(partial, _batches, ahead, takings)
+        else:
+            yield partial(partial, _batches, self.reader, takings)
 
 
 def _summed(work: Sequence[tuple[Job, Any]]) -> Partial | None:
@@ -114,11 +121,7 @@ def _added(partials: Iterable[Partial | None]) -> Partial | None:
 
 
 def _batches(
-    reader: Reader,
-    takings: dict[str, Taking],
-    part: int,
-    ahead: bool,
-    needs: frozenset[str],
+    reader: Reader | Ahead, takings: dict[str, Taking], part: int, needs: frozenset[str]
 ) -> Iterator[dict[str, Any]]:
     """Yield some rows of the tables at a time."""
     wanted = {name: taking for name, taking in takings.items() if name in needs}
@@ -128,8 +131,7 @@ def _batches(
             names = None
         else:
             names |= dict.fromkeys(taking.needed)
-    batches = reader.read(part, None if names is None else list(names))
     take: dict[str, Callable[[Any], Any]] = {}
-    for rows in read_ahead(batches) if ahead else batches:
+    for rows in reader.read(part, None if names is None else list(names)):
         take = take or {name: taking.placed(rows) for name, taking in wanted.items()}
         yield {name: function(rows) for name, function in take.items()}

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from skdpnoise.sources.fingerprints import Marker, Marks
 from skdpnoise.sources.states import at
 
-__all__ = ["Facts", "Failure", "Job", "Partial", "Runner", "Sieve", "SpreadError", "Task"]
+__all__ = ["Facts", "Failure", "Job", "Opened", "Partial", "Runner", "Sieve", "SpreadError", "Task"]
 __all__ += [
     "combined",
     "complete",

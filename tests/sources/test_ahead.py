@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import gc
+import pickle
 import threading
 import weakref
 
 import pytest
 
-from skdpnoise.sources.ahead import read_ahead
+from skdpnoise.sources.ahead import _FEWEST_COLUMNS, Ahead, read_ahead
 
 
 class Batch:
@@ -101,3 +102,121 @@ def test_all_of_the_reader_runs_in_one_thread():
     seen += read_ahead(names())
     assert len(set(seen)) == 1
     assert seen[0] != threading.get_ident()
+
+
+# Over parts
+
+COLUMNS = [f"x{k}" for k in range(_FEWEST_COLUMNS)]
+
+
+class Reader:
+    """Three batches for each part; remembers what was read, and in which thread."""
+
+    n_parts = 4
+    fails = None  # number of a part
+
+    def __init__(self):
+        self.made, self.threads, self.begun = [], set(), threading.Event()
+
+    def read(self, part, columns):
+        self.threads.add(threading.get_ident())
+        if part == self.fails:
+            raise KeyError(part)
+        for k in range(3):
+            self.made.append((part, k))
+            if part == 1:
+                self.begun.set()
+            yield part, k, columns
+
+
+def expected(part, columns=COLUMNS):
+    return [(part, k, columns) for k in range(3)]
+
+
+def test_parts_come_in_their_order_from_one_thread():
+    reader = Reader()
+    ahead = Ahead(reader)
+    assert [[*ahead.read(part, COLUMNS)] for part in range(4)] == [*map(expected, range(4))]
+    ahead.close()
+    assert len(reader.made) == 12
+    assert len(reader.threads) == 1
+    assert reader.threads != {threading.get_ident()}
+
+
+def test_the_next_part_is_begun_while_the_last_rows_of_one_are_used():
+    reader = Reader()
+    ahead = Ahead(reader)
+    assert [*ahead.read(0, COLUMNS)] == expected(0)
+    assert reader.begun.wait(60.0)
+    assert reader.made == [(0, 0), (0, 1), (0, 2), (1, 0)]
+    ahead.close()
+
+
+def test_whatever_is_read_next_is_what_was_asked_for():
+    reader = Reader()
+    ahead = Ahead(reader)
+    other = [*COLUMNS, "y"]
+    for part, columns in [(1, COLUMNS), (2, other), (2, COLUMNS), (0, other), (1, None), (3, None)]:
+        assert [*ahead.read(part, columns)] == expected(part, columns)
+    left = ahead.read(2, COLUMNS)
+    assert next(left) == (2, 0, COLUMNS)
+    left.close()
+    for part in (3, 2):  # not what was left of the other
+        assert [*ahead.read(part, COLUMNS)] == expected(part)
+    ahead.close()
+
+
+def test_few_columns_are_read_where_they_are_used():
+    reader = Reader()
+    ahead = Ahead(reader)
+    few = COLUMNS[:-1]
+    assert [*ahead.read(0, few)] == expected(0, few)
+    assert reader.threads == {threading.get_ident()}
+    assert [*ahead.read(1, COLUMNS)] == expected(1)
+    assert len(reader.threads) == 2
+    ahead.close()
+
+
+def test_a_part_that_fails_does_so_when_it_is_read_and_each_time():
+    reader = Reader()
+    reader.fails = 1
+    ahead = Ahead(reader)
+    assert [*ahead.read(0, COLUMNS)] == expected(0)
+    for _ in range(2):
+        with pytest.raises(KeyError, match="1"):
+            [*ahead.read(1, COLUMNS)]
+    assert [*ahead.read(2, COLUMNS)] == expected(2)
+    ahead.close()
+
+
+def test_rows_of_parts_that_were_used_are_let_go():
+    class Rows:
+        n_parts = 9
+
+        def read(self, part, columns):
+            for _ in range(3):
+                batch = Batch()
+                made.append(weakref.ref(batch))
+                yield batch
+                del batch
+
+    made, most = [], 0
+    ahead = Ahead(Rows())
+    for part in range(9):
+        for batch in ahead.read(part, None):
+            del batch
+            most = max(most, sum(one() is not None for one in made))
+    ahead.close()
+    assert len(made) == 27
+    assert most <= 2
+
+
+def test_whoever_forgets_it_leaves_no_thread():
+    ahead = Ahead(Reader())
+    assert next(ahead.read(0, COLUMNS)) == (0, 0, COLUMNS)
+    del ahead
+
+
+def test_in_another_process_it_is_the_reader():
+    ahead = Ahead(range(3))
+    assert pickle.loads(pickle.dumps(ahead)) == range(3)

@@ -12,9 +12,9 @@ import joblib
 import numpy as np
 import pytest
 
-from skdpnoise.sources import local, scan_batches, scan_parquet
+from skdpnoise.sources import ahead, local, scan_batches, scan_parquet
 from tests._same_bits import in_parts
-from tests.sources._seen import first_rows, refused, seen, tenths, values
+from tests.sources._seen import SECRET, first_rows, refused, seen, tenths, values
 
 X = np.random.default_rng(0).normal(size=(700, 3))
 BACKENDS = ["threading", "loky", "multiprocessing", "sequential"]
@@ -103,18 +103,38 @@ def test_what_cannot_be_pickled_is_an_error_of_its_own():
 def test_one_job_at_a_time_reads_files_ahead(tmp_path, monkeypatch, n_jobs, in_a_thread):
     import pandas as pd
 
-    pd.DataFrame(X, columns=list("abc")).to_parquet(tmp_path / "rows.parquet", row_group_size=200)
+    table = np.column_stack([X, X])
+    frame = pd.DataFrame(table, columns=list("abcdef"))
+    frame.to_parquet(tmp_path / "rows.parquet", row_group_size=200)
     used = []
 
     def spied(batches):
         used.append(batches)
         return read_ahead(batches)
 
-    read_ahead = local.read_ahead
-    monkeypatch.setattr(local, "read_ahead", spied)
+    read_ahead = ahead.read_ahead
+    monkeypatch.setattr(ahead, "read_ahead", spied)
     rows = seen(n_jobs, X=scan_parquet(tmp_path / "rows.parquet")).map(values)
-    assert np.array_equal(rows.total(tenths), tenths(X))
-    assert bool(used) == in_a_thread
+    used.clear()
+    assert np.array_equal(rows.total(tenths), tenths(table))
+    # One that reads nothing, and one for all parts.
+    assert len(used) == (2 if in_a_thread else 0)
+
+
+def test_a_pass_that_fails_leaves_no_thread(tmp_path):
+    import pandas as pd
+
+    pd.DataFrame(np.column_stack([X, X])).rename(columns=str).to_parquet(
+        tmp_path / "rows.parquet", row_group_size=100
+    )
+    rows = seen(X=scan_parquet(tmp_path / "rows.parquet")).map(values)
+
+    def step(table):
+        raise ValueError(SECRET)
+
+    for done in (rows.total, lambda take: rows.joined(lambda table, first: take(table), len)):
+        assert "ValueError in part 0" in refused(done, step)
+        assert [one for one in threading.enumerate() if one.name == "read-ahead"] == []
 
 
 def test_functions_are_called_where_the_fit_runs():

@@ -1,0 +1,95 @@
+"""Later rows of a form that was checked are checked by their values alone, with the same errors."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from skdpnoise import DPSimpleImputer, DPStandardScaler
+from skdpnoise.estimators import spread_tables
+from skdpnoise.estimators.spread_tables import read_spread
+from skdpnoise.sources import scan_batches
+
+GOOD = np.random.default_rng(0).normal(size=(6, 3))
+BAD = {
+    "NaN": np.nan,
+    "infinite": np.inf,
+    "negative and infinite": -np.inf,
+    "beyond squares": 1e30,
+    "subnormal": 1e-310,
+}
+
+
+def frame(table, dtype=np.float64):
+    return pd.DataFrame(table.astype(dtype), columns=list("abc"))
+
+
+def looked_at(*batches, estimator=None, **options):
+    estimator = DPStandardScaler() if estimator is None else estimator
+    return read_spread(estimator, scan_batches(lambda: batches), **options)
+
+
+def error_of(function, *arguments, **options):
+    with pytest.raises((TypeError, ValueError)) as caught:
+        function(*arguments, **options)
+    return type(caught.value), str(caught.value)
+
+
+@pytest.mark.quick(5)
+@pytest.mark.parametrize("name", BAD)
+def test_a_value_of_later_rows_is_refused_as_one_of_the_first(name):
+    options = {"largest": 1e20}
+    table = GOOD.copy()
+    table[4, 1] = BAD[name]
+    first = error_of(looked_at, frame(table), **options)
+    assert error_of(looked_at, frame(GOOD), frame(GOOD), frame(table), **options) == first
+
+
+def test_missing_values_of_later_rows_are_taken_where_those_of_the_first_are():
+    table = GOOD.copy()
+    table[4, 1] = np.nan
+    both = looked_at(frame(GOOD), frame(table), estimator=DPSimpleImputer(), missing=True)
+    assert len(both.rows) == 12
+    table[4, 1] = np.inf
+    kind, text = error_of(looked_at, frame(GOOD), frame(table), missing=True)
+    assert kind is ValueError
+    assert "infinity" in text
+
+
+def test_each_form_is_checked_as_a_whole_once(monkeypatch):
+    read = []
+
+    def spied(estimator, X, **options):
+        read.append(X)
+        return read_table(estimator, X, **options)
+
+    read_table = spread_tables.read_table
+    monkeypatch.setattr(spread_tables, "read_table", spied)
+    single = frame(GOOD, np.float32)
+    counts = frame(GOOD * 0.0, np.int64)
+    found = looked_at(frame(GOOD), single, counts, frame(GOOD), single, counts)
+    assert len(read) == 4  # that of integers twice
+    assert found.columns == spread_tables.Columns(3, ("a", "b", "c"), "<f8")
+    read.clear()
+    assert looked_at(single, single).columns.dtype == "<f4"
+    assert len(read) == 1
+
+
+class Mine(pd.DataFrame):
+    """A frame that could say anything of itself."""
+
+
+@pytest.mark.parametrize(
+    "table",
+    [
+        pytest.param(Mine(frame(GOOD)), id="another class"),
+        pytest.param(frame(GOOD).astype("Float64"), id="types of pandas"),
+        pytest.param(frame(GOOD).astype({"a": np.float32}), id="two types"),
+        pytest.param(frame(GOOD).astype(object), id="objects"),
+        pytest.param(GOOD, id="an array"),
+    ],
+)
+@pytest.mark.quick(5)
+def test_other_tables_are_always_checked_as_a_whole(table):
+    assert spread_tables._form(table) is None
