@@ -86,7 +86,7 @@ def estimator(name: str, X: Any) -> tuple[Any, str]:
     numeric = [column for column in X.columns if column not in ADULT_CATEGORIES]
     categories = [list(known) for known in ADULT_CATEGORIES.values()]
     encoder = OneHotEncoder(categories=categories, handle_unknown="ignore", sparse_output=False)
-    # A tenth of epsilon is for the scaler, as in docs/adult.md.
+    # A tenth of epsilon is for the scaler, as in docs/how_to/adult.md.
     numbers = make_pipeline(DPRobustScaler(0.1, DELTA), BoundsClipper((-3, 3)))
     columns = ColumnTransformer(
         [("numbers", numbers, numeric), ("kinds", encoder, list(ADULT_CATEGORIES))]
