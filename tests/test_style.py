@@ -29,7 +29,11 @@ def test_the_checker_finds_nothing(command):
 
 def test_no_word_is_misspelt():
     answer = subprocess.run(
-        [sys.executable, "-m", "codespell_lib"], cwd=ROOT, capture_output=True, text=True, check=False
+        [sys.executable, "-m", "codespell_lib"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
     )
     assert (answer.returncode, answer.stdout) == (0, ""), answer.stdout + answer.stderr
 
