@@ -1,4 +1,4 @@
-"""The register of tuned constants: write docs/develop/constants.md from the source and constants.toml."""
+"""The register of tuned constants: docs/develop/constants.md from the source and constants.toml."""
 
 from __future__ import annotations
 
