@@ -53,7 +53,8 @@ browser:
 	apt-get install -y -qq --no-install-recommends chromium-headless-shell fonts-dejavu-core
 
 docs: $(VENV)/.docs
-	$(VENV)/bin/python -m sphinx --quiet --fail-on-warning --keep-going -b html docs build/docs
+	MPLBACKEND=agg OPENBLAS_NUM_THREADS=1 $(VENV)/bin/python -m sphinx --quiet --fail-on-warning --keep-going \
+	  -b html docs build/docs
 
 mutants: $(VENV)/.test
 	$(VENV)/bin/python -m benchmarks mutants --workers $(WORKERS) --minutes $(MINUTES) \
