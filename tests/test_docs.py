@@ -2,7 +2,6 @@
 
 import ast
 import doctest
-import importlib
 import inspect
 import pkgutil
 import re
