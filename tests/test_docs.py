@@ -30,6 +30,11 @@ CLASSES = [
     for name in (*skdpnoise.__all__, *skdpnoise.neural_network.__all__)
     if inspect.isclass(getattr(skdpnoise, name))
 ]
+ESTIMATORS = [
+    name
+    for name in (*skdpnoise.__all__, *skdpnoise.neural_network.__all__)
+    if hasattr(getattr(skdpnoise, name), "fit")
+]
 
 
 def section(page: str, title: str) -> str:
@@ -122,6 +127,20 @@ def test_the_reference_shows_the_docstrings_of_every_room():
     text = (ROOT / "docs" / "reference.rst").read_text("utf-8")
     shown = re.findall(r"^\.\. automodule:: skdpnoise\.([\w.]+)$", text, flags=re.MULTILINE)
     assert shown == [room for room in ROOMS if room != "cli"]
+
+
+def test_the_page_that_helps_to_choose_an_estimator_names_all_of_them():
+    page = (ROOT / "docs" / "start" / "which_estimator.md").read_text(encoding="utf-8")
+    assert missing(ESTIMATORS, page) == []
+
+
+def test_the_map_of_estimators_shows_each_class_once():
+    drawn = (ROOT / "docs" / "pictures" / "which_estimator.py").read_text(encoding="utf-8")
+    names = re.findall(r"\b(?:DP[A-Z]|Bounds)\w+", drawn)
+    assert len(names) == len(set(names))
+    # Two names of one class are one box.
+    classes = {getattr(skdpnoise, name) for name in ESTIMATORS}
+    assert {getattr(skdpnoise, name) for name in names} == classes
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
