@@ -34,6 +34,11 @@ CLASSES = [
     for name in (*skdpnoise.__all__, *skdpnoise.neural_network.__all__)
     if inspect.isclass(getattr(skdpnoise, name))
 ]
+ESTIMATORS = [
+    name
+    for name in (*skdpnoise.__all__, *skdpnoise.neural_network.__all__)
+    if hasattr(getattr(skdpnoise, name), "fit")
+]
 
 
 def section(page: str, title: str) -> str:
@@ -138,6 +143,20 @@ def test_the_list_of_the_api_has_every_package_and_every_name_at_the_front():
     assert listed == [f"skdpnoise.{room}" for room in ROOMS]
     front = {name.rpartition(".")[2] for name in api_pages.names_at_the_front()}
     assert front >= {*skdpnoise.__all__, *skdpnoise.neural_network.__all__} - {"__version__"}
+
+
+def test_the_page_that_helps_to_choose_an_estimator_names_all_of_them():
+    page = (ROOT / "docs" / "start" / "which_estimator.md").read_text(encoding="utf-8")
+    assert missing(ESTIMATORS, page) == []
+
+
+def test_the_map_of_estimators_shows_each_class_once():
+    drawn = (ROOT / "docs" / "pictures" / "which_estimator.py").read_text(encoding="utf-8")
+    names = re.findall(r"\b(?:DP[A-Z]|Bounds)\w+", drawn)
+    assert len(names) == len(set(names))
+    # Two names of one class are one box.
+    classes = {getattr(skdpnoise, name) for name in ESTIMATORS}
+    assert {getattr(skdpnoise, name) for name in names} == classes
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
