@@ -28,14 +28,14 @@ def draw():
     x = np.linspace(COUNT - 6, COUNT + 7, 1301)
     for count, colour, dashes, name in (
         (COUNT, "#0072B2", "-", "D: 100 people said yes"),
-        (COUNT + 1, "#E69F00", "--", "D′: one person more, 101"),
+        (COUNT + 1, "#E69F00", "--", "D′: 101 people said yes"),
     ):
         look = {"color": colour, "linestyle": dashes, "linewidth": 2}
         left.plot(x, np.exp(_log_density(laplace, x - count)), label=name, **look)
         left.fill_between(x, np.exp(_log_density(laplace, x - count)), alpha=0.15, color=colour)
     left.set(xlabel="published number (people)", ylabel="density (per person)", ylim=(0, 0.68))
     left.set(title="The published number, Laplace noise, ε = 1", xlim=(x[0], x[-1]))
-    left.legend(loc="upper left", ncols=2, columnspacing=1.0)
+    left.legend(loc="upper left")
 
     x = np.linspace(COUNT - 24, COUNT + 25, 1961)
     right.axhspan(np.exp(-1), np.exp(1), color="#999999", alpha=0.25, linewidth=0)
