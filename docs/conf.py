@@ -26,6 +26,7 @@ extensions = [
     "mathml",
 ]
 exclude_patterns = ["_*", "build"]
+templates_path = ["_templates"]
 myst_enable_extensions = ["colon_fence", "deflist", "dollarmath"]
 myst_heading_anchors = 4
 

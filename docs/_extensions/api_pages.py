@@ -13,6 +13,16 @@ itself; each has a page with parameters, errors, references and examples.
 """
 
 
+# What pipelines and searches inherit refers to this part of scikit-learn's guide.
+ROUTING = """
+.. _metadata_routing:
+
+Metadata routing
+----------------
+
+Labels of groups and weights reach the steps of pipelines and the candidates of searches as in
+scikit-learn, whose user guide describes it under this name.
+"""
 INNER = ("solvers.joint",)  # a package within a package whose names are public
 
 
@@ -37,7 +47,7 @@ def page() -> str:
         f"{INTRODUCTION}\nEstimators and what goes with them\n"
         f"----------------------------------\n\n.. autosummary::\n   :nosignatures:\n\n{front}\n\n"
         "All packages\n------------\n\n.. autosummary::\n   :toctree: generated\n"
-        f"   :nosignatures:\n   :template: module.rst\n\n{rooms}\n"
+        f"   :nosignatures:\n\n{rooms}\n{ROUTING}"
     )
 
 
