@@ -41,5 +41,8 @@ def epsilon_axis(ax, epsilons, delta=None):
     ax.set_xscale("log")
     ax.set_xticks(list(epsilons), [f"{epsilon:g}" for epsilon in epsilons])
     ax.minorticks_off()
-    ax.set_xlabel("ε (smaller is more private)" + ("" if delta is None else f", δ = {delta:g}"))
+    ax.set_xlabel(
+        "ε (smaller is more private)"
+        + ("" if delta is None else f", δ = {delta:g}".replace("e-0", "e-"))
+    )
     ax.grid(alpha=0.25)

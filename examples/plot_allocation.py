@@ -24,7 +24,7 @@ RULES = {"iid": "i.i.d.", "spr": "s.p.r.", "inid": "i.n.i.d."}
 # - *i.n.i.d.*: the least total error. The standard deviation is as the square root of the
 #   sensitivity for Gaussian noise, and as its cube root for Laplace noise.
 #
-# The title of each line in the legend is the root of the total squared error.
+# The number beside each rule in the legend is the root of the total squared error.
 
 figure, axes = plt.subplots(1, 3, figsize=(11, 4), layout="constrained")
 coordinate = np.arange(1, profile.n_coordinates + 1)
@@ -41,4 +41,5 @@ for ax, family in zip(axes[1:], ("gaussian", "laplace"), strict=True):
 for ax in axes:
     ax.set(yscale="log", xlabel="number", xticks=coordinate)
     ax.grid(alpha=0.25)
+    ax.set_axisbelow(True)
 plt.show()

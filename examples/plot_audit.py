@@ -30,7 +30,7 @@ class FaultyMean(BaseEstimator):
         self.epsilon = epsilon
 
     def fit(self, X, y=None):
-        values = np.clip(X[:, 0], -3.0, 3.0)
+        values = np.nan_to_num(np.clip(X[:, 0], -3.0, 3.0))  # a missing value counts as 0
         scale = 2.0 / (len(values) * self.epsilon)  # should be 6.0 / ...
         self.mean_ = values.mean() + np.random.default_rng().laplace(scale=scale)
         return self

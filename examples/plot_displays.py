@@ -24,12 +24,14 @@ print(mechanism.explain())
 # Displays follow scikit-learn: ``from_mechanism`` computes and draws, ``ax=`` takes axes of
 # yours, and ``figure_`` and ``ax_`` hold what was drawn.
 
-figure = plt.figure(figsize=(11, 8), layout="constrained")
-top, bottom = figure.subfigures(2, 1)
-noise, size = top.subplots(1, 2)
-NoiseDisplay.from_mechanism(mechanism, ax=[noise, size], name="The noise")
-sensitivity, scale, share, loss = bottom.subplots(1, 4)
-AllocationDisplay.from_mechanism(mechanism, ax=[sensitivity, scale, share], name="Its allocation")
-PrivacyLossDisplay.from_mechanism(mechanism, target=target, ax=loss, name="inid_laplace")
-loss.set_title("What it discloses")
+figure, axes = plt.subplot_mosaic(
+    [["density", "allocation", "loss"], ["size", "allocation", "loss"]],
+    figsize=(12, 7),
+    width_ratios=(1.6, 1, 1),
+    layout="constrained",
+)
+NoiseDisplay.from_mechanism(mechanism, ax=[axes["density"], axes["size"]], name="The noise")
+AllocationDisplay.from_mechanism(mechanism, ax=axes["allocation"], name="Its allocation")
+PrivacyLossDisplay.from_mechanism(mechanism, target=target, ax=axes["loss"])
+axes["loss"].set_title("What it discloses")
 plt.show()

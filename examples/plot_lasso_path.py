@@ -23,17 +23,18 @@ X = rng.normal(size=(20_000, TRUTH.size))
 y = X @ TRUTH + rng.normal(size=len(X))
 
 # %%
+# The private path is of a standardised target, and scikit-learn's gets the penalty in that unit.
 # Solid lines are the private path, dotted lines are that of scikit-learn's ``lasso_path``.
 
 path = DPLassoPath(epsilon=1.0).fit(X, y)
-alphas, public, _ = lasso_path(X - X.mean(axis=0), y - y.mean(), alphas=path.alphas_)
+alphas, public, _ = lasso_path(X - X.mean(axis=0), y - y.mean(), alphas=path.alphas_ * y.std())
 
 figure, ax = plt.subplots(figsize=(7.2, 4.4), layout="constrained")
 for j, (private, ordinary) in enumerate(zip(path.coefs_, public, strict=True)):
     matters = bool(TRUTH[j])
     style = {"color": COLOURS[j] if matters else "0.7", "zorder": 2 if matters else 1}
     ax.plot(path.alphas_, private, **style)
-    ax.plot(alphas, ordinary, linestyle=":", **style)
+    ax.plot(alphas / y.std(), ordinary, linestyle=":", **style)
     if matters:
         ax.text(
             path.alphas_[-1] / 1.15,
@@ -48,7 +49,7 @@ ax.plot([], [], "0.7", label="the eight columns that do not matter")
 ax.set(xscale="log", xlabel="penalty alpha", ylabel="coefficient, in units of the target")
 ax.set_xlim(path.alphas_[-1] / 4, path.alphas_[0])
 ax.grid(alpha=0.25)
-ax.legend(loc="upper right")
+figure.legend(loc="outside lower center", ncols=3)
 plt.show()
 
 # %%

@@ -31,8 +31,8 @@ X = np.column_stack(
     ]
 )
 y = 90 + X[:, :3] @ [0.6, -2e-4, 4e5] + rng.normal(0, 5, n)
-public = LinearRegression().fit(X, y)
 spread = X.std(axis=0)  # to show all coefficients on one axis
+public = LinearRegression().fit(X / spread, y)
 
 # %%
 # No bounds are given, and the columns are not scaled beforehand: the fit does that itself, within
@@ -46,9 +46,7 @@ for shift, (epsilon, name) in enumerate(zip(EPSILONS, names, strict=True)):
     low, middle, high = np.quantile(np.array(fits) * spread, [0.05, 0.5, 0.95], axis=0)
     style = look(name, linestyle="none", capsize=4, label=f"private, ε = {epsilon:g}")
     ax.errorbar(place + 0.2 * (shift - 1), middle, [middle - low, high - middle], **style)
-ax.plot(
-    place + 0.4, public.coef_ * spread, label="scikit-learn", **look("public", linestyle="none")
-)
+ax.plot(place + 0.4, public.coef_, label="scikit-learn", **look("public", linestyle="none"))
 ax.axhline(0, color="0.8", linewidth=1, zorder=0)
 ax.set_xticks(place + 0.1, COLUMNS)
 ax.set_ylabel("change of the pressure (mmHg)\nper standard deviation of the column")

@@ -34,14 +34,15 @@ for epsilon in (5.0, 1.0):
     rows[f"ε = {epsilon:g},\n{share:.0%} of the\nvariance"] = private * signs
 
 figure, axes = plt.subplots(
-    len(rows), N_COMPONENTS, figsize=(9, 5), layout="constrained", squeeze=False
+    len(rows), N_COMPONENTS, figsize=(9, 4.8), layout="constrained", squeeze=False
 )
 for line, (name, components) in zip(axes, rows.items(), strict=True):
+    first = name.startswith("without")
     line[0].set_ylabel(name, rotation=0, ha="right", va="center", labelpad=10)
     for number, (ax, component) in enumerate(zip(line, components, strict=True), start=1):
         image = ax.imshow(component.reshape(8, 8), cmap="PuOr", vmin=-0.4, vmax=0.4)
         ax.set(xticks=[], yticks=[])
-        if line is axes[0]:
+        if first:
             ax.set_title(f"component {number}")
 figure.colorbar(image, ax=axes, label="weight of the pixel", shrink=0.8)
 plt.show()

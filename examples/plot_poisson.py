@@ -48,7 +48,7 @@ axes[0].set_ylabel("visits in a year")
 ax = axes[0]
 ax.plot([], [], color=METHODS["iid"]["color"], label="private fits, with a chronic illness")
 ax.plot([], [], color=METHODS["inid"]["color"], label="private fits, without")
-ax.plot([], [], label="PoissonRegressor of scikit-learn", **line("public", linewidth=2.5))
+ax.plot([], [], label="scikit-learn", **line("public", linewidth=2.5))
 ax.plot([], [], "k.", label="means of the records")
 figure.legend(*ax.get_legend_handles_labels(), loc="outside lower center", ncols=4)
 plt.show()

@@ -14,7 +14,7 @@ from skdpnoise import PrivacyGuarantee
 from skdpnoise.queries import private_quantiles
 
 # %%
-# Waiting times of 2,000 made-up people; no bounds are given.
+# Waiting times of 2,000 made-up people; they are public to be at most two hours.
 
 rng = np.random.default_rng(0)
 waits = rng.lognormal(3.0, 0.7, 2_000)
@@ -25,7 +25,7 @@ shares = np.linspace(0.02, 0.98, 49)
 
 figure, axes = plt.subplots(1, 2, figsize=(10, 4.2), layout="constrained", sharey=True)
 for ax, epsilon in zip(axes, (0.3, 1.0), strict=True):
-    found = private_quantiles(waits, shares, PrivacyGuarantee(epsilon, 1e-6))
+    found = private_quantiles(waits, shares, PrivacyGuarantee(epsilon, 1e-6), bounds=(0, 120))
     ax.plot(np.quantile(waits, shares), shares, label="exact", **line("public", linewidth=3))
     ax.plot(found.values[:, 0], shares, label="private", **line("inid", linewidth=2))
     median = found.values[24, 0]

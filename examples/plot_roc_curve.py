@@ -29,7 +29,7 @@ X_test, y_test = X[20_000:], y[20_000:]
 # The band is 1.96 standard errors of the noise in both rates. What another sample of test records
 # would have given is not in it. The exact curve is drawn for comparison only: it is not private.
 
-figure, axes = plt.subplots(1, 2, figsize=(10, 5), layout="constrained")
+figure, axes = plt.subplots(1, 2, figsize=(10, 5.5), layout="constrained")
 chance = model.predict_proba(X_test)[:, 1]
 exact = roc_curve(y_test, chance)
 for ax, epsilon in zip(axes, (0.2, 1.0), strict=True):

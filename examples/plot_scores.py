@@ -6,6 +6,8 @@ Each private score comes with the standard error of its noise. Intervals of 1.96
 cover the exact score in about 95 % of all releases.
 """
 
+from functools import partial
+
 import matplotlib.pyplot as plt
 import numpy as np
 from _style import METHODS
@@ -31,7 +33,7 @@ model = DPLogisticRegression(1.0, feature_bounds=(-4, 4), classes=[0, 1]).fit(
     X[:10_000], y[:10_000]
 )
 truth, labels = y[10_000:], model.predict(X[10_000:])
-chance = model.predict_proba(X[10_000:])[:, 1]
+proba = model.predict_proba(X[10_000:])
 
 # %%
 # Forty releases of each score, to see how they vary. With real data one release is made, and paid
@@ -39,9 +41,13 @@ chance = model.predict_proba(X[10_000:])[:, 1]
 
 SCORES = {
     "accuracy": (private_accuracy_score, metrics.accuracy_score, labels),
-    "balanced accuracy": (private_balanced_accuracy_score, metrics.balanced_accuracy_score, labels),
-    "area under the ROC curve": (private_roc_auc_score, metrics.roc_auc_score, chance),
-    "log loss": (private_log_loss, metrics.log_loss, chance),
+    "balanced accuracy": (
+        partial(private_balanced_accuracy_score, labels=[0, 1]),
+        metrics.balanced_accuracy_score,
+        labels,
+    ),
+    "area under the ROC curve": (private_roc_auc_score, metrics.roc_auc_score, proba[:, 1]),
+    "log loss": (partial(private_log_loss, labels=[0, 1]), metrics.log_loss, proba),
 }
 guarantee = PrivacyGuarantee(epsilon=0.5)
 figure, axes = plt.subplots(1, 4, figsize=(12, 4.6), layout="constrained", sharey=True)
@@ -57,6 +63,7 @@ for ax, (name, (private, public, predictions)) in zip(axes, SCORES.items(), stri
         ax.errorbar(float(score), place, xerr=1.96 * score.standard_error, **bar)
     ax.axvline(exact, color="k", linestyle=":", linewidth=1.5)
     ax.set(title=f"{name}\n{covered} of {N_RELEASES} intervals cover it", xlabel="score", yticks=[])
+    ax.locator_params(axis="x", nbins=4)
 axes[0].set_ylabel("releases, ε = 0.5 each")
 axes[0].plot([], [], "k:", label="exact score, not released")
 axes[0].plot([], [], "o-", color=METHODS["inid"]["color"], label="interval covers it")

@@ -33,17 +33,20 @@ X, X_test, y, y_test = X[: n // 2], X[n // 2 :], y[: n // 2], y[n // 2 :]
 
 figure, ax = plt.subplots(figsize=(7.2, 4.4), layout="constrained")
 public = {"feature_bounds": (-4, 4), "classes": ["ill", "well"]}
-for model, name in ((DPLinearSVC, "inid"), (DPLogisticRegression, "second")):
+for label, model, name in (
+    ("DPLinearSVC", DPLinearSVC, "inid"),
+    ("DPLogisticRegression", DPLogisticRegression, "second"),
+):
     rows = [
         [model(epsilon, **public).fit(X, y).score(X_test, y_test) for _ in range(N_FITS)]
         for epsilon in EPSILONS
     ]
     low, middle, high = np.quantile(rows, [0.05, 0.5, 0.95], axis=1)
-    ax.plot(EPSILONS, middle, label=model.__name__, **look(name))
+    ax.plot(EPSILONS, middle, label=label, **look(name))
     ax.fill_between(EPSILONS, low, high, alpha=0.15, linewidth=0, color=look(name)["color"])
 ordinary = LinearSVC(C=1.0).fit(X, y).score(X_test, y_test)
 ax.axhline(ordinary, label="LinearSVC of scikit-learn", **line("public"))
-largest = max(np.mean(y_test == label) for label in ("ill", "well"))
+largest = max(np.mean(y_test == one) for one in ("ill", "well"))
 ax.axhline(largest, label="always the larger class", **line("baseline"))
 epsilon_axis(ax, EPSILONS, delta=1e-6)
 ax.set_ylabel("accuracy on test rows")

@@ -271,7 +271,7 @@ def _unit_family(release: Release) -> Noise | None:
 
 def _legend_height(ax: Any, lines: int) -> float:
     """Return the share of the height of a panel to keep free above the peaks for the legend."""
-    inches = ax.get_position().height * ax.figure.get_figheight()
+    inches = ax.bbox.height / ax.figure.dpi
     return float(min(0.2 * (lines + 1) / inches, 0.6))
 
 
