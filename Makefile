@@ -13,7 +13,7 @@ OLDEST := .venv-oldest
 TORCH := .venv-torch
 PIP := bin/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: help demo test test-all test-oldest test-torch browser docs mutants coverage lint clean
+.PHONY: help demo test test-all test-oldest test-torch test-docs browser docs dist mutants coverage lint clean
 .NOTPARALLEL:
 
 help:
@@ -24,6 +24,8 @@ help:
 	@echo "make test-torch   neural networks, with torch for processors, in an environment of its own"
 	@echo "make browser      a headless Chromium from Debian's packages, for tests of what cards look like"
 	@echo "make docs         the pages as a site in build/docs; a fault in one of them fails"
+	@echo "make test-docs    the same, and its links and pages in a browser"
+	@echo "make dist         wheel and source distribution in dist, tried in a bare environment"
 	@echo "make mutants      faults in the files that changed, each of which some test must notice"
 	@echo "make coverage     make test, with the lines that no test runs in htmlcov"
 	@echo "make lint         ruff and mypy only"
@@ -53,7 +55,19 @@ browser:
 	apt-get install -y -qq --no-install-recommends chromium-headless-shell fonts-dejavu-core
 
 docs: $(VENV)/.docs
-	$(VENV)/bin/python -m sphinx --quiet --fail-on-warning --keep-going -b html docs build/docs
+	MPLBACKEND=agg OPENBLAS_NUM_THREADS=1 $(VENV)/bin/python -m sphinx --quiet --fail-on-warning --keep-going \
+	  -b html docs build/docs
+
+# The site that `make docs` has built: its links, and what a browser makes of it.
+test-docs: docs $(VENV)/.test
+	$(VENV)/bin/python -m pytest tests/site
+
+# What a release would publish, and whether it works where nothing else is installed.
+dist: $(VENV)/.dist
+	rm -rf dist
+	$(VENV)/bin/python -m build --outdir dist
+	$(VENV)/bin/python -m twine check --strict dist/*
+	$(VENV)/bin/python .ci/installed.py dist
 
 mutants: $(VENV)/.test
 	$(VENV)/bin/python -m benchmarks mutants --workers $(WORKERS) --minutes $(MINUTES) \
@@ -84,6 +98,10 @@ $(VENV)/.test: $(VENV)/.made pyproject.toml
 
 $(VENV)/.docs: $(VENV)/.made pyproject.toml
 	$(VENV)/$(PIP) --editable ".[docs]"
+	@touch $@
+
+$(VENV)/.dist: $(VENV)/.made pyproject.toml
+	$(VENV)/$(PIP) "build>=1.2" "twine>=6"
 	@touch $@
 
 $(OLDEST)/.test: $(OLDEST)/.made pyproject.toml .ci/oldest.py

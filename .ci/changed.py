@@ -19,7 +19,8 @@ GREEN = ".ci/green"
 ALL = ("Makefile", "pyproject.toml", ".ci/run", ".ci/changed.py", ".ci/oldest.py")
 # Each target with the folders and files whose change asks for it, in the order in which they run.
 TARGETS = {
-    "docs": ("docs/", "skdpnoise/"),
+    "test-docs": ("docs/", "examples/", "skdpnoise/", "tests/site/", "tests/_browser.py"),
+    "dist": ("README.md", "MANIFEST.in", "skdpnoise/"),
     "test-oldest": ("skdpnoise/", "tests/_", "conftest.py", *(f"{name}/" for name in TESTS)),
     "test-torch": ("skdpnoise/", "tests/neural_network/", "conftest.py"),
     "mutants": ("skdpnoise/", "tests/", "benchmarks/mutants"),

@@ -1,4 +1,4 @@
-"""Adult by the recipe of docs/how_to/adult.md: test accuracy over the total epsilon, and over its split.
+"""Adult by the recipe of docs/how_to/adult.md: test accuracy over total epsilon, and its split.
 
 Settings are those of the page; epsilon is added up by basic composition, delta = 1e-6 for each of
 the two fits. Twenty seeds of the noise on the published division into training and test part.

@@ -1,4 +1,4 @@
-"""The register of tuned constants: write docs/develop/constants.md from the source and constants.toml."""
+"""The register of tuned constants: docs/develop/constants.md from the source and constants.toml."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from benchmarks._report import ROOT, add_common_arguments, save_json
 
 PACKAGE = ROOT / "skdpnoise"
 KEPT = ROOT / "benchmarks" / "constants.toml"
-PAGE = ROOT / "docs" / "constants.md"
+PAGE = ROOT / "docs" / "develop" / "constants.md"
 
 _NAME = re.compile(r"_?[A-Z][A-Z0-9_]*$")
 _PAGE_HEAD = """\
@@ -26,8 +26,8 @@ _PAGE_HEAD = """\
 
 ## Tuned
 
-| file | constant | value | tuned on | command |
-|---|---|---|---|---|
+| file | constants and values | tuned on | command |
+|---|---|---|---|
 """
 _EXACT_HEAD = """
 ## Not tuned
@@ -122,9 +122,9 @@ def unnamed(package: Path, kept: Mapping[str, Any]) -> list[str]:
 def page(package: Path, kept: Mapping[str, Any]) -> str:
     """Return the text of the page."""
     rows = [
-        [f"`{entry['file']}`", f"`{name}`", f"`{value}`", entry["on"], _code(entry["command"])]
+        [f"`{entry['file']}`", _pairs(here), entry["on"], _code(entry["command"])]
         for entry in kept["tuned"]
-        for name, value in values(package, entry["file"], entry["names"]).items()
+        if (here := values(package, entry["file"], entry["names"]))
     ]
     exact = [
         [f"`{entry['file']}`", ", ".join(f"`{name}`" for name in here), entry["reason"]]
@@ -136,6 +136,10 @@ def page(package: Path, kept: Mapping[str, Any]) -> str:
         for entry in kept["rooms"]
     ]
     return _PAGE_HEAD + _lines(rows) + _EXACT_HEAD + _lines(exact)
+
+
+def _pairs(found: Mapping[str, str]) -> str:
+    return ", ".join(f"`{name}` = `{value}`" for name, value in found.items())
 
 
 def _code(command: str) -> str:

@@ -4,6 +4,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from skdpnoise.cli import show_versions
     from skdpnoise.compose import DPPipeline, total_guarantee
     from skdpnoise.covariance import DPCovariance
     from skdpnoise.decomposition import DPPCA
@@ -75,11 +76,13 @@ __all__ = [
     "PrivacyLedger",
     "PrivacyWarning",
     "__version__",
+    "show_versions",
     "total_guarantee",
 ]
 
 # The public names of each package, which are imported when somebody asks for them (PEP 562).
 _NAMES = {
+    "cli": "show_versions",
     "compose": "DPPipeline total_guarantee",
     "covariance": "DPCovariance",
     "decomposition": "DPPCA",

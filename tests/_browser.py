@@ -13,7 +13,10 @@ import shutil
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
 import numpy as np
@@ -48,16 +51,21 @@ class Page:
         Sends a command of the protocol to this page, and returns its result.
     """
 
-    def __init__(self, call: Any) -> None:
-        self._call = call
+    def __init__(self, call: Any, events: list[dict[str, Any]] | None = None) -> None:
+        self._call, self._events = call, [] if events is None else events
 
     def show(self, path: Path, **media: str) -> None:
         """Open a file, for who prefers this: such as ``prefers_color_scheme="dark"``."""
+        self.visit(path.resolve().as_uri(), **media)
+
+    def visit(self, url: str, **media: str) -> None:
+        """Open an address, for who prefers this."""
+        self._events.clear()
         features = [
             {"name": name.replace("_", "-"), "value": value} for name, value in media.items()
         ]
         self._call("Emulation.setEmulatedMedia", features=features)
-        self._call("Page.navigate", url=path.resolve().as_uri())
+        self._call("Page.navigate", url=url)
         self.ask(
             "new Promise(done => { if (document.readyState == 'complete') done();"
             " else addEventListener('load', () => done()); })"
@@ -71,6 +79,33 @@ class Page:
         assert "exceptionDetails" not in answer, answer
         return answer["result"].get("value")
 
+    def resize(self, width: int, height: int) -> None:
+        """Give the window this many pixels."""
+        facts = {"deviceScaleFactor": 1, "mobile": width < 600}
+        self._call("Emulation.setDeviceMetricsOverride", width=width, height=height, **facts)
+
+    def wait_for(self, condition: str) -> None:
+        """Return once JavaScript says that something is so."""
+        self.ask(
+            "new Promise((done, fail) => { const begin = Date.now(); const look = () => {"
+            f" if ({condition}) done(); else if (Date.now() - begin > 30000) fail('not so');"
+            " else setTimeout(look, 50); }; look(); })"
+        )
+
+    def errors(self) -> list[str]:
+        """Return what the page complained of since it was opened."""
+        self.ask("new Promise(done => setTimeout(done, 100))")
+        found = []
+        for event in self._events:
+            facts = event["params"]
+            if event["method"] == "Runtime.exceptionThrown":
+                found.append(facts["exceptionDetails"]["text"])
+            elif event["method"] == "Log.entryAdded" and facts["entry"]["level"] == "error":
+                found.append(f"{facts['entry']['text']} {facts['entry'].get('url', '')}")
+            elif event["method"] == "Runtime.consoleAPICalled" and facts["type"] == "error":
+                found.append(str([one.get("value") for one in facts["args"]]))
+        return found
+
     def picture(self, path: Path | None = None) -> NDArray[np.uint8]:
         """Return the pixels of the page, of shape (height, width, 3); keep them as PNG."""
         from PIL import Image
@@ -82,6 +117,23 @@ class Page:
         if path is not None:
             path.write_bytes(data)
         return np.asarray(Image.open(io.BytesIO(data)).convert("RGB"))
+
+
+@contextmanager
+def served(folder: Path) -> Iterator[str]:
+    """The address of a folder, as a server of this machine gives it."""
+    handler = partial(_Quiet, directory=str(folder))
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}"
+        server.shutdown()
+
+
+class _Quiet(SimpleHTTPRequestHandler):
+    """Serves files and says nothing."""
+
+    def log_message(self, *_: object) -> None:
+        pass
 
 
 @contextmanager
@@ -113,8 +165,9 @@ def opened(program: str, folder: Path) -> Iterator[Page]:
             where = {"targetId": target["targetId"], "flatten": True}
             session = talk("Target.attachToTarget", **where)["sessionId"]
             page = lambda method, **facts: talk(method, session, **facts)  # noqa: E731
-            page("Page.enable")
-            yield Page(page)
+            for domain in ("Page", "Runtime", "Log"):
+                page(f"{domain}.enable")
+            yield Page(page, talk.events)
             talk("Browser.close")
             process.wait(_SECONDS)
         finally:
@@ -128,6 +181,7 @@ class _Talk:
     def __init__(self, into: Any, out: Any) -> None:
         self._into, self._out = into, out
         self._number, self._rest = 0, b""
+        self.events: list[dict[str, Any]] = []  # what the browser said without being asked
 
     def __call__(self, method: str, session: str | None = None, **facts: Any) -> dict[str, Any]:
         self._number += 1
@@ -140,6 +194,8 @@ class _Talk:
             if answer.get("id") == self._number:
                 assert "error" not in answer, answer
                 return answer["result"]
+            if "method" in answer:
+                self.events.append(answer)
 
     def _next(self) -> bytes:
         while b"\0" not in self._rest:

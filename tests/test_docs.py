@@ -2,11 +2,11 @@
 
 import ast
 import doctest
-import importlib
 import inspect
 import pkgutil
 import re
 from collections.abc import Iterator
+from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 
 import pytest
@@ -14,10 +14,14 @@ import pytest
 import skdpnoise
 
 ROOT = Path(__file__).resolve().parents[1]
+DOCS = ROOT / "docs"
+PAGES_OF_DOCS = sorted(DOCS.rglob("*.md"))
 PAGES = [
     *(page for place in (".", ".github") for page in sorted((ROOT / place).glob("*.md"))),
-    *sorted((ROOT / "docs").rglob("*.md")),
+    *PAGES_OF_DOCS,
 ]
+SECTIONS = sorted({page.parent for page in PAGES_OF_DOCS} - {DOCS})
+LONGEST = 250  # lines of a page
 ROOMS = sorted(room.name for room in pkgutil.iter_modules(skdpnoise.__path__) if room.ispkg)
 ROOMS.insert(ROOMS.index("solvers") + 1, "solvers.joint")
 
@@ -29,6 +33,11 @@ CLASSES = [
     getattr(skdpnoise, name)
     for name in (*skdpnoise.__all__, *skdpnoise.neural_network.__all__)
     if inspect.isclass(getattr(skdpnoise, name))
+]
+ESTIMATORS = [
+    name
+    for name in (*skdpnoise.__all__, *skdpnoise.neural_network.__all__)
+    if hasattr(getattr(skdpnoise, name), "fit")
 ]
 
 
@@ -59,6 +68,20 @@ def anchors(text: str) -> set[str]:
     """What GitHub calls the headings of a page."""
     headings = re.findall(r"^#+ +(.+?) *$", text, flags=re.MULTILINE)
     return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+def in_toctrees(text: str) -> list[str]:
+    """Pages that the toctrees of an index name."""
+    trees = re.findall(r"^```{toctree}\n(.*?)^```$", text, flags=re.MULTILINE | re.DOTALL)
+    lines = [line.strip() for tree in trees for line in tree.splitlines()]
+    return [line for line in lines if line and not line.startswith(":")]
+
+
+def pages_of(folder: Path) -> list[str]:
+    """Pages of a folder, and the indices of the folders within it, as a toctree names them."""
+    within = [*folder.glob("*.md"), *folder.glob("*/index.md")]
+    names = [page.relative_to(folder).with_suffix("").as_posix() for page in within]
+    return sorted(name for name in names if name != "index")
 
 
 def seeds(text: str) -> list[str]:
@@ -112,21 +135,44 @@ def test_a_picture_that_is_drawn_from_seeds_says_that_private_data_must_not_be(p
     assert seeded == ("can be drawn again: never with private data.\n" in text)
 
 
-@pytest.mark.parametrize("name", ["skdpnoise", *(f"skdpnoise.{room}" for room in ROOMS)])
-def test_the_api_page_lists_every_public_name(name):
-    page = (ROOT / "docs" / "api.md").read_text(encoding="utf-8")
-    assert missing(importlib.import_module(name).__all__, section(page, name)) == []
+def test_the_list_of_the_api_has_every_package_and_every_name_at_the_front():
+    spec = spec_from_file_location("api_pages", ROOT / "docs" / "_extensions" / "api_pages.py")
+    api_pages = module_from_spec(spec)
+    spec.loader.exec_module(api_pages)
+    listed = re.findall(r"^   (skdpnoise\.[\w.]+)$", api_pages.page(), flags=re.MULTILINE)
+    assert listed == [f"skdpnoise.{room}" for room in ROOMS]
+    front = {name.rpartition(".")[2] for name in api_pages.names_at_the_front()}
+    assert front >= {*skdpnoise.__all__, *skdpnoise.neural_network.__all__} - {"__version__"}
 
 
-def test_the_reference_shows_the_docstrings_of_every_room():
-    text = (ROOT / "docs" / "reference.rst").read_text("utf-8")
-    shown = re.findall(r"^\.\. automodule:: skdpnoise\.([\w.]+)$", text, flags=re.MULTILINE)
-    assert shown == [room for room in ROOMS if room != "cli"]
+def test_the_page_that_helps_to_choose_an_estimator_names_all_of_them():
+    page = (ROOT / "docs" / "start" / "which_estimator.md").read_text(encoding="utf-8")
+    assert missing(ESTIMATORS, page) == []
+
+
+def test_the_map_of_estimators_shows_each_class_once():
+    drawn = (ROOT / "docs" / "pictures" / "which_estimator.py").read_text(encoding="utf-8")
+    names = re.findall(r"(?:DP[A-Z]|Bounds)\w+", drawn)
+    assert len(names) == len(set(names))
+    # Two names of one class are one box.
+    classes = {getattr(skdpnoise, name) for name in ESTIMATORS}
+    assert {getattr(skdpnoise, name) for name in names} == classes
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_links_lead_somewhere(page):
     assert broken_links(page) == []
+
+
+@pytest.mark.parametrize("page", PAGES_OF_DOCS, ids=lambda page: str(page.relative_to(DOCS)))
+def test_no_page_is_longer_than_a_reader_wants(page):
+    assert len(page.read_text(encoding="utf-8").splitlines()) <= LONGEST
+
+
+@pytest.mark.parametrize("folder", SECTIONS, ids=lambda folder: str(folder.relative_to(DOCS)))
+def test_the_index_of_a_section_lists_each_of_its_pages_once(folder):
+    index = (folder / "index.md").read_text(encoding="utf-8")
+    assert sorted(in_toctrees(index)) == pages_of(folder)
 
 
 def test_the_checks_see_what_is_missing(tmp_path):
@@ -137,6 +183,12 @@ def test_the_checks_see_what_is_missing(tmp_path):
     )
     assert missing(["a", "b"], section(page.read_text(), "one")) == ["b"]
     assert broken_links(page) == ["no.md", "#four"]
+    (tmp_path / "index.md").write_text(
+        "# Index\n\n```{toctree}\n:maxdepth: 1\n\npage\ngone\n```\n\n"
+        "```{toctree}\nx/index\n```\n\nwords\n"
+    )
+    assert in_toctrees((tmp_path / "index.md").read_text()) == ["page", "gone", "x/index"]
+    assert pages_of(tmp_path) == ["page"]
     shown = ">>> a = DPPCA(\n...     random_state=0)\n>>> m.set_params(b__random_state=rng)\n"
     assert seeds(shown) == ["DPPCA(random_state=0)", "m.set_params(b__random_state=rng)"]
     assert seeds(">>> train_test_split(X, random_state=0)\n>>> A(random_state=None)\n") == []

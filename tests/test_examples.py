@@ -84,3 +84,16 @@ def test_features_of_images_are_made_and_a_private_model_is_fitted_to_them(run, 
     for expected in ("100 records x 3,969 features", "test accuracy: 0.", "adjacency: add_remove"):
         assert expected in text
     assert "randomness: the operating system's cryptographic source" in text
+
+
+PICTURES = sorted((EXAMPLES[0].parents[1] / "docs" / "pictures").glob("*.py"))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("path", PICTURES, ids=lambda path: path.stem)
+def test_a_picture_of_a_page_is_drawn_by_its_script(path, run, tmp_path):
+    pytest.importorskip("matplotlib").use("Agg")
+    picture = tmp_path / "picture.png"
+    run(path, str(picture))
+    assert picture.stat().st_size > 10_000
+    assert (path.parents[1] / "images" / f"{path.stem}.png").exists()

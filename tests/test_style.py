@@ -1,4 +1,4 @@
-"""ruff and mypy find nothing to say; `make test` runs a part of every file of tests."""
+"""ruff, mypy and codespell find nothing to say; `make test` runs a part of every file of tests."""
 
 import ast
 import re
@@ -25,6 +25,17 @@ def test_the_checker_finds_nothing(command):
         [sys.executable, "-m", *command], cwd=ROOT, capture_output=True, text=True, check=False
     )
     assert answer.returncode == 0, answer.stdout + answer.stderr
+
+
+def test_no_word_is_misspelt():
+    answer = subprocess.run(
+        [sys.executable, "-m", "codespell_lib"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (answer.returncode, answer.stdout) == (0, ""), answer.stdout + answer.stderr
 
 
 @pytest.mark.slow

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from skdpnoise.compose.documented import DocumentedMixin
+
 if TYPE_CHECKING:
     from skdpnoise.compose.plans import PrivacyPlan
 
 
-class PlanMixin:
+class PlanMixin(DocumentedMixin):
     """Offers :func:`skdpnoise.inspection.plan` as a method."""
 
     def plan(self, n_samples: int, features: Any, **options: Any) -> PrivacyPlan:

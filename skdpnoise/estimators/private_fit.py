@@ -111,8 +111,9 @@ class PrivateFitMixin(OverPartsMixin, PlanMixin):
         """Check X and the groups: an array or a frame by `read_table`, or rows in parts."""
         # This looks at the private data and is not charged: whether a fit is refused tells that a
         # value is missing or infinite. See "sharp edges" in the documentation.
+        options["ensure_min_samples"] = 2
         if not (is_spread(X) or is_spread(groups)):
-            table = read_table(self, X, ensure_min_samples=2, **options)
+            table = read_table(self, X, **options)
             check_size(self, *table.shape)
             return FitRows(table, self._grouped(groups, len(table)), table.shape[1])
         found = read_spread(self, X, groups=groups, n_jobs=n_jobs, **options)

@@ -105,6 +105,7 @@ def read_spread(
     *,
     target: Callable[[Any, int], Any] | None = None,
     n_jobs: int | None = None,
+    ensure_min_samples: int = 1,
     **options: Any,
 ) -> Survey:
     """Look at all rows once, and set what an estimator knows of its columns."""
@@ -118,10 +119,11 @@ def read_spread(
     runner = sources["X"].reader.runner(sources, n_jobs)
     rows = survey(runner, check, list(sources))
     found = [one for facts in rows.rows.facts for one in facts.found]
-    if not found:
+    if not found or len(rows) < ensure_min_samples:
+        shape = (len(rows), *sources["X"].tail)
         raise ValueError(
-            f"Found array with 0 sample(s) (shape={(0, *sources['X'].tail)}) while a minimum of 1 "
-            f"is required by {type(estimator).__name__}."
+            f"Found array with {len(rows)} sample(s) (shape={shape}) while a minimum of "
+            f"{ensure_min_samples} is required by {type(estimator).__name__}."
         )
     return Survey(
         rows,

@@ -67,7 +67,8 @@ _NOT_PROTECTED = (
 )
 THREAT = (
     "Whoever reads the fitted model, its report and what it predicts for other data, knows the "
-    "method and every other record, and has any amount of time and computing power. Not: whoever "
+    "method and every other record, and has any amount of time and computing power, as long as "
+    "nobody can predict the cryptographic generator that the noise comes from. Not: whoever "
     "can read the memory or the disk of the computer that held the data, or knows the seed of the "
     "noise."
 )

@@ -218,7 +218,8 @@ class PrivateLinearModel(PrivateFitMixin, BaseEstimator):
         """Return data that lie in parts, after a look at each, or refuse what cannot be fitted."""
         kind, labels = type(self), is_classifier(self)
         check = partial(_found_of_target, kind, labels)
-        survey = read_spread(self, X, y, groups, target=check, n_jobs=self.n_jobs)
+        options: Any = {"n_jobs": self.n_jobs, "ensure_min_samples": 2}
+        survey = read_spread(self, X, y, groups, target=check, **options)
         check_size(self, len(survey.rows), survey.columns.n_columns)
         self._check_ranges(survey.columns.n_columns)
         rows = self._grouped_parts(survey.rows)

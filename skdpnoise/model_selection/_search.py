@@ -65,7 +65,7 @@ _SECRET = {"X", "y", "fitted_estimator"}
 
 @shared_texts
 @dataclass(eq=False, repr=False)
-class PrivateSearchCV(Delegation, BaseSearchCV, CallbackSupportMixin, PlanMixin):
+class PrivateSearchCV(PlanMixin, Delegation, BaseSearchCV, CallbackSupportMixin):
     """A search over candidates under one guarantee; subclasses say which candidates."""
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {

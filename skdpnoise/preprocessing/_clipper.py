@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 
 from skdpnoise.compose import register_public
+from skdpnoise.compose.documented import DocumentedMixin
 from skdpnoise.estimators.over_parts import OverPartsMixin
 from skdpnoise.estimators.parameters import as_bounds, check_parameters
 from skdpnoise.estimators.private_fit import check_unpaid_arguments, unchanged_on_failure
@@ -18,7 +19,9 @@ from skdpnoise.privacy.shared_texts import shared_texts
 
 
 @shared_texts
-class BoundsClipper(OverPartsMixin, OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
+class BoundsClipper(
+    OverPartsMixin, DocumentedMixin, OneToOneFeatureMixin, TransformerMixin, BaseEstimator
+):
     r"""Clip every column to public bounds: no privacy cost.
 
     .. math:: z_j = \min(\max(x_j, l_j), h_j)

@@ -225,6 +225,12 @@ class Sieve:
         chosen = np.ones(n_rows, dtype=bool)
         if self._kept is not None:
             chosen = self._kept[self._begin : self._begin + n_rows].copy()
+            if len(chosen) != n_rows:
+                raise SpreadError(
+                    "The rows changed while they were read: there are more of them than there were "
+                    "labels of groups. Nothing of this pass was released, and what was charged "
+                    "stays charged."
+                )
         n_kept = int(np.count_nonzero(chosen))
         if self._choose is not None:
             chosen[chosen] = self._choose(self._n_kept, self._n_kept + n_kept)

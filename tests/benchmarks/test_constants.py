@@ -35,6 +35,13 @@ def test_the_page_is_up_to_date(kept):
     assert PAGE.read_text(encoding="utf-8") == page(PACKAGE, kept)
 
 
+def test_the_page_states_every_tuned_constant_with_its_value(kept):
+    text = PAGE.read_text(encoding="utf-8")
+    for entry in kept["tuned"]:
+        for name, value in values(PACKAGE, entry["file"], entry["names"]).items():
+            assert f"`{name}` = `{value.replace('|', '∣')}`" in text
+
+
 def test_rooms_with_tuned_models_name_every_constant_by_itself(kept):
     rooms = {room for entry in kept["rooms"] for room in entry["rooms"]}
     models = {"linear_model", "decomposition", "covariance", "queries", "preprocessing"}

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from skdpnoise import DPSimpleImputer, DPStandardScaler
+from skdpnoise import DPRidge, DPSimpleImputer, DPStandardScaler
 from skdpnoise.estimators import spread_tables
 from skdpnoise.estimators.spread_tables import read_spread
 from skdpnoise.sources import scan_batches
@@ -93,3 +93,15 @@ class Mine(pd.DataFrame):
 @pytest.mark.quick(5)
 def test_other_tables_are_always_checked_as_a_whole(table):
     assert spread_tables._form(table) is None
+
+
+@pytest.mark.quick(2)
+@pytest.mark.parametrize("estimator", [DPStandardScaler(), DPRidge()], ids=str)
+@pytest.mark.parametrize("n_rows", [0, 1])
+def test_few_rows_are_refused_as_in_memory(estimator, n_rows):
+    table = frame(GOOD)[:n_rows]
+    rows = scan_batches(lambda: [frame(GOOD)[:0], table])
+    told = error_of(estimator.fit, table, table["a"])
+    assert error_of(estimator.fit, rows, rows["a"]) == told
+    assert f"{n_rows} sample(s)" in told[1]
+    assert "a minimum of 2" in told[1]

@@ -386,3 +386,18 @@ def test_two_fits_at_once_do_not_take_sums_of_each_other(cluster):
 
 def shifted(k):
     return part(k) + 1.0
+
+
+def test_batches_without_rows_reach_no_step():
+    def step(table):
+        sizes.append(len(table))
+        return table.astype(int).sum(axis=0)
+
+    sizes = []
+    rows = seen(X=dd.from_map(_some, [0, 2, 0, 3])).map(values)
+    assert rows.total(step).tolist() == [5]
+    assert sizes == [2, 3]
+
+
+def _some(n):
+    return pd.DataFrame({"a": np.ones(n)})

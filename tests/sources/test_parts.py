@@ -9,7 +9,15 @@ import pytest
 
 from skdpnoise.sources import scan_batches
 from skdpnoise.sources.local import LocalRunner
-from skdpnoise.sources.parts import Failure, Partial, SpreadError, combined, from_limbs, in_order
+from skdpnoise.sources.parts import (
+    Failure,
+    Partial,
+    Sieve,
+    SpreadError,
+    combined,
+    from_limbs,
+    in_order,
+)
 from tests._same_bits import COUNTS, in_parts, source_of
 from tests.sources._seen import SECRET, refused, seen, targets, tenths, values
 
@@ -345,3 +353,9 @@ def test_rows_are_kept_by_labels_that_are_read_again():
 
 def _front(rows):
     return rows[:, :2]
+
+
+def test_labels_of_fewer_rows_than_there_are_are_told_as_a_change():
+    sieve = Sieve(np.ones(5, dtype=bool), None, 0)
+    assert sieve(3).tolist() == [True, True, True]
+    assert "changed while they were read" in refused(sieve, 3)

@@ -17,7 +17,7 @@ from skdpnoise.sources.parts import SpreadError
 from tests._same_bits import differing
 from tests.sources._seen import SECRET, refused
 
-PAGE = Path(__file__).resolve().parents[2] / "docs" / "spark.md"
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "how_to" / "spark.md"
 N, CUTS = 1500, [0, 400, 400, 1100, 1500]  # one partition is empty
 FRAME = pd.DataFrame(
     np.random.default_rng(0).normal(size=(N, 3)) @ np.array([[1, 0, 1], [0, 2, 0], [0, 0, 0.5]]),
