@@ -86,7 +86,7 @@ def test_features_of_images_are_made_and_a_private_model_is_fitted_to_them(run, 
     assert "randomness: the operating system's cryptographic source" in text
 
 
-PICTURES = sorted((EXAMPLES[0].parents[1] / "docs" / "pictures").glob("*.py"))
+PICTURES = sorted((FOLDER.parent / "docs" / "pictures").glob("*.py"))
 
 
 @pytest.mark.slow
