@@ -201,7 +201,7 @@ def _one_dimension(plt: Any, curves: Mapping[str, Any]) -> Any:
     for name, line in ratios.items():
         if name in near and name != "laplace":
             continue
-        text = f"{together}:\nwithin 0.2 % of each other" if name in near else _FAMILIES[name]
+        text = f"{together}:\nwithin 0.2 % of Laplace" if name in near else _FAMILIES[name]
         look = METHODS[name] | {"label": text}
         left.plot(epsilons, line, **look)
         if name != "gaussian":
@@ -215,7 +215,7 @@ def _one_dimension(plt: Any, curves: Mapping[str, Any]) -> Any:
     right.set_yticks([-60, -30, -15, -5, -2.5, 0, 2.5, 5])
     right.set_yticklabels(["−60", "−30", "−15", "−5", "−2.5", "0", "+2.5", "+5"])
     right.set_ylim(-80.0, 6.0)
-    right.set_ylabel("variance above that of Laplace noise (%)")
+    right.set_ylabel("variance above that of Laplace noise (%)\nlogarithmic below −5 %")
     right.set_title("The others, in per cent")
     for axis in (left, right):
         _plain_ticks(axis, epsilons)

@@ -14,7 +14,7 @@ class NoisyDescent(BaseEstimator):
     from the data is not paid for. Neighbours differ in one record that is replaced.
     """
 
-    def __init__(self, epsilon, delta=1e-6, step=1.0, n_steps=50):
+    def __init__(self, epsilon, delta=1e-6, step=1.0, n_steps=30):
         self.epsilon, self.delta, self.step, self.n_steps = epsilon, delta, step, n_steps
 
     def fit(self, X, y):

@@ -38,7 +38,7 @@ for ax, (rule, name) in zip(axes, RULES.items(), strict=True):
     error = np.sqrt(mechanism.mean_squared_error)
     text = f"standard deviations {first:.2f} and {second:.2f}\n"
     text += f"root of the total squared error {error:.2f}"
-    ax.text(0, -19, text, ha="center", bbox={"color": "white", "alpha": 0.8})
+    ax.text(0, -18.5, text, ha="center", bbox={"color": "white", "alpha": 0.8, "pad": 1})
     ax.set(title=name, xlabel="noise on the first number", xlim=(-20, 20), ylim=(-20, 20))
     ax.set_aspect("equal")
     ax.grid(alpha=0.25)

@@ -43,6 +43,6 @@ for line, (name, components) in zip(axes, rows.items(), strict=True):
         image = ax.imshow(component.reshape(8, 8), cmap="PuOr", vmin=-0.4, vmax=0.4)
         ax.set(xticks=[], yticks=[])
         if first:
-            ax.set_title(f"component {number}")
+            ax.set_title(f"component {number}", fontsize="medium")
 figure.colorbar(image, ax=axes, label="weight of the pixel", shrink=0.8)
 plt.show()
