@@ -22,7 +22,7 @@ _LINES: dict[str, dict[str, Any]] = {
     "uniform": METHODS["second"] | {"label": "skdpnoise, i.n.i.d., uniform weights"},
     "spr": METHODS["spr"] | {"label": "skdpnoise, scale, perturb, rescale"},
 }
-_SHORT = {"spr": "scale, perturb, rescale", "uniform": "uniform weights", "spread": "late passes"}
+_SHORT = {"spr": "s.p.r.", "uniform": "uniform weights", "spread": "more for late passes"}
 _SHUFFLED_LINE: dict[str, Any] = {
     "label": f"skdpnoise, {_WEIGHTED}, permuted passes alone",
     "color": METHODS["inid"]["color"],
@@ -63,12 +63,12 @@ def save_plot(
         for method, line in _PUBLISHED_LINES.items():
             points = {t: e for t, e in published[name][method].items() if t <= limit}
             axis.plot(list(points), list(points.values()), **line)
+        title = _TITLES[name]
         if equal:
-            text = "the same as the default here:\n" + ", ".join(_SHORT[one] for one in equal)
-            axis.text(0.97, 0.97, text, ha="right", va="top", transform=axis.transAxes, fontsize=9)
+            title += f"\nthe default is the same here as {' and '.join(_SHORT[one] for one in equal)}"
         axis.set_yscale("log")
         axis.set_xlim(left=0)
-        axis.set_title(_TITLES[name], fontsize=11)
+        axis.set_title(title, fontsize=11)
         axis.set_xlabel("passes over the data")
         axis.set_ylabel("relative error, $(F - F^*)/F^*$")
         axis.grid(which="major", alpha=0.3)
