@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from benchmarks._dp_cd_runs import ALLOCATIONS
+from benchmarks._looks import METHODS
 
 _TITLES = {
     "california_raw": "California housing, raw columns\nleast squares, $\\ell_1$ penalty 1.0",
@@ -15,22 +15,22 @@ _TITLES = {
     "electricity_raw": "Electricity, raw columns\nlogistic loss, $\\ell_2$ penalty $1/n$",
     "electricity_standardised": "Electricity, standardised\nlogistic loss, $\\ell_2$ penalty $1/n$",
 }
-# Wide lines and large hollow markers below, so that they stay visible where allocations coincide.
+_WEIGHTED = "i.n.i.d., weights 1/M (the default)"
 _LINES: dict[str, dict[str, Any]] = {
-    "spr": {"color": "#f2b94b", "linewidth": 7, "alpha": 0.7},
-    "uniform": {"color": "#2f7fc1", "marker": "s", "markersize": 10, "fillstyle": "none"},
-    "curvature": {"color": "#c1272d", "linewidth": 2.5, "marker": "o", "markersize": 7},
-    "spread": {"color": "#1b7f5c", "linewidth": 1, "marker": "^", "markersize": 4},
+    "curvature": METHODS["inid"] | {"label": f"skdpnoise, {_WEIGHTED}"},
+    "spread": METHODS["third"] | {"label": "skdpnoise, the same, more budget for late passes"},
+    "uniform": METHODS["second"] | {"label": "skdpnoise, i.n.i.d., uniform weights"},
+    "spr": METHODS["spr"] | {"label": "skdpnoise, scale, perturb, rescale"},
 }
+_SHORT = {"spr": "s.p.r.", "uniform": "uniform weights", "spread": "more for late passes"}
 _SHUFFLED_LINE: dict[str, Any] = {
-    "label": "ours, i.n.i.d., weights 1/M, permuted passes alone",
-    "color": "#c1272d",
-    "linestyle": "-.",
-    "linewidth": 1.2,
+    "label": f"skdpnoise, {_WEIGHTED}, permuted passes alone",
+    "color": METHODS["inid"]["color"],
+    "linestyle": (0, (1, 1)),
 }
 _PUBLISHED_LINES: dict[str, dict[str, Any]] = {
-    "dp_cd": {"color": "black", "linestyle": "--", "marker": "x", "markersize": 5},
-    "dp_sgd": {"color": "0.55", "linestyle": ":", "marker": "+", "markersize": 6},
+    "dp_cd": METHODS["baseline"] | {"linestyle": "--", "label": "DP-CD, published"},
+    "dp_sgd": METHODS["iid"] | {"label": "DP-SGD, published"},
 }
 
 
@@ -50,26 +50,33 @@ def save_plot(
     for axis, (name, by_passes) in zip(axes.flat, results.items(), strict=False):
         passes = list(by_passes)
         start = published[name]["dp_cd"][0]
-        for allocation, text in ALLOCATIONS.items():
-            errors = [by_passes[t][allocation]["any"].error for t in passes]
-            axis.plot([0, *passes], [start, *errors], label=f"ours, {text}", **_LINES[allocation])
+        equal = []
+        for allocation, line in _LINES.items():
+            runs = [by_passes[t][allocation] for t in passes]
+            if allocation != "curvature" and runs == [by_passes[t]["curvature"] for t in passes]:
+                equal.append(allocation)  # the same noise, and so the same runs
+                continue
+            axis.plot([0, *passes], [start, *(run["any"].error for run in runs)], **line)
         errors = [by_passes[t]["curvature"]["shuffled"].error for t in passes]
         axis.plot([0, *passes], [start, *errors], **_SHUFFLED_LINE)
         limit = max(10, *passes)
-        for method, text in (("dp_cd", "DP-CD, published"), ("dp_sgd", "DP-SGD, published")):
+        for method, line in _PUBLISHED_LINES.items():
             points = {t: e for t, e in published[name][method].items() if t <= limit}
-            axis.plot(list(points), list(points.values()), label=text, **_PUBLISHED_LINES[method])
+            axis.plot(list(points), list(points.values()), **line)
+        title = _TITLES[name]
+        if equal:
+            title += f"\nthe default is the same here as {' and '.join(_SHORT[one] for one in equal)}"
         axis.set_yscale("log")
         axis.set_xlim(left=0)
-        axis.set_title(_TITLES[name], fontsize=11)
+        axis.set_title(title, fontsize=11)
         axis.set_xlabel("passes over the data")
-        axis.set_ylabel("relative error of the objective, $(F - F^*)/F^*$")
+        axis.set_ylabel("relative error, $(F - F^*)/F^*$")
         axis.grid(which="major", alpha=0.3)
     handles, labels = axes.flat[0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside lower center", ncols=2, frameon=False)
     figure.suptitle(
-        "Private training, $\\varepsilon=1$, $\\delta=1/n^2$; mean of five seeds, "
-        "best of a grid chosen without charge",
+        "Objective F of private training, beside its least value F* without privacy\n"
+        "ε = 1, δ = 1/n²; mean of five seeds, best of a grid chosen without charge",
         fontsize=12,
     )
     path.parent.mkdir(parents=True, exist_ok=True)

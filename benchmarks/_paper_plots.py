@@ -6,28 +6,22 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from benchmarks._looks import METHODS
 from benchmarks._paper_profiles import profile
 
 # Colours that all can tell apart (Okabe and Ito); markers and dashes repeat what they say.
-_BLUE, _ORANGE, _GREEN, _RED, _PURPLE, _SKY = (
-    "#0072b2",
-    "#e69f00",
-    "#009e73",
-    "#d55e00",
-    "#cc79a7",
-    "#56b4e9",
-)
+_BLUE, _ORANGE, _GREEN, _RED, _SKY = "#0072B2", "#E69F00", "#009E73", "#D55E00", "#56B4E9"
 _RULES = {"iid": "i.i.d.", "spr": "SPR", "inid": "i.n.i.d."}
-_RULE_MARKERS = {"iid": "s", "spr": "^", "inid": "o"}
-_FAMILIES: dict[str, dict[str, Any]] = {
-    "gaussian": {"label": "Gaussian", "color": "black", "linestyle": "--"},
-    "laplace": {"label": "Laplace", "color": _ORANGE, "marker": "s", "linestyle": "--"},
-    "staircase": {"label": "staircase", "color": _GREEN, "marker": "D"},
-    "truncated_laplace": {"label": "truncated Laplace", "color": _RED, "marker": "x"},
-    "osgt": {"label": "OSGT", "color": _PURPLE, "marker": "v"},
-    "subbotin": {"label": "Subbotin", "color": _SKY, "marker": "^"},
-    "flipped_huber": {"label": "flipped Huber", "color": _BLUE, "marker": "o"},
+_FAMILIES = {
+    "gaussian": "Gaussian",
+    "laplace": "Laplace",
+    "staircase": "staircase",
+    "truncated_laplace": "truncated Laplace",
+    "osgt": "OSGT",
+    "subbotin": "Subbotin",
+    "flipped_huber": "flipped Huber",
 }
+_COINCIDES = 0.002  # so near to Laplace noise, lines would hide each other
 _PROFILE_STYLES = (
     {"color": _BLUE, "marker": "o"},
     {"color": _ORANGE, "marker": "s"},
@@ -88,24 +82,19 @@ def _errors(plt: Any, curves: Mapping[str, Any], along: str) -> Any:
     sizes = [20] * len(x) if by_epsilon else x
     figure, axes = plt.subplots(2, 3, figsize=(12, 7.5), layout="constrained")
     for axis, (name, lines) in zip(axes.flat, curves["errors"].items(), strict=False):
-        for family, colour in (("gaussian", _BLUE), ("laplace", _RED)):
+        for family, fill in (("gaussian", "full"), ("laplace", "none")):
             for rule, text in _RULES.items():
                 errors = [
                     error / (size * profile(name, size).max() ** 2)
                     for error, size in zip(lines[f"{rule}_{family}"][along], sizes, strict=True)
                 ]
-                # Large and hollow below, small above, so that all show where they coincide.
-                size = {"iid": 10, "spr": 7, "inid": 4}[rule]
+                name_of_family = "Gaussian" if family == "gaussian" else "Laplace (pure)"
                 axis.plot(
                     x,
                     errors,
-                    color=colour,
-                    marker=_RULE_MARKERS[rule],
-                    markersize=size,
-                    fillstyle="full" if rule == "inid" else "none",
-                    linestyle={"iid": ":", "spr": "--", "inid": "-"}[rule],
-                    linewidth=1.3,
-                    label=f"{text} {'Gaussian' if family == 'gaussian' else 'Laplace (pure)'}",
+                    fillstyle=fill,
+                    label=f"{text} {name_of_family}",
+                    **METHODS[rule] | {"markersize": {"iid": 9, "spr": 7, "inid": 5}[rule]},
                 )
         axis.set_yscale("log")
         _plain_ticks(axis, x if by_epsilon else [k for k in x if k in (1, 2, 5, 12, 20, 50)])
@@ -131,8 +120,8 @@ def _reductions(plt: Any, curves: Mapping[str, Sequence[float]]) -> Any:
     )
     width = 0.38
     for shift, column, text, colour in (
-        (-0.5, 0, "Gaussian", _BLUE),
-        (0.5, 1, "Laplace (pure)", _ORANGE),
+        (-0.5, 0, "Gaussian", METHODS["gaussian"]["color"]),
+        (0.5, 1, "Laplace (pure)", METHODS["laplace"]["color"]),
     ):
         heights = [values[column] for values in curves.values()]
         places = [i + shift * width for i in range(len(curves))]
@@ -187,9 +176,9 @@ def _plane(plt: Any, curves: Mapping[str, Any]) -> Any:
     )
     x = curves["epsilons"]
     for name, style in (
-        ("i.i.d. Laplace", {"color": _ORANGE, "marker": "s", "linestyle": "--"}),
-        ("staircase", {"color": _GREEN, "marker": "D"}),
-        ("i.n.i.d. Laplace", {"color": _BLUE, "marker": "o"}),
+        ("i.i.d. Laplace", METHODS["iid"]),
+        ("staircase", METHODS["staircase"]),
+        ("i.n.i.d. Laplace", METHODS["inid"]),
     ):
         text = "staircase on the $\\ell_1$ ball" if name == "staircase" else name
         values = [e * v for e, v in zip(x, curves[name], strict=True)]
@@ -200,30 +189,40 @@ def _plane(plt: Any, curves: Mapping[str, Any]) -> Any:
 
 
 def _one_dimension(plt: Any, curves: Mapping[str, Any]) -> Any:
-    figure, (left, right) = plt.subplots(1, 2, figsize=(11.5, 5), layout="constrained")
+    figure, (left, right) = plt.subplots(1, 2, figsize=(11.5, 4.8), layout="constrained")
     epsilons, found = list(curves["one"]), list(curves["one"].values())
-    for name, style in _FAMILIES.items():
-        if name not in found[0]:
+    ratios = {
+        name: [values[name] * e**2 / 2.0 for e, values in zip(epsilons, found, strict=True)]
+        for name in _FAMILIES
+        if name in found[0]
+    }
+    near = [n for n, line in ratios.items() if max(abs(r - 1.0) for r in line) < _COINCIDES]
+    together = ", ".join(_FAMILIES[name] for name in near)
+    for name, line in ratios.items():
+        if name in near and name != "laplace":
             continue
-        ratios = [values[name] * e**2 / 2.0 for e, values in zip(epsilons, found, strict=True)]
-        size = {"laplace": 12, "truncated_laplace": 9, "flipped_huber": 5}.get(name, 7)
-        hollow = {"fillstyle": "none"} if name in ("laplace", "osgt", "subbotin") else {}
-        for axis in (left, right):
-            axis.plot(epsilons, ratios, markersize=size, **hollow, **style)
+        text = f"{together}:\nwithin 0.2 % of Laplace" if name in near else _FAMILIES[name]
+        look = METHODS[name] | {"label": text}
+        left.plot(epsilons, line, **look)
+        if name != "gaussian":
+            right.plot(epsilons, [100.0 * (ratio - 1.0) for ratio in line], **look)
     left.set_yscale("log")
     left.set_yticks([0.4, 0.6, 1, 2, 4, 8, 12], ["0.4", "0.6", "1", "2", "4", "8", "12"])
     left.set_yticks([], minor=True)
-    left.set_ylabel("variance over that of pure Laplace noise, $2/ε^2$")
-    left.set_title("all")
-    right.set_ylim(0.94, 1.05)
-    right.set_title("near 1")
+    left.set_ylabel("variance over that of Laplace noise, $2/ε^2$")
+    left.set_title("Gaussian noise beside the others")
+    right.set_yscale("symlog", linthresh=5.0)
+    right.set_yticks([-60, -30, -15, -5, -2.5, 0, 2.5, 5])
+    right.set_yticklabels(["−60", "−30", "−15", "−5", "−2.5", "0", "+2.5", "+5"])
+    right.set_ylim(-80.0, 6.0)
+    right.set_ylabel("variance above that of Laplace noise (%)\nlogarithmic below −5 %")
+    right.set_title("The others, in per cent")
     for axis in (left, right):
         _plain_ticks(axis, epsilons)
         axis.set_xlabel("ε")
         axis.grid(which="major", alpha=0.3)
-    handles, labels = left.get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside right center", frameon=False)
-    figure.suptitle("Variance in one dimension, Δ = 1, δ = $10^{-6}$")
+    figure.legend(*left.get_legend_handles_labels(), loc="outside lower center", ncols=4)
+    figure.suptitle("One number of sensitivity 1, δ = $10^{-6}$")
     return figure
 
 
@@ -236,11 +235,12 @@ def _twenty(plt: Any, curves: Mapping[str, Any]) -> Any:
         width=9.5,
     )
     x = curves["epsilons"]
-    axis.axhline(1.0, color="black", linewidth=1, linestyle="--", label="Gaussian")
+    axis.axhline(1.0, color="black", linewidth=1, label="Gaussian")
     for name, gains in curves["gains"].items():
         size = {"laplace": 11, "truncated_laplace": 8}.get(name, 6)
+        look = METHODS[name] | {"label": _FAMILIES[name], "markersize": size}
         hollow = {"fillstyle": "none"} if name == "laplace" else {}
-        axis.plot(x, [1 - g / 100 for g in gains], markersize=size, **hollow, **_FAMILIES[name])
+        axis.plot(x, [1 - g / 100 for g in gains], **look, **hollow)
     closed = [1 - g / 100 for g in curves["closed"]]
     axis.plot(x, closed, color=_BLUE, linestyle=":", label="flipped Huber, closed zCDP condition")
     axis.set_yscale("log")
@@ -276,7 +276,7 @@ def _capping(plt: Any, curves: Mapping[str, Mapping[str, float]]) -> Any:
         plt, "Joint bounds, ε = 1, δ = $10^{-6}$ (Laplace pure)", "", "total squared error", width=9
     )
     width = 0.27
-    styles = (("i.i.d., ball", _ORANGE), ("i.n.i.d., box", _SKY), ("i.n.i.d., capped", _BLUE))
+    styles = (("i.i.d., ball", _RED), ("i.n.i.d., box", _SKY), ("i.n.i.d., capped", _BLUE))
     for k, (kind, colour) in enumerate(styles):
         heights = [values[kind] for values in curves.values()]
         places = [i + (k - 1) * width for i in range(len(curves))]
@@ -292,8 +292,8 @@ def _capping(plt: Any, curves: Mapping[str, Mapping[str, float]]) -> Any:
 def _correlated(plt: Any, curves: Mapping[str, Any]) -> Any:
     figure, (left, right) = plt.subplots(1, 2, figsize=(11, 4.8), layout="constrained")
     x = curves["sizes"]
-    left.plot(x, curves["gaussian"], "-o", color=_BLUE, label="Gaussian")
-    left.plot(x, curves["laplace"], "--s", color=_ORANGE, label="Laplace (pure)")
+    left.plot(x, curves["gaussian"], label="Gaussian", **METHODS["gaussian"])
+    left.plot(x, curves["laplace"], label="Laplace (pure)", **METHODS["laplace"])
     left.axhline(0.25, color="0.4", linewidth=1, linestyle=":", label="limit: a quarter")
     _plain_ticks(left, [size for size in x if size in (1, 2, 5, 10, 20, 50, 100, 1000)])
     left.set_ylim(0.0, 1.05)

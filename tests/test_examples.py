@@ -1,5 +1,6 @@
 """Every example runs, without a screen, a network or data files, and draws what it promises."""
 
+import ast
 import runpy
 import sys
 import warnings
@@ -7,8 +8,12 @@ from pathlib import Path
 
 import pytest
 
-EXAMPLES = sorted((Path(__file__).resolve().parents[1] / "examples").glob("*.py"))
-LONGEST_PLOT = 100
+from skdpnoise.plotting._panels import COLOURS, DASHES
+
+FOLDER = Path(__file__).resolve().parents[1] / "examples"
+PLOTS = sorted(FOLDER.glob("plot_*.py"))
+QUICK = {"plot_histogram", "plot_inid"}  # of the pictures, what `make test` draws
+LONGEST_PLOT = 110
 
 
 @pytest.fixture
@@ -18,6 +23,7 @@ def run(tmp_path, monkeypatch):
     monkeypatch.delenv("SKDPNOISE_DATA", raising=False)
     monkeypatch.setenv("SCIKIT_LEARN_DATA", str(tmp_path / "cache"))
     monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(FOLDER)
 
     def run_script(path: Path, *arguments: str) -> None:
         monkeypatch.setattr(sys, "argv", [str(path), *arguments])
@@ -28,21 +34,43 @@ def run(tmp_path, monkeypatch):
     return run_script
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
-    "path", [path for path in EXAMPLES if path.stem.startswith("plot_")], ids=lambda path: path.stem
+    "path",
+    [pytest.param(p, marks=[] if p.stem in QUICK else pytest.mark.slow, id=p.stem) for p in PLOTS],
 )
-def test_a_plot_is_drawn_by_a_short_example(path, run, tmp_path):
-    pytest.importorskip("matplotlib").use("Agg")
-    picture = tmp_path / "picture.png"
-    run(path, "--quick", str(picture))
+def test_a_picture_is_drawn_without_a_warning(path, run, tmp_path):
+    pytest.importorskip("matplotlib")
+    picture = tmp_path / f"{path.stem.removeprefix('plot_')}.png"
+    run(FOLDER / "_draw.py", str(tmp_path), picture.stem)
     assert picture.stat().st_size > 10_000
-    assert len(path.read_text(encoding="utf-8").splitlines()) < LONGEST_PLOT
+
+
+@pytest.mark.parametrize("path", PLOTS, ids=lambda path: path.stem)
+def test_an_example_of_the_gallery_is_short_and_has_a_title_and_blocks_of_text(path):
+    text = path.read_text(encoding="utf-8")
+    title, underline, *rest = ast.get_docstring(ast.parse(text)).splitlines()
+    assert underline == "=" * len(title)
+    assert any(rest)
+    assert "\n# %%\n# " in text
+    assert "plt.show()" in text
+    assert len(text.splitlines()) < LONGEST_PLOT
+
+
+def test_the_gallery_has_twenty_examples_at_least():
+    assert len(PLOTS) >= 20
+    assert {path.stem for path in PLOTS} >= QUICK
+
+
+def test_methods_look_in_examples_as_displays_draw_them():
+    methods = runpy.run_path(str(FOLDER / "_style.py"))["METHODS"]
+    for index, name in enumerate(("inid", "iid", "spr")):
+        look = {"color": methods[name]["color"], "linestyle": methods[name]["linestyle"]}
+        assert look == {"color": COLOURS[index], "linestyle": DASHES[index]}
 
 
 @pytest.mark.slow
 def test_the_demo_shows_private_models_beside_ordinary_ones_and_a_report(run, capsys):
-    run(next(path for path in EXAMPLES if path.stem == "demo"))
+    run(FOLDER / "demo.py")
     text = capsys.readouterr().out
     for expected in ("breast", "diabetes", "generated", "ordinary", "ε=1", "total:", "adjacency:"):
         assert expected in text
@@ -51,14 +79,14 @@ def test_the_demo_shows_private_models_beside_ordinary_ones_and_a_report(run, ca
 
 
 def test_features_of_images_are_made_and_a_private_model_is_fitted_to_them(run, capsys):
-    run(EXAMPLES[0].with_name("scattering.py"), "--records", "100", "--passes", "2")
+    run(FOLDER / "scattering.py", "--records", "100", "--passes", "2")
     text = capsys.readouterr().out
     for expected in ("100 records x 3,969 features", "test accuracy: 0.", "adjacency: add_remove"):
         assert expected in text
     assert "randomness: the operating system's cryptographic source" in text
 
 
-PICTURES = sorted((EXAMPLES[0].parents[1] / "docs" / "pictures").glob("*.py"))
+PICTURES = sorted((FOLDER.parent / "docs" / "pictures").glob("*.py"))
 
 
 @pytest.mark.slow

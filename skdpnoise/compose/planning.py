@@ -22,10 +22,10 @@ from skdpnoise.compose.nested import estimators_in, give_seeds
 from skdpnoise.compose.plans import PlannedStage, PrivacyPlan, SimulatedScore
 from skdpnoise.compose.surroundings import PrivacyWarning
 from skdpnoise.compose.synthetic import Law, Records, kind_of, law_for, part_of
-from skdpnoise.ledger import PrivacyReport, Release
-from skdpnoise.ledger.report import equivalent_mu, release_shares
+from skdpnoise.ledger import PrivacyReport
+from skdpnoise.ledger.report import noise_in_records, release_shares
 from skdpnoise.ledger.uncharged import uncharged
-from skdpnoise.privacy import PrivacyGuarantee, PureLoss
+from skdpnoise.privacy import PrivacyGuarantee
 from skdpnoise.privacy.checks import check_count, check_real, complaint
 from skdpnoise.sampling.words import SEEDED
 
@@ -295,18 +295,9 @@ def _stages(report: PrivacyReport) -> tuple[tuple[PlannedStage, ...], str]:
     """Return the stages of a fit, and in what their shares are counted."""
     shares, share_of = release_shares(report)
     return tuple(
-        PlannedStage(release, share, _records(release, report.guarantee))
+        PlannedStage(release, share, noise_in_records(release, report.guarantee))
         for release, share in zip(report.releases, shares, strict=True)
     ), share_of
-
-
-def _records(release: Release, guarantee: PrivacyGuarantee) -> float:
-    """Return the scale of one release in units of the most that a record changes."""
-    # k releases of scale b cost k Δ / b in ε, or √k Δ / σ in μ.
-    loss, n = release.loss, release.n_releases
-    cost = loss.pure_epsilon / n if isinstance(loss, PureLoss) else 0.0
-    cost = cost or equivalent_mu(loss, guarantee) / math.sqrt(n)
-    return 1.0 / cost if cost > 0.0 else math.inf
 
 
 def _room(estimator: Any, ledger: Any) -> Any:

@@ -306,6 +306,15 @@ def release_shares(report: PrivacyReport) -> tuple[list[float], str]:
     return [cost / total for cost in costs], unit
 
 
+def noise_in_records(release: Release, guarantee: PrivacyGuarantee) -> float:
+    """Return the scale of one release in units of the most that a record changes."""
+    # k releases of scale b cost k Δ / b in ε, or √k Δ / σ in μ.
+    loss, n = release.loss, release.n_releases
+    cost = loss.pure_epsilon / n if isinstance(loss, PureLoss) else 0.0
+    cost = cost or equivalent_mu(loss, guarantee) / math.sqrt(n)
+    return 1.0 / cost if cost > 0.0 else math.inf
+
+
 def equivalent_mu(loss: PrivacyLoss, guarantee: PrivacyGuarantee) -> float:
     """Return the μ of the Gaussian loss with the same ε at the guarantee's δ."""
     if isinstance(loss, GaussianLoss):

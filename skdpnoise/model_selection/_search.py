@@ -53,8 +53,9 @@ from skdpnoise.sampling.observer import note_charge, unobserved
 _VALIDATION = 0.1  # of the records
 
 # Runs try one of the best fifth of candidates with probability .95. Where fits of all candidates
-# get nearly as much as runs would, none is left to chance.
-_BEST, _COVERAGE, _NEARLY = 0.2, 0.95, 0.9
+# get nearly as much as runs would, none is left to chance; nor of few candidates, where half of the
+# budget is kept for fitting the winner again: that is more than a run gets.
+_BEST, _COVERAGE, _NEARLY, _FEW = 0.2, 0.95, 0.9, 10
 
 _LAWS = (TruncatedNegativeBinomial, PoissonRepetitions)
 # Of what callbacks of scikit-learn may ask for, what they do not get.
@@ -73,7 +74,7 @@ class PrivateSearchCV(PlanMixin, Delegation, BaseSearchCV, CallbackSupportMixin)
         "scoring": [None, StrOptions(set(SCORINGS))],
         "strategy": [StrOptions({"auto", "release", "repeated", "noisy_max"})],
         "repetitions": [StrOptions({"auto"}), *_LAWS],
-        "refit": ["boolean"],
+        "refit": [StrOptions({"auto"}), "boolean"],
         "validation_fraction": [StrOptions({"auto"}), Interval(Real, 0, 1, closed="neither")],
         "target_bounds": [None, tuple, list, np.ndarray],
         "public": [tuple, list, set, frozenset],
@@ -87,7 +88,7 @@ class PrivateSearchCV(PlanMixin, Delegation, BaseSearchCV, CallbackSupportMixin)
     scoring: str | None = None
     strategy: str = "auto"
     repetitions: Any = "auto"
-    refit: bool = False
+    refit: bool | str = "auto"
     validation_fraction: float | str = "auto"
     target_bounds: tuple[float, float] | None = None
     adjacency: Adjacency = "replace_one"
@@ -214,7 +215,7 @@ class PrivateSearchCV(PlanMixin, Delegation, BaseSearchCV, CallbackSupportMixin)
     def _strategy(
         self, guarantee: PrivacyGuarantee, candidates: Sequence[Candidate], most: int | None
     ) -> Strategy:
-        """Return the strategy, "auto" being the one that leaves most to each fit."""
+        """Return the strategy, "auto" being the one that leaves most to the winner."""
         pure, samples = candidates[0].pure, any(one.samples for one in candidates)
         kinds = {"pure": pure, "samples": samples}
         total = search_budget(guarantee, **kinds, rows_per_group=most or 1)
@@ -231,8 +232,11 @@ class PrivateSearchCV(PlanMixin, Delegation, BaseSearchCV, CallbackSupportMixin)
                 "DPCoordinateDescentRegressor with solver='gram' or 'auto', at the end of a "
                 "pipeline or alone. Use strategy='auto'."
             )
-        each = NoisyMax.within(total, count, refit=bool(self.refit))
-        if name == "noisy_max" or (name == "auto" and (self.refit or count == 1)):
+        # Half of the budget for the winner is more than its share of 1/k for k > 2 candidates.
+        asked = None if isinstance(self.refit, str) else bool(self.refit)
+        each = NoisyMax.within(total, count, refit=count > 2 if asked is None else asked)
+        all_of_them = asked or count == 1 or (asked is None and count <= _FEW)
+        if name == "noisy_max" or (name == "auto" and all_of_them):
             return each
         if isinstance(law, str):
             law = choose_repetitions(max(count, 2), guarantee, coverage=_COVERAGE, best=_BEST)
@@ -366,7 +370,7 @@ class DPGridSearchCV(PrivateSearchCV):
     >>> grid = {"alpha": [0.0, 0.01, 0.03, 0.1]}
     >>> search = DPGridSearchCV(DPLogisticCD(feature_bounds=(-4, 4)), grid).fit(X, y)
     >>> search.strategy_, bool(search.score(X, y) > 0.65)
-    ('repeated', True)
+    ('noisy_max', True)
     >>> print(search.privacy_.guarantee)
     (ε=1, δ=1e-06)-DP, replace_one
     """

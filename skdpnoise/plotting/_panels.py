@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from skdpnoise.ledger import PrivacyReport
+from skdpnoise.ledger.report import noise_in_records
 from skdpnoise.mechanisms import AdditiveMechanism
 from skdpnoise.sampling.words import with_caveat
 
@@ -122,15 +123,17 @@ def coordinates_of(mechanism: AdditiveMechanism, sizes: Vector) -> dict[str, Any
 
 
 def kinds_of(report: PrivacyReport, name: str | None) -> dict[str, Any]:
-    """Return what displays say of every report: ranges of scales, whose they are, and a title."""
+    """Return what displays say of every report: sizes in records, whose they are, and a title."""
     releases, guarantee = report.releases, report.guarantee
-    smallest, largest = np.array([release.scale for release in releases]).T
+    # Kinds of release have units of their own; a record is the one that they share.
+    size = np.array([noise_in_records(release, guarantee) for release in releases])
+    size[np.isinf(size)] = np.nan
     several = len({release.noise for release in releases}) > 1
     if name is None:
         name = f"{report.estimator}, ε = {guarantee.epsilon:g}, δ = {guarantee.delta:g}"
     return {
-        "smallest": smallest,
-        "largest": largest,
+        "smallest": size,
+        "largest": size,
         "kinds": tuple(
             f"{release.label}, {release.n_releases} × {release.n_coordinates}"
             + (f" ({release.noise})" if several else "")
@@ -186,9 +189,9 @@ def spread(
     _fit_axis(ax, along, np.concatenate([low, high]))
     ax.grid(axis=along, alpha=_FAINT)
     if kinds is None:
-        ax.set_ylabel(what)
+        ax.set_ylabel(f"{what}\n(units of the query)")
     else:
-        ax.set_xlabel(f"{what}, in the units of each release")
+        ax.set_xlabel(f"{what}\n(in records: the most that one can change)")
         _name_rows(ax, kinds)
     return line
 

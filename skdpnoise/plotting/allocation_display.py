@@ -33,8 +33,10 @@ class AllocationDisplay:
     though a joint bound on all of them may forbid that.
 
     Of an estimator, the shares of its kinds of release are drawn: of ε if all of them are purely
-    private, else of μ², those of the Gaussian losses with the same ε at the guarantee's δ. More
-    than 60 coordinates are sorted by sensitivity and drawn as lines.
+    private, else of μ², those of the Gaussian losses with the same ε at the guarantee's δ. Kinds of
+    release have units of their own, so their noise is drawn in records: its scale over the most
+    that one record can change. More than 60 coordinates are sorted by sensitivity and drawn as
+    lines.
 
     Parameters
     ----------
@@ -168,7 +170,7 @@ class AllocationDisplay:
     def from_estimator(
         cls, estimator: Any, *, ax: Any = None, name: str | None = None, **kwargs: Any
     ) -> AllocationDisplay:
-        """Compute and draw the scales and shares of all kinds of release behind a fit.
+        """Compute and draw the noise and shares of all kinds of release behind a fit.
 
         Parameters
         ----------
@@ -187,7 +189,7 @@ class AllocationDisplay:
         report = _panels.report_of("AllocationDisplay.from_estimator", estimator)
         rows = _panels.kinds_of(report, name)
         share, share_of = release_shares(report)
-        display = cls(size="noise scale", share=share, share_of=share_of, **rows)
+        display = cls(size="noise of one release", share=share, share_of=share_of, **rows)
         return display.plot(ax, **kwargs)
 
 

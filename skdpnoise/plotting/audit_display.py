@@ -14,6 +14,8 @@ from skdpnoise.plotting._panels import COLOURS, finish, one_panel
 from skdpnoise.privacy.checks import check_type
 from skdpnoise.privacy.shared_texts import shared_texts
 
+_REFUTED = "//"  # what colour says, for grey prints
+
 
 @shared_texts
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -79,9 +81,17 @@ class AuditDisplay:
         """
         ax = one_panel("AuditDisplay.plot", ax)
         places = range(len(self.names))
-        colours = [COLOURS[0] if passed else COLOURS[3] for passed in np.asarray(self.passed)]
-        given = {"color": colours, "height": 0.6} | kwargs
-        self.found_ = ax.barh(places, np.nan_to_num(self.found), label="found", **given)
+        passed = np.asarray(self.passed)
+        colours = [COLOURS[0] if fine else COLOURS[1] for fine in passed]
+        hatches = ["" if fine else _REFUTED for fine in passed]
+        given = {"color": colours, "hatch": hatches, "height": 0.6} | kwargs
+        self.found_ = ax.barh(places, np.nan_to_num(self.found), **given)
+        for colour, hatch, label, shown in (
+            (COLOURS[0], "", "found", passed.any()),
+            (COLOURS[1], _REFUTED, "found, against the claim", not passed.all()),
+        ):
+            if shown:
+                ax.bar(0.0, 0.0, color=colour, hatch=hatch, label=label)
         mark = {"linestyle": "none", "marker": "|", "markersize": 16, "markeredgewidth": 2}
         (self.claimed_,) = ax.plot(self.claimed, places, color="black", label="claimed", **mark)
         most = np.where(np.isfinite(self.most), self.most, np.nan)

@@ -34,8 +34,9 @@ class NoiseDisplay:
     five different densities are drawn; of more, those of the smallest, the median and the largest
     standard deviation. Noise on the integers is drawn as steps, each at its integer.
 
-    Of an estimator, the kinds of release that its report holds are drawn, each in its own units;
-    their densities only where the report tells them, since it holds scales but no shapes.
+    Of an estimator, the kinds of release that its report holds are drawn. They have units of their
+    own, so their noise is drawn in records: over the most that one record can change. Densities are
+    drawn only where the report tells them, since it holds scales but no shapes.
 
     Parameters
     ----------
@@ -121,7 +122,7 @@ class NoiseDisplay:
         self._plot_densities(left, yscale, kwargs)
         low, high = np.asarray(self.smallest), np.asarray(self.largest)
         order = self.order_ = _panels.sorted_order([high], self.kinds)
-        what = f"{self.size} of the noise"
+        what = f"{self.size} of the noise" if self.kinds is None else self.size
         self.size_ = _panels.spread(right, low[order], high[order], what, self.kinds)
         if self.kinds is None:
             _panels.name_coordinates(right, high, self.size)
@@ -136,8 +137,8 @@ class NoiseDisplay:
             ax.plot(x, y, **_panels.style(i, {"label": self.labels[i]} | steps | kwargs))[0]
             for i, (x, y) in enumerate(zip(self.values, self.densities, strict=True))
         ]
-        units = "the query" if self.kinds is None else "each release"
-        ax.set_xlabel(f"noise, in the units of {units}")
+        units = "in the units of the query" if self.kinds is None else "in records"
+        ax.set_xlabel(f"noise, {units}")
         ax.set_ylabel("probability" if self.lattice else "density")
         ax.grid(alpha=0.25)
         if not self.lines_:
@@ -217,15 +218,14 @@ class NoiseDisplay:
         %(displays: TypeError, NotFittedError)s
         """
         report = _panels.report_of("NoiseDisplay.from_estimator", estimator)
+        rows = _panels.kinds_of(report, name)
         curves = [
             _Curve(family, scale, scale, _label(scale, release.label))
-            for release in report.releases
-            if (family := _unit_family(release)) is not None
-            for scale in sorted(set(release.scale))
-            if scale > 0.0
+            for release, scale in zip(report.releases, rows["largest"], strict=True)
+            if (family := _unit_family(release)) is not None and np.isfinite(scale)
         ]
         curves = _chosen(sorted(curves, key=lambda curve: curve.size))
-        display = cls(size="scale", **_tabulated(curves), **_panels.kinds_of(report, name))
+        display = cls(size="noise of one release", **_tabulated(curves), **rows)
         return display.plot(ax, yscale=yscale, **kwargs)
 
 
@@ -271,7 +271,7 @@ def _unit_family(release: Release) -> Noise | None:
 
 def _legend_height(ax: Any, lines: int) -> float:
     """Return the share of the height of a panel to keep free above the peaks for the legend."""
-    inches = ax.get_position().height * ax.figure.get_figheight()
+    inches = ax.bbox.height / ax.figure.dpi
     return float(min(0.2 * (lines + 1) / inches, 0.6))
 
 

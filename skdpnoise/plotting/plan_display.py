@@ -92,7 +92,7 @@ class PlanDisplay:
         self.best_ = self.asked_ = self.affordable_ = None
         if self.best is not None:
             label = f"best possible: {self.best:.3g}"
-            self.best_ = ax.axhline(self.best, color="0.25", linestyle=":", label=label)
+            self.best_ = ax.axhline(self.best, color="0.5", linestyle=":", label=label)
         if self.asked is not None:
             label = f"asked for: ε = {self.asked:g}"
             self.asked_ = ax.axvline(self.asked, color=COLOURS[2], linestyle="-.", label=label)

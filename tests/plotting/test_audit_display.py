@@ -36,8 +36,11 @@ def test_bars_and_marks_are_at_the_numbers_of_the_report():
     assert np.isnan(display.most_.get_xdata()[0])
     assert display.most_.get_xdata()[1] == 5.1
     assert [text.get_text() for text in display.ax_.get_yticklabels()] == ["replay", "one_run"]
-    refuted, sound = (bar.get_facecolor() for bar in display.found_)
-    assert refuted != sound
+    refuted, sound = display.found_
+    assert refuted.get_facecolor() != sound.get_facecolor()
+    assert (refuted.get_hatch(), sound.get_hatch()) == ("//", "")
+    labels = [text.get_text() for text in display.ax_.get_legend().get_texts()]
+    assert labels == ["claimed", "most it could show", "found", "found, against the claim"]
     assert display.ax_.get_title() == "Example, δ=0, replace_one"
     assert display.ax_.get_legend() is not None
 

@@ -11,6 +11,7 @@ from sklearn.linear_model import LinearRegression
 
 from skdpnoise import DPCoordinateDescentRegressor, PrivacyGuarantee
 from skdpnoise.ledger import PrivacyReport, Release
+from skdpnoise.ledger.report import noise_in_records
 from skdpnoise.mechanisms import calibrate
 from skdpnoise.plotting import (
     AllocationDisplay,
@@ -230,7 +231,11 @@ def test_the_report_of_an_estimator_gives_scales_and_the_densities_it_tells(esti
     releases = estimator.privacy_.releases
     drawn = NoiseDisplay.from_estimator(estimator)
     assert 1 <= len(drawn.lines_) <= 5
-    np.testing.assert_array_equal(drawn.size_.get_xdata(), [r.scale[1] for r in releases])
+    guarantee = estimator.privacy_.guarantee
+    sizes = [noise_in_records(release, guarantee) for release in releases]
+    np.testing.assert_array_equal(drawn.size_.get_xdata(), sizes)
+    largest = max(float(values.max()) for values in drawn.values)
+    assert largest > max(sizes)  # densities are in the same unit
     names = [tick.get_text() for tick in drawn.ax_[1].get_yticklabels()]
     assert all(
         name.startswith(release.label) for name, release in zip(names, releases, strict=True)
@@ -241,7 +246,7 @@ def test_a_shape_that_the_report_does_not_hold_is_not_guessed():
     shaped = Release("sums", "inid_subbotin", 1, 2, (1.0, 2.0), GaussianLoss(0.1))
     drawn = NoiseDisplay.from_estimator(Reported(shaped))
     assert drawn.lines_ == []
-    np.testing.assert_array_equal(drawn.size_.get_xdata(), [2.0])
+    np.testing.assert_allclose(drawn.size_.get_xdata(), [10.0])
     unknown = Release("winner", "permute_and_flip", 1, 1, (1.0, 1.0), PureLoss(0.1))
     assert NoiseDisplay.from_estimator(Reported(unknown)).lines_ == []
 
@@ -334,7 +339,7 @@ def test_sensitivity_scale_and_share_are_those_of_the_mechanism(noise, target, p
     np.testing.assert_array_equal(drawn.scale_.get_ydata(), mechanism.scale)
     heights = [bar.get_height() for bar in drawn.share_]
     np.testing.assert_allclose(heights, 100.0 * cost / cost.sum(), rtol=1e-9)
-    assert drawn.ax_[1].get_ylabel() == "noise scale s"
+    assert drawn.ax_[1].get_ylabel() == "noise scale s\n(units of the query)"
     assert drawn.ax_[2].get_ylabel() == f"share of {unit} (%)"
 
 
@@ -347,7 +352,7 @@ def test_noise_whose_size_is_in_its_shapes_is_shown_by_its_deviation_and_shared_
     loss = np.array([float(family.max_loss(shift)) for family, shift in pairs])
     np.testing.assert_allclose(drawn.share, loss / loss.sum(), rtol=1e-6)
     np.testing.assert_array_equal(drawn.scale_.get_ydata(), mechanism.standard_deviation)
-    assert drawn.ax_[1].get_ylabel() == "standard deviation"
+    assert drawn.ax_[1].get_ylabel() == "standard deviation\n(units of the query)"
 
 
 @pytest.mark.parametrize("noise", ["spr_gaussian", "spr_laplace"])
@@ -401,6 +406,17 @@ def test_pure_releases_are_shared_by_epsilon_and_mixed_ones_by_equivalent_mu():
     drawn = AllocationDisplay.from_estimator(Reported(first, second))
     np.testing.assert_allclose(drawn.share, [0.2, 0.8], rtol=1e-3)
     assert drawn.kinds == ("sums, 1 × 10 (iid_gaussian)", "more, 1 × 10 (iid_laplace)")
+
+
+@pytest.mark.parametrize("display", [AllocationDisplay, NoiseDisplay])
+def test_kinds_of_release_share_one_axis_in_records(display):
+    # One record changes a count by 2 and a sum by 1000: √4 normal releases, and two pure ones.
+    counts = Release("counts", "iid_gaussian", 4, 10, (20.0, 20.0), GaussianLoss(4**0.5 * 2 / 20))
+    sums = Release("sums", "iid_laplace", 2, 1, (5e4, 5e4), PureLoss(2 * 1000 / 5e4))
+    drawn = display.from_estimator(Reported(counts, sums))
+    np.testing.assert_allclose(drawn.largest, [10.0, 50.0])
+    row = drawn.ax_[0] if display is AllocationDisplay else drawn.ax_[1]
+    assert row.get_xlabel().endswith("(in records: the most that one can change)")
 
 
 GROUPS = {
