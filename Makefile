@@ -3,7 +3,7 @@ PYTHON ?= python3
 # Test processes; the tests are written for two cores.
 WORKERS ?= 2
 # `make mutants` begins none after so many minutes.
-MINUTES ?= 10
+MINUTES ?= 6
 
 # Bytecode of tests with rewritten assertions is kept: each process would make it anew.
 unexport PYTHONDONTWRITEBYTECODE

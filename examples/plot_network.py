@@ -10,6 +10,7 @@ multilayer perceptron, trained on clipped gradients with noise. It needs torch: 
 from importlib.util import find_spec
 from pathlib import Path
 
+import _style
 import matplotlib.pyplot as plt
 import numpy as np
 
@@ -54,7 +55,7 @@ if find_spec("torch"):
     axes[0].legend(loc="lower right")
     print(network.privacy_)
 else:
-    picture = Path(__file__).resolve().parents[1] / "docs" / "images" / "network.png"
+    picture = Path(_style.__file__).parents[1] / "docs" / "images" / "network.png"
     figure, ax = plt.subplots(figsize=(10, 4.8), layout="constrained")
     ax.imshow(plt.imread(picture))
     ax.set_axis_off()
