@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     )
     from skdpnoise.privacy import PrivacyGuarantee
 
-__version__ = "0.1.0.dev0"
+__version__ = "0.1.0"
 
 # Without what needs an extra: nobody who asks for everything waits for it.
 __all__ = [
