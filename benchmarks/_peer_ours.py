@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 from sklearn.linear_model import LinearRegression, LogisticRegression
@@ -52,15 +52,16 @@ def _table(epsilon: float, delta: float) -> Predict:
     return lambda _X: (model.predict(_adult("test")[0]) == CLASSES[1]).astype(int)
 
 
-def with_bounds(problem: Problem, epsilon: float, delta: float) -> Predict:
+def with_bounds(
+    problem: Problem, epsilon: float, delta: float, adjacency: str = "replace_one"
+) -> Predict:
     """Fit with the bounds that peers are given."""
-    bounds = (problem.low, problem.high)
+    settings = {"feature_bounds": (problem.low, problem.high), "adjacency": adjacency}
     if problem.kind == REGRESSION:
-        model = DPCoordinateDescentRegressor(
-            epsilon, delta, feature_bounds=bounds, target_bounds=problem.ends
-        )
+        settings["target_bounds"] = problem.ends
+        model = DPCoordinateDescentRegressor(epsilon, delta, **settings)
     else:
-        model = DPLogisticRegression(epsilon, delta, feature_bounds=bounds)
+        model = DPLogisticRegression(epsilon, delta, **settings)
     return model.fit(problem.X, problem.y).predict
 
 
@@ -69,16 +70,11 @@ def pure(problem: Problem, epsilon: float, _delta: float) -> Predict:
     return with_bounds(problem, epsilon, 0.0)
 
 
-@cache
-def _ordinary(problem: Problem) -> Any:
-    regress = problem.kind == REGRESSION
-    model = LinearRegression() if regress else LogisticRegression(max_iter=1000)
-    return make_pipeline(StandardScaler(), model).fit(problem.X, problem.y)
-
-
 def ordinary(problem: Problem, _epsilon: float, _delta: float) -> Predict:
     """Fit without privacy."""
-    return _ordinary(problem).predict
+    regress = problem.kind == REGRESSION
+    model = LinearRegression() if regress else LogisticRegression(max_iter=1000)
+    return make_pipeline(StandardScaler(), model).fit(problem.X, problem.y).predict
 
 
 def _all(fit: Fit) -> dict[str, Fit]:
@@ -91,6 +87,7 @@ if __name__ == "__main__":
             "non-private": _all(ordinary),
             "skdpnoise": _all(without_bounds),
             "skdpnoise, bounds": _all(with_bounds),
+            "skdpnoise, bounds, add/remove": _all(partial(with_bounds, adjacency="add_remove")),
             "skdpnoise, bounds, δ = 0": _all(pure),
         },
         {

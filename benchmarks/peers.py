@@ -53,7 +53,7 @@ PEERS = {
     "OpenDP": Peer("_peer_opendp", ("opendp==0.16.0", _CHECKS_OF)),
     "interpret": Peer("_peer_interpret", ("interpret-core==0.7.8", _CHECKS_OF)),
     # This torch comes without the libraries of graphics cards, which are gigabytes.
-    "Opacus": Peer("_peer_opacus", ("opacus==1.6.0", "torch==2.13.0", _CHECKS_OF), splits=1),
+    "Opacus": Peer("_peer_opacus", ("opacus==1.6.0", "torch==2.13.0", _CHECKS_OF), splits=2),
 }
 KINDS = {
     "California": REGRESSION,
