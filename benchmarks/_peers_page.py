@@ -25,7 +25,7 @@ class Facts(NamedTuple):
 _NOT_STATED = "not stated"
 METHODS = {
     ORDINARY: Facts("scikit-learn", "–", "–", "–"),
-    OURS: Facts(OURS, "replace one", "1e-6", "none"),
+    OURS: Facts(OURS, "replace one", "1e-6", "none; Adult: a schema"),
     "skdpnoise, bounds": Facts(OURS, "replace one", "1e-6", "given"),
     "skdpnoise, bounds, add/remove": Facts(OURS, "add/remove", "1e-6", "given"),
     "skdpnoise, bounds, δ = 0": Facts(OURS, "replace one", "0", "given"),
@@ -148,14 +148,19 @@ def seconds(run: Run, method: str, data: str) -> str:
     return f"{np.median(found):.2g}" if found else "–"
 
 
+def _version(run: Run, peer: str) -> str:
+    """Return the version that is pinned, or that of this environment."""
+    pins = run["pins"].get(peer)
+    return pins[0].partition("==")[2] if pins else str(run["machine"][peer])
+
+
 def promises(run: Run) -> str:
     """Return the table of guarantees, bounds and times."""
     rows = []
     for method, facts in METHODS.items():
         times = [seconds(run, method, data) for data in ("California", "Adult", "digits")]
         if any(one != "–" for one in times):
-            version = " ".join(run["pins"].get(facts.peer, [])[:1]).partition("==")[2]
-            rows.append([method, version or "this", *facts[1:], *times])
+            rows.append([method, _version(run, facts.peer), *facts[1:], *times])
     headers = ["method", "version", "adjacency", "δ", "bounds"]
     return lines(headers + [f"s, {data}" for data in ("California", "Adult", "digits")], rows)
 
@@ -174,11 +179,11 @@ def where_better(run: Run) -> str:
     rows = better(run)
     cases = len(DATA) * len(run["epsilons"])
     if not rows:
-        return f"In none of {cases} cases: no peer is above our model without bounds.\n"
+        return f"In none of {cases} cases: no peer is above our default model.\n"
     table = [[row[0], f"{row[1]:g}", row[2], *map(shown, row[3:])] for row in rows]
-    ours = ["ours, no bounds", "ours, bounds", "ours, bounds, add/remove"]
+    ours = ["ours, defaults", "ours, bounds", "ours, bounds, add/remove"]
     headers = ["data", "ε", "best peer", "its score", *ours]
-    told = f"In {len(rows)} of {cases} cases the best peer is above our model without bounds:\n\n"
+    told = f"In {len(rows)} of {cases} cases the best peer is above our default model:\n\n"
     return told + lines(headers, table)
 
 

@@ -37,15 +37,17 @@ def save_plot(path: Path, run: Mapping[str, Any]) -> None:
     figure, axes = plt.subplots(1, 2, figsize=(9.0, 4.6), layout="constrained")
     entries: dict[str, Any] = {}
     for axis, (data, (title, label, bottom)) in zip(axes, _PANELS.items(), strict=True):
-        table = figures(run, data)
+        table, below = figures(run, data), []
         for method, (color, style, marker) in _STYLES.items():
             records = table.get(method, {})
             points = [(one, median(records.get(one))) for one in run["epsilons"]]
             points = [(one, score) for one, score in points if score is not None]
-            if not points:
+            inside = [(one, score) for one, score in points if score >= bottom]
+            below += [_name(method)] if len(inside) < len(points) else []
+            if not inside:
                 continue
             (line,) = axis.plot(
-                *zip(*points, strict=True),
+                *zip(*inside, strict=True),
                 color=color,
                 linestyle=style,
                 marker=marker,
@@ -56,10 +58,13 @@ def save_plot(path: Path, run: Mapping[str, Any]) -> None:
         axis.set_xscale("log")
         axis.set_xticks(run["epsilons"], [f"{one:g}" for one in run["epsilons"]])
         axis.set_xticks([], minor=True)
-        axis.set_xlabel("ε (privacy loss, natural logarithm)")
+        axis.set_xlabel("ε (privacy parameter, no unit)")
         axis.set_ylabel(label)
         axis.set_title(title)
-        axis.set_ylim(bottom=max(bottom, axis.get_ylim()[0]))
+        if below:
+            axis.set_ylim(bottom=bottom)
+            text = f"below {bottom:g}: {', '.join(below)}"
+            axis.text(0.97, 0.03, text, transform=axis.transAxes, ha="right")
         axis.grid(alpha=0.3)
     figure.legend(entries.values(), entries, loc="outside lower center", ncols=3)
     figure.savefig(path, dpi=150)
@@ -71,7 +76,7 @@ def _name(method: str) -> str:
     """Return what the legend says."""
     named = {
         ORDINARY: "scikit-learn, not private",
-        OURS: "skdpnoise, no bounds",
+        OURS: "skdpnoise, defaults",
         "interpret DP-EBM": "interpret DP-EBM, bounds given",
     }
     library = method.partition(" ")[0]

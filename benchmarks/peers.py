@@ -36,7 +36,7 @@ PAGE = ROOT / "docs" / "evidence" / "peers.md"
 PICTURE = ROOT / "docs" / "images" / "peers.png"
 ENVIRONMENTS = Path.home() / ".cache" / "skdpnoise-peers"
 EPSILONS, DELTA, SPLITS = (0.1, 0.3, 1.0, 3.0), 1e-6, 5
-_CHECKS_OF = "scikit-learn==1.7.2"  # the newest that diffprivlib works with
+_CHECKS_OF = "scikit-learn==1.7.2"  # diffprivlib works with it; the same for all
 
 
 class Peer(NamedTuple):

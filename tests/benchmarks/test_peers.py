@@ -33,7 +33,13 @@ def run_of(*results):
     """What `python -m benchmarks peers` saves, with made-up figures."""
     return {
         "date": "2026-01-02T03:04:05+00:00",
-        "machine": {"processor": "x", "cores": 2, "python": "3.11.0", "scikit-learn": "1.9"},
+        "machine": {
+            "processor": "x",
+            "cores": 2,
+            "python": "3.11.0",
+            "scikit-learn": "1.9",
+            "skdpnoise": "0.1",
+        },
         "epsilons": [0.1, 1.0],
         "pins": {name: list(peer.pins) for name, peer in peers.PEERS.items()},
         "splits": {name: peer.splits for name, peer in peers.PEERS.items()},
