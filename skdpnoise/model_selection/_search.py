@@ -53,9 +53,8 @@ from skdpnoise.sampling.observer import note_charge, unobserved
 _VALIDATION = 0.1  # of the records
 
 # Runs try one of the best fifth of candidates with probability .95. Where fits of all candidates
-# get nearly as much as runs would, none is left to chance; nor of few candidates, where half of the
-# budget is kept for fitting the winner again: that is more than a run gets.
-_BEST, _COVERAGE, _NEARLY, _FEW = 0.2, 0.95, 0.9, 10
+# get nearly as much as runs would, none is left to chance.
+_BEST, _COVERAGE, _NEARLY = 0.2, 0.95, 0.9
 
 _LAWS = (TruncatedNegativeBinomial, PoissonRepetitions)
 # Of what callbacks of scikit-learn may ask for, what they do not get.
@@ -215,7 +214,7 @@ class PrivateSearchCV(PlanMixin, Delegation, BaseSearchCV, CallbackSupportMixin)
     def _strategy(
         self, guarantee: PrivacyGuarantee, candidates: Sequence[Candidate], most: int | None
     ) -> Strategy:
-        """Return the strategy, "auto" being the one that leaves most to the winner."""
+        """Return the strategy, "auto" being the one that leaves most to each fit."""
         pure, samples = candidates[0].pure, any(one.samples for one in candidates)
         kinds = {"pure": pure, "samples": samples}
         total = search_budget(guarantee, **kinds, rows_per_group=most or 1)
@@ -235,13 +234,13 @@ class PrivateSearchCV(PlanMixin, Delegation, BaseSearchCV, CallbackSupportMixin)
         # Half of the budget for the winner is more than its share of 1/k for k > 2 candidates.
         asked = None if isinstance(self.refit, str) else bool(self.refit)
         each = NoisyMax.within(total, count, refit=count > 2 if asked is None else asked)
-        all_of_them = asked or count == 1 or (asked is None and count <= _FEW)
-        if name == "noisy_max" or (name == "auto" and all_of_them):
+        if name == "noisy_max" or (name == "auto" and (asked or count == 1)):
             return each
         if isinstance(law, str):
             law = choose_repetitions(max(count, 2), guarantee, coverage=_COVERAGE, best=_BEST)
         runs = RepeatedRuns.within(guarantee, law, total, most or 1)
-        sizes = [number_of(pure_part(one.fit_budget)) for one in (each, runs)]
+        share = NoisyMax.within(total, count, refit=False)
+        sizes = [number_of(pure_part(one.fit_budget)) for one in (share, runs)]
         if name == "auto" and sizes[0] >= _NEARLY * sizes[1]:
             return each
         return runs
@@ -370,7 +369,7 @@ class DPGridSearchCV(PrivateSearchCV):
     >>> grid = {"alpha": [0.0, 0.01, 0.03, 0.1]}
     >>> search = DPGridSearchCV(DPLogisticCD(feature_bounds=(-4, 4)), grid).fit(X, y)
     >>> search.strategy_, bool(search.score(X, y) > 0.65)
-    ('noisy_max', True)
+    ('repeated', True)
     >>> print(search.privacy_.guarantee)
     (ε=1, δ=1e-06)-DP, replace_one
     """

@@ -174,16 +174,17 @@ strategy : {"auto", "release", "repeated", "noisy_max"}, default="auto"
     (`alpha` and `l1_ratio` of a :class:`~skdpnoise.DPCoordinateDescentRegressor` that can use
     second moments). "repeated" takes the best of a random number of runs of random candidates.
     "noisy_max" fits each candidate with a share of the budget. "auto" is the one that leaves
-    most to the winner: "release" where it can be used, "noisy_max" for up to ten candidates or
+    most to each fit: "release" where it can be used, "noisy_max" for two or three candidates or
     with ``refit=True``, else "repeated".
 repetitions : law of the number of runs or "auto", default="auto"
     For "repeated": :class:`~skdpnoise.privacy.TruncatedNegativeBinomial` or
     :class:`~skdpnoise.privacy.PoissonRepetitions`.
 refit : bool or "auto", default="auto"
-    For "noisy_max", and "auto" then takes that: search with half of the budget, and fit the
-    winner again, to all records that were used, with the other half. Else the winner is
-    published as it was fitted to the training part; fitting it again is not free. "auto" does
-    that for more than two candidates, where half of the budget is more than the share of one.
+    For "noisy_max": search with half of the budget, and fit the winner again, to all records
+    that were used, with the other half. Else the winner is published as it was fitted to the
+    training part; fitting it again is not free. "auto" fits it again for more than two
+    candidates, where half of the budget is more than the share of one. With True,
+    ``strategy="auto"`` takes "noisy_max" for any number of candidates.
 validation_fraction : float or "auto", default="auto"
     Of the records, on which candidates are scored and not fitted: each record, or group, falls by
     a secret coin of its own. "auto" is a tenth; for "release" it is none: penalties are judged by
