@@ -55,6 +55,7 @@ browser:
 	apt-get install -y -qq --no-install-recommends chromium-headless-shell fonts-dejavu-core
 
 docs: $(VENV)/.docs
+	rm -rf docs/api
 	MPLBACKEND=agg OPENBLAS_NUM_THREADS=1 $(VENV)/bin/python -m sphinx --quiet --fail-on-warning --keep-going \
 	  -b html docs build/docs
 
