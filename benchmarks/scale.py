@@ -2,8 +2,8 @@
 
 Files of normal columns are written for each number of rows, and removed after it. Each fit runs in
 a process of its own, which has fitted half a million rows before, as loops are compiled once.
-*Memory* is the anonymous memory of that process beyond what it holds after its imports (of numba,
-with a first compiled loop, among them), sampled every two milliseconds; pages of files that the
+*Memory* is the anonymous memory of that process beyond what it holds after its imports (of pandas,
+pyarrow and numba, with a first compiled loop, among them), sampled every two milliseconds; pages of files that the
 system may take back are none of it.
 
 *Plain* is the time to read the same columns as often as the fit does, and to sum them, by pyarrow
@@ -178,6 +178,8 @@ def _fit(name: str, files: Sequence[Path], small: Sequence[Path], pipe: Any) -> 
     fit = models()[name]
     _tile_loops = import_module("skdpnoise.queries._tile_loops")  # numba's, and a compiled loop
     _tile_loops.clip(np.zeros((1, 1)), 1, np.zeros(1), np.ones(1), 1.0)
+    for library in ("pandas", "pyarrow.parquet"):
+        import_module(library)
     imported = held()
 
     def run(paths: Sequence[Path]) -> float:
