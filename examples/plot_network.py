@@ -8,10 +8,10 @@ multilayer perceptron, trained on clipped gradients with noise. It needs torch: 
 """
 
 from importlib.util import find_spec
-from pathlib import Path
 
 import matplotlib.pyplot as plt
 import numpy as np
+from _style import show_kept_picture
 
 from skdpnoise import DPLogisticRegression, DPMLPClassifier
 
@@ -54,8 +54,5 @@ if find_spec("torch"):
     axes[0].legend(loc="lower right")
     print(network.privacy_)
 else:
-    picture = Path(__file__).resolve().parents[1] / "docs" / "images" / "network.png"
-    figure, ax = plt.subplots(figsize=(10, 4.8), layout="constrained")
-    ax.imshow(plt.imread(picture))
-    ax.set_axis_off()
+    show_kept_picture("network")
 plt.show()
