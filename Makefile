@@ -3,7 +3,7 @@ PYTHON ?= python3
 # Test processes; the tests are written for two cores.
 WORKERS ?= 2
 # `make mutants` begins none after so many minutes.
-MINUTES ?= 10
+MINUTES ?= 6
 
 # Bytecode of tests with rewritten assertions is kept: each process would make it anew.
 unexport PYTHONDONTWRITEBYTECODE
@@ -55,6 +55,7 @@ browser:
 	apt-get install -y -qq --no-install-recommends chromium-headless-shell fonts-dejavu-core
 
 docs: $(VENV)/.docs
+	rm -rf docs/api
 	MPLBACKEND=agg OPENBLAS_NUM_THREADS=1 $(VENV)/bin/python -m sphinx --quiet --fail-on-warning --keep-going \
 	  -b html docs build/docs
 

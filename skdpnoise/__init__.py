@@ -4,10 +4,10 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from skdpnoise.cli import show_versions
     from skdpnoise.compose import DPPipeline, total_guarantee
     from skdpnoise.covariance import DPCovariance
     from skdpnoise.decomposition import DPPCA
+    from skdpnoise.inspection import show_versions
     from skdpnoise.ledger import PrivacyLedger
     from skdpnoise.linear_model import (
         DPCoordinateDescentRegressor,
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     )
     from skdpnoise.privacy import PrivacyGuarantee
 
-__version__ = "0.1.0.dev0"
+__version__ = "0.1.0"
 
 # Without what needs an extra: nobody who asks for everything waits for it.
 __all__ = [
@@ -82,10 +82,10 @@ __all__ = [
 
 # The public names of each package, which are imported when somebody asks for them (PEP 562).
 _NAMES = {
-    "cli": "show_versions",
     "compose": "DPPipeline total_guarantee",
     "covariance": "DPCovariance",
     "decomposition": "DPPCA",
+    "inspection": "show_versions",
     "ledger": "PrivacyLedger",
     "linear_model": "DPCoordinateDescentRegressor DPElasticNet DPHuberRegressor DPLasso "
     "DPLassoPath DPLinearSVC DPLogisticCD DPLogisticRegression DPPoissonRegressor "

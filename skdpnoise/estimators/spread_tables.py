@@ -105,10 +105,10 @@ def read_spread(
     *,
     target: Callable[[Any, int], Any] | None = None,
     n_jobs: int | None = None,
-    ensure_min_samples: int = 1,
     **options: Any,
 ) -> Survey:
     """Look at all rows once, and set what an estimator knows of its columns."""
+    fewest = options.pop("ensure_min_samples", 1)
     names = ("X", "y") if target is not None else ("X",)
     given = {name: table for name, table in (("X", X), ("y", y)) if name in names}
     if target is not None and y is None:
@@ -119,11 +119,11 @@ def read_spread(
     runner = sources["X"].reader.runner(sources, n_jobs)
     rows = survey(runner, check, list(sources))
     found = [one for facts in rows.rows.facts for one in facts.found]
-    if not found or len(rows) < ensure_min_samples:
+    if not found or len(rows) < fewest:
         shape = (len(rows), *sources["X"].tail)
         raise ValueError(
             f"Found array with {len(rows)} sample(s) (shape={shape}) while a minimum of "
-            f"{ensure_min_samples} is required by {type(estimator).__name__}."
+            f"{fewest} is required by {type(estimator).__name__}."
         )
     return Survey(
         rows,

@@ -5,6 +5,7 @@ from skdpnoise.compose.plans import PlannedStage, PrivacyPlan, SimulatedScore
 from skdpnoise.inspection._audit import audit
 from skdpnoise.inspection.report import AuditReport, BlackBoxResult, OneRunResult, ReplayResult
 from skdpnoise.inspection.transcript import Meeting, Transcript, coupled_order
+from skdpnoise.inspection.versions import show_versions
 
 __all__ = [
     "AuditReport",
@@ -19,4 +20,5 @@ __all__ = [
     "audit",
     "coupled_order",
     "plan",
+    "show_versions",
 ]

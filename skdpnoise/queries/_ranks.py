@@ -82,7 +82,8 @@ class _SpreadRanks:
 
     def __init__(self, values: Spread[Floats]) -> None:
         self._values = values
-        self._counted: dict[tuple[int, int], NDArray[np.int64]] = {}
+        # Digits that there are, and how often: of doubles near each other few.
+        self._counted: dict[tuple[int, int], tuple[Integers, Integers]] = {}
 
     @property
     def size(self) -> int:
@@ -108,8 +109,11 @@ class _SpreadRanks:
             start = place >> (shift + _DIGIT)
             if (level, start) not in self._counted:
                 step = partial(_by_digit, level, start)
-                self._counted[level, start] = self._values.total(step, "ranks")
-            count += int(self._counted[level, start][: (place >> shift) & _BIN].sum())
+                counts = self._values.total(step, "ranks")
+                there = np.flatnonzero(counts)
+                self._counted[level, start] = there, counts[there]
+            digits, counts = self._counted[level, start]
+            count += int(counts[digits < ((place >> shift) & _BIN)].sum())
             if place & ((1 << shift) - 1) == 0:
                 break
         return count
