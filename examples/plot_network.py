@@ -4,7 +4,8 @@ A private neural network
 
 Where classes are not separated by a line, a linear model cannot help. ``DPMLPClassifier`` is a
 multilayer perceptron, trained on clipped gradients with noise. It needs torch:
-``pip install "skdpnoise[torch]"``. Without torch this example shows a picture that was drawn before.
+``pip install "skdpnoise[torch]"``. Without torch this example shows a picture that was drawn
+before.
 """
 
 from importlib.util import find_spec
