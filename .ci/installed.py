@@ -24,7 +24,8 @@ import skdpnoise
 home = Path(skdpnoise.__file__).parent
 assert Path(sys.prefix) in home.parents, home
 FLAGS = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
-EXTRAS = r"sqlite|postgresql|torch|dask|parquet|pyarrow|scan_csv|polars|matplotlib|rich|yaml|Display|show\(|fetch_"
+EXTRAS = r"sqlite|postgresql|torch|dask|parquet|pyarrow|scan_csv|polars|matplotlib|rich|yaml"
+EXTRAS += r"|Display|show\(|fetch_"
 failed = tried = left = 0
 runner = doctest.DocTestRunner(optionflags=FLAGS)
 blocks = re.findall(r"```python\n(.*?)```", Path(sys.argv[1]).read_text("utf-8"), flags=re.S)

@@ -65,9 +65,8 @@ def save_plot(
             axis.plot(list(points), list(points.values()), **line)
         title = _TITLES[name]
         if equal:
-            title += (
-                f"\nthe default is the same here as {' and '.join(_SHORT[one] for one in equal)}"
-            )
+            others = " and ".join(_SHORT[one] for one in equal)
+            title += f"\nthe default is the same here as {others}"
         axis.set_yscale("log")
         axis.set_xlim(left=0)
         axis.set_title(title, fontsize=11)

@@ -3,8 +3,8 @@
 Files of normal columns are written for each number of rows, and removed after it. Each fit runs in
 a process of its own, which has fitted half a million rows before, as loops are compiled once.
 *Memory* is the anonymous memory of that process beyond what it holds after its imports (of pandas,
-pyarrow and numba, with a first compiled loop, among them), sampled every two milliseconds; pages of files that the
-system may take back are none of it.
+pyarrow and numba, with a first compiled loop, among them), sampled every two milliseconds; pages of
+files that the system may take back are none of it.
 
 *Plain* is the time to read the same columns as often as the fit does, and to sum them, by pyarrow
 and numpy in one thread. *In memory* is the time of the same fit where all rows are an array: most

@@ -4,6 +4,8 @@ The colours are Okabe and Ito's, which stay apart for the colour-blind; dashes a
 same in a grey print. The displays of ``skdpnoise.plotting`` use them in this order.
 """
 
+from pathlib import Path
+
 METHODS = {
     # rules that divide the noise over coordinates; "inid" is the default, and stands for skdpnoise
     "inid": {"color": "#0072B2", "linestyle": "-", "marker": "o"},
@@ -46,3 +48,13 @@ def epsilon_axis(ax, epsilons, delta=None):
         + ("" if delta is None else f", δ = {delta:g}".replace("e-0", "e-"))
     )
     ax.grid(alpha=0.25)
+
+
+def show_kept_picture(name):
+    """Show a picture that was drawn before, where what draws it is not installed."""
+    import matplotlib.pyplot as plt
+
+    picture = Path(__file__).resolve().parents[1] / "docs" / "images" / f"{name}.png"
+    _, ax = plt.subplots(figsize=(10, 4.8), layout="constrained")
+    ax.imshow(plt.imread(picture))
+    ax.set_axis_off()

@@ -3,16 +3,16 @@ A private neural network
 ========================
 
 Where classes are not separated by a line, a linear model cannot help. ``DPMLPClassifier`` is a
-multilayer perceptron, trained on clipped gradients with noise. It needs torch: ``pip install
-"skdpnoise[torch]"``. Without torch this example shows a picture that was drawn before.
+multilayer perceptron, trained on clipped gradients with noise. It needs torch:
+``pip install "skdpnoise[torch]"``. Without torch this example shows a picture that was drawn
+before.
 """
 
 from importlib.util import find_spec
-from pathlib import Path
 
-import _style
 import matplotlib.pyplot as plt
 import numpy as np
+from _style import show_kept_picture
 
 from skdpnoise import DPLogisticRegression, DPMLPClassifier
 
@@ -55,8 +55,5 @@ if find_spec("torch"):
     axes[0].legend(loc="lower right")
     print(network.privacy_)
 else:
-    picture = Path(_style.__file__).parents[1] / "docs" / "images" / "network.png"
-    figure, ax = plt.subplots(figsize=(10, 4.8), layout="constrained")
-    ax.imshow(plt.imread(picture))
-    ax.set_axis_off()
+    show_kept_picture("network")
 plt.show()
