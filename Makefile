@@ -55,13 +55,13 @@ browser:
 	apt-get install -y -qq --no-install-recommends chromium-headless-shell fonts-dejavu-core
 
 docs: $(VENV)/.docs
-	rm -rf docs/api
+	rm -rf docs/api build/docs
 	MPLBACKEND=agg OPENBLAS_NUM_THREADS=1 $(VENV)/bin/python -m sphinx --quiet --fail-on-warning --keep-going \
 	  -b html docs build/docs
 
 # The site that `make docs` has built: its links, and what a browser makes of it.
 test-docs: docs $(VENV)/.test
-	$(VENV)/bin/python -m pytest tests/site
+	SKDPNOISE_SITE=build/docs $(VENV)/bin/python -m pytest -m "slow or not slow" tests/site
 
 # What a release would publish, and whether it works where nothing else is installed.
 dist: $(VENV)/.dist

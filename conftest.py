@@ -18,6 +18,8 @@ import pytest
 from skdpnoise.sampling import words
 
 _QUICK = 1  # cases of a test that `make test` runs, if the test does not say otherwise
+# What makes the site, and what it made of the examples, has no examples of its own.
+collect_ignore_glob = ["docs/*.py"]
 NO_DATA = "the real data are not here: set SKDPNOISE_DATA to the folder with the files"
 
 

@@ -31,3 +31,8 @@ plt.show()
 # The page itself:
 
 print(model.privacy_.statement())
+
+# %%
+# In a notebook the report is a card:
+
+model.privacy_

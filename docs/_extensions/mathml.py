@@ -31,5 +31,4 @@ def _mathml(latex: str, display: str) -> str:
 def setup(app):
     """Take the place of Sphinx' own renderers."""
     app.add_html_math_renderer("mathml", (inline, None), (block, None))
-    app.config.html_math_renderer = "mathml"
     return {"parallel_read_safe": True}
