@@ -80,7 +80,7 @@ def test_the_last_commit_counts_and_what_is_not_committed(project):
     assert project.said("targets") == ["test-docs"]
     assert project.said("files") == ["docs/index.md"]
     project.commit("README.md", "tests/plotting/test_x.py")
-    assert project.said("targets") == ["dist", "mutants"]
+    assert project.said("targets") == ["mutants"]
     project.write("tests/plotting/test_x.py", "changed = 1")
     project.write("skdpnoise/new.py")
     assert project.said("targets") == EVERYTHING

@@ -390,13 +390,10 @@ def shifted(k):
 
 def test_batches_without_rows_reach_no_step():
     def step(table):
-        sizes.append(len(table))
-        return table.astype(int).sum(axis=0)
+        return np.array([len(table), len(table) == 0])
 
-    sizes = []
     rows = seen(X=dd.from_map(_some, [0, 2, 0, 3])).map(values)
-    assert rows.total(step).tolist() == [5]
-    assert sorted(sizes) == [2, 3]
+    assert rows.total(step).tolist() == [5, 0]
 
 
 def _some(n):

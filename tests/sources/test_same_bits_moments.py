@@ -243,7 +243,7 @@ def test_what_a_step_computed_is_replaced_in_parts_as_in_memory(name):
 
 
 def test_a_fit_of_one_row_in_parts_is_refused():
-    with pytest.raises(ValueError, match="2 rows at least"):
+    with pytest.raises(ValueError, match="a minimum of 2"):
         prepared("standard").fit(scan_batches(lambda: [table()[:1]]))
 
 
