@@ -1,4 +1,4 @@
-"""The notebook runs in a real kernel, and its page can be read in light and in dark."""
+"""Notebooks run in a real kernel, and the page of one can be read in light and in dark."""
 
 from __future__ import annotations
 
@@ -11,21 +11,26 @@ import pytest
 from conftest import NO_DATA
 from tests._browser import NONE, find_browser, opened
 
-NOTEBOOK = Path(__file__).resolve().parents[2] / "examples" / "adult.ipynb"
+NOTEBOOKS = Path(__file__).resolve().parents[2] / "examples"
+NOTEBOOK = NOTEBOOKS / "adult.ipynb"
 
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.skipif("SKDPNOISE_DATA" not in os.environ, reason=NO_DATA),
-]
+pytestmark = pytest.mark.slow
+with_data = pytest.mark.skipif("SKDPNOISE_DATA" not in os.environ, reason=NO_DATA)
 
 
 @pytest.fixture(scope="module")
 def run():
-    """Return the notebook with its outputs, after a run in a kernel of its own."""
+    """Return the notebook of Adult with its outputs."""
+    return executed(NOTEBOOK)
+
+
+def executed(path):
+    """Return a notebook with its outputs, after a run in a kernel of its own."""
     nbformat = pytest.importorskip("nbformat")
     client = pytest.importorskip("nbclient")
     pytest.importorskip("ipykernel")
-    notebook = nbformat.read(NOTEBOOK, as_version=4)
+    notebook = nbformat.read(path, as_version=4)
+    assert all(not cell.get("outputs") for cell in notebook.cells)
     with pytest.MonkeyPatch.context() as patch:
         patch.delenv("PYTHONWARNINGS", raising=False)  # a kernel says what it says to anybody
         client.NotebookClient(notebook, timeout=300, kernel_name="python3").execute()
@@ -43,9 +48,29 @@ def outputs(notebook, kind):
     )
 
 
-def test_the_stored_notebook_holds_no_outputs_and_its_run_a_model_and_a_guarantee(run):
-    stored = pytest.importorskip("nbformat").read(NOTEBOOK, as_version=4)
-    assert all(not cell.get("outputs") for cell in stored.cells)
+# What each must show, in text or as a card.
+SHOWN = {
+    "first_model": ["R² with privacy", "epsilon=1", "skdpnoise.linear_model.DPRidge.html"],
+    "team_budget": ["Nothing was charged", "ana", "ben", "alpha"],
+    "audit_and_report": ["nothing found against it", "False", "Privacy statement: DPRidge"],
+}
+
+
+@pytest.mark.parametrize("name", SHOWN)
+def test_a_notebook_runs_from_the_first_cell_to_the_last(name):
+    notebook = executed(NOTEBOOKS / f"{name}.ipynb")
+    kinds = ("stream", "text/plain", "text/html")
+    text = "\n".join(one for kind in kinds for one in outputs(notebook, kind))
+    assert [one for one in SHOWN[name] if one not in text] == []
+    assert "Traceback" not in text
+
+
+def test_every_notebook_is_run():
+    assert {path.stem for path in NOTEBOOKS.glob("*.ipynb")} == {*SHOWN, NOTEBOOK.stem}
+
+
+@with_data
+def test_the_run_shows_a_model_and_a_guarantee(run):
     accuracy = next(text for text in outputs(run, "stream") if "accuracy" in text)
     assert float(accuracy.split()[-1]) > 0.84
     report, columns = outputs(run, "text/html")[-2:]
@@ -56,6 +81,7 @@ def test_the_stored_notebook_holds_no_outputs_and_its_run_a_model_and_a_guarante
     assert "Traceback" not in warned
 
 
+@with_data
 @pytest.mark.browser
 @pytest.mark.parametrize("theme", ["light", "dark"])
 def test_its_page_is_readable(run, theme, tmp_path):

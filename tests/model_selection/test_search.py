@@ -80,7 +80,7 @@ def data():
 LONG = TruncatedNegativeBinomial(eta=2.0, gamma=0.05)
 STRATEGIES = {
     "repeated": {"strategy": "repeated", "repetitions": LONG},
-    "noisy_max": {"strategy": "noisy_max"},
+    "noisy_max": {"strategy": "noisy_max", "refit": False},
     "refit": {"strategy": "noisy_max", "refit": True},
 }
 
