@@ -368,6 +368,7 @@ def told():
         yield lambda: [w for w in caught if "scores" in str(w.message)]
 
 
+@pytest.mark.slow
 def test_a_grid_search_records_every_fit_of_its_workers_and_warns_once(tmp_path, told):
     pytest.importorskip("sqlalchemy")
     ledger = PrivacyLedger("patients", 50.0, 1e-3, f"sqlite:///{tmp_path}/budget.db")

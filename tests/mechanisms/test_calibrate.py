@@ -357,7 +357,7 @@ def test_a_gaussian_loss_as_target_leaves_only_families_that_keep_to_it():
         calibrate("inid_truncated_laplace", JOINT[0], GaussianLoss(0.25))
 
 
-@pytest.mark.quick(1)
+@pytest.mark.slow
 @pytest.mark.filterwarnings("error")
 @pytest.mark.parametrize("family", ["laplace", "gaussian", "osgt", "subbotin", "flipped_huber"])
 @pytest.mark.parametrize("shape", [(1, 1), (3, 4)])

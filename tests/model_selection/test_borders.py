@@ -432,7 +432,7 @@ class Counted:
         self.count += 1
 
 
-@pytest.mark.quick(1)
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::skdpnoise.PrivacyWarning")
 @pytest.mark.parametrize("adjacency", ["replace_one", "add_remove"])
 @pytest.mark.parametrize("most", [1, 2])

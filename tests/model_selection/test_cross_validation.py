@@ -98,7 +98,7 @@ class Stopped(Exception):
     """Ends a fit before anything is fitted."""
 
 
-@pytest.mark.quick(1)
+@pytest.mark.slow
 @adjacencies
 @pytest.mark.parametrize(
     ("model", "y", "scoring"),
