@@ -52,6 +52,7 @@ SEARCHES = {
         DPLogisticCD(**ONE, adjacency="add_remove"),
         ALPHAS,
         strategy="noisy_max",
+        refit=False,
         adjacency="add_remove",
         **GUARANTEE,
     ),
