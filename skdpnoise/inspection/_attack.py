@@ -76,7 +76,8 @@ def _best_event(
     scores: list[Scores], trials: float, bound: Callable[[Any, Any], Any]
 ) -> tuple[float, Event]:
     """Return the threshold, and its side, with the largest bound that is to be expected."""
-    values = np.unique(np.quantile(np.concatenate(scores), _SHARES))
+    together = np.concatenate(scores)
+    values = np.unique(np.quantile(together, _SHARES))
     best = -1.0, Event(1, 0.0)
     # Between two values: single points that many fits share are then on one side, whole.
     middles = np.concatenate([values, 0.5 * (values[1:] + values[:-1])])
@@ -90,8 +91,22 @@ def _best_event(
         bounds = bound(hits, false_hits)
         place = int(np.argmax(bounds))
         if bounds[place] > best[0]:
-            best = float(bounds[place]), Event(side, float(middles[place]))
+            threshold = _away_from_scores(together, side, float(middles[place]))
+            best = float(bounds[place]), Event(side, threshold)
     return best
+
+
+def _away_from_scores(scores: Scores, side: int, threshold: float) -> float:
+    """Return a threshold with the same scores on each side, as far from them as can be."""
+    # Of numbers that never change, the score of later fits differs by rounding alone: on a score
+    # that was met a threshold would put all of them on either side.
+    beyond = scores[side * scores > side * threshold]
+    rest = scores[side * scores <= side * threshold]
+    if beyond.size == 0 or rest.size == 0:
+        return threshold
+    near, far = side * np.min(side * beyond), side * np.max(side * rest)
+    middle = float(0.5 * near + 0.5 * far)
+    return middle if side * far <= side * middle < side * near else threshold
 
 
 def _kinds(first: Table, second: Table) -> dict[str, Callable[[Table, Table], Any]]:

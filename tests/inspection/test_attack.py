@@ -88,6 +88,21 @@ def test_what_is_certain_is_found_as_far_as_so_many_fits_can_show_it():
     assert mu == pytest.approx(float(mu_bound(1500, 0, 1500, ALARM)), abs=0.2)
 
 
+@pytest.mark.parametrize("columns", [1, 3, 8])
+def test_exact_numbers_are_told_apart_whatever_their_scores_are_rounded_to(columns):
+    # A product of matrices of other sizes rounds otherwise: later scores are an ulp beside those
+    # that the threshold was chosen on.
+    rng = np.random.default_rng(6)
+    most = float(epsilon_bound(150, 0, 150, 0.0, ALARM))
+    for _ in range(20):
+        first, second = (np.tile(rng.standard_normal(columns), (200, 1)) for _ in range(2))
+        assert bounds(first, second, delta=0.0)[0] == pytest.approx(most)
+        attack = choose_attack(first[:50], second[:50], 150, 0.0, ALARM)
+        for event in (attack.for_epsilon, attack.for_mu):
+            ends = (attack.score(table)[0] for table in (first, second))
+            assert min(abs(event.threshold - end) for end in ends) > 1e-6
+
+
 def test_numbers_of_wild_sizes_do_not_hide_others():
     rng = np.random.default_rng(5)
     wild = np.exp(rng.standard_normal((2, RUNS, 3)) * 100.0)
