@@ -37,6 +37,7 @@ _interpreted = {"values": 0}
 # Below this many, handing work to a thread costs more than it saves.
 _VALUES_PER_THREAD = 1 << 18
 _PAIRED_VALUES = 1 << 21  # of pairs in parts, that come together at a time
+_COLUMNS_AT_ONCE = 4  # of those
 _MOST_PAIRED = 1 << 31  # two row numbers share 64 bits
 
 
@@ -161,12 +162,22 @@ def _gaps_between(
     tables: list[NDArray[np.floating]],
 ) -> Integers:
     """Return the sums of visits to the differences of rows that came together."""
-    table = np.concatenate(tables)
+    found = []
+    for begin in range(0, which.size, _COLUMNS_AT_ONCE):  # a copy of all would be twice the memory
+        lot = which[begin : begin + _COLUMNS_AT_ONCE]
+        table = np.concatenate([one[:, begin : begin + lot.size] for one in tables])
+        seen = _visit_of(visit, lot)
+        found.append(tallied_gaps(table, places, np.arange(lot.size), width, seen))
+    return np.concatenate(found)
+
+
+def _visit_of(visit: Visit, which: Places) -> Visit:
+    """Return a visit to some columns, which stand at other places among all."""
 
     def visit_some(loops: Any, tile: Floats, n: int, counts: Integers, some: Places) -> None:
         visit(loops, tile, n, counts, which[some])
 
-    return tallied_gaps(table, places, np.arange(which.size), width, visit_some)
+    return visit_some
 
 
 def _loops(n_values: int, n_in_all: int) -> tuple[Any, int]:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import chain, islice
 from pathlib import Path
+from time import monotonic
 from typing import Any, cast
 
 import numpy as np
@@ -22,6 +23,9 @@ __all__ = ["scan_batches", "scan_csv", "scan_dataset", "scan_parquet"]
 
 _FOOTERS = 4  # of files, that are kept: forty kilobytes for each row group of 20 columns
 _BUFFER = 1 << 16  # bytes of each column that are read at a time
+# Seconds for which memory is kept for the next part: to take it anew costs about a millisecond.
+_KEPT_SECONDS = 0.25
+_given_back = {"at": 0.0}
 
 Factory = Callable[[], Iterable[Any]]
 
@@ -521,9 +525,8 @@ def _footer(path: str, written: int, size: int) -> Any:
 
 
 def _frames(batches: Iterable[Any]) -> Generator[Any]:
-    """Yield batches of pyarrow as frames; numbers of one floating type share one array."""
+    """Yield batches of pyarrow as frames."""
     import pandas as pd
-    import pyarrow as pa
 
     columns = kind = None
     for batch in batches:
@@ -531,12 +534,29 @@ def _frames(batches: Iterable[Any]) -> Generator[Any]:
             columns, types = pd.Index(batch.schema.names), set(map(str, batch.schema.types))
             kind = {"double": np.float64, "float": np.float32}.get(types.pop()) if types else None
             kind = None if types else kind
-        if kind is None:
-            frame = pa.RecordBatch.to_pandas(batch)
-        else:
-            values = np.empty((batch.num_rows, batch.num_columns), dtype=kind, order="F")
-            for place, column in enumerate(batch.columns):
-                values[:, place] = column.to_numpy(zero_copy_only=False)
-            frame = pd.DataFrame(values, columns=columns, copy=False)
-        if len(frame):
-            yield frame
+        if len(batch):
+            yield _frame(batch, columns, kind)
+        del batch  # one that is used no more takes no memory while the next is read
+    _give_back()
+
+
+def _frame(batch: Any, columns: Any, kind: Any) -> Any:
+    """Return a batch as a frame; numbers of one floating type share one array."""
+    import pandas as pd
+    import pyarrow as pa
+
+    if kind is None:
+        return pa.RecordBatch.to_pandas(batch)
+    values = np.empty((batch.num_rows, batch.num_columns), dtype=kind, order="F")
+    for place, column in enumerate(batch.columns):
+        values[:, place] = column.to_numpy(zero_copy_only=False)
+    return pd.DataFrame(values, columns=columns, copy=False)
+
+
+def _give_back() -> None:
+    """Give memory that pyarrow keeps without need back to the system, some times a second."""
+    import pyarrow as pa
+
+    if (now := monotonic()) - _given_back["at"] > _KEPT_SECONDS:
+        _given_back["at"] = now
+        pa.default_memory_pool().release_unused()

@@ -20,6 +20,8 @@ from skdpnoise.queries import (
 )
 from skdpnoise.queries._sweeps import Gaps, Records, all_finite, tallies
 from skdpnoise.sampling import SeededWords, secret_pairs
+from skdpnoise.sources.spread import looked_at
+from tests._same_bits import in_parts
 
 EXTREMES = [0.0, -0.0, 1.0, -1.0, 2.0, -2.0, 0.5, -0.5, 3.0, 1e300, -1e300, 5e-324, -5e-324, 1e-310]
 EXTREMES += [2.0**k * s for k in (-101, -100, 61, 62, 63, 100, 101) for s in (1.0, -1.0, 1.5)]
@@ -147,6 +149,31 @@ def test_gaps_are_of_the_pairs_that_are_given(n):
     found = zip((gaps.pairs >> 32).tolist(), (gaps.pairs & (2**32 - 1)).tolist(), strict=True)
     assert sorted(found) == sorted(zip(*pairs.tolist(), strict=True))
     assert len(gaps) == n // 2 == np.unique(pairs).size / 2
+
+
+@pytest.mark.parametrize("at_a_time", [1, 300, 10**6])
+def test_gaps_of_rows_in_parts_are_those_of_a_table(at_a_time, monkeypatch):
+    # More columns than come together at a time, not in their order, each with steps of its own.
+    monkeypatch.setattr(_sweeps, "_PAIRED_VALUES", at_a_time)
+    X = np.random.default_rng(0).standard_cauchy((60, 11))
+    pairs = secret_pairs(SeededWords(0), 60, 25)
+    columns, steps = np.array([10, 0, 3, 4, 5, 7, 1, 9, 2]), 1.0 + np.arange(9)
+
+    def visit(loops, tile, n, counts, which):
+        counts[:, 0] += np.rint(steps[which, np.newaxis] * np.abs(tile[:, :n])).sum(1).astype(int)
+        counts[:, 1] += which
+
+    plain = np.rint(steps * np.abs(X[pairs[0]] - X[pairs[1]])[:, columns]).sum(axis=0)
+    found = _sweeps.tallied_gaps(X, pairs, columns, 2, visit)
+    assert np.array_equal(found[:, 0], plain)
+    for n_parts in (1, 7):
+        rows = looked_at(len, X=in_parts(X, n_parts)).map(values)
+        assert np.array_equal(_sweeps.tallied_gaps(rows, pairs, columns, 2, visit), found)
+
+
+def values(tables):
+    """Return the rows as an array."""
+    return np.asarray(tables["X"])
 
 
 def test_an_observed_order_is_not_overwritten():
