@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks._looks import METHODS
+from benchmarks._pictures import pyplot
 
 _TITLES = {
     "california_raw": "California housing, raw columns\nleast squares, $\\ell_1$ penalty 1.0",
@@ -38,13 +39,8 @@ def save_plot(
     path: Path, results: Mapping[str, Any], published: Mapping[str, Mapping[str, Any]]
 ) -> None:
     """Draw relative error against passes and save it; without matplotlib, say so and return."""
-    try:
-        import matplotlib
-
-        matplotlib.use("Agg")
-        from matplotlib import pyplot as plt
-    except ImportError:
-        print("no picture: matplotlib is not installed (the extra 'plot' brings it)")
+    plt = pyplot()
+    if plt is None:
         return
     figure, axes = plt.subplots(2, 2, figsize=(11, 9), layout="constrained")
     for axis, (name, by_passes) in zip(axes.flat, results.items(), strict=False):

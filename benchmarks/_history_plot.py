@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from benchmarks._pictures import pyplot
+
 _MARKERS = "osD^vP*X"  # one for each machine
 _COLORS = {"squared": "#2f7fc1", "logistic": "#c1272d"}
 _SIGNS = {"<=": "at most", ">=": "at least"}
@@ -18,13 +20,8 @@ def save_plot(
 
     Lines join points of one machine only.
     """
-    try:
-        import matplotlib
-
-        matplotlib.use("Agg")
-        from matplotlib import pyplot as plt
-    except ImportError:
-        print("no picture: matplotlib is not installed (the extra 'plot' brings it)")
+    plt = pyplot()
+    if plt is None:
         return
     figure = plt.figure(figsize=(11, 12), layout="constrained")
     grid = figure.add_gridspec(3, 2)

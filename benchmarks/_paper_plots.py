@@ -8,6 +8,7 @@ from typing import Any
 
 from benchmarks._looks import METHODS
 from benchmarks._paper_profiles import profile
+from benchmarks._pictures import pyplot
 
 # Colours that all can tell apart (Okabe and Ito); markers and dashes repeat what they say.
 _BLUE, _ORANGE, _GREEN, _RED, _SKY = "#0072B2", "#E69F00", "#009E73", "#D55E00", "#56B4E9"
@@ -32,13 +33,8 @@ _PROFILE_STYLES = (
 
 def save_plots(out: Path, curves: Mapping[str, Mapping[str, Any]]) -> None:
     """Draw every figure and save it; without matplotlib, say so and return."""
-    try:
-        import matplotlib
-
-        matplotlib.use("Agg")
-        from matplotlib import pyplot as plt
-    except ImportError:
-        print("no pictures: matplotlib is not installed (the extra 'plot' brings it)")
+    plt = pyplot()
+    if plt is None:
         return
     out.mkdir(parents=True, exist_ok=True)
     for name, draw, wanted in (

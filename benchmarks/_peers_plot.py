@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks._peers_page import ORDINARY, OURS, figures, median
+from benchmarks._pictures import pyplot
 
 # One method of each library, chosen before any was measured; colours of Okabe and Ito.
 _STYLES = {
@@ -26,13 +27,8 @@ _PANELS = {
 
 def save_plot(path: Path, run: Mapping[str, Any]) -> None:
     """Draw the medians and save the picture; without matplotlib, say so and return."""
-    try:
-        import matplotlib
-
-        matplotlib.use("Agg")
-        from matplotlib import pyplot as plt
-    except ImportError:
-        print("no picture: matplotlib is not installed (the extra 'plot' brings it)")
+    plt = pyplot()
+    if plt is None:
         return
     figure, axes = plt.subplots(1, 2, figsize=(9.0, 4.6), layout="constrained")
     entries: dict[str, Any] = {}

@@ -3,10 +3,9 @@
 Run as `python docs/pictures/inid_noise.py docs/images/inid_noise.png`.
 """
 
-import sys
-
 import matplotlib.pyplot as plt
 import numpy as np
+from _shown import save_or_show
 
 from skdpnoise import PrivacyGuarantee
 from skdpnoise.mechanisms import calibrate
@@ -47,8 +46,4 @@ def draw():
 
 
 if __name__ == "__main__":
-    picture = draw()
-    if sys.argv[-1].endswith(".png"):
-        picture.savefig(sys.argv[-1], dpi=120)
-    else:
-        plt.show()
+    save_or_show(draw())

@@ -3,10 +3,9 @@
 Run as `python docs/pictures/noise_and_rows.py docs/images/noise_and_rows.png`.
 """
 
-import sys
-
 import matplotlib.pyplot as plt
 import numpy as np
+from _shown import save_or_show
 
 from skdpnoise import PrivacyGuarantee
 from skdpnoise.mechanisms import calibrate
@@ -37,8 +36,4 @@ def draw():
 
 
 if __name__ == "__main__":
-    picture = draw()
-    if sys.argv[-1].endswith(".png"):
-        picture.savefig(sys.argv[-1], dpi=120)
-    else:
-        plt.show()
+    save_or_show(draw())

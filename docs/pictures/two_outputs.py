@@ -3,10 +3,9 @@
 Run as `python docs/pictures/two_outputs.py docs/images/two_outputs.png`.
 """
 
-import sys
-
 import matplotlib.pyplot as plt
 import numpy as np
+from _shown import save_or_show
 
 from skdpnoise import PrivacyGuarantee
 from skdpnoise.mechanisms import calibrate
@@ -62,8 +61,4 @@ def _log_density(mechanism, noise):
 
 
 if __name__ == "__main__":
-    picture = draw()
-    if sys.argv[-1].endswith(".png"):
-        picture.savefig(sys.argv[-1], dpi=120)
-    else:
-        plt.show()
+    save_or_show(draw())

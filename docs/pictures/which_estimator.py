@@ -3,9 +3,8 @@
 Run as `python docs/pictures/which_estimator.py docs/images/which_estimator.png`.
 """
 
-import sys
-
 import matplotlib.pyplot as plt
+from _shown import save_or_show
 from matplotlib.patches import FancyBboxPatch
 
 # What somebody wants, its colour, and questions with the names that answer them.
@@ -120,8 +119,4 @@ def _arrow(ax, start, end, heights, colour):
 
 
 if __name__ == "__main__":
-    picture = draw()
-    if sys.argv[-1].endswith(".png"):
-        picture.savefig(sys.argv[-1], dpi=120)
-    else:
-        plt.show()
+    save_or_show(draw())
