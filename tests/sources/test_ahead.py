@@ -10,6 +10,7 @@ import weakref
 import pytest
 
 from skdpnoise.sources.ahead import _FEWEST_COLUMNS, Ahead, read_ahead
+from skdpnoise.sources.parts import SpreadError
 
 
 class Batch:
@@ -215,6 +216,52 @@ def test_whoever_forgets_it_leaves_no_thread():
     ahead = Ahead(Reader())
     assert next(ahead.read(0, COLUMNS)) == (0, 0, COLUMNS)
     del ahead
+
+
+def test_other_threads_read_alone():
+    reader, found = Reader(), {}
+    ahead = Ahead(reader)
+
+    def read(part):
+        found[part] = [*ahead.read(part, COLUMNS)]
+
+    mine = ahead.read(0, COLUMNS)
+    assert next(mine) == (0, 0, COLUMNS)
+    for part in (1, 2):
+        thread = threading.Thread(target=read, args=[part])
+        thread.start()
+        thread.join()
+    # What this thread reads goes on where it was.
+    assert [*mine] == expected(0)[1:]
+    assert [*ahead.read(1, COLUMNS)] == expected(1)
+    assert found == {1: expected(1), 2: expected(2)}
+    ahead.close()
+
+
+def test_a_part_that_is_left_for_another_gives_no_rows_more_and_says_so():
+    ahead = Ahead(Reader())
+    one = ahead.read(0, COLUMNS)
+    assert next(one) == (0, 0, COLUMNS)
+    assert [*ahead.read(2, COLUMNS)] == expected(2)
+    with pytest.raises(SpreadError, match="not read to their end"):
+        next(one)
+    ahead.close()
+
+
+def test_a_reader_that_fails_where_it_is_closed_shows_nothing(monkeypatch):
+    shown = []
+    monkeypatch.setattr(threading, "excepthook", shown.append)
+
+    def numbers():
+        try:
+            yield from range(9)
+        finally:
+            raise KeyError("a value")
+
+    found = read_ahead(numbers())
+    assert next(found) == 0
+    found.close()
+    assert shown == []
 
 
 def test_in_another_process_it_is_the_reader():
