@@ -15,7 +15,7 @@ import numpy as np
 
 from skdpnoise.sources.chosen import Selection
 from skdpnoise.sources.local import LocalRunner
-from skdpnoise.sources.parts import Runner, SpreadError, quietly, rows_at_once, rows_of
+from skdpnoise.sources.parts import Runner, SpreadError, held, quietly, rows_at_once, rows_of
 from skdpnoise.sources.rows import Reader, RowSource
 
 __all__ = ["scan_batches", "scan_csv", "scan_dataset", "scan_parquet"]
@@ -163,7 +163,7 @@ def scan_batches(factory: Factory | Sequence[Factory]) -> RowSource:
     factory : callable or sequence of callable
         Without arguments, it returns an iterable of frames, or of arrays, all with the same
         columns; it is called once for each pass, and must give the same rows every time, which is
-        checked. Each of several is a part.
+        checked. The next batch may use the memory of the last one. Each of several is a part.
 
     Returns
     -------
@@ -503,7 +503,7 @@ class _Sifted(_Local):
     def _labels(self, part: int) -> Generator[Any]:
         if self.selection.keep is not None and self.selection.labels is not None:
             taking = self.selection.labels.taking
-            yield from map(taking, self.reader.read(part, taking.needed))
+            yield from (held(taking(rows)) for rows in self.reader.read(part, taking.needed))
 
 
 def _stamp(path: str) -> tuple[int, int]:

@@ -154,6 +154,52 @@ def test_a_person_in_two_parts_is_refused_before_the_charge():
     assert not ledger.charges()
 
 
+@pytest.mark.quick(2)
+@pytest.mark.parametrize("kind", [np.int64, np.uint64])
+def test_a_person_in_two_parts_is_refused_whatever_types_labels_have(kind):
+    other = {np.int64: np.uint64, np.uint64: np.int64}[kind]
+    batches = [
+        FRAME[begin : begin + 50].astype({"person": one})
+        for begin, one in ((0, kind), (50, other), (100, kind))
+    ]
+    rows = scan_batches([lambda: batches[:2], lambda: batches[2:]])  # person 33 in both
+    with pytest.raises(ValueError, match="several parts"):
+        over("ridge", rows, grouped=True)
+
+
+def test_batches_may_come_in_the_memory_of_those_before():
+    columns = [*NAMES, "number", "person"]
+    table = FRAME[columns].to_numpy()
+
+    def batches():
+        memory = np.empty((100, len(columns)))
+        for begin in range(0, N, 100):
+            memory[:] = table[begin : begin + 100]
+            yield memory
+        memory[:] = np.nan
+
+    rows = scan_batches(batches)
+    settings = {"rows_per_group": 2}
+    model, _ = prepared("moments", **settings)
+    # Labels as they lie in that memory: bits of floats are whole numbers, too.
+    parts = rows.map(_first_three, 3), rows.map(_number)
+    found = model.fit(*parts, groups=rows.map(_bits_of_person))
+    whole = clone(found).fit(table[:, :3], table[:, 3], groups=table[:, 4].view(np.int64))
+    assert differing(whole, found) == []
+
+
+def _first_three(rows):
+    return rows[:, :3]
+
+
+def _number(rows):
+    return rows[:, 3]
+
+
+def _bits_of_person(rows):
+    return rows[:, 4].view(np.int64)
+
+
 def test_a_state_that_is_lost_is_made_anew(monkeypatch):
     whole = in_memory("coordinates")
     lost = 0
