@@ -105,14 +105,29 @@ def scan_csv(path: str | Path | Sequence[str | Path], **options: Any) -> RowSour
     ...     scan_csv(file.name).shape
     (2, 2)
     """
-    import pyarrow.csv
-
     paths, schema, columns = _paths(path), None, None
     for one in paths:
-        with pyarrow.csv.open_csv(one, **options) as file:
-            schema = schema or file.schema
-            columns = _same_columns(one, columns, tuple(file.schema.names))
+        found = _schema_of_text(one, options)
+        schema = schema or found
+        columns = _same_columns(one, columns, tuple(found.names))
     return RowSource(_Csv(tuple(paths), schema, options))
+
+
+def _schema_of_text(path: str, options: dict[str, Any]) -> Any:
+    """Return the columns of a file of text, and their types, by its first rows."""
+    import pyarrow as pa
+    import pyarrow.csv
+
+    try:
+        with pyarrow.csv.open_csv(path, **options) as file:
+            return file.schema
+    except pa.ArrowInvalid:
+        pass  # its message quotes what it could not read
+    raise ValueError(
+        f"The first rows of {path} are no table: the file is empty, a line has another number of "
+        "values than the header, or a value has not the type that is named for its column. See "
+        "parse_options and convert_options of pyarrow.csv.open_csv."
+    )
 
 
 def scan_dataset(dataset: Any, *, batch_rows: int | None = None) -> RowSource:

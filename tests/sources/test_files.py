@@ -209,6 +209,24 @@ def test_a_text_of_another_type_than_the_first_rows_is_refused_without_it(tmp_pa
     refused(lambda: list(source.batches()))
 
 
+FIRST_ROWS = {
+    "more values than columns": (f"a,b\n1,2\n{SECRET},2,3\n", {}),
+    "fewer": (f"a,b\n1,2\n{SECRET}\n", {}),
+    "another type than is named": (f"a,b\n1,2\n{SECRET},3\n", {"a": pa.int64()}),
+    "nothing": ("", {}),
+}
+
+
+@pytest.mark.quick(len(FIRST_ROWS))
+@pytest.mark.parametrize(("text", "types"), FIRST_ROWS.values(), ids=FIRST_ROWS.keys())
+def test_first_rows_of_text_that_are_no_table_are_refused_without_them(tmp_path, text, types):
+    path = tmp_path / "rows.csv"
+    path.write_text(text)
+    convert = pyarrow.csv.ConvertOptions(column_types=types)
+    said = refused(lambda: scan_csv(path, convert_options=convert), kind=ValueError)
+    assert str(path) in said
+
+
 def test_datasets_in_folders_give_their_rows_and_the_columns_that_name_folders(tmp_path):
     table = pa.Table.from_pandas(FRAME[["a", "b", "n", "y", "kind"]], preserve_index=False)
     folders = pyarrow.dataset.partitioning(pa.schema([("y", pa.int64())]), flavor="hive")
