@@ -223,11 +223,10 @@ def _is_batch(batch: Any) -> bool:
     return isinstance(batch, np.ndarray) or hasattr(batch, "iloc")
 
 
-def _form(batch: Any) -> tuple[tuple[str, ...] | None, int]:
-    """Return the names of columns, if all are names, and their number: 0 of a vector."""
-    names = tuple(getattr(batch, "columns", ()))
-    named = bool(names) and all(isinstance(name, str) for name in names)
-    return names if named else None, int(batch.shape[1]) if batch.ndim > 1 else 0
+def _form(batch: Any) -> tuple[tuple[Any, ...], int]:
+    """Return what columns of a frame are called, and their number: 0 of a vector."""
+    labels = tuple(getattr(batch, "columns", ()))
+    return labels, int(batch.shape[1]) if batch.ndim > 1 else 0
 
 
 def _check_batch_rows(owner: str, batch_rows: Any) -> None:
@@ -433,7 +432,7 @@ class _Batches(_Local):
     """Calls functions."""
 
     factories: tuple[Factory, ...]
-    columns: tuple[str, ...] | None
+    labels: tuple[Any, ...]  # of the columns of frames
     width: int
 
     @property
@@ -447,6 +446,12 @@ class _Batches(_Local):
         return len(self.factories)
 
     @property
+    def columns(self) -> tuple[str, ...] | None:
+        """Names of the columns; None if they have none, or not all are texts."""
+        named = bool(self.labels) and all(isinstance(label, str) for label in self.labels)
+        return self.labels if named else None
+
+    @property
     def n_columns(self) -> int:
         """Number of columns; 0 for vectors."""
         return self.width
@@ -458,20 +463,20 @@ class _Batches(_Local):
     def read(self, part: int, columns: Sequence[str] | None) -> Generator[Any]:
         """Yield frames or arrays."""
         for batch in self.factories[part]():
-            if not _is_batch(batch) or _form(batch) != (self.columns, self.width):
+            if not _is_batch(batch) or _form(batch) != (self.labels, self.width):
                 raise SpreadError(
                     "All batches of scan_batches must have the same columns: the first had "
-                    f"{_described(self.columns, self.width)}. In part {part} there is one of "
+                    f"{_described(self.labels, self.width)}. In part {part} there is one of "
                     f"{_described(*_form(batch)) if _is_batch(batch) else type(batch).__name__}."
                 )
             if len(batch):
                 yield batch
 
 
-def _described(columns: tuple[str, ...] | None, width: int) -> str:
+def _described(labels: tuple[Any, ...], width: int) -> str:
     """Return the form of a batch in words."""
-    if columns is not None:
-        return f"the columns {list(columns)}"
+    if labels:
+        return f"the columns {list(labels)}"
     return f"{width} columns" if width else "one dimension"
 
 

@@ -339,6 +339,7 @@ def test_functions_must_give_rows_that_are_arrays_or_frames():
 
 X, WIDE = np.ones((3, 2)), np.ones((3, 4))
 FIRST = pd.DataFrame(X, columns=["a", "b"])
+NUMBERED = pd.DataFrame(X)
 OTHERS = {
     "wider": (X, WIDE, r"2 columns.* 4 columns"),
     "a vector": (X, X[:, 0], r"2 columns.* one dimension"),
@@ -346,6 +347,9 @@ OTHERS = {
     "other names": (FIRST, FIRST.rename(columns={"a": "c"}), r"\['a', 'b'\].*\['c', 'b'\]"),
     "another order": (FIRST, FIRST[["b", "a"]], r"\['a', 'b'\].*\['b', 'a'\]"),
     "no names": (FIRST, X, r"\['a', 'b'\].* 2 columns"),
+    "another order of numbers": (NUMBERED, NUMBERED[[1, 0]], r"\[0, 1\].*\[1, 0\]"),
+    "other numbers": (NUMBERED, NUMBERED.rename(columns={0: 2}), r"\[0, 1\].*\[2, 1\]"),
+    "an array, then a frame": (X, NUMBERED, r"2 columns.*\[0, 1\]"),
 }
 
 
