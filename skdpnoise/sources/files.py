@@ -203,12 +203,12 @@ def scan_batches(factory: Factory | Sequence[Factory]) -> RowSource:
             "The 'factory' parameter of scan_batches must be a function, or several, that return "
             "the batches anew in each call: an iterator can be read only once."
         )
-    if any(one() is iter(one()) for one in factories):
+    if any(map(_gives_one_iterator, factories)):
         raise TypeError(
             "The 'factory' parameter of scan_batches must return the batches anew in each call. "
             "Got one that returns the same iterator, which can be read only once."
         )
-    first = next((batch for one in factories for batch in one()), None)
+    first = next(chain.from_iterable(map(_given, factories)), None)
     if first is None:
         raise ValueError("The 'factory' parameter of scan_batches gave no rows.")
     if not _is_batch(first):
@@ -217,6 +217,31 @@ def scan_batches(factory: Factory | Sequence[Factory]) -> RowSource:
             f"pandas. Got {type(first).__name__}."
         )
     return RowSource(_Batches(factories, *_form(first)))
+
+
+def _gives_one_iterator(factory: Factory) -> bool:
+    """Return whether a function returns the same iterator in each call."""
+    one, other = factory(), iter(factory())
+    if one is other:
+        return True
+    for left in (iter(one), other):
+        _close(left)
+    return False
+
+
+def _given(factory: Factory) -> Generator[Any]:
+    """Yield what a function gives; close what it is read from, whether all is read or not."""
+    batches = iter(factory())
+    try:
+        yield from batches
+    finally:
+        _close(batches)
+
+
+def _close(batches: Any) -> None:
+    """Close an iterator that can be closed, as one that reads a file: nobody else has it."""
+    if hasattr(batches, "close"):
+        batches.close()
 
 
 def _is_batch(batch: Any) -> bool:
@@ -462,7 +487,7 @@ class _Batches(_Local):
 
     def read(self, part: int, columns: Sequence[str] | None) -> Generator[Any]:
         """Yield frames or arrays."""
-        for batch in self.factories[part]():
+        for batch in _given(self.factories[part]):
             if not _is_batch(batch) or _form(batch) != (self.labels, self.width):
                 raise SpreadError(
                     "All batches of scan_batches must have the same columns: the first had "

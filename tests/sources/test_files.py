@@ -338,6 +338,48 @@ def test_functions_must_give_rows_that_are_arrays_or_frames():
 
 
 X, WIDE = np.ones((3, 2)), np.ones((3, 4))
+
+
+class Closed:
+    """An iterator that says when it is closed, and is held by itself until then."""
+
+    n_open = 0
+
+    def __init__(self, *batches):
+        self.batches, self.me = iter(batches), self
+        Closed.n_open += 1
+
+    def __iter__(self):
+        return self
+
+    def __next__(self):
+        batch = next(self.batches)
+        if batch is None:
+            raise ValueError(SECRET)
+        return batch
+
+    def close(self):
+        Closed.n_open -= self.me is not None
+        self.me = None
+
+
+@pytest.mark.quick(3)
+@pytest.mark.parametrize("last", [X, None, X[:, :1]], ids=["all", "an error", "other columns"])
+def test_what_gives_batches_is_closed(last):
+    source = scan_batches(partial(Closed, X, X, last))
+    assert Closed.n_open == 0
+    assert source.first(len) == len(X)
+    if last is X:
+        assert len(seen(X=source)) == len(source) == 3 * len(X)
+    else:
+        refused(lambda: seen(X=source))
+    assert Closed.n_open == 0
+    batches = source.batches()
+    next(batches)
+    batches.close()
+    assert Closed.n_open == 0
+
+
 FIRST = pd.DataFrame(X, columns=["a", "b"])
 NUMBERED = pd.DataFrame(X)
 OTHERS = {
