@@ -29,16 +29,29 @@ def test_all_comes_in_its_order():
     assert list(read_ahead(n for n in ())) == []
 
 
-def test_an_error_comes_where_its_value_would_be():
+class Panic(BaseException):
+    """No Exception, as what readers in other languages raise may be."""
+
+
+@pytest.mark.quick(3)
+@pytest.mark.parametrize("kind", [KeyError, Panic, KeyboardInterrupt])
+def test_an_error_comes_where_its_value_would_be(kind):
     def numbers():
         yield 1
         yield 2
-        raise KeyError("three")
+        raise kind("three")
 
     found = read_ahead(numbers())
     assert [next(found), next(found)] == [1, 2]
-    with pytest.raises(KeyError, match="three"):
+    with pytest.raises(kind, match="three"):
         next(found)
+
+
+def test_the_interpreter_does_not_wait_for_the_thread():
+    found = read_ahead(n for n in range(9))
+    assert next(found) == 0
+    assert [one.daemon for one in threading.enumerate() if one.name == "read-ahead"] == [True]
+    found.close()
 
 
 def test_one_is_made_while_one_is_used_and_no_more():
@@ -85,7 +98,8 @@ def test_whoever_ends_early_ends_the_thread_and_closes_the_reader():
         finally:
             closed.set()
 
-    found = read_ahead(numbers())
+    given = numbers()  # held here, so that it is not closed because nobody has it
+    found = read_ahead(given)
     assert [next(found), next(found)] == [0, 1]
     found.close()
     assert closed.is_set()

@@ -154,6 +154,29 @@ def test_a_person_in_two_parts_is_refused_before_the_charge():
     assert not ledger.charges()
 
 
+LABELS = {
+    "floats": lambda person: person * 1.0,
+    "booleans": lambda person: person > 300,
+    "missing": lambda person: person.where(person < 999),
+    "objects": lambda person: person.astype(object),
+    "dates": lambda person: pd.to_datetime(person, unit="D"),
+}
+
+
+@pytest.mark.quick(len(LABELS))
+@pytest.mark.parametrize("labels", LABELS.values(), ids=LABELS.keys())
+def test_labels_that_parts_cannot_compare_are_refused_before_the_charge(labels):
+    ledger = PrivacyLedger("labels in parts", 20.0, 1e-5, storage="memory")
+    rows = source_of([FRAME[:1500], FRAME[1500:].assign(person=labels(FRAME["person"][1500:]))])
+    for fit in (
+        lambda: over("ridge", rows, grouped=True, ledger=ledger),
+        lambda: DPOneHotEncoder(ledger=ledger).fit(rows[["text"]], groups=rows["person"]),
+    ):
+        with pytest.raises((TypeError, ValueError), match="'groups' parameter"):
+            fit()
+    assert not ledger.charges()
+
+
 @pytest.mark.quick(2)
 @pytest.mark.parametrize("kind", [np.int64, np.uint64])
 def test_a_person_in_two_parts_is_refused_whatever_types_labels_have(kind):
