@@ -8,18 +8,24 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from skdpnoise import DPOrdinalEncoder
+from skdpnoise.compose._over_parts import _without_rows
+from skdpnoise.preprocessing._spread import _Check
 from skdpnoise.sources import scan_batches
 from skdpnoise.sources.chosen import only_chosen
+from skdpnoise.sources.dask_rows import _opened
 from skdpnoise.sources.local import LocalRunner
 from skdpnoise.sources.parts import (
     Failure,
     Partial,
     Sieve,
     SpreadError,
+    between,
     combined,
     from_limbs,
     in_order,
 )
+from skdpnoise.sources.rows import Taking
 from tests._same_bits import COUNTS, in_parts, source_of
 from tests.sources._seen import SECRET, refused, seen, targets, tenths, values
 
@@ -361,6 +367,24 @@ def test_labels_of_fewer_rows_than_there_are_are_told_as_a_change():
     sieve = Sieve(np.ones(5, dtype=bool), None, 0)
     assert sieve(3).tolist() == [True, True, True]
     assert "changed while they were read" in refused(sieve, 3)
+
+
+class ByLabels(pd.DataFrame):
+    """A frame of which a slice has the rows with these labels, as before pandas 3 if floats."""
+
+    def __getitem__(self, key):
+        return self.loc[key] if isinstance(key, slice) else super().__getitem__(key)
+
+
+def test_rows_are_taken_by_their_places_and_not_by_their_labels():
+    table = ByLabels({"a": [1.0, 2.0, 3.0]}, index=[-2.0, -1.0, 0.0])
+    assert between(table, 1, 3)["a"].tolist() == [2.0, 3.0]
+    assert len(_without_rows(table)) == 0
+    rows = _Check(DPOrdinalEncoder, False, False, frozenset())({"X": table})
+    assert (len(rows), list(rows)) == (0, ["a"])
+    chunk = _opened({"X": Taking()}, [table])(frozenset({"X"}))
+    assert [len(tables["X"]) for tables in chunk] == [3]
+    assert between(np.arange(5), 1, 3).tolist() == [1, 2]
 
 
 class InPlace:
