@@ -227,6 +227,17 @@ def test_first_rows_of_text_that_are_no_table_are_refused_without_them(tmp_path,
     assert str(path) in said
 
 
+def test_types_of_later_files_of_text_are_those_of_the_first(tmp_path):
+    texts = {"halves": "a\n0.5\n1.5\n", "whole": "a\n1\n2\n", "words": f"a\n{SECRET}\n"}
+    for name, text in texts.items():
+        (tmp_path / name).write_text(text)
+    both = scan_csv([tmp_path / "halves", tmp_path / "whole"])
+    assert [batch["a"].dtype for batch in both.batches()] == [np.float64] * 2
+    for name, other in (("whole", "halves"), ("whole", "words"), ("halves", "words")):
+        source = scan_csv([tmp_path / name, tmp_path / other])
+        assert str(tmp_path / other) in refused(lambda source=source: seen(X=source))
+
+
 def test_datasets_in_folders_give_their_rows_and_the_columns_that_name_folders(tmp_path):
     table = pa.Table.from_pandas(FRAME[["a", "b", "n", "y", "kind"]], preserve_index=False)
     folders = pyarrow.dataset.partitioning(pa.schema([("y", pa.int64())]), flavor="hive")
