@@ -20,6 +20,7 @@ from skdpnoise.compose.columns import made_up
 from skdpnoise.compose.parts import private_parts
 from skdpnoise.compose.register import is_private
 from skdpnoise.compose.silence import silence
+from skdpnoise.sources.parts import between
 from skdpnoise.sources.rows import as_sources, is_spread
 
 __all__ = ["OverParts", "answered", "over_parts", "stand_in_for"]
@@ -128,4 +129,4 @@ def stand_in_for(X: Any) -> Any:
 
 
 def _without_rows(rows: Any) -> Any:
-    return rows[:0]
+    return between(rows, 0, 0)

@@ -15,6 +15,7 @@ from skdpnoise.estimators.tables import check_infinite
 from skdpnoise.preprocessing._labels import cells_of, read_any_table, taken
 from skdpnoise.queries.groups import GroupedRows, SpreadRows, check_labels
 from skdpnoise.sampling import RandomWords
+from skdpnoise.sources.parts import between
 from skdpnoise.sources.rows import as_sources, is_spread
 from skdpnoise.sources.spread import Spread, survey
 
@@ -77,7 +78,7 @@ class _Check:
                 check_infinite(estimator, columns)
         if "groups" in tables:
             check_labels(f"{self.kind.__name__}.fit", tables["groups"])
-        return table[:0].copy()  # which holds none of the rows
+        return between(table, 0, 0).copy()  # which holds none of the rows
 
 
 def read_cells(

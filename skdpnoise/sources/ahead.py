@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Generator, Sequence
 from queue import SimpleQueue
-from threading import Thread
+from threading import Thread, get_ident
 from typing import Any
 
+from skdpnoise.sources.parts import SpreadError
 from skdpnoise.sources.rows import Reader
 
 __all__ = ["Ahead", "read_ahead"]
@@ -22,10 +23,13 @@ class Ahead:
         self._reader = reader
         self._stream: Generator[Any] = read_ahead(_nothing())
         self._follows: tuple[int, Sequence[str] | None] | None = None  # what the stream gives next
+        self._thread = get_ident()
 
     def read(self, part: int, columns: Sequence[str] | None) -> Generator[Any]:
         """Yield some rows of a part at a time."""
-        if columns is not None and len(columns) < _FEWEST_COLUMNS:
+        # One stream is for one thread: others, which joblib may start all the same, read alone.
+        few = columns is not None and len(columns) < _FEWEST_COLUMNS
+        if few or get_ident() != self._thread:
             yield from self._reader.read(part, columns)
             return
         if self._follows != (part, columns):
@@ -38,6 +42,10 @@ class Ahead:
                 return
             yield batch
             del batch
+        raise SpreadError(
+            "The rows of one part were not read to their end before those of another; nothing of "
+            "this pass was released, and what was charged stays charged."
+        )
 
     def close(self) -> None:
         """End the thread."""
@@ -74,9 +82,9 @@ def read_ahead(batches: Generator[Any]) -> Generator[Any]:
                 del batch  # one that is used no more takes no memory while the next is made
                 if not wanted.get():
                     break
+            batches.close()
         except BaseException as raised:
             error = raised
-        batches.close()
         found.put((_OVER, error))
 
     thread = Thread(target=read, name="read-ahead", daemon=True)

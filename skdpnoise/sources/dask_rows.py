@@ -24,6 +24,7 @@ from skdpnoise.sources.parts import (
     Partial,
     SpreadError,
     Task,
+    between,
     combined,
     complete,
     do,
@@ -266,7 +267,7 @@ def _opened(takings: dict[str, Any], chunks: Sequence[Any]) -> Any:
         # Some rows at a time, as of files: what is made of them stays in the cache.
         n = rows_at_once(sum(chunk.shape[1] if chunk.ndim > 1 else 1 for _, chunk, _ in wanted))
         for begin in range(0, max(len(chunk) for _, chunk, _ in wanted), n):
-            yield {name: take(chunk[begin : begin + n]) for name, chunk, take in wanted}
+            yield {name: take(between(chunk, begin, begin + n)) for name, chunk, take in wanted}
 
     return opened
 

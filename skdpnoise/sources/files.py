@@ -16,7 +16,7 @@ import numpy as np
 
 from skdpnoise.sources.chosen import Selection
 from skdpnoise.sources.local import LocalRunner
-from skdpnoise.sources.parts import Runner, SpreadError, quietly, rows_at_once, rows_of
+from skdpnoise.sources.parts import Runner, SpreadError, held, quietly, rows_at_once, rows_of
 from skdpnoise.sources.rows import Reader, RowSource
 
 __all__ = ["scan_batches", "scan_csv", "scan_dataset", "scan_parquet"]
@@ -109,14 +109,29 @@ def scan_csv(path: str | Path | Sequence[str | Path], **options: Any) -> RowSour
     ...     scan_csv(file.name).shape
     (2, 2)
     """
-    import pyarrow.csv
-
     paths, schema, columns = _paths(path), None, None
     for one in paths:
-        with pyarrow.csv.open_csv(one, **options) as file:
-            schema = schema or file.schema
-            columns = _same_columns(one, columns, tuple(file.schema.names))
+        found = _schema_of_text(one, options)
+        schema = schema or found
+        columns = _same_columns(one, columns, tuple(found.names))
     return RowSource(_Csv(tuple(paths), schema, options))
+
+
+def _schema_of_text(path: str, options: dict[str, Any]) -> Any:
+    """Return the columns of a file of text, and their types, by its first rows."""
+    import pyarrow as pa
+    import pyarrow.csv
+
+    try:
+        with pyarrow.csv.open_csv(path, **options) as file:
+            return file.schema
+    except pa.ArrowInvalid:
+        pass  # its message quotes what it could not read
+    raise ValueError(
+        f"The first rows of {path} are no table: the file is empty, a line has another number of "
+        "values than the header, or a value has not the type that is named for its column. See "
+        "parse_options and convert_options of pyarrow.csv.open_csv."
+    )
 
 
 def scan_dataset(dataset: Any, *, batch_rows: int | None = None) -> RowSource:
@@ -167,7 +182,7 @@ def scan_batches(factory: Factory | Sequence[Factory]) -> RowSource:
     factory : callable or sequence of callable
         Without arguments, it returns an iterable of frames, or of arrays, all with the same
         columns; it is called once for each pass, and must give the same rows every time, which is
-        checked. Each of several is a part.
+        checked. The next batch may use the memory of the last one. Each of several is a part.
 
     Returns
     -------
@@ -192,12 +207,12 @@ def scan_batches(factory: Factory | Sequence[Factory]) -> RowSource:
             "The 'factory' parameter of scan_batches must be a function, or several, that return "
             "the batches anew in each call: an iterator can be read only once."
         )
-    if any(one() is iter(one()) for one in factories):
+    if any(map(_gives_one_iterator, factories)):
         raise TypeError(
             "The 'factory' parameter of scan_batches must return the batches anew in each call. "
             "Got one that returns the same iterator, which can be read only once."
         )
-    first = next((batch for one in factories for batch in one()), None)
+    first = next(chain.from_iterable(map(_given, factories)), None)
     if first is None:
         raise ValueError("The 'factory' parameter of scan_batches gave no rows.")
     if not _is_batch(first):
@@ -208,15 +223,39 @@ def scan_batches(factory: Factory | Sequence[Factory]) -> RowSource:
     return RowSource(_Batches(factories, *_form(first)))
 
 
+def _gives_one_iterator(factory: Factory) -> bool:
+    """Return whether a function returns the same iterator in each call."""
+    one, other = factory(), iter(factory())
+    if one is other:
+        return True
+    for left in (iter(one), other):
+        _close(left)
+    return False
+
+
+def _given(factory: Factory) -> Generator[Any]:
+    """Yield what a function gives; close what it is read from, whether all is read or not."""
+    batches = iter(factory())
+    try:
+        yield from batches
+    finally:
+        _close(batches)
+
+
+def _close(batches: Any) -> None:
+    """Close an iterator that can be closed, as one that reads a file: nobody else has it."""
+    if hasattr(batches, "close"):
+        batches.close()
+
+
 def _is_batch(batch: Any) -> bool:
     return isinstance(batch, np.ndarray) or hasattr(batch, "iloc")
 
 
-def _form(batch: Any) -> tuple[tuple[str, ...] | None, int]:
-    """Return the names of columns, if all are names, and their number: 0 of a vector."""
-    names = tuple(getattr(batch, "columns", ()))
-    named = bool(names) and all(isinstance(name, str) for name in names)
-    return names if named else None, int(batch.shape[1]) if batch.ndim > 1 else 0
+def _form(batch: Any) -> tuple[tuple[Any, ...], int]:
+    """Return what columns of a frame are called, and their number: 0 of a vector."""
+    labels = tuple(getattr(batch, "columns", ()))
+    return labels, int(batch.shape[1]) if batch.ndim > 1 else 0
 
 
 def _check_batch_rows(owner: str, batch_rows: Any) -> None:
@@ -422,7 +461,7 @@ class _Batches(_Local):
     """Calls functions."""
 
     factories: tuple[Factory, ...]
-    columns: tuple[str, ...] | None
+    labels: tuple[Any, ...]  # of the columns of frames
     width: int
 
     @property
@@ -436,6 +475,12 @@ class _Batches(_Local):
         return len(self.factories)
 
     @property
+    def columns(self) -> tuple[str, ...] | None:
+        """Names of the columns; None if they have none, or not all are texts."""
+        named = bool(self.labels) and all(isinstance(label, str) for label in self.labels)
+        return self.labels if named else None
+
+    @property
     def n_columns(self) -> int:
         """Number of columns; 0 for vectors."""
         return self.width
@@ -446,21 +491,21 @@ class _Batches(_Local):
 
     def read(self, part: int, columns: Sequence[str] | None) -> Generator[Any]:
         """Yield frames or arrays."""
-        for batch in self.factories[part]():
-            if not _is_batch(batch) or _form(batch) != (self.columns, self.width):
+        for batch in _given(self.factories[part]):
+            if not _is_batch(batch) or _form(batch) != (self.labels, self.width):
                 raise SpreadError(
                     "All batches of scan_batches must have the same columns: the first had "
-                    f"{_described(self.columns, self.width)}. In part {part} there is one of "
+                    f"{_described(self.labels, self.width)}. In part {part} there is one of "
                     f"{_described(*_form(batch)) if _is_batch(batch) else type(batch).__name__}."
                 )
             if len(batch):
                 yield batch
 
 
-def _described(columns: tuple[str, ...] | None, width: int) -> str:
+def _described(labels: tuple[Any, ...], width: int) -> str:
     """Return the form of a batch in words."""
-    if columns is not None:
-        return f"the columns {list(columns)}"
+    if labels:
+        return f"the columns {list(labels)}"
     return f"{width} columns" if width else "one dimension"
 
 
@@ -507,7 +552,7 @@ class _Sifted(_Local):
     def _labels(self, part: int) -> Generator[Any]:
         if self.selection.keep is not None and self.selection.labels is not None:
             taking = self.selection.labels.taking
-            yield from map(taking, self.reader.read(part, taking.needed))
+            yield from (held(taking(rows)) for rows in self.reader.read(part, taking.needed))
 
 
 def _stamp(path: str) -> tuple[int, int]:

@@ -16,11 +16,13 @@ from skdpnoise.sources.states import at
 
 __all__ = ["Facts", "Failure", "Job", "Opened", "Partial", "Runner", "Sieve", "SpreadError", "Task"]
 __all__ += [
+    "between",
     "combined",
     "complete",
     "do",
     "finished",
     "from_limbs",
+    "held",
     "in_order",
     "kept_of",
     "look",
@@ -243,7 +245,7 @@ def _leaves(job: Job, opened: Opened) -> Iterator[tuple[Any, int]]:
     """Yield leaves with the numbers of their first rows; at last the rows must be the same."""
     sieve = Sieve(None, job.choose, job.first_kept)
     if job.keep is not None:
-        labels = [tables["groups"] for tables in _unchanged(job, opened, {"groups"})]
+        labels = [held(tables["groups"]) for tables in _unchanged(job, opened, {"groups"})]
         sieve = Sieve(kept_of(job.keep, labels, job.first), job.choose, job.first_kept)
     begin, taken = 0, job.first_taken
     batches = _unchanged(job, opened, job.task.needs)
@@ -375,7 +377,7 @@ def rows_at_once(n_columns: int) -> int:
 
 def _at_once(batches: Iterable[Tables]) -> Iterator[Tables]:
     """Yield all rows as one batch, if there are some."""
-    listed = list(batches)
+    listed = [{name: held(table) for name, table in tables.items()} for tables in batches]
     if listed:
         yield {name: _together([tables[name] for tables in listed]) for name in listed[0]}
 
@@ -389,11 +391,25 @@ def rows_of(table: Any, chosen: NDArray[np.bool_]) -> Any:
     return table.loc[chosen] if hasattr(table, "loc") else table[chosen]
 
 
+def between(table: Any, begin: int, end: int) -> Any:
+    """Return rows by their places: pandas before 3 slices a frame by labels if they are floats."""
+    return (table.iloc if hasattr(table, "iloc") else table)[begin:end]
+
+
+def held(table: Any) -> Any:
+    """Return rows to be kept while more are read: a source may write those to the same memory."""
+    return table.copy() if hasattr(table, "copy") else np.array(table)
+
+
 def _together(tables: list[Any]) -> Any:
     if len(tables) == 1:
         return tables[0]
-    if hasattr(tables[0], "iloc"):
+    if getattr(tables[0], "ndim", 1) == 2 and hasattr(tables[0], "iloc"):
         import pandas as pd
 
         return pd.concat(tables, ignore_index=True)
-    return np.concatenate(tables)
+    columns = [np.asarray(table) for table in tables]
+    if {"i", "u"} <= {column.dtype.kind for column in columns}:
+        # Together they would be floats, which are other labels and not all different.
+        columns = [column.astype(object) for column in columns]
+    return np.concatenate(columns)

@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 
 from skdpnoise import DPRidge, DPSimpleImputer, DPStandardScaler
+from skdpnoise.compose.charged import reading
 from skdpnoise.estimators import spread_tables
 from skdpnoise.estimators.spread_tables import read_spread
 from skdpnoise.sources import scan_batches
@@ -57,6 +58,17 @@ def test_missing_values_of_later_rows_are_taken_where_those_of_the_first_are():
     assert "infinity" in text
 
 
+@pytest.mark.quick(2)
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_what_a_step_computed_is_not_refused_in_any_thread(n_jobs):
+    table = GOOD.copy()
+    table[4, 1] = np.nan
+    with reading({"X"}):
+        found = looked_at(frame(table), frame(GOOD), frame(table), n_jobs=n_jobs)
+    assert found.survives
+    assert len(found.rows) == 18
+
+
 def test_each_form_is_checked_as_a_whole_once(monkeypatch):
     read = []
 
@@ -74,6 +86,15 @@ def test_each_form_is_checked_as_a_whole_once(monkeypatch):
     read.clear()
     assert looked_at(single, single).columns.dtype == "<f4"
     assert len(read) == 1
+    assert looked_at(single, frame(GOOD), single).columns.dtype == "<f8"
+
+
+def test_later_rows_of_other_names_are_refused():
+    names = iter([["a", "b", "c"], ["a", "b", "c"], ["b", "a", "c"]])
+    rows = scan_batches(lambda: [GOOD] * 3)
+    named = rows.map(lambda table: pd.DataFrame(table, columns=next(names)), 3)
+    with pytest.raises(ValueError, match="same columns in all parts"):
+        read_spread(DPStandardScaler(), named)
 
 
 class Mine(pd.DataFrame):

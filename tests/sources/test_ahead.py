@@ -10,6 +10,7 @@ import weakref
 import pytest
 
 from skdpnoise.sources.ahead import _FEWEST_COLUMNS, Ahead, read_ahead
+from skdpnoise.sources.parts import SpreadError
 
 
 class Batch:
@@ -28,16 +29,29 @@ def test_all_comes_in_its_order():
     assert list(read_ahead(n for n in ())) == []
 
 
-def test_an_error_comes_where_its_value_would_be():
+class Panic(BaseException):
+    """No Exception, as what readers in other languages raise may be."""
+
+
+@pytest.mark.quick(3)
+@pytest.mark.parametrize("kind", [KeyError, Panic, KeyboardInterrupt])
+def test_an_error_comes_where_its_value_would_be(kind):
     def numbers():
         yield 1
         yield 2
-        raise KeyError("three")
+        raise kind("three")
 
     found = read_ahead(numbers())
     assert [next(found), next(found)] == [1, 2]
-    with pytest.raises(KeyError, match="three"):
+    with pytest.raises(kind, match="three"):
         next(found)
+
+
+def test_the_interpreter_does_not_wait_for_the_thread():
+    found = read_ahead(n for n in range(9))
+    assert next(found) == 0
+    assert [one.daemon for one in threading.enumerate() if one.name == "read-ahead"] == [True]
+    found.close()
 
 
 def test_one_is_made_while_one_is_used_and_no_more():
@@ -84,7 +98,8 @@ def test_whoever_ends_early_ends_the_thread_and_closes_the_reader():
         finally:
             closed.set()
 
-    found = read_ahead(numbers())
+    given = numbers()  # held here, so that it is not closed because nobody has it
+    found = read_ahead(given)
     assert [next(found), next(found)] == [0, 1]
     found.close()
     assert closed.is_set()
@@ -215,6 +230,52 @@ def test_whoever_forgets_it_leaves_no_thread():
     ahead = Ahead(Reader())
     assert next(ahead.read(0, COLUMNS)) == (0, 0, COLUMNS)
     del ahead
+
+
+def test_other_threads_read_alone():
+    reader, found = Reader(), {}
+    ahead = Ahead(reader)
+
+    def read(part):
+        found[part] = [*ahead.read(part, COLUMNS)]
+
+    mine = ahead.read(0, COLUMNS)
+    assert next(mine) == (0, 0, COLUMNS)
+    for part in (1, 2):
+        thread = threading.Thread(target=read, args=[part])
+        thread.start()
+        thread.join()
+    # What this thread reads goes on where it was.
+    assert [*mine] == expected(0)[1:]
+    assert [*ahead.read(1, COLUMNS)] == expected(1)
+    assert found == {1: expected(1), 2: expected(2)}
+    ahead.close()
+
+
+def test_a_part_that_is_left_for_another_gives_no_rows_more_and_says_so():
+    ahead = Ahead(Reader())
+    one = ahead.read(0, COLUMNS)
+    assert next(one) == (0, 0, COLUMNS)
+    assert [*ahead.read(2, COLUMNS)] == expected(2)
+    with pytest.raises(SpreadError, match="not read to their end"):
+        next(one)
+    ahead.close()
+
+
+def test_a_reader_that_fails_where_it_is_closed_shows_nothing(monkeypatch):
+    shown = []
+    monkeypatch.setattr(threading, "excepthook", shown.append)
+
+    def numbers():
+        try:
+            yield from range(9)
+        finally:
+            raise KeyError("a value")
+
+    found = read_ahead(numbers())
+    assert next(found) == 0
+    found.close()
+    assert shown == []
 
 
 def test_in_another_process_it_is_the_reader():

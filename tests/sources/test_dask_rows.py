@@ -89,6 +89,32 @@ def test_columns_of_a_frame_and_vectors_are_read():
     assert np.array_equal(np.concatenate(list(source.batches())), X)
 
 
+INDICES = {
+    "floats in order": np.arange(3000) * 1.0,
+    "floats that are large": np.arange(3000) + 1e6,
+    "floats in no order": np.arange(3000)[::-1] * 0.5,
+    "numbers in no order": np.arange(3000)[::-1],
+    "dates": pd.date_range("2026-01-01", periods=3000),
+    "twice the same": np.repeat(np.arange(1500), 2),
+}
+
+
+@pytest.mark.quick(len(INDICES))
+@pytest.mark.parametrize("index", INDICES.values(), ids=INDICES.keys())
+def test_rows_are_read_by_their_places_whatever_the_index(index, monkeypatch):
+    monkeypatch.setattr(dask_rows, "rows_at_once", lambda n_columns: 100)
+    frame = pd.DataFrame({"a": np.arange(3000), "y": np.arange(3000)}, index=index)
+    chunks = dd.from_pandas(frame, npartitions=2, sort=False)
+    rows = seen(X=chunks[["a"]], y=chunks["y"])
+    places = rows.joined(_numbers, np.concatenate)
+    assert np.array_equal(places, np.arange(3000))
+
+
+def _numbers(tables, first):
+    assert np.array_equal(tables["X"]["a"], tables["y"])
+    return np.array(tables["y"])
+
+
 def test_an_array_of_three_dimensions_is_refused():
     with pytest.raises(TypeError, match=r"1 or 2 dimensions. Got 3"):
         seen(X=da.ones((3, 3, 3)))

@@ -209,6 +209,35 @@ def test_a_text_of_another_type_than_the_first_rows_is_refused_without_it(tmp_pa
     refused(lambda: list(source.batches()))
 
 
+FIRST_ROWS = {
+    "more values than columns": (f"a,b\n1,2\n{SECRET},2,3\n", {}),
+    "fewer": (f"a,b\n1,2\n{SECRET}\n", {}),
+    "another type than is named": (f"a,b\n1,2\n{SECRET},3\n", {"a": pa.int64()}),
+    "nothing": ("", {}),
+}
+
+
+@pytest.mark.quick(len(FIRST_ROWS))
+@pytest.mark.parametrize(("text", "types"), FIRST_ROWS.values(), ids=FIRST_ROWS.keys())
+def test_first_rows_of_text_that_are_no_table_are_refused_without_them(tmp_path, text, types):
+    path = tmp_path / "rows.csv"
+    path.write_text(text)
+    convert = pyarrow.csv.ConvertOptions(column_types=types)
+    said = refused(lambda: scan_csv(path, convert_options=convert), kind=ValueError)
+    assert str(path) in said
+
+
+def test_types_of_later_files_of_text_are_those_of_the_first(tmp_path):
+    texts = {"halves": "a\n0.5\n1.5\n", "whole": "a\n1\n2\n", "words": f"a\n{SECRET}\n"}
+    for name, text in texts.items():
+        (tmp_path / name).write_text(text)
+    both = scan_csv([tmp_path / "halves", tmp_path / "whole"])
+    assert [batch["a"].dtype for batch in both.batches()] == [np.float64] * 2
+    for name, other in (("whole", "halves"), ("whole", "words"), ("halves", "words")):
+        source = scan_csv([tmp_path / name, tmp_path / other])
+        assert str(tmp_path / other) in refused(lambda source=source: seen(X=source))
+
+
 def test_datasets_in_folders_give_their_rows_and_the_columns_that_name_folders(tmp_path):
     table = pa.Table.from_pandas(FRAME[["a", "b", "n", "y", "kind"]], preserve_index=False)
     folders = pyarrow.dataset.partitioning(pa.schema([("y", pa.int64())]), flavor="hive")
@@ -320,7 +349,50 @@ def test_functions_must_give_rows_that_are_arrays_or_frames():
 
 
 X, WIDE = np.ones((3, 2)), np.ones((3, 4))
+
+
+class Closed:
+    """An iterator that says when it is closed, and is held by itself until then."""
+
+    n_open = 0
+
+    def __init__(self, *batches):
+        self.batches, self.me = iter(batches), self
+        Closed.n_open += 1
+
+    def __iter__(self):
+        return self
+
+    def __next__(self):
+        batch = next(self.batches)
+        if batch is None:
+            raise ValueError(SECRET)
+        return batch
+
+    def close(self):
+        Closed.n_open -= self.me is not None
+        self.me = None
+
+
+@pytest.mark.quick(3)
+@pytest.mark.parametrize("last", [X, None, X[:, :1]], ids=["all", "an error", "other columns"])
+def test_what_gives_batches_is_closed(last):
+    source = scan_batches(partial(Closed, X, X, last))
+    assert Closed.n_open == 0
+    assert source.first(len) == len(X)
+    if last is X:
+        assert len(seen(X=source)) == len(source) == 3 * len(X)
+    else:
+        refused(lambda: seen(X=source))
+    assert Closed.n_open == 0
+    batches = source.batches()
+    next(batches)
+    batches.close()
+    assert Closed.n_open == 0
+
+
 FIRST = pd.DataFrame(X, columns=["a", "b"])
+NUMBERED = pd.DataFrame(X)
 OTHERS = {
     "wider": (X, WIDE, r"2 columns.* 4 columns"),
     "a vector": (X, X[:, 0], r"2 columns.* one dimension"),
@@ -328,6 +400,9 @@ OTHERS = {
     "other names": (FIRST, FIRST.rename(columns={"a": "c"}), r"\['a', 'b'\].*\['c', 'b'\]"),
     "another order": (FIRST, FIRST[["b", "a"]], r"\['a', 'b'\].*\['b', 'a'\]"),
     "no names": (FIRST, X, r"\['a', 'b'\].* 2 columns"),
+    "another order of numbers": (NUMBERED, NUMBERED[[1, 0]], r"\[0, 1\].*\[1, 0\]"),
+    "other numbers": (NUMBERED, NUMBERED.rename(columns={0: 2}), r"\[0, 1\].*\[2, 1\]"),
+    "an array, then a frame": (X, NUMBERED, r"2 columns.*\[0, 1\]"),
 }
 
 

@@ -121,6 +121,19 @@ def test_one_job_at_a_time_reads_files_ahead(tmp_path, monkeypatch, n_jobs, in_a
     assert len(used) == (2 if in_a_thread else 0)
 
 
+def test_parts_are_read_as_they_are_where_threads_were_not_expected(tmp_path, monkeypatch):
+    import pandas as pd
+
+    # A process of a pool is told that it has one job, and has threads all the same.
+    monkeypatch.setattr(local, "effective_n_jobs", lambda n_jobs: 1)
+    table = np.column_stack([X, X])
+    pd.DataFrame(table).rename(columns=str).to_parquet(tmp_path / "rows.parquet", row_group_size=50)
+    rows = seen(2, X=scan_parquet(tmp_path / "rows.parquet", batch_rows=10)).map(values)
+    assert len(rows) == len(table)
+    assert np.array_equal(rows.total(tenths), tenths(table))
+    assert np.array_equal(rows.joined(lambda part, first: part, np.concatenate), table)
+
+
 def test_a_pass_that_fails_leaves_no_thread(tmp_path):
     import pandas as pd
 

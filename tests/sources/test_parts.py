@@ -5,19 +5,27 @@ from __future__ import annotations
 from functools import partial
 
 import numpy as np
+import pandas as pd
 import pytest
 
+from skdpnoise import DPOrdinalEncoder
+from skdpnoise.compose._over_parts import _without_rows
+from skdpnoise.preprocessing._spread import _Check
 from skdpnoise.sources import scan_batches
+from skdpnoise.sources.chosen import only_chosen
+from skdpnoise.sources.dask_rows import _opened
 from skdpnoise.sources.local import LocalRunner
 from skdpnoise.sources.parts import (
     Failure,
     Partial,
     Sieve,
     SpreadError,
+    between,
     combined,
     from_limbs,
     in_order,
 )
+from skdpnoise.sources.rows import Taking
 from tests._same_bits import COUNTS, in_parts, source_of
 from tests.sources._seen import SECRET, refused, seen, targets, tenths, values
 
@@ -359,3 +367,70 @@ def test_labels_of_fewer_rows_than_there_are_are_told_as_a_change():
     sieve = Sieve(np.ones(5, dtype=bool), None, 0)
     assert sieve(3).tolist() == [True, True, True]
     assert "changed while they were read" in refused(sieve, 3)
+
+
+class ByLabels(pd.DataFrame):
+    """A frame of which a slice has the rows with these labels, as before pandas 3 if floats."""
+
+    def __getitem__(self, key):
+        return self.loc[key] if isinstance(key, slice) else super().__getitem__(key)
+
+
+def test_rows_are_taken_by_their_places_and_not_by_their_labels():
+    table = ByLabels({"a": [1.0, 2.0, 3.0]}, index=[-2.0, -1.0, 0.0])
+    assert between(table, 1, 3)["a"].tolist() == [2.0, 3.0]
+    assert len(_without_rows(table)) == 0
+    rows = _Check(DPOrdinalEncoder, False, False, frozenset())({"X": table})
+    assert (len(rows), list(rows)) == (0, ["a"])
+    chunk = _opened({"X": Taking()}, [table])(frozenset({"X"}))
+    assert [len(tables["X"]) for tables in chunk] == [3]
+    assert between(np.arange(5), 1, 3).tolist() == [1, 2]
+
+
+class InPlace:
+    """Gives batches of which each is written to the memory of the last."""
+
+    def __init__(self, table, n_rows, make):
+        self.table, self.n_rows, self.make = table, n_rows, make
+
+    def __call__(self):
+        memory = np.empty((self.n_rows, *self.table.shape[1:]), dtype=self.table.dtype)
+        for begin in range(0, len(self.table), self.n_rows):
+            memory[:] = self.table[begin : begin + self.n_rows]
+            yield self.make(memory)
+        memory[:] = 0
+
+
+def _frame(memory):
+    return pd.DataFrame(memory, columns=["a", "b", "person"], copy=False)
+
+
+@pytest.mark.quick(2)
+@pytest.mark.parametrize("n_rows", [6, 24])
+def test_rows_that_are_kept_while_more_are_read_are_copied(n_rows):
+    table = np.arange(72).reshape(24, 3)
+    source = scan_batches(InPlace(table, n_rows, _frame))
+    rows = seen(X=source[["a", "b"]], groups=source["person"])
+    assert np.array_equal(rows.joined(_persons, np.concatenate, by_part=True), table[:, 2])
+    kept = rows.sampled(even, (12,))
+    expected = table[table[:, 2] % 2 == 0, :2]
+    assert np.array_equal(kept.only("X").map(values).total(tenths), tenths(expected))
+    sources = {"X": source[["a", "b"]], "groups": source["person"]}
+    left = only_chosen(sources, kept.rows)["X"]
+    assert np.array_equal(seen(X=left).map(values).total(tenths), tenths(expected))
+
+
+def _persons(tables, first):
+    return np.asarray(tables["groups"])
+
+
+@pytest.mark.quick(4)
+@pytest.mark.parametrize("column", [np.asarray, pd.Series])
+@pytest.mark.parametrize("types", [(np.int64, np.uint64), (np.uint64, np.int64)])
+def test_labels_of_other_types_stay_what_they_are(types, column):
+    # As floats 2**53 and 2**53 + 1 would be one label, and 5 would be another than in other parts.
+    some, others = np.array([5, 2**53], dtype=types[0]), np.array([2**53 + 1], dtype=types[1])
+    source = scan_batches([lambda: [column(some), column(others)]])
+    rows = seen(groups=source)
+    found = rows.joined(_persons, lambda parts: parts[0], by_part=True)
+    assert [str(label) for label in found.tolist()] == ["5", str(2**53), str(2**53 + 1)]

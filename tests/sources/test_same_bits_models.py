@@ -154,6 +154,75 @@ def test_a_person_in_two_parts_is_refused_before_the_charge():
     assert not ledger.charges()
 
 
+LABELS = {
+    "floats": lambda person: person * 1.0,
+    "booleans": lambda person: person > 300,
+    "missing": lambda person: person.where(person < 999),
+    "objects": lambda person: person.astype(object),
+    "dates": lambda person: pd.to_datetime(person, unit="D"),
+}
+
+
+@pytest.mark.quick(len(LABELS))
+@pytest.mark.parametrize("labels", LABELS.values(), ids=LABELS.keys())
+def test_labels_that_parts_cannot_compare_are_refused_before_the_charge(labels):
+    ledger = PrivacyLedger("labels in parts", 20.0, 1e-5, storage="memory")
+    rows = source_of([FRAME[:1500], FRAME[1500:].assign(person=labels(FRAME["person"][1500:]))])
+    for fit in (
+        lambda: over("ridge", rows, grouped=True, ledger=ledger),
+        lambda: DPOneHotEncoder(ledger=ledger).fit(rows[["text"]], groups=rows["person"]),
+    ):
+        with pytest.raises((TypeError, ValueError), match="'groups' parameter"):
+            fit()
+    assert not ledger.charges()
+
+
+@pytest.mark.quick(2)
+@pytest.mark.parametrize("kind", [np.int64, np.uint64])
+def test_a_person_in_two_parts_is_refused_whatever_types_labels_have(kind):
+    other = {np.int64: np.uint64, np.uint64: np.int64}[kind]
+    batches = [
+        FRAME[begin : begin + 50].astype({"person": one})
+        for begin, one in ((0, kind), (50, other), (100, kind))
+    ]
+    rows = scan_batches([lambda: batches[:2], lambda: batches[2:]])  # person 33 in both
+    with pytest.raises(ValueError, match="several parts"):
+        over("ridge", rows, grouped=True)
+
+
+def test_batches_may_come_in_the_memory_of_those_before():
+    columns = [*NAMES, "number", "person"]
+    table = FRAME[columns].to_numpy()
+
+    def batches():
+        memory = np.empty((100, len(columns)))
+        for begin in range(0, N, 100):
+            memory[:] = table[begin : begin + 100]
+            yield memory
+        memory[:] = np.nan
+
+    rows = scan_batches(batches)
+    settings = {"rows_per_group": 2}
+    model, _ = prepared("moments", **settings)
+    # Labels as they lie in that memory: bits of floats are whole numbers, too.
+    parts = rows.map(_first_three, 3), rows.map(_number)
+    found = model.fit(*parts, groups=rows.map(_bits_of_person))
+    whole = clone(found).fit(table[:, :3], table[:, 3], groups=table[:, 4].view(np.int64))
+    assert differing(whole, found) == []
+
+
+def _first_three(rows):
+    return rows[:, :3]
+
+
+def _number(rows):
+    return rows[:, 3]
+
+
+def _bits_of_person(rows):
+    return rows[:, 4].view(np.int64)
+
+
 def test_a_state_that_is_lost_is_made_anew(monkeypatch):
     whole = in_memory("coordinates")
     lost = 0
