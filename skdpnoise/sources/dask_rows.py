@@ -16,6 +16,7 @@ from uuid import uuid4
 
 from skdpnoise.sources.chosen import Selection
 from skdpnoise.sources.parts import (
+    ENDINGS,
     Choose,
     Facts,
     Failure,
@@ -244,7 +245,9 @@ def _first(function: Callable[[Any], Any], chunk: Any) -> list[Any]:
     """Return what a function makes of a chunk with rows, or a failure, in a list; else None."""
     try:
         return [[function(chunk)] if len(chunk) else None]
-    except Exception as error:
+    except ENDINGS:
+        raise
+    except BaseException as error:
         return [[Failure(f"{type(error).__name__} in the first rows.")]]
 
 
@@ -254,7 +257,9 @@ def _combined(*partials: Partial) -> Partial:
         return combined(partials)
     except SpreadError as error:
         text = str(error)
-    except Exception as error:
+    except ENDINGS:
+        raise
+    except BaseException as error:
         text = f"{type(error).__name__} where sums came together; nothing is released."
     return Partial(partials[0].begin, partials[-1].end, Failure(text))
 
@@ -279,7 +284,9 @@ def _sifted(selection: Selection, part: int, taking: Any, rows: Any, *labels: An
         sieve = selection.sieve(part, [taking(raised(one)) for one in labels])
         chosen = sieve(len(rows))
         return rows if chosen is None else rows_of(rows, chosen)
-    except Exception as error:
+    except ENDINGS:
+        raise
+    except BaseException as error:
         return Failure(f"{type(error).__name__} where rows of part {part} were chosen.")
 
 
@@ -293,7 +300,9 @@ def _computed(jobs: Sequence[Any]) -> tuple[Any, ...]:
     dask = _dask()
     try:
         return tuple(dask.compute(*jobs))
-    except Exception as error:
+    except ENDINGS:
+        raise
+    except BaseException as error:
         kind = type(error).__name__
     raise SpreadError(
         f"{kind} while dask computed chunks of the rows. Its message may quote values of the data "

@@ -12,6 +12,7 @@ from joblib import Parallel, delayed, effective_n_jobs
 
 from skdpnoise.sources.ahead import Ahead
 from skdpnoise.sources.parts import (
+    ENDINGS,
     Facts,
     Failure,
     Job,
@@ -85,7 +86,11 @@ class LocalRunner:
         try:
             yield from parallel(work)
             return
-        except Exception as error:  # of joblib: a process ended, or could not be told what to do
+        except ENDINGS:
+            raise
+        except (
+            BaseException
+        ) as error:  # joblib: a process ended, or was not told what to do
             kind = type(error).__name__
         raise SpreadError(
             f"{kind} while joblib did what parts of the rows need. Processes need memory, and all "

@@ -16,6 +16,7 @@ from skdpnoise.sources.states import at
 
 __all__ = ["Facts", "Failure", "Job", "Opened", "Partial", "Runner", "Sieve", "SpreadError", "Task"]
 __all__ += [
+    "ENDINGS",
     "between",
     "combined",
     "complete",
@@ -42,6 +43,9 @@ Keep = Callable[[Any, int], NDArray[np.bool_]]
 
 Choose = Callable[[int, int], NDArray[np.bool_]]
 """From the numbers of the first row, and of the one after the last, to which of them are taken."""
+
+ENDINGS = KeyboardInterrupt, SystemExit, GeneratorExit
+"""What is meant to end a fit: all else that is raised, as by Rust, may quote values."""
 
 _LIMB = 32  # bits of the lower limb of a sum
 _MASK = (1 << _LIMB) - 1
@@ -157,7 +161,9 @@ def look(task: Task, part: int, opened: Opened) -> Facts | Failure:
                 kind = TypeError if isinstance(error, TypeError) else ValueError
                 return Failure(str(error), kind)
         return Facts(marker.n_rows, marker.marks(), found)
-    except Exception as error:
+    except ENDINGS:
+        raise
+    except BaseException as error:
         return _failure(error, part)
 
 
@@ -167,7 +173,9 @@ def do(job: Job, opened: Opened) -> Partial:
     # traceback would travel to the client: so it ends here.
     try:
         value: Any = _collected(job, opened) if job.task.collects else _summed(job, opened)
-    except Exception as error:
+    except ENDINGS:
+        raise
+    except BaseException as error:
         value = _failure(error, job.part)
     return Partial(job.part, job.part + 1, value)
 
@@ -176,9 +184,9 @@ def quietly(read: Callable[[], Any]) -> Any:
     """Return what a function reads here; its error may quote values, and is told by its kind."""
     try:
         return read()
-    except SpreadError:
+    except (SpreadError, *ENDINGS):
         raise
-    except Exception as error:
+    except BaseException as error:
         kind = type(error).__name__
     raise SpreadError(
         f"{kind} where rows were read. Its message may quote values of the data and is not shown; "
@@ -186,7 +194,7 @@ def quietly(read: Callable[[], Any]) -> Any:
     )
 
 
-def _failure(error: Exception, part: int) -> Failure:
+def _failure(error: BaseException, part: int) -> Failure:
     """Return what is told of an error: of one that is not ours its kind alone."""
     if isinstance(error, SpreadError):
         return Failure(str(error))
@@ -310,7 +318,9 @@ def finished(finish: Callable[[list[Any]], Any], values: Any) -> Any:
         return finish(values)
     except SpreadError as error:
         return Failure(str(error))
-    except Exception as error:
+    except ENDINGS:
+        raise
+    except BaseException as error:
         return Failure(
             f"{type(error).__name__} where parts of the rows came together. Its message may quote "
             "values of the data and is not shown; what was charged stays charged."

@@ -194,6 +194,18 @@ def quotes_in_a_chain(rows):
         raise KeyError(SECRET) from error
 
 
+class Panic(BaseException):
+    """An error that is no `Exception`, as Rust's are that polars raises."""
+
+
+def panics(rows):
+    raise Panic(f"{SECRET} is in {rows}")
+
+
+def ends(rows):
+    raise SystemExit(2)
+
+
 TEXTS = np.array([[SECRET], ["Bob"]], dtype=object)
 
 
@@ -206,6 +218,16 @@ def test_an_error_of_a_step_shows_no_value(n_jobs):
     assert refused(rows.map(quotes).total, len).startswith("ValueError in part 0")
     assert refused(rows.joined, quotes_with_place, len).startswith("ValueError in part 0")
     assert refused(rows.joined, _pairs, quotes).startswith("ValueError where parts")
+    assert refused(rows.total, panics).startswith("Panic in part 0")
+    assert refused(rows.map(panics).total, len).startswith("Panic in part 0")
+    assert refused(rows.joined, _pairs, panics).startswith("Panic where parts")
+
+
+@pytest.mark.parametrize("n_jobs", [None, 2])
+def test_what_is_meant_to_end_a_fit_ends_it(n_jobs):
+    rows = seen(n_jobs, X=source_of([TEXTS, TEXTS])).map(values)
+    with pytest.raises(SystemExit):
+        rows.total(ends)
 
 
 def _pairs(rows, first):
