@@ -200,6 +200,9 @@ def test_noisy_max_fits_the_winner_again_where_that_leaves_more_to_it(data):
         search = DPGridSearchCV(CLASSIFIER, {"alpha": [0.0, 0.01, 0.1, 1.0][:count]}, **options)
         assert search.fit(X, y).fit_budget_.mu == pytest.approx(total * (share / count) ** 0.5)
     assert DPGridSearchCV(CLASSIFIER, {"alpha": [0.0]}).refit == "auto"
+    # Who asks for it gets it for any number of candidates.
+    asked = DPGridSearchCV(CLASSIFIER, {"alpha": [0.0, 0.01, 0.1, 1.0]}, refit=True, random_state=0)
+    assert asked.fit(X, y).strategy_ == "noisy_max"
 
 
 def test_auto_makes_all_penalties_from_one_release(data):
