@@ -288,6 +288,7 @@ class PrivateSearchCV(PlanMixin, Delegation, BaseSearchCV, CallbackSupportMixin)
         self.n_candidates_, self.strategy_ = len(problem.candidates), strategy.name
         self.scorer_, self.fit_budget_ = get_scorer(problem.scoring.name), strategy.fit_budget
         self.multimetric_ = False
+        self.__dict__.pop("feature_names_in_", None)  # of an earlier fit, to a frame
         if hasattr(outcome.model, "feature_names_in_"):
             self.feature_names_in_ = outcome.model.feature_names_in_
 

@@ -233,6 +233,18 @@ def test_in_a_pipeline_steps_share_what_one_fit_gets_and_frames_keep_their_names
     assert search.score(frame, data[2]) > 0.8
 
 
+def test_a_second_fit_leaves_nothing_of_the_first(data):
+    frame = pd.DataFrame(data[0][:200], columns=list("abc"))
+    search = DPGridSearchCV(CLASSIFIER, {"alpha": [0.0, 0.1]}, random_state=0)
+    first = search.fit(frame, data[2][:200]).privacy_
+    assert list(search.feature_names_in_) == ["a", "b", "c"]
+    search.fit(data[0][:200], data[2][:200])
+    assert not hasattr(search, "feature_names_in_")
+    assert search.best_estimator_.privacy_ is search.privacy_ is not first
+    alone = clone(search).fit(data[0][:200], data[2][:200])
+    assert vars(search).keys() == vars(alone).keys()
+
+
 def test_the_winner_can_be_cloned_and_fitted_again(data):
     columns = ColumnTransformer([("scaled", DPStandardScaler(0.5), [0, 1])], remainder="drop")
     pipeline = make_pipeline(columns, DPLogisticCD(0.5))
