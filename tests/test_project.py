@@ -139,6 +139,16 @@ def test_only_a_release_may_write_and_only_where_it_must():
         assert granted == (["id-token", "contents"] if path.name == "release.yml" else [])
 
 
+def test_a_source_distribution_holds_nothing_that_git_leaves_out():
+    manifest = (ROOT / "MANIFEST.in").read_text("utf-8")
+    grafted = set(re.findall(r"^graft (\S+)$", manifest, flags=re.MULTILINE))
+    left_out = set(re.findall(r"^(?:prune|exclude) (\S+)$", manifest, flags=re.MULTILINE))
+    ignored = (ROOT / ".gitignore").read_text("utf-8").split()
+    made = {path.rstrip("/") for path in ignored if path.partition("/")[0] in grafted}
+    assert {"docs/api", "docs/gallery", "benchmarks/results"} <= made
+    assert made <= left_out
+
+
 def test_the_checks_see_what_is_missing():
     text = "Run `make nothing` or `python -m benchmarks nothing`; see `tests/nothing.py`, `no.md`."
     assert paths_in(text) == {"tests/nothing.py", "no.md"}

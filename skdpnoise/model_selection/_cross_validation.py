@@ -38,14 +38,13 @@ from skdpnoise.compose.fitting import settled
 from skdpnoise.compose.shares import search_budget
 from skdpnoise.estimators.parallel import in_order
 from skdpnoise.ledger import Ledger, PrivacyReport
-from skdpnoise.metrics.scoring import BITS, Losses, pair_share
-from skdpnoise.model_selection import _runs
+from skdpnoise.metrics.scoring import Losses, pair_share
 from skdpnoise.model_selection._candidates import Candidate
 from skdpnoise.model_selection._runs import Outcome, Parts, Problem, Target
 from skdpnoise.model_selection._search import PrivateSearchCV
 from skdpnoise.model_selection._splits import tossed
 from skdpnoise.model_selection._strategies import Strategy, Tell, one_run
-from skdpnoise.privacy import Adjacency, PrivacyGuarantee
+from skdpnoise.privacy import Adjacency, LossBudget, PrivacyGuarantee
 from skdpnoise.privacy.shared_texts import shared_texts
 from skdpnoise.sampling import RandomWords
 from skdpnoise.sampling.words import with_caveat
@@ -298,20 +297,22 @@ class Folds(Strategy):
         fit, score = total.share((1.0 - _SCORE) / (n_folds - 1)), total.share(_SCORE)
         return cls(total, fit, pure_part(score), n_folds)
 
+    @property
+    def score_budget(self) -> LossBudget:
+        """What the score of a fold costs: there is nothing to choose."""
+        return self.choice_budget
+
     def choose(self, problem: Problem, losses: Losses, target: Target) -> tuple[int, float]:
         """Score the only candidate."""
-        return 0, problem.noisy_score(int(losses.sums[0]), self.choice_budget, target)
+        return 0, problem.noisy_score(int(losses.sums[0]), self.score_budget, target)
 
     def report(
         self, owner: str, guarantee: PrivacyGuarantee, problem: Problem, rows_per_group: int | None
     ) -> PrivacyReport:
-        """Return the report, with the noise of the scores."""
+        """Return the report, with the number of the scores."""
         report = Strategy.report(self, owner, guarantee, problem, rows_per_group)
-        noise = _runs.score_noise(self.choice_budget, problem.adjacency)
-        scale = noise.scale / float(1 << BITS)
-        span = float(scale.min()), float(scale.max())
         (line,) = report.releases
-        return replace(report, releases=(replace(line, scale=span, n_coordinates=self.n_folds),))
+        return replace(report, releases=(replace(line, n_coordinates=self.n_folds),))
 
     def run(self, problem: Problem, target: Target, n_jobs: int | None, tell: Tell) -> Outcome:
         """Fit and score all folds; if one cannot be fitted there is no result."""
@@ -330,7 +331,7 @@ class Folds(Strategy):
             return Outcome(0, None, math.nan)
         scores, errors = zip(
             *(
-                one.score_and_error(own, self.choice_budget, _of_fold(target, one))
+                one.score_and_error(own, self.score_budget, _of_fold(target, one))
                 for one, own in zip(each, losses, strict=True)
             ),
             strict=True,

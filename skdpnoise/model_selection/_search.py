@@ -12,6 +12,7 @@ from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, is_classifier
 from sklearn.metrics import get_scorer
 from sklearn.model_selection import ParameterGrid, ParameterSampler
@@ -278,7 +279,7 @@ class PrivateSearchCV(PlanMixin, Delegation, BaseSearchCV, CallbackSupportMixin)
         self.best_params_, self.best_index_ = best, 0
         self.best_score_, self.best_estimator_ = outcome.score, outcome.model
         self.cv_results_: dict[str, Any] = {
-            f"param_{name}": np.ma.MaskedArray(np.array([value], dtype=object), mask=[False])
+            f"param_{name}": np.ma.MaskedArray(_row_of(value), mask=[False])
             for name, value in best.items()
         }
         self.cv_results_["params"] = [best]
@@ -287,8 +288,16 @@ class PrivateSearchCV(PlanMixin, Delegation, BaseSearchCV, CallbackSupportMixin)
         self.n_candidates_, self.strategy_ = len(problem.candidates), strategy.name
         self.scorer_, self.fit_budget_ = get_scorer(problem.scoring.name), strategy.fit_budget
         self.multimetric_ = False
+        self.__dict__.pop("feature_names_in_", None)  # of an earlier fit, to a frame
         if hasattr(outcome.model, "feature_names_in_"):
             self.feature_names_in_ = outcome.model.feature_names_in_
+
+
+def _row_of(value: Any) -> NDArray[Any]:
+    """Return a column with one row that holds a value, whole where it is a collection."""
+    column = np.empty(1, dtype=object)
+    column[0] = value
+    return column
 
 
 def check_callbacks(search: Any) -> None:

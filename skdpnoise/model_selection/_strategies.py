@@ -78,6 +78,16 @@ class Strategy(ABC):
     fit_budget: SearchBudget  # what one fit of a candidate may cost
     choice_budget: LossBudget  # what the validation part spends on choice and score of the winner
 
+    @property
+    def score_budget(self) -> LossBudget:
+        """What a published score costs: its part of what the validation part spends."""
+        return self.choice_budget.share(1.0 - _CHOICE)
+
+    @property
+    def described(self) -> str:
+        """What is released, in words."""
+        return self.released.format(budget=self.fit_budget)
+
     def loss(self, rows: int) -> PrivacyLoss:
         """What the whole search costs with respect to a group of at most so many rows."""
         return self.total.for_group(rows)
@@ -90,19 +100,20 @@ class Strategy(ABC):
         best, mechanism = private_argmax(utilities, part, random_state=problem.rng, **known)
         by_range = isinstance(mechanism, ExponentialMechanism)
         note_charge("choice", _Ranged(mechanism) if by_range else mechanism)
-        rest = self.choice_budget.share(1.0 - _CHOICE)
-        return best, problem.noisy_score(int(losses.sums[best]), rest, target)
+        loss = int(losses.sums[best])
+        return best, problem.noisy_score(loss, self.score_budget, target)
 
     def report(
         self, owner: str, guarantee: PrivacyGuarantee, problem: Problem, rows_per_group: int | None
     ) -> PrivacyReport:
         """Return the report of a search, known before it begins."""
         loss = self.loss(rows_per_group or 1)
-        noise = _runs.score_noise(pure_part(self.fit_budget), problem.adjacency)
+        noise = _runs.score_noise(self.score_budget, problem.adjacency)
         scale = noise.scale / float(1 << BITS)
         span = (float(scale.min()), float(scale.max()))
-        released = self.released.format(budget=self.fit_budget)
-        line = Release(released, noise.noise, 1, len(problem.candidates), span, loss, "candidates")
+        line = Release(
+            self.described, noise.noise, 1, len(problem.candidates), span, loss, "candidates"
+        )
         named = ((*one.declared, *one.declared_parameters) for one in problem.candidates)
         declared = sorted({label for labels in named for label in labels})
         secure, rows = problem.rng.secure, rows_per_group
@@ -172,6 +183,11 @@ class NoisyMax(Strategy):
         choice = total.share(1.0 - _REFIT) if refit else total
         return cls(total, choice.share(1.0 / n_candidates), pure_part(choice), refit)
 
+    @property
+    def described(self) -> str:
+        """What is released, in words."""
+        return f"{self.released}, the winner fitted again" if self.refit else self.released
+
     def run(self, problem: Problem, target: Target, n_jobs: int | None, tell: Tell) -> Outcome:
         priced = [problem.priced(c.estimator, self.fit_budget) for c in problem.candidates]
         models = []
@@ -219,6 +235,11 @@ class RepeatedRuns(Strategy):
         row = base if rows_per_group == 1 else base.per_row(rows_per_group)
         return cls(row, row, pure_part(row), base, law)
 
+    @property
+    def score_budget(self) -> LossBudget:
+        """What a score costs: all that scoring may, since runs are compared by it."""
+        return self.choice_budget
+
     def loss(self, rows: int) -> PrivacyLoss:
         """Loss of the best of all runs; one run has the base loss for a group."""
         return repeated_loss(as_loss(self.base), self.law)
@@ -247,7 +268,7 @@ class RepeatedRuns(Strategy):
         # So nothing is seen of a run that failed unless all have.
         keys = []
         for k, loss in enumerate(losses.sums.tolist()):
-            score = problem.noisy_score(loss, self.choice_budget, target)
+            score = problem.noisy_score(loss, self.score_budget, target)
             tie = int(problem.rng.take(1)[0])
             failed = len(models) > 0 and models[k] is None
             keys.append((-np.inf if failed else score, tie, k))

@@ -221,7 +221,8 @@ n_candidates_ : int
 strategy_ : str
     How it was searched.
 fit_budget_ : PureLoss or GaussianLoss
-    What one fit of a candidate could spend.
+    What one fit of a candidate could spend; of tables and networks, ε and δ. A winner that is
+    fitted again has half of the whole besides.
 scorer_ : callable
     scikit-learn's scorer of that name, without noise or clipping: not for private records.
 privacy_ : PrivacyReport

@@ -26,6 +26,7 @@ from skdpnoise import (
 from skdpnoise.compose import total_guarantee
 from skdpnoise.compose.silence import _Unheard, silence
 from skdpnoise.inspection import Transcript
+from skdpnoise.metrics.scoring import BITS
 from skdpnoise.model_selection import _runs
 from skdpnoise.model_selection._runs import Parts
 from tests.model_selection._searches import CLASSIFIER, LABELS, SCORE, Drawn, Untouched, X, both
@@ -136,6 +137,99 @@ def test_every_release_of_a_search_is_charged_by_itself_and_by_name(model, strat
     assert "score" in labels
     assert ("choice" in labels) is (strategy == "noisy_max")
     assert ("variance of the target" in labels) is hasattr(model, "target_bounds")
+
+
+# Searches whose fits are counted one by one.
+SPENDING = {
+    "noisy max": ({"strategy": "noisy_max", "refit": False}, {"alpha": [0.1, 0.2, 0.3]}),
+    "refit": ({"strategy": "noisy_max", "refit": True}, {"alpha": [0.1, 0.2, 0.3]}),
+    "refit of two": ({"strategy": "noisy_max", "refit": True}, {"alpha": [0.1, 0.2]}),
+    "release": ({"strategy": "release"}, {"alpha": [0.1, 0.2]}),
+    "release apart": ({"validation_fraction": 0.2}, {"alpha": [0.1, 0.2]}),
+}
+
+
+@quiet
+@pytest.mark.quick(12)
+@pytest.mark.parametrize("delta", [0.0, 1e-6])
+@pytest.mark.parametrize("name", SPENDING)
+def test_each_part_of_the_records_spends_the_total_and_no_more(name, delta, monkeypatch):
+    fits, fitted = [], _runs.Problem.fitted
+
+    def noted(problem, priced, rows=None):
+        fits.append((problem.parts, priced, problem.parts.train if rows is None else rows))
+        return fitted(problem, priced, rows)
+
+    def amount(loss):
+        return loss.pure_epsilon if delta == 0.0 else loss.mu**2
+
+    monkeypatch.setattr(_runs.Problem, "fitted", noted)
+    options, grid = SPENDING[name]
+    model = DPCoordinateDescentRegressor(delta=delta)
+    search = DPGridSearchCV(model, grid, delta=delta, epsilon=2.0, random_state=0, **options)
+    seen = Transcript()
+    seen.watch(search.fit, X, SCORE)
+    releases = {"train": 0.0, "validation": 0.0, "reference": 0.0}
+    for label, what in seen.charges:
+        if label in ("choice", "score") or "of the target" in label:
+            part = "reference" if "of the target" in label else "validation"
+            releases[part] += amount(what.privacy_loss())
+    total = amount(search.privacy_.total)
+    parts = fits[0][0]
+    for part, spent in releases.items():
+        rows = getattr(parts, part)
+        spent += sum(amount(one.budget) for _, one, used in fits if np.isin(rows, used).any())
+        assert spent <= total * (1.0 + 1e-9)
+        if part != "reference":  # of which bounds of the units may leave some
+            assert spent >= 0.9 * total
+
+
+@quiet
+def test_a_winner_is_fitted_again_as_itself_to_all_records_that_the_search_used(monkeypatch):
+    fits, fitted = [], _runs.Problem.fitted
+
+    def noted(problem, priced, rows=None):
+        fits.append((problem.parts, priced.estimator, rows))
+        return fitted(problem, priced, rows)
+
+    monkeypatch.setattr(_runs.Problem, "fitted", noted)
+    grid = {"fit_intercept": [False, True], "alpha": [100.0, 0.01]}
+    search = DPGridSearchCV(REGRESSOR, grid, strategy="noisy_max", epsilon=50.0, random_state=0)
+    search.fit(X, SCORE)
+    parts, winner, rows = fits[-1]
+    assert [used is None for *_, used in fits] == [True] * 4 + [False]
+    assert search.best_params_["alpha"] == 0.01
+    assert search.best_params_.items() <= winner.get_params().items()
+    used = np.sort(np.concatenate([parts.train, parts.validation]))
+    assert parts.reference.size and np.array_equal(rows, used)
+    assert search.best_estimator_ is winner
+
+
+SCORES_OF = {
+    **SPENDING,
+    "auto": ({}, {"n_passes": [1, 2, 3]}),
+    "repeated": ({"strategy": "repeated"}, {"n_passes": [1, 2, 3, 4]}),
+}
+
+
+@quiet
+@pytest.mark.quick(14)
+@pytest.mark.parametrize("adjacency", ["replace_one", "add_remove"])
+@pytest.mark.parametrize("name", SCORES_OF)
+def test_the_report_states_the_noise_that_the_score_has(name, adjacency):
+    options, grid = SCORES_OF[name]
+    model = DPCoordinateDescentRegressor(adjacency=adjacency)
+    search = DPGridSearchCV(model, grid, adjacency=adjacency, random_state=0, **options)
+    seen = Transcript()
+    seen.watch(search.fit, X, SCORE)
+    (line,) = search.privacy_.releases
+    scores = [what for label, what in seen.charges if label == "score"]
+    assert scores
+    for one in scores:
+        found = one.scale / 2.0**BITS
+        assert line.scale == pytest.approx((found.min(), found.max()), rel=1e-12)
+        assert line.noise == one.noise
+    assert ("fitted again" in line.label) is ("refit" in name or name == "auto")
 
 
 def test_a_warning_that_is_an_error_comes_when_what_was_paid_for_is_there():

@@ -201,6 +201,20 @@ def test_if_all_fail_the_error_is_the_same_whatever_failed(name, monkeypatch):
     assert only[1] == FAILED
 
 
+def test_if_all_fail_none_is_fitted_again(monkeypatch):
+    fits, fitted = [], Problem.fitted
+
+    def noted(problem, priced, rows=None):
+        fits.append(rows)
+        return fitted(problem, priced, rows)
+
+    monkeypatch.setattr(Problem, "fitted", noted)
+    search = DPGridSearchCV(Failing(n_passes=2), {"alpha": [0.6, 0.7]}, **STRATEGIES["refit"])
+    with pytest.raises(RuntimeError, match="no result"):
+        search.fit(X, LABELS)
+    assert fits == [None, None]
+
+
 def test_a_failure_of_anything_else_is_told_as_the_same_error(monkeypatch):
     def fails(*args):
         raise KeyError(f"the first record is {X[0]}")

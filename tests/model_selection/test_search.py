@@ -13,7 +13,7 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.compose import ColumnTransformer
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection._search import BaseSearchCV
-from sklearn.pipeline import make_pipeline
+from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
@@ -133,6 +133,28 @@ def test_only_what_was_paid_for_is_kept(data):
     }
 
 
+@pytest.mark.quick(5)
+@pytest.mark.parametrize(
+    ("estimator", "name", "value"),
+    [
+        (CLASSIFIER, "feature_bounds", (-4.0, 4.0)),
+        (CLASSIFIER, "feature_bounds", (-np.ones(3), np.ones(3))),
+        (CLASSIFIER, "feature_bounds", [[-1.0] * 3, [1.0] * 3]),
+        (Pipeline([("m", CLASSIFIER)]), "m", make_pipeline(DPStandardScaler(), DPLogisticCD())),
+        (CLASSIFIER, "alpha", 0.1),
+    ],
+    ids=["pair", "arrays", "lists", "pipeline", "number"],
+)
+def test_results_have_one_row_whatever_the_value_of_a_parameter_is(estimator, name, value, data):
+    grid = {name: [value]}
+    search = DPGridSearchCV(estimator, grid, random_state=0).fit(data[0][:200], data[2][:200])
+    results = pd.DataFrame(search.cv_results_)
+    assert len(results) == 1
+    column = search.cv_results_[f"param_{name}"]
+    assert column.shape == (1,) and not column.mask.any()
+    assert column[0] is search.best_params_[name]
+
+
 def test_the_report_is_that_of_the_whole_search_and_of_its_winner(data):
     search = DPGridSearchCV(CLASSIFIER, {"alpha": [0.0, 0.1, 0.2]}, random_state=0)
     search.fit(data[0], data[2])
@@ -172,11 +194,15 @@ def test_auto_leaves_half_of_the_budget_at_least_to_the_winner(
 def test_noisy_max_fits_the_winner_again_where_that_leaves_more_to_it(data):
     X, y = data[0][:2000], data[2][:2000]
     total = gdp_mu(1.0, 1e-6)
-    for refit, share in (("auto", 0.5), (True, 0.5), (False, 1.0)):
+    cases = (("auto", 1, 1.0), ("auto", 2, 1.0), ("auto", 3, 0.5), ("auto", 4, 0.5))
+    for refit, count, share in (*cases, (True, 2, 0.5), (np.True_, 1, 0.5), (False, 4, 1.0)):
         options = {"strategy": "noisy_max", "refit": refit, "random_state": 0}
-        search = DPGridSearchCV(CLASSIFIER, {"alpha": [0.0, 0.01, 0.1, 1.0]}, **options)
-        assert search.fit(X, y).fit_budget_.mu == pytest.approx(total * (share / 4) ** 0.5)
+        search = DPGridSearchCV(CLASSIFIER, {"alpha": [0.0, 0.01, 0.1, 1.0][:count]}, **options)
+        assert search.fit(X, y).fit_budget_.mu == pytest.approx(total * (share / count) ** 0.5)
     assert DPGridSearchCV(CLASSIFIER, {"alpha": [0.0]}).refit == "auto"
+    # Who asks for it gets it for any number of candidates.
+    asked = DPGridSearchCV(CLASSIFIER, {"alpha": [0.0, 0.01, 0.1, 1.0]}, refit=True, random_state=0)
+    assert asked.fit(X, y).strategy_ == "noisy_max"
 
 
 def test_auto_makes_all_penalties_from_one_release(data):
@@ -205,6 +231,18 @@ def test_in_a_pipeline_steps_share_what_one_fit_gets_and_frames_keep_their_names
     assert model.epsilon > 1.5 * scaler.epsilon
     assert list(search.feature_names_in_) == ["a", "b", "c"]
     assert search.score(frame, data[2]) > 0.8
+
+
+def test_a_second_fit_leaves_nothing_of_the_first(data):
+    frame = pd.DataFrame(data[0][:200], columns=list("abc"))
+    search = DPGridSearchCV(CLASSIFIER, {"alpha": [0.0, 0.1]}, random_state=0)
+    first = search.fit(frame, data[2][:200]).privacy_
+    assert list(search.feature_names_in_) == ["a", "b", "c"]
+    search.fit(data[0][:200], data[2][:200])
+    assert not hasattr(search, "feature_names_in_")
+    assert search.best_estimator_.privacy_ is search.privacy_ is not first
+    alone = clone(search).fit(data[0][:200], data[2][:200])
+    assert vars(search).keys() == vars(alone).keys()
 
 
 def test_the_winner_can_be_cloned_and_fitted_again(data):

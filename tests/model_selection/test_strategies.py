@@ -31,6 +31,7 @@ def losses_of(scoring, shape, rng):
     return np.where(rng.random(shape) < 0.7, rng.choice([0, largest], shape), rng.integers(largest))
 
 
+@pytest.mark.quick(18)
 @pytest.mark.parametrize("adjacency", ["replace_one", "add_remove"])
 @pytest.mark.parametrize("scoring", SCORES)
 @pytest.mark.parametrize("n_candidates", [2, 3, 40])
