@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri
+from scipy.stats import rankdata
 
 from skdpnoise.inspection._bounds import epsilon_bound, mu_bound
 
@@ -87,12 +88,11 @@ def _best_event(
         ]
         # One more on the wrong side than was seen: rates of zero are not to be trusted.
         rates = [(c + 0.5) / (len(s) + 1.0) for c, s in zip(counts, scores, strict=True)]
-        hits, false_hits = (np.floor(trials * rate) for rate in rates[::side])
-        bounds = bound(hits, false_hits)
+        bounds = bound(*(np.floor(trials * rate) for rate in rates[::side]))
         place = int(np.argmax(bounds))
         if bounds[place] > best[0]:
-            threshold = _away_from_scores(together, side, float(middles[place]))
-            best = float(bounds[place]), Event(side, threshold)
+            away = _away_from_scores(together, side, float(middles[place]))
+            best = float(bounds[place]), Event(side, away)
     return best
 
 
@@ -100,13 +100,10 @@ def _away_from_scores(scores: Scores, side: int, threshold: float) -> float:
     """Return a threshold with the same scores on each side, as far from them as can be."""
     # Of numbers that never change, the score of later fits differs by rounding alone: on a score
     # that was met a threshold would put all of them on either side.
-    beyond = scores[side * scores > side * threshold]
-    rest = scores[side * scores <= side * threshold]
-    if beyond.size == 0 or rest.size == 0:
-        return threshold
-    near, far = side * np.min(side * beyond), side * np.max(side * rest)
-    middle = float(0.5 * near + 0.5 * far)
-    return middle if side * far <= side * middle < side * near else threshold
+    below = (side * scores[side * scores <= side * threshold]).max(initial=-np.inf)
+    above = (side * scores[side * scores > side * threshold]).min(initial=np.inf)
+    middle = 0.5 * below + 0.5 * above
+    return float(side * middle) if below <= middle < above else threshold
 
 
 def _kinds(first: Table, second: Table) -> dict[str, Callable[[Table, Table], Any]]:
@@ -129,11 +126,7 @@ def _most_telling(first: Table, second: Table) -> list[int]:
 
 def _ranks(table: Table) -> Table:
     """Return the ranks of each column, from 0 to 1; equal values have equal ones."""
-    ranks = np.empty(table.shape)
-    for j, column in enumerate(table.T):
-        _, inverse, counts = np.unique(column, return_inverse=True, return_counts=True)
-        upto = np.cumsum(counts)
-        ranks[:, j] = ((upto - 0.5 * counts) / column.size)[inverse.ravel()]
+    ranks: Table = (rankdata(table, axis=0) - 0.5) / len(table)
     return ranks
 
 

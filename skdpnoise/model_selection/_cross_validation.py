@@ -44,7 +44,7 @@ from skdpnoise.model_selection._runs import Outcome, Parts, Problem, Target
 from skdpnoise.model_selection._search import PrivateSearchCV
 from skdpnoise.model_selection._splits import tossed
 from skdpnoise.model_selection._strategies import Strategy, Tell, one_run
-from skdpnoise.privacy import Adjacency, LossBudget, PrivacyGuarantee
+from skdpnoise.privacy import Adjacency, PrivacyGuarantee
 from skdpnoise.privacy.shared_texts import shared_texts
 from skdpnoise.sampling import RandomWords
 from skdpnoise.sampling.words import with_caveat
@@ -288,6 +288,7 @@ class Folds(Strategy):
     """One candidate, fitted to all folds but one, each time another, and scored on that one."""
 
     name = "folds"
+    scored = 1.0  # as there is nothing to choose
     released = "fits to all folds but one, each within {budget}, and the scores of the folds"
     n_folds: int
 
@@ -296,11 +297,6 @@ class Folds(Strategy):
         """Return the fits and scores of so many folds."""
         fit, score = total.share((1.0 - _SCORE) / (n_folds - 1)), total.share(_SCORE)
         return cls(total, fit, pure_part(score), n_folds)
-
-    @property
-    def score_budget(self) -> LossBudget:
-        """What the score of a fold costs: there is nothing to choose."""
-        return self.choice_budget
 
     def choose(self, problem: Problem, losses: Losses, target: Target) -> tuple[int, float]:
         """Score the only candidate."""

@@ -12,7 +12,6 @@ from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, is_classifier
 from sklearn.metrics import get_scorer
 from sklearn.model_selection import ParameterGrid, ParameterSampler
@@ -52,6 +51,7 @@ from skdpnoise.sampling import RandomWords, random_words
 from skdpnoise.sampling.observer import note_charge, unobserved
 
 _VALIDATION = 0.1  # of the records
+_HALF = 0.5  # where their number is private
 
 # Runs try one of the best fifth of candidates with probability .95. Where fits of all candidates
 # get nearly as much as runs would, none is left to chance.
@@ -257,12 +257,13 @@ class PrivateSearchCV(PlanMixin, Delegation, BaseSearchCV, CallbackSupportMixin)
         else:
             parts = _runs.divide(records, fraction, reference, self.adjacency, rng)
         public = self.adjacency == "replace_one"  # how many rows there are
-        few = public and len(records) * (1.0 - fraction - reference) < 2.0
+        # Of a private number of rows it tells whether two are left: hardly ever, if half are.
+        few = len(records) * (1.0 - fraction - reference) < 2.0 if public else fraction > _HALF
         if few or parts.train.size < 2 or (public and not parts.validation.size):
             raise ValueError(
                 f"The 'validation_fraction' parameter of {type(self).__name__} must leave 2 rows "
-                f"to fit and 1 to score at least. Got {self.validation_fraction!r}, and too few "
-                "rows, or groups, for it."
+                f"to fit and 1 to score at least, and half of them where their number is private. "
+                f"Got {self.validation_fraction!r}, and too few rows, or groups, for it."
             )
         return parts
 
@@ -278,26 +279,17 @@ class PrivateSearchCV(PlanMixin, Delegation, BaseSearchCV, CallbackSupportMixin)
         best = problem.candidates[outcome.candidate].parameters
         self.best_params_, self.best_index_ = best, 0
         self.best_score_, self.best_estimator_ = outcome.score, outcome.model
-        self.cv_results_: dict[str, Any] = {
-            f"param_{name}": np.ma.MaskedArray(_row_of(value), mask=[False])
-            for name, value in best.items()
-        }
-        self.cv_results_["params"] = [best]
-        self.cv_results_["mean_test_score"] = np.array([outcome.score])
-        self.cv_results_["rank_test_score"] = np.array([1], dtype=np.int32)
+        # One row each, which holds a value whole also where it is a collection.
+        rows = {name: np.array([value, None], dtype=object)[:1] for name, value in best.items()}
+        columns = {f"param_{name}": np.ma.MaskedArray(row, [False]) for name, row in rows.items()}
+        found = {"params": [best], "mean_test_score": np.array([outcome.score])}
+        self.cv_results_ = {**columns, **found, "rank_test_score": np.array([1], dtype=np.int32)}
         self.n_candidates_, self.strategy_ = len(problem.candidates), strategy.name
         self.scorer_, self.fit_budget_ = get_scorer(problem.scoring.name), strategy.fit_budget
         self.multimetric_ = False
         self.__dict__.pop("feature_names_in_", None)  # of an earlier fit, to a frame
         if hasattr(outcome.model, "feature_names_in_"):
             self.feature_names_in_ = outcome.model.feature_names_in_
-
-
-def _row_of(value: Any) -> NDArray[Any]:
-    """Return a column with one row that holds a value, whole where it is a collection."""
-    column = np.empty(1, dtype=object)
-    column[0] = value
-    return column
 
 
 def check_callbacks(search: Any) -> None:

@@ -77,16 +77,12 @@ class Strategy(ABC):
     total: SearchBudget  # of each part of the records, with respect to one row
     fit_budget: SearchBudget  # what one fit of a candidate may cost
     choice_budget: LossBudget  # what the validation part spends on choice and score of the winner
+    scored: ClassVar[float] = 1.0 - _CHOICE  # of that, for the score
 
     @property
     def score_budget(self) -> LossBudget:
-        """What a published score costs: its part of what the validation part spends."""
-        return self.choice_budget.share(1.0 - _CHOICE)
-
-    @property
-    def described(self) -> str:
-        """What is released, in words."""
-        return self.released.format(budget=self.fit_budget)
+        """What a published score costs."""
+        return self.choice_budget.share(self.scored)
 
     def loss(self, rows: int) -> PrivacyLoss:
         """What the whole search costs with respect to a group of at most so many rows."""
@@ -100,8 +96,7 @@ class Strategy(ABC):
         best, mechanism = private_argmax(utilities, part, random_state=problem.rng, **known)
         by_range = isinstance(mechanism, ExponentialMechanism)
         note_charge("choice", _Ranged(mechanism) if by_range else mechanism)
-        loss = int(losses.sums[best])
-        return best, problem.noisy_score(loss, self.score_budget, target)
+        return best, problem.noisy_score(int(losses.sums[best]), self.score_budget, target)
 
     def report(
         self, owner: str, guarantee: PrivacyGuarantee, problem: Problem, rows_per_group: int | None
@@ -111,13 +106,12 @@ class Strategy(ABC):
         noise = _runs.score_noise(self.score_budget, problem.adjacency)
         scale = noise.scale / float(1 << BITS)
         span = (float(scale.min()), float(scale.max()))
-        line = Release(
-            self.described, noise.noise, 1, len(problem.candidates), span, loss, "candidates"
-        )
+        released = self.released.format(budget=self.fit_budget)
+        released += ", the winner fitted again" * getattr(self, "refit", False)
+        line = Release(released, noise.noise, 1, len(problem.candidates), span, loss, "candidates")
         named = ((*one.declared, *one.declared_parameters) for one in problem.candidates)
         declared = sorted({label for labels in named for label in labels})
-        secure, rows = problem.rng.secure, rows_per_group
-        shown = (loss, secure, rows, tuple(declared))
+        shown = loss, problem.rng.secure, rows_per_group, tuple(declared)
         return PrivacyReport(owner, guarantee, (line,), *shown, planned=loss)
 
     @abstractmethod
@@ -183,11 +177,6 @@ class NoisyMax(Strategy):
         choice = total.share(1.0 - _REFIT) if refit else total
         return cls(total, choice.share(1.0 / n_candidates), pure_part(choice), refit)
 
-    @property
-    def described(self) -> str:
-        """What is released, in words."""
-        return f"{self.released}, the winner fitted again" if self.refit else self.released
-
     def run(self, problem: Problem, target: Target, n_jobs: int | None, tell: Tell) -> Outcome:
         priced = [problem.priced(c.estimator, self.fit_budget) for c in problem.candidates]
         models = []
@@ -211,6 +200,7 @@ class RepeatedRuns(Strategy):
 
     # `total` is that of one run: the best of several costs no less, at every ε.
     name = "repeated"
+    scored = 1.0  # since runs are compared by their scores
     released = "the best of a random number of runs, each within {budget}, and its score"
     base: SearchBudget  # of one run, with respect to the unit that is protected
     law: RepetitionLaw
@@ -234,11 +224,6 @@ class RepeatedRuns(Strategy):
             )
         row = base if rows_per_group == 1 else base.per_row(rows_per_group)
         return cls(row, row, pure_part(row), base, law)
-
-    @property
-    def score_budget(self) -> LossBudget:
-        """What a score costs: all that scoring may, since runs are compared by it."""
-        return self.choice_budget
 
     def loss(self, rows: int) -> PrivacyLoss:
         """Loss of the best of all runs; one run has the base loss for a group."""
@@ -340,5 +325,4 @@ def _units(path: Any, target: Target) -> Target:
         return target
     final = path[-1] if hasattr(path, "steps") else path
     _, _, location, scale = final._standardised
-    moments = final._pseudo_data.y
-    return Target(location, scale, max(float(np.mean(moments**2)), 0.05))
+    return Target(location, scale, max(float(np.mean(final._pseudo_data.y**2)), 0.05))

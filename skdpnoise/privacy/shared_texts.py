@@ -189,7 +189,7 @@ validation_fraction : float or "auto", default="auto"
     Of the records, on which candidates are scored and not fitted: each record, or group, falls by
     a secret coin of its own. "auto" is a tenth; for "release" it is none: penalties are judged by
     the records from which they come, with a twentieth of the budget. That flatters those with
-    many columns for few records; give a number there.
+    many columns for few records; give a number there. With "add_remove" it may be 0.5 at most.
 target_bounds : tuple (low, high) or None, default=None
     **Public** bounds of the target, for the units of errors. None estimates them from a tenth of
     the records, except for "release".

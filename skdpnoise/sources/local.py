@@ -88,9 +88,7 @@ class LocalRunner:
             return
         except ENDINGS:
             raise
-        except (
-            BaseException
-        ) as error:  # joblib: a process ended, or was not told what to do
+        except BaseException as error:  # joblib: a process ended, or was not told what to do
             kind = type(error).__name__
         raise SpreadError(
             f"{kind} while joblib did what parts of the rows need. Processes need memory, and all "

@@ -355,6 +355,12 @@ BAD = {
     "no processes": bad(n_jobs=0, match="n_jobs"),
     "half a process": bad(n_jobs=0.5, match="n_jobs"),
     "no fraction": bad(validation_fraction=1.5, match="validation_fraction"),
+    "more than half of a private number of rows": bad(
+        estimator=DPLogisticCD(adjacency="add_remove", classes=["a", "b"]),
+        adjacency="add_remove",
+        validation_fraction=0.51,
+        match="half of them where their number is private",
+    ),
     "nothing to fit": bad(validation_fraction=0.999, match="2 rows"),
     "another score": bad(scoring="r2", match="scoring"),
     "a score of one's own": bad(scoring=lambda *args: 1.0, match="scoring"),
