@@ -197,7 +197,7 @@ class OneRunResult:
 
     Examples
     --------
-    >>> OneRunResult(PrivacyGuarantee(1.0), 0.2, 5.1, 1000, 300, 190, 1e-3).passed
+    >>> OneRunResult(PrivacyGuarantee(1.0), 0.174, 3.76, 1000, 300, 190, 1e-3).passed
     True
     """
 
@@ -261,13 +261,13 @@ class AuditReport:
     Examples
     --------
     >>> claim = PrivacyGuarantee(1.0)
-    >>> found = OneRunResult(claim, 0.2, 5.1, 1000, 300, 190, 1e-3)
+    >>> found = OneRunResult(claim, 0.174, 3.76, 1000, 300, 190, 1e-3)
     >>> report = AuditReport("Example", claim, (found,), 500, 1e-3)
     >>> report.passed
     True
     >>> print(report)
     Example claims (epsilon=1, delta=0)-differential privacy, replace_one: nothing found against it
-      one_run: epsilon >= 0.2 of a claimed epsilon = 1; the most it could show: epsilon = 5.1
+      one_run: epsilon >= 0.174 of a claimed epsilon = 1; the most it could show: epsilon = 3.76
         1000 canaries in one fit: 190 of 300 guesses were right
       records: 500
       false alarm: a sound estimator fails with probability at most 0.001, all methods together

@@ -204,9 +204,10 @@ class _Search:
             return math.log(self.attempt(scales, get_noise(self.name, math.exp(x))).error)
 
         # One coordinate, or one merged one, has an exact curve: shapes that differ by a hair count.
+        # The error may have two valleys, as of the flipped Huber density: a coarse grid sees one.
         alone = scales.size == 1 and self.request.n_releases == 1
         found = grid_minimum(
-            error, np.linspace(low, high, 3 if near else 7), 1e-4 if alone else 0.03
+            error, np.linspace(low, high, 3 if near else 13), 1e-4 if alone else 0.03
         )
         self.log_shape = float(found.x)
         return get_noise(self.name, math.exp(self.log_shape))

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import itertools
+import math
+from contextlib import suppress
 from functools import partial
 
 import numpy as np
 import pytest
+from scipy.optimize import brentq
 from scipy.stats import norm
 
 from skdpnoise.mechanisms import AdditiveMechanism, calibrate, noise_options
 from skdpnoise.mechanisms.additive import least_mu
+from skdpnoise.noises import get_noise
 from skdpnoise.privacy import GaussianLoss, PrivacyGuarantee, PureLoss, gdp_mu
 from skdpnoise.privacy.numeric import loss
 from skdpnoise.sensitivity import SensitivityProfile, histogram_counts
@@ -217,6 +221,31 @@ def test_many_releases_together_cost_what_was_asked(family):
         assert spent < resource(mechanism) <= 0.3
         single = calibrate(f"{rule}_{family}", sensitivity, target)
         assert mechanism.mean_squared_error > single.mean_squared_error
+
+
+def least_error(family, epsilon, delta):
+    """The squared error of the least noise of one shape on one number, by the curve alone."""
+    log_scale = brentq(
+        lambda x: float(family.hockey_stick(epsilon, math.exp(-x))) - delta, -5.0, 8.0, xtol=1e-6
+    )
+    return math.exp(2.0 * log_scale) * family.absolute_moment(2.0)
+
+
+@pytest.mark.quick(5)
+@pytest.mark.parametrize("family", ["flipped_huber", "osgt", "subbotin", "truncated_laplace"])
+@pytest.mark.parametrize(
+    ("epsilon", "delta"), [(0.5, 1e-3), (1.0, 1e-3), (0.1, 1e-4), (3.0, 1e-2), (1.0, 1e-6)]
+)
+def test_no_shape_of_a_family_has_less_error_than_the_one_that_is_found(family, epsilon, delta):
+    # Of the flipped Huber density the error has two valleys over the shape.
+    shapes = np.geomspace(*get_noise(family).shape_range, 30)
+    errors = []
+    for shape in shapes:
+        with suppress(ValueError):  # no scale of this shape meets the guarantee
+            errors.append(least_error(get_noise(family, shape), epsilon, delta))
+    made = calibrate(f"iid_{family}", SensitivityProfile([1.0]), PrivacyGuarantee(epsilon, delta))
+    assert len(errors) >= 10
+    assert made.standard_deviation[0] ** 2 <= 1.001 * min(errors)
 
 
 def test_more_budget_means_less_noise():
