@@ -62,13 +62,11 @@ def scan_parquet(
     ...     scan_parquet(file.name).shape
     (2, 2)
     """
-    import pyarrow.parquet as pq
-
     _check_batch_rows("scan_parquet", batch_rows)
     parts: list[tuple[str, int]] = []
     n_rows, columns = 0, None
     for one in _paths(path):
-        with pq.ParquetFile(one) as file:
+        with _parquet_file(one) as file:
             columns = _same_columns(one, columns, _columns(file.schema_arrow))
             parts += [(one, group) for group in range(file.metadata.num_row_groups)]
             n_rows += file.metadata.num_rows
@@ -76,10 +74,23 @@ def scan_parquet(
     return RowSource(_Parquet(tuple(parts), columns, n_rows, batch_rows))
 
 
+def _parquet_file(path: str) -> Any:
+    """Return a file that was opened, or say which one is none."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        return pq.ParquetFile(path)
+    except pa.ArrowInvalid:
+        pass
+    raise ValueError(f"{path} is no Parquet file, or was not written to its end.")
+
+
 def scan_csv(path: str | Path | Sequence[str | Path], **options: Any) -> RowSource:
     """Return the rows of CSV files with a header, of which each is a part.
 
-    Types of columns are found in the first rows of the first file, if the options do not name them.
+    Types of columns are found in the first rows of the first file in which they have a value, if
+    the options do not name them.
 
     Parameters
     ----------
@@ -112,9 +123,19 @@ def scan_csv(path: str | Path | Sequence[str | Path], **options: Any) -> RowSour
     paths, schema, columns = _paths(path), None, None
     for one in paths:
         found = _schema_of_text(one, options)
-        schema = schema or found
+        schema = found if schema is None else _typed(schema, found)
         columns = _same_columns(one, columns, tuple(found.names))
     return RowSource(_Csv(tuple(paths), schema, options))
+
+
+def _typed(schema: Any, other: Any) -> Any:
+    """Return columns with types; those without a value so far have the type of another file."""
+    import pyarrow as pa
+
+    if schema.names != other.names:
+        return schema
+    pairs = zip(schema, other, strict=True)
+    return pa.schema([new if pa.types.is_null(own.type) else own for own, new in pairs])
 
 
 def _schema_of_text(path: str, options: dict[str, Any]) -> Any:

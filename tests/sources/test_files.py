@@ -179,6 +179,25 @@ def test_files_of_text_give_their_rows_and_each_is_a_part(tmp_path):
     assert rows.only("y").map(targets).total(np.sum) == NUMBERS["y"].sum() + NUMBERS["y"][:20].sum()
 
 
+def test_a_column_has_the_type_of_the_first_file_that_has_a_value_in_it(tmp_path):
+    empty = csv(tmp_path, NUMBERS[:0], "header.csv")
+    missing = csv(tmp_path, NUMBERS[:3].assign(a=None), "missing.csv")
+    full = csv(tmp_path)
+    rows = scan_csv([empty, missing, full])
+    assert rows.shape == (N + 3, NUMBERS.shape[1])
+    read = together(rows)
+    assert read["a"][:3].isna().all()
+    pd.testing.assert_frame_equal(read[3:].reset_index(drop=True), together(scan_csv(full)))
+
+
+@pytest.mark.parametrize("content", [b"", b"PAR1", b"a,y\n1,2\n"])
+def test_a_file_that_is_no_parquet_file_is_named(tmp_path, content):
+    path = tmp_path / "other.parquet"
+    path.write_bytes(content)
+    with pytest.raises(ValueError, match=r"other\.parquet is no Parquet file"):
+        scan_parquet([parquet(tmp_path), path])
+
+
 def test_options_of_text_are_used_and_not_changed(tmp_path):
     path = csv(tmp_path, NUMBERS[["a", "n", "y"]], sep=";", na_rep="none")
     convert = pyarrow.csv.ConvertOptions(column_types={"n": pa.float64()}, null_values=["none"])
