@@ -177,7 +177,14 @@ def _terms(share: Budget, delta: float) -> dict[str, float]:
         return {"epsilon": share.epsilon, "delta": share.delta}
     if isinstance(share, ChanceBudget):
         return dict(zip(("epsilon", "delta"), share.guarantee(), strict=True))
-    return {"epsilon": stated_epsilon(share.mu, delta), "delta": delta}
+    epsilon = stated_epsilon(share.mu, delta)
+    if epsilon <= 0.0:
+        raise ValueError(
+            f"The 'delta' parameter, {delta:g}, is so large that it covers a step, or a fit of a "
+            "candidate, with an epsilon of 0, which no estimator takes. Choose a smaller delta, or "
+            "a larger epsilon."
+        )
+    return {"epsilon": epsilon, "delta": delta}
 
 
 def _divides(estimator: Any) -> bool:

@@ -355,12 +355,6 @@ BAD = {
     "no processes": bad(n_jobs=0, match="n_jobs"),
     "half a process": bad(n_jobs=0.5, match="n_jobs"),
     "no fraction": bad(validation_fraction=1.5, match="validation_fraction"),
-    "more than half of a private number of rows": bad(
-        estimator=DPLogisticCD(adjacency="add_remove", classes=["a", "b"]),
-        adjacency="add_remove",
-        validation_fraction=0.51,
-        match="half of them where their number is private",
-    ),
     "nothing to fit": bad(validation_fraction=0.999, match="2 rows"),
     "another score": bad(scoring="r2", match="scoring"),
     "a score of one's own": bad(scoring=lambda *args: 1.0, match="scoring"),
@@ -368,6 +362,9 @@ BAD = {
         repetitions=type("Law", (TruncatedNegativeBinomial,), {})(1.0, 0.5), match="repetitions"
     ),
     "no budget": bad(epsilon=0.0, match="epsilon"),
+    "a delta that covers a fit alone": bad(
+        delta=0.5, epsilon=0.1, strategy="noisy_max", match="'delta' parameter, 0.5, is so large"
+    ),
     "labels that are not possible": bad(
         estimator=DPLogisticCD(classes=["no", "yes"]), y=WITH_SECRET, match="every label"
     ),

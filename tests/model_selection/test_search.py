@@ -386,6 +386,12 @@ REFUSED = {
     "a score of another kind": (CLASSIFIER, {"scoring": "r2"}, ValueError, "scoring"),
     "an unknown score": (CLASSIFIER, {"scoring": "average_precision"}, ValueError, "scoring"),
     "no shared release": (CLASSIFIER, {"strategy": "release"}, ValueError, "post-processing"),
+    "more than half of a private number of rows": (
+        DPLogisticCD(adjacency="add_remove", classes=["no", "yes"]),
+        {"validation_fraction": 0.51, "adjacency": "add_remove"},
+        ValueError,
+        "half of them where their number is private",
+    ),
     "no validation part": (CLASSIFIER, {"validation_fraction": 0.0}, ValueError, "validation"),
     "groups that were lost": (CLASSIFIER, {"rows_per_group": 3}, ValueError, "Pass groups="),
     "no budget": (CLASSIFIER, {"epsilon": 0.0}, ValueError, "epsilon"),
