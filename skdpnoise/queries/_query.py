@@ -129,9 +129,14 @@ def _n_columns(owner: str, name: str, n_dims: tuple[int, ...], values: Any) -> i
     return array.shape[1] if array.ndim > 1 else None
 
 
+def _as_array(values: Any) -> NDArray[Any]:
+    """Return values as an array: of a frame of floats as they lie in memory, in no time."""
+    return np.asarray(values.to_numpy() if hasattr(values, "to_numpy") else values)
+
+
 def _float_columns(values: Any) -> Floats:
     """Return some checked values as columns of floating-point numbers."""
-    array = np.asarray(values)
+    array = _as_array(values)
     floats = array if array.dtype.kind == "f" else array.astype(np.float64)
     return floats if floats.ndim > 1 else floats[:, np.newaxis]
 
@@ -142,7 +147,7 @@ def _first(result: Floats) -> float:
 
 def _checked_values(owner: str, name: str, n_dims: tuple[int, ...], values: Any) -> NDArray[Any]:
     """Return values as an array, or say what is wrong with them."""
-    array = np.asarray(values)
+    array = _as_array(values)
     shapes = " or ".join(["(n_records,)", "(n_records, n_columns)"][n - 1] for n in n_dims)
     allowed = f"The {name!r} parameter of {owner} must be an array of real numbers, shape {shapes}"
     if array.dtype.kind not in "iufb":

@@ -34,6 +34,8 @@ class Taking:
         if isinstance(self.names, str) or not self.names or self.maps:  # which may write to them
             return self
         columns = tuple(rows.columns)
+        if columns == self.names:
+            return _whole
         begin = columns.index(self.names[0])
         end = begin + len(self.names)
         return partial(_beside, begin, end) if columns[begin:end] == self.names else self
@@ -42,6 +44,10 @@ class Taking:
     def needed(self) -> tuple[str, ...] | None:
         """Names of the columns that are read; None for all."""
         return (self.names,) if isinstance(self.names, str) else self.names
+
+
+def _whole(rows: Any) -> Any:
+    return rows
 
 
 def _beside(begin: int, end: int, rows: Any) -> Any:
