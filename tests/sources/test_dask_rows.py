@@ -338,7 +338,7 @@ def test_workers_that_die_again_and_again_are_an_error_without_a_value(cluster):
     texts = da.from_array(np.array([[SECRET]] * 4, dtype=object), chunks=(1, 1))
     rows = seen(X=texts).map(values)
     assert refused(rows.total, killed).startswith("KilledWorker while dask")
-    cluster.wait_for_workers(2, timeout=60)
+    cluster.wait_for_workers(2, timeout=180)
     assert np.array_equal(seen(X=array()).map(values).total(tenths), tenths(X))
 
 
@@ -382,12 +382,12 @@ def test_persisted_chunks_are_read_where_they_are_and_made_anew_if_they_are_lost
     os.kill(one, signal.SIGKILL)
     assert np.array_equal(rows.total(tenths), tenths(X))
     assert N_PARTS < len(list(tmp_path.iterdir())) <= 2 * N_PARTS
-    cluster.wait_for_workers(2, timeout=60)
+    cluster.wait_for_workers(2, timeout=180)
 
 
 @pytest.mark.slow
 def test_chunks_that_nobody_can_make_anew_are_an_error(cluster):
-    cluster.wait_for_workers(2, timeout=60)
+    cluster.wait_for_workers(2, timeout=180)
     futures = cluster.scatter([part(k) for k in range(N_PARTS)])
     chunks = [da.from_delayed(dask.delayed(one), (N_ROWS, 3), float) for one in futures]
     rows = seen(X=da.concatenate(chunks)).map(values)
@@ -396,7 +396,7 @@ def test_chunks_that_nobody_can_make_anew_are_an_error(cluster):
     pid = cluster.run(os.getpid)[holder]
     os.kill(pid, signal.SIGKILL)
     assert "while dask computed" in refused(rows.total, tenths)
-    cluster.wait_for_workers(2, timeout=60)
+    cluster.wait_for_workers(2, timeout=180)
 
 
 @pytest.mark.slow
