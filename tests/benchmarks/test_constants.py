@@ -35,6 +35,7 @@ def test_the_page_is_up_to_date(kept):
     assert PAGE.read_text(encoding="utf-8") == page(PACKAGE, kept)
 
 
+@pytest.mark.slow
 def test_the_page_states_every_tuned_constant_with_its_value(kept):
     text = PAGE.read_text(encoding="utf-8")
     for entry in kept["tuned"]:

@@ -141,6 +141,7 @@ def test_pipelines_whose_width_is_found_out_are_refused_beside_fixed_widths_befo
         DPPipeline(steps, ledger=Forbidden()).fit(FRAME[["kind"]], Y)
 
 
+@pytest.mark.slow
 def test_a_search_takes_encoders_and_tables():
     steps = [("table", DPTableVectorizer({"kind": "category"})), ("model", DPLogisticCD())]
     search = DPGridSearchCV(

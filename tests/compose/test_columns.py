@@ -212,6 +212,7 @@ def amounts(kind, *, missing):
     return pd.DataFrame({"a": AMOUNT, "c": pd.Categorical(digits, categories=range(10))})
 
 
+@pytest.mark.slow
 @pytest.mark.quick(1)
 @pytest.mark.parametrize("kind", ["polars", "category"])
 def test_a_search_scores_the_same_model_with_and_without_a_missing_value(kind):

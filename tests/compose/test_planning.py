@@ -102,6 +102,7 @@ def test_score_rises_to_the_best_one_and_epsilon_for_finds_where():
     assert 0.03 < found.epsilon_for(score=0.7) < 1.0
 
 
+@pytest.mark.slow
 def test_models_of_tables_and_searches_are_planned():
     found = table_model().plan(3_000, SCHEMA, epsilons=(), n_fits=2)
     assert found.guarantee == PrivacyGuarantee(2.0, 1e-6)
@@ -150,6 +151,7 @@ def test_no_ledger_is_charged_wherever_it_is_held():
     assert pipeline.ledger is scaler.ledger is ledger
 
 
+@pytest.mark.slow
 def test_hidden_columns_are_seen_in_searches_that_would_use_several_processes():
     search = DPGridSearchCV(DPLogisticCD(), {"alpha": [0.0, 0.1]}, epsilon=0.1, n_jobs=2)
     assert dict(search.plan(200, ["a", "b"], **QUICK).hidden) == {"a": 1.0, "b": 1.0}

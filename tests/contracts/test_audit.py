@@ -127,4 +127,4 @@ def test_an_estimator_that_finds_its_scales_without_noise_is_caught(monkeypatch)
     monkeypatch.setattr(AdditiveMechanism, "sample", lambda *args, **kw: 0 * sample(*args, **kw))
     monkeypatch.setattr(DescentPlan, "draw", drawn)
     model = DPCoordinateDescentRegressor(**GAUSSIAN, **PASS)
-    assert audit(*runs(model, 400, 1e3, 200), model.delta) > model.epsilon
+    assert audit(*runs(model, 400, 1e3, 150), model.delta) > model.epsilon

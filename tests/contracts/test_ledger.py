@@ -389,6 +389,7 @@ def test_a_grid_search_records_every_fit_of_its_workers_and_warns_once(tmp_path,
     assert len(told()) == 1
 
 
+@pytest.mark.slow
 def test_a_search_that_would_overspend_is_refused_fit_by_fit(tmp_path, told):
     pytest.importorskip("sqlalchemy")
     ledger = PrivacyLedger("patients", 2.5, 1e-5, f"sqlite:///{tmp_path}/budget.db")

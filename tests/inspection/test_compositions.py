@@ -88,6 +88,7 @@ COMPOSITIONS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.quick(1)
 @pytest.mark.parametrize("adjacency", ["replace_one", "add_remove"])
 @pytest.mark.parametrize("name", COMPOSITIONS)

@@ -616,6 +616,7 @@ def test_a_black_box_sees_what_a_fit_does_to_parameters_and_wherever_it_hides_a_
     assert not _passes(Peer(way, **given))
 
 
+@pytest.mark.slow
 def test_a_black_box_sees_a_number_beside_noise_in_errors_of_some_fits(monkeypatch):
     monkeypatch.setitem(WAYS, "error", an_error_with_noise)
     settings = {"neighbours": FAR, "method": "black_box", "n_fits": 600, "random_state": 0}

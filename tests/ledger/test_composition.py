@@ -168,6 +168,7 @@ def test_decimal_epsilons_add_up_as_they_are_written(count, epsilon, budget):
     assert total.epsilon(0.0) > budget
 
 
+@pytest.mark.slow
 @pytest.mark.quick(1)
 @pytest.mark.parametrize("seed", range(4))
 def test_every_charge_is_judged_as_the_composed_loss_says(seed):

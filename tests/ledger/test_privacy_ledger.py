@@ -345,6 +345,7 @@ def test_clocks_that_differ_by_seconds_are_no_news(ledger, monkeypatch, recwarn)
     assert not [warning for warning in recwarn if warning.category is LedgerWarning]
 
 
+@pytest.mark.slow
 @pytest.mark.quick(1)
 def test_many_charges_are_summed_up_and_the_sum_is_that_of_all(database, dataset):
     ledger = PrivacyLedger(dataset, 3.0, DELTA, database)

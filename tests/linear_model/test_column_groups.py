@@ -197,6 +197,7 @@ def test_entries_that_are_stored_twice_count_as_their_sum():
     assert twice.nnz == 2 * once.nnz  # the user's own array is left as it is
 
 
+@pytest.mark.slow
 def test_scikit_learns_checks_pass_for_sparse_rows_within_bounds():
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

@@ -58,6 +58,7 @@ def test_boundless_epsilon_is_scikit_learns_model(name, solver, fit_intercept):
         np.testing.assert_allclose(model.predict(X), ordinary.predict(X), atol=0.01)
 
 
+@pytest.mark.slow
 @every_model
 def test_no_penalty_is_least_squares_and_a_huge_one_leaves_the_mean(name):
     X, y = made()

@@ -603,6 +603,7 @@ def test_a_pipeline_has_one_guarantee_and_scores_by_deviance():
     assert pipeline.score(X, y) > 0.25
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("strategy", ["noisy_max", "repeated"])
 def test_a_search_finds_the_penalty_that_is_none(strategy):
     X, y = counts(6000)

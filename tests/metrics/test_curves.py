@@ -69,6 +69,7 @@ def test_its_standard_errors_cover_what_noise_does(curve, adjacency):
             assert np.std(off) == pytest.approx(told.mean(), rel=0.2)
 
 
+@pytest.mark.slow
 @pytest.mark.quick(1)
 @every_curve
 @adjacencies

@@ -89,6 +89,7 @@ def test_so_they_do_where_the_number_of_records_is_private(name):
     assert asked(name, in_parts(FRAME, 7), "add_remove") == expected
 
 
+@pytest.mark.slow
 @pytest.mark.quick(1)
 @pytest.mark.parametrize("adjacency", ["replace_one", "add_remove"])
 @pytest.mark.parametrize("name", ["refit", "release", "shares", "units", "pipeline"])
@@ -119,6 +120,7 @@ def test_dask_sifts_groups_where_the_chunks_are():
     assert asked("noisy_max", table, rows_per_group=2) == expected
 
 
+@pytest.mark.slow
 @pytest.mark.quick(1)
 @pytest.mark.parametrize("adjacency", ["replace_one", "add_remove"])
 @pytest.mark.parametrize(("model", "target"), [(LABELS, "label"), (NUMBERS, "y")])

@@ -42,6 +42,7 @@ def test_a_search_finds_the_better_candidate_and_its_score(name, strategy):
     assert search.best_score_ == pytest.approx(exact, abs=0.06)
 
 
+@pytest.mark.slow
 @pytest.mark.quick(1)
 @pytest.mark.parametrize("adjacency", ["replace_one", "add_remove"])
 def test_balanced_accuracy_is_for_both_neighbours_and_many_labels(adjacency):

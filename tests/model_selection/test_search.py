@@ -218,6 +218,7 @@ def test_auto_makes_all_penalties_from_one_release(data):
     assert other.fit(data[0], data[1]).strategy_ != "release"
 
 
+@pytest.mark.slow
 def test_in_a_pipeline_steps_share_what_one_fit_gets_and_frames_keep_their_names(data):
     frame = pd.DataFrame(data[0], columns=list("abc"))
     pipeline = make_pipeline(DPRobustScaler(0.5), BoundsClipper((-3, 3)), DPLogisticCD(0.9))

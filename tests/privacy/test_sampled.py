@@ -338,6 +338,7 @@ def test_a_sampled_step_is_never_below_a_smaller_pair():
                 assert (high >= below.hockey_stick(epsilons, shift * (1 - 1e-9))).all()
 
 
+@pytest.mark.slow
 def test_tails_of_delta_1e_15_are_near_those_that_logs_of_delta_extend_to():
     loss = sampled_normal(1.0, 0.01, 1000)
     epsilons = [loss.epsilon(delta) for delta in (1e-13, 1e-14, 1e-15, 1e-16)]

@@ -112,6 +112,7 @@ def test_one_part_and_many_have_the_same_bits(name, n_parts):
     assert differing(in_memory(name), over(name, in_parts(FRAME, n_parts))) == []
 
 
+@pytest.mark.slow
 @pytest.mark.quick(1)
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("name", ["moments", "two classes", "counts, coordinates"])

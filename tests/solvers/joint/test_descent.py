@@ -65,6 +65,7 @@ def test_without_noise_and_clip_it_is_the_ordinary_multinomial_model(grid):
     np.testing.assert_allclose(intercepts, model.intercept_ - model.intercept_.mean(), atol=1e-6)
 
 
+@pytest.mark.slow
 def test_other_losses_are_the_ordinary_models_too():
     keywords = {"n_passes": 4000, "step": 0.05, "l2": 1e-2 * np.array([1.0] * P + [0.0])}
     target = X @ [1.0, 2.0, 0.0, -1.0] + RNG.normal(size=N)
