@@ -81,6 +81,7 @@ def test_compositions_are_imported_when_they_are_asked_for():
     assert run(code) == []
 
 
+@pytest.mark.slow
 @pytest.mark.quick(1)
 @pytest.mark.parametrize(
     ("call", "said"),

@@ -126,6 +126,7 @@ def test_the_check_sees_a_branch_on_a_class(line):
         assert branches_on_a_class(start + fine) == []
 
 
+@pytest.mark.slow
 def test_as_many_cases_are_quick_as_the_marker_says_evenly_spread(pytester):
     conftest = ROOT / "conftest.py"
     pytester.makeconftest(conftest.read_text(encoding="utf-8"))
@@ -162,6 +163,7 @@ def test_as_many_cases_are_quick_as_the_marker_says_evenly_spread(pytester):
     slow.assert_outcomes(passed=17, deselected=6)
 
 
+@pytest.mark.slow
 def test_examples_draw_the_same_words_in_every_run(pytester):
     conftest = ROOT / "conftest.py"
     pytester.makeconftest(conftest.read_text(encoding="utf-8"))

@@ -31,6 +31,7 @@ def test_every_numeric_constant_is_named_or_in_a_room_of_one_kind(kept):
     assert unnamed(PACKAGE, kept) == []
 
 
+@pytest.mark.slow
 def test_the_page_is_up_to_date(kept):
     assert PAGE.read_text(encoding="utf-8") == page(PACKAGE, kept)
 

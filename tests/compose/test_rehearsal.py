@@ -46,6 +46,7 @@ MODEL = DPLogisticCD(classes=[0, 1])
 NOTHING_RELEASED = DPMinMaxScaler(feature_bounds=(-3.0, 3.0))
 
 
+@pytest.mark.slow
 @pytest.mark.quick(1)
 @pytest.mark.parametrize("first", [DPRobustScaler(), DPPCA(n_components=1)], ids=str)
 def test_a_replay_sees_the_fit_and_not_its_rehearsal(first):

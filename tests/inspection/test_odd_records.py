@@ -177,6 +177,7 @@ class Somebodys(BaseEstimator):
         return self
 
 
+@pytest.mark.slow
 def test_a_black_box_leaves_out_what_is_refused_and_sees_what_is_not():
     settings = {"n_fits": 60, "adjacency": "replace_one", "random_state": 0}
     X = NUMBERS.to_numpy()

@@ -152,6 +152,7 @@ def test_a_large_epsilon_is_called_what_it_is():
     assert "hardly a promise" not in whole(report(PureLoss(1.0)))
 
 
+@pytest.mark.slow
 def test_searches_and_choices_are_not_called_numbers():
     search = DPGridSearchCV(DPLogisticCD(), {"alpha": [0.0, 0.1, 1.0]}).fit(X, X[:, 0] > 0)
     page = whole(search.privacy_)

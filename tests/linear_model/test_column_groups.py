@@ -150,6 +150,7 @@ def test_sparse_rows_are_fitted_and_predicted(container, n_classes):
     )
 
 
+@pytest.mark.slow
 def test_sparse_rows_are_never_made_dense():
     rng = np.random.default_rng(0)
     n, p = 20_000, 100_000

@@ -292,6 +292,7 @@ def test_the_level_is_that_of_the_counts():
     assert model.predict(X).mean() == pytest.approx(y.mean(), rel=0.1)
 
 
+@pytest.mark.slow
 def test_the_level_has_the_noise_that_it_is_charged_for(monkeypatch):
     X, y = several(2000)
     seen, moved = [], LevelPlan.moved

@@ -234,6 +234,7 @@ def test_laplace_noise_on_groups_meets_its_guarantee_at_every_change_of_a_grid(j
             assert found > 0.5e-2
 
 
+@pytest.mark.slow
 @pytest.mark.quick(2)
 @pytest.mark.parametrize("name", FAMILIES)
 @pytest.mark.parametrize("rule", RULES)

@@ -74,6 +74,7 @@ def by_person(n_parts):
     return source_of([FRAME[codes == part] for part in range(n_parts)])
 
 
+@pytest.mark.slow
 @pytest.mark.quick(3)
 @pytest.mark.parametrize("name", SEARCHES)
 def test_parts_give_the_same_search(name):
@@ -215,6 +216,7 @@ def test_what_is_wrong_is_refused_before_the_charge():
         search.set_params(ledger=Door()).fit(rows[NAMES], rows["label"])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("refit", [False, True])
 def test_rows_that_change_while_a_search_runs_end_it(refit):
     """Whenever they do: fits, too, look at rows anew."""

@@ -166,6 +166,7 @@ def test_the_report_is_that_of_the_whole_search_and_of_its_winner(data):
     assert total_guarantee(search).basic.epsilon == 1.0
 
 
+@pytest.mark.slow
 @pytest.mark.quick(2)
 @pytest.mark.parametrize(
     ("n_candidates", "strategy", "refits"),

@@ -83,6 +83,7 @@ def integrated(base, shift, rate, epsilon, adding):
         return mpmath.quad(lambda x: max(excess(x), mpmath.mpf(0)), inner)
 
 
+@pytest.mark.slow
 @pytest.mark.quick(2)
 @pytest.mark.parametrize("base", BASES)
 @pytest.mark.parametrize(

@@ -105,6 +105,7 @@ def test_columns_in_parts_give_the_same_bits(name, column, relation, tmp_path):
         assert numbers(ask(table[column], guarantee)) == expected
 
 
+@pytest.mark.slow
 def test_categories_of_several_columns_come_from_one_release():
     guarantee, columns = PrivacyGuarantee(1.0, 1e-6), ["word", "n", "some"]
     expected = private_categories(MIXED[columns], guarantee, **SEED)

@@ -110,6 +110,7 @@ def test_what_is_not_compared_with_a_summary_must_be_readable_all_the_same(datas
     assert_found(dataset, sqlite)
 
 
+@pytest.mark.slow
 def test_a_bound_that_a_summary_claims_lets_nothing_through(sqlite, dataset):
     ledger = filled(dataset, sqlite)
     *head, sums = summary_of(dataset, sqlite)
