@@ -131,7 +131,8 @@ def _n_columns(owner: str, name: str, n_dims: tuple[int, ...], values: Any) -> i
 
 def _as_array(values: Any) -> NDArray[Any]:
     """Return values as an array: of a frame of floats as they lie in memory, in no time."""
-    return np.asarray(values.to_numpy() if hasattr(values, "to_numpy") else values)
+    # Not of all that has the method: arrays of pyarrow refuse what they would have to copy.
+    return np.asarray(values.to_numpy() if hasattr(values, "iloc") else values)
 
 
 def _float_columns(values: Any) -> Floats:

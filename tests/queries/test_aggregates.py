@@ -7,6 +7,7 @@ import math
 import warnings
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy.stats import chi2
 
@@ -396,6 +397,18 @@ def test_other_bad_input_is_refused():
         private_sum([1.0], 0, 1, guarantee, weights=["1"])
     with pytest.raises(ValueError, match="too wide in some columns"):
         private_sum(np.zeros((1, 2)), 0, [1e40, 1e-40], guarantee, **LAPLACE)
+
+
+def test_arrays_of_pyarrow_are_read_as_numpy_reads_them():
+    import pyarrow as pa
+
+    guarantee = PrivacyGuarantee(1.0, 1e-6)
+    for values in ([0.0, 1.0, 0.5] * 20, [True, False] * 30):
+        sums = [
+            private_sum(given, 0.0, 1.0, guarantee, random_state=0).value
+            for given in (np.array(values), pa.array(values), pd.Series(values))
+        ]
+        assert sums[0] == sums[1] == sums[2]
 
 
 @pytest.mark.skipif(np.finfo(np.longdouble).maxexp <= 1024, reason="long doubles are doubles here")
