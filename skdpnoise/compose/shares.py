@@ -182,7 +182,7 @@ def _terms(share: Budget, delta: float) -> dict[str, float]:
         raise ValueError(
             f"The 'delta' parameter, {delta:g}, is so large that it covers a step, or a fit of a "
             "candidate, with an epsilon of 0, which no estimator takes. Choose a smaller delta, or "
-            "a larger epsilon."
+            "a larger value of the 'epsilon' parameter."
         )
     return {"epsilon": epsilon, "delta": delta}
 
