@@ -188,11 +188,11 @@ class DPPipeline(FittedSteps):
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
+        X : array-like or RowSource of shape (n_samples, n_features)
             In any form that the first step takes, but not sparse.
-        y : array-like of shape (n_samples,) or None, default=None
+        y : array-like or RowSource of shape (n_samples,) or None, default=None
             Target or labels, if a step needs them.
-        groups : array-like of shape (n_samples,) or None, default=None
+        groups : array-like or RowSource of shape (n_samples,) or None, default=None
             Labels of what owns the rows; handed to every private step, each of which uses at most
             ``rows_per_group`` rows of a group. The guarantee is then for groups.
         **params : dict

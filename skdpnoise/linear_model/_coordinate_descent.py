@@ -127,10 +127,10 @@ class PrivateLinearModel(PrivateFitMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
+        X : array-like or RowSource of shape (n_samples, n_features)
             Features, float32 or float64, finite. Gradients are summed column by column: for these,
             arrays in row order are copied once, and large memory-mapped files read more slowly.
-        y : array-like of shape (n_samples,)
+        y : array-like or RowSource of shape (n_samples,)
             Target; finite. Of a classifier, labels of one kind: text, whole numbers or booleans.
         %(fits: groups, **params)s
 

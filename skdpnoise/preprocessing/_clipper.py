@@ -69,7 +69,7 @@ class BoundsClipper(
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
+        X : array-like or RowSource of shape (n_samples, n_features)
             Finite.
         %(fits: y, **params)s
 

@@ -76,7 +76,7 @@ class PrivateEncoder(PrivateFitMixin, TransformerMixin, BaseEstimator, ABC):
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
+        X : array-like or RowSource of shape (n_samples, n_features)
             Frames, arrays or lists of text, numbers and truth values. Anything else, such as None
             or NaN, is no category.
         %(fits: y, groups, **params)s

@@ -181,7 +181,7 @@ class DPTableVectorizer(PrivateFitMixin, TransformerMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : frame or array-like of shape (n_samples, n_features)
+        X : frame, array-like or RowSource of shape (n_samples, n_features)
             Of pandas, polars or numpy. Numbers are finite or missing.
         %(fits: y, groups, **params)s
 

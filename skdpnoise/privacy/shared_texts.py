@@ -75,11 +75,11 @@ n_samples_seen_ : int or float
 
 fits
 ----
-X : array-like of shape (n_samples, n_features)
+X : array-like or RowSource of shape (n_samples, n_features)
     The private rows; finite. Float32 and float64 arrays are read without a copy.
 y : Ignored
     For pipelines.
-groups : array-like of shape (n_samples,) or None, default=None
+groups : array-like or RowSource of shape (n_samples,) or None, default=None
     Labels of what owns the rows: people, households, devices. The guarantee then holds for
     groups, at most ``rows_per_group`` rows of each are used, and the others are left out.
     None protects single records.

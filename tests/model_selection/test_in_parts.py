@@ -249,6 +249,26 @@ def test_rows_that_change_while_a_search_runs_end_it(refit):
     assert 1 <= finished < 6
 
 
+def test_rows_that_change_before_the_winner_is_fitted_again_end_a_search(monkeypatch):
+    """That fit sees the same rows in every pass, and nothing scores it."""
+    fits, fitted = [], _runs.Problem.fitted
+
+    def counted(*given):
+        fits.append(None)
+        return fitted(*given)
+
+    def read(part):
+        return [part[::-1] if len(fits) == 3 else part]
+
+    monkeypatch.setattr(_runs.Problem, "fitted", counted)
+    rows = scan_batches([partial(read, part) for part in (FRAME[:150], FRAME[150:])])
+    search = DPGridSearchCV(LABELS, {"alpha": [0.0, 0.1]}, refit=True, strategy="noisy_max")
+    with pytest.raises(SpreadError, match="changed while they were read"):
+        search.fit(rows[NAMES], rows["label"])
+    assert len(fits) == 3
+    assert not hasattr(search, "best_estimator_")
+
+
 def test_a_part_that_is_lost_in_a_run_ends_the_search_and_makes_no_worst_candidate(monkeypatch):
     fit = _runs.Problem.fitted
 

@@ -13,7 +13,7 @@ import pyarrow.dataset
 import pyarrow.parquet as pq
 import pytest
 
-from skdpnoise.sources import scan_batches, scan_csv, scan_dataset, scan_parquet
+from skdpnoise.sources import files, scan_batches, scan_csv, scan_dataset, scan_parquet
 from skdpnoise.sources.parts import rows_at_once
 from tests.sources._seen import SECRET, first_rows, refused, seen, targets, tenths, values
 
@@ -442,3 +442,19 @@ def test_numbers_of_first_rows_count_through_all_parts(tmp_path):
     places = seen(X=source).map(values).joined(first_rows, np.array)
     assert places[:, 0].tolist() == [0, *np.cumsum(places[:-1, 1]).tolist()]
     assert places[:, 1].tolist() == [50, 50, 20] * 4 + [20]
+
+
+def test_memory_that_pyarrow_keeps_is_given_back_some_times_a_second(tmp_path, monkeypatch):
+    """Not after each part, which costs quick passes a fifth."""
+    clock, calls = iter(np.arange(100.0, 200.0, 0.1)), []
+
+    class Pool:
+        def release_unused(self):
+            calls.append(None)
+
+    rows = scan_parquet(parquet(tmp_path, row_group_size=25))
+    monkeypatch.setattr(pa, "default_memory_pool", Pool)
+    monkeypatch.setattr(files, "monotonic", lambda: next(clock))
+    monkeypatch.setitem(files._given_back, "at", 0.0)
+    assert len(list(rows.batches())) == rows.reader.n_parts == 20
+    assert 6 <= len(calls) <= 8  # at the first part, and then at every third
