@@ -75,10 +75,10 @@ def choose_row_norm(n_columns: int, longest: float, noise_level: Callable[[float
 
 def prefers_gram(noise_level: float, reach: np.ndarray) -> bool:
     """Whether second moments, with this much noise, are expected to beat private gradients."""
-    # Private descent averages its noise and stops early, which suits much noise. But it needs
-    # scales so large that nothing within public bounds is clipped: `reach` times the spread of each
-    # column, so that its curvature is the inverse square of that. Without features there is only a
-    # mean to find, which rows shrunk into a ball would bias.
+    # Private descent averages its noise and stops early, which suits much noise. But where public
+    # bounds `reach` far beyond ±3 scales it has larger units, for the sake of few values that are
+    # far from all others, and its passes are too few for all columns. Without features there is
+    # only a mean to find, which rows shrunk into a ball would bias.
     return bool(reach.size) and noise_level < 0.025 * float(np.mean(reach**2))
 
 

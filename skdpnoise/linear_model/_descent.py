@@ -20,7 +20,7 @@ from skdpnoise.estimators.parameters import check_memory, number_vector
 from skdpnoise.ledger import Account
 from skdpnoise.linear_model import _defaults as rules
 from skdpnoise.linear_model._budget import Budget
-from skdpnoise.linear_model._records import LIMIT, Problem, Settings
+from skdpnoise.linear_model._records import Problem, Settings
 from skdpnoise.mechanisms import AdditiveMechanism, calibrate
 from skdpnoise.queries.searched_location import count_strength, mean_reach
 from skdpnoise.sampling import RandomWords, permutation
@@ -114,9 +114,8 @@ class DescentPlan:
         return Draws(noise, self.coordinates[np.stack(order)], last)
 
     def standardised(self, problem: Problem) -> Problem:
-        """Return the problem with the limit ±3 everywhere, whatever the bounds are."""
-        target = problem.target.widened()
-        return replace(problem, features=problem.features.widened(), target=target)
+        """Return the problem in units that suit the steps, whatever the bounds are."""
+        return replace(problem, features=problem.features.softened())
 
     def passes(self, settings: Settings, problem: Problem, draws: Draws) -> Iterator[np.ndarray]:
         """Yield the iterate of every pass in standard units, shape (n_outputs, n_features + 1)."""
@@ -141,7 +140,7 @@ class DescentPlan:
         if problem.data.parts is None:
             n_threads = effective_n_jobs(settings.n_jobs)
             X = columnwise(problem.data.X, n_threads)  # once for all outputs
-            common |= {"center": features.center, "scale": features.scale, "limit": LIMIT}
+            common |= {"center": features.center, "scale": features.scale, "limit": features.limit}
             common |= {"clip": self.clip, "fit_intercept": True, "n_threads": n_threads}
             common |= {"loss": settings.loss}
             outputs = [
@@ -229,9 +228,8 @@ def _swept(
     """Return the sum of gradients of the last sweep over some rows."""
     (loss, token, output), data, features = facts, problem.data, problem.features
     target = problem.target(data.outputs)[output]
-    scalings = scalings_of(
-        features.center, features.scale, LIMIT, data.X.shape[1], data.X.shape[1] + 1
-    )
+    p, units = data.X.shape[1], (features.center, features.scale, features.limit)
+    scalings = scalings_of(*units, p, p + 1)
     kept = state(token, output, partial(_Scores, loss, target))
     with kept.lock:
         if not 0 <= kept.made < len(history):  # a sweep that failed, or is done once more

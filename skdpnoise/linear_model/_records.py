@@ -80,9 +80,12 @@ class Standardisation:
         """Return the standard deviations of the columns in standard units."""
         return np.ones_like(self.scale)
 
-    def widened(self) -> Standardisation:
-        """Return a standardisation with scales so large that the limit is ±3 everywhere."""
-        return replace(self, scale=self.scale * self.reach, limit=np.full_like(self.limit, LIMIT))
+    def softened(self) -> Standardisation:
+        """Return one with scales between those that the columns have and those of the limits."""
+        # A mean square is at most the largest value times the mean of magnitudes: in these units
+        # it is of the order of 1 for any column, however few values are far from all others.
+        root = np.sqrt(self.reach)
+        return replace(self, scale=self.scale * root, limit=self.limit / root)
 
     def capped(self) -> Standardisation:
         """Return a standardisation that clips what is far from all the rest of its column."""
@@ -155,10 +158,6 @@ class Target:
         """The size of a typical slope."""
         return 1.0
 
-    def widened(self) -> Target:
-        """Return the target with its scaling widened."""
-        return self if self.scaling is None else replace(self, scaling=self.scaling.widened())
-
     def __call__(self, outputs: Sequence[np.ndarray]) -> Sequence[np.ndarray]:
         """Return numbers in standard units, clipped, and labels as they are."""
         if self.scaling is None:
@@ -181,10 +180,6 @@ class Rate(Target):
     def spread(self) -> float:
         """The size of a typical slope: the scale of the counts, in these units."""
         return float(self.scaling.scale[0] / self.scaling.center[0])
-
-    def widened(self) -> Target:
-        """Return the target as it is: only the features limit its linear functions."""
-        return self
 
     def __call__(self, outputs: Sequence[np.ndarray]) -> Sequence[np.ndarray]:
         """Return the counts in these units."""

@@ -22,7 +22,7 @@ Run = PrivateRun[Budget]
 """What every stage of a linear fit needs that releases something."""
 
 # A target within bounds is hidden if the noise of its mean is more than this part of its scale;
-# bounds that are wide, in units of ±3 scales, make the noise of the model as large.
+# bounds are wide from so many times ±3 scales on.
 _HIDDEN, _HIDDEN_BETWEEN_TIGHT_BOUNDS, _WIDE = 0.25, 0.3, 2.0
 _LEAST_RATE = 1e-9  # a smaller scale is what a search finds where nearly all counts are 0
 _LEAST_FOUND = 1e-29  # magnitudes end at 2**-100: a scale about there is an end, and not found

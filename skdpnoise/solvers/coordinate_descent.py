@@ -51,7 +51,7 @@ def coordinate_descent(
     n_samples: float | None = None,
     center: ArrayLike | None = None,
     scale: ArrayLike | None = None,
-    limit: float | None = None,
+    limit: ArrayLike | None = None,
     fit_intercept: bool = False,
     coef_init: ArrayLike | None = None,
     n_threads: int = 1,
@@ -107,7 +107,7 @@ def coordinate_descent(
         The divisor n, the number of rows by default; a noisy count is welcome.
     center, scale : float or array-like of shape (n_features,), default=None
         Each feature is read as (x - center) / scale; 0 and 1 by default.
-    limit : float, default=None
+    limit : float or array-like of shape (n_features,), default=None
         Bound on the magnitude of a standardised feature; None for no bound.
     fit_intercept : bool, default=False
         Whether a column of ones, which takes no memory and is not standardised, comes last.
@@ -272,7 +272,7 @@ def _per_coordinate(value: ArrayLike, n_coordinates: int) -> list[float]:
 def scalings_of(
     center: ArrayLike | None,
     scale: ArrayLike | None,
-    limit: float | None,
+    limit: ArrayLike | None,
     n_features: int,
     n_coordinates: int,
 ) -> list[tuple[float, float, float]] | None:
@@ -281,11 +281,11 @@ def scalings_of(
         return None
     centers = _per_coordinate(0.0 if center is None else center, n_features)
     scales = _per_coordinate(1.0 if scale is None else scale, n_features)
-    bound = math.inf if limit is None else float(limit)
+    limits = _per_coordinate(math.inf if limit is None else limit, n_features)
     # A finite inverse: an infinite one would turn a value at the centre into 0 * inf = NaN.
     features = [
         (middle, min(1.0 / width, sys.float_info.max), bound)
-        for middle, width in zip(centers, scales, strict=True)
+        for middle, width, bound in zip(centers, scales, limits, strict=True)
     ]
     return features + [(0.0, 1.0, math.inf)] * (n_coordinates - n_features)
 

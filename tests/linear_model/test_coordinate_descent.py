@@ -9,8 +9,9 @@ import pytest
 from sklearn.base import clone
 from sklearn.linear_model import LinearRegression
 
-from skdpnoise import DPCoordinateDescentRegressor, PrivacyWarning
+from skdpnoise import DPCoordinateDescentRegressor, DPLogisticCD, PrivacyWarning
 from skdpnoise.linear_model import _descent
+from skdpnoise.linear_model._records import LIMIT, Standardisation
 
 pytestmark = pytest.mark.filterwarnings("ignore::skdpnoise.PrivacyWarning")
 
@@ -213,6 +214,37 @@ def test_a_rare_indicator_within_public_bounds_keeps_its_coefficient():
     model = _model(n_passes=200, budget_growth=1.0, **bounds).fit(X, y)
     assert model.coef_[0] == pytest.approx(2.0, abs=0.2)
     assert model.clip_range_[1, 0] >= 1.0 - 1e-12
+
+
+def test_descents_between_public_bounds_that_are_far_beyond_the_columns_are_of_use():
+    rng = np.random.default_rng(0)
+    X = rng.exponential(size=(10_000, 4))
+    y = X @ [1.0, -1.0, 0.5, 0.25] + 0.3 * rng.normal(size=10_000)
+    scores = []
+    for far in (15, 100):  # no value is beyond 12
+        bounds = {"feature_bounds": (0, far), "target_bounds": (-far, far)}
+        model = _model(epsilon=5.0, solver="gradient", **bounds).fit(X, y)
+        assert (model.clip_range_[1] >= far * (1.0 - 1e-12)).all()
+        scores.append(model.score(X, y))
+    assert scores[0] > 0.94
+    assert scores[1] > 0.5
+    labels = y > np.median(y)
+    for far in (15, 100):
+        model = DPLogisticCD(5.0, 0.0, feature_bounds=(0, far), random_state=0).fit(X, labels)
+        assert model.score(X, labels) > 0.89
+
+
+def test_units_between_those_of_columns_and_bounds_clip_at_the_same_values():
+    center, scale, used = np.array([1.0, -2.0]), np.array([0.5, 3.0]), np.ones(2, dtype=bool)
+    given = Standardisation(center, scale, used, np.array([LIMIT, 16.0 * LIMIT]))
+    softened = given.softened()
+    np.testing.assert_allclose(softened.range, given.range)
+    np.testing.assert_allclose(softened.scale, [0.5, 12.0])
+    # A value at a bound in one row of p, and at the centre elsewhere: the scale is its mean
+    # magnitude, and the mean square at most what the limit is in scales of these units.
+    for p in (0.3, 0.01, 1e-4):
+        one = Standardisation(np.zeros(1), np.full(1, p), np.ones(1, dtype=bool), np.full(1, 1 / p))
+        assert p * one.softened()(np.ones((1, 1)))[0, 0] ** 2 <= LIMIT * (1.0 + 1e-9)
 
 
 def with_a_last_release(monkeypatch, contributions):
