@@ -10,6 +10,7 @@ import numpy as np
 from benchmarks._report import ROOT
 
 OURS, ORDINARY = "skdpnoise", "non-private"
+PURE = f"{OURS}, bounds, δ = 0"
 Run = Mapping[str, Any]
 
 
@@ -28,7 +29,7 @@ METHODS = {
     OURS: Facts(OURS, "replace one", "1e-6", "none; Adult: a schema"),
     "skdpnoise, bounds": Facts(OURS, "replace one", "1e-6", "given"),
     "skdpnoise, bounds, add/remove": Facts(OURS, "add/remove", "1e-6", "given"),
-    "skdpnoise, bounds, δ = 0": Facts(OURS, "replace one", "0", "given"),
+    PURE: Facts(OURS, "replace one", "0", "given"),
     "diffprivlib LinearRegression": Facts("diffprivlib", _NOT_STATED, "0", "given"),
     "diffprivlib LogisticRegression": Facts("diffprivlib", _NOT_STATED, "0", "given, and a norm"),
     "diffprivlib GaussianNB": Facts("diffprivlib", _NOT_STATED, "0", "given"),
@@ -76,25 +77,27 @@ def score_rows(run: Run, data: str) -> tuple[list[str], list[list[Any]]]:
     return ["method", *(f"ε = {one:g}" for one in run["epsilons"])], rows
 
 
-def better(run: Run) -> list[list[Any]]:
-    """Return where the best peer has a higher median than our default model, and three of ours."""
+def better(run: Run, *, pure: bool = False) -> list[list[Any]]:
+    """Return where the best peer has a higher median than our default model, and more of ours.
+
+    With `pure`: the best peer without a δ, and our model without one.
+    """
+    mine, more = (PURE, []) if pure else (OURS, [f"{OURS}, bounds", f"{OURS}, bounds, add/remove"])
+    peers = [
+        method
+        for method, facts in METHODS.items()
+        if facts.peer not in (OURS, "scikit-learn") and (facts.delta == "0" or not pure)
+    ]
     rows = []
     for data in DATA:
         table = figures(run, data)
         for epsilon in run["epsilons"]:
             found = {method: median(records.get(epsilon)) for method, records in table.items()}
-            ours = found.get(OURS)
-            peers = {
-                method: score
-                for method, score in found.items()
-                if score is not None and METHODS[method].peer not in (OURS, "scikit-learn")
-            }
-            if ours is None or not peers:
-                continue
-            best = max(peers, key=lambda method: peers[method])
-            if peers[best] > ours:
-                told = [found.get(f"{OURS}, bounds{one}") for one in ("", ", add/remove")]
-                rows.append([data, epsilon, best, peers[best], ours, *told])
+            ours = found.get(mine)
+            scores = {one: score for one in peers if (score := found.get(one)) is not None}
+            best = max(scores, key=lambda method: scores[method], default=None)
+            if ours is not None and best is not None and scores[best] > ours:
+                rows.append([data, epsilon, best, scores[best], ours, *map(found.get, more)])
     return rows
 
 
@@ -174,17 +177,30 @@ def checks(run: Run) -> str:
     return lines(["estimator", "checks passed"], [*rows, *WITHOUT_ESTIMATORS])
 
 
-def where_better(run: Run) -> str:
-    """Return the table of where a peer is better than our default model."""
-    rows = better(run)
+def where_better(run: Run, *, pure: bool = False) -> str:
+    """Return the table of where a peer is better than our model."""
+    rows = better(run, pure=pure)
     cases = len(DATA) * len(run["epsilons"])
+    which = "without a δ " if pure else ""
     if not rows:
-        return f"In none of {cases} cases: no peer is above our default model.\n"
+        return f"In none of {cases} cases: no peer {which}is above our model.\n"
     table = [[row[0], f"{row[1]:g}", row[2], *map(shown, row[3:])] for row in rows]
-    ours = ["ours, defaults", "ours, bounds", "ours, bounds, add/remove"]
+    ours = (
+        ["ours, δ = 0"] if pure else ["ours, defaults", "ours, bounds", "ours, bounds, add/remove"]
+    )
     headers = ["data", "ε", "best peer", "its score", *ours]
-    told = f"In {len(rows)} of {cases} cases the best peer is above our default model:\n\n"
+    told = f"In {len(rows)} of {cases} cases the best peer {which}is above our model:\n\n"
     return told + lines(headers, table)
+
+
+def days(run: Run) -> str:
+    """Return when the peers were measured."""
+    found: dict[str, list[str]] = {}
+    for peer, day in run["days"].items():
+        found.setdefault(day, []).append(peer)
+    if len(found) == 1:
+        return f"on {next(iter(found))}"
+    return ", ".join(f"on {day} ({', '.join(peers)})" for day, peers in sorted(found.items()))
 
 
 def page(run: Run) -> str:
@@ -192,8 +208,9 @@ def page(run: Run) -> str:
     machine = run["machine"]
     scores = [f"### {title}\n\n{score_table(run, data)}" for data, title in DATA.items()]
     return _TEXT.read_text("utf-8").format(
-        date=run["date"][:10],
+        days=days(run),
         better=where_better(run),
+        better_pure=where_better(run, pure=True),
         splits=run["splits"][OURS],
         opacus_splits=run["splits"]["Opacus"],
         scores="\n".join(scores),

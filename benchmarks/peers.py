@@ -2,8 +2,9 @@
 
 Each peer runs in an environment of its own with pinned versions, which is made on the first run.
 All get the same rows: 80/20 splits, for Adult the published division. Noise is fresh in every fit.
-`--keep` keeps the figures in benchmarks/history/peers.json and writes docs/evidence/peers.md and
-the picture from them; `--page` does this again without measuring.
+`--keep` keeps the figures in benchmarks/history/peers.json, with `--only` beside those of the
+others, and writes docs/evidence/peers.md and the picture from them; `--page` does this again
+without measuring.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ import sys
 import tempfile
 import venv
 from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -25,7 +27,7 @@ from sklearn.model_selection import train_test_split
 
 from benchmarks._kept import kept, last_commit
 from benchmarks._peer_runs import MORE_CLASSES, REGRESSION, TWO_CLASSES
-from benchmarks._peers_page import OURS, page, score_rows
+from benchmarks._peers_page import METHODS, OURS, page, score_rows
 from benchmarks._peers_plot import save_plot
 from benchmarks._report import ROOT, add_common_arguments, print_table, save_json
 from benchmarks.many import adult, adult_groups, small, table
@@ -210,6 +212,23 @@ def measured(args: argparse.Namespace) -> dict[str, Any]:
         "results": results,
         "checks": passed,
         "missing": missing,
+        "days": dict.fromkeys(args.only or PEERS, datetime.now(UTC).date().isoformat()),
+    }
+
+
+def beside(run: dict[str, Any], before: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a run of some peers with what was kept of the others."""
+    new = {*run["days"], *(["scikit-learn"] if OURS in run["days"] else [])}
+    others = [one for one in before["results"] if METHODS[one["method"]].peer not in new]
+    checks = {name: one for name, one in before["checks"].items() if name.split()[0] not in new}
+    missing = {name: why for name, why in before["missing"].items() if name not in new}
+    return run | {
+        "epsilons": sorted({*run["epsilons"], *before["epsilons"]}),
+        "results": [*run["results"], *others],
+        "checks": run["checks"] | checks,
+        "missing": run["missing"] | missing,
+        "days": before["days"] | run["days"],
+        "machine": (run if OURS in new else before)["machine"],
     }
 
 
@@ -239,8 +258,10 @@ def main(argv: Sequence[str] | None = None) -> int:
         headers, rows = score_rows(run, data)
         if rows:
             print_table(headers, rows, title=f"{data}, median scores on the test rows")
-    saved = save_json(args.out, "peers", run)
+    saved = json.loads(save_json(args.out, "peers", run).read_text("utf-8"))
     if args.keep:
-        KEPT.write_bytes(saved.read_bytes())
-        write(json.loads(KEPT.read_text("utf-8")))
+        if args.only:
+            saved = beside(saved, json.loads(KEPT.read_text("utf-8")))
+        KEPT.write_text(json.dumps(saved, indent=2) + "\n", encoding="utf-8")
+        write(saved)
     return 0

@@ -46,6 +46,7 @@ def run_of(*results):
         "results": list(results),
         "checks": {"skdpnoise DPLogisticRegression": {"passed": 9, "failed": 1, "names": ["one"]}},
         "missing": {"OpenDP": "no wheel"},
+        "days": dict.fromkeys(peers.PEERS, "2026-01-02"),
     }
 
 
@@ -104,6 +105,44 @@ def test_a_better_peer_is_named_first():
     assert "| skdpnoise DPLogisticRegression | 9 of 10 |" in text
     assert "OpenDP is left out: no wheel" in text
     assert "In none of 10 cases" in page(run_of(record("skdpnoise", 0.1, 0.5)))
+
+
+def test_without_a_delta_peers_are_compared_with_our_model_without_one():
+    pure = record("skdpnoise, bounds, δ = 0", 0.1, 0.4)
+    run = run_of(*RUN["results"], pure, record("diffprivlib LogisticRegression", 0.1, 0.45))
+    assert better(run, pure=True) == [
+        ["Adult", 0.1, "diffprivlib LogisticRegression", 0.45, 0.4],
+    ]
+    assert "| Adult | 0.1 | diffprivlib LogisticRegression | 0.450 | 0.400 |" in page(run)
+    assert better(RUN, pure=True) == []
+
+
+def test_some_peers_are_measured_anew_beside_what_was_kept_of_the_others():
+    new = run_of(record("OpenDP ridge", 1.0, 0.9)) | {
+        "days": {"OpenDP": "2026-03-04"},
+        "machine": {"skdpnoise": "0.2"},
+        "missing": {},
+        "checks": {},
+    }
+    both = peers.beside(new, RUN)
+    assert both["machine"] == RUN["machine"]
+    assert both["checks"] == RUN["checks"]
+    assert both["missing"] == {}
+    assert both["epsilons"] == [0.1, 1.0]
+    methods = {one["method"] for one in RUN["results"]}
+    assert {one["method"] for one in both["results"]} == methods
+    assert [one["scores"] for one in both["results"] if one["method"] == "OpenDP ridge"] == [[0.9]]
+    assert "on 2026-01-02 (skdpnoise, diffprivlib, interpret, Opacus), on 2026-03-04 (Op" in page(
+        both
+    )
+    ours = run_of(record("skdpnoise", 1.0, 0.5), record("non-private", 1.0, 0.8)) | {
+        "days": {"skdpnoise": "2026-03-04"},
+        "checks": {},
+    }
+    after = peers.beside(ours, RUN)
+    assert sum(one["method"] == "non-private" for one in after["results"]) == 1
+    assert after["checks"] == {}
+    assert after["machine"] == ours["machine"]
 
 
 def test_every_peer_is_in_the_table_of_guarantees():
