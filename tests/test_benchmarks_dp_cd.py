@@ -21,6 +21,7 @@ def problem():
     return Problem("small", X, y, "squared", l1=0.0, l2=0.0, minimum=1.0)
 
 
+@pytest.mark.slow
 def test_the_starting_gaps_are_the_published_ones(real_data):
     problems = load_problems(real_data)
     gaps = {name: each.relative_error(np.zeros(8)) for name, each in problems.items()}

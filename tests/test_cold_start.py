@@ -129,6 +129,7 @@ def test_the_package_imports_nothing_but_itself():
     assert run(code) == ["skdpnoise"]
 
 
+@pytest.mark.slow
 def test_numba_and_pandas_wait_until_a_fit_needs_them():
     # Few records need nothing compiled but the sweeps of coordinates.
     code = (

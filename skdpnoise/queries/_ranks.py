@@ -61,7 +61,7 @@ class _SortedRanks:
         return self._values[:, np.newaxis]
 
     def below(self, keys: Integers) -> NDArray[np.int64]:
-        return np.searchsorted(self._values, [real(key) for key in keys.tolist()])
+        return np.searchsorted(self._values, _doubles(keys))
 
     def distances(self, center: float) -> _SortedRanks:
         # In linear time: both sides are sorted.
@@ -159,5 +159,8 @@ def ordered(values: Floats) -> Integers:
 
 def real(key: int) -> float:
     """Return the double of an ordered integer."""
-    bits = key if key >= 0 else -(2**63) - key
-    return float(np.array([bits], dtype=np.int64).view(np.float64)[0])
+    return float(_doubles(np.array([key], dtype=np.int64))[0])
+
+
+def _doubles(keys: Integers) -> Floats:
+    return np.where(keys < 0, np.int64(-(2**63)) - keys, keys).view(np.float64)

@@ -72,6 +72,7 @@ def test_the_printed_references_are_those_of_the_mathematics():
     assert _paper_joint.MU[1.0, 1e-6] == "0.236704381"
 
 
+@pytest.mark.slow
 def test_the_best_flipped_huber_noise_meets_its_guarantee_and_has_its_variance():
     alpha, gamma, variance = _paper_noises.best_flipped_huber(2.0)
     noise = get_noise("flipped_huber", alpha / gamma)

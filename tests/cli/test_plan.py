@@ -70,6 +70,7 @@ def test_names_schemas_and_budgets_are_taken(capsys):
     assert found["n_columns"] == 4
 
 
+@pytest.mark.slow
 def test_a_ledger_is_asked_and_not_charged(capsys, tmp_path, monkeypatch):
     pytest.importorskip("sqlalchemy")
     storage = f"sqlite:///{tmp_path}/budget.db"

@@ -295,7 +295,7 @@ def test_where_groups_are_protected_n_is_their_number(estimator, data):
     assert "about 50 groups" in text
 
 
-@pytest.mark.quick(7)
+@pytest.mark.slow
 @pytest.mark.parametrize("estimator", FITS, ids=lambda e: type(e).__name__)
 @pytest.mark.parametrize("grouped", [False, True])
 def test_under_add_remove_the_advice_is_a_function_of_the_bought_number(

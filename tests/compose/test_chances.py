@@ -117,6 +117,7 @@ def test_a_cap_counts_both_and_refuses_either():
         plain.charge("first", half, adjacency="replace_one", guarantee=(1.0, 1e-6))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("noise", ["auto", "iid_laplace"])
 @pytest.mark.parametrize("groups", [None, np.arange(3000) // 2])
 @pytest.mark.parametrize("nested", [False, True])

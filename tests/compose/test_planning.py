@@ -92,6 +92,7 @@ def test_columns_that_a_step_made_have_its_names_and_targets_are_no_columns():
     assert "job__job_nurse" in names
 
 
+@pytest.mark.slow
 def test_score_rises_to_the_best_one_and_epsilon_for_finds_where():
     found = DPLogisticCD(epsilon=1.0).plan(5_000, 4, n_fits=3)
     assert [one.epsilon for one in found.scores] == [0.01, 0.03, 0.1, 0.3, 1.0, 3.0]

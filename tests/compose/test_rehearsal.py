@@ -55,6 +55,7 @@ def test_a_replay_sees_the_fit_and_not_its_rehearsal(first):
     assert found.passed
 
 
+@pytest.mark.slow
 def test_a_replay_still_refutes_a_pipeline_with_a_step_that_does_not_pay():
     pipeline = DPPipeline([("first", StandardScaler()), ("model", MODEL)], public=["first"])
     data = np.append(TABLE[:23], [[1e3, -1e3]], axis=0)
@@ -143,6 +144,7 @@ def test_a_part_that_releases_nothing_is_fitted_and_charged_for_nothing(steps, n
     assert bool(model.privacy_.releases) == bool(n_charges)
 
 
+@pytest.mark.slow
 def test_a_search_takes_a_pipeline_that_releases_nothing_before_its_model():
     pipeline = Pipeline([("s", INNER), ("m", MODEL)])
     search = DPGridSearchCV(pipeline, {"m__alpha": [0.0, 0.1]}, epsilon=3.0).fit(TABLE, Y)
@@ -156,7 +158,7 @@ IMPUTER = SimpleImputer(strategy="constant", fill_value=0, keep_empty_features=T
 NUMBERS = [[k % 3] for k in range(60)]
 
 
-@pytest.mark.quick(2)
+@pytest.mark.slow
 @pytest.mark.parametrize("as_row", [list, tuple])
 @pytest.mark.parametrize("search", [False, True])
 def test_no_value_of_a_list_decides_names_or_types(search, as_row):

@@ -322,6 +322,7 @@ def test_every_public_record_that_states_a_loss_is_in_the_table():
                 assert thing in tested, name
 
 
+@pytest.mark.slow
 def test_a_promise_is_kept_by_what_calibrate_makes_of_every_noise():
     profile = SensitivityProfile([1.0, 2.0, 3.0])
     kept = 0

@@ -415,6 +415,7 @@ def test_validation_warns_once_for_each_ledger_also_within_a_pipeline(told, vali
         assert told()[-1].filename == __file__
 
 
+@pytest.mark.slow
 def test_copies_and_private_searches_do_not_warn(told):
     ledger = PrivacyLedger("patients", 50.0, 1e-3)
     clone(GridSearchCV(DPLogisticCD(ledger=ledger), {"alpha": [0.0, 1.0]}))

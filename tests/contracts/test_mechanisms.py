@@ -59,7 +59,7 @@ CASES = [
 ]
 
 
-@pytest.mark.quick(6)
+@pytest.mark.slow
 @pytest.mark.parametrize(("noise", "name", "guarantee", "n_releases"), CASES)
 def test_the_charge_never_exceeds_the_guarantee_and_one_per_cent_less_noise_would(
     noise, name, guarantee, n_releases
@@ -76,7 +76,7 @@ def test_the_charge_never_exceeds_the_guarantee_and_one_per_cent_less_noise_woul
     assert less.own_loss().delta(guarantee.epsilon) > guarantee.delta
 
 
-@pytest.mark.quick(2)
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "noise", [noise for noise in NOISES if noise.startswith("inid") and "subbotin" not in noise]
 )
@@ -114,7 +114,7 @@ def test_draws_are_integers_in_quanta_and_releases_are_multiples_of_it(noise, na
     assert np.isfinite(mechanism.expected_error())
 
 
-@pytest.mark.quick(4)
+@pytest.mark.slow
 @pytest.mark.parametrize("noise", ON_THE_BOX)
 def test_draws_have_the_variance_that_is_claimed(noise):
     mechanism = replace(calibrated(noise, "box"), n_releases=20_000, promise=None)
@@ -124,7 +124,7 @@ def test_draws_have_the_variance_that_is_claimed(noise):
     assert (np.abs(ratio - 1.0) < 7.0 * np.sqrt(6.0 / 20_000)).all()
 
 
-@pytest.mark.quick(4)
+@pytest.mark.slow
 @pytest.mark.parametrize("noise", ON_THE_BOX)
 def test_the_same_words_give_the_same_noise_and_half_the_epsilon_more_of_it(noise):
     whole = calibrated(noise, "box")

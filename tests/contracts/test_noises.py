@@ -148,7 +148,7 @@ def test_functions_keep_the_shape_of_their_argument(noise):
     assert noise.max_loss(np.array([0.0, 1.0])).shape == (2,)
 
 
-@pytest.mark.quick(8)
+@pytest.mark.slow
 @every_density
 @pytest.mark.parametrize("bits", [0, 24, 40])
 def test_draws_follow_the_density(noise, bits):

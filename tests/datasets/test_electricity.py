@@ -104,6 +104,7 @@ def test_the_real_file_has_the_published_counts_and_means(real_data):
     np.testing.assert_array_equal(np.unique(bunch.data[:, 1]), np.arange(1.0, 8.0))
 
 
+@pytest.mark.slow
 def test_the_real_file_reads_the_same_as_a_frame(real_data):
     pytest.importorskip("pandas")
     frame = fetch_electricity(data_home=real_data, as_frame=True).frame

@@ -355,7 +355,7 @@ HARD = {
 }
 
 
-@pytest.mark.quick(7)
+@pytest.mark.slow
 @pytest.mark.parametrize("name", HARD)
 @pytest.mark.parametrize("whiten", [False, True])
 def test_hard_data_give_a_sensible_model(name, whiten):

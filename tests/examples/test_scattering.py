@@ -50,6 +50,7 @@ def by_the_formulas(image):
     return np.real(low)[:, 1:-1, 1:-1]
 
 
+@pytest.mark.slow
 def test_features_are_what_convolutions_in_space_give():
     image = some_images(1, side=12)[0]
     expected = by_the_formulas(image)

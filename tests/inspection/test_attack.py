@@ -88,6 +88,7 @@ def test_what_is_certain_is_found_as_far_as_so_many_fits_can_show_it():
     assert mu == pytest.approx(float(mu_bound(1500, 0, 1500, ALARM)), abs=0.2)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("columns", [1, 3, 8])
 def test_exact_numbers_are_told_apart_whatever_their_scores_are_rounded_to(columns):
     # A product of matrices of other sizes rounds otherwise: later scores are an ulp beside those

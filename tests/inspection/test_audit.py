@@ -38,7 +38,7 @@ def quiet():
 # Replays
 
 
-@pytest.mark.quick(2)
+@pytest.mark.slow
 @pytest.mark.parametrize("adjacency", ["replace_one", "add_remove"])
 @pytest.mark.parametrize("case", SOUND, ids=lambda case: case.name)
 def test_replays_find_nothing_against_estimators_that_are_sound_and_use_all_that_is_paid_for(
@@ -205,6 +205,7 @@ def test_the_estimator_of_somebody_else_is_caught_by_what_it_does_wrong(fault):
         assert 0.5 < result.epsilon <= 1.0
 
 
+@pytest.mark.slow
 def test_the_pair_that_is_given_is_the_one_that_is_looked_at_wherever_the_records_stand():
     other = Y.astype(float)
     other[3] = 1.0 - other[3]

@@ -154,7 +154,7 @@ def in_a_class(ledger):
     return InsideOut()
 
 
-@pytest.mark.quick(2)
+@pytest.mark.slow
 @pytest.mark.parametrize("hold", [in_a_grid, in_a_class])
 @pytest.mark.parametrize("method", ["replay", "black_box"])
 def test_an_audit_charges_no_ledger_wherever_it_is_held(hold, method, monkeypatch):
@@ -264,7 +264,7 @@ class LeakingSearch(DPGridSearchCV):
         return self
 
 
-@pytest.mark.quick(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("strategy", ["noisy_max", "repeated"])
 def test_replays_see_what_is_released_without_a_charge_within_a_search(strategy):
     grid = {"alpha": [0.0, 0.1]}
@@ -282,6 +282,7 @@ def test_replays_see_what_is_released_without_a_charge_within_a_search(strategy)
         assert "an uncharged AdditiveMechanism released something" in str(report)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("adjacency", ["replace_one", "add_remove"])
 def test_replays_know_everything_that_a_search_asks_by_itself(adjacency):
     inner = DPCoordinateDescentRegressor(solver="gradient", n_passes=1, adjacency=adjacency)

@@ -132,7 +132,7 @@ def plain(cell):
     return None if cell is pd.NA else cell
 
 
-@pytest.mark.quick(3)
+@pytest.mark.slow
 @pytest.mark.parametrize("adjacency", ADJACENCIES)
 @pytest.mark.parametrize("kind", AS)
 @pytest.mark.parametrize("way", ["counts", "warns", "refuses far", "refuses late"])
@@ -145,7 +145,7 @@ def test_what_only_a_missing_value_shows_is_found(way, kind, adjacency):
     assert "missing value in column" in str(report) or "NaN in column" in str(report)
 
 
-@pytest.mark.quick(4)
+@pytest.mark.slow
 @pytest.mark.parametrize("adjacency", ADJACENCIES)
 @pytest.mark.parametrize("kind", ["objects", "frame", "category", "polars", "enum"])
 def test_what_only_an_unseen_category_shows_is_found(kind, adjacency):

@@ -742,6 +742,7 @@ class Refuses(Peer):
         return super().__getattribute__(name)
 
 
+@pytest.mark.slow
 def test_a_refusal_of_a_method_is_no_refusal_of_the_audit_and_its_words_are_seen():
     assert not _passes(Refuses(bounds=[0.0]))
     assert _passes(Refuses())

@@ -120,8 +120,8 @@ def colour(page, selector, name):
     return [int(float(part)) for part in re.findall(r"[\d.]+", text)[:3]]
 
 
+@pytest.mark.slow
 @each_theme
-@pytest.mark.quick(10)
 def test_text_is_seen_on_the_ground_of_its_theme(shown, theme, tmp_path):
     dark = THEMES[theme][2]
     page = shown(theme)

@@ -113,6 +113,7 @@ def test_one_fit_may_spend_the_whole_budget(noise):
         ledger.charge("fit", mechanism, guarantee=guarantee)
 
 
+@pytest.mark.slow
 def test_a_fit_with_many_terms_may_spend_the_whole_budget_too():
     # Written down in the short form, which is larger, it would not fit.
     profile = SensitivityProfile(np.linspace(1.0, 5.0, 500))
@@ -296,6 +297,7 @@ def test_the_history_is_a_frame_with_what_had_been_spent(ledger):
     assert list(history.columns) == columns.split()
 
 
+@pytest.mark.slow
 def test_a_long_history_never_says_less_than_was_spent():
     ledger = PrivacyLedger("long", 10.0, DELTA)
     for _ in range(450):

@@ -158,7 +158,7 @@ def test_what_is_named_fits_of_noise_whose_delta_is_a_chance_of_disclosure(profi
     ask(ledger, truncated, largest)
 
 
-@pytest.mark.quick(2)
+@pytest.mark.slow
 @pytest.mark.parametrize("noise", ["inid_mixture", "inid_laplace", "spr_laplace"])
 @pytest.mark.parametrize("profile", [[0.16, 3.66, 0.76, 0.51], np.r_[20.0, np.ones(50)]])
 def test_nothing_is_called_the_largest_where_scales_depend_on_epsilon(noise, profile):

@@ -22,6 +22,7 @@ LAPLACE = poisson_sampled(NumericLoss(((get_noise("laplace"), 0.1, 1),)), 0.3).c
 BUDGET = {"epsilon": 4.0, "delta": 1e-6, "adjacency": "add_remove"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "loss", [TRAINING, LAPLACE, TRAINING + GaussianLoss(0.1), LAPLACE + PureLoss(0.1) + TRAINING]
 )
@@ -31,6 +32,7 @@ def test_losses_come_back_as_they_were(loss):
     assert read.epsilon(1e-6) == loss.epsilon(1e-6)
 
 
+@pytest.mark.slow
 def test_a_ledger_adds_them_to_what_was_bought_first(storage, dataset):
     ledger = PrivacyLedger(dataset, **BUDGET, storage=storage or "memory")
     losses = [GaussianLoss(0.2), TRAINING, TRAINING]
@@ -44,6 +46,7 @@ def test_a_ledger_adds_them_to_what_was_bought_first(storage, dataset):
     assert "PoissonSampled" in ledger.charges()[1].cost
 
 
+@pytest.mark.slow
 def test_a_ledger_refuses_more_than_its_budget_and_says_what_fits(dataset):
     ledger = PrivacyLedger(
         dataset, epsilon=1.0, delta=1e-6, adjacency="add_remove", storage="memory"

@@ -31,6 +31,7 @@ def fitted(X, y, epsilon=1.0, **keywords):
         return DPLogisticCD(epsilon, **keywords).fit(X, y)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n_classes", [2, 3])
 @pytest.mark.parametrize("class_weight", ["balanced", {0: 0.5, 1: 3.0}])
 def test_boundless_epsilon_gives_the_weights_of_scikit_learn(n_classes, class_weight):
@@ -63,6 +64,7 @@ def test_weights_mean_something_where_all_gradients_are_clipped():
         assert recall_score(y, found, pos_label=label) == pytest.approx(wanted, abs=0.06)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("class_weight", ["balanced", {0: 1.0, 1: 4.0}])
 def test_large_penalties_are_beside_the_mean_of_weighted_losses(class_weight):
     X, y = made(20_000)

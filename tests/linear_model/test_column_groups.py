@@ -57,6 +57,7 @@ def test_groups_need_no_bounds_and_cost_no_scales(n_classes, adjacency):
     assert model.score(X, y) > best - 0.05
 
 
+@pytest.mark.slow
 def test_a_column_without_bounds_is_found_and_others_are_not_searched():
     X, y = made(20_000)
     X[:, 0] *= 1e6
@@ -66,6 +67,7 @@ def test_a_column_without_bounds_is_found_and_others_are_not_searched():
     assert model.score(X, y) > fitted(X, y, 1e4, feature_bounds=None).score(X, y) - 0.05
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("adjacency", ["replace_one", "add_remove"])
 @pytest.mark.parametrize("factor", [1.0, 1e100])
 def test_a_wrong_declaration_costs_no_guarantee(adjacency, factor):

@@ -146,6 +146,7 @@ def test_one_record_moves_every_release_by_what_is_charged_for_at_most(n_classes
     assert largest["means and squares of rows"] > 0.9
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("adjacency", ["replace_one", "add_remove"])
 @pytest.mark.parametrize("kind", ["labels", "numbers"])
 def test_what_is_released_after_the_passes_is_charged_for_too(kind, adjacency):
@@ -326,6 +327,7 @@ def numbers(n, p, seed=0):
     return X[:n], y[:n], X[n:], y[n:]
 
 
+@pytest.mark.slow
 @quiet
 @pytest.mark.parametrize(("n", "p"), [(2000, 60), (2000, 500), (1000, 1500)])
 @pytest.mark.parametrize("signal", [True, False])
@@ -381,6 +383,7 @@ def test_no_ridge_is_too_large_for_the_step(alpha, epsilon):
     assert model.score(X, y) > 0.25
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n_classes", [2, 3])
 def test_noise_of_passes_means_and_gains_is_what_is_charged_for(n_classes):
     passes, means, intercepts, gains = [], [], [], []

@@ -25,6 +25,7 @@ MORE = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("Estimator", MORE)
 def test_every_label_that_is_charged_occurs_in_the_docstring_of_the_class(Estimator):
     text = " ".join(inspect.getdoc(Estimator).split())

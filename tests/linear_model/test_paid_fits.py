@@ -48,7 +48,7 @@ def _fit(Estimator, n_samples, **settings):
     return ""
 
 
-@pytest.mark.quick(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("Estimator, delta, adjacency", KINDS)
 def test_a_growth_is_refused_by_the_most_passes_that_auto_can_make(Estimator, delta, adjacency):
     common = {"delta": delta, "adjacency": adjacency, "feature_bounds": (-5.0, 5.0)}
@@ -83,7 +83,7 @@ def test_every_epsilon_is_borne_or_refused_before_the_charge(Estimator, delta, a
             assert "too small" in message and "larger epsilon" in message
 
 
-@pytest.mark.quick(5)
+@pytest.mark.slow
 @pytest.mark.parametrize("Estimator", [DPCoordinateDescentRegressor, DPLassoPath])
 @pytest.mark.parametrize("width", [2e-290, 1e-285, 1e-250, 1.0, 1e100])
 def test_targets_within_bounds_of_any_width_are_fitted(Estimator, width):

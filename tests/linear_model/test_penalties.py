@@ -43,6 +43,7 @@ def fitted(make, X, y, epsilon=1e6, **keywords):
         return make(epsilon, **keywords).fit(X, y)
 
 
+@pytest.mark.slow
 @every_model
 @pytest.mark.parametrize("solver", ["gram", "joint"])
 @pytest.mark.parametrize("fit_intercept", [True, False])

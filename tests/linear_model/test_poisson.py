@@ -133,6 +133,7 @@ def test_without_an_intercept_a_row_of_zeros_has_the_rate_one():
     assert_allclose(model.predict(np.zeros((1, 3))), 1.0)
 
 
+@pytest.mark.slow
 def test_clips_are_in_units_of_the_scale_over_the_mean_of_the_target():
     X, y = counts(5000)
     settings = {"n_passes": 2, "clip": 2.0, "noise": "iid_laplace", "delta": 0.0, **CLEAR}
@@ -212,6 +213,7 @@ def test_boundless_epsilon_is_the_ordinary_model(p, mean, alpha):
     assert model.predict(X).mean() == pytest.approx(y.mean(), rel=0.002)
 
 
+@pytest.mark.slow
 def test_many_columns_cost_less_than_by_coordinates():
     X, y = several(25_000, 100)
     scores = {}
@@ -541,6 +543,7 @@ def test_counts_that_are_nearly_all_zero_give_a_sane_rate_or_a_warning(share, bo
         assert constant or model.score(X, y) > -1.0  # of rates far below the truth, -100
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("delta", [0.0, 1e-6])
 def test_rare_counts_are_learned_without_bounds(delta):
     X, y = rare(50_000)
@@ -551,6 +554,7 @@ def test_rare_counts_are_learned_without_bounds(delta):
         assert model.score(X, y) > best - 0.02
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "adjacency, epsilon, delta, n, bounds",
     [

@@ -45,7 +45,7 @@ def test_california_housing_without_bounds(real_data, epsilon, settings, bar):
     assert _median_score(X=X, y=y, change=_rescaled, **fit) == pytest.approx(median, abs=0.02)
 
 
-@pytest.mark.quick(1)
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "epsilon, settings, bar", [(1.0, {}, 0.755), (0.1, {}, 0.745), (1.0, PURE, 0.745)], ids=str
 )
@@ -64,7 +64,7 @@ def test_breast_cancer_with_public_bounds(epsilon, bar):
     assert _median_score(DPLogisticCD, X, y, epsilon=epsilon, feature_bounds=bounds) >= bar
 
 
-@pytest.mark.quick(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("epsilon", [0.05, 0.2, 0.5, 5.0])
 def test_the_choice_of_a_solver_costs_little_accuracy(real_data, epsilon):
     X, y = fetch_california(data_home=real_data, return_X_y=True)
@@ -74,6 +74,7 @@ def test_the_choice_of_a_solver_costs_little_accuracy(real_data, epsilon):
 
 
 # At epsilon=1 scores of 89 records scatter by 0.16: a median of 1,400 runs is off by 0.005.
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "epsilon, bar, n_runs",
     [pytest.param(1.0, 0.34, 1400, marks=pytest.mark.slow), (5.0, 0.42, 30)],

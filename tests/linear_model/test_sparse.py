@@ -73,7 +73,7 @@ def test_a_model_of_dense_rows_predicts_for_sparse_ones():
     )
 
 
-@pytest.mark.quick(1)
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "settings", [{"column_groups": [range(100_000)]}, {"feature_bounds": (0, 1)}]
 )
@@ -180,6 +180,7 @@ def test_a_wrong_declaration_costs_accuracy_only():
     np.testing.assert_allclose(model.decision_function(wrong), model.decision_function(1e90 * X))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sparse", [False, True])
 def test_with_much_budget_groups_are_in_the_users_units(sparse):
     X, y = made(20_000)

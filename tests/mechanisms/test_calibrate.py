@@ -189,7 +189,7 @@ def test_laplace_scales_meet_the_guarantee_and_one_per_cent_less_noise_fails(rul
     assert less.privacy_loss().epsilon(0.0) > 1.0
 
 
-@pytest.mark.quick(3)
+@pytest.mark.slow
 @pytest.mark.parametrize("noise", ["inid_gaussian", "inid_laplace", "spr_laplace", "iid_gaussian"])
 def test_two_joint_bounds_together_are_safe(noise):
     mechanism = calibrate(noise, JOINT[3], APPROXIMATE)

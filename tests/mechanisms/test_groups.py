@@ -220,7 +220,7 @@ def hockey_stick(shifts, epsilon, step=0.01):
     return sum(m * -np.expm1(epsilon - loss) for loss, m in atoms.items() if loss > epsilon)
 
 
-@pytest.mark.quick(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("joint", [None, 2.1])
 def test_laplace_noise_on_groups_meets_its_guarantee_at_every_change_of_a_grid(joint):
     profile = GroupedProfile([1.0, 2.0], [0, 0, 1], order=1, joint=joint)

@@ -63,6 +63,7 @@ def test_the_rounding_of_the_value_is_part_of_every_shift():
     assert worst_shift(scale, sensitivity, 5, 10, 1.0) >= 5 * merged[0] * (1.0 - 1e-12)
 
 
+@pytest.mark.slow
 def test_releases_with_scales_of_their_own_are_all_charged_for():
     sensitivity = SensitivityProfile([1.0, 2.0])
     weights = np.array([[1.0, 1.0], [5.0, 5.0]])
@@ -83,6 +84,7 @@ def test_a_coordinate_that_can_move_must_have_noise():
         replace(mechanism, scale=np.array([0.0, 5.0]), promise=None)
 
 
+@pytest.mark.slow
 def test_more_shifts_than_can_be_told_apart_are_rounded_up():
     profile = SensitivityProfile(np.linspace(1.0, 2.0, 30_000))
     mechanism = calibrate("iid_laplace", profile, PrivacyGuarantee(1.0, 1e-6))

@@ -137,6 +137,7 @@ def test_settled_proposals_spend_what_is_allowed_and_no_more(proposal, request_)
         assert 0.995 * epsilon <= loss.epsilon(delta) <= epsilon
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("said", [(1.0, math.inf), (1.0, 0.0), (1.0, 2.0), (1.0, 1e-300)])
 def test_without_a_quick_bound_that_holds_scales_are_raised_until_the_loss_meets(said, monkeypatch):
     sensitivity, target = SensitivityProfile(PROFILES["spread"]), PrivacyGuarantee(2.0, 1e-6)

@@ -40,7 +40,7 @@ def test_the_own_loss_of_many_coordinates_meets_the_guarantee(
     assert 0.98 * delta <= made.own_loss().delta(epsilon) <= delta
 
 
-@pytest.mark.quick(2)
+@pytest.mark.slow
 @pytest.mark.parametrize("rule", ["spr", "inid"])
 @pytest.mark.parametrize("family", FAMILIES)
 def test_the_own_loss_of_a_few_coordinates_meets_the_guarantee(family, rule):

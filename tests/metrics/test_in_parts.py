@@ -61,7 +61,7 @@ def asked(score, table, relation="replace_one", **options):
     return repr({name: np.asarray(value).tolist() for name, value in fields.items()})
 
 
-@pytest.mark.quick(4)
+@pytest.mark.slow
 @pytest.mark.parametrize("relation", ["replace_one", "add_remove"])
 @pytest.mark.parametrize("score", CALLS, ids=NAMES)
 def test_parts_give_the_same_bits(score, relation, tmp_path):

@@ -406,6 +406,7 @@ def test_public_labels_of_a_candidate_are_checked_before_they_are_compared(label
 KINDS = ["a", "b", 1, 2, 5.0, True, np.int8(3), np.float32(4), None, np.nan, 2**60, b"a"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", [list, partial(pd.Series, dtype=object)], ids=["list", "series"])
 def test_searches_take_the_labels_that_estimators_take(form):
     def outcome(estimator, y):
@@ -459,6 +460,7 @@ def test_a_search_of_few_rows_or_groups_fails_before_the_charge_or_not_at_all(
         assert search.ledger.count == hasattr(search, "best_estimator_")
 
 
+@pytest.mark.slow
 def test_a_rehearsal_gets_every_row_once(monkeypatch):
     seen = []
 

@@ -159,7 +159,7 @@ class TestCompany:
         with pytest.warns(PrivacyWarning, match="DPGridSearchCV spends its guarantee on every fit"):
             cross_val_score(search, X, LABELS, cv=2)
 
-    @pytest.mark.quick(1)
+    @pytest.mark.slow
     @pytest.mark.parametrize("labels", [LABELS[:40], np.arange(40), np.array(["x", "y"] * 20)])
     def test_what_it_says_does_not_depend_on_the_records(self, labels):
         search = DPGridSearchCV(

@@ -119,7 +119,7 @@ def test_with_frozen_noise_a_cross_validation_of_neighbours_is_the_same(
     assert report.passed, str(report)
 
 
-@pytest.mark.quick(4)
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SCORINGS)
 def test_scores_are_near_those_of_the_models_that_are_returned(name):
     regression = SCORINGS[name].needs_target

@@ -297,6 +297,7 @@ def test_no_seed_goes_where_the_rows_are():
     assert search.best_estimator_[-1].random_state is not None
 
 
+@pytest.mark.slow
 def test_a_winner_answers_for_rows_in_parts():
     rows = in_parts(FRAME, 7)
     for name in ("noisy_max", "pipeline", "release"):

@@ -81,7 +81,7 @@ def pathological_targets():
         yield np.append(SCORE[:59], value)
 
 
-@pytest.mark.quick(1)
+@pytest.mark.slow
 @quiet
 @pytest.mark.parametrize("bounds", [None, (-2.0, 2.0), (0.0, 1e-60)])
 def test_units_are_bought_in_silence_whatever_one_record_is(bounds, monkeypatch):
@@ -212,8 +212,8 @@ SCORES_OF = {
 }
 
 
+@pytest.mark.slow
 @quiet
-@pytest.mark.quick(14)
 @pytest.mark.parametrize("adjacency", ["replace_one", "add_remove"])
 @pytest.mark.parametrize("name", SCORES_OF)
 def test_the_report_states_the_noise_that_the_score_has(name, adjacency):

@@ -246,7 +246,7 @@ class TestProcesses:
         models = [search.best_estimator_[-1].coef_ for search in (found, alone)]
         np.testing.assert_array_equal(*models)
 
-    @pytest.mark.quick(1)
+    @pytest.mark.slow
     @pytest.mark.parametrize("name", STRATEGIES)
     def test_threads_do_not_change_a_search(self, name):
         search = DPGridSearchCV(

@@ -85,7 +85,7 @@ STRATEGIES = {
 }
 
 
-@pytest.mark.quick(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("name", STRATEGIES)
 def test_a_clearly_better_candidate_is_chosen(name, data):
     search = DPGridSearchCV(
@@ -192,6 +192,7 @@ def test_auto_leaves_half_of_the_budget_at_least_to_the_winner(
         assert search.fit_budget_.mu > 0.5 * total
 
 
+@pytest.mark.slow
 def test_noisy_max_fits_the_winner_again_where_that_leaves_more_to_it(data):
     X, y = data[0][:2000], data[2][:2000]
     total = gdp_mu(1.0, 1e-6)
@@ -247,6 +248,7 @@ def test_a_second_fit_leaves_nothing_of_the_first(data):
     assert vars(search).keys() == vars(alone).keys()
 
 
+@pytest.mark.slow
 def test_the_winner_can_be_cloned_and_fitted_again(data):
     columns = ColumnTransformer([("scaled", DPStandardScaler(0.5), [0, 1])], remainder="drop")
     pipeline = make_pipeline(columns, DPLogisticCD(0.5))

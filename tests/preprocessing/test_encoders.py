@@ -115,7 +115,7 @@ def test_the_charge_is_the_loss_of_the_mechanism_and_within_the_guarantee(noise,
     assert charge["unit"] == ("record" if rows is None else "group")
 
 
-@pytest.mark.quick(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("rows", [1, 2, 5])
 @pytest.mark.parametrize("noise", ["iid_gaussian", "iid_laplace"])
 def test_a_category_of_one_group_alone_is_shown_as_rarely_as_half_of_delta_allows(rows, noise):
@@ -160,6 +160,7 @@ def test_kinds_of_values_are_told_apart_and_names_are_unique(make):
     assert list(map(type, encoder.inverse_transform(found)[:, 0])) == [int, float, bool, str, str]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("make", ENCODERS)
 def test_frames_of_all_kinds_are_read_alike(make):
     kinds = {
@@ -208,6 +209,7 @@ def test_copies_pickles_and_seeds(make):
     assert [a.tolist() for a in shuffled.categories_] == [a.tolist() for a in encoder.categories_]
 
 
+@pytest.mark.slow
 def test_one_record_changes_no_other_row_and_no_error_quotes_it():
     class Hostile(str):
         def __hash__(self):

@@ -284,6 +284,7 @@ def test_a_rehearsal_looks_at_no_value():
     assert seen[0] == seen[1]
 
 
+@pytest.mark.slow
 def test_a_plan_takes_a_schema_and_names_what_would_be_hidden():
     schema = {"age": (17, 90), "job": "category", "town": ["a", "b"]}
     steps = [("table", DPTableVectorizer(schema)), ("model", DPLogisticRegression())]

@@ -108,6 +108,7 @@ def test_both_orders_of_one_release_are_the_integrals(base, rate, shift, epsilon
     assert found == pytest.approx(max(truths), rel=1e-9)
 
 
+@pytest.mark.slow
 def test_far_tails_of_one_release_are_the_integrals():
     curve = PoissonSampled(0.01).ways[0]
     truth = float(integrated("normal", 2.0, 0.01, 18.0, adding=False))
@@ -138,6 +139,7 @@ def binomial_delta(pure, rate, steps, epsilon, adding):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("pure", "rate"), [(0.3, 0.5), (2.0, 0.1), (6.0, 0.002), (1.0, 0.97)])
 @pytest.mark.parametrize("steps", [2, 30, 2000])
 def test_sampled_randomised_response_is_the_binomial_formula(pure, rate, steps):
@@ -254,6 +256,7 @@ def test_epsilon_is_between_the_estimates_of_dp_accounting_everywhere(rate, step
     check_bar(rate, mu, steps)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("rate", "shift", "steps"), [(0.01, 1.0, 100), (0.2, 0.3, 1000)])
 def test_laplace_steps_are_between_the_estimates_of_dp_accounting(rate, shift, steps):
     facts = {"parameter": 1.0 / shift, "sampling_prob": rate, "laplace": True}
@@ -314,6 +317,7 @@ def test_an_added_record_loses_at_most_what_the_closed_form_says():
     assert float(found) == pytest.approx(float(truth), rel=1e-14)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("make", [sampled_normal, sampled_laplace])
 def test_more_of_anything_costs_more(make):
     middle = make(0.8, 0.05, 50)
@@ -371,6 +375,7 @@ def test_extremes_are_numbers(rate, shift, base, steps):
 # How it composes.
 
 
+@pytest.mark.slow
 def test_many_different_shifts_are_between_the_next_smaller_and_larger_ones():
     rng = np.random.default_rng(0)
     shifts = np.sort(rng.uniform(0.3, 2.0, 120))

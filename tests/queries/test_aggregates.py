@@ -226,6 +226,7 @@ def test_errors_are_those_that_are_stated(adjacency, way):
     assert abs(np.mean(own)) < 6.2 / math.sqrt(own.size)
 
 
+@pytest.mark.slow
 def test_a_noisy_count_is_a_whole_number_with_the_stated_error():
     mask = np.arange(100) % 3 == 0
     for loss, noise in ((PureLoss(1.0), "iid_laplace"), (GaussianLoss(1.5), "iid_gaussian")):

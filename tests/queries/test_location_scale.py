@@ -224,6 +224,7 @@ def test_the_charges_add_up_to_no_more_than_the_guarantee(adjacency, guarantee, 
             assert total.delta(0.5) > 0.98 * guarantee.delta(0.5)
 
 
+@pytest.mark.slow
 def test_many_columns_are_drawn_together_where_that_helps():
     # Standardised columns: the noise on each mean is larger than their differences.
     rng, guarantee = np.random.default_rng(7), PrivacyGuarantee(0.5, 1e-6)

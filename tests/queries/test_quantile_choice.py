@@ -41,6 +41,7 @@ def choose(values, loss, probability=0.5, seed=0, belief=None):
     return found.quantile(0.5), charged
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("factor", [1e-200, 1e-3, 1.0, 1e90])
 @pytest.mark.parametrize("probability", [0.5, 0.875])
 def test_with_a_large_budget_the_quantile_is_found(factor, probability):

@@ -260,6 +260,7 @@ def test_mistakes_are_named(change, message):
         private_quantiles(**settings)
 
 
+@pytest.mark.slow
 def test_all_noises_of_estimators_can_be_asked_for():
     for noise in ("iid_gaussian", "spr_laplace", "inid_flipped_huber"):
         guarantee = PrivacyGuarantee(5.0, 1e-6)

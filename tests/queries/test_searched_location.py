@@ -120,6 +120,7 @@ def test_public_bounds_hold_the_location():
         assert not found.found
 
 
+@pytest.mark.slow
 def test_the_stated_error_is_that_of_the_location():
     y = np.random.default_rng(1).normal(10.0, 2.0, size=2000)
     found = [

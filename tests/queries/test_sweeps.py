@@ -233,6 +233,7 @@ def queries():
     }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", queries())
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 def test_threads_layout_tiles_and_loops_do_not_change_one_bit(name, dtype, swept_in_pieces):

@@ -66,6 +66,7 @@ def test_the_laws_to_compare_with_are_right():
     assert spread.cdf(30.0) == pytest.approx(norm.cdf(1.0), abs=2e-3)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", [1, 3])
 def test_a_wishart_difference_has_the_law_of_its_definition(size):
     drawn = matrices(rounded_wishart, size, 2500)
@@ -82,6 +83,7 @@ def test_a_wishart_difference_has_the_law_of_its_definition(size):
         check_law(drawn[:, 0, 1], GammaDifference(size + 1.0, 1.0), 0.25)
 
 
+@pytest.mark.slow
 def test_a_wrong_scale_of_a_wishart_difference_is_seen():
     size = 60
     drawn = matrices(rounded_wishart, size, 400)
@@ -91,7 +93,7 @@ def test_a_wrong_scale_of_a_wishart_difference_is_seen():
     check_law(pairs, GammaDifference(size + 1.0, 1.0), 0.08)
 
 
-@pytest.mark.quick(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("size", [1, 2, 5, 20])
 def test_a_matrix_of_the_frobenius_ball_has_its_density_and_a_wrong_scale_is_seen(size):
     n_entries = size * (size + 1) // 2
@@ -130,6 +132,7 @@ def test_what_doubles_decide_more_places_decide_as_well(size, bits, monkeypatch)
     assert len(roots) > 0 or size == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SAMPLERS)
 def test_few_first_places_do_not_change_the_law(name):
     words = SeededWords(5)
@@ -142,6 +145,7 @@ def test_few_first_places_do_not_change_the_law(name):
     assert np.abs(empirical - np.arange(1, 20) / 20).max() < allowed
 
 
+@pytest.mark.slow
 def test_large_matrices_are_drawn_and_rarely_need_more_places(monkeypatch):
     counts = []
 

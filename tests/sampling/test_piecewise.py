@@ -150,7 +150,7 @@ def test_low_bits_are_uniform_and_independent_of_the_high_ones(name):
     assert uniform_pvalue(quarter * 64 + (draws & 63), 256) > FALSE_ALARM
 
 
-@pytest.mark.quick(2)
+@pytest.mark.slow
 @continuous
 def test_the_envelope_changes_the_speed_and_not_the_law(name, fresh_tables):
     # A few coarse cells, after which the tail begins at once.

@@ -255,7 +255,7 @@ REGISTER: dict[str, tuple[Callable[[Instance], Judged], tuple[float, ...]]] = {
 }
 
 
-@pytest.mark.quick(2)
+@pytest.mark.slow
 @pytest.mark.parametrize("name", REGISTER)
 def test_a_worst_case_is_never_below_a_feasible_point_and_close_to_the_best(name):
     entry, balls = REGISTER[name]

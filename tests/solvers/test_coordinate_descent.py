@@ -22,6 +22,7 @@ from tests.solvers._problems import (
 # --- standardisation, order, intercept, start, stop -----------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mode", [PLAIN, FINE], ids=["plain", "private"])
 @each_loss
 def test_fused_standardisation_equals_standardising_first(loss, mode):

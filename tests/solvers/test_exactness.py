@@ -225,6 +225,7 @@ def test_the_plain_sum_does_not_depend_on_threads(monkeypatch):
     assert_allclose(last(X, y, n_passes=5, block_rows=7), one, rtol=1e-12)
 
 
+@pytest.mark.slow
 @each_loss
 def test_single_precision_features_give_nearly_the_same_answer(loss):
     X, y = problem()

@@ -45,6 +45,7 @@ def rows():
             yield once
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("order", [1, 2])
 @pytest.mark.parametrize("grid", [GRID, GRID * 1e-4, GRID * 1e3])
 def test_no_record_adds_more_than_its_bounds_in_any_group(order, grid):

@@ -66,6 +66,7 @@ def test_a_lone_value_and_one_in_a_vector_lane_are_the_same_bits(compiled):
     assert_array_equal(compiled(t), [compiled(t[i : i + 1])[0] for i in range(len(t))])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("grid_size", [1.0, 0.125, 2.0**-30])
 def test_quanta_are_rounded_to_the_nearest_integer_and_ties_to_even(grid_size):
     multiples = np.array([0.0, 0.49, 0.5, 0.51, 1.5, 2.5, -0.5, -1.5, -2.5, 7.0, -7.49, 1e6 + 0.5])
@@ -100,6 +101,7 @@ def test_a_sum_is_exact_however_its_rows_are_divided():
         assert sum(parts) == exact
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("loss", LOSSES.values(), ids=LOSSES)
 def test_moved_scores_are_the_same_bits_in_private_and_plain_sweeps(loss):
     rng = np.random.default_rng(4)

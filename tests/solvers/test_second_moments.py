@@ -182,6 +182,7 @@ def variants(X):
     }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 @pytest.mark.parametrize("n_threads", [1, 3])
 def test_layout_threads_blocks_and_order_do_not_change_one_integer(dtype, n_threads, monkeypatch):

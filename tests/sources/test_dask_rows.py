@@ -414,6 +414,7 @@ def shifted(k):
     return part(k) + 1.0
 
 
+@pytest.mark.slow
 def test_batches_without_rows_reach_no_step():
     def step(table):
         return np.array([len(table), len(table) == 0])

@@ -84,6 +84,7 @@ def leave(rows):
     os._exit(1)
 
 
+@pytest.mark.slow
 def test_a_process_that_ends_is_an_error_of_its_own():
     rows = seen(X=in_parts(X, 7)).map(values)
     with joblib.parallel_config(backend="loky", n_jobs=2):

@@ -191,6 +191,7 @@ def test_a_person_in_two_parts_is_refused_whatever_types_labels_have(kind):
         over("ridge", rows, grouped=True)
 
 
+@pytest.mark.slow
 def test_batches_may_come_in_the_memory_of_those_before():
     columns = [*NAMES, "number", "person"]
     table = FRAME[columns].to_numpy()
@@ -224,6 +225,7 @@ def _bits_of_person(rows):
     return rows[:, 4].view(np.int64)
 
 
+@pytest.mark.slow
 def test_a_state_that_is_lost_is_made_anew(monkeypatch):
     whole = in_memory("coordinates")
     lost = 0
@@ -326,7 +328,7 @@ TABLES = {
 }
 
 
-@pytest.mark.quick(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("name", TABLES)
 def test_tables_are_encoded_alike(name, tmp_path):
     encoder, columns = TABLES[name]
@@ -373,7 +375,7 @@ PIPELINES = {
 }
 
 
-@pytest.mark.quick(2)
+@pytest.mark.slow
 @pytest.mark.parametrize("name", PIPELINES)
 def test_pipelines_over_parts_have_the_same_bits(name):
     columns = COLUMNS if name == "table" else ["age", "kind"]

@@ -126,7 +126,7 @@ def test_float32_stays_float32_in_parts(name):
     assert differing(prepared(name).fit(X.astype(float)), prepared(name).fit(mixed)) == []
 
 
-@pytest.mark.quick(3)
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ORDERLESS)
 @pytest.mark.parametrize("adjacency", ["replace_one", "add_remove"])
 def test_shuffled_rows_give_the_same_bits_where_no_order_is_used(name, adjacency):
@@ -250,7 +250,7 @@ def test_a_fit_of_one_row_in_parts_is_refused():
 # Large data
 
 
-@pytest.mark.quick(2)
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["components", "covariance"])
 @pytest.mark.parametrize("adjacency", ["replace_one", "add_remove"])
 def test_a_subset_of_large_data_has_the_same_rows_in_parts(name, adjacency, monkeypatch):
@@ -275,7 +275,7 @@ def test_a_subset_of_large_data_has_the_same_rows_in_parts(name, adjacency, monk
 # Pipelines
 
 
-@pytest.mark.quick(2)
+@pytest.mark.slow
 @pytest.mark.parametrize("framed", [False, True])
 @pytest.mark.parametrize("n_parts", [2, 7])
 def test_each_step_of_a_pipeline_is_fitted_to_the_same_rows(framed, n_parts):

@@ -236,6 +236,7 @@ def test_who_is_killed_around_a_commit_has_charged_wholly_or_not_at_all(
         ledger.charge("too much", LOSS)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("count", [2, 4])
 def test_processes_that_ask_at_once_get_no_more_than_the_budget(database, dataset, tmp_path, count):
     path = tmp_path / "accepted"

@@ -73,7 +73,7 @@ def test_an_honest_summary_is_believed(database, dataset):
     opened.charge("fit", PureLoss(1e-6))
 
 
-@pytest.mark.quick(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SUMS)
 @pytest.mark.parametrize("factor", [0.0, 0.999999, 1.000001])
 def test_a_summary_with_other_sums_is_found(dataset, sqlite, name, factor):
@@ -86,7 +86,7 @@ def test_a_summary_with_other_sums_is_found(dataset, sqlite, name, factor):
     assert_found(dataset, sqlite)
 
 
-@pytest.mark.quick(1)
+@pytest.mark.slow
 def test_a_rewritten_summary_is_found_in_a_database_of_a_team(database, dataset):
     filled(dataset, database)
     *head, sums = summary_of(dataset, database)
@@ -94,7 +94,7 @@ def test_a_rewritten_summary_is_found_in_a_database_of_a_team(database, dataset)
     assert_found(dataset, database)
 
 
-@pytest.mark.quick(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("sums", [{}, {"count": 0}, [], "nonsense", None])
 def test_a_summary_that_is_none_is_found(dataset, sqlite, sums):
     filled(dataset, sqlite)
@@ -102,6 +102,7 @@ def test_a_summary_that_is_none_is_found(dataset, sqlite, sums):
     assert_found(dataset, sqlite)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["terms", "anchor", "since"])
 def test_what_is_not_compared_with_a_summary_must_be_readable_all_the_same(dataset, sqlite, name):
     filled(dataset, sqlite)
@@ -127,7 +128,7 @@ def test_a_bound_that_a_summary_claims_lets_nothing_through(sqlite, dataset):
     )
 
 
-@pytest.mark.quick(1)
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "change",
     [
@@ -145,6 +146,7 @@ def test_charges_that_were_changed_or_removed_are_found(sqlite, dataset, change)
     assert_found(dataset, sqlite)
 
 
+@pytest.mark.slow
 def test_a_summary_that_nobody_wrote_is_found(dataset, sqlite):
     filled(dataset, sqlite)
     texts = [
@@ -187,6 +189,7 @@ def test_gaps_are_found_with_and_without_a_summary(sqlite, dataset, summarised):
     assert_found(dataset, sqlite)
 
 
+@pytest.mark.slow
 def test_a_summary_of_charges_to_come_is_found(sqlite, dataset):
     filled(dataset, sqlite)
     number, token, time, sums = summary_of(dataset, sqlite)
@@ -242,7 +245,7 @@ def test_removed_charges_are_found_in_a_database_of_a_team(database, dataset):
     assert_found(dataset, database)
 
 
-@pytest.mark.quick(3)
+@pytest.mark.slow
 @pytest.mark.parametrize("column", sorted(set(CHANGES) - {"number"}))
 def test_a_change_of_an_old_charge_is_found_by_the_total(sqlite, dataset, column):
     filled(dataset, sqlite)
@@ -251,6 +254,7 @@ def test_a_change_of_an_old_charge_is_found_by_the_total(sqlite, dataset, column
         PrivacyLedger.open(dataset, sqlite).total()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n", [5, 70])
 def test_a_charge_by_hand_is_found_by_newcomers_and_by_who_was_there(sqlite, dataset, n):
     ledger = filled(dataset, sqlite, n)
@@ -267,7 +271,7 @@ def test_a_charge_by_hand_is_found_by_newcomers_and_by_who_was_there(sqlite, dat
             work()
 
 
-@pytest.mark.quick(4)
+@pytest.mark.slow
 @pytest.mark.parametrize("n", [5, 70])
 @pytest.mark.parametrize("number", [0, -1, -(2**31), 1000, 2**40])
 def test_a_charge_of_any_number_that_nobody_gave_is_found(sqlite, dataset, n, number):

@@ -111,7 +111,7 @@ def run_command(path, capsys, number):
     assert (code, len(err.splitlines())) in ((0, 0), (1, 1)), (command, err)
 
 
-@pytest.mark.quick(2)
+@pytest.mark.slow
 @pytest.mark.parametrize(("table", "column"), columns(), ids=str)
 def test_no_value_of_any_column_gives_another_error_than_that_of_a_ledger(
     whole, tmp_path, capsys, table, column

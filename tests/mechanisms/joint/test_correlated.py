@@ -80,6 +80,7 @@ def test_general_intervals_weights_and_a_wanted_count():
     assert symmetric.expected_error() == pytest.approx(high.sum() ** 2, rel=1e-5)
 
 
+@pytest.mark.slow
 def test_auto_takes_the_better_family():
     for d, family in [(2, "laplace"), (100, "gaussian")]:
         mechanism = correlated_sum(np.ones(d), ADD_REMOVE, "auto")
@@ -120,6 +121,7 @@ def test_laplace_losses_by_force():
     assert MU * (1 - 1e-5) < loss <= MU
 
 
+@pytest.mark.slow
 def test_a_release_is_computed_exactly_and_has_the_covariance_that_is_claimed():
     high = np.array([1.0, 2.0, 5.0])
     mechanism = correlated_sum(high, GaussianLoss(MU), n_releases=10_000)
@@ -211,6 +213,7 @@ def test_every_change_of_bounded_counts_is_within_the_charge_and_one_reaches_it(
     assert less.privacy_loss().mu > MU
 
 
+@pytest.mark.slow
 def test_bounded_counts_release_what_they_claim(monkeypatch):
     mechanism = bounded_counts(6, 2, GaussianLoss(MU), n_releases=6_000)
     value = np.array([5, 10**9, 0, 3, 77, 10**8])

@@ -41,7 +41,7 @@ def direction_pvalue(x, norm):
     return quantile_pvalue(others, beta(1, 1))
 
 
-@pytest.mark.quick(5)
+@pytest.mark.slow
 @pytest.mark.parametrize("norm", NORMS)
 @pytest.mark.parametrize("size", [1, 2, 5, 40])
 def test_draws_have_the_density_and_a_wrong_scale_is_seen(norm, size):
@@ -58,6 +58,7 @@ def test_draws_have_the_density_and_a_wrong_scale_is_seen(norm, size):
         assert uniform_pvalue(pattern, 4) > FALSE_ALARM
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("norm", NORMS)
 @pytest.mark.parametrize("size", [2, 3])
 def test_the_way_that_draws_more_places_gives_the_same_distribution(norm, size):
@@ -85,7 +86,7 @@ def two_sample_pvalue(one, other):
     return float(chi2.sf(statistic, one.size - 1))
 
 
-@pytest.mark.quick(1)
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("draw", "law"), [(exponentials, gamma(1)), (half_normals, halfnorm())], ids=["e", "n"]
 )

@@ -122,6 +122,7 @@ def test_within_a_shell_the_density_is_flat():
         assert uniform_pvalue(np.clip(bins, 0, 19), 20) > FALSE_ALARM
 
 
+@pytest.mark.slow
 def test_the_way_that_draws_more_places_gives_the_same_distribution():
     # At first as few places as there can be: every row is undecided.
     bits, n = 3, 20_000

@@ -172,7 +172,7 @@ def naive_bound(law, mu, epsilon):
     return float((phi * np.exp(-0.5 * z**2)).sum() * (z[1] - z[0]) / math.sqrt(2.0 * math.pi))
 
 
-@pytest.mark.quick(3)
+@pytest.mark.slow
 @EVERY
 @pytest.mark.parametrize("guarantee", [TOTAL, PrivacyGuarantee(3.0, 1e-2)])
 def test_the_best_of_runs_that_only_promise_keeps_the_guarantee_whatever_the_order(law, guarantee):

@@ -139,6 +139,7 @@ def test_a_lattice_at_a_round_number_is_not_that_of_the_integer_before(low, high
         assert truth * (1.0 - ORACLE) <= found <= truth * 1.03
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(1))
 def test_discrete_gaussian_noise_with_more_than_48_shifts_is_never_below_the_exact_law(seed):
     rng = np.random.default_rng(seed)

@@ -193,6 +193,7 @@ def test_no_probability_of_the_transform_is_below_that_of_a_convolution():
     assert np.abs(found.probability[inside] - wanted).max() < 1e-12
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("family", ["laplace", "gaussian"])
 def test_agreement_with_dp_accounting(family):
     pld = pytest.importorskip("dp_accounting.pld.privacy_loss_distribution")

@@ -66,6 +66,7 @@ def test_counts_are_drawn_from_the_law(law):
     assert frequencies_pvalue(law, draws(law, 3000)) > FALSE_ALARM
 
 
+@pytest.mark.slow
 def test_counts_of_another_law_are_refused():
     counts = draws(LAWS["eta 1"], 3000)
     assert frequencies_pvalue(TruncatedNegativeBinomial(1.0, 0.065), counts) < FALSE_ALARM
