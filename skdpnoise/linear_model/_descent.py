@@ -85,7 +85,7 @@ class DescentPlan:
     def slope_noise(self) -> float:
         """Return the sum of the variances that noise gives the mean of the last slopes."""
         # A step replaces a standardised coefficient but for the other coordinates, so that the
-        # noise of a pass is that of its iterate.
+        # noise of a pass is that of its iterate; less for columns within wide bounds.
         if self.mechanism is None:
             return 0.0
         per_pass = (self.n_passes, -1, self.coordinates.size)

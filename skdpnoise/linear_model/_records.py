@@ -85,7 +85,7 @@ class Standardisation:
         # A mean square is at most the largest value times the mean of magnitudes: in these units
         # it is of the order of 1 for any column, however few values are far from all others.
         root = np.sqrt(self.reach)
-        return replace(self, scale=self.scale * root, limit=self.limit / root)
+        return Softened(self.center, self.scale * root, self.used, self.limit / root)
 
     def capped(self) -> Standardisation:
         """Return a standardisation that clips what is far from all the rest of its column."""
@@ -135,6 +135,14 @@ class Standardisation:
         """The interval that is not clipped, of shape (2, n_columns)."""
         reach = np.where(self.used, self.limit * self.scale, np.inf)
         return np.stack([self.center - reach, self.center + reach])
+
+
+class Softened(Standardisation):
+    """A standardisation between bounds, in which columns are the smaller the wider these are."""
+
+    def deviations(self) -> np.ndarray:
+        """Return the standard deviations of the columns in these units."""
+        return np.asarray(1.0 / self.reach)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

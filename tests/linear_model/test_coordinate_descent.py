@@ -240,11 +240,24 @@ def test_units_between_those_of_columns_and_bounds_clip_at_the_same_values():
     softened = given.softened()
     np.testing.assert_allclose(softened.range, given.range)
     np.testing.assert_allclose(softened.scale, [0.5, 12.0])
+    np.testing.assert_allclose(softened.deviations(), [1.0, 0.25])
     # A value at a bound in one row of p, and at the centre elsewhere: the scale is its mean
     # magnitude, and the mean square at most what the limit is in scales of these units.
     for p in (0.3, 0.01, 1e-4):
         one = Standardisation(np.zeros(1), np.full(1, p), np.ones(1, dtype=bool), np.full(1, 1 / p))
         assert p * one.softened()(np.ones((1, 1)))[0, 0] ** 2 <= LIMIT * (1.0 + 1e-9)
+
+
+@pytest.mark.parametrize("solver", ["gradient", "gram"])
+def test_a_penalty_means_nearly_the_same_however_wide_public_bounds_are(solver):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(20_000, 3))
+    y = X @ [1.0, -1.0, 0.5] + 0.3 * rng.normal(size=20_000)
+    facts = {"solver": solver, "alpha": 0.2, "l1_ratio": 0.0, "random_state": 0}
+    for far in (4.0, 40.0):
+        model = DPCoordinateDescentRegressor(50.0, feature_bounds=(-far, far), **facts).fit(X, y)
+        # Of a mean square of 1 the penalty leaves 1 / 1.2; of wide bounds few passes do not see it.
+        assert 0.6 < model.coef_[0] < 0.9
 
 
 def with_a_last_release(monkeypatch, contributions):

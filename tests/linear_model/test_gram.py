@@ -319,8 +319,9 @@ SETTINGS = [
 
 @pytest.mark.quick(1)
 @BOTH
-@pytest.mark.parametrize("settings", SETTINGS, ids=str)
-@pytest.mark.parametrize("epsilon", [1e-4, 1.0, 1e4])
+@pytest.mark.parametrize(
+    "settings, epsilon", zip(SETTINGS, 2 * [1e-4, 1.0, 1e4], strict=True), ids=str
+)
 def test_whatever_the_noise_does_a_model_is_finite(estimator, settings, epsilon):
     rng = np.random.default_rng(0)
     tables = {

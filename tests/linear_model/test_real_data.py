@@ -73,11 +73,11 @@ def test_the_choice_of_a_solver_costs_little_accuracy(real_data, epsilon):
     assert scores["auto"] >= max(scores.values()) - 0.005
 
 
-# At epsilon=1 scores of 89 records scatter by 0.16: a median of 1,400 runs is off by 0.005.
+# At epsilon=1 scores of 89 records scatter by 0.16: a median of 300 runs is off by 0.01.
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "epsilon, bar, n_runs",
-    [pytest.param(1.0, 0.34, 1400, marks=pytest.mark.slow), (5.0, 0.42, 30)],
+    [pytest.param(1.0, 0.34, 300, marks=pytest.mark.slow), (5.0, 0.42, 30)],
 )
 def test_diabetes_with_public_bounds(epsilon, bar, n_runs):
     X, y = load_diabetes(return_X_y=True)

@@ -36,6 +36,8 @@ def test_fused_standardisation_equals_standardising_first(loss, mode):
     assert_allclose(fused, last(Z, y, **common), atol=1e-9)
     # Each of the three may come alone.
     assert_allclose(last(X, y, limit=0.5, **common), last(np.clip(X, -0.5, 0.5), y, **common))
+    each = np.array([0.5, 2.0, 0.1, 30.0])
+    assert_allclose(last(X, y, limit=each, **common), last(np.clip(X, -each, each), y, **common))
     assert_allclose(last(X, y, center=center, **common), last(X - center, y, **common))
     assert_allclose(last(X, y, scale=2.0, **common), last(X / 2.0, y, **common))
 

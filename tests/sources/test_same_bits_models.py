@@ -63,6 +63,12 @@ MODELS = {
     "coordinates": (DPCoordinateDescentRegressor(solver="gradient", **FEW), "number"),
     "whole gradients": (DPCoordinateDescentRegressor(solver="joint", **FEW), "number"),
     "within bounds": (DPRidge(feature_bounds=BOUNDS, target_bounds=(0.0, 200.0)), "number"),
+    "coordinates within bounds": (
+        DPCoordinateDescentRegressor(
+            solver="gradient", feature_bounds=BOUNDS, target_bounds=(0.0, 200.0), **FEW
+        ),
+        "number",
+    ),
     "pure": (DPCoordinateDescentRegressor(delta=0.0, solver="gradient", **FEW), "number"),
     "ridge": (DPRidge(), "number"),
     "lasso": (DPLasso(), "number"),
@@ -73,6 +79,10 @@ MODELS = {
     "two classes": (DPLogisticCD(**FEW), "label"),
     "two classes within bounds": (DPLogisticCD(feature_bounds=BOUNDS, **FEW), "label"),
     "two classes, coordinates": (DPLogisticCD(solver="coordinate", **FEW), "label"),
+    "two classes, coordinates within bounds": (
+        DPLogisticCD(solver="coordinate", feature_bounds=BOUNDS, **FEW),
+        "label",
+    ),
     "three classes": (DPLogisticCD(class_weight="balanced", **FEW), "text"),
     "three classes, coordinates": (DPLogisticCD(solver="coordinate", **FEW), "text"),
     "machine": (DPLinearSVC(**FEW), "label"),
