@@ -31,7 +31,7 @@ from skdpnoise.linear_model._descent import DescentPlan
 from skdpnoise.mechanisms import AdditiveMechanism
 from tests._audit import audit, released
 
-RUNS = 2000  # on each of the two data sets
+RUNS = 1000  # on each of the two data sets
 GAUSSIAN = {"epsilon": 1.0, "delta": 0.2, "noise": "inid_gaussian"}
 LAPLACE = {"epsilon": 1.5, "delta": 0.0, "noise": "inid_laplace", "fit_intercept": False}
 X_BOUNDS = {"feature_bounds": (-2.0, 2.0)}
