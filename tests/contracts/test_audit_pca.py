@@ -19,7 +19,7 @@ from tests._audit import audit
 from tests._replay import two_runs
 from tests.contracts._register import MATRICES, each
 
-RUNS = 800  # on each of the two data sets
+RUNS = 400  # on each of the two data sets
 
 # Thousands of fits
 
