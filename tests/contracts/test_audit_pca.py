@@ -77,7 +77,7 @@ def runs(model, n_samples, n_runs=RUNS):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", FITS)
-def test_thousands_of_fits_on_neighbours_do_not_refute_the_guarantee(name):
+def test_hundreds_of_fits_on_neighbours_do_not_refute_the_guarantee(name):
     model, n_samples = FITS[name]
     assert audit(*runs(model, n_samples), model.delta) <= model.epsilon
 
