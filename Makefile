@@ -19,7 +19,7 @@ PIP := bin/python -m pip install --quiet --disable-pip-version-check
 help:
 	@echo "make demo         set up and show private models beside ordinary ones"
 	@echo "make test         set up and run tests, doctests, ruff and mypy"
-	@echo "make test-all     the same, and then the slow cases that it leaves out"
+	@echo "make test-all     the same, and then slow cases and pages that it leaves out"
 	@echo "make test-oldest  the same for estimators and solvers, with the oldest dependencies"
 	@echo "make test-torch   neural networks, with torch for processors, in an environment of its own"
 	@echo "make browser      a headless Chromium from Debian's packages, for tests of what cards look like"
@@ -38,7 +38,7 @@ test: $(VENV)/.test
 	$(VENV)/bin/python -m pytest -n $(WORKERS) --dist worksteal -m "not slow"
 
 test-all: test
-	$(VENV)/bin/python -m pytest -n $(WORKERS) --dist worksteal -m slow tests
+	$(VENV)/bin/python -m pytest -n $(WORKERS) --dist worksteal -m slow tests docs
 
 test-oldest: $(OLDEST)/.test
 	$(OLDEST)/bin/python -m pytest -n $(WORKERS) --dist worksteal \

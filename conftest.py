@@ -17,6 +17,7 @@ import pytest
 
 from skdpnoise.sampling import words
 
+_PAGES = Path(__file__).parent / "docs"  # whose examples `make test` leaves out
 _QUICK = 1  # cases of a test that `make test` runs, if the test does not say otherwise
 # What makes the site, and what it made of the examples, has no examples of its own.
 collect_ignore_glob = ["docs/*.py"]
@@ -69,6 +70,8 @@ def _leave_cases_to_test_all(items: list[pytest.Item]) -> None:
     """
     tests = defaultdict(list)
     for item in items:
+        if _PAGES in item.path.parents:
+            item.add_marker(pytest.mark.slow)
         if item.get_closest_marker("slow") is None:
             marker = item.get_closest_marker("quick")
             n_quick = _QUICK if marker is None else marker.args[0]

@@ -75,6 +75,7 @@ def test_without_history_everything_has_changed(project, tmp_path):
     assert shallow.said("targets") == EVERYTHING
 
 
+@pytest.mark.slow
 def test_the_last_commit_counts_and_what_is_not_committed(project):
     project.commit("docs/index.md")
     assert project.said("targets") == ["test-docs"]
@@ -106,6 +107,7 @@ def test_the_commit_that_is_known_to_be_good_may_be_named(project):
     assert project.said("targets", SKDPNOISE_GREEN="0" * 40) == EVERYTHING
 
 
+@pytest.mark.slow
 def test_on_main_the_commit_in_the_file_counts(project):
     project.commit("skdpnoise/a.py")
     project.write(".ci/green", project.git("rev-parse", "HEAD"))

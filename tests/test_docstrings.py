@@ -160,6 +160,7 @@ FOLDERS = "|".join(["work", "farm", "root", "tmp"])
 MACHINE_PATH = re.compile(rf"(^|[^A-Za-z0-9_./])/({FOLDERS})/")
 
 
+@pytest.mark.slow
 def test_no_file_names_a_path_of_one_machine():
     assert MACHINE_PATH.search("see /" + "work/shared")
     assert not MACHINE_PATH.search("https://example.org/work/shared")

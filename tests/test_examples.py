@@ -34,6 +34,7 @@ def run(tmp_path, monkeypatch):
     return run_script
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "path",
     [pytest.param(p, marks=[] if p.stem in QUICK else pytest.mark.slow, id=p.stem) for p in PLOTS],
@@ -78,6 +79,7 @@ def test_the_demo_shows_private_models_beside_ordinary_ones_and_a_report(run, ca
     assert "randomness: the operating system's cryptographic source" in text
 
 
+@pytest.mark.slow
 def test_features_of_images_are_made_and_a_private_model_is_fitted_to_them(run, capsys):
     run(FOLDER / "scattering.py", "--records", "100", "--passes", "2")
     text = capsys.readouterr().out

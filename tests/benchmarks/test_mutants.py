@@ -105,6 +105,7 @@ def test_survivors_are_printed_and_make_the_command_fail(tmp_path, monkeypatch, 
     assert "survivors: none" in capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_a_mutant_that_compiled_code_may_hold_gets_a_cache_of_its_own():
     def is_compiled(name):
         return mutants.is_compiled(f"skdpnoise/{name}.py", ROOT)

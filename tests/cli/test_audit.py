@@ -72,6 +72,7 @@ def test_what_is_refuted_ends_with_one_and_is_told_in_json(capsys):
     assert "mean_" in report["results"][0]["problems"][0]
 
 
+@pytest.mark.slow
 def test_a_claim_can_be_given_and_an_object_that_is_ready_taken(capsys):
     options = ["--epsilon", "3", "--delta", "0.01", "--adjacency", "replace_one", "--json"]
     assert main(["audit", "audited:ready", *PLAIN, "--method", "replay", *options]) == 0

@@ -295,6 +295,7 @@ def test_without_rich_the_same_is_plain_text(run, monkeypatch, name):
     assert set(plain.split()) - {"-" * len(word) for word in plain.split()} <= set(rich.split())
 
 
+@pytest.mark.slow
 def test_what_a_label_says_cannot_steer_a_terminal(run, storage, monkeypatch):
     label = "[bold]x[/bold] :smile: \x1b[31mred\nline"
     PrivacyLedger.open("trips", storage).charge(label, PureLoss(0.01))

@@ -53,12 +53,14 @@ def test_a_table_shows_stages_and_lines_the_rest(capsys):
     assert out.count("gradients") == 1
 
 
+@pytest.mark.slow
 def test_json_is_what_the_function_returns(capsys):
     found = planned(capsys, *MODEL, "--n-features", "3", "--score", "0.6")
     plan = DPLogisticCD().plan(2_000, 3, epsilons=[0.5], n_fits=1)
     assert found == json.loads(json.dumps(plan.to_dict() | {"epsilon_for": plan.epsilon_for(0.6)}))
 
 
+@pytest.mark.slow
 def test_names_schemas_and_budgets_are_taken(capsys):
     budget = ["--epsilon", "3", "--delta", "0", "--classes", "3", "--signal", "0.9"]
     rows = ["planned:make", "--n-samples", "500", *QUICK]

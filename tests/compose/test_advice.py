@@ -109,6 +109,7 @@ def fitted(estimator, data, action="always", **options):
     return estimator, [t for t in texts if t.startswith((SEEDED, "The '"))]
 
 
+@pytest.mark.slow
 @each_fit
 def test_an_ordinary_fit_is_not_warned(estimator, data):
     model, texts = fitted(clone(estimator), data)
@@ -185,6 +186,7 @@ def test_a_seeded_estimate_begins_by_saying_so(estimate, adjacency, seed, data):
     assert SEEDED not in str(estimate(data[0], guarantee, random_state=SystemWords()))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [None, "Figure 1"])
 def test_pictures_of_a_seeded_fit_say_so_whatever_their_title(name, data):
     pytest.importorskip("matplotlib").use("Agg")
@@ -220,6 +222,7 @@ def test_a_ledger_that_holds_a_seeded_charge_begins_by_saying_so_and_hides_the_s
         assert "123456" not in repr(charge)
 
 
+@pytest.mark.slow
 def test_a_ledger_notes_that_a_release_by_hand_was_seeded(data):
     guarantee, x = PrivacyGuarantee(1.0), data[0][:, 0]
     release = {

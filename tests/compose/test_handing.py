@@ -66,6 +66,7 @@ def test_a_user_has_the_last_word():
     assert model.named_steps["last"].column_groups is None
 
 
+@pytest.mark.slow
 def test_steps_that_are_not_next_get_nothing():
     steps = [
         ("table", DPTableVectorizer(SCHEMA)),
@@ -90,6 +91,7 @@ def test_passthrough_between_is_no_step():
     assert model.named_steps["model"].feature_bounds is not None
 
 
+@pytest.mark.slow
 def test_frames_between_steps_change_nothing():
     models = [
         fitted(DPTableVectorizer(SCHEMA).set_output(transform=kind), last, random_state=0)

@@ -124,7 +124,7 @@ def neighbours(form):
         yield table.astype(object) if form == "objects" else table
 
 
-@pytest.mark.quick(12)
+@pytest.mark.slow
 @pytest.mark.parametrize("place", range(len(CHAINS)))
 def test_a_chain_of_public_steps_fails_for_no_record_or_for_each(place):
     before, between, last, form = CHAINS[place]

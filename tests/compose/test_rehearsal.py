@@ -249,6 +249,7 @@ def test_a_step_that_needs_so_many_columns_is_refused_behind_one_that_finds_them
         assert ledger.charges == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n_components", OPEN)
 def test_steps_that_take_any_number_of_columns_stay_behind_one_that_finds_them_out(n_components):
     one = ColumnTransformer([("a", DPStandardScaler(), [0])], remainder="passthrough")

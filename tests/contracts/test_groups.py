@@ -129,6 +129,7 @@ CASES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES)
 @every_adjacency
 @pytest.mark.parametrize("noise", ["inid_gaussian", "iid_laplace"])

@@ -136,6 +136,7 @@ def test_the_same_words_give_the_same_noise_and_half_the_epsilon_more_of_it(nois
     assert both.delta(1.0) <= 2e-6 * np.exp(1.0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("noise", ON_THE_BOX)
 def test_an_explanation_names_the_noise_and_public_numbers_only(noise):
     text = calibrated(noise, "box").explain()

@@ -108,6 +108,7 @@ def test_matchings_of_neighbours_can_be_drawn_together_so_that_one_pair_differs(
     assert drawn == uniform
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n_records", [2, 3, 4, 5])
 def test_magnitudes_are_counted_over_the_pairs_of_the_matching(n_records):
     column = np.array([0.0, 1.0, 5.0, 5.0, 1e3])[:n_records]

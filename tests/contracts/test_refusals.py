@@ -145,7 +145,7 @@ def test_a_refused_fit_leaves_an_earlier_one_as_it_was(entry):
     )
 
 
-@pytest.mark.quick(4)
+@pytest.mark.slow
 @every_estimator
 def test_methods_of_a_fitted_estimator_quote_neither_training_data_nor_what_they_get(entry):
     X = GOOD[:, [1, 0, 2]]

@@ -91,6 +91,7 @@ def test_a_missing_file_without_a_download_is_an_error(nowhere, monkeypatch):
         fetch_electricity(data_home=nowhere, download_if_missing=False)
 
 
+@pytest.mark.slow
 def test_the_real_file_has_the_published_counts_and_means(real_data):
     bunch = fetch_electricity(data_home=real_data)
     assert bunch.data.shape == (45_312, 8)

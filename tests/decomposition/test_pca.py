@@ -419,6 +419,7 @@ def test_frames_keep_names_and_outputs_can_be_frames():
     np.testing.assert_array_equal(plain.components_, model.components_)
 
 
+@pytest.mark.slow
 def test_layout_threads_and_precision_of_the_data_do_not_matter():
     X = np.round(problem(40_000), 2).astype(np.float32)
     reference = DPPCA(3, 5.0, random_state=0).fit(X)

@@ -27,6 +27,7 @@ def plainly(values, largest, keeps_subnormal):
     return "|".join(found)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", LIMITS)
 def test_values_are_refused_where_looking_at_each_would_refuse_them(dtype):
     rng, limits = np.random.default_rng(0), LIMITS[dtype]

@@ -135,6 +135,7 @@ def test_replays_catch_a_query_that_is_asked_more_often_than_it_is_charged_for(m
     assert "'second moments': more is released than is charged for" in str(report)
 
 
+@pytest.mark.slow
 def test_replays_go_through_compositions_and_see_what_is_learnt_in_front():
     model = make_pipeline(StandardScaler(), DPLogisticCD(**BOUNDED))
     report = audit(model, X, Y, method="replay", epsilon=1.0, delta=1e-6, adjacency="replace_one")

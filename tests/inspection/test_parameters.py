@@ -610,6 +610,7 @@ def test_a_black_box_sees_what_an_estimator_learns_whose_constructor_is_a_list_o
     assert not _passes(Written())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("way", WAYS)
 def test_a_black_box_sees_what_a_fit_does_to_parameters_and_wherever_it_hides_a_number(way):
     given = {"inner": StandardScaler(), **GIVEN.get(way, {})}
@@ -623,6 +624,7 @@ def test_a_black_box_sees_a_number_beside_noise_in_errors_of_some_fits(monkeypat
     assert not audit(Peer("error"), X, adjacency="replace_one", **settings).passed
 
 
+@pytest.mark.slow
 def test_a_black_box_finds_nothing_where_a_fit_leaves_parameters_alone():
     given = {"bounds": [0.0], "inner": StandardScaler()}
     settings = {"neighbours": FAR, "method": "black_box", "n_fits": 60, "random_state": 0}
@@ -682,7 +684,7 @@ UNREADABLE = {
 }
 
 
-@pytest.mark.quick(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("put", UNREADABLE)
 def test_a_black_box_names_what_it_cannot_read_wherever_it_is(put):
     found = _found(Hidden(put=put))
@@ -719,6 +721,7 @@ PUBLIC = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("held", PUBLIC)
 def test_a_black_box_passes_what_is_public_and_known_to_be_read(held, tmp_path, monkeypatch):
     np.save(tmp_path / "grid.npy", np.ones(3))
@@ -812,6 +815,7 @@ def test_objects_that_fail_when_they_are_asked_are_named_as_unread():
         assert any(name.startswith(UNREAD) for name in found)
 
 
+@pytest.mark.slow
 def test_a_black_box_does_not_pass_what_it_cannot_read():
     found = _found(Opaque())
     assert found.unread == ("_queue.SimpleQueue",)
@@ -832,6 +836,7 @@ def held():
     return [frame, frame["b"], forest, neighbours, polars, polars["a"], texts]
 
 
+@pytest.mark.slow
 def test_frames_and_models_of_libraries_are_read_and_equal_ones_look_equal():
     # Some classes of libraries are complete only after they were used once.
     _, first, second = (view(held(), X, [], None, Parameters()) for _ in range(3))

@@ -70,6 +70,7 @@ def test_the_float_of_a_sum_is_the_next_one_that_is_written_no_lower(digits):
         assert found == 0.0 or Decimal(repr(math.nextafter(found, 0.0))) < value
 
 
+@pytest.mark.slow
 def test_400_laplace_fits_total_4_82_where_basic_composition_says_20():
     mechanism = calibrate("iid_laplace", SensitivityProfile([1.0]), PureLoss(0.05))
     ledger = PrivacyLedger("laplace", epsilon=5.0, delta=DELTA)
@@ -207,6 +208,7 @@ def test_sums_survive_being_written_down():
     assert found == total.terms
 
 
+@pytest.mark.slow
 def test_many_different_shifts_cost_less_than_a_thousandth_more():
     shifts = np.random.default_rng(0).uniform(0.001, 0.02, 950)
     losses = [laplace(shift) for shift in shifts]
@@ -222,6 +224,7 @@ def test_the_grid_of_shifts_rounds_up_and_keeps_its_own():
         assert on_grid(up) == up
 
 
+@pytest.mark.slow
 def test_a_loss_with_many_terms_is_written_down_shorter_and_no_smaller():
     rng = np.random.default_rng(0)
     loss = exact([*(laplace(s) for s in rng.uniform(1e-3, 0.02, 900)), GaussianLoss(0.1)])
@@ -317,6 +320,7 @@ def test_no_analyst_who_looks_at_answers_exceeds_the_delta_of_an_adaptive_ledger
     assert 0.0 < worst_delta(budget, menu, adaptive=True) <= budget.delta
 
 
+@pytest.mark.slow
 def test_an_analyst_who_looks_may_exceed_what_is_promised_for_losses_fixed_in_advance():
     # Why there is an adaptive ledger: the tight rule is for those who fix their losses first.
     budget, menu = PrivacyGuarantee(2.0, 0.02), (0.25, 0.5, 1.0)

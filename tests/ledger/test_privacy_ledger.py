@@ -150,7 +150,7 @@ def test_an_infinite_loss_is_refused():
     assert ledger.total().n_charges == 0
 
 
-@pytest.mark.quick(1)
+@pytest.mark.slow
 def test_an_adaptive_ledger_takes_what_holds_however_losses_were_chosen(storage, dataset):
     ledger = PrivacyLedger(dataset, 5.0, DELTA, storage, adaptive=True)
     count = 0

@@ -241,6 +241,7 @@ def test_the_same_loss_that_is_stated_otherwise_gets_its_own_answer():
     assert answers[1] == pytest.approx(2.0 * answers[0], rel=1e-3)
 
 
+@pytest.mark.slow
 def test_estimators_and_functions_can_use_what_is_named():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(2_000, 2))

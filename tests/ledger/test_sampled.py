@@ -76,6 +76,7 @@ def test_ledgers_and_accounts_of_replaced_records_refuse_them(dataset):
         Account(PrivacyGuarantee(4.0, 1e-6)).charge("training", Trained())
 
 
+@pytest.mark.slow
 def test_adaptive_ledgers_count_each_step_as_if_nothing_were_sampled(dataset):
     ledger = PrivacyLedger(dataset, **BUDGET, adaptive=True, storage="memory")
     steps = poisson_sampled(GaussianLoss(0.05), 0.5).compose(16)

@@ -81,6 +81,7 @@ def test_an_l1_penalty_makes_zeros_and_an_l2_penalty_shrinks():
     assert (np.abs(ridge.coef_[:2]) < 0.8 * np.abs(plain.coef_[:2])).all()
 
 
+@pytest.mark.slow
 def test_without_an_intercept_the_function_goes_through_the_origin():
     rng = np.random.default_rng(0)
     X = rng.normal([5.0, 1.0], 1.0, size=(5000, 2))
@@ -123,6 +124,7 @@ def test_add_remove_buys_the_number_of_records():
     assert model.score(X, y) > 0.9
 
 
+@pytest.mark.slow
 def test_pure_privacy_uses_laplace_noise_and_chooses_where_the_target_is():
     X, y = _problem()
     report = _model(delta=0.0, solver="gradient").fit(X, y).privacy_
@@ -133,6 +135,7 @@ def test_pure_privacy_uses_laplace_noise_and_chooses_where_the_target_is():
     assert report.total.pure_epsilon <= 50.0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("noise", ["iid_gaussian", "spr_laplace", "inid_laplace", "spr_gaussian"])
 def test_every_noise_fits(noise):
     X, y = _problem()

@@ -103,6 +103,7 @@ def test_without_noise_a_fit_is_scikit_learns_on_the_clipped_columns(monkeypatch
     np.testing.assert_allclose(model.coef_, scale * plain.coef_ / features.scale, atol=1e-8)
 
 
+@pytest.mark.slow
 def test_without_noise_a_path_is_that_of_lasso_path(monkeypatch):
     X, y = _problem(2000)
     settings = {"epsilon": 1e7, "noise": "iid_laplace", "row_norm": 100.0, "random_state": 0}
@@ -317,7 +318,7 @@ SETTINGS = [
 ]
 
 
-@pytest.mark.quick(1)
+@pytest.mark.slow
 @BOTH
 @pytest.mark.parametrize(
     "settings, epsilon", zip(SETTINGS, 2 * [1e-4, 1.0, 1e4], strict=True), ids=str

@@ -42,7 +42,7 @@ FITS = {
 }
 
 
-@pytest.mark.quick(5)
+@pytest.mark.slow
 @quiet
 @pytest.mark.parametrize("name", FITS)
 @pytest.mark.parametrize("data", [diabetes, made])
@@ -196,6 +196,7 @@ def test_what_comes_first_is_charged_first_and_all_stages_are_fixed_in_advance(d
         assert costs[0] == costs[1] <= delta
 
 
+@pytest.mark.slow
 @quiet
 @pytest.mark.parametrize("delta", [0.0, 1e-6])
 def test_targets_that_are_mostly_zero_have_a_mean_that_is_found(delta):
@@ -210,6 +211,7 @@ def test_targets_that_are_mostly_zero_have_a_mean_that_is_found(delta):
     assert np.sort(scores)[1] >= -0.05
 
 
+@pytest.mark.slow
 @quiet
 @pytest.mark.parametrize("adjacency", ["replace_one", "add_remove"])
 def test_a_classifier_that_gains_nothing_predicts_the_largest_class(adjacency):
@@ -224,6 +226,7 @@ def test_a_classifier_that_gains_nothing_predicts_the_largest_class(adjacency):
     assert constant >= 9
 
 
+@pytest.mark.slow
 @quiet
 def test_second_moments_that_are_noise_give_a_constant_model():
     rng = np.random.default_rng(2)

@@ -250,6 +250,7 @@ def test_few_records_buy_no_mean():
     assert labels == ["gradients"]
 
 
+@pytest.mark.slow
 def test_penalties_shrink():
     X, y = made()
     free, ridge = (fitted(X, y, 5.0, alpha=alpha, l1_ratio=0.0) for alpha in (0.0, 0.1))
@@ -279,6 +280,7 @@ def mean_loss(slopes, intercepts, X, y, alpha):
     return each.mean() + 0.5 * alpha * (slopes**2).sum()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("alpha", [1e-3, 1e-4])
 @pytest.mark.parametrize(
     ("kind", "p"), [("half", 3), ("rare", 3), ("three", 3), ("half", 100), ("separable", 100)]
@@ -346,6 +348,7 @@ def test_whole_gradients_of_numbers_need_normal_noise():
             DPCoordinateDescentRegressor(solver="joint", **settings).fit(X, y)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("epsilon", [0.3, 1e4])
 def test_scores_are_drawn_in_by_the_noise_that_simulations_give_them(epsilon):
     X, y = made()

@@ -142,6 +142,7 @@ def test_decisions_are_the_linear_function_of_clipped_features():
     np.testing.assert_allclose(model.decision_function(X * 9.0), by_hand, rtol=1e-8, atol=1e-8)
 
 
+@pytest.mark.slow
 def test_penalties_shrink():
     X, y = _problem()
     norms = [

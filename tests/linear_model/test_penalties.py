@@ -156,6 +156,7 @@ def test_infinite_penalties_leave_columns_out():
         np.testing.assert_allclose(model[:3], [0.0, *alone], atol=1e-6)
 
 
+@pytest.mark.slow
 @every_model
 def test_noise_has_what_least_squares_has(name):
     X, y = made(2000)

@@ -89,6 +89,7 @@ def test_with_much_budget_it_is_the_model_of_scikit_learn(bounds, mean, solver, 
     assert model.score(X, y) == d2_tweedie_score(y, model.predict(X), power=1)
 
 
+@pytest.mark.slow
 def test_the_model_does_not_depend_on_the_unit_of_the_target():
     X, y = counts()
     few = DPPoissonRegressor(target_bounds=(0, 50), **CLEAR).fit(X, y)
@@ -108,6 +109,7 @@ def test_rates_that_are_no_whole_numbers_are_fitted():
     )
 
 
+@pytest.mark.slow
 def test_a_penalty_leaves_the_mean_where_it_is_and_the_lasso_leaves_features_out():
     X, y = counts()
     heavy = DPPoissonRegressor(alpha=100.0, **CLEAR).fit(X, y)
@@ -198,6 +200,7 @@ def test_noise_that_is_not_normal_is_refused_for_whole_gradients(settings):
         DPPoissonRegressor(solver="joint", ledger=Forbidden(), **settings).fit(*counts(100))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("alpha", [0.0, 0.01, 0.3])
 @pytest.mark.parametrize("p, mean", [(3, 2.0), (20, 2.0), (20, 30.0), (20, 0.3)])
 def test_boundless_epsilon_is_the_ordinary_model(p, mean, alpha):
@@ -223,6 +226,7 @@ def test_many_columns_cost_less_than_by_coordinates():
     assert scores["joint"] > scores["coordinate"] + 0.05
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("p", [3, 100])
 @pytest.mark.parametrize("mean", [2.0, 50.0])
 def test_columns_that_mean_nothing_cost_little(p, mean):
@@ -528,6 +532,7 @@ def rare(n=5000, share=0.05):
     return X, rng.poisson(share * np.exp(0.5 * X[:, 0] - 0.125)).astype(float)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("share", [0.001, 0.02, 0.05])
 @pytest.mark.parametrize("bounds", [None, (0.0, 10.0)])
 def test_counts_that_are_nearly_all_zero_give_a_sane_rate_or_a_warning(share, bounds):

@@ -57,6 +57,7 @@ def test_electricity_without_bounds(real_data, epsilon, settings, bar):
     assert _median_score(X=X, y=y, change=_rescaled, **fit) == pytest.approx(median, abs=0.02)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("epsilon, bar", [(1.0, 0.92), (5.0, 0.95)])
 def test_breast_cancer_with_public_bounds(epsilon, bar):
     X, y = load_breast_cancer(return_X_y=True)

@@ -140,6 +140,7 @@ def _clip(X, y, **settings):
 VALUES = [1e100, -1e100, 1e50, 7.0, 1.0, 0.5, 1e-30]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sparse", [False, True])
 @pytest.mark.parametrize("adjacency", ["replace_one", "add_remove"])
 def test_a_wrong_declaration_moves_no_release_further(sparse, adjacency):

@@ -62,6 +62,7 @@ def test_slopes_are_derivatives_and_a_row_has_the_same_bits_in_any_block(loss):
     assert apart.max() <= 1e-3 * loss.curvature * (1.0 + 1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("threshold", [0.3, 1.35, 5.0])
 def test_boundless_epsilon_minimises_hubers_loss(threshold):
     X, y = made("huber", 6000)
@@ -92,6 +93,7 @@ def test_boundless_epsilon_is_the_quantile_regression(quantile):
     assert model.score(X, y) == d2_pinball_score(y, model.predict(X), alpha=quantile)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("quantile", [0.1, 0.9])
 def test_quantiles_cover_what_they_are_asked_for(quantile):
     X, y = made("quantile", 20_000)
@@ -100,6 +102,7 @@ def test_quantiles_cover_what_they_are_asked_for(quantile):
         assert np.mean(y <= model.predict(X)) == pytest.approx(quantile, abs=0.04)
 
 
+@pytest.mark.slow
 def test_boundless_epsilon_is_the_support_vector_classifier():
     X, y = made("svc", 6000)
     model = fitted("svc", X, y, 1e6, smoothing=100.0, alpha=0.0)
@@ -174,6 +177,7 @@ def test_what_is_wrong_is_said_before_the_charge(name, settings, match):
         fitted(name, *made(name, 100), ledger=Forbidden(), **settings)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sparse", [False, True])
 def test_what_is_bought_of_scores_reads_the_same_bits_of_a_row_in_any_block(sparse):
     rng = np.random.default_rng(0)

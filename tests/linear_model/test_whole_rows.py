@@ -150,6 +150,7 @@ def test_a_wrong_declaration_costs_no_guarantee(name, sparse, adjacency):
     assert largest["gradients"] > 0.4
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sparse", [False, True])
 @pytest.mark.parametrize("name", ["squares", "huber"])
 def test_boundless_epsilon_is_least_squares_in_the_users_units(name, sparse):

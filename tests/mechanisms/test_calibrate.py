@@ -325,7 +325,7 @@ def _counted(computed, function, *args, **kwargs):
     return function(*args, **kwargs)
 
 
-@pytest.mark.quick(5)
+@pytest.mark.slow
 @pytest.mark.parametrize("power", [-200, -100, 100, 200])
 @pytest.mark.parametrize("noise", ["iid_gaussian", "spr_laplace", "inid_gaussian", "inid_laplace"])
 def test_units_do_not_matter(noise, power):
@@ -371,6 +371,7 @@ def test_pure_privacy_is_refused_for_gaussian_noise_naming_what_can_give_it(targ
     assert calibrate("auto", JOINT[0], target).own_loss().epsilon(0.0) <= 1.0
 
 
+@pytest.mark.slow
 def test_a_gaussian_loss_as_target_leaves_only_families_that_keep_to_it():
     mechanism = calibrate("inid_gaussian", JOINT[0], GaussianLoss(0.25))
     assert mechanism.privacy_loss().mu == pytest.approx(0.25, rel=1e-9)

@@ -247,6 +247,7 @@ def test_families_that_add_up_take_groups_for_approximate_privacy(rule, name):
     assert mechanism.expected_error() < plain.expected_error()
 
 
+@pytest.mark.slow
 def test_groups_compose_one_shift_each():
     profile = GroupedProfile(BOUNDS, GROUPS, order=1)
     mechanism = calibrate("inid_laplace", profile, PrivacyGuarantee(2.0, 1e-5))

@@ -17,7 +17,7 @@ GUARANTEE = PrivacyGuarantee(1.0, 1e-4)
 LOG_CONCAVE = ["laplace", "flipped_huber", "osgt", "subbotin", "truncated_laplace"]
 
 
-@pytest.mark.quick(3)
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [*LOG_CONCAVE, "gaussian"])
 def test_a_change_that_is_spread_costs_no_more_than_the_sum_on_one_coordinate(name):
     family = get_noise(name)
@@ -78,6 +78,7 @@ def test_releases_with_scales_of_their_own_are_all_charged_for():
     assert by_hand.delta(1.0) == pytest.approx(mechanism.own_loss().delta(1.0), rel=1e-3)
 
 
+@pytest.mark.slow
 def test_a_coordinate_that_can_move_must_have_noise():
     mechanism = calibrate("inid_laplace", SensitivityProfile([1.0, 2.0]), GUARANTEE)
     with pytest.raises(ValueError, match=r"'scale'.*positive"):

@@ -119,6 +119,7 @@ def test_there_are_proposals_of_both_kinds():
     assert min(kinds.count(quick_shape), kinds.count(quick_mixture)) >= 5
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("proposal", "request_"), list(settings()))
 def test_settled_proposals_spend_what_is_allowed_and_no_more(proposal, request_):
     proposed, n_releases = proposal(request_), request_.n_releases

@@ -39,6 +39,7 @@ PENALTIES = {"dplogisticcd__alpha": [0.0, 0.1]}
 class TestDeclared:
     """Steps for which a person vouches."""
 
+    @pytest.mark.slow
     def test_they_are_listed_in_the_report_of_the_search_and_of_its_winner(self):
         for search in both(VOUCHED, PENALTIES, public=["standardscaler"], random_state=0):
             search.fit(X, LABELS)
@@ -46,6 +47,7 @@ class TestDeclared:
             assert "declared public by the user: standardscaler" in str(search.privacy_)
             assert search.best_estimator_[-1].privacy_ is search.privacy_
 
+    @pytest.mark.slow
     def test_a_name_holds_in_the_candidates_that_have_the_step(self):
         grid = {"s": [DPStandardScaler(), make_pipeline(StandardScaler())]}
         for search in both(TWO, grid, public=["standardscaler"], random_state=0):

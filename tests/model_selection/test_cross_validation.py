@@ -140,6 +140,7 @@ def test_scores_are_near_those_of_the_models_that_are_returned(name):
         assert one.privacy_ is found.privacy
 
 
+@pytest.mark.slow
 @adjacencies
 @pytest.mark.parametrize("budget", [PureLoss(0.3), GaussianLoss(0.1)])
 def test_standard_errors_cover_the_noise_of_a_mean(adjacency, budget):

@@ -83,7 +83,7 @@ def test_parts_give_the_same_search(name):
         assert asked(name, in_parts(FRAME, n_parts)) == expected
 
 
-@pytest.mark.quick(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [name for name in SEARCHES if name != "roc_auc"])
 def test_so_they_do_where_the_number_of_records_is_private(name):
     expected = asked(name, FRAME, "add_remove")
@@ -111,6 +111,7 @@ def test_so_do_many_parts_files_and_dask(name, tmp_path):
     assert asked(name, tables[-2], n_jobs=2) == expected
 
 
+@pytest.mark.slow
 def test_dask_sifts_groups_where_the_chunks_are():
     import dask.dataframe
 
@@ -158,7 +159,7 @@ def rows_of(part, of):
     return batches[0].to_numpy(), batches[1].to_numpy()
 
 
-@pytest.mark.quick(2)
+@pytest.mark.slow
 @pytest.mark.parametrize("most", [None, 1, 3])
 def test_every_part_has_the_rows_that_it_has_in_memory_in_their_order(most):
     groups = (None, None) if most is None else (FRAME["person"], by_person(7)["person"])
@@ -286,6 +287,7 @@ def test_a_part_that_is_lost_in_a_run_ends_the_search_and_makes_no_worst_candida
         assert caught.value.__context__ is None
 
 
+@pytest.mark.slow
 def test_no_seed_goes_where_the_rows_are():
     rows, seen = in_parts(FRAME, 3), []
     search = DPGridSearchCV(TWO, {"m__alpha": [0.0, 0.1]}, random_state=3)

@@ -261,6 +261,7 @@ class TestProcesses:
 class TestRefits:
     """Fitting a winner again costs what its own ε says, and somebody pays."""
 
+    @pytest.mark.slow
     def test_the_winner_and_its_clones_charge_the_ledger_of_the_search(self):
         ledger = Notebook()
         for estimator, prefix in ((CLASSIFIER, ""), (TWO, "clf__")):

@@ -23,7 +23,7 @@ MODELS = {
 }
 
 
-@pytest.mark.quick(4)
+@pytest.mark.slow
 @pytest.mark.parametrize("strategy", ["repeated", "noisy_max", "auto"])
 @pytest.mark.parametrize("name", SCORINGS)
 def test_a_search_finds_the_better_candidate_and_its_score(name, strategy):
@@ -68,6 +68,7 @@ def test_the_area_is_refused_where_the_number_of_pairs_is_private_or_labels_are_
             search.fit(X, y)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("delta", [0.0, 1e-6])
 def test_shares_of_labels_are_bought_within_the_budget_of_other_records(delta, monkeypatch):
     from skdpnoise.model_selection import _runs

@@ -207,6 +207,7 @@ def test_noisy_max_fits_the_winner_again_where_that_leaves_more_to_it(data):
     assert asked.fit(X, y).strategy_ == "noisy_max"
 
 
+@pytest.mark.slow
 def test_auto_makes_all_penalties_from_one_release(data):
     grid = {"alpha": ["auto", 1e-3, 0.1], "l1_ratio": [0.0, 1.0]}
     search = DPGridSearchCV(REGRESSOR, grid, random_state=0).fit(data[0], data[1])
@@ -268,6 +269,7 @@ def test_the_penalties_of_a_regression_at_the_end_of_a_pipeline_are_one_release(
     assert search.score(data[0], data[1]) > 0.85
 
 
+@pytest.mark.slow
 def test_a_seed_repeats_a_search_and_no_seed_does_not(data):
     X, y = data[0][:2000], data[1][:2000]
     search = DPGridSearchCV(REGRESSOR, {"alpha": [0.01, 0.1]}, random_state=5)
@@ -459,6 +461,7 @@ def test_an_invalid_candidate_is_refused_even_if_no_run_would_take_it(data):
         DPGridSearchCV(CLASSIFIER, {"alpha": [0.0, 0.1, -1.0]}).fit(data[0], data[2])
 
 
+@pytest.mark.slow
 def test_no_run_at_all_is_an_error_that_says_so(data):
     search = DPGridSearchCV(CLASSIFIER, {"alpha": [0.0, 0.1]}, strategy="repeated", random_state=0)
     search.set_params(repetitions=PoissonRepetitions(1e-6))
@@ -466,6 +469,7 @@ def test_no_run_at_all_is_an_error_that_says_so(data):
         search.fit(data[0], data[2])
 
 
+@pytest.mark.slow
 def test_nothing_is_said_of_runs_that_do_not_win(data, monkeypatch):
     def talkative(method):
         def warns(*args, **kwargs):
@@ -514,7 +518,7 @@ def test_callbacks_see_candidates_only_where_their_number_is_public(data):
 class TestParts:
     """Each record is used by one part only, and nothing of a group beyond its bound."""
 
-    @pytest.mark.quick(1)
+    @pytest.mark.slow
     @pytest.mark.parametrize("name", STRATEGIES)
     def test_fits_and_scores_see_the_rows_that_their_budget_is_for(self, name, data, monkeypatch):
         fitted, scored = [], []

@@ -203,6 +203,7 @@ def test_the_discrete_families_agree_with_opendp():
         assert 0.1 * curve.delta(epsilon) < exact <= curve.delta(epsilon)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shift", [1, 3])
 def test_the_discrete_families_agree_with_dp_accounting(shift):
     pld = pytest.importorskip("dp_accounting.pld.privacy_loss_distribution")

@@ -78,7 +78,7 @@ def test_delta_keeps_its_digits_however_small(shape, epsilon, shift, delta):
     assert value == pytest.approx(delta, rel=1e-11)
 
 
-@pytest.mark.quick(2)
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("epsilon", "alpha", "gamma", "variance"),
     [

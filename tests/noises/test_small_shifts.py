@@ -227,6 +227,7 @@ def test_pure_privacy_is_rounded_up():
             assert truth * (1 - SAFE) <= found <= truth * (1 + SAFE)
 
 
+@pytest.mark.slow
 def test_what_is_solved_for_meets_what_was_asked_for_as_computed():
     rng = np.random.default_rng(0)
     for _ in range(200):

@@ -91,7 +91,7 @@ def test_no_shift_costs_nothing_and_large_epsilon_does_not_overflow(shape):
     assert noise.max_loss([0.0, 1e-9]).tolist() == [0.0, math.inf]
 
 
-@pytest.mark.quick(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("shape", [1.05, 2.0])
 def test_draws_follow_the_density_of_their_shape(shape):
     noise = Subbotin(shape)

@@ -77,6 +77,7 @@ def test_a_display_draws_on_the_given_axes(display):
     assert all(ax.has_data() for ax in axes.ravel())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("display", [AllocationDisplay, NoiseDisplay])
 def test_one_axes_is_divided_among_the_panels(display):
     figure, (left, right) = plt.subplots(1, 2)
@@ -99,6 +100,7 @@ def test_a_second_plot_draws_the_same_numbers_elsewhere(display):
     np.testing.assert_array_equal(np.ravel(drawn.ax_)[0].lines[0].get_ydata(), first)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("display", DISPLAYS)
 def test_keywords_reach_the_artists_and_the_name_is_shown(display):
     drawn = display.from_mechanism(mechanism_of(), name="my noise", color="black", alpha=0.5)
@@ -157,6 +159,7 @@ def test_densities_have_the_axis_that_is_asked_for(yscale):
         drawn.plot(yscale="sideways")
 
 
+@pytest.mark.slow
 def test_no_density_reaches_the_legend():
     for yscale in ("log", "linear"):
         drawn = NoiseDisplay.from_mechanism(mechanism_of(), yscale=yscale)
@@ -263,6 +266,7 @@ def test_the_curve_is_that_of_the_loss():
     assert line.get_label() == "inid_gaussian"
 
 
+@pytest.mark.slow
 def test_several_mechanisms_share_a_picture_and_the_target_is_marked():
     names = ("inid_gaussian", "inid_laplace")
     mechanisms = {name: mechanism_of(name, (1.0, 4.0), APPROXIMATE) for name in names}

@@ -89,6 +89,7 @@ class TestCompany:
         assert clone(scaler).get_params().keys() == scaler.get_params().keys()
         assert not hasattr(clone(scaler), "n_features_in_")
 
+    @pytest.mark.slow
     def test_a_grid_search_over_the_pipeline_runs(self, estimator, table):
         y = table[:, 0] > 10.0
         pipeline = make_pipeline(_seeded(estimator), DPLogisticCD(20.0, random_state=0))

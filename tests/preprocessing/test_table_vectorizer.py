@@ -270,6 +270,7 @@ def test_copies_pickles_and_orders_of_records(fitted):
     assert names[0] == names[1]
 
 
+@pytest.mark.slow
 def test_a_rehearsal_looks_at_no_value():
     seen = []
     for values in (["a", "b"] * 3000, [f"own {k}" for k in range(6000)]):

@@ -42,6 +42,7 @@ NO_NUMBERS = [
 ]
 
 
+@pytest.mark.slow
 @given(value=st.floats() | st.integers(), low=st.integers(-3, 3), high=st.integers(-3, 3))
 @settings(max_examples=300, deadline=None)
 def test_a_number_passes_exactly_if_it_lies_in_the_interval(value, low, high):

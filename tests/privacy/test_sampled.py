@@ -296,6 +296,7 @@ def test_a_rate_of_one_is_the_loss_itself_and_a_rate_of_zero_none():
     assert poisson_sampled(GaussianLoss(0.0), 0.5) == PureLoss(0.0)
 
 
+@pytest.mark.slow
 def test_rates_near_one_tend_to_the_gaussian_loss():
     exact = GaussianLoss(0.2).compose(100)
     near = sampled_normal(0.2, 1.0 - 1e-9, 100)
@@ -359,7 +360,7 @@ def test_tails_of_delta_1e_15_are_near_those_that_logs_of_delta_extend_to():
     assert loss.delta(epsilons[2]) <= 1e-15 < loss.delta(epsilons[2] * 0.999)
 
 
-@pytest.mark.quick(12)
+@pytest.mark.slow
 @pytest.mark.parametrize("rate", [1e-300, 1e-12, 0.3, 1.0 - 2.0**-53])
 @pytest.mark.parametrize("shift", [1e-120, 0.1, 40.0, 1e8])
 @pytest.mark.parametrize("base", BASES.values(), ids=BASES)
@@ -392,6 +393,7 @@ def test_many_different_shifts_are_between_the_next_smaller_and_larger_ones():
     assert composed_delta([(curve, *lower)], 2.0) < few < composed_delta([(curve, *merged)], 2.0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("adding", [False, True])
 def test_a_mixture_of_two_lattices_covers_both_halves_of_every_curve(adding):
     shifts = np.geomspace(0.05, 2.0, 300)
@@ -412,6 +414,7 @@ def test_a_mixture_of_two_lattices_covers_both_halves_of_every_curve(adding):
             assert mixed >= float(curve.hockey_stick(3.0 * step, shifts[i])) * (1.0 - 1e-9) - 1e-15
 
 
+@pytest.mark.slow
 def test_bounds_near_and_about_epsilon_follow_both_orders():
     groups = [(PoissonSampled(0.05), np.array([1.0]), np.array([400.0]))]
     exact = sampled_normal(1.0, 0.05, 400).epsilon(1e-6)
@@ -478,6 +481,7 @@ def test_the_largest_pure_shift_is_the_closed_form():
     assert sampled_laplace(found, 0.05, 200).epsilon(0.0) <= 1.0
 
 
+@pytest.mark.slow
 def test_what_is_spent_beside_makes_the_largest_shift_smaller():
     guarantee = PrivacyGuarantee(1.0, 1e-6, "add_remove")
     alone = largest_sampled_shift(guarantee, rate=0.05, steps=200)

@@ -116,6 +116,7 @@ def test_a_count_that_nobody_has_is_not_looked_at():
 TABLE = ["b"] * 300 + ["a"] * 200 + ["c"] * 150 + ["Ann"]
 
 
+@pytest.mark.slow
 def test_neither_the_order_of_records_nor_that_of_categories_shows():
     rng = np.random.default_rng(0)
     first = private_categories(TABLE, GUARANTEE, random_state=3)

@@ -39,7 +39,7 @@ def search(values, strength, seed=0, adjacency="replace_one"):
     return found, [label for label, _ in charged]
 
 
-@pytest.mark.quick(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("strength", [LEAST, 300.0, PLENTY])
 @pytest.mark.parametrize("offset", [0.0, 1e2, -1e4, 1e5, 1e6, -1e7, 1e9, 1e10, 1e12])
 def test_a_spread_is_right_or_said_to_be_hidden_however_far_the_values_are(offset, strength):
@@ -56,7 +56,7 @@ def test_a_spread_is_right_or_said_to_be_hidden_however_far_the_values_are(offse
     assert wrong <= 1  # of a hundred choices about one misses
 
 
-@pytest.mark.quick(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("strength", [LEAST, 300.0, PLENTY])
 @pytest.mark.parametrize("value", [0.0, 7.3, -1e9, 1e-20, 1e30])
 def test_a_constant_is_found_as_a_constant(value, strength):

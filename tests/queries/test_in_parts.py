@@ -81,7 +81,7 @@ def _listed(value):
     return value.tolist() if isinstance(value, np.ndarray) else value
 
 
-@pytest.mark.quick(4)
+@pytest.mark.slow
 @pytest.mark.parametrize("relation", RELATIONS)
 @pytest.mark.parametrize("name", NUMBERS)
 def test_tables_in_parts_give_the_same_bits(name, relation, tmp_path):
@@ -93,7 +93,7 @@ def test_tables_in_parts_give_the_same_bits(name, relation, tmp_path):
         assert numbers(ask(source, guarantee)) == expected
 
 
-@pytest.mark.quick(6)
+@pytest.mark.slow
 @pytest.mark.parametrize("relation", RELATIONS)
 @pytest.mark.parametrize(("name", "column"), CASES)
 def test_columns_in_parts_give_the_same_bits(name, column, relation, tmp_path):

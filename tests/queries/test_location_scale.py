@@ -46,6 +46,7 @@ def test_location_and_scale_are_found_in_any_units(name, unit, shift):
     assert 0.6 < found.scale[0] / bulk.std() < 1.7
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("end", [-1.0, 1.0])
 @pytest.mark.parametrize("bounds", [None, (-8.0, 8.0)])
 def test_no_record_adds_more_than_was_declared_whatever_earlier_releases_were(
@@ -115,7 +116,7 @@ def test_single_and_double_precision_and_all_layouts_agree():
         assert (answer.scale == answers[0].scale).all()
 
 
-@pytest.mark.quick(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("guarantee", [PrivacyGuarantee(1.0, 1e-6), PrivacyGuarantee(1.0)])
 def test_constant_and_drowned_columns_are_not_found_and_are_not_nan(guarantee):
     rng = np.random.default_rng(3)

@@ -26,6 +26,7 @@ def column(x):
     return Records(x[:, np.newaxis]), np.zeros(1, dtype=np.intp)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n", [1, 1000, 70_000])
 def test_sums_are_those_of_exact_arithmetic(n):
     x = np.random.default_rng(n).normal(3.0, 2.0, n)

@@ -91,6 +91,7 @@ def test_one_record_moves_no_utility_by_more_than_the_sensitivity(probability):
     assert largest["add_remove"] <= utility_sensitivity(probability, "add_remove")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("probability", [0.5, 0.85, 8 / 9, np.nextafter(1.0, 0.0)])
 def test_a_rounded_rank_of_many_records_moves_by_no_more(probability):
     zero = np.zeros(4)

@@ -128,6 +128,7 @@ def test_folded_values_are_distances_up_to_the_reach(module):
     assert np.isnan(values[:, 500:]).all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("module", [_tiles, _tile_loops])
 def test_bin_indices_are_those_of_exact_arithmetic(module):
     values = np.array([*range(-70, 70), 0.25, -0.25, 1e17, -1e17, 2.0**80, -(2.0**80)])

@@ -18,6 +18,7 @@ def test_bounded_integers_are_uniform(bound):
     assert uniform_pvalue(draws, bound) > FALSE_ALARM
 
 
+@pytest.mark.slow
 def test_a_bound_that_a_modulo_would_bias_is_uniform():
     # 2**62 modulo 3 * 2**60 would make the first third twice as likely.
     draws = integers_below(SeededWords(0), 3 * 2**60, 50_000)

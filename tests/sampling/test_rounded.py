@@ -130,6 +130,7 @@ def test_moments_and_sign(sampler, even_moments):
     assert abs((z > 0).mean() - 0.5) < bound * 0.5
 
 
+@pytest.mark.slow
 @every(8)
 def test_the_tails_are_reached(sampler, density):
     z = np.abs(sampler(SeededWords(4), 10 * N, 20)) / 2.0**20

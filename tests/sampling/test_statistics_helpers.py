@@ -24,6 +24,7 @@ def rounded(seed: int, n: int, scale: float = 1.0, shift: float = 0.0) -> np.nda
     return np.rint(2.0**BITS * (scale * normal + shift)).astype(np.int64)
 
 
+@pytest.mark.slow
 def test_binned_pvalues_of_true_draws_are_uniform():
     pvalues = [binned_pvalue(rounded(seed, 10_000), norm, BITS) for seed in range(300)]
     assert kstest(pvalues, "uniform").pvalue > 1e-6

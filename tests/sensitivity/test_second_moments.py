@@ -200,7 +200,7 @@ def test_largest_squares_and_sums_are_those_of_general_optimisers(kind, p):
         assert bounds.largest_sum(scale) == pytest.approx(-best.fun, rel=1e-6)
 
 
-@pytest.mark.quick(3)
+@pytest.mark.slow
 @pytest.mark.parametrize("adjacency", ADJACENCIES)
 @pytest.mark.parametrize("kind", BOUNDS)
 def test_no_entry_of_second_moments_exceeds_its_bound_and_each_comes_close(kind, adjacency):

@@ -326,7 +326,7 @@ def cost_of_a_row(mechanism, row):
     return float(np.linalg.norm(upper, 1 if mechanism.noise.endswith("laplace") else 2))
 
 
-@pytest.mark.quick(3)
+@pytest.mark.slow
 @pytest.mark.parametrize("noise", SECOND_MOMENT_NOISES)
 def test_calibrated_second_moments_claim_no_less_than_a_row_costs(noise):
     @settings(max_examples=30, deadline=None, derandomize=True)
@@ -356,6 +356,7 @@ def test_laplace_noise_on_second_moments_claims_no_less_than_the_corner_of_a_box
         assert cost_of_a_row(made, limits * (1.0 - 1e-15)) <= claimed <= 1.0
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
 def test_fits_by_second_moments_spend_no_more_than_their_charge(monkeypatch):
     """The call of the review: a radius so large that the norm of the limits takes its place."""

@@ -61,6 +61,7 @@ def test_the_order_of_the_coordinates_is_honoured_pass_by_pass():
     assert len({tuple(path) for path in paths}) == 3
 
 
+@pytest.mark.slow
 def test_a_virtual_intercept_equals_a_column_of_ones():
     X, y = problem()
     ones = np.asfortranarray(np.column_stack([X, np.ones(len(y))]))

@@ -39,6 +39,7 @@ def reference(X, y, *, loss, order, noise, step, l1, l2, clip, grid_size, diviso
     return np.array(path), sums
 
 
+@pytest.mark.slow
 @each_loss
 def test_a_path_with_noise_order_and_penalties_follows_the_equation_exactly(loss):
     rng = np.random.default_rng(3)

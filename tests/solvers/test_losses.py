@@ -42,6 +42,7 @@ def test_the_curvature_bounds_the_change_of_the_slope_and_is_reached(loss):
     assert changes.min() >= 0.0  # convex
 
 
+@pytest.mark.slow
 @each_loss
 def test_the_kernel_of_a_code_has_the_slope_of_its_loss(loss):
     rng = np.random.default_rng(0)

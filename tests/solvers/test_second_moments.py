@@ -310,6 +310,7 @@ def test_an_error_in_a_thread_is_raised(monkeypatch):
         row_norms(problem(), n_threads=2)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("grid_size", [1e-5, 0.03, 0.7])
 @pytest.mark.parametrize("p", [1, 2, 9, 40])
 def test_numpy_writes_the_numbers_of_the_compiled_loops_bit_for_bit(p, grid_size):

@@ -196,6 +196,7 @@ def aging(done, k):
     return part(k) + (len(done) > N_PARTS)
 
 
+@pytest.mark.slow
 def test_sums_are_added_in_a_tree():
     largest = []
 

@@ -47,7 +47,7 @@ def together(source):
     return plain(pd.concat(source.batches(), ignore_index=True))
 
 
-@pytest.mark.quick(3)
+@pytest.mark.slow
 @pytest.mark.parametrize("batch_rows", [None, 7, 10_000])
 def test_parquet_files_give_their_rows_and_each_row_group_is_a_part(tmp_path, batch_rows):
     paths = [parquet(tmp_path), parquet(tmp_path, FRAME[:130], "more.parquet")]

@@ -49,7 +49,7 @@ def begin(part):
     return [np.full((1, 1), float(part))]
 
 
-@pytest.mark.quick(2)
+@pytest.mark.slow
 @pytest.mark.parametrize("n_jobs", [1, 2])
 def test_few_results_are_held_at_a_time(n_jobs):
     n_parts, n = 600, 10_000

@@ -139,7 +139,7 @@ def test_files_and_frames_of_dask_have_the_same_bits(name, way, tmp_path):
         assert differing(in_memory(name), over(name, by_way(way, FRAME, tmp_path))) == []
 
 
-@pytest.mark.quick(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("adjacency", ["replace_one", "add_remove"])
 @pytest.mark.parametrize("name", ["moments", "coordinates", "three classes", "counts"])
 def test_groups_keep_the_same_rows(name, adjacency):
@@ -252,7 +252,7 @@ def test_a_state_that_is_lost_is_made_anew(monkeypatch):
     assert lost > 60
 
 
-@pytest.mark.quick(4)
+@pytest.mark.slow
 @pytest.mark.parametrize("name", MODELS)
 def test_sums_that_leave_64_bits_are_used_alike(name, monkeypatch):
     # As if there were so many rows: sums come as integers of Python, of the same values.

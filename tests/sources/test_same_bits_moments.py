@@ -84,7 +84,7 @@ class Charges:
         return self
 
 
-@pytest.mark.quick(4)
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ESTIMATORS)
 @pytest.mark.parametrize("delta", [1e-6, 0.0])
 @pytest.mark.parametrize("adjacency", ["replace_one", "add_remove"])
@@ -153,7 +153,7 @@ def parts_of_people(frame, n_parts):
     return [frame[people == k] for k in range(n_parts)]
 
 
-@pytest.mark.quick(2)
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ESTIMATORS)
 @pytest.mark.parametrize("adjacency", ["replace_one", "add_remove"])
 def test_groups_in_parts_keep_the_same_rows(name, adjacency):
@@ -192,7 +192,7 @@ def test_labels_and_rows_of_different_sources_are_refused():
 # Values
 
 
-@pytest.mark.quick(3)
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["means", "modes", "a constant"])
 @pytest.mark.parametrize("adjacency", ["replace_one", "add_remove"])
 def test_missing_values_stay_missing_in_parts(name, adjacency):
@@ -207,7 +207,7 @@ def test_missing_values_stay_missing_in_parts(name, adjacency):
         assert (np.abs(whole.n_present_ / N - 0.68) < 0.05).all()
 
 
-@pytest.mark.quick(2)
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["Float64", "object"])
 def test_columns_of_other_types_are_read_as_whole_ones_are(kind):
     frame = pd.DataFrame(table(), columns=NAMES)

@@ -84,6 +84,7 @@ def test_a_fit_over_partitions_has_the_bits_of_one_in_memory(page, model):
     assert differing(one, other) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("change", [lambda found: found[1:], lambda found: [*found, found[0]]])
 def test_a_partition_that_is_lost_or_there_twice_is_refused(page, change):
     frame = StandIn(FRAME)

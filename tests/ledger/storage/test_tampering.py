@@ -180,6 +180,7 @@ def test_gaps_before_the_first_summary_are_found(sqlite, dataset, change):
     assert_found(dataset, sqlite)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("summarised", [True, False])
 def test_gaps_are_found_with_and_without_a_summary(sqlite, dataset, summarised):
     filled(dataset, sqlite, 70)
@@ -337,7 +338,7 @@ SHUFFLES = {
 }
 
 
-@pytest.mark.quick(2)
+@pytest.mark.slow
 @pytest.mark.parametrize("n", [5, 70])
 @pytest.mark.parametrize("shuffle", SHUFFLES)
 def test_tables_that_were_rearranged_are_refused_by_a_newcomer_and_nothing_stays_locked(

@@ -171,6 +171,7 @@ def test_bounded_counts_have_the_reference_variances(k, variance):
     assert np.diag(mechanism.covariance) == pytest.approx(np.full(20, variance), abs=1e-4)
 
 
+@pytest.mark.slow
 def test_bounded_counts_follow_the_closed_form():
     d = 30
     for k in range(2, 15):

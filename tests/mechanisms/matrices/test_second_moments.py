@@ -153,6 +153,7 @@ def test_an_l1_ball_lowers_laplace_noise_by_its_share():
     assert math.sqrt(errors[1] / errors[0]) < 0.735
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("noise", ["inid_gaussian", "wishart"])
 @pytest.mark.parametrize("kind", ["columns", "box", "all"])
 def test_scales_of_the_columns_are_near_those_of_a_general_optimiser(kind, noise):

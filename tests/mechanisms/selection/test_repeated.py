@@ -211,6 +211,7 @@ def worst_order(law, mu, epsilon):
     return float((gain - math.exp(epsilon) * (wins(likely + unlikely) - wins(likely))).max())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["eta -0.5", "eta 0", "eta 1"])
 def test_a_concrete_order_of_scores_comes_close_to_the_bound(name):
     law, mu = LAWS[name], 0.15
@@ -264,7 +265,7 @@ def test_one_run_costs_what_one_run_costs():
     assert repeated_loss(PureLoss(0.3), law).pure_epsilon == pytest.approx(0.3, rel=1e-6)
 
 
-@pytest.mark.quick(6)
+@pytest.mark.slow
 @EVERY
 def test_a_pure_base_stays_pure_and_the_bound_is_reached(law):
     epsilon = 0.4
@@ -282,6 +283,7 @@ def test_a_pure_base_stays_pure_and_the_bound_is_reached(law):
     assert ratio == pytest.approx(total, rel=3e-2)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["eta 0", "eta 1", "Poisson"])
 def test_the_curve_of_a_pure_base_ends_at_the_pure_loss_and_composes(name):
     law = LAWS[name]

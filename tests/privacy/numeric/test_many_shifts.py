@@ -154,6 +154,7 @@ def test_discrete_gaussian_noise_with_more_than_48_shifts_is_never_below_the_exa
         assert truth * (1.0 - ORACLE) <= found <= truth * 1.03
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(3))
 def test_more_than_1000_integer_shifts_are_never_below_the_exact_law(seed):
     rng = np.random.default_rng(seed)
@@ -179,6 +180,7 @@ class Steps:
         return np.floor(np.asarray(shift, dtype=np.float64))
 
 
+@pytest.mark.slow
 @settings(max_examples=120, deadline=None, derandomize=True)
 @given(
     size=st.sampled_from([1, _NODES_FREE, _NODES_FREE + 1, 300, _DISTINCT, _DISTINCT + 1, 3000]),

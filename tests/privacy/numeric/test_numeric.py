@@ -29,6 +29,7 @@ def laplace_loss(*shifts):
     return NumericLoss(tuple((LAPLACE, shift, 1) for shift in shifts))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mu", [0.1, 1.0, 3.0])
 @pytest.mark.parametrize("count", [2, 37, 1000, 1_000_000])
 def test_composed_normal_shifts_are_the_gaussian_loss(mu, count):
@@ -214,6 +215,7 @@ def test_agreement_with_dp_accounting(family):
         assert found <= bounds[1] * 1.005 + 1e-12
 
 
+@pytest.mark.slow
 def test_agreement_with_opendp_on_a_single_release():
     dp = pytest.importorskip("opendp.prelude")
     dp.enable_features("contrib")
@@ -344,6 +346,7 @@ def test_bad_numbers_are_refused(bad):
         laplace_loss(0.1) + 1.0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("cells", [50, 3_000])
 def test_lattices_are_the_same_in_tables_of_any_size(cells, monkeypatch):
     shifts = np.geomspace(1e-3, 0.2, 70)

@@ -45,6 +45,7 @@ def test_parts_are_scaled_down_to_the_norm_one_and_keep_their_direction():
     np.testing.assert_array_equal(within, WIDE * 1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("bits", [2, 9, 19])
 @pytest.mark.parametrize("block_rows", [1, 7, None])
 def test_a_row_is_the_same_bits_whether_sparse_or_not_and_in_any_block(bits, block_rows):
