@@ -66,7 +66,7 @@ def _leave_cases_to_test_all(items: list[pytest.Item]) -> None:
     """Mark cases as slow, but _QUICK of each test, or as many as its marker `quick` says.
 
     Those are evenly spread, from another one on in each test, so that every estimator of a register
-    is in some.
+    is in some. Examples of the pages are all slow.
     """
     tests = defaultdict(list)
     for item in items:

@@ -59,7 +59,7 @@ CASES = [
 ]
 
 
-@pytest.mark.slow
+@pytest.mark.quick(6)
 @pytest.mark.parametrize(("noise", "name", "guarantee", "n_releases"), CASES)
 def test_the_charge_never_exceeds_the_guarantee_and_one_per_cent_less_noise_would(
     noise, name, guarantee, n_releases

@@ -259,7 +259,7 @@ def test_a_penalty_means_nearly_the_same_however_wide_public_bounds_are(solver):
     facts = {"solver": solver, "alpha": 0.2, "l1_ratio": 0.0, "random_state": 0}
     for far in (4.0, 40.0):
         model = DPCoordinateDescentRegressor(50.0, feature_bounds=(-far, far), **facts).fit(X, y)
-        # Of a mean square of 1 the penalty leaves 1 / 1.2; of wide bounds few passes do not see it.
+        # Of a mean square of 1 the penalty leaves 1 / 1.2; far bounds take more passes.
         assert 0.6 < model.coef_[0] < 0.9
 
 

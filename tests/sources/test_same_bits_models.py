@@ -116,6 +116,14 @@ def test_a_fit_to_parts_has_the_bits_of_one_in_memory(name):
         assert differing(whole, over(name, in_parts(FRAME, n_parts))) == [], n_parts
 
 
+def test_rare_values_within_bounds_are_held_alike_in_parts():
+    frame = FRAME.assign(wide=(np.arange(N) % 200 == 0).astype(float))  # 1 is many units away
+    facts = {"feature_bounds": ([9e3, -1e-4, 0.0], [11e3, 1e-4, 1.0])}
+    whole = in_memory("coordinates within bounds", frame, **facts)
+    parts = over("coordinates within bounds", in_parts(frame, 3), **facts)
+    assert differing(whole, parts) == []
+
+
 @pytest.mark.parametrize("n_parts", [1, 64])
 @pytest.mark.parametrize("name", MODELS)
 def test_one_part_and_many_have_the_same_bits(name, n_parts):
