@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import wraps
+from functools import partial, wraps
 from typing import Any
 
 from sklearn.base import BaseEstimator
@@ -14,9 +14,10 @@ from sklearn.utils.validation import check_is_fitted
 
 from skdpnoise.compose._over_parts import answered
 from skdpnoise.compose.columns import read_features
+from skdpnoise.compose.kinds import check_as_fitted, read_as_fitted
 from skdpnoise.compose.planned import PlanMixin
 from skdpnoise.ledger import PrivacyReport
-from skdpnoise.sources.rows import is_spread
+from skdpnoise.sources.rows import as_sources, is_spread
 
 
 def offers(name: str) -> Callable[[Any], bool]:
@@ -33,10 +34,16 @@ def _handed_on(name: str) -> Any:
         check_is_fitted(self)
         owner = type(self).__name__
         if args and is_spread(args[0]):
-            return answered(owner, self._current, name, *args, **kwargs)
-        read = [read_features(owner, X) for X in args[:1]]  # as fit reads them
+            (X,) = as_sources(X=args[0]).values()
+            if name != "inverse_transform":
+                check_as_fitted(self, X)
+            return answered(owner, self._current, name, X, *args[1:], **kwargs)
+        reads = partial(read_features, owner)
+        if name not in ("inverse_transform", "get_feature_names_out"):
+            reads = partial(read_as_fitted, self)
+        read = [reads(X) for X in args[:1]]
         if "X" in kwargs:
-            kwargs["X"] = read_features(owner, kwargs["X"])
+            kwargs["X"] = reads(kwargs["X"])
         return getattr(self._ordinary(), name)(*read, *args[1:], **kwargs)
 
     return available_if(offers(name))(run)

@@ -24,6 +24,7 @@ from skdpnoise.compose.columns import read_features
 from skdpnoise.compose.compositions import Children, register_inner, watched
 from skdpnoise.compose.data import check_data
 from skdpnoise.compose.fitting import fit_steps, rehearse, settled
+from skdpnoise.compose.kinds import kinds_of_rows
 from skdpnoise.compose.lists import read_once, target_without_lists
 from skdpnoise.compose.numbers import BUDGET, check_grouped, check_numbers
 from skdpnoise.compose.parts import private_parts, taken_apart
@@ -224,8 +225,11 @@ class DPPipeline(FittedSteps):
         weights = shares_by_name(self.weights, parts)
         rows = None if groups is None else int(self.rows_per_group)
         if is_spread(X):
-            codes, n_rows, n_groups = groups, len(as_sources(X=X)["X"]), None
+            (rows_of_X,) = as_sources(X=X).values()
+            codes, n_rows, n_groups = groups, len(rows_of_X), None
+            column_kinds = kinds_of_rows(rows_of_X)
         else:
+            column_kinds = kinds_of_rows(X)
             X = read_features("DPPipeline", X)
             y = target_without_lists(read_once("DPPipeline", y))
             n_rows = check_data("DPPipeline", X, y)
@@ -273,6 +277,7 @@ class DPPipeline(FittedSteps):
             # store
             self.steps_ = settled(model, report, self.ledger).steps
             self.privacy_, self._declared = report, declared_of(parts)
+            self._kinds = column_kinds
             advise_on_bought_number(self, report.n_records, grouped=groups is not None)
         return self
 
@@ -325,6 +330,7 @@ class DPPipeline(FittedSteps):
         part.ledger = self.ledger
         if hasattr(self, "steps_"):
             part.steps_, part.privacy_ = self.steps_[ind], self.privacy_
+            part._kinds = self._kinds if part.steps_[:1] == self.steps_[:1] else None
             steps = dict(part.steps_)
             part._declared = tuple(n for n in self._declared if n.partition("__")[0] in steps)
         return part

@@ -157,6 +157,13 @@ def named(estimator: Any, hidden: NDArray[np.bool_]) -> str:
     return f"{places.size} of {hidden.size} columns ({', '.join(shown)}{more})"
 
 
+def cause_of_hiding(epsilon: float, *, typical_found: bool) -> str:
+    """Return why columns were not found: what they are, or noise that would hide any."""
+    if typical_found:
+        return "each is constant, or missing, but for few of its values"
+    return f"the noise at epsilon={epsilon:g} hides the scale of any column of so few records"
+
+
 def warn_first(estimator: Any, text: str) -> None:
     """Warn before anything is spent; in a fit that another one paid for, at the end of that."""
     (warn_last if _is_part(estimator) else warn_once)(text)

@@ -15,6 +15,7 @@ import numpy as np
 
 from skdpnoise.compose.lists import read_once, without_lists
 from skdpnoise.compose.silence import silence
+from skdpnoise.sources.kinds import kind_of
 
 _SIMPLE = 4  # bytes of a number of single precision, which stays one
 
@@ -135,6 +136,13 @@ def _pandas_column(column: Any) -> Any:
     """Return a column that is declared to hold missing values as one of numpy's types."""
     import pandas as pd
 
+    kind = kind_of(column.dtype)
+    if isinstance(column.dtype, pd.PeriodDtype):
+        return column.dt.start_time
+    if isinstance(column.dtype, pd.ArrowDtype) and kind.name == "date":
+        if kind.days:  # which numpy's dates in pandas cannot say
+            return column
+        return column.astype("M8[us]" if kind.zone is None else f"datetime64[us, {kind.zone}]")
     if isinstance(column.dtype, pd.CategoricalDtype):
         kinds = column.cat.categories
         target = _target(kinds.dtype)

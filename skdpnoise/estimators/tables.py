@@ -13,6 +13,7 @@ from scipy.sparse import issparse
 from sklearn.utils.validation import check_array, validate_data
 
 from skdpnoise.compose.charged import is_computed
+from skdpnoise.compose.kinds import NUMBER, as_fitted, kinds_in
 from skdpnoise.estimators.seal import silence, without_values
 from skdpnoise.sources.rows import is_spread
 
@@ -38,6 +39,10 @@ def read_table(
     """Return X as an array of float32 or float64, finite and of a size that sums survive."""
     # With `missing` a NaN stands for no value, and stays.
     owner = type(estimator).__name__
+    if not reset and not isinstance(X, np.ma.MaskedArray):
+        kinds = kinds_in(X) or ()
+        values = not is_computed("X", estimator)
+        X = as_fitted(owner, X, [NUMBER] * len(kinds), given=kinds, values=values)
     X = check_container(owner, "X", X)
 
     def convert() -> NDArray[Any]:
@@ -266,7 +271,7 @@ def _check_dtype(owner: str, name: str, dtype: Any, *, dates: bool) -> None:
     temporal = getattr(dtype, "is_temporal", None)  # of polars
     kind = getattr(inner, "kind", None)
     timed = kind in ("m", "M") or (callable(temporal) and temporal()) or _is_arrow_time(dtype)
-    if timed and not (dates and _is_date(dtype)):
+    if timed and not (dates and _is_date(inner)):
         raise _temporal(owner, name)
     if kind == "c":
         raise _complex(owner, name)

@@ -8,12 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from skdpnoise.compose.advice import named, note_hidden, warn_last
+from skdpnoise.compose.advice import cause_of_hiding, named, note_hidden, warn_last
 from skdpnoise.estimators.private_fit import PrivateRun
 from skdpnoise.linear_model._budget import Budget
 from skdpnoise.linear_model._records import LIMIT, Rate, Settings, Standardisation
 from skdpnoise.mechanisms import calibrate
 from skdpnoise.queries import private_location_scale
+from skdpnoise.queries.location_scale import LocationScale
 from skdpnoise.queries.searched_location import SearchedLocation, search_location
 from skdpnoise.sensitivity import clipped_sum, histogram_counts
 from skdpnoise.sources.spread import mapped, total
@@ -42,7 +43,7 @@ def standardise(
         table, part, bounds=ends, pooled=settings.joint, **_terms(run, prefix)
     )
     if not found.found.all():
-        _warn(settings, run, found.found)
+        _warn(settings, run, found)
         note_hidden("the target" if target else settings.owner, ~found.found)
     widest = np.maximum(bounds[1] - found.location, found.location - bounds[0]) / LIMIT
     wide = np.where(np.isfinite(widest), np.maximum(found.scale, widest), found.scale)
@@ -190,10 +191,11 @@ def _warn_of_constant(settings: Settings, run: Run, found: SearchedLocation | No
     warn_last(f"{name} {about}. {remedy}")
 
 
-def _warn(settings: Settings, run: Run, found: np.ndarray) -> None:
-    """Say which columns are left out."""
+def _warn(settings: Settings, run: Run, found: LocationScale) -> None:
+    """Say which columns are left out, and why."""
+    epsilon = run.account.guarantee.epsilon
+    cause = cause_of_hiding(epsilon, typical_found=found.typical_found)
     warn_last(
-        f"{settings.owner} leaves out {named(run.account.estimator, ~found)}: each is "
-        f"constant, or the noise at epsilon={run.account.guarantee.epsilon:g} hides the scale. "
-        "More records, a larger epsilon or public bounds (feature_bounds) would help."
+        f"{settings.owner} leaves out {named(run.account.estimator, ~found.found)}: {cause}. More "
+        "records, a larger epsilon or public bounds (feature_bounds) would help."
     )

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from skdpnoise.compose.kinds import kind_of_labels, kinds_in
 from skdpnoise.mechanisms import AdditiveMechanism
 from skdpnoise.privacy import Adjacency, LossBudget, PrivacyGuarantee
 from skdpnoise.privacy.checks import check_array, complaint
@@ -20,6 +21,7 @@ from skdpnoise.queries.aggregates import PrivateEstimate
 from skdpnoise.queries.categories import label_columns
 from skdpnoise.sampling import RandomWords
 from skdpnoise.sampling.words import with_caveat
+from skdpnoise.sources.kinds import OBJECTS, Kind
 from skdpnoise.sources.rows import is_spread
 from skdpnoise.sources.spread import looked_at, total
 
@@ -153,22 +155,44 @@ Read = Callable[[str, str, Any], NDArray[Any]]
 
 
 def two_columns(
-    owner: str, y_true: Any, given: Any, name: str = "y_pred", read: Read = one_column
+    owner: str,
+    y_true: Any,
+    given: Any,
+    name: str = "y_pred",
+    *,
+    read: Read = one_column,
+    kind: Kind | None = None,
 ) -> Any:
     """Return what is true and what is said of all records as a pair, or of parts of them."""
-    reads = partial(_both, owner, name, read)
+    # `kind` is what is known to be true; else predictions are of the kind of what is true.
+    reads = partial(_both, owner, name, read, kind)
     if not (is_spread(y_true) or is_spread(given)):
         return reads({"y_true": y_true, name: given})
     rows = looked_at(partial(_checked, reads), **{"y_true": y_true, name: given})
     return rows.map(reads) if len(rows) else reads({"y_true": [], name: []})
 
 
-def _both(owner: str, name: str, read: Read, tables: dict[str, Any]) -> Both:
+def _both(owner: str, name: str, read: Read, kind: Kind | None, tables: dict[str, Any]) -> Both:
+    for one in ("y_true", name) if name == "y_pred" else ("y_true",):
+        kind = _alike(owner, one, tables[one], kind)
     truth, found = one_column(owner, "y_true", tables["y_true"]), read(owner, name, tables[name])
     if len(truth) != len(found):
         must = "have as many entries as 'y_true'"
         raise ValueError(complaint(owner, name, must, f"{len(found)} and {len(truth)}"))
     return truth, found
+
+
+def _alike(owner: str, name: str, values: Any, kind: Kind | None) -> Kind | None:
+    """Return the kind of values; refuse text where numbers are compared, and numbers for text."""
+    # By declared types alone: a single odd entry is wrong by itself.
+    found = (kinds_in(values) or (OBJECTS,))[0]
+    if kind is None:
+        return None if found is OBJECTS else found
+    if found is not OBJECTS and (kind.name == "text") != (found.name == "text"):
+        must = f"hold {'text' if kind.name == 'text' else 'numbers'}, as what it is compared with"
+        remedy = "Convert one of them: text and numbers are never equal."
+        raise TypeError(complaint(owner, name, must, found.name, remedy))
+    return kind
 
 
 def _checked(reads: Callable[[dict[str, Any]], Both], tables: dict[str, Any]) -> None:
@@ -195,7 +219,7 @@ def counts_by_bin(
 ) -> NDArray[np.int64]:
     """Return how many other and positive records there are, in each bin of the score."""
     wanted = checked_label(owner, pos_label)
-    records = two_columns(owner, y_true, y_score, "y_score")
+    records = two_columns(owner, y_true, y_score, "y_score", kind=kind_of_labels([wanted]))
     return total(records, partial(_by_bin, wanted, edges), "scores by bin")
 
 

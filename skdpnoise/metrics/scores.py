@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from skdpnoise.compose.kinds import NUMBER, kind_of_labels
 from skdpnoise.mechanisms import AdditiveMechanism
 from skdpnoise.metrics._records import (
     SEEN,
@@ -221,7 +222,7 @@ def private_mean_absolute_error(
     """
     owner = "private_mean_absolute_error"
     clip = Clip.within(owner, target_bounds)
-    errors = mapped(two_columns(owner, y_true, y_pred), clip.distances)
+    errors = mapped(two_columns(owner, y_true, y_pred, kind=NUMBER), clip.distances)
     asked = Asked(owner, guarantee, adjacency, noise, same_rows, random_words(random_state), ledger)
     estimate = asked.mean(errors, 0.0, 2.0 * clip.half)
     return _score(asked, float(estimate.value), estimate.standard_error, estimate.mechanism)
@@ -278,7 +279,7 @@ def private_root_mean_squared_error(
     """
     owner = "private_root_mean_squared_error"
     clip = Clip.within(owner, target_bounds)
-    squares = mapped(two_columns(owner, y_true, y_pred), clip.squares)
+    squares = mapped(two_columns(owner, y_true, y_pred, kind=NUMBER), clip.squares)
     asked = Asked(owner, guarantee, adjacency, noise, same_rows, random_words(random_state), ledger)
     estimate = asked.mean(squares, 0.0, (2.0 * clip.half) ** 2)
     root = math.sqrt(max(float(estimate.value), 0.0))
@@ -342,7 +343,7 @@ def private_r2_score(
     """
     owner = "private_r2_score"
     clip = Clip.within(owner, target_bounds)
-    columns = mapped(two_columns(owner, y_true, y_pred), clip.of_variance, 3)
+    columns = mapped(two_columns(owner, y_true, y_pred, kind=NUMBER), clip.of_variance, 3)
     asked = Asked(owner, guarantee, adjacency, noise, same_rows, random_words(random_state), ledger)
     low, high = [0.0, -1.0, 0.0], [4.0, 1.0, 1.0]
     estimate = asked.mean(columns, low, high, weights=_WEIGHTS)
@@ -410,7 +411,7 @@ def private_log_loss(
     check_real(owner, "limit", limit)
     names = label_list(owner, labels)
     read = partial(chance_table, len(names))
-    records = two_columns(owner, y_true, y_prob, "y_prob", read)
+    records = two_columns(owner, y_true, y_prob, "y_prob", read=read, kind=kind_of_labels(names))
     losses = mapped(records, partial(_log_losses, names, float(limit)))
     asked = Asked(owner, guarantee, adjacency, noise, same_rows, random_words(random_state), ledger)
     estimate = asked.mean(losses, 0.0, limit)
@@ -468,7 +469,8 @@ def private_confusion_matrix(
     """
     owner = "private_confusion_matrix"
     names = label_list(owner, labels)
-    counts = total(two_columns(owner, y_true, y_pred), partial(_confusions, names), "confusions")
+    records = two_columns(owner, y_true, y_pred, kind=kind_of_labels(names))
+    counts = total(records, partial(_confusions, names), "confusions")
     asked = Asked(owner, guarantee, adjacency, noise, same_rows, random_words(random_state), ledger)
     noisy, made = asked.counts(counts)
     return _score(asked, noisy, float(made.standard_deviation[0]), made)
@@ -526,7 +528,8 @@ def private_balanced_accuracy_score(
     """
     owner = "private_balanced_accuracy_score"
     names = label_list(owner, labels)
-    counts = total(two_columns(owner, y_true, y_pred), partial(_right_by_label, names), "labels")
+    records = two_columns(owner, y_true, y_pred, kind=kind_of_labels(names))
+    counts = total(records, partial(_right_by_label, names), "labels")
     asked = Asked(owner, guarantee, adjacency, noise, same_rows, random_words(random_state), ledger)
     noisy, made = asked.counts(counts)
     positive = np.maximum(noisy, 0.0)

@@ -10,6 +10,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from skdpnoise.compose.columns import read_features
+from skdpnoise.compose.kinds import check_as_fitted, read_as_fitted
 from skdpnoise.estimators.private_fit import check_unpaid_arguments
 from skdpnoise.estimators.seal import without_values
 from skdpnoise.model_selection._data import without_seeds
@@ -42,8 +43,10 @@ def _handed_on(method: str) -> Any:
     def run(self: Delegation, X: Any) -> Any:
         check_is_fitted(self)
         if is_spread(X):
-            return _over_parts(self.best_estimator_, method, as_sources(X=X)["X"])
-        return getattr(self.best_estimator_, method)(read_features(type(self).__name__, X))
+            (source,) = as_sources(X=X).values()
+            check_as_fitted(self, source)
+            return _over_parts(self.best_estimator_, method, source)
+        return getattr(self.best_estimator_, method)(read_as_fitted(self, X))
 
     run.__name__, run.__doc__ = method, _METHOD.format(method)
     return _offers(method)(run)
@@ -97,7 +100,7 @@ class Delegation:
                 f"{owner}.score needs all rows in memory. For rows in parts give predict(X), which "
                 "takes them, to a private score of skdpnoise.metrics."
             )
-        X, scorer = read_features(owner, X), check_scoring(model, scoring=self.scoring)
+        X, scorer = read_as_fitted(self, X), check_scoring(model, scoring=self.scoring)
         return without_values(
             lambda: float(scorer(model, X, y)),
             f"{owner}.score cannot compare y with the predictions for X: give the columns that "

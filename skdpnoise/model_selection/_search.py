@@ -23,6 +23,7 @@ from skdpnoise.compose import advice, register_private
 from skdpnoise.compose.approximate import pure_part
 from skdpnoise.compose.compositions import Children, register_inner
 from skdpnoise.compose.fitting import settled
+from skdpnoise.compose.kinds import kinds_of_rows
 from skdpnoise.compose.numbers import BUDGET, JOBS, check_grouped
 from skdpnoise.compose.planned import PlanMixin
 from skdpnoise.compose.shares import search_budget, seed_from
@@ -49,6 +50,7 @@ from skdpnoise.privacy.repetition.laws import PoissonRepetitions, TruncatedNegat
 from skdpnoise.privacy.shared_texts import shared_texts
 from skdpnoise.sampling import RandomWords, random_words
 from skdpnoise.sampling.observer import note_charge, unobserved
+from skdpnoise.sources.rows import as_sources, is_spread
 
 _VALIDATION = 0.1  # of the records
 _HALF = 0.5  # where their number is private
@@ -143,6 +145,7 @@ class PrivateSearchCV(PlanMixin, Delegation, BaseSearchCV, CallbackSupportMixin)
         labelled = is_classifier(candidates[0].estimator)
         # bound
         records = read_records(self, X, y, groups, rng, classifier=labelled)
+        column_kinds = kinds_of_rows(as_sources(X=X)["X"] if is_spread(X) else X)
         most = None if groups is None else int(self.rows_per_group)
         advice.advise(self)
         advice.advise_on_public_number(self, len(records), records.n_groups)
@@ -168,6 +171,7 @@ class PrivateSearchCV(PlanMixin, Delegation, BaseSearchCV, CallbackSupportMixin)
             settled(outcome.model, report, ledger)
             self.privacy_ = report
             self._store(outcome, problem, strategy)
+            self._kinds = column_kinds
             if outcome.hidden:  # last: where warnings are errors, what was paid for is there
                 advice.warn_once(_runs.HIDDEN)
             advice.advise_on_bought_number(self, bought, grouped=groups is not None)

@@ -32,6 +32,7 @@ class NumberFacts:
     center: float
     scale: float  # 0 where the column is hidden
     edges: NDArray[np.float64]  # inner edges of bins
+    typical_found: bool = True  # whether the noise would hide any column of so few records
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
+from functools import partial
 from itertools import chain, pairwise
 from typing import Any, ClassVar, Literal
 
@@ -17,6 +18,7 @@ from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 from skdpnoise.compose import PublicOutput, register_private
 from skdpnoise.compose.advice import warn_last
 from skdpnoise.compose.handing import hand_on
+from skdpnoise.compose.kinds import kind_of_labels
 from skdpnoise.estimators.private_fit import PrivateFitMixin
 from skdpnoise.estimators.tables import read_projections
 from skdpnoise.ledger import Account, Ledger
@@ -24,6 +26,7 @@ from skdpnoise.preprocessing._labels import (
     as_categories,
     cells_of,
     given_categories,
+    kinds_given,
     numbered,
     read_any_table,
     unique_names,
@@ -91,7 +94,7 @@ class PrivateEncoder(PrivateFitMixin, TransformerMixin, BaseEstimator, ABC):
         """
         with self._private_fit(groups, params) as account:
             self._check_own_params()
-            read = read_cells(self, X, groups)
+            read = read_cells(self, X, groups, expected=partial(kinds_given, self.categories))
             names = getattr(self, "feature_names_in_", None)
             given = given_categories(self, self.n_features_in_, names)
             rng = random_words(self.random_state)
@@ -126,7 +129,9 @@ class PrivateEncoder(PrivateFitMixin, TransformerMixin, BaseEstimator, ABC):
 
     def _codes(self, X: Any, other: float, missing: float | None = None) -> NDArray[np.float64]:
         """Return the place of each value among the categories of its column."""
-        X = read_any_table(self, X, reset=False)
+        known = map(kind_of_labels, self.categories_)
+        expected = [one or kind for one, kind in zip(known, self._kinds, strict=True)]
+        X = read_any_table(self, X, reset=False, expected=expected)
         absent = other if missing is None else missing
         return np.column_stack(
             [

@@ -113,7 +113,8 @@ class DPSimpleImputer(PrivateScaler):
             at = (np.arange(_POINTS) + 0.5) / _POINTS
         ends = bounds[0], bounds[1]
         found = private_quantiles(X, at, bounds=ends, missing=True, **release)
-        self._warn(~found.found, f"puts {self.fill_value:g} for what is missing in")
+        what = f"puts {self.fill_value:g} for what is missing in"
+        self._warn(~found.found, what, typical_found=found.typical_found)
         middle = found.values.mean(axis=0)
         if self.strategy == "most_frequent":
             middle = _densest(found.values)

@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import validate_data
 
+from skdpnoise.compose.charged import is_computed
 from skdpnoise.compose.columns import by_declared_type, is_polars
+from skdpnoise.compose.kinds import as_fitted, kind_of_labels, kinds_in
 from skdpnoise.compose.lists import read_once
 from skdpnoise.estimators.seal import silence, without_values
 from skdpnoise.estimators.tables import check_form, check_types
 from skdpnoise.queries.categories import Label, label_of
+from skdpnoise.sources.kinds import Kind, kind_of
+
+Kinds = Sequence[Kind | None]
+Expected = Kinds | Callable[[Sequence[Any], Sequence[Kind]], Kinds] | None
 
 _PLAIN = (str, int, bool, float)  # whose values are compared without code of their own
 _MISSING = ("NAType", "NaTType")
@@ -26,12 +32,20 @@ FLAT = (
 )
 
 
-def read_any_table(estimator: Any, X: Any, *, reset: bool, dates: bool = False) -> Any:
+def read_any_table(
+    estimator: Any,
+    X: Any,
+    *,
+    reset: bool,
+    dates: bool = False,
+    expected: Expected = None,
+) -> Any:
     """Return a frame or an array of which no single value decides how the others are read."""
+    # `expected` are the kinds of the columns at the fit; or, in a fit, what makes them of names and
+    # declared kinds, for what parameters say of the columns.
     owner = type(estimator).__name__
     X = rows_as_array(owner, X) if isinstance(X, list | tuple) else read_once(owner, X)
     X = check_form(owner, "X", X)
-    check_types(owner, "X", X, dates=dates)
     if len(getattr(X, "shape", ())) != 2:
         raise ValueError(FLAT.format(owner))
     if 0 in X.shape:
@@ -45,7 +59,31 @@ def read_any_table(estimator: Any, X: Any, *, reset: bool, dates: bool = False) 
             lambda: validate_data(estimator, X, reset=reset, skip_check_array=True),
             f"The names of the columns of X are not those that {owner} was fitted to.",
         )
+    kinds = kinds_in(X)
+    if callable(expected) and kinds is not None:
+        names = [*map(str, X.columns)] if hasattr(X, "columns") else range(X.shape[1])
+        expected = expected(names, kinds)
+    if reset:
+        estimator._kinds = kinds
+    assert not callable(expected)
+    why = "as its parameters say (or mend those)" if reset else "as in fit"
+    X = as_fitted(owner, X, expected, why=why, values=not is_computed("X", estimator))
+    if not dates:
+        _refuse_dates(owner, X)
+    check_types(owner, "X", X, dates=dates)
     return by_declared_type(owner, X)
+
+
+def _refuse_dates(owner: str, X: Any) -> None:
+    """Refuse columns of dates, which are no categories, by their names."""
+    dates = [k for k, kind in enumerate(kinds_in(X) or ()) if kind.name == "date"]
+    if dates:
+        name = X.columns[dates[0]] if hasattr(X, "columns") else f"x{dates[0]}"
+        raise TypeError(
+            f"{owner} takes categories, and column {name!r} of X has dates, of which nearly every "
+            "record has its own. Use DPTableVectorizer, which takes dates; or make few categories "
+            f"of them first, as in X[{name!r}].dt.year."
+        )
 
 
 def cells_of(X: Any, place: int) -> Any:
@@ -63,6 +101,8 @@ def cells_of(X: Any, place: int) -> Any:
             return column.to_numpy()
         if hasattr(column.dtype, "tz"):
             return column.dt.tz_localize(None).to_numpy()
+        if kind_of(column.dtype).days:  # of Arrow
+            return column.astype("M8[s]").to_numpy()
         return column.to_list()
     column = X[:, place]
     return column if column.dtype.kind in "biufM" else column.tolist()
@@ -117,6 +157,16 @@ def given_categories(
     if len(given) != n_columns:
         raise ValueError(f"{expected}. Got {len(given)} entries for {n_columns} columns.")
     return [None if isinstance(one, str) else checked_categories(one, expected) for one in given]
+
+
+def kinds_given(given: Any, names: Sequence[Any], kinds: Sequence[Kind]) -> Kinds:
+    """Return the kinds of columns that have these categories; None where any kind may be found."""
+    if isinstance(given, Mapping):
+        given = [given.get(name) for name in names]
+    if not isinstance(given, list | tuple) or len(given) != len(kinds):
+        return [None] * len(kinds)
+    lists = [one if isinstance(one, list | tuple | np.ndarray) else () for one in given]
+    return [kind_of_labels(one.tolist() if hasattr(one, "tolist") else one) for one in lists]
 
 
 def checked_categories(given: Any, expected: str) -> tuple[Any, ...]:

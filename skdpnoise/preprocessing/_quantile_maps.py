@@ -123,7 +123,7 @@ class DPKBinsDiscretizer(QuantileMap):
             ends = bounds[0] + at[:, np.newaxis] * (bounds[1] - bounds[0])
             return _edges_of(ends)
         found = private_quantiles(X, at, bounds=(bounds[0], bounds[1]), **release)
-        self._warn(~found.found, "cuts at 0")
+        self._warn(~found.found, "cuts at 0", typical_found=found.typical_found)
         return _edges_of(found.values) | {"n_samples_seen_": found.n_samples}
 
     @property
@@ -288,7 +288,8 @@ class DPQuantileTransformer(QuantileMap):
     def _statistics(self, X: Any, bounds: np.ndarray, release: Facts) -> Facts:
         at = np.linspace(0.0, 1.0, int(self.n_quantiles))
         found = private_quantiles(X, at, bounds=(bounds[0], bounds[1]), **release)
-        self._warn(~found.found, "maps by the range from 0 to 1")
+        what = "maps by the range from 0 to 1"
+        self._warn(~found.found, what, typical_found=found.typical_found)
         values = np.where(found.found, found.values, at[:, np.newaxis])
         return {"quantiles_": values, "references_": at, "n_samples_seen_": found.n_samples}
 

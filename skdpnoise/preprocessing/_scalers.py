@@ -16,7 +16,7 @@ from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from skdpnoise.compose import register_private
-from skdpnoise.compose.advice import named, note_hidden, warn_last
+from skdpnoise.compose.advice import cause_of_hiding, named, note_hidden, warn_last
 from skdpnoise.compose.handing import hand_on
 from skdpnoise.estimators.parameters import as_bounds, number_pair
 from skdpnoise.estimators.private_fit import PrivateFitMixin
@@ -165,13 +165,13 @@ class PrivateScaler(PrivateFitMixin, OneToOneFeatureMixin, TransformerMixin, Bas
                     step(X, values, out=X)
         return survivable(X)
 
-    def _warn(self, lost: np.ndarray, what: str) -> None:
+    def _warn(self, lost: np.ndarray, what: str, *, typical_found: bool) -> None:
         if lost.any():
             note_hidden(type(self).__name__, lost)
+            cause = cause_of_hiding(self.epsilon, typical_found=typical_found)
             warn_last(
-                f"{type(self).__name__} {what} {named(self, lost)}: "
-                f"each is constant, or the noise at epsilon={self.epsilon:g} hides its scale. More "
-                "records, a larger epsilon or closer public bounds (feature_bounds) would help."
+                f"{type(self).__name__} {what} {named(self, lost)}: {cause}. More records, a "
+                "larger epsilon or closer public bounds (feature_bounds) would help."
             )
 
     def __sklearn_tags__(self) -> Any:
@@ -260,12 +260,13 @@ class DPStandardScaler(PrivateScaler):
         if not (self.with_mean or self.with_std):
             return {"mean_": None, "var_": None, "scale_": None}
         found = private_moments(X, bounds=(bounds[0], bounds[1]), second=self.with_std, **release)
-        self._warn(~found.found, "leaves as they are")
+        self._warn(~found.found, "leaves as they are", typical_found=found.typical_found)
         fitted: Facts = {"mean_": found.mean, "n_samples_seen_": found.n_samples}
         if not self.with_std:
             return fitted | {"var_": None, "scale_": None}
         unclear = found.found & ~found.clear & np.isfinite(bounds).all(axis=0)
-        self._warn(unclear, "knows only an upper limit of the scale of")
+        what = "knows only an upper limit of the scale of"
+        self._warn(unclear, what, typical_found=False)
         return fitted | {"var_": found.variance, "scale_": found.deviation}
 
     def _steps(self) -> list[tuple[np.ufunc, Any]]:
@@ -371,7 +372,7 @@ class DPRobustScaler(PrivateScaler):
         ends = _quantile_range(self)
         wanted = [ends[0], 0.5, ends[1]]
         found = private_quantiles(X, wanted, bounds=(bounds[0], bounds[1]), **release)
-        self._warn(~found.found, "leaves as they are")
+        self._warn(~found.found, "leaves as they are", typical_found=found.typical_found)
         low, middle, high = found.values
         # A bin of a column far from zero may be too narrow for its digits.
         least = np.maximum(found.resolution, 1e-12 * np.abs(found.values).max(axis=0))
@@ -476,7 +477,8 @@ class DPMinMaxScaler(PrivateScaler):
             found = private_quantiles(table, _quantile_range(self), **release)
             lost = np.zeros(low.size, dtype=bool)
             lost[searched] = ~found.found
-            self._warn(lost, "takes the range from 0 to 1 for")
+            what = "takes the range from 0 to 1 for"
+            self._warn(lost, what, typical_found=found.typical_found)
             ends = np.where(found.found, found.values, [[0.0], [1.0]])
             # A public bound on one side only still holds.
             low[searched], high[searched] = np.clip(ends, low[searched], high[searched])

@@ -71,7 +71,7 @@ def _column(owner: str, name: str, given: Any, kind: str, nullable: bool) -> Col
         binary = (0.0, 1.0) if kind == "flag" else _OPEN
         plain = {"flag": "number", "day": "date"}.get(kind, kind)
         return Column(name, plain, nullable, False, binary, hours=kind != "day")
-    words = _as_words(given)
+    words = as_words(given)
     what = words.pop("kind", None)
     if what is None or what not in _KEYS or set(words) - _KEYS[what]:
         raise _wrong(owner, name, given)
@@ -111,7 +111,7 @@ def _wrong(owner: str, name: str, given: Any) -> ValueError:
     )
 
 
-def _as_words(given: Any) -> dict[str, Any]:
+def as_words(given: Any) -> dict[str, Any]:
     """Return an entry of a schema in its longest form; empty if it is none."""
     if isinstance(given, str):
         if given not in _WORDS:

@@ -12,7 +12,7 @@ from skdpnoise.compose.charged import is_computed, reading
 from skdpnoise.compose.columns import by_declared_type
 from skdpnoise.estimators.parameters import check_size
 from skdpnoise.estimators.tables import check_infinite
-from skdpnoise.preprocessing._labels import cells_of, read_any_table, taken
+from skdpnoise.preprocessing._labels import Expected, cells_of, read_any_table, taken
 from skdpnoise.queries.groups import GroupedRows, SpreadRows, check_labels
 from skdpnoise.sampling import RandomWords
 from skdpnoise.sources.parts import between
@@ -66,13 +66,15 @@ class _Check:
     kind: type
     dates: bool
     finite: bool
+    expected: Expected
     computed: frozenset[str]
 
     def __call__(self, tables: dict[str, Any]) -> Any:
         """Return a table without rows of the same columns."""
         estimator = self.kind()
         with reading(self.computed):
-            table = read_any_table(estimator, tables["X"], reset=True, dates=self.dates)
+            options: dict[str, Any] = {"dates": self.dates, "expected": self.expected}
+            table = read_any_table(estimator, tables["X"], reset=True, **options)
             if self.finite:
                 columns = (cells_of(table, place) for place in range(table.shape[1]))
                 check_infinite(estimator, columns)
@@ -82,18 +84,24 @@ class _Check:
 
 
 def read_cells(
-    estimator: Any, X: Any, groups: Any, *, dates: bool = False, finite: bool = False
+    estimator: Any,
+    X: Any,
+    groups: Any,
+    *,
+    dates: bool = False,
+    finite: bool = False,
+    expected: Expected = None,
 ) -> WholeTable | SpreadTable:
     """Look at all rows once, and set what an estimator knows of its columns and groups."""
     if not is_spread(X):
-        X = read_any_table(estimator, X, reset=True, dates=dates)
+        X = read_any_table(estimator, X, reset=True, dates=dates, expected=expected)
         if finite:
             check_infinite(estimator, (cells_of(X, place) for place in range(X.shape[1])))
         check_size(estimator, *X.shape)
         return WholeTable(X, estimator._grouped(groups, len(X)))
     sources = as_sources(X=X, groups=groups)
     computed = frozenset({"X"}) if is_computed("X", estimator) else frozenset()
-    check = _Check(type(estimator), dates, finite, computed)
+    check = _Check(type(estimator), dates, finite, expected, computed)
     rows = survey(sources["X"].reader.runner(sources, None), check, list(sources))
     owner = type(estimator).__name__
     found = [one for facts in rows.rows.facts for one in facts.found]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass, replace
 from functools import partial
@@ -15,7 +16,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from skdpnoise.compose import PublicOutput, register_private
-from skdpnoise.compose.advice import note_hidden, warn_first, warn_last
+from skdpnoise.compose.advice import cause_of_hiding, note_hidden, warn_first, warn_last
 from skdpnoise.compose.approximate import ChanceBudget
 from skdpnoise.compose.handing import hand_on
 from skdpnoise.estimators.private_fit import PrivateFitMixin
@@ -32,6 +33,7 @@ from skdpnoise.preprocessing._blocks import (
     ends_of,
     in_units,
 )
+from skdpnoise.preprocessing._kinds import fitted_kind, kinds_by_schema
 from skdpnoise.preprocessing._labels import cells_of, read_any_table, unique_names
 from skdpnoise.preprocessing._schema import Column, planned_columns, undeclared
 from skdpnoise.preprocessing._spread import read_cells
@@ -198,7 +200,8 @@ class DPTableVectorizer(PrivateFitMixin, TransformerMixin, BaseEstimator):
                 raise ValueError(
                     "The 'n_bins' parameter of DPTableVectorizer must be 0 or 2 at least. Got 1."
                 )
-            read = read_cells(self, X, groups, dates=True, finite=True)
+            wanted = partial(kinds_by_schema, self.schema)
+            read = read_cells(self, X, groups, dates=True, finite=True, expected=wanted)
             columns = planned_columns(type(self).__name__, self.schema, read.types)
             if not self.add_indicator:
                 columns = [replace(column, nullable=False) for column in columns]
@@ -307,13 +310,13 @@ class DPTableVectorizer(PrivateFitMixin, TransformerMixin, BaseEstimator):
             Of finite numbers.
         """
         check_is_fitted(self)
-        X = read_any_table(self, X, reset=False, dates=True)
+        blocks = self.columns_.blocks
+        known = map(fitted_kind, blocks, self._kinds)
+        X = read_any_table(self, X, reset=False, dates=True, expected=[*known])
         cells = [cells_of(X, k) for k in range(X.shape[1])]
         check_infinite(self, cells)
         parts = [
-            block.encoded(one)
-            for block, one in zip(self.columns_.blocks, cells, strict=True)
-            if block.sizes
+            block.encoded(one) for block, one in zip(blocks, cells, strict=True) if block.sizes
         ]
         return np.hstack(parts) if parts else np.zeros((len(X), 0))
 
@@ -334,18 +337,24 @@ class DPTableVectorizer(PrivateFitMixin, TransformerMixin, BaseEstimator):
 
     def _warn(self, blocks: Sequence[Block]) -> None:
         """Name the columns that stay hidden."""
-        hidden = [
-            block.column.name
-            for block in blocks
-            if block.facts is not None and block.facts.scale == 0.0
-        ]
-        hidden += [b.column.name for b in blocks if b.column.is_open and not b.categories]
+        hidden: dict[str, list[str]] = {}
+        for block in blocks:
+            facts, name = block.facts, block.column.name
+            if facts is not None and facts.scale == 0.0:
+                cause = cause_of_hiding(self.epsilon, typical_found=facts.typical_found)
+                hidden.setdefault(cause, []).append(name)
+            elif block.column.is_open and not block.categories:
+                assert self.category_mechanism_ is not None
+                least = math.ceil(self.category_mechanism_.threshold)
+                cause = f"each is too rare, as no category reaches {least} records with its noise"
+                hidden.setdefault(cause, []).append(name)
         if hidden:
-            note_hidden(type(self).__name__, np.array([b.column.name in hidden for b in blocks]))
+            names = {name for some in hidden.values() for name in some}
+            note_hidden(type(self).__name__, np.array([b.column.name in names for b in blocks]))
+            found = "; ".join(f"{_listed(some)}: {cause}" for cause, some in hidden.items())
             warn_last(
-                f"DPTableVectorizer leaves out {_listed(hidden)}: constant, too rare, or "
-                f"hidden by the noise at epsilon={self.epsilon:g}. More records, a larger epsilon, "
-                "or bounds and categories in 'schema' would help."
+                f"DPTableVectorizer leaves out {found}. More records, a larger epsilon, or bounds "
+                "and categories in 'schema' would help."
             )
 
     def __sklearn_tags__(self) -> Any:
@@ -404,7 +413,8 @@ def _in_words(block: Block) -> str:
             column.kind, f"{column.kind}, {len(block.categories)} given"
         )
     if facts.scale == 0.0:
-        return f"{column.kind}, hidden by the noise"
+        hidden = "constant, but for few values" if facts.typical_found else "hidden by the noise"
+        return f"{column.kind}, {hidden}"
     unit = "log of " if column.log else ""
     return f"{unit}{column.kind}, median {facts.center:.4g}, scale {facts.scale:.3g}"
 
@@ -501,7 +511,8 @@ def _scaled(found: Quantiles) -> list[NumberFacts]:
     scale = np.where(found.found, np.maximum(scale, least), 0.0)
     edges = np.where(found.found, found.values[n:], 0.0)
     return [
-        NumberFacts(float(m), float(s), e) for m, s, e in zip(middle, scale, edges.T, strict=True)
+        NumberFacts(float(m), float(s), e, found.typical_found)
+        for m, s, e in zip(middle, scale, edges.T, strict=True)
     ]
 
 

@@ -40,6 +40,9 @@ class LocationScale:
     found : ndarray of bool of shape (n_columns,)
         False where the noise drowned the column, or it is constant: its location and scale mean
         nothing. A column that should be left out is found with a probability of about 2 %.
+    typical_found : bool, default=True
+        Whether the noise would let a column of so many normal values be found, which is a public
+        fact: if so, a column that was not found is constant, or all but few of its values are.
 
     Examples
     --------
@@ -50,6 +53,7 @@ class LocationScale:
     location: NDArray[np.float64]
     scale: NDArray[np.float64]
     found: NDArray[np.bool_]
+    typical_found: bool = True
 
 
 @shared_texts
@@ -153,7 +157,7 @@ def private_location_scale(
             reach = 1.0 if group is bounded else _REACH
             suffix = label if open_columns.size else ""
             location[group], scale[group] = _refine(ranges, group, reach, loss, n_samples, suffix)
-    return LocationScale(location, scale, found)
+    return LocationScale(location, scale, found, ranges.typical_found)
 
 
 def finest_histogram(n_columns: int) -> tuple[float, int]:

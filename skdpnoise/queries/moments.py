@@ -48,6 +48,9 @@ class Moments:
         False where the variance is only what the noise can hide.
     n_samples : float
         Number of records: public, or estimated privately under "add_remove".
+    typical_found : bool, default=True
+        Whether the noise would let a column of so many normal values be found, which is a public
+        fact: if so, a column that was not found is constant, or all but few of its values are.
 
     Examples
     --------
@@ -60,6 +63,7 @@ class Moments:
     found: NDArray[np.bool_]
     clear: NDArray[np.bool_]
     n_samples: float
+    typical_found: bool = True
 
     @property
     def variance(self) -> NDArray[np.float64]:
@@ -160,7 +164,7 @@ def private_moments(
     mean, spread = np.zeros(ranges.found.size), np.ones(ranges.found.size)
     clear = ranges.found.copy()
     if kept.size == 0:
-        return Moments(mean, spread, ranges.found, clear, n)
+        return Moments(mean, spread, ranges.found, clear, n, ranges.typical_found)
     bounded = ranges.bounded[kept]
     reach = np.where(bounded, 1.0, _reach(ranges, kept.size, second=second))
     half = reach * ranges.unit[kept]
@@ -179,7 +183,7 @@ def private_moments(
         clear[kept] = v > hidden
         floor = np.where(bounded, np.minimum(hidden, 1.0 / 3.0), (_FLOOR / reach) ** 2)
         spread[kept] = half * np.sqrt(np.clip(v, floor, 1.0))
-    return Moments(mean, spread, ranges.found, clear, n)
+    return Moments(mean, spread, ranges.found, clear, n, ranges.typical_found)
 
 
 def moments_budget(

@@ -58,6 +58,9 @@ class Quantiles:
     n_present : ndarray of shape (n_columns,) or None, default=None
         With ``missing=True`` the number of records that have a value, estimated by the same
         release.
+    typical_found : bool, default=True
+        Whether the noise would let a column of so many normal values be found, which is a public
+        fact: if so, a column that was not found is constant, or all but few of its values are.
 
     Examples
     --------
@@ -70,6 +73,7 @@ class Quantiles:
     found: NDArray[np.bool_]
     n_samples: float
     n_present: NDArray[np.float64] | None = None
+    typical_found: bool = True
 
 
 @shared_texts
@@ -201,7 +205,8 @@ def private_quantiles(
             if found[j]:
                 quantiles[:, j] = _invert(sums, ends, wanted * n, n)
                 resolution[j] = np.diff(ends).min()
-    return Quantiles(quantiles, resolution, found, ranges.n_samples, present if missing else None)
+    facts = ranges.n_samples, present if missing else None, ranges.typical_found
+    return Quantiles(quantiles, resolution, found, *facts)
 
 
 def quantiles_budget(

@@ -41,6 +41,7 @@ _MISS = 0.02  # chance that noise alone is taken for a bin that stands out
 # The same for the sum of the histograms in which none does, and the magnitudes summed as one: more,
 # since a scale that is only noise costs less than all these columns.
 _POOLED_MISS, _WINDOW = 0.3, 5
+_IN_FULLEST = 0.3  # of pairs of normal values, whose distances are in the fullest bin
 
 
 def stage_losses(budget: LossBudget, *, counts: bool, searches: bool) -> list[LossBudget]:
@@ -171,6 +172,7 @@ class Ranges:
         self.bounded = np.isfinite(self.low) & np.isfinite(self.high)
         self.query, self.records = query, Records(table)
         self.missing = False  # whether values may be missing, which count as the largest
+        self.typical_found = True  # whether the noise would let normal values be found: public
 
     @property
     def n_releases(self) -> int:
@@ -241,6 +243,9 @@ class Ranges:
         fullest, stands_out = self.releases.fullest_bins(
             counts, mechanism, "magnitudes", pooled=pooled
         )
+        n_pairs = min(0.5 * self.n_samples, most)
+        threshold = mechanism.scale.max() * mechanism.family.isf(_MISS / _EXPONENTS.size)
+        self.typical_found = bool(_IN_FULLEST * n_pairs > threshold)
         return np.ldexp(1.0, _EXPONENTS[fullest]), stands_out
 
     def _locations(

@@ -18,6 +18,7 @@ __all__ = ["OBJECTS", "Kind", "KindName", "kind_of", "kinds_of"]
 KindName = Literal["number", "boolean", "text", "date", "objects", "other"]
 
 _DAYS = ("Y", "M", "W", "D")  # units of numpy's dates without a time
+_LONG = "YAQMWDBC"  # first letters of frequencies of pandas' periods of a day or more
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +26,7 @@ class Kind:
     """What the declared type of a column says of its values: all of it is public."""
 
     # Of "objects" no type is declared, as of numpy's `object`; "other" are types that no estimator
-    # reads: durations, periods, lists, complex numbers.
+    # reads: durations, intervals, lists, complex numbers.
     name: KindName
     zone: str | None = None  # of dates; None of dates without one
     days: bool = False  # whether dates have no time of day
@@ -81,7 +82,9 @@ def _of_pandas(dtype: Any) -> Kind:
         return Kind("date", zone=str(dtype.tz))
     if isinstance(dtype, pandas.StringDtype):
         return _TEXT
-    if isinstance(dtype, pandas.PeriodDtype | pandas.IntervalDtype | pandas.SparseDtype):
+    if isinstance(dtype, pandas.PeriodDtype):
+        return Kind("date", days=str(dtype)[7:].lstrip("0123456789")[0] in _LONG)
+    if isinstance(dtype, pandas.IntervalDtype | pandas.SparseDtype):
         return _OTHER
     return _OF_NUMPY.get(getattr(dtype, "kind", "O"), _OTHER)
 

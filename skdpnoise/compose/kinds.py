@@ -1,0 +1,242 @@
+"""Columns are of the kinds that they had at the fit, or are refused by their name.
+
+A column that means something else at predict than at fit would give wrong numbers without a word:
+numbers that arrive as text are no categories that anybody knows, and noon in Tokyo is no noon in
+London. What is compared are declared types; only columns of objects, which declare none, are asked
+for the types of their values.
+"""
+
+from __future__ import annotations
+
+import datetime
+import math
+from collections.abc import Iterable, Sequence
+from decimal import Decimal
+from functools import partial
+from numbers import Real
+from typing import Any
+
+import numpy as np
+from scipy.sparse import issparse
+
+from skdpnoise.compose.columns import is_polars, read_features
+from skdpnoise.sources.kinds import OBJECTS, Kind, KindName, kinds_of
+from skdpnoise.sources.rows import RowSource
+
+__all__ = [
+    "NUMBER",
+    "as_fitted",
+    "check_as_fitted",
+    "kind_of_labels",
+    "kinds_in",
+    "kinds_of_rows",
+    "read_as_fitted",
+]
+
+NUMBER = Kind("number")
+_WORDS = {
+    "number": "numbers",
+    "boolean": "truth values",
+    "text": "text",
+    "date": "dates",
+    "objects": "objects",
+    "other": "values of a type that is not read",
+}
+_LIKE_NUMBERS = ("number", "boolean")  # True is 1
+_MISSING = ("NoneType", "NAType", "NaTType")
+_CONVERSIONS = {
+    "pandas": {
+        "number": "pandas.to_numeric(X[{name!r}])",
+        "boolean": "X[{name!r}].astype('boolean')",
+        "text": "X[{name!r}].astype('str')",
+        "date": "pandas.to_datetime(X[{name!r}])",
+        "objects": "X[{name!r}].astype(object)",
+        "zoned": "X[{name!r}].dt.tz_localize({zone!r})",
+        "naive": "X[{name!r}].dt.tz_convert('UTC').dt.tz_localize(None)",
+        "days": "(X[{name!r}] - pandas.Timestamp(0)).dt.days",
+    },
+    "polars": {
+        "number": "polars.col({name!r}).cast(polars.Float64)",
+        "boolean": "polars.col({name!r}).cast(polars.Boolean)",
+        "text": "polars.col({name!r}).cast(polars.String)",
+        "date": "polars.col({name!r}).str.to_datetime()",
+        "objects": "polars.col({name!r}).cast(polars.String)",
+        "zoned": "polars.col({name!r}).dt.replace_time_zone({zone!r})",
+        "naive": "polars.col({name!r}).dt.replace_time_zone(None)",
+        "days": "polars.col({name!r}).dt.epoch('d')",
+    },
+    "numpy": {
+        "number": "X.astype(float)",
+        "boolean": "X.astype(bool)",
+        "text": "X.astype(str)",
+        "date": "X.astype('datetime64[s]')",
+        "objects": "X.astype(object)",
+        "zoned": "a frame of pandas, with pandas.Series(...).dt.tz_localize({zone!r})",
+        "naive": "X.astype('datetime64[s]')",
+        "days": "X.astype('datetime64[D]').astype(float)",
+    },
+}
+
+
+def kinds_in(X: Any) -> tuple[Kind, ...] | None:
+    """Return the kinds of the columns of a table; None of what declares no types."""
+    if issparse(X) or not (hasattr(X, "dtype") or hasattr(X, "dtypes")):
+        return None
+    return kinds_of(X)
+
+
+def kinds_of_rows(X: Any) -> tuple[Kind, ...] | None:
+    """Return the kinds of the columns of a table, or of rows in parts, by those read first."""
+    return X.first(kinds_in) if isinstance(X, RowSource) else kinds_in(X)
+
+
+def read_as_fitted(fitted: Any, X: Any) -> Any:
+    """Return features for a fitted composition, as its fit read them."""
+    owner = type(fitted).__name__
+    return read_features(owner, as_fitted(owner, X, getattr(fitted, "_kinds", None)))
+
+
+def check_as_fitted(fitted: Any, X: RowSource) -> None:
+    """Refuse rows in parts whose columns are declared to be of other kinds than in the fit."""
+    owner, kinds = type(fitted).__name__, getattr(fitted, "_kinds", None)
+    complaint = X.first(partial(_complaint, owner, kinds))
+    if complaint is not None:  # where rows are read errors are not shown, as others may quote them
+        raise TypeError(complaint)
+
+
+def _complaint(owner: str, kinds: Sequence[Kind | None] | None, X: Any) -> str | None:
+    try:
+        as_fitted(owner, X, kinds)
+    except TypeError as error:
+        return str(error)
+    return None
+
+
+def kind_of_labels(labels: Iterable[Any]) -> Kind | None:
+    """Return the kind of a column that holds these categories; None of several kinds, or none."""
+    names = {_of_type(type(label)) for label in labels if label == label}
+    names -= {"boolean"} if "number" in names else set()
+    (name,) = names if len(names) == 1 else (None,)
+    return None if name is None else Kind(name)
+
+
+def as_fitted(
+    owner: str,
+    X: Any,
+    fitted: Sequence[Kind | None] | None,
+    *,
+    given: Sequence[Kind] | None = None,
+    why: str = "as in fit",
+    values: bool = True,
+) -> Any:
+    """Return a table with dates in the zones of the fit; refuse columns of another kind."""
+    # Where `fitted` is None, every kind will do. Values of objects are looked at unless a step
+    # computed them, of which none may be refused. `given` are the kinds of a table whose types were
+    # converted.
+    given = kinds_in(X) if given is None else given
+    if fitted is None or not given or len(given) != len(fitted):
+        return X
+    if isinstance(X, np.ndarray) and given[0] is not OBJECTS and len(set(fitted)) == 1:
+        fitted, given = fitted[:1], given[:1]  # one type for all columns
+    zones = {}
+    for place, (expected, kind) in enumerate(zip(fitted, given, strict=True)):
+        if expected is None or kind == expected:
+            continue
+        if kind.name == "objects" and values:
+            found = _stranger(_cells(X, place), expected)
+            if found is not None:
+                raise _of_another_kind(owner, X, place, (expected, Kind(found)), why)
+        elif not _agree(expected, kind):
+            raise _of_another_kind(owner, X, place, (expected, kind), why)
+        if expected.name == "date" and kind.zone != expected.zone:
+            zones[place] = expected.zone
+    return _in_zones(X, zones) if zones else X
+
+
+def _agree(expected: Kind, given: Kind) -> bool:
+    """Return whether values of one kind mean the same in a column of another."""
+    if given.name == "objects":  # which a step computed
+        return True
+    if expected.name == "objects":
+        return given.name == "text"
+    if {expected.name, given.name} <= {*_LIKE_NUMBERS}:
+        return True
+    same = expected.name == given.name
+    return same and (expected.name != "date" or (expected.zone is None) == (given.zone is None))
+
+
+def _stranger(cells: Sequence[Any], expected: Kind) -> KindName | None:
+    """Return the kind of some value that is not of the kind that is expected; None if all are."""
+    if expected.name == "objects":
+        return None
+    aware = (getattr(cell, "tzinfo", None) is not None for cell in cells)
+    if expected.name == "date" and (expected.zone is not None or any(aware)):
+        return "objects"  # which may be of several zones
+    types = {type(cell) for cell in cells}
+    if any(issubclass(one, float | np.floating) for one in types):
+        types -= {one for one in types if issubclass(one, float | np.floating)}
+        types |= {float for cell in cells if _is_number(cell)}
+    for one in sorted(types, key=lambda one: one.__name__):
+        name = _of_type(one)
+        if name is not None and not _agree(expected, Kind(name)):
+            return name
+    return None
+
+
+def _is_number(cell: Any) -> bool:
+    return isinstance(cell, float | np.floating) and not math.isnan(cell)
+
+
+def _of_type(one: type) -> KindName | None:
+    """Return the kind of single values of a type; None of those that stand for none."""
+    if one.__name__ in _MISSING:
+        return None
+    if issubclass(one, str):
+        return "text"
+    if issubclass(one, bool | np.bool_):
+        return "boolean"
+    if issubclass(one, Real | np.number | Decimal) and not issubclass(one, np.complexfloating):
+        return "other" if issubclass(one, np.timedelta64) else "number"
+    if issubclass(one, datetime.date | np.datetime64) or one.__name__ == "Period":
+        return "date"
+    return "other"
+
+
+def _cells(X: Any, place: int) -> Any:
+    if is_polars(X):
+        return X.to_series(place).to_list()
+    return X.iloc[:, place].to_list() if hasattr(X, "iloc") else X[:, place].tolist()
+
+
+def _of_another_kind(
+    owner: str, X: Any, place: int, kinds: tuple[Kind, Kind], why: str
+) -> TypeError:
+    """Return the error of a column by its name, with the conversion to make."""
+    expected, given = kinds
+    named = hasattr(X, "columns")
+    name = X.columns[place] if named else f"x{place}"
+    library = "polars" if is_polars(X) else "pandas" if named else "numpy"
+    form: str = expected.name
+    if given.name == "date" and form == "number":
+        form = "days"
+    words, found = _WORDS[expected.name], _WORDS[given.name]
+    if expected.name == given.name == "date":
+        form = "naive" if expected.zone is None else "zoned"
+        words = f"dates {'without a' if expected.zone is None else 'with a'} time zone"
+        found = f"dates {'without one' if given.zone is None else 'with one'}"
+    remedy = _CONVERSIONS[library][form].format(name=name, zone=expected.zone)
+    return TypeError(
+        f"{owner} needs {words} in column {name!r} of X, {why}. Got {found}: convert it first, as "
+        f"in {remedy}."
+    )
+
+
+def _in_zones(X: Any, zones: dict[int, str | None]) -> Any:
+    """Return a frame whose dates are the same moments in other time zones."""
+    if is_polars(X):
+        moved = [X.to_series(k).dt.convert_time_zone(zone) for k, zone in zones.items()]
+        return X.with_columns(moved)
+    X = X.copy(deep=False)
+    for place, zone in zones.items():
+        X.isetitem(place, X.iloc[:, place].dt.tz_convert(zone))
+    return X

@@ -1,0 +1,47 @@
+"""The kinds that the columns of a table have by its schema, and after the fit."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from skdpnoise.compose.kinds import NUMBER, kind_of_labels
+from skdpnoise.preprocessing._blocks import Block
+from skdpnoise.preprocessing._schema import as_words
+from skdpnoise.sources.kinds import Kind
+
+__all__ = ["fitted_kind", "kinds_by_schema"]
+
+
+def kinds_by_schema(
+    schema: Mapping[str, Any] | None, names: Sequence[Any], kinds: Sequence[Kind]
+) -> list[Kind | None]:
+    """Return the kinds that a schema asks of columns; None where any will do."""
+    entries = schema or {}
+    names = [name if isinstance(name, str) else f"x{name}" for name in names]
+    return [_asked(entries.get(name), kind) for name, kind in zip(names, kinds, strict=True)]
+
+
+def fitted_kind(block: Block, kind: Kind) -> Kind | None:
+    """Return the kind that a column must have after the fit, of its kind in the fit."""
+    what = block.column.kind
+    if what == "number":
+        return NUMBER
+    if what == "date":
+        return kind if kind.name == "date" else Kind("date")
+    return None if what == "drop" else kind_of_labels(block.categories) or kind
+
+
+def _asked(entry: Any, kind: Kind) -> Kind | None:
+    words = as_words(entry)
+    what = words.get("kind")
+    if what == "number":
+        return NUMBER
+    if what == "date":
+        return kind if kind.name == "date" else Kind("date")
+    listed = words.get("categories")
+    if what not in ("category", "ordinal") or not isinstance(listed, list | tuple | np.ndarray):
+        return None
+    return kind_of_labels(listed.tolist() if isinstance(listed, np.ndarray) else listed)

@@ -1,0 +1,258 @@
+"""Another kind of column than at the fit gives the same answers, or is refused by its name."""
+
+import datetime
+import pickle
+import warnings
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from sklearn.base import clone
+from sklearn.preprocessing import OneHotEncoder
+
+from skdpnoise import (
+    DPGridSearchCV,
+    DPLogisticRegression,
+    DPOneHotEncoder,
+    DPOrdinalEncoder,
+    DPPipeline,
+    DPTableVectorizer,
+)
+from skdpnoise.compose.kinds import kinds_in
+from skdpnoise.sources import scan_batches
+from tests.contracts._register import Forbidden, every_private_estimator
+
+pytestmark = pytest.mark.filterwarnings("ignore::skdpnoise.PrivacyWarning")
+
+N = 240
+RNG = np.random.default_rng(0)
+NUMBERS = pd.DataFrame({"a": RNG.integers(-2, 3, N), "b": RNG.normal(size=N).round(2)})
+HOURS = pd.Series(pd.date_range("2024-01-01 20:00", periods=N, freq="h"))
+TABLE = NUMBERS.assign(
+    flag=RNG.random(N) > 0.5,
+    town=RNG.choice(["1", "2", "3"], N),
+    kind=pd.Categorical(RNG.choice(["x", "y"], N)),
+    when=HOURS,
+    at=HOURS.dt.tz_localize("UTC"),
+)
+LABELS = TABLE[["a", "flag", "town", "kind"]]
+
+
+def text_of(column):
+    return column.astype("str")
+
+
+# From a column to the same values in another container, or of another type.
+CHANGES = {
+    "text": text_of,
+    "objects of text": lambda column: text_of(column).astype(object),
+    "text of Arrow": lambda column: text_of(column).astype("string[pyarrow]"),
+    "objects": lambda column: column.astype(object),
+    "category": lambda column: column.astype("category"),
+    "category of text": lambda column: text_of(column).astype("category"),
+    "nullable": lambda column: column.convert_dtypes(),
+    "Arrow": lambda column: column.convert_dtypes(dtype_backend="pyarrow"),
+    "decimal commas": lambda column: text_of(column).str.replace(".", ",") + ",5",
+    "numbers": lambda column: pd.Series(np.arange(len(column)) % 3),
+    "numbers of Arrow": lambda column: pd.Series(np.arange(len(column)), dtype="int64[pyarrow]"),
+    "dates": lambda column: pd.Series(HOURS.to_numpy()),
+    "Python's days": lambda column: pd.Series([datetime.date(2024, 1, 1)] * len(column)),
+    "durations": lambda column: pd.Series(pd.to_timedelta(np.arange(len(column)), unit="s")),
+    "truth values": lambda column: pd.Series(np.arange(len(column)) % 2 == 0),
+    "Tokyo": lambda column: column.dt.tz_convert("Asia/Tokyo"),
+    "no zone": lambda column: column.dt.tz_localize(None),
+    "a zone": lambda column: column.dt.tz_localize("Asia/Tokyo"),
+    "periods": lambda column: column.dt.to_period("h"),
+}
+# What has the values of the fit, so that answers must be the same where they are given.
+SAME = {"objects", "category", "nullable", "Arrow", "text", "objects of text", "text of Arrow"}
+SAME |= {"category of text", "Tokyo", "periods"}
+
+
+def table_of(entry):
+    return {"labels": LABELS, "tables": TABLE}.get(entry.reads, NUMBERS)
+
+
+def changed(frame, name, change):
+    """Return a frame with one column changed; None where the change has no meaning for it."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return frame.assign(**{name: CHANGES[change](frame[name])})
+    except (AttributeError, TypeError, ValueError):
+        return None
+
+
+def answers(model, X):
+    names = ("predict_proba", "decision_function", "predict", "transform", "mahalanobis")
+    method = next(name for name in names if hasattr(model, name))
+    return np.asarray(getattr(model, method)(X))
+
+
+def judge(model, frame, name, change, new):
+    """Fail if a changed column gives another answer without a word, or a refusal without a name."""
+    before = answers(model, frame)
+    try:
+        after = answers(model, new)
+    except (TypeError, ValueError) as error:
+        assert repr(name) in str(error), f"{name} as {change}: {error}"
+        return "refused"
+    same = np.array_equal(after, before, equal_nan=True)
+    kinds = [kinds_in(one)[list(one).index(name)].name for one in (frame, new)]
+    if change == "Python's days":  # objects
+        kinds[1] = "date"
+    alike = len({"number" if kind == "boolean" else kind for kind in kinds}) == 1
+    assert same or (change not in SAME and alike), f"{name} as {change}"
+    return "the same" if same else "other numbers"
+
+
+@every_private_estimator
+def test_another_kind_at_predict_is_the_same_or_refused_by_the_name_of_the_column(entry):
+    frame = table_of(entry)
+    y = entry.y(NUMBERS[["b"]].to_numpy())
+    model = entry.estimator(random_state=0, epsilon=8.0, feature_bounds=(-4.0, 4.0)).fit(frame, y)
+    said = {
+        (name, change): judge(model, frame, name, change, new)
+        for name in frame
+        for change in CHANGES
+        if (new := changed(frame, name, change)) is not None
+    }
+    assert said["a", "text"] == "refused"
+    assert said["a", "decimal commas"] == "refused"
+    assert said["a", "dates"] == "refused"
+    assert said["a", "nullable"] == said["a", "objects"] == "the same"
+
+
+SCHEMA = {"a": (-2, 2), "town": ["1", "2", "3"], "kind": {"buckets": 4}, "flag": "number"}
+Y = (NUMBERS["b"] > 0).astype(int)
+CLASSIFIER = DPLogisticRegression(classes=[0, 1])
+TABLES = {
+    "pipeline": DPPipeline([("t", DPTableVectorizer(SCHEMA)), ("m", CLASSIFIER)], epsilon=9.0),
+    "nested": DPPipeline(
+        [("in", DPPipeline([("t", DPTableVectorizer(SCHEMA))])), ("m", CLASSIFIER)], epsilon=9.0
+    ),
+    "search": DPGridSearchCV(
+        DPPipeline([("t", DPTableVectorizer(SCHEMA)), ("m", CLASSIFIER)]),
+        {"m__alpha": [0.0, 0.1]},
+        epsilon=9.0,
+    ),
+}
+CATEGORIES = [[-2, -1, 0, 1, 2], ["1", "2", "3"]]
+PUBLIC = {
+    "public encoder": DPPipeline(
+        [
+            (
+                "e",
+                OneHotEncoder(categories=CATEGORIES, handle_unknown="ignore", sparse_output=False),
+            ),
+            ("m", CLASSIFIER),
+        ]
+    ),
+    "given categories": DPPipeline(
+        [("e", DPOneHotEncoder(categories=CATEGORIES)), ("m", CLASSIFIER)]
+    ),
+}
+
+
+@pytest.mark.parametrize("name", [*TABLES, *PUBLIC])
+def test_compositions_know_the_kinds_of_the_fit(name):
+    frame = TABLE if name in TABLES else TABLE[["a", "town"]]
+    model = clone({**TABLES, **PUBLIC}[name]).set_params(random_state=0).fit(frame, Y)
+    model = pickle.loads(pickle.dumps(model))
+    for column in frame:
+        for change in CHANGES:
+            new = changed(frame, column, change)
+            if new is not None:
+                judge(model, frame, column, change, new)
+    with pytest.raises(TypeError, match="'a'"):
+        model.score(changed(frame, "a", "text"), Y)
+
+
+@pytest.mark.parametrize("name", ["pipeline", "search"])
+def test_rows_in_parts_have_the_kinds_of_the_fit_too(name):
+    frame = TABLE[["a", "flag", "town", "kind"]]
+    model = clone(TABLES[name]).set_params(random_state=0)
+    (step,) = [s for k, s in model.get_params().items() if isinstance(s, DPTableVectorizer)][:1]
+    step.set_params(schema={name: one for name, one in SCHEMA.items() if name in frame})
+    model.fit(frame, Y)
+    halves = scan_batches(lambda: [frame[: N // 2], frame[N // 2 :]])
+    found = np.concatenate([*model.predict_proba(halves).batches()])
+    np.testing.assert_array_equal(found, model.predict_proba(frame))
+    wrong = changed(frame, "town", "numbers")
+    with pytest.raises(TypeError, match="'town'"):
+        model.predict_proba(scan_batches(lambda: [wrong[: N // 2], wrong[N // 2 :]]))
+
+
+@pytest.mark.parametrize(
+    ("schema", "column", "remedy"),
+    [
+        ({"town": (0, 3)}, "town", pd.to_numeric),
+        ({"town": "number"}, "town", pd.to_numeric),
+        ({"town": "log"}, "town", pd.to_numeric),
+        ({"town": [1, 2, 3]}, "town", pd.to_numeric),
+        ({"town": {"kind": "ordinal", "categories": [1, 2, 3]}}, "town", pd.to_numeric),
+        ({"a": ["-2", "0"]}, "a", lambda column: column.astype("str")),
+        ({"when": "number"}, "when", lambda c: (c - pd.Timestamp(0)).dt.days),
+        ({"a": "date"}, "a", pd.to_datetime),
+        ({"flag": ["yes", "no"]}, "flag", lambda column: column.astype("str")),
+    ],
+)
+@pytest.mark.parametrize("form", ["declared", "objects"])
+def test_a_schema_that_says_another_kind_than_the_table_is_refused_before_the_charge(
+    schema, column, remedy, form
+):
+    frame = TABLE[[column]] if form == "declared" else TABLE[[column]].astype(object)
+    with pytest.raises(TypeError, match=f"{column!r}.*parameters say") as caught:
+        DPTableVectorizer(schema, ledger=Forbidden()).fit(frame)
+    assert not any(str(value) in str(caught.value) for value in ("2024", "'1'", "'2'"))
+    DPTableVectorizer(schema).fit(TABLE[[column]].assign(**{column: remedy(TABLE[column])}))
+
+
+def test_a_schema_of_a_table_in_parts_is_compared_with_every_batch():
+    halves = TABLE[: N // 2], TABLE[N // 2 :].assign(town=1)
+    for schema in ({"town": (0, 3)}, {"town": ["1", "2"]}):
+        with pytest.raises(TypeError, match="'town'"):
+            DPTableVectorizer(schema, ledger=Forbidden()).fit(scan_batches(lambda: halves))
+
+
+@pytest.mark.parametrize("make", [DPOneHotEncoder, DPOrdinalEncoder])
+def test_encoders_compare_given_categories_with_declared_kinds(make):
+    with pytest.raises(TypeError, match=r"numbers in column 'town'.*Got text"):
+        make(categories=[[1, 2, 3]], ledger=Forbidden()).fit(TABLE[["town"]])
+    with pytest.raises(TypeError, match=r"'when' of X has dates.*DPTableVectorizer"):
+        make(ledger=Forbidden()).fit(TABLE[["when"]])
+
+
+def test_dates_are_read_in_the_zone_of_the_fit():
+    def hours(frame):
+        names = [*model.get_feature_names_out()]
+        first = names.index("at_hour0")
+        return model.transform(frame)[:, first : first + 24].argmax(axis=1)
+
+    model = DPTableVectorizer(n_bins=0, random_state=0).fit(TABLE[["at"]])
+    expected = TABLE["at"].dt.hour.to_numpy()
+    for zone in ("Asia/Tokyo", "America/New_York", "Asia/Kathmandu"):
+        moved = TABLE[["at"]].assign(at=TABLE["at"].dt.tz_convert(zone))
+        np.testing.assert_array_equal(hours(moved), expected)
+        np.testing.assert_array_equal(hours(pl.from_pandas(moved)), expected)
+    naive = TABLE[["at"]].assign(at=TABLE["at"].dt.tz_localize(None))
+    with pytest.raises(TypeError, match=r"with a time zone in column 'at'.*tz_localize\('UTC'\)"):
+        model.transform(naive)
+    with pytest.raises(TypeError, match="replace_time_zone"):
+        model.transform(pl.from_pandas(naive))
+
+
+def test_days_and_periods_are_dates():
+    days = pd.DataFrame({"d": [datetime.date(2024, 1, 1 + k % 28) for k in range(N)]})
+    periods = pd.DataFrame({"d": pd.to_datetime(days["d"]).dt.to_period("D")})
+    stamps = pd.DataFrame({"d": pd.to_datetime(days["d"])})
+    made = [
+        DPTableVectorizer({"d": "date"}, epsilon=9.0, random_state=0).fit(frame)
+        for frame in (days, periods, stamps)
+    ]
+    values = [model.transform(days)[:, 0] for model in made]
+    np.testing.assert_array_equal(values[0], values[1])
+    np.testing.assert_array_equal(values[0], values[2])
+    for model in made[1:]:
+        np.testing.assert_array_equal(model.transform(periods), model.transform(stamps))
