@@ -29,11 +29,11 @@ condition, and what the check before every charge makes true.
 *The union.* Fix neighbours, with laws P and Q of all that is released under them. Let T be the
 paths that do not end with A true: they end with B true, and as sums only grow, B was true after
 each of their charges. On the other paths P is at most :math:`e^\varepsilon` Q, and they add nothing
-to :math:`\sum_t (P(t) - e^\varepsilon Q(t))_+`. On T, compare with the same analyst under rule B
-alone, who stops where only A would allow a charge. Along a path of T this one is allowed what the
-first was allowed, since B was true, and refused what the first was refused, since both rules were
-broken. So it takes each path of T with the same probability, under both neighbours, and the sum
-over T is at most the same sum over all its paths, which is at most δ by B.
+to :math:`\sum_t (P(t) - e^\varepsilon Q(t))_+`. On T, compare with an analyst who plays the first
+one together with the ledger, whose answers are functions of the path, and who stops before any
+charge that would break B. On a path of T there is none. So the second takes each path of T with the
+same probability, under both neighbours, and the sum over T is at most the same sum over all paths
+of the second, which is at most δ by B.
 
 That A needs no δ makes this work: two rules that both need one make a filter for the sum of both.
 What holds is the *budget*: an ε that is read from these sums at a time that was chosen by looking
