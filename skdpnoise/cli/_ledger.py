@@ -139,7 +139,7 @@ def _print_one(facts: dict[str, Any]) -> None:
         ("losses", losses),
         ("charges", str(facts["charges"])),
         ("tight composition", f"epsilon={spent['tight']:.4g}"),
-        ("losses chosen by looking", f"epsilon={spent['adaptive']:.4g}"),
+        ("losses chosen by looking", f"counts as epsilon={spent['adaptive']:.4g}"),
         ("basic composition", f"epsilon={basic['epsilon']:.4g}, delta={basic['delta']:.4g}"),
         ("left", f"epsilon={left:.4g} ({share:.0%} spent)"),
         *([(DECLARED, ", ".join(facts["declared"]))] if facts["declared"] else []),

@@ -170,7 +170,9 @@ class LedgerTotal:
     basic : tuple of float
         Sums of ε and of δ of the charges.
     adaptive_epsilon : float
-        The ε that holds also if losses were chosen by looking at results; infinity if no rule fits.
+        The ε that counts against the budget if losses were chosen by looking at results; infinity
+        if no rule fits. What is guaranteed then is the budget, since when to stop and read this
+        number may have been chosen by looking, too.
     adaptive : bool, default=False
         Whether the ledger counts so.
     secure : bool, default=True
@@ -188,7 +190,7 @@ class LedgerTotal:
     >>> print(ledger.total())
     100 charges of the budget (epsilon=2, delta=1e-06), replace_one
       tight composition: epsilon=1.269, left 0.7309
-      losses chosen by looking: epsilon=1.65
+      losses chosen by looking: counts as epsilon=1.65
       basic composition: epsilon=3, delta=0
     """
 
@@ -229,7 +231,8 @@ class LedgerTotal:
 
     def facts(self) -> list[tuple[str, str]]:
         """Return the three totals as names and texts."""
-        tight, looking = f"epsilon={self.epsilon:.4g}", f"epsilon={self.adaptive_epsilon:.4g}"
+        tight = f"epsilon={self.epsilon:.4g}"
+        looking = f"counts as epsilon={self.adaptive_epsilon:.4g}"
         left = f", left {self.left:.4g}"
         epsilon, delta = self.basic
         return [

@@ -1,14 +1,26 @@
 r"""Gradients of single people, many at once, each a function of that person alone, bit for bit.
 
 Floating-point arithmetic on a batch may round a record otherwise than alone. So batches are of one
-size, and empty slots hold zeros: a library runs the same operations on each batch, and none of them
-mixes slots, since :func:`torch.func.vmap` of a function of one person defines them. What is left is
-that one slot may be rounded otherwise than another, where a loop has a remainder. Whether that is
-so is tried before a training, on public random rows and parameters (:func:`slots_agree`): all slots
-get the same row. If they agree, they are filled in order; this trusts that what a slot goes through
-is the same sequence of operations for all values. Else every person in a sample draws a slot at
-random, by itself, and those with the same slot stand in a queue: with and without one person all
-others keep their slots, and so their bits.
+size, and empty slots hold zeros. :func:`torch.func.vmap` of a function of one person defines what a
+slot gets. Two facts about torch are assumed, for one shape of batch, one network, one machine and
+one number of threads:
+
+1. *Slots do not mix:* the bits of a slot are a function of what is in it and of the parameters, and
+   not of what is in others.
+2. *Slots that agree are alike:* if all slots give the same bits of the same random rows, a slot
+   goes through the same sequence of operations for all values, so that it does not matter where a
+   person stands.
+
+With these, the gradient of a person is a function of that person alone, to the last bit. Where a
+loop has a remainder, slots do not agree; that is tried before a training, on public random rows and
+parameters (:func:`slots_agree`). If they agree, slots are filled in order. Else every person in a
+sample draws a slot at random, by itself, and those with the same slot stand in a queue: with and
+without one person all others keep their slots, and by the first fact their bits. The second fact is
+not needed then.
+
+Neither can be checked in a fit: a check on private rows would itself depend on them, and one on
+public rows shows nothing of other values. So both are named as assumptions, in ``SECURITY.md`` and
+in the guide to networks. Tests try them on values that are random, zero, huge and not finite.
 """
 
 from __future__ import annotations

@@ -179,16 +179,17 @@ class PrivateNetwork(CallbackSupportMixin, PrivateFitMixin, BaseEstimator):
                 shares.spend(account, profile)
                 # bound
                 buying = self._count(Buying(account, rng, shares, int(self.rows_per_group)), data)
+                sampling = shares.sampling or planned_sampling(self, buying.n_people)
+                assert sampling is not None
+                mechanism = shares.mechanism(sampling, profile)
+                shares.fix(account, mechanism)
+                buying = self._count_rows(buying, data)
                 members = members_of(data.rows, rng)
                 whole = data.rows.codes is None
                 used = slice(None) if whole else members[members >= 0]
                 scalings = self._buy_scalings(buying, data, used)
-                # calibrate, charge
-                sampling = shares.sampling or planned_sampling(self, buying.n_people)
-                assert sampling is not None
-                mechanism = shares.mechanism(sampling, profile)
+                # charge, draw, solve
                 buying.charge("gradients", mechanism)
-                # draw, solve
                 steps = Steps.of(self)
                 size = n_slots_for(int(parts.sizes.sum()), sampling.rate * buying.n_people)
                 agree = slots_agree(
@@ -306,14 +307,18 @@ class PrivateNetwork(CallbackSupportMixin, PrivateFitMixin, BaseEstimator):
         return GroupedProfile(bounds, groups, order)
 
     def _count(self, buying: Buying, data: Data) -> Buying:
-        """Return the same with the numbers of people and of rows, public or bought."""
+        """Return the same with the number of people, public or bought."""
         shares, rng = buying.shares, buying.rng
         n_people = self.n_samples
         if shares.count is not None:
             noise = "iid_laplace" if isinstance(shares.count, PureLoss) else "iid_gaussian"
             found = release_record_count(data.n_people, shares.count, noise, rng, buying.charge)
             n_people = buying.account.n_records = max(2.0, found)
-        n_rows = n_people
+        return replace(buying, n_people=float(n_people))
+
+    def _count_rows(self, buying: Buying, data: Data) -> Buying:
+        """Return the same with the number of rows: that of people, or bought."""
+        shares, rng, n_rows = buying.shares, buying.rng, buying.n_people
         if shares.rows is not None:
             part, noise = buying.of_rows(shares.rows), buying.terms("")["noise"]
             n_kept = data.rows.n_kept
@@ -322,7 +327,7 @@ class PrivateNetwork(CallbackSupportMixin, PrivateFitMixin, BaseEstimator):
                 buying.account.charge("number of rows", mechanism)
 
             n_rows = max(2.0, release_record_count(n_kept, part, noise, rng, charge))
-        return replace(buying, n_people=float(n_people), n_rows=float(n_rows))
+        return replace(buying, n_rows=float(n_rows))
 
     def _buy_scalings(
         self, buying: Buying, data: Data, used: slice | NDArray[np.intp]

@@ -54,19 +54,20 @@ class Shares:
 
     def mechanism(self, sampling: Sampling, profile: GroupedProfile) -> SampledMechanism:
         """Return the noise of the steps, within what the stages before leave."""
-        others, count = [self.rows, self.features, self.target], self.count
-        guarantee = self.guarantee
+        others, count, guarantee = self._scales, self.count, self.guarantee
         made = self._calibrated(guarantee, [*others, count], sampling, profile)
         if self.sampling is not None:
             return made
         # Steps that hang on a bought number compose with it as follows: the release of the number
         # is ε'-private, and the steps are, whatever it was, (ε - ε', δ)-private together with all
-        # that does not hang on it. They are also within the sum that an account makes.
+        # that does not hang on it. Their sum is also within the guarantee: a report states it.
         assert isinstance(count, PureLoss)
-        left = guarantee.epsilon * _ROOM - count.pure_epsilon
-        after = replace(guarantee, epsilon=left, delta=guarantee.delta * _ROOM)
-        least = self._calibrated(after, others, sampling, profile)
-        return max(made, least, key=lambda one: float(one.scale.sum()))
+        epsilon, delta = (_ROOM * value for value in (guarantee.epsilon, guarantee.delta))
+        left = epsilon - count.pure_epsilon
+        if reduce(add, [*others, made.privacy_loss()]).delta(left) <= delta:
+            return made
+        after = replace(guarantee, epsilon=left * _ROOM, delta=delta * _ROOM)
+        return self._calibrated(after, others, sampling, profile)
 
     def _calibrated(
         self,
@@ -86,6 +87,11 @@ class Shares:
             beside=reduce(add, spent) if spent else None,
         )
 
+    @property
+    def _scales(self) -> list[LossBudget]:
+        """The losses of what is bought between the number of people and the training."""
+        return [loss for loss in (self.rows, self.features, self.target) if loss is not None]
+
     def spend(self, account: Account, profile: GroupedProfile) -> None:
         """Charge the ledger for the whole fit, before anything private is looked at."""
         if self.sampling is None:
@@ -93,10 +99,16 @@ class Shares:
             epsilon, delta = _ROOM * self.guarantee.epsilon, _ROOM * self.guarantee.delta
             losses: list[PrivacyLoss] = [NumericLoss(((Promised(delta), epsilon, 1),))]
         else:
-            before = [self.count, self.rows, self.features, self.target]
-            losses = [loss for loss in before if loss is not None]
-            losses.append(self.mechanism(self.sampling, profile).privacy_loss())
+            training = self.mechanism(self.sampling, profile).privacy_loss()
+            count = [] if self.count is None else [self.count]
+            losses = [*count, *self._scales, training]
         account.spend(losses, self.noise, of_groups=range(len(losses)))
+
+    def fix(self, account: Account, training: SampledMechanism) -> None:
+        """Fix the losses that hang on the number of people, now that it is released."""
+        if self.sampling is None:
+            losses = [*self._scales, training.privacy_loss()]
+            account.fix(losses, of_groups=range(len(losses)))
 
 
 def chosen_noise(estimator: Any) -> str:

@@ -183,24 +183,28 @@ def histogram_counts(
 
 
 def paired_histogram(n_bins: int, n_columns: int = 1) -> SensitivityProfile:
-    r"""Bound a histogram of a function of disjoint pairs of records, matched at random.
+    r"""Bound a histogram of a function of disjoint pairs of records, drawn at random.
 
     .. math:: \lambda_j = 1, \qquad \Delta_1 = 2p, \qquad \Delta_2 = \sqrt{2p}
 
-    for p columns, under **both** neighbouring relations. The matching is a uniformly random one of
-    the records (one stays out if their number is odd), is the same for all columns, and is never
-    released.
+    for p columns, under **both** neighbouring relations. From n records a *matching* is drawn: of
+    :math:`k(n) = \min(\lfloor n/2 \rfloor, m)` disjoint pairs, m public, uniformly among all of
+    that size. It is the same for all columns, and is never released.
+    :func:`~skdpnoise.sampling.secret_pairs` draws it.
 
     *Replace one.* In any fixed matching the record is in at most one pair, so each column loses at
     most one count and gains at most one.
 
-    *Add or remove one.* Let D' = D ∪ {x} and draw the matching M' of D'. If D has even size, one
-    record z of D' stays out: if z = x, M' is a uniform matching of D; else x is paired with some y,
-    and replacing {x, y} by {y, z} gives, by symmetry, a uniform matching of D, with one pair
-    different. If it is odd, x is paired with some y, and dropping the pair gives a uniform matching
-    of D without y: one count less. So the two matchings can be drawn together such that the
-    histograms obey the bound. For each joint draw the noisy outputs are (ε, δ)-close, and so are
-    their mixtures, as the hockey-stick divergence is jointly convex.
+    *Add or remove one.* Let D have n records, D' = D ∪ {x}, and draw the matching M' of D'. Make a
+    matching M of D of it as follows. (1) If x is in no pair, M = M'. (2) If x is paired with y and
+    some other record is in no pair, draw one of those, z, and replace {x, y} by {z, y}. (3) If x is
+    paired and all records are, drop its pair. In (1) and (2) M has k(n + 1) pairs, and so has n
+    records at least twice as many: k(n + 1) = k(n). In (3) all of D' is matched, so that
+    k(n + 1) = (n + 1)/2 and k(n) is one less, as M has. So M always has k(n) pairs. M' and z favour
+    no record of D over another, and therefore M does not; and any two matchings of D of the same
+    size differ by the names of records only. So M is uniformly distributed. Each column loses one
+    count at most from M' to M, and gains at most one. For each joint draw the noisy outputs are
+    (ε, δ)-close, and so are their mixtures, as the hockey-stick divergence is jointly convex.
 
     Parameters
     ----------

@@ -2,7 +2,24 @@
 
 A sum of integers depends neither on the order of the rows nor on how they are divided, if what a
 row adds is a function of that row alone. So one part on a laptop and ten thousand on a cluster give
-the same bits. For every sum:
+the same bits.
+
+**A row alone.** A table has columns with names and declared types, which are public. For the sums
+to have the sensitivity that they are charged for, two maps must exist that know nothing but these:
+
+1. *reading*: each cell of a row becomes a value that is a function of this cell and of the declared
+   type of its column: not of other rows, nor of the part, the batch or the place in it where the
+   row lies. Names, number and types of the columns that are read are functions of the names and
+   declared types of the table;
+2. *adding*: what a row adds to a sum is a vector of integers, a function of the values of this row
+   and of what was released before, within the bound that is declared.
+
+Then neighbours, which differ in one row, give sums that differ by the integers of this row, and by
+nothing else. The second holds for the steps of this package, bit by bit (``tests/contracts``), and
+is asked of functions that a user gives to ``map``. The first is asked of every reader
+(``tests/sources/test_row_alone.py``).
+
+For every sum:
 
 - *Each part counts once.* What a part gave is known by its number, and only neighbours are added: a
   part that is lost, or there twice, leaves a gap or an overlap, and the sum is refused. A part that

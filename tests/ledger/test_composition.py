@@ -10,6 +10,7 @@ from functools import lru_cache
 
 import numpy as np
 import pytest
+from scipy.special import ndtr
 
 from skdpnoise.ledger import PrivacyLedger
 from skdpnoise.ledger.composition import Composition, _up, compact, gaussian_mu_of_pure, on_grid
@@ -279,51 +280,113 @@ def test_losses_chosen_by_looking_follow_either_rule():
         assert total.adaptive_epsilon(DELTA) > 1.0
 
 
-def worst_delta(budget: PrivacyGuarantee, menu: tuple[float, ...], adaptive: bool) -> float:
+def responses(epsilon: float) -> tuple:
+    """Randomised response, of all ε-private questions the worst: loss, and chances of answers."""
+    truth = 1.0 / (1.0 + math.exp(-epsilon))
+    return PureLoss(epsilon), ((truth, 1.0 - truth), (1.0 - truth, truth))
+
+
+def threshold(mu: float, at: float) -> tuple:
+    """Whether a number from N(0, 1) or N(μ, 1) exceeds a value: of large losses, by seldom."""
+    above = float(ndtr(mu - at)), float(ndtr(-at))
+    return GaussianLoss(mu), (above, (1.0 - above[0], 1.0 - above[1]))
+
+
+def worst_delta(menu: tuple, most: int, accepted, stated=None) -> float:
     """Return δ of the analyst who sees every answer before asking for the next, by all trees.
 
-    Each question is randomised response at an ε of the menu: of all ε-private mechanisms it
-    discloses the most. The state is how often each was asked, and the privacy loss so far.
+    The state is how often each question of the menu was asked, and the privacy loss so far.
+    `accepted` says whether a composition may be reached; `stated` which ε is claimed where the
+    analyst stops.
     """
 
     @lru_cache(None)
-    def allowed(counts: tuple[int, ...]) -> bool:
-        total = Composition()
-        for epsilon, count in zip(menu, counts, strict=True):
+    def total(counts: tuple[int, ...]) -> Composition:
+        found = Composition()
+        for (loss, _), count in zip(menu, counts, strict=True):
             if count:
-                total.add(PureLoss(epsilon), (epsilon, 0.0), times=count)
-        return total.fits(budget, adaptive=adaptive)
+                found.add(loss, (0.0, 0.0), times=count)
+        return found
+
+    allowed = lru_cache(None)(lambda counts: accepted(total(counts)))
+    claimed = lru_cache(None)(lambda counts: stated(total(counts)))
 
     @lru_cache(None)
     def value(counts: tuple[int, ...], loss: float) -> float:
-        best = max(0.0, -math.expm1(budget.epsilon - loss))
-        for k, epsilon in enumerate(menu):
+        best = max(0.0, -math.expm1(claimed(counts) - loss))
+        for k, (_, answers) in enumerate(menu):
             after = (*counts[:k], counts[k] + 1, *counts[k + 1 :])
-            if sum(counts) < 20 and allowed(after):
-                lie = 1.0 / (1.0 + math.exp(epsilon))
-                more, less = (value(after, round(loss + s * epsilon, 9)) for s in (1, -1))
-                best = max(best, (1.0 - lie) * more + lie * less)
+            if sum(counts) < most and allowed(after):
+                ends = ((p, value(after, round(loss + math.log(p / q), 9))) for p, q in answers)
+                best = max(best, math.fsum(p * end for p, end in ends))
         return best
 
     return value((0,) * len(menu), 0.0)
 
 
+def worst_of_a_ledger(
+    budget: PrivacyGuarantee, menu: tuple, adaptive: bool, most: int = 20
+) -> float:
+    return worst_delta(
+        menu, most, lambda total: total.fits(budget, adaptive=adaptive), lambda _: budget.epsilon
+    )
+
+
 @pytest.mark.parametrize(
-    ("budget", "menu"),
+    ("budget", "menu", "most"),
     [
-        (PrivacyGuarantee(2.0, 0.02), (0.25, 0.5, 1.0)),
-        (PrivacyGuarantee(0.5, 0.1), (0.05, 0.1, 0.4)),
-        (PrivacyGuarantee(1.0, 0.05), (0.1, 0.3, 0.5)),
+        (PrivacyGuarantee(2.0, 0.02), tuple(map(responses, (0.25, 0.5, 1.0))), 20),
+        (PrivacyGuarantee(0.5, 0.1), tuple(map(responses, (0.05, 0.1, 0.4))), 20),
+        (PrivacyGuarantee(1.0, 0.05), tuple(map(responses, (0.1, 0.3, 0.5))), 20),
+        # Both kinds, so that rule A holds on some paths and rule B on others.
+        (PrivacyGuarantee(0.5, 0.1), (responses(0.4), threshold(0.3, 1.0), threshold(0.2, 1.5)), 9),
+        (PrivacyGuarantee(1.0, 0.05), (responses(0.25), threshold(0.25, 0.5), responses(1.0)), 12),
+        # Nearly the whole budget in one question, which is nearly the worst of its kind.
+        (PrivacyGuarantee(0.5, 0.1), (responses(0.1), threshold(0.6425, 1.0)), 10),
     ],
 )
-def test_no_analyst_who_looks_at_answers_exceeds_the_delta_of_an_adaptive_ledger(budget, menu):
-    assert 0.0 < worst_delta(budget, menu, adaptive=True) <= budget.delta
+def test_no_analyst_who_looks_at_answers_exceeds_the_delta_of_an_adaptive_ledger(
+    budget, menu, most
+):
+    assert 0.0 < worst_of_a_ledger(budget, menu, True, most) <= budget.delta
+
+
+def test_the_delta_of_an_adaptive_ledger_is_nearly_reached():
+    budget = PrivacyGuarantee(0.5, 0.1)
+    mu = gdp_mu(0.5, 0.1)
+    best = 0.5 / mu + 0.5 * mu  # above this, one of both is more than e^ε times as likely
+    assert worst_of_a_ledger(budget, (threshold(mu, best),), True) > 0.999 * budget.delta
+
+
+def test_a_rule_that_took_the_two_kinds_apart_would_be_found_out():
+    # Each kind by its own rule, with the whole budget for both: what a union is not.
+    budget = PrivacyGuarantee(0.5, 0.1)
+
+    def accepted(total: Composition) -> bool:
+        largest = Decimal(gdp_mu(budget.epsilon, budget.delta)) ** 2
+        return total.since <= Decimal("0.5") and total.normal <= largest
+
+    menu = responses(0.5), threshold(0.64, 1.1)
+    assert worst_delta(menu, 9, accepted, lambda _: budget.epsilon) > budget.delta
 
 
 @pytest.mark.slow
 def test_an_analyst_who_looks_may_exceed_what_is_promised_for_losses_fixed_in_advance():
     # Why there is an adaptive ledger: the tight rule is for those who fix their losses first.
-    budget, menu = PrivacyGuarantee(2.0, 0.02), (0.25, 0.5, 1.0)
-    assert worst_delta(budget, menu, adaptive=False) > 1.2 * budget.delta
+    budget, menu = PrivacyGuarantee(2.0, 0.02), tuple(map(responses, (0.25, 0.5, 1.0)))
+    assert worst_of_a_ledger(budget, menu, adaptive=False) > 1.2 * budget.delta
     # With one kind of loss only there is nothing to choose but when to stop.
-    assert worst_delta(budget, (0.5,), adaptive=False) <= budget.delta
+    assert worst_of_a_ledger(budget, (responses(0.5),), adaptive=False) <= budget.delta
+
+
+def test_who_chooses_when_to_read_a_total_is_promised_the_budget_and_not_what_it_shows():
+    budget, menu = PrivacyGuarantee(1.0, 0.1), (responses(0.2),)
+    shown = worst_delta(menu, 60, lambda _: True, lambda t: t.adaptive_epsilon(budget.delta))
+    assert shown > 1.2 * budget.delta
+
+    def guaranteed(total: Composition) -> float:
+        pure = float(total.pure)
+        covered = pure <= budget.epsilon or not total.fits(budget, adaptive=True)
+        return pure if covered else budget.epsilon
+
+    assert 0.0 < worst_delta(menu, 60, lambda _: True, guaranteed) <= budget.delta

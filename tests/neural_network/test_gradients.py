@@ -86,6 +86,21 @@ def test_other_people_in_a_batch_change_no_bit_of_a_gradient(name):
             assert np.array_equal(one[5], before[5])
 
 
+@pytest.mark.parametrize("name", NETWORKS)
+@pytest.mark.parametrize("scale", [0.0, 1e-42, 1e-3, 1.0, 1e4, 1e18, 1e38, np.inf, np.nan])
+def test_where_slots_agree_a_person_has_the_same_bits_in_each_whatever_the_values(name, scale):
+    # What is assumed of torch, with values that the trial does not try.
+    _, _, trained, gradients = made(name)
+    rows, targets, weights = batch(32, 1)
+    if not slots_agree(torch, gradients, trained, (rows, targets, weights)):
+        pytest.skip("slots of this network are drawn at random here")
+    rows, places = scale * rows, torch.randperm(32, generator=torch.Generator().manual_seed(1))
+    found = gradients(trained, rows, targets, weights)
+    moved = gradients(trained, rows[places], targets[places], weights[places])
+    for one, other in zip(found, moved, strict=True):
+        assert np.array_equal(one[places.numpy()], other, equal_nan=True)
+
+
 def test_a_sample_is_of_the_rate_and_each_person_alone():
     rng = random_words(3)
     sizes = [sampled(rng, 1000, 0.1).size for _ in range(200)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 
 import numba
@@ -19,9 +20,10 @@ from skdpnoise.queries import (
     private_quantiles,
 )
 from skdpnoise.queries._sweeps import Gaps, Records, all_finite, tallies
-from skdpnoise.sampling import SeededWords, secret_pairs
+from skdpnoise.sampling import SeededWords, integers, secret_pairs
 from skdpnoise.sources.spread import looked_at
 from tests._same_bits import in_parts
+from tests._statistics import FALSE_ALARM, chi_square_pvalue
 
 EXTREMES = [0.0, -0.0, 1.0, -1.0, 2.0, -2.0, 0.5, -0.5, 3.0, 1e300, -1e300, 5e-324, -5e-324, 1e-310]
 EXTREMES += [2.0**k * s for k in (-101, -100, 61, 62, 63, 100, 101) for s in (1.0, -1.0, 1.5)]
@@ -150,6 +152,22 @@ def test_gaps_are_of_the_pairs_that_are_given(n):
     found = zip((gaps.pairs >> 32).tolist(), (gaps.pairs & (2**32 - 1)).tolist(), strict=True)
     assert sorted(found) == sorted(zip(*pairs.tolist(), strict=True))
     assert len(gaps) == n // 2 == np.unique(pairs).size / 2
+
+
+@pytest.mark.parametrize("sparse", [1, 4])  # with and without an order of all records
+@pytest.mark.parametrize(("n", "most"), [(4, 1), (5, 2), (6, 2), (6, 3)])
+def test_every_matching_of_its_size_is_drawn_as_often(n, most, sparse, monkeypatch):
+    # What `paired_histogram` rests on, also where more pairs could be made than are drawn.
+    monkeypatch.setattr(integers, "_SPARSE", sparse)
+    words, found = SeededWords(n), Counter()
+    n_matchings = math.comb(n, 2 * most) * math.prod(range(1, 2 * most, 2))
+    for _ in range(110 * n_matchings):
+        pairs = secret_pairs(words, n, most).T.tolist()
+        found[frozenset(map(frozenset, pairs))] += 1
+    assert len(found) == n_matchings
+    assert all(len(matching) == most for matching in found)
+    law = np.full(n_matchings, 1.0 / n_matchings)
+    assert chi_square_pvalue(list(found.values()), law) > FALSE_ALARM
 
 
 @pytest.mark.parametrize("at_a_time", [1, 300, 10**6])

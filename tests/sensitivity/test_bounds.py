@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+
 import numpy as np
 import pytest
-from scipy.stats import norm
 
 from skdpnoise.sensitivity import (
     clipped_gradient,
@@ -12,7 +13,6 @@ from skdpnoise.sensitivity import (
     histogram_counts,
     paired_histogram,
 )
-from tests._statistics import FALSE_ALARM
 
 ADJACENCIES = ["replace_one", "add_remove"]
 
@@ -109,35 +109,56 @@ def test_replacing_one_record_moves_a_paired_histogram_by_at_most_the_stated_sen
     assert 0.99 * profile.l2 <= l2 <= profile.l2
 
 
-@pytest.mark.parametrize("n", [8, 9])
-def test_adding_one_record_couples_the_random_matchings_within_the_stated_sensitivity(n):
-    # The coupling of the proof: from a matching of D + {x}, make one of D.
-    rng = np.random.default_rng(4)
-    profile, frequency = paired_histogram(4, n_columns=2), np.zeros((n, n))
-    largest, n_draws, x = 0, 1500, n
-    for _ in range(n_draws):
-        larger = random_matching(rng, n + 1)
-        smaller = larger[~(larger == x).any(axis=1)]
-        partner = larger[(larger == x).any(axis=1)]
-        left_out = np.setdiff1d(np.arange(n + 1), larger)
-        if n % 2 == 0 and len(partner):
-            y = partner[partner != x]
-            smaller = np.vstack([smaller, np.concatenate([y, left_out])])
-        bins = rng.integers(0, 50, (n + 1, 2))
-        change = np.abs(pair_counts(bins, larger) - pair_counts(bins[:n], smaller))
-        assert change.max() <= 1
-        assert np.sqrt((change**2).sum()) <= profile.l2
-        largest = max(largest, change.sum())
-        frequency[smaller[:, 0], smaller[:, 1]] += 1
-        frequency[smaller[:, 1], smaller[:, 0]] += 1
-    assert largest <= profile.l1
-    if n % 2 == 0:
-        assert largest == profile.l1
-    # Every pair of D is matched equally often: the made matching is uniform.
-    expected = n_draws / (n - 1 if n % 2 == 0 else n)
-    off_diagonal = frequency[~np.eye(n, dtype=bool)]
-    assert np.abs(off_diagonal - expected).max() < norm.isf(FALSE_ALARM / n**2) * np.sqrt(expected)
-    assert np.diag(frequency).max() == 0
+def matchings(records: tuple, n_pairs: int):
+    """All sets of so many disjoint pairs of records, each once."""
+    if n_pairs == 0:
+        yield frozenset()
+    elif len(records) >= 2 * n_pairs:
+        first, rest = records[0], records[1:]
+        yield from matchings(rest, n_pairs)  # the first one stays out
+        for other in rest:
+            others = tuple(one for one in rest if one != other)
+            for pairs in matchings(others, n_pairs - 1):
+                yield pairs | {frozenset((first, other))}
+
+
+def without(x, matching: frozenset, records: tuple):
+    """The matchings that the proof makes of one of D', without x, each with its probability."""
+    of_x = {pair for pair in matching if x in pair}
+    if not of_x:
+        return {matching: Fraction(1)}
+    others, (pair,) = matching - of_x, of_x
+    free = [z for z in records if not any(z in pair for pair in matching)]
+    (y,) = pair - {x}
+    made = [others | {frozenset((z, y))} for z in free] or [others]
+    return dict.fromkeys(made, Fraction(1, len(made)))
+
+
+@pytest.mark.parametrize("n", range(8))
+@pytest.mark.parametrize("most", [1, 2, 3, 4])
+def test_adding_one_record_couples_random_pairs_within_the_stated_sensitivity(n, most):
+    # The coupling of the proof, for all matchings, and all parts of a matching.
+    x, records = n, tuple(range(n))
+    larger = list(matchings((*records, x), min((n + 1) // 2, most)))
+    smaller = list(matchings(records, min(n // 2, most)))
+    assert len(set(larger)) == len(larger)
+    law = dict.fromkeys(smaller, Fraction(0))
+    lost = gained = 0
+    for one in larger:
+        for made, probability in without(x, one, records).items():
+            law[made] += probability / len(larger)  # and it is a matching of D, else a KeyError
+            lost, gained = max(lost, len(one - made)), max(gained, len(made - one))
+    assert set(law.values()) == {Fraction(1, len(smaller))}
+    assert max(lost, gained) <= 1
+    assert lost + gained <= paired_histogram(9).l1
+    if larger[0] and len(larger[0]) == len(smaller[0]):
+        assert lost + gained == paired_histogram(9).l1
+
+
+def test_a_matching_whose_number_of_pairs_is_not_that_of_the_docstring_has_no_such_coupling():
+    # Such as pairs that are dropped as soon as a record stays out: two counts would change.
+    larger, smaller = set(matchings(tuple(range(6)), 3)), set(matchings(tuple(range(5)), 1))
+    assert min(len(one - other) for one in larger for other in smaller) == 2
 
 
 def test_a_mean_is_refused_where_the_number_of_records_is_private():
