@@ -175,12 +175,12 @@ def _all_runs(law: RepetitionLaw, shift: float) -> Profile:
     counts = np.arange(1.0, ends[-1])
     masses = np.add.reduceat(law.pmf(counts), ends[:-1].astype(int) - 1)
     none = float(law.pmf(0.0))
-    rest = max(0.0, 1.0 - none - float(masses.sum())) + 1e-12
+    rest = max(0.0, 1.0 - none - float(masses.sum())) + 1e-9  # rounding
     shifts = shift * np.sqrt(ends[1:] - 1.0)
 
     @np.errstate(under="ignore")
     def curve(losses: Vector) -> Vector:
-        return NORMAL.hockey_stick(losses[:, None], shifts) @ masses + rest
+        return np.asarray(NORMAL.hockey_stick(losses[:, None], shifts) @ masses * _SAFE + rest)
 
     return curve
 
@@ -267,11 +267,16 @@ class RepetitionBound:
         slope, value = _support_line(losses, deltas, middle)
         tangent = np.exp(law.log_derivative(value))
         fall = tangent * law.log_slope(value) * slope * 0.5 * width
+        least = np.exp(law.log_derivative(value + slope * 0.5 * width))
+        # A tangent that is below 0 at the right end says less there than the least value of g(U).
+        left, right = np.where(tangent + fall > 0.0, [tangent - fall, tangent + fall], least)
         chord = np.exp(law.log_derivative(ends))
+        # g is the exponential of sums of logarithms of this size, which are rounded.
+        error = 1e-15 * (1.0 + float(np.abs(law.log_derivative([0.0, 1.0])).sum()))
         self.profile, self.all_runs = profile, all_runs
         # At both ends of every cell: bounds of g(u) and of g(U(u)), u, and shares of cells.
         self.a = _both(chord[:-1], chord[1:])
-        self.b = np.maximum(_both(tangent - fall, tangent + fall), 0.0)
+        self.b = _both(left, right) * (1.0 - error)
         self.position = _both(ends[:-1], ends[1:])
         self.capacity = np.repeat(0.5 * width, 2)
         self.order = np.argsort(self.b, kind="stable")
@@ -376,8 +381,8 @@ def _support_line(losses: Vector, deltas: Vector, u: Vector) -> tuple[Vector, Ve
     """Return slope and value at u of a line that is above U, nearly the lowest there."""
     # For losses of both signs, so that the slopes fall.
     fallen = np.exp(-losses[1:])
-    slopes = np.concatenate([np.exp(losses[::-1]), fallen]) * (1.0 + 1e-12)
-    heights = np.concatenate([deltas[::-1], 1.0 - fallen + fallen * deltas[1:]]) * (1.0 + 1e-12)
+    slopes = np.concatenate([np.exp(losses[::-1]), fallen]) * (1.0 + 1e-11)
+    heights = np.concatenate([deltas[::-1], 1.0 - fallen + fallen * deltas[1:]]) * (1.0 + 1e-11)
     # Rounding errors may misplace a crossing: another line is then taken, which is above U too.
     crossings = np.maximum.accumulate(np.diff(heights) / -np.diff(slopes))
     index = np.searchsorted(crossings, u)
