@@ -1,4 +1,4 @@
-"""The curve of the best of a random number of runs, against sums over orders of finitely many outputs."""
+"""The curve of the best of a random number of runs, against sums over all its outputs."""
 
 import itertools
 import math
@@ -61,7 +61,7 @@ def number_of_runs(law):
 
 def best_of(runs, law, scores):
     """Return the law of the first run with the highest score."""
-    classes, which = np.unique(scores, return_inverse=True)
+    _, which = np.unique(scores, return_inverse=True)
     masses = np.bincount(which, law)
     below = np.concatenate([[0.0], np.cumsum(masses)])
     below /= below[-1]
@@ -190,7 +190,7 @@ def bounds_and_largest(seed):
         epsilons = reach * rng.random(3)
         found = np.max([hockey_stick(p, q, epsilons) for p, q in pairs], axis=0)
     asked = epsilons
-    if rng.random() < 0.05:  # more than a few epsilons are read from a table
+    if rng.random() < 0.02:  # more than a few epsilons are read from a table
         asked = np.concatenate([epsilons, [0.0, 1.0]])
     return Repetition(law, base).hockey_stick(asked, shift)[:3], found
 
@@ -216,14 +216,14 @@ def test_what_brute_force_sums_is_what_listing_all_runs_gives():
 
 
 def test_the_worst_order_of_a_few_parts_is_the_worst_of_all_orders(monkeypatch):
-    monkeypatch.setattr(f"{__name__}._PARTS", 3)
+    monkeypatch.setattr(f"{__name__}._PARTS", 2)
     runs = number_of_runs(TruncatedNegativeBinomial(1.0, 0.2))
     one, other = response(1.0)
-    pair = cut(one, 3), cut(other, 3)
+    pair = cut(one, 2), cut(other, 2)
     epsilons = np.array([0.0, 0.5, 2.0])
     all_orders = [
         hockey_stick(*(best_of(runs, law, np.array(order)) for law in pair), epsilons)
-        for order in itertools.permutations(range(6))
+        for order in itertools.permutations(range(4))
     ]
     np.testing.assert_allclose(
         worst_order(runs, one, other, epsilons), np.max(all_orders, axis=0), rtol=1e-12
