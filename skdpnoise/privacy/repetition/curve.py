@@ -1,33 +1,14 @@
 r"""The curve of the best of K runs from the curve of one run, rounded up, and tables of it.
 
 Letters: Q, Q' the laws of the output of one run on two neighbours, H their curve (the smallest δ at
-ε), l = dQ'/dQ, u = Q(better outputs), g(u) = f'(1 - u) with f the generating function of K.
+ε), l = dQ'/dQ, u = Q(better outputs), U(u) the largest Q'-mass of a set of Q-mass u, and
+g(u) = f'(1 - u) with f the generating function of K. For *any* prices π ≥ 0 of positions
 
-**One run becomes the best of K.** Let ties be broken by an independent uniform number, which is
-part of an output and dropped in the end. Then no two outputs tie, the curve of the pair is the
-same, and the best of K runs has the law dA = g(u) dQ, dA' = g(u') dQ' with u' = Q'(better outputs).
-If K is 0 nothing is chosen, with the same probability for both, which adds nothing for ε ≥ 0.
-
-**One position at a time.** u' ≤ U(u), the largest Q'-mass of a set of Q-mass u, and g falls. So
-
-.. math:: A(S) - e^{\varepsilon} A'(S) \le E_Q\,(a(u) - b(u)\, l)_+, \qquad
+.. math:: \delta(\varepsilon) \le \int_0^1 \pi(u)\,du + E_Q\, \varphi(l), \qquad
+          \varphi(l) = \sup_u\,(a(u) - b(u)\, l - \pi(u))_+, \qquad
           a = g(u), \quad b = e^{\varepsilon} g(U(u))
 
-**An assignment.** Under Q the position u is uniform, and l has a law that H knows; how the two are
-paired is the adversary's choice. By linear duality, for *any* prices π ≥ 0 of positions,
-
-.. math:: E_Q\,(a(u) - b(u)\, l)_+ \le \int_0^1 \pi(u)\,du + E_Q\, \varphi(l), \qquad
-          \varphi(l) = \sup_u\,(a(u) - b(u)\, l - \pi(u))_+
-
-φ is convex and falls to 0: with finitely many positions it is a sum of (1 - l/l_j)_+, of which Q
-has the mean H(-log l_j), and for a larger H it is only larger. The inequality needs nothing of the
-prices; good ones are found from the best pairing, which gives larger l to larger u (the payoff has
-increasing differences where it is positive) on an interval of positions.
-
-**Cells.** g is convex, so that a lies below its chord on a cell. U lies below the lines
-:math:`e^t u + H(t)` (t of both signs); with one of them in place of U on a cell, b is convex and
-lies above its tangent. Both ends of a cell then bound the whole of it: for a price that is linear
-on the cell, a - b l - π is linear in u and largest at an end.
+The page ``docs/develop/best_of_many.md`` proves it, step by step, and says how numbers are rounded.
 """
 
 from __future__ import annotations
@@ -41,7 +22,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from skdpnoise.privacy import half_lines
-from skdpnoise.privacy.curves import LossCurve, NormalShift, RandomisedResponse
+from skdpnoise.privacy.curves import LossCurve, NormalShift, RandomisedResponse, raised
 from skdpnoise.privacy.numeric.loss import NumericLoss
 from skdpnoise.privacy.repetition.laws import RepetitionLaw, check_law
 
@@ -95,7 +76,7 @@ class Repetition:
 
     with g(u) = f'(1 - u), f the generating function of K, U(u) the largest probability that a set
     of probability u can have for a neighbour, and l the likelihood ratio of one run. For any prices
-    π this is a bound (the argument is at the head of this file); it is never
+    π this is a bound (the page "The best of many runs" of the documentation proves it); it is never
     above the bound :math:`E[K]\,\delta_{\text{one run}}(\varepsilon - \sup_u \log g(u)/g(U(u)))`.
 
     **Guarantee.** The curve bounds that of the best of K runs, in both orders of the neighbours,
@@ -161,7 +142,7 @@ def bound_of(law: RepetitionLaw, base: LossCurve, shift: float) -> RepetitionBou
     """Return the bound for K runs of the curve `base` at this shift."""
 
     def profile(losses: Vector) -> Vector:
-        return base.hockey_stick(losses, shift)
+        return raised(base, losses, shift)
 
     return RepetitionBound(profile, law, _all_runs(law, shift) if base == NORMAL else None)
 
@@ -175,12 +156,12 @@ def _all_runs(law: RepetitionLaw, shift: float) -> Profile:
     counts = np.arange(1.0, ends[-1])
     masses = np.add.reduceat(law.pmf(counts), ends[:-1].astype(int) - 1)
     none = float(law.pmf(0.0))
-    rest = max(0.0, 1.0 - none - float(masses.sum())) + 1e-12
+    rest = max(0.0, 1.0 - none - float(masses.sum())) + 1e-9  # rounding
     shifts = shift * np.sqrt(ends[1:] - 1.0)
 
     @np.errstate(under="ignore")
     def curve(losses: Vector) -> Vector:
-        return NORMAL.hockey_stick(losses[:, None], shifts) @ masses + rest
+        return raised(NORMAL, losses[:, None], shifts) @ masses + rest
 
     return curve
 
@@ -267,11 +248,16 @@ class RepetitionBound:
         slope, value = _support_line(losses, deltas, middle)
         tangent = np.exp(law.log_derivative(value))
         fall = tangent * law.log_slope(value) * slope * 0.5 * width
+        least = np.exp(law.log_derivative(value + slope * 0.5 * width))
+        # A tangent that is below 0 at the right end says less there than the least value of g(U).
+        left, right = np.where(tangent + fall > 0.0, [tangent - fall, tangent + fall], least)
         chord = np.exp(law.log_derivative(ends))
+        # g is the exponential of sums of logarithms of this size, which are rounded.
+        error = 1e-14 * (1.0 + float(np.abs(law.log_derivative([0.0, 1.0])).sum()))
         self.profile, self.all_runs = profile, all_runs
         # At both ends of every cell: bounds of g(u) and of g(U(u)), u, and shares of cells.
-        self.a = _both(chord[:-1], chord[1:])
-        self.b = np.maximum(_both(tangent - fall, tangent + fall), 0.0)
+        self.a = _both(chord[:-1], chord[1:]) * (1.0 + error)
+        self.b = _both(left, right) * (1.0 - error)
         self.position = _both(ends[:-1], ends[1:])
         self.capacity = np.repeat(0.5 * width, 2)
         self.order = np.argsort(self.b, kind="stable")

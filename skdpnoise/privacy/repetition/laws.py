@@ -322,7 +322,8 @@ class TruncatedNegativeBinomial(CountLaw):
 
     def pure_excess(self, epsilon: float) -> float:
         fallen = math.exp(-epsilon)
-        logs = math.log1p(self.gamma * fallen) - math.log(fallen + self.gamma)
+        # log (1 + γ e^{-ε}) / (e^{-ε} + γ), without a difference of nearly equal numbers.
+        logs = math.log1p(-math.expm1(-epsilon) * (1.0 - self.gamma) / (fallen + self.gamma))
         return (self.eta + 1.0) * min(logs, epsilon)
 
     def _ratio(self, k: int) -> tuple[int, int]:

@@ -32,6 +32,16 @@ def test_the_formulas_of_a_law_are_sums_over_its_probabilities(law):
     assert (law.pmf([-1.0, 0.5, 2.5]) == 0.0).all()
 
 
+@EVERY
+def test_what_a_law_adds_to_a_pure_loss_is_not_rounded_down_for_small_losses(law):
+    if isinstance(law, TruncatedNegativeBinomial):
+        rate = (law.eta + 1.0) * (1.0 - law.gamma) / (1.0 + law.gamma)
+    else:
+        rate = 0.5 * law.mean
+    for epsilon in (1e-12, 1e-9, 1e-7):  # the series goes on with the third power
+        assert law.pure_excess(epsilon) == pytest.approx(rate * epsilon, rel=1e-12)
+
+
 @pytest.mark.parametrize("eta", [-0.5, 0.0, 1e-9, 1.0, 5.0, 100.0])
 def test_a_law_is_found_by_its_mean_or_its_coverage(eta):
     assert TruncatedNegativeBinomial.with_mean(eta, 12.0).mean == pytest.approx(12.0, rel=1e-9)
