@@ -142,7 +142,7 @@ def test_a_ledger_of_a_newer_version_is_left_alone(sqlite):
     connection.close()
     before = path.read_bytes()
     for given in ((), (1.0, 1e-6)):
-        with pytest.raises(LedgerSchemaError, match=r"version 99.*up to 3.*Upgrade skdpnoise"):
+        with pytest.raises(LedgerSchemaError, match=r"version 99.*up to 4.*Upgrade skdpnoise"):
             PrivacyLedger("trips", *given, storage=sqlite)
     with pytest.raises(LedgerSchemaError):
         PrivacyLedger("others", 1.0, 1e-6, storage=sqlite)
