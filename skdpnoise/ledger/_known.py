@@ -16,7 +16,7 @@ from skdpnoise.ledger.encoding import terms_from_json
 from skdpnoise.ledger.errors import LedgerStorageError, LedgerWarning
 from skdpnoise.ledger.storage import reading
 from skdpnoise.ledger.storage.database import Transaction
-from skdpnoise.ledger.storage.memory import Facts, Head, Row, Summary, now
+from skdpnoise.ledger.storage.memory import Facts, Head, Row, Summary, digest_of, now
 from skdpnoise.privacy import PrivacyLoss
 from skdpnoise.sampling.words import HIDDEN_SEED
 
@@ -32,7 +32,8 @@ class Known:
 
     # A storage has beside its charges the digest of all of them, each of which goes into it with
     # all that was written down. It begins with the seal of the budget. What is new to a process
-    # must lead to it from what the process knows.
+    # must lead to it from what the process knows. A newcomer that begins with a summary has not
+    # seen that beginning: so the digest that is kept at the end has the seal in it once more.
 
     def __init__(self, where: str, seal: str) -> None:
         self.lock = threading.RLock()
@@ -65,7 +66,7 @@ class Known:
             digest = reading.digest_after(digest, row)
         last = self.number + len(rows)
         in_order = [row.number for row in rows] == list(range(self.number + 1, last + 1))
-        if not in_order or transaction.head != (last, digest):
+        if not in_order or transaction.head != (last, self.sealed(digest)):
             raise self._changed(f"The charges after number {self.number}")
         if not rows:
             return
@@ -140,6 +141,10 @@ class Known:
             "Nothing was charged. Find out who can write to the storage, and restore it from a "
             "copy; charges() and history() still show what is there."
         )
+
+    def sealed(self, digest: str) -> str:
+        """Return the digest that is kept beside the charges."""
+        return digest_of(self._seal, digest)
 
     def extend(self, total: Composition, row: Row, digest: str) -> None:
         """Go on to a composition that ends with a charge."""

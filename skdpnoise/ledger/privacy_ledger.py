@@ -316,7 +316,8 @@ class PrivacyLedger:
                     row = row._replace(number=known.number + 1, time=known.next_time())
                     charge = Charge.of(row)
                     digest = reading.digest_after(known.digest, row)
-                    transaction.write(row, digest, known.summary(total, row, digest))
+                    summary = known.summary(total, row, digest)
+                    transaction.write(row, known.sealed(digest), summary)
         if total is None:
             if reason is None:  # the lock is free already: this takes a while
                 reason = requests.refusal(loss, kind[1:], known.composition, self._opened())

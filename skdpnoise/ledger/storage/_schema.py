@@ -10,7 +10,7 @@ from typing import Any
 
 from skdpnoise.ledger.errors import LedgerSchemaError
 from skdpnoise.ledger.storage import reading
-from skdpnoise.ledger.storage.memory import Row
+from skdpnoise.ledger.storage.memory import Row, digest_of
 
 VERSION = 4
 
@@ -93,7 +93,7 @@ def _to_4(connection: Any) -> None:
         before, after = (_digests(connection, found.id, start) for start in ("", seal))
         last = list(before)[-1]
         if reading.head_in(head) == (last, before[last]):
-            head = json.dumps([last, after[last]])
+            head = json.dumps([last, digest_of(seal, after[last])])
         with suppress(*reading.FAULTS):
             *facts, digest = json.loads(summary)
             if digest == before[facts[0]]:

@@ -138,7 +138,8 @@ class DatabaseStorage:
             if stored is None:
                 seal = facts.seal(dataset)
                 values = {**vars(facts), "adaptive": int(facts.adaptive), "seal": seal}
-                values |= {"name": dataset, "created": memory.now(), "head": json.dumps([0, seal])}
+                head = json.dumps(Head(0, memory.digest_of(seal, seal)))
+                values |= {"name": dataset, "created": memory.now(), "head": head}
                 connection.execute(self.datasets.insert(), values)
         if 0 < version < VERSION:
             warnings.warn(

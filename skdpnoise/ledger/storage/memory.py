@@ -57,7 +57,7 @@ class Row(NamedTuple):
 
 
 class Head(NamedTuple):
-    """Number of the last charge, and the digest of all of them."""
+    """Number of the last charge, and the digest of the seal and of that of all charges."""
 
     number: int
     digest: str
@@ -127,7 +127,7 @@ class MemoryStorage:
         self._check_process()
         self.facts = settled(dataset, None, wanted)
         self.seal = self.facts.seal(dataset)
-        self.head = Head(0, self.seal)
+        self.head = Head(0, digest_of(self.seal, self.seal))
         return self.facts
 
     def _check_process(self) -> None:
