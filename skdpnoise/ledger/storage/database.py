@@ -58,8 +58,9 @@ def _parsed(storage: object, name: str) -> Any:
     )
     if not isinstance(storage, str):
         raise TypeError(f"{allowed} Got {storage!r} of type {type(storage).__name__} instead.")
-    if "\0" in storage or "%00" in storage:
-        raise LedgerStorageError(f"{allowed} Got one with a NUL, which no path can have.")
+    if "\0" in unquote(storage) or any("\ud800" <= c <= "\udfff" for c in storage):
+        odd = "with a NUL, or with half of a surrogate pair"
+        raise LedgerStorageError(f"{allowed} Got one {odd}.")
     try:
         url = sa.make_url(storage)
         url.get_dialect()
