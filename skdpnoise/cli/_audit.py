@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from skdpnoise.cli._estimators import made
+from skdpnoise.cli._files import path_of
 from skdpnoise.cli._output import print_json, print_table
 
 if TYPE_CHECKING:
@@ -36,7 +37,7 @@ def add_arguments(commands: Any) -> None:
     )
     parser.add_argument("estimator", metavar="MODULE:FACTORY", help="what makes the estimator")
     parser.add_argument(
-        "--data", type=Path, required=True, metavar="FILE", help="a table of public records, CSV"
+        "--data", type=path_of, required=True, metavar="FILE", help="a table of public records, CSV"
     )
     parser.add_argument("--target", metavar="COLUMN", help="column of the target or labels")
     parser.add_argument(

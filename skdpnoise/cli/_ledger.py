@@ -5,11 +5,13 @@ from __future__ import annotations
 import csv
 import io
 import json
+import sys
 from argparse import Namespace
 from collections.abc import Sequence
 from dataclasses import asdict
-from typing import Any
+from typing import Any, TextIO
 
+from skdpnoise.cli._files import new_file
 from skdpnoise.cli._output import FORMATS, jsonable, print_json, print_table, printable
 from skdpnoise.ledger import Charge, LedgerStorageError, PrivacyLedger, UnknownDatasetError
 from skdpnoise.ledger.charge import past
@@ -79,7 +81,22 @@ def export(args: Namespace) -> None:
     kind = args.format or (ending if ending in FORMATS else "json" if printed_json else "csv")
     if printed_json and kind != "json":
         args.parser.error("argument --json: not allowed with --format csv unless --out is given")
+    if args.out is None and args.force:
+        args.parser.error("argument --force: not allowed without --out")
     ledger = PrivacyLedger.open(args.dataset, args.storage)
+    if args.out is None:
+        _write(ledger, kind, sys.stdout)
+        return
+    with new_file(args.out, DatabaseStorage(args.storage).file, force=args.force) as file:
+        n_charges = _write(ledger, kind, file)
+    if args.json:
+        print_json({"file": str(args.out), "format": kind, "charges": n_charges})
+    else:
+        print(f"wrote {n_charges} charges to {args.out}")
+
+
+def _write(ledger: PrivacyLedger, kind: str, file: TextIO) -> int:
+    """Write every charge, and return how many there are."""
     charges = ledger.charges()
     records = _records(ledger, charges)
     for record, charge in zip(records, charges, strict=True):
@@ -93,14 +110,8 @@ def export(args: Namespace) -> None:
         except LedgerStorageError as error:  # charges that make no total
             facts = {**_promised(ledger), "refused": str(error)}
         text = json.dumps(jsonable({**facts, "history": records}), indent=2) + "\n"
-    if args.out is None:
-        print(text, end="")
-        return
-    args.out.write_text(text, encoding="utf-8", newline="")
-    if args.json:
-        print_json({"file": str(args.out), "format": kind, "charges": len(records)})
-    else:
-        print(f"wrote {len(records)} charges to {args.out}")
+    file.write(text)
+    return len(records)
 
 
 def _promised(ledger: PrivacyLedger) -> dict[str, Any]:

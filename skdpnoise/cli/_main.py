@@ -7,12 +7,12 @@ import os
 import sys
 from collections.abc import Sequence
 from importlib import import_module
-from pathlib import Path
 from typing import Any
 
 from skdpnoise import __version__
 from skdpnoise.cli import _audit, _plan
-from skdpnoise.cli._output import FORMATS, printable
+from skdpnoise.cli._files import path_of
+from skdpnoise.cli._output import FORMATS, MEMORY, NO_MEMORY, printable
 
 __all__ = ["STORAGE", "main"]
 
@@ -56,6 +56,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     if not getattr(args, "storage", True):
         missing = f"--storage (or the variable {STORAGE})"
         args.parser.error(f"the following arguments are required: {missing}")
+    if getattr(args, "storage", None) == MEMORY:
+        args.parser.error(NO_MEMORY)
     try:
         # The libraries that commands need are imported now: --help waits for none.
         module, name = args.run
@@ -108,7 +110,8 @@ def _parser() -> argparse.ArgumentParser:
     _plan.add_arguments(rooms, os.environ.get(STORAGE))
     out = _command(commands, "export", "every charge with all that is known, as a file")
     out.add_argument("--format", choices=FORMATS, help="default: the ending of --out, else csv")
-    out.add_argument("--out", type=Path, metavar="FILE", help="default: the standard output")
+    out.add_argument("--out", type=path_of, metavar="FILE", help="default: the standard output")
+    out.add_argument("--force", action="store_true", help="replace the file if there is one")
     return parser
 
 

@@ -9,9 +9,16 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-__all__ = ["FORMATS", "jsonable", "print_json", "print_table", "printable"]
+__all__ = ["FORMATS", "MEMORY", "NO_MEMORY", "jsonable", "print_json", "print_table", "printable"]
 
 FORMATS = ("csv", "json")
+
+# `skdpnoise.ledger.privacy_ledger.MEMORY`, written again because --help waits for no import.
+MEMORY = "memory"
+NO_MEMORY = (
+    "argument --storage: a ledger in memory ends with the command. Name a file or a database, such "
+    "as sqlite:///budget.db."
+)
 
 
 def print_json(value: Any) -> None:

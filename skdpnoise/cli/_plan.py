@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from skdpnoise.cli._estimators import made
-from skdpnoise.cli._output import print_json, print_table
+from skdpnoise.cli._files import path_of
+from skdpnoise.cli._output import MEMORY, NO_MEMORY, print_json, print_table
 
 if TYPE_CHECKING:
     from skdpnoise.inspection import PrivacyPlan
@@ -38,7 +39,7 @@ def add_arguments(commands: Any, storage: str | None) -> None:
     shape.add_argument("--n-features", type=int, metavar="N", help="columns")
     shape.add_argument("--names", nargs="+", metavar="NAME", help="names of the columns")
     shape.add_argument(
-        "--schema", type=Path, metavar="FILE", help="what is public of columns, JSON"
+        "--schema", type=path_of, metavar="FILE", help="what is public of columns, JSON"
     )
     parser.add_argument("--epsilon", type=float, help="default: that of the estimator")
     parser.add_argument("--delta", type=float, help="default: that of the estimator")
@@ -80,6 +81,8 @@ def run(args: Namespace) -> None:
     if args.dataset is not None:
         if not args.ledger_storage:
             raise ValueError("--dataset needs --storage (or the variable SKDPNOISE_LEDGER).")
+        if args.ledger_storage == MEMORY:
+            raise ValueError(NO_MEMORY)
         ledger = PrivacyLedger.open(args.dataset, args.ledger_storage)
     features = args.names or args.n_features
     if args.schema is not None:

@@ -16,7 +16,7 @@ from skdpnoise.ledger.encoding import terms_from_json
 from skdpnoise.ledger.errors import LedgerStorageError, LedgerWarning
 from skdpnoise.ledger.storage import reading
 from skdpnoise.ledger.storage.database import Transaction
-from skdpnoise.ledger.storage.memory import Facts, Head, Row, Summary, now
+from skdpnoise.ledger.storage.memory import Facts, Head, Row, Summary, digest_of, now
 from skdpnoise.privacy import PrivacyLoss
 from skdpnoise.sampling.words import HIDDEN_SEED
 
@@ -31,26 +31,23 @@ class Known:
     """The composition of the charges up to a number."""
 
     # A storage has beside its charges the digest of all of them, each of which goes into it with
-    # all that was written down. What is new to a process must lead to it from what the process
-    # knows.
+    # all that was written down. It begins with the seal of the budget. What is new to a process
+    # must lead to it from what the process knows. A newcomer that begins with a summary has not
+    # seen that beginning: so the digest that is kept at the end has the seal in it once more.
 
-    def __init__(self, where: str) -> None:
+    def __init__(self, where: str, seal: str) -> None:
         self.lock = threading.RLock()
-        self.number, self.token, self.time, self.digest = 0, "", "", ""
+        self.number, self.token, self.time, self.digest = 0, "", "", seal
         self.composition = Composition()
         # What did not fit, why, and how much would have, until more is charged.
         self.refused: dict[tuple[str, float, float], tuple[str, float]] = {}
-        self.secure, self._looked = True, Head(0, "")
+        self.secure, self._looked = True, Head(0, seal)
         self.declared: tuple[str, ...] = ()  # steps, by the charges that were read in full
-        self._where = where
+        self._where, self._seal = where, seal
 
     def read(self, transaction: Transaction, budget: Facts) -> None:
         """Read the charges since the last time, from within a transaction."""
-        # What is charged must fit the budget that is stored, not one that this process remembers.
-        if transaction.facts != budget:
-            raise self._replaced(
-                f"The budget of {self._where} is no longer the one that was opened"
-            )
+        self._check_budget(transaction, budget)
         if self.number == 0:
             self._begin(transaction)
         rows = transaction.rows(self.number - 1 if self.number else None)
@@ -69,8 +66,8 @@ class Known:
             digest = reading.digest_after(digest, row)
         last = self.number + len(rows)
         in_order = [row.number for row in rows] == list(range(self.number + 1, last + 1))
-        if not in_order or transaction.head != (last, digest):
-            raise self._changed(f"after number {self.number}")
+        if not in_order or transaction.head != (last, self.sealed(digest)):
+            raise self._changed(f"The charges after number {self.number}")
         if not rows:
             return
         if self._looked == (self.number, self.digest):  # these were read in full now
@@ -79,6 +76,16 @@ class Known:
             for row in rows:
                 self._declare(row)
         self.extend(total, rows[-1], digest)
+
+    def _check_budget(self, transaction: Transaction, budget: Facts) -> None:
+        """Refuse a budget that is not the one that was opened, or not the one that was set."""
+        # What is charged must fit the budget that is stored, not one that this process remembers.
+        if transaction.facts != budget:
+            raise self._replaced(
+                f"The budget of {self._where} is no longer the one that was opened"
+            )
+        if transaction.seal != self._seal:
+            raise self._changed("The budget", "is not the one", "it, its name")
 
     def _begin(self, transaction: Transaction) -> None:
         """Add up the charges that a summary covers, and compare it with them."""
@@ -95,7 +102,7 @@ class Known:
         last = transaction.rows(summary.number - 1)[:1]
         intact = last and (last[0].number, last[0].token) == (summary.number, summary.token)
         if not intact or not _agree(total, summary.text):
-            raise self._changed(f"up to number {summary.number}")
+            raise self._changed(f"The charges up to number {summary.number}")
         with reading.readable(f"Charge {summary.number}", self._where):
             reading.time_in(last[0].time)
         self.extend(total, last[0], summary.digest)
@@ -104,14 +111,14 @@ class Known:
         """Read every charge in full, once: are all as written, and does one have a seed?"""
         # A charge of a newcomer is judged by the sums of the older ones. Here is more time.
         digest, number, secure = self._looked.digest, self._looked.number, self.secure
-        for row in transaction.rows(number or None):
+        for row in transaction.each(number or None):
             digest, number = reading.digest_after(digest, row), row.number
             with reading.readable(f"Charge {number}", self._where):
                 reading.check_texts(row)
                 self._declare(row)
             secure &= HIDDEN_SEED not in row.parameters
         if (number, digest) != (self.number, self.digest):
-            raise self._changed(f"up to number {self.number}")
+            raise self._changed(f"The charges up to number {self.number}")
         self._looked, self.secure = Head(number, digest), secure
 
     def _declare(self, row: Row) -> None:
@@ -125,13 +132,19 @@ class Known:
             "storage, and open the ledger again to go on with what is there now."
         )
 
-    def _changed(self, which: str) -> LedgerStorageError:
+    def _changed(
+        self, what: str, differs: str = "are not those", part: str = "charges"
+    ) -> LedgerStorageError:
         return LedgerStorageError(
-            f"The charges {which} of {self._where} are not those that the ledger wrote: charges, "
-            "or what it keeps to check them by, were changed, removed or added by something other "
-            "than skdpnoise. Nothing was charged. Find out who can write to the storage, and "
-            "restore it from a copy; charges() and history() still show what is there."
+            f"{what} of {self._where} {differs} that the ledger wrote: {part}, or what it keeps to "
+            "check them by, were changed, removed or added by something other than skdpnoise. "
+            "Nothing was charged. Find out who can write to the storage, and restore it from a "
+            "copy; charges() and history() still show what is there."
         )
+
+    def sealed(self, digest: str) -> str:
+        """Return the digest that is kept beside the charges."""
+        return digest_of(self._seal, digest)
 
     def extend(self, total: Composition, row: Row, digest: str) -> None:
         """Go on to a composition that ends with a charge."""

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import lru_cache
 from itertools import pairwise
 from typing import Any, TypeVar, cast
 
@@ -15,16 +17,29 @@ import numpy as np
 from skdpnoise.ledger.cards import bar, card, facts_in_html, table
 from skdpnoise.ledger.composition import Composition
 from skdpnoise.ledger.declared import declared_in
+from skdpnoise.ledger.encoding import decode_loss
 from skdpnoise.ledger.report import DECLARED
 from skdpnoise.ledger.storage import reading
 from skdpnoise.ledger.storage.memory import Row
 from skdpnoise.privacy import NumericLoss, PrivacyGuarantee, PrivacyLoss
 from skdpnoise.sampling.words import HIDDEN_SEED, with_caveat
 
-__all__ = ["Charge", "LedgerTotal", "ledger_card", "past", "stored_parameters"]
+__all__ = [
+    "Charge",
+    "LedgerTotal",
+    "ledger_card",
+    "listed",
+    "past",
+    "spent_after_each",
+    "stored_parameters",
+]
 
 T = TypeVar("T")
 
+_COLUMNS = (
+    *("number", "time", "label", "estimator", "mechanism", "epsilon", "delta"),
+    *("loss", "spent", "who", "parameters"),
+)
 _SHOWN = 5  # charges on a card
 _POINTS, _POINTS_OF_MANY, _MANY = 200, 50, 16  # fewer where there are many different losses
 _LONG = 64  # entries of an array that are still written down
@@ -120,8 +135,7 @@ class Charge:
         """Return the charge that a storage holds, or what can be read of it."""
         try:
             charge = cls.of(row)
-            # Of a curve that is none this raises.
-            Composition().add(cast(PrivacyLoss, charge.loss), charge.guarantee)
+            _check_composes(row.loss)
             return charge
         except reading.FAULTS as error:
             reason = reading.reason_of(error)
@@ -138,6 +152,12 @@ class Charge:
             str(row.token),
             reason,
         )
+
+
+@lru_cache(maxsize=4096)
+def _check_composes(text: str) -> None:
+    """Raise if a stored loss has a curve that is none."""
+    Composition().add(decode_loss(text), (0.0, 0.0))
 
 
 def _readable_or(read: Callable[[], T], otherwise: T) -> T:
@@ -266,35 +286,45 @@ def ledger_card(name: str, total: LedgerTotal, unit: str, charges: Sequence[Char
     return card(f"Ledger of {name}", total.headline, body, secure=total.secure)
 
 
-def past(charges: Sequence[Charge], delta: float) -> dict[str, list[Any]]:
+def past(charges: Iterable[Charge], delta: float) -> dict[str, list[Any]]:
     """Return the columns of a history: all charges, with what had been spent after each."""
-
-    def columns(*names: str) -> dict[str, list[Any]]:
-        return {name: [getattr(charge, name) for charge in charges] for name in names}
-
-    return {
-        **columns("number", "time", "label", "estimator", "mechanism"),
-        "epsilon": [charge.guarantee[0] for charge in charges],
-        "delta": [charge.guarantee[1] for charge in charges],
-        "loss": [charge.cost for charge in charges],
-        "spent": _spent_after_each(charges, delta),
-        **columns("who", "parameters"),
-    }
+    columns, losses = listed(charges)
+    return columns | {"spent": spent_after_each(losses, delta)}
 
 
-def _spent_after_each(charges: Sequence[Charge], delta: float) -> list[float]:
-    """Return the tight ε after each charge; between computed ones that of the next."""
-    losses = [charge.loss for charge in charges]
+def listed(charges: Iterable[Charge]) -> tuple[dict[str, list[Any]], list[PrivacyLoss | None]]:
+    """Return the columns of a history, what had been spent still empty, and all losses."""
+    columns: dict[str, list[Any]] = {name: [] for name in _COLUMNS}
+    losses: list[PrivacyLoss | None] = []
+    costs: dict[int, str] = {}
+    same: dict[str | None, str | None] = {}  # one object for equal texts
+    append = [column.append for name, column in columns.items() if name != "spent"]
+    for charge in charges:
+        losses.append(charge.loss)
+        key = id(charge.loss)  # decoded once, and kept in the list
+        if key not in costs or charge.loss is None:
+            costs[key] = charge.cost
+        names = (charge.label, charge.estimator, charge.mechanism)
+        texts = [same.setdefault(text, text) for text in (*names, costs[key], charge.who)]
+        values = (*texts[:3], *charge.guarantee, *texts[3:], charge.parameters)
+        for add, value in zip(append, (charge.number, charge.time, *values), strict=True):
+            add(value)
+    return columns, losses
+
+
+def spent_after_each(losses: Sequence[PrivacyLoss | None], delta: float) -> list[float]:
+    """Return the tight ε after each loss; between computed ones that of the next."""
     if None in losses:
         first = losses.index(None)
-        return _spent_after_each(charges[:first], delta) + [math.inf] * (len(charges) - first)
-    points = min(_POINTS if len(set(losses)) <= _MANY else _POINTS_OF_MANY, len(charges))
-    ends = np.unique(np.linspace(1, len(charges), points).round().astype(int)).tolist()
+        return spent_after_each(losses[:first], delta) + [math.inf] * (len(losses) - first)
+    unlike = {id(loss): cast(PrivacyLoss, loss) for loss in losses}
+    points = min(_POINTS if len(set(unlike.values())) <= _MANY else _POINTS_OF_MANY, len(losses))
+    ends = np.unique(np.linspace(1, len(losses), points).round().astype(int)).tolist()
     total, last = Composition(), 0.0
     spent: list[float] = []
     for start, end in pairwise([0, *ends]):
-        for charge in charges[start:end]:
-            total.add(cast(PrivacyLoss, charge.loss), charge.guarantee)
+        for key, count in Counter(map(id, losses[start:end])).items():
+            total.add(unlike[key], (0.0, 0.0), count)
         # A later one may be computed more tightly.
         last = max(last, total.epsilon(delta, near=max(last, 0.1)))
         spent += [last] * (end - start)

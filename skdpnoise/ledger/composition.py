@@ -112,6 +112,7 @@ class Composition:
         self.anchor: Anchor | None = None
         self.since = Decimal(0)  # sum of ε of all but normal shifts since the anchor
         self.unsummarised = 0  # charges since it was last written down
+        self._epsilons: dict[tuple[float, float], float] = {}  # computed, by δ and a guess
 
     def copy(self) -> Composition:
         """Return another one with the same sums."""
@@ -140,6 +141,7 @@ class Composition:
             self._put(curve, shift, count * times)
         self.only = loss if self.count == 0 and times == 1 else None
         self.count += times
+        self._epsilons = {}
 
     def _put(self, curve: LossCurve, shift: float, count: int) -> None:
         shifts = self.terms.setdefault(curve, Counter())
@@ -189,7 +191,9 @@ class Composition:
         closed = self._closed()
         if closed is not None:
             return min(pure, closed.epsilon(delta))
-        return min(pure, _smallest_epsilon(self.groups(), delta, near))
+        if (delta, near) not in self._epsilons:
+            self._epsilons[delta, near] = _smallest_epsilon(self.groups(), delta, near)
+        return min(pure, self._epsilons[delta, near])
 
     def counted(self, delta: float, *, adaptive: bool) -> float:
         """Return the ε that counts against a budget."""

@@ -51,7 +51,7 @@ class LedgerStorageError(LedgerError):
 
 
 class LedgerWarning(UserWarning):
-    """Warns of what does not touch privacy, such as a clock that went backwards.
+    """Warns of what spends nothing, such as a clock that went backwards, or an older ledger.
 
     Examples
     --------

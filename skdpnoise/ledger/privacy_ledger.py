@@ -4,15 +4,22 @@ from __future__ import annotations
 
 import os
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from skdpnoise.ledger import requests
 from skdpnoise.ledger._known import Known
 from skdpnoise.ledger.account import BudgetExceededError
 from skdpnoise.ledger.audited import unwritten
-from skdpnoise.ledger.charge import Charge, LedgerTotal, ledger_card, past, stored_parameters
+from skdpnoise.ledger.charge import (
+    Charge,
+    LedgerTotal,
+    ledger_card,
+    listed,
+    spent_after_each,
+    stored_parameters,
+)
 from skdpnoise.ledger.composition import Composition, compact
 from skdpnoise.ledger.encoding import decode_loss, encode_loss
 from skdpnoise.ledger.storage import reading
@@ -28,6 +35,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
 __all__ = ["STORAGE", "PrivacyLedger"]
+
+T = TypeVar("T")
 
 STORAGE = "SKDPNOISE_LEDGER"
 """The environment variable that names the storage where none is given."""
@@ -307,7 +316,8 @@ class PrivacyLedger:
                     row = row._replace(number=known.number + 1, time=known.next_time())
                     charge = Charge.of(row)
                     digest = reading.digest_after(known.digest, row)
-                    transaction.write(row, digest, known.summary(total, row, digest))
+                    summary = known.summary(total, row, digest)
+                    transaction.write(row, known.sealed(digest), summary)
         if total is None:
             if reason is None:  # the lock is free already: this takes a while
                 reason = requests.refusal(loss, kind[1:], known.composition, self._opened())
@@ -356,13 +366,17 @@ class PrivacyLedger:
         -------
         tuple of Charge
         """
+        return self._told(tuple)
+
+    def _told(self, tell: Callable[[Iterable[Charge]], T]) -> T:
+        """Return what is told of all charges, which come one by one."""
         self._opened()
 
-        def read(_: int) -> list[Row]:
+        def read(_: int) -> T:
             with self._storage.transaction(self.dataset, write=False) as transaction:
-                return transaction.rows(None)
+                return tell(map(Charge.shown, transaction.each()))
 
-        return tuple(map(Charge.shown, self._storage.attempt(read)))
+        return self._storage.attempt(read)
 
     def history(self) -> pd.DataFrame:
         """Return all charges as a frame, with what had been spent after each.
@@ -379,7 +393,9 @@ class PrivacyLedger:
             If pandas is not installed: it comes with the extra ``pandas``.
         """
         pandas = pandas_for("PrivacyLedger.history")
-        columns = past(self.charges(), self.guarantee.delta)
+        columns, losses = self._told(listed)
+        # By now the storage is free again: this takes a while.
+        columns["spent"] = spent_after_each(losses, self.guarantee.delta)
         times = pandas.Series(columns["time"], dtype="datetime64[us, UTC]")
         return pandas.DataFrame({**columns, "time": times})
 
@@ -403,7 +419,8 @@ class PrivacyLedger:
     @contextmanager
     def _mine(self) -> Iterator[Known]:
         """Hold what this process has read: after a fork, the lock of the parent may be held."""
-        known = self._known.setdefault(os.getpid(), Known(self._where))
+        seal = self._opened().seal(self.dataset)
+        known = self._known.setdefault(os.getpid(), Known(self._where, seal))
         with known.lock:
             yield known
 

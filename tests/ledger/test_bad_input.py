@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import re
 import shutil
 import sqlite3
@@ -199,6 +200,76 @@ def test_a_read_only_file_can_be_read_but_not_charged(spent):
         PrivacyLedger("others", 1.0, DELTA, url)
     assert path_of(spent).read_bytes() == before
     assert half_is_spent(spent)
+
+
+MODES = [
+    "sqlite:///{path}?mode={mode}",
+    "sqlite:///{path}?mode={mode}&uri=true",
+    "sqlite+pysqlite:///{path}?uri=1&mode={mode}",
+    "sqlite:///file:{path}?mode={mode}",
+    "sqlite:///file:{path}?mode={mode}&uri=true",
+    "sqlite:///file://{path}?mode={mode}&uri=true",
+]
+
+
+@pytest.mark.quick(3)
+@pytest.mark.parametrize("url", MODES)
+def test_a_mode_that_is_asked_for_is_kept(spent, url, tmp_path):
+    path = path_of(spent)
+    before = path.read_bytes()
+    ledger = PrivacyLedger.open("trips", url.format(path=path, mode="ro"))
+    for reader in (ledger, pickle.loads(pickle.dumps(ledger))):
+        assert reader.total().n_charges == len(reader.history()) == 2
+        assert "mode=ro" in reader.storage
+        with pytest.raises(LedgerStorageError, match="readonly"):
+            reader.charge("fit", LOSS)
+    assert path.read_bytes() == before
+    writer = PrivacyLedger.open("trips", url.format(path=path, mode="rw"))
+    assert writer.charge("fit", LOSS).number == 3
+    assert PrivacyLedger.open("trips", url.format(path=path, mode="rwc")).total().n_charges == 3
+    for mode in ("ro", "rw"):
+        with pytest.raises(LedgerStorageError, match=r"unable to open.*the file must exist"):
+            PrivacyLedger("trips", 1.0, DELTA, url.format(path=tmp_path / "absent.db", mode=mode))
+    for mode in ("ro", "rw", "rwc"):
+        with pytest.raises(UnknownDatasetError, match="no file"):
+            PrivacyLedger.open("trips", url.format(path=tmp_path / "absent.db", mode=mode))
+    assert {file.name for file in tmp_path.iterdir()} <= {"budget.db", "budget.db-journal"}
+
+
+@pytest.mark.parametrize("mode", ["RO", "readonly", "ro&mode=rw", "ro%00"])
+def test_a_mode_that_is_none_is_refused(spent, mode):
+    for url in MODES:
+        with pytest.raises(LedgerStorageError, match=r"mode|NUL"):
+            PrivacyLedger.open("trips", url.format(path=path_of(spent), mode=mode))
+    assert half_is_spent(spent)
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "sqlite:///bud\0get.db",
+        "sqlite:///budget.db\0",
+        "sqlite:///file:bud%00get.db?uri=true",
+        "sqlite:///bud\ud800get.db",
+        "postgresql://me@host/bud\0get",
+        "postgresql://me:%00@host/budget",
+    ],
+    ids=ascii,
+)
+def test_a_path_that_no_file_can_have_is_refused(url, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for attempt in (PrivacyLedger.open, lambda *where: PrivacyLedger(where[0], 1.0, 0.0, where[1])):
+        with pytest.raises(LedgerStorageError, match="NUL, or with half of a surrogate pair"):
+            attempt("trips", url)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_path_with_a_question_mark_is_one(tmp_path):
+    url = f"sqlite:///file:{tmp_path}/a%3Fb%23%25.db?uri=true"
+    ledger = PrivacyLedger("trips", 1.0, DELTA, url)
+    ledger.charge("fit", LOSS)
+    assert pickle.loads(pickle.dumps(ledger)).total().n_charges == 1
+    assert {path.name.removesuffix("-journal") for path in tmp_path.iterdir()} == {"a?b#%.db"}
 
 
 def test_a_folder_that_is_not_there_is_named(tmp_path):

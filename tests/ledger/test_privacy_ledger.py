@@ -6,6 +6,10 @@ import copy
 import json
 import math
 import pickle
+import sqlite3
+import tracemalloc
+import warnings
+import weakref
 from datetime import UTC, datetime
 
 import numpy as np
@@ -14,7 +18,8 @@ import pytest
 from sklearn.base import BaseEstimator, clone
 
 import skdpnoise
-from skdpnoise.ledger import BudgetExceededError, LedgerWarning, PrivacyLedger
+from skdpnoise.ledger import BudgetExceededError, LedgerWarning, PrivacyLedger, composition
+from skdpnoise.ledger.charge import Charge, listed, past
 from skdpnoise.mechanisms import calibrate
 from skdpnoise.noises import get_noise, noise_names
 from skdpnoise.privacy import GaussianLoss, NumericLoss, PrivacyGuarantee, PureLoss
@@ -337,6 +342,102 @@ def test_a_clock_that_goes_backwards_is_reported_and_the_charge_kept(ledger, mon
     assert seen[0].filename == __file__
     assert second.time == first.time
     assert [charge.number for charge in ledger.charges()] == [1, 2]
+
+
+@pytest.mark.slow
+def test_whatever_clocks_say_charges_keep_their_order_and_count(storage, dataset, monkeypatch):
+    ledger = PrivacyLedger(dataset, 1.0, 0.0, storage)
+    clocks = [2026, 2025, 2030, 1970, 1, 9999, 2026, 9999]
+    latest = 0
+    for number, year in enumerate(clocks, 1):
+        text = f"{year:04}-06-01T12:00:00.000000+00:00"
+        monkeypatch.setattr("skdpnoise.ledger._known.now", lambda text=text: text)
+        if storage is not None:  # a newcomer knows the last time from what is stored
+            ledger = PrivacyLedger.open(dataset, storage)
+        with warnings.catch_warnings(record=True) as heard:
+            warnings.simplefilter("always")
+            charge = ledger.charge("fit", PureLoss(0.1))
+        assert [w.category for w in heard] == [LedgerWarning] * (year < latest)
+        latest = max(latest, year)
+        assert (charge.number, charge.time.year) == (number, latest)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")  # before the commit: nothing is charged then
+        monkeypatch.setattr("skdpnoise.ledger._known.now", lambda: "2026-01-01T00:00:00+00:00")
+        with pytest.raises(LedgerWarning):
+            ledger.charge("fit", PureLoss(0.1))
+    assert [charge.number for charge in ledger.charges()] == list(range(1, len(clocks) + 1))
+    assert ledger.total().basic == (0.8, 0.0)
+    assert ledger.history()["time"].is_monotonic_increasing
+    with pytest.raises(BudgetExceededError), pytest.warns(LedgerWarning):
+        for _ in range(3):
+            ledger.charge("fit", PureLoss(0.1))
+
+
+def test_a_total_is_computed_once_for_what_is_charged(ledger, monkeypatch):
+    computed = []
+    real = composition._smallest_epsilon
+
+    def counted(*given):
+        computed.append(given)
+        return real(*given)
+
+    monkeypatch.setattr(composition, "_smallest_epsilon", counted)
+    for shape in (50.0, 80.0):
+        noise = get_noise("discrete_laplace", shape)
+        ledger.charge("fit", NumericLoss(((noise, 1.0, 1),)), guarantee=(1.0, 0.0))
+    assert ledger.total().epsilon == ledger.total().epsilon
+    assert len(computed) == 1
+    ledger.charge("fit", NumericLoss(((noise, 1.0, 1),)), guarantee=(1.0, 0.0))
+    later = ledger.total()
+    assert len(computed) == 2
+    assert str(later) == str(ledger.total())
+    assert len(computed) == 2
+
+
+def test_a_history_holds_one_charge_at_a_time(ledger, monkeypatch):
+    for k in range(12):
+        ledger.charge(f"fit {k}", PureLoss(0.01), parameters={"alpha": [k]})
+    alive, most = set(), []
+    real = Charge.shown.__func__
+
+    def shown(cls, row):
+        charge = real(cls, row)
+        alive.add(row.number)
+        weakref.finalize(charge, alive.discard, row.number)
+        most.append(len(alive))
+        return charge
+
+    expected = pd.DataFrame(past(ledger.charges(), DELTA))
+    monkeypatch.setattr(Charge, "shown", classmethod(shown))
+    frame = ledger.history()
+    assert max(most) <= 2
+    pd.testing.assert_frame_equal(frame, expected, check_dtype=False)
+    frame["parameters"][0]["alpha"].append("mine")
+    assert ledger.charges()[0].parameters == {"alpha": [0]}
+
+
+@pytest.mark.slow
+def test_a_long_history_is_read_in_little_more_memory_than_it_takes(sqlite, dataset):
+    ledger = PrivacyLedger(dataset, 1.0, DELTA, sqlite)
+    ledger.charge("fit", PureLoss(0.01), parameters={"alpha": 0.1, "bounds": [-4, 4]})
+    connection = sqlite3.connect(sqlite.removeprefix("sqlite:///"))
+    with connection:
+        connection.execute(
+            "WITH RECURSIVE k(n) AS (SELECT 2 UNION ALL SELECT n + 1 FROM k WHERE n < 10000) "
+            "INSERT INTO skdpnoise_charges SELECT dataset, n, 'token ' || n, time, label, "
+            "mechanism, estimator, loss, epsilon, delta, who, parameters "
+            "FROM skdpnoise_charges, k WHERE number = 1"
+        )
+    connection.close()
+    ledger._told(listed)  # what is imported, and compiled
+    tracemalloc.start()
+    try:
+        columns, losses = ledger._told(listed)
+        kept, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert len(columns["number"]) == len(losses) == 10_000
+    assert peak < 1.5 * kept  # all rows and all charges at once needed more than twice as much
 
 
 def test_clocks_that_differ_by_seconds_are_no_news(ledger, monkeypatch, recwarn):

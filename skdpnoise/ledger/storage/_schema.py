@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from contextlib import suppress
 from functools import cache
 from typing import Any
 
 from skdpnoise.ledger.errors import LedgerSchemaError
 from skdpnoise.ledger.storage import reading
-from skdpnoise.ledger.storage.memory import Row
+from skdpnoise.ledger.storage.memory import Row, digest_of
 
-VERSION = 3
-
-START = '[0, ""]'
-"""The head of a data set without charges."""
+VERSION = 4
 
 
 @cache
@@ -39,6 +37,8 @@ def tables() -> Any:
         sa.Column("summary", sa.Text),
         # Since version 3:
         sa.Column("head", sa.Text),
+        # Since version 4:
+        sa.Column("seal", sa.Text),
     )
     charges = sa.Table(
         "skdpnoise_charges",
@@ -71,37 +71,60 @@ def _to_2(connection: Any) -> None:
 
 def _to_3(connection: Any) -> None:
     """A digest of all charges beside them, and of those up to it in a summary."""
-    import sqlalchemy as sa
-
     connection.exec_driver_sql("ALTER TABLE skdpnoise_datasets ADD COLUMN head TEXT")
-    columns = ", ".join(Row._fields)
-    read = sa.text(f"SELECT {columns} FROM skdpnoise_charges WHERE dataset = :key ORDER BY number")
-    write = sa.text(
-        "UPDATE skdpnoise_datasets SET head = :head, summary = :summary WHERE id = :key"
-    )
     datasets = connection.exec_driver_sql("SELECT id, summary FROM skdpnoise_datasets").all()
     for key, summary in datasets:
-        digests: dict[Any, str] = {}
-        head, digest = START, ""
-        for found in connection.execute(read, {"key": key}):
-            row = Row(*found)
-            digest = digests[row.number] = reading.digest_after(digest, row)
-            head = json.dumps([row.number, digest])
-        values = {"head": head, "summary": _with_digest(summary, digests), "key": key}
-        connection.execute(write, values)
+        digests = _digests(connection, key, "")
+        with suppress(*reading.FAULTS):  # what is no summary stays as it is
+            number, token, time, text = json.loads(summary)
+            summary = json.dumps([number, token, time, text, digests[number]])
+        head = json.dumps(list(digests.items())[-1])
+        _write(connection, key, head=head, summary=summary)
 
 
-def _with_digest(summary: Any, digests: dict[Any, str]) -> Any:
-    """Return a summary of version 2 as one of version 3; what is none stays as it is."""
-    try:
-        number, token, time, text = json.loads(summary)
-        return json.dumps([number, token, time, text, digests[number]])
-    except reading.FAULTS:
-        return summary
+def _to_4(connection: Any) -> None:
+    """A digest of the name and the budget, with which that of the charges begins."""
+    # Whoever sets the version of a newer ledger back, to have another budget believed, has the
+    # column there already, and this raises. Where it was removed, the digests must be those of
+    # version 3: what is not stays as it is, and is found by whoever reads it.
+    connection.exec_driver_sql("ALTER TABLE skdpnoise_datasets ADD COLUMN seal TEXT")
+    for found in connection.exec_driver_sql("SELECT * FROM skdpnoise_datasets").all():
+        seal, head, summary = reading.facts_in(found).seal(found.name), found.head, found.summary
+        before, after = (_digests(connection, found.id, start) for start in ("", seal))
+        last = list(before)[-1]
+        if reading.head_in(head) == (last, before[last]):
+            head = json.dumps([last, digest_of(seal, after[last])])
+        with suppress(*reading.FAULTS):
+            *facts, digest = json.loads(summary)
+            if digest == before[facts[0]]:
+                summary = json.dumps([*facts, after[facts[0]]])
+        _write(connection, found.id, head=head, summary=summary, seal=seal)
+
+
+def _digests(connection: Any, key: int, start: str) -> dict[Any, str]:
+    """Return the digests after each charge of a data set, by number, from that before all."""
+    import sqlalchemy as sa
+
+    charges = tables()[1].c
+    query = sa.select(*(charges[name] for name in Row._fields)).where(charges.dataset == key)
+    digests: dict[Any, str] = {0: start}
+    digest = start
+    for found in connection.execute(query.order_by(charges.number)):
+        row = Row(*found)
+        digest = digests[row.number] = reading.digest_after(digest, row)
+    return digests
+
+
+def _write(connection: Any, key: int, **values: Any) -> None:
+    import sqlalchemy as sa
+
+    columns = ", ".join(f"{name} = :{name}" for name in values)
+    query = sa.text(f"UPDATE skdpnoise_datasets SET {columns} WHERE id = :key")
+    connection.execute(query, {"key": key, **values})
 
 
 # The k-th one leads from version k + 1 to version k + 2.
-MIGRATIONS: tuple[Callable[[Any], None], ...] = (_to_2, _to_3)
+MIGRATIONS: tuple[Callable[[Any], None], ...] = (_to_2, _to_3, _to_4)
 
 
 def version_of(connection: Any, shown: str) -> int:

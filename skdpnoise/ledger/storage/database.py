@@ -7,6 +7,7 @@ import os
 import random
 import sqlite3
 import time
+import warnings
 import weakref
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -14,10 +15,15 @@ from pathlib import Path
 from typing import Any, TypeVar
 from urllib.parse import quote, unquote
 
-from skdpnoise.ledger.errors import LedgerError, LedgerStorageError, UnknownDatasetError
+from skdpnoise.ledger.errors import (
+    LedgerError,
+    LedgerStorageError,
+    LedgerWarning,
+    UnknownDatasetError,
+)
 from skdpnoise.ledger.requests import checked_name
 from skdpnoise.ledger.storage import memory, reading
-from skdpnoise.ledger.storage._schema import START, VERSION, bring_up_to_date, tables, version_of
+from skdpnoise.ledger.storage._schema import VERSION, bring_up_to_date, tables, version_of
 from skdpnoise.ledger.storage.memory import Alike, Facts, Head, Row, Summary
 
 T = TypeVar("T")
@@ -28,6 +34,8 @@ _ATTEMPTS = 6
 _LOCK = 0x5D9_1ED6E
 # PostgreSQL: serialisation failure, deadlock, shut down and starting up, too many connections.
 _PASSING = {"40001", "40P01", "57P01", "57P02", "57P03", "53300", "55P03"}
+_MODES = ("ro", "rw", "rwc")  # read; write; the same, or make the file
+_AT_ONCE = 1000  # rows of many that are fetched at once
 
 
 def _sqlalchemy() -> Any:
@@ -50,6 +58,9 @@ def _parsed(storage: object, name: str) -> Any:
     )
     if not isinstance(storage, str):
         raise TypeError(f"{allowed} Got {storage!r} of type {type(storage).__name__} instead.")
+    if "\0" in unquote(storage) or any("\ud800" <= c <= "\udfff" for c in storage):
+        odd = "with a NUL, or with half of a surrogate pair"
+        raise LedgerStorageError(f"{allowed} Got one {odd}.")
     try:
         url = sa.make_url(storage)
         url.get_dialect()
@@ -69,17 +80,23 @@ def _parsed(storage: object, name: str) -> Any:
             f"{allowed} Got {storage!r} instead, which every connection would find empty: "
             "storage='memory' keeps a ledger in memory."
         )
-    return url.set(database=_absolute(database))
+    mode = url.query.get("mode", "rwc")
+    if mode not in _MODES:
+        raise LedgerStorageError(f"{allowed} Got one whose mode is not among {list(_MODES)}.")
+    path = _path_in(database)
+    if mode == "rwc" and "?" not in path:
+        return url.set(database=path, query={})
+    # SQLite heeds a mode in a URI only.
+    return url.set(database=f"file:{quote(path)}", query={"mode": mode, "uri": "true"})
 
 
-def _absolute(database: str) -> str:
-    """Return the path of a file, or its URI, so that it means the same in every folder."""
-    if not database.startswith("file:"):
-        return os.path.abspath(Path(database).expanduser())
-    path = unquote(database.removeprefix("file:"))
-    if path.startswith("//"):  # file:///path and file://localhost/path
-        path = "/" + path[2:].partition("/")[2]
-    return f"file:{quote(os.path.abspath(Path(path).expanduser()))}"
+def _path_in(database: str) -> str:
+    """Return the absolute path of a file that is given by path or URI."""
+    if database.startswith("file:"):
+        database = unquote(database.removeprefix("file:"))
+        if database.startswith("//"):  # file:///path and file://localhost/path
+            database = "/" + database[2:].partition("/")[2]
+    return os.path.abspath(Path(database).expanduser())
 
 
 class DatabaseStorage:
@@ -92,6 +109,7 @@ class DatabaseStorage:
         self.shown: str = self._url.render_as_string(hide_password=True)
         self.address: str = self._url.render_as_string(hide_password=False)
         self._sqlite = self._url.get_backend_name() == "sqlite"
+        self.file = Path(_path_in(self._url.database)) if self._sqlite else None
         self._engines: dict[int, Any] = {}
         self.datasets, self.charges = tables()
 
@@ -119,10 +137,21 @@ class DatabaseStorage:
             stored, known = self._stored(connection, dataset)
             facts = memory.settled(dataset, stored, wanted, known)
             if stored is None:
-                values = {**vars(facts), "adaptive": int(facts.adaptive), "head": START}
-                values |= {"name": dataset, "created": memory.now()}
+                seal = facts.seal(dataset)
+                values = {**vars(facts), "adaptive": int(facts.adaptive), "seal": seal}
+                head = json.dumps(Head(0, memory.digest_of(seal, seal)))
+                values |= {"name": dataset, "created": memory.now(), "head": head}
                 connection.execute(self.datasets.insert(), values)
-            return facts
+        if 0 < version < VERSION:
+            warnings.warn(
+                f"The ledger in {self.shown} had schema version {version}, and was brought up to "
+                f"version {VERSION}. Before, nothing showed whether a budget had been changed: "
+                "compare the budgets with what was agreed. If a newer version of skdpnoise made "
+                "this ledger, somebody set it back.",
+                LedgerWarning,
+                stacklevel=6,
+            )
+        return facts
 
     def names(self) -> list[str]:
         """Return the names of all data sets, sorted."""
@@ -175,22 +204,37 @@ class DatabaseStorage:
         try:
             if not self._sqlite:
                 psycopg = self._url.get_driver_name().startswith("psycopg")
-                return sa.create_engine(
+                engine = sa.create_engine(
                     self._url,
                     isolation_level="READ COMMITTED",  # what is read under a lock is the newest
                     pool_size=1,
                     pool_pre_ping=True,
                     connect_args={"client_encoding": "utf8"} if psycopg else {},
                 )
-            # A new connection for each transaction: no file stays open that may be moved away.
-            engine = sa.create_engine(
-                self._url, poolclass=sa.pool.NullPool, connect_args={"timeout": _BUSY_SECONDS}
-            )
+            else:
+                # A new connection for each transaction: no file stays open that may be moved away.
+                engine = sa.create_engine(
+                    self._url, poolclass=sa.pool.NullPool, connect_args={"timeout": _BUSY_SECONDS}
+                )
         except ImportError as error:
             raise ImportError(
                 f"The driver of {self._url.drivername} is not installed: pip install "
                 "skdpnoise[ledger] has the one for PostgreSQL, 'postgresql+psycopg://...'."
             ) from error
+
+        def explain(context: Any) -> Any:
+            """Return what stands for an error that is none of databases, as one of a codec."""
+            error, known = context.original_exception, context.sqlalchemy_exception
+            foreign = known is None and isinstance(error, Exception)
+            return self._explained(error) if foreign else None
+
+        sa.event.listen(engine, "handle_error", explain)
+        if self._sqlite:
+            self._configure(engine)
+        return engine
+
+    def _configure(self, engine: Any) -> None:
+        """Let every connection to a file begin as it must."""
 
         def configure(connection: Any, _: Any) -> None:
             # The transactions are begun below, as they must: with the lock of a writer.
@@ -200,17 +244,24 @@ class DatabaseStorage:
             # deleting the journal, which spares changes of the folder. With synchronous FULL or
             # EXTRA that is waited for as well: no power failure undoes a charge whose noise was
             # drawn.
-            connection.execute("PRAGMA journal_mode = PERSIST")
-            connection.execute("PRAGMA synchronous = EXTRA")
-            connection.execute("PRAGMA foreign_keys = ON")
+            try:
+                for setting in (
+                    "journal_mode = PERSIST",
+                    "synchronous = EXTRA",
+                    "foreign_keys = ON",
+                ):
+                    connection.execute(f"PRAGMA {setting}")
+            except sqlite3.Error:
+                raise  # some pass
+            except Exception as error:
+                raise self._explained(error) from error
 
         def begin(connection: Any) -> None:
             write = connection.get_execution_options().get("skdpnoise_write", False)
             connection.exec_driver_sql("BEGIN IMMEDIATE" if write else "BEGIN")
 
-        sa.event.listen(engine, "connect", configure)
-        sa.event.listen(engine, "begin", begin)
-        return engine
+        self.sa.event.listen(engine, "connect", configure)
+        self.sa.event.listen(engine, "begin", begin)
 
     def _connected(self, *, write: bool) -> Any:
         engine = self._engine().execution_options(skdpnoise_write=write)
@@ -223,7 +274,7 @@ class DatabaseStorage:
         row = self._row(connection, dataset)
         if row is None:
             return None, self._names(connection)
-        facts = _facts_in(row)
+        facts = reading.facts_in(row)
         with reading.readable("The budget", f"the data set {dataset!r} in {self.shown}"):
             reading.check_facts(facts, row.adaptive)
         return facts, []
@@ -240,10 +291,9 @@ class DatabaseStorage:
         return connection.execute(query.with_for_update() if write else query).first()
 
     def _check_file(self) -> None:
-        file = self._url.database or ""
-        if self._sqlite and not file.startswith("file:") and not Path(file).exists():
+        if self.file is not None and not self.file.exists():
             raise UnknownDatasetError(
-                f"The data set is unknown: there is no file {file} yet. To create both: "
+                f"The data set is unknown: there is no file {self.file} yet. To create both: "
                 "PrivacyLedger(dataset, epsilon=..., delta=..., storage=...)."
             )
 
@@ -258,7 +308,8 @@ class DatabaseStorage:
         return error.connection_invalidated or code in _PASSING or "database is locked" in text
 
     def _explained(self, error: Any) -> LedgerError:
-        text = str(getattr(error, "orig", None) or error).strip().splitlines()[0]
+        lines = str(getattr(error, "orig", None) or error).strip().splitlines()
+        text = lines[0] if lines else type(error).__name__
         remedies = [f"{remedy} " for sign, remedy in _REMEDIES.items() if sign in text]
         return LedgerStorageError(
             f"The ledger in {self.shown} cannot be used: {text}. {''.join(remedies[-1:])}"
@@ -266,20 +317,24 @@ class DatabaseStorage:
         )
 
 
-def _facts_in(row: Any) -> Facts:
-    """Return what a row says, which need be no budget: `reading.check_facts` looks at that."""
-    adaptive = row.adaptive == 1 if row.adaptive in (0, 1) else row.adaptive
-    return Facts(row.epsilon, row.delta, row.adjacency, row.unit, adaptive)
-
-
+_SET_BACK = (
+    "The tables are newer than the version beside them says: find out who can write to the "
+    "storage, and restore it from a copy."
+)
+_DAMAGED = "The file is damaged: restore it from a copy."
 _NO_SUMMARY = Summary(0, "", "", "", "")
 _REMEDIES = {
-    "readonly": "The file can be read but not written: make it writable to charge.",
+    "readonly": "The file can be read but not written: make it writable to charge, or to bring an "
+    "older ledger up to date.",
     "is full": "Free some space; what was charged before is kept.",
     "not a database": "Name another file; this one was written by something else.",
-    "unable to open": "Its folder must exist and be writable.",
+    "unable to open": "Its folder must exist and be writable; with a mode, the file must exist.",
     "database is locked": "Another program holds the file for long: end it, and try again.",
-    "malformed": "The file is damaged: restore it from a copy.",
+    "malformed": _DAMAGED,
+    "codec can't decode": _DAMAGED,
+    "Could not decode": _DAMAGED,
+    "duplicate column": _SET_BACK,
+    "already exists": _SET_BACK,
     "permission denied": "The page about teams lists what a role must be granted.",
     "must be owner": "A newer version needs other tables: let their owner open the ledger once.",
 }
@@ -306,7 +361,8 @@ class _Transaction:
 
     def __init__(self, storage: DatabaseStorage, connection: Any, row: Any) -> None:
         self._storage, self._connection, self._key = storage, connection, row.id
-        self.head, self.facts = reading.head_in(row.head), _facts_in(row)
+        self.head, self.seal = reading.head_in(row.head), row.seal
+        self.facts = reading.facts_in(row)
 
     def summarised(self) -> tuple[Summary, list[Alike]] | None:
         sa, datasets, charges = self._storage.sa, self._storage.datasets.c, self._storage.charges.c
@@ -323,11 +379,17 @@ class _Transaction:
         return summary, [tuple(row) for row in found]
 
     def rows(self, after: int | None) -> list[Row]:
+        return [Row(*row) for row in self._connection.execute(self._after(after))]
+
+    def each(self, after: int | None = None) -> Iterator[Row]:
+        options = {"yield_per": _AT_ONCE}
+        found = self._connection.execute(self._after(after), execution_options=options)
+        return (Row(*row) for row in found)
+
+    def _after(self, after: int | None) -> Any:
         charges = self._storage.charges.c
         query = self._all().where(charges.dataset == self._key).order_by(charges.number)
-        if after is not None:
-            query = query.where(charges.number > after)
-        return [Row(*row) for row in self._connection.execute(query)]
+        return query if after is None else query.where(charges.number > after)
 
     def find(self, token: str) -> Row | None:
         query = self._all().where(self._storage.charges.c.token == token)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -33,6 +35,10 @@ class Facts:
         """The budget."""
         return PrivacyGuarantee(self.epsilon, self.delta, self.adjacency)
 
+    def seal(self, dataset: str) -> str:
+        """Return the digest of the name of a data set and of all that was set for it."""
+        return digest_of(dataset, *asdict(self).values())
+
 
 class Row(NamedTuple):
     """A charge as it is written down."""
@@ -51,7 +57,7 @@ class Row(NamedTuple):
 
 
 class Head(NamedTuple):
-    """Number of the last charge, and the digest of all of them."""
+    """Number of the last charge, and the digest of the seal and of that of all charges."""
 
     number: int
     digest: str
@@ -93,6 +99,13 @@ def settled(
     return facts
 
 
+def digest_of(*values: object) -> str:
+    """Return the SHA-256 of values as a storage gives them back."""
+    # Every database gives back 1 as 1.0, and -0.0 as 0.0.
+    text = json.dumps([x + 0.0 if isinstance(x, float) else x for x in values], default=repr)
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
 def now() -> str:
     """Return the time in UTC; such texts sort as the times do."""
     return datetime.now(UTC).isoformat(timespec="microseconds")
@@ -105,7 +118,7 @@ class MemoryStorage:
 
     def __init__(self) -> None:
         self._rows: list[Row] = []
-        self.head = Head(0, "")
+        self.head, self.seal = Head(0, ""), ""
         self.facts: Facts | None = None
         self.process = os.getpid()
 
@@ -113,6 +126,8 @@ class MemoryStorage:
         """Return what was set for a data set, or set it."""
         self._check_process()
         self.facts = settled(dataset, None, wanted)
+        self.seal = self.facts.seal(dataset)
+        self.head = Head(0, digest_of(self.seal, self.seal))
         return self.facts
 
     def _check_process(self) -> None:
@@ -146,6 +161,10 @@ class MemoryStorage:
     def rows(self, after: int | None) -> list[Row]:
         """Return the charges with larger numbers, in order; all if None."""
         return self._rows[after:]
+
+    def each(self, after: int | None = None) -> Iterator[Row]:
+        """Return the same one by one, so that they need not all be in memory."""
+        return iter(self.rows(after))
 
     def find(self, token: str) -> Row | None:
         """Return the charge with a token."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import math
 from collections.abc import Iterator
@@ -12,7 +11,7 @@ from typing import Any
 
 from skdpnoise.ledger.encoding import decode_loss
 from skdpnoise.ledger.errors import LedgerStorageError
-from skdpnoise.ledger.storage.memory import Facts, Head, Row
+from skdpnoise.ledger.storage.memory import Facts, Head, Row, digest_of
 from skdpnoise.privacy import PrivacyLoss
 
 FAULTS = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
@@ -87,6 +86,12 @@ def _text(name: str, value: object) -> str:
     return value
 
 
+def facts_in(row: Any) -> Facts:
+    """Return what a row says, which need be no budget: `check_facts` looks at that."""
+    adaptive = row.adaptive == 1 if row.adaptive in (0, 1) else row.adaptive
+    return Facts(row.epsilon, row.delta, row.adjacency, row.unit, adaptive)
+
+
 def check_facts(facts: Facts, adaptive: object) -> None:
     """Raise if a stored budget is none."""
     _check_number("epsilon", facts.epsilon, math.inf)
@@ -117,12 +122,11 @@ def head_in(text: object) -> Head:
 
 def digest_after(digest: str, row: Row) -> str:
     """Return the digest of all charges up to one from that of all before it."""
-    # It has every column of every charge in it, so that none of them can be changed, removed, added
-    # or moved without another digest at the end. Every database gives back 1 as 1.0, -0.0 as 0.0.
+    # The first one is `Facts.seal`. So it has the budget and every column of every charge in it,
+    # and none of them can be changed, removed, added or moved without another digest at the end.
     costs: Any = {
-        name: float(value) + 0.0
+        name: float(value)
         for name, value in (("epsilon", row.epsilon), ("delta", row.delta))
         if isinstance(value, int | float)
     }
-    text = json.dumps([digest, *row._replace(**costs)], default=repr)
-    return hashlib.sha256(text.encode()).hexdigest()
+    return digest_of(digest, *row._replace(**costs))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sqlite3
 from pathlib import Path
 
@@ -10,11 +11,13 @@ import pytest
 from skdpnoise.ledger import (
     LedgerSchemaError,
     LedgerStorageError,
+    LedgerWarning,
     PrivacyLedger,
     encode_loss,
 )
 from skdpnoise.ledger.composition import Composition
-from skdpnoise.ledger.storage import _schema
+from skdpnoise.ledger.storage import _schema, reading
+from skdpnoise.ledger.storage.memory import Row
 from skdpnoise.privacy import GaussianLoss, PureLoss
 
 sqlalchemy = pytest.importorskip("sqlalchemy")
@@ -82,6 +85,11 @@ def empty(request) -> str:
     engine.dispose()
 
 
+# That an older ledger is brought up to date is told.
+IN_SILENCE = pytest.mark.filterwarnings("ignore:The ledger in")
+
+
+@IN_SILENCE
 @pytest.mark.parametrize("empty", ["sqlite", "postgresql"], indirect=True)
 def test_a_ledger_of_version_1_keeps_its_charges(empty):
     make_version_1(empty)
@@ -105,6 +113,7 @@ def columns(url: str) -> dict[str, set[tuple[str, bool]]]:
     return found
 
 
+@IN_SILENCE
 def test_a_migrated_ledger_has_the_tables_of_a_new_one(tmp_path):
     old, new = (f"sqlite:///{tmp_path / name}.db" for name in ("old", "new"))
     make_version_1(old)
@@ -118,6 +127,7 @@ def test_there_is_a_migration_from_every_version():
     assert len(_schema.MIGRATIONS) == _schema.VERSION - 1
 
 
+@IN_SILENCE
 def test_a_migration_that_fails_changes_nothing(sqlite, monkeypatch):
     make_version_1(sqlite)
 
@@ -125,7 +135,7 @@ def test_a_migration_that_fails_changes_nothing(sqlite, monkeypatch):
         _schema._to_3(connection)
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(_schema, "MIGRATIONS", (_schema._to_2, fails))
+    monkeypatch.setattr(_schema, "MIGRATIONS", (_schema._to_2, fails, _schema._to_4))
     with pytest.raises(KeyboardInterrupt):
         PrivacyLedger("trips", storage=sqlite)
     monkeypatch.undo()
@@ -142,7 +152,7 @@ def test_a_ledger_of_a_newer_version_is_left_alone(sqlite):
     connection.close()
     before = path.read_bytes()
     for given in ((), (1.0, 1e-6)):
-        with pytest.raises(LedgerSchemaError, match=r"version 99.*up to 3.*Upgrade skdpnoise"):
+        with pytest.raises(LedgerSchemaError, match=r"version 99.*up to 4.*Upgrade skdpnoise"):
             PrivacyLedger("trips", *given, storage=sqlite)
     with pytest.raises(LedgerSchemaError):
         PrivacyLedger("others", 1.0, 1e-6, storage=sqlite)
@@ -175,6 +185,106 @@ def make_version_2(path: Path, *, squares: str | None = None) -> None:
     connection.close()
 
 
+# What version 3 added: the digest of all charges.
+VERSION_3 = """
+UPDATE skdpnoise_schema SET version = 3;
+ALTER TABLE skdpnoise_datasets ADD COLUMN unit VARCHAR(32) NOT NULL DEFAULT 'record';
+ALTER TABLE skdpnoise_datasets ADD COLUMN adaptive INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE skdpnoise_datasets ADD COLUMN summary TEXT;
+ALTER TABLE skdpnoise_datasets ADD COLUMN head TEXT;
+UPDATE skdpnoise_datasets SET head =
+    '[2, "3a95ae7e00bc0dcb4594d3654e9d661b804be30d56a047db584d9f7736acc191"]';
+INSERT INTO skdpnoise_datasets VALUES (8, 'empty', 2.0, 0.0, 'replace_one',
+    '2026-01-01T00:00:00.000000+00:00', 'group', 1, NULL, '[0, ""]');
+"""
+
+
+def make_version_3(url: str, *changes: str) -> None:
+    """Write such tables into a file, and change them."""
+    connection = sqlite3.connect(url.removeprefix("sqlite:///"))
+    connection.executescript(VERSION_1 + VERSION_3)
+    with connection:
+        for change in changes:
+            connection.execute(change)
+    connection.close()
+
+
+def test_a_ledger_of_version_3_is_read_and_its_budget_watched_from_then_on(sqlite):
+    make_version_3(sqlite)
+    with pytest.warns(LedgerWarning, match=r"schema version 3.*up to version 4.*compare") as seen:
+        ledger = PrivacyLedger("trips", storage=sqlite)
+    assert seen[0].filename == __file__
+    holds_what_version_1_held(ledger)
+    assert ledger.total().basic == (0.65, 1e-7)
+    assert ledger.charge("third", PureLoss(0.1)).number == 3
+    empty = PrivacyLedger.open("empty", sqlite)
+    assert (empty.unit, empty.adaptive) == ("group", True)
+    assert empty.charge("first", PureLoss(1.0)).number == 1
+    connection = sqlite3.connect(sqlite.removeprefix("sqlite:///"))
+    with connection:
+        connection.execute("UPDATE skdpnoise_datasets SET epsilon = 100")
+    connection.close()
+    for name in ("trips", "empty"):
+        with pytest.raises(LedgerStorageError, match="not the one that"):
+            PrivacyLedger.open(name, sqlite).charge("more", PureLoss(0.1))
+
+
+@IN_SILENCE
+@pytest.mark.parametrize(
+    "change",
+    [
+        "UPDATE skdpnoise_charges SET label = 'other' WHERE number = 1",
+        "DELETE FROM skdpnoise_charges WHERE number = 2",
+        "DELETE FROM skdpnoise_charges",
+        "UPDATE skdpnoise_datasets SET head = NULL WHERE id = 7",
+        """UPDATE skdpnoise_datasets SET head = '[0, ""]' WHERE id = 7""",
+    ],
+)
+def test_what_was_changed_in_a_ledger_of_version_3_is_still_found(sqlite, change):
+    make_version_3(sqlite, change)
+    for _ in range(2):
+        with pytest.raises(LedgerStorageError, match="not those that"):
+            PrivacyLedger.open("trips", sqlite).total()
+
+
+@IN_SILENCE
+def test_a_summary_of_version_3_stays_a_witness(tmp_path):
+    for name, squares in (("honest", None), ("changed", "0.001")):
+        old, path = tmp_path / f"{name}_2.db", tmp_path / f"{name}.db"
+        make_version_2(old, squares=squares)
+        old_connection = sqlite3.connect(old)
+        ((summary,),) = old_connection.execute("SELECT summary FROM skdpnoise_datasets").fetchall()
+        old_connection.close()
+        make_version_3(f"sqlite:///{path}")
+        connection = sqlite3.connect(path)
+        (row,) = connection.execute(
+            f"SELECT {', '.join(Row._fields)} FROM skdpnoise_charges WHERE number = 1"
+        ).fetchall()
+        digest = reading.digest_after("", Row(*row))
+        with connection:
+            changed = json.dumps([*json.loads(summary), digest])
+            query = "UPDATE skdpnoise_datasets SET summary = ? WHERE id = 7"
+            connection.execute(query, (changed,))
+        connection.close()
+        ledger = PrivacyLedger.open("trips", f"sqlite:///{path}")
+        if squares is None:
+            assert ledger.charge("third", PureLoss(0.1)).number == 3
+            assert ledger.total().n_charges == 3
+            continue
+        with pytest.raises(LedgerStorageError, match="not those that"):
+            ledger.charge("third", PureLoss(0.1))
+
+
+def test_an_old_ledger_that_cannot_be_written_says_so_and_is_left_alone(sqlite):
+    make_version_3(sqlite)
+    path = Path(sqlite.removeprefix("sqlite:///"))
+    before = path.read_bytes()
+    with pytest.raises(LedgerStorageError, match=r"readonly.*bring an older ledger up to date"):
+        PrivacyLedger.open("trips", f"{sqlite}?mode=ro")
+    assert path.read_bytes() == before
+
+
+@IN_SILENCE
 def test_a_summary_of_version_2_stays_a_witness(tmp_path):
     for name, squares in (("honest", None), ("changed", "0.001")):
         path = tmp_path / f"{name}.db"
@@ -189,6 +299,7 @@ def test_a_summary_of_version_2_stays_a_witness(tmp_path):
             ledger.total()
 
 
+@IN_SILENCE
 def test_a_migrated_ledger_finds_what_is_changed_afterwards(sqlite):
     make_version_1(sqlite)
     PrivacyLedger.open("trips", sqlite)

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 import sqlalchemy as sa
 
-from skdpnoise.ledger import LedgerError, LedgerStorageError, PrivacyLedger
-from skdpnoise.ledger.storage.memory import Row
+from skdpnoise.ledger import LedgerError, LedgerStorageError, LedgerWarning, PrivacyLedger
+from skdpnoise.ledger.storage.memory import Facts, Row
 from skdpnoise.noises import get_noise
 from skdpnoise.privacy import GaussianLoss, NumericLoss, PureLoss
 
@@ -309,6 +309,80 @@ def test_who_has_a_ledger_open_charges_no_budget_but_the_one_that_is_stored(
     assert len(ledger.charges()) == 3
 
 
+@pytest.mark.quick(3)
+@pytest.mark.parametrize("n", [0, 1, 5, pytest.param(70, marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    ("column", "value"), [(c, v) for c in BUDGETS for v in BUDGETS[c] if v != "'x'"]
+)
+def test_who_opens_a_ledger_charges_no_budget_but_the_one_that_was_set(
+    sqlite, dataset, column, value, n
+):
+    filled(dataset, sqlite, n)
+    run(sqlite, f"UPDATE skdpnoise_datasets SET {column} = {value}")
+    ledger = PrivacyLedger.open(dataset, sqlite)
+    for work in (
+        ledger.total,
+        lambda: ledger.charge("fit", PureLoss(1e-6)),
+        lambda: ledger.covers(PureLoss(1e-6)),
+    ):
+        with pytest.raises(LedgerStorageError, match=r"The budget of .* is not the one.*Nothing"):
+            work()
+    assert len(ledger.charges()) == len(ledger.history()) == n
+
+
+@pytest.mark.quick(2)
+@pytest.mark.parametrize("seal", ["NULL", "''", "7", "the digest of the new budget"])
+@pytest.mark.parametrize("n", [0, 5, pytest.param(70, marks=pytest.mark.slow)])
+def test_a_seal_that_is_written_to_match_does_not_match_the_charges(sqlite, dataset, n, seal):
+    filled(dataset, sqlite, n)
+    if seal.startswith("the"):
+        seal = f"'{Facts(300.0, DELTA).seal(dataset)}'"
+    run(sqlite, f"UPDATE skdpnoise_datasets SET epsilon = 300, seal = {seal}")
+    for work in (PrivacyLedger.total, lambda ledger: ledger.charge("fit", PureLoss(1e-6))):
+        with pytest.raises(LedgerStorageError, match=r"not the one that|not those that"):
+            work(PrivacyLedger.open(dataset, sqlite))
+
+
+@pytest.mark.parametrize("n", [0, 5])
+def test_a_budget_that_changed_its_name_is_found(database, dataset, n):
+    filled(dataset, database, n)
+    query = "UPDATE skdpnoise_datasets SET name = :other WHERE name = :name"
+    run(database, query, other=f"{dataset} too", name=dataset)
+    with pytest.raises(LedgerStorageError, match="not the one that"):
+        PrivacyLedger.open(f"{dataset} too", database).charge("fit", PureLoss(1e-6))
+
+
+@pytest.mark.parametrize("version", [1, 2, 3])
+def test_a_version_that_was_set_back_hides_no_other_budget(database, dataset, version):
+    filled(dataset, database, 3)
+    budget = "UPDATE skdpnoise_datasets SET epsilon = :epsilon, head = :head WHERE name = :name"
+    ((head,),) = run(
+        database, "SELECT head FROM skdpnoise_datasets WHERE name = :name", name=dataset
+    )
+    try:
+        run(database, budget, epsilon=300.0, head='[0, ""]', name=dataset)
+        run(database, "UPDATE skdpnoise_schema SET version = :version", version=version)
+        for given in ((), (300.0, DELTA)):
+            with pytest.raises(LedgerStorageError, match=r"newer than the version.*Nothing was"):
+                PrivacyLedger(dataset, *given, storage=database)
+    finally:  # others use the server
+        run(database, "UPDATE skdpnoise_schema SET version = 4")
+        run(database, budget, epsilon=3.0, head=head, name=dataset)
+    assert PrivacyLedger.open(dataset, database).total().n_charges == 3
+
+
+def test_a_version_that_was_set_back_with_its_columns_is_told(sqlite, dataset):
+    filled(dataset, sqlite, 3)
+    run(sqlite, "UPDATE skdpnoise_datasets SET epsilon = 300")
+    run(sqlite, "UPDATE skdpnoise_schema SET version = 3")
+    run(sqlite, "ALTER TABLE skdpnoise_datasets DROP COLUMN seal")
+    with pytest.warns(LedgerWarning, match=r"had schema version 3.*compare the budgets"):
+        ledger = PrivacyLedger.open(dataset, sqlite)
+    for work in (ledger.total, lambda: ledger.charge("fit", PureLoss(1e-6))):
+        with pytest.raises(LedgerStorageError, match="not those that"):
+            work()
+
+
 SHUFFLES = {
     "charges of another data set": ["UPDATE skdpnoise_charges SET dataset = 2 WHERE number > 2"],
     "data sets that change places": [
@@ -333,6 +407,8 @@ SHUFFLES = {
     "no version": ["DROP TABLE skdpnoise_schema"],
     "a column of another name": ["ALTER TABLE skdpnoise_charges RENAME COLUMN loss TO x"],
     "a head of another name": ["ALTER TABLE skdpnoise_datasets RENAME COLUMN head TO x"],
+    "version 3 with a seal": ["UPDATE skdpnoise_schema SET version = 3"],
+    "a seal of another name": ["ALTER TABLE skdpnoise_datasets RENAME COLUMN seal TO x"],
     "version 2 with a head": ["UPDATE skdpnoise_schema SET version = 2"],
     "version 1": ["UPDATE skdpnoise_schema SET version = 1"],
 }
