@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import itertools
 
 import numpy as np
 import pandas as pd
@@ -168,19 +169,20 @@ def integers_of(way, table, *args, **options):
 
 def moves(table, adjacency, rng):
     """Yield neighbours: present to missing, missing to present, value to value, all columns."""
-    for _ in range(250):
-        record = np.where(rng.random(3) < 0.5, LOW, HIGH)
-        record = np.where(rng.random(3) < 0.3, rng.uniform(LOW - 5, HIGH + 5), record)
-        record[rng.random(3) < 0.4] = np.nan
-        row = rng.integers(len(table))
+    extremes = [
+        np.array(one) for one in itertools.product(*zip(LOW, HIGH, [np.nan] * 3, strict=True))
+    ]
+    some = [
+        np.where(rng.random(3) < 0.6, rng.uniform(LOW - 5, HIGH + 5), np.nan) for _ in range(40)
+    ]
+    for row, record in itertools.product(range(3), extremes + some):
         if adjacency == "replace_one":
             other = table.copy()
             other[row] = record
             yield other
-        elif rng.random() < 0.3:
-            yield np.delete(table, row, axis=0)
         else:
             yield np.vstack([table, record])
+            yield np.delete(table, row, axis=0)
 
 
 @pytest.mark.quick(3)
