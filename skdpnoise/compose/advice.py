@@ -22,6 +22,7 @@ from skdpnoise.compose.parts import private_parts
 from skdpnoise.compose.surroundings import PrivacyWarning
 from skdpnoise.sampling.words import SEEDED, is_seeded
 
+SEE_TARGET = "More records, a larger epsilon or public bounds (target_bounds) would help."
 _WEAK_EPSILON = 10.0
 _NAMED = 8  # columns that a warning names
 _INSIDE = ("skdpnoise", "sklearn", "joblib", "contextlib", "threading")
@@ -119,6 +120,14 @@ def warn_last(text: str, topic: str | None = None) -> None:
         warn_once(text, topic)
     else:
         known.append((text, topic))
+
+
+def warn_of_hidden_target(said: str, epsilon: float) -> None:
+    """Say of a fit what a location means that noise hides: a released fact."""
+    warn_last(
+        f"{said}: at epsilon={epsilon:g} the noise hides where the target is, so that 0, or the "
+        f"middle of two public bounds, stands for its mean. {SEE_TARGET}"
+    )
 
 
 @contextmanager

@@ -8,7 +8,14 @@ from typing import Any
 
 import numpy as np
 
-from skdpnoise.compose.advice import cause_of_hiding, named, note_hidden, warn_last
+from skdpnoise.compose.advice import (
+    SEE_TARGET,
+    cause_of_hiding,
+    named,
+    note_hidden,
+    warn_last,
+    warn_of_hidden_target,
+)
 from skdpnoise.estimators.private_fit import PrivateRun
 from skdpnoise.linear_model._budget import Budget
 from skdpnoise.linear_model._records import LIMIT, Rate, Settings, Standardisation
@@ -164,8 +171,9 @@ def release_rate(
             facts = rare.location, rare.scale, rare.found, np.full(1, LIMIT)
             found, search = Standardisation(*facts), None
     if not seen:
-        error = found.scale[0] if search is None else search.error
-        search = SearchedLocation(0.0, float(error), 1.0, found=False)
+        if search is None or search.found:  # of a scale that is none
+            error = found.scale[0] if search is None else search.error
+            search = SearchedLocation(0.0, float(error), 1.0, found=False)
         found = replace(found, scale=np.ones(1), used=np.zeros(1, dtype=bool))
     _warn_of_constant(settings, run, search)
     least = found.scale * np.where(found.used, _LEAST_MEAN, 0.5 / run.n_samples)
@@ -177,18 +185,20 @@ def _warn_of_constant(settings: Settings, run: Run, found: SearchedLocation | No
     """Say how noisy the location that a search found is, by released numbers and public ones."""
     if found is None or (found.found and found.error <= _NOISY * found.scale):
         return
-    name = settings.owner
+    name, epsilon = settings.owner, run.account.guarantee.epsilon
+    only = "one constant" if settings.fit_intercept else "0 everywhere"
+    if found.hidden:
+        warn_of_hidden_target(f"{name} predicts {only}, which tells nothing of the target", epsilon)
+        return
     about = (
-        f"at epsilon={run.account.guarantee.epsilon:g} the noise on the location of the target has "
-        f"a standard deviation of about {found.error:.2g} in its units"
+        f"at epsilon={epsilon:g} the noise on the location of the target has a standard deviation "
+        f"of about {found.error:.2g} in its units"
     )
     if found.found:
         about += f", of a scale of {found.scale:.2g}"
     else:
-        only = "one constant" if settings.fit_intercept else "0 everywhere"
         name += f" predicts {only}: the target is constant, or its scale is hidden;"
-    remedy = "More records, a larger epsilon or public bounds (target_bounds) would help."
-    warn_last(f"{name} {about}. {remedy}")
+    warn_last(f"{name} {about}. {SEE_TARGET}")
 
 
 def _warn(settings: Settings, run: Run, found: LocationScale) -> None:

@@ -15,6 +15,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
+from skdpnoise.compose.advice import warn_of_hidden_target
 from skdpnoise.estimators.callbacks import CallbackSupportMixin, follow_epochs, with_callbacks
 from skdpnoise.estimators.parameters import as_bounds, check_memory, check_size
 from skdpnoise.estimators.private_fit import PrivateFitMixin
@@ -353,6 +354,8 @@ class PrivateNetwork(CallbackSupportMixin, PrivateFitMixin, BaseEstimator):
             part, values = buying.of_rows(shares.target), data.target.values[used]
             one = search_location(values, part, (low, high), **buying.terms("target: "))
             target = Scaling(np.array(one.location), np.array(one.scale), LIMIT)
+            if one.hidden:
+                warn_of_hidden_target(f"{type(self).__name__} learns little", self.epsilon)
         return features, target
 
     def _people(

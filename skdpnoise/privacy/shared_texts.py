@@ -246,6 +246,9 @@ charge : callable or None, default=None
     Called as ``charge(label, mechanism)`` before each release.
 TypeError
     If the values are not real numbers.
+missing : {"error", "skip"}, default="error"
+    What to do where a value is missing (None, NaN, or what pandas, polars and Arrow call so): raise
+    an error, or leave the value out. **Public**: say "skip" wherever some record *may* have none.
 n_samples : float or None, default=None
     Number of records. None takes the number of rows, which is public under "replace_one". Under
     "add_remove" None estimates it privately, with 2 % of the budget.

@@ -12,11 +12,13 @@ from numpy.typing import NDArray
 
 from skdpnoise.mechanisms.additive import AdditiveMechanism
 from skdpnoise.privacy import Adjacency, LossBudget, PrivacyGuarantee, PrivacyLoss, check_real
-from skdpnoise.privacy.checks import check_adjacency
+from skdpnoise.privacy.checks import check_adjacency, check_collected
+from skdpnoise.queries._missing import Missing, with_gaps
 from skdpnoise.queries._sweeps import all_finite
 from skdpnoise.queries._tiles import Floats
 from skdpnoise.sampling import RandomWords, random_words
 from skdpnoise.sampling.words import HIDDEN_SEED
+from skdpnoise.sources.kinds import OBJECTS, kinds_of
 from skdpnoise.sources.rows import is_spread
 from skdpnoise.sources.spread import Spread, looked_at
 
@@ -91,18 +93,25 @@ class Query:
 
 
 def as_table(
-    owner: str, values: Any, *, name: str = "values", n_dims: tuple[int, ...] = (1, 2)
+    owner: str,
+    values: Any,
+    *,
+    name: str = "values",
+    n_dims: tuple[int, ...] = (1, 2),
+    missing: Missing | None = None,
 ) -> tuple[Any, Callable[[Floats], Any]]:
     """Return the values as columns, and what gives a result per column the shape of the input."""
+    # What is missing is NaN in the columns, where it is skipped.
     # The columns of rows in parts are doubles or floats, whatever the values are.
     if isinstance(values, Spread) or is_spread(values):
         parts = values
         if not isinstance(values, Spread):  # else they were looked at
-            parts = spread_values(owner, values, partial(_n_columns, owner, name, n_dims))
+            check = partial(_n_columns, owner, name, n_dims, missing)
+            parts = spread_values(owner, values, check)
         shape = np.asarray if parts.tail else _first
-        table = parts.map(_float_columns, *(parts.tail or (1,)))
+        table = parts.map(partial(_float_columns, missing), *(parts.tail or (1,)))
         return (table if len(table) else np.empty(table.shape)), shape
-    array = _checked_values(owner, name, n_dims, values)
+    array = _checked_values(owner, name, n_dims, missing, values)
     return (array, np.asarray) if array.ndim > 1 else (array[:, np.newaxis], _first)
 
 
@@ -124,20 +133,29 @@ def _values_of(tables: dict[str, Any]) -> Any:
     return tables["values"]
 
 
-def _n_columns(owner: str, name: str, n_dims: tuple[int, ...], values: Any) -> int | None:
-    array = _checked_values(owner, name, n_dims, values)
+def _n_columns(
+    owner: str, name: str, n_dims: tuple[int, ...], missing: Missing | None, values: Any
+) -> int | None:
+    array = _checked_values(owner, name, n_dims, missing, values)
     return array.shape[1] if array.ndim > 1 else None
 
 
-def _as_array(values: Any) -> NDArray[Any]:
+def _as_array(values: Any, missing: Missing | None = None) -> NDArray[Any]:
     """Return values as an array: of a frame of floats as they lie in memory, in no time."""
-    # Not of all that has the method: arrays of pyarrow refuse what they would have to copy.
-    return np.asarray(values.to_numpy() if hasattr(values, "iloc") else values)
+    frame = hasattr(values, "iloc")
+    if missing != "skip":
+        # Not of all that has the method: arrays of pyarrow refuse what they would have to copy.
+        array = np.asarray(values.to_numpy() if frame else values)
+        # pandas makes objects of numbers of its own types where one is missing.
+        if array.dtype.kind != "O" or not frame or OBJECTS in kinds_of(values):
+            return array
+    found = with_gaps(values)
+    return np.asarray(values) if found is None else found
 
 
-def _float_columns(values: Any) -> Floats:
+def _float_columns(missing: Missing | None, values: Any) -> Floats:
     """Return some checked values as columns of floating-point numbers."""
-    array = _as_array(values)
+    array = _as_array(values, missing)
     floats = array if array.dtype.kind == "f" else array.astype(np.float64)
     return floats if floats.ndim > 1 else floats[:, np.newaxis]
 
@@ -146,17 +164,26 @@ def _first(result: Floats) -> float:
     return float(result[0])
 
 
-def _checked_values(owner: str, name: str, n_dims: tuple[int, ...], values: Any) -> NDArray[Any]:
+def _checked_values(
+    owner: str, name: str, n_dims: tuple[int, ...], missing: Missing | None, values: Any
+) -> NDArray[Any]:
     """Return values as an array, or say what is wrong with them."""
-    array = _as_array(values)
+    check_collected(owner, name, values)
     shapes = " or ".join(["(n_records,)", "(n_records, n_columns)"][n - 1] for n in n_dims)
     allowed = f"The {name!r} parameter of {owner} must be an array of real numbers, shape {shapes}"
+    if np.ma.isMaskedArray(values) and missing != "skip":
+        raise TypeError(f"{allowed}. Got a masked array, whose mask would be lost, instead.")
+    array = _as_array(values, missing)
+    skip = "" if missing is None else ", or give missing='skip' to leave out what is missing"
     if array.dtype.kind not in "iufb":
         raise TypeError(f"{allowed}. Got an array of dtype {array.dtype} instead.")
     if array.ndim not in n_dims or 0 in array.shape[1:]:
         raise ValueError(f"{allowed}. Got an array of shape {array.shape} instead.")
-    if not all_finite(array):
+    if missing == "skip":
+        if np.isinf(array).any():
+            raise ValueError(f"{allowed}, finite or missing in every entry: clip infinity first.")
+    elif not all_finite(array):
         raise ValueError(
-            f"{allowed}, finite in every entry: remove or replace NaN and infinity first."
+            f"{allowed}, finite in every entry: remove or replace NaN and infinity first{skip}."
         )
     return array

@@ -6,7 +6,8 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
+from operator import itemgetter
+from typing import Any, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -15,10 +16,17 @@ from skdpnoise.mechanisms.additive import AdditiveMechanism
 from skdpnoise.mechanisms.calibrate import calibrate
 from skdpnoise.noises import get_noise, noise_names
 from skdpnoise.privacy import Adjacency, LossBudget, PrivacyGuarantee
-from skdpnoise.privacy.checks import check_array, check_order, complaint
+from skdpnoise.privacy.checks import (
+    check_array,
+    check_collected,
+    check_option,
+    check_order,
+    complaint,
+)
 from skdpnoise.privacy.loss import checked_relation
 from skdpnoise.privacy.shared_texts import shared_texts
 from skdpnoise.queries import _tiles
+from skdpnoise.queries._missing import Missing, present
 from skdpnoise.queries._query import LedgerLike, Query, as_table, spread_values
 from skdpnoise.queries._sweeps import Records, tallies
 from skdpnoise.queries._tiles import Floats, Integers, Places
@@ -27,7 +35,7 @@ from skdpnoise.sampling.observer import plus_noise
 from skdpnoise.sampling.words import with_caveat
 from skdpnoise.sensitivity import SensitivityProfile, clipped_sum
 from skdpnoise.sources.rows import is_spread
-from skdpnoise.sources.spread import Spread
+from skdpnoise.sources.spread import Spread, mapped
 
 __all__ = ["PrivateEstimate", "private_count", "private_mean", "private_sum"]
 
@@ -37,6 +45,9 @@ _FINE_BITS = 16
 _LARGEST = 1e60  # squares of bounds, and their ratios, stay within double precision
 _MOST = 1 << 900  # records that are counted: within double precision, in grid steps too
 _SHOWN = 6  # numbers of a vector that are printed
+# The number that stands for one value in a count beside its sum, where a record may be replaced: so
+# that the l1 norm (1), or the l2 norm (just below the root of 3), is that of the sum alone.
+_STEPS_OF_ONE = (1.0, 1.732)
 # A count that comes at no more than this factor in the error of a sum is taken along.
 _FREE = 1.0 + 1e-4
 
@@ -54,8 +65,8 @@ class PrivateEstimate:
         the data is not in it.
     mechanism : AdditiveMechanism
         What sampled the noise; its ``privacy_loss`` is what the estimate cost.
-    count : float or None, default=None
-        Noisy number of records, where that was released, too.
+    count : float, ndarray of shape (n_columns,) or None, default=None
+        Noisy number of records, or of the values of each column, where that was released, too.
     secure : bool, default=True
         Whether the noise came from the operating system's cryptographic source. If not, the first
         line of what is printed says so.
@@ -70,18 +81,23 @@ class PrivateEstimate:
     value: Any
     standard_error: Any
     mechanism: AdditiveMechanism
-    count: float | None = None
+    count: Any = None
     secure: bool = True
 
     def __str__(self) -> str:
         values, errors = np.atleast_1d(self.value), np.atleast_1d(self.standard_error)
-        pairs = zip(values[:_SHOWN], errors, strict=False)
-        text = ", ".join(f"{value:.6g} ± {error:.3g}" for value, error in pairs)
-        if values.size > 1:
-            text = f"[{text}{', ...' if values.size > _SHOWN else ''}]"
-        count = "" if self.count is None else f"; count {self.count:.6g}"
+        text = _listed([f"{v:.6g} ± {e:.3g}" for v, e in zip(values, errors, strict=True)])
+        count = ""
+        if self.count is not None:
+            count = f"; count {_listed([f'{n:.6g}' for n in np.atleast_1d(self.count)])}"
         stated = f"{text} ({self.mechanism.privacy_loss()}{count})"
         return with_caveat(stated, secure=self.secure)
+
+
+def _listed(texts: list[str]) -> str:
+    """Return the first few of several texts in brackets, or the only one."""
+    shown = ", ".join(texts[:_SHOWN])
+    return f"[{shown}{', ...' if len(texts) > _SHOWN else ''}]" if len(texts) > 1 else shown
 
 
 @shared_texts
@@ -89,23 +105,30 @@ def private_count(
     records: ArrayLike,
     guarantee: PrivacyGuarantee | LossBudget,
     *,
+    missing: Missing = "error",
     adjacency: Adjacency | None = None,
     noise: str = "auto",
     random_state: Any = None,
     ledger: LedgerLike | None = None,
 ) -> PrivateEstimate:
-    r"""Release how many records there are, or how many have a property.
+    r"""Release how many records there are, or how many have a property or a value.
 
     .. math:: \mathrm{round}(n + z)
 
     **Guarantee.** Replacing a record, or adding or removing one, changes the count by at most one;
-    rounding is post-processing. (The number of all records is public under "replace_one".)
+    rounding is post-processing. (The number of all records is public under "replace_one"; how many
+    of them have a value is not, since the value that replaces another one may be missing.)
 
     Parameters
     ----------
-    records : int, or array-like or RowSource of bool of shape (n_records,)
-        The count, or a mask: whether each record has the property.
-    %(queries: guarantee, adjacency, noise, random_state, ledger)s
+    records : int, or array-like or RowSource of shape (n_records,)
+        The count, or a mask: whether each record has the property. With ``missing="skip"`` a column
+        of any other type: numbers, text, dates, categories.
+    %(queries: guarantee)s
+    missing : {"error", "skip"}, default="error"
+        "skip" counts the values of a column that are not missing (None, NaN, NaT, or what pandas,
+        polars and Arrow call so), as ``count`` of pandas does. A mask is refused then.
+    %(queries: adjacency, noise, random_state, ledger)s
 
     Returns
     -------
@@ -115,7 +138,8 @@ def private_count(
     Raises
     ------
     TypeError
-        If `records` is neither an integer nor a vector of booleans.
+        If `records` is neither an integer nor a vector of booleans, or with "skip" no column of
+        another type.
     ValueError
         If the count is negative, or the neighbouring relation is given twice or not at all.
     %(queries: SpreadError)s
@@ -130,10 +154,16 @@ def private_count(
     >>> estimate = private_count(ages > 40, PrivacyGuarantee(1.0), noise="iid_laplace")
     >>> type(estimate.value), estimate.standard_error < 1.5
     (<class 'int'>, True)
+    >>> answers = ["yes", None, "no"] * 400
+    >>> given = private_count(answers, PrivacyGuarantee(1.0), missing="skip", random_state=0)
+    >>> given.value  # about 800
+    801
     """
     owner = "private_count"
     relation = checked_relation(owner, adjacency, guarantee)
-    n, rng = _count(owner, records), random_words(random_state)
+    check_option(owner, "missing", missing, get_args(Missing))
+    tell = _mask if missing == "error" else _present
+    n, rng = _count(owner, tell, records), random_words(random_state)
     mechanism = calibrate(noise, SensitivityProfile([1.0]), guarantee)
     Query(owner, guarantee, relation, ledger, rng).spend_for(mechanism)
     # No number fails after the charge: what is cut off moves no two counts further apart.
@@ -150,6 +180,7 @@ def private_sum(
     high: ArrayLike,
     guarantee: PrivacyGuarantee | LossBudget,
     *,
+    missing: Missing = "error",
     adjacency: Adjacency | None = None,
     noise: str = "auto",
     weights: ArrayLike | None = None,
@@ -168,6 +199,11 @@ def private_sum(
        ((high − low)/2, 1); the sum is :math:`\tilde F + c\,\tilde n`. For many columns bounded by
        [0, h] this has up to a quarter of the variance, and the count comes with it.
 
+    *Missing values skipped.* Zero stands for what is missing, after the others are clipped: the sum
+    of all records between ``min(low, 0)`` and ``max(high, 0)`` is released as above. A record whose
+    value is missing in one of two neighbours moves it by no more than these bounds allow, and how
+    many values there are is not told. (A count, where it comes along, is of all records.)
+
     **Guarantee.** The bounds hold for the values as they are summed: each is clipped and rounded to
     an integer number of public fine grid steps that obeys the bound. Sums of integers are exact.
     All columns (and the count) are released by one mechanism.
@@ -175,10 +211,10 @@ def private_sum(
     Parameters
     ----------
     values : array-like or RowSource of shape (n_records,) or (n_records, n_columns)
-        The private values, finite. There may be none.
+        The private values, finite, or missing with "skip". There may be none.
     low, high : float or array-like of shape (n_columns,)
         Public bounds, low < high. They must not be read from the data.
-    %(queries: guarantee, adjacency, noise)s
+    %(queries: guarantee, missing, adjacency, noise)s
         Noises that live on the integers are refused.
     %(queries: weights, random_state, ledger)s
 
@@ -212,7 +248,11 @@ def private_sum(
     """
     owner = "private_sum"
     relation = checked_relation(owner, adjacency, guarantee)
-    table, shape, bounds = _check_summands(owner, values, low, high, weights, noise)
+    _check_noise(owner, noise)
+    table, shape, bounds = _check_summands(owner, values, low, high, weights, missing)
+    if missing == "skip":
+        table = mapped(table, partial(_with_zeros, bounds.low, bounds.high), bounds.low.size)
+        bounds = bounds.with_zero()
     query = Query(owner, guarantee, relation, ledger, random_words(random_state))
     centre, importance = bounds.centre, bounds.weights
     profile = SensitivityProfile(2.0 * bounds.half_width)
@@ -241,6 +281,7 @@ def private_mean(
     high: ArrayLike,
     guarantee: PrivacyGuarantee | LossBudget,
     *,
+    missing: Missing = "error",
     adjacency: Adjacency | None = None,
     noise: str = "auto",
     weights: ArrayLike | None = None,
@@ -261,6 +302,16 @@ def private_mean(
     uniform within the bounds, :math:`m^2 = h^2/3` with h half their width. The ratio has a bias of
     about :math:`m \sigma_n^2/n^2`, a fraction :math:`\sigma_n/n` of the standard error or less.
 
+    *Missing values skipped.* How many values a column has is private under either relation: the
+    record that replaces another one may have none. So each column has a count :math:`N` of its own
+    beside its sum :math:`F = \sum (x_i - c)/h`, both over the values that there are, and all
+    columns are released by one mechanism. Adding or removing a record moves (F, N) by at most
+    (1, 1) in each column. Replacing it moves them by (2, 0) at most where both values are there,
+    and by (1, 1) where one is missing. With Laplace noise the count then comes at no cost beside
+    the sum: :math:`|F| + |N|` moves by 2 either way. With Gaussian noise it does if
+    :math:`\sqrt 3 N` is released, by :math:`F^2 + 3 N^2`. The mean is
+    :math:`c + h \tilde F / \tilde N`, with errors as above.
+
     The result is clipped to the bounds. This is post-processing; it lowers the error, and biases a
     mean that is within the noise of a bound.
 
@@ -269,17 +320,18 @@ def private_mean(
     Parameters
     ----------
     values : array-like or RowSource of shape (n_records,) or (n_records, n_columns)
-        The private values, finite. There may be none under "add_remove".
+        The private values, finite, or missing with "skip". There may be no record under
+        "add_remove".
     low, high : float or array-like of shape (n_columns,)
         Public bounds, low < high. They must not be read from the data.
-    %(queries: guarantee, adjacency, noise)s
+    %(queries: guarantee, missing, adjacency, noise)s
         Noises that live on the integers are refused.
     %(queries: weights, random_state, ledger)s
 
     Returns
     -------
     PrivateEstimate
-        Under "add_remove" with the noisy count.
+        Under "add_remove" with the noisy count; with "skip" with that of each column's values.
 
     Raises
     ------
@@ -301,19 +353,28 @@ def private_mean(
     >>> estimate = private_mean(ages, 0, 100, guarantee, noise="inid_laplace", random_state=0)
     >>> bool(abs(estimate.value - 42.0) < 0.5), bool(abs(estimate.count - 1000) < 20)
     (True, True)
+    >>> ages[::5] = np.nan  # a fifth of the records has no age
+    >>> estimate = private_mean(
+    ...     ages, 0, 100, guarantee, missing="skip", noise="inid_laplace", random_state=0
+    ... )
+    >>> bool(abs(estimate.value - 42.0) < 0.5), bool(abs(estimate.count - 800) < 20)
+    (True, True)
     """
     owner = "private_mean"
     relation = checked_relation(owner, adjacency, guarantee)
-    table, shape, bounds = _check_summands(owner, values, low, high, weights, noise)
+    _check_noise(owner, noise)
+    table, shape, bounds = _check_summands(owner, values, low, high, weights, missing)
     query = Query(owner, guarantee, relation, ledger, random_words(random_state))
     half, n = bounds.half_width, len(table)
-    if relation == "add_remove":
-        mechanism = _with_count(query, noise, bounds, float(bounds.weights @ half**2) / 3)
-    elif n == 0:
+    if relation == "replace_one" and n == 0:
         raise ValueError(
             f"The 'values' parameter of {owner} must not be empty under 'replace_one', where the "
             "number of records is public: an empty table has no mean."
         )
+    if missing == "skip":
+        return _mean_of_present(query, noise, table, shape, bounds)
+    if relation == "add_remove":
+        mechanism = _with_count(query, noise, bounds, float(bounds.weights @ half**2) / 3)
     else:
         profile = SensitivityProfile(2.0 * half)
         mechanism = calibrate(noise, profile, guarantee, weights=bounds.weights)
@@ -329,43 +390,57 @@ def private_mean(
     return PrivateEstimate(shape(mean), shape(error), mechanism, count, query.rng.secure)
 
 
-def _count(owner: str, records: Any) -> int:
-    """Return how many records there are."""
-    if type(records) is int and records >= 0:
-        return records  # of any size
+def _count(owner: str, tell: Callable[[str, Any], NDArray[np.bool_]], records: Any) -> int:
+    """Return how many records there are, or of how many a function tells that they count."""
     if is_spread(records):
-        masks = spread_values(owner, records, partial(_check_mask, owner))
-        return int(masks.total(_count_true, "count")) if len(masks) else 0
+        rows = spread_values(owner, records, partial(_check_column, owner, tell))
+        step = partial(_count_true, owner, tell)
+        return int(rows.total(step, "count")) if len(rows) else 0
+    if tell is _mask and (type(records) is int or _is_whole(records)):
+        if records < 0:
+            raise ValueError(
+                f"The 'records' parameter of {owner} must not be negative if it is a count."
+            )
+        return int(records)  # of any size
+    return int(_count_true(owner, tell, records))
+
+
+def _is_whole(records: Any) -> bool:
+    return np.ndim(records) == 0 and np.asarray(records).dtype.kind in "iu"
+
+
+def _mask(owner: str, records: Any) -> NDArray[np.bool_]:
+    """Return which records have the property, or say what is wrong."""
+    check_collected(owner, "records", records)
     mask = np.asarray(records)
-    if _is_mask(mask):
-        return int(_count_true(mask))
-    if mask.ndim != 0 or mask.dtype.kind not in "iu":
-        raise _no_mask(owner, mask)
-    if int(mask) < 0:
-        raise ValueError(
-            f"The 'records' parameter of {owner} must not be negative if it is a count."
-        )
-    return int(mask)
-
-
-def _is_mask(mask: NDArray[Any]) -> bool:
-    return mask.dtype.kind == "b" and mask.ndim == 1
-
-
-def _check_mask(owner: str, records: Any) -> None:
-    mask = np.asarray(records)
-    if not _is_mask(mask):
-        raise _no_mask(owner, mask)
-
-
-def _no_mask(owner: str, given: NDArray[Any]) -> TypeError:
+    if mask.dtype.kind == "b" and mask.ndim == 1 and not np.ma.isMaskedArray(records):
+        return mask
     must = "be an int or a one-dimensional array of bool"
-    shown = f"an array of dtype {given.dtype} and shape {given.shape}"
-    return TypeError(complaint(owner, "records", must, shown))
+    remedy = (
+        "If a mask has missing values, fill them with False. To count the values of a column that "
+        "are there, set missing='skip'."
+    )
+    shown = f"an array of dtype {mask.dtype} and shape {mask.shape}"
+    raise TypeError(complaint(owner, "records", must, shown, remedy))
 
 
-def _count_true(mask: Any) -> Integers:
-    return np.asarray(np.count_nonzero(mask))
+def _present(owner: str, records: Any) -> NDArray[np.bool_]:
+    """Return which records have a value, or say what is wrong."""
+    check_collected(owner, "records", records)
+    there = None if np.ndim(records) == 0 else present(records)
+    if there is not None:
+        return there
+    must = "be a column of values, some of which may be missing, and no mask, with missing='skip'"
+    remedy = "Of a mask, fill what is missing with False, and set missing='error'."
+    raise TypeError(complaint(owner, "records", must, f"{type(records).__name__}", remedy))
+
+
+def _check_column(owner: str, tell: Callable[[str, Any], Any], records: Any) -> None:
+    tell(owner, records)
+
+
+def _count_true(owner: str, tell: Callable[[str, Any], Any], records: Any) -> Integers:
+    return np.asarray(np.count_nonzero(tell(owner, records)))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -378,6 +453,17 @@ class _Bounds:
     centre: Floats
     half_width: Floats  # the most that a contribution can be away from the centre
     weights: Floats  # of the squared errors
+
+    @classmethod
+    def between(cls, low: Floats, high: Floats, weights: Floats) -> _Bounds:
+        """Return bounds with contributions measured from their centre."""
+        # Halves are taken before the sum, so that the widest bounds do not overflow.
+        return cls(low, high, 0.5 * low + 0.5 * high, 0.5 * high - 0.5 * low, weights)
+
+    def with_zero(self) -> _Bounds:
+        """Return bounds of the values and of zero."""
+        low, high = np.minimum(self.low, 0.0), np.maximum(self.high, 0.0)
+        return _Bounds.between(low, high, self.weights)
 
     def uncentred(self) -> _Bounds:
         """Return the same bounds, with contributions measured from zero."""
@@ -445,6 +531,64 @@ def _with_count(query: Query, noise: str, bounds: _Bounds, weight: float) -> Add
     return calibrate(noise, profile, query.guarantee, weights=weights)
 
 
+def _mean_of_present(
+    query: Query,
+    noise: str,
+    table: NDArray[Any] | Spread[Any],
+    shape: Callable[[Floats], Any],
+    bounds: _Bounds,
+) -> PrivateEstimate:
+    """Return noisy sums of the values that there are over noisy numbers of them, by column."""
+    half, n_columns = bounds.half_width, bounds.half_width.size
+    steps = _STEPS_OF_ONE if query.adjacency == "replace_one" else (1.0,)
+    made = (_jointly(query, noise, bounds, step) for step in steps)
+    _, step, mechanism = min(made, key=itemgetter(0))
+    facts = bounds.centre, half, step
+    shares = mapped(table, partial(_shares_and_presence, *facts), 2 * n_columns)
+    reach = np.repeat([1.0, step], n_columns)
+    ends = _Bounds(-reach, reach, np.zeros_like(reach), reach, np.ones_like(reach))
+    sums, _ = _release(query, shares, ends, mechanism)
+    deviation = mechanism.standard_deviation
+    count = sums[n_columns:] / step
+    divisor = np.maximum(count, 1.0)
+    distance = np.clip(sums[:n_columns] / divisor, -1.0, 1.0)
+    mean = np.clip(bounds.centre + half * distance, bounds.low, bounds.high)
+    spread = np.hypot(deviation[:n_columns], distance * deviation[n_columns:] / step)
+    error = half * np.minimum(spread / divisor, 2.0)
+    return PrivateEstimate(shape(mean), shape(error), mechanism, shape(count), query.rng.secure)
+
+
+def _jointly(
+    query: Query, noise: str, bounds: _Bounds, step: float
+) -> tuple[float, float, AdditiveMechanism]:
+    """Return the mechanism for sums of shares and counts of values, and the error of the means."""
+    n_columns = bounds.half_width.size
+    if query.adjacency == "replace_one":
+        # In units of half widths, of each column: (2, 0) of two values, (1, step) of one and none.
+        l1, l2 = max(2.0, 1.0 + step), math.sqrt(n_columns * max(4.0, 1.0 + step**2))
+        each = np.repeat([2.0, step], n_columns)
+        profile = SensitivityProfile(each, n_columns * l1, np.nextafter(l2, np.inf))
+    else:
+        profile = SensitivityProfile(np.repeat([1.0, step], n_columns))
+    importance = bounds.weights * bounds.half_width**2
+    weights = np.append(importance, importance / (3.0 * step**2))
+    mechanism = calibrate(noise, profile, query.guarantee, weights=weights)
+    return mechanism.expected_error(weights=weights), step, mechanism
+
+
+def _shares_and_presence(centre: Floats, half: Floats, step: float, table: Floats) -> Floats:
+    """Return the distance of each value from the centre, in half widths, and a step if it is."""
+    there = ~np.isnan(table)
+    with np.errstate(over="ignore"):
+        shares = np.clip((table - centre) / half, -1.0, 1.0)
+    return np.concatenate([np.where(there, shares, 0.0), step * there], axis=1)
+
+
+def _with_zeros(low: Floats, high: Floats, table: Floats) -> Floats:
+    """Return values within the bounds, and zero for a missing one."""
+    return np.where(np.isnan(table), 0.0, np.clip(table, low, high))
+
+
 def _rounded_deviation(mechanism: AdditiveMechanism) -> float:
     r"""Return the standard deviation of the noise of one coordinate, rounded to integers.
 
@@ -465,14 +609,11 @@ def _check_summands(
     low: ArrayLike,
     high: ArrayLike,
     weights: ArrayLike | None,
-    noise: str,
+    missing: Missing,
 ) -> tuple[Any, Callable[[Floats], Any], _Bounds]:
     """Return what `as_table` does and the bounds of every column, or say what is wrong."""
-    family = str(noise).partition("_")[2]
-    if family in noise_names() and get_noise(family).lattice:
-        must = "name a noise on the real numbers, since sums of real numbers are not integer"
-        raise ValueError(complaint(owner, "noise", must, repr(noise)))
-    table, shape = as_table(owner, values)
+    check_option(owner, "missing", missing, get_args(Missing))
+    table, shape = as_table(owner, values, missing=missing)
     columns = table.shape[1:]
     remedy = "Values without bounds cannot be protected by noise."
     left, right = (
@@ -480,7 +621,6 @@ def _check_summands(
         for name, end in (("low", low), ("high", high))
     )
     check_order(owner, "low", left, right)
-    # Halves are taken before the sum, so that the widest bounds do not overflow.
     half = 0.5 * right - 0.5 * left
     if not (half.min() >= 1.0 / _LARGEST and np.abs([left, right]).max() <= _LARGEST):
         raise ValueError(
@@ -490,4 +630,11 @@ def _check_summands(
     remedy = "Give a column that does not matter a small weight."
     given = np.ones(columns) if weights is None else weights
     importance = check_array(owner, "weights", given, columns, sign="positive", remedy=remedy)
-    return table, shape, _Bounds(left, right, 0.5 * left + 0.5 * right, half, importance)
+    return table, shape, _Bounds.between(left, right, importance)
+
+
+def _check_noise(owner: str, noise: str) -> None:
+    family = str(noise).partition("_")[2]
+    if family in noise_names() and get_noise(family).lattice:
+        must = "name a noise on the real numbers, since sums of real numbers are not integer"
+        raise ValueError(complaint(owner, "noise", must, repr(noise)))

@@ -36,6 +36,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from skdpnoise.queries._missing import is_missing
 from skdpnoise.sampling import RandomWords, SystemWords
 from skdpnoise.sampling.keyed import new_key, words_of_rows
 from skdpnoise.sources.spread import Spread
@@ -301,8 +302,8 @@ def _numbered(labels: NDArray[Any]) -> tuple[NDArray[np.intp], bool]:
     codes = [seen.setdefault(label, len(seen)) for label in labels.tolist()]
     known = _known_laws()
     parts = [part for label in seen for part in _parts(label)]
-    missing = any(map(_is_missing, parts))
-    by_value = all((type(p).__hash__, type(p).__eq__) in known or _is_missing(p) for p in parts)
+    missing = any(map(is_missing, parts))
+    by_value = all((type(p).__hash__, type(p).__eq__) in known or is_missing(p) for p in parts)
     # Text equals nothing else, and is left out.
     kinds = {_kind_of(p) for p in parts if not isinstance(p, str | bytes | tuple | frozenset)}
     if not by_value or len(kinds) > 1:
@@ -330,14 +331,6 @@ def _kind_of(label: Any) -> Any:
     """Return numpy's type of a label that is hashed in its own way, and None for others."""
     own = isinstance(label, np.generic) and not isinstance(label, _LIKE_PYTHON)
     return label.dtype if own else None
-
-
-def _is_missing(label: Any) -> bool:
-    """Return whether a label does not equal itself: it would name no group."""
-    if type(label).__name__ in ("NoneType", "NAType", "NaTType"):
-        return True
-    # pyarrow's scalars say themselves whether they hold a value.
-    return getattr(label, "is_valid", True) is False or bool(label != label)
 
 
 def _as_array(groups: Any) -> Any:

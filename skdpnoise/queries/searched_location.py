@@ -16,8 +16,9 @@ The releases, under their labels:
 5. *mean* of values clipped to 2.5 to 5 scales around m: the location. This and the mean square
    are shrunk towards typical values by as much as their noise suggests.
 
-Where the loss is too small for all of this, it goes into one median alone, by bisection. Which it
-is, and every share, depends on public numbers only; what is looked at closer costs what the mean
+Where the loss is too small for all of this, it goes into one median alone, by bisection. Where even
+that says next to nothing, the location is 0, or the middle of two public bounds. Which it is, and
+every share, depends on public numbers only; what is looked at closer costs what the mean
 square and the mean would have.
 
 **Privacy.** A step of a bisection is a sum with contributions a below its threshold and -b above
@@ -74,6 +75,9 @@ _REACHES = 2.5, 5.0  # standard deviations that the mean looks at, by how little
 _TYPICAL, _DEVIATION = 0.31, 0.18  # mean squares over squared spreads: their mean, and deviation
 _SHIFT = 0.4  # how far means are from medians, in standard deviations
 _LEAST = 0.01  # mean square over squared spread
+# A median is lost in noise if what is believed of it is so many times as wide as it is far from 0;
+# or is so much of the distance between two public bounds, of which 0.34 is what nothing tells.
+_LOST, _LOST_BETWEEN = 10.0, 0.25
 _CONSTANT = 2.0**-45  # a spread that is smaller, relative to the location, is that of a constant
 
 
@@ -116,6 +120,7 @@ class SearchedLocation:
     error: float
     scale: float  # about one standard deviation of the bulk of the values; 1 where `found` is False
     found: bool  # whether there is a scale: there is none for a constant, or with too little budget
+    hidden: bool = False  # whether noise hides the location, which is then 0 or between the bounds
 
 
 class Terms(TypedDict):
@@ -160,13 +165,24 @@ def search_location(
     if strength < schedule.least:
         stage = "median", loss, schedule.n_steps
         belief = _bisected(data, _HALF, believe_location(*bounds), search, stage)
-        unsure = 0.5 * belief.quantile(0.84) - 0.5 * belief.quantile(0.16)
-        return SearchedLocation(belief.quantile(0.5), unsure, 1.0, False)
+        return _by_median(belief, *bounds)
     bulk = schedule.quantiles(data, bounds, search)
     if not bulk.found or bulk.spread <= max(_CONSTANT * abs(bulk.median), 1e-290):
         return SearchedLocation(bulk.median, bulk.spread, 1.0, False)
     mean, error, scale = _refined(data, bulk, search)
     return SearchedLocation(bulk.median + mean, error, scale, True)
+
+
+def _by_median(belief: Belief, low: float, high: float) -> SearchedLocation:
+    """Return the median that is believed in, or what stands for one that noise hides."""
+    median = belief.quantile(0.5)
+    unsure = 0.5 * belief.quantile(0.84) - 0.5 * belief.quantile(0.16)
+    if math.isfinite(low) and math.isfinite(high):
+        otherwise, hidden = 0.5 * low + 0.5 * high, unsure >= _LOST_BETWEEN * (high - low)
+    else:
+        otherwise = min(max(0.0, low), high)
+        hidden = unsure >= _LOST * abs(median - otherwise)
+    return SearchedLocation(otherwise if hidden else median, unsure, 1.0, False, hidden)
 
 
 def _searched(data: Ranks, bounds: tuple[float, float], search: Search) -> Bulk:

@@ -16,6 +16,7 @@ from skdpnoise import (
     DPPoissonRegressor,
     PrivacyWarning,
 )
+from tests.contracts._register import MODELS
 
 quiet = pytest.mark.filterwarnings("ignore::skdpnoise.PrivacyWarning")
 
@@ -248,3 +249,46 @@ def test_a_target_around_zero_has_a_scale_however_near_to_zero_its_median_is_fou
     model = DPCoordinateDescentRegressor(0.5, delta=0.0, random_state=seed).fit(X, y)
     assert "target: mean square" in {release.label for release in model.privacy_.releases}
     assert model.score(X, y) > -0.2
+
+
+REGRESSORS = [entry for entry in MODELS if entry.target != "labels"]
+
+
+@pytest.mark.parametrize("delta", [0.0, 1e-6])
+@pytest.mark.parametrize("adjacency", ["replace_one", "add_remove"])
+@pytest.mark.parametrize("entry", REGRESSORS, ids=lambda entry: entry.name)
+def test_a_target_that_noise_hides_is_0_or_the_middle_of_its_bounds_and_that_is_said(
+    entry, adjacency, delta
+):
+    X = np.random.default_rng(0).normal(size=(100, 3))
+    y = X[:, 0] + 13.0
+    terms = {"delta": delta, "adjacency": adjacency, "random_state": 0}
+    for bounds, low, high in ((None, 0.0, 0.3), ((0.0, 20.0), 10.0, 10.0)):
+        for epsilon in (1e-6, 1e-3):
+            model = entry.estimator(epsilon=epsilon, target_bounds=bounds, **terms)
+            with pytest.warns(PrivacyWarning, match="noise hides where the target is") as heard:
+                found = model.fit(X, y).predict(X)
+            # The logarithm of a rate is a number: half a count in all stands for none.
+            assert (low <= found).all()
+            assert (found <= (high if entry.target == "counts" else low)).all()
+            said = next(str(one.message) for one in heard if "hides where" in str(one.message))
+            assert said.startswith(type(model).__name__)
+            assert f"epsilon={epsilon:g}" in said
+            assert "larger epsilon or public bounds (target_bounds)" in said
+    # What it advises: a larger epsilon, or more records.
+    for n, epsilon in ((100, 9.0), (20_000, 0.2)):
+        rows = np.resize(X, (n, 3))
+        model = entry.estimator(epsilon=epsilon, **terms)
+        with warnings.catch_warnings(record=True) as heard:
+            warnings.simplefilter("always")
+            found = model.fit(rows, rows[:, 0] + 13.0).predict(rows)
+        assert not any("hides where" in str(one.message) for one in heard)
+        assert abs(np.median(found) - 13.0) < 4.0
+
+
+@quiet
+def test_a_location_that_is_told_apart_from_nothing_is_kept():
+    X = np.random.default_rng(0).normal(size=(100, 3))
+    for seed in range(5):
+        model = DPCoordinateDescentRegressor(0.35, random_state=seed).fit(X, X[:, 0] + 13.0)
+        assert 9.0 < model.predict(X).mean() < 17.0

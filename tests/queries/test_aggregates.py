@@ -39,7 +39,7 @@ LOW, HIGH = np.array([-1.0, 0.0, 5.0]), np.array([2.0, 0.3, 105.0])
 
 
 def bounds_of(low, high, n_columns):
-    return _check_summands("f", np.zeros((1, n_columns)), low, high, None, "auto")[2]
+    return _check_summands("f", np.zeros((1, n_columns)), low, high, None, "error")[2]
 
 
 def noisy_sums(data, bounds, mechanism):
