@@ -34,6 +34,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils._param_validation import Interval
 
 from skdpnoise.compose.approximate import SearchBudget, pure_part
+from skdpnoise.compose.compositions import Children, below, register_inner
 from skdpnoise.compose.fitting import settled
 from skdpnoise.compose.shares import search_budget
 from skdpnoise.estimators.parallel import in_order
@@ -107,6 +108,20 @@ class PrivateCrossValidation:
     @property
     def _spread(self) -> float:
         return float(self.test_score.std(ddof=1))
+
+
+def _models(result: PrivateCrossValidation, fitted: bool) -> tuple[Children, Collection[str]]:
+    """Return the models, by number, and the names of their steps that are vouched for."""
+    children = tuple((str(k), model) for k, model in enumerate(result.estimator or (), 1))
+    vouched = [
+        below(number, name)
+        for number, model in children
+        for name in set(result.privacy.declared) & set(model.get_params())
+    ]
+    return children, vouched
+
+
+register_inner(PrivateCrossValidation, _models)
 
 
 @shared_texts

@@ -41,6 +41,7 @@ _SHOWN = 6  # numbers of a vector that are printed
 _FREE = 1.0 + 1e-4
 
 
+@shared_texts
 @dataclass(frozen=True, slots=True, eq=False)
 class PrivateEstimate:
     """A released number, or vector of numbers, with its standard error: all of it public.
@@ -59,6 +60,7 @@ class PrivateEstimate:
     secure : bool, default=True
         Whether the noise came from the operating system's cryptographic source. If not, the first
         line of what is printed says so.
+    %(results: adjacency, guarantee)s
 
     Examples
     --------
@@ -72,6 +74,13 @@ class PrivateEstimate:
     mechanism: AdditiveMechanism
     count: float | None = None
     secure: bool = True
+    adjacency: Adjacency | None = None
+    guarantee: PrivacyGuarantee | None = None
+
+    @property
+    def privacy(self) -> PrivacyLoss:
+        """What the estimate cost by itself."""
+        return self.mechanism.privacy_loss()
 
     def __str__(self) -> str:
         values, errors = np.atleast_1d(self.value), np.atleast_1d(self.standard_error)
@@ -80,7 +89,7 @@ class PrivateEstimate:
         if values.size > 1:
             text = f"[{text}{', ...' if values.size > _SHOWN else ''}]"
         count = "" if self.count is None else f"; count {self.count:.6g}"
-        stated = f"{text} ({self.mechanism.privacy_loss()}{count})"
+        stated = f"{text} ({self.privacy}{count})"
         return with_caveat(stated, secure=self.secure)
 
 
@@ -135,12 +144,13 @@ def private_count(
     relation = checked_relation(owner, adjacency, guarantee)
     n, rng = _count(owner, records), random_words(random_state)
     mechanism = calibrate(noise, SensitivityProfile([1.0]), guarantee)
-    Query(owner, guarantee, relation, ledger, rng).spend_for(mechanism)
+    query = Query(owner, guarantee, relation, ledger, rng)
+    query.spend_for(mechanism)
     # No number fails after the charge: what is cut off moves no two counts further apart.
     steps = min(n, _MOST) * _count_steps(mechanism)
     (released,) = _with_noise([steps], mechanism, rng)
     error = _rounded_deviation(mechanism)
-    return PrivateEstimate(round(released), error, mechanism, secure=rng.secure)
+    return PrivateEstimate(round(released), error, mechanism, **query.facts)
 
 
 @shared_texts
@@ -231,7 +241,7 @@ def private_sum(
         bounds = bounds.uncentred()
     sums, count = _release(query, table, bounds, mechanism)
     sums = sums + (len(table) if count is None else count) * bounds.centre
-    return PrivateEstimate(shape(sums), shape(deviation), mechanism, count, query.rng.secure)
+    return PrivateEstimate(shape(sums), shape(deviation), mechanism, count, **query.facts)
 
 
 @shared_texts
@@ -326,7 +336,7 @@ def private_mean(
     mean = np.clip(bounds.centre + distance, bounds.low, bounds.high)
     # Between two bounds no estimate errs by more than their distance.
     error = np.minimum(deviation / divisor, 2.0 * half)
-    return PrivateEstimate(shape(mean), shape(error), mechanism, count, query.rng.secure)
+    return PrivateEstimate(shape(mean), shape(error), mechanism, count, **query.facts)
 
 
 def _count(owner: str, records: Any) -> int:

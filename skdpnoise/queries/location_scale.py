@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from skdpnoise.mechanisms.sharing import shared_budget
 from skdpnoise.privacy import Adjacency, LossBudget, PrivacyGuarantee
 from skdpnoise.privacy.shared_texts import shared_texts
-from skdpnoise.queries._query import LedgerLike, Query
+from skdpnoise.queries._query import LedgerLike, Paid, Query
 from skdpnoise.queries._tiles import Floats, Places
 from skdpnoise.queries.ranges import DIGIT_BITS, MOST_DIGITS, SEARCH_SHARES, Charge, Ranges
 from skdpnoise.sampling import RandomWords
@@ -27,8 +27,9 @@ _REACH = 8.0  # refinement looks this many magnitudes to either side of the loca
 _TO_SIGMA = 1.25  # standard deviation over mean absolute deviation of a normal law
 
 
+@shared_texts
 @dataclass(frozen=True, slots=True, eq=False)
-class LocationScale:
+class LocationScale(Paid):
     """Private locations and scales of columns.
 
     Parameters
@@ -40,6 +41,7 @@ class LocationScale:
     found : ndarray of bool of shape (n_columns,)
         False where the noise drowned the column, or it is constant: its location and scale mean
         nothing. A column that should be left out is found with a probability of about 2 %.
+    %(results: privacy, adjacency, secure, guarantee)s
 
     Examples
     --------
@@ -153,7 +155,7 @@ def private_location_scale(
             reach = 1.0 if group is bounded else _REACH
             suffix = label if open_columns.size else ""
             location[group], scale[group] = _refine(ranges, group, reach, loss, n_samples, suffix)
-    return LocationScale(location, scale, found)
+    return LocationScale(location, scale, found, privacy=total, **query.facts)
 
 
 def finest_histogram(n_columns: int) -> tuple[float, int]:
