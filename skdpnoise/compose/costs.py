@@ -44,9 +44,7 @@ def _as_report(result: Any, loss: PrivacyLoss) -> PrivacyReport:
     release = Release(name, getattr(made, "noise", "several"), *size, scale, loss)
     guarantee = replace(asked, adjacency=result.adjacency)
     secure = bool(getattr(result, "secure", True))
-    return PrivacyReport(
-        *(name, guarantee, (release,), loss, secure), observed=False, planned=loss
-    )
+    return PrivacyReport(*(name, guarantee, (release,), loss, secure), observed=False, planned=loss)
 
 
 def carries_loss(thing: Any, depth: int = _DEPTH) -> bool:

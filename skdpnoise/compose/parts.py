@@ -225,7 +225,8 @@ class _Walk:
         error = UnpaidStepError(
             f"The {parameter!r} parameter of {self.owner} must hold private steps, or steps that "
             f"learn nothing from the data. Refused: {'; '.join(refused)}."
-            + _VOUCH * self.can_be_vouched
+            + _VOUCH
+            * self.can_be_vouched
         )
         error.refused = tuple(refused)
         raise error

@@ -138,9 +138,8 @@ def never_less(total, book):
     """Check that a total is no less, anywhere, than what a ledger was charged."""
     assert book.costs
     charged = reduce(add, book.costs)
-    for epsilon in (0.0, 0.25, 0.5, 1.0, 2.0, 5.0):
+    for epsilon in (0.0, 0.1, 0.25, 0.4, 0.5, 1.0, 2.0, 5.0):
         assert total.loss.delta(epsilon) >= charged.delta(epsilon) * (1.0 - 1e-9) - 1e-15
-    assert total.epsilon >= charged.epsilon(total.delta) * (1.0 - 1e-9)
 
 
 @pytest.mark.parametrize("name", RESULTS)
@@ -247,7 +246,7 @@ def test_a_total_within_a_total_keeps_what_was_declared():
 
 def test_a_model_of_a_cross_validation_that_was_fitted_again_counts_beside_it():
     folds = _cross_validation(APPROXIMATE, None)
-    folds.estimator[0].set_params(epsilon=2.0, delta=0.0).fit(X, Y)
+    folds.estimator[0].set_params(epsilon=2.0).fit(X, Y)
     total = total_guarantee(folds)
     assert [report.guarantee.epsilon for _, report in total.steps] == [0.5, 2.0]
 
