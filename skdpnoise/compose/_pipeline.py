@@ -40,7 +40,9 @@ from skdpnoise.compose.silence import silence
 from skdpnoise.compose.statement import (
     charge_whole,
     declared_of,
+    in_order,
     noises_of,
+    read_unpaid,
     shares_by_name,
     whole_report,
 )
@@ -249,10 +251,11 @@ class DPPipeline(FittedSteps):
             rehearse(priced(closed), X, y, codes, parts)
             releases = closed.asked
         # charge
+        declared = in_order([*declared_of(parts), *read_unpaid(copy, X)])
         if releases:
             unit = "record" if rows is None else "group"
             cost, noises = as_loss(budget), noises_of(parts)
-            charge_whole(self, guarantee, cost, unit, noises, declared_of(parts))
+            charge_whole(self, guarantee, cost, unit, noises, declared)
         # draw
         cap = Cap(budget, self.adjacency)
         with held_back():
@@ -261,7 +264,7 @@ class DPPipeline(FittedSteps):
                     model = fit_steps(self._shown(priced(cap)), X, y, codes, parts)
                 fitted = private_parts(model, fitted=True)
                 cap.settle((part.label, part.estimator.privacy_) for part in fitted)
-                report = whole_report(self, budget, fitted, parts, rows)
+                report = whole_report(self, budget, fitted, declared, rows)
                 if report.releases and not releases:
                     raise UnsettledError(
                         "The steps released something without a charge. No guarantee holds."

@@ -115,7 +115,8 @@ class PrivacyReport:
     rows_per_group : int or None, default=None
         The most rows that were kept of each group; None if the guarantee is for records.
     declared : tuple of str, default=()
-        Steps for which the user vouches that they learn nothing private: the guarantee rests on it.
+        Steps for which the user vouches that they learn nothing private, and what was read of the
+        data without paying, such as the labels of classes: the guarantee rests on it.
     n_records : float or None, default=None
         Noisy number of records, where it was estimated.
     observed : bool

@@ -340,7 +340,8 @@ def vouched(report: Any) -> list[str]:
     if report.unit == "group":
         lines.append("that the groups are right: all rows of a person have one label")
     if report.declared:
-        lines.append(f"that these learn nothing private: {', '.join(report.declared)}")
+        names = ", ".join(report.declared)
+        lines.append(f"that these are public, or learn nothing private: {names}")
     return lines
 
 

@@ -37,7 +37,12 @@ from skdpnoise.mechanisms import choose_repetitions
 from skdpnoise.mechanisms.requests import number_of
 from skdpnoise.metrics.scoring import SCORINGS, Scoring, check_pairs, choose_scoring
 from skdpnoise.model_selection import _runs
-from skdpnoise.model_selection._candidates import Candidate, public_labels, sealed_candidates
+from skdpnoise.model_selection._candidates import (
+    Candidate,
+    declared_by,
+    public_labels,
+    sealed_candidates,
+)
 from skdpnoise.model_selection._data import read_records
 from skdpnoise.model_selection._delegation import Delegation
 from skdpnoise.model_selection._rehearsal import rehearse
@@ -153,7 +158,8 @@ class PrivateSearchCV(PlanMixin, Delegation, BaseSearchCV, CallbackSupportMixin)
         given = public_labels(owner, candidates)
         classes = records.labels if given is None else given
         check_pairs(owner, scoring, 0 if classes is None else len(classes), self.adjacency)
-        facts = (records, parts, buys, known, self.adjacency, self.delta, classes)
+        declared = declared_by(candidates, X, given)
+        facts = (records, parts, buys, known, self.adjacency, self.delta, classes, declared)
         problem = Problem(candidates, scoring, *facts, rng)
         unobserved(rehearse, owner, problem, strategy, self.n_jobs)
         # charge

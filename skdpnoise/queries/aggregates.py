@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from skdpnoise.mechanisms.additive import AdditiveMechanism
 from skdpnoise.mechanisms.calibrate import calibrate
 from skdpnoise.noises import get_noise, noise_names
-from skdpnoise.privacy import Adjacency, LossBudget, PrivacyGuarantee
+from skdpnoise.privacy import Adjacency, LossBudget, PrivacyGuarantee, PrivacyLoss
 from skdpnoise.privacy.checks import check_array, check_order, complaint
 from skdpnoise.privacy.loss import checked_relation
 from skdpnoise.privacy.shared_texts import shared_texts
