@@ -48,6 +48,7 @@ from skdpnoise.compose.statement import (
 )
 from skdpnoise.compose.surroundings import PrivacyWarning, clone_with_ledger, warn_of_company
 from skdpnoise.ledger import Ledger, LedgerWarning
+from skdpnoise.ledger.declared import FACTS
 from skdpnoise.privacy import Adjacency, PrivacyGuarantee
 from skdpnoise.privacy.shared_texts import shared_texts
 from skdpnoise.queries.groups import group_codes
@@ -275,7 +276,7 @@ class DPPipeline(FittedSteps):
                 raise
             # store
             self.steps_ = settled(model, report, self.ledger).steps
-            self.privacy_, self._declared = report, declared_of(parts)
+            self.privacy_, self._declared = report, declared
             advise_on_bought_number(self, report.n_records, grouped=groups is not None)
         return self
 
@@ -329,7 +330,8 @@ class DPPipeline(FittedSteps):
         if hasattr(self, "steps_"):
             part.steps_, part.privacy_ = self.steps_[ind], self.privacy_
             steps = dict(part.steps_)
-            part._declared = tuple(n for n in self._declared if n.partition("__")[0] in steps)
+            kept = {*steps, *FACTS}
+            part._declared = tuple(n for n in self._declared if n.partition("__")[0] in kept)
         return part
 
     __sklearn_clone__ = clone_with_ledger
@@ -384,7 +386,9 @@ def _inside(pipeline: DPPipeline, fitted: bool) -> tuple[Children, Collection[st
     """Return the steps that a fit used, or would use, and the names that are vouched for."""
     if fitted and hasattr(pipeline, "steps_"):
         # The report is that of what is around it, where steps have longer names.
-        return tuple(pipeline.steps_), pipeline._declared
+        known = Pipeline(pipeline.steps_).get_params()
+        steps = [name for name in pipeline._declared if hasattr(known.get(name), "fit")]
+        return tuple(pipeline.steps_), steps
     return tuple((name, step) for name, step in pipeline.steps), pipeline.public
 
 

@@ -13,7 +13,7 @@ from skdpnoise.compose.costs import cost_of
 from skdpnoise.compose.parts import Part, fitted_parts, private_parts
 from skdpnoise.ledger import PrivacyReport
 from skdpnoise.ledger.cards import card, facts_in_html, table
-from skdpnoise.ledger.declared import FACTS, declared_below
+from skdpnoise.ledger.declared import declared_below
 from skdpnoise.ledger.report import DECLARED, SOURCE, neighbours
 from skdpnoise.privacy import (
     PrivacyGuarantee,
@@ -233,8 +233,7 @@ def total_guarantee(
             found.append((label, report))
             # The report of a pipeline within another is that of the whole.
             names = getattr(part.estimator, "_declared", report.declared)
-            facts = [name for name in report.declared if name in FACTS]
-            declared += declared_below(part.label, [*names, *facts])
+            declared += declared_below(part.label, names)
             found += _fitted_again(part, report)
         else:
             unfitted.append(f"{label} ({type(part.estimator).__name__})")
