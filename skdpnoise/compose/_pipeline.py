@@ -276,7 +276,7 @@ class DPPipeline(FittedSteps):
                 raise
             # store
             self.steps_ = settled(model, report, self.ledger).steps
-            self.privacy_, self._declared = report, declared
+            self._declared, self.privacy_ = declared, report
             advise_on_bought_number(self, report.n_records, grouped=groups is not None)
         return self
 
@@ -328,10 +328,10 @@ class DPPipeline(FittedSteps):
         part = type(self)(**given)
         part.ledger = self.ledger
         if hasattr(self, "steps_"):
-            part.steps_, part.privacy_ = self.steps_[ind], self.privacy_
-            steps = dict(part.steps_)
-            kept = {*steps, *FACTS}
+            part.steps_ = self.steps_[ind]
+            kept = {*dict(part.steps_), *FACTS}
             part._declared = tuple(n for n in self._declared if n.partition("__")[0] in kept)
+            part.privacy_ = self.privacy_
         return part
 
     __sklearn_clone__ = clone_with_ledger

@@ -14,7 +14,7 @@ import numpy as np
 from sklearn.base import clone, is_classifier
 
 from skdpnoise.compose import Part, taken_apart
-from skdpnoise.compose.compositions import estimators_in, private_estimators
+from skdpnoise.compose.compositions import named_estimators, private_estimators
 from skdpnoise.compose.numbers import strange_type
 from skdpnoise.compose.shares import (
     check_shareable,
@@ -86,7 +86,7 @@ def sealed_candidates(search: Any, given: Sequence[Mapping[str, Any]]) -> tuple[
 
 def _parts(owner: str, estimator: Any, public: Collection[str]) -> tuple[Part, ...]:
     """Return the parts of a candidate; refuse it if they are not known to pay or learn nothing."""
-    for name, one in estimators_in(estimator):
+    for name, one in named_estimators(estimator):
         if isinstance(one, Delegation):
             raise TypeError(
                 f"The 'estimator' parameter of {owner} must not contain a search. Got "
@@ -100,7 +100,7 @@ def _parts(owner: str, estimator: Any, public: Collection[str]) -> tuple[Part, .
 
 def _check_objects(owner: str, candidate: Candidate) -> None:
     """Refuse what could change, act or tell while the search runs, wherever it is held."""
-    inner = dict(estimators_in(candidate.estimator))
+    inner = dict(named_estimators(candidate.estimator))
     known = {id(one) for one in inner.values()}
     vouched = declared_of(candidate.parts)
     for name, one in inner.items():
@@ -208,7 +208,9 @@ def public_labels(owner: str, candidates: Sequence[Candidate]) -> Any:
 
 def _led_to(name: str, estimator: Any) -> bool:
     """Return whether a name, or the last part of a longer one, is that of a step."""
-    return any(name in (found, found.rpartition("__")[2]) for found, _ in estimators_in(estimator))
+    return any(
+        name in (found, found.rpartition("__")[2]) for found, _ in named_estimators(estimator)
+    )
 
 
 def _named(name: str, estimator: Any) -> str:

@@ -35,7 +35,6 @@ from sklearn.utils._param_validation import Interval
 
 from skdpnoise.compose.approximate import SearchBudget, pure_part
 from skdpnoise.compose.compositions import Children, below, register_inner
-from skdpnoise.compose.fitting import settled
 from skdpnoise.compose.shares import search_budget
 from skdpnoise.estimators.parallel import in_order
 from skdpnoise.ledger import Ledger, PrivacyReport
@@ -291,8 +290,6 @@ class _CrossValidation(PrivateSearchCV):
 
     def _store(self, outcome: Outcome, problem: Problem, strategy: Strategy) -> None:
         self.folds_, self.scoring_ = outcome.folds, problem.scoring.name
-        for model in outcome.folds[0]:
-            settled(model, self.privacy_, self.ledger)
 
 
 _CrossValidation.__name__ = "dp_cross_validate"  # in messages, reports and ledgers

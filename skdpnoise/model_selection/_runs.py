@@ -106,6 +106,11 @@ class Outcome(NamedTuple):
     hidden: bool = False
     folds: Any = None  # of a cross-validation: models, noisy scores, and errors of their noise
 
+    @property
+    def models(self) -> Sequence[Any]:
+        """All models that leave the search."""
+        return [self.model] if self.folds is None else self.folds[0]
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Priced:

@@ -28,6 +28,7 @@ from skdpnoise.compose.planned import PlanMixin
 from skdpnoise.compose.shares import search_budget, seed_from
 from skdpnoise.compose.statement import charge_whole
 from skdpnoise.compose.surroundings import clone_with_ledger, warn_of_company
+from skdpnoise.compose.whole import WholeMixin
 from skdpnoise.estimators.callbacks import CallbackSupportMixin, with_callbacks
 from skdpnoise.estimators.parameters import as_bounds, check_parameters
 from skdpnoise.estimators.private_fit import check_unpaid_arguments
@@ -70,7 +71,7 @@ _SECRET = {"X", "y", "fitted_estimator"}
 
 @shared_texts
 @dataclass(eq=False, repr=False)
-class PrivateSearchCV(PlanMixin, Delegation, BaseSearchCV, CallbackSupportMixin):
+class PrivateSearchCV(WholeMixin, PlanMixin, Delegation, BaseSearchCV, CallbackSupportMixin):
     """A search over candidates under one guarantee; subclasses say which candidates."""
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
@@ -171,9 +172,10 @@ class PrivateSearchCV(PlanMixin, Delegation, BaseSearchCV, CallbackSupportMixin)
         with self._noted(report):
             outcome = _runs.without_traces(lambda: self._run(problem, strategy))
             bought = advice.bought_number(outcome.model)
-            settled(outcome.model, report, ledger)
-            self.privacy_ = report
+            for model in outcome.models:
+                settled(model, report, ledger)
             self._store(outcome, problem, strategy)
+            self.privacy_ = report
             if outcome.hidden:  # last: where warnings are errors, what was paid for is there
                 advice.warn_once(_runs.HIDDEN)
             advice.advise_on_bought_number(self, bought, grouped=groups is not None)
@@ -450,7 +452,7 @@ def _winner(search: PrivateSearchCV, fitted: bool) -> tuple[Children, Collection
         return (), ()
     winner = search.best_estimator_
     steps = {name for name, one in winner.get_params().items() if hasattr(one, "fit")}
-    return (("", winner),), set(search.privacy_.declared) & steps
+    return (("", winner),), set(search._report.declared) & steps
 
 
 for _search in (DPGridSearchCV, DPRandomizedSearchCV):
