@@ -16,7 +16,7 @@ from skdpnoise.compose._over_parts import answered
 from skdpnoise.compose.columns import read_features
 from skdpnoise.compose.kinds import check_as_fitted, read_as_fitted
 from skdpnoise.compose.planned import PlanMixin
-from skdpnoise.ledger import PrivacyReport
+from skdpnoise.compose.whole import WholeMixin
 from skdpnoise.sources.rows import as_sources, is_spread
 
 
@@ -49,13 +49,12 @@ def _handed_on(name: str) -> Any:
     return available_if(offers(name))(run)
 
 
-class FittedSteps(PlanMixin, Pipeline):
+class FittedSteps(WholeMixin, PlanMixin, Pipeline):
     """A pipeline that keeps fitted copies in `steps_`, and uses those wherever it has them."""
 
     memory = None  # what Pipeline's own code looks for
     transform_input = None
     steps_: list[tuple[str, Any]]
-    privacy_: PrivacyReport
 
     predict = _handed_on("predict")
     predict_proba = _handed_on("predict_proba")

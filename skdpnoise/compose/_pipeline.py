@@ -41,12 +41,15 @@ from skdpnoise.compose.silence import silence
 from skdpnoise.compose.statement import (
     charge_whole,
     declared_of,
+    in_order,
     noises_of,
+    read_unpaid,
     shares_by_name,
     whole_report,
 )
 from skdpnoise.compose.surroundings import PrivacyWarning, clone_with_ledger, warn_of_company
 from skdpnoise.ledger import Ledger, LedgerWarning
+from skdpnoise.ledger.declared import FACTS
 from skdpnoise.privacy import Adjacency, PrivacyGuarantee
 from skdpnoise.privacy.shared_texts import shared_texts
 from skdpnoise.queries.groups import group_codes
@@ -253,10 +256,11 @@ class DPPipeline(FittedSteps):
             rehearse(priced(closed), X, y, codes, parts)
             releases = closed.asked
         # charge
+        declared = in_order([*declared_of(parts), *read_unpaid(copy, X)])
         if releases:
             unit = "record" if rows is None else "group"
             cost, noises = as_loss(budget), noises_of(parts)
-            charge_whole(self, guarantee, cost, unit, noises, declared_of(parts))
+            charge_whole(self, guarantee, cost, unit, noises, declared)
         # draw
         cap = Cap(budget, self.adjacency)
         with held_back():
@@ -265,7 +269,7 @@ class DPPipeline(FittedSteps):
                     model = fit_steps(self._shown(priced(cap)), X, y, codes, parts)
                 fitted = private_parts(model, fitted=True)
                 cap.settle((part.label, part.estimator.privacy_) for part in fitted)
-                report = whole_report(self, budget, fitted, parts, rows)
+                report = whole_report(self, budget, fitted, declared, rows)
                 if report.releases and not releases:
                     raise UnsettledError(
                         "The steps released something without a charge. No guarantee holds."
@@ -276,8 +280,8 @@ class DPPipeline(FittedSteps):
                 raise
             # store
             self.steps_ = settled(model, report, self.ledger).steps
-            self.privacy_, self._declared = report, declared_of(parts)
-            self._kinds = column_kinds
+            self._declared, self._kinds = declared, column_kinds
+            self.privacy_ = report
             advise_on_bought_number(self, report.n_records, grouped=groups is not None)
         return self
 
@@ -329,10 +333,11 @@ class DPPipeline(FittedSteps):
         part = type(self)(**given)
         part.ledger = self.ledger
         if hasattr(self, "steps_"):
-            part.steps_, part.privacy_ = self.steps_[ind], self.privacy_
+            part.steps_ = self.steps_[ind]
+            kept = {*dict(part.steps_), *FACTS}
+            part._declared = tuple(n for n in self._declared if n.partition("__")[0] in kept)
             part._kinds = self._kinds if part.steps_[:1] == self.steps_[:1] else None
-            steps = dict(part.steps_)
-            part._declared = tuple(n for n in self._declared if n.partition("__")[0] in steps)
+            part.privacy_ = self.privacy_
         return part
 
     __sklearn_clone__ = clone_with_ledger
@@ -387,7 +392,9 @@ def _inside(pipeline: DPPipeline, fitted: bool) -> tuple[Children, Collection[st
     """Return the steps that a fit used, or would use, and the names that are vouched for."""
     if fitted and hasattr(pipeline, "steps_"):
         # The report is that of what is around it, where steps have longer names.
-        return tuple(pipeline.steps_), pipeline._declared
+        known = Pipeline(pipeline.steps_).get_params()
+        steps = [name for name in pipeline._declared if hasattr(known.get(name), "fit")]
+        return tuple(pipeline.steps_), steps
     return tuple((name, step) for name, step in pipeline.steps), pipeline.public
 
 

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
 from functools import reduce
 from operator import add
 from typing import Any
 
 from skdpnoise.compose.compositions import below, inner_of
+from skdpnoise.compose.costs import cost_of
 from skdpnoise.compose.parts import Part, fitted_parts, private_parts
 from skdpnoise.ledger import PrivacyReport
 from skdpnoise.ledger.cards import card, facts_in_html, table
+from skdpnoise.ledger.declared import declared_below
 from skdpnoise.ledger.report import DECLARED, SOURCE, neighbours
 from skdpnoise.privacy import (
     PrivacyGuarantee,
@@ -173,19 +175,21 @@ def total_guarantee(
 ) -> TotalReport:
     r"""Return what fitted estimators guarantee together, by basic and by tight composition.
 
-    All must have been fitted to the same records; a step that was replaced since cannot be
-    detected. Compositions are taken apart by :func:`~skdpnoise.compose.taken_apart`, also where
-    their parts see different columns. A step that may have learnt without privacy is an error.
+    All must be of the same records. Compositions are taken apart by
+    :func:`~skdpnoise.compose.taken_apart`, also where their parts see different columns. A step
+    that may have learnt without privacy is an error.
 
     Parameters
     ----------
-    *estimators : estimators
-        Fitted.
+    *estimators : fitted estimators, scores, curves, estimates, cross-validations or reports
+        Whatever states what it cost, also in lists, tuples and dicts. What carries a loss, but does
+        not say for which neighbours, such as a mechanism, is refused.
     delta : float or None, default=None
         δ in [0, 1) at which tight composition is stated; None is the sum of those of the steps.
     public : collection of str, default=()
         Names of steps of which you know that they learn nothing private: as in the report, or
-        the last part of it. The report then says so.
+        the last part of it. The report then says so. What carries a loss is counted all the same,
+        or refused.
 
     Returns
     -------
@@ -194,7 +198,8 @@ def total_guarantee(
     Raises
     ------
     UnpaidStepError
-        If a step may learn from the data without privacy: names every such step and what to do.
+        If a step may learn from the data without privacy, or something carries a loss that cannot
+        be counted: names every such step and what to do.
     ValueError
         If there is no private step, one is not fitted, or steps have different neighbouring
         relations: different adjacencies, or under "add_remove" different units.
@@ -210,14 +215,16 @@ def total_guarantee(
     >>> print(f"{total.basic.epsilon:g} {total.basic.delta:g} {total.epsilon:.2f}")
     1 2e-06 0.74
     """
-    parts = fitted_parts(estimators, owner="total_guarantee", parameter="estimators", public=public)
+    declared: list[str] = []
+    given = estimators[0] if len(estimators) == 1 else estimators
+    children = tuple(_listed("", given, declared))
+    parts = fitted_parts(children, owner="total_guarantee", parameter="estimators", public=public)
     found: list[tuple[str, PrivacyReport]] = []
     free: list[str] = []
     unfitted: list[str] = []
-    declared: list[str] = []
     for part in parts:
         label = part.label or type(part.estimator).__name__
-        report = getattr(part.estimator, "privacy_", None)
+        report = getattr(part.estimator, "privacy_", None) or cost_of(part.estimator)
         if part.kind == "declared":
             declared.append(label)
         elif part.kind == "public":
@@ -226,7 +233,7 @@ def total_guarantee(
             found.append((label, report))
             # The report of a pipeline within another is that of the whole.
             names = getattr(part.estimator, "_declared", report.declared)
-            declared += [below(part.label, name) for name in names]
+            declared += declared_below(part.label, names)
             found += _fitted_again(part, report)
         else:
             unfitted.append(f"{label} ({type(part.estimator).__name__})")
@@ -261,6 +268,20 @@ def total_guarantee(
         delta = min(sum(r.guarantee.delta for _, r in found if r.releases), 1.0 - 1e-9)
     delta = check_real("total_guarantee", "delta", delta, high=1.0, low_closed=True)
     return TotalReport(tuple(found), tuple(free), delta, tuple(dict.fromkeys(declared)))
+
+
+def _listed(label: str, given: Any, declared: list[str]) -> Iterator[tuple[str, Any]]:
+    """Yield all that lists, tuples, dicts and totals hold, each by its number or name."""
+    if isinstance(given, TotalReport):
+        declared += [below(label, name) for name in given.declared]
+        given = dict(given.steps)
+    elif isinstance(given, list | tuple):
+        given = {str(number): one for number, one in enumerate(given, 1)}
+    if not isinstance(given, dict):
+        yield label, given
+        return
+    for name, one in given.items():
+        yield from _listed(below(label, str(name)), one, declared)
 
 
 def _fitted_again(whole: Part, report: PrivacyReport) -> list[tuple[str, PrivacyReport]]:

@@ -31,6 +31,8 @@ _INSIDE = ("skdpnoise", "sklearn", "joblib", "contextlib", "threading")
 _shown: set[tuple[str, str, int]] = set()
 # What is known after the charge only, as text and topic; None where no fit is going on.
 _known: ContextVar[list[tuple[str, str | None]] | None] = ContextVar("known", default=None)
+# What is public, and was found in a dry run, as texts; None where none is going on.
+_public: ContextVar[dict[str, None] | None] = ContextVar("public", default=None)
 # Owner and mask of columns that noise hid; None where nobody plans.
 _hidden: ContextVar[list[tuple[str, NDArray[np.bool_]]] | None] = ContextVar("hidden", default=None)
 
@@ -142,13 +144,21 @@ def noting_hidden() -> Iterator[list[tuple[str, NDArray[np.bool_]]]]:
 
 
 @contextmanager
-def noting_nothing() -> Iterator[None]:
-    """Let a rehearsal tell no plan of columns that it made up."""
-    token = _hidden.set(None)
+def rehearsing() -> Iterator[None]:
+    """Say at the end of a dry run, before the charge, what is public; nothing that it made up."""
+    outer, public = _public.get(), dict[str, None]()
+    told, known, hidden = _public.set(public), _known.set([]), _hidden.set(None)
     try:
         yield
     finally:
-        _hidden.reset(token)
+        _public.reset(told)
+        _known.reset(known)
+        _hidden.reset(hidden)
+    if outer is not None:
+        outer.update(public)
+    else:
+        for text in public:
+            warn_once(text)
 
 
 def note_hidden(owner: str, hidden: NDArray[np.bool_]) -> None:
@@ -174,8 +184,12 @@ def cause_of_hiding(epsilon: float, *, typical_found: bool) -> str:
 
 
 def warn_first(estimator: Any, text: str) -> None:
-    """Warn before anything is spent; in a fit that another one paid for, at the end of that."""
-    (warn_last if _is_part(estimator) else warn_once)(text)
+    """Warn of what is public before anything is spent: of a step, in the dry run of the whole."""
+    public = _public.get()
+    if public is not None:
+        public[text] = None
+    elif not _is_part(estimator):
+        warn_once(text)
 
 
 def warn_once(text: str, topic: str | None = None) -> None:

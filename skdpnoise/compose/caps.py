@@ -164,17 +164,18 @@ class Cap(_OneObject):
         return all(a <= b for a, b in zip(sums, (limit.epsilon, limit.delta), strict=True))
 
     def _allowed(self, report: PrivacyReport) -> NDArray[np.float64]:
-        """Return what a fit may charge; a whole that releases nothing charges all the same."""
+        """Return what a fit may charge; a whole that releases less charges all the same."""
+        # Of nothing at all, or nothing by chance: that was not known when it was charged.
         stated = report.guarantee
         if report.releases:
-            allowed = self._amount(report.allowed)
+            allowed = report.allowed
         elif type(self.limit) is PureLoss:
-            allowed = self._amount(PureLoss(stated.epsilon))
+            allowed = PureLoss(stated.epsilon)
         else:
-            allowed = self._amount(GaussianLoss(gdp_mu(stated.epsilon, stated.delta)))
-        if isinstance(self.limit, ChanceBudget):  # with a chance that no step had a use for
-            return np.maximum(allowed, self._amount(ChanceBudget.of(stated)))
-        return allowed
+            allowed = GaussianLoss(gdp_mu(stated.epsilon, stated.delta))
+        if not isinstance(self.limit, ChanceBudget):
+            return self._amount(allowed)
+        return np.maximum(self._amount(allowed), self._amount(ChanceBudget.of(stated)))
 
     def _amount(self, cost: Any) -> NDArray[np.float64]:
         """Return a cost in the currency of the limit: ε or μ², and a chance; infinite if none."""

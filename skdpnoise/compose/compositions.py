@@ -233,6 +233,19 @@ def holds_private(step: Any) -> bool:
     return any(is_private(value) for value in _within(step.get_params(deep=True).values()))
 
 
+def named_estimators(estimator: Any) -> Iterator[tuple[str, Any]]:
+    """Yield an estimator, as "", and all that its parameters hold, with their names."""
+    yield "", estimator
+    for name, value in estimator.get_params(deep=True).items():
+        if hasattr(value, "get_params") and not isinstance(value, type):
+            yield name, value
+
+
+def private_estimators(estimator: Any) -> Iterator[tuple[str, Any]]:
+    """Yield all private estimators that one holds, also those inside of others."""
+    yield from ((name, one) for name, one in named_estimators(estimator) if is_private(one))
+
+
 def _within(values: Any) -> Iterator[Any]:
     for value in values:
         yield value

@@ -24,7 +24,7 @@ from skdpnoise.compose._stand_ins import (
     stand_ins,
     stands_for_private,
 )
-from skdpnoise.compose.advice import noting_nothing
+from skdpnoise.compose.advice import rehearsing
 from skdpnoise.compose.charged import DATA, all_ours, passed, reading
 from skdpnoise.compose.compositions import inner_of
 from skdpnoise.compose.handing import handing_on
@@ -81,6 +81,7 @@ def fit_steps(
     )
 
 
+@rehearsing()
 def rehearse(
     pipeline: Any,
     X: Any,
@@ -115,7 +116,6 @@ def rehearse(
                 stack.enter_context(silence(DataConversionWarning))
                 stack.enter_context(reading(DATA))
                 stack.enter_context(config_context(assume_finite=ours))
-                stack.enter_context(noting_nothing())
                 unobserved(fit_steps, model, X, y, groups, parts, owner=owner)
         except NoFurther:
             continue
@@ -138,7 +138,7 @@ def settled(model: Any, report: PrivacyReport, ledger: Any) -> Any:
     for part in private_parts(model, fitted=True):
         part.estimator.privacy_ = report
         part.estimator.ledger = ledger
-        for _, step in getattr(part.estimator, "steps_", ()):  # a DPPipeline's own
+        for _, step in inner_of(part.estimator, fitted=True)[0]:
             settled(step, report, ledger)
     _give_originals(model, ledger)
     return model

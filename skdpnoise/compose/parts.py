@@ -16,10 +16,12 @@ from skdpnoise.compose.compositions import (
     inner_of,
     tampered,
 )
+from skdpnoise.compose.costs import carries_loss, cost_of, loss_remedy
 from skdpnoise.compose.numbers import strange_type
 from skdpnoise.compose.register import Rule, is_private, rule_of
 
 _NOT_FITTED = ("passthrough", "drop")
+_VOUCH = " If you know that a step learns nothing private, list its name in 'public'."
 
 
 class UnpaidStepError(ValueError):
@@ -143,11 +145,9 @@ def taken_apart(
 
 
 def fitted_parts(
-    estimators: Collection[Any], *, owner: str, parameter: str, public: Collection[str] = ()
+    children: Children, *, owner: str, parameter: str, public: Collection[str] = ()
 ) -> tuple[Part, ...]:
-    """Return the fitted parts of several estimators, each with its number before its labels."""
-    numbered = tuple((f"{index + 1}", estimator) for index, estimator in enumerate(estimators))
-    children = numbered if len(numbered) > 1 else tuple(("", child) for _, child in numbered)
+    """Return the fitted parts of estimators and of other results, by names."""
     walk = _Walk(owner, fitted=True)
     walk.vouch("", children, public)
     for name, child in children:
@@ -163,6 +163,7 @@ class _Walk:
         self.owner, self.fitted = owner, fitted
         self.parts: list[Part] = []
         self.refused: list[tuple[str, str, str]] = []
+        self.can_be_vouched = False  # for one of them at least
         self.labels: list[str] = []
         self.vouched: set[str] = set()
 
@@ -194,8 +195,12 @@ class _Walk:
             self.parts.append(Part(label, step, "public"))
         elif is_private(step):
             self._private(label, step, alone=alone)
+        elif self.fitted and cost_of(step) is not None:
+            self._paid(label, step, alone=alone)
         elif label in self.vouched and holds_private(step):
             self._refuse(label, step, "holds private steps: vouch for single steps in it by name")
+        elif label in self.vouched and self._spent(step):
+            self._refuse(label, step, _unknown(step, spent=True))
         elif label in self.vouched:
             self.parts.append(Part(label, step, "declared"))
         elif (look := INSIDE.get(type(step))) is not None:
@@ -219,14 +224,19 @@ class _Walk:
         ]
         error = UnpaidStepError(
             f"The {parameter!r} parameter of {self.owner} must hold private steps, or steps that "
-            f"learn nothing from the data. Refused: {'; '.join(refused)}. If you know that a step "
-            "learns nothing private, list its name in 'public'."
+            f"learn nothing from the data. Refused: {'; '.join(refused)}."
+            + _VOUCH
+            * self.can_be_vouched
         )
         error.refused = tuple(refused)
         raise error
 
     def _private(self, label: str, step: Any, *, alone: bool) -> None:
         self._refuse(label, step, tampered(step))
+        self._paid(label, step, alone=alone)
+
+    def _paid(self, label: str, step: Any, *, alone: bool) -> None:
+        """Add what is charged for, and look at what it holds."""
         if not alone:
             self.parts.append(Part(label, step, "private"))
         children, public = inner_of(step, fitted=self.fitted)
@@ -236,7 +246,10 @@ class _Walk:
 
     def _leaf(self, label: str, step: Any) -> None:
         rule = rule_of(step)
-        complaint = remedy_for(step) if rule is None else tampered(step) or _conditional(step, rule)
+        if rule is None:
+            complaint: str | None = _unknown(step, spent=self._spent(step))
+        else:
+            complaint = tampered(step) or _conditional(step, rule)
         if complaint is None and self.fitted:
             from skdpnoise.compose._states import changed_since_fit  # imports much of scikit-learn
 
@@ -248,9 +261,14 @@ class _Walk:
     def _vouched_below(self, label: str) -> bool:
         return any(name.startswith(f"{label}__" if label else "") for name in self.vouched)
 
+    def _spent(self, step: Any) -> bool:
+        """Return whether a fitted step, or what else is to be counted, has cost privacy."""
+        return self.fitted and carries_loss(step)
+
     def _refuse(self, label: str, step: Any, remedy: str | None) -> None:
         if remedy is not None and (label, type(step).__name__, remedy) not in self.refused:
             self.refused.append((label, type(step).__name__, remedy))
+            self.can_be_vouched |= not self._spent(step)
 
 
 def private_parts(estimator: Any, *, fitted: bool = False) -> list[Part]:
@@ -258,6 +276,11 @@ def private_parts(estimator: Any, *, fitted: bool = False) -> list[Part]:
     walk = _Walk("", fitted)
     walk.visit("", estimator)
     return [part for part in walk.parts if part.kind == "private"]
+
+
+def _unknown(step: Any, *, spent: bool) -> str:
+    """Return why an object is refused that no register knows, and what to do instead."""
+    return loss_remedy(step) if spent and not hasattr(step, "fit") else remedy_for(step)
 
 
 def _conditional(step: Any, rule: Rule) -> str | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 from functools import reduce
 from operator import add
@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 
 from skdpnoise.compose.approximate import Budget, as_loss
-from skdpnoise.compose.compositions import below
+from skdpnoise.compose.compositions import private_estimators
 from skdpnoise.compose.numbers import NUMBERS
 from skdpnoise.compose.parts import Part
 from skdpnoise.ledger import PrivacyReport
-from skdpnoise.ledger.declared import said_public
+from skdpnoise.ledger.declared import COLUMNS, FACTS, declared_below, said_public
 from skdpnoise.privacy import GaussianLoss, PrivacyGuarantee, PrivacyLoss, PureLoss
 from skdpnoise.sampling.words import HIDDEN_SEED, is_seeded
 
@@ -55,11 +55,28 @@ def declared_of(parts: Collection[Part]) -> tuple[str, ...]:
     return tuple(part.label for part in parts if part.kind == "declared")
 
 
+def read_unpaid(composition: Any, X: Any) -> list[str]:
+    """Return what a fit to X reads of its data without paying, public by the word of the user."""
+    found = []
+    for label, one in private_estimators(composition):
+        if hasattr(one, "_vouched"):
+            found += declared_below(label, one._vouched())
+    columns = getattr(X, "columns", None)
+    if columns is not None and all(isinstance(name, str) for name in columns):
+        found.append(COLUMNS)
+    return found
+
+
+def in_order(declared: Iterable[str]) -> tuple[str, ...]:
+    """Return what was declared, each once, steps before facts of the data."""
+    return tuple(dict.fromkeys(sorted(declared, key=FACTS.__contains__)))
+
+
 def whole_report(
     pipeline: Any,
     budget: Budget,
     fitted: Collection[Part],
-    parts: Collection[Part],
+    declared: Collection[str],
     rows_per_group: int | None,
 ) -> PrivacyReport:
     """Return the report of a pipeline from those of its fitted private steps."""
@@ -79,10 +96,9 @@ def whole_report(
         total = as_loss(budget)  # what was allowed is known in advance, and is more
     guarantee = PrivacyGuarantee(pipeline.epsilon, pipeline.delta, pipeline.adjacency)
     secure = all(report.secure for _, report in reports)
-    own = (below(label, name) for label, report in reports for name in report.declared)
-    declared = tuple(dict.fromkeys([*declared_of(parts), *own]))
+    own = [name for label, one in reports for name in declared_below(label, one.declared)]
     bought = [report.n_records for _, report in reports if report.n_records is not None]
-    shown = (secure, rows_per_group, declared, max(bought, default=None))
+    shown = (secure, rows_per_group, in_order([*declared, *own]), max(bought, default=None))
     return PrivacyReport(name, guarantee, releases, total, *shown, planned=as_loss(budget))
 
 

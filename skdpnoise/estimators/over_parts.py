@@ -128,7 +128,8 @@ def _tail(answer: _Answer, n_columns: int) -> tuple[int, ...]:
 def _bare(estimator: Any) -> Any:
     """Return a copy that answers for rows, and knows nothing of how it was paid for."""
     state = {name: one for name, one in vars(estimator).items() if "callback" not in name}
-    state.pop("privacy_", None)
+    for stated in ("privacy_", "_report"):
+        state.pop(stated, None)
     # What is done in place would be done in every pass.
     fixed = {"ledger": None, "random_state": None, "copy": True}
     state.update({name: value for name, value in fixed.items() if name in state})

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, ClassVar, Generic, TypeVar
 
+from sklearn.base import is_classifier
 from sklearn.exceptions import DataConversionWarning
 
 from skdpnoise.compose import advice
@@ -22,6 +23,7 @@ from skdpnoise.estimators.seal import silence
 from skdpnoise.estimators.spread_tables import Survey, is_spread, read_spread
 from skdpnoise.estimators.tables import read_table
 from skdpnoise.ledger import Account, LedgerWarning
+from skdpnoise.ledger.declared import COLUMNS, LABELS
 from skdpnoise.privacy import LossBudget, PrivacyGuarantee
 from skdpnoise.queries.groups import GroupedRows, SpreadRows, group_codes
 from skdpnoise.queries.ranges import COUNT_SHARE, release_record_count
@@ -78,12 +80,23 @@ class PrivateFitMixin(OverPartsMixin, PlanMixin):
     rows_per_group: int
     ledger: Any
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = BUDGET
+    _declares: ClassVar[tuple[str, ...]] = ()  # parameters that are code of the user's
+    _reads_labels: ClassVar[bool] = False  # of each column, as its type says
 
     __sklearn_clone__ = clone_with_ledger
 
     def _validate_params(self) -> None:
         """Raise what is wrong with any single parameter: more than scikit-learn's constraints."""
         check_parameters(self)
+
+    def _vouched(self) -> list[str]:
+        """Return what a fit reads without paying for it, public by the word of the user."""
+        found = [name for name in self._declares if getattr(self, name) is not None]
+        if is_classifier(self) and getattr(self, "classes", None) is None:
+            found.append(LABELS)
+        if self._reads_labels or hasattr(self, "feature_names_in_"):
+            found.append(COLUMNS)
+        return found
 
     @contextmanager
     def _private_fit(self, groups: Any, params: dict[str, Any]) -> Iterator[Account]:

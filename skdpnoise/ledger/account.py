@@ -11,6 +11,7 @@ from operator import add, attrgetter
 from threading import RLock
 from typing import Any, Protocol
 
+from skdpnoise.ledger.declared import said_public
 from skdpnoise.ledger.report import PrivacyReport, Release
 from skdpnoise.privacy import (
     GaussianLoss,
@@ -390,6 +391,7 @@ class Account:
             total, n = PureLoss(0.0), None
         made, rows, planned = tuple(merged), self.rows_per_group, self._planned
         facts: dict[str, Any] = {"rows_per_group": rows, "n_records": n, "planned": planned}
+        facts["declared"] = self._declared
         return PrivacyReport(estimator, self.guarantee, made, total, secure, **facts)
 
     def __deepcopy__(self, memo: dict[int, Any] | None = None) -> Account:
@@ -397,6 +399,11 @@ class Account:
 
     # A copy that counted for itself would overspend.
     __copy__ = __deepcopy__
+
+    @property
+    def _declared(self) -> tuple[str, ...]:
+        """What the fit reads unpaid, which is known once the data are checked."""
+        return tuple(self.estimator._vouched()) if hasattr(self.estimator, "_vouched") else ()
 
     @property
     def _owner(self) -> str | None:
@@ -470,7 +477,7 @@ class Account:
             unit="record" if self.rows_per_group is None else "group",
             mechanism=noise,
             estimator=self._owner,
-            parameters=public_parameters(self.estimator),
+            parameters=(public_parameters(self.estimator) or {}) | said_public(self._declared),
         )
         self._paid = True
 

@@ -155,7 +155,8 @@ def in_plain_words(report: Any) -> str:
     """Return what was measured, at which cost, and how noisy it is, for people."""
     warnings = "".join(map(_warning, words.caveats(report)[0 if report.secure else 1 :]))
     names = ", ".join(report.declared)
-    declared = [f"By the word of the user these learn nothing private: {names}."] if names else []
+    word = "By the word of the user these are public, or learn nothing private"
+    declared = [f"{word}: {names}."] if names else []
     bet = [words.as_a_bet(report)] if report.releases else []
     promise = paragraphs(words.change(report), *bet)
     return warnings + promise + _measured(report) + paragraphs(words.of_unit(report), *declared)

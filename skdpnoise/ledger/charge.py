@@ -112,7 +112,7 @@ class Charge:
 
     @property
     def declared(self) -> tuple[str, ...]:
-        """Steps that the user declared public where it was charged, as far as that was said."""
+        """What the user declared public where it was charged, as far as that was said."""
         return declared_in(self.parameters)
 
     @property
@@ -198,7 +198,7 @@ class LedgerTotal:
     secure : bool, default=True
         Whether no charge was for a fit with a seed; else the first line says so.
     declared : tuple of str, default=()
-        Steps that users declared public.
+        What users declared public: steps, and facts of the data that were read unpaid.
 
     Examples
     --------

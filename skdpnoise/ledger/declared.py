@@ -1,4 +1,4 @@
-"""Steps that a user declared public, as a charge stores them: all of them, however many."""
+"""What is public by the word of the user, as a charge stores it: all of it, however much."""
 
 from __future__ import annotations
 
@@ -7,19 +7,26 @@ from typing import Any
 
 from skdpnoise.ledger.report import DECLARED
 
-__all__ = ["declared_in", "said_public"]
+__all__ = ["COLUMNS", "FACTS", "LABELS", "declared_below", "declared_in", "said_public"]
 
+LABELS, COLUMNS = "labels of y", "names and types of columns"
+FACTS = (LABELS, COLUMNS)  # of the data of a whole, whichever step reads them
 _PART = 64  # names: a longer list among parameters is stored as its length
 
 
+def declared_below(label: str, names: Collection[str]) -> list[str]:
+    """Return what a step declares by its names in the whole; facts of the data have no label."""
+    return [name if name in FACTS or not label else f"{label}__{name}" for name in names]
+
+
 def said_public(steps: Collection[str]) -> dict[str, list[list[str]]]:
-    """Return steps that the user declared public in the form in which all of them are stored."""
+    """Return what the user declared public in the form in which all of it is stored."""
     names = list(steps)
     return {DECLARED: [names[k : k + _PART] for k in range(0, len(names), _PART)]} if names else {}
 
 
 def declared_in(parameters: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return the steps that were stored as declared public."""
+    """Return what was stored as declared public."""
     lists = parameters.get(DECLARED)
     stored = lists if isinstance(lists, list) else []
     return tuple(str(step) for steps in stored if isinstance(steps, list) for step in steps)

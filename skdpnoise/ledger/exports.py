@@ -176,6 +176,7 @@ def report_from_json(text: str) -> PrivacyReport:
         planned = None if facts["planned"] is None else _decoded(facts["planned"])
         known = {name: facts[name] for name in _KINDS}
         declared = tuple(map(str, facts["declared_public"]))
+        changed = tuple(map(str, facts.get("changed_since", ())))
         if wrong := [name for name, kinds in _KINDS.items() if type(known[name]) not in kinds]:
             raise TypeError(wrong[0])
     except (KeyError, TypeError, ValueError, AttributeError) as error:
@@ -187,7 +188,7 @@ def report_from_json(text: str) -> PrivacyReport:
         must = "state a plan of what its total says at least"
         raise ValueError(complaint("report_from_json", "text", must, "less"))
     facts = {"guarantee": guarantee, "releases": tuple(made), "total": total, "planned": planned}
-    return PrivacyReport(**known, **facts, declared=declared)
+    return PrivacyReport(**known, **facts, declared=declared, changed=changed)
 
 
 def _encoded(loss: PrivacyLoss) -> Any:
@@ -271,8 +272,11 @@ def registry_record(
     owner = "registry_record"
     _check_report(owner, report)
     if words.caveats(report):
-        allowed = "be of a private fit: without random_state, and not observed by an audit"
-        raise ValueError(complaint(owner, "report", allowed, "one that says NOT PRIVATE"))
+        allowed = (
+            "be of a private fit (without random_state, and not observed by an audit) of what was "
+            "not changed since"
+        )
+        raise ValueError(complaint(owner, "report", allowed, "one that says first that it is not"))
     given = _basic(owner, basic)
     names = _texts(owner, "authors", authors)
     slug = re.sub(r"[^a-z0-9]+", "-", f"{given['name']} {given['publication_date'][:4]}".lower())

@@ -9,7 +9,7 @@ from importlib.metadata import version
 from typing import Any
 
 from skdpnoise.ledger.cards import card, facts_in_html, fold, in_plain_words, table
-from skdpnoise.ledger.statement import as_dict, statement
+from skdpnoise.ledger.statement import as_dict, changed, statement
 from skdpnoise.ledger.uncharged import is_uncharged
 from skdpnoise.privacy import (
     GaussianLoss,
@@ -115,7 +115,8 @@ class PrivacyReport:
     rows_per_group : int or None, default=None
         The most rows that were kept of each group; None if the guarantee is for records.
     declared : tuple of str, default=()
-        Steps for which the user vouches that they learn nothing private: the guarantee rests on it.
+        Steps for which the user vouches that they learn nothing private, and what was read of the
+        data without paying, such as the labels of classes: the guarantee rests on it.
     n_records : float or None, default=None
         Noisy number of records, where it was estimated.
     observed : bool
@@ -124,6 +125,9 @@ class PrivacyReport:
         What fitted it, with its version.
     planned : PrivacyLoss or None, default=None
         The loss that was fixed before anything was drawn; see `allowed`.
+    changed : tuple of str, default=()
+        What was changed of a pipeline or search since this fit; then the report says first that it
+        is not of what is there now. Reports that differ in nothing else are equal.
 
     Raises
     ------
@@ -156,6 +160,7 @@ class PrivacyReport:
     observed: bool = field(default_factory=_is_watched)
     software: str = field(default_factory=_software)
     planned: PrivacyLoss | None = None
+    changed: tuple[str, ...] = field(default=(), compare=False)
 
     def __post_init__(self) -> None:
         epsilon, delta = self.guarantee.epsilon, self.guarantee.delta
@@ -193,6 +198,7 @@ class PrivacyReport:
 
     def __str__(self) -> str:
         lines = [
+            *changed(self),
             f"{self.estimator}: {self._promise}",
             *("  {}: {}, {}, scale {}, {}".format(*row) for row in self._rows()),
             f"  total: {self.total}",
@@ -203,6 +209,7 @@ class PrivacyReport:
     def __repr__(self) -> str:
         releases = _counted(len(self.releases), "release")
         text = f"PrivacyReport of {self.estimator}: {self._promise}, {releases}"
+        text = ". ".join([*changed(self), text])
         return f"<{with_caveat(text, secure=self.secure, end='. ')}>"
 
     def _repr_html_(self) -> str:
@@ -242,7 +249,7 @@ class PrivacyReport:
             ``rows_per_group``, ``mu`` (None unless what was allowed is Gaussian), ``profile`` (δ at
             some ε), ``allowed`` beforehand and ``spent``, ``releases`` with the
             ``share`` of the budget that each had, ``n_records``, ``declared_public``,
-            ``not_protected``, ``secure`` and ``observed``.
+            ``not_protected``, ``secure``, ``observed`` and ``changed_since``.
 
         Examples
         --------

@@ -18,6 +18,7 @@ __all__ = [
     "as_dict",
     "caveats",
     "change",
+    "changed",
     "exactly",
     "how_noisy",
     "limit",
@@ -141,6 +142,7 @@ def as_dict(report: Any) -> dict[str, Any]:
         "not_protected": open_facts(report),
         "secure": report.secure,
         "observed": report.observed,
+        "changed_since": list(report.changed),
     }
 
 
@@ -340,7 +342,8 @@ def vouched(report: Any) -> list[str]:
     if report.unit == "group":
         lines.append("that the groups are right: all rows of a person have one label")
     if report.declared:
-        lines.append(f"that these learn nothing private: {', '.join(report.declared)}")
+        names = ", ".join(report.declared)
+        lines.append(f"that these are public, or learn nothing private: {names}")
     return lines
 
 
@@ -366,7 +369,17 @@ def caveats(report: Any) -> list[str]:
         found.append("NOT PRIVATE: random_state was set; who knows the seed can subtract the noise")
     if report.observed:
         found.append("NOT PRIVATE: an audit looked on, and chose the randomness")
-    return found
+    return [*found, *changed(report)]
+
+
+def changed(report: Any) -> list[str]:
+    """Return in a sentence what was changed since the fit, if anything was."""
+    if not report.changed:
+        return []
+    return [
+        f"NOT AS IT IS NOW: since this fit, {', '.join(report.changed)}. What is stated is true of "
+        "the fit alone; total_guarantee tells what all fits cost together"
+    ]
 
 
 def _list(lines: Sequence[str]) -> list[str]:

@@ -72,9 +72,10 @@ class Asked:
         return int(counts.sum()) if self.relation == "replace_one" else None
 
     @property
-    def facts(self) -> tuple[Adjacency, bool, bool]:
+    def facts(self) -> tuple[Adjacency, bool, bool, PrivacyGuarantee | None]:
         """What every record of a result states beside its numbers."""
-        return self.relation, bool(self.same_rows), self.rng.secure
+        asked = self.guarantee if isinstance(self.guarantee, PrivacyGuarantee) else None
+        return self.relation, bool(self.same_rows), self.rng.secure, asked
 
 
 def counted(

@@ -63,6 +63,7 @@ class PrivateRocCurve:
     roc_auc, roc_auc_standard_error : float
         The area under the curve, as :func:`private_roc_auc_score` makes it of the same counts.
     %(scores: mechanism, adjacency, same_rows, secure)s
+    %(results: guarantee)s
 
     Examples
     --------
@@ -85,6 +86,7 @@ class PrivateRocCurve:
     adjacency: Adjacency
     same_rows: bool = False
     secure: bool = True
+    guarantee: PrivacyGuarantee | None = None
 
     @property
     def privacy(self) -> PrivacyLoss:
@@ -112,6 +114,7 @@ class PrivateCalibrationCurve:
     count : ndarray of shape (n_bins,)
         Noisy number of records in each bin, possibly negative.
     %(scores: mechanism, adjacency, same_rows, secure)s
+    %(results: guarantee)s
 
     Examples
     --------
@@ -131,6 +134,7 @@ class PrivateCalibrationCurve:
     adjacency: Adjacency
     same_rows: bool = False
     secure: bool = True
+    guarantee: PrivacyGuarantee | None = None
 
     @property
     def privacy(self) -> PrivacyLoss:
@@ -216,8 +220,7 @@ def private_roc_curve(
     area, area_error = area_under(noisy, deviation, asked.public_total(counts))
     thresholds = np.concatenate([[np.inf], edges[::-1], [-np.inf]])
     rates = fpr, tpr, thresholds, fpr_error, tpr_error
-    relation, same, secure = asked.facts
-    return PrivateRocCurve(*rates, area, area_error, made, relation, same, secure)
+    return PrivateRocCurve(*rates, area, area_error, made, *asked.facts)
 
 
 @shared_texts

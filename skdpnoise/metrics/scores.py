@@ -75,6 +75,7 @@ class PrivateScore:
     standard_error : float or ndarray
         Of the noise. What sampling adds, and what clips take away, is not in it.
     %(scores: mechanism, adjacency, same_rows, secure)s
+    %(results: guarantee)s
 
     Examples
     --------
@@ -90,6 +91,7 @@ class PrivateScore:
     adjacency: Adjacency
     same_rows: bool = False
     secure: bool = True
+    guarantee: PrivacyGuarantee | None = None
 
     @property
     def privacy(self) -> PrivacyLoss:

@@ -6,7 +6,7 @@ a distribution or an estimator that changes after `fit` has begun changes nothin
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,16 +14,17 @@ import numpy as np
 from sklearn.base import clone, is_classifier
 
 from skdpnoise.compose import Part, taken_apart
-from skdpnoise.compose.compositions import below
+from skdpnoise.compose.compositions import named_estimators, private_estimators
 from skdpnoise.compose.numbers import strange_type
-from skdpnoise.compose.register import is_private
 from skdpnoise.compose.shares import (
     check_shareable,
     pure_noise,
     samples_records,
     shows_by_chance,
 )
+from skdpnoise.compose.statement import declared_of, in_order, read_unpaid
 from skdpnoise.estimators.targets import public_classes
+from skdpnoise.ledger.declared import LABELS
 from skdpnoise.model_selection._delegation import Delegation
 
 _SET_BY_SEARCH = frozenset(
@@ -47,21 +48,6 @@ class Candidate:
     def private(self) -> list[Part]:
         """The parts that spend."""
         return [part for part in self.parts if part.kind == "private"]
-
-    @property
-    def declared(self) -> list[str]:
-        """Labels of the parts that the user vouches for."""
-        return [part.label for part in self.parts if part.kind == "declared"]
-
-    @property
-    def declared_parameters(self) -> list[str]:
-        """Names of parameters that are code of the user's, declared public by being given."""
-        return [
-            below(label, name)
-            for label, one in _estimators(self.estimator)
-            for name in getattr(type(one), "_declares", ())
-            if getattr(one, name) is not None
-        ]
 
 
 def sealed_candidates(search: Any, given: Sequence[Mapping[str, Any]]) -> tuple[Candidate, ...]:
@@ -100,7 +86,7 @@ def sealed_candidates(search: Any, given: Sequence[Mapping[str, Any]]) -> tuple[
 
 def _parts(owner: str, estimator: Any, public: Collection[str]) -> tuple[Part, ...]:
     """Return the parts of a candidate; refuse it if they are not known to pay or learn nothing."""
-    for name, one in _estimators(estimator):
+    for name, one in named_estimators(estimator):
         if isinstance(one, Delegation):
             raise TypeError(
                 f"The 'estimator' parameter of {owner} must not contain a search. Got "
@@ -114,9 +100,9 @@ def _parts(owner: str, estimator: Any, public: Collection[str]) -> tuple[Part, .
 
 def _check_objects(owner: str, candidate: Candidate) -> None:
     """Refuse what could change, act or tell while the search runs, wherever it is held."""
-    inner = dict(_estimators(candidate.estimator))
+    inner = dict(named_estimators(candidate.estimator))
     known = {id(one) for one in inner.values()}
-    vouched = candidate.declared
+    vouched = declared_of(candidate.parts)
     for name, one in inner.items():
         if any(name == label or name.startswith(f"{label}__") for label in vouched):
             continue
@@ -196,6 +182,14 @@ def _check_alike(owner: str, candidates: Sequence[Candidate]) -> None:
     public_labels(owner, candidates)
 
 
+def declared_by(candidates: Sequence[Candidate], X: Any, labels: Any) -> tuple[str, ...]:
+    """Return what is public by the word of the user, given the labels that candidates know."""
+    found: set[str] = set()
+    for one in candidates:
+        found.update(declared_of(one.parts), read_unpaid(one.estimator, X))
+    return in_order(sorted(found if labels is None else found - {LABELS}))
+
+
 def public_labels(owner: str, candidates: Sequence[Candidate]) -> Any:
     """Return the public labels that private parts of the candidates give; None if none does."""
     given = [
@@ -212,22 +206,11 @@ def public_labels(owner: str, candidates: Sequence[Candidate]) -> Any:
     return given[0] if given else None
 
 
-def _estimators(estimator: Any) -> Iterator[tuple[str, Any]]:
-    """Yield an estimator, as "", and all that its parameters hold, with their names."""
-    yield "", estimator
-    for name, value in estimator.get_params(deep=True).items():
-        if hasattr(value, "get_params") and not isinstance(value, type):
-            yield name, value
-
-
-def private_estimators(estimator: Any) -> Iterator[tuple[str, Any]]:
-    """Yield all private estimators that one holds, also those inside of others."""
-    yield from ((name, one) for name, one in _estimators(estimator) if is_private(one))
-
-
 def _led_to(name: str, estimator: Any) -> bool:
     """Return whether a name, or the last part of a longer one, is that of a step."""
-    return any(name in (found, found.rpartition("__")[2]) for found, _ in _estimators(estimator))
+    return any(
+        name in (found, found.rpartition("__")[2]) for found, _ in named_estimators(estimator)
+    )
 
 
 def _named(name: str, estimator: Any) -> str:

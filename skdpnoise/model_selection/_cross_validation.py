@@ -34,7 +34,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils._param_validation import Interval
 
 from skdpnoise.compose.approximate import SearchBudget, pure_part
-from skdpnoise.compose.fitting import settled
+from skdpnoise.compose.compositions import Children, below, register_inner
 from skdpnoise.compose.shares import search_budget
 from skdpnoise.estimators.parallel import in_order
 from skdpnoise.ledger import Ledger, PrivacyReport
@@ -107,6 +107,20 @@ class PrivateCrossValidation:
     @property
     def _spread(self) -> float:
         return float(self.test_score.std(ddof=1))
+
+
+def _models(result: PrivateCrossValidation, fitted: bool) -> tuple[Children, Collection[str]]:
+    """Return the models, by number, and the names of their steps that are vouched for."""
+    children = tuple((str(k), model) for k, model in enumerate(result.estimator or (), 1))
+    vouched = [
+        below(number, name)
+        for number, model in children
+        for name in set(result.privacy.declared) & set(model.get_params())
+    ]
+    return children, vouched
+
+
+register_inner(PrivateCrossValidation, _models)
 
 
 @shared_texts
@@ -276,8 +290,6 @@ class _CrossValidation(PrivateSearchCV):
 
     def _store(self, outcome: Outcome, problem: Problem, strategy: Strategy) -> None:
         self.folds_, self.scoring_ = outcome.folds, problem.scoring.name
-        for model in outcome.folds[0]:
-            settled(model, self.privacy_, self.ledger)
 
 
 _CrossValidation.__name__ = "dp_cross_validate"  # in messages, reports and ledgers

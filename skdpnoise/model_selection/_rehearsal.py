@@ -16,6 +16,7 @@ from dataclasses import replace
 import numpy as np
 from joblib import delayed
 
+from skdpnoise.compose.advice import rehearsing
 from skdpnoise.compose.approximate import pure_part
 from skdpnoise.estimators.parallel import in_order
 from skdpnoise.estimators.seal import silence
@@ -26,6 +27,7 @@ from skdpnoise.model_selection._strategies import OneRelease, Strategy
 from skdpnoise.sampling import SeededWords
 
 
+@rehearsing()
 def rehearse(owner: str, problem: Problem, strategy: Strategy, n_jobs: int | None) -> None:
     """Let all candidates check parameters, data and plans, in the processes that will fit them."""
     # The noise of a rehearsal hides nothing, so that its seed need not be secret.

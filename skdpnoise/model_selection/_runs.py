@@ -16,6 +16,7 @@ from sklearn.utils import _safe_indexing
 from skdpnoise.compose.approximate import Budget
 from skdpnoise.compose.caps import Cap, Rehearsed, UnsettledError
 from skdpnoise.compose.charged import after_charge
+from skdpnoise.compose.compositions import private_estimators
 from skdpnoise.compose.fitting import rehearse
 from skdpnoise.compose.parts import private_parts
 from skdpnoise.compose.register import is_private
@@ -31,7 +32,7 @@ from skdpnoise.metrics.scoring import (
     pair_losses,
     pair_share,
 )
-from skdpnoise.model_selection._candidates import Candidate, private_estimators
+from skdpnoise.model_selection._candidates import Candidate
 from skdpnoise.model_selection._splits import tossed
 from skdpnoise.privacy import Adjacency, LossBudget, PureLoss
 from skdpnoise.queries import private_location_scale
@@ -105,6 +106,11 @@ class Outcome(NamedTuple):
     hidden: bool = False
     folds: Any = None  # of a cross-validation: models, noisy scores, and errors of their noise
 
+    @property
+    def models(self) -> Sequence[Any]:
+        """All models that leave the search."""
+        return [self.model] if self.folds is None else self.folds[0]
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Priced:
@@ -128,6 +134,7 @@ class Problem:
     adjacency: Adjacency
     delta: float  # δ at which parts of a candidate state a Gaussian budget
     classes: NDArray[Any] | None  # public labels
+    declared: tuple[str, ...]  # what is public by the word of the user
     rng: RandomWords
 
     def priced(self, estimator: Any, budget: Budget) -> Priced:

@@ -29,6 +29,7 @@ from skdpnoise.compose.planned import PlanMixin
 from skdpnoise.compose.shares import search_budget, seed_from
 from skdpnoise.compose.statement import charge_whole
 from skdpnoise.compose.surroundings import clone_with_ledger, warn_of_company
+from skdpnoise.compose.whole import WholeMixin
 from skdpnoise.estimators.callbacks import CallbackSupportMixin, with_callbacks
 from skdpnoise.estimators.parameters import as_bounds, check_parameters
 from skdpnoise.estimators.private_fit import check_unpaid_arguments
@@ -38,7 +39,12 @@ from skdpnoise.mechanisms import choose_repetitions
 from skdpnoise.mechanisms.requests import number_of
 from skdpnoise.metrics.scoring import SCORINGS, Scoring, check_pairs, choose_scoring
 from skdpnoise.model_selection import _runs
-from skdpnoise.model_selection._candidates import Candidate, public_labels, sealed_candidates
+from skdpnoise.model_selection._candidates import (
+    Candidate,
+    declared_by,
+    public_labels,
+    sealed_candidates,
+)
 from skdpnoise.model_selection._data import read_records
 from skdpnoise.model_selection._delegation import Delegation
 from skdpnoise.model_selection._rehearsal import rehearse
@@ -67,7 +73,7 @@ _SECRET = {"X", "y", "fitted_estimator"}
 
 @shared_texts
 @dataclass(eq=False, repr=False)
-class PrivateSearchCV(PlanMixin, Delegation, BaseSearchCV, CallbackSupportMixin):
+class PrivateSearchCV(WholeMixin, PlanMixin, Delegation, BaseSearchCV, CallbackSupportMixin):
     """A search over candidates under one guarantee; subclasses say which candidates."""
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
@@ -156,7 +162,8 @@ class PrivateSearchCV(PlanMixin, Delegation, BaseSearchCV, CallbackSupportMixin)
         given = public_labels(owner, candidates)
         classes = records.labels if given is None else given
         check_pairs(owner, scoring, 0 if classes is None else len(classes), self.adjacency)
-        facts = (records, parts, buys, known, self.adjacency, self.delta, classes)
+        declared = declared_by(candidates, X, given)
+        facts = (records, parts, buys, known, self.adjacency, self.delta, classes, declared)
         problem = Problem(candidates, scoring, *facts, rng)
         unobserved(rehearse, owner, problem, strategy, self.n_jobs)
         # charge
@@ -168,10 +175,10 @@ class PrivateSearchCV(PlanMixin, Delegation, BaseSearchCV, CallbackSupportMixin)
         with self._noted(report):
             outcome = _runs.without_traces(lambda: self._run(problem, strategy))
             bought = advice.bought_number(outcome.model)
-            settled(outcome.model, report, ledger)
-            self.privacy_ = report
+            for model in outcome.models:
+                settled(model, report, ledger)
             self._store(outcome, problem, strategy)
-            self._kinds = column_kinds
+            self._kinds, self.privacy_ = column_kinds, report
             if outcome.hidden:  # last: where warnings are errors, what was paid for is there
                 advice.warn_once(_runs.HIDDEN)
             advice.advise_on_bought_number(self, bought, grouped=groups is not None)
@@ -448,7 +455,7 @@ def _winner(search: PrivateSearchCV, fitted: bool) -> tuple[Children, Collection
         return (), ()
     winner = search.best_estimator_
     steps = {name for name, one in winner.get_params().items() if hasattr(one, "fit")}
-    return (("", winner),), set(search.privacy_.declared) & steps
+    return (("", winner),), set(search._report.declared) & steps
 
 
 for _search in (DPGridSearchCV, DPRandomizedSearchCV):

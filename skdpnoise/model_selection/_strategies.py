@@ -109,9 +109,7 @@ class Strategy(ABC):
         released = self.released.format(budget=self.fit_budget)
         released += ", the winner fitted again" * getattr(self, "refit", False)
         line = Release(released, noise.noise, 1, len(problem.candidates), span, loss, "candidates")
-        named = ((*one.declared, *one.declared_parameters) for one in problem.candidates)
-        declared = sorted({label for labels in named for label in labels})
-        shown = loss, problem.rng.secure, rows_per_group, tuple(declared)
+        shown = loss, problem.rng.secure, rows_per_group, problem.declared
         return PrivacyReport(owner, guarantee, (line,), *shown, planned=loss)
 
     @abstractmethod

@@ -212,8 +212,6 @@ class PrivateNetwork(CallbackSupportMixin, PrivateFitMixin, BaseEstimator):
                 fitted = follow_epochs(self, epochs, steps.n_epochs, model, (X, y))
                 # store
                 report = account.report(owner, secure=rng.secure)
-                if self.module is not None:  # and with it the parameters that it makes
-                    report = replace(report, declared=("module",))
             self.__dict__.update(fitted, privacy_=report)
         return self
 

@@ -217,13 +217,14 @@ class DPTableVectorizer(PrivateFitMixin, TransformerMixin, BaseEstimator):
                 for column, facts, kinds in zip(columns, numbers, found, strict=True)
             ]
             report = account.report(type(self).__name__, secure=rng.secure, empty=True)
-            vouched = ("names and types of columns", *(["schema"] if self.schema else []))
-            report = replace(report, declared=vouched)
             self.columns_, self.privacy_ = TableColumns(tuple(blocks)), report
             self.category_mechanism_ = bought.categories
             self._warn(blocks)
             hand_on(self, self.public_output_)
         return self
+
+    def _vouched(self) -> list[str]:
+        return [*super()._vouched(), *(["schema"] if self.schema else [])]
 
     def _divided(self, columns: Sequence[Column], account: Account) -> Bought:
         """Divide the budget, and charge a ledger for all of it."""

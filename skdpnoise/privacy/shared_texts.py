@@ -263,6 +263,17 @@ random_state : None, int, RandomState, Generator or RandomWords, default=None
 SpreadError
     If rows in parts cannot be read, or change while they are read.
 
+results
+-------
+privacy : PrivacyLoss or None, default=None
+    What the result cost; this and what follows is known of every result of a query.
+adjacency : {"replace_one", "add_remove"} or None, default=None
+    Neighbouring relation of the records.
+secure : bool, default=True
+    Whether the noise came from the operating system's cryptographic source.
+guarantee : PrivacyGuarantee or None, default=None
+    What was asked for; None where it was a loss.
+
 mechanisms
 ----------
 n_coordinates : int

@@ -32,6 +32,16 @@ class LedgerLike(Protocol):
         ...
 
 
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Paid:
+    """What a result of several releases cost, which totals count."""
+
+    privacy: PrivacyLoss | None = None  # all three are known of what a query returns
+    adjacency: Adjacency | None = None
+    secure: bool = True
+    guarantee: PrivacyGuarantee | None = None  # as it was asked for; None where a loss was
+
+
 @dataclass(frozen=True, slots=True)
 class Query:
     """What a query is asked for beside its values."""
@@ -74,6 +84,12 @@ class Query:
                 )
             n_samples = n_records
         return check_real(self.owner, "n_samples", n_samples, low=low)
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """What a result states of the query: neighbours, randomness, and the guarantee."""
+        asked = self.guarantee if isinstance(self.guarantee, PrivacyGuarantee) else None
+        return {"adjacency": self.adjacency, "secure": self.rng.secure, "guarantee": asked}
 
     def spend(self, cost: PrivacyLoss, mechanism: str) -> None:
         """Charge the ledger, if there is one, after all checks and before anything is sampled."""

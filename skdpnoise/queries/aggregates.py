@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from skdpnoise.mechanisms.additive import AdditiveMechanism
 from skdpnoise.mechanisms.calibrate import calibrate
 from skdpnoise.noises import get_noise, noise_names
-from skdpnoise.privacy import Adjacency, LossBudget, PrivacyGuarantee
+from skdpnoise.privacy import Adjacency, LossBudget, PrivacyGuarantee, PrivacyLoss
 from skdpnoise.privacy.checks import (
     check_array,
     check_collected,
@@ -52,6 +52,7 @@ _STEPS_OF_ONE = (1.0, 1.732)
 _FREE = 1.0 + 1e-4
 
 
+@shared_texts
 @dataclass(frozen=True, slots=True, eq=False)
 class PrivateEstimate:
     """A released number, or vector of numbers, with its standard error: all of it public.
@@ -70,6 +71,7 @@ class PrivateEstimate:
     secure : bool, default=True
         Whether the noise came from the operating system's cryptographic source. If not, the first
         line of what is printed says so.
+    %(results: adjacency, guarantee)s
 
     Examples
     --------
@@ -83,6 +85,13 @@ class PrivateEstimate:
     mechanism: AdditiveMechanism
     count: Any = None
     secure: bool = True
+    adjacency: Adjacency | None = None
+    guarantee: PrivacyGuarantee | None = None
+
+    @property
+    def privacy(self) -> PrivacyLoss:
+        """What the estimate cost by itself."""
+        return self.mechanism.privacy_loss()
 
     def __str__(self) -> str:
         values, errors = np.atleast_1d(self.value), np.atleast_1d(self.standard_error)
@@ -90,7 +99,7 @@ class PrivateEstimate:
         count = ""
         if self.count is not None:
             count = f"; count {_listed([f'{n:.6g}' for n in np.atleast_1d(self.count)])}"
-        stated = f"{text} ({self.mechanism.privacy_loss()}{count})"
+        stated = f"{text} ({self.privacy}{count})"
         return with_caveat(stated, secure=self.secure)
 
 
@@ -165,12 +174,13 @@ def private_count(
     tell = _mask if missing == "error" else _present
     n, rng = _count(owner, tell, records), random_words(random_state)
     mechanism = calibrate(noise, SensitivityProfile([1.0]), guarantee)
-    Query(owner, guarantee, relation, ledger, rng).spend_for(mechanism)
+    query = Query(owner, guarantee, relation, ledger, rng)
+    query.spend_for(mechanism)
     # No number fails after the charge: what is cut off moves no two counts further apart.
     steps = min(n, _MOST) * _count_steps(mechanism)
     (released,) = _with_noise([steps], mechanism, rng)
     error = _rounded_deviation(mechanism)
-    return PrivateEstimate(round(released), error, mechanism, secure=rng.secure)
+    return PrivateEstimate(round(released), error, mechanism, **query.facts)
 
 
 @shared_texts
@@ -271,7 +281,7 @@ def private_sum(
         bounds = bounds.uncentred()
     sums, count = _release(query, table, bounds, mechanism)
     sums = sums + (len(table) if count is None else count) * bounds.centre
-    return PrivateEstimate(shape(sums), shape(deviation), mechanism, count, query.rng.secure)
+    return PrivateEstimate(shape(sums), shape(deviation), mechanism, count, **query.facts)
 
 
 @shared_texts
@@ -387,7 +397,7 @@ def private_mean(
     mean = np.clip(bounds.centre + distance, bounds.low, bounds.high)
     # Between two bounds no estimate errs by more than their distance.
     error = np.minimum(deviation / divisor, 2.0 * half)
-    return PrivateEstimate(shape(mean), shape(error), mechanism, count, query.rng.secure)
+    return PrivateEstimate(shape(mean), shape(error), mechanism, count, **query.facts)
 
 
 def _count(owner: str, tell: Callable[[str, Any], NDArray[np.bool_]], records: Any) -> int:

@@ -254,6 +254,7 @@ class CategoryMechanism:
         return np.minimum(steps, _MOST_STEPS).astype(np.int64)
 
 
+@shared_texts
 @dataclass(frozen=True, slots=True, eq=False)
 class PrivateCategories:
     """Categories that were found, column by column: all of it public.
@@ -269,6 +270,7 @@ class PrivateCategories:
         its ``privacy_loss`` what they cost.
     secure : bool, default=True
         Whether the noise came from the operating system's cryptographic source.
+    %(results: guarantee)s
 
     Examples
     --------
@@ -281,6 +283,17 @@ class PrivateCategories:
     counts: tuple[NDArray[np.float64], ...]
     mechanism: CategoryMechanism
     secure: bool = True
+    guarantee: PrivacyGuarantee | None = None
+
+    @property
+    def privacy(self) -> PrivacyLoss:
+        """What the categories cost by themselves."""
+        return self.mechanism.privacy_loss()
+
+    @property
+    def adjacency(self) -> Adjacency:
+        """Neighbouring relation of the records."""
+        return self.mechanism.adjacency
 
     @property
     def threshold(self) -> float:
@@ -371,7 +384,7 @@ def private_categories(
     Query(owner, guarantee, relation, ledger, rng).spend(mechanism.privacy_loss(), mechanism.noise)
     found = [found_categories(column, mechanism, rng) for column in columns]
     categories, counts = zip(*found, strict=True)
-    return PrivateCategories(tuple(categories), tuple(counts), mechanism, rng.secure)
+    return PrivateCategories(tuple(categories), tuple(counts), mechanism, rng.secure, guarantee)
 
 
 def category_mechanism(

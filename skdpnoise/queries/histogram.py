@@ -184,9 +184,10 @@ def private_histogram(
         counts = _count_categories(owner, values, categories)
     rng = random_words(random_state)
     mechanism = calibrate(noise, histogram_counts(counts.size, relation), guarantee)
-    Query(owner, guarantee, relation, ledger, rng).spend_for(mechanism)
+    query = Query(owner, guarantee, relation, ledger, rng)
+    query.spend_for(mechanism)
     noisy = mechanism.release(counts, rng)
-    return PrivateEstimate(noisy, mechanism.standard_deviation, mechanism, secure=rng.secure)
+    return PrivateEstimate(noisy, mechanism.standard_deviation, mechanism, **query.facts)
 
 
 def _count_bins(owner: str, values: ArrayLike, bins: ArrayLike) -> Integers:

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from skdpnoise.mechanisms.sharing import shared_budget
 from skdpnoise.privacy import Adjacency, LossBudget, PrivacyGuarantee
 from skdpnoise.privacy.shared_texts import shared_texts
-from skdpnoise.queries._query import LedgerLike, Query
+from skdpnoise.queries._query import LedgerLike, Paid, Query
 from skdpnoise.queries._tiles import Floats, Places
 from skdpnoise.queries.ranges import DIGIT_BITS, MOST_DIGITS, SEARCH_SHARES, Charge, Ranges
 from skdpnoise.sampling import RandomWords
@@ -27,8 +27,9 @@ _REACH = 8.0  # refinement looks this many magnitudes to either side of the loca
 _TO_SIGMA = 1.25  # standard deviation over mean absolute deviation of a normal law
 
 
+@shared_texts
 @dataclass(frozen=True, slots=True, eq=False)
-class LocationScale:
+class LocationScale(Paid):
     """Private locations and scales of columns.
 
     Parameters
@@ -43,6 +44,7 @@ class LocationScale:
     typical_found : bool, default=True
         Whether the noise would let a column of so many normal values be found, which is a public
         fact: if so, a column that was not found is constant, or all but few of its values are.
+    %(results: privacy, adjacency, secure, guarantee)s
 
     Examples
     --------
@@ -157,7 +159,7 @@ def private_location_scale(
             reach = 1.0 if group is bounded else _REACH
             suffix = label if open_columns.size else ""
             location[group], scale[group] = _refine(ranges, group, reach, loss, n_samples, suffix)
-    return LocationScale(location, scale, found, ranges.typical_found)
+    return LocationScale(location, scale, found, ranges.typical_found, privacy=total, **query.facts)
 
 
 def finest_histogram(n_columns: int) -> tuple[float, int]:

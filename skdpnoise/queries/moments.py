@@ -15,7 +15,7 @@ from skdpnoise.mechanisms.sharing import shared_budget
 from skdpnoise.mechanisms.vectors import exact_release
 from skdpnoise.privacy import Adjacency, LossBudget, PrivacyGuarantee, PureLoss
 from skdpnoise.privacy.shared_texts import shared_texts
-from skdpnoise.queries._query import LedgerLike, Query
+from skdpnoise.queries._query import LedgerLike, Paid, Query
 from skdpnoise.queries._sweeps import Records, tallies
 from skdpnoise.queries._tiles import DIGIT, LIMB, STEPS, Floats, Places
 from skdpnoise.queries.ranges import Charge, Ranges
@@ -31,8 +31,9 @@ _FLOOR = 0.25  # least standard deviation of a column whose magnitude was found,
 _CLEAR = 2.0  # a variance below so many standard errors may as well be 0
 
 
+@shared_texts
 @dataclass(frozen=True, slots=True, eq=False)
-class Moments:
+class Moments(Paid):
     """Private means and variances of columns, all of it public.
 
     Parameters
@@ -51,6 +52,7 @@ class Moments:
     typical_found : bool, default=True
         Whether the noise would let a column of so many normal values be found, which is a public
         fact: if so, a column that was not found is constant, or all but few of its values are.
+    %(results: privacy, adjacency, secure, guarantee)s
 
     Examples
     --------
@@ -159,12 +161,12 @@ def private_moments(
         noise, guarantee, ranges.low.size, query.adjacency, ranges.n_releases
     )
     ranges.find(chosen, budget, n_samples, charge)
-    n = ranges.n_samples
+    n, paid = ranges.n_samples, {"privacy": budget, **query.facts}
     kept = np.flatnonzero(ranges.found)
     mean, spread = np.zeros(ranges.found.size), np.ones(ranges.found.size)
     clear = ranges.found.copy()
     if kept.size == 0:
-        return Moments(mean, spread, ranges.found, clear, n, ranges.typical_found)
+        return Moments(mean, spread, ranges.found, clear, n, ranges.typical_found, **paid)
     bounded = ranges.bounded[kept]
     reach = np.where(bounded, 1.0, _reach(ranges, kept.size, second=second))
     half = reach * ranges.unit[kept]
@@ -183,7 +185,7 @@ def private_moments(
         clear[kept] = v > hidden
         floor = np.where(bounded, np.minimum(hidden, 1.0 / 3.0), (_FLOOR / reach) ** 2)
         spread[kept] = half * np.sqrt(np.clip(v, floor, 1.0))
-    return Moments(mean, spread, ranges.found, clear, n, ranges.typical_found)
+    return Moments(mean, spread, ranges.found, clear, n, ranges.typical_found, **paid)
 
 
 def moments_budget(

@@ -18,7 +18,7 @@ from skdpnoise.mechanisms.sharing import shared_budget
 from skdpnoise.privacy import Adjacency, GaussianLoss, LossBudget, PrivacyGuarantee, PureLoss
 from skdpnoise.privacy.checks import complaint
 from skdpnoise.privacy.shared_texts import shared_texts
-from skdpnoise.queries._query import LedgerLike, Query
+from skdpnoise.queries._query import LedgerLike, Paid, Query
 from skdpnoise.queries._sweeps import Records, tallies
 from skdpnoise.queries._tiles import Floats, Integers, Places
 from skdpnoise.queries.ranges import Charge, Ranges
@@ -40,8 +40,9 @@ _MISSING = float(np.finfo(np.float64).max)  # what a missing value counts as: be
 _SURE = 3.0  # standard deviations of the noise, by which present values must stand out
 
 
+@shared_texts
 @dataclass(frozen=True, slots=True, eq=False)
-class Quantiles:
+class Quantiles(Paid):
     """Private quantiles of columns, all of it public.
 
     Parameters
@@ -61,6 +62,7 @@ class Quantiles:
     typical_found : bool, default=True
         Whether the noise would let a column of so many normal values be found, which is a public
         fact: if so, a column that was not found is constant, or all but few of its values are.
+    %(results: privacy, adjacency, secure, guarantee)s
 
     Examples
     --------
@@ -206,7 +208,7 @@ def private_quantiles(
                 quantiles[:, j] = _invert(sums, ends, wanted * n, n)
                 resolution[j] = np.diff(ends).min()
     facts = ranges.n_samples, present if missing else None, ranges.typical_found
-    return Quantiles(quantiles, resolution, found, *facts)
+    return Quantiles(quantiles, resolution, found, *facts, privacy=total, **query.facts)
 
 
 def quantiles_budget(

@@ -132,7 +132,7 @@ def test_what_was_all_spent_has_no_rest_and_what_measured_nothing_has_no_bar():
 def test_what_breaks_the_promise_or_rests_on_a_word_is_not_folded():
     assert "an audit looked on" in report(observed=True)._repr_html_().partition("<details>")[0]
     declared = report(declared=("double",))._repr_html_().partition("<details>")[0]
-    assert "By the word of the user these learn nothing private: double." in declared
+    assert "By the word of the user these are public, or learn nothing private: double." in declared
     assert "By the word" not in report()._repr_html_()
 
 

@@ -193,7 +193,7 @@ def test_the_record_says_what_the_report_says():
     assert "rows of one group" in parts["privacy_loss"]["privacy_unit_details"]
     assert "counts: 20 numbers" in parts["implementation"]["mechanisms"]
     tuned = parts["implementation"]["preprocessing_and_hyperparameter_tuning"]
-    assert "these learn nothing private: double" in tuned
+    assert "these are public, or learn nothing private: double" in tuned
     assert "how many rows there are" in parts["dp_variant"]["unprotected_quantities"]
     assert made["url_slug"] == "accuracy-of-commuting-2026-2026"
     assert record(report(), url_slug="mine")["url_slug"] == "mine"

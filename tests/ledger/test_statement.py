@@ -223,7 +223,7 @@ def test_what_a_user_declared_is_named():
     steps = [("double", doubled), ("scale", DPStandardScaler()), ("model", DPLogisticCD())]
     model = DPPipeline(steps, public=["double"]).fit(X, (X[:, 0] > 0).astype(int))
     page = whole(model.privacy_)
-    assert "these learn nothing private: double" in page
+    assert "these are public, or learn nothing private: double" in page
     assert model.privacy_.to_dict()["declared_public"] == ["double"]
 
 

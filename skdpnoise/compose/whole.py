@@ -1,0 +1,129 @@
+"""Whether a fitted composition still is what its report tells of.
+
+A report is of one fit. Of a pipeline or search, steps can be fitted again, exchanged or set
+otherwise afterwards; its report is then of something that no longer exists, and says so first.
+What is compared is a digest of each step: its class, its parameters, and all that it has learnt.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from hashlib import blake2b
+from typing import Any
+
+import numpy as np
+from sklearn.pipeline import Pipeline
+
+from skdpnoise.compose.compositions import inner_of
+from skdpnoise.compose.parts import private_parts
+from skdpnoise.ledger import PrivacyReport
+
+__all__ = ["WholeMixin"]
+
+# What says nothing of what a step does to data, or is compared otherwise.
+_NOT_COMPARED = frozenset({"ledger", "n_jobs", "privacy_", "random_state", "verbose"})
+
+
+class WholeMixin:
+    """Keeps the report of a composition of fitted steps."""
+
+    @property
+    def privacy_(self) -> PrivacyReport:
+        """The report of the fit, which says so if a step was changed since."""
+        if "_report" not in vars(self):
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute 'privacy_'")
+        report, changes = self._report, tuple(_changes(self, self._report, self._digests))
+        return replace(report, changed=(*report.changed, *changes)) if changes else report
+
+    @privacy_.setter
+    def privacy_(self, report: PrivacyReport) -> None:
+        self._report = report
+        self._digests = {name: _digest(step) for name, step in _steps_of(self)}
+
+
+def _steps_of(whole: Any) -> Iterator[tuple[str, Any]]:
+    """Yield the fitted steps of a composition; of one that is a pipeline, those of it."""
+    for name, step in inner_of(whole, fitted=True)[0]:
+        if name or type(step) is not Pipeline:
+            yield name or type(step).__name__, step
+        else:
+            yield from step.steps
+
+
+def _changes(whole: Any, report: PrivacyReport, before: Mapping[str, str]) -> Iterator[str]:
+    """Yield what was changed of a composition since its fit."""
+    now = dict(_steps_of(whole))
+    for name in dict.fromkeys([*before, *now]):
+        if name not in now:
+            yield f"{name} was taken out"
+        elif name not in before:
+            yield f"{name} was put in"
+        elif any(_report_of(part.estimator) != report for part in _private(now[name])):
+            yield f"{name} was fitted again or exchanged"
+        elif _digest(now[name]) != before[name]:
+            yield f"{name} was exchanged or set otherwise"
+
+
+def _private(step: Any) -> Iterator[Any]:
+    """Yield the private parts of a step, at any depth."""
+    for part in private_parts(step, fitted=True):
+        yield part
+        for _, inner in inner_of(part.estimator, fitted=True)[0]:
+            yield from _private(inner)
+
+
+def _report_of(estimator: Any) -> Any:
+    return getattr(estimator, "privacy_", None)
+
+
+def _digest(value: Any) -> str:
+    """Return a digest of a step, equal for equal ones in any process."""
+    found = blake2b(digest_size=16)
+    for piece in _pieces(value, ()):
+        found.update(len(piece).to_bytes(8, "little") + piece)
+    return found.hexdigest()
+
+
+def _pieces(value: Any, around: tuple[int, ...]) -> Iterator[bytes]:
+    """Yield what a value consists of, as bytes; `around` are the objects that it is in."""
+    yield type(value).__qualname__.encode()
+    if isinstance(value, np.ndarray) and value.dtype.kind != "O":
+        yield f"{value.dtype.str}{value.shape}".encode()
+        yield np.ascontiguousarray(value).tobytes()
+    elif isinstance(value, bool | int | float | complex | str | bytes | None | np.generic):
+        yield repr(value).encode()
+    elif hasattr(value, "__name__"):  # of classes and functions
+        yield f"{getattr(value, '__module__', '')}.{value.__name__}".encode()
+    elif id(value) not in around:
+        for one in _contents(value):
+            yield from _pieces(one, (*around, id(value)))
+
+
+def _contents(value: Any) -> Any:
+    """Return what an object holds, in an order that does not hang on the process."""
+    if isinstance(value, dict):
+        return [one for item in value.items() for one in item]
+    if isinstance(value, list | tuple):
+        return value
+    if isinstance(value, set | frozenset):
+        return sorted(map(_digest, value))
+    if isinstance(value, np.ndarray):
+        return value.tolist()
+    if hasattr(value, "state_dict"):  # a network of torch
+        return _contents({name: one.cpu().numpy() for name, one in value.state_dict().items()})
+    if hasattr(value, "get_params"):
+        return _contents(_public_state(value))
+    try:
+        _, *state = value.__reduce_ex__(2)
+    except Exception:  # of what cannot be pickled only the class is compared
+        return ()
+    return state
+
+
+def _public_state(estimator: Any) -> dict[str, Any]:
+    """Return the parameters and the public fitted attributes of an estimator, by name."""
+    state = estimator.get_params(deep=False)
+    learnt = (name for name in vars(estimator) if name.endswith("_") and not name.startswith("_"))
+    state |= {name: vars(estimator)[name] for name in learnt}
+    return {name: state[name] for name in sorted(state) if name not in _NOT_COMPARED}

@@ -1,0 +1,259 @@
+"""Whatever states what it cost is counted in a total, and what cannot be counted is refused."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import reduce
+from operator import add
+from typing import Any
+
+import numpy as np
+import pytest
+
+import skdpnoise.metrics
+import skdpnoise.queries
+from skdpnoise import (
+    DPGridSearchCV,
+    DPLogisticCD,
+    DPPipeline,
+    DPStandardScaler,
+    PrivacyGuarantee,
+    PrivacyLedger,
+    total_guarantee,
+)
+from skdpnoise.compose import UnpaidStepError
+from skdpnoise.compose.costs import carries_loss
+from skdpnoise.metrics import PrivateScore, private_accuracy_score
+from skdpnoise.model_selection import dp_cross_validate
+from skdpnoise.privacy import GaussianLoss, PureLoss
+from skdpnoise.queries import Moments, noisy_histogram, private_argmax, private_mean
+
+pytestmark = pytest.mark.filterwarnings("ignore::skdpnoise.PrivacyWarning")
+
+X = np.random.default_rng(0).uniform(0.0, 1.0, size=(400, 2))
+COLUMN = X[:, 0].copy()
+Y = (COLUMN > 0.5).astype(int)
+CHANCE = np.column_stack([1.0 - COLUMN, COLUMN])
+LAPLACE = {"noise": "iid_laplace"}  # "auto" compares all families, which takes a while
+Q, M = skdpnoise.queries, skdpnoise.metrics
+PURE, APPROXIMATE = PrivacyGuarantee(0.5), PrivacyGuarantee(0.5, 1e-6)
+
+
+class Book:
+    """A ledger that keeps the losses themselves."""
+
+    dataset = "rows"
+
+    def __init__(self):
+        self.costs, self.stated = [], []
+
+    def charge(self, label, cost, *, guarantee=None, **facts):
+        self.costs.append(cost)
+        self.stated += [] if guarantee is None else [guarantee]
+
+    def __deepcopy__(self, memo):
+        return self
+
+    def __sklearn_clone__(self):
+        return self
+
+
+QUERIES = {
+    "private_count": lambda g, **k: Q.private_count(COLUMN > 0.5, g, **LAPLACE, **k),
+    "private_sum": lambda g, **k: Q.private_sum(X, 0.0, 1.0, g, **LAPLACE, **k),
+    "private_mean": lambda g, **k: private_mean(X, 0.0, 1.0, g, **LAPLACE, **k),
+    "private_histogram": lambda g, **k: Q.private_histogram(
+        ["a", "b"] * 9, g, categories=["a", "b"], **LAPLACE, **k
+    ),
+    "private_moments": lambda g, **k: Q.private_moments(X, g, **k),
+    "private_quantiles": lambda g, **k: Q.private_quantiles(X, [0.5], g, **k),
+    "private_location_scale": lambda g, **k: Q.private_location_scale(X, g, **k),
+    "private_categories": lambda g, **k: Q.private_categories(["a", "b"] * 90, APPROXIMATE, **k),
+}
+BARE = {"noisy_histogram", "private_norm_quantile", "private_argmax"}  # numbers and mechanisms
+BOUNDS = {"target_bounds": (0.0, 1.0)}
+SCORES = {
+    "private_accuracy_score": lambda g, **k: private_accuracy_score(Y, Y, g, **k),
+    "private_balanced_accuracy_score": lambda g, **k: M.private_balanced_accuracy_score(
+        Y, Y, g, labels=[0, 1], **k
+    ),
+    "private_confusion_matrix": lambda g, **k: M.private_confusion_matrix(
+        Y, Y, g, labels=[0, 1], **k
+    ),
+    "private_log_loss": lambda g, **k: M.private_log_loss(Y, CHANCE, g, labels=[0, 1], **k),
+    "private_mean_absolute_error": lambda g, **k: M.private_mean_absolute_error(
+        COLUMN, COLUMN, g, **BOUNDS, **k
+    ),
+    "private_root_mean_squared_error": lambda g, **k: M.private_root_mean_squared_error(
+        COLUMN, COLUMN, g, **BOUNDS, **k
+    ),
+    "private_r2_score": lambda g, **k: M.private_r2_score(COLUMN, COLUMN, g, **BOUNDS, **k),
+    "private_roc_auc_score": lambda g, **k: M.private_roc_auc_score(Y, COLUMN, g, **k),
+    "private_roc_curve": lambda g, **k: M.private_roc_curve(Y, COLUMN, g, **k),
+    "private_calibration_curve": lambda g, **k: M.private_calibration_curve(Y, COLUMN, g, **k),
+}
+
+
+def test_every_query_and_score_is_here():
+    for module, known in ((Q, {*QUERIES, *BARE}), (M, set(SCORES))):
+        assert known == {n for n in module.__all__ if n.startswith(("private_", "noisy_"))}
+
+
+def model(**parameters):
+    return DPLogisticCD(feature_bounds=(0.0, 1.0), n_passes=1, classes=[0, 1], **parameters)
+
+
+def _pipeline(guarantee, ledger):
+    steps = [("scale", DPStandardScaler(feature_bounds=(0.0, 1.0))), ("model", model())]
+    terms = {"epsilon": guarantee.epsilon, "delta": guarantee.delta, "ledger": ledger}
+    return DPPipeline(steps, **terms).fit(X, Y)
+
+
+def _search(guarantee, ledger):
+    terms = {"epsilon": guarantee.epsilon, "delta": guarantee.delta, "ledger": ledger}
+    return DPGridSearchCV(model(), {"alpha": [0.0, 0.1]}, **terms).fit(X, Y)
+
+
+def _cross_validation(guarantee, ledger):
+    terms = {"epsilon": guarantee.epsilon, "delta": guarantee.delta, "ledger": ledger}
+    return dp_cross_validate(model(), X, Y, cv=3, return_estimator=True, **terms)
+
+
+def _model(guarantee, ledger):
+    return model(epsilon=guarantee.epsilon, delta=guarantee.delta, ledger=ledger).fit(X, Y)
+
+
+FITS = {
+    "model": _model,
+    "report": lambda g, ledger: _model(g, ledger).privacy_,
+    "total": lambda g, ledger: total_guarantee(_model(g, ledger)),
+    "pipeline": _pipeline,
+    "search": _search,
+    "cross-validation": _cross_validation,
+}
+RESULTS = {**QUERIES, **SCORES, **FITS}
+
+
+def never_less(total, book):
+    """Check that a total is no less, anywhere, than what a ledger was charged."""
+    assert book.costs
+    charged = reduce(add, book.costs)
+    for epsilon in (0.0, 0.1, 0.25, 0.4, 0.5, 1.0, 2.0, 5.0):
+        assert total.loss.delta(epsilon) >= charged.delta(epsilon) * (1.0 - 1e-9) - 1e-15
+
+
+@pytest.mark.parametrize("name", RESULTS)
+@pytest.mark.parametrize("guarantee", [PURE, APPROXIMATE], ids=["pure", "approximate"])
+def test_a_result_counts_what_a_ledger_was_charged_for_it(name, guarantee):
+    book = Book()
+    total = total_guarantee(RESULTS[name](guarantee, ledger=book))
+    never_less(total, book)
+    assert (total.basic.epsilon, total.basic.delta) == book.stated[0]
+    assert len(book.stated) == len(total.steps) == 1
+
+
+@pytest.mark.parametrize("name", [*QUERIES, *SCORES])
+@pytest.mark.parametrize("loss", [PureLoss(0.5), GaussianLoss(0.3)], ids=["pure", "gaussian"])
+def test_so_does_what_was_asked_for_by_a_loss(name, loss):
+    if name == "private_categories":
+        pytest.skip("it takes guarantees only")
+    book = Book()
+    terms = {"adjacency": "add_remove"}
+    if name == "private_location_scale":
+        terms["n_samples"] = 400.0
+    try:
+        result = RESULTS[name](loss, ledger=book, **terms)
+    except ValueError:  # Laplace noise for a Gaussian loss
+        assert isinstance(loss, GaussianLoss)
+        assert not book.costs
+        return
+    total = total_guarantee(result)
+    never_less(total, book)
+    assert total.steps[0][1].guarantee.adjacency == "add_remove"
+
+
+@dataclass
+class Drawn:
+    """Somebody's display, which holds what it drew."""
+
+    curve: Any
+
+
+def test_all_of_them_count_in_lists_in_tuples_and_in_dicts_however_deep():
+    book = Book()
+    made = {name: one(APPROXIMATE, ledger=book) for name, one in RESULTS.items()}
+    listed = [list(made.values())[:9], {"rest": (list(made.values())[9:],)}]
+    flat = total_guarantee(*made.values())
+    for nested in (total_guarantee(listed), total_guarantee(*listed), total_guarantee(made)):
+        assert len(nested.steps) == len(made)
+        assert nested.basic.epsilon == pytest.approx(0.5 * len(made))
+        assert nested.epsilon == pytest.approx(flat.epsilon)
+    never_less(flat, book)
+
+
+def test_vouching_for_what_carries_a_loss_takes_nothing_away():
+    score = private_accuracy_score(Y, Y, PrivacyGuarantee(5.0))
+    folds = dp_cross_validate(model(), X, Y, epsilon=8.0, delta=0.0, cv=2)
+    fitted = model(epsilon=1.0, delta=0.0).fit(X, Y)
+    plain = total_guarantee(fitted, score, folds)
+    vouched = total_guarantee(fitted, score, folds, public=["1", "2", "3"])
+    assert plain.epsilon == vouched.epsilon == 14.0
+    assert vouched.declared == ()
+
+
+class Renamed(DPLogisticCD):
+    """Of a class that nobody has registered."""
+
+
+SPENT = {
+    "mechanism": lambda: noisy_histogram([5, 9], PURE)[1],
+    "choice": lambda: private_argmax([9.0, 4.0], PURE)[1],
+    "loss": lambda: PureLoss(5.0),
+    "guarantee": lambda: PrivacyGuarantee(5.0),
+    "ledger": lambda: PrivacyLedger("rows", 1.0, 1e-6, storage="memory"),
+    "ledger's total": lambda: PrivacyLedger("rows", 1.0, 1e-6, storage="memory").total(),
+    "display": lambda: Drawn(RESULTS["private_roc_curve"](PURE)),
+    "array of scores": lambda: np.array([private_accuracy_score(Y, Y, PURE)], dtype=object),
+    "unknown class": lambda: Renamed(feature_bounds=(0, 1), n_passes=1, classes=[0, 1]).fit(X, Y),
+    "no neighbours": lambda: Moments(*[np.zeros(1)] * 4, 3.0, privacy=PureLoss(5.0)),
+}
+
+
+@pytest.mark.parametrize("name", SPENT)
+def test_what_carries_a_loss_and_cannot_be_counted_is_refused_also_if_somebody_vouches(name):
+    fitted, spent = model().fit(X, Y), SPENT[name]()
+    for public in ((), ("2",)):
+        with pytest.raises(UnpaidStepError, match=rf"'2' \({type(spent).__name__}\)") as refusal:
+            total_guarantee(fitted, spent, public=public)
+        assert "list its name in 'public'" not in str(refusal.value)
+
+
+def test_who_vouches_for_a_plain_number_is_believed_and_the_report_says_so():
+    fitted = model(delta=0.0).fit(X, Y)
+    with pytest.raises(UnpaidStepError, match=r"'2' \(float\).*list its name in 'public'"):
+        total_guarantee(fitted, 0.7)
+    total = total_guarantee(fitted, 0.7, public=["2"])
+    assert (total.epsilon, total.declared) == (1.0, ("2",))
+    assert not any(map(carries_loss, (0.7, "text", X, [1, (2,)], {"a": None}, PrivateScore)))
+
+
+def test_a_total_within_a_total_keeps_what_was_declared():
+    total = total_guarantee(model().fit(X, Y), 0.7, public=["2"])
+    again = total_guarantee(total, private_mean(COLUMN, 0.0, 1.0, PURE))
+    assert again.declared == ("1__2",)
+    assert [name for name, _ in again.steps] == ["1__1", "2"]
+
+
+def test_a_model_of_a_cross_validation_that_was_fitted_again_counts_beside_it():
+    folds = _cross_validation(APPROXIMATE, None)
+    folds.estimator[0].set_params(epsilon=2.0).fit(X, Y)
+    total = total_guarantee(folds)
+    assert [report.guarantee.epsilon for _, report in total.steps] == [0.5, 2.0]
+
+
+def test_records_that_come_and_go_and_records_that_are_replaced_do_not_add():
+    with pytest.raises(ValueError, match="one adjacency"):
+        total_guarantee(
+            private_mean(COLUMN, 0.0, 1.0, PURE),
+            private_mean(COLUMN, 0.0, 1.0, PrivacyGuarantee(0.5, adjacency="add_remove")),
+        )
