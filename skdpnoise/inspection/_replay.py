@@ -2,19 +2,28 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import reduce
 from typing import Any
 
 import numpy as np
 
 from skdpnoise.inspection._claims import check_fits, clone_for_audit, fit_quietly
-from skdpnoise.inspection._costs import TOLERANCE, Moved, moved, total_moved
+from skdpnoise.inspection._costs import (
+    TOLERANCE,
+    Moved,
+    exact_epsilon,
+    moved,
+    quick_epsilon,
+    total_moved,
+)
 from skdpnoise.inspection._fingerprint import differences, fingerprint
 from skdpnoise.inspection._neighbours import Data, Neighbours
 from skdpnoise.inspection.report import ReplayResult
 from skdpnoise.inspection.transcript import Transcript
-from skdpnoise.privacy import PrivacyGuarantee
+from skdpnoise.privacy import PrivacyGuarantee, PrivacyLoss
 
 __all__ = ["ranked", "replay"]
 
@@ -42,9 +51,10 @@ def replay(
 ) -> ReplayResult | None:
     """Replay so many fits for each pair, two fits each; None if no release of ours was seen."""
     problems: dict[str, str] = {}
+    broken: dict[str, str] = {}
     raised: list[str | None] = []
     shares: dict[str, float] = {}
-    worst: float | None = 0.0
+    costs: list[_Cost] = []
     n_checks = n_releases = 0
     for pair in pairs:
         for seed in seeds.spawn(1)[0].generate_state(n_replays).tolist():
@@ -60,19 +70,71 @@ def replay(
             for one in found:
                 name = one.label or "without a charge"
                 shares[name] = max(shares.get(name, 0.0), one.share)
-            used, troubles = _judged(runs, found, claim)
-            worst = None if used is None or worst is None else max(worst, used)
-            for trouble in troubles:
+                if one.share > TOLERANCE:
+                    much = f"{one.share:.3g} times what is declared {one.bound}"
+                    broken.setdefault(f"{one.name}: one record moves it by {much}", pair.label)
+            costs.append(_Cost.of(runs, found, claim, pair.label))
+            for trouble in [*_control_flow(*runs), *_unpaid(found)]:
                 problems.setdefault(trouble, pair.label)
     check_fits(type(estimator).__name__, raised)
+    used, label = _most_used(costs, claim)
+    if used is not None and used > claim.epsilon * TOLERANCE:
+        text = f"all releases together move by epsilon = {used:.4g}, more than is claimed"
+        problems.setdefault(text, label)
+    unknown = any(cost.loss is None for cost in costs)
     return ReplayResult(
         claim=claim,
-        epsilon=worst,
+        epsilon=None if unknown else used,
         n_checks=n_checks,
         n_releases=n_releases,
         shares=tuple(shares.items()),
         problems=tuple(f"{text} ({label})" for text, label in problems.items()),
+        broken=tuple(f"{text} ({label})" for text, label in broken.items()),
     )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Cost:
+    """What one pair of fits used."""
+
+    label: str  # of the neighbours
+    loss: PrivacyLoss | None  # None: not known
+    quick: float  # an upper bound of ε
+    covered: PrivacyLoss | None  # a charge that the loss is within; None if it need not be
+
+    @classmethod
+    def of(
+        cls, runs: tuple[_Run, _Run], found: Sequence[Moved], claim: PrivacyGuarantee, label: str
+    ) -> _Cost:
+        """Return the cost of what moved."""
+        # The best of a random number of runs is not the sum of its parts: it has a theorem of its
+        # own.
+        repeated = getattr(runs[0].model, "strategy_", None) == "repeated"
+        loss = None if repeated else total_moved(found)
+        if loss is None:
+            return cls(label, None, 0.0, None)
+        covered: PrivacyLoss | None = None
+        if found and all(one.is_covered for one in found):
+            losses = [one.mechanism.privacy_loss() for one in found]
+            covered = reduce(operator.add, losses)
+        return cls(label, loss, quick_epsilon(loss, claim.delta), covered)
+
+
+def _most_used(costs: Sequence[_Cost], claim: PrivacyGuarantee) -> tuple[float | None, str]:
+    """Return the largest ε of all pairs, and in what the neighbours differ."""
+    known = [cost for cost in costs if cost.loss is not None]
+    worst: tuple[float | None, str] = (None, "")
+    for cost in sorted(known, key=lambda cost: -cost.quick):
+        if worst[0] is not None and cost.quick <= worst[0]:
+            break  # composing all terms could only give less
+        assert cost.loss is not None
+        used = exact_epsilon(cost.loss, claim.delta)
+        if used > claim.epsilon and cost.covered is not None:
+            # Numeric losses are rounded up, and so is what they were calibrated by.
+            used = min(used, float(cost.covered.epsilon(claim.delta)))
+        if worst[0] is None or used > worst[0]:
+            worst = used, cost.label
+    return worst
 
 
 def ranked(
@@ -90,7 +152,7 @@ def ranked(
             used = total_moved(moved(*(run.transcript for run in runs)))
         except TypeError:  # a mechanism whose costs no replay knows
             return list(pairs)
-        costs.append(0.0 if used is None else float(used.epsilon(claim.delta)))
+        costs.append(0.0 if used is None else quick_epsilon(used, claim.delta))
     return [pairs[k] for k in np.argsort(costs, kind="stable")[::-1][:_KEPT]]
 
 
@@ -106,30 +168,14 @@ def _two_runs(estimator: Any, pair: Neighbours, seed: int) -> tuple[_Run, _Run]:
     return first, run(pair.second, first.transcript)
 
 
-def _judged(
-    runs: tuple[_Run, _Run], found: Sequence[Moved], claim: PrivacyGuarantee
-) -> tuple[float | None, list[str]]:
-    """Return the ε that the change used, if it is known, and what is wrong."""
-    first, second = runs
-    problems = _control_flow(first, second)
-    for one in found:
-        name = repr(one.label) if one.label else f"an uncharged {type(one.mechanism).__name__}"
-        if one.share > TOLERANCE:
-            problems.append(
-                f"{name}: one record moves it by {one.share:.3g} times what is declared"
-            )
-        if one.label is None:
-            problems.append(f"{name} released something")
-        if one.n_releases > getattr(one.mechanism, "n_releases", 1) and one.label is not None:
-            problems.append(f"{name}: more is released than is charged for")
-    total = total_moved(found)
-    # The best of a random number of runs is not the sum of its parts: it has a theorem of its own.
-    if total is None or getattr(first.model, "strategy_", None) == "repeated":
-        return None, problems
-    used = float(total.epsilon(claim.delta))
-    if used > claim.epsilon * TOLERANCE:
-        problems.append(f"all releases together move by epsilon = {used:.4g}, more than is claimed")
-    return used, problems
+def _unpaid(found: Sequence[Moved]) -> list[str]:
+    """Return what was released without a charge, or more often than was charged for."""
+    problems = [f"{one.name} released something" for one in found if one.label is None]
+    return problems + [
+        f"{one.name}: more is released than is charged for"
+        for one in found
+        if one.is_repeated and one.label is not None
+    ]
 
 
 def _control_flow(first: _Run, second: _Run) -> list[str]:

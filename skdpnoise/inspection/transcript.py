@@ -143,7 +143,7 @@ class Transcript:
         # in the other: of the two laws, the parts in which it is hidden are compared, and p is what
         # the rest costs (the pair of ``Promised(p)``).
         private, names = np.array(counts), tuple(cells.names())
-        noisy = private + np.asarray(noise)
+        noisy: NDArray[Any] = private + np.asarray(noise)
         noisy = np.where(private <= cells.few, np.minimum(noisy, cells.hidden), noisy)
         there = self._counterpart("cells", mechanism, None)
         if there is not None:
