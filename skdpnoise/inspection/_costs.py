@@ -75,6 +75,8 @@ class Moved:
     # what the change costs under the noise of the mechanism, whatever was declared; None: not known
     loss: PrivacyLoss | None
     n_releases: float  # vectors that were released
+    # a loss that contains it, of fewer terms, which rounding raises less; None: there is none
+    joint: PrivacyLoss | None = None
 
     @property
     def name(self) -> str:
@@ -114,9 +116,9 @@ def moved(first: Transcript, second: Transcript) -> list[Moved]:
     return [_moved(group.meetings, second) for known in groups.values() for group in known]
 
 
-def total_moved(found: Sequence[Moved]) -> PrivacyLoss | None:
+def total_moved(found: Sequence[Moved], *, joint: bool = False) -> PrivacyLoss | None:
     """Return the loss of all changes together; None where that of one is not known."""
-    losses = [one.loss for one in found]
+    losses = [one.joint if joint and one.joint is not None else one.loss for one in found]
     known = [loss for loss in losses if loss is not None]
     if len(known) < len(losses):
         return None
@@ -175,7 +177,8 @@ def _moved(meetings: Sequence[tuple[Meeting, Meeting]], transcript: Transcript) 
         ]
         loss, shares = _of_changes(mechanism, charged, changes)
     worst = max(shares)
-    return Moved(mechanism, label, worst.size, worst.bound, loss, n_releases)
+    joint = _joint_loss(mechanism, meetings) if isinstance(loss, NumericLoss) else None
+    return Moved(mechanism, label, worst.size, worst.bound, loss, n_releases, joint)
 
 
 def _numbers(meeting: Meeting) -> int:
@@ -240,6 +243,25 @@ def _shift_loss(mechanism: AdditiveMechanism, changes: Changes) -> PrivacyLoss |
                 shifts.update(zip(of_places, row.tolist(), strict=True))
     curves = {f: NormalShift() if f.norm_order == 2.0 else f for f in families}
     return NumericLoss(tuple((curves[f], size, n) for (f, size), n in shifts.items() if size > 0.0))
+
+
+def _joint_loss(mechanism: Any, meetings: Sequence[tuple[Meeting, Meeting]]) -> PrivacyLoss | None:
+    """Return the loss of one number for each release, moved by the sum of all its shifts.
+
+    It contains that of log-concave noise on all of them (:class:`AdditiveMechanism`).
+    """
+    if type(mechanism) is not AdditiveMechanism:
+        return None
+    family, *others = mechanism.families or ()
+    if others or family.lattice or not family.log_concave:
+        return None
+    shifts: list[float] = []
+    for here, there in meetings:
+        change = np.abs(here.integers.astype(object) - there.integers.astype(object))
+        rows = _rows(mechanism, change)
+        sums = [float(change.sum())] if rows is None else rows.sum(axis=1).tolist()
+        shifts += [size * 2.0**-mechanism.bits for size in sums]
+    return NumericLoss(tuple((family, shift, 1) for shift in shifts if shift > 0.0))
 
 
 def _noisy(mechanism: AdditiveMechanism) -> NDArray[np.intp]:
