@@ -24,6 +24,7 @@ from benchmarks._kept import kept, last_commit, place
 from benchmarks._remembered import remembered
 from benchmarks._report import add_common_arguments, machine, print_table, save_json
 from skdpnoise.inspection import audit
+from skdpnoise.inspection.report import verdict_of
 
 FALSE_ALARM = 0.01  # of all tables together
 # Rounds over all rows: fits on each of two data sets; the first round replays.
@@ -128,12 +129,13 @@ def merged(records: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     best: dict[tuple[Any, ...], dict[str, Any]] = {}
     for row in sorted(records, key=lambda row: row["n_fits"]):
         key = row["name"], row["epsilon"], row["adjacency"]
-        known = best.get(key, {"results": [], "passed": True, "seconds": 0.0})
+        known = best.get(key, {"results": [], "passed": True, "refuted": False, "seconds": 0.0})
         methods = {result["method"]: result for result in [*known["results"], *row["results"]]}
         best[key] = {
             **row,
             "results": list(methods.values()),
             "passed": row["passed"] and known["passed"],
+            "refuted": row["refuted"] or known["refuted"],
             "seconds": row.get("seconds", 0.0) + known["seconds"],
         }
     names = ((case.name, epsilon, adjacency) for case, epsilon, adjacency in rows())
@@ -162,7 +164,7 @@ def summary(row: dict[str, Any]) -> list[Any]:
         box.get("claimed_mu"),
         box.get("mu"),
         box.get("n_fits"),
-        "nothing found" if row["passed"] else "REFUTED",
+        verdict_of(passed=row["passed"], refuted=row["refuted"]),
     ]
 
 

@@ -6,11 +6,15 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
 
 from skdpnoise.inspection._attack import choose_attack
 from skdpnoise.inspection._bounds import epsilon_bound
-from skdpnoise.mechanisms import AdditiveMechanism
+from skdpnoise.ledger import Account
+from skdpnoise.mechanisms import AdditiveMechanism, calibrate
 from skdpnoise.mechanisms.allocation import worst_shift
+from skdpnoise.privacy import PrivacyGuarantee
+from skdpnoise.sensitivity import SensitivityProfile
 from tests._statistics import FALSE_ALARM
 
 
@@ -54,3 +58,38 @@ def resource(mechanism: AdditiveMechanism) -> float:
         mechanism.bits,
         mechanism.family.norm_order,
     )
+
+
+class Histogram(BaseEstimator):
+    """Counts the records in forty bins; declares for one bin, and for all, what it is told to.
+
+    Replacing a record moves two bins by one.
+    """
+
+    def __init__(
+        self,
+        single: float = 0.5,
+        joint: float = 1.0,
+        noise: str = "iid_gaussian",
+        epsilon: float = 1.0,
+        delta: float = 1e-6,
+        adjacency: str = "replace_one",
+    ) -> None:
+        self.single = single
+        self.joint = joint
+        self.noise = noise
+        self.epsilon = epsilon
+        self.delta = delta
+        self.adjacency = adjacency
+
+    def fit(self, X: Any, y: Any = None) -> Histogram:
+        """Release the counts of the first column."""
+        l1, l2 = (2.0 * self.joint, None) if "laplace" in self.noise else (None, 2.0**0.5)
+        bounds = {"l1": l1, "l2": None if l2 is None else self.joint * l2}
+        profile = SensitivityProfile(np.full(40, self.single), **bounds)
+        guarantee = PrivacyGuarantee(self.epsilon, self.delta)
+        mechanism = calibrate(self.noise, profile, guarantee)
+        Account(guarantee).charge("counts", mechanism)
+        bins = np.digitize(np.asarray(X)[:, 0], np.linspace(-3.0, 3.0, 39))
+        self.counts_ = mechanism.release(np.bincount(bins, minlength=40))
+        return self

@@ -64,7 +64,7 @@ def add_arguments(commands: Any) -> None:
 
 
 def run(args: Namespace) -> int:
-    """Audit, and print the report; 1 if the claim was refuted."""
+    """Audit, and print the report; 1 if the claim was refuted, or a declaration is broken."""
     from skdpnoise.inspection import audit
 
     estimator = made(args.estimator)
@@ -97,9 +97,16 @@ def _read(path: Path, target: str | None) -> tuple[Any, Any]:
 
 
 def _show(report: AuditReport) -> None:
-    claimed, verdict = f"{report.claim.epsilon:g}", {True: "nothing found", False: "REFUTED"}
+    from skdpnoise.inspection.report import verdict_of
+
     rows = [
-        (result.method, claimed, result.found, result.most or "no limit", verdict[result.passed])
+        (
+            result.method,
+            f"{report.claim.epsilon:g}",
+            result.found,
+            result.most or "no limit",
+            verdict_of(passed=result.passed, refuted=result.refuted),
+        )
         for result in report.results
     ]
     title, *lines = str(report).splitlines()

@@ -47,10 +47,11 @@ def audit(
     *replay* (estimators of this library and compositions of them). One fit runs on a data set, and
     again on its neighbour with every released number frozen, as if the noise had made up for the
     difference. Then the sequence of releases, the charges, the warnings and everything that is
-    published must agree to the last bit, and what the noise had to make up for must be within the
-    declared sensitivity of every release, and in all within the claim. It takes two fits for each
-    pair of neighbours, has no false alarm, and finds whatever a fit publishes without a charge. It
-    does not look at the law of the noise.
+    published must agree to the last bit. What the noise had to make up for costs what those shifts
+    cost under it: more than is claimed refutes the claim. A shift beyond the declared sensitivity
+    of a release is a finding of its own, a broken declaration. It takes two fits for each pair of
+    neighbours, has no false alarm, and finds whatever a fit publishes without a charge. It does not
+    look at the law of the noise.
 
     *black_box* (any estimator). Thousands of fits on two neighbouring data sets. Score and
     threshold of a test are chosen on a quarter of the fits; the other fits count how often the test

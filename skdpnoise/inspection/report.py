@@ -30,8 +30,9 @@ class ReplayResult:
     claim : PrivacyGuarantee
         What is audited.
     epsilon : float or None
-        The largest ε that a change of one record used, of those that were tried; None where costs
-        do not add up: of the best of a random number of runs, or of losses of other kinds.
+        The largest ε that a change of one record used, of those that were tried: the loss of the
+        noise for the shifts that were seen, whatever was declared. None where that is not known,
+        as of the best of a random number of runs.
     n_checks : int
         Pairs of fits.
     n_releases : int
@@ -39,13 +40,18 @@ class ReplayResult:
     shares : tuple of (str, float)
         For each label of a charge the largest change in units of what was declared. 1 is sharp.
     problems : tuple of str
-        What tells the data sets apart beside the releases, and changes that are not charged.
+        What tells the data sets apart beside the releases, what was not charged, and an ε that is
+        more than is claimed.
+    broken : tuple of str, default=()
+        Releases that one record moves further than is declared, in one of the declared bounds. That
+        does not refute the claim if the noise makes up for it, but what was proved from the
+        declaration is not proved.
 
     Examples
     --------
     >>> result = ReplayResult(PrivacyGuarantee(1.0), 0.9, 10, 50, (("means", 0.9),), ())
-    >>> result.passed, result.most
-    (True, None)
+    >>> result.passed, result.refuted, result.most
+    (True, False, None)
     """
 
     claim: PrivacyGuarantee
@@ -54,14 +60,20 @@ class ReplayResult:
     n_releases: int
     shares: tuple[tuple[str, float], ...]
     problems: tuple[str, ...]
+    broken: tuple[str, ...] = ()
 
     method = "replay"
     false_alarm = 0.0
 
     @property
     def passed(self) -> bool:
-        """Whether nothing was found against the claim."""
-        return not self.problems
+        """Whether nothing was found, neither against the claim nor against a declaration."""
+        return not (self.problems or self.broken)
+
+    @property
+    def refuted(self) -> bool:
+        """Whether something was found against the claim."""
+        return bool(self.problems)
 
     @property
     def found(self) -> str:
@@ -82,6 +94,7 @@ class ReplayResult:
         shares = ", ".join(f"{label} {share:.3g}" for label, share in self.shares)
         return (
             *(f"problem: {text}" for text in self.problems),
+            *(f"declaration BROKEN: {text}" for text in self.broken),
             f"{self.n_releases} releases in {self.n_checks} pairs of fits; largest change in units "
             f"of what was declared: {shares or 'none'}",
             "exact for the neighbours that were tried, and says nothing of others or of the law of "
@@ -155,6 +168,11 @@ class BlackBoxResult:
         return self.claimed_mu is None or self.mu <= self.claimed_mu * _ROUNDING
 
     @property
+    def refuted(self) -> bool:
+        """Whether something was found against the claim."""
+        return not self.passed
+
+    @property
     def found(self) -> str:
         """What was found, in a few words."""
         return f"epsilon >= {self.epsilon:.3g}, mu >= {self.mu:.3g}"
@@ -215,6 +233,11 @@ class OneRunResult:
     def passed(self) -> bool:
         """Whether the bound does not exceed the claim."""
         return self.epsilon <= self.claim.epsilon * _ROUNDING
+
+    @property
+    def refuted(self) -> bool:
+        """Whether something was found against the claim."""
+        return not self.passed
 
     @property
     def found(self) -> str:
@@ -284,8 +307,16 @@ class AuditReport:
 
     @property
     def passed(self) -> bool:
-        """Whether no method found anything against the claim. That is no proof that it holds."""
+        """Whether no method found anything. That is no proof that the claim holds."""
         return all(result.passed for result in self.results)
+
+    @property
+    def refuted(self) -> bool:
+        """Whether a method found something against the claim.
+
+        A report that is not refuted and does not pass has found a broken declaration.
+        """
+        return any(result.refuted for result in self.results)
 
     @property
     def epsilon(self) -> float:
@@ -303,13 +334,15 @@ class AuditReport:
         for result in self.results:
             numbers = {key: _plain(value) for key, value in asdict(result).items()}
             del numbers["claim"]
-            results.append({"method": result.method, "passed": result.passed, **numbers})
+            verdicts = {"passed": result.passed, "refuted": result.refuted}
+            results.append({"method": result.method, **verdicts, **numbers})
         return {
             "estimator": self.estimator,
             "epsilon": self.claim.epsilon,
             "delta": self.claim.delta,
             "adjacency": self.claim.adjacency,
             "passed": self.passed,
+            "refuted": self.refuted,
             "n_records": self.n_records,
             "false_alarm": self.false_alarm,
             "left_out": list(self.left_out),
@@ -321,7 +354,7 @@ class AuditReport:
         lines = [f"{self.estimator} claims {self._claim}: {self._verdict}"]
         for result in self.results:
             most = "" if result.most is None else f"; the most it could show: {result.most}"
-            verdict = "" if result.passed else "REFUTED: "
+            verdict = "REFUTED: " if result.refuted else ""
             lines.append(
                 f"  {result.method}: {verdict}{result.found} of a claimed epsilon = "
                 f"{self.claim.epsilon:g}{most}"
@@ -337,7 +370,7 @@ class AuditReport:
         """Return the report as an HTML card, for notebooks."""
         rows = []
         for result in self.results:
-            verdict = "nothing found" if result.passed else "REFUTED"
+            verdict = verdict_of(passed=result.passed, refuted=result.refuted)
             claim = f"epsilon = {self.claim.epsilon:g}"
             rows.append((result.method, claim, result.found, result.most or "no limit", verdict))
         details = (f"{result.method}: {text}" for result in self.results for text in result.details)
@@ -355,7 +388,9 @@ class AuditReport:
 
     @property
     def _verdict(self) -> str:
-        return "nothing found against it" if self.passed else "REFUTED"
+        if self.refuted or self.passed:
+            return "REFUTED" if self.refuted else "nothing found against it"
+        return "nothing found against it, but a declaration is BROKEN"
 
     def _facts(self) -> Sequence[str]:
         return (
@@ -366,6 +401,13 @@ class AuditReport:
             f"{self.false_alarm:g}, all methods together",
             _NOT_PRIVATE,
         )
+
+
+def verdict_of(*, passed: bool, refuted: bool) -> str:
+    """Return what was found of one claim, as tables say it."""
+    if refuted or passed:
+        return "REFUTED" if refuted else "nothing found"
+    return "declaration BROKEN"
 
 
 def _plain(value: Any) -> Any:

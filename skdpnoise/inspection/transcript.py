@@ -14,7 +14,7 @@ from skdpnoise.inspection._fingerprint import fingerprint
 from skdpnoise.ledger import PrivacyReport
 from skdpnoise.model_selection import DPGridSearchCV, DPRandomizedSearchCV
 from skdpnoise.sampling import RandomWords, SeededWords, permutation
-from skdpnoise.sampling.observer import observed
+from skdpnoise.sampling.observer import Cells, observed
 
 __all__ = ["Meeting", "Transcript", "coupled_order"]
 
@@ -28,14 +28,16 @@ class Meeting:
 
     Parameters
     ----------
-    kind : {"sum", "choice"}
-        A vector with noise, or a choice by utilities.
+    kind : {"sum", "choice", "cells"}
+        A vector with noise, a choice by utilities, or counts that are shown from a threshold on.
     mechanism : object
         What sampled the noise.
     integers : ndarray
         The private integers, in grid steps: **not to be published**.
     released : ndarray or int
         What the fit used.
+    names : tuple, default=()
+        Of cells: what each count is of.
 
     Examples
     --------
@@ -47,6 +49,7 @@ class Meeting:
     mechanism: Any
     integers: NDArray[Any]
     released: Any
+    names: tuple[Any, ...] = ()
 
 
 class Transcript:
@@ -131,6 +134,24 @@ class Transcript:
         self._met(Meeting("sum", mechanism, private, released))
         return released
 
+    def cells(
+        self, mechanism: Any, cells: Cells, counts: ArrayLike, noise: ArrayLike
+    ) -> NDArray[Any]:
+        """Return the noisy counts of cells, of which a neighbour may have others."""
+        # A cell with more than a few records is there in both fits, with the same noisy count. One
+        # of a few records may be in one fit only, where it is shown with probability p, and never
+        # in the other: of the two laws, the parts in which it is hidden are compared, and p is what
+        # the rest costs (the pair of ``Promised(p)``).
+        private, names = np.array(counts), tuple(cells.names())
+        noisy: NDArray[Any] = private + np.asarray(noise)
+        noisy = np.where(private <= cells.few, np.minimum(noisy, cells.hidden), noisy)
+        there = self._counterpart("cells", mechanism, None)
+        if there is not None:
+            known = dict(zip(there.names, there.released.tolist(), strict=True))
+            noisy = np.array([known.get(name, cells.hidden) for name in names], dtype=np.int64)
+        self._met(Meeting("cells", mechanism, private, noisy, names))
+        return noisy
+
     def choice(
         self, mechanism: Any, utilities: ArrayLike, sample: Callable[[RandomWords], int]
     ) -> int:
@@ -190,7 +211,9 @@ class Transcript:
         if id(meeting.mechanism) not in self._of_searches:
             self._of_searches[id(meeting.mechanism)] = _asked_by_a_search()
 
-    def _counterpart(self, kind: str, mechanism: Any, shape: tuple[int, ...]) -> Meeting | None:
+    def _counterpart(
+        self, kind: str, mechanism: Any, shape: tuple[int, ...] | None
+    ) -> Meeting | None:
         """Return the meeting of the earlier fit at this place, if there is the same one."""
         if self._earlier is None or self.diverged is not None:
             return None
@@ -199,7 +222,7 @@ class Transcript:
             self._differs(f"release {place + 1} ({kind}) has no counterpart")
             return None
         there = self._earlier.meetings[place]
-        if (there.kind, there.integers.shape) != (kind, shape):
+        if there.kind != kind or shape not in (None, there.integers.shape):
             self._differs(
                 f"release {place + 1} is a {kind} of shape {shape}, but a {there.kind} of shape "
                 f"{there.integers.shape} on the neighbour"

@@ -15,6 +15,7 @@ from skdpnoise.privacy.checks import check_type
 from skdpnoise.privacy.shared_texts import shared_texts
 
 _REFUTED = "//"  # what colour says, for grey prints
+_BROKEN = " (declaration broken)"
 
 
 @shared_texts
@@ -129,11 +130,11 @@ class AuditDisplay:
         results = report.results
         claim = report.claim
         display = cls(
-            names=[result.method for result in results],
+            names=[r.method + ("" if r.passed or r.refuted else _BROKEN) for r in results],
             found=[np.nan if r.epsilon is None else r.epsilon for r in results],
             claimed=[claim.epsilon] * len(results),
             most=[getattr(result, "most_epsilon", np.nan) for result in results],
-            passed=[result.passed for result in results],
+            passed=[not result.refuted for result in results],
             name=f"{report.estimator}, δ={claim.delta:g}, {claim.adjacency}",
         )
         return display.plot(ax, name=name, **kwargs)

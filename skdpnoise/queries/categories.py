@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 import sys
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -40,6 +40,7 @@ from skdpnoise.privacy.loss import checked_relation
 from skdpnoise.privacy.shared_texts import shared_texts
 from skdpnoise.queries._query import LedgerLike, Query
 from skdpnoise.sampling import RandomWords, random_words
+from skdpnoise.sampling.observer import Cells, noisy_cells
 from skdpnoise.sampling.words import with_caveat
 from skdpnoise.sensitivity import SensitivityProfile
 from skdpnoise.sources.rows import is_spread
@@ -218,7 +219,10 @@ class CategoryMechanism:
         return NumericLoss(((Promised(self.chance(rows)), 0.0, rows * cells),)) + noise
 
     def shown(
-        self, counts: Sequence[int], rng: RandomWords
+        self,
+        counts: Sequence[int],
+        rng: RandomWords,
+        names: Callable[[], Sequence[Any]] | None = None,
     ) -> tuple[NDArray[np.bool_], NDArray[np.float64]]:
         """Return which of the counts of one column are shown, and these with noise.
 
@@ -228,6 +232,9 @@ class CategoryMechanism:
             How many records have each category that occurs.
         rng : RandomWords
             Where noise comes from.
+        names : callable or None, default=None
+            Returns the category of each count. Called only where an audit looks on, which must
+            know which counts of two neighbours belong together; None: they are the same ones.
 
         Returns
         -------
@@ -235,11 +242,12 @@ class CategoryMechanism:
         noisy : ndarray of shape (n_shown,)
             Noisy counts, at least the threshold.
         """
-        if not len(counts):
-            return np.zeros(0, dtype=np.bool_), np.zeros(0)
         made = self.additive
         steps = self._in_steps(counts)
-        noisy = steps + made.family.sample_rounded(rng, steps.shape, made.bits)
+        draws = made.family.sample_rounded(rng, steps.shape, made.bits)
+        few = int(self._in_steps([self.rows_per_group])[0])
+        cells = Cells(names or (lambda: range(len(counts))), few, self._limit - 1)
+        noisy = noisy_cells(self, cells, steps, draws)
         shown = noisy >= self._limit
         return shown, np.asarray(noisy[shown] * self.grid_size, dtype=np.float64)
 
@@ -470,11 +478,11 @@ def found_categories(
         return _found_in_parts(column, mechanism, rng)
     if isinstance(column, np.ndarray):  # of numbers
         different, counts = _counted(column)
-        shown, noisy = mechanism.shown(counts.tolist(), rng)
+        shown, noisy = mechanism.shown(counts.tolist(), rng, different.tolist)
         return tuple(different[shown].tolist()), noisy
     tally = Counter(label for label in map(label_of, column) if label is not None)
     labels = sorted(tally)
-    shown, noisy = mechanism.shown([tally[label] for label in labels], rng)
+    shown, noisy = mechanism.shown([tally[label] for label in labels], rng, lambda: labels)
     return tuple(labels[k][1] for k in np.flatnonzero(shown)), noisy
 
 
@@ -491,7 +499,8 @@ def _found_in_parts(
     # Counts alone come to where the noise is, in the order of the labels, and the labels stay where
     # the rows are; then those that are shown are asked for.
     counts = column.joined(_tallied, _counts_of, "categories")
-    shown, noisy = mechanism.shown(counts.tolist(), rng)
+    names = partial(column.joined, _tallied, _names_of, "categories")
+    shown, noisy = mechanism.shown(counts.tolist(), rng, names)
     labels = column.joined(_tallied, partial(_labels_at, np.flatnonzero(shown)), "categories")
     return tuple(labels), noisy
 
@@ -519,6 +528,13 @@ def _merged(tallies: list[Any]) -> tuple[list[Any], list[int]]:
 
 def _counts_of(tallies: list[Any]) -> NDArray[np.int64]:
     return np.array(_merged(tallies)[1], dtype=np.int64)
+
+
+def _names_of(tallies: list[Any]) -> list[Any]:
+    """Return what tells the counts apart, in their order."""
+    if isinstance(tallies[0], Counter):
+        return sorted(set().union(*tallies))
+    return _merged(tallies)[0]
 
 
 def _labels_at(places: NDArray[np.intp], tallies: list[Any]) -> list[Any]:

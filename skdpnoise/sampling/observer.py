@@ -10,9 +10,9 @@ left on.
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextvars import ContextVar, copy_context
-from typing import Any, ParamSpec, Protocol, TypeVar
+from typing import Any, NamedTuple, ParamSpec, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -20,11 +20,13 @@ from numpy.typing import ArrayLike, NDArray
 from skdpnoise.sampling.words import RandomWords
 
 __all__ = [
+    "Cells",
     "Observer",
     "adder",
     "chosen",
     "current",
     "is_observed",
+    "noisy_cells",
     "note_charge",
     "observed",
     "plus_noise",
@@ -33,6 +35,29 @@ __all__ = [
 
 P = ParamSpec("P")
 R = TypeVar("R")
+
+
+class Cells(NamedTuple):
+    """Which cells counts are of, where neighbours need not have the same ones.
+
+    Parameters
+    ----------
+    names : callable
+        Returns one name for each count; called for an observer only.
+    few : int
+        The largest count, in grid steps, of a cell that one neighbour may lack.
+    hidden : int
+        A noisy count that is not shown.
+
+    Examples
+    --------
+    >>> Cells(lambda: ["blue", "red"], few=1, hidden=20).names()
+    ['blue', 'red']
+    """
+
+    names: Callable[[], Sequence[Any]]
+    few: int
+    hidden: int
 
 
 class Observer(Protocol):
@@ -50,6 +75,12 @@ class Observer(Protocol):
 
     def sum(self, mechanism: Any, integers: ArrayLike, noise: ArrayLike) -> NDArray[Any]:
         """Return what is released of integers and their noise."""
+        ...
+
+    def cells(
+        self, mechanism: Any, cells: Cells, counts: ArrayLike, noise: ArrayLike
+    ) -> NDArray[Any]:
+        """Return the noisy counts of cells that are shown where they reach a threshold."""
         ...
 
     def choice(self, mechanism: Any, utilities: ArrayLike, sample: Callable[[Any], int]) -> int:
@@ -109,6 +140,12 @@ def adder(mechanism: Any) -> Callable[[int, int], int]:
         return operator.add
     looks_on = observer
     return lambda integer, draw: int(looks_on.sum(mechanism, integer, draw))
+
+
+def noisy_cells(mechanism: Any, cells: Cells, counts: Any, draws: Any) -> Any:
+    """Return counts of cells plus their noise, in grid steps."""
+    observer = _CURRENT.get()
+    return counts + draws if observer is None else observer.cells(mechanism, cells, counts, draws)
 
 
 def chosen(

@@ -72,6 +72,13 @@ def test_what_is_refuted_ends_with_one_and_is_told_in_json(capsys):
     assert "mean_" in report["results"][0]["problems"][0]
 
 
+def test_a_broken_declaration_ends_with_one_and_is_told_as_such(capsys):
+    assert main(["audit", "tests._audit:Histogram", *PLAIN, "--method", "replay"]) == 1
+    out = " ".join(capsys.readouterr().out.split())
+    assert "but a declaration is BROKEN" in out
+    assert "REFUTED" not in out
+
+
 @pytest.mark.slow
 def test_a_claim_can_be_given_and_an_object_that_is_ready_taken(capsys):
     options = ["--epsilon", "3", "--delta", "0.01", "--adjacency", "replace_one", "--json"]

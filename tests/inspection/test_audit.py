@@ -20,8 +20,9 @@ from benchmarks._remembered import remembered
 from skdpnoise import DPCovariance, DPLogisticCD, DPMinMaxScaler, DPStandardScaler, PrivacyLedger
 from skdpnoise.inspection import AuditReport, audit
 from skdpnoise.mechanisms import SymmetricMatrixMechanism
-from skdpnoise.privacy import PureLoss
+from skdpnoise.privacy import GaussianLoss, PureLoss, gdp_mu
 from skdpnoise.queries import private_argmax
+from tests._audit import Histogram
 
 X = np.random.default_rng(0).normal(size=(40, 1))
 Y = (X[:, 0] > 0).astype(int)
@@ -118,8 +119,50 @@ def test_replays_catch_a_record_that_moves_more_than_is_declared(monkeypatch):
     assert _covariance.PrivateMomentsMixin is moments.PrivateMomentsMixin
     model = DPCovariance(assume_centered=True, row_norm=1.0)
     report = audit(model, np.hstack([X, -X]), method="replay")
-    assert "'second moments': one record moves it by 2 times what is declared" in str(report)
+    assert report.refuted
+    (broken,) = report.results[0].broken
+    assert "'second moments': one record moves it by 2 times what is declared" in broken
     assert "more than is claimed" in str(report)
+
+
+@pytest.mark.parametrize("noise", ["iid_gaussian", "iid_laplace"])
+def test_a_broken_declaration_refutes_no_claim_that_the_noise_keeps(noise):
+    report = audit(Histogram(0.5, 1.0, noise), X, method="replay", random_state=0)
+    (result,) = report.results
+    assert not report.passed
+    assert not report.refuted
+    assert result.problems == ()
+    assert 0.99 < result.epsilon <= 1.0 + 1e-9
+    assert dict(result.shares)["counts"] == pytest.approx(2.0, rel=1e-3)
+    (broken,) = result.broken
+    assert "'counts': one record moves it by 2 times what is declared for one number" in broken
+    assert "nothing found against it, but a declaration is BROKEN" in str(report)
+    assert f"\n    declaration BROKEN: {broken}\n" in str(report)
+    assert "declaration BROKEN" in report._repr_html_()
+    assert "REFUTED" not in str(report)
+    numbers = json.loads(json.dumps(report.to_dict(), allow_nan=False))
+    assert (numbers["passed"], numbers["refuted"]) == (False, False)
+    assert numbers["results"][0]["broken"] == [broken]
+
+
+@pytest.mark.parametrize(("noise", "least"), [("iid_gaussian", 2.1), ("iid_laplace", 1.99)])
+def test_a_claim_that_the_noise_does_not_keep_is_refuted_by_what_the_shifts_cost(noise, least):
+    report = audit(Histogram(1.0, 0.5, noise), X, method="replay", random_state=0)
+    (result,) = report.results
+    assert report.refuted
+    (problem,) = result.problems
+    assert "more than is claimed" in problem
+    # Half the noise: twice the shift.
+    if noise == "iid_gaussian":
+        expected = GaussianLoss(2.0 * gdp_mu(1.0, 1e-6)).epsilon(1e-6)
+        assert result.epsilon == pytest.approx(expected, rel=1e-3)
+    assert least < result.epsilon < 2.2
+
+
+def test_what_keeps_its_declaration_passes():
+    report = audit(Histogram(1.0, 1.0), X, method="replay", random_state=0)
+    assert report.passed
+    assert report.results[0].epsilon == pytest.approx(1.0, rel=1e-3)
 
 
 def test_replays_catch_a_query_that_is_asked_more_often_than_it_is_charged_for(monkeypatch):

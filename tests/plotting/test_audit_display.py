@@ -15,7 +15,7 @@ REPORT = AuditReport(
     "Example",
     CLAIM,
     (
-        ReplayResult(CLAIM, None, 1, 1, (), ("something",)),
+        ReplayResult(CLAIM, None, 1, 1, (), ("something",), ("more than declared",)),
         OneRunResult(CLAIM, 0.2, 5.1, 1000, 300, 190, 1e-3),
     ),
     500,
@@ -63,8 +63,16 @@ def test_an_estimator_is_audited_and_drawn():
         scaler, X, method="replay", random_state=0, bar_kwargs={"height": 0.3}
     )
     assert display.names == ("replay",)
-    assert 0.9 < display.found[0] <= 1.0
+    assert 0.8 < display.found[0] <= 1.0
     assert not hasattr(scaler, "mean_")
+
+
+def test_a_broken_declaration_is_named_and_is_not_drawn_as_against_the_claim():
+    result = ReplayResult(CLAIM, 0.9, 1, 1, (("sums", 2.0),), (), ("more than declared",))
+    display = AuditDisplay.from_report(AuditReport("Example", CLAIM, (result,), 500, 0.0))
+    assert display.names == ("replay (declaration broken)",)
+    assert display.passed.tolist() == [True]
+    assert display.found_[0].get_width() == 0.9
 
 
 def test_what_is_no_report_is_refused():

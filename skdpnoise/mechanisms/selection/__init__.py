@@ -6,6 +6,7 @@ from skdpnoise.mechanisms.selection.choices import (
     ReportNoisyMax,
     Selection,
     range_epsilon,
+    range_mu,
     whole_quanta,
 )
 from skdpnoise.mechanisms.selection.repeated import (
@@ -24,6 +25,7 @@ __all__ = [
     "base_budget",
     "choose_repetitions",
     "range_epsilon",
+    "range_mu",
     "repeated_loss",
     "whole_quanta",
 ]

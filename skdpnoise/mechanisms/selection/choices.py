@@ -246,7 +246,7 @@ class ExponentialMechanism(Selection):
         >>> print(ExponentialMechanism(sensitivity=1.0, epsilon=1.0).gaussian_loss())
         0.623893-GDP
         """
-        return GaussianLoss(_range_mu(self.privacy_loss().pure_epsilon))
+        return GaussianLoss(range_mu(self.privacy_loss().pure_epsilon))
 
     _kind = KINDS["gumbel"]
 
@@ -332,7 +332,7 @@ class ReportNoisyMax(Selection):
         return KINDS[self.noise]
 
 
-def _range_mu(epsilon: float) -> float:
+def range_mu(epsilon: float) -> float:
     """Return 2 Φ^{-1}(expit(ε/2)), rounded up."""
     if epsilon < 1e-3:
         # Φ^{-1}(1/2 + x) = √(2π) x (1 + π x²/3 + ...) with x < ε/8: the cubic term is below ε².
@@ -344,7 +344,7 @@ def _range_mu(epsilon: float) -> float:
 def range_epsilon(mu: float) -> float:
     """Return the ε of a range that makes μ: 2 logit Φ(μ/2), rounded down."""
     epsilon = 2.0 * float(log_ndtr(0.5 * mu) - log_ndtr(-0.5 * mu)) * (1.0 - 1e-9)
-    while epsilon > 0.0 and _range_mu(epsilon) > mu:
+    while epsilon > 0.0 and range_mu(epsilon) > mu:
         epsilon *= 1.0 - 1e-9
     return epsilon
 
