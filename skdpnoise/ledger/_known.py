@@ -39,7 +39,7 @@ class Known:
         self.number, self.token, self.time, self.digest = 0, "", "", ""
         self.composition = Composition()
         # What did not fit, why, and how much would have, until more is charged.
-        self.refused: dict[tuple[str, float, float], tuple[str, float]] = {}
+        self.refused: dict[tuple[str, float, float, str], tuple[str, float]] = {}
         self.secure, self._looked = True, Head(0, "")
         self.declared: tuple[str, ...] = ()  # steps, by the charges that were read in full
         self._where = where

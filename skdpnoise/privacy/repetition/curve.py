@@ -67,7 +67,6 @@ _STARTS = 24
 _REACHES = np.multiply.accumulate(np.r_[1e-6, np.full(81, 1.25)])  # beyond the farthest loss
 
 
-
 class Detail(NamedTuple):
     """How many dots stand for a curve that is convex in e^ε: the chords between them lie above."""
 
