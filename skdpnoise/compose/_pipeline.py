@@ -17,7 +17,7 @@ from skdpnoise.compose.advice import (
     advise_on_public_number,
     held_back,
 )
-from skdpnoise.compose.approximate import as_loss
+from skdpnoise.compose.approximate import Budget, as_loss
 from skdpnoise.compose.caps import Cap, UnsettledError
 from skdpnoise.compose.charged import after_charge, is_charged
 from skdpnoise.compose.columns import read_features
@@ -242,8 +242,12 @@ class DPPipeline(FittedSteps):
         advise(self)
         advise_on_public_number(self, n_rows, n_groups)
         guarantee = PrivacyGuarantee(self.epsilon, self.delta, self.adjacency)
-        kinds = {"samples": samples_records(copy), "chances": shows_by_chance(copy)}
-        budget = whole_budget(guarantee, pure=pure_noise(copy), **kinds)
+        pure, samples, chances = pure_noise(copy), samples_records(copy), shows_by_chance(copy)
+
+        def budget_of(guarantee: PrivacyGuarantee) -> Budget:
+            return whole_budget(guarantee, pure=pure, samples=samples, chances=chances)
+
+        budget = budget_of(guarantee)
         rng = random_words(self.random_state)
 
         def priced(cap: Cap) -> Any:
@@ -259,8 +263,8 @@ class DPPipeline(FittedSteps):
         declared = in_order([*declared_of(parts), *read_unpaid(copy, X)])
         if releases:
             unit = "record" if rows is None else "group"
-            cost, noises = as_loss(budget), noises_of(parts)
-            charge_whole(self, guarantee, cost, unit, noises, declared)
+            terms = unit, noises_of(parts), declared
+            charge_whole(self, guarantee, lambda asked: as_loss(budget_of(asked)), *terms)
         # draw
         cap = Cap(budget, self.adjacency)
         with held_back():

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import replace
 from functools import reduce
 from operator import add
@@ -14,7 +14,7 @@ from skdpnoise.compose.approximate import Budget, as_loss
 from skdpnoise.compose.compositions import private_estimators
 from skdpnoise.compose.numbers import NUMBERS
 from skdpnoise.compose.parts import Part
-from skdpnoise.ledger import PrivacyReport
+from skdpnoise.ledger import PrivacyLedger, PrivacyReport
 from skdpnoise.ledger.declared import COLUMNS, FACTS, declared_below, said_public
 from skdpnoise.privacy import GaussianLoss, PrivacyGuarantee, PrivacyLoss, PureLoss
 from skdpnoise.sampling.words import HIDDEN_SEED, is_seeded
@@ -23,23 +23,27 @@ from skdpnoise.sampling.words import HIDDEN_SEED, is_seeded
 def charge_whole(
     composition: Any,
     guarantee: PrivacyGuarantee,
-    cost: PrivacyLoss,
+    cost_of: Callable[[PrivacyGuarantee], PrivacyLoss],
     unit: str,
     noise: str,
     declared: Collection[str],
 ) -> Any:
     """Charge the ledger of a composition, if it has one, for the whole fit; return the ledger."""
     ledger, name = composition.ledger, type(composition).__name__
+    own = {}
+    if getattr(type(ledger), "charge", None) is PrivacyLedger.charge:
+        own["loss_at"] = lambda epsilon: cost_of(replace(guarantee, epsilon=epsilon))
     if ledger is not None:
         ledger.charge(
             f"{name}.fit",
-            cost,
+            cost_of(guarantee),
             guarantee=(guarantee.epsilon, guarantee.delta),
             adjacency=guarantee.adjacency,
             unit=unit,
             mechanism=noise,
             estimator=name,
             parameters=_public_parameters(composition) | said_public(declared),
+            **own,
         )
     return ledger
 

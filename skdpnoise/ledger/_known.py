@@ -40,7 +40,7 @@ class Known:
         self.number, self.token, self.time, self.digest = 0, "", "", seal
         self.composition = Composition()
         # What did not fit, why, and how much would have, until more is charged.
-        self.refused: dict[tuple[str, float, float], tuple[str, float]] = {}
+        self.refused: dict[tuple[str, float, float, str], tuple[str, float]] = {}
         self.secure, self._looked = True, Head(0, seal)
         self.declared: tuple[str, ...] = ()  # steps, by the charges that were read in full
         self._where, self._seal = where, seal

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from contextlib import suppress
 from decimal import ROUND_FLOOR, Context, Decimal
+from typing import NamedTuple
 
 import numpy as np
-from scipy.optimize import brentq
 
 from skdpnoise.ledger.composition import Composition
 from skdpnoise.ledger.storage.memory import Facts
@@ -26,12 +27,13 @@ from skdpnoise.privacy import (
     RandomisedResponse,
     gdp_mu,
 )
+from skdpnoise.privacy.numeric.loss import bounds_near
 from skdpnoise.privacy.repetition.curve import Composed, Repetition
+from skdpnoise.privacy.repetition.sketch import sketched
 
-__all__ = ["asked_in_words", "in_words", "largest_epsilon"]
+__all__ = ["LossAt", "asked_in_words", "in_words", "largest_epsilon"]
 
 _DIGITS = Context(prec=4, rounding=ROUND_FLOOR)  # of what is stated
-_STEP = 1e-3  # relative accuracy where a test takes a while
 _NOTHING = 1e-300
 _SMALLEST = 1e-6  # of what was asked for: less is nothing
 _PURE = 1.0 + 1e-9  # whose ε is what was stated, up to rounding
@@ -39,40 +41,146 @@ _SAME, _UP = 1e-6, 1.0 + 1e-12  # a loss that is what was stated, and rounding o
 _ALMOST = 1.0 - 1e-3  # calibration of a smaller ε gives a loss that is only nearly proportional
 _SHAPED = 0.95  # and less so where a shape is calibrated too
 _WIDEST = 1e9  # shape of noise on the integers
+_CALIBRATIONS, _TRIES = 5, 16  # how often at most, and compositions for each
+_CLOSE = 1.004  # what fits is the largest if this times as much does not
+_NEAR, _NEARER = 1e-3, 1e-6  # relative accuracy, where a composition is tried, and a single loss
+_SAFE = 5e-3  # by which the logarithm of a δ from few dots is to be below that of the budget
+
+LossAt = Callable[[float], PrivacyLoss]
+"""The loss of a release for another ε, as its calibration finds it."""
+
+
+class _Kind(NamedTuple):
+    """Losses like one that was asked for, by a size that grows with ε."""
+
+    asked: float  # size of the loss that was asked for
+    at: LossAt  # of a size
+    named: Callable[[float], float]  # ε of a size, if the same δ is stated
+    sure: float = 1.0  # part of that ε whose calibration gives no more than the size
+
+
+class _Room:
+    """What a ledger still covers."""
+
+    def __init__(self, spent: Composition, facts: Facts) -> None:
+        self.spent, self.facts, self.budget = spent, facts, facts.guarantee
+        self.limit = Decimal(repr(facts.epsilon))
+
+    def after(self, loss: PrivacyLoss) -> Composition:
+        return self.spent.with_one_more(loss, (0.0, 0.0))
+
+    def by_sums(self, total: Composition) -> bool:
+        """Return whether no curve is needed to see whether a total fits."""
+        return self.facts.adaptive or self.budget.delta == 0.0 or not total.terms
+
+    def excess(self, loss: PrivacyLoss, *, quick: bool = True) -> float:
+        """Return the logarithm of δ over that of the budget: at most 0 if one more loss fits."""
+        total, epsilon, delta = self.after(loss), self.budget.epsilon, self.budget.delta
+        if total.pure <= self.limit:
+            return -math.inf
+        if self.by_sums(total):
+            return -math.inf if total.fits(self.budget, adaptive=self.facts.adaptive) else math.inf
+        if total.only is not None:
+            return math.log(max(total.delta(epsilon), _NOTHING) / delta)
+        groups = total.groups()
+        curves = [sketched(curve) if quick else curve for curve, _, _ in groups]
+        # Where these are the curves themselves, a charge is judged by this very composition.
+        safe = all(curve is one[0] for curve, one in zip(curves, groups, strict=True))
+        tried = [(curve, *one[1:]) for curve, one in zip(curves, groups, strict=True)]
+        found = bounds_near(tried, delta, epsilon, coarse=True)[0]
+        return math.log(max(found, _NOTHING) / delta) + _SAFE * (not safe)
+
+    def largest(self, kind: _Kind, high: float, excess: float) -> float:
+        """Return about the largest size that fits, below one that does not; 0 if there is none."""
+        # `excess` is that of the size that was asked for.
+        low = _SMALLEST * kind.asked
+        if self.by_sums(self.after(kind.at(low))):
+            return _halved(lambda size: self.excess(kind.at(size)) <= 0.0, low, high)
+        # By sums of ε at once; by numbers in a few steps, since each takes a while.
+        plain = _halved(lambda size: self.after(kind.at(size)).pure <= self.limit, low, high)
+        found = _crossing(
+            lambda x: self.excess(kind.at(math.exp(x))),
+            (math.log(max(plain, low)), math.log(high)),
+            (math.log(kind.asked), excess),
+            2.0 * max(1.0, -math.log(self.budget.delta)),
+            _NEAR if self.spent.count else _NEARER,
+        )
+        return plain if found is None else max(plain, math.exp(found))
 
 
 def largest_epsilon(
-    loss: PrivacyLoss, stated: tuple[float, float], spent: Composition, facts: Facts
+    loss: PrivacyLoss,
+    stated: tuple[float, float],
+    spent: Composition,
+    facts: Facts,
+    loss_at: LossAt | None = None,
 ) -> float:
     """Return the largest ε for which a refused release would have fitted, rounded down."""
-    # It is for the same kind of noise and the δ that was stated: all of a pure loss is proportional
-    # to ε, a Gaussian one is that of μ(ε, δ), and of others the noise widens by one factor, in
-    # units of the change.
+    room, kind = _Room(spent, facts), _kind_of(loss, stated)
+    excess = room.excess(loss, quick=False)  # from what was computed to refuse it
+    found = kind.named(room.largest(kind, kind.asked, excess))
+    if loss_at is None or (facts.adaptive and found == 0.0):
+        return _floor(found * kind.sure)
+    # What is calibrated for less may be of another kind: another law of runs, or no runs at all.
+    low, high = 0.0, stated[0]
+    for _ in range(_CALIBRATIONS):
+        epsilon = _floor(found * (1.0 + 2.0 * _NEARER))
+        if not low < epsilon < high:
+            epsilon = _floor(math.sqrt(max(low, _SMALLEST * high) * high))
+        if not low < epsilon < high:
+            break
+        excess, most = math.inf, 1.0
+        with suppress(ValueError):  # if no noise gives this guarantee
+            kind = _kind_of(loss := loss_at(epsilon), (epsilon, stated[1]))
+            excess = room.excess(loss)
+        if excess > 0.0:
+            high = epsilon
+        else:
+            low, most = epsilon, high / epsilon
+            if room.excess(kind.at(_CLOSE * kind.asked)) > 0.0:
+                break
+        found = kind.named(room.largest(kind, most * kind.asked, excess))
+    return low
+
+
+def _kind_of(loss: PrivacyLoss, stated: tuple[float, float]) -> _Kind:
+    """Return losses of the same kind of noise, for the δ that was stated."""
+    # All of a pure loss is proportional to ε, a Gaussian one is that of μ(ε, δ), and of others the
+    # noise widens by one factor, in units of the change.
     epsilon, delta = stated
 
-    def largest(kind: Callable[[float], PrivacyLoss], asked: float) -> float:
-        def after(value: float) -> Composition:
-            return spent.with_one_more(kind(value), (0.0, 0.0))
-
-        return _largest(after, asked, facts)
+    def itself(size: float) -> float:
+        return size
 
     if isinstance(loss, GaussianLoss) and delta > 0.0:
         unit = loss.mu / gdp_mu(epsilon, delta)
         unit = 1.0 if abs(unit - 1.0) < _SAME else unit * _UP
-        return largest(lambda e: GaussianLoss(unit * gdp_mu(e, delta)), epsilon)
+        return _Kind(epsilon, lambda e: GaussianLoss(unit * gdp_mu(e, delta)), itself)
     pure = loss.epsilon(0.0)
     if isinstance(loss, PureLoss):
         unit = 1.0 if pure == epsilon else pure / epsilon * _UP
-        return largest(lambda e: PureLoss(unit * e), epsilon)
+        return _Kind(epsilon, lambda e: PureLoss(unit * e), itself)
     numeric = loss.numeric()
     if pure <= epsilon * _PURE or delta == 0.0:
-        return largest(lambda e: _shrunk(numeric, e / epsilon * _UP), epsilon)
-    factor = largest(lambda t: _shrunk(numeric, t), 1.0)
-    if factor == 0.0:
-        return 0.0
-    asked = numeric.epsilon(delta)  # 0 where δ alone covers the loss
-    part = _shrunk(numeric, factor).epsilon(delta) / asked if asked > 0.0 else factor
-    return _floor(epsilon * part * (_ALMOST if _is_proportional(loss, stated) else _SHAPED))
+        repeats = any(isinstance(curve, Repetition) for curve, _, _ in numeric.terms)
+
+        def shrunk(size: float) -> NumericLoss:
+            return _shrunk(numeric, size / epsilon * _UP)
+
+        def of_runs(size: float) -> float:  # runs add more to a small ε than to a large one
+            return epsilon * shrunk(size).epsilon(0.0) / pure if size > 0.0 else 0.0
+
+        return _Kind(epsilon, shrunk, of_runs if repeats else itself)
+
+    def named(factor: float) -> float:
+        if factor == 0.0:
+            return 0.0
+        asked = numeric.epsilon(delta)  # 0 where δ alone covers the loss
+        part = _shrunk(numeric, factor).epsilon(delta) / asked if asked > 0.0 else factor
+        return epsilon * part
+
+    sure = _ALMOST if _is_proportional(loss, stated) else _SHAPED
+    return _Kind(1.0, lambda factor: _shrunk(numeric, factor), named, sure)
 
 
 def asked_in_words(loss: PrivacyLoss, stated: tuple[float, float]) -> str:
@@ -80,10 +188,12 @@ def asked_in_words(loss: PrivacyLoss, stated: tuple[float, float]) -> str:
     return f"({stated[0]:g}, {stated[1]:g})-DP" if isinstance(loss, NumericLoss) else str(loss)
 
 
-def in_words(largest: float, loss: PrivacyLoss, stated: tuple[float, float]) -> str:
+def in_words(
+    largest: float, loss: PrivacyLoss, stated: tuple[float, float], *, calibrated: bool
+) -> str:
     """Say what ε fits, and how sure that is."""
     same = f"with the same noise and delta={stated[1]:g}"
-    if _is_proportional(loss, stated):
+    if calibrated or _is_proportional(loss, stated):
         largest_is = f"The largest epsilon that still fits, {same}, is {largest!r}"
         return largest_is if largest > 0.0 else "Nothing of this kind fits any more"
     if largest > 0.0:
@@ -101,30 +211,32 @@ def _is_proportional(loss: PrivacyLoss, stated: tuple[float, float]) -> bool:
     return len(terms) == 1 and isinstance(terms[0][0], Laplace)
 
 
-def _largest(after: Callable[[float], Composition], asked: float, facts: Facts) -> float:
-    """Return the largest value below what was asked for that fits, to four digits."""
-    low = _SMALLEST * asked
-    budget, limit = facts.guarantee, Decimal(repr(facts.epsilon))
-
-    def fits(value: float) -> bool:
-        return after(value).fits(budget, adaptive=facts.adaptive)
-
-    if facts.adaptive or budget.delta == 0.0 or not after(low).terms:
-        return _halved(fits, low, asked)
-    # By sums of ε at once; by numbers in a few steps, since each takes a while.
-    plain = _halved(lambda value: after(value).pure <= limit, low, asked)
-
-    def excess(log_value: float) -> float:
-        found = after(math.exp(log_value)).delta(budget.epsilon)
-        return math.log(max(found, _NOTHING) / budget.delta)
-
-    start = math.log(max(plain, low))
-    if excess(start) >= 0.0:
-        return plain
-    best = _floor(math.exp(brentq(excess, start, math.log(asked), xtol=_STEP, rtol=_STEP)))
-    while best > plain and not fits(best):
-        best = _floor(best * (1.0 - _STEP))
-    return max(best, plain)
+def _crossing(
+    excess: Callable[[float], float],
+    ends: tuple[float, float],
+    known: tuple[float, float],
+    slope: float,
+    near: float,
+) -> float | None:
+    """Return where a growing function is a little below 0, within ends; None if it is nowhere."""
+    # By the line through the last two values, or with the slope while there is one; half way where
+    # that leads outside.
+    (low, high), (point, value) = ends, known
+    best, enough = None, near * slope
+    for _ in range(_TRIES):
+        last, point = (point, value), point - (value + 0.5 * enough) / slope
+        if not low < point < high:
+            point = 0.5 * (low + high)
+        value = excess(point)
+        if value > 0.0:
+            high = point
+        else:
+            low = best = point
+        if -enough <= value <= 0.0 or high - low < 0.5 * near:
+            break
+        rise = (value - last[1]) / (point - last[0]) if point != last[0] else math.nan
+        slope = rise if 0.0 < rise < math.inf else slope
+    return best
 
 
 def _halved(fits: Callable[[float], bool], low: float, high: float) -> float:

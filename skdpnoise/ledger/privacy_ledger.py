@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from skdpnoise.ledger import requests
 from skdpnoise.ledger._known import Known
+from skdpnoise.ledger._room import LossAt
 from skdpnoise.ledger.account import BudgetExceededError
 from skdpnoise.ledger.audited import unwritten
 from skdpnoise.ledger.charge import (
@@ -173,6 +174,7 @@ class PrivacyLedger:
         mechanism: str | None = None,
         estimator: str | None = None,
         parameters: dict[str, Any] | None = None,
+        loss_at: LossAt | None = None,
     ) -> Charge:
         """Charge for a release, before it is made.
 
@@ -190,6 +192,9 @@ class PrivacyLedger:
             Names to write down.
         parameters : dict, default=None
             Parameters to write down: never data. Seeds are left out, long arrays too.
+        loss_at : callable, default=None
+            Returns the loss of the same release for a smaller ε of its guarantee: a refusal names
+            the largest one that fits. None widens the noise by a factor.
 
         Returns
         -------
@@ -215,7 +220,9 @@ class PrivacyLedger:
         with self._mine() as known:
             if known.number == 0:  # adding up older charges need not hold the lock of a writer
                 self._read()
-            return self._storage.attempt(lambda k: self._charge(known, row, loss, retry=k > 0))
+            return self._storage.attempt(
+                lambda k: self._charge(known, row, loss, loss_at, retry=k > 0)
+            )
 
     def covers(
         self,
@@ -300,14 +307,16 @@ class PrivacyLedger:
             total = total.with_one_more(loss, (0.0, 0.0))
         return total
 
-    def _charge(self, known: Known, row: Row, loss: PrivacyLoss, *, retry: bool) -> Charge:
+    def _charge(
+        self, known: Known, row: Row, loss: PrivacyLoss, loss_at: LossAt | None, *, retry: bool
+    ) -> Charge:
         with self._storage.transaction(self.dataset, write=True) as transaction:
             # The answer of a commit may be lost on the way, and not the charge.
             written = transaction.find(row.token) if retry else None
             known.read(transaction, self._opened())
             if written is not None:
                 return Charge.of(written)
-            kind = (row.loss, row.epsilon, row.delta)
+            kind = (row.loss, row.epsilon, row.delta, "" if loss_at is None else row.parameters)
             total, reason = None, known.refused.get(kind)
             if reason is None:
                 row, total = self._fitting(known.composition, row, loss)
@@ -320,7 +329,9 @@ class PrivacyLedger:
                     transaction.write(row, known.sealed(digest), summary)
         if total is None:
             if reason is None:  # the lock is free already: this takes a while
-                reason = requests.refusal(loss, kind[1:], known.composition, self._opened())
+                reason = requests.refusal(
+                    loss, kind[1:3], known.composition, self._opened(), loss_at
+                )
                 known.refused[kind] = reason
             text, largest = reason
             raise BudgetExceededError(f"{row.label!r} {text}", largest)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from skdpnoise.ledger._room import asked_in_words, in_words, largest_epsilon
+from skdpnoise.ledger._room import LossAt, asked_in_words, in_words, largest_epsilon
 from skdpnoise.ledger.composition import Composition
 from skdpnoise.ledger.storage.memory import Facts
 from skdpnoise.privacy import Adjacency, PrivacyGuarantee, PrivacyLoss, check_adjacency, check_real
@@ -83,14 +83,19 @@ def loss_of(
 
 
 def refusal(
-    loss: PrivacyLoss, guarantee: tuple[float, float], spent: Composition, facts: Facts
+    loss: PrivacyLoss,
+    guarantee: tuple[float, float],
+    spent: Composition,
+    facts: Facts,
+    loss_at: LossAt | None,
 ) -> tuple[str, float]:
     """Say what was asked, what is spent and what is left; and the largest ε that would fit."""
     after = spent.with_one_more(loss, (0.0, 0.0)).counted(facts.delta, adaptive=facts.adaptive)
     # Rounding up must not say more than what was checked.
     before = min(spent.counted(facts.delta, adaptive=facts.adaptive), facts.epsilon)
-    largest = largest_epsilon(loss, guarantee, spent, facts)
-    remedy = in_words(largest, loss, guarantee) + "; what is promised here does not change."
+    largest = largest_epsilon(loss, guarantee, spent, facts, loss_at)
+    found = in_words(largest, loss, guarantee, calibrated=loss_at is not None)
+    remedy = f"{found}; what is promised here does not change."
     if facts.adaptive and after == math.inf:
         remedy = (
             "A ledger with adaptive=True takes pure and Gaussian losses only: use a noise with "

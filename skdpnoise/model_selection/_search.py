@@ -50,7 +50,7 @@ from skdpnoise.model_selection._delegation import Delegation
 from skdpnoise.model_selection._rehearsal import rehearse
 from skdpnoise.model_selection._runs import Outcome, Parts, Problem, Target
 from skdpnoise.model_selection._strategies import NoisyMax, OneRelease, RepeatedRuns, Strategy
-from skdpnoise.privacy import Adjacency, PrivacyGuarantee
+from skdpnoise.privacy import Adjacency, PrivacyGuarantee, PrivacyLoss
 from skdpnoise.privacy.checks import check_type
 from skdpnoise.privacy.repetition.laws import PoissonRepetitions, TruncatedNegativeBinomial
 from skdpnoise.privacy.shared_texts import shared_texts
@@ -169,8 +169,13 @@ class PrivateSearchCV(WholeMixin, PlanMixin, Delegation, BaseSearchCV, CallbackS
         # charge
         report = strategy.report(owner, guarantee, problem, most)
         note_charge("choice and scores", report)
-        terms = guarantee, report.total, report.unit, report.releases[0].noise
-        ledger = charge_whole(self, *terms, report.declared)
+
+        def cost_of(asked: PrivacyGuarantee) -> PrivacyLoss:
+            chosen = strategy if asked == guarantee else self._strategy(asked, candidates, most)
+            return chosen.loss(most or 1)
+
+        terms = report.unit, report.releases[0].noise, report.declared
+        ledger = charge_whole(self, guarantee, cost_of, *terms)
         # draw, choose, store
         with self._noted(report):
             outcome = _runs.without_traces(lambda: self._run(problem, strategy))

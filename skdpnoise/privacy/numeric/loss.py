@@ -23,6 +23,7 @@ Group = tuple[LossCurve, Vector, Vector]
 """A curve, shifts, and how often each is composed."""
 
 _NOTHING = 1e-60  # a curve this low has ended
+_LOW, _TOGETHER = 1e-40, 8  # the same for bounds of several δ, and how many share a lattice
 _SMALLEST = 1e-100  # smaller shifts count as this: larger is safe, and its square is a double
 _MOST_DOTS = 1 << 17  # of a curve
 _SHORTEST, _LONGEST = 13, 20  # log2 of the length of the transform
@@ -153,6 +154,15 @@ class NumericLoss(Loss):
             return 0.0
         return composed_delta(_groups(self.terms), epsilon, floor=floor)
 
+    def deltas(self, epsilons: Vector) -> Vector:
+        """Return quick upper bounds of δ at ascending ε, of which neighbours share a lattice."""
+        found = np.zeros(epsilons.size)
+        n_below = int(np.searchsorted(epsilons, self.pure_epsilon)) if self.terms else 0
+        for some in np.split(np.arange(n_below), np.arange(_TOGETHER, n_below, _TOGETHER)):
+            if some.size:
+                found[some] = composed_deltas(_groups(self.terms), epsilons[some])
+        return found
+
     def bounds_near(self, epsilon: float, delta: float) -> tuple[float, float]:
         """Return quick upper bounds of δ(ε) and of ε(δ), close where they are near each other."""
         return _bounds(self.terms, epsilon, delta)
@@ -263,6 +273,22 @@ def _skewed_delta(
         far = far or (lost and floor > _NOTHING)
         floor = higher
     return best
+
+
+def composed_deltas(groups: list[Group], epsilons: Vector) -> Vector:
+    """Return upper bounds of δ at some ε, tight near the middle one: all from one lattice."""
+    groups, chance = _without_chances(groups)
+    if chance > 0.0:
+        rest = composed_deltas(groups, epsilons) if groups else np.zeros(epsilons.size)
+        return np.minimum(1.0, (chance + (1.0 - chance) * rest) * (1.0 + _TOLERANCE))
+    found = np.zeros(epsilons.size)
+    middle = float(epsilons[epsilons.size // 2])
+    for adding in _orders(groups):
+        window, infinite = _compose(groups, middle, _LOW, _SHORTEST - 2, _Skew(adding))
+        if window is None:  # the loss ends before, or is infinite
+            return np.array([composed_delta(groups, float(e), floor=_LOW) for e in epsilons])
+        found = np.maximum(found, [window.tail(e / window.step) + infinite for e in epsilons])
+    return np.minimum(found, 1.0)
 
 
 def about_epsilon(groups: list[Group], delta: float, near: float) -> float:

@@ -17,6 +17,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -31,13 +32,11 @@ Dots = tuple[Vector, Vector]
 Profile = Callable[[Vector], Vector]
 
 _MARGIN = 1e-12
-_ENDED = 1e-62  # a curve this low has ended
 _LARGEST = 600.0  # losses of a table
 _FEW = 4  # points up to which a curve is computed directly
-_BULK, _BULK_DOTS = 1e-3, 80  # below this δ prices gain nothing; dots where they are searched for
-_STEP = 0.05  # of log δ between two dots of the tail
-_COMPOSED_STEP = 0.1  # the same for a composition, each of whose values is dear
-_COARSE = 400
+_BULK = 1e-3  # below this δ prices gain nothing
+_COARSE = 20.0  # times the step, and how many dots show where a curve falls
+_AT_ONCE, _IN_CACHE = 1_000_000, 20_000  # values that are summed, and that are computed, at once
 _MOST_RUNS, _RUN_GROUPS = 1e4, 500  # more runs count as a δ of 1
 _SAFE = 1.0 + 1e-9  # relative rounding error of the bound, with room to spare
 _LINES = 1500
@@ -46,7 +45,19 @@ _CELLS = 100  # for each factor e of u, for a loss of about 1
 _MOST_CELLS = 20_000
 _FARTHEST = 60.0  # losses beyond count as this
 _STARTS = 24
+_REACHES = np.multiply.accumulate(np.r_[1e-6, np.full(81, 1.25)])  # beyond the farthest loss
 
+
+class Detail(NamedTuple):
+    """How many dots stand for a curve that is convex in e^ε: the chords between them lie above."""
+
+    step: float  # of log δ between two dots of the tail
+    composed_step: float  # the same for a composition, each of whose values is dear
+    priced: int  # dots of the bulk, where prices are searched for
+    ended: float  # a curve this low has ended
+
+
+WHOLE = Detail(step=0.05, composed_step=0.1, priced=80, ended=1e-62)
 NORMAL = NormalShift()
 PURE = RandomisedResponse()  # the curve that a largest loss implies: 1 for an infinite one
 
@@ -60,7 +71,7 @@ class Composed:
     def hockey_stick(self, epsilon: ArrayLike, shift: ArrayLike) -> Vector:
         """Return an upper bound of the smallest δ at each ε."""
         epsilon, _ = half_lines.pairs(epsilon, shift)
-        return _chords(*_composed_table(self.terms), epsilon)
+        return chords(*_composed_table(self.terms), epsilon)
 
     def max_loss(self, shift: ArrayLike) -> Vector:
         """Return the largest loss."""
@@ -127,7 +138,7 @@ class Repetition:
                 found = np.array([bound.delta(float(e)) for e in epsilon[here]])
                 found = np.minimum(found, PURE.hockey_stick(epsilon[here], largest))
             else:
-                found = _chords(*_table(self, float(one)), epsilon[here])
+                found = chords(*table(self, float(one)), epsilon[here])
             values[here] = found
         return values
 
@@ -171,15 +182,15 @@ def _bound(curve: Repetition, shift: float) -> RepetitionBound:
     return bound_of(curve.law, curve.base, shift)
 
 
-@lru_cache(maxsize=64)
-def _table(curve: Repetition, shift: float) -> Dots:
+@lru_cache(maxsize=256)
+def table(curve: Repetition, shift: float, detail: Detail = WHOLE) -> Dots:
     """Return dots of a curve convex in e^ε that is above that of the best of K runs."""
     bound = _bound(curve, shift)
     largest = float(curve.max_loss(shift))
-    losses = _dots(bound.without_prices, largest, _STEP)
+    losses = _dots(bound.without_prices, largest, detail.step, detail.ended)
     deltas = bound.without_prices(losses)
     bulk = float(losses[np.argmax(deltas < _BULK)]) if deltas[-1] < _BULK else float(losses[-1])
-    dear = np.linspace(0.0, bulk, _BULK_DOTS)
+    dear = np.linspace(0.0, bulk, detail.priced)
     losses, first = np.unique(np.concatenate([dear, losses]), return_index=True)
     deltas = np.concatenate([bound.deltas(dear), deltas])[first]
     deltas = np.minimum(deltas, PURE.hockey_stick(losses, largest))
@@ -193,24 +204,29 @@ def _composed_table(terms: tuple[tuple[LossCurve, float, int], ...]) -> Dots:
     def curve(losses: Vector) -> Vector:
         return np.array([loss.delta(float(e)) for e in losses])
 
-    losses = _dots(curve, loss.pure_epsilon, _COMPOSED_STEP)
+    return table_of(curve, loss.pure_epsilon, WHOLE)
+
+
+def table_of(curve: Profile, largest: float, detail: Detail) -> Dots:
+    """Return dots of the curve of a composition."""
+    losses = _dots(curve, largest, detail.composed_step, detail.ended)
     return _lower_envelope(losses, np.minimum.accumulate(curve(losses)))
 
 
-def _dots(curve: Profile, largest: float, step: float) -> Vector:
+def _dots(curve: Profile, largest: float, step: float, ended: float) -> Vector:
     """Return losses from 0 to the end of a curve, between which its log falls by about a step."""
     end = largest
     if not math.isfinite(end):
         end = 1e-6
-        while end < _LARGEST and float(curve(np.array([end]))[0]) > _ENDED:
+        while end < _LARGEST and float(curve(np.array([end]))[0]) > ended:
             end = min(1.5 * end, _LARGEST)
-    coarse = np.linspace(0.0, end, max(20, round(_COARSE * 0.05 / step) // 2))
-    heights = np.log(np.maximum(curve(coarse), _ENDED))
+    coarse = np.linspace(0.0, end, max(20, round(_COARSE / step) // 2))
+    heights = np.log(np.maximum(curve(coarse), ended))
     length = np.concatenate([[0.0], np.cumsum(np.abs(np.diff(heights)) / step + 0.1)])
     return np.interp(np.arange(0.0, math.ceil(length[-1]) + 1.0), length, coarse)
 
 
-def _chords(losses: Vector, deltas: Vector, epsilon: Vector) -> Vector:
+def chords(losses: Vector, deltas: Vector, epsilon: Vector) -> Vector:
     """Return the curve that connects dots by chords in e^ε, and is constant after the last."""
     if losses.size == 1:
         return np.full_like(epsilon, deltas[0])
@@ -234,12 +250,10 @@ class RepetitionBound:
     ) -> None:
         scale = 1.0 / max(1.0, -float(law.log_slope(0.0)))
         first = _SMALLEST * scale
-        reach = 1e-6
-        while reach < _FARTHEST and float(profile(np.array([reach]))[0]) > 1e-3 * first:
-            reach *= 1.25
-        losses = np.linspace(0.0, reach, _LINES)
+        far = (profile(_REACHES) > 1e-3 * first) & (_REACHES < _FARTHEST)
+        losses = np.linspace(0.0, float(_REACHES[np.argmin(far)]), _LINES)
         deltas = np.minimum(profile(losses), 1.0)
-        per_factor = _CELLS / math.sqrt(min(reach, 1.0))
+        per_factor = _CELLS / math.sqrt(min(float(losses[-1]), 1.0))
         n_cells = min(math.ceil(per_factor * -math.log(first)), _MOST_CELLS)
         ends = np.concatenate([[0.0], np.geomspace(first, 1.0, n_cells + 1)])
         ends[-1] = 1.0
@@ -309,9 +323,11 @@ class RepetitionBound:
         # which a and b vary, then counts.
         weights, logs, least = self._terms(np.zeros_like(self.a), 0.0)
         found = np.empty(epsilons.size)
-        block = max(1, 1_000_000 // weights.size)
+        block, few = (max(1, size // weights.size) for size in (_AT_ONCE, _IN_CACHE))
         for i in range(0, epsilons.size, block):
-            found[i : i + block] = self._full(epsilons[i : i + block, None] + logs) @ weights
+            part = epsilons[i : i + block, None]
+            rows = [self._full(part[j : j + few] + logs) for j in range(0, len(part), few)]
+            found[i : i + block] = np.concatenate(rows) @ weights
         return np.minimum((found + least) * _SAFE, 1.0)
 
     def _priced(self, epsilon: float, start: int) -> float:
