@@ -35,6 +35,12 @@ _COUNTERPARTS = {
     "HashingVectorizer(decode_error='replace')": ["CountVectorizer", "TfidfVectorizer"],
     "FeatureHasher": ["DictVectorizer"],
 }
+_TEXTS = (
+    "It needs a text for each record, and some record has none, or something else. Fill what is "
+    "missing by an empty text, as in pandas.Series(texts).fillna('') or, in polars, "
+    "texts.fill_null(''), and convert the rest to text. "
+)
+_NEEDS = {"HashingVectorizer": _TEXTS}
 _COUNTERPART = {name: ours for ours, names in _COUNTERPARTS.items() for name in names}
 _HOLDS = ("estimator", "estimators", "base_estimator", "regressor", "classifier", "transformers")
 
@@ -62,3 +68,8 @@ def remedy_for(estimator: Any) -> str:
             "estimator directly, or DPGridSearchCV to choose among candidates"
         )
     return "may learn from the data without privacy: use a private counterpart"
+
+
+def remedy_for_data(name: str) -> str:
+    """Return what data a public step of a class needs, where it fails for others; '' of most."""
+    return _NEEDS.get(name, "")

@@ -9,6 +9,7 @@ from scipy.sparse import issparse
 from sklearn.utils.validation import _num_samples
 
 from skdpnoise.compose.silence import silence
+from skdpnoise.privacy.checks import check_collected
 
 
 def check_data(owner: str, X: Any, y: Any) -> int:
@@ -18,6 +19,8 @@ def check_data(owner: str, X: Any, y: Any) -> int:
             f"{owner} does not support masked arrays: data would be read without their mask. Fill "
             "what is masked by a public constant, as in numpy.ma.filled(..., 0.0)."
         )
+    for name, data in (("X", X), ("y", y)):
+        check_collected(owner, name, data)
     if issparse(X):
         raise TypeError(
             f"Sparse data were passed to {owner}, but dense data are required: private steps read "

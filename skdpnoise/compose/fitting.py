@@ -17,6 +17,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils._param_validation import InvalidParameterError
 
 from skdpnoise.compose._over_parts import over_parts
+from skdpnoise.compose._remedies import remedy_for_data
 from skdpnoise.compose._stand_ins import (
     NoFurther,
     is_stand_in,
@@ -73,11 +74,11 @@ def fit_steps(
         blamed = _quoting(error, parts)
         if blamed is None:
             raise
-        kind = type(error).__name__
+        kind, remedy = type(error).__name__, remedy_for_data(blamed)
     raise ValueError(  # outside the handler, so that the quoting error is not attached to it
-        f"{blamed}, a step of {owner}, cannot take these data: {kind}. Its message may quote "
-        "values of the data and is not shown: fit the step by itself to public data of the same "
-        "form to see it."
+        f"{blamed}, a step of {owner}, cannot take these data: {kind}. {remedy}Its message may "
+        "quote values of the data and is not shown: fit the step by itself to public data of the "
+        "same form to see it."
     )
 
 

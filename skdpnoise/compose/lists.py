@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from scipy.sparse import issparse
 
 from skdpnoise.compose.silence import silence
+from skdpnoise.privacy.checks import check_collected
 
 _TEXT = (str, bytes)
 _ROWS = (list, tuple)
@@ -18,6 +19,7 @@ _ROWS = (list, tuple)
 
 def read_once(owner: str, data: Any) -> Any:
     """Return data that are read on demand as an array: what is rehearsed is what is fitted."""
+    check_collected(owner, "X", data)
     if _is_table(data) or not hasattr(data, "__array__"):
         return data
     values, failed = None, False
@@ -52,6 +54,11 @@ def without_lists(owner: str, X: Any) -> Any:
     if not X or any(all(isinstance(one, kind) for one in X) for kind in (_TEXT, Mapping)):
         return X
     table = _table(X) if all(map(_is_row, X)) else None
+    if table is None and all(one is None or isinstance(one, _TEXT) for one in X):
+        raise ValueError(
+            f"{owner} takes a list of texts where none is missing: fill each that is by an empty "
+            "text, as in [text or '' for text in X]."
+        )
     if table is None:
         raise ValueError(
             f"{owner} takes lists of rows that hold numbers alone, in double precision, or text "

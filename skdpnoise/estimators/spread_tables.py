@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_array
 
 from skdpnoise.compose.charged import is_computed, reading
 from skdpnoise.estimators.tables import FLOATS, read_table, surviving, within_limits
+from skdpnoise.estimators.targets import check_present
 from skdpnoise.queries.groups import check_labels
 from skdpnoise.sources.rows import as_sources, is_spread
 from skdpnoise.sources.spread import Spread, survey
@@ -62,6 +63,8 @@ class _Check:
         estimator = self.kind()
         with reading(self.computed):
             columns = self._columns(estimator, tables["X"])
+            if self.target is not None and "y" not in self.computed:
+                check_present(self.kind.__name__, tables["y"])
             found = None if self.target is None else self.target(tables["y"], len(tables["X"]))
         if "groups" in tables:
             check_labels(f"{self.kind.__name__}.fit", tables["groups"])

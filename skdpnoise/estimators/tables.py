@@ -15,11 +15,14 @@ from sklearn.utils.validation import check_array, validate_data
 from skdpnoise.compose.charged import is_computed
 from skdpnoise.compose.kinds import NUMBER, as_fitted, kinds_in
 from skdpnoise.estimators.seal import silence, without_values
+from skdpnoise.privacy.checks import check_collected
+from skdpnoise.sources.kinds import kinds_of
 from skdpnoise.sources.rows import is_spread
 
 FLOATS = [np.float64, np.float32]
 LARGEST = 1e100  # squares and sums of more rows than fit in memory stay finite
 
+_NAMED = 8  # columns that a message names
 _BLOCK = 1 << 15  # entries that are looked at together, while they are in the cache
 _TEMPORAL = (datetime.date, datetime.time, datetime.timedelta, np.datetime64, np.timedelta64)
 _OBJECT = np.dtype(object)
@@ -53,7 +56,7 @@ def read_table(
 
     # New data may be those of the fit, on their way through a pipeline.
     with silence() if reset else np.errstate(all="ignore"):
-        table = without_values(convert, _unreadable(owner, "X", X))
+        table = without_values(convert, _unreadable(owner, "X", X, reset=reset))
     if not reset:
         largest, keeps_subnormal = np.inf, True
     return within_limits(
@@ -87,7 +90,7 @@ def read_projections(owner: str, X: Any, n_columns: int) -> NDArray[Any]:
     X = check_container(owner, "X", X)
     table: NDArray[Any] = without_values(
         lambda: check_array(X, dtype=FLOATS, ensure_all_finite=False, input_name="X"),
-        _unreadable(owner, "X", X),
+        _unreadable(owner, "X", X, reset=False),
     )
     check_values(owner, "X", table, largest=np.inf, keeps_subnormal=True)
     if table.shape[1] != n_columns:
@@ -117,6 +120,7 @@ def check_form(owner: str, name: str, data: Any) -> Any:
     """Return the data, lists as arrays; refuse what is no table."""
     if data is None:
         raise ValueError(f"{owner} needs the data {name}. Got None instead.")
+    check_collected(owner, name, data)
     if is_spread(data):
         raise TypeError(
             f"{owner} needs all rows of {name} in memory here. Got rows in parts, which fits of "
@@ -239,8 +243,10 @@ def _beyond(owner: str, name: str, values: NDArray[Any], largest: float) -> Valu
     """Return the error of values that are not finite, or else too large."""
     if np.isnan(values).any():
         return ValueError(
-            f"Input {name} contains NaN.\n{owner} does not accept missing values: replace them by "
-            "a public constant, for example by SimpleImputer(strategy='constant')."
+            f"Input {name} contains NaN.\n{owner} does not accept missing values: put a "
+            "DPSimpleImputer before it in a DPPipeline, or replace them by a public constant, for "
+            "example by SimpleImputer(strategy='constant', fill_value=0.0, "
+            "keep_empty_features=True)."
         )
     if np.isinf(values).any():
         return ValueError(
@@ -329,7 +335,7 @@ def _complex(owner: str, name: str) -> ValueError:
     )
 
 
-def _unreadable(owner: str, name: str, data: Any) -> str:
+def _unreadable(owner: str, name: str, data: Any, *, reset: bool = True) -> str:
     """Return what is said where numpy or scikit-learn would quote the data."""
     shape = getattr(data, "shape", None)
     if (isinstance(shape, tuple) and len(shape) < 2 and name == "X") or np.isscalar(data):
@@ -337,9 +343,27 @@ def _unreadable(owner: str, name: str, data: Any) -> str:
             f"Expected 2D array, got an array with fewer dimensions in {owner}. Reshape your data "
             "with X.reshape(-1, 1) if it has one feature, or X.reshape(1, -1) if it is one sample."
         )
+    where = _not_numbers(data) or f"{name} has text that is not a number or objects of another kind"
+    if not reset:
+        return (
+            f"{owner} was fitted to numbers, and {where}. Convert them as before the fit: text by "
+            "pandas.to_numeric, for example."
+        )
     return (
-        f"{owner} needs numbers, and {name} has text that is not a number, missing values (NA) or "
-        "objects of another kind. Encode categories first, with public categories: for example "
-        f"OneHotEncoder(categories=...). The value is not shown; numpy.asarray({name}, dtype=float)"
-        " would show it."
+        f"{owner} needs numbers, and {where}. Let a DPTableVectorizer make numbers of text, dates "
+        "and categories: DPPipeline([('table', DPTableVectorizer()), ('model', "
+        f"{owner}(...))]). Numbers that are text become numbers by pandas.to_numeric."
     )
+
+
+def _not_numbers(data: Any) -> str:
+    """Return which columns of a frame are not declared as numbers, by types alone; '' if none."""
+    names = getattr(data, "columns", None)
+    if names is None or (hasattr(data, "schema") and hasattr(data.schema, "field")):  # of pyarrow
+        names = getattr(data, "column_names", None)
+    if names is None:
+        return ""
+    kinds = zip(names, kinds_of(data), strict=True)
+    found = [str(name) for name, kind in kinds if kind.name not in ("number", "boolean")]
+    shown = ", ".join(map(repr, found[:_NAMED])) + (", ..." if len(found) > _NAMED else "")
+    return f"these columns of X are not declared as numbers: {shown}" if found else ""

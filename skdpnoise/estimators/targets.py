@@ -21,7 +21,13 @@ from skdpnoise.estimators.tables import (
     check_values,
     survivable,
 )
+from skdpnoise.queries._missing import is_missing, present
 
+_MISSING_TARGET = (
+    "Input y contains NaN (missing values). {} learns from records that have a target: leave the "
+    "others out"
+)
+_NOT_FILLED = " A target that is filled in would be learnt."
 _TEXT, _NUMBERS = "text", "numbers"
 _ENCODED = (
     " A meta-estimator such as VotingClassifier fits its members to labels encoded as 0, 1, ...: "
@@ -31,32 +37,84 @@ _ENCODED = (
 
 def read_numbers(estimator: Any, y: Any, n_rows: int) -> NDArray[np.float64]:
     """Return the target of a regression as finite numbers, one for each row."""
-    owner = type(estimator).__name__
+    owner, computed = type(estimator).__name__, is_computed("y", estimator)
     vector = _vector(owner, y, n_rows)
     if vector.dtype.kind not in "biuf":
         text = (
-            f"{owner} needs numbers, and y has text that is not a number, missing values (NA) or "
-            "objects of another kind. For labels use a classifier."
+            f"{owner} needs numbers, and y has text that is not a number or objects of another "
+            "kind. For labels use a classifier; numbers that are text become numbers by "
+            "pandas.to_numeric(y)."
         )
         if vector.dtype.kind not in "OUST":
             raise TypeError(text)
         source = vector
+        if not computed and _has_missing(source):
+            raise _missing(owner, y)
         with silence():
             vector = without_values(lambda: source.astype(np.float64), text)
     with silence():  # of values beyond double precision, which are refused below
         numbers: NDArray[np.float64] = vector.astype(np.float64, copy=False)
-    if is_computed("y", estimator):
+    if computed:
         return survivable(numbers.copy())
+    if _has_missing(numbers):
+        raise _missing(owner, y)
     check_values(owner, "y", numbers)
     return numbers
 
 
+def check_present(owner: str, y: Any) -> None:
+    """Refuse rows in parts of which some have no target; no rows of those can be selected."""
+    there = present(y)
+    if there is not None and not there.all():
+        raise ValueError(
+            f"{_MISSING_TARGET.format(owner)} where they are read, as in skdpnoise.sources."
+            "scan_batches(lambda: (rows[rows[target].notna()] for rows in source.batches())), or "
+            f"of a frame of dask by frame.dropna(subset=[target]).{_NOT_FILLED}"
+        )
+
+
+def _missing(owner: str, y: Any, *, otherwise: str = "") -> ValueError:
+    """Return the error of a target that some record does not have, with what leaves these out."""
+    return ValueError(
+        f"{_MISSING_TARGET.format(owner)} of X and y, and of groups if there are some, by keep = "
+        f"{_kept(y)}{otherwise}.{_NOT_FILLED}"
+    )
+
+
+def _has_missing(values: NDArray[Any]) -> bool:
+    if values.dtype.kind == "f":
+        return bool(np.isnan(values).any())
+    unfit = (
+        "y has objects that cannot be compared with themselves. Convert them to numbers or text."
+    )
+    return values.dtype.kind == "O" and without_values(lambda: any(map(is_missing, values)), unfit)
+
+
+def _kept(y: Any) -> str:
+    """Return an expression of y that tells which records have a target, by the type of y alone."""
+    library, several = type(y).__module__.partition(".")[0], getattr(y, "ndim", 1) == 2
+    if library == "pandas":
+        return "y.notna().all(axis=1).to_numpy()" if several else "y.notna().to_numpy()"
+    if library == "polars":
+        column = "y.to_series()" if several else "y"
+        floats = "Float" in str(getattr(y, "dtype", None) or y.dtypes[0])
+        return f"{column}{'.fill_nan(None)' if floats else ''}.is_not_null().to_numpy()"
+    if isinstance(y, np.ndarray) and y.dtype.kind == "f":  # which a pipeline made of anything
+        return "~numpy.isnan(numpy.asarray(y, dtype=float)).ravel()"
+    return "pandas.notna(numpy.array(y, dtype=object).ravel())"
+
+
 def read_labels(owner: str, y: Any, n_rows: int) -> NDArray[Any]:
     """Return labels of one kind, one for each row: text, whole numbers or booleans."""
+    given = y
     if hasattr(y, "iloc") and not isinstance(getattr(y, "dtype", np.dtype(float)), np.dtype):
         # scikit-learn would make doubles of pandas' own integers and booleans.
-        y = np.asarray(check_container(owner, "y", y), dtype=object)
-    return _of_one_kind(owner, "y", _vector(owner, y, n_rows))
+        given = np.asarray(check_container(owner, "y", y), dtype=object)
+    labels = _vector(owner, given, n_rows)
+    if _has_missing(labels):
+        label = ", or give them a label of their own"
+        raise _missing(owner, y, otherwise=label)
+    return _of_one_kind(owner, "y", labels)
 
 
 def public_classes(owner: str, classes: Any) -> NDArray[Any] | None:
@@ -151,6 +209,7 @@ def _vector(owner: str, y: Any, n_rows: int) -> NDArray[Any]:
         f"{owner} needs y as a one-dimensional array of numbers or labels, shape ({n_rows},). Got "
         f"an object of type {type(y).__name__} that cannot be read as one."
     )
+    given = y
     listed = y if isinstance(y, list | tuple) and not _any_is(y, np.ma.MaskedArray) else None
     if listed is not None:
         types = set(map(type, listed))
@@ -165,6 +224,7 @@ def _vector(owner: str, y: Any, n_rows: int) -> NDArray[Any]:
         y = vector
     else:
         y = check_container(owner, "y", y)
+    _check_one_target(owner, given, y)
     with silence(DataConversionWarning):  # of a column, which is a fact of the shape
         column: NDArray[Any] = without_values(lambda: column_or_1d(y, warn=True), text)
     if len(column) != n_rows:
@@ -172,6 +232,20 @@ def _vector(owner: str, y: Any, n_rows: int) -> NDArray[Any]:
             f"Found input variables with inconsistent numbers of samples: [{n_rows}, {len(column)}]"
         )
     return column.astype(object) if column.dtype.kind == "T" else column
+
+
+def _check_one_target(owner: str, given: Any, y: Any) -> None:
+    """Refuse a target of several columns, by its shape."""
+    shape: tuple[int, ...] = getattr(y, "shape", ())
+    if len(shape) != 2 or shape[1] < 2:
+        return
+    array = "numpy.asarray(y)" if isinstance(given, list | tuple) else "y"
+    column = "y.iloc[:, k]" if hasattr(y, "iloc") else f"{array}[:, k]"
+    raise ValueError(
+        f"y should be a 1d array, got an array of shape {tuple(shape)} instead: {owner} has one "
+        f"target. Fit one model to each column, {column}, with a part of epsilon and delta each; "
+        "labels in 0/1 columns become one column by numpy.asarray(y).argmax(axis=1)."
+    )
 
 
 def _any_is(values: Any, *kinds: type) -> bool:

@@ -36,6 +36,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from skdpnoise.privacy.checks import check_collected
 from skdpnoise.queries._missing import is_missing
 from skdpnoise.sampling import RandomWords, SystemWords
 from skdpnoise.sampling.keyed import new_key, words_of_rows
@@ -260,6 +261,7 @@ def _counts_and_repeats(parts: list[NDArray[np.uint64]]) -> NDArray[np.int64]:
 def group_codes(owner: str, groups: Any, n_rows: int) -> NDArray[np.intp]:
     """Return the number of each row's group, or say what is wrong with the labels."""
     expected = f"The 'groups' parameter of {owner} must be an array-like of shape ({n_rows},)"
+    check_collected(owner, "groups", groups)
     read = True
     try:
         labels = _as_array(groups)
