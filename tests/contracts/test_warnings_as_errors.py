@@ -1,4 +1,4 @@
-"""With warnings as errors, whatever is public fails before the charge, and what was paid for is kept.
+"""With warnings as errors, what is public fails before the charge, and what was paid for is kept.
 
 A warning is public if it follows from parameters, names, types or a public number of records. What
 only released numbers tell is said last, when the result is stored.
