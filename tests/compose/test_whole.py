@@ -1,0 +1,202 @@
+"""The report of a pipeline or search that was changed since its fit says so first."""
+
+from __future__ import annotations
+
+import copy
+import json
+import pickle
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.compose import ColumnTransformer
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer, OneHotEncoder
+
+from skdpnoise import (
+    BoundsClipper,
+    DPGridSearchCV,
+    DPLogisticCD,
+    DPPipeline,
+    DPStandardScaler,
+    PrivacyLedger,
+    total_guarantee,
+)
+from skdpnoise.ledger import model_card, registry_record, report_from_json, report_to_json
+
+pytestmark = pytest.mark.filterwarnings("ignore::skdpnoise.PrivacyWarning")
+
+X = np.random.default_rng(0).uniform(-1.0, 1.0, size=(120, 3))
+Y = (X[:, 0] > 0.0).astype(int)
+FIRST = "NOT AS IT IS NOW: since this fit, "
+
+
+def scaler():
+    return DPStandardScaler(feature_bounds=(-1.0, 1.0))
+
+
+def model(**parameters):
+    return DPLogisticCD(n_passes=1, feature_bounds=(-3.0, 3.0), classes=[0, 1], **parameters)
+
+
+def in_columns():
+    encoder = OneHotEncoder(categories=[[0.0, 1.0]], handle_unknown="ignore", sparse_output=False)
+    steps = [("scale", scaler(), [0, 1]), ("kind", encoder, [2])]
+    return ColumnTransformer(steps, sparse_threshold=0)
+
+
+def pipeline():
+    return DPPipeline([("clip", BoundsClipper((-1.0, 1.0))), ("scale", scaler()), ("m", model())])
+
+
+def nested():
+    inner = DPPipeline([("scale", scaler()), ("log", FunctionTransformer(np.abs))])
+    return DPPipeline([("inner", inner), ("m", model())])
+
+
+# The whole, and where its last private member is.
+WHOLES = {
+    "pipeline": (pipeline, lambda whole: whole["m"]),
+    "columns": (
+        lambda: DPPipeline([("columns", in_columns()), ("m", model())]),
+        lambda whole: whole["columns"].named_transformers_["scale"],
+    ),
+    "nested": (nested, lambda whole: whole["inner"]["scale"]),
+    "search": (
+        lambda: DPGridSearchCV(model(), {"alpha": [0.0, 0.1]}),
+        lambda whole: whole.best_estimator_,
+    ),
+    "search of steps": (
+        lambda: DPGridSearchCV(make_pipeline(scaler(), model()), {"dplogisticcd__alpha": [0.1]}),
+        lambda whole: whole.best_estimator_[0],
+    ),
+    "search of a pipeline": (
+        lambda: DPGridSearchCV(nested(), {"m__alpha": [0.0, 0.1]}),
+        lambda whole: whole.best_estimator_["inner"]["scale"],
+    ),
+}
+each_whole = pytest.mark.parametrize("name", WHOLES)
+
+
+def fitted(name, **parameters):
+    make, member = WHOLES[name]
+    whole = make().set_params(**parameters).fit(X, Y)
+    return whole, member
+
+
+def _refit(member):
+    member.set_params(epsilon=5.0).fit(X[:, : member.n_features_in_], Y)
+
+
+def _refit_alike(member):
+    member.fit(X[:, : member.n_features_in_], Y)
+
+
+def _set(member):
+    member.set_params(feature_bounds=(-2.0, 2.0))
+
+
+def _overwrite(member):
+    name = "scale_" if hasattr(member, "scale_") else "coef_"
+    setattr(member, name, 1.0 + getattr(member, name))
+
+
+CHANGES = {"refit": _refit, "refit alike": _refit_alike, "set": _set, "overwritten": _overwrite}
+
+
+def texts(whole):
+    """Return all that is stated of a whole, as texts."""
+    report = whole.privacy_
+    told = [str(report), report.statement(), report._repr_html_(), model_card(whole), repr(report)]
+    return [" ".join(text.split()) for text in told]
+
+
+@each_whole
+def test_what_is_as_it_was_fitted_says_nothing_however_it_was_used_or_copied(name):
+    whole, _ = fitted(name)
+    report = whole.privacy_
+    assert report.changed == ()
+    assert whole.privacy_ is report
+    whole.predict(X)
+    whole.score(X, Y)
+    total_guarantee(whole)
+    clone(whole)
+    for one in (whole, pickle.loads(pickle.dumps(whole)), copy.deepcopy(whole)):
+        assert one.privacy_.changed == ()
+        assert not any("NOT AS IT IS NOW" in text for text in texts(one))
+
+
+@pytest.mark.slow
+@pytest.mark.quick(6)
+@each_whole
+@pytest.mark.parametrize("change", CHANGES)
+def test_every_statement_of_a_changed_whole_says_so_in_its_first_lines(name, change):
+    whole, member = fitted(name)
+    before = whole.privacy_
+    CHANGES[change](member(whole))
+    after = whole.privacy_
+    assert len(after.changed) == 1
+    assert after == before  # what was fitted is the same
+    for text in texts(whole):
+        assert FIRST + after.changed[0] in text
+    assert str(after).startswith(FIRST)
+    assert FIRST in after.statement().split("\n")[1]
+    assert report_from_json(report_to_json(after)).changed == after.changed
+    assert json.loads(report_to_json(after))["changed_since"] == list(after.changed)
+    with pytest.raises(ValueError, match="not changed since"):
+        registry_record(after, {}, authors=["A. Person"])
+    again = pickle.loads(pickle.dumps(whole)).privacy_
+    assert again.changed == after.changed
+
+
+@each_whole
+def test_a_total_counts_what_the_statement_warns_of(name):
+    whole, member = fitted(name)
+    assert len(total_guarantee(whole).steps) == 1
+    _refit(member(whole))
+    total = total_guarantee(whole)
+    assert [report.guarantee.epsilon for _, report in total.steps] == [1.0, 5.0]
+    assert "fitted again" in whole.privacy_.changed[0]
+
+
+def test_an_exchanged_a_removed_and_an_added_step_are_named():
+    other = scaler().fit(X)
+    whole = pipeline().fit(X, Y)
+    whole.steps_[1] = ("scale", other)
+    assert whole.privacy_.changed == ("scale was fitted again or exchanged",)
+    whole.steps_[0] = ("clip", BoundsClipper((-0.5, 0.5)).fit(X))
+    assert whole.privacy_.changed[0] == "clip was exchanged or set otherwise"
+    whole.steps_[:2] = [("new", other)]
+    found = set(whole.privacy_.changed)
+    assert found == {"clip was taken out", "scale was taken out", "new was put in"}
+
+
+def test_a_function_of_a_public_step_that_is_exchanged_is_noticed():
+    whole = nested().fit(X, Y)
+    whole["inner"]["log"].set_params(func=np.square)
+    assert whole.privacy_.changed == ("inner was exchanged or set otherwise",)
+    assert whole["inner"].privacy_.changed == ("log was exchanged or set otherwise",)
+
+
+def test_a_fit_of_the_whole_begins_anew_and_parameters_of_the_whole_wait_for_it():
+    whole = pipeline().fit(X, Y).set_params(epsilon=2.0, m__alpha=0.1)
+    assert whole.privacy_.changed == ()
+    _refit(whole["m"])
+    assert whole.privacy_.changed
+    assert whole.fit(X, Y).privacy_.changed == ()
+    assert not hasattr(pipeline(), "privacy_")
+
+
+def test_a_slice_of_a_changed_whole_says_so_too():
+    whole = pipeline().fit(X, Y)
+    assert whole[1:].privacy_.changed == ()
+    _refit(whole["m"])
+    assert "m was fitted again or exchanged" in whole[1:].privacy_.changed
+
+
+def test_a_refit_that_a_ledger_was_charged_for_is_noticed_as_well():
+    ledger = PrivacyLedger("rows", 20.0, 1e-3, storage="memory")
+    whole, member = fitted("search of a pipeline", ledger=ledger)
+    member(whole).fit(X, Y)
+    assert len(ledger.charges()) == 2
+    assert whole.privacy_.changed
