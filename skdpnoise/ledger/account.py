@@ -156,6 +156,7 @@ class Account:
         self.ledger = ledger
         self.n_records: float | None = None  # as bought; whoever buys the number tells it
         self.estimator = estimator
+        self.declared: list[str] = []  # what a fit took as public without a word of its user
         self._releases: list[Release] = []
         self._total: PrivacyLoss | None = None
         self._planned: PrivacyLoss | None = None
@@ -295,6 +296,7 @@ class Account:
             total, n = PureLoss(0.0), None
         made, rows, planned = tuple(merged), self.rows_per_group, self._planned
         facts: dict[str, Any] = {"rows_per_group": rows, "n_records": n, "planned": planned}
+        facts["declared"] = tuple(dict.fromkeys(self.declared))
         return PrivacyReport(estimator, self.guarantee, made, total, secure, **facts)
 
     def __deepcopy__(self, memo: dict[int, Any] | None = None) -> Account:
