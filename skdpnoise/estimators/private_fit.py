@@ -28,6 +28,7 @@ from skdpnoise.privacy import LossBudget, PrivacyGuarantee
 from skdpnoise.queries.groups import GroupedRows, SpreadRows, group_codes
 from skdpnoise.queries.ranges import COUNT_SHARE, release_record_count
 from skdpnoise.sampling import RandomWords
+from skdpnoise.sources.rows import noting_guesses
 from skdpnoise.sources.spread import Spread
 
 Budget = TypeVar("Budget")
@@ -115,7 +116,7 @@ class PrivateFitMixin(OverPartsMixin, PlanMixin):
         account = Account(guarantee, rows_per_group=most_rows, ledger=self.ledger, estimator=self)
         heard = (PrivacyWarning, LedgerWarning, DataConversionWarning)  # the last of a shape
         advice.advise(self)
-        with advice.held_back():
+        with advice.held_back(), noting_guesses() as account.declared:
             with unchanged_on_failure(self), silence(*heard), account.noted():
                 yield account
             advice.advise_on_bought_number(self, account.n_records, grouped=groups is not None)

@@ -12,9 +12,10 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_array
 
 from skdpnoise.compose.charged import is_computed, reading
-from skdpnoise.estimators.tables import FLOATS, read_table, surviving, within_limits
+from skdpnoise.estimators.tables import read_table, surviving, within_limits
 from skdpnoise.estimators.targets import check_present
 from skdpnoise.queries.groups import check_labels
+from skdpnoise.sources.kinds import are_numbers, as_numbers
 from skdpnoise.sources.rows import as_sources, is_spread
 from skdpnoise.sources.spread import Spread, survey
 
@@ -74,7 +75,7 @@ class _Check:
         form = _form(X)
         columns = self.known.get(form)
         if columns is not None:  # all but the values was checked in rows like these
-            within_limits(estimator, X.to_numpy(), **limits_of(self.options))
+            within_limits(estimator, as_numbers(X, columns.dtype), **limits_of(self.options))
             return columns
         table = read_table(estimator, X, **self.options)
         names = getattr(estimator, "feature_names_in_", None)
@@ -85,14 +86,13 @@ class _Check:
 
 
 def _form(X: Any) -> Any:
-    """Return the names and the type of a frame of floats of one type; None of other tables."""
+    """Return the names and the types of a frame of numbers; None of other tables."""
     if not hasattr(X, "iloc") or getattr(X, "ndim", 0) != 2:
         return None
     import pandas as pd
 
-    dtypes = set(X.dtypes)
-    plain = type(X) is pd.DataFrame and len(dtypes) == 1 and dtypes <= {*map(np.dtype, FLOATS)}
-    return (tuple(X.columns), *dtypes) if plain else None
+    plain = type(X) is pd.DataFrame and are_numbers(X)
+    return (tuple(X.columns), *X.dtypes) if plain else None
 
 
 def limits_of(options: dict[str, Any]) -> dict[str, Any]:
@@ -140,9 +140,12 @@ def read_spread(
 def array_of(dtype: str, limits: dict[str, Any] | None, tables: dict[str, Any]) -> NDArray[Any]:
     """Return X as an array; with limits, values beyond them are replaced."""
     X = tables["X"]
-    table: NDArray[Any] = X.to_numpy() if hasattr(X, "to_numpy") else np.asarray(X)
+    if hasattr(X, "iloc") and are_numbers(X):
+        table: NDArray[Any] = as_numbers(X, dtype)
+    else:
+        table = X.to_numpy() if hasattr(X, "to_numpy") else np.asarray(X)
     if table.dtype != dtype:  # as read_table reads it
-        table = check_array(tables["X"], dtype=dtype, ensure_all_finite=False)
+        table = check_array(X, dtype=dtype, ensure_all_finite=False)
     return table if limits is None else surviving(table, **limits)
 
 

@@ -209,6 +209,7 @@ class Account:
         self.ledger = ledger
         self.n_records: float | None = None  # as bought; whoever buys the number tells it
         self.estimator = estimator
+        self.declared: list[str] = []  # what a fit took as public without a word of its user
         self._releases: list[Release] = []
         self._total: PrivacyLoss | None = None
         self._planned: PrivacyLoss | None = None
@@ -403,7 +404,8 @@ class Account:
     @property
     def _declared(self) -> tuple[str, ...]:
         """What the fit reads unpaid, which is known once the data are checked."""
-        return tuple(self.estimator._vouched()) if hasattr(self.estimator, "_vouched") else ()
+        vouched = self.estimator._vouched() if hasattr(self.estimator, "_vouched") else ()
+        return tuple(dict.fromkeys([*vouched, *self.declared]))
 
     @property
     def _owner(self) -> str | None:

@@ -12,9 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import murmurhash3_32
 
-from skdpnoise.preprocessing._labels import is_missing, numbered
+from skdpnoise.preprocessing._labels import numbered
 from skdpnoise.preprocessing._schema import Column
 from skdpnoise.queries.categories import label_of
+from skdpnoise.sources.cells import is_missing
 
 __all__ = ["Block", "NumberFacts", "as_dates", "as_doubles"]
 
@@ -168,15 +169,15 @@ def one_hot(places: NDArray[Any], width: int) -> NDArray[np.float64]:
 
 def hashed(cells: Iterable[Any], buckets: int, missing: int) -> NDArray[np.intp]:
     """Return a bucket for every value, the same in every process."""
-    seen: dict[Any, int] = {}
+    if isinstance(cells, np.ndarray):  # of numbers, of which equal ones are one
+        different, places = np.unique(cells, return_inverse=True)
+        return hashed(different.tolist(), buckets, missing)[places]
+    seen: dict[Any, int] = {None: missing}
     found = []
-    for value in cells.tolist() if isinstance(cells, np.ndarray) else cells:
+    for value in cells:
         label = label_of(value)
-        if label is None:
-            found.append(missing)
-            continue
         if label not in seen:
-            text = f"{label[0]}:{label[1]!r}".encode("utf-8", "surrogatepass")
+            text = f"{type(label).__name__}:{label!r}".encode("utf-8", "surrogatepass")
             seen[label] = int(murmurhash3_32(text, positive=True) % buckets)
         found.append(seen[label])
     return np.array(found, dtype=np.intp)

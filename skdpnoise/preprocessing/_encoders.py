@@ -24,14 +24,14 @@ from skdpnoise.estimators.tables import read_projections
 from skdpnoise.ledger import Account, Ledger
 from skdpnoise.preprocessing._labels import (
     as_categories,
-    cells_of,
     given_categories,
     kinds_given,
+    named,
     numbered,
     read_any_table,
     unique_names,
 )
-from skdpnoise.preprocessing._spread import SpreadTable, WholeTable, read_cells
+from skdpnoise.preprocessing._spread import Columns, SpreadTable, WholeTable, read_cells
 from skdpnoise.privacy import Adjacency
 from skdpnoise.privacy.shared_texts import shared_texts
 from skdpnoise.queries.categories import (
@@ -41,6 +41,7 @@ from skdpnoise.queries.categories import (
     found_categories,
 )
 from skdpnoise.sampling import RandomWords, random_words
+from skdpnoise.sources.cells import cells_of, check_labels_of, of_truth_values
 
 _LARGEST = 1e100  # codes are numbers that the next fit takes
 
@@ -97,6 +98,7 @@ class PrivateEncoder(PrivateFitMixin, TransformerMixin, BaseEstimator, ABC):
             read = read_cells(self, X, groups, expected=partial(kinds_given, self.categories))
             names = getattr(self, "feature_names_in_", None)
             given = given_categories(self, self.n_features_in_, names)
+            _check_labels(type(self).__name__, read.columns, given)
             rng = random_words(self.random_state)
             found, made = _bought(self, read, given, account, rng)
             report = account.report(type(self).__name__, secure=rng.secure, empty=True)
@@ -149,6 +151,13 @@ class PrivateEncoder(PrivateFitMixin, TransformerMixin, BaseEstimator, ABC):
         return tags
 
 
+def _check_labels(owner: str, columns: Columns, given: Sequence[tuple[Any, ...] | None]) -> None:
+    """Refuse columns of which one value would decide how others are read or shown."""
+    for name, held, known in zip(columns.names, columns.contents, given, strict=True):
+        kept = held if known is None else held - {"boolean"}
+        check_labels_of(owner, f"column {name!r} of X", kept)
+
+
 def _bought(
     estimator: Any,
     read: WholeTable | SpreadTable,
@@ -167,10 +176,12 @@ def _bought(
     )
     account.spend([made.privacy_loss()], made.noise, of_groups=[0])
     account.charge("categories", made, of_groups=True)
-    kept, found = read.kept(rng), []
+    kept, found, columns = read.kept(rng), [], read.columns
     for k, known in enumerate(given):
         if known is None:  # one column after the other: lists of single values are large
             known = found_categories(read.cells(kept, k), made, rng)[0]
+            if of_truth_values(columns.kinds[k], columns.contents[k]):
+                known = tuple(map(bool, known))
         found.append(known)
     return found, made
 
@@ -226,7 +237,7 @@ class DPOneHotEncoder(PrivateEncoder):
     **Privacy.** That of :class:`~skdpnoise.queries.CategoryMechanism`, on the columns whose
     categories are not given. What :meth:`transform` returns of a private record is not private.
 
-    Categories are compared by kind and value: 1, 1.0, True and "1" are four.
+    Equal values are one category, whatever holds them: 1, 1.0 and True; text "1" is another.
 
     References
     ----------
@@ -336,7 +347,7 @@ class DPOneHotEncoder(PrivateEncoder):
         check_is_fitted(self)
         names = _check_feature_names_in(self, input_features)
         more = ["missing", "other"][-self._n_more :]
-        kinds = ([*map(str, one), *more] for one in self.categories_)
+        kinds = ([*map(named, one.tolist()), *more] for one in self.categories_)
         pairs = zip(names, kinds, strict=True)
         return unique_names(chain.from_iterable([f"{n}_{k}" for k in own] for n, own in pairs))
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
@@ -17,15 +16,13 @@ from skdpnoise.compose.lists import read_once
 from skdpnoise.estimators.seal import silence, without_values
 from skdpnoise.estimators.tables import check_form, check_types
 from skdpnoise.queries.categories import Label, label_of
-from skdpnoise.sources.kinds import Kind, kind_of
+from skdpnoise.sources.cells import is_missing
+from skdpnoise.sources.kinds import Kind
 
 Kinds = Sequence[Kind | None]
 Expected = Kinds | Callable[[Sequence[Any], Sequence[Kind]], Kinds] | None
 
 _PLAIN = (str, int, bool, float)  # whose values are compared without code of their own
-_MISSING = ("NAType", "NaTType")
-_NO_DATE = -(2**63)  # the whole number of numpy's NaT
-_TWINS = ("int", "float")
 FLAT = (
     "Expected 2D array, got an array with fewer dimensions in {}. Reshape your data with "
     "X.reshape(-1, 1) if it has one feature, or X.reshape(1, -1) if it is one sample."
@@ -71,7 +68,9 @@ def read_any_table(
     if not dates:
         _refuse_dates(owner, X)
     check_types(owner, "X", X, dates=dates)
-    return by_declared_type(owner, X)
+    if not (isinstance(X, np.ndarray) or hasattr(X, "iloc") or is_polars(X)):
+        return by_declared_type(owner, X)  # which refuses it
+    return X
 
 
 def _refuse_dates(owner: str, X: Any) -> None:
@@ -84,38 +83,6 @@ def _refuse_dates(owner: str, X: Any) -> None:
             "record has its own. Use DPTableVectorizer, which takes dates; or make few categories "
             f"of them first, as in X[{name!r}].dt.year."
         )
-
-
-def cells_of(X: Any, place: int) -> Any:
-    """Return a column as an array, or as a list of single values if it holds no numbers."""
-    if is_polars(X):
-        column = X.to_series(place)
-        if column.dtype.is_numeric():
-            return column.to_numpy()
-        if str(column.dtype).startswith("Date"):
-            return _polars_dates(column)
-        return column.to_list()
-    if hasattr(X, "iloc"):
-        column = X.iloc[:, place]
-        if isinstance(column.dtype, np.dtype) and column.dtype.kind in "biufM":
-            return column.to_numpy()
-        if hasattr(column.dtype, "tz"):
-            return column.dt.tz_localize(None).to_numpy()
-        if kind_of(column.dtype).days:  # of Arrow
-            return column.astype("M8[s]").to_numpy()
-        return column.to_list()
-    column = X[:, place]
-    return column if column.dtype.kind in "biufM" else column.tolist()
-
-
-def _polars_dates(column: Any) -> Any:
-    import polars as pl
-
-    if getattr(column.dtype, "time_zone", None) is not None:
-        column = column.dt.replace_time_zone(None)
-    # By whole numbers: the first versions of polars cannot hand over dates of which some are none.
-    seconds = column.cast(pl.Datetime("us")).dt.epoch("s").fill_null(_NO_DATE)
-    return seconds.to_numpy().astype("datetime64[s]")
 
 
 def rows_as_array(owner: str, rows: Any) -> NDArray[Any]:
@@ -175,7 +142,8 @@ def checked_categories(given: Any, expected: str) -> tuple[Any, ...]:
     labels = [label_of(one) for one in listed] if isinstance(listed, list | tuple) else []
     if not labels or None in labels or len(set(labels)) < len(labels):
         raise ValueError(f"{expected}. Got an object of type {type(given).__name__}.")
-    return tuple(label[1] for label in labels if label is not None)
+    truth = [isinstance(one, bool | np.bool_) for one in listed]
+    return tuple(bool(one) if true else one for one, true in zip(labels, truth, strict=True))
 
 
 def numbered(
@@ -186,11 +154,6 @@ def numbered(
         different, places = np.unique(column, return_inverse=True)
         return numbered(different.tolist(), categories, other, missing)[places]
     known = {label_of(one): float(place) for place, one in enumerate(categories)}
-    # A whole number is found as what a column holds it as: 1 as 1.0 where values may be missing.
-    for label, place in [*known.items()]:
-        if label is not None and label[0] in _TWINS and float(label[1]) == label[1]:
-            twin = float(label[1]) if label[0] == "int" else int(label[1])
-            known.setdefault(label_of(twin), place)
     seen: dict[tuple[type, Any], float] = {}
     found = []
     for value in column:
@@ -209,23 +172,21 @@ def _number(value: Any, known: Mapping[Label | None, float], other: float, missi
     return missing if is_missing(value) else known.get(label_of(value), other)
 
 
-def is_missing(value: Any) -> bool:
-    """Return whether a value stands for none: None, NaN, pandas' NA."""
-    if value is None or type(value).__name__ in _MISSING:
-        return True
-    return isinstance(value, float | np.floating) and math.isnan(value)
-
-
 def as_categories(found: Sequence[Any]) -> NDArray[Any]:
-    """Return categories as an array, of objects where they are not all numbers of one kind."""
+    """Return categories as an array, of objects where they are not all numbers or truth values."""
     kinds = {type(one) for one in found}
-    if len(kinds) == 1 and kinds <= {int, float, bool}:
+    if found and (kinds == {bool} or kinds <= {int, float}):
         array = np.asarray(found)
-        if array.dtype.kind in "ifb":
+        if array.dtype.kind in "ifb" and array.tolist() == [*found]:
             return array
     objects: NDArray[Any] = np.empty(len(found), dtype=object)
     objects[:] = found
     return objects
+
+
+def named(category: Any) -> str:
+    """Return a category as a part of a name: 1 for 1.0."""
+    return str(category if isinstance(category, bool) else label_of(category))
 
 
 def unique_names(wanted: Iterable[str]) -> NDArray[Any]:

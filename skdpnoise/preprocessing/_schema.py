@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 
-from skdpnoise.compose.columns import is_polars
 from skdpnoise.compose.numbers import NUMBERS
 from skdpnoise.preprocessing._labels import checked_categories
+from skdpnoise.preprocessing._spread import Columns
+from skdpnoise.sources.cells import Contents, check_labels_of, of_truth_values
+from skdpnoise.sources.kinds import OBJECTS, Kind
 
 __all__ = ["Column", "planned_columns"]
 
@@ -35,12 +37,12 @@ class Column:
     name: str
     kind: str  # "number", "category", "ordinal", "date" or "drop"
     nullable: bool  # whether what is missing gets a column of its own
-    declared: bool  # whether its user said so; else its type did
     bounds: tuple[float, float] = _OPEN
     log: bool = False
     categories: tuple[Any, ...] | None = None
     buckets: int = 0  # into which categories are hashed; 0 are none
     hours: bool = True  # whether a date has hours
+    truth: bool = False  # whether its categories are truth values
 
     @property
     def is_open(self) -> bool:
@@ -48,9 +50,9 @@ class Column:
         return self.kind == "category" and self.categories is None and not self.buckets
 
 
-def planned_columns(owner: str, schema: Any, X: Any) -> list[Column]:
+def planned_columns(owner: str, schema: Any, columns: Columns) -> list[Column]:
     """Return what each column of a table is, or say what is wrong with the schema."""
-    names, types = _declared_types(X)
+    names = columns.names
     given = {} if schema is None else schema
     for name in given:
         if name not in names:
@@ -59,28 +61,67 @@ def planned_columns(owner: str, schema: Any, X: Any) -> list[Column]:
                 f"The 'schema' parameter of {owner} must be a dict by the names of columns of X. "
                 f"Got {shown}, which is none of them."
             )
-    return [
-        _column(owner, name, given.get(name), kind, nullable)
-        for name, (kind, nullable) in zip(names, types, strict=True)
-    ]
+    planned = []
+    for name, kind, contents in zip(names, columns.kinds, columns.contents, strict=True):
+        entry = given.get(name)
+        known = _undeclared if entry is None else partial(_column, given=entry)
+        column = known(owner, name, kind, contents)
+        if name in columns.guessed and (entry is None or not _says_the_type(column)):
+            raise ValueError(
+                f"{owner} would have to guess the type of column {name!r} of X, which was found by "
+                f"reading its file. Say it there: scan_csv(..., dtypes={{{name!r}: ...}})."
+            )
+        if column.kind in ("category", "ordinal"):
+            whose = f"column {name!r} of X"
+            check_labels_of(owner, whose, contents if column.is_open else contents - {"boolean"})
+        planned.append(column)
+    return planned
 
 
-def _column(owner: str, name: str, given: Any, kind: str, nullable: bool) -> Column:
+def _says_the_type(column: Column) -> bool:
+    """Return whether an entry of the schema leaves nothing of a column's type open."""
+    return column.kind in ("number", "drop") or column.categories is not None
+
+
+def _undeclared(owner: str, name: str, kind: Kind, contents: Contents) -> Column:
+    """Return a column of which its declared type alone says what it is."""
+    if kind == OBJECTS and not (contents <= {"text", "missing"} or contents == {"number"}):
+        raise ValueError(
+            f"{owner} cannot tell what column {name!r} of X is: it is declared to hold objects, "
+            "and one of them would decide. Convert it to a type of its own, as in "
+            f".astype('boolean'), pandas.to_numeric(X[{name!r}]) or pandas.to_datetime(X[{name!r}])"
+            ", or say in 'schema' what it is."
+        )
+    if kind.name == "other":
+        raise _unreadable(owner, name)
+    category = kind.category or kind.name in ("text", "objects")
+    what = "date" if kind.name == "date" else "category" if category else "number"
+    binary = (0.0, 1.0) if kind.name == "boolean" else _OPEN
+    truth = of_truth_values(kind, contents)
+    return Column(name, what, not kind.never_missing, binary, hours=not kind.days, truth=truth)
+
+
+def _unreadable(owner: str, name: str) -> ValueError:
+    return ValueError(
+        f"{owner} takes numbers, truth values, text and dates, and column {name!r} of X is of "
+        f"another type. Convert it first, or leave it out: schema={{{name!r}: 'drop'}}."
+    )
+
+
+def _column(owner: str, name: str, kind: Kind, contents: Contents, given: Any) -> Column:
     """Return one column by what its user says of it, and by its type as far as this is silent."""
-    if given is None:
-        binary = (0.0, 1.0) if kind == "flag" else _OPEN
-        plain = {"flag": "number", "day": "date"}.get(kind, kind)
-        return Column(name, plain, nullable, False, binary, hours=kind != "day")
     words = as_words(given)
     what = words.pop("kind", None)
     if what is None or what not in _KEYS or set(words) - _KEYS[what]:
         raise _wrong(owner, name, given)
-    if kind in ("date", "day") and what not in ("date", "drop"):
+    if kind.name == "other" and what != "drop":
+        raise _unreadable(owner, name)
+    if kind.name == "date" and what not in ("date", "drop"):
         raise ValueError(
             f"{_START.format(owner, name)} 'date' or 'drop', as its type is that of dates. Got "
             f"{what!r}: convert it first, as in frame[{name!r}].dt.year."
         )
-    facts: dict[str, Any] = {"nullable": words.get("nullable", nullable)}
+    facts: dict[str, Any] = {"nullable": words.get("nullable", not kind.never_missing)}
     if not isinstance(facts["nullable"], bool):
         raise _wrong(owner, name, given)
     if what == "number":
@@ -95,7 +136,8 @@ def _column(owner: str, name: str, given: Any, kind: str, nullable: bool) -> Col
             raise _wrong(owner, name, given)
     elif what == "ordinal":
         raise _wrong(owner, name, given)
-    return Column(name, what, declared=True, hours=kind != "day", **facts)
+    truth = of_truth_values(kind, contents)
+    return Column(name, what, hours=not kind.days, truth=truth, **facts)
 
 
 _START = "The 'schema' parameter of {} must give for {!r}"
@@ -140,54 +182,3 @@ def _bounds(owner: str, name: str, words: Mapping[str, Any]) -> tuple[float, flo
         if low < high and all(abs(end) <= _LARGEST or np.isinf(end) for end in (low, high)):
             return low, high
     raise _wrong(owner, name, dict(words))
-
-
-def _declared_types(X: Any) -> tuple[list[str], list[tuple[str, bool]]]:
-    """Return names of columns, and of each what its type says it is, and whether it has gaps."""
-    if is_polars(X):
-        return list(X.columns), [_of_polars(kind) for kind in X.dtypes]
-    if hasattr(X, "iloc"):
-        return [*map(str, X.columns)], [_of_pandas(kind) for kind in X.dtypes]
-    return [f"x{k}" for k in range(X.shape[1])], [_of_numpy(X.dtype)] * X.shape[1]
-
-
-def _of_numpy(kind: np.dtype[Any]) -> tuple[str, bool]:
-    if kind.kind == "b":
-        return "flag", False
-    if kind.kind in "iuf":
-        return "number", kind.kind == "f"
-    if kind.kind == "M":
-        return ("day" if np.datetime_data(kind)[0] in ("Y", "M", "W", "D") else "date"), True
-    return "category", True
-
-
-def _of_pandas(kind: Any) -> tuple[str, bool]:
-    pandas = sys.modules["pandas"]
-    if isinstance(kind, np.dtype):
-        return _of_numpy(kind)
-    types = pandas.api.types
-    if isinstance(kind, pandas.CategoricalDtype):
-        return "category", True
-    if types.is_bool_dtype(kind):
-        return "flag", True
-    if types.is_numeric_dtype(kind):
-        return "number", True
-    return ("date" if types.is_datetime64_any_dtype(kind) else "category"), True
-
-
-def _of_polars(kind: Any) -> tuple[str, bool]:
-    if str(kind) == "Boolean":
-        return "flag", True
-    if kind.is_numeric():
-        return "number", True
-    if kind.is_temporal() and str(kind) != "Time" and not str(kind).startswith("Duration"):
-        return ("day" if str(kind) == "Date" else "date"), True
-    return "category", True
-
-
-def undeclared(columns: Sequence[Column], X: Any) -> Iterator[str]:
-    """Yield the names of columns whose type one record might decide: floats and objects."""
-    kinds = X.dtypes if hasattr(X, "dtypes") else [X.dtype] * len(columns)
-    for column, kind in zip(columns, kinds, strict=True):
-        if not column.declared and getattr(kind, "kind", None) in ("f", "O"):
-            yield column.name

@@ -16,7 +16,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from skdpnoise.compose import PublicOutput, register_private
-from skdpnoise.compose.advice import cause_of_hiding, note_hidden, warn_first, warn_last
+from skdpnoise.compose.advice import cause_of_hiding, note_hidden, warn_last
 from skdpnoise.compose.approximate import ChanceBudget
 from skdpnoise.compose.handing import hand_on
 from skdpnoise.estimators.private_fit import PrivateFitMixin
@@ -34,8 +34,8 @@ from skdpnoise.preprocessing._blocks import (
     in_units,
 )
 from skdpnoise.preprocessing._kinds import fitted_kind, kinds_by_schema
-from skdpnoise.preprocessing._labels import cells_of, read_any_table, unique_names
-from skdpnoise.preprocessing._schema import Column, planned_columns, undeclared
+from skdpnoise.preprocessing._labels import read_any_table, unique_names
+from skdpnoise.preprocessing._schema import Column, planned_columns
 from skdpnoise.preprocessing._spread import read_cells
 from skdpnoise.privacy import Adjacency, GaussianLoss, LossBudget, PrivacyGuarantee, PureLoss
 from skdpnoise.privacy.shared_texts import shared_texts
@@ -43,6 +43,7 @@ from skdpnoise.queries.categories import CategoryMechanism, category_mechanism, 
 from skdpnoise.queries.quantiles import Quantiles, private_quantiles, quantiles_budget
 from skdpnoise.queries.ranges import STEPS, stage_losses
 from skdpnoise.sampling import RandomWords, random_words
+from skdpnoise.sources.cells import cells_of
 from skdpnoise.sources.spread import Spread
 
 _CATEGORIES = 0.5  # of the budget, where numbers are bought too
@@ -202,10 +203,9 @@ class DPTableVectorizer(PrivateFitMixin, TransformerMixin, BaseEstimator):
                 )
             wanted = partial(kinds_by_schema, self.schema)
             read = read_cells(self, X, groups, dates=True, finite=True, expected=wanted)
-            columns = planned_columns(type(self).__name__, self.schema, read.types)
+            columns = planned_columns(type(self).__name__, self.schema, read.columns)
             if not self.add_indicator:
                 columns = [replace(column, nullable=False) for column in columns]
-            _advise(self, list(undeclared(columns, read.types)))
             bought = self._divided(columns, account)
             rng = random_words(self.random_state)
             kept = read.kept(rng)
@@ -420,16 +420,6 @@ def _in_words(block: Block) -> str:
     return f"{unit}{column.kind}, median {facts.center:.4g}, scale {facts.scale:.3g}"
 
 
-def _advise(vectorizer: DPTableVectorizer, names: Sequence[str]) -> None:
-    """Name the columns whose types one record might have decided."""
-    if names:
-        warn_first(
-            vectorizer,
-            f"DPTableVectorizer takes {_listed(names)} by type, and types of floats or objects may "
-            "hang on one record (a missing value, a text). Say in 'schema' what they are.",
-        )
-
-
 def _values(column: Column, cells: Any) -> NDArray[np.float64]:
     if column.kind == "date":
         return days(as_dates(cells))
@@ -499,7 +489,8 @@ def _categories(
         account.charge("categories", bought.categories, of_groups=True)
         for k, column in enumerate(columns):
             if column.is_open:
-                found[k] = found_categories(cells[k], bought.categories, rng)[0]
+                shown = found_categories(cells[k], bought.categories, rng)[0]
+                found[k] = tuple(map(bool, shown)) if column.truth else shown
     return found
 
 

@@ -43,6 +43,17 @@ from skdpnoise.sampling import RandomWords, random_words
 from skdpnoise.sampling.observer import Cells, noisy_cells
 from skdpnoise.sampling.words import with_caveat
 from skdpnoise.sensitivity import SensitivityProfile
+from skdpnoise.sources.cells import (
+    Contents,
+    cells_of,
+    check_labels_of,
+    contents_of,
+    contents_of_objects,
+    n_columns_of,
+    of_truth_values,
+    together,
+)
+from skdpnoise.sources.kinds import OBJECTS, Kind, kinds_of
 from skdpnoise.sources.rows import is_spread
 from skdpnoise.sources.spread import Spread, looked_at
 
@@ -55,7 +66,7 @@ _MOST_STEPS = 2.0**61  # of a count
 _MOST_BITS = 64  # of a whole number, as numpy has them; longer ones may be too long to print
 _SHOWN = 8  # categories of a column that are printed
 
-Label = tuple[str, Any]  # the kind of a category, and itself: 1, 1.0 and True are different
+Label = str | int | float  # of all categories that are equal one stands for them: 1, 1.0, True
 
 
 @dataclass(frozen=True, slots=True)
@@ -339,8 +350,12 @@ def private_categories(
 
     **Guarantee.** That of :class:`CategoryMechanism`. Half of δ pays for the chance that a record
     shows a category that nobody else has, in every column and, under replace-one, also one that it
-    leaves; the rest belongs to the noise. What is not exactly text, a number of Python or numpy (of
-    64 bits), or a truth value is not counted (None, NaN, dates, enumerations). Of rows in parts the
+    leaves; the rest belongs to the noise. Equal values are one category, whatever holds them: 1,
+    1.0 and True are shown as 1, or as True where all are truth values; text "1" is another. What is
+    not exactly text, a number of Python or numpy (of 64 bits), or a truth value is not counted
+    (None, NaN, enumerations). Refused are columns of dates, truth values beside numbers, and whole
+    numbers from 2**53 on in columns of numpy's types, where one missing value would round all of
+    them. Of rows in parts the
     different values come together in one place, and only those that are shown leave it. The time it
     takes, which hangs on how many categories there are and how long they are, is not protected.
 
@@ -386,13 +401,15 @@ def private_categories(
     check_type(owner, "guarantee", guarantee, PrivacyGuarantee)
     relation = checked_relation(owner, adjacency, guarantee)
     check_delta(owner, "guarantee", guarantee)
-    columns = _spread_columns(owner, values) if is_spread(values) else label_columns(owner, values)
+    columns, of_truth = _read(owner, values)
     mechanism = category_mechanism(owner, noise, len(columns), relation, guarantee)
     rng = random_words(random_state)
     Query(owner, guarantee, relation, ledger, rng).spend(mechanism.privacy_loss(), mechanism.noise)
     found = [found_categories(column, mechanism, rng) for column in columns]
-    categories, counts = zip(*found, strict=True)
-    return PrivateCategories(tuple(categories), tuple(counts), mechanism, rng.secure, guarantee)
+    both = zip(found, of_truth, strict=True)
+    categories = tuple(tuple(map(bool, one)) if truth else one for (one, _), truth in both)
+    counts = tuple(counts for _, counts in found)
+    return PrivateCategories(categories, counts, mechanism, rng.secure, guarantee)
 
 
 def category_mechanism(
@@ -476,20 +493,10 @@ def found_categories(
     """Return the categories of a column that are shown, sorted, and their noisy counts."""
     if isinstance(column, Spread):
         return _found_in_parts(column, mechanism, rng)
-    if isinstance(column, np.ndarray):  # of numbers
-        different, counts = _counted(column)
-        shown, noisy = mechanism.shown(counts.tolist(), rng, different.tolist)
-        return tuple(different[shown].tolist()), noisy
-    tally = Counter(label for label in map(label_of, column) if label is not None)
-    labels = sorted(tally)
-    shown, noisy = mechanism.shown([tally[label] for label in labels], rng, lambda: labels)
-    return tuple(labels[k][1] for k in np.flatnonzero(shown)), noisy
-
-
-def _counted(column: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.intp]]:
-    """Return the different numbers of a column, sorted, and how often they occur."""
-    real = column[np.isfinite(column)] if column.dtype.kind == "f" else column
-    return np.unique(real + real.dtype.type(0), return_counts=True)  # one zero
+    tallies = [_tallied(column, 0)]
+    counts = _counts_of(tallies)
+    shown, noisy = mechanism.shown(counts.tolist(), rng, partial(_names_of, tallies))
+    return tuple(_labels_at(np.flatnonzero(shown), tallies)), noisy
 
 
 def _found_in_parts(
@@ -505,132 +512,133 @@ def _found_in_parts(
     return tuple(labels), noisy
 
 
-def _tallied(column: Any, first: int) -> Any:
-    """Return the labels of some rows and how often they occur."""
+Tally = tuple[Any, Any]  # different values, and how often they occur
+
+
+def _tallied(column: Any, first: int) -> Tally:
+    """Return the different values of some rows and how often they occur: numbers as an array."""
     if isinstance(column, np.ndarray):
-        return _counted(column)
-    return Counter(label for label in map(label_of, column) if label is not None)
+        real = column[np.isfinite(column)] if column.dtype.kind == "f" else column
+        return np.unique(real, return_counts=True)
+    tally = Counter(label for label in map(label_of, column) if label is not None)
+    return [*tally], [*tally.values()]
 
 
-def _merged(tallies: list[Any]) -> tuple[list[Any], list[int]]:
-    """Return all labels, sorted, and how often they occur: of arrays their values."""
-    if not isinstance(tallies[0], Counter):
+def _merged(tallies: list[Tally]) -> Tally:
+    """Return all different values, sorted, and how often they occur."""
+    types = {one.dtype if isinstance(one, np.ndarray) else None for one, _ in tallies}
+    if len(types) == 1 and None not in types:
         values, places = np.unique(np.concatenate([one for one, _ in tallies]), return_inverse=True)
         counts = np.zeros(values.size, dtype=np.int64)
         np.add.at(counts, places, np.concatenate([count for _, count in tallies]))
-        return values.tolist(), counts.tolist()
+        return values, counts.tolist()
     total: Counter[Label] = Counter()
-    for one in tallies:
-        total.update(one)
-    labels = sorted(total)
-    return [label[1] for label in labels], [total[label] for label in labels]
+    for ones, numbers in tallies:
+        labels: Any = map(label_of, ones.tolist()) if isinstance(ones, np.ndarray) else ones
+        total.update(dict(zip(labels, map(int, numbers), strict=True)))
+    ordered = sorted(total, key=lambda label: (isinstance(label, str), label))
+    return ordered, [total[label] for label in ordered]
 
 
-def _counts_of(tallies: list[Any]) -> NDArray[np.int64]:
+def _counts_of(tallies: list[Tally]) -> NDArray[np.int64]:
     return np.array(_merged(tallies)[1], dtype=np.int64)
 
 
-def _names_of(tallies: list[Any]) -> list[Any]:
+def _names_of(tallies: list[Tally]) -> list[Any]:
     """Return what tells the counts apart, in their order."""
-    if isinstance(tallies[0], Counter):
-        return sorted(set().union(*tallies))
-    return _merged(tallies)[0]
+    return [*map(label_of, _merged(tallies)[0])]
 
 
-def _labels_at(places: NDArray[np.intp], tallies: list[Any]) -> list[Any]:
+def _labels_at(places: NDArray[np.intp], tallies: list[Tally]) -> list[Any]:
     labels = _merged(tallies)[0]
-    return [labels[place] for place in places.tolist()]
+    return [label_of(labels[place]) for place in places.tolist()]
 
 
 def label_of(value: Any) -> Label | None:
-    """Return a category as what sorts and equals whatever order the records have."""
+    """Return the one category that stands for all that are equal to a value; None for no category.
+
+    Whole numbers stand for floats and truth values.
+    """
     if isinstance(value, np.generic):
         value = value.item() if value.dtype.kind in "biufU" else None  # and no date as a number
     kind = type(value)
-    if kind is int and value.bit_length() > _MOST_BITS:
-        return None
-    if kind is str or kind is bool or kind is int:
-        return kind.__name__, value
+    if kind is str:
+        return str(value)
+    if kind is bool:
+        return int(value)
     if kind is float and math.isfinite(value):
-        return kind.__name__, value + 0.0  # one zero
-    return None
+        whole = value.is_integer() and abs(value) < 2.0**_MOST_BITS
+        return int(value) if whole else value
+    return value if kind is int and value.bit_length() <= _MOST_BITS else None
 
 
-def label_columns(owner: str, values: Any) -> list[Iterable[Any]]:
-    """Return the columns of a table as plain values, each by its declared type alone."""
-    columns: list[Iterable[Any]] | None = None
-    if isinstance(values, list | tuple):
-        columns = [values]
-    elif isinstance(values, np.ma.MaskedArray):
-        pass  # the mask would be lost
-    elif isinstance(values, np.ndarray) and values.ndim in (1, 2):
-        table = np.asarray(values)
-        columns = [_of_array(owner, one) for one in (table.T if table.ndim == 2 else [table])]
-    else:
-        columns = _of_library(owner, values)
-    if not columns:
+def label_columns(owner: str, values: Any) -> list[Any]:
+    """Return the columns of a table as arrays or lists, each by its declared type alone."""
+    table = _table_of(values)
+    if table is None:
         must = "be a list, an array of shape (n_records,) or (n_records, n_columns), or a frame"
         given = f"{type(values).__name__} of shape {getattr(values, 'shape', None)}"
         raise ValueError(complaint(owner, "values", must, given))
-    return columns
-
-
-def _spread_columns(owner: str, values: Any) -> list[Any]:
-    """Return the columns of a table in parts."""
-    rows = looked_at(partial(_kinds_of, owner), values=values)
-    found = [kinds for facts in rows.rows.facts for kinds in facts.found]
-    if len({len(kinds) for kinds in found}) > 1:
-        raise ValueError(f"{owner} needs the same columns in all parts of the rows.")
-    if not found:
-        return [[] for _ in range((*values.shape, 1)[1])]
-    # Of whole numbers, some of which are missing, pandas makes floats: in all parts, or in none.
-    floats = [len(set(kinds) & {"i", "f"}) > 1 for kinds in zip(*found, strict=True)]
-    return [rows.map(partial(_column_of, owner, *both)) for both in enumerate(floats)]
-
-
-def _kinds_of(owner: str, tables: dict[str, Any]) -> tuple[str, ...]:
-    """Return what columns hold: "i" for whole numbers, "f" for others, and else "O"."""
-    values = tables["values"]
-    n_columns = len(label_columns(owner, values))
-    dtypes = list(values.dtypes) if hasattr(values, "columns") else [values.dtype] * n_columns
-    kinds = (one.kind if isinstance(one, np.dtype) else "O" for one in dtypes)
-    return tuple({"i": "i", "u": "i", "f": "f"}.get(kind, "O") for kind in kinds)
-
-
-def _column_of(owner: str, place: int, floats: bool, tables: dict[str, Any]) -> Iterable[Any]:
-    column = label_columns(owner, tables["values"])[place]
-    return [float(value) for value in column] if floats else column
-
-
-def _of_library(owner: str, values: Any) -> list[Iterable[Any]] | None:
-    """Return the columns of what libraries hold; None of anything else."""
-    pandas, polars, arrow = (sys.modules.get(name) for name in ("pandas", "polars", "pyarrow"))
-    if pandas is not None and isinstance(values, pandas.DataFrame):
-        places = range(values.shape[1])
-        return [_of_pandas(owner, values.iloc[:, place]) for place in places]
-    if pandas is not None and isinstance(values, pandas.Series | pandas.Index):
-        return [_of_pandas(owner, pandas.Series(values))]
-    if polars is not None and isinstance(values, polars.DataFrame | polars.Series):
-        whole = values.to_frame() if isinstance(values, polars.Series) else values
-        return [column.to_list() for column in whole.iter_columns()]
-    if arrow is not None and isinstance(values, arrow.Table):
-        return [column.to_pylist() for column in values.columns]
-    if arrow is not None and isinstance(values, arrow.Array | arrow.ChunkedArray):
-        return [values.to_pylist()]
-    return None
-
-
-def _of_array(owner: str, column: NDArray[Any]) -> list[Any]:
-    if column.dtype.kind in "mM":  # numpy would make numbers of them
+    if isinstance(table, list):
+        return [table]
+    if any(kind.name in ("date", "other") for kind in kinds_of(table)):
         must = "hold text, numbers or truth values"
         remedy = "Turn dates into text or numbers of a unit of your choice."
-        raise ValueError(complaint(owner, "values", must, f"dtype {column.dtype}", remedy))
-    return list(column.tolist())
+        raise ValueError(complaint(owner, "values", must, "columns of another type", remedy))
+    return [cells_of(table, place) for place in range(n_columns_of(table))]
 
 
-def _of_pandas(owner: str, column: Any) -> list[Any]:
-    """Return a column of pandas; categories of numbers do not change where one is missing."""
-    if hasattr(column, "cat"):
-        kinds = [*_of_array(owner, column.cat.categories.to_numpy()), None]
-        return [kinds[code] for code in column.cat.codes.tolist()]  # -1 is missing
-    return list(column.to_list())
+def _table_of(values: Any) -> Any:
+    """Return a list, an array, or what a library holds; None of anything else."""
+    if isinstance(values, list | tuple):
+        return [*values]
+    if isinstance(values, np.ma.MaskedArray):
+        return None  # the mask would be lost
+    if isinstance(values, np.ndarray):
+        return np.asarray(values) if values.ndim in (1, 2) and n_columns_of(values) else None
+    pandas, polars, arrow = (sys.modules.get(name) for name in ("pandas", "polars", "pyarrow"))
+    if pandas is not None and isinstance(values, pandas.Index):
+        return pandas.Series(values)
+    kinds: list[type] = []
+    kinds += [] if pandas is None else [pandas.DataFrame, pandas.Series]
+    kinds += [] if polars is None else [polars.DataFrame, polars.Series]
+    kinds += [] if arrow is None else [arrow.Table, arrow.Array, arrow.ChunkedArray]
+    return values if isinstance(values, tuple(kinds)) and n_columns_of(values) else None
+
+
+def _read(owner: str, values: Any) -> tuple[list[Any], list[bool]]:
+    """Return the columns of a table, whole or in parts, and of which truth values are shown."""
+    if is_spread(values):
+        rows = looked_at(partial(_facts, owner), values=values)
+        facts = [found for part in rows.rows.facts for found in part.found]
+        n_columns = len(facts[0]) if facts else (*values.shape, 1)[1]
+        columns = [rows.map(partial(_column_of, owner, place)) for place in range(n_columns)]
+    else:
+        columns, facts = label_columns(owner, values), [_facts(owner, {"values": values})]
+    if not facts:
+        return [[] for _ in columns], [False] * len(columns)
+    if len({len(found) for found in facts}) > 1:
+        raise ValueError(f"{owner} needs the same columns in all parts of the rows.")
+    shown = []
+    for found in zip(*facts, strict=True):
+        name = found[0][0]
+        kind, contents = together(owner, name, [(one[1], one[2]) for one in found])
+        check_labels_of(owner, name, contents)
+        shown.append(of_truth_values(kind, contents))
+    return columns, shown
+
+
+def _facts(owner: str, tables: dict[str, Any]) -> list[tuple[str, Kind, Contents]]:
+    """Return of each column what it is called, what it is declared to be, and what it holds."""
+    label_columns(owner, tables["values"])  # which refuses what is no table
+    table = _table_of(tables["values"])
+    if isinstance(table, list):
+        return [("the list", OBJECTS, contents_of_objects(table))]
+    places = range(n_columns_of(table))
+    named = hasattr(table, "iloc") and hasattr(table, "columns")
+    names = [f"column {table.columns[k] if named else k!r}" for k in places]
+    return [*zip(names, kinds_of(table), contents_of(table), strict=True)]
+
+
+def _column_of(owner: str, place: int, tables: dict[str, Any]) -> Any:
+    return label_columns(owner, tables["values"])[place]

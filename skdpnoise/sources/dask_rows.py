@@ -15,6 +15,7 @@ from typing import Any, ClassVar
 from uuid import uuid4
 
 from skdpnoise.sources.chosen import Selection
+from skdpnoise.sources.kinds import Kind, kinds_of
 from skdpnoise.sources.parts import (
     ENDINGS,
     Choose,
@@ -63,10 +64,12 @@ class DaskReader:
     """The chunks of rows of one array or frame."""
 
     may_read_ahead: ClassVar[bool] = False
+    guessed: ClassVar[frozenset[str]] = frozenset()
 
     chunks: tuple[Any, ...]  # delayed
     columns: tuple[str, ...] | None
     n_columns: int
+    kinds: dict[str, Kind] | None = None
 
     @classmethod
     def of(cls, table: Any) -> DaskReader:
@@ -74,7 +77,9 @@ class DaskReader:
         if not hasattr(table, "chunks"):
             names = tuple(table.columns) if table.ndim == 2 else ()
             named = bool(names) and all(isinstance(name, str) for name in names)
-            return cls(tuple(table.to_delayed()), names if named else None, len(names))
+            # Partitions may have other types, as pandas makes of them; what counts is declared.
+            kinds = dict(zip(names, kinds_of(table._meta), strict=True)) if named else None
+            return cls(tuple(table.to_delayed()), names if named else None, len(names), kinds)
         if table.ndim not in (1, 2):
             raise TypeError(f"Arrays of dask must have 1 or 2 dimensions. Got {table.ndim}.")
         if table.ndim == 2 and len(table.chunks[1]) > 1:

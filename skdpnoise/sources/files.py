@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Generator, Iterable, Sequence
+import re
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from contextlib import suppress
 from copy import copy
-from dataclasses import dataclass, field
-from functools import lru_cache
+from dataclasses import dataclass
+from functools import cache, lru_cache
 from itertools import chain, islice
 from pathlib import Path
 from time import monotonic
@@ -15,6 +17,7 @@ from typing import Any, cast
 import numpy as np
 
 from skdpnoise.sources.chosen import Selection
+from skdpnoise.sources.kinds import OBJECTS, Kind, kind_of, kinds_of
 from skdpnoise.sources.local import LocalRunner
 from skdpnoise.sources.parts import Runner, SpreadError, held, quietly, rows_at_once, rows_of
 from skdpnoise.sources.rows import Reader, RowSource
@@ -64,14 +67,14 @@ def scan_parquet(
     """
     _check_batch_rows("scan_parquet", batch_rows)
     parts: list[tuple[str, int]] = []
-    n_rows, columns = 0, None
+    n_rows, schema = 0, None
     for one in _paths(path):
         with _parquet_file(one) as file:
-            columns = _same_columns(one, columns, _columns(file.schema_arrow))
+            schema = _same_schema(one, schema, file.schema_arrow)
             parts += [(one, group) for group in range(file.metadata.num_row_groups)]
             n_rows += file.metadata.num_rows
-    assert columns is not None
-    return RowSource(_Parquet(tuple(parts), columns, n_rows, batch_rows))
+    assert schema is not None
+    return RowSource(_Parquet(tuple(parts), schema.remove_metadata(), n_rows, batch_rows))
 
 
 def _parquet_file(path: str) -> Any:
@@ -86,16 +89,33 @@ def _parquet_file(path: str) -> Any:
     raise ValueError(f"{path} is no Parquet file, or was not written to its end.")
 
 
-def scan_csv(path: str | Path | Sequence[str | Path], **options: Any) -> RowSource:
-    """Return the rows of CSV files with a header, of which each is a part.
+def scan_csv(
+    path: str | Path | Sequence[str | Path],
+    *,
+    header: bool = False,
+    names: Sequence[str] | None = None,
+    dtypes: Mapping[str, Any] | None = None,
+    **options: Any,
+) -> RowSource:
+    """Return the rows of CSV files, of which each is a part.
 
-    Types of columns are found in the first rows of the first file in which they have a value, if
-    the options do not name them.
+    Names of columns become public, and the first line of a file without a header is a person: so
+    say that there is a header, or what the columns are called. Types that `dtypes` leaves out are
+    found in the first rows of the first file in which a column has a value; the reports of fits say
+    so, and :class:`~skdpnoise.DPTableVectorizer` refuses what it would have to guess.
 
     Parameters
     ----------
     path : str, Path or sequence of them
         A file, or files with the same columns in the order of their rows.
+    header : bool, default=False
+        Whether the first line of each file has the names of the columns, which are public.
+    names : sequence of str, default=None
+        **Public** names of the columns of files without a header. Where neither is given, `dtypes`
+        must name all columns of a header.
+    dtypes : dict, default=None
+        **Public** types by the names of columns: "number", "text", "boolean", "date", or a type of
+        pyarrow.
     **options : dict
         ``read_options``, ``parse_options`` and ``convert_options`` of pyarrow.csv.open_csv; they
         are not changed.
@@ -109,7 +129,8 @@ def scan_csv(path: str | Path | Sequence[str | Path], **options: Any) -> RowSour
     ImportError
         Without pyarrow.
     FileNotFoundError, ValueError
-        If there is no such file, or its first rows are no table, or columns differ.
+        If there is no such file, or its first rows are no table, or columns differ, or nobody says
+        that their names are public.
 
     Examples
     --------
@@ -117,23 +138,82 @@ def scan_csv(path: str | Path | Sequence[str | Path], **options: Any) -> RowSour
     >>> with tempfile.NamedTemporaryFile("w", suffix=".csv") as file:
     ...     _ = file.write("a,y\\n1.5,0\\n2.5,1\\n")
     ...     file.flush()
-    ...     scan_csv(file.name).shape
+    ...     scan_csv(file.name, header=True, dtypes={"a": "number", "y": "number"}).shape
     (2, 2)
     """
-    paths, schema, columns = _paths(path), None, None
+    paths, types = _paths(path), _csv_types(dtypes)
+    options = _csv_options(options, names, types, header=header)
+    known = {**options["convert_options"].column_types}
+    named = header or bool(options["read_options"].column_names)
+    named = named or options["read_options"].autogenerate_column_names
+    schema = None
     for one in paths:
         found = _schema_of_text(one, options)
+        if not named and set(found.names) != set(known):
+            raise ValueError(
+                f"scan_csv publishes the names of columns, and nobody says that the first line of "
+                f"{one} has them. Say header=True if it has; else give names=[...]. Names in "
+                "'dtypes' are enough where they are those of all columns."
+            )
+        if unknown := [name for name in types if name not in found.names]:
+            raise ValueError(
+                f"The 'dtypes' parameter of scan_csv names {unknown[0]!r}, which is no column."
+            )
+        if schema is not None and schema.names != found.names:
+            raise ValueError(f"The columns of {one} are not those of the files before it.")
         schema = found if schema is None else _typed(schema, found)
-        columns = _same_columns(one, columns, tuple(found.names))
-    return RowSource(_Csv(tuple(paths), schema, options))
+    assert schema is not None
+    return RowSource(_Csv(tuple(paths), schema, options, frozenset(schema.names) - {*known}))
+
+
+def _csv_types(dtypes: Mapping[str, Any] | None) -> dict[str, Any]:
+    """Return types of pyarrow by the names of columns."""
+    import pyarrow as pa
+
+    words = {
+        "number": pa.float64(),
+        "text": pa.string(),
+        "boolean": pa.bool_(),
+        "date": pa.timestamp("us"),
+    }
+    found = {}
+    for name, given in (dtypes or {}).items():
+        found[name] = words.get(given, given) if isinstance(given, str) else given
+        if not isinstance(found[name], pa.DataType):
+            raise ValueError(
+                f"The 'dtypes' parameter of scan_csv must give for {name!r} one of {list(words)} "
+                f"or a type of pyarrow. Got {given!r}."
+            )
+    return found
+
+
+def _csv_options(
+    options: Mapping[str, Any],
+    names: Sequence[str] | None,
+    types: Mapping[str, Any],
+    *,
+    header: bool,
+) -> dict[str, Any]:
+    """Return options of pyarrow with names and types of columns."""
+    import pyarrow.csv
+
+    given = options.get("convert_options"), options.get("read_options")
+    convert = pyarrow.csv.ConvertOptions() if given[0] is None else copy(given[0])
+    read = pyarrow.csv.ReadOptions() if given[1] is None else copy(given[1])
+    convert.column_types = {**convert.column_types, **types}
+    if names is not None:
+        if header:
+            raise ValueError(
+                "The 'names' parameter of scan_csv is for files without a header. Got header=True."
+            )
+        read.column_names = [*map(str, names)]
+    return {**options, "convert_options": convert, "read_options": read}
 
 
 def _typed(schema: Any, other: Any) -> Any:
     """Return columns with types; those without a value so far have the type of another file."""
     import pyarrow as pa
 
-    if schema.names != other.names:
-        return schema
     pairs = zip(schema, other, strict=True)
     return pa.schema([new if pa.types.is_null(own.type) else own for own, new in pairs])
 
@@ -150,8 +230,8 @@ def _schema_of_text(path: str, options: dict[str, Any]) -> Any:
         pass  # its message quotes what it could not read
     raise ValueError(
         f"The first rows of {path} are no table: the file is empty, a line has another number of "
-        "values than the header, or a value has not the type that is named for its column. See "
-        "parse_options and convert_options of pyarrow.csv.open_csv."
+        "values than the header or 'names', or a value has not the type that is named for its "
+        "column. See parse_options and convert_options of pyarrow.csv.open_csv."
     )
 
 
@@ -288,13 +368,22 @@ def _check_batch_rows(owner: str, batch_rows: Any) -> None:
         )
 
 
-def _same_columns(
-    path: str, columns: tuple[str, ...] | None, found: tuple[str, ...]
-) -> tuple[str, ...]:
-    """Return the columns of a file; refuse those that are not the columns of the others."""
-    if columns not in (None, found):
+def _same_schema(path: str, schema: Any, found: Any) -> Any:
+    """Return the columns of a file, without pandas' index; refuse those that others have not."""
+    import pyarrow as pa
+
+    columns = pa.schema([field for field in found if field.name in _columns(found)])
+    if schema is None:
+        return columns
+    if columns.names != schema.names:
         raise ValueError(f"The columns of {path} are not those of the files before it.")
-    return found
+    pairs = [
+        (kind_of(one.type), kind_of(two.type)) for one, two in zip(schema, columns, strict=True)
+    ]
+    with suppress(pa.ArrowTypeError):
+        if all(one == other or OBJECTS in (one, other) for one, other in pairs):
+            return pa.unify_schemas([schema, columns], promote_options="permissive")
+    raise ValueError(f"The types of columns of {path} are not those of the files before it.")
 
 
 def _columns(schema: Any) -> tuple[str, ...]:
@@ -318,6 +407,21 @@ class _Local:
     def may_read_ahead(self) -> bool:
         """Whether a thread may read: no reader of files notices."""
         return True
+
+    @property
+    def guessed(self) -> frozenset[str]:
+        """Names of columns whose types nobody declared."""
+        return frozenset()
+
+    @property
+    def kinds(self) -> dict[str, Kind] | None:
+        """What columns are declared to be, by their names; None where nothing declares it."""
+        schema = getattr(self, "schema", None)
+        if schema is None:
+            return None
+        columns = set(cast(Reader, self).columns or ())
+        pairs = zip(schema.names, kinds_of(schema.empty_table()), strict=True)
+        return {name: kind for name, kind in pairs if name in columns}
 
     def runner(self, tables: dict[str, RowSource], n_jobs: int | None) -> Runner:
         """Return what does jobs on tables."""
@@ -354,9 +458,14 @@ class _Parquet(_Local):
     """Reads row groups of files."""
 
     parts: tuple[tuple[str, int], ...]
-    columns: tuple[str, ...]
+    schema: Any
     n_rows: int
     batch_rows: int | None
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Names of the columns."""
+        return tuple(self.schema.names)
 
     @property
     def n_parts(self) -> int:
@@ -376,14 +485,13 @@ class _Parquet(_Local):
         # Some pages at a time, so that large row groups take no more memory than small ones.
         options: dict[str, Any] = {"buffer_size": _BUFFER, "pre_buffer": False}
         with pq.ParquetFile(path, metadata=_footer(path, *_stamp(path)), **options) as file:
-            yield from _frames(
-                file.iter_batches(
-                    self.batch_rows or rows_at_once(len(wanted)),
-                    row_groups=[group],
-                    columns=wanted,
-                    use_threads=False,
-                )
+            batches = file.iter_batches(
+                self.batch_rows or rows_at_once(len(wanted)),
+                row_groups=[group],
+                columns=wanted,
+                use_threads=False,
             )
+            yield from _frames(batches, self.schema, wanted)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -392,7 +500,13 @@ class _Csv(_Local):
 
     paths: tuple[str, ...]
     schema: Any
-    options: dict[str, Any] = field(default_factory=dict)
+    options: dict[str, Any]
+    found_by_reading: frozenset[str]
+
+    @property
+    def guessed(self) -> frozenset[str]:
+        """Names of columns whose types nobody declared."""
+        return self.found_by_reading
 
     @property
     def n_parts(self) -> int:
@@ -414,22 +528,26 @@ class _Csv(_Local):
         import pyarrow as pa
         import pyarrow.csv
 
-        given = self.options.get("convert_options")
-        convert = pyarrow.csv.ConvertOptions() if given is None else copy(given)
+        convert = copy(self.options["convert_options"])
         convert.column_types = {one.name: one.type for one in self.schema}
         if columns is not None:
             convert.include_columns = list(columns)
         options = {**self.options, "convert_options": convert}
         try:
             with pyarrow.csv.open_csv(self.paths[part], **options) as file:
-                yield from _frames(file)
+                yield from _frames(file, self.schema, columns)
             return
-        except pa.ArrowInvalid:
-            pass  # its message quotes what it could not read
+        except pa.ArrowInvalid as error:  # its message quotes what it could not read
+            place = re.match(r"In CSV column #(\d+)", str(error))
+        if place is None:
+            raise SpreadError(
+                f"{self.paths[part]} cannot be read: a line has another number of values."
+            )
+        name = self.columns[int(place[1])]
         raise SpreadError(
-            f"{self.paths[part]} cannot be read: a value has not the type of its column, or a line "
-            "has another number of values. Types are those of the first rows, unless they are "
-            "named: convert_options=pyarrow.csv.ConvertOptions(column_types={...})."
+            f"{self.paths[part]} cannot be read: a value of column {name!r} has not its type. "
+            "Types are those of the first rows, unless they are named, as in scan_csv(..., "
+            f"dtypes={{{name!r}: 'text'}})."
         )
 
 
@@ -465,16 +583,15 @@ class _Dataset(_Local):
             options = pyarrow.dataset.ParquetFragmentScanOptions(
                 use_buffered_stream=True, buffer_size=_BUFFER, pre_buffer=False
             )
-        yield from _frames(
-            fragment.to_batches(
-                schema=self.schema,
-                columns=wanted,
-                batch_size=self.batch_rows or rows_at_once(len(wanted)),
-                use_threads=False,
-                batch_readahead=0,
-                fragment_scan_options=options,
-            )
+        batches = fragment.to_batches(
+            schema=self.schema,
+            columns=wanted,
+            batch_size=self.batch_rows or rows_at_once(len(wanted)),
+            use_threads=False,
+            batch_readahead=0,
+            fragment_scan_options=options,
         )
+        yield from _frames(batches, self.schema, wanted)
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -557,6 +674,16 @@ class _Sifted(_Local):
         """Number of columns."""
         return self.reader.n_columns
 
+    @property
+    def kinds(self) -> dict[str, Kind] | None:
+        """What columns are declared to be."""
+        return self.reader.kinds
+
+    @property
+    def guessed(self) -> frozenset[str]:
+        """Names of columns whose types nobody declared."""
+        return self.reader.guessed
+
     def count(self) -> int:
         """Return the number of rows that are left."""
         return sum(self.selection.counts)
@@ -590,33 +717,59 @@ def _footer(path: str, written: int, size: int) -> Any:
     return pq.read_metadata(path)
 
 
-def _frames(batches: Iterable[Any]) -> Generator[Any]:
-    """Yield batches of pyarrow as frames."""
+def _frames(batches: Iterable[Any], schema: Any, names: Sequence[str] | None) -> Generator[Any]:
+    """Yield batches of pyarrow as frames of the types that their columns are declared to have."""
     import pandas as pd
 
-    columns = kind = None
+    types = [schema.field(name).type for name in (schema.names if names is None else names)]
+    kind = {"double": np.float64, "float": np.float32}.get(str(types[0])) if types else None
+    kind = kind if len(set(types)) == 1 else None
+    columns = None
     for batch in batches:
-        if columns is None:
-            columns, types = pd.Index(batch.schema.names), set(map(str, batch.schema.types))
-            kind = {"double": np.float64, "float": np.float32}.get(types.pop()) if types else None
-            kind = None if types else kind
+        columns = pd.Index(batch.schema.names) if columns is None else columns
         if len(batch):
-            yield _frame(batch, columns, kind)
+            yield _frame(batch, columns, types, kind)
         del batch  # one that is used no more takes no memory while the next is read
     _give_back()
 
 
-def _frame(batch: Any, columns: Any, kind: Any) -> Any:
+def _frame(batch: Any, columns: Any, types: Sequence[Any], kind: Any) -> Any:
     """Return a batch as a frame; numbers of one floating type share one array."""
     import pandas as pd
     import pyarrow as pa
 
     if kind is None:
-        return pa.RecordBatch.to_pandas(batch)
+        columns_of_types = map(_as_declared, batch.columns, types)
+        whole = pa.RecordBatch.from_arrays([*columns_of_types], names=batch.schema.names)
+        return whole.to_pandas(types_mapper=_dtype_of, date_as_object=False)
     values = np.empty((batch.num_rows, batch.num_columns), dtype=kind, order="F")
     for place, column in enumerate(batch.columns):
         values[:, place] = column.to_numpy(zero_copy_only=False)
     return pd.DataFrame(values, columns=columns, copy=False)
+
+
+def _as_declared(column: Any, dtype: Any) -> Any:
+    """Return a column of a batch with its type in all files; decimal numbers as doubles."""
+    import pyarrow as pa
+
+    wanted = pa.float64() if pa.types.is_decimal(dtype) else dtype
+    return column if column.type == wanted else column.cast(wanted)
+
+
+@cache
+def _dtype_of(dtype: Any) -> Any:
+    """Return a type of pandas in which no missing value changes the others; None if it has one."""
+    # By default, whole numbers become floats and truth values objects where one is missing.
+    import pandas as pd
+    import pyarrow as pa
+
+    if pa.types.is_boolean(dtype):
+        return pd.BooleanDtype()
+    if pa.types.is_integer(dtype):
+        return pd.api.types.pandas_dtype(str(dtype).title().replace("Ui", "UI"))
+    if kind_of(dtype) == Kind("text"):
+        return pd.StringDtype("pyarrow")
+    return pd.ArrowDtype(dtype) if pa.types.is_date(dtype) else None
 
 
 def _give_back() -> None:

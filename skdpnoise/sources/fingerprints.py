@@ -13,6 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from skdpnoise.sources.kinds import are_numbers, as_numbers
+
 __all__ = ["Marker", "Marks"]
 
 Marks = dict[str, tuple[int, bool, int]]
@@ -83,12 +85,13 @@ def _deal(words: NDArray[np.uint32], sums: NDArray[np.uint32], place: int) -> No
 
 
 def _as_array(table: Any) -> Any:
-    """Return a frame of numbers of one type as an array, and what else there is as it is."""
+    """Return a frame of numbers as an array, and what else there is as it is."""
     if getattr(table, "ndim", 1) != 2 or not hasattr(table, "iloc"):
         return table
     dtypes = set(table.dtypes)
-    plain = len(dtypes) == 1 and _is_plain_dtype(dtypes.pop())
-    return table.to_numpy() if plain else table
+    if len(dtypes) == 1 and _is_plain_dtype(next(iter(dtypes))):
+        return table.to_numpy()
+    return as_numbers(table) if are_numbers(table) else table
 
 
 def _by_column(table: Any) -> bool:
@@ -124,8 +127,12 @@ def _as_words(values: Any) -> NDArray[np.uint32]:
         import pandas as pd
 
         series = values if isinstance(values, pd.Series) else pd.Series(np.ravel(values))
-        plain = _is_plain(series)
-        values = series.to_numpy() if plain else pd.util.hash_pandas_object(series, index=False)
+        if _is_plain(series):
+            values = series.to_numpy()
+        elif are_numbers(series):
+            values = as_numbers(series)
+        else:
+            values = pd.util.hash_pandas_object(series, index=False)
     array = np.ascontiguousarray(values)
     if array.dtype.itemsize < np.dtype(np.uint32).itemsize:
         return array.view(f"u{array.dtype.itemsize}").astype(np.uint32)

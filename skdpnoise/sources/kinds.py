@@ -13,7 +13,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-__all__ = ["OBJECTS", "Kind", "KindName", "kind_of", "kinds_of"]
+__all__ = ["OBJECTS", "Kind", "KindName", "are_numbers", "as_numbers", "kind_of", "kinds_of"]
 
 KindName = Literal["number", "boolean", "text", "date", "objects", "other"]
 
@@ -50,6 +50,29 @@ def kinds_of(table: Any) -> tuple[Kind, ...]:
         return tuple(map(kind_of, table.dtypes))
     width = table.shape[1] if getattr(table, "ndim", 1) > 1 else 1
     return (kind_of(table.dtype),) * width
+
+
+def are_numbers(table: Any) -> bool:
+    """Return whether a frame or series of pandas has numbers and truth values alone."""
+    dtypes = set(table.dtypes) if getattr(table, "ndim", 1) == 2 else {table.dtype}
+    kinds = {dtype.kind if isinstance(dtype, np.dtype) else _kind_letter(dtype) for dtype in dtypes}
+    return bool(kinds) and kinds <= set("biuf")
+
+
+def as_numbers(table: Any, dtype: Any = np.float64) -> Any:
+    """Return such a frame or series as an array of floats, NaN where a value is missing."""
+    nullable = {"na_value": np.nan} if _has_nullable(table) else {}
+    return table.to_numpy(dtype=dtype, **nullable)
+
+
+def _has_nullable(table: Any) -> bool:
+    dtypes = set(table.dtypes) if getattr(table, "ndim", 1) == 2 else {table.dtype}
+    return any(not isinstance(dtype, np.dtype) for dtype in dtypes)
+
+
+def _kind_letter(dtype: Any) -> str:
+    """Return what numpy calls a type of pandas that may have missing values; "O" of others."""
+    return dtype.kind if hasattr(dtype, "numpy_dtype") and not kind_of(dtype).category else "O"
 
 
 def kind_of(dtype: Any) -> Kind:

@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Protocol
 
 import numpy as np
 
+from skdpnoise.sources.kinds import Kind
 from skdpnoise.sources.parts import Runner, quietly
 
-__all__ = ["Reader", "RowSource", "Taking", "as_sources", "is_spread"]
+__all__ = ["Reader", "RowSource", "Taking", "as_sources", "is_spread", "noting_guesses"]
+
+FOUND_BY_READING = "types of columns, which were found by reading the file"
+_noted: ContextVar[list[str] | None] = ContextVar("noted", default=None)
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -75,6 +81,16 @@ class Reader(Protocol):
     @property
     def n_columns(self) -> int:
         """Number of columns; 0 for vectors."""
+        ...
+
+    @property
+    def kinds(self) -> dict[str, Kind] | None:
+        """What columns are declared to be, by their names; None if that is not known."""
+        ...
+
+    @property
+    def guessed(self) -> frozenset[str]:
+        """Names of columns whose types nobody declared: they were found by reading values."""
         ...
 
     def read(self, part: int, columns: Sequence[str] | None) -> Generator[Any]:
@@ -153,6 +169,20 @@ class RowSource:
 
     def __len__(self) -> int:
         return int(quietly(self.reader.count))
+
+    @property
+    def kinds(self) -> tuple[Kind, ...] | None:
+        """What columns are declared to be, if their reader knows; None of what was made of them."""
+        known, names = self.reader.kinds, self.taking.needed
+        if known is None or self.taking.maps:
+            return None
+        return tuple(known.values() if names is None else (known[name] for name in names))
+
+    @property
+    def guessed(self) -> tuple[str, ...]:
+        """Names of the columns whose types were found by reading values."""
+        names = self.taking.needed
+        return tuple(sorted(self.reader.guessed.intersection(names or self.reader.guessed)))
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -249,7 +279,10 @@ class RowSource:
     def _check(self, columns: Sequence[str]) -> None:
         missing = [name for name in columns if name not in (self.columns or ())]
         if missing:
-            raise KeyError(f"There is no column {missing[0]!r} among {self.columns}.")
+            raise KeyError(
+                f"There is no column {missing[0]!r} in these rows, whose attribute 'columns' has "
+                "the names."
+            )
 
 
 def is_spread(table: Any) -> bool:
@@ -281,8 +314,21 @@ def as_sources(**tables: Any) -> dict[str, RowSource]:
             from skdpnoise.sources.dask_rows import DaskReader
 
             table = RowSource(DaskReader.of(table))
+        if table.guessed and (noted := _noted.get()) is not None:
+            noted.append(FOUND_BY_READING)
         found[name] = table
     return found
+
+
+@contextmanager
+def noting_guesses() -> Iterator[list[str]]:
+    """Give what a report says of types that nobody declared, of all tables that are read within."""
+    found: list[str] = []
+    token = _noted.set(found)
+    try:
+        yield found
+    finally:
+        _noted.reset(token)
 
 
 def _of_dask(table: Any) -> bool:
