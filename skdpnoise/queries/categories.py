@@ -35,7 +35,14 @@ from skdpnoise.privacy import (
     PureLoss,
     gdp_mu,
 )
-from skdpnoise.privacy.checks import check_adjacency, check_count, check_real, check_type, complaint
+from skdpnoise.privacy.checks import (
+    check_adjacency,
+    check_collected,
+    check_count,
+    check_real,
+    check_type,
+    complaint,
+)
 from skdpnoise.privacy.loss import checked_relation
 from skdpnoise.privacy.shared_texts import shared_texts
 from skdpnoise.queries._query import LedgerLike, Query
@@ -529,6 +536,7 @@ def label_of(value: Any) -> Label | None:
 
 def label_columns(owner: str, values: Any) -> list[Iterable[Any]]:
     """Return the columns of a table as plain values, each by its declared type alone."""
+    check_collected(owner, "values", values)
     columns: list[Iterable[Any]] | None = None
     if isinstance(values, list | tuple):
         columns = [values]
