@@ -234,7 +234,7 @@ class DPPipeline(FittedSteps):
         else:
             column_kinds = kinds_of_rows(X)
             X = read_features("DPPipeline", X)
-            y = target_without_lists(read_once("DPPipeline", y))
+            y = target_without_lists(read_once("DPPipeline", y, name="y"))
             n_rows = check_data("DPPipeline", X, y)
             with silence():
                 codes = None if groups is None else group_codes("DPPipeline.fit", groups, n_rows)

@@ -17,9 +17,9 @@ _TEXT = (str, bytes)
 _ROWS = (list, tuple)
 
 
-def read_once(owner: str, data: Any) -> Any:
+def read_once(owner: str, data: Any, *, name: str = "X") -> Any:
     """Return data that are read on demand as an array: what is rehearsed is what is fitted."""
-    check_collected(owner, "X", data)
+    check_collected(owner, name, data)
     if _is_table(data) or not hasattr(data, "__array__"):
         return data
     values, failed = None, False

@@ -343,7 +343,10 @@ def _unreadable(owner: str, name: str, data: Any, *, reset: bool = True) -> str:
             f"Expected 2D array, got an array with fewer dimensions in {owner}. Reshape your data "
             "with X.reshape(-1, 1) if it has one feature, or X.reshape(1, -1) if it is one sample."
         )
-    where = _not_numbers(data) or f"{name} has text that is not a number or objects of another kind"
+    where = _not_numbers(data) or (
+        f"{name} has text that is not a number or objects of another kind (the value is not shown; "
+        f"numpy.asarray({name}, dtype=float) would show it)"
+    )
     if not reset:
         return (
             f"{owner} was fitted to numbers, and {where}. Convert them as before the fit: text by "

@@ -92,7 +92,8 @@ def _has_missing(values: NDArray[Any]) -> bool:
 
 def _kept(y: Any) -> str:
     """Return an expression of y that tells which records have a target, by the type of y alone."""
-    library, several = type(y).__module__.partition(".")[0], getattr(y, "ndim", 1) == 2
+    library = type(y).__module__.partition(".")[0]
+    several = len(getattr(y, "shape", ())) == 2
     if library == "pandas":
         return "y.notna().all(axis=1).to_numpy()" if several else "y.notna().to_numpy()"
     if library == "polars":
@@ -209,7 +210,6 @@ def _vector(owner: str, y: Any, n_rows: int) -> NDArray[Any]:
         f"{owner} needs y as a one-dimensional array of numbers or labels, shape ({n_rows},). Got "
         f"an object of type {type(y).__name__} that cannot be read as one."
     )
-    given = y
     listed = y if isinstance(y, list | tuple) and not _any_is(y, np.ma.MaskedArray) else None
     if listed is not None:
         types = set(map(type, listed))
@@ -224,7 +224,7 @@ def _vector(owner: str, y: Any, n_rows: int) -> NDArray[Any]:
         y = vector
     else:
         y = check_container(owner, "y", y)
-    _check_one_target(owner, given, y)
+    _check_one_target(owner, y)
     with silence(DataConversionWarning):  # of a column, which is a fact of the shape
         column: NDArray[Any] = without_values(lambda: column_or_1d(y, warn=True), text)
     if len(column) != n_rows:
@@ -234,13 +234,12 @@ def _vector(owner: str, y: Any, n_rows: int) -> NDArray[Any]:
     return column.astype(object) if column.dtype.kind == "T" else column
 
 
-def _check_one_target(owner: str, given: Any, y: Any) -> None:
+def _check_one_target(owner: str, y: Any) -> None:
     """Refuse a target of several columns, by its shape."""
     shape: tuple[int, ...] = getattr(y, "shape", ())
     if len(shape) != 2 or shape[1] < 2:
         return
-    array = "numpy.asarray(y)" if isinstance(given, list | tuple) else "y"
-    column = "y.iloc[:, k]" if hasattr(y, "iloc") else f"{array}[:, k]"
+    column = "y.iloc[:, k]" if hasattr(y, "iloc") else "numpy.asarray(y)[:, k]"
     raise ValueError(
         f"y should be a 1d array, got an array of shape {tuple(shape)} instead: {owner} has one "
         f"target. Fit one model to each column, {column}, with a part of epsilon and delta each; "

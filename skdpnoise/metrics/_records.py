@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from skdpnoise.compose.kinds import kind_of_labels, kinds_in
 from skdpnoise.mechanisms import AdditiveMechanism
 from skdpnoise.privacy import Adjacency, LossBudget, PrivacyGuarantee
-from skdpnoise.privacy.checks import check_array, complaint
+from skdpnoise.privacy.checks import check_array, check_collected, complaint
 from skdpnoise.privacy.loss import checked_relation
 from skdpnoise.queries import noisy_histogram, private_mean
 from skdpnoise.queries.aggregates import PrivateEstimate
@@ -95,6 +95,7 @@ def plain_entry(value: Any) -> Any:
 
 def one_column(owner: str, name: str, values: ArrayLike) -> NDArray[Any]:
     """Return one entry for each record; no entry decides how the others are read."""
+    check_collected(owner, name, values)
     if isinstance(values, list | tuple):
         array = np.empty(len(values), dtype=object)
         for place, value in enumerate(values):
@@ -133,6 +134,7 @@ def as_floats(values: NDArray[Any], otherwise: float) -> Vector:
 
 def chance_table(n_columns: int, owner: str, name: str, values: Any) -> Vector:
     """Return a row of numbers for each record; zeros for a record that has none."""
+    check_collected(owner, name, values)
     array = None if isinstance(values, list | tuple) else np.asarray(values)
     if array is not None and array.ndim == 2 and array.shape[1] != n_columns:
         must = f"have shape (n_records, {n_columns}), with as many records as 'y_true'"

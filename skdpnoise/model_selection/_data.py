@@ -18,7 +18,7 @@ from skdpnoise.compose.data import check_data
 from skdpnoise.compose.lists import read_once
 from skdpnoise.compose.parts import private_parts
 from skdpnoise.estimators.seal import silence
-from skdpnoise.estimators.targets import labels_of_parts, read_labels, read_numbers
+from skdpnoise.estimators.targets import check_present, labels_of_parts, read_labels, read_numbers
 from skdpnoise.model_selection._splits import Coins
 from skdpnoise.queries.groups import GroupedRows, SpreadRows, check_labels, group_codes
 from skdpnoise.sampling import RandomWords
@@ -245,6 +245,7 @@ class _Look:
         check_data(owner, read_features(owner, tables["X"]), tables["y"])
         if "groups" in tables:
             check_labels(f"{owner}.fit", tables["groups"])
+        check_present(owner, tables["y"])
         y = self.target(tables)
         return np.unique(y) if self.classifier else None
 
@@ -313,7 +314,7 @@ def read_records(
     owner = type(search).__name__
     if is_spread(X) or is_spread(y):
         return _read_parts(search, as_sources(X=X, y=y, groups=groups), rng, classifier)
-    X, y = read_features(owner, X), read_once(owner, y)
+    X, y = read_features(owner, X), read_once(owner, y, name="y")
     n_rows = check_data(owner, X, y)
     _check_many(owner, n_rows)
     y = read_labels(owner, y, n_rows) if classifier else read_numbers(search, y, n_rows)

@@ -14,6 +14,7 @@ from skdpnoise.compose.kinds import check_as_fitted, read_as_fitted
 from skdpnoise.estimators.private_fit import check_unpaid_arguments
 from skdpnoise.estimators.seal import without_values
 from skdpnoise.model_selection._data import without_seeds
+from skdpnoise.privacy.checks import check_collected
 from skdpnoise.sources.rows import RowSource, as_sources, is_spread
 
 _METHOD = """Return what `{0}` of the winner says of these records.
@@ -100,6 +101,7 @@ class Delegation:
                 f"{owner}.score needs all rows in memory. For rows in parts give predict(X), which "
                 "takes them, to a private score of skdpnoise.metrics."
             )
+        check_collected(owner, "y", y)
         X, scorer = read_as_fitted(self, X), check_scoring(model, scoring=self.scoring)
         return without_values(
             lambda: float(scorer(model, X, y)),

@@ -35,7 +35,14 @@ from skdpnoise.privacy import (
     PureLoss,
     gdp_mu,
 )
-from skdpnoise.privacy.checks import check_adjacency, check_count, check_real, check_type, complaint
+from skdpnoise.privacy.checks import (
+    check_adjacency,
+    check_collected,
+    check_count,
+    check_real,
+    check_type,
+    complaint,
+)
 from skdpnoise.privacy.loss import checked_relation
 from skdpnoise.privacy.shared_texts import shared_texts
 from skdpnoise.queries._query import LedgerLike, Query
@@ -574,6 +581,7 @@ def label_of(value: Any) -> Label | None:
 
 def label_columns(owner: str, values: Any) -> list[Any]:
     """Return the columns of a table as arrays or lists, each by its declared type alone."""
+    check_collected(owner, "values", values)
     table = _table_of(values)
     if table is None:
         must = "be a list, an array of shape (n_records,) or (n_records, n_columns), or a frame"

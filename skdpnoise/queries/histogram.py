@@ -14,7 +14,7 @@ from skdpnoise.mechanisms.additive import AdditiveMechanism
 from skdpnoise.mechanisms.calibrate import calibrate
 from skdpnoise.mechanisms.exact import are_finite, are_integers, are_real, exact_numbers
 from skdpnoise.privacy import Adjacency, LossBudget, PrivacyGuarantee
-from skdpnoise.privacy.checks import complaint
+from skdpnoise.privacy.checks import check_collected, complaint
 from skdpnoise.privacy.loss import checked_relation
 from skdpnoise.privacy.shared_texts import shared_texts
 from skdpnoise.queries._query import LedgerLike, Query, as_table, spread_values
@@ -234,6 +234,7 @@ def _of_labels(owner: str, labels: list[Hashable], values: Any) -> Integers:
 
 def _one_by_one(owner: str, name: str, given: Any) -> list[Hashable]:
     """Return labels as they are: numpy would make strings of all numbers beside one string."""
+    check_collected(owner, name, given)
     if isinstance(given, list | tuple):
         shape = (len(given),)
         labels = [label.item() if isinstance(label, np.generic) else label for label in given]

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from skdpnoise.mechanisms.selection import ExponentialMechanism, PermuteAndFlip, range_epsilon
 from skdpnoise.mechanisms.sharing import shared_budget
 from skdpnoise.privacy import Adjacency, GaussianLoss, LossBudget, PrivacyGuarantee, PureLoss
-from skdpnoise.privacy.checks import check_real, check_type, complaint
+from skdpnoise.privacy.checks import check_collected, check_real, check_type, complaint
 from skdpnoise.privacy.shared_texts import shared_texts
 from skdpnoise.queries._query import LedgerLike, Query, spread_values
 from skdpnoise.queries._tiles import Floats
@@ -268,6 +268,7 @@ def _read_norms(owner: str, norms: Any) -> Any:
 
 
 def _check_norms(owner: str, norms: Any) -> None:
+    check_collected(owner, "norms", norms)
     values = np.asarray(norms)
     if not (values.dtype.kind == "f" and values.ndim == 1 and (values >= 0.0).all()):
         raise ValueError(

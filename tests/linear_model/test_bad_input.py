@@ -93,8 +93,8 @@ def test_text_is_not_quoted(Estimator):
     X, y = _data()
     frame = pd.DataFrame(X).astype(object)
     frame.iloc[4, 1] = "name 123456"
-    _refused(Estimator(), frame, y, "needs numbers", "OneHotEncoder(categories=...)")
-    _refused(Estimator(), frame.to_numpy(), y, "needs numbers")
+    _refused(Estimator(), frame, y, "needs numbers", "DPTableVectorizer()", "'1'")
+    _refused(Estimator(), frame.to_numpy(), y, "needs numbers", "would show it")
     _refused(Estimator(), np.full((60, 2), "name 123456"), y, "needs numbers")
 
 
