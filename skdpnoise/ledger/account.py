@@ -471,6 +471,7 @@ class Account:
             return
         # What is stated for the whole fit is stated once.
         stated = (self.guarantee.epsilon, self.guarantee.delta)
+        given = public_parameters(self.estimator)
         self.ledger.charge(
             f"{self._owner}.fit" if self._owner else label,
             cost,
@@ -479,7 +480,7 @@ class Account:
             unit="record" if self.rows_per_group is None else "group",
             mechanism=noise,
             estimator=self._owner,
-            parameters=(public_parameters(self.estimator) or {}) | said_public(self._declared),
+            parameters=None if given is None else given | said_public(self._declared),
         )
         self._paid = True
 

@@ -94,7 +94,7 @@ def test_pipelines_within_pipelines_share_what_the_outer_one_gives():
         refused.fit(X, Y)
     vouched = DPPipeline([("s", StandardScaler()), *two_steps()], public=["s"])
     model = DPPipeline([("inner", vouched)]).fit(X, Y)
-    assert model.privacy_.declared == ("inner__s",)
+    assert model.privacy_.declared == ("inner__s", "labels of y")
 
 
 class _NoShare(BaseEstimator):

@@ -189,7 +189,8 @@ def test_frequencies_of_an_encoder_are_read_from_the_data():
 
 
 def test_a_step_for_which_a_person_vouches_is_listed_as_such():
-    pipeline = make_pipeline(make_pipeline(StandardScaler()), DPLogisticCD(0.5)).fit(X, Y)
+    model = DPLogisticCD(0.5, classes=[False, True])
+    pipeline = make_pipeline(make_pipeline(StandardScaler()), model).fit(X, Y)
     for name in ("standardscaler", "pipeline__standardscaler"):
         total = total_guarantee(pipeline, public=[name])
         assert (total.free, total.declared) == ((), ("pipeline__standardscaler",))

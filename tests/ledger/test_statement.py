@@ -224,7 +224,7 @@ def test_what_a_user_declared_is_named():
     model = DPPipeline(steps, public=["double"]).fit(X, (X[:, 0] > 0).astype(int))
     page = whole(model.privacy_)
     assert "these are public, or learn nothing private: double" in page
-    assert model.privacy_.to_dict()["declared_public"] == ["double"]
+    assert model.privacy_.to_dict()["declared_public"] == ["double", "labels of y"]
 
 
 def test_a_fit_that_needed_nothing_says_so():

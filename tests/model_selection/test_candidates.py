@@ -135,7 +135,7 @@ class TestFixed:
 def test_steps_vouched_for_inside_of_a_candidate_are_listed_too():
     model = DPPipeline([("s", StandardScaler()), ("clf", DPLogisticCD())], public=["s"])
     search = DPGridSearchCV(model, {"clf__alpha": [0.0]}).fit(X, LABELS)
-    assert search.privacy_.declared == ("s",)
+    assert search.privacy_.declared == ("s", "labels of y")
 
 
 class TestCompany:
