@@ -394,6 +394,16 @@ def test_a_total_is_computed_once_for_what_is_charged(ledger, monkeypatch):
     assert len(computed) == 2
 
 
+def test_the_end_of_a_history_is_what_was_spent_however_many_charges_are_alike():
+    ledger = PrivacyLedger("pure", 100.0, 0.0)
+    for k in range(450):  # more than the points at which it is computed
+        ledger.charge("fit", PureLoss(0.01 * (1 + k // 100)))
+    spent = ledger.history()["spent"]
+    assert spent.iloc[-1] == ledger.total().epsilon
+    sums = np.cumsum([0.01 * (1 + k // 100) for k in range(450)])
+    assert (spent > sums - 1e-9).all()
+
+
 def test_a_history_holds_one_charge_at_a_time(ledger, monkeypatch):
     for k in range(12):
         ledger.charge(f"fit {k}", PureLoss(0.01), parameters={"alpha": [k]})

@@ -335,7 +335,7 @@ _REMEDIES = {
     "Could not decode": _DAMAGED,
     "duplicate column": _SET_BACK,
     "already exists": _SET_BACK,
-    "permission denied": "The page about teams lists what a role must be granted.",
+    "permission denied": "The page about ledgers in a database lists what a role needs.",
     "must be owner": "A newer version needs other tables: let their owner open the ledger once.",
 }
 

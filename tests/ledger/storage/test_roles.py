@@ -1,4 +1,4 @@
-"""What the page about teams grants a role in PostgreSQL is enough to charge, and no more."""
+"""What the page about databases grants a role in PostgreSQL is enough to charge, and no more."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from skdpnoise.privacy import GaussianLoss, PureLoss
 
 sa = pytest.importorskip("sqlalchemy")
 
-PAGE = Path(__file__).resolve().parents[3] / "docs" / "how_to" / "team.md"
+PAGE = Path(__file__).resolve().parents[3] / "docs" / "how_to" / "ledger_database.md"
 GRANTS = re.findall(r"```sql\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
 ROLE = "analyst"
 CHARGES, DATASETS, SCHEMA = (f"skdpnoise_{name}" for name in ("charges", "datasets", "schema"))
@@ -77,7 +77,7 @@ def test_the_role_charges_as_everybody_does(analyst, postgresql, dataset):
         assert transaction.summarised() is not None
     assert len(theirs.history()) == 5
     assert PrivacyLedger.open(dataset, postgresql).total().n_charges == 5
-    with pytest.raises(LedgerStorageError, match=r"permission denied.*page about teams"):
+    with pytest.raises(LedgerStorageError, match=r"permission denied.*page about ledgers"):
         PrivacyLedger(f"{dataset} too", 9.0, 0.0, analyst)
     with pytest.raises(UnknownDatasetError):
         PrivacyLedger.open(f"{dataset} too", analyst)
