@@ -196,12 +196,12 @@ def bounds_and_largest(seed):
 
 
 def check_cases(seeds):
+    """Check that no bound is passed, and return how near the nearest of each case is."""
     bounds, found = np.array([bounds_and_largest(seed) for seed in seeds]).transpose(1, 0, 2)
     assert (found <= bounds * (1.0 + 1e-9) + 1e-13).all()
-    # Of each kind, some case is within 1 % and not trivial.
     counts = (found > 1e-3) & (found < 0.999)
     ratios = np.where(counts, bounds / np.where(counts, found, 1.0), np.inf).min(axis=1)
-    return [ratios[k :: len(MAKERS)].min() for k in range(len(MAKERS))]
+    return ratios
 
 
 def test_what_brute_force_sums_is_what_listing_all_runs_gives():
@@ -231,14 +231,17 @@ def test_the_worst_order_of_a_few_parts_is_the_worst_of_all_orders(monkeypatch):
 
 
 def test_no_order_of_any_outputs_passes_the_bound():
-    check_cases(range(40))
+    check_cases([*range(40), 413])  # in the last, prices below 0 would be taken if they could
 
 
 @pytest.mark.slow
 def test_no_order_of_any_outputs_passes_the_bound_in_many_cases():
-    assert max(check_cases(range(500))) < 1.01
+    ratios = check_cases(range(500))
+    for kind in range(len(MAKERS)):
+        assert ratios[kind :: len(MAKERS)].min() < 1.01
 
 
+@pytest.mark.quick(99)
 @EVERY
 @pytest.mark.parametrize("share", [0.0, 0.3])
 def test_the_worst_order_comes_so_close_that_one_percent_less_is_too_little(law, share):
@@ -258,6 +261,7 @@ def normal_curve(u, shift):
     return ndtr(ndtri(u) + shift)
 
 
+@pytest.mark.quick(99)
 @EVERY
 @pytest.mark.parametrize(
     ("base", "shift", "most"),
