@@ -252,8 +252,8 @@ class Account:
             losses = self._of_units(stages, of_groups)
             if not self._covers(reduce(add, losses)):
                 raise BudgetExceededError(
-                    f"The stages of a fit cost more than {self._stated} together. Raise epsilon, "
-                    "or plan less."
+                    f"The stages of a fit would cost more than {self._stated} together. Raise "
+                    "epsilon, or plan less."
                 )
             whole = _composed(losses)
             self._charge_ledger(whole, noise, "fit")

@@ -12,7 +12,7 @@ import pytest
 from skdpnoise import DPCoordinateDescentRegressor, DPLogisticCD
 from skdpnoise.inspection import coupled_order
 from skdpnoise.inspection._costs import TOLERANCE, total_moved
-from skdpnoise.ledger import Account, BudgetExceededError
+from skdpnoise.ledger import Account
 from skdpnoise.mechanisms import AdditiveMechanism, SymmetricMatrixMechanism
 from skdpnoise.privacy import PrivacyGuarantee
 from skdpnoise.queries import NormQuantileMechanism, private_location_scale
@@ -294,16 +294,15 @@ def test_every_draw_was_charged_for_before_and_no_mechanism_draws_more(
 
 
 def test_a_stage_that_would_overspend_is_refused_and_nothing_is_stored(monkeypatch):
-    charge = Account.charge
+    spend = Account.spend
 
-    def charge_a_smaller_account(self, label, mechanism):
-        self.guarantee = PrivacyGuarantee(0.9, 1e-6)
-        charge(self, label, mechanism)
+    def spend_less(self, stages, noise):
+        spend(self, [stage.share(0.9) for stage in stages], noise)
 
-    monkeypatch.setattr(Account, "charge", charge_a_smaller_account)
+    monkeypatch.setattr(Account, "spend", spend_less)
     public = {**X_BOUNDS, "target_bounds": (-1.0, 1.0)}
     model = DPCoordinateDescentRegressor(1.0, 1e-6, random_state=0, **public)
     X = np.random.default_rng(0).normal(size=(50, 2))
-    with pytest.raises(BudgetExceededError, match="would cost"):
+    with pytest.raises(RuntimeError, match="fits into none of the losses that were fixed"):
         model.fit(X, X[:, 0])
     assert not {"coef_", "coef_path_", "intercept_", "clip_range_", "privacy_"} & set(vars(model))

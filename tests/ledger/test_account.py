@@ -252,7 +252,7 @@ def test_losses_are_fixed_once_and_before_the_first_charge():
 def test_a_plan_beyond_the_guarantee_is_refused_before_the_ledger_is_charged():
     ledger = Notebook()
     account = Account(PrivacyGuarantee(1.0), ledger=ledger)
-    with pytest.raises(BudgetExceededError, match="The stages of a fit cost more than"):
+    with pytest.raises(BudgetExceededError, match="The stages of a fit would cost more than"):
         account.spend([PureLoss(0.5), PureLoss(0.6)])
     assert ledger.charges == []
 
