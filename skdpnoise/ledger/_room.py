@@ -34,7 +34,7 @@ from skdpnoise.privacy.repetition.sketch import sketched
 __all__ = ["LossAt", "asked_in_words", "in_words", "largest_epsilon"]
 
 _DIGITS = Context(prec=4, rounding=ROUND_FLOOR)  # of what is stated
-_NOTHING = 1e-300
+_NOTHING, _MOST = 1e-300, 1.0 - 1e-6  # of δ
 _SMALLEST = 1e-6  # of what was asked for: less is nothing
 _PURE = 1.0 + 1e-9  # whose ε is what was stated, up to rounding
 _SAME, _UP = 1e-6, 1.0 + 1e-12  # a loss that is what was stated, and rounding of others
@@ -82,13 +82,15 @@ class _Room:
             return -math.inf if total.fits(self.budget, adaptive=self.facts.adaptive) else math.inf
         if total.only is not None:
             return math.log(max(total.delta(epsilon), _NOTHING) / delta)
-        groups = total.groups()
-        curves = [sketched(curve) if quick else curve for curve, _, _ in groups]
-        # Where these are the curves themselves, a charge is judged by this very composition.
-        safe = all(curve is one[0] for curve, one in zip(curves, groups, strict=True))
-        tried = [(curve, *one[1:]) for curve, one in zip(curves, groups, strict=True)]
-        found = bounds_near(tried, delta, epsilon, coarse=True)[0]
-        return math.log(max(found, _NOTHING) / delta) + _SAFE * (not safe)
+        # Where the curves are those of the loss, a charge is judged by this very composition.
+        quick_loss = _sketched(loss) if quick else loss
+        found = bounds_near(self.after(quick_loss).groups(), delta, epsilon, coarse=True)[0]
+        return math.log(max(found, _NOTHING) / delta) + _SAFE * (quick_loss is not loss)
+
+    def square(self, excess: float) -> float:
+        """Return μ² of the Gaussian loss that has a δ at the ε of the budget."""
+        delta = min(self.budget.delta * math.exp(min(max(excess, -700.0), 700.0)), _MOST)
+        return gdp_mu(self.budget.epsilon, delta) ** 2 if delta > _NOTHING else 0.0
 
     def largest(self, kind: _Kind, high: float, excess: float) -> float:
         """Return about the largest size that fits, below one that does not; 0 if there is none."""
@@ -98,14 +100,27 @@ class _Room:
             return _halved(lambda size: self.excess(kind.at(size)) <= 0.0, low, high)
         # By sums of ε at once; by numbers in a few steps, since each takes a while.
         plain = _halved(lambda size: self.after(kind.at(size)).pure <= self.limit, low, high)
-        found = _crossing(
-            lambda x: self.excess(kind.at(math.exp(x))),
-            (math.log(max(plain, low)), math.log(high)),
-            (math.log(kind.asked), excess),
-            2.0 * max(1.0, -math.log(self.budget.delta)),
-            _NEAR if self.spent.count else _NEARER,
-        )
-        return plain if found is None else max(plain, math.exp(found))
+        near = _NEAR if self.spent.count else _NEARER
+        enough = 2.0 * near * max(1.0, -math.log(self.budget.delta))
+        # Squares of μ add up, so that the one with the δ of a size is nearly a line over its square
+        target, best = self.square(-0.5 * enough), plain
+        low, size = max(plain, low), kind.asked
+        last, here = (0.0, self.square(self.excess(PureLoss(0.0)))), (size**2, self.square(excess))
+        for _ in range(_TRIES):
+            rise = (here[1] - last[1]) / (here[0] - last[0])
+            square = here[0] + (target - here[1]) / rise if rise > 0.0 else 0.0
+            size = math.sqrt(max(square, 0.0))
+            if not low < size < high:
+                size = math.sqrt(low * high)
+            excess = self.excess(kind.at(size))
+            last, here = here, (size**2, self.square(excess))
+            if excess > 0.0:
+                high = size
+            else:
+                low = best = size
+            if -enough <= excess <= 0.0 or high < low * (1.0 + 0.5 * near):
+                break
+        return best
 
 
 def largest_epsilon(
@@ -211,34 +226,6 @@ def _is_proportional(loss: PrivacyLoss, stated: tuple[float, float]) -> bool:
     return len(terms) == 1 and isinstance(terms[0][0], Laplace)
 
 
-def _crossing(
-    excess: Callable[[float], float],
-    ends: tuple[float, float],
-    known: tuple[float, float],
-    slope: float,
-    near: float,
-) -> float | None:
-    """Return where a growing function is a little below 0, within ends; None if it is nowhere."""
-    # By the line through the last two values, or with the slope while there is one; half way where
-    # that leads outside.
-    (low, high), (point, value) = ends, known
-    best, enough = None, near * slope
-    for _ in range(_TRIES):
-        last, point = (point, value), point - (value + 0.5 * enough) / slope
-        if not low < point < high:
-            point = 0.5 * (low + high)
-        value = excess(point)
-        if value > 0.0:
-            high = point
-        else:
-            low = best = point
-        if -enough <= value <= 0.0 or high - low < 0.5 * near:
-            break
-        rise = (value - last[1]) / (point - last[0]) if point != last[0] else math.nan
-        slope = rise if 0.0 < rise < math.inf else slope
-    return best
-
-
 def _halved(fits: Callable[[float], bool], low: float, high: float) -> float:
     """Return the largest value between two that fits, to four digits; 0 if not even the first."""
     if not fits(low):
@@ -249,6 +236,13 @@ def _halved(fits: Callable[[float], bool], low: float, high: float) -> float:
     # The first value that did not fit may be the right one but for its last bit.
     best = _floor(high)
     return best if best < asked and fits(best) else _floor(low)
+
+
+def _sketched(loss: PrivacyLoss) -> PrivacyLoss:
+    """Return a loss with quick curves; the loss itself if it has no others."""
+    terms = loss.numeric().terms
+    quick = tuple((sketched(curve), shift, count) for curve, shift, count in terms)
+    return loss if quick == terms else NumericLoss(quick)
 
 
 def _shrunk(loss: NumericLoss, factor: float) -> NumericLoss:

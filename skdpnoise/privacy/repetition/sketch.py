@@ -24,7 +24,7 @@ from skdpnoise.privacy.repetition.curve import (
 
 __all__ = ["Sketch", "sketched"]
 
-_FEW = Detail(step=0.25, composed_step=0.5, priced=10, ended=1e-30)
+_FEW = Detail(step=0.25, composed_step=0.5, priced=3, ended=1e-25)
 
 
 @dataclass(frozen=True, slots=True)
