@@ -85,8 +85,17 @@ def open_widths(composition: Any) -> list[str]:
 
 
 def _finds_labels(step: Any) -> bool:
-    """Return whether a step returns columns for categories that it finds."""
-    return bool(getattr(step, "_reads_labels", False) and step._shows_by_chance)
+    """Return whether a step, or one within it, returns columns for categories that it finds."""
+    return any(one._shows_by_chance for one in _readers_of_labels(step))
+
+
+def _readers_of_labels(step: Any) -> Iterator[Any]:
+    """Yield a private step, and those within it, that read columns of categories."""
+    if getattr(step, "_reads_labels", False):
+        yield step
+    for _, child in inner_of(step)[0]:
+        for part in private_parts(child):
+            yield from _readers_of_labels(part.estimator)
 
 
 def _open_numbers(composition: Any) -> list[str]:
@@ -202,7 +211,7 @@ class StandIn(BaseEstimator):
         copy.set_params(**dict.fromkeys(_open_numbers(copy), width))
         if hasattr(copy, "rows_per_group"):
             copy.set_params(rows_per_group=1)  # noise has no groups
-        if getattr(copy, "_reads_labels", False):
+        if any(_readers_of_labels(copy)):
             # So many records that all that there is is found, or nothing but other values.
             copy.set_params(epsilon=_PLENTY)
             with suppress(Exception), _looking(self.computed, self.settings.assume_finite):

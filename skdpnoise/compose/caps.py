@@ -165,15 +165,16 @@ class Cap(_OneObject):
 
     def _allowed(self, report: PrivacyReport) -> NDArray[np.float64]:
         """Return what a fit may charge; a whole that releases nothing charges all the same."""
-        if report.releases:
-            return self._amount(report.allowed)
         stated = report.guarantee
-        if type(self.limit) is PureLoss:
-            return self._amount(PureLoss(stated.epsilon))
-        normal = self._amount(GaussianLoss(gdp_mu(stated.epsilon, stated.delta)))
-        if isinstance(self.limit, ChanceBudget):
-            return np.maximum(normal, self._amount(ChanceBudget.of(stated)))
-        return normal
+        if report.releases:
+            allowed = self._amount(report.allowed)
+        elif type(self.limit) is PureLoss:
+            allowed = self._amount(PureLoss(stated.epsilon))
+        else:
+            allowed = self._amount(GaussianLoss(gdp_mu(stated.epsilon, stated.delta)))
+        if isinstance(self.limit, ChanceBudget):  # with a chance that no step had a use for
+            return np.maximum(allowed, self._amount(ChanceBudget.of(stated)))
+        return allowed
 
     def _amount(self, cost: Any) -> NDArray[np.float64]:
         """Return a cost in the currency of the limit: ε or μ², and a chance; infinite if none."""

@@ -94,7 +94,7 @@ TAKEN = {
     ),
     "tables": (
         *(*_LABELS, "dates", "frame: dates", "frame: dates with a zone"),
-        "polars: dates",
+        *("polars: dates", "frame: categories of dates"),
     ),
 }
 

@@ -107,6 +107,7 @@ def judge(model, frame, name, change, new):
     return "the same" if same else "other numbers"
 
 
+@pytest.mark.quick(8)
 @every_private_estimator
 def test_another_kind_at_predict_is_the_same_or_refused_by_the_name_of_the_column(entry):
     frame = table_of(entry)
@@ -155,6 +156,7 @@ PUBLIC = {
 }
 
 
+@pytest.mark.quick(2)
 @pytest.mark.parametrize("name", [*TABLES, *PUBLIC])
 def test_compositions_know_the_kinds_of_the_fit(name):
     frame = TABLE if name in TABLES else TABLE[["a", "town"]]

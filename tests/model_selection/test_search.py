@@ -130,6 +130,7 @@ def test_only_what_was_paid_for_is_kept(data):
         *("best_params_", "best_index_", "best_score_", "best_estimator_", "cv_results_"),
         *("n_candidates_", "strategy_", "scorer_", "fit_budget_", "privacy_", "multimetric_"),
         *("feature_names_in_", "_callback_fit_ctx", "_parent_callback_ctx"),
+        "_kinds",  # of columns, by their declared types
     }
 
 

@@ -218,10 +218,20 @@ def test_dates_of_polars_and_pandas_are_read_alike(zone):
 def test_columns_typed_by_one_record_and_hidden_ones_are_named():
     with pytest.warns(match="takes 'income', 'town' by type"):
         DPTableVectorizer(epsilon=3.0).fit(TABLE[["income", "town"]].astype({"town": object}))
-    constant = pd.DataFrame({"c": np.ones(100, dtype=int), "d": [f"{k}" for k in range(100)]})
-    with pytest.warns(match="leaves out 'c', 'd'"):
-        made = DPTableVectorizer().fit(constant)
-    assert np.isfinite(made.transform(constant)).all()
+
+
+@pytest.mark.parametrize(
+    ("n_rows", "cause"),
+    [(100, "'c': the noise at epsilon=1 hides"), (20_000, "'c': each is constant")],
+)
+def test_warnings_say_why_a_column_is_not_found(n_rows, cause):
+    columns = {"c": np.ones(n_rows, dtype=int), "d": [f"{k}" for k in range(n_rows)]}
+    with pytest.warns(PrivacyWarning, match="leaves out") as caught:
+        made = DPTableVectorizer().fit(pd.DataFrame(columns))
+    (text,) = (str(one.message) for one in caught if "leaves out" in str(one.message))
+    assert cause in text
+    assert "'d': each is too rare, as no category reaches" in text
+    assert np.isfinite(made.transform(pd.DataFrame(columns))).all()
 
 
 def test_warnings_that_are_errors_leave_nothing_half_done():
