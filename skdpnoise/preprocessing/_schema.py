@@ -73,7 +73,7 @@ def planned_columns(owner: str, schema: Any, columns: Columns) -> list[Column]:
             )
         if column.kind in ("category", "ordinal"):
             whose = f"column {name!r} of X"
-            check_labels_of(owner, whose, contents if column.is_open else contents - {"boolean"})
+            check_labels_of(owner, whose, contents if column.is_open else contents & {"wide"})
         planned.append(column)
     return planned
 

@@ -607,10 +607,12 @@ def _table_of(values: Any) -> Any:
     pandas, polars, arrow = (sys.modules.get(name) for name in ("pandas", "polars", "pyarrow"))
     if pandas is not None and isinstance(values, pandas.Index):
         return pandas.Series(values)
+    if arrow is not None and isinstance(values, arrow.Array | arrow.ChunkedArray):
+        return arrow.table([values], names=["values"])
     kinds: list[type] = []
     kinds += [] if pandas is None else [pandas.DataFrame, pandas.Series]
     kinds += [] if polars is None else [polars.DataFrame, polars.Series]
-    kinds += [] if arrow is None else [arrow.Table, arrow.Array, arrow.ChunkedArray]
+    kinds += [] if arrow is None else [arrow.Table]
     return values if isinstance(values, tuple(kinds)) and n_columns_of(values) else None
 
 
@@ -631,7 +633,7 @@ def _read(owner: str, values: Any) -> tuple[list[Any], list[bool]]:
     for found in zip(*facts, strict=True):
         name = found[0][0]
         kind, contents = together(owner, name, [(one[1], one[2]) for one in found])
-        check_labels_of(owner, name, contents)
+        check_labels_of(owner, name, contents, mixed=True)
         shown.append(of_truth_values(kind, contents))
     return columns, shown
 

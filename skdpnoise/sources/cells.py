@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence, Set
 from dataclasses import replace
 from numbers import Real
@@ -73,8 +74,13 @@ def together(
     return declared, contents
 
 
-def check_labels_of(owner: str, name: str, contents: Contents) -> None:
+def check_labels_of(owner: str, name: str, contents: Contents, *, mixed: bool = False) -> None:
     """Refuse categories of which one value would decide how others are read or shown."""
+    if "text" in contents and not mixed and contents & {"boolean", "number"}:
+        raise ValueError(
+            f"{owner} takes text or numbers as categories, and {name} has both. Convert all of "
+            "them to text: '1' and 1 are different."
+        )
     if {"boolean", "number"} <= contents:
         raise ValueError(
             f"{owner} takes truth values or numbers as categories, and {name} has both, of which "
@@ -96,7 +102,7 @@ def contents_of(table: Any) -> tuple[Contents, ...]:
 def is_missing(value: Any) -> bool:
     """Return whether a value stands for none: None, NaN, pandas' NA."""
     return type(value).__name__ in _MISSING or (
-        isinstance(value, float | np.floating) and bool(np.isnan(value))
+        isinstance(value, float | np.floating) and math.isnan(value)
     )
 
 
