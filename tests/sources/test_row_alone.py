@@ -134,20 +134,8 @@ def with_odd(column, value):
     return tuple(odd.values())
 
 
-# Readers that make floats of whole numbers, and objects of truth values, where one is missing.
-CONVERTING = {*itertools.product(("parquet", "csv", "dataset"), ("whole", "small", "flag"))}
 CASES = [(column, value) for column, values in ODD.items() for value in values]
-
-
-ALL = [
-    pytest.param(
-        *(reader, column, value),
-        marks=[pytest.mark.xfail(reason="types hang on a missing value", strict=True)]
-        if value is None and (reader, column) in CONVERTING
-        else [],
-    )
-    for reader, (column, value) in itertools.product(READERS, CASES)
-]
+ALL = [(reader, column, value) for reader, (column, value) in itertools.product(READERS, CASES)]
 
 
 @pytest.mark.parametrize(("reader", "column", "value"), ALL)
