@@ -8,6 +8,7 @@ import traceback
 import numpy as np
 import pytest
 
+from skdpnoise.sources.kinds import are_numbers, as_numbers
 from skdpnoise.sources.parts import SpreadError
 from skdpnoise.sources.rows import as_sources
 from skdpnoise.sources.spread import survey
@@ -23,8 +24,9 @@ def seen(n_jobs=None, check=len, **tables):
 
 
 def values(tables):
-    """Return X as an array."""
-    return np.asarray(tables["X"])
+    """Return X as an array of numbers, or as it is."""
+    X = tables["X"]
+    return as_numbers(X) if hasattr(X, "iloc") and are_numbers(X) else np.asarray(X)
 
 
 def targets(tables):

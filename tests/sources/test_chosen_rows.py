@@ -151,11 +151,14 @@ def test_columns_of_the_same_files_belong_together_however_often_they_are_scanne
     frame.to_parquet(tmp_path / "rows.parquet")
     frame.to_csv(tmp_path / "rows.csv", index=False)
     frame.to_csv(tmp_path / "more.csv", index=False)
-    for scan, path in ((scan_parquet, "rows.parquet"), (scan_csv, "rows.csv")):
+    for scan, path in (
+        (scan_parquet, "rows.parquet"),
+        (partial(scan_csv, header=True), "rows.csv"),
+    ):
         one, other = (scan(tmp_path / path) for _ in range(2))
         DPStandardScaler(20.0).fit(one[["a"]], groups=other["who"])
     with pytest.raises(ValueError, match="columns of one source"):
-        more = scan_csv(tmp_path / "more.csv")
+        more = scan_csv(tmp_path / "more.csv", header=True)
         DPStandardScaler(20.0).fit(one[["a"]], groups=more["who"])
 
 

@@ -64,7 +64,6 @@ def test_dates_have_a_zone_or_none():
     [
         np.dtype("m8[s]"),
         np.dtype(complex),
-        pd.PeriodDtype("Y"),
         pd.IntervalDtype("int64"),
         pd.SparseDtype(float),
         pl.Duration(),
