@@ -12,7 +12,7 @@ import numpy as np
 from skdpnoise.ledger import PrivacyReport, Release
 from skdpnoise.privacy import PrivacyGuarantee, PrivacyLoss
 
-__all__ = ["carries_loss", "cost_of", "loss_remedy"]
+__all__ = ["carries_loss", "cost_of", "result_remedy"]
 
 _SOME_DELTA = 1e-6  # of a loss that is not pure, where no guarantee was asked for
 _DEPTH = 4  # of objects in objects
@@ -78,14 +78,19 @@ def _held(thing: Any) -> Iterable[Any]:
     return [getattr(thing, name, None) for name in names]
 
 
-def loss_remedy(thing: Any) -> str:
-    """Return why an object that carries a loss cannot be counted, and what to do instead."""
+def result_remedy(thing: Any) -> str:
+    """Return why what is no estimator cannot be counted, and what to do instead."""
     if _charges(thing):
         return "is a ledger, which adds up by itself: see its total()"
     if callable(getattr(thing, "privacy_loss", None)):
         return (
             "is a mechanism, which says neither how often nor for which neighbours it was used: "
             "pass ledger= where it is made, and see the total of the ledger"
+        )
+    if not carries_loss(thing):
+        return (
+            "does not say what it cost: where it was computed from private data, pass ledger= "
+            "there, and see the total of the ledger"
         )
     return (
         "carries a loss and does not say for which neighbours: give results of this package, "

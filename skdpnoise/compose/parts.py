@@ -16,7 +16,7 @@ from skdpnoise.compose.compositions import (
     inner_of,
     tampered,
 )
-from skdpnoise.compose.costs import carries_loss, cost_of, loss_remedy
+from skdpnoise.compose.costs import carries_loss, cost_of, result_remedy
 from skdpnoise.compose.numbers import strange_type
 from skdpnoise.compose.register import Rule, is_private, rule_of
 
@@ -200,7 +200,7 @@ class _Walk:
         elif label in self.vouched and holds_private(step):
             self._refuse(label, step, "holds private steps: vouch for single steps in it by name")
         elif label in self.vouched and self._spent(step):
-            self._refuse(label, step, _unknown(step, spent=True))
+            self._refuse(label, step, self._unknown(step))
         elif label in self.vouched:
             self.parts.append(Part(label, step, "declared"))
         elif (look := INSIDE.get(type(step))) is not None:
@@ -247,7 +247,7 @@ class _Walk:
     def _leaf(self, label: str, step: Any) -> None:
         rule = rule_of(step)
         if rule is None:
-            complaint: str | None = _unknown(step, spent=self._spent(step))
+            complaint: str | None = self._unknown(step)
         else:
             complaint = tampered(step) or _conditional(step, rule)
         if complaint is None and self.fitted:
@@ -268,7 +268,15 @@ class _Walk:
     def _refuse(self, label: str, step: Any, remedy: str | None) -> None:
         if remedy is not None and (label, type(step).__name__, remedy) not in self.refused:
             self.refused.append((label, type(step).__name__, remedy))
-            self.can_be_vouched |= not self._spent(step)
+            self.can_be_vouched |= self._is_step(step) and not self._spent(step)
+
+    def _is_step(self, step: Any) -> bool:
+        """Return False of what is to be counted and was never fitted, such as a number."""
+        return not self.fitted or hasattr(step, "fit")
+
+    def _unknown(self, step: Any) -> str:
+        """Return why an object is refused that no register knows, and what to do instead."""
+        return remedy_for(step) if self._is_step(step) else result_remedy(step)
 
 
 def private_parts(estimator: Any, *, fitted: bool = False) -> list[Part]:
@@ -276,11 +284,6 @@ def private_parts(estimator: Any, *, fitted: bool = False) -> list[Part]:
     walk = _Walk("", fitted)
     walk.visit("", estimator)
     return [part for part in walk.parts if part.kind == "private"]
-
-
-def _unknown(step: Any, *, spent: bool) -> str:
-    """Return why an object is refused that no register knows, and what to do instead."""
-    return loss_remedy(step) if spent and not hasattr(step, "fit") else remedy_for(step)
 
 
 def _conditional(step: Any, rule: Rule) -> str | None:

@@ -95,6 +95,7 @@ def _pieces(value: Any, around: tuple[int, ...]) -> Iterator[bytes]:
         yield repr(value).encode()
     elif hasattr(value, "__name__"):  # of classes and functions
         yield f"{getattr(value, '__module__', '')}.{value.__name__}".encode()
+        yield getattr(getattr(value, "__code__", None), "co_code", b"")
     elif id(value) not in around:
         for one in _contents(value):
             yield from _pieces(one, (*around, id(value)))
@@ -111,7 +112,7 @@ def _contents(value: Any) -> Any:
     if isinstance(value, np.ndarray):
         return value.tolist()
     if hasattr(value, "state_dict"):  # a network of torch
-        return _contents({name: one.cpu().numpy() for name, one in value.state_dict().items()})
+        return _contents({name: _as_array(one) for name, one in value.state_dict().items()})
     if hasattr(value, "get_params"):
         return _contents(_public_state(value))
     try:
@@ -119,6 +120,11 @@ def _contents(value: Any) -> Any:
     except Exception:  # of what cannot be pickled only the class is compared
         return ()
     return state
+
+
+def _as_array(value: Any) -> Any:
+    """Return a tensor as an array of numbers, and anything else as it is."""
+    return value.detach().cpu().double().numpy() if hasattr(value, "detach") else value
 
 
 def _public_state(estimator: Any) -> dict[str, Any]:

@@ -230,8 +230,10 @@ def test_what_carries_a_loss_and_cannot_be_counted_is_refused_also_if_somebody_v
 
 def test_who_vouches_for_a_plain_number_is_believed_and_the_report_says_so():
     fitted = model(delta=0.0).fit(X, Y)
-    with pytest.raises(UnpaidStepError, match=r"'2' \(float\).*list its name in 'public'"):
-        total_guarantee(fitted, 0.7)
+    for number in (0.7, Q.private_norm_quantile(COLUMN, 0.9, PURE), np.ones(3)):
+        with pytest.raises(UnpaidStepError, match=r"'2' \(.*does not say what it cost") as refusal:
+            total_guarantee(fitted, number)
+        assert "'public'" not in str(refusal.value)  # which would take what a query cost away
     total = total_guarantee(fitted, 0.7, public=["2"])
     assert (total.epsilon, total.declared) == (1.0, ("2",))
     assert not any(map(carries_loss, (0.7, "text", X, [1, (2,)], {"a": None}, PrivateScore)))

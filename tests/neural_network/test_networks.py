@@ -437,12 +437,12 @@ def test_a_search_of_which_some_candidates_sample_records():
 def test_a_search_takes_a_module_and_states_that_it_is_declared_public():
     model = DPNeuralClassifier(network, module__width=4, max_iter=1, batch_size=0.5)
     search = DPGridSearchCV(model, {"module__width": [2, 4]}, **FACTS).fit(X, LABELS)
-    assert search.privacy_.declared == ("module",)
+    assert search.privacy_.declared == ("module", "labels of y")
     assert "module" in total_guarantee(search).declared
     scaler = DPStandardScaler(adjacency="add_remove", feature_bounds=(-5, 5))
     pipe = DPPipeline([("scale", scaler), ("net", model)], **FACTS)
     search = DPGridSearchCV(pipe, {"net__module__width": [2, 4]}, **FACTS).fit(X, LABELS)
-    assert search.privacy_.declared == ("net__module",)
+    assert search.privacy_.declared == ("net__module", "labels of y")
 
 
 @pytest.mark.parametrize("delta", [0.0, 1e-6])

@@ -36,7 +36,7 @@ def test_only_the_head_is_trained_and_batch_norm_keeps_its_statistics():
     before, after = frozen.state_dict(), model.module_[0].state_dict()
     assert before.keys() == after.keys()
     assert all(torch.equal(before[name], after[name]) for name in before)
-    assert model.privacy_.declared == ("module",)
+    assert model.privacy_.declared == ("module", "labels of y")
 
 
 def test_a_pipeline_states_the_module_too_and_without_one_nothing_is_declared():
@@ -52,5 +52,5 @@ def test_a_pipeline_states_the_module_too_and_without_one_nothing_is_declared():
         ("net", DPNeuralClassifier(network, **given)),
     ]
     pipe = DPPipeline(steps, delta=0.0, adjacency="add_remove").fit(X, y)
-    assert pipe.privacy_.declared == ("net__module",)
-    assert DPMLPClassifier(**given).fit(X, y).privacy_.declared == ()
+    assert pipe.privacy_.declared == ("net__module", "labels of y")
+    assert DPMLPClassifier(classes=[0, 1], **given).fit(X, y).privacy_.declared == ()
