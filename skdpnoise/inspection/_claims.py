@@ -15,6 +15,7 @@ from skdpnoise.compose.nested import estimators_in, give_seeds
 from skdpnoise.compose.register import is_private
 from skdpnoise.ledger.uncharged import uncharged
 from skdpnoise.privacy import GaussianLoss, PrivacyGuarantee, check_adjacency
+from skdpnoise.sources.rows import is_spread
 
 __all__ = [
     "check_fits",
@@ -105,7 +106,8 @@ def fit_quietly(estimator: Any, X: Any, y: Any) -> tuple[Any, list[str], str | N
         stack.enter_context(parallel_config(backend="sequential"))
         stack.enter_context(uncharged())
         warnings.simplefilter("always")
-        X, y = deepcopy(X), deepcopy(y)  # a step with copy=False changes them
+        # A step with copy=False changes them. Nothing changes rows in parts.
+        X, y = (one if is_spread(one) else deepcopy(one) for one in (X, y))
         try:
             estimator.fit(X) if y is None else estimator.fit(X, y)
         except Exception as error:

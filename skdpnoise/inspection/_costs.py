@@ -219,10 +219,8 @@ def _of_changes(
 
 
 def _shift_loss(mechanism: AdditiveMechanism, changes: Changes) -> PrivacyLoss | None:
-    r"""Return the loss of real noise moved by integers k, :math:`2^{-B} |k|` scales.
-
-    Rounding the noise, which is post-processing, can only lose less.
-    """
+    """Return the loss of the noise moved by integers k: each by 2**-B |k| scales."""
+    # That of real noise: rounding it, which is post-processing, can only lose less.
     shifts: Counter[tuple[Any, float]] = Counter()
     families = mechanism.families
     assert families is not None
@@ -246,10 +244,8 @@ def _shift_loss(mechanism: AdditiveMechanism, changes: Changes) -> PrivacyLoss |
 
 
 def _joint_loss(mechanism: Any, meetings: Sequence[tuple[Meeting, Meeting]]) -> PrivacyLoss | None:
-    """Return the loss of one number for each release, moved by the sum of all its shifts.
-
-    It contains that of log-concave noise on all of them (:class:`AdditiveMechanism`).
-    """
+    """Return the loss of one number for each release, moved by the sum of all its shifts."""
+    # It contains that of log-concave noise on all of them: see the guarantee of AdditiveMechanism.
     if type(mechanism) is not AdditiveMechanism:
         return None
     family, *others = mechanism.families or ()
@@ -372,11 +368,9 @@ def _of_balls(mechanism: KNormMechanism, changes: Changes) -> tuple[PrivacyLoss,
 
 
 def _of_choices(mechanism: Any, charged: Any, changes: Changes) -> tuple[PrivacyLoss, list[_Share]]:
-    r"""Return what changes d of utilities, in grid steps, cost: :math:`2^{-B} (\max d - \min d)`.
-
-    A change of all utilities by the same number changes no choice. What is left is at least 0 and
-    at most the range of d, and moves the threshold that decides a choice by no more.
-    """
+    """Return what changes d of utilities, in grid steps, cost: 2**-B (max d - min d)."""
+    # A change of all utilities by the same number changes no choice. What is left is at least 0 and
+    # at most the range of d, and moves the threshold that decides a choice by no more.
     steps = round(mechanism.sensitivity / mechanism.grid_size)
     shares, losses = [], []
     for change in changes:

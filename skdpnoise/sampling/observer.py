@@ -38,26 +38,11 @@ R = TypeVar("R")
 
 
 class Cells(NamedTuple):
-    """Which cells counts are of, where neighbours need not have the same ones.
+    """Which cells counts are of, where neighbours need not have the same ones."""
 
-    Parameters
-    ----------
-    names : callable
-        Returns one name for each count; called for an observer only.
-    few : int
-        The largest count, in grid steps, of a cell that one neighbour may lack.
-    hidden : int
-        A noisy count that is not shown.
-
-    Examples
-    --------
-    >>> Cells(lambda: ["blue", "red"], few=1, hidden=20).names()
-    ['blue', 'red']
-    """
-
-    names: Callable[[], Sequence[Any]]
-    few: int
-    hidden: int
+    names: Callable[[], Sequence[Any]]  # one for each count; called for an observer only
+    few: int  # the largest count, in grid steps, of a cell that one neighbour may lack
+    hidden: int  # a noisy count that is not shown
 
 
 class Observer(Protocol):

@@ -28,7 +28,7 @@ from skdpnoise.privacy import (
     PureLoss,
 )
 from skdpnoise.queries import private_categories
-from skdpnoise.queries.categories import category_mechanism, found_categories
+from skdpnoise.queries.categories import CategoryMechanism, category_mechanism, found_categories
 from skdpnoise.queries.norm_quantile import NormQuantileMechanism
 from skdpnoise.sampling import random_words, secret_order
 from skdpnoise.sampling.observer import note_charge, plus_noise
@@ -279,16 +279,16 @@ def test_steps_over_samples_cost_what_the_largest_seen_does_and_no_more_than_is_
 # Cells that neighbours need not have in common
 
 
-def cells_of(mechanism, *labels):
+def cells_of(mechanism, *labels, seed=0):
     """Show the categories of one list, replay with another; return what moved, and both results."""
 
     def run(values):
         note_charge("categories", mechanism)
         return found_categories(values, mechanism, random_words())
 
-    first = Transcript()
+    first = Transcript(seed)
     one = first.watch(run, labels[0])
-    second = Transcript(earlier=first)
+    second = Transcript(seed, earlier=first)
     other = second.watch(run, labels[1])
     assert second.diverged is None
     (found,) = moved(first, second)
@@ -345,6 +345,17 @@ def test_a_cell_of_many_records_that_one_data_set_lacks_breaks_what_is_declared_
     assert found.bound == "for the counts of one column"
     assert quick_epsilon(found.loss, 1e-2) == np.inf
     assert one[0] != other[0]
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_fits_are_compared_in_which_nobody_shows_a_cell_of_ones_own(seed):
+    # Half of the cells of one record would be shown by so low a threshold.
+    additive = AdditiveMechanism("iid_laplace", np.full(2, 1.5), 3, SensitivityProfile(np.ones(2)))
+    mechanism = CategoryMechanism(additive, 1.5)
+    assert mechanism.chance(1) > 0.3
+    for pair in ((MANY, [*MANY[1:], "Ann's own"]), ([*MANY[1:], "Ann's own"], MANY)):
+        _, one, other = cells_of(mechanism, *pair, seed=seed)
+        assert one[0] == other[0] == ("blue", "red")
 
 
 def test_groups_may_have_cells_of_as_many_records_for_themselves():
