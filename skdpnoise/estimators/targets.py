@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Collection
 from numbers import Integral, Real
 from typing import Any
 
@@ -158,6 +159,15 @@ def against_rest(classes: NDArray[Any], y: NDArray[Any]) -> list[NDArray[np.int8
     return [np.where(y == label, 1, -1).astype(np.int8) for label in ones]
 
 
+def check_two_classes(owner: str, classes: Collection[Any], where: str) -> None:
+    """Refuse a single label, and say where the public labels are given."""
+    if len(classes) < 2:
+        raise ValueError(
+            f"{owner} needs two classes or more, got 1 class. Give the public labels as {where} "
+            "if the other class has no record."
+        )
+
+
 def known_classes(estimator: Any, y: NDArray[Any]) -> NDArray[Any]:
     """Return the sorted labels, of which y has all that occur."""
     owner = type(estimator).__name__
@@ -174,11 +184,7 @@ def known_classes(estimator: Any, y: NDArray[Any]) -> NDArray[Any]:
                 f"{allowed}Got {len(classes)} classes, and labels that are not among them."
                 f"{_ENCODED}"
             )
-    if len(classes) < 2:
-        raise ValueError(
-            f"{owner} needs two classes or more, got 1 class. Give the public labels as 'classes' "
-            "if the other class has no record."
-        )
+    check_two_classes(owner, classes, "'classes'")
     ones = classes[1:] if len(classes) == 2 else classes
     check_memory(
         owner,

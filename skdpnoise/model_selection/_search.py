@@ -34,6 +34,7 @@ from skdpnoise.estimators.callbacks import CallbackSupportMixin, with_callbacks
 from skdpnoise.estimators.parameters import as_bounds, check_parameters
 from skdpnoise.estimators.private_fit import check_unpaid_arguments
 from skdpnoise.estimators.seal import silence
+from skdpnoise.estimators.targets import check_two_classes
 from skdpnoise.ledger import Ledger, PrivacyReport
 from skdpnoise.mechanisms import choose_repetitions
 from skdpnoise.mechanisms.requests import number_of
@@ -161,6 +162,8 @@ class PrivateSearchCV(WholeMixin, PlanMixin, Delegation, BaseSearchCV, CallbackS
         parts = self._divided(records, strategy, _runs.REFERENCE if buys else 0.0, rng)
         given = public_labels(owner, candidates)
         classes = records.labels if given is None else given
+        if labelled and classes is not None:
+            check_two_classes(owner, classes, "'classes' of the estimator that is searched over")
         check_pairs(owner, scoring, 0 if classes is None else len(classes), self.adjacency)
         declared = declared_by(candidates, X, given)
         facts = (records, parts, buys, known, self.adjacency, self.delta, classes, declared)
