@@ -82,7 +82,10 @@ class DPTableVectorizer(PrivateFitMixin, TransformerMixin, BaseEstimator):
     date        the same as a number, of its days; and ones for month, weekday and hour
     =========== ===================================================================================
 
-    Missing values get a column of ones for every column that may have them, by type or schema.
+    Every column gets an indicator of missing values, whatever it holds, unless the schema says
+    "nullable": False or the declared type excludes them (a field of Arrow that is not null). What
+    is missing all the same counts as the median, or as another category. Equal values are one
+    category, whatever holds them: 1, 1.0 and True; text "1" is another.
 
     Parameters
     ----------
@@ -96,7 +99,7 @@ class DPTableVectorizer(PrivateFitMixin, TransformerMixin, BaseEstimator):
           :math:`\operatorname{sign}(x) \ln(1 + |x|)` is taken; ``"drop"``, left out;
         - a dict with "kind" ("number", "category", "ordinal", "date", "drop") and "bounds", "log",
           "categories", "buckets" (a number of buckets into which categories are hashed, at no cost)
-          or "nullable" (whether missing values get a column).
+          or "nullable" (whether missing values get a column; true by default).
     %(estimators: epsilon)s
     delta : float, default=1e-6
         The guarantee's δ in [0, 1). Half of it is the chance to show a category that a single
@@ -130,9 +133,10 @@ class DPTableVectorizer(PrivateFitMixin, TransformerMixin, BaseEstimator):
     -----
     **Privacy.** Categories are those of one :class:`~skdpnoise.queries.CategoryMechanism`, numbers
     those of one call of :func:`~skdpnoise.queries.private_quantiles`; they compose. Names and types
-    of columns are declared public, as the report says: a type may hang on one record, when a file
-    is read in which one value is missing, or text. What :meth:`transform` returns of a private
-    record is not private.
+    of columns are declared public, as the report says. Where none is declared, columns of objects,
+    text and missing values are categories; truth values, dates, or numbers beside anything else are
+    refused, as one of them would decide. What :meth:`transform` returns of a private record is not
+    private.
 
     References
     ----------
@@ -149,7 +153,7 @@ class DPTableVectorizer(PrivateFitMixin, TransformerMixin, BaseEstimator):
     ... )
     >>> vectorizer = DPTableVectorizer({"age": (17, 90)}, n_bins=4).fit(people)
     >>> print(*vectorizer.get_feature_names_out())
-    age age_bin0 age_bin1 age_bin2 age_bin3 town_A town_B town_other town_missing
+    age age_bin0 age_bin1 age_bin2 age_bin3 age_missing town_A town_B town_other town_missing
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
