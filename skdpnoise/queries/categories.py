@@ -512,7 +512,7 @@ def _merged(tallies: list[Tally]) -> Tally:
         return values, counts.tolist()
     total: Counter[Label] = Counter()
     for ones, numbers in tallies:
-        labels = map(label_of, ones.tolist()) if isinstance(ones, np.ndarray) else ones
+        labels: Any = map(label_of, ones.tolist()) if isinstance(ones, np.ndarray) else ones
         total.update(dict(zip(labels, map(int, numbers), strict=True)))
     ordered = sorted(total, key=lambda label: (isinstance(label, str), label))
     return ordered, [total[label] for label in ordered]
@@ -528,10 +528,7 @@ def _labels_at(places: NDArray[np.intp], tallies: list[Tally]) -> list[Any]:
 
 
 def label_of(value: Any) -> Label | None:
-    """Return the one category that stands for all that are equal to a value; None for no category.
-
-    Whole numbers stand for floats and truth values.
-    """
+    """Return a category for all values that are equal to one, as 1 for 1.0; None for no category."""
     if isinstance(value, np.generic):
         value = value.item() if value.dtype.kind in "biufU" else None  # and no date as a number
     kind = type(value)
