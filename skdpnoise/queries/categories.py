@@ -562,10 +562,7 @@ def _labels_at(places: NDArray[np.intp], tallies: list[Tally]) -> list[Any]:
 
 
 def label_of(value: Any) -> Label | None:
-    """Return the one category that stands for all that are equal to a value; None for no category.
-
-    Whole numbers stand for floats and truth values.
-    """
+    """Return one category for all values that are equal, as 1 for 1.0; None for no category."""
     if isinstance(value, np.generic):
         value = value.item() if value.dtype.kind in "biufU" else None  # and no date as a number
     kind = type(value)

@@ -146,7 +146,7 @@ def scan_csv(
     known = {**options["convert_options"].column_types}
     named = header or bool(options["read_options"].column_names)
     named = named or options["read_options"].autogenerate_column_names
-    schema = None
+    schema: Any = None
     for one in paths:
         found = _schema_of_text(one, options)
         if not named and set(found.names) != set(known):

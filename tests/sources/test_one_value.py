@@ -171,6 +171,7 @@ def _of_a(table, reader):
     return table.select(["a"]) if hasattr(table, "select") else table[["a"]]
 
 
+SOME = ("undeclared", "date", "list", "buckets", "one-hot")  # of readers that share much
 CASES = [(reader, kind) for reader in READERS for kind in KINDS if (reader, kind) not in LEFT_OUT]
 
 
@@ -181,7 +182,10 @@ def test_one_missing_odd_or_wide_value_changes_no_name_no_category_and_no_other_
 ):
     usual = KINDS[kind][0]
     column = [usual[k % 2] for k in range(N)]
-    for form, make in _forms(kind).items():
+    forms = _forms(kind)
+    if reader not in ("pandas", "parquet"):
+        forms = {name: forms[name] for name in forms if name in SOME}
+    for form, make in forms.items():
         if reader == "array" and isinstance(make.args[0], dict):
             make = partial(make.func, {"x0": make.args[0]["a"]})
         whole = _outcome(make, _of_a(READERS[reader](column, kind, tmp_path), reader))
