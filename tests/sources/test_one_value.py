@@ -312,3 +312,15 @@ def test_large_whole_numbers_stay_apart_beside_a_missing_one(tmp_path):
                 _of_a(table, "frame"), PrivacyGuarantee(5.0, 1e-3), random_state=0
             )
             assert made.categories == ((WIDE, WIDE + 1),)
+
+
+@pytest.mark.parametrize("scan", [_parquet, _dataset, _csv])
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_missing_value_changes_the_type_of_no_batch(scan, kind, tmp_path):
+    column = [KINDS[kind][0][k % 2] for k in range(N)]
+    types = []
+    for last in (column[-1], None):
+        rows = scan([*column[:-1], last], kind, tmp_path)
+        types.append({(str(batch.dtypes["a"]), *rows.kinds) for batch in rows.batches()})
+    assert types[0] == types[1]
+    assert len(types[0]) == 1

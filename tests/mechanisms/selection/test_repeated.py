@@ -22,7 +22,7 @@ from skdpnoise.privacy import (
     TruncatedNegativeBinomial,
 )
 from skdpnoise.privacy.curves import NormalShift, Promised, RandomisedResponse
-from skdpnoise.privacy.repetition.curve import RepetitionBound, _all_runs, _table
+from skdpnoise.privacy.repetition.curve import Repetition, RepetitionBound, _all_runs, table
 from tests.privacy.repetition._laws import EVERY, LAWS, probabilities
 
 TOTAL = PrivacyGuarantee(1.0, 1e-6)
@@ -207,7 +207,7 @@ def test_the_curve_is_tighter_than_renyi_accounting(name, mu):
 @EVERY
 @pytest.mark.parametrize("mu", [0.02, 0.2, 2.0])
 def test_the_table_is_a_convex_curve_above_the_direct_bound(law, mu):
-    losses, deltas = _table(Repetition(law), mu)
+    losses, deltas = table(Repetition(law), mu)
     shown = deltas > 1e-60
     losses, deltas = losses[shown], deltas[shown]
     slopes = np.diff(deltas) / np.diff(np.exp(losses))
