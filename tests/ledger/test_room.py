@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import pickle
+from functools import partial
 
 import numpy as np
 import pytest
+from scipy.optimize import brentq
+from sklearn.base import clone
 
-from skdpnoise import DPCoordinateDescentRegressor, PrivacyLedger
+from skdpnoise import DPCoordinateDescentRegressor, DPGridSearchCV, DPLogisticCD, PrivacyLedger
 from skdpnoise.ledger import BudgetExceededError
 from skdpnoise.mechanisms import calibrate
 from skdpnoise.mechanisms.selection import repeated_loss
+from skdpnoise.model_selection import _runs, dp_cross_validate
 from skdpnoise.noises.truncated_laplace import TruncatedLaplace
 from skdpnoise.privacy import (
     GaussianLoss,
     NumericLoss,
+    PoissonRepetitions,
     PrivacyGuarantee,
     PureLoss,
     TruncatedNegativeBinomial,
@@ -275,7 +280,109 @@ def test_what_still_fits_of_the_best_of_several_runs_is_named(delta, changes):
         ledger.charge("best", repeated_loss(once, law))
     largest = refusal.value.largest_epsilon
     assert 0.4 < largest < 0.6
-    part = largest / repeated_loss(once, law).epsilon(0.0)
-    smaller = PureLoss(0.6 * part * (0.9 if delta else 0.999))
-    again = calibrate("inid_laplace", profile, smaller).own_loss()
-    ledger.charge("best of less", repeated_loss(again, law))
+
+    def best_of(epsilon):  # whose pure ε is this one
+        def excess(base):
+            return base + law.pure_excess(base) - epsilon
+
+        base = brentq(excess, 0.0, epsilon) * (1.0 - 1e-9)
+        return repeated_loss(calibrate("inid_laplace", profile, PureLoss(base)).own_loss(), law)
+
+    assert not ledger.covers(best_of(1.01 * largest))
+    ledger.charge("best of less", best_of(largest))
+
+
+class Stopped(Exception):
+    pass
+
+
+LOGISTIC = DPLogisticCD(feature_bounds=(-4.0, 4.0))
+GRID = {"alpha": [0.0, 0.01, 0.03, 0.1]}
+SEARCHES = {
+    "auto": partial(DPGridSearchCV, LOGISTIC, GRID),
+    "runs of a law that is given": partial(
+        DPGridSearchCV, LOGISTIC, GRID, strategy="repeated", repetitions=PoissonRepetitions(6.0)
+    ),
+    "runs of pure noise": partial(
+        DPGridSearchCV, clone(LOGISTIC).set_params(noise="iid_laplace"), GRID, strategy="repeated"
+    ),
+    "all candidates": partial(DPGridSearchCV, LOGISTIC, GRID, strategy="noisy_max"),
+    "runs, or all of three": partial(DPGridSearchCV, LOGISTIC, {"alpha": [0.0, 0.01, 0.1]}),
+}
+SPENT = {
+    "nothing": [],
+    "a search": [repeated_loss(GaussianLoss(0.06), TruncatedNegativeBinomial(3.0, 0.18))],
+    "a search and more": [
+        repeated_loss(GaussianLoss(0.05), TruncatedNegativeBinomial(3.0, 0.18)),
+        PureLoss(0.1),
+        GaussianLoss(0.06),
+    ],
+}
+
+
+@pytest.mark.slow
+@pytest.mark.quick(3)
+@pytest.mark.parametrize("spent", SPENT)
+@pytest.mark.parametrize("kind", SEARCHES)
+@pytest.mark.parametrize(("delta", "asked"), [(DELTA, 1.5), (1e-7, 3.0), (0.0, 1.5)])
+def test_a_search_may_use_what_is_named_and_not_one_per_cent_more(
+    kind, spent, delta, asked, monkeypatch
+):
+    if delta == 0.0 and "law" in kind and spent != "nothing":
+        pytest.skip("pure searches are alike")
+
+    def stopped(run):
+        raise Stopped
+
+    monkeypatch.setattr(_runs, "without_traces", stopped)
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(200, 2))
+    y = X[:, 0] > 0.0
+    ledger = PrivacyLedger("d", 1.0, DELTA, storage="memory")
+    for loss in SPENT[spent]:
+        ledger.charge("before", loss)
+
+    def search(epsilon):
+        SEARCHES[kind](epsilon=epsilon, delta=delta, ledger=ledger, random_state=0).fit(X, y)
+
+    with pytest.raises(BudgetExceededError, match="The largest epsilon that still fits") as refusal:
+        search(asked)
+    largest = refusal.value.largest_epsilon
+    if spent == "nothing" and delta == DELTA:
+        assert largest == 1.0
+    with pytest.raises(BudgetExceededError):
+        search(1.01 * largest)
+    with pytest.raises(Stopped):
+        search(largest)
+    assert ledger.total().n_charges == len(SPENT[spent]) + 1
+
+
+def test_a_cross_validation_may_use_what_is_named_to_the_last_digit():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(200, 2))
+    ledger = PrivacyLedger("d", 1.0, DELTA, storage="memory")
+    with pytest.raises(BudgetExceededError) as refusal:
+        dp_cross_validate(LOGISTIC, X, X[:, 0] > 0.0, cv=2, epsilon=1.5, ledger=ledger)
+    assert refusal.value.largest_epsilon == 1.0
+
+
+def test_what_is_named_is_what_calibration_finds_and_not_the_same_noise_made_wider():
+    # Of less than 0.7, this kind spends twice as much: the noise that was asked for says nothing.
+    def loss_at(epsilon):
+        return PureLoss(epsilon if epsilon > 0.7 else min(2.0 * epsilon, 0.7))
+
+    ledger = PrivacyLedger("d", 0.5, 0.0, storage="memory")
+    with pytest.raises(BudgetExceededError, match="The largest epsilon that still") as refusal:
+        ledger.charge("fit", loss_at(1.0), guarantee=(1.0, 0.0), loss_at=loss_at)
+    assert refusal.value.largest_epsilon == pytest.approx(0.25, rel=2e-3)
+    ledger.charge("fit", loss_at(refusal.value.largest_epsilon))
+
+
+def test_where_no_noise_gives_a_guarantee_nothing_is_named_and_the_refusal_stands():
+    def loss_at(epsilon):
+        raise ValueError("no noise")
+
+    ledger = PrivacyLedger("d", 0.5, 0.0, storage="memory")
+    with pytest.raises(BudgetExceededError, match="Nothing of this kind fits") as refusal:
+        ledger.charge("fit", PureLoss(1.0), loss_at=loss_at)
+    assert refusal.value.largest_epsilon == 0.0

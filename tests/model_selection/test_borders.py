@@ -44,7 +44,7 @@ from skdpnoise import (
     DPStandardScaler,
     PrivacyLedger,
 )
-from skdpnoise.model_selection import _runs
+from skdpnoise.model_selection import _runs, dp_cross_validate
 from skdpnoise.privacy import TruncatedNegativeBinomial
 from tests.contracts._bad_parameters import SPECIAL
 from tests.model_selection._searches import (
@@ -485,3 +485,17 @@ def test_text_and_weights_that_say_nothing_are_taken():
     numbers = DPGridSearchCV(CLASSIFIER, {"alpha": [0.0]}, random_state=0)
     numbers.fit(X, np.array([1, 2], dtype=object)[(SCORE > 0).astype(int)])
     assert list(numbers.classes_) == [1, 2]
+
+
+def test_labels_of_one_class_are_named_as_the_cause_before_the_charge():
+    y = np.zeros(300, dtype=int)
+    for scoring in (None, "roc_auc"):
+        for search in (
+            DPGridSearchCV(CLASSIFIER, {"alpha": [0.0, 0.1]}, scoring=scoring, ledger=Door()).fit,
+            partial(dp_cross_validate, CLASSIFIER, scoring=scoring, ledger=Door()),
+        ):
+            with pytest.raises(ValueError, match=r"needs two classes or more, got 1.*'classes'"):
+                search(X, y)
+    given = clone(CLASSIFIER).set_params(classes=[0, 1])
+    with pytest.raises(Reached):
+        DPGridSearchCV(given, {"alpha": [0.0, 0.1]}, ledger=Door()).fit(X, y)
