@@ -169,7 +169,8 @@ def _csv(values: list[Any], kind: str, folder: Path) -> Any:
     path = folder / "table.csv"
     text = pa.array([None if value is None else str(value) for value in values], pa.string())
     pacsv.write_csv(pa.table({COLUMN: text, BESIDE: pa.array(beside(len(values)))}), path)
-    return scan_csv(path)
+    types = {"int": "number", "float": "number", "bool": "boolean", "date": "date"}
+    return scan_csv(path, header=True, dtypes={COLUMN: types.get(kind, "text"), BESIDE: "number"})
 
 
 def _batches(values: list[Any], kind: str, folder: Path) -> Any:

@@ -69,6 +69,7 @@ def test_a_sound_estimator_that_is_refuted_is_an_error():
             "n_fits": n,
             "passed": n == 1,
             "broken": False,
+            "refuted": n == 2,
             "results": [{"method": "black_box", "n_fits": n}],
         }
         for n in (1, 2)

@@ -282,10 +282,10 @@ def test_types_that_were_found_by_reading_are_told_by_every_report_and_refused_b
     rows = scan_csv(path, header=True, dtypes={"b": "text"})
     guessed = "types of columns, which were found by reading the file"
     for make in (DPOneHotEncoder, DPOrdinalEncoder):
-        assert make(random_state=0).fit(rows).privacy_.declared == (guessed,)
-        assert make(random_state=0).fit(rows[["b"]]).privacy_.declared == ()
+        assert guessed in make(random_state=0).fit(rows).privacy_.declared
+        assert guessed not in make(random_state=0).fit(rows[["b"]]).privacy_.declared
     scaler = DPStandardScaler(feature_bounds=(0, 3)).fit(rows[["a"]])
-    assert scaler.privacy_.declared == (guessed,)
+    assert guessed in scaler.privacy_.declared
     for schema in (None, {"a": "category"}, {"a": {"buckets": 3}}):
         with pytest.raises(ValueError, match=r"guess the type of column 'a'.*dtypes=\{'a'"):
             DPTableVectorizer(schema, ledger=Forbidden()).fit(rows)

@@ -402,7 +402,7 @@ def test_rows_are_taken_by_their_places_and_not_by_their_labels():
     table = ByLabels({"a": [1.0, 2.0, 3.0]}, index=[-2.0, -1.0, 0.0])
     assert between(table, 1, 3)["a"].tolist() == [2.0, 3.0]
     assert len(_without_rows(table)) == 0
-    rows = _Check(DPOrdinalEncoder, False, False, frozenset())({"X": table})
+    rows, _ = _Check(DPOrdinalEncoder, False, False, None, frozenset())({"X": table})
     assert (len(rows), list(rows)) == (0, ["a"])
     chunk = _opened({"X": Taking()}, [table])(frozenset({"X"}))
     assert [len(tables["X"]) for tables in chunk] == [3]

@@ -309,9 +309,10 @@ def test_a_target_may_be_a_table_of_one_column(name):
 def test_a_first_look_holds_no_rows():
     rows = np.ones((4, 2))
     known = weakref.ref(rows)
-    found = _Check(DPOrdinalEncoder, False, False, frozenset())({"X": rows})
+    found, facts = _Check(DPOrdinalEncoder, False, False, None, frozenset())({"X": rows})
     del rows
     assert found.shape == (0, 2)
+    assert facts.names == ("x0", "x1")
     assert known() is None
 
 

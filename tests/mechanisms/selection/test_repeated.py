@@ -22,7 +22,7 @@ from skdpnoise.privacy import (
     TruncatedNegativeBinomial,
 )
 from skdpnoise.privacy.curves import NormalShift, Promised, RandomisedResponse
-from skdpnoise.privacy.repetition.curve import Repetition, RepetitionBound, _all_runs, table
+from skdpnoise.privacy.repetition import curve as curves
 from tests.privacy.repetition._laws import EVERY, LAWS, probabilities
 
 TOTAL = PrivacyGuarantee(1.0, 1e-6)
@@ -115,7 +115,7 @@ def test_runs_beyond_ten_thousand_count_as_disclosure():
     assert beyond > 0.2
     epsilons = np.array([0.0, 0.1, 0.5, 5.0])
     exact = NormalShift().hockey_stick(epsilons[:, None], mu * np.sqrt(k)) @ law.pmf(k) + beyond
-    found = _all_runs(law, mu)(epsilons)
+    found = curves._all_runs(law, mu)(epsilons)
     assert (exact <= found).all()
     assert (found <= 1.02 * exact).all()
 
@@ -158,9 +158,9 @@ def test_the_best_of_runs_that_only_promise_keeps_the_guarantee_whatever_the_ord
 @pytest.mark.parametrize(("mu", "epsilon"), [(0.1, 0.6), (0.2, 1.2), (0.3, 1.0)])
 def test_without_prices_the_bound_is_what_grids_make_of_it(name, mu, epsilon):
     law = LAWS[name]
-    bound = RepetitionBound(lambda t: Repetition(law).base.hockey_stick(t, mu), law).without_prices(
-        np.array([epsilon])
-    )[0]
+    base = Repetition(law).base
+    made = curves.RepetitionBound(lambda t: base.hockey_stick(t, mu), law)
+    bound = made.without_prices(np.array([epsilon]))[0]
     assert 1.0 - 1e-4 <= bound / naive_bound(law, mu, epsilon) <= 1.003
 
 
@@ -207,7 +207,7 @@ def test_the_curve_is_tighter_than_renyi_accounting(name, mu):
 @EVERY
 @pytest.mark.parametrize("mu", [0.02, 0.2, 2.0])
 def test_the_table_is_a_convex_curve_above_the_direct_bound(law, mu):
-    losses, deltas = table(Repetition(law), mu)
+    losses, deltas = curves.table(Repetition(law), mu)
     shown = deltas > 1e-60
     losses, deltas = losses[shown], deltas[shown]
     slopes = np.diff(deltas) / np.diff(np.exp(losses))
@@ -269,7 +269,7 @@ def test_a_composition_as_base_agrees_with_its_exact_curve():
     shift = 0.1
     one = np.array([math.exp(shift), 1.0]) / (1.0 + math.exp(shift))
     p, q = np.outer(one, one).ravel(), np.outer(one[::-1], one[::-1]).ravel()
-    exact = RepetitionBound(both_orders(p, q), law)
+    exact = curves.RepetitionBound(both_orders(p, q), law)
     loss = repeated_loss(PureLoss(shift).numeric().compose(2), law)
     pure = repeated_loss(PureLoss(2.0 * shift), law)
     for epsilon in (0.05, 0.2, 0.4):
