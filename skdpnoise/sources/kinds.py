@@ -100,7 +100,9 @@ def _of_pandas(dtype: Any) -> Kind:
     if isinstance(dtype, pandas.ArrowDtype):
         return _of_arrow(dtype.pyarrow_dtype)
     if isinstance(dtype, pandas.CategoricalDtype):
-        return replace(kind_of(dtype.categories.dtype), category=True)
+        # Before pandas 3 labels of text are objects.
+        text = dtype.categories.inferred_type == "string"
+        return replace(_TEXT if text else kind_of(dtype.categories.dtype), category=True)
     if isinstance(dtype, pandas.DatetimeTZDtype):
         return Kind("date", zone=str(dtype.tz))
     if isinstance(dtype, pandas.StringDtype):

@@ -39,13 +39,19 @@ def test_whole_numbers_of_numpy_are_what_one_missing_value_makes_of_them():
     assert kinds_of(whole) == kinds_of(broken)
 
 
-@pytest.mark.parametrize("labels", [["a", "b"], [1, 2], [True, False]])
-def test_categories_have_the_kind_of_their_labels(labels):
-    plain = kinds_of(pd.Series(labels))[0]
-    found = kinds_of(pd.Series(labels).astype("category"))[0]
-    assert found.category
-    assert not plain.category
-    assert found.name == plain.name
+@pytest.mark.parametrize(
+    ("labels", "name"), [(["a", "b"], "text"), ([1, 2], "number"), ([True, False], "boolean")]
+)
+def test_categories_have_the_kind_of_their_labels(labels, name):
+    values = pd.Series(labels)
+    assert not kinds_of(values)[0].category
+    assert kinds_of(values.astype("category")) == (Kind(name, category=True),)
+
+
+def test_labels_of_text_are_text_in_an_index_of_objects_too():
+    for labels, name in ((["a", "b"], "text"), (["a", 1], "objects")):
+        dtype = pd.CategoricalDtype(pd.Index(labels, dtype=object))
+        assert kind_of(dtype) == Kind(name, category=True)
 
 
 def test_dates_have_a_zone_or_none():
