@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections import deque
+from collections.abc import Collection, Iterator, ValuesView
 from dataclasses import dataclass, replace
 from functools import reduce
 from operator import add
@@ -271,11 +272,11 @@ def total_guarantee(
 
 
 def _listed(label: str, given: Any, declared: list[str]) -> Iterator[tuple[str, Any]]:
-    """Yield all that lists, tuples, dicts and totals hold, each by its number or name."""
+    """Yield all that collections and totals hold, each by its number or name."""
     if isinstance(given, TotalReport):
         declared += [below(label, name) for name in given.declared]
         given = dict(given.steps)
-    elif isinstance(given, list | tuple):
+    elif isinstance(given, list | tuple | deque | ValuesView | Iterator):
         given = {str(number): one for number, one in enumerate(given, 1)}
     if not isinstance(given, dict):
         yield label, given

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Iterable
 from dataclasses import fields, is_dataclass, replace
+from types import CellType, FunctionType, MethodType
 from typing import Any
 
 import numpy as np
@@ -72,6 +74,12 @@ def _held(thing: Any) -> Iterable[Any]:
     values = thing if isinstance(thing, np.ndarray) else getattr(thing, "values", None)
     if isinstance(values, np.ndarray):
         return values.ravel().tolist() if values.dtype == object else ()
+    if isinstance(thing, FunctionType):
+        return [cell.cell_contents for cell in thing.__closure__ or () if cell != CellType()]
+    if isinstance(thing, MethodType):
+        return [thing.__self__]
+    if isinstance(thing, functools.partial):
+        return [thing.func, *thing.args, *thing.keywords.values()]
     names = [*getattr(thing, "__dict__", {}), *_STATED]
     if is_dataclass(thing):
         names += [one.name for one in fields(thing)]

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections import deque
+from copy import copy
 from dataclasses import dataclass
-from functools import reduce
+from functools import partial, reduce
 from operator import add
 from typing import Any
 
@@ -259,3 +261,15 @@ def test_records_that_come_and_go_and_records_that_are_replaced_do_not_add():
             private_mean(COLUMN, 0.0, 1.0, PURE),
             private_mean(COLUMN, 0.0, 1.0, PrivacyGuarantee(0.5, adjacency="add_remove")),
         )
+
+
+def test_collections_of_every_kind_are_counted_and_nobody_vouches_for_what_hides_a_model():
+    first, second = model(delta=0.0).fit(X, Y), model(delta=0.0).fit(X, Y)
+    expected = total_guarantee(first, second).epsilon
+    for some in ({"m": second}.values(), iter([second]), deque([second]), map(copy, [second])):
+        assert total_guarantee(first, some).epsilon == expected
+        assert total_guarantee(first, {"m": second}.values()).epsilon == expected
+    hiding = (second.predict, lambda rows: second.predict(rows), partial(second.predict, X))
+    for one in hiding:
+        with pytest.raises(UnpaidStepError, match="nobody can vouch"):
+            total_guarantee(first, one, public=["2"])
