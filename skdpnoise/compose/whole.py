@@ -63,6 +63,8 @@ def _changes(whole: Any, report: PrivacyReport, before: Mapping[str, str]) -> It
             yield f"{name} was fitted again or exchanged"
         elif _digest(now[name]) != before[name]:
             yield f"{name} was exchanged or set otherwise"
+    if [name for name in before if name in now] != [name for name in now if name in before]:
+        yield "its steps have another order"
 
 
 def _private(step: Any) -> Iterator[Any]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from numbers import Real
 from typing import Any
 
@@ -191,7 +192,7 @@ def as_doubles(cells: Any) -> NDArray[np.float64]:
 
 
 def _double(cell: Any) -> float:
-    if is_missing(cell) or not isinstance(cell, Real | np.number | np.bool_):
+    if is_missing(cell) or not isinstance(cell, Real | np.number | np.bool_ | Decimal):
         return np.nan
     try:
         return float(cell)
@@ -208,6 +209,8 @@ def as_dates(cells: Any) -> NDArray[Any]:
 
 def _date(cell: Any) -> Any:
     nothing = np.datetime64("NaT", "s")
+    if type(cell).__name__ == "Period":  # of pandas
+        cell = cell.start_time
     if is_missing(cell) or not isinstance(cell, datetime.date | np.datetime64):
         return nothing
     try:

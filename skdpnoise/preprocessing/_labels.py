@@ -57,12 +57,11 @@ def read_any_table(
             f"The names of the columns of X are not those that {owner} was fitted to.",
         )
     kinds = kinds_in(X)
-    if callable(expected) and kinds is not None:
+    if callable(expected):
         names = [*map(str, X.columns)] if hasattr(X, "columns") else range(X.shape[1])
-        expected = expected(names, kinds)
+        expected = None if kinds is None else expected(names, kinds)
     if reset:
         estimator._kinds = kinds
-    assert not callable(expected)
     why = "as its parameters say (or mend those)" if reset else "as in fit"
     X = as_fitted(owner, X, expected, why=why, values=not is_computed("X", estimator))
     if not dates:

@@ -14,6 +14,7 @@ import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from decimal import Decimal
 from functools import partial
 from typing import Any
 
@@ -565,6 +566,8 @@ def label_of(value: Any) -> Label | None:
     """Return one category for all values that are equal, as 1 for 1.0; None for no category."""
     if isinstance(value, np.generic):
         value = value.item() if value.dtype.kind in "biufU" else None  # and no date as a number
+    if type(value) is Decimal and value.is_finite():
+        value = float(value)  # as a column of decimal numbers is read
     kind = type(value)
     if kind is str:
         return str(value)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence, Set
 from dataclasses import replace
+from decimal import Decimal
 from numbers import Real
 from typing import Any
 
@@ -136,6 +137,8 @@ def _of_pandas(column: Any) -> Any:
     import pandas as pd
 
     dtype, kind = column.dtype, kind_of(column.dtype)
+    if isinstance(dtype, pd.ArrowDtype) and kind.category:
+        return _of_pandas(column.astype(pd.ArrowDtype(dtype.pyarrow_dtype.value_type)))
     if isinstance(dtype, pd.CategoricalDtype):
         kinds = cells_of(pd.Series(column.cat.categories))
         if isinstance(kinds, np.ndarray) and kinds.dtype.kind == "M":
@@ -199,6 +202,8 @@ def _of_polars(column: Any) -> Any:
 
 
 def _contents(column: Any) -> Contents:
+    if hasattr(column, "cat") and hasattr(column.cat, "codes"):  # of pandas, by its labels
+        column = column.cat.categories
     dtype = getattr(column, "dtype", None)
     if isinstance(dtype, np.dtype) and dtype.kind in "iuf":
         values = column if isinstance(column, np.ndarray) else column.to_numpy()
@@ -231,7 +236,7 @@ def _of_type(one: type) -> str:
         return "text"
     if issubclass(one, bool | np.bool_):
         return "boolean"
-    plain = one in (int, float) or (issubclass(one, np.number) and issubclass(one, Real))
+    plain = one in (int, float, Decimal) or (issubclass(one, np.number) and issubclass(one, Real))
     return "number" if plain and not issubclass(one, np.timedelta64) else "other"
 
 

@@ -171,6 +171,14 @@ def test_an_exchanged_a_removed_and_an_added_step_are_named():
     assert found == {"clip was taken out", "scale was taken out", "new was put in"}
 
 
+def test_another_order_of_the_steps_is_noticed():
+    whole = pipeline().fit(X, Y)
+    whole.steps_[:2] = whole.steps_[1::-1]
+    assert whole.privacy_.changed == ("its steps have another order",)
+    whole.steps_[:2] = whole.steps_[1::-1]
+    assert whole.privacy_.changed == ()
+
+
 def test_a_function_of_a_public_step_that_is_exchanged_is_noticed():
     whole = nested().fit(X, Y)
     whole["inner"]["log"].set_params(func=np.square)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import datetime
+import decimal
 import pickle
 import warnings
 
 import numpy as np
 import pandas as pd
 import polars as pl
+import pyarrow as pa
 import pytest
 from sklearn.base import clone
 from sklearn.compose import ColumnTransformer
@@ -17,6 +19,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from skdpnoise import (
     DPLogisticCD,
     DPLogisticRegression,
+    DPOneHotEncoder,
     DPPipeline,
     DPSimpleImputer,
     DPTableVectorizer,
@@ -394,3 +397,62 @@ def test_missing_values_that_pass_by_are_left_to_an_imputer_behind():
     ]
     model = DPPipeline(steps, epsilon=3.0).fit(frame, Y)
     assert len(model.predict(frame)) == N
+
+
+USUAL = {"truth": [True, False], "whole": [1, 2], "wide": [2**53, 2**53 + 1], "text": ["a", "b"]}
+
+
+@pytest.mark.parametrize("usual", USUAL)
+@pytest.mark.parametrize("odd", ["a", 1.5, True, 2**53 + 1, None, decimal.Decimal(1)])
+@pytest.mark.parametrize("make", [DPTableVectorizer, DPOneHotEncoder])
+def test_one_value_renames_no_categories_of_a_column_of_labels(make, usual, odd):
+    names = []
+    for last in ([], [odd]):
+        frame = pd.DataFrame({"c": pd.Series(USUAL[usual] * 300 + last).astype("category")})
+        try:
+            names.append(make(epsilon=5.0, random_state=0).fit(frame).get_feature_names_out())
+        except ValueError as error:
+            assert "column 'c'" in str(error)
+            return
+    assert names[0].tolist() == names[1].tolist()
+
+
+VALUES = {
+    "number": [decimal.Decimal("1.5"), decimal.Decimal("2.5"), decimal.Decimal("4.5")],
+    "date": [pd.Period(month, "M") for month in ("2020-01", "2021-05", "2022-07")],
+}
+
+
+@pytest.mark.parametrize("kind", VALUES)
+def test_objects_that_stand_for_numbers_or_dates_are_read_as_these_are(kind):
+    objects = pd.DataFrame({"c": pd.Series(VALUES[kind] * 300, dtype=object)})
+    decimals = pd.ArrowDtype(pa.decimal128(5, 2))
+    declared = objects.astype(decimals if kind == "number" else "period[M]")
+    tables = []
+    for frame in (objects, declared):
+        made = DPTableVectorizer({"c": kind}, 5.0, n_bins=0, random_state=0).fit(frame)
+        tables += [made.transform(objects)[:, 0], made.transform(declared)[:, 0]]
+    assert np.ptp(tables[0]) > 0.0
+    for table in tables[1:]:
+        np.testing.assert_array_equal(table, tables[0])
+
+
+def test_decimal_numbers_are_the_categories_that_equal_floats_are():
+    objects = pd.DataFrame({"c": pd.Series(VALUES["number"] * 300, dtype=object)})
+    made = DPOneHotEncoder(epsilon=5.0, random_state=0).fit(objects)
+    assert made.categories_[0].tolist() == [1.5, 2.5, 4.5]
+    np.testing.assert_array_equal(made.transform(objects), made.transform(objects.astype(float)))
+
+
+@pytest.mark.parametrize("make", [DPTableVectorizer, DPOneHotEncoder])
+def test_a_table_of_arrow_is_refused_with_the_conversion_to_make(make):
+    table = pa.table({"c": ["a", "b"] * 300})
+    with pytest.raises(TypeError, match="to_pandas"):
+        make(ledger=Forbidden()).fit(table)
+
+
+def test_wide_whole_numbers_of_a_dictionary_of_arrow_stay_apart():
+    column = pa.array(USUAL["wide"] * 300).dictionary_encode()
+    frame = pa.table({"c": column}).to_pandas(types_mapper=pd.ArrowDtype)
+    made = DPOneHotEncoder(epsilon=5.0, random_state=0).fit(frame)
+    assert made.categories_[0].tolist() == USUAL["wide"]
