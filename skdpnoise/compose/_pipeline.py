@@ -260,7 +260,7 @@ class DPPipeline(FittedSteps):
             rehearse(priced(closed), X, y, codes, parts)
             releases = closed.asked
         # charge
-        declared = in_order([*declared_of(parts), *read_unpaid(copy, X)])
+        declared = in_order([*declared_of(parts), *read_unpaid(copy, X, y)])
         if releases:
             unit = "record" if rows is None else "group"
             terms = unit, noises_of(parts), declared

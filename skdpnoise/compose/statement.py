@@ -18,6 +18,7 @@ from skdpnoise.ledger import PrivacyLedger, PrivacyReport
 from skdpnoise.ledger.declared import COLUMNS, FACTS, declared_below, said_public
 from skdpnoise.privacy import GaussianLoss, PrivacyGuarantee, PrivacyLoss, PureLoss
 from skdpnoise.sampling.words import HIDDEN_SEED, is_seeded
+from skdpnoise.sources.rows import FOUND_BY_READING
 
 
 def charge_whole(
@@ -59,8 +60,8 @@ def declared_of(parts: Collection[Part]) -> tuple[str, ...]:
     return tuple(part.label for part in parts if part.kind == "declared")
 
 
-def read_unpaid(composition: Any, X: Any) -> list[str]:
-    """Return what a fit to X reads of its data without paying, public by the word of the user."""
+def read_unpaid(composition: Any, X: Any, y: Any = None) -> list[str]:
+    """Return what a fit reads of its data without paying, public by the word of the user."""
     found = []
     for label, one in private_estimators(composition):
         if hasattr(one, "_vouched"):
@@ -68,6 +69,8 @@ def read_unpaid(composition: Any, X: Any) -> list[str]:
     columns = getattr(X, "columns", None)
     if columns is not None and all(isinstance(name, str) for name in columns):
         found.append(COLUMNS)
+    if any(getattr(table, "guessed", ()) for table in (X, y)):
+        found.append(FOUND_BY_READING)
     return found
 
 

@@ -6,11 +6,12 @@ from collections.abc import Collection, Mapping
 from typing import Any
 
 from skdpnoise.ledger.report import DECLARED
+from skdpnoise.sources.rows import FOUND_BY_READING
 
 __all__ = ["COLUMNS", "FACTS", "LABELS", "declared_below", "declared_in", "said_public"]
 
 LABELS, COLUMNS = "labels of y", "names and types of columns"
-FACTS = (LABELS, COLUMNS)  # of the data of a whole, whichever step reads them
+FACTS = (LABELS, COLUMNS, FOUND_BY_READING)  # of the data of a whole, whichever step reads them
 _PART = 64  # names: a longer list among parameters is stored as its length
 
 

@@ -182,11 +182,11 @@ def _check_alike(owner: str, candidates: Sequence[Candidate]) -> None:
     public_labels(owner, candidates)
 
 
-def declared_by(candidates: Sequence[Candidate], X: Any, labels: Any) -> tuple[str, ...]:
+def declared_by(candidates: Sequence[Candidate], X: Any, y: Any, labels: Any) -> tuple[str, ...]:
     """Return what is public by the word of the user, given the labels that candidates know."""
     found: set[str] = set()
     for one in candidates:
-        found.update(declared_of(one.parts), read_unpaid(one.estimator, X))
+        found.update(declared_of(one.parts), read_unpaid(one.estimator, X, y))
     return in_order(sorted(found if labels is None else found - {LABELS}))
 
 

@@ -165,7 +165,7 @@ class PrivateSearchCV(WholeMixin, PlanMixin, Delegation, BaseSearchCV, CallbackS
         if labelled and classes is not None:
             check_two_classes(owner, classes, "'classes' of the estimator that is searched over")
         check_pairs(owner, scoring, 0 if classes is None else len(classes), self.adjacency)
-        declared = declared_by(candidates, X, given)
+        declared = declared_by(candidates, X, y, given)
         facts = (records, parts, buys, known, self.adjacency, self.delta, classes, declared)
         problem = Problem(candidates, scoring, *facts, rng)
         unobserved(rehearse, owner, problem, strategy, self.n_jobs)

@@ -153,8 +153,10 @@ class PrivateEncoder(PrivateFitMixin, TransformerMixin, BaseEstimator, ABC):
 
 def _check_labels(owner: str, columns: Columns, given: Sequence[tuple[Any, ...] | None]) -> None:
     """Refuse columns of which one value would decide how others are read or shown."""
-    for name, held, known in zip(columns.names, columns.contents, given, strict=True):
-        kept = held if known is None else held & {"wide"}
+    facts = zip(columns.names, columns.kinds, columns.contents, given, strict=True)
+    for name, kind, held, known in facts:
+        held = held | {"other"} if kind.name == "other" else held
+        kept = held if known is None else held & {"wide", "other"}
         check_labels_of(owner, f"column {name!r} of X", kept)
 
 

@@ -73,7 +73,8 @@ def planned_columns(owner: str, schema: Any, columns: Columns) -> list[Column]:
             )
         if column.kind in ("category", "ordinal"):
             whose = f"column {name!r} of X"
-            check_labels_of(owner, whose, contents if column.is_open else contents & {"wide"})
+            held = contents if column.is_open else contents & {"wide", "other"}
+            check_labels_of(owner, whose, held)
         planned.append(column)
     return planned
 

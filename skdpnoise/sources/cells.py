@@ -77,6 +77,12 @@ def together(
 
 def check_labels_of(owner: str, name: str, contents: Contents, *, mixed: bool = False) -> None:
     """Refuse categories of which one value would decide how others are read or shown."""
+    # With `mixed` each value is a category by itself, or none.
+    if "other" in contents and not mixed:
+        raise ValueError(
+            f"{owner} takes text, numbers and truth values as categories, and {name} has objects "
+            "of another kind, such as dates, bytes or lists. Convert all of them to text."
+        )
     if "text" in contents and not mixed and contents & {"boolean", "number"}:
         raise ValueError(
             f"{owner} takes text or numbers as categories, and {name} has both. Convert all of "

@@ -129,7 +129,8 @@ def test_of_an_array_without_labels_nothing_is_listed(entry):
 @pytest.mark.quick(3)
 @each(PRIVATE)
 def test_the_charge_lists_what_the_report_lists(entry):
-    ledger = PrivacyLedger("rows", 50.0, 1e-2, storage="memory")
+    adjacency = entry.estimator().adjacency
+    ledger = PrivacyLedger("rows", 50.0, 1e-2, adjacency=adjacency, storage="memory")
     model = fitted(entry, frame(), entry.y(X), ledger=ledger)
     for charge in ledger.charges():
         assert charge.declared == model.privacy_.declared

@@ -75,10 +75,11 @@ def test_the_run_shows_a_model_and_a_guarantee(run):
     assert float(accuracy.split()[-1]) > 0.84
     report, columns = outputs(run, "text/html")[-2:]
     assert "epsilon=1" in report
+    assert "names and types of columns" in report  # of what the schema leaves out
     assert "education" in columns
-    warned = "".join(outputs(run, "stream"))
-    assert "by type" in warned  # the columns that the schema leaves out
-    assert "Traceback" not in warned
+    said = "".join(outputs(run, "stream"))
+    assert "Warning" not in said
+    assert "Traceback" not in said
 
 
 @with_data

@@ -12,7 +12,9 @@ import pyarrow.parquet
 import pytest
 
 from skdpnoise import (
+    DPGridSearchCV,
     DPLogisticCD,
+    DPLogisticRegression,
     DPOneHotEncoder,
     DPOrdinalEncoder,
     DPPipeline,
@@ -276,6 +278,10 @@ def test_a_csv_is_read_by_the_word_of_its_user_alone(tmp_path):
         scan_csv(path, header=True, names=["a", "b"])
 
 
+def _is_two(frame):
+    return (frame["a"] == 2).to_numpy(dtype=int)
+
+
 def test_types_that_were_found_by_reading_are_told_by_every_report_and_refused_by_tables(tmp_path):
     path = tmp_path / "rows.csv"
     path.write_text("a,b\n" + "1,x\n2,y\n" * 300)
@@ -286,6 +292,13 @@ def test_types_that_were_found_by_reading_are_told_by_every_report_and_refused_b
         assert guessed not in make(random_state=0).fit(rows[["b"]]).privacy_.declared
     scaler = DPStandardScaler(feature_bounds=(0, 3)).fit(rows[["a"]])
     assert guessed in scaler.privacy_.declared
+    Y = rows.map(_is_two)
+    for whole in (
+        DPPipeline([("s", DPStandardScaler()), ("m", DPLogisticRegression(classes=[0, 1]))]),
+        DPGridSearchCV(DPLogisticRegression(classes=[0, 1]), {"alpha": [0.0, 0.1]}, epsilon=9.0),
+    ):
+        assert guessed in whole.fit(rows[["a"]], Y).privacy_.declared
+        assert guessed in " ".join(whole.privacy_.statement().split())
     for schema in (None, {"a": "category"}, {"a": {"buckets": 3}}):
         with pytest.raises(ValueError, match=r"guess the type of column 'a'.*dtypes=\{'a'"):
             DPTableVectorizer(schema, ledger=Forbidden()).fit(rows)
