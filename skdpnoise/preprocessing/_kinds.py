@@ -31,7 +31,11 @@ def fitted_kind(block: Block, kind: Kind) -> Kind | None:
         return NUMBER
     if what == "date":
         return kind if kind.name == "date" else Kind("date")
-    return None if what == "drop" else kind_of_labels(block.categories) or kind
+    if what == "drop":
+        return None
+    if block.column.buckets and kind.name == "objects":  # of which only text is hashed
+        return Kind("text")
+    return kind_of_labels(block.categories) or kind
 
 
 def _asked(entry: Any, kind: Kind) -> Kind | None:

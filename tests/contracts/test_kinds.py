@@ -250,6 +250,18 @@ def test_dates_are_read_in_the_zone_of_the_fit():
         model.transform(pl.from_pandas(naive))
 
 
+def test_hashed_objects_are_text_in_the_fit_and_after_it():
+    column = TABLE[["town"]].astype(object)
+    model = DPTableVectorizer({"town": {"buckets": 4}}, random_state=0).fit(column)
+    np.testing.assert_array_equal(model.transform(column), model.transform(TABLE[["town"]]))
+    for other in (column.astype(int), column.astype(int).astype(object)):
+        with pytest.raises(TypeError, match="needs text in column 'town'"):
+            model.transform(other)
+    numbers = DPTableVectorizer({"town": {"buckets": 4}}, ledger=Forbidden())
+    with pytest.raises(ValueError, match=r"hashes columns of objects that are text.*'town'"):
+        numbers.fit(column.astype(int).astype(object))
+
+
 def test_days_and_periods_are_dates():
     days = pd.DataFrame({"d": [datetime.date(2024, 1, 1 + k % 28) for k in range(N)]})
     periods = pd.DataFrame({"d": pd.to_datetime(days["d"]).dt.to_period("D")})

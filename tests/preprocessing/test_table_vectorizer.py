@@ -365,8 +365,8 @@ class HostileDate(datetime.datetime):
 )
 def test_one_odd_value_ends_no_fit_and_changes_no_column(schema, usual, odd):
     names = []
-    if "category" in schema.values() and type(odd) in (int, Hostile):
-        with pytest.raises(ValueError, match="column 'c' of X has both"):
+    if schema["c"] in ("category", {"buckets": 4}) and type(odd) in (int, Hostile):
+        with pytest.raises(ValueError, match=r"column 'c' of X has (both|others)"):
             DPTableVectorizer(schema, ledger=Forbidden()).fit(
                 pd.DataFrame({"c": np.array([usual, odd], dtype=object)})
             )
