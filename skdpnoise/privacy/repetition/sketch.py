@@ -31,8 +31,8 @@ _FEW = Detail(step=0.25, composed_step=0.5, priced=3, ended=1e-25)
 class Sketch:
     """The curve of repeated runs, or of a composition, from chords between few dots."""
 
-    # The chords lie above the curve, so that what is composed of them bounds δ like the whole
-    # curve, a little less tightly.
+    # Chords lie above the curve, so that what is composed of them bounds δ too, a little less
+    # tightly than with many dots.
 
     whole: Repetition | Composed
 
@@ -51,7 +51,7 @@ class Sketch:
 
 
 def sketched(curve: LossCurve) -> LossCurve:
-    """Return a curve that is above a given one, and quick where that takes a while."""
+    """Return a bound of a curve, from few dots where many take a while."""
     # A chance of disclosure makes a curve flat from some ε on, which few dots would miss.
     if isinstance(curve, Composed) and math.isfinite(float(curve.max_loss(1.0))):
         return Sketch(curve)
