@@ -42,7 +42,9 @@ def read_table(
     """Return X as an array of float32 or float64, finite and of a size that sums survive."""
     # With `missing` a NaN stands for no value, and stays.
     owner = type(estimator).__name__
-    if not reset and not isinstance(X, np.ma.MaskedArray):
+    if isinstance(X, list | tuple):
+        X = check_container(owner, "X", X)
+    if not (reset or isinstance(X, np.ma.MaskedArray) or _is_complex(X)):
         kinds = kinds_in(X) or ()
         values = not is_computed("X", estimator)
         X = as_fitted(owner, X, [NUMBER] * len(kinds), given=kinds, values=values)
@@ -62,6 +64,11 @@ def read_table(
     return within_limits(
         estimator, table, largest=largest, keeps_subnormal=keeps_subnormal, missing=missing
     )
+
+
+def _is_complex(X: Any) -> bool:
+    """Return whether an array is of complex numbers, which are refused by what they are."""
+    return isinstance(X, np.ndarray) and X.dtype.kind == "c"
 
 
 def within_limits(

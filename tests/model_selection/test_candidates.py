@@ -43,7 +43,7 @@ class TestDeclared:
     def test_they_are_listed_in_the_report_of_the_search_and_of_its_winner(self):
         for search in both(VOUCHED, PENALTIES, public=["standardscaler"], random_state=0):
             search.fit(X, LABELS)
-            assert search.privacy_.declared == ("standardscaler",)
+            assert search.privacy_.declared == ("standardscaler", "labels of y")
             assert "declared public by the user: standardscaler" in str(search.privacy_)
             assert search.best_estimator_[-1].privacy_ is search.privacy_
 
@@ -51,7 +51,7 @@ class TestDeclared:
     def test_a_name_holds_in_the_candidates_that_have_the_step(self):
         grid = {"s": [DPStandardScaler(), make_pipeline(StandardScaler())]}
         for search in both(TWO, grid, public=["standardscaler"], random_state=0):
-            assert search.fit(X, LABELS).privacy_.declared == ("s__standardscaler",)
+            assert search.fit(X, LABELS).privacy_.declared == ("s__standardscaler", "labels of y")
 
     @pytest.mark.parametrize("name", ["nobody", "alpha", "StandardScaler", "dplogisticcd__alpha"])
     def test_a_name_of_no_step_is_refused(self, name):
