@@ -47,33 +47,40 @@ _MISSING = ("NoneType", "NAType", "NaTType")
 _CONVERSIONS = {
     "pandas": {
         "number": "pandas.to_numeric(X[{name!r}])",
-        "boolean": "X[{name!r}].astype('boolean')",
+        "boolean": "X[{name!r}].astype('str').str.lower() == 'true'",
         "text": "X[{name!r}].astype('str')",
         "date": "pandas.to_datetime(X[{name!r}])",
         "objects": "X[{name!r}].astype(object)",
-        "zoned": "X[{name!r}].dt.tz_localize({zone!r})",
+        "zoned": "X[{name!r}].dt.tz_localize({zone!r}, ambiguous='NaT', nonexistent='NaT')",
         "naive": "X[{name!r}].dt.tz_convert('UTC').dt.tz_localize(None)",
         "days": "(X[{name!r}] - pandas.Timestamp(0)).dt.days",
+        "moment": "pandas.to_datetime(X[{name!r}], unit='s'), by the unit of these numbers",
+        "times": "X[{name!r}].astype('datetime64[s]')",
     },
     "polars": {
         "number": "polars.col({name!r}).cast(polars.Float64)",
-        "boolean": "polars.col({name!r}).cast(polars.Boolean)",
+        "boolean": "polars.col({name!r}).str.to_lowercase() == 'true'",
         "text": "polars.col({name!r}).cast(polars.String)",
         "date": "polars.col({name!r}).str.to_datetime()",
         "objects": "polars.col({name!r}).cast(polars.String)",
-        "zoned": "polars.col({name!r}).dt.replace_time_zone({zone!r})",
+        "zoned": "polars.col({name!r}).dt.replace_time_zone({zone!r}, ambiguous='null', "
+        "non_existent='null')",
         "naive": "polars.col({name!r}).dt.replace_time_zone(None)",
         "days": "polars.col({name!r}).dt.epoch('d')",
+        "moment": "polars.from_epoch(polars.col({name!r}), 's'), by the unit of these numbers",
+        "times": "polars.col({name!r}).cast(polars.Datetime)",
     },
     "numpy": {
         "number": "X.astype(float)",
-        "boolean": "X.astype(bool)",
+        "boolean": "X == 'True'",
         "text": "X.astype(str)",
         "date": "X.astype('datetime64[s]')",
         "objects": "X.astype(object)",
         "zoned": "a frame of pandas, with pandas.Series(...).dt.tz_localize({zone!r})",
         "naive": "X.astype('datetime64[s]')",
         "days": "X.astype('datetime64[D]').astype(float)",
+        "moment": "X.astype(int).astype('datetime64[s]'), by the unit of these numbers",
+        "times": "X.astype('datetime64[s]')",
     },
 }
 
@@ -92,7 +99,9 @@ def kinds_of_rows(X: Any) -> tuple[Kind, ...] | None:
 
 def read_as_fitted(fitted: Any, X: Any) -> Any:
     """Return features for a fitted composition, as its fit read them."""
-    owner = type(fitted).__name__
+    owner, names = type(fitted).__name__, getattr(fitted, "feature_names_in_", None)
+    if names is not None and hasattr(X, "columns") and list(X.columns) != list(names):
+        return read_features(owner, X)  # which the first step refuses by the names
     return read_features(owner, as_fitted(owner, X, getattr(fitted, "_kinds", None)))
 
 
@@ -162,7 +171,12 @@ def _agree(expected: Kind, given: Kind) -> bool:
     if {expected.name, given.name} <= {*_LIKE_NUMBERS}:
         return True
     same = expected.name == given.name
-    return same and (expected.name != "date" or (expected.zone is None) == (given.zone is None))
+    return same and (expected.name != "date" or _agree_on_times(expected, given))
+
+
+def _agree_on_times(expected: Kind, given: Kind) -> bool:
+    """Return whether dates have a zone where others have one, and a time of day at least there."""
+    return (expected.zone is None) == (given.zone is None) and (expected.days or not given.days)
 
 
 def _stranger(cells: Sequence[Any], expected: Kind) -> KindName | None:
@@ -219,8 +233,12 @@ def _of_another_kind(
     form: str = expected.name
     if given.name == "date" and form == "number":
         form = "days"
+    elif given.name in _LIKE_NUMBERS and form == "date":
+        form = "moment"
     words, found = _WORDS[expected.name], _WORDS[given.name]
-    if expected.name == given.name == "date":
+    if form == "date" == given.name and (expected.zone is None) == (given.zone is None):
+        form, words, found = "times", "dates with a time of day", "days"
+    elif form == "date" == given.name:
         form = "naive" if expected.zone is None else "zoned"
         words = f"dates {'without a' if expected.zone is None else 'with a'} time zone"
         found = f"dates {'without one' if given.zone is None else 'with one'}"

@@ -28,7 +28,7 @@ def fitted_kind(block: Block, kind: Kind) -> Kind | None:
     """Return the kind that a column must have after the fit, of its kind in the fit."""
     what = block.column.kind
     if what == "number":
-        return NUMBER
+        return kind if kind.name == "boolean" else NUMBER
     if what == "date":
         return kind if kind.name == "date" else Kind("date")
     if what == "drop":

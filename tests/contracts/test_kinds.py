@@ -63,6 +63,7 @@ CHANGES = {
     "Tokyo": lambda column: column.dt.tz_convert("Asia/Tokyo"),
     "no zone": lambda column: column.dt.tz_localize(None),
     "a zone": lambda column: column.dt.tz_localize("Asia/Tokyo"),
+    "days": lambda column: column.dt.date.astype("date32[day][pyarrow]"),
     "periods": lambda column: column.dt.to_period("h"),
 }
 # What has the values of the fit, so that answers must be the same where they are given.
@@ -244,7 +245,7 @@ def test_dates_are_read_in_the_zone_of_the_fit():
         np.testing.assert_array_equal(hours(moved), expected)
         np.testing.assert_array_equal(hours(pl.from_pandas(moved)), expected)
     naive = TABLE[["at"]].assign(at=TABLE["at"].dt.tz_localize(None))
-    with pytest.raises(TypeError, match=r"with a time zone in column 'at'.*tz_localize\('UTC'\)"):
+    with pytest.raises(TypeError, match=r"with a time zone in column 'at'.*tz_localize\('UTC'"):
         model.transform(naive)
     with pytest.raises(TypeError, match="replace_time_zone"):
         model.transform(pl.from_pandas(naive))
@@ -266,12 +267,53 @@ def test_days_and_periods_are_dates():
     days = pd.DataFrame({"d": [datetime.date(2024, 1, 1 + k % 28) for k in range(N)]})
     periods = pd.DataFrame({"d": pd.to_datetime(days["d"]).dt.to_period("D")})
     stamps = pd.DataFrame({"d": pd.to_datetime(days["d"])})
-    made = [
-        DPTableVectorizer({"d": "date"}, epsilon=9.0, random_state=0).fit(frame)
-        for frame in (days, periods, stamps)
-    ]
-    values = [model.transform(days)[:, 0] for model in made]
+    tables = days, periods, stamps
+    make = DPTableVectorizer({"d": "date"}, epsilon=9.0, random_state=0)
+    made = [clone(make).fit(frame) for frame in tables]
+    values = [model.transform(frame)[:, 0] for model, frame in zip(made, tables, strict=True)]
     np.testing.assert_array_equal(values[0], values[1])
     np.testing.assert_array_equal(values[0], values[2])
-    for model in made[1:]:
-        np.testing.assert_array_equal(model.transform(periods), model.transform(stamps))
+    np.testing.assert_array_equal(made[1].transform(periods), made[1].transform(stamps))
+    # All hours would be midnight.
+    for frame in (periods, pl.from_pandas(days)):
+        with pytest.raises(TypeError, match="with a time of day in column 'd'"):
+            made[2].transform(frame)
+
+
+REMEDIES = [
+    ("a", "text"),
+    ("b", "objects of text"),
+    ("flag", "text"),
+    ("town", "numbers"),
+    ("when", "text"),
+    ("when", "a zone"),
+    ("when", "numbers"),
+    ("when", "days"),
+    ("at", "no zone"),
+]
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars"])
+@pytest.mark.parametrize(("column", "change"), REMEDIES)
+def test_what_a_refusal_names_works_as_it_stands(library, column, change):
+    model = clone(TABLES["pipeline"]).set_params(random_state=0).fit(TABLE, Y)
+    X = changed(TABLE, column, change)
+    if library == "polars":
+        X = pl.from_pandas(X)
+    with pytest.raises(TypeError, match=repr(column)) as caught:
+        model.predict(X)
+    text = str(caught.value).partition(", as in ")[2].partition("as in ")[2]
+    remedy = text.removesuffix(".").partition(", by the unit")[0]
+    found = eval(remedy, {"pandas": pd, "polars": pl, "X": X})
+    better = (
+        X.with_columns(found.alias(column)) if library == "polars" else X.assign(**{column: found})
+    )
+    assert len(model.predict(better)) == N
+    if change in ("text", "objects of text"):
+        np.testing.assert_array_equal(model.predict_proba(better), model.predict_proba(TABLE))
+
+
+def test_columns_in_another_order_are_refused_for_their_order():
+    model = clone(TABLES["pipeline"]).set_params(random_state=0).fit(TABLE, Y)
+    with pytest.raises(ValueError, match=r"names|order"):
+        model.predict(TABLE[[*reversed(TABLE.columns)]])
