@@ -209,8 +209,15 @@ def _contents(column: Any) -> Contents:
         values = column if isinstance(column, np.ndarray) else column.to_numpy()
         return frozenset({"wide"} if _is_wide(values) else ())
     if dtype is None or kind_of(dtype) != OBJECTS:
-        return frozenset()
+        inexact = dtype is not None and kind_of(dtype).name == "number" and not _keeps(column)
+        return frozenset({"wide"} if inexact and _is_wide(cells_of(column)) else ())
     return contents_of_objects(column)
+
+
+def _keeps(column: Any) -> bool:
+    """Return whether whole numbers of a declared type stay exact beside a missing one."""
+    whole = getattr(column.dtype, "is_integer", None)  # of polars
+    return whole() and "128" not in str(column.dtype) if whole else _is_whole(column.dtype)
 
 
 def contents_of_objects(column: Iterable[Any]) -> Contents:

@@ -155,6 +155,8 @@ def scan_csv(
                 f"{one} has them. Say header=True if it has; else give names=[...]. Names in "
                 "'dtypes' are enough where they are those of all columns."
             )
+        if len(set(found.names)) < len(found.names):
+            raise ValueError(f"The columns of {one} must have different names: give names=[...].")
         if unknown := [name for name in types if name not in found.names]:
             raise ValueError(
                 f"The 'dtypes' parameter of scan_csv names {unknown[0]!r}, which is no column."

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import decimal
 import pickle
 
 import numpy as np
 import pandas as pd
 import polars as pl
+import pyarrow as pa
 import pytest
 from sklearn.base import clone
 from sklearn.compose import ColumnTransformer
@@ -346,3 +348,19 @@ def test_the_largest_whole_numbers_are_categories_where_no_missing_value_rounds_
     for dtype in (np.uint64, np.float64):
         with pytest.raises(ValueError, match=r"2\*\*53.*column 'x0'.*Int64"):
             DPOneHotEncoder(ledger=Forbidden()).fit(np.full((400, 1), 2**53, dtype=dtype))
+    for value in (-(2**53), -(2**60)):
+        with pytest.raises(ValueError, match=r"below 2\*\*53"):
+            DPOneHotEncoder(ledger=Forbidden()).fit(np.full((400, 1), value))
+
+
+def test_decimal_numbers_that_doubles_would_merge_are_no_categories():
+    values = [decimal.Decimal(2**53), decimal.Decimal(2**53 + 1)] * 200
+    long = pa.decimal128(20, 0)
+    for table in (
+        pd.DataFrame({"a": pd.array(values, dtype=pd.ArrowDtype(long))}),
+        pl.DataFrame({"a": values}, schema={"a": pl.Decimal(20, 0)}),
+    ):
+        for encoder in (DPOneHotEncoder, DPOrdinalEncoder, DPTableVectorizer):
+            schema = {"schema": {"a": "category"}} if encoder is DPTableVectorizer else {}
+            with pytest.raises(ValueError, match=r"below 2\*\*53.*'a'"):
+                encoder(ledger=Forbidden(), **schema).fit(table)
