@@ -27,7 +27,7 @@ from skdpnoise.privacy import (
     RandomisedResponse,
     gdp_mu,
 )
-from skdpnoise.privacy.numeric.loss import bounds_near
+from skdpnoise.privacy.numeric.loss import bounds_near, composed_delta
 from skdpnoise.privacy.repetition.curve import Composed, Repetition
 from skdpnoise.privacy.repetition.sketch import sketched
 
@@ -82,10 +82,12 @@ class _Room:
             return -math.inf if total.fits(self.budget, adaptive=self.facts.adaptive) else math.inf
         if total.only is not None:
             return math.log(max(total.delta(epsilon), _NOTHING) / delta)
-        # Where the curves are those of the loss, a charge is judged by this very composition.
         quick_loss = _sketched(loss) if quick else loss
-        found = bounds_near(self.after(quick_loss).groups(), delta, epsilon, coarse=True)[0]
-        return math.log(max(found, _NOTHING) / delta) + _SAFE * (quick_loss is not loss)
+        groups, safe = self.after(quick_loss).groups(), quick_loss is not loss
+        found = bounds_near(groups, delta, epsilon, coarse=True)[0]
+        if found > delta and not safe:  # as a charge is judged
+            found = composed_delta(groups, epsilon)
+        return math.log(max(found, _NOTHING) / delta) + _SAFE * safe
 
     def square(self, excess: float) -> float:
         """Return μ² of the Gaussian loss that has a δ at the ε of the budget."""
