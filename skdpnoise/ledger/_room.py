@@ -27,7 +27,7 @@ from skdpnoise.privacy import (
     RandomisedResponse,
     gdp_mu,
 )
-from skdpnoise.privacy.numeric.loss import bounds_near
+from skdpnoise.privacy.numeric.loss import bounds_near, composed_delta
 from skdpnoise.privacy.repetition.curve import Composed, Repetition
 from skdpnoise.privacy.repetition.sketch import sketched
 
@@ -41,7 +41,7 @@ _SAME, _UP = 1e-6, 1.0 + 1e-12  # a loss that is what was stated, and rounding o
 _ALMOST = 1.0 - 1e-3  # calibration of a smaller ε gives a loss that is only nearly proportional
 _SHAPED = 0.95  # and less so where a shape is calibrated too
 _WIDEST = 1e9  # shape of noise on the integers
-_CALIBRATIONS, _TRIES = 5, 16  # how often at most, and compositions for each
+_CALIBRATIONS, _TRIES, _LINES = 5, 30, 6  # how often at most, compositions, those of them by lines
 _CLOSE = 1.004  # what fits is the largest if this times as much does not
 _NEAR, _NEARER = 1e-3, 1e-6  # relative accuracy, where a composition is tried, and a single loss
 _SAFE = 5e-3  # by which the logarithm of a δ from few dots is to be below that of the budget
@@ -82,10 +82,12 @@ class _Room:
             return -math.inf if total.fits(self.budget, adaptive=self.facts.adaptive) else math.inf
         if total.only is not None:
             return math.log(max(total.delta(epsilon), _NOTHING) / delta)
-        # Where the curves are those of the loss, a charge is judged by this very composition.
         quick_loss = _sketched(loss) if quick else loss
-        found = bounds_near(self.after(quick_loss).groups(), delta, epsilon, coarse=True)[0]
-        return math.log(max(found, _NOTHING) / delta) + _SAFE * (quick_loss is not loss)
+        groups, safe = self.after(quick_loss).groups(), quick_loss is not loss
+        found = bounds_near(groups, delta, epsilon, coarse=True)[0]
+        if found > delta and not safe:  # as a charge is judged
+            found = composed_delta(groups, epsilon)
+        return math.log(max(found, _NOTHING) / delta) + _SAFE * safe
 
     def square(self, excess: float) -> float:
         """Return μ² of the Gaussian loss that has a δ at the ε of the budget."""
@@ -106,11 +108,11 @@ class _Room:
         target, best = self.square(-0.5 * enough), plain
         low, size = max(plain, low), kind.asked
         last, here = (0.0, self.square(self.excess(PureLoss(0.0)))), (size**2, self.square(excess))
-        for _ in range(_TRIES):
+        for tried in range(_TRIES):
             rise = (here[1] - last[1]) / (here[0] - last[0])
             square = here[0] + (target - here[1]) / rise if rise > 0.0 else 0.0
             size = math.sqrt(max(square, 0.0))
-            if not low < size < high:
+            if tried >= _LINES or not low < size < high:  # where δ jumps, lines lead nowhere
                 size = math.sqrt(low * high)
             excess = self.excess(kind.at(size))
             last, here = here, (size**2, self.square(excess))
