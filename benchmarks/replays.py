@@ -175,6 +175,8 @@ def measured(container: Container, kind: str, adjacencies: Sequence[str], every:
         with tempfile.TemporaryDirectory() as folder:
             for odd, usual, other in tables(container, kind, adjacency, Path(folder)):
                 for front in FRONTS:
+                    if kind == "date" and "listed" in front.name:
+                        continue  # dates are no categories
                     number += 1
                     if other is None or number % every or (container.alone and not front.alone):
                         continue

@@ -216,8 +216,8 @@ class DPTableVectorizer(PrivateFitMixin, TransformerMixin, BaseEstimator):
             cells = [read.cells(kept, k) for k in range(len(columns))]
             found = _categories(columns, cells, bought, account, rng)
             numbers = self._numbers(columns, cells, bought, account, rng)
-            blocks = [
-                Block(column, facts, kinds)
+            blocks = [  # what objects held says no more than the categories that are shown
+                Block(replace(column, truth=False), facts, kinds)
                 for column, facts, kinds in zip(columns, numbers, found, strict=True)
             ]
             report = account.report(type(self).__name__, secure=rng.secure, empty=True)

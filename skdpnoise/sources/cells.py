@@ -216,6 +216,8 @@ def _contents(column: Any) -> Contents:
 
 def _keeps(column: Any) -> bool:
     """Return whether whole numbers of a declared type stay exact beside a missing one."""
+    if kind_of(column.dtype).category:  # a dictionary of Arrow, whose labels stay as they are
+        return True
     whole = getattr(column.dtype, "is_integer", None)  # of polars
     return whole() and "128" not in str(column.dtype) if whole else _is_whole(column.dtype)
 

@@ -382,6 +382,16 @@ def test_one_odd_value_ends_no_fit_and_changes_no_column(schema, usual, odd):
     assert names[0] == names[1]
 
 
+@pytest.mark.parametrize("odd", [1, 0.0, None])
+def test_what_objects_hold_is_no_fact_of_a_column(odd):
+    schema = {"c": {"kind": "category", "categories": [True, False]}}
+    made = []
+    for last in (True, odd):
+        column = pd.Series([True, False] * 50 + [last], dtype=object)
+        made.append(DPTableVectorizer(schema).fit(pd.DataFrame({"c": column})).columns_)
+    assert made[0].blocks[0].column == made[1].blocks[0].column
+
+
 def test_dates_are_no_categories():
     with pytest.raises(ValueError, match=r"'schema'.*'date' or 'drop'"):
         DPTableVectorizer({"seen": "category"}, ledger=Forbidden()).fit(TABLE)
