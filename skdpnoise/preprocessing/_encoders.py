@@ -104,6 +104,7 @@ class PrivateEncoder(PrivateFitMixin, TransformerMixin, BaseEstimator, ABC):
             report = account.report(type(self).__name__, secure=rng.secure, empty=True)
             categories = [as_categories(one) for one in found]
             self.categories_, self.category_mechanism_ = categories, made
+            self._kinds = tuple(map(kind_of_labels, categories))
             self.privacy_ = report
             self._warn_of_none([k for k, one in enumerate(given) if one is None])
             hand_on(self, self.public_output_)
@@ -131,9 +132,7 @@ class PrivateEncoder(PrivateFitMixin, TransformerMixin, BaseEstimator, ABC):
 
     def _codes(self, X: Any, other: float, missing: float | None = None) -> NDArray[np.float64]:
         """Return the place of each value among the categories of its column."""
-        known = map(kind_of_labels, self.categories_)
-        expected = [one or kind for one, kind in zip(known, self._kinds, strict=True)]
-        X = read_any_table(self, X, reset=False, expected=expected)
+        X = read_any_table(self, X, reset=False, expected=self._kinds)
         absent = other if missing is None else missing
         return np.column_stack(
             [

@@ -35,7 +35,7 @@ def fitted_kind(block: Block, kind: Kind) -> Kind | None:
         return None
     if block.column.buckets and kind.name == "objects":  # of which only text is hashed
         return Kind("text")
-    return kind_of_labels(block.categories) or kind
+    return kind if block.column.buckets else kind_of_labels(block.categories)
 
 
 def _asked(entry: Any, kind: Kind) -> Kind | None:

@@ -75,7 +75,7 @@ def planned_columns(owner: str, schema: Any, columns: Columns) -> list[Column]:
             whose = f"column {name!r} of X"
             held = contents if column.is_open else contents & {"wide", "other"}
             check_labels_of(owner, whose, held)
-            if column.buckets and kind == OBJECTS and contents - {"text", "missing"}:
+            if column.buckets and kind.name == "objects" and contents - {"text", "missing"}:
                 raise ValueError(
                     f"{owner} hashes columns of objects that are text, and {whose} has others: "
                     "nobody would know later what was hashed. Give it a type of its own, as in "

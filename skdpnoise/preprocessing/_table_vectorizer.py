@@ -222,6 +222,10 @@ class DPTableVectorizer(PrivateFitMixin, TransformerMixin, BaseEstimator):
             ]
             report = account.report(type(self).__name__, secure=rng.secure, empty=True)
             self.columns_, self.privacy_ = TableColumns(tuple(blocks)), report
+            names = [block.column.name for block in blocks]
+            asked = kinds_by_schema(self.schema, names, read.columns.kinds)
+            known = map(fitted_kind, blocks, read.columns.kinds)
+            self._kinds = tuple(one or kind for one, kind in zip(asked, known, strict=True))
             self.category_mechanism_ = bought.categories
             self._warn(blocks)
             hand_on(self, self.public_output_)
@@ -316,8 +320,7 @@ class DPTableVectorizer(PrivateFitMixin, TransformerMixin, BaseEstimator):
         """
         check_is_fitted(self)
         blocks = self.columns_.blocks
-        known = map(fitted_kind, blocks, self._kinds)
-        X = read_any_table(self, X, reset=False, dates=True, expected=[*known])
+        X = read_any_table(self, X, reset=False, dates=True, expected=self._kinds)
         cells = [cells_of(X, k) for k in range(X.shape[1])]
         check_infinite(self, cells)
         parts = [
