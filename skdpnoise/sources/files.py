@@ -228,12 +228,18 @@ def _schema_of_text(path: str, options: dict[str, Any]) -> Any:
     try:
         with pyarrow.csv.open_csv(path, **options) as file:
             return file.schema
-    except pa.ArrowInvalid:
-        pass  # its message quotes what it could not read
+    except pa.ArrowInvalid as error:  # its message quotes what it could not read
+        place = re.match(r"In CSV column #(\d+)", str(error))
+    if place is not None:
+        with pyarrow.csv.open_csv(path, **{**options, "convert_options": None}) as file:
+            name = file.schema.names[int(place[1])]
+        raise ValueError(
+            f"A value in the first rows of {path} has not the type that is named for its column "
+            f"{name!r}: name another one in 'dtypes', such as 'text'."
+        )
     raise ValueError(
-        f"The first rows of {path} are no table: the file is empty, a line has another number of "
-        "values than the header or 'names', or a value has not the type that is named for its "
-        "column. See parse_options and convert_options of pyarrow.csv.open_csv."
+        f"The first rows of {path} are no table: the file is empty, or a line has another number "
+        "of values than the header or 'names'. See parse_options of pyarrow.csv.open_csv."
     )
 
 

@@ -337,3 +337,12 @@ def test_a_missing_value_changes_the_type_of_no_batch(scan, kind, tmp_path):
         types.append({(str(batch.dtypes["a"]), *rows.kinds) for batch in rows.batches()})
     assert types[0] == types[1]
     assert len(types[0]) == 1
+
+
+def test_a_value_of_another_type_in_the_first_rows_names_its_column(tmp_path):
+    path = tmp_path / "rows.csv"
+    path.write_text("a,b\n1,x\nsecret,y\n")
+    with pytest.raises(ValueError, match="column 'a'") as caught:
+        scan_csv(path, header=True, dtypes={"a": "number", "b": "text"})
+    assert "secret" not in str(caught.value)
+    scan_csv(path, header=True, dtypes={"a": "text", "b": "text"})
