@@ -49,7 +49,7 @@ _MANY = 1.0 + 1e-9  # floating-point error of a norm
 
 @dataclass(frozen=True, slots=True)
 class Front:
-    """What turns a table into numbers, in front of a model."""
+    """A transformer of tables to numbers, in front of a model."""
 
     name: str
     make: Callable[[list[Any], Any], Any]  # from the usual values and the name of the column
@@ -80,7 +80,7 @@ FRONTS = (
 
 @dataclass
 class Tally:
-    """What neighbours of one kind of column in one container have shown."""
+    """Counts and maxima over the neighbours of one kind of column in one container."""
 
     container: str
     kind: str

@@ -1,4 +1,4 @@
-"""What a result says that it cost: a report of its own, or a loss with its neighbours."""
+"""Costs of results: a report of its own, or a loss with its neighbours."""
 
 from __future__ import annotations
 

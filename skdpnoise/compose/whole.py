@@ -1,4 +1,4 @@
-"""Whether a fitted composition still is what its report tells of.
+"""Changes of a fitted composition since the fit that its report tells of.
 
 A report is of one fit. Of a pipeline or search, steps can be fitted again, exchanged or set
 otherwise afterwards; its report is then of something that no longer exists, and says so first.

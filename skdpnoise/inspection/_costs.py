@@ -1,4 +1,4 @@
-"""What one record moved, release by release: what that costs, beside what was declared for it."""
+"""Costs of what one record moved, release by release, beside what was declared for it."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ class Moved:
 
     @property
     def is_covered(self) -> bool:
-        """Whether the charge is for so many releases, and for changes as large as these."""
+        """Return whether the charge is for so many releases, and for changes as large as these."""
         return self.share <= TOLERANCE and self.label is not None and not self.is_repeated
 
     @property

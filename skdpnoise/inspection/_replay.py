@@ -98,7 +98,7 @@ def replay(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Cost:
-    """What one pair of fits used."""
+    """The loss and the broken declarations of one pair of fits."""
 
     label: str  # of the neighbours
     loss: PrivacyLoss | None  # None: not known

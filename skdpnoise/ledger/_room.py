@@ -60,7 +60,7 @@ class _Kind(NamedTuple):
 
 
 class _Room:
-    """What a ledger still covers."""
+    """The losses that a ledger still covers."""
 
     def __init__(self, spent: Composition, facts: Facts) -> None:
         self.spent, self.facts, self.budget = spent, facts, facts.guarantee

@@ -403,7 +403,7 @@ class Account:
 
     @property
     def _declared(self) -> tuple[str, ...]:
-        """What the fit reads unpaid, which is known once the data are checked."""
+        """Names of what the fit reads unpaid, known once the data are checked."""
         vouched = self.estimator._vouched() if hasattr(self.estimator, "_vouched") else ()
         return tuple(dict.fromkeys([*vouched, *self.declared]))
 

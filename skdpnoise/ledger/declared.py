@@ -1,4 +1,4 @@
-"""What is public by the word of the user, as a charge stores it: all of it, however much."""
+"""Names of what the user says is public, as a charge stores them: all, however many."""
 
 from __future__ import annotations
 

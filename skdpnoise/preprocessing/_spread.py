@@ -26,7 +26,7 @@ __all__ = ["Columns", "SpreadTable", "WholeTable", "read_cells"]
 
 @dataclass(frozen=True, slots=True)
 class Columns:
-    """What columns are declared to be, and what those of objects hold."""
+    """Declared kinds of columns, and what those of objects hold."""
 
     names: tuple[str, ...]
     kinds: tuple[Kind, ...]

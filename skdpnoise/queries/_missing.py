@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from skdpnoise.sources.kinds import OBJECTS, Kind, kind_of
 
 Missing = Literal["error", "skip"]
-"""What is done where a value is missing: all is refused, or the value is left out."""
+"""Missing values: all is refused, or they are left out."""
 Made = TypeVar("Made")
 
 

@@ -34,7 +34,7 @@ class LedgerLike(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Paid:
-    """What a result of several releases cost, which totals count."""
+    """Costs of a result of several releases, which totals count."""
 
     privacy: PrivacyLoss | None = None  # all three are known of what a query returns
     adjacency: Adjacency | None = None
@@ -87,7 +87,7 @@ class Query:
 
     @property
     def facts(self) -> dict[str, Any]:
-        """What a result states of the query: neighbours, randomness, and the guarantee."""
+        """Facts that a result states of the query: neighbours, randomness, and the guarantee."""
         asked = self.guarantee if isinstance(self.guarantee, PrivacyGuarantee) else None
         return {"adjacency": self.adjacency, "secure": self.rng.secure, "guarantee": asked}
 

@@ -90,7 +90,7 @@ class PrivateEstimate:
 
     @property
     def privacy(self) -> PrivacyLoss:
-        """What the estimate cost by itself."""
+        """Loss of the estimate by itself."""
         return self.mechanism.privacy_loss()
 
     def __str__(self) -> str:

@@ -314,7 +314,7 @@ class PrivateCategories:
 
     @property
     def privacy(self) -> PrivacyLoss:
-        """What the categories cost by themselves."""
+        """Loss of the categories by themselves."""
         return self.mechanism.privacy_loss()
 
     @property

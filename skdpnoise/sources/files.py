@@ -423,7 +423,7 @@ class _Local:
 
     @property
     def kinds(self) -> dict[str, Kind] | None:
-        """What columns are declared to be, by their names; None where nothing declares it."""
+        """Declared kinds of columns by their names; None where nothing declares them."""
         schema = getattr(self, "schema", None)
         if schema is None:
             return None
@@ -684,7 +684,7 @@ class _Sifted(_Local):
 
     @property
     def kinds(self) -> dict[str, Kind] | None:
-        """What columns are declared to be."""
+        """Declared kinds of columns."""
         return self.reader.kinds
 
     @property

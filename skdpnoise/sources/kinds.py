@@ -23,7 +23,7 @@ _LONG = "YAQMWDBC"  # first letters of frequencies of pandas' periods of a day o
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """What the declared type of a column says of its values: all of it is public."""
+    """The public facts that the declared type of a column tells of its values."""
 
     # Of "objects" no type is declared, as of numpy's `object`; "other" are types that no estimator
     # reads: durations, intervals, lists, complex numbers.

@@ -85,7 +85,7 @@ class Reader(Protocol):
 
     @property
     def kinds(self) -> dict[str, Kind] | None:
-        """What columns are declared to be, by their names; None if that is not known."""
+        """Declared kinds of columns by their names; None if they are not known."""
         ...
 
     @property
@@ -172,7 +172,7 @@ class RowSource:
 
     @property
     def kinds(self) -> tuple[Kind, ...] | None:
-        """What columns are declared to be, if their reader knows; None of what was made of them."""
+        """Declared kinds of columns, if their reader knows; None of what was made of them."""
         known, names = self.reader.kinds, self.taking.needed
         if known is None or self.taking.maps:
             return None

@@ -1,4 +1,4 @@
-"""What a refusal says: the right name, the cause, no value, and a remedy that is tried here."""
+"""A refusal has the right name, the cause, no value, and a remedy that is tried here."""
 
 from __future__ import annotations
 

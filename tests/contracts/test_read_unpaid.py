@@ -1,4 +1,4 @@
-"""What a fit reads without paying for it is listed: in its report, its charge, and what it states.
+"""Facts that a fit reads without paying are listed: in its report, its charge, and statement.
 
 Neighbouring data sets differ in one such thing: a label of one record, the name of a column, its
 type. Where a public attribute then differs with certainty, under the same seed, the report lists

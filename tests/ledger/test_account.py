@@ -218,7 +218,7 @@ def test_an_account_is_not_pickled():
 
 
 def numeric(epsilon, count=1):
-    """What a mechanism of several releases of Laplace noise costs, as a mechanism of that loss."""
+    """A mechanism with the loss of several releases of Laplace noise."""
     return Costing(NumericLoss(((get_noise("laplace"), epsilon, count),)))
 
 
@@ -346,7 +346,7 @@ def test_whatever_is_asked_for_each_stage_covers_what_was_charged_to_it(seed):
 
 
 def covers(stage, losses):
-    """Whether a stage is at least what these losses are together, however they were chosen."""
+    """Return whether a stage is at least these losses together, however they were chosen."""
     if isinstance(stage, PureLoss) and all(isinstance(loss, PureLoss) for loss in losses):
         return math.fsum(loss.pure_epsilon for loss in losses) <= stage.pure_epsilon * (1 + 1e-12)
     if isinstance(stage, GaussianLoss) and all(isinstance(loss, GaussianLoss) for loss in losses):

@@ -287,7 +287,7 @@ def responses(epsilon: float) -> tuple:
 
 
 def threshold(mu: float, at: float) -> tuple:
-    """Whether a number from N(0, 1) or N(μ, 1) exceeds a value: of large losses, by seldom."""
+    """A bit that tells if a number from N(0, 1) or N(μ, 1) exceeds a value."""
     above = float(ndtr(mu - at)), float(ndtr(-at))
     return GaussianLoss(mu), (above, (1.0 - above[0], 1.0 - above[1]))
 

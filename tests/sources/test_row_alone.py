@@ -1,4 +1,4 @@
-"""What a row adds is a function of that row alone: by every reader, and for every kind of column.
+"""A row adds a function of that row alone: by every reader, and for every kind of column.
 
 The statement is in `skdpnoise.sources.spread`. Here a row with an odd entry is put into a table, or
 taken out, or one is changed, and all other rows are compared, cell by cell and bit by bit.
@@ -99,7 +99,7 @@ READERS = {
 
 
 def cell(value):
-    """What a value is, exactly: its kind and the value, alike in all containers of that kind."""
+    """Return the kind of a value and the value, alike in all containers of that kind."""
     if value is None or value is pd.NA or value is pd.NaT or value != value:
         return "missing"
     if isinstance(value, bool | np.bool_):

@@ -1,4 +1,4 @@
-"""What the page about databases grants a role in PostgreSQL is enough to charge, and no more."""
+"""The grants of the page about databases are enough to charge in PostgreSQL, and no more."""
 
 from __future__ import annotations
 
