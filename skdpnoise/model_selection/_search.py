@@ -180,15 +180,17 @@ class PrivateSearchCV(WholeMixin, PlanMixin, Delegation, BaseSearchCV, CallbackS
         terms = report.unit, report.releases[0].noise, report.declared
         ledger = charge_whole(self, guarantee, cost_of, *terms)
         # draw, choose, store
-        with self._noted(report):
+        with self._noted(report), advice.held_back():
             outcome = _runs.without_traces(lambda: self._run(problem, strategy))
-            bought = advice.bought_number(outcome.model)
+            bought, said = advice.bought_number(outcome.model), outcome.said()
             for model in outcome.models:
                 settled(model, report, ledger)
             self._store(outcome, problem, strategy)
             self._kinds, self.privacy_ = column_kinds, report
-            if outcome.hidden:  # last: where warnings are errors, what was paid for is there
-                advice.warn_once(_runs.HIDDEN)
+            if outcome.hidden:
+                advice.warn_last(_runs.HIDDEN)
+            for text, topic in said:
+                advice.warn_last(text, topic)
             advice.advise_on_bought_number(self, bought, grouped=groups is not None)
         return self
 
