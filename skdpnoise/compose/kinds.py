@@ -16,6 +16,7 @@ import numpy as np
 from scipy.sparse import issparse
 
 from skdpnoise.compose.columns import is_polars, read_features
+from skdpnoise.compose.lists import as_frame, read_once
 from skdpnoise.sources.cells import contents_of_objects
 from skdpnoise.sources.kinds import OBJECTS, Kind, KindName, kinds_of
 from skdpnoise.sources.rows import RowSource
@@ -83,6 +84,7 @@ _CONVERSIONS = {
 
 def kinds_in(X: Any) -> tuple[Kind, ...] | None:
     """Return the kinds of the columns of a table; None of what declares no types."""
+    X = as_frame(X)
     if issparse(X) or not (hasattr(X, "dtype") or hasattr(X, "dtypes")):
         return None
     return kinds_of(X)
@@ -96,6 +98,7 @@ def kinds_of_rows(X: Any) -> tuple[Kind, ...] | None:
 def read_as_fitted(fitted: Any, X: Any) -> Any:
     """Return features for a fitted composition, as its fit read them."""
     owner, names = type(fitted).__name__, getattr(fitted, "feature_names_in_", None)
+    X = read_once(owner, X)
     if names is not None and hasattr(X, "columns") and list(X.columns) != list(names):
         return read_features(owner, X)  # which the first step refuses by the names
     return read_features(owner, as_fitted(owner, X, getattr(fitted, "_kinds", None)))

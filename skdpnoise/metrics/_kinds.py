@@ -26,6 +26,7 @@ __all__ = ["Held", "check_kinds", "kinds_held", "plain_entry"]
 _KINDS = {str: "text", bytes: "bytes", int: "number", float: "number", bool: "number"}
 _DECLARED = {"text": "text", "number": "number", "boolean": "number"}
 _WORDS = {"text": "text", "number": "numbers", "bytes": "bytes"}
+_OTHER = "objects of another kind, such as dates,"
 _CONVERSIONS = {
     "text": "numpy.asarray({0}).astype(str)",
     "number": "numpy.asarray({0}, dtype=float)",
@@ -82,7 +83,7 @@ def check_kinds(
             if kind == "other" or (wanted is not None and kind != wanted):
                 must = f"hold {_WORDS[wanted or 'number']}, as what it is compared with"
                 remedy = f"Convert it first, as in {_CONVERSIONS[wanted or 'number'].format(name)}."
-                raise TypeError(complaint(owner, name, must, _WORDS.get(kind, "objects"), remedy))
+                raise TypeError(complaint(owner, name, must, _WORDS.get(kind, _OTHER), remedy))
 
 
 def _kinds_of(parts: Sequence[tuple[Counter[str], ...]]) -> list[str]:

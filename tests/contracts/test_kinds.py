@@ -7,6 +7,7 @@ import warnings
 import numpy as np
 import pandas as pd
 import polars as pl
+import pyarrow as pa
 import pytest
 from sklearn.base import clone
 from sklearn.preprocessing import OneHotEncoder
@@ -131,6 +132,38 @@ def test_another_kind_at_predict_is_the_same_or_refused_by_the_name_of_the_colum
     assert said["a", "nullable"] == said["a", "objects"] == "the same"
 
 
+def arrow(frame):
+    return pa.Table.from_pandas(frame, preserve_index=False)
+
+
+# The same table in the containers of other libraries.
+CONTAINERS = {
+    "polars": pl.from_pandas,
+    "Arrow": arrow,
+    "Arrow that notes an index": lambda frame: pa.Table.from_pandas(frame.set_index("a")).select(
+        [*frame]
+    ),
+    "a batch of Arrow": lambda frame: pa.RecordBatch.from_pandas(frame, preserve_index=False),
+}
+
+
+@pytest.mark.quick(4)
+@every_private_estimator
+def test_tables_of_other_libraries_are_read_as_at_the_fit(entry):
+    frame = table_of(entry)
+    y = entry.y(NUMBERS[["b"]].to_numpy())
+    make = entry.estimator(random_state=0, epsilon=8.0, feature_bounds=(-4.0, 4.0))
+    model = clone(make).fit(frame, y)
+    before = answers(model, frame)
+    again = clone(make).fit(arrow(frame), y)
+    np.testing.assert_array_equal(answers(again, frame), before)
+    for container in CONTAINERS.values():
+        np.testing.assert_array_equal(answers(model, container(frame)), before)
+        for name, change in (("a", "text"), ("a", "decimal commas")):
+            with pytest.raises(TypeError, match=f"numbers in column {name!r} of X"):
+                answers(model, container(changed(frame, name, change)))
+
+
 SCHEMA = {"a": (-2, 2), "town": ["1", "2", "3"], "kind": {"buckets": 4}, "flag": "number"}
 Y = (NUMBERS["b"] > 0).astype(int)
 CLASSIFIER = DPLogisticRegression(classes=[0, 1])
@@ -175,6 +208,10 @@ def test_compositions_know_the_kinds_of_the_fit(name):
                 judge(model, frame, column, change, new)
     with pytest.raises(TypeError, match="'a'"):
         model.score(changed(frame, "a", "text"), Y)
+    for container in CONTAINERS.values():
+        np.testing.assert_array_equal(answers(model, container(frame)), answers(model, frame))
+        with pytest.raises(TypeError, match="'a'"):
+            model.score(container(changed(frame, "a", "text")), Y)
 
 
 @pytest.mark.parametrize("name", ["pipeline", "search"])
@@ -311,6 +348,20 @@ def test_what_a_refusal_names_works_as_it_stands(library, column, change):
     assert len(model.predict(better)) == N
     if change in ("text", "objects of text"):
         np.testing.assert_array_equal(model.predict_proba(better), model.predict_proba(TABLE))
+
+
+def test_a_missing_value_makes_no_other_type_of_a_column_of_arrow():
+    model = clone(TABLES["pipeline"]).set_params(random_state=0).fit(TABLE, Y)
+    holes = TABLE.assign(flag=TABLE["flag"].astype("boolean"), a=TABLE["a"].astype("Int64"))
+    holes.loc[3, ["flag", "a", "town"]] = None
+    found = model.predict_proba(arrow(holes))
+    np.testing.assert_array_equal(found, model.predict_proba(holes))
+    rest = np.arange(N) != 3
+    np.testing.assert_array_equal(found[rest], model.predict_proba(TABLE)[rest])
+    again = clone(TABLES["pipeline"]).set_params(random_state=0).fit(arrow(holes), Y)
+    assert [*again["t"].get_feature_names_out()] == [*model["t"].get_feature_names_out()]
+    table = [DPTableVectorizer(random_state=0).fit(arrow(one)) for one in (TABLE, holes)]
+    assert len({tuple(one.get_feature_names_out()) for one in table}) == 1
 
 
 def test_columns_in_another_order_are_refused_for_their_order():

@@ -93,7 +93,7 @@ def test_another_container_gives_the_same_score_and_another_kind_is_refused(name
     for change in (TEXT | OTHER).values():
         given = [*plain]
         given[place] = change(plain[place])
-        with pytest.raises(TypeError, match="'y_.*Got"):
+        with pytest.raises(TypeError, match=r"'y_.*Got"):
             asked(name, *given)
 
 
@@ -109,7 +109,7 @@ def test_both_as_objects_of_unlike_kinds_are_refused_with_a_conversion_that_work
         error = str(caught.value)
         which = 0 if "'y_true'" in error else 1
         remedy = error.partition("as in ")[2].removesuffix(".")
-        names = {one: given[which] for one in ("y_true", "y_pred", "y_prob", "y_score")}
+        names = dict.fromkeys(("y_true", "y_pred", "y_prob", "y_score"), given[which])
         given[which] = eval(remedy, {"numpy": np, **names})
         assert asked(name, *given) == expected
 
@@ -128,11 +128,15 @@ def test_one_odd_record_decides_no_refusal(name, odd):
                 assert asked(name, *given)
 
 
-def test_labels_of_several_kinds_may_be_compared_where_the_parameters_list_them():
+def test_labels_of_several_kinds_and_bytes_are_compared_and_dates_are_not():
     guarantee, labels = PrivacyGuarantee(1e6), [1, "1"]
     truth, said = [1] * 3 + ["1"] * 5, ["1"] * 2 + [1] * 6
     found = metrics.private_confusion_matrix(truth, said, guarantee, labels=labels)
     assert found.value.round().tolist() == [[1.0, 2.0], [5.0, 0.0]]
+    days = np.arange(40).astype("M8[D]")
+    for given in (days, days.astype(object)):  # of which none would be equal
+        with pytest.raises(TypeError, match=r"'y_true'.*numbers.*Got objects"):
+            metrics.private_accuracy_score(given, given, guarantee)
     bytes_ = np.array([b"a", b"b"] * 20)
     assert float(metrics.private_accuracy_score(bytes_, bytes_, guarantee)) > 0.99
 
