@@ -15,8 +15,9 @@ from typing import Any, get_args
 import numpy as np
 from scipy.sparse import issparse
 
+from skdpnoise.compose.charged import is_computed
 from skdpnoise.compose.columns import is_polars, read_features
-from skdpnoise.compose.lists import as_frame, read_once
+from skdpnoise.compose.lists import as_frame, read_once, without_lists
 from skdpnoise.sources.cells import contents_of_objects
 from skdpnoise.sources.kinds import OBJECTS, Kind, KindName, kinds_of
 from skdpnoise.sources.rows import RowSource
@@ -101,7 +102,8 @@ def read_as_fitted(fitted: Any, X: Any) -> Any:
     X = read_once(owner, X)
     if names is not None and hasattr(X, "columns") and list(X.columns) != list(names):
         return read_features(owner, X)  # which the first step refuses by the names
-    return read_features(owner, as_fitted(owner, X, getattr(fitted, "_kinds", None)))
+    X, values = without_lists(owner, X), not is_computed("X", fitted)
+    return read_features(owner, as_fitted(owner, X, getattr(fitted, "_kinds", None), values=values))
 
 
 def check_as_fitted(fitted: Any, X: RowSource) -> None:
@@ -150,9 +152,10 @@ def as_fitted(
         if expected is None or kind == expected:
             continue
         if kind.name == "objects" and values:
-            found = _stranger(_cells(X, place), expected)
+            held = expected if expected.holds is None else Kind(expected.holds)
+            found = _stranger(_cells(X, place), held)
             if found is not None:
-                raise _of_another_kind(owner, X, place, (expected, Kind(found)), why)
+                raise _of_another_kind(owner, X, place, (held, Kind(found)), why)
         elif not _agree(expected, kind):
             raise _of_another_kind(owner, X, place, (expected, kind), why)
         if expected.name == "date" and kind.zone != expected.zone:
@@ -165,7 +168,7 @@ def _agree(expected: Kind, given: Kind) -> bool:
     if given.name == "objects":  # which a step computed
         return True
     if expected.name == "objects":
-        return given.name == "text"
+        return given.name == "text" and expected.holds in (None, "text")
     if {expected.name, given.name} <= {*_LIKE_NUMBERS}:
         return True
     same = expected.name == given.name

@@ -21,6 +21,7 @@ from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 
 from skdpnoise.compose import advice, register_private
 from skdpnoise.compose.approximate import pure_part
+from skdpnoise.compose.asked import read_to_fit
 from skdpnoise.compose.compositions import Children, register_inner
 from skdpnoise.compose.fitting import settled
 from skdpnoise.compose.kinds import kinds_of_rows
@@ -151,8 +152,11 @@ class PrivateSearchCV(WholeMixin, PlanMixin, Delegation, BaseSearchCV, CallbackS
         check_grouped(self, groups)
         labelled = is_classifier(candidates[0].estimator)
         # bound
+        if is_spread(X):
+            column_kinds: Any = kinds_of_rows(as_sources(X=X)["X"])
+        else:
+            X, column_kinds = read_to_fit(self, X, [one.estimator for one in candidates])
         records = read_records(self, X, y, groups, rng, classifier=labelled)
-        column_kinds = kinds_of_rows(as_sources(X=X)["X"] if is_spread(X) else X)
         most = None if groups is None else int(self.rows_per_group)
         advice.advise(self)
         advice.advise_on_public_number(self, len(records), records.n_groups)
