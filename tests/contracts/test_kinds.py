@@ -17,6 +17,7 @@ from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, OrdinalEnc
 
 from skdpnoise import (
     DPGridSearchCV,
+    DPLogisticCD,
     DPLogisticRegression,
     DPOneHotEncoder,
     DPOrdinalEncoder,
@@ -235,7 +236,7 @@ def filled(value):
 
 
 def by_columns(lists, *, names):
-    steps = [("hot", hot(lists[:1]), names[:1]), ("places", places(lists[1:]), names[1:])]
+    steps = [("hot", hot(lists[:1]), names[0]), ("places", places(lists[1:]), names[1])]
     return ColumnTransformer(steps, sparse_threshold=0)
 
 
@@ -244,8 +245,8 @@ COMPARING = {
     "hot": hot,
     "places": places,
     "union": lambda lists: FeatureUnion([("hot", hot(lists)), ("places", places(lists))]),
-    "columns by name": lambda lists: by_columns(lists, names=["a", "b"]),
-    "columns by place": lambda lists: by_columns(lists, names=[0, 1]),
+    "columns by name": lambda lists: by_columns(lists, names=[["a"], slice("b", "b")]),
+    "columns by place": lambda lists: by_columns(lists, names=[[0], [-1]]),
     "columns by a slice": lambda lists: by_columns(lists, names=[slice(0, 1), slice(1, None)]),
     "columns by a mask": lambda lists: by_columns(lists, names=[[True, False], [False, True]]),
     "the rest": lambda lists: ColumnTransformer(
@@ -282,16 +283,15 @@ def of_kind(held):
 
 
 @pytest.mark.quick(6)
-@pytest.mark.parametrize("around", ["pipeline", "search", "search of a pipeline"])
+@pytest.mark.parametrize("around", ["pipeline", "search"])
 @pytest.mark.parametrize("name", COMPARING)
 def test_what_public_steps_compare_with_is_of_their_kind_in_the_fit_and_later(name, around):
     y, tables = (DIGITS["a"] > "1").astype(int), {h: one(DIGITS) for h, one in HOLDING.items()}
     for listed, lists in PLACES.items():
-        steps = [("public", COMPARING[name](lists)), ("m", CLASSIFIER)]
+        steps = [("first", COMPARING[name](lists)), ("m", DPLogisticCD(n_passes=1, classes=[0, 1]))]
         whole = DPPipeline(steps, epsilon=90.0)
-        if around != "pipeline":
-            one = Pipeline(steps) if around == "search" else DPPipeline(steps)
-            whole = DPGridSearchCV(one, {"m__alpha": [0.0, 0.1]}, epsilon=90.0)
+        if around == "search":
+            whole = DPGridSearchCV(Pipeline(steps), {"m__alpha": [0.0]}, epsilon=90.0)
         for held, table in tables.items():
             model = clone(whole).set_params(random_state=0)
             if of_kind(held) != listed:
@@ -311,6 +311,8 @@ def test_what_public_steps_compare_with_is_of_their_kind_in_the_fit_and_later(na
                 except TypeError as error:
                     assert "in column 'a' of X" in str(error) or "'b'" in str(error)
                     assert other != held
+                except ValueError as error:  # of scikit-learn's, for floats instead of integers
+                    assert "The dtype of the filling value" in str(error)
                 else:
                     assert of_kind(other) == listed
 
