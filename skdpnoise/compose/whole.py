@@ -42,10 +42,9 @@ class WholeMixin:
 
 
 class ReportOfModels:
-    """The field of a record of fitted models that is their report, as :class:`WholeMixin` has it.
+    """The report of a record of fitted models, of which the record keeps digests."""
 
-    When all is set, the record keeps :func:`digests_of` itself as `_digests`.
-    """
+    # A field of a dataclass, whose `__post_init__` sets `_digests` when the models are there.
 
     def __get__(self, record: Any, owner: Any = None) -> PrivacyReport:
         if record is None:
