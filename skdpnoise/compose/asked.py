@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from functools import reduce
+from functools import partial, reduce
 from typing import Any
 
 import numpy as np
@@ -23,8 +23,9 @@ from skdpnoise.compose.columns import by_declared_type
 from skdpnoise.compose.kinds import as_fitted, kind_of_labels, kinds_in
 from skdpnoise.compose.lists import read_once, without_lists
 from skdpnoise.sources.kinds import OBJECTS, Kind
+from skdpnoise.sources.rows import RowSource
 
-__all__ = ["read_to_fit"]
+__all__ = ["kinds_to_fit", "read_to_fit"]
 
 Kinds = list[Kind | None]
 _WHY = "as its parameters say (or mend those)"
@@ -34,18 +35,40 @@ def read_to_fit(
     owner: Any, X: Any, compositions: Sequence[Any]
 ) -> tuple[Any, Sequence[Kind | None] | None]:
     """Return features as steps read them, and the kinds of their columns from now on."""
-    # Of several compositions, as a search has them, what all ask for.
     name = type(owner).__name__
     X = without_lists(name, read_once(name, X))
+    return _read(name, X, compositions, values=not is_computed("X", owner))
+
+
+def _read(
+    name: str, X: Any, compositions: Sequence[Any], *, values: bool
+) -> tuple[Any, Sequence[Kind | None] | None]:
+    # Of several compositions, as a search has them, what all ask for.
     kinds = kinds_in(X)
     if kinds is None or len(getattr(X, "shape", ())) != 2:
         return by_declared_type(name, X), kinds
     names = [*X.columns] if hasattr(X, "columns") else [*range(X.shape[1])]
     each = zip(*(_asked(one, names) for one in compositions), strict=True)
     asked = [ones[0] if len(set(ones)) == 1 else None for ones in each]
-    X = as_fitted(name, X, asked, why=_WHY, values=not is_computed("X", owner))
+    X = as_fitted(name, X, asked, why=_WHY, values=values)
     kept = [_kept(*both) for both in zip(asked, kinds, strict=True)]
     return by_declared_type(name, X), kept
+
+
+def kinds_to_fit(owner: Any, X: RowSource, compositions: Sequence[Any]) -> Any:
+    """Return the kinds of the columns of rows in parts, by those that are read first."""
+    kinds, complaint = X.first(partial(_told, type(owner), tuple(compositions)))
+    if complaint is not None:  # where rows are read errors are not shown, as others may quote them
+        raise TypeError(complaint)
+    return kinds
+
+
+def _told(owner: type, compositions: Sequence[Any], X: Any) -> tuple[Any, str | None]:
+    name = owner.__name__
+    try:
+        return _read(name, without_lists(name, X), compositions, values=True)[1], None
+    except TypeError as error:
+        return None, str(error)
 
 
 def _kept(asked: Kind | None, kind: Kind) -> Kind:
@@ -94,17 +117,13 @@ def _taking(steps: Sequence[tuple[str, Any]]) -> Iterable[Any]:
 
 def _of_columns(columns: ColumnTransformer, names: list[Any]) -> Kinds:
     found: Kinds = [None] * len(names)
-    rest = {*range(len(names))}
-    for _, step, where in columns.transformers:
-        places = _places(where, names)
-        rest -= {*places}
+    taken = [(step, _places(where, names)) for _, step, where in columns.transformers]
+    used = {place for _, places in taken for place in places}
+    rest = [place for place in range(len(names)) if place not in used]
+    for step, places in [*taken, (columns.remainder, rest)]:
         kinds = _asked(step, [names[k] for k in places])
         for place, kind in zip(places, kinds, strict=True):
             found[place] = kind if found[place] is None else found[place]
-    for place, kind in zip(
-        sorted(rest), _asked(columns.remainder, [names[k] for k in sorted(rest)]), strict=True
-    ):
-        found[place] = kind
     return found
 
 

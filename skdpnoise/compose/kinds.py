@@ -28,7 +28,6 @@ __all__ = [
     "check_as_fitted",
     "kind_of_labels",
     "kinds_in",
-    "kinds_of_rows",
     "read_as_fitted",
 ]
 
@@ -89,11 +88,6 @@ def kinds_in(X: Any) -> tuple[Kind, ...] | None:
     if issparse(X) or not (hasattr(X, "dtype") or hasattr(X, "dtypes")):
         return None
     return kinds_of(X)
-
-
-def kinds_of_rows(X: Any) -> tuple[Kind, ...] | None:
-    """Return the kinds of the columns of a table, or of rows in parts, by those read first."""
-    return X.first(kinds_in) if isinstance(X, RowSource) else kinds_in(X)
 
 
 def read_as_fitted(fitted: Any, X: Any) -> Any:

@@ -21,10 +21,9 @@ from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 
 from skdpnoise.compose import advice, register_private
 from skdpnoise.compose.approximate import pure_part
-from skdpnoise.compose.asked import read_to_fit
+from skdpnoise.compose.asked import kinds_to_fit, read_to_fit
 from skdpnoise.compose.compositions import Children, register_inner
 from skdpnoise.compose.fitting import settled
-from skdpnoise.compose.kinds import kinds_of_rows
 from skdpnoise.compose.numbers import BUDGET, JOBS, check_grouped
 from skdpnoise.compose.planned import PlanMixin
 from skdpnoise.compose.shares import search_budget, seed_from
@@ -152,10 +151,11 @@ class PrivateSearchCV(WholeMixin, PlanMixin, Delegation, BaseSearchCV, CallbackS
         check_grouped(self, groups)
         labelled = is_classifier(candidates[0].estimator)
         # bound
+        compared: Any = [one.estimator for one in candidates]
         if is_spread(X):
-            column_kinds: Any = kinds_of_rows(as_sources(X=X)["X"])
+            column_kinds = kinds_to_fit(self, as_sources(X=X)["X"], compared)
         else:
-            X, column_kinds = read_to_fit(self, X, [one.estimator for one in candidates])
+            X, column_kinds = read_to_fit(self, X, compared)
         records = read_records(self, X, y, groups, rng, classifier=labelled)
         most = None if groups is None else int(self.rows_per_group)
         advice.advise(self)

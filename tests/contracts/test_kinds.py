@@ -317,6 +317,29 @@ def test_what_public_steps_compare_with_is_of_their_kind_in_the_fit_and_later(na
                     assert of_kind(other) == listed
 
 
+@pytest.mark.parametrize("around", ["pipeline", "search"])
+def test_rows_in_parts_are_of_the_kind_that_public_steps_compare_with(around):
+    def parts(table):
+        return scan_batches(lambda: [table[: N // 2], table[N // 2 :]])
+
+    y = (DIGITS["a"] > "1").astype(int)
+    for held in ("numbers", "objects of numbers", "text", "objects of text"):
+        steps = [("hot", hot(PLACES[of_kind(held)])), ("m", DPLogisticCD(classes=[0, 1]))]
+        model = DPPipeline(steps, epsilon=9.0)
+        if around == "search":
+            model = DPGridSearchCV(model, {"m__alpha": [0.0]}, epsilon=9.0)
+        frames = {name: one(DIGITS) for name, one in HOLDING.items() if "polars" not in name}
+        rows = parts(frames[held].assign(y=y))
+        model.fit(rows[["a", "b"]], rows["y"])
+        for other, frame in frames.items():
+            if of_kind(other) not in (None, of_kind(held)):
+                rows = parts(frame.assign(y=y))
+                with pytest.raises(TypeError, match="in column 'a' of X"):
+                    model.predict_proba(rows[["a", "b"]])
+                with pytest.raises(TypeError, match="in column 'a' of X"):
+                    clone(model).set_params(ledger=Forbidden()).fit(rows[["a", "b"]], rows["y"])
+
+
 @pytest.mark.parametrize("name", ["pipeline", "search"])
 def test_rows_in_parts_have_the_kinds_of_the_fit_too(name):
     frame = TABLE[["a", "flag", "town", "kind"]]
