@@ -18,13 +18,12 @@ from skdpnoise.compose.advice import (
     held_back,
 )
 from skdpnoise.compose.approximate import Budget, as_loss
+from skdpnoise.compose.asked import kinds_to_fit, read_to_fit
 from skdpnoise.compose.caps import Cap, UnsettledError
 from skdpnoise.compose.charged import after_charge, is_charged
-from skdpnoise.compose.columns import read_features
 from skdpnoise.compose.compositions import Children, register_inner, watched
 from skdpnoise.compose.data import check_data
 from skdpnoise.compose.fitting import fit_steps, rehearse, settled
-from skdpnoise.compose.kinds import kinds_of_rows
 from skdpnoise.compose.lists import read_once, target_without_lists
 from skdpnoise.compose.numbers import BUDGET, check_grouped, check_numbers
 from skdpnoise.compose.parts import private_parts, taken_apart
@@ -230,10 +229,9 @@ class DPPipeline(FittedSteps):
         if is_spread(X):
             (rows_of_X,) = as_sources(X=X).values()
             codes, n_rows, n_groups = groups, len(rows_of_X), None
-            column_kinds = kinds_of_rows(rows_of_X)
+            column_kinds: Any = kinds_to_fit(self, rows_of_X, [copy])
         else:
-            column_kinds = kinds_of_rows(X)
-            X = read_features("DPPipeline", X)
+            X, column_kinds = read_to_fit(self, X, [copy])
             y = target_without_lists(read_once("DPPipeline", y, name="y"))
             n_rows = check_data("DPPipeline", X, y)
             with silence():

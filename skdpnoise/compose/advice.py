@@ -29,10 +29,11 @@ _INSIDE = ("skdpnoise", "sklearn", "joblib", "contextlib", "threading")
 # Python forgets what it has shown whenever any warning filter changes, which scikit-learn does in
 # every fit: its own "once for each place" would be once for each fit.
 _shown: set[tuple[str, str, int]] = set()
+Said = tuple[str, str | None]
+"""The text of a warning and its topic."""
+
 # What is known after the charge only, as text and topic; None where no fit is going on.
-_known: ContextVar[list[tuple[str, str | None]] | None] = ContextVar("known", default=None)
-# What is public, and was found in a dry run, as texts; None where none is going on.
-_public: ContextVar[dict[str, None] | None] = ContextVar("public", default=None)
+_known: ContextVar[list[Said] | None] = ContextVar("known", default=None)
 # Owner and mask of columns that noise hid; None where nobody plans.
 _hidden: ContextVar[list[tuple[str, NDArray[np.bool_]]] | None] = ContextVar("hidden", default=None)
 
@@ -96,17 +97,24 @@ def _advise_on_delta(
 
 
 @contextmanager
-def held_back() -> Iterator[None]:
-    """Hold back what :func:`warn_last` says until a fit has stored what it was charged for."""
-    # Where warnings are errors, the first one would else end a fit that is paid for without a
-    # result. A fit within another leaves what it says to the outer one; a fit that fails says
-    # nothing.
-    known: list[tuple[str, str | None]] = []
+def left_to(known: list[Said]) -> Iterator[None]:
+    """Add what :func:`warn_last` says to a list, and give no warning."""
     token = _known.set(known)
     try:
         yield
     finally:
         _known.reset(token)
+
+
+@contextmanager
+def held_back() -> Iterator[None]:
+    """Hold back what :func:`warn_last` says until a fit has stored what it was charged for."""
+    # Where warnings are errors, the first one would else end a fit that is paid for without a
+    # result. A fit within another leaves what it says to the outer one; a fit that fails says
+    # nothing.
+    known: list[Said] = []
+    with left_to(known):
+        yield
     try:
         for text, topic in known:
             warn_last(text, topic)
@@ -145,20 +153,13 @@ def noting_hidden() -> Iterator[list[tuple[str, NDArray[np.bool_]]]]:
 
 @contextmanager
 def rehearsing() -> Iterator[None]:
-    """Say at the end of a dry run, before the charge, what is public; nothing that it made up."""
-    outer, public = _public.get(), dict[str, None]()
-    told, known, hidden = _public.set(public), _known.set([]), _hidden.set(None)
+    """Say nothing of what a dry run made up."""
+    known, hidden = _known.set([]), _hidden.set(None)
     try:
         yield
     finally:
-        _public.reset(told)
         _known.reset(known)
         _hidden.reset(hidden)
-    if outer is not None:
-        outer.update(public)
-    else:
-        for text in public:
-            warn_once(text)
 
 
 def note_hidden(owner: str, hidden: NDArray[np.bool_]) -> None:
@@ -181,15 +182,6 @@ def cause_of_hiding(epsilon: float, *, typical_found: bool) -> str:
     if typical_found:
         return "each is constant, or missing, but for few of its values"
     return f"the noise at epsilon={epsilon:g} hides the scale of any column of so few records"
-
-
-def warn_first(estimator: Any, text: str) -> None:
-    """Warn of what is public before anything is spent: of a step, in the dry run of the whole."""
-    public = _public.get()
-    if public is not None:
-        public[text] = None
-    elif not _is_part(estimator):
-        warn_once(text)
 
 
 def warn_once(text: str, topic: str | None = None) -> None:

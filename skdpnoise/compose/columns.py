@@ -51,9 +51,9 @@ def by_declared_type(owner: str, data: Any) -> Any:
         failed = True
     if failed or hasattr(data, "columns"):
         raise TypeError(  # outside the handler, so that the quoting error is not attached to it
-            f"{owner} takes arrays, and frames of pandas or polars. Got an object of type "
-            f"{type(data).__name__}, of which the types of columns are not known: convert it "
-            "first, as in X.to_pandas(), or its columns to numbers and text."
+            f"{owner} takes arrays, frames of pandas or polars, and tables of Arrow. Got an object "
+            f"of type {type(data).__name__}, of which the types of columns are not known: convert "
+            "it first, as in X.to_pandas(), or its columns to numbers and text."
         )
     return data
 

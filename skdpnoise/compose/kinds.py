@@ -8,18 +8,17 @@ for the types of their values.
 
 from __future__ import annotations
 
-import datetime
-import math
 from collections.abc import Iterable, Sequence
-from decimal import Decimal
 from functools import partial
-from numbers import Real
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 from scipy.sparse import issparse
 
+from skdpnoise.compose.charged import is_computed
 from skdpnoise.compose.columns import is_polars, read_features
+from skdpnoise.compose.lists import as_frame, read_once, without_lists
+from skdpnoise.sources.cells import contents_of_objects
 from skdpnoise.sources.kinds import OBJECTS, Kind, KindName, kinds_of
 from skdpnoise.sources.rows import RowSource
 
@@ -29,7 +28,6 @@ __all__ = [
     "check_as_fitted",
     "kind_of_labels",
     "kinds_in",
-    "kinds_of_rows",
     "read_as_fitted",
 ]
 
@@ -43,7 +41,6 @@ _WORDS = {
     "other": "values of a type that is not read",
 }
 _LIKE_NUMBERS = ("number", "boolean")  # True is 1
-_MISSING = ("NoneType", "NAType", "NaTType")
 _CONVERSIONS = {
     "pandas": {
         "number": "pandas.to_numeric(X[{name!r}])",
@@ -87,22 +84,20 @@ _CONVERSIONS = {
 
 def kinds_in(X: Any) -> tuple[Kind, ...] | None:
     """Return the kinds of the columns of a table; None of what declares no types."""
+    X = as_frame(X)
     if issparse(X) or not (hasattr(X, "dtype") or hasattr(X, "dtypes")):
         return None
     return kinds_of(X)
 
 
-def kinds_of_rows(X: Any) -> tuple[Kind, ...] | None:
-    """Return the kinds of the columns of a table, or of rows in parts, by those read first."""
-    return X.first(kinds_in) if isinstance(X, RowSource) else kinds_in(X)
-
-
 def read_as_fitted(fitted: Any, X: Any) -> Any:
     """Return features for a fitted composition, as its fit read them."""
     owner, names = type(fitted).__name__, getattr(fitted, "feature_names_in_", None)
+    X = read_once(owner, X)
     if names is not None and hasattr(X, "columns") and list(X.columns) != list(names):
         return read_features(owner, X)  # which the first step refuses by the names
-    return read_features(owner, as_fitted(owner, X, getattr(fitted, "_kinds", None)))
+    X, values = without_lists(owner, X), not is_computed("X", fitted)
+    return read_features(owner, as_fitted(owner, X, getattr(fitted, "_kinds", None), values=values))
 
 
 def check_as_fitted(fitted: Any, X: RowSource) -> None:
@@ -123,10 +118,9 @@ def _complaint(owner: str, kinds: Sequence[Kind | None] | None, X: Any) -> str |
 
 def kind_of_labels(labels: Iterable[Any]) -> Kind | None:
     """Return the kind of a column that holds these categories; None of several kinds, or none."""
-    names = {_of_type(type(label)) for label in labels if label == label}
-    names -= {"boolean"} if "number" in names else set()
-    (name,) = names if len(names) == 1 else (None,)
-    return None if name is None else Kind(name)
+    names = _names_in(labels)
+    names = [name for name in names if name != "boolean" or "number" not in names]
+    return Kind(names[0]) if len(names) == 1 else None
 
 
 def as_fitted(
@@ -152,9 +146,10 @@ def as_fitted(
         if expected is None or kind == expected:
             continue
         if kind.name == "objects" and values:
-            found = _stranger(_cells(X, place), expected)
+            held = expected if expected.holds is None else Kind(expected.holds)
+            found = _stranger(_cells(X, place), held)
             if found is not None:
-                raise _of_another_kind(owner, X, place, (expected, Kind(found)), why)
+                raise _of_another_kind(owner, X, place, (held, Kind(found)), why)
         elif not _agree(expected, kind):
             raise _of_another_kind(owner, X, place, (expected, kind), why)
         if expected.name == "date" and kind.zone != expected.zone:
@@ -167,7 +162,7 @@ def _agree(expected: Kind, given: Kind) -> bool:
     if given.name == "objects":  # which a step computed
         return True
     if expected.name == "objects":
-        return given.name == "text"
+        return given.name == "text" and expected.holds in (None, "text")
     if {expected.name, given.name} <= {*_LIKE_NUMBERS}:
         return True
     same = expected.name == given.name
@@ -186,34 +181,13 @@ def _stranger(cells: Sequence[Any], expected: Kind) -> KindName | None:
     aware = (getattr(cell, "tzinfo", None) is not None for cell in cells)
     if expected.name == "date" and (expected.zone is not None or any(aware)):
         return "objects"  # which may be of several zones
-    types = {type(cell) for cell in cells}
-    if any(issubclass(one, float | np.floating) for one in types):
-        types -= {one for one in types if issubclass(one, float | np.floating)}
-        types |= {float for cell in cells if _is_number(cell)}
-    for one in sorted(types, key=lambda one: one.__name__):
-        name = _of_type(one)
-        if name is not None and not _agree(expected, Kind(name)):
-            return name
-    return None
+    return next((name for name in _names_in(cells) if not _agree(expected, Kind(name))), None)
 
 
-def _is_number(cell: Any) -> bool:
-    return isinstance(cell, float | np.floating) and not math.isnan(cell)
-
-
-def _of_type(one: type) -> KindName | None:
-    """Return the kind of single values of a type; None of those that stand for none."""
-    if one.__name__ in _MISSING:
-        return None
-    if issubclass(one, str):
-        return "text"
-    if issubclass(one, bool | np.bool_):
-        return "boolean"
-    if issubclass(one, Real | np.number | Decimal) and not issubclass(one, np.complexfloating):
-        return "other" if issubclass(one, np.timedelta64) else "number"
-    if issubclass(one, datetime.date | np.datetime64) or one.__name__ == "Period":
-        return "date"
-    return "other"
+def _names_in(values: Iterable[Any]) -> list[KindName]:
+    """Return the kinds of single values, those that stand for none left out."""
+    contents = contents_of_objects(values)
+    return [name for name in get_args(KindName) if name in contents]
 
 
 def _cells(X: Any, place: int) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable, Iterator, Mapping
 from numbers import Real
 from typing import Any
@@ -20,6 +21,7 @@ _ROWS = (list, tuple)
 def read_once(owner: str, data: Any, *, name: str = "X") -> Any:
     """Return data that are read on demand as an array: what is rehearsed is what is fitted."""
     check_collected(owner, name, data)
+    data = as_frame(data)
     if _is_table(data) or not hasattr(data, "__array__"):
         return data
     values, failed = None, False
@@ -34,6 +36,17 @@ def read_once(owner: str, data: Any, *, name: str = "X") -> Any:
             "cannot be read as one: convert it first, as in numpy.asarray(...)."
         )
     return values
+
+
+def as_frame(data: Any) -> Any:
+    """Return a table of Arrow as a frame of pandas with the same types, anything else as it is."""
+    arrow = sys.modules.get("pyarrow")
+    if arrow is None or not isinstance(data, arrow.Table | arrow.RecordBatch):
+        return data
+    import pandas as pd
+
+    # What pandas once wrote into the table, such as its index, is no fact of the columns.
+    return data.to_pandas(types_mapper=pd.ArrowDtype, ignore_metadata=True)
 
 
 def without_lists(owner: str, X: Any) -> Any:

@@ -19,7 +19,7 @@ from skdpnoise.compose.compositions import inner_of
 from skdpnoise.compose.parts import private_parts
 from skdpnoise.ledger import PrivacyReport
 
-__all__ = ["WholeMixin"]
+__all__ = ["ReportOfModels", "WholeMixin", "digests_of"]
 
 # What says nothing of what a step does to data, or is compared otherwise.
 _NOT_COMPARED = frozenset({"ledger", "n_jobs", "privacy_", "random_state", "verbose"})
@@ -33,13 +33,38 @@ class WholeMixin:
         """The report of the fit, which says so if a step was changed since."""
         if "_report" not in vars(self):
             raise AttributeError(f"{type(self).__name__!r} object has no attribute 'privacy_'")
-        report, changes = self._report, tuple(_changes(self, self._report, self._digests))
-        return replace(report, changed=(*report.changed, *changes)) if changes else report
+        return _as_it_is(self)
 
     @privacy_.setter
     def privacy_(self, report: PrivacyReport) -> None:
         self._report = report
-        self._digests = {name: _digest(step) for name, step in _steps_of(self)}
+        self._digests = digests_of(self)
+
+
+class ReportOfModels:
+    """The report of a record of fitted models, of which the record keeps digests."""
+
+    # A field of a dataclass, whose `__post_init__` sets `_digests` when the models are there.
+
+    def __get__(self, record: Any, owner: Any = None) -> PrivacyReport:
+        if record is None:
+            raise AttributeError("of a record, not of its class")  # so that it has no default
+        return _as_it_is(record)
+
+    def __set__(self, record: Any, report: PrivacyReport) -> None:
+        vars(record)["_report"] = report
+
+
+def digests_of(whole: Any) -> dict[str, str]:
+    """Return a digest of each fitted step of a composition."""
+    return {name: _digest(step) for name, step in _steps_of(whole)}
+
+
+def _as_it_is(whole: Any) -> PrivacyReport:
+    """Return the report of the fit, with what was changed since."""
+    report: PrivacyReport = whole._report
+    changes = tuple(_changes(whole, report, whole._digests))
+    return replace(report, changed=(*report.changed, *changes)) if changes else report
 
 
 def _steps_of(whole: Any) -> Iterator[tuple[str, Any]]:

@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_array, validate_data
 
 from skdpnoise.compose.charged import is_computed
 from skdpnoise.compose.kinds import NUMBER, as_fitted, kinds_in
+from skdpnoise.compose.lists import as_frame
 from skdpnoise.estimators.seal import silence, without_values
 from skdpnoise.privacy.checks import check_collected
 from skdpnoise.sources.kinds import kinds_of
@@ -44,6 +45,7 @@ def read_table(
     owner = type(estimator).__name__
     if isinstance(X, list | tuple):
         X = check_container(owner, "X", X)
+    X = as_frame(X)
     if not (reset or isinstance(X, np.ma.MaskedArray) or _is_complex(X)):
         kinds = kinds_in(X) or ()
         values = not is_computed("X", estimator)

@@ -11,8 +11,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from skdpnoise.compose.kinds import kind_of_labels, kinds_in
+from skdpnoise.compose.kinds import NUMBER, kind_of_labels
 from skdpnoise.mechanisms import AdditiveMechanism
+from skdpnoise.metrics._kinds import Held, check_kinds, kinds_held, plain_entry
 from skdpnoise.privacy import Adjacency, LossBudget, PrivacyGuarantee
 from skdpnoise.privacy.checks import check_array, check_collected, complaint
 from skdpnoise.privacy.loss import checked_relation
@@ -21,7 +22,7 @@ from skdpnoise.queries.aggregates import PrivateEstimate
 from skdpnoise.queries.categories import label_columns
 from skdpnoise.sampling import RandomWords
 from skdpnoise.sampling.words import with_caveat
-from skdpnoise.sources.kinds import OBJECTS, Kind
+from skdpnoise.sources.kinds import Kind
 from skdpnoise.sources.rows import is_spread
 from skdpnoise.sources.spread import looked_at, total
 
@@ -29,7 +30,6 @@ Vector = NDArray[np.float64]
 Both = tuple[NDArray[Any], NDArray[Any]]
 """What is true of some records, and what is said of them."""
 
-_PLAIN = (str, bytes, int, float, bool)  # what labels and numbers are
 _HUGE = 1e300
 # Standard deviations of its noise that a number of records must reach; ratios to fewer are hidden.
 SEEN = 3.0
@@ -85,12 +85,6 @@ def counted(
     there = (rows >= 0) & (columns >= 0)
     flat = rows[there] * n_columns + columns[there]
     return np.bincount(flat, minlength=n_rows * n_columns).reshape(n_rows, n_columns)
-
-
-def plain_entry(value: Any) -> Any:
-    """Return a label or number of a record as a plain one; NaN of anything else."""
-    plain = value.item() if isinstance(value, np.generic) else value
-    return plain if type(plain) in _PLAIN else math.nan
 
 
 def one_column(owner: str, name: str, values: ArrayLike) -> NDArray[Any]:
@@ -164,20 +158,23 @@ def two_columns(
     name: str = "y_pred",
     *,
     read: Read = one_column,
-    kind: Kind | None = None,
+    kinds: tuple[Kind | None, Kind | None] | None = None,
 ) -> Any:
     """Return what is true and what is said of all records as a pair, or of parts of them."""
-    # `kind` is what is known to be true; else predictions are of the kind of what is true.
-    reads = partial(_both, owner, name, read, kind)
+    # `kinds` are what parameters say that both are, None where they may be of several; where they
+    # say nothing both must be alike.
+    tables = {"y_true": y_true, name: given}
+    reads = partial(_both, owner, name, read)
     if not (is_spread(y_true) or is_spread(given)):
-        return reads({"y_true": y_true, name: given})
-    rows = looked_at(partial(_checked, reads), **{"y_true": y_true, name: given})
+        both = reads(tables)
+        check_kinds(owner, [kinds_held(tables)], kinds)
+        return both
+    rows = looked_at(partial(_looked_at, reads), **tables)
+    check_kinds(owner, [held for part in rows.rows.facts for held in part.found], kinds)
     return rows.map(reads) if len(rows) else reads({"y_true": [], name: []})
 
 
-def _both(owner: str, name: str, read: Read, kind: Kind | None, tables: dict[str, Any]) -> Both:
-    for one in ("y_true", name) if name == "y_pred" else ("y_true",):
-        kind = _alike(owner, one, tables[one], kind)
+def _both(owner: str, name: str, read: Read, tables: dict[str, Any]) -> Both:
     truth, found = one_column(owner, "y_true", tables["y_true"]), read(owner, name, tables[name])
     if len(truth) != len(found):
         must = "have as many entries as 'y_true'"
@@ -185,21 +182,9 @@ def _both(owner: str, name: str, read: Read, kind: Kind | None, tables: dict[str
     return truth, found
 
 
-def _alike(owner: str, name: str, values: Any, kind: Kind | None) -> Kind | None:
-    """Return the kind of values; refuse text where numbers are compared, and numbers for text."""
-    # By declared types alone: a single odd entry is wrong by itself.
-    found = (kinds_in(values) or (OBJECTS,))[0]
-    if kind is None:
-        return None if found is OBJECTS else found
-    if found is not OBJECTS and (kind.name == "text") != (found.name == "text"):
-        must = f"hold {'text' if kind.name == 'text' else 'numbers'}, as what it is compared with"
-        remedy = "Convert one of them: text and numbers are never equal."
-        raise TypeError(complaint(owner, name, must, found.name, remedy))
-    return kind
-
-
-def _checked(reads: Callable[[dict[str, Any]], Both], tables: dict[str, Any]) -> None:
+def _looked_at(reads: Callable[[dict[str, Any]], Both], tables: dict[str, Any]) -> Held:
     reads(tables)
+    return kinds_held(tables)
 
 
 def checked_label(owner: str, pos_label: Any) -> Any:
@@ -222,7 +207,8 @@ def counts_by_bin(
 ) -> NDArray[np.int64]:
     """Return how many other and positive records there are, in each bin of the score."""
     wanted = checked_label(owner, pos_label)
-    records = two_columns(owner, y_true, y_score, "y_score", kind=kind_of_labels([wanted]))
+    kinds = kind_of_labels([wanted]), NUMBER
+    records = two_columns(owner, y_true, y_score, "y_score", kinds=kinds)
     return total(records, partial(_by_bin, wanted, edges), "scores by bin")
 
 

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.isotonic import isotonic_regression
 
-from skdpnoise.compose.kinds import kind_of_labels
+from skdpnoise.compose.kinds import NUMBER, kind_of_labels
 from skdpnoise.mechanisms import AdditiveMechanism
 from skdpnoise.metrics._records import (
     SEEN,
@@ -302,7 +302,8 @@ def private_calibration_curve(
         must = "name a noise on the real numbers, since records are divided between ends of bins"
         raise ValueError(complaint(owner, "noise", must, repr(noise)))
     wanted = checked_label(owner, pos_label)
-    records = two_columns(owner, y_true, y_prob, "y_prob", kind=kind_of_labels([wanted]))
+    kinds = kind_of_labels([wanted]), NUMBER
+    records = two_columns(owner, y_true, y_prob, "y_prob", kinds=kinds)
     units = total(records, partial(_divided, wanted, m), "bins")
     sums = np.ldexp(units.astype(np.float64), -_UNIT_BITS)
     asked = Asked(owner, guarantee, adjacency, noise, same_rows, random_words(random_state), ledger)

@@ -53,6 +53,7 @@ __all__ = [
     "private_root_mean_squared_error",
 ]
 
+_NUMBERS = (NUMBER, NUMBER)  # what is true, and what is said of it
 _LOG_LOSS = 4.0  # the largest loss of a record: a probability of 0.018
 # How much errors of the mean square of errors, of the mean and of the mean square matter to R²,
 # for targets in ±1 of which a model explains half.
@@ -224,7 +225,7 @@ def private_mean_absolute_error(
     """
     owner = "private_mean_absolute_error"
     clip = Clip.within(owner, target_bounds)
-    errors = mapped(two_columns(owner, y_true, y_pred, kind=NUMBER), clip.distances)
+    errors = mapped(two_columns(owner, y_true, y_pred, kinds=_NUMBERS), clip.distances)
     asked = Asked(owner, guarantee, adjacency, noise, same_rows, random_words(random_state), ledger)
     estimate = asked.mean(errors, 0.0, 2.0 * clip.half)
     return _score(asked, float(estimate.value), estimate.standard_error, estimate.mechanism)
@@ -281,7 +282,7 @@ def private_root_mean_squared_error(
     """
     owner = "private_root_mean_squared_error"
     clip = Clip.within(owner, target_bounds)
-    squares = mapped(two_columns(owner, y_true, y_pred, kind=NUMBER), clip.squares)
+    squares = mapped(two_columns(owner, y_true, y_pred, kinds=_NUMBERS), clip.squares)
     asked = Asked(owner, guarantee, adjacency, noise, same_rows, random_words(random_state), ledger)
     estimate = asked.mean(squares, 0.0, (2.0 * clip.half) ** 2)
     root = math.sqrt(max(float(estimate.value), 0.0))
@@ -345,7 +346,7 @@ def private_r2_score(
     """
     owner = "private_r2_score"
     clip = Clip.within(owner, target_bounds)
-    columns = mapped(two_columns(owner, y_true, y_pred, kind=NUMBER), clip.of_variance, 3)
+    columns = mapped(two_columns(owner, y_true, y_pred, kinds=_NUMBERS), clip.of_variance, 3)
     asked = Asked(owner, guarantee, adjacency, noise, same_rows, random_words(random_state), ledger)
     low, high = [0.0, -1.0, 0.0], [4.0, 1.0, 1.0]
     estimate = asked.mean(columns, low, high, weights=_WEIGHTS)
@@ -413,7 +414,8 @@ def private_log_loss(
     check_real(owner, "limit", limit)
     names = label_list(owner, labels)
     read = partial(chance_table, len(names))
-    records = two_columns(owner, y_true, y_prob, "y_prob", read=read, kind=kind_of_labels(names))
+    kinds = kind_of_labels(names), NUMBER
+    records = two_columns(owner, y_true, y_prob, "y_prob", read=read, kinds=kinds)
     losses = mapped(records, partial(_log_losses, names, float(limit)))
     asked = Asked(owner, guarantee, adjacency, noise, same_rows, random_words(random_state), ledger)
     estimate = asked.mean(losses, 0.0, limit)
@@ -471,7 +473,7 @@ def private_confusion_matrix(
     """
     owner = "private_confusion_matrix"
     names = label_list(owner, labels)
-    records = two_columns(owner, y_true, y_pred, kind=kind_of_labels(names))
+    records = two_columns(owner, y_true, y_pred, kinds=(kind_of_labels(names),) * 2)
     counts = total(records, partial(_confusions, names), "confusions")
     asked = Asked(owner, guarantee, adjacency, noise, same_rows, random_words(random_state), ledger)
     noisy, made = asked.counts(counts)
@@ -530,7 +532,7 @@ def private_balanced_accuracy_score(
     """
     owner = "private_balanced_accuracy_score"
     names = label_list(owner, labels)
-    records = two_columns(owner, y_true, y_pred, kind=kind_of_labels(names))
+    records = two_columns(owner, y_true, y_pred, kinds=(kind_of_labels(names),) * 2)
     counts = total(records, partial(_right_by_label, names), "labels")
     asked = Asked(owner, guarantee, adjacency, noise, same_rows, random_words(random_state), ledger)
     noisy, made = asked.counts(counts)

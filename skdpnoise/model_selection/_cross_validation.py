@@ -36,6 +36,7 @@ from sklearn.utils._param_validation import Interval
 from skdpnoise.compose.approximate import SearchBudget, pure_part
 from skdpnoise.compose.compositions import Children, below, register_inner
 from skdpnoise.compose.shares import search_budget
+from skdpnoise.compose.whole import ReportOfModels, digests_of
 from skdpnoise.estimators.parallel import in_order
 from skdpnoise.ledger import Ledger, PrivacyReport
 from skdpnoise.metrics.scoring import Losses, pair_share
@@ -49,10 +50,11 @@ from skdpnoise.privacy.shared_texts import shared_texts
 from skdpnoise.sampling import RandomWords
 from skdpnoise.sampling.words import with_caveat
 
+_REPORT = ReportOfModels()
 _SCORE = 0.1  # of the budget of a record, for the score of its fold; the rest pays for the fits
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class PrivateCrossValidation:
     """Noisy scores of all folds, with what they and the models cost together: all of it public.
 
@@ -67,7 +69,7 @@ class PrivateCrossValidation:
         is in the spread of `test_score`; noise of units or shares of labels, which all folds have
         in common, is in neither.
     privacy : PrivacyReport
-        What everything cost.
+        What everything cost; it says so if a model was changed since.
     estimator : tuple of estimators or None, default=None
         The fitted models, where they were asked for.
 
@@ -85,8 +87,11 @@ class PrivateCrossValidation:
     scoring: str
     test_score: NDArray[np.float64]
     standard_error: NDArray[np.float64]
-    privacy: PrivacyReport
+    privacy: ReportOfModels = _REPORT
     estimator: tuple[Any, ...] | None = None
+
+    def __post_init__(self) -> None:
+        vars(self)["_digests"] = digests_of(self)
 
     @property
     def mean(self) -> float:
@@ -115,7 +120,7 @@ def _models(result: PrivateCrossValidation, fitted: bool) -> tuple[Children, Col
     vouched = [
         below(number, name)
         for number, model in children
-        for name in set(result.privacy.declared) & set(model.get_params())
+        for name in set(vars(result)["_report"].declared) & set(model.get_params())
     ]
     return children, vouched
 

@@ -13,6 +13,7 @@ from joblib import parallel_config
 from numpy.typing import NDArray
 from sklearn.utils import _safe_indexing
 
+from skdpnoise.compose.advice import Said, left_to
 from skdpnoise.compose.approximate import Budget
 from skdpnoise.compose.caps import Cap, Rehearsed, UnsettledError
 from skdpnoise.compose.charged import after_charge
@@ -66,6 +67,9 @@ HIDDEN = (
 )
 
 
+_SAID = "_said"  # what a fit had to say, kept by the model until it leaves the search
+
+
 class SearchStopped(RuntimeError):
     """Raised where a search ends without a result after it was charged; tells no value."""
 
@@ -110,6 +114,11 @@ class Outcome(NamedTuple):
     def models(self) -> Sequence[Any]:
         """All models that leave the search."""
         return [self.model] if self.folds is None else self.folds[0]
+
+    def said(self) -> list[Said]:
+        """Take off the models what their fits had to say, and return it, each text once."""
+        found = [one for model in self.models for one in taken_from(model)]
+        return list(dict.fromkeys(found))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -156,15 +165,16 @@ class Problem:
         model, cap = priced.estimator, Cap(priced.budget, self.adjacency)
         give_ledger(model, cap.part)
         check_all_pay(model, priced.labels)
+        said: list[Said] = []
         try:
-            with silence(), parallel_config("sequential"), after_charge(model):
+            with left_to(said), silence(), parallel_config("sequential"), after_charge(model):
                 model.fit(*self.records.of(rows))
         except Exception:
             if not cap.refused:
                 raise
         settle(cap, model)
         give_ledger(model, partial(_same, None))
-        return model
+        return said_by(model, said)
 
     def rehearsed(self, owner: str, candidate: Candidate, priced: Priced) -> bool:
         """Fit to all used records, with nothing drawn; return whether there was a charge."""
@@ -237,6 +247,18 @@ def _of_pairs(found: list[NDArray[np.float64]]) -> int:
     """Return what all pairs of records lose."""
     scores, positive = np.concatenate(found, axis=1)
     return int(pair_losses(scores, positive > 0.0).sum())
+
+
+def taken_from(model: Any) -> list[Said]:
+    """Take off a model what its fit had to say of what it released."""
+    found: list[Said] = vars(model).pop(_SAID, [])
+    return found
+
+
+def said_by(model: Any, said: list[Said]) -> Any:
+    """Return a model that keeps what the fit it was made from had to say."""
+    vars(model)[_SAID] = said
+    return model
 
 
 def give_ledger(model: Any, ledger_of: Callable[[str], Any]) -> None:

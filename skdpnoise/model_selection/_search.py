@@ -21,9 +21,9 @@ from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 
 from skdpnoise.compose import advice, register_private
 from skdpnoise.compose.approximate import pure_part
+from skdpnoise.compose.asked import kinds_to_fit, read_to_fit
 from skdpnoise.compose.compositions import Children, register_inner
 from skdpnoise.compose.fitting import settled
-from skdpnoise.compose.kinds import kinds_of_rows
 from skdpnoise.compose.numbers import BUDGET, JOBS, check_grouped
 from skdpnoise.compose.planned import PlanMixin
 from skdpnoise.compose.shares import search_budget, seed_from
@@ -151,8 +151,12 @@ class PrivateSearchCV(WholeMixin, PlanMixin, Delegation, BaseSearchCV, CallbackS
         check_grouped(self, groups)
         labelled = is_classifier(candidates[0].estimator)
         # bound
+        compared: Any = [one.estimator for one in candidates]
+        if is_spread(X):
+            column_kinds = kinds_to_fit(self, as_sources(X=X)["X"], compared)
+        else:
+            X, column_kinds = read_to_fit(self, X, compared)
         records = read_records(self, X, y, groups, rng, classifier=labelled)
-        column_kinds = kinds_of_rows(as_sources(X=X)["X"] if is_spread(X) else X)
         most = None if groups is None else int(self.rows_per_group)
         advice.advise(self)
         advice.advise_on_public_number(self, len(records), records.n_groups)
@@ -180,15 +184,17 @@ class PrivateSearchCV(WholeMixin, PlanMixin, Delegation, BaseSearchCV, CallbackS
         terms = report.unit, report.releases[0].noise, report.declared
         ledger = charge_whole(self, guarantee, cost_of, *terms)
         # draw, choose, store
-        with self._noted(report):
+        with self._noted(report), advice.held_back():
             outcome = _runs.without_traces(lambda: self._run(problem, strategy))
-            bought = advice.bought_number(outcome.model)
+            bought, said = advice.bought_number(outcome.model), outcome.said()
             for model in outcome.models:
                 settled(model, report, ledger)
             self._store(outcome, problem, strategy)
             self._kinds, self.privacy_ = column_kinds, report
-            if outcome.hidden:  # last: where warnings are errors, what was paid for is there
-                advice.warn_once(_runs.HIDDEN)
+            if outcome.hidden:
+                advice.warn_last(_runs.HIDDEN)
+            for text, topic in said:
+                advice.warn_last(text, topic)
             advice.advise_on_bought_number(self, bought, grouped=groups is not None)
         return self
 

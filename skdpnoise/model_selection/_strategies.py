@@ -153,12 +153,13 @@ class OneRelease(Strategy):
 
     def run(self, problem: Problem, target: Target, n_jobs: int | None, tell: Tell) -> Outcome:
         path = problem.fitted(problem.priced(self.estimator, self.fit_budget))
+        said = _runs.taken_from(path)
         models = [_model_of(path, candidate.estimator) for candidate in problem.candidates]
         target = _units(path, target)
         best, score = self.choose(problem, problem.losses(models, target), target)
         for k in range(len(models)):
             tell(f"candidate {k + 1}")
-        return Outcome(best, models[best], score)
+        return Outcome(best, _runs.said_by(models[best], said), score)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

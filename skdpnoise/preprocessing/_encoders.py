@@ -154,8 +154,8 @@ def _check_labels(owner: str, columns: Columns, given: Sequence[tuple[Any, ...] 
     """Refuse columns of which one value would decide how others are read or shown."""
     facts = zip(columns.names, columns.kinds, columns.contents, given, strict=True)
     for name, kind, held, known in facts:
-        held = held | {"other"} if kind.name == "other" else held
-        kept = held if known is None else held & {"wide", "other"}
+        held = held | {"odd"} if kind.name == "other" else held
+        kept = held if known is None else held & {"wide", "odd"}
         check_labels_of(owner, f"column {name!r} of X", kept)
 
 

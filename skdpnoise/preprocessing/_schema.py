@@ -73,7 +73,7 @@ def planned_columns(owner: str, schema: Any, columns: Columns) -> list[Column]:
             )
         if column.kind in ("category", "ordinal"):
             whose = f"column {name!r} of X"
-            held = contents if column.is_open else contents & {"wide", "other"}
+            held = contents if column.is_open else contents & {"wide", "odd"}
             check_labels_of(owner, whose, held)
             if column.buckets and kind.name == "objects" and contents - {"text", "missing"}:
                 raise ValueError(

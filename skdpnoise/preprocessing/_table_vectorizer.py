@@ -83,9 +83,9 @@ class DPTableVectorizer(PrivateFitMixin, TransformerMixin, BaseEstimator):
     =========== ===================================================================================
 
     Every column gets an indicator of missing values, whatever it holds, unless the schema says
-    "nullable": False or the declared type excludes them (a field of Arrow that is not null). What
-    is missing all the same counts as the median, or as another category. Equal values are one
-    category, whatever holds them: 1, 1.0 and True; text "1" is another.
+    "nullable": False or the declared type excludes them (a field of a Parquet file that is not
+    null). What is missing all the same counts as the median, or as another category. Equal values
+    are one category, whatever holds them: 1, 1.0 and True; text "1" is another.
 
     Parameters
     ----------

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import math
 from collections.abc import Iterable, Sequence, Set
 from dataclasses import replace
@@ -20,11 +21,12 @@ _EXACT = 2**53  # from which on doubles do not hold every whole number
 _BITS = 64  # of a whole number, as numpy has them
 _NO_DATE = -(2**63)  # the whole number of numpy's NaT
 _MISSING = ("NoneType", "NAType", "NaTType")
+_NO_NUMBERS = (np.complexfloating, np.timedelta64)  # though numpy says so
 
 Contents = frozenset[str]
-"""Of a column of objects which of "text", "number", "boolean", "missing" and "other" are in it, and
-"long" for whole numbers that no type of numbers holds; of numpy's numbers "wide" for whole numbers
-that one missing value would round."""
+"""Of a column of objects which of "text", "number", "boolean", "date", "missing" and "other" are in
+it, "odd" for those that are no labels, and "long" for whole numbers that no type of numbers holds;
+of numpy's numbers "wide" for whole numbers that one missing value would round."""
 
 
 def n_columns_of(table: Any) -> int:
@@ -78,7 +80,7 @@ def together(
 def check_labels_of(owner: str, name: str, contents: Contents, *, mixed: bool = False) -> None:
     """Refuse categories of which one value would decide how others are read or shown."""
     # With `mixed` each value is a category by itself, or none.
-    if "other" in contents and not mixed:
+    if "odd" in contents and not mixed:
         raise ValueError(
             f"{owner} takes text, numbers and truth values as categories, and {name} has objects "
             "of another kind, such as dates, bytes or lists. Convert all of them to text."
@@ -228,27 +230,31 @@ def contents_of_objects(column: Iterable[Any]) -> Contents:
     """Return what a list holds, or a column of objects."""
     values: Sequence[Any] = column.tolist() if hasattr(column, "tolist") else list(column)
     types = set(map(type, values))
-    found = {_of_type(one) for one in types}
-    if any(issubclass(one, float | np.floating) for one in types):
-        floats = [value for value in values if isinstance(value, float | np.floating)]
-        absent = sum(map(is_missing, floats))
-        others = types - {one for one in types if issubclass(one, float | np.floating)}
-        found = {_of_type(one) for one in others}
-        found |= {"number"} if absent < len(floats) else set()
+    floats = {one for one in types if issubclass(one, float | np.floating)}
+    found = {name for one in types - floats for name in _of_type(one)}
+    if floats:
+        numbers = [value for value in values if isinstance(value, float | np.floating)]
+        absent = sum(map(is_missing, numbers))
+        found |= {"number"} if absent < len(numbers) else set()
         found |= {"missing"} if absent else set()
     long = any(type(value) is int and value.bit_length() >= _BITS for value in values)
     return frozenset(found | ({"long"} if long else set()))
 
 
-def _of_type(one: type) -> str:
+def _of_type(one: type) -> Contents:
+    """Return what single values of a type are."""
     if one.__name__ in _MISSING:
-        return "missing"
+        return frozenset({"missing"})
     if issubclass(one, str):
-        return "text"
+        return frozenset({"text"})
     if issubclass(one, bool | np.bool_):
-        return "boolean"
-    plain = one in (int, float, Decimal) or (issubclass(one, np.number) and issubclass(one, Real))
-    return "number" if plain and not issubclass(one, np.timedelta64) else "other"
+        return frozenset({"boolean"})
+    if issubclass(one, datetime.date | np.datetime64) or one.__name__ == "Period":
+        return frozenset({"date", "odd"})
+    if not issubclass(one, Real | np.number | Decimal) or issubclass(one, _NO_NUMBERS):
+        return frozenset({"other", "odd"})
+    plain = one in (int, float, Decimal) or issubclass(one, np.number)
+    return frozenset({"number"} if plain else {"number", "odd"})
 
 
 def _is_wide(values: Any) -> bool:

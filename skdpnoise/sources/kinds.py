@@ -34,6 +34,7 @@ class Kind:
     # Whole numbers of numpy do not: one missing value makes floats of them.
     never_missing: bool = False
     category: bool = False  # whether values are declared as categories, with labels of this kind
+    holds: KindName | None = None  # of objects: what parameters say that all of them are
 
 
 OBJECTS = Kind("objects")

@@ -28,6 +28,7 @@ from skdpnoise import (
     PrivacyWarning,
     total_guarantee,
 )
+from skdpnoise.compose import advice
 from skdpnoise.plotting import AllocationDisplay, NoiseDisplay, PrivacyLossDisplay
 from skdpnoise.privacy import PrivacyGuarantee
 from skdpnoise.queries import (
@@ -416,3 +417,11 @@ def test_the_line_is_that_of_the_user_also_behind_a_pipeline_and_a_search(data):
 
 def test_the_repr_of_an_estimator_is_scikit_learn_s():
     assert repr(DPPCA(random_state=0)) == "DPPCA(random_state=0)"
+
+
+def test_a_dry_run_says_nothing_of_what_it_made_up():
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        with advice.held_back(), advice.rehearsing():
+            advice.warn_last("made up")
+    assert caught == []

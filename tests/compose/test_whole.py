@@ -23,6 +23,7 @@ from skdpnoise import (
     total_guarantee,
 )
 from skdpnoise.ledger import model_card, registry_record, report_from_json, report_to_json
+from skdpnoise.model_selection import dp_cross_validate
 
 pytestmark = pytest.mark.filterwarnings("ignore::skdpnoise.PrivacyWarning")
 
@@ -147,6 +148,25 @@ def test_every_statement_of_a_changed_whole_says_so_in_its_first_lines(name, cha
         registry_record(after, {}, authors=["A. Person"])
     again = pickle.loads(pickle.dumps(whole)).privacy_
     assert again.changed == after.changed
+
+
+@pytest.mark.quick(6)
+@pytest.mark.parametrize("change", CHANGES)
+@pytest.mark.parametrize("name", [name for name in WHOLES if "search" not in name])
+def test_a_cross_validation_says_which_of_its_models_were_changed(name, change):
+    make, member = WHOLES[name]
+    found = dp_cross_validate(make(), X, Y, cv=2, return_estimator=True)
+    report = found.privacy
+    assert report.changed == ()
+    assert report is vars(found)["_report"]
+    CHANGES[change](member(found.estimator[1]))
+    for one in (found, pickle.loads(pickle.dumps(found)), copy.deepcopy(found)):
+        (said,) = one.privacy.changed
+        assert said.startswith("2 was ")
+        assert FIRST + said in " ".join(one.privacy.statement().split())
+    assert found.privacy == report
+    total = total_guarantee(found)
+    assert len(total.steps) == (2 if "refit" in change else 1)
 
 
 @each_whole

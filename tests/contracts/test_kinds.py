@@ -7,16 +7,22 @@ import warnings
 import numpy as np
 import pandas as pd
 import polars as pl
+import pyarrow as pa
 import pytest
 from sklearn.base import clone
-from sklearn.preprocessing import OneHotEncoder
+from sklearn.compose import ColumnTransformer
+from sklearn.impute import MissingIndicator, SimpleImputer
+from sklearn.pipeline import FeatureUnion, Pipeline
+from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, OrdinalEncoder
 
 from skdpnoise import (
     DPGridSearchCV,
+    DPLogisticCD,
     DPLogisticRegression,
     DPOneHotEncoder,
     DPOrdinalEncoder,
     DPPipeline,
+    DPStandardScaler,
     DPTableVectorizer,
 )
 from skdpnoise.compose.kinds import kinds_in
@@ -131,6 +137,38 @@ def test_another_kind_at_predict_is_the_same_or_refused_by_the_name_of_the_colum
     assert said["a", "nullable"] == said["a", "objects"] == "the same"
 
 
+def arrow(frame):
+    return pa.Table.from_pandas(frame, preserve_index=False)
+
+
+# The same table in the containers of other libraries.
+CONTAINERS = {
+    "polars": pl.from_pandas,
+    "Arrow": arrow,
+    "Arrow that notes an index": lambda frame: pa.Table.from_pandas(frame.set_index("a")).select(
+        [*frame]
+    ),
+    "a batch of Arrow": lambda frame: pa.RecordBatch.from_pandas(frame, preserve_index=False),
+}
+
+
+@pytest.mark.quick(4)
+@every_private_estimator
+def test_tables_of_other_libraries_are_read_as_at_the_fit(entry):
+    frame = table_of(entry)
+    y = entry.y(NUMBERS[["b"]].to_numpy())
+    make = entry.estimator(random_state=0, epsilon=8.0, feature_bounds=(-4.0, 4.0))
+    model = clone(make).fit(frame, y)
+    before = answers(model, frame)
+    again = clone(make).fit(arrow(frame), y)
+    np.testing.assert_array_equal(answers(again, frame), before)
+    for container in CONTAINERS.values():
+        np.testing.assert_array_equal(answers(model, container(frame)), before)
+        for name, change in (("a", "text"), ("a", "decimal commas")):
+            with pytest.raises(TypeError, match=f"numbers in column {name!r} of X"):
+                answers(model, container(changed(frame, name, change)))
+
+
 SCHEMA = {"a": (-2, 2), "town": ["1", "2", "3"], "kind": {"buckets": 4}, "flag": "number"}
 Y = (NUMBERS["b"] > 0).astype(int)
 CLASSIFIER = DPLogisticRegression(classes=[0, 1])
@@ -175,6 +213,131 @@ def test_compositions_know_the_kinds_of_the_fit(name):
                 judge(model, frame, column, change, new)
     with pytest.raises(TypeError, match="'a'"):
         model.score(changed(frame, "a", "text"), Y)
+    for container in CONTAINERS.values():
+        np.testing.assert_array_equal(answers(model, container(frame)), answers(model, frame))
+        with pytest.raises(TypeError, match="'a'"):
+            model.score(container(changed(frame, "a", "text")), Y)
+
+
+PLACES = {"numbers": [[1, 2, 3], [1, 2, 3]], "text": [["1", "2", "3"], ["1", "2", "3"]]}
+UNKNOWN = {"handle_unknown": "use_encoded_value", "unknown_value": -1}
+
+
+def hot(lists):
+    return OneHotEncoder(categories=lists, handle_unknown="ignore", sparse_output=False)
+
+
+def places(lists):
+    return OrdinalEncoder(categories=lists, **UNKNOWN)
+
+
+def filled(value):
+    return SimpleImputer(strategy="constant", fill_value=value, keep_empty_features=True)
+
+
+def by_columns(lists, *, names):
+    steps = [("hot", hot(lists[:1]), names[0]), ("places", places(lists[1:]), names[1])]
+    return ColumnTransformer(steps, sparse_threshold=0)
+
+
+# Public steps that compare values with public ones, alone and behind others.
+COMPARING = {
+    "hot": hot,
+    "places": places,
+    "union": lambda lists: FeatureUnion([("hot", hot(lists)), ("places", places(lists))]),
+    "columns by name": lambda lists: by_columns(lists, names=[["a"], slice("b", "b")]),
+    "columns by place": lambda lists: by_columns(lists, names=[[0], [-1]]),
+    "columns by a slice": lambda lists: by_columns(lists, names=[slice(0, 1), slice(1, None)]),
+    "columns by a mask": lambda lists: by_columns(lists, names=[[True, False], [False, True]]),
+    "the rest": lambda lists: ColumnTransformer(
+        [("hot", hot(lists[:1]), ["a"])], remainder=places(lists[1:]), sparse_threshold=0
+    ),
+    "behind a fill": lambda lists: Pipeline(
+        [("fill", filled(lists[0][0])), ("pass", FunctionTransformer()), ("hot", hot(lists))]
+    ),
+    "nested": lambda lists: DPPipeline(
+        [("pass", "passthrough"), ("hot", hot(lists)), ("scale", DPStandardScaler())]
+    ),
+    "indicator": lambda lists: MissingIndicator(missing_values=lists[0][0], features="all"),
+}
+HOLDING = {
+    "numbers": lambda frame: frame.astype(int),
+    "objects of numbers": lambda frame: frame.astype(int).astype(object),
+    "polars": lambda frame: pl.from_pandas(frame.astype(int)),
+    "text": lambda frame: frame,
+    "objects of text": lambda frame: frame.astype(object),
+    "polars of text": pl.from_pandas,
+    "objects but for one": lambda frame: pd.concat([frame[:-1], frame[-1:].astype(int)]),
+    "objects of numbers but for one": lambda frame: pd.concat(
+        [frame[:-1].astype(int).astype(object), frame[-1:].astype(object)]
+    ),
+}
+DIGITS = pd.DataFrame(RNG.integers(1, 4, (N, 2)), columns=["a", "b"]).astype("str")
+
+
+def of_kind(held):
+    """Return which of the lists hold the values of a table; None of a mixed one."""
+    if "but for one" in held:
+        return None
+    return "text" if "text" in held else "numbers"
+
+
+@pytest.mark.quick(6)
+@pytest.mark.parametrize("around", ["pipeline", "search"])
+@pytest.mark.parametrize("name", COMPARING)
+def test_what_public_steps_compare_with_is_of_their_kind_in_the_fit_and_later(name, around):
+    y, tables = (DIGITS["a"] > "1").astype(int), {h: one(DIGITS) for h, one in HOLDING.items()}
+    for listed, lists in PLACES.items():
+        steps = [("first", COMPARING[name](lists)), ("m", DPLogisticCD(n_passes=1, classes=[0, 1]))]
+        whole = DPPipeline(steps, epsilon=90.0)
+        if around == "search":
+            whole = DPGridSearchCV(Pipeline(steps), {"m__alpha": [0.0]}, epsilon=90.0)
+        for held, table in tables.items():
+            model = clone(whole).set_params(random_state=0)
+            if of_kind(held) != listed:
+                with pytest.raises(TypeError, match=r"in column '[ab]' of X"):
+                    model.set_params(ledger=Forbidden()).fit(table, y)
+                continue
+            try:
+                model.fit(table, y)
+            except ValueError as error:  # of scikit-learn's, which takes no text of numpy
+                assert "MissingIndicator" in str(error) or "SimpleImputer" in str(error)
+                continue
+            before = model.predict_proba(table)
+            assert len(np.unique(before, axis=0)) > 1
+            for other, later in tables.items():
+                try:
+                    np.testing.assert_array_equal(model.predict_proba(later), before)
+                except TypeError as error:
+                    assert "in column 'a' of X" in str(error) or "'b'" in str(error)
+                    assert other != held
+                except ValueError as error:  # of scikit-learn's, for floats instead of integers
+                    assert "The dtype of the filling value" in str(error)
+                else:
+                    assert of_kind(other) == listed
+
+
+@pytest.mark.parametrize("around", ["pipeline", "search"])
+def test_rows_in_parts_are_of_the_kind_that_public_steps_compare_with(around):
+    def parts(table):
+        return scan_batches(lambda: [table[: N // 2], table[N // 2 :]])
+
+    y = (DIGITS["a"] > "1").astype(int)
+    for held in ("numbers", "objects of numbers", "text", "objects of text"):
+        steps = [("hot", hot(PLACES[of_kind(held)])), ("m", DPLogisticCD(classes=[0, 1]))]
+        model = DPPipeline(steps, epsilon=9.0)
+        if around == "search":
+            model = DPGridSearchCV(model, {"m__alpha": [0.0]}, epsilon=9.0)
+        frames = {name: one(DIGITS) for name, one in HOLDING.items() if "polars" not in name}
+        rows = parts(frames[held].assign(y=y))
+        model.fit(rows[["a", "b"]], rows["y"])
+        for other, frame in frames.items():
+            if of_kind(other) not in (None, of_kind(held)):
+                rows = parts(frame.assign(y=y))
+                with pytest.raises(TypeError, match="in column 'a' of X"):
+                    model.predict_proba(rows[["a", "b"]])
+                with pytest.raises(TypeError, match="in column 'a' of X"):
+                    clone(model).set_params(ledger=Forbidden()).fit(rows[["a", "b"]], rows["y"])
 
 
 @pytest.mark.parametrize("name", ["pipeline", "search"])
@@ -311,6 +474,20 @@ def test_what_a_refusal_names_works_as_it_stands(library, column, change):
     assert len(model.predict(better)) == N
     if change in ("text", "objects of text"):
         np.testing.assert_array_equal(model.predict_proba(better), model.predict_proba(TABLE))
+
+
+def test_a_missing_value_makes_no_other_type_of_a_column_of_arrow():
+    model = clone(TABLES["pipeline"]).set_params(random_state=0).fit(TABLE, Y)
+    holes = TABLE.assign(flag=TABLE["flag"].astype("boolean"), a=TABLE["a"].astype("Int64"))
+    holes.loc[3, ["flag", "a", "town"]] = None
+    found = model.predict_proba(arrow(holes))
+    np.testing.assert_array_equal(found, model.predict_proba(holes))
+    rest = np.arange(N) != 3
+    np.testing.assert_array_equal(found[rest], model.predict_proba(TABLE)[rest])
+    again = clone(TABLES["pipeline"]).set_params(random_state=0).fit(arrow(holes), Y)
+    assert [*again["t"].get_feature_names_out()] == [*model["t"].get_feature_names_out()]
+    table = [DPTableVectorizer(random_state=0).fit(arrow(one)) for one in (TABLE, holes)]
+    assert len({tuple(one.get_feature_names_out()) for one in table}) == 1
 
 
 def test_columns_in_another_order_are_refused_for_their_order():

@@ -22,7 +22,7 @@ from skdpnoise import (
     DPTableVectorizer,
     PrivacyWarning,
 )
-from skdpnoise.compose.advice import warn_first, warn_last
+from skdpnoise.compose.advice import warn_last
 from skdpnoise.compose.register import register_private
 from skdpnoise.model_selection import dp_cross_validate
 from tests.contracts._register import PRIVATE, Notebook, each
@@ -78,7 +78,7 @@ def test_a_fit_that_is_charged_leaves_its_result_whatever_it_warns_of(entry, adj
 
 
 class Told(TransformerMixin, BaseEstimator):
-    """A step that warns of what is public, and of what it released."""
+    """A step that warns of what it released."""
 
     _normal_noise = "iid_gaussian"
 
@@ -90,20 +90,15 @@ class Told(TransformerMixin, BaseEstimator):
         noise="auto",
         ledger=None,
         random_state=None,
-        public=True,
     ):
         self.epsilon, self.delta, self.adjacency = epsilon, delta, adjacency
         self.noise, self.ledger, self.random_state = noise, ledger, random_state
-        self.public = public
 
     def fit(self, X, y=None, groups=None):
-        if self.public:
-            warn_first(self, "columns are taken by their type")
         given = {name: getattr(self, name) for name in ("epsilon", "delta", "adjacency", "ledger")}
         self.scaler_ = DPStandardScaler(**BOUNDS, noise=self.noise, **given).fit(X)
         self.privacy_ = self.scaler_.privacy_
-        if not self.public:
-            warn_last("noise hides a column")
+        warn_last("noise hides a column")
         return self
 
     def transform(self, X):
@@ -135,35 +130,9 @@ Y = (X[:, 0] > 0.0).astype(int)
 
 
 @pytest.mark.parametrize("name", COMPOSITIONS)
-def test_what_is_public_of_a_step_is_raised_before_the_whole_is_charged(name):
-    ledger = Notebook()
-    whole = COMPOSITIONS[name](Told(), ledger)
-    raised = fit(whole, Y)
-    assert "taken by their type" in str(raised)
-    assert ledger.charges == []
-    assert not hasattr(whole, "privacy_")
-
-
-@pytest.mark.parametrize("name", COMPOSITIONS)
-def test_without_errors_it_is_said_once_and_before_the_charge(name):
-    said = []
-
-    class Listening(Notebook):
-        def charge(self, label, cost, **facts):
-            said.append("charged")
-
-    with warnings.catch_warnings():
-        warnings.simplefilter("always")
-        warnings.showwarning = lambda text, *_: said.append(str(text))
-        COMPOSITIONS[name](Told(), Listening()).fit(X, Y)
-    ours = [text for text in said if "type" in text or text == "charged"]
-    assert ours == ["columns are taken by their type", "charged"]
-
-
-@pytest.mark.parametrize("name", ["pipeline", "columns", "nested"])
 def test_what_a_step_released_is_told_when_the_paid_result_is_stored(name):
     ledger = Notebook()
-    whole = COMPOSITIONS[name](Told(public=False), ledger)
+    whole = COMPOSITIONS[name](Told(), ledger)
     raised = fit(whole, Y)
     assert "noise hides" in str(raised)
     assert any("stays spent" in note for note in raised.__notes__)

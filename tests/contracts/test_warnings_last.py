@@ -19,7 +19,9 @@ from skdpnoise import (
     PrivacyWarning,
 )
 from skdpnoise.linear_model import DPLassoPath
+from skdpnoise.model_selection import dp_cross_validate
 from tests.compose._pipelines import Notebook
+from tests.contracts._register import PRIVATE, each
 
 rng = np.random.default_rng(0)
 X = rng.normal(size=(60, 3))
@@ -99,6 +101,51 @@ def test_all_warnings_of_a_pipeline_are_given_at_the_line_that_fits_it():
     texts = " ".join(str(warning.message) for warning in caught)
     assert "DPStandardScaler leaves as they are" in texts
     assert "DPCoordinateDescentRegressor predicts one constant" in texts
+
+
+MANY = rng.normal(size=(200, 2))
+# Whatever fits several models, by how the one that leaves it was chosen
+SEARCHES = {
+    "noisy max": {"strategy": "noisy_max", "refit": False},
+    "refit": {"strategy": "noisy_max", "refit": True},
+    "repeated": {"strategy": "repeated"},
+    "one release": {"strategy": "auto"},
+}
+HIDDEN = "hides where the target is"
+
+
+def said_by(fit):
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        fit()
+    assert {warning.filename for warning in caught} <= {__file__}
+    return [str(warning.message) for warning in caught]
+
+
+def hidden(texts):
+    return [text for text in texts if HIDDEN in text]
+
+
+@pytest.mark.quick(4)
+@each([entry for entry in PRIVATE if entry.target in ("numbers", "counts")])
+@pytest.mark.parametrize("search", SEARCHES)
+def test_a_search_says_once_that_the_target_of_its_winner_is_hidden(entry, search):
+    y = entry.y(MANY)
+    model = entry.estimator(feature_bounds=(-4.0, 4.0))
+    grid = {"alpha": [0.0, 0.1]} if "alpha" in model.get_params() else {"noise": ["auto"]}
+    alone = hidden(said_by(lambda: clone(model).set_params(epsilon=0.01).fit(MANY, y)))
+    assert len(alone) < 2
+    if not alone or "noise" not in model.get_params():
+        pytest.skip("it needs no scale of the target, or is a search itself")
+    piped = DPPipeline([("model", model)])
+    for one, names in ((model, grid), (piped, {f"model__{k}": v for k, v in grid.items()})):
+        whole = DPGridSearchCV(one, names, epsilon=0.01, **SEARCHES[search])
+        assert len(hidden(said_by(lambda whole=whole: whole.fit(MANY, y)))) == 1
+        inside = vars(whole.best_estimator_)
+        assert [name for name in inside if "said" in name] == []
+    terms = {"epsilon": 0.01, "cv": 3}
+    texts = said_by(lambda: dp_cross_validate(model, MANY, y, **terms))
+    assert len(hidden(texts)) == 1
 
 
 def test_a_fit_that_fails_after_the_charge_warns_of_nothing():

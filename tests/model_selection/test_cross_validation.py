@@ -169,8 +169,8 @@ def test_it_is_charged_once_for_everything_and_refused_beyond_the_budget():
 
 def test_nothing_exact_is_returned():
     found = dp_cross_validate(MODEL, X, LABELS, cv=3, random_state=0)
-    assert set(found.__slots__) == {
-        *("scoring", "test_score", "standard_error", "privacy", "estimator")
+    assert set(vars(found)) == {
+        *("scoring", "test_score", "standard_error", "_report", "_digests", "estimator")
     }
     again = dp_cross_validate(MODEL, X, LABELS, cv=3, random_state=1)
     assert set(found.test_score).isdisjoint(again.test_score)

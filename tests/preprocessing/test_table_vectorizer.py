@@ -455,10 +455,13 @@ def test_decimal_numbers_are_the_categories_that_equal_floats_are():
 
 
 @pytest.mark.parametrize("make", [DPTableVectorizer, DPOneHotEncoder])
-def test_a_table_of_arrow_is_refused_with_the_conversion_to_make(make):
-    table = pa.table({"c": ["a", "b"] * 300})
-    with pytest.raises(TypeError, match="to_pandas"):
-        make(ledger=Forbidden()).fit(table)
+def test_a_table_of_arrow_is_read_as_a_frame_of_its_types(make):
+    table = pa.table({"c": ["a", None, "b"] * 300})
+    frame = table.to_pandas(types_mapper=pd.ArrowDtype)
+    made = [make(epsilon=5.0, random_state=0).fit(one) for one in (table, frame)]
+    np.testing.assert_array_equal(made[0].transform(table), made[1].transform(frame))
+    chunks = pa.concat_tables([table[:7], table[7:]])
+    np.testing.assert_array_equal(made[0].transform(chunks), made[1].transform(frame))
 
 
 def test_wide_whole_numbers_of_a_dictionary_of_arrow_stay_apart():

@@ -1,0 +1,80 @@
+"""What public steps compare columns with says what these hold, wherever the steps stand."""
+
+import pandas as pd
+import pytest
+from sklearn.compose import ColumnTransformer, TransformedTargetRegressor
+from sklearn.impute import MissingIndicator, SimpleImputer
+from sklearn.pipeline import FeatureUnion, Pipeline
+from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, OrdinalEncoder
+
+from skdpnoise import DPPipeline, DPRidge, DPStandardScaler
+from skdpnoise.compose.asked import read_to_fit
+from skdpnoise.sources.kinds import OBJECTS
+
+OWNER = DPPipeline([])
+OBJECT_TABLE = pd.DataFrame({"a": [1, 2], "b": ["x", "y"], "c": [3, None]}, dtype=object)
+THREE = OneHotEncoder(categories=[[1, 2], ["x", "y"], [3]])
+FILL = SimpleImputer(strategy="constant", fill_value="x")
+
+
+def one(listed):
+    return OrdinalEncoder(categories=[listed])
+
+
+def columns(*steps, rest="drop"):
+    named = [(str(k), step, where) for k, (step, where) in enumerate(steps)]
+    return ColumnTransformer(named, remainder=rest)
+
+
+ALL, NONE = ("number", "text", "number"), (None, None, None)
+CASES = {
+    "encoder": (THREE, ALL),
+    "categories that are found": (OneHotEncoder(), NONE),
+    "other numbers of columns": (OneHotEncoder(categories=[[1]]), NONE),
+    "both kinds": (OneHotEncoder(categories=[[1, "x"], ["x"], [3]]), (None, "text", "number")),
+    "behind what keeps columns": (
+        Pipeline([("fill", FILL), ("same", FunctionTransformer()), ("p", None), ("e", THREE)]),
+        ALL,
+    ),
+    "behind what makes others": (Pipeline([("s", DPStandardScaler()), ("e", THREE)]), NONE),
+    "nested": (DPPipeline([("p", "passthrough"), ("e", THREE), ("s", DPStandardScaler())]), ALL),
+    "union": (FeatureUnion([("s", MissingIndicator()), ("e", THREE)]), ALL),
+    "indicator": (MissingIndicator(missing_values="x"), ("text",) * 3),
+    "target": (TransformedTargetRegressor(Pipeline([("e", THREE), ("m", DPRidge())])), ALL),
+    "by name": (columns((one(["x"]), ["b"])), (None, "text", None)),
+    "by names in a slice": (columns((THREE, slice("a", "c"))), ALL),
+    "by a slice": (columns((one([3]), slice(-1, None))), (None, None, "number")),
+    "by a mask": (columns((one(["x"]), [False, True, False])), (None, "text", None)),
+    "by place": (columns((one([3]), [2])), (None, None, "number")),
+    "the rest": (
+        columns(("drop", ["b"]), rest=OrdinalEncoder(categories=[[1], [3]])),
+        ("number", None, "number"),
+    ),
+    "a column that is not there": (columns((one(["x"]), ["d"])), NONE),
+    "twice": (columns((one([1]), ["a"]), (FunctionTransformer(), ["a"])), ("number", None, None)),
+}
+
+
+@pytest.mark.quick(18)
+@pytest.mark.parametrize(("step", "expected"), CASES.values(), ids=CASES)
+def test_columns_of_objects_hold_what_is_compared_with_them(step, expected):
+    words = OBJECT_TABLE.assign(a=OBJECT_TABLE["b"], c=OBJECT_TABLE["b"])
+    _, kinds = read_to_fit(OWNER, words if expected[0] == "text" else OBJECT_TABLE, [step])
+    assert tuple(kind.holds for kind in kinds) == expected
+    assert {kind.name for kind in kinds} == {"objects"}
+
+
+@pytest.mark.parametrize("place", range(3))
+def test_what_is_not_of_that_kind_is_refused_by_its_name(place):
+    name = "abc"[place]
+    other = OBJECT_TABLE.copy()
+    other[name] = [1, 2] if name == "b" else ["1", None]
+    for given in (other, other.convert_dtypes()):
+        with pytest.raises(TypeError, match=f"in column '{name}' of X, as its parameters say"):
+            read_to_fit(OWNER, given, [THREE])
+
+
+def test_of_several_compositions_only_what_all_ask_for_is_asked():
+    _, kinds = read_to_fit(OWNER, OBJECT_TABLE, [THREE, columns((one([1]), ["a"]))])
+    assert [kind.holds for kind in kinds] == ["number", None, None]
+    assert read_to_fit(OWNER, OBJECT_TABLE, [THREE, FILL])[1] == [OBJECTS] * 3
