@@ -40,7 +40,7 @@ __all__ = [
 
 _FAR = 1e3  # times the largest value of a column: outside of all sensible bounds
 _FARTHEST = 1e99  # our estimators refuse what is beyond 1e100, and a refusal is no finding
-_ELSEWHERE = 4  # records that are tried in other places than the last, too
+_ELSEWHERE = 2  # records that are tried in other places than the last, too
 _IN_PLACE = ", in the "  # before the name of a place, at the end of a label
 _FEATURE_BOUNDS = ("feature_bounds", "bounds_X", "bounds")
 _TARGET_BOUNDS = ("target_bounds", "bounds_y")
@@ -235,10 +235,10 @@ class _Records:
     def single(self) -> list[tuple[str, Record]]:
         """Return records to be added, first those that tell the most."""
         found = [(f"{p}{self._and('high')}", self._record(p, self.high)) for p in self.places]
-        if self.low is not None:
-            for place in ("a far corner", "a corner", "the opposite corner", "a duplicate"):
-                found.append((f"{place}{self._and('low')}", self._record(place, self.low)))
-        return found
+        if self.low is None:
+            return found
+        lower = ("a far corner", "a corner", "the opposite corner", "a duplicate")
+        return found + [(f"{p}{self._and('low')}", self._record(p, self.low)) for p in lower]
 
     def pairs(self) -> list[tuple[str, Record, str, Record]]:
         """Return records and those that take their place, first those that tell the most."""
@@ -264,11 +264,11 @@ class _Records:
                 "that with the high target",
                 self._record(place, high),
             )
-            for place in ("a far corner", "a corner", "a duplicate", "far along the first column")
+            for place in ("a corner", "a far corner", "a duplicate", "far along the first column")
         ]
         zeros = f"zeros{self._and('low')}", self._record("zeros", low)
         corner = f"a corner{self._and('high')}", self._record("a corner", high)
-        return [*same[:2], *found, *same[2:], (*zeros, *corner)]
+        return [found[0], *same, *found[1:], (*zeros, *corner)]
 
     def _and(self, target: str) -> str:
         return "" if self.low is None else f" with the {target} target"

@@ -168,7 +168,7 @@ def _two_runs(estimator: Any, pair: Neighbours, seed: int) -> tuple[tuple[_Run, 
     """Return the fits to both data sets, and in what these differ."""
 
     def run(data: Data, earlier: Transcript | None) -> _Run:
-        transcript = Transcript(seed, earlier, pair.place)
+        transcript = Transcript(seed, earlier, pair.place if pair.comes_and_goes else -1)
         # The same public coins for both, such as a random projection in front of the model.
         copy = clone_for_audit(estimator, seed)
         model, warned, raised = transcript.watch(fit_quietly, copy, *data)
