@@ -194,7 +194,8 @@ class PrivacyLedger:
             Parameters to write down: never data. Seeds are left out, long arrays too.
         loss_at : callable, default=None
             Returns the loss of the same release for a smaller ε of its guarantee: a refusal names
-            the largest one that fits. None widens the noise by a factor.
+            the largest one that fits. None asks the calibration of a mechanism that was made for
+            this guarantee, and widens other noise by a factor.
 
         Returns
         -------
@@ -208,6 +209,7 @@ class PrivacyLedger:
         if is_uncharged():
             return unwritten(label, cost, guarantee)
         requests.check_kind(self._opened(), self.dataset, adjacency, unit)
+        made = cost
         loss, noise = requests.loss_of(cost)
         check_relation("PrivacyLedger.charge", loss, self.guarantee.adjacency)
         label = requests.checked_name("label", label)
@@ -216,6 +218,7 @@ class PrivacyLedger:
         cost = encode_loss(compact(loss))
         stated = requests.stated(loss, guarantee, self._opened().delta)
         stored, token = stored_parameters(parameters), uuid.uuid4().hex
+        loss_at = loss_at or requests.recalibrated(made, guarantee)
         row = Row(0, token, "", label, mechanism, estimator, cost, *stated, self.who, stored)
         with self._mine() as known:
             if known.number == 0:  # adding up older charges need not hold the lock of a writer
