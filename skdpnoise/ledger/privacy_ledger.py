@@ -209,8 +209,8 @@ class PrivacyLedger:
         if is_uncharged():
             return unwritten(label, cost, guarantee)
         requests.check_kind(self._opened(), self.dataset, adjacency, unit)
-        made = cost
         loss, noise = requests.loss_of(cost)
+        loss_at = loss_at or requests.recalibrated(cost, guarantee)
         check_relation("PrivacyLedger.charge", loss, self.guarantee.adjacency)
         label = requests.checked_name("label", label)
         mechanism = requests.checked_text("mechanism", mechanism or noise)
@@ -218,7 +218,6 @@ class PrivacyLedger:
         cost = encode_loss(compact(loss))
         stated = requests.stated(loss, guarantee, self._opened().delta)
         stored, token = stored_parameters(parameters), uuid.uuid4().hex
-        loss_at = loss_at or requests.recalibrated(made, guarantee)
         row = Row(0, token, "", label, mechanism, estimator, cost, *stated, self.who, stored)
         with self._mine() as known:
             if known.number == 0:  # adding up older charges need not hold the lock of a writer

@@ -88,12 +88,11 @@ def recalibrated(
 ) -> LossAt | None:
     """Return the loss by ε of a mechanism that was made for what is stated; None of any other."""
     recipe = getattr(cost, "recipe", None)
-    if recipe is None or guarantee is None:
+    if recipe is None:
         return None
     asked = recipe.guarantee
-    if not isinstance(guarantee, PrivacyGuarantee):
-        guarantee = PrivacyGuarantee(*guarantee, asked.adjacency)
-    return loss_at(asked, recipe.loss) if guarantee == asked else None
+    known = guarantee in (asked, (asked.epsilon, asked.delta))
+    return loss_at(asked, recipe.loss) if known else None
 
 
 def refusal(
