@@ -265,14 +265,24 @@ def test_where_a_calibration_decides_the_refusal_does_not_say_that_nothing_fits(
         guarantee = epsilon, 0.01
         return calibrate("iid_truncated_laplace", ONE, PrivacyGuarantee(*guarantee)), guarantee
 
+    def of_no_known_making(epsilon):
+        made, guarantee = truncated(epsilon)
+        return made.own_loss(), guarantee
+
     ledger = PrivacyLedger("d", 0.5, 0.01, storage="memory")
     before = calibrate("iid_truncated_laplace", ONE, PrivacyGuarantee(0.1, 0.002))
     ledger.charge("before", before, guarantee=(0.1, 0.002))
     with pytest.raises(BudgetExceededError, match="No epsilon was found that still") as refusal:
-        ask(ledger, truncated, 0.6)
+        ask(ledger, of_no_known_making, 0.6)
     assert refusal.value.largest_epsilon == 0.0
     assert "asks for (0.6, 0.01)-DP" in str(refusal.value)
-    ask(ledger, truncated, 0.0041)
+    with pytest.raises(BudgetExceededError, match="The largest epsilon that still") as refusal:
+        ask(ledger, truncated, 0.6)
+    assert refusal.value.largest_epsilon > 0.0041
+    # Most of δ is spent, and calibrations close in slowly.
+    with pytest.raises(BudgetExceededError):
+        ask(ledger, truncated, 1.05 * refusal.value.largest_epsilon)
+    ask(ledger, truncated, refusal.value.largest_epsilon)
 
 
 @pytest.mark.parametrize("shift", [1e-12, 1.0, 1e3])
