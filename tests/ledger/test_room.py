@@ -162,7 +162,7 @@ def test_what_is_named_fits_of_noise_whose_delta_is_a_chance_of_disclosure(profi
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("noise", ["inid_mixture", "inid_laplace", "spr_laplace", "auto"])
+@pytest.mark.parametrize("noise", ["inid_laplace", "spr_laplace", "auto"])
 @pytest.mark.parametrize("profile", [[0.16, 3.66, 0.76, 0.51], np.r_[20.0, np.ones(50)]])
 def test_where_scales_depend_on_epsilon_calibration_finds_what_is_named(noise, profile):
     def asked(epsilon):
