@@ -22,6 +22,7 @@ from skdpnoise.sources import scan_batches, scan_csv, scan_dataset, scan_parquet
 N_RECORDS = 240
 COLUMN = "cell"  # the column with the odd value
 BESIDE = "beside"  # a column of plain numbers
+PLACES = ("first", "middle", "last")  # of the record in which neighbours differ
 _PARTS = 3
 _DAY = datetime.datetime(2020, 3, 1)
 
@@ -57,8 +58,8 @@ class Container:
     """One way to hold a table."""
 
     name: str
-    # from values and the kind of their column, and an empty folder, to X
-    table: Callable[[list[Any], str, Path], Any]
+    # from values, numbers beside them, the kind of the column and an empty folder, to X
+    table: Callable[[list[Any], list[float], str, Path], Any]
     untyped: bool = False  # whether a value decides the type, or there is none
     alone: bool = False  # whether it has no column beside
 
@@ -79,30 +80,32 @@ def beside(n: int) -> list[float]:
     return [((7 * k) % 11 - 5) / 5.0 for k in range(n)]
 
 
-def _numpy(values: list[Any], kind: str, folder: Path) -> Any:
+def _numpy(values: list[Any], others: list[float], kind: str, folder: Path) -> Any:
     kinds = {"int": np.int64, "float": np.float64, "bool": bool, "text": "U300", "date": "M8[us]"}
     if None in values and kind not in ("float", "date"):
         raise TypeError
     return np.array(values, dtype=kinds[kind])[:, np.newaxis]
 
 
-def _objects(values: list[Any], kind: str, folder: Path) -> Any:
+def _objects(values: list[Any], others: list[float], kind: str, folder: Path) -> Any:
     table = np.empty((len(values), 2), dtype=object)
-    table[:, 0], table[:, 1] = values, beside(len(values))
+    table[:, 0], table[:, 1] = values, others
     return table
 
 
-def _frame(column: Any) -> Any:
-    return pd.DataFrame({COLUMN: column, BESIDE: beside(len(column))})
+def _frame(column: Any, others: list[float]) -> Any:
+    return pd.DataFrame({COLUMN: column, BESIDE: others})
 
 
-def _pandas(kinds: dict[str, Any], values: list[Any], kind: str, folder: Path | None) -> Any:
+def _pandas(
+    kinds: dict[str, Any], values: list[Any], others: list[float], kind: str, folder: Path | None
+) -> Any:
     dtype = kinds[kind]
     if dtype in (np.dtype(bool), np.dtype(np.int64)) and any(type(v) is float for v in values):
         raise TypeError  # numpy would cut it
     if dtype == np.dtype(bool) and None in values:
         raise TypeError
-    return _frame(pd.Series(values, dtype=dtype))
+    return _frame(pd.Series(values, dtype=dtype), others)
 
 
 _CATEGORIES = pd.CategoricalDtype(["red", "green", "blue", "rare"])
@@ -133,11 +136,11 @@ ARROW = {
 OBJECTS = dict.fromkeys(USUAL, np.dtype(object))
 
 
-def _inferred(values: list[Any], kind: str, folder: Path) -> Any:
-    return _frame(pd.Series(values, dtype="category" if kind == "category" else None))
+def _inferred(values: list[Any], others: list[float], kind: str, folder: Path) -> Any:
+    return _frame(pd.Series(values, dtype="category" if kind == "category" else None), others)
 
 
-def _polars(values: list[Any], kind: str, folder: Path) -> Any:
+def _polars(values: list[Any], others: list[float], kind: str, folder: Path) -> Any:
     dtype = {
         "int": pl.Int64,
         "float": pl.Float64,
@@ -146,35 +149,37 @@ def _polars(values: list[Any], kind: str, folder: Path) -> Any:
         "category": pl.Enum(_CATEGORIES.categories.tolist()),
         "date": pl.Datetime("us"),
     }[kind]
-    return pl.DataFrame({COLUMN: pl.Series(values, dtype=dtype), BESIDE: beside(len(values))})
+    return pl.DataFrame({COLUMN: pl.Series(values, dtype=dtype), BESIDE: others})
 
 
-def _arrow(values: list[Any], kind: str) -> Any:
+def _arrow(values: list[Any], others: list[float], kind: str) -> Any:
     column = pa.array(values, pa.string() if kind == "category" else ARROW[kind])
     column = column.dictionary_encode() if kind == "category" else column
-    return pa.table({COLUMN: column, BESIDE: pa.array(beside(len(values)))})
+    return pa.table({COLUMN: column, BESIDE: pa.array(others)})
 
 
-def _dataset(values: list[Any], kind: str, folder: Path) -> Any:
-    return scan_dataset(pads.dataset(_arrow(values, kind)), batch_rows=-(-len(values) // _PARTS))
+def _dataset(values: list[Any], others: list[float], kind: str, folder: Path) -> Any:
+    return scan_dataset(
+        pads.dataset(_arrow(values, others, kind)), batch_rows=-(-len(values) // _PARTS)
+    )
 
 
-def _parquet(values: list[Any], kind: str, folder: Path) -> Any:
+def _parquet(values: list[Any], others: list[float], kind: str, folder: Path) -> Any:
     path = folder / "table.parquet"
-    pq.write_table(_arrow(values, kind), path, row_group_size=-(-len(values) // _PARTS))
+    pq.write_table(_arrow(values, others, kind), path, row_group_size=-(-len(values) // _PARTS))
     return scan_parquet(path)
 
 
-def _csv(values: list[Any], kind: str, folder: Path) -> Any:
+def _csv(values: list[Any], others: list[float], kind: str, folder: Path) -> Any:
     path = folder / "table.csv"
     text = pa.array([None if value is None else str(value) for value in values], pa.string())
-    pacsv.write_csv(pa.table({COLUMN: text, BESIDE: pa.array(beside(len(values)))}), path)
+    pacsv.write_csv(pa.table({COLUMN: text, BESIDE: pa.array(others)}), path)
     types = {"int": "number", "float": "number", "bool": "boolean", "date": "date"}
     return scan_csv(path, header=True, dtypes={COLUMN: types.get(kind, "text"), BESIDE: "number"})
 
 
-def _batches(values: list[Any], kind: str, folder: Path) -> Any:
-    whole = _pandas(NULLABLE, values, kind, None)
+def _batches(values: list[Any], others: list[float], kind: str, folder: Path) -> Any:
+    whole = _pandas(NULLABLE, values, others, kind, None)
     step = -(-len(whole) // _PARTS)
     return scan_batches(lambda: (whole[k : k + step] for k in range(0, len(whole), step)))
 
@@ -195,23 +200,31 @@ CONTAINERS = (
 )
 
 
+def place_of(where: str, size: int) -> int:
+    """Return the number of the row that has the first, the middle or the last place."""
+    return {"first": 0, "middle": size // 2, "last": size - 1}[where]
+
+
 def tables(
-    container: Container, kind: str, adjacency: str, folder: Path
+    container: Container, kind: str, adjacency: str, folder: Path, where: str = "last"
 ) -> Iterator[tuple[Any, Any, Any]]:
     """Yield odd values, the usual table, and its neighbour: None if its column cannot hold one.
 
-    Under "add_remove" the neighbour has one record more. What a source says when it is asked for
-    the neighbour comes in its place.
+    Tables come with the numbers beside the column. Under "add_remove" the neighbour has one record
+    more. What a source says when it is asked for the neighbour comes in its place.
     """
-    usual = values_of(kind)
+    usual, more = values_of(kind), adjacency == "add_remove"
+    place = place_of(where, len(usual) + more)
+    others = beside(len(usual) + more)
+    fewer = others[:place] + others[place + 1 :] if more else others
     for number, odd in enumerate(odd_values(container, kind)):
-        changed = [*usual[:-1], odd] if adjacency == "replace_one" else [*usual, odd]
-        places = [folder / f"{number}_{name}" for name in ("usual", "odd")]
-        for place in places:
-            place.mkdir(parents=True)
-        first = container.table(usual, kind, places[0])
+        changed = [*usual[:place], odd, *usual[place + (not more) :]]
+        folders = [folder / f"{number}_{name}" for name in ("usual", "odd")]
+        for one in folders:
+            one.mkdir(parents=True)
+        first = container.table(usual, fewer, kind, folders[0]), fewer
         try:
-            yield odd, first, container.table(changed, kind, places[1])
+            yield odd, first, (container.table(changed, others, kind, folders[1]), others)
         except (TypeError, ValueError, OverflowError, KeyError) as error:
             yield odd, first, error if container.untyped else None
         except pl.exceptions.PolarsError:

@@ -1,10 +1,10 @@
 """Replays over tables: what one odd cell moves, in every container, kind of column and encoder.
 
 Each neighbour has one record replaced, or one more, whose cell is missing, of another type, unseen,
-or far away. A pipeline is fitted to both tables with its released numbers frozen: everything that
-is published must agree, no release may move by more than is declared for it, and all together must
-cost no more than is claimed. A neighbour that is refused before anything is charged is counted as
-such, and the refusal must name the column.
+or far away: the first record, one in the middle, or the last. A pipeline is fitted to both tables
+with its released numbers frozen: everything that is published must agree, no release may move by
+more than is declared for it, and all together must cost no more than is claimed. A neighbour that
+is refused before anything is charged is counted as such, and the refusal must name the column.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import tempfile
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -25,9 +26,10 @@ from benchmarks._odd_records import (
     BESIDE,
     COLUMN,
     CONTAINERS,
+    PLACES,
     USUAL,
     Container,
-    beside,
+    place_of,
     tables,
 )
 from benchmarks._remembered import remembered
@@ -113,14 +115,12 @@ def pipeline(front: Front, kind: str, name: Any, adjacency: str, parts: bool = F
     return Pipeline([(step, part.set_params(**half)) for step, part in steps])
 
 
-def data_of(container: Container, front: Front, table: Any) -> tuple[Any, Any]:
-    """Return X and y of one table."""
+def data_of(front: Front, table: Any, others: list[float]) -> tuple[Any, Any]:
+    """Return X and y of one table, and the numbers beside its column."""
     if isinstance(table, np.ndarray):
-        return (table[:, :1] if front.alone else table), np.array(beside(len(table)))
+        return (table[:, :1] if front.alone else table), np.array(others)
     names = [COLUMN] if front.alone else [COLUMN, BESIDE]
-    return table[names], table[BESIDE] if isinstance(table, RowSource) else np.array(
-        beside(len(table))
-    )
+    return table[names], table[BESIDE] if isinstance(table, RowSource) else np.array(others)
 
 
 def refusal(estimator: Any, data: tuple[Any, Any]) -> str | None:
@@ -135,13 +135,13 @@ def names_column(text: str, name: str) -> bool:
     return name in text or "column 0" in text
 
 
-def look(tally: Tally, label: str, estimator: Any, pair: tuple[Any, Any], name: str) -> None:
+def look(tally: Tally, estimator: Any, neighbours: Neighbours, name: str) -> None:
     """Replay one pair of neighbours, the larger one first, and add what is found."""
+    label, pair = neighbours.label, (neighbours.first, neighbours.second)
     adjacency = estimator.get_params()["model__adjacency"]
     claim = PrivacyGuarantee(EPSILON, DELTA, adjacency)
-    neighbours = [Neighbours(label, *pair)]
     try:
-        found = replay(estimator, neighbours, claim, np.random.SeedSequence(0), 1, _nobody)
+        found = replay(estimator, [neighbours], claim, np.random.SeedSequence(0), 1, _nobody)
         raises = found is not None and any("raises an error" in text for text in found.problems)
     except ValueError:  # both fits were refused
         found, raises = None, True
@@ -166,30 +166,40 @@ def _nobody(count: int) -> None:
     """Listen to no progress."""
 
 
-def measured(container: Container, kind: str, adjacencies: Sequence[str], every: int = 1) -> Tally:
-    """Return what all neighbours of one kind of column in one container show."""
+def measured(
+    container: Container,
+    kind: str,
+    adjacencies: Sequence[str],
+    places: Sequence[str] = PLACES,
+    fronts: Sequence[Front] = FRONTS,
+) -> Tally:
+    """Return what the neighbours of one kind of column in one container show.
+
+    Each value is put in each place; the fronts take turns in the places.
+    """
     tally = Tally(container.name, kind)
     name = "x0" if "numpy" in container.name and "pandas" not in container.name else COLUMN
-    number = 0
-    for adjacency in adjacencies:
+    fronts = [front for front in fronts if front.alone or not container.alone]
+    if kind == "date":  # dates are no categories
+        fronts = [front for front in fronts if "listed" not in front.name]
+    for turn, (adjacency, where) in enumerate(product(adjacencies, places)):
         with tempfile.TemporaryDirectory() as folder:
-            for odd, usual, other in tables(container, kind, adjacency, Path(folder)):
-                for front in FRONTS:
-                    if kind == "date" and "listed" in front.name:
-                        continue  # dates are no categories
-                    number += 1
-                    if other is None or number % every or (container.alone and not front.alone):
-                        continue
-                    label = f"{front.name}, {adjacency}, {odd!r:.20}"
+            found = tables(container, kind, adjacency, Path(folder), where)
+            for number, (odd, usual, other) in enumerate(found, turn):
+                if other is None:
+                    continue
+                for front in fronts[number % len(places) :: len(places)]:
+                    label = f"{front.name}, {adjacency}, {odd!r:.20} in the {where} row"
                     if isinstance(other, Exception):
                         tally.refuse(label, [str(other)], name)
                         continue
-                    pair = [data_of(container, front, table) for table in (usual, other)]
+                    pair = [data_of(front, *table) for table in (usual, other)]
                     if adjacency == "add_remove":
                         pair.reverse()
-                    parts = isinstance(usual, RowSource)
+                    parts = isinstance(usual[0], RowSource)
                     estimator = pipeline(front, kind, name, adjacency, parts)
-                    look(tally, label, estimator, (pair[0], pair[1]), name)
+                    place = place_of(where, len(pair[0][0]))
+                    look(tally, estimator, Neighbours(label, *pair, place=place), name)
     return tally
 
 

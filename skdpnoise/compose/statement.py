@@ -14,8 +14,9 @@ from skdpnoise.compose.approximate import Budget, as_loss
 from skdpnoise.compose.compositions import private_estimators
 from skdpnoise.compose.numbers import NUMBERS
 from skdpnoise.compose.parts import Part
-from skdpnoise.ledger import PrivacyLedger, PrivacyReport
+from skdpnoise.ledger import PrivacyReport
 from skdpnoise.ledger.declared import COLUMNS, FACTS, declared_below, said_public
+from skdpnoise.mechanisms.recipes import to_name_the_largest
 from skdpnoise.privacy import GaussianLoss, PrivacyGuarantee, PrivacyLoss, PureLoss
 from skdpnoise.sampling.words import HIDDEN_SEED, is_seeded
 from skdpnoise.sources.rows import FOUND_BY_READING
@@ -31,9 +32,6 @@ def charge_whole(
 ) -> Any:
     """Charge the ledger of a composition, if it has one, for the whole fit; return the ledger."""
     ledger, name = composition.ledger, type(composition).__name__
-    own = {}
-    if getattr(type(ledger), "charge", None) is PrivacyLedger.charge:
-        own["loss_at"] = lambda epsilon: cost_of(replace(guarantee, epsilon=epsilon))
     if ledger is not None:
         ledger.charge(
             f"{name}.fit",
@@ -44,7 +42,7 @@ def charge_whole(
             mechanism=noise,
             estimator=name,
             parameters=_public_parameters(composition) | said_public(declared),
-            **own,
+            **to_name_the_largest(ledger, guarantee, cost_of),
         )
     return ledger
 

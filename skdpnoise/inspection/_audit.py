@@ -87,10 +87,12 @@ def audit(
         The neighbouring data set, y None without a target. "worst" tries records at the corners of
         the public bounds (of the data where there are none), far outside, zeros, duplicates, with
         one target and the other, and with each column missing, or of an unseen category, where the
-        table can hold that: all of them in a replay; for the black box those that pilot fits tell
-        apart best, which are fits of their own. Missing and unseen values that the estimator
-        refuses, in whichever record they stand and before it charges, are left out, and the
-        report says so.
+        table can hold that, as the last record, and some of them as the first and in the middle:
+        all of them in a replay; for the black box those that pilot fits tell apart best, which are
+        fits of their own. A record that comes or goes is the last one where secret coins of a part
+        of the records, or by their numbers, could not be drawn jointly otherwise. Missing and
+        unseen values that the estimator refuses, in whichever record they stand and before it
+        charges, are left out, and the report says so.
     method : "auto", str or sequence of str, default="auto"
         "replay", "black_box" and "one_run", or several of them; "auto" is a replay, where releases
         of this library are seen, and the black box.

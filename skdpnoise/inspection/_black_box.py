@@ -176,12 +176,12 @@ def _mean_shift(first: NDArray[np.float64], second: NDArray[np.float64]) -> floa
 def _points(pair: Neighbours) -> Any:
     """Return the records that a model is asked about: those that differ, and some others."""
     # Not one with an odd value, for which a model may say nothing at all.
-    size = len(pair.first[0])
-    others = np.linspace(0, size - 2, _POINTS).astype(int)
+    size, place = len(pair.first[0]), pair.place % len(pair.first[0])
+    others = np.delete(np.arange(size), place)[np.linspace(0, size - 2, _POINTS).astype(int)]
     if pair.odd is not None:
         return taken(pair.first[0], others)
-    asked = taken(pair.first[0], [size - 1, *others])
-    return stacked(asked, taken(pair.second[0], [len(pair.second[0]) - 1]))
+    asked = taken(pair.first[0], [place, *others])
+    return stacked(asked, taken(pair.second[0], [min(place, len(pair.second[0]) - 1)]))
 
 
 def _batch(estimator: Any, data: tuple[Any, Any], points: Any, seeds: Sequence[int]) -> list[View]:

@@ -40,6 +40,8 @@ __all__ = [
 
 _FAR = 1e3  # times the largest value of a column: outside of all sensible bounds
 _FARTHEST = 1e99  # our estimators refuse what is beyond 1e100, and a refusal is no finding
+_ELSEWHERE = 2  # records that are tried in other places than the last, too
+_IN_PLACE = ", in the "  # before the name of a place, at the end of a label
 _FEATURE_BOUNDS = ("feature_bounds", "bounds_X", "bounds")
 _TARGET_BOUNDS = ("target_bounds", "bounds_y")
 
@@ -48,13 +50,25 @@ Data = tuple[Any, Any]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Neighbours:
-    """Two data sets that differ in their last record."""
+    """Two data sets that differ in one record."""
 
     label: str  # in what they differ
     # first, second: under "add_remove" the first has one record more
     first: Data
     second: Data
     odd: Oddity | None = None  # what an estimator may refuse by its documentation; None: nothing
+    place: int = -1  # the row of the first in which they differ; -1: the last
+
+    @property
+    def comes_and_goes(self) -> bool:
+        """Whether one has a record more, with other records behind it."""
+        size = len(self.first[0])
+        return size != len(self.second[0]) and self.place % size != size - 1
+
+    def with_it_last(self) -> Neighbours:
+        """Return these data sets with the record that one has more at the end of it."""
+        label = self.label.partition(_IN_PLACE)[0]
+        return Neighbours(label, _last(self.first, self.place), self.second, self.odd)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -83,7 +97,7 @@ def as_data(X: Any, y: Any) -> Data:
 
 
 def given_pair(data: Data, pair: Any, adjacency: Adjacency) -> Neighbours:
-    """Check that a data set is a neighbour of another; return them with the difference last."""
+    """Check that a data set is a neighbour of another; return them, and where they differ."""
     expected = (
         "The 'neighbours' parameter of audit must be 'worst' or a pair (X, y), y None without a "
         "target, that is a neighbour of the data: "
@@ -104,35 +118,53 @@ def given_pair(data: Data, pair: Any, adjacency: Adjacency) -> Neighbours:
         if differ.size > 1:
             raise ValueError(f"{expected}one row may differ, but {differ.size} do.")
         place = int(differ[0]) if differ.size else sizes[0] - 1
-        return Neighbours("as given", _last(data, place), _last(other, place))
+        return Neighbours("as given", data, other, place=place)
     if abs(sizes[0] - sizes[1]) != 1:
         raise ValueError(f"{expected}one row more or less. Got {sizes[1]} rows for {sizes[0]}.")
     more, fewer = (data, other) if sizes[0] > sizes[1] else (other, data)
     rows = zip(_rows(more), _rows(fewer), strict=False)
     place = next((k for k, (a, b) in enumerate(rows) if a != b), len(fewer[0]))
-    moved = _last(more, place)
-    if _rows(moved)[:-1] != _rows(fewer):
+    if _rows(_last(more, place))[:-1] != _rows(fewer):
         raise ValueError(f"{expected}without the row that one of them has more, they differ.")
-    return Neighbours("as given", moved, fewer)
+    return Neighbours("as given", more, fewer, place=place)
 
 
 def candidates(estimator: Any, data: Data, adjacency: Adjacency) -> list[Neighbours]:
     """Return pairs of neighbours that differ in records which tell much of most estimators."""
     records = _Records(estimator, data)
-    odd = _odd_pairs(data, adjacency)
     if adjacency == "add_remove":
         added = [
-            Neighbours(f"{label} added", append_rows(data, *record), data)
-            for label, record in records.single()
+            Neighbours(f"{label} added{where}", placed(data, *record, place), data, place=place)
+            for where, place in places(len(data[0]))
+            for label, record in records.single()[: None if not where else _ELSEWHERE]
         ]
-        return [*added, *odd]
+        return [*added, *_odd_pairs(data, adjacency)]
     rest = _take(data, np.arange(len(data[0]) - 1))
     pairs = [
-        Neighbours(f"{one} replaced by {other}", append_rows(rest, *a), append_rows(rest, *b))
-        for one, a, other, b in records.pairs()
+        Neighbours(
+            f"{one} replaced by {other}{where}",
+            placed(rest, *a, place),
+            placed(rest, *b, place),
+            place=place,
+        )
+        for where, place in places(len(rest[0]))
+        for one, a, other, b in records.pairs()[: None if not where else _ELSEWHERE]
     ]
-    pairs += odd
-    return [pair for pair in pairs if _rows(pair.first)[-1] != _rows(pair.second)[-1]]
+    pairs += _odd_pairs(data, adjacency)
+    return [
+        pair for pair in pairs if _rows(pair.first)[pair.place] != _rows(pair.second)[pair.place]
+    ]
+
+
+def places(size: int) -> list[tuple[str, int]]:
+    """Return where one record can be put among so many, and how a label says so."""
+    return [("", size), (f"{_IN_PLACE}first row", 0), (f"{_IN_PLACE}middle", size // 2)]
+
+
+def placed(data: Data, row: Any, target: Any, place: int) -> Data:
+    """Return data with one more record, in some place."""
+    size = len(data[0])
+    return _take(append_rows(data, row, target), np.insert(np.arange(size), place, size))
 
 
 def _odd_pairs(data: Data, adjacency: Adjacency) -> Iterator[Neighbours]:
@@ -143,22 +175,25 @@ def _odd_pairs(data: Data, adjacency: Adjacency) -> Iterator[Neighbours]:
         for odd in odd_values(X, column):
             # A type that cannot hold the value after all has no such neighbour.
             with suppress(TypeError, ValueError):
-                record = with_cell(taken(odd.table, [0]), 0, column, odd.value)
-                other = with_cell(odd.table, len(X) // 2, column, odd.value)
-                table = (odd.table, y)
-                rest = table
+                usual = taken(odd.table, [0])
+                record = with_cell(usual, 0, column, odd.value)
+                rest = table = (odd.table, y)
                 if adjacency == "replace_one":
                     rest = _take(table, np.arange(len(X) - 1))
-                    table = append_rows(rest, taken(odd.table, [0]), target)
-                changed = append_rows(rest, record, target)
                 name = column_name(X, column)
-                note = Oddity(odd.kind, name, changed, (other, y))
-                text = f"with {odd.kind} in column {name}"
-                if adjacency == "replace_one":
-                    label = f"a duplicate replaced by one {text}"
-                    yield Neighbours(label, table, changed, note)
-                else:
-                    yield Neighbours(f"a duplicate {text} added", changed, table, note)
+                for where, place in places(len(rest[0])):
+                    changed = placed(rest, record, target, place)
+                    apart = 0 if len(X) // 2 == place else len(X) // 2
+                    other = with_cell(odd.table, apart, column, odd.value)
+                    note = Oddity(odd.kind, name, changed, (other, y))
+                    text = f"with {odd.kind} in column {name}"
+                    if adjacency == "replace_one":
+                        label = f"a duplicate replaced by one {text}{where}"
+                        first = placed(rest, usual, target, place)
+                        yield Neighbours(label, first, changed, note, place)
+                    else:
+                        label = f"a duplicate {text} added{where}"
+                        yield Neighbours(label, changed, table, note, place)
 
 
 Record = tuple[Any, Any]
@@ -197,16 +232,16 @@ class _Records:
             ends = bounds_of(estimator, y[:, np.newaxis].astype(float), target=True, far=_FAR)
             (self.low,), (self.high,) = ends
 
-    def single(self) -> Iterator[tuple[str, Record]]:
-        """Yield records to be added."""
-        for place in self.places:
-            yield f"{place}{self._and('high')}", self._record(place, self.high)
-        if self.low is not None:
-            for place in ("a far corner", "a corner", "the opposite corner", "a duplicate"):
-                yield f"{place}{self._and('low')}", self._record(place, self.low)
+    def single(self) -> list[tuple[str, Record]]:
+        """Return records to be added, first those that tell the most."""
+        found = [(f"{p}{self._and('high')}", self._record(p, self.high)) for p in self.places]
+        if self.low is None:
+            return found
+        lower = ("a far corner", "a corner", "the opposite corner", "a duplicate")
+        return found + [(f"{p}{self._and('low')}", self._record(p, self.low)) for p in lower]
 
-    def pairs(self) -> Iterator[tuple[str, Record, str, Record]]:
-        """Yield records and those that take their place."""
+    def pairs(self) -> list[tuple[str, Record, str, Record]]:
+        """Return records and those that take their place, first those that tell the most."""
         high, low = self.high, self.low
         turned = [
             ("a far corner", "the opposite far corner"),
@@ -216,22 +251,24 @@ class _Records:
             ("a far corner", "zeros"),
             ("a duplicate", "a far corner"),
         ]
-        if self.low is not None:
-            for place in ("a far corner", "a corner", "a duplicate", "far along the first column"):
-                yield (
-                    f"{place}{self._and('low')}",
-                    self._record(place, low),
-                    "that with the high target",
-                    self._record(place, high),
-                )
-            yield (
-                f"zeros{self._and('low')}",
-                self._record("zeros", low),
-                f"a corner{self._and('high')}",
-                self._record("a corner", high),
+        found = [
+            (one, self._record(one, high), other, self._record(other, high))
+            for one, other in turned
+        ]
+        if self.low is None:
+            return found
+        same = [
+            (
+                f"{place}{self._and('low')}",
+                self._record(place, low),
+                "that with the high target",
+                self._record(place, high),
             )
-        for one, other in turned:
-            yield one, self._record(one, high), other, self._record(other, high)
+            for place in ("a corner", "a far corner", "a duplicate", "far along the first column")
+        ]
+        zeros = f"zeros{self._and('low')}", self._record("zeros", low)
+        corner = f"a corner{self._and('high')}", self._record("a corner", high)
+        return [found[0], *same, *found[1:], (*zeros, *corner)]
 
     def _and(self, target: str) -> str:
         return "" if self.low is None else f" with the {target} target"

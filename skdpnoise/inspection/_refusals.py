@@ -22,13 +22,13 @@ def without_refused(
     # whichever record it stands, and before anything is charged or released. A refusal of another
     # kind says more than that there is such a value, and its neighbours stay.
     kept: list[Neighbours] = []
-    columns: dict[tuple[str, str], list[str]] = {}
+    columns: dict[tuple[str, str], dict[str, None]] = {}
     for pair in pairs:
         reason = _refusal(estimator, pair)
         if pair.odd is None or reason is None:
             kept.append(pair)
         else:
-            columns.setdefault((pair.odd.kind, reason), []).append(pair.odd.column)
+            columns.setdefault((pair.odd.kind, reason), {})[pair.odd.column] = None
     texts = [
         f"{kind} in columns {', '.join(names)}, refused before anything is charged, in whichever "
         f"record it stands ({reason})"

@@ -58,7 +58,7 @@ def replay(
     n_checks = n_releases = 0
     for pair in pairs:
         for seed in seeds.spawn(1)[0].generate_state(n_replays).tolist():
-            runs = _two_runs(estimator, pair, seed)
+            runs, label = _two_runs(estimator, pair, seed)
             tell(2)
             raised += [run.raised for run in runs]
             seen = any(run.transcript.meetings for run in runs)
@@ -72,10 +72,10 @@ def replay(
                 shares[name] = max(shares.get(name, 0.0), one.share)
                 largest, _ = broken.get((one.name, one.bound), (TOLERANCE, ""))
                 if one.share > largest:
-                    broken[one.name, one.bound] = one.share, pair.label
-            costs.append(_Cost.of(runs, found, claim, pair.label))
+                    broken[one.name, one.bound] = one.share, label
+            costs.append(_Cost.of(runs, found, claim, label))
             for trouble in [*_control_flow(*runs), *_unpaid(found)]:
-                problems.setdefault(trouble, pair.label)
+                problems.setdefault(trouble, label)
     check_fits(type(estimator).__name__, raised)
     used, label = _most_used(costs, claim)
     if used is not None and used > claim.epsilon * TOLERANCE:
@@ -153,7 +153,7 @@ def ranked(
         return list(pairs)
     costs = []
     for pair in pairs:
-        runs = _two_runs(estimator, pair, 0)
+        runs, _ = _two_runs(estimator, pair, 0)
         if not runs[0].transcript.meetings:
             return list(pairs)
         try:
@@ -164,16 +164,25 @@ def ranked(
     return [pairs[k] for k in np.argsort(costs, kind="stable")[::-1][:_KEPT]]
 
 
-def _two_runs(estimator: Any, pair: Neighbours, seed: int) -> tuple[_Run, _Run]:
+def _two_runs(estimator: Any, pair: Neighbours, seed: int) -> tuple[tuple[_Run, _Run], str]:
+    """Return the fits to both data sets, and in what these differ."""
+
     def run(data: Data, earlier: Transcript | None) -> _Run:
-        transcript = Transcript(seed, earlier)
+        transcript = Transcript(seed, earlier, pair.place if pair.comes_and_goes else -1)
         # The same public coins for both, such as a random projection in front of the model.
         copy = clone_for_audit(estimator, seed)
         model, warned, raised = transcript.watch(fit_quietly, copy, *data)
         return _Run(model, transcript, warned, raised)
 
     first = run(pair.first, None)
-    return first, run(pair.second, first.transcript)
+    if pair.comes_and_goes:
+        # Rows behind it have other numbers in the neighbour, and would have other secret words; in
+        # a part of the rows it is not known which of them it is.
+        known = first.transcript.sizes <= {len(pair.first[0])}
+        if first.transcript.counts_rows or not known:
+            pair = pair.with_it_last()
+            first = run(pair.first, None)
+    return (first, run(pair.second, first.transcript)), pair.label
 
 
 def _unpaid(found: Sequence[Moved]) -> list[str]:

@@ -67,6 +67,8 @@ class Transcript:
         Seed of all random numbers of the fit.
     earlier : Transcript or None, default=None
         The fit whose releases this one repeats; None records a first fit.
+    place : int, default=-1
+        The row of the earlier fit's records that this one lacks, if it has one less; -1: the last.
 
     Attributes
     ----------
@@ -76,6 +78,10 @@ class Transcript:
         Label of each charge, and the mechanism or the losses that were charged.
     diverged : str or None
         The first place where this fit did something else than the earlier one; None if nowhere.
+    sizes : set of int
+        Of how many records secret orders were drawn.
+    counts_rows : bool
+        Whether secret words went by the numbers of records.
 
     References
     ----------
@@ -94,10 +100,13 @@ class Transcript:
     array([ True])
     """
 
-    def __init__(self, seed: int = 0, earlier: Transcript | None = None) -> None:
+    def __init__(self, seed: int = 0, earlier: Transcript | None = None, place: int = -1) -> None:
         self.meetings: list[Meeting] = []
         self.charges: list[tuple[str, Any]] = []
         self.diverged: str | None = None
+        self.sizes: set[int] = set()
+        self.counts_rows = False
+        self._place = place
         self._seed = seed
         self._earlier = earlier
         self._orders: list[NDArray[np.int64]] = []
@@ -165,18 +174,23 @@ class Transcript:
 
     def order(self, n: int) -> NDArray[np.int64]:
         """Return a secret order of the records, coupled with that of the earlier fit."""
+        self.sizes.add(n)
         place = len(self._orders)
         if self._earlier is None or place >= len(self._earlier._orders):
             found = permutation(SeededWords([self._seed, 1, place]), n)
         else:
             found = self._earlier._orders[place]
             while found.size > n:
-                found = coupled_order(found)
+                found = coupled_order(found, self._place)
             if found.size < n:
                 self._differs("an order of more records is asked for")
                 found = permutation(SeededWords([self._seed, 1, place]), n)
         self._orders.append(found)
         return found
+
+    def numbered(self) -> None:
+        """Note that secret words go by the numbers of the records."""
+        self.counts_rows = True
 
     def charge(self, label: str, mechanism: Any) -> None:
         """Note what is charged for, before it samples noise."""
@@ -260,8 +274,8 @@ class _Words:
         return self._transcript._take(n)
 
 
-def coupled_order(order: Sequence[int] | NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return the order of all records but the last that goes with an order of all of them.
+def coupled_order(order: Sequence[int] | NDArray[np.int64], place: int = -1) -> NDArray[np.int64]:
+    """Return the order of all records but one that goes with an order of all of them.
 
     Records are matched as the first half of an order with the second half. This is the joint draw
     in the proof of :func:`~skdpnoise.sensitivity.paired_histogram`: the matchings differ in at most
@@ -271,6 +285,8 @@ def coupled_order(order: Sequence[int] | NDArray[np.int64]) -> NDArray[np.int64]
     ----------
     order : array-like of int
         A permutation of 0, ..., n - 1.
+    place : int, default=-1
+        The record that is left out, those behind it moving up; -1 is the last.
 
     Returns
     -------
@@ -280,16 +296,21 @@ def coupled_order(order: Sequence[int] | NDArray[np.int64]) -> NDArray[np.int64]
     --------
     >>> coupled_order([3, 0, 1, 2])  # pairs (3, 1) and (0, 2): record 1 takes the place of 3
     array([0, 2, 1])
+    >>> coupled_order([3, 0, 1, 2], 0)  # record 2 takes the place of 0, and all move up
+    array([2, 0, 1])
     """
     left = [int(record) for record in order]
-    last, half = len(left) - 1, len(left) // 2
+    gone, half = place % len(left), len(left) // 2
     if len(left) % 2:
         *left, left_out = left
-        return np.array([left_out if record == last else record for record in left], dtype=np.int64)
-    place = left.index(last)
-    partner = place + half if place < half else place - half
-    paired = [record for i, record in enumerate(left) if i not in (place, partner)]
-    return np.array([*paired, left[partner]], dtype=np.int64)
+        kept = [left_out if record == gone else record for record in left]
+    else:
+        at = left.index(gone)
+        partner = at + half if at < half else at - half
+        paired = [record for i, record in enumerate(left) if i not in (at, partner)]
+        kept = [*paired, left[partner]]
+    found = np.array(kept, dtype=np.int64)
+    return found - (found > gone)
 
 
 def _asked_by_a_search() -> bool:

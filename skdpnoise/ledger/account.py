@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import reduce
@@ -13,6 +13,7 @@ from typing import Any, Protocol
 
 from skdpnoise.ledger.declared import said_public
 from skdpnoise.ledger.report import PrivacyReport, Release
+from skdpnoise.mechanisms.recipes import LossFor, to_name_the_largest
 from skdpnoise.privacy import (
     GaussianLoss,
     NumericLoss,
@@ -223,6 +224,7 @@ class Account:
         noise: str | None = None,
         *,
         of_groups: Collection[int] = (),
+        stages_for: Callable[[PrivacyGuarantee], Sequence[PrivacyLoss]] | None = None,
     ) -> None:
         """Fix all losses, and charge the ledger for the whole fit, before anything is released.
 
@@ -234,6 +236,9 @@ class Account:
             Name of the noise.
         of_groups : collection of int, default=()
             The stages whose cost is that of a whole group already.
+        stages_for : callable or None, default=None
+            Returns the stages for another guarantee, of which a ledger that refuses names the
+            largest. None: they are the same noise, only wider.
 
         Raises
         ------
@@ -255,8 +260,14 @@ class Account:
                     f"The stages of a fit would cost more than {self._stated} together. Raise "
                     "epsilon, or plan less."
                 )
-            whole = _composed(losses)
-            self._charge_ledger(whole, noise, "fit")
+            whole, loss_for = _composed(losses), None
+            if stages_for is not None:
+                plan = stages_for
+
+                def loss_for(other: PrivacyGuarantee) -> PrivacyLoss:
+                    return _composed(self._of_units(plan(other), of_groups))
+
+            self._charge_ledger(whole, noise, "fit", loss_for)
             self._planned, self._stages = whole, [_Stage(loss) for loss in losses]
 
     def fix(self, stages: Sequence[PrivacyLoss], *, of_groups: Collection[int] = ()) -> None:
@@ -329,7 +340,10 @@ class Account:
                 self._check_free(label, loss, total)
                 own = getattr(mechanism, "own_loss", mechanism.privacy_loss)
                 exact = own() if whole else loss
-                self._charge_ledger(exact, mechanism.noise, label)
+                recipe, loss_for = getattr(mechanism, "recipe", None), None
+                if whole and recipe is not None and recipe.guarantee == self.guarantee:
+                    loss_for = recipe.loss
+                self._charge_ledger(exact, mechanism.noise, label, loss_for)
             else:
                 self._take(label, loss)
             self._total = total
@@ -466,7 +480,13 @@ class Account:
         """Return a loss with respect to one row as one for groups, if the guarantee is for them."""
         return loss if self.rows_per_group in (None, 1) else loss.for_group(self.rows_per_group)
 
-    def _charge_ledger(self, cost: PrivacyLoss, noise: str | None, label: str) -> None:
+    def _charge_ledger(
+        self,
+        cost: PrivacyLoss,
+        noise: str | None,
+        label: str,
+        loss_for: LossFor | None,
+    ) -> None:
         if self.ledger is None:
             return
         # What is stated for the whole fit is stated once.
@@ -481,6 +501,7 @@ class Account:
             mechanism=noise,
             estimator=self._owner,
             parameters=None if given is None else given | said_public(self._declared),
+            **to_name_the_largest(self.ledger, self.guarantee, loss_for),
         )
         self._paid = True
 

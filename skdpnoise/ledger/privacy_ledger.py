@@ -194,7 +194,8 @@ class PrivacyLedger:
             Parameters to write down: never data. Seeds are left out, long arrays too.
         loss_at : callable, default=None
             Returns the loss of the same release for a smaller ε of its guarantee: a refusal names
-            the largest one that fits. None widens the noise by a factor.
+            the largest one that fits. None asks the calibration of a mechanism that was made for
+            this guarantee, and widens other noise by a factor.
 
         Returns
         -------
@@ -209,6 +210,7 @@ class PrivacyLedger:
             return unwritten(label, cost, guarantee)
         requests.check_kind(self._opened(), self.dataset, adjacency, unit)
         loss, noise = requests.loss_of(cost)
+        loss_at = loss_at or requests.recalibrated(cost, guarantee)
         check_relation("PrivacyLedger.charge", loss, self.guarantee.adjacency)
         label = requests.checked_name("label", label)
         mechanism = requests.checked_text("mechanism", mechanism or noise)

@@ -8,6 +8,7 @@ from typing import Any
 from skdpnoise.ledger._room import LossAt, asked_in_words, in_words, largest_epsilon
 from skdpnoise.ledger.composition import Composition
 from skdpnoise.ledger.storage.memory import Facts
+from skdpnoise.mechanisms.recipes import loss_at
 from skdpnoise.privacy import Adjacency, PrivacyGuarantee, PrivacyLoss, check_adjacency, check_real
 from skdpnoise.privacy.checks import check_option, check_type, complaint
 
@@ -80,6 +81,18 @@ def loss_of(
             return getattr(cost, method)(), getattr(cost, "noise", None)
     must = "be a PrivacyLoss or a mechanism"
     raise TypeError(complaint(owner, name, must, type(cost).__name__))
+
+
+def recalibrated(
+    cost: Any, guarantee: PrivacyGuarantee | tuple[float, float] | None
+) -> LossAt | None:
+    """Return the loss by ε of a mechanism that was made for what is stated; None of any other."""
+    recipe = getattr(cost, "recipe", None)
+    if recipe is None:
+        return None
+    asked = recipe.guarantee
+    known = guarantee in (asked, (asked.epsilon, asked.delta))
+    return loss_at(asked, recipe.loss) if known else None
 
 
 def refusal(

@@ -12,7 +12,7 @@ from skdpnoise.linear_model._column_groups import NO_GROUP
 from skdpnoise.linear_model._records import Data, Settings
 from skdpnoise.mechanisms import calibrate, shared_budget
 from skdpnoise.noises.registry import shape_rule
-from skdpnoise.privacy import Adjacency, GaussianLoss, LossBudget, PureLoss
+from skdpnoise.privacy import Adjacency, GaussianLoss, LossBudget, PrivacyGuarantee, PureLoss
 from skdpnoise.queries.location_scale import finest_histogram
 from skdpnoise.queries.ranges import COUNT_SHARE
 from skdpnoise.queries.searched_location import count_strength, search_share
@@ -179,6 +179,14 @@ def split_budget(settings: Settings, account: Account, data: Data) -> Budget:
     if isinstance(total, PureLoss) or shape_rule(noise.partition("_")[2]) is not None:
         _rehearse(budget, n_open_features, n_features, n_outputs)
     return budget
+
+
+def stages_for(
+    settings: Settings, rows_per_group: int | None, data: Data, guarantee: PrivacyGuarantee
+) -> list[LossBudget]:
+    """Return what each stage of the same fit may cost for another guarantee."""
+    account = Account(guarantee, rows_per_group=rows_per_group)
+    return split_budget(settings, account, data).stages(data.rows.n_kept)
 
 
 def _rehearse(budget: Budget, n_open: int, n_features: int, n_outputs: int) -> None:

@@ -26,7 +26,7 @@ from skdpnoise.estimators.spread_tables import is_spread, read_spread
 from skdpnoise.estimators.tables import FLOATS, read_table
 from skdpnoise.estimators.targets import labels_of_parts, read_labels, read_numbers
 from skdpnoise.ledger import Ledger
-from skdpnoise.linear_model._budget import Budget, split_budget
+from skdpnoise.linear_model._budget import Budget, split_budget, stages_for
 from skdpnoise.linear_model._column_groups import NO_GROUP, numbered_groups
 from skdpnoise.linear_model._defaults import prefers_gram
 from skdpnoise.linear_model._descent import RESIDUALS, DescentPlan, check_descent, plan_descent
@@ -150,7 +150,8 @@ class PrivateLinearModel(PrivateFitMixin, BaseEstimator):
             settings = self._settled(settings, data)
             budget = split_budget(settings, account, data)
             self._check_plans(settings, data, budget)
-            account.spend(budget.stages(data.rows.n_kept), budget.noise)
+            plan = partial(stages_for, settings, account.rows_per_group, data)
+            account.spend(budget.stages(data.rows.n_kept), budget.noise, stages_for=plan)
             # bound
             rng = random_words(self.random_state)
             data = data.kept(rng)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from operator import itemgetter
 from typing import Any, Protocol, TypeVar, runtime_checkable
@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from skdpnoise.mechanisms._numeric import gaussian_mu
 from skdpnoise.mechanisms.allocation import RULES, counted_by, shifts, worst_case_norm, worst_shift
 from skdpnoise.mechanisms.exact import are_integers
+from skdpnoise.mechanisms.recipes import Recipe
 from skdpnoise.mechanisms.requests import MIXTURE, fits_gaussian
 from skdpnoise.mechanisms.vectors import VectorMechanism
 from skdpnoise.noises import Noise, get_noise, noise_names
@@ -148,6 +149,7 @@ class AdditiveMechanism(VectorMechanism):
     families: tuple[Noise, ...] | None = None
     promise: LossBudget | None = None
     considered: tuple[tuple[str, float | str], ...] = ()
+    recipe: Recipe | None = field(default=None, init=False)
 
     def __post_init__(self) -> None:
         _check_fields(self)

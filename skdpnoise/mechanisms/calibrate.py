@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -15,6 +16,7 @@ from skdpnoise.mechanisms._shapes import by_shape, raised
 from skdpnoise.mechanisms.additive import AdditiveMechanism, compared, stated
 from skdpnoise.mechanisms.allocation import moving_coordinates, worst_shift
 from skdpnoise.mechanisms.quanta import rounding_cost
+from skdpnoise.mechanisms.recipes import Recipe
 from skdpnoise.mechanisms.requests import MIXTURE, fits_gaussian, noise_options, number_of
 from skdpnoise.noises import Noise, get_noise, noise_names
 from skdpnoise.privacy import GaussianLoss, LossBudget, PrivacyGuarantee, PureLoss
@@ -117,16 +119,20 @@ def calibrate(
     p = check_real("calibrate", "p", p)
     if weights is not None:
         weights = _checked_weights(weights, sensitivity.n_coordinates, n_releases)
-    if isinstance(guarantee, PrivacyGuarantee) and guarantee.delta == 0.0:
-        guarantee = PureLoss(guarantee.epsilon)
+    asked = guarantee if isinstance(guarantee, PrivacyGuarantee) else None
+    if asked is not None and asked.delta == 0.0:
+        guarantee = PureLoss(asked.epsilon)
     request = Request(sensitivity, n_releases, weights, p, guarantee)
-    if noise == "auto":
-        return _best(_QUICK, _by_formula, request)
     if noise == "search":
         # Whether the query is integer cannot be seen from its sensitivity: no discrete noise.
         names = [f"inid_{name}" for name in noise_names() if not get_noise(name).lattice]
         return _best([*names, MIXTURE], _calibrate, request)
-    return _calibrate(noise, request)
+    auto = noise == "auto"
+    made = _best(_QUICK, _by_formula, request) if auto else _calibrate(noise, request)
+    if asked is None:
+        return made
+    again = partial(calibrate, noise, sensitivity, n_releases=n_releases, weights=weights, p=p)
+    return stated(made, recipe=Recipe(asked, again))
 
 
 def _best(

@@ -170,12 +170,18 @@ def _bought(
     n_open = sum(one is None for one in given)
     if not n_open:
         return [one for one in given if one is not None], None
-    made = category_mechanism(
+    make = partial(
+        category_mechanism,
         *(type(estimator).__name__, estimator.noise, n_open, account.guarantee.adjacency),
-        account.guarantee,
-        account.rows_per_group or 1,
+        rows_per_group=account.rows_per_group or 1,
     )
-    account.spend([made.privacy_loss()], made.noise, of_groups=[0])
+    made = make(account.guarantee)
+    account.spend(
+        [made.privacy_loss()],
+        made.noise,
+        of_groups=[0],
+        stages_for=lambda guarantee: [make(guarantee).privacy_loss()],
+    )
     account.charge("categories", made, of_groups=True)
     kept, found, columns = read.kept(rng), [], read.columns
     for k, known in enumerate(given):

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skdpnoise.mechanisms.additive import AdditiveMechanism
+from skdpnoise.mechanisms.recipes import LossFor, to_name_the_largest
 from skdpnoise.privacy import Adjacency, LossBudget, PrivacyGuarantee, PrivacyLoss, check_real
 from skdpnoise.privacy.checks import check_adjacency, check_collected
 from skdpnoise.queries._sweeps import all_finite
@@ -91,11 +92,18 @@ class Query:
         asked = self.guarantee if isinstance(self.guarantee, PrivacyGuarantee) else None
         return {"adjacency": self.adjacency, "secure": self.rng.secure, "guarantee": asked}
 
-    def spend(self, cost: PrivacyLoss, mechanism: str) -> None:
+    def spend(
+        self,
+        cost: PrivacyLoss,
+        mechanism: str,
+        loss_for: LossFor | None = None,
+    ) -> None:
         """Charge the ledger, if there is one, after all checks and before anything is sampled."""
+        # loss_for: what the query would cost for another guarantee
         if self.ledger is None:
             return
         facts: dict[str, Any] = {"adjacency": self.adjacency, "unit": "record"}
+        facts |= to_name_the_largest(self.ledger, self.guarantee, loss_for)
         if isinstance(self.guarantee, PrivacyGuarantee):
             facts["guarantee"] = (self.guarantee.epsilon, self.guarantee.delta)
         if not self.rng.secure:
@@ -105,7 +113,10 @@ class Query:
     def spend_for(self, mechanism: AdditiveMechanism) -> None:
         """Charge the ledger by what the noise of a mechanism discloses."""
         if self.ledger is not None:
-            self.spend(mechanism.own_loss(), mechanism.noise)
+            recipe = mechanism.recipe
+            known = recipe is not None and recipe.guarantee == self.guarantee
+            loss_for = recipe.loss if recipe is not None and known else None
+            self.spend(mechanism.own_loss(), mechanism.noise, loss_for)
 
 
 def as_table(

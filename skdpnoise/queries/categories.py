@@ -410,9 +410,11 @@ def private_categories(
     relation = checked_relation(owner, adjacency, guarantee)
     check_delta(owner, "guarantee", guarantee)
     columns, of_truth = _read(owner, values)
-    mechanism = category_mechanism(owner, noise, len(columns), relation, guarantee)
+    make = partial(category_mechanism, owner, noise, len(columns), relation)
+    mechanism = make(guarantee)
     rng = random_words(random_state)
-    Query(owner, guarantee, relation, ledger, rng).spend(mechanism.privacy_loss(), mechanism.noise)
+    query = Query(owner, guarantee, relation, ledger, rng)
+    query.spend(mechanism.privacy_loss(), mechanism.noise, lambda other: make(other).privacy_loss())
     found = [found_categories(column, mechanism, rng) for column in columns]
     both = zip(found, of_truth, strict=True)
     categories = tuple(tuple(map(bool, one)) if truth else one for (one, _), truth in both)

@@ -17,6 +17,7 @@ import hashlib
 import numpy as np
 from numpy.typing import NDArray
 
+from skdpnoise.sampling.observer import current
 from skdpnoise.sampling.words import RandomWords
 
 __all__ = ["new_key", "words_of_rows"]
@@ -27,6 +28,9 @@ _BLOCK = 1 << 10  # words that one call of the function makes
 
 def new_key(rng: RandomWords) -> bytes:
     """Draw a key of 256 bits."""
+    observer = current()
+    if observer is not None:
+        observer.numbered()
     return rng.take(_KEY_WORDS).tobytes()
 
 

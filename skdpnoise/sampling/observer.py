@@ -76,6 +76,10 @@ class Observer(Protocol):
         """Return a secret order of the records, coupled with that of the neighbouring fit."""
         ...
 
+    def numbered(self) -> None:
+        """Note that secret words go by the numbers of the records."""
+        ...
+
     def charge(self, label: str, mechanism: Any) -> None:
         """Note what is charged for, before it samples noise."""
         ...

@@ -89,13 +89,16 @@ def pairs(order):
     return frozenset(map(frozenset, zip(order[:half], order[half : 2 * half], strict=True)))
 
 
+@pytest.mark.parametrize("place", [0, 1, -1])
 @pytest.mark.parametrize("n_records", [1, 2, 3, 4, 5])
-def test_matchings_of_neighbours_can_be_drawn_together_so_that_one_pair_differs(n_records):
+def test_matchings_of_neighbours_can_be_drawn_together_so_that_one_pair_differs(n_records, place):
     profile, drawn = paired_histogram(100), Counter()
     orders = list(permutations(range(n_records + 1)))
+    behind = [record for record in range(n_records + 1) if record != place % (n_records + 1)]
     for order in orders:
-        fewer = pairs(coupled_order(order).tolist())
-        drawn[fewer] += Fraction(1, len(orders))
+        joint = coupled_order(order, place).tolist()
+        drawn[pairs(joint)] += Fraction(1, len(orders))
+        fewer = pairs([behind[record] for record in joint])  # by their numbers with the other
         # The finest histogram: every pair has a bin of its own.
         lost, gained = len(pairs(order) - fewer), len(fewer - pairs(order))
         assert lost <= 1

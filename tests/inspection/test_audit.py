@@ -18,7 +18,7 @@ from sklearn.preprocessing import StandardScaler, TargetEncoder
 from benchmarks._audit_cases import BROKEN, SOUND, data_of
 from benchmarks._remembered import remembered
 from skdpnoise import DPCovariance, DPLogisticCD, DPMinMaxScaler, DPStandardScaler, PrivacyLedger
-from skdpnoise.inspection import AuditReport, audit
+from skdpnoise.inspection import AuditReport, _neighbours, audit
 from skdpnoise.mechanisms import SymmetricMatrixMechanism
 from skdpnoise.privacy import GaussianLoss, PureLoss, gdp_mu
 from skdpnoise.queries import private_argmax
@@ -167,6 +167,50 @@ def test_what_keeps_its_declaration_passes():
     report = audit(Histogram(1.0, 1.0), X, method="replay", random_state=0)
     assert report.passed
     assert report.results[0].epsilon == pytest.approx(1.0, rel=1e-3)
+
+
+class Twice(DPStandardScaler):
+    """Counts the records in one place twice."""
+
+    def __init__(self, at=0, epsilon=1.0, adjacency="replace_one", feature_bounds=(-3.0, 3.0)):
+        super().__init__(epsilon, adjacency=adjacency, feature_bounds=feature_bounds)
+        self.at = at
+
+    def fit(self, X, y=None):
+        at = int(self.at * (len(X) - 1))
+        return super().fit(np.vstack([X[at : at + 1], X]))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("adjacency", "bounds"),
+    [("replace_one", (-3.0, 3.0)), ("replace_one", None), ("add_remove", (-3.0, 3.0))],
+)
+@pytest.mark.parametrize("at", [0, 0.5])
+def test_replays_catch_a_record_that_counts_twice_by_its_place(adjacency, bounds, at, monkeypatch):
+    settings = {"method": "replay", "random_state": 0}
+    rows = np.vstack([X] * 10)[:399]  # with a middle, whether or not there is one more
+    settings_of = {"adjacency": adjacency, "feature_bounds": bounds}
+    assert audit(DPStandardScaler(**settings_of), rows, **settings).passed
+    report = audit(Twice(at, **settings_of), rows, **settings)
+    assert not report.passed
+    assert ("in the middle" if at else "in the first row") in str(report)
+    monkeypatch.setattr(_neighbours, "places", lambda size: [("", size)])
+    assert audit(Twice(at, **settings_of), rows, **settings).passed
+
+
+@pytest.mark.parametrize("adjacency", ["replace_one", "add_remove"])
+@pytest.mark.parametrize("place", [0, 20, 40])
+def test_a_pair_that_is_given_is_looked_at_in_its_place(adjacency, place):
+    rows = np.insert(X, place, 3.0, axis=0)
+    other = np.where(rows == 3.0, -3.0, rows) if adjacency == "replace_one" else X
+    given = {"neighbours": (other, None), "method": "replay", "random_state": 0}
+    for bounds in (BOUNDED, {}):
+        assert audit(DPStandardScaler(adjacency=adjacency, **bounds), rows, **given).passed
+    assert not audit(Twice(place / 40, adjacency=adjacency), rows, **given).passed
+    if adjacency == "replace_one":
+        for elsewhere in {0, 20, 40} - {place}:
+            assert audit(Twice(elsewhere / 40), rows, **given).passed
 
 
 def test_replays_catch_a_query_that_is_asked_more_often_than_it_is_charged_for(monkeypatch):
@@ -415,7 +459,7 @@ def test_progress_is_shown_with_rich_and_without(monkeypatch, capsys):
     audit(DPStandardScaler(**BOUNDED), X, method="replay", progress=True)
     monkeypatch.setitem(sys.modules, "rich.progress", None)
     audit(DPStandardScaler(**BOUNDED), X, method="replay", progress=True)
-    assert "audit of DPStandardScaler: 10 of 10 fits" in capsys.readouterr().err
+    assert "audit of DPStandardScaler: 18 of 18 fits" in capsys.readouterr().err
 
 
 class Nameless(ClassifierMixin, BaseEstimator):

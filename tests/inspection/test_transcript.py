@@ -437,3 +437,12 @@ def test_orders_of_fewer_records_are_coupled_and_of_as_many_the_same():
     same, fewer = (Transcript(3, earlier=first).watch(secret_order, None, n) for n in (8, 6))
     assert (same == order).all()
     assert sorted(fewer.tolist()) == list(range(6))
+    for place in range(8):  # records keep their partners, but for the two that lose theirs
+        again = Transcript(3, earlier=first, place=place).watch(secret_order, None, 7)
+        kept = np.delete(np.arange(8), place)[again]  # by their numbers among eight
+        pairs, left = (
+            {frozenset(p) for p in zip(o[:h], o[h : 2 * h], strict=True)}
+            for o, h in ((order.tolist(), 4), (kept.tolist(), 3))
+        )
+        assert left < pairs
+        assert sorted(kept.tolist()) == sorted(set(range(8)) - {place})
