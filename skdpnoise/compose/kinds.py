@@ -126,7 +126,7 @@ def kind_of_labels(labels: Iterable[Any]) -> Kind | None:
     names = {_of_type(type(label)) for label in labels if label == label}
     names -= {"boolean"} if "number" in names else set()
     (name,) = names if len(names) == 1 else (None,)
-    return None if name is None else Kind(name)
+    return None if name in (None, "other") else Kind(name)
 
 
 def as_fitted(
