@@ -35,7 +35,17 @@ _SEALED = (
     *(GeneratorType, CoroutineType, AsyncGeneratorType, FrameType, _lru_cache_wrapper),
 )
 # Types of columns whose values can be of any type, or of bytes.
-_OPEN = ("object", "binary", "categor", "list", "struct", "extension", "dictionary", "interval")
+_OPEN = (
+    "object",
+    "binary",
+    "category",
+    "categorical",
+    "list",
+    "struct",
+    "extension",
+    "dictionary",
+    "interval",
+)
 _PLAIN = (str, int, float, complex, type(None), np.dtype, CodeType)
 _HAVE_GC = 1 << 14  # a flag of types that tell what they hold
 

@@ -197,9 +197,10 @@ class Usual:
             return decided(found, ROWS[how])
         except REFUSALS:
             why = refusal(self.make, self.name, other)
-        if why is not None and (why == self.refused or self.named.search(why)):
+        told = {one for one in (why, self.refused) if one is not None}
+        if why == self.refused or (told and all(map(self.named.search, told))):
             return ""
-        return f"refused after a charge, or without the column, or in one case only: {why}"
+        return f"refused after a charge, or not by the column: {told}"
 
 
 @pytest.mark.quick(6)
