@@ -11,6 +11,7 @@ import datetime
 import itertools
 import warnings
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from decimal import Decimal
 from functools import partial
@@ -121,7 +122,10 @@ def _series(values: list[Any], kind: str) -> pd.Series:
         return pd.Series(values, dtype=known.nullable)
     if known.nullable == "category":
         return pd.Series(values).astype("category")
-    if known.numpy in ("i1", "u8", "f4"):
+    if known.numpy == "f4":  # which nobody has unless it is said, and holds what is missing
+        with suppress(ValueError, TypeError):
+            return pd.Series(np.array(values, dtype=np.float32))
+    if known.numpy in ("i1", "u8"):
         same = {type(value) for value in values} == {type(known.usual[0])}
         if same and (np.array(values).astype(known.numpy) == values).all():
             return pd.Series(np.array(values, dtype=known.numpy))
