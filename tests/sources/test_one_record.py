@@ -147,8 +147,12 @@ def refusal(make: Callable[..., Any], name: str, opened: Opened) -> str | None:
 
 # What is said of a column. An array has one type, and is called X; models say of missing, infinite
 # and huge numbers what scikit-learn says.
-NAMED = {"frame": re.compile(r"'a'|Input X .*contains"), "array": re.compile(r"'x0'|\bX\b")}
-NAMED["target"] = re.compile(r"'a'|\by\b|label")
+PARAMETER = r"|'\w+' parameter of"
+NAMED = {
+    "frame": re.compile(r"'a'|Input X .*contains" + PARAMETER),
+    "array": re.compile(r"'x0'|\bX\b" + PARAMETER),
+    "target": re.compile(r"'a'|\by\b|label" + PARAMETER),
+}
 
 
 def decided(found: Replayed, rows: slice) -> str:
