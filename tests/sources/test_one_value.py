@@ -350,9 +350,10 @@ def test_a_value_of_another_type_in_the_first_rows_names_its_column(tmp_path):
 
 @pytest.mark.parametrize("labels", [[b"a", b"b"], [[1], [2]]])
 def test_labels_that_are_no_categories_are_refused_by_the_column(labels):
-    frame = pd.DataFrame({"a": labels * 30})
-    with pytest.raises(ValueError, match="'a'"):
-        DPTableVectorizer({"a": labels}, ledger=Forbidden()).fit(frame)
+    for values in (labels, [labels[0], 5]):
+        frame = pd.DataFrame({"a": values * 30}, dtype=object)
+        with pytest.raises(ValueError, match="'a'"):
+            DPTableVectorizer({"a": labels}, ledger=Forbidden()).fit(frame)
 
 
 @pytest.mark.parametrize("values", [[None] * 59 + [0.5], [None] * 60])
