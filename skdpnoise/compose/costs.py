@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-import functools
 import math
-from collections.abc import Iterable
-from dataclasses import fields, is_dataclass, replace
-from types import CellType, FunctionType, MethodType
+from dataclasses import replace
 from typing import Any
 
-import numpy as np
-
+from skdpnoise.compose.contents import is_sealed, reached
 from skdpnoise.ledger import PrivacyReport, Release
 from skdpnoise.privacy import PrivacyGuarantee, PrivacyLoss
 
-__all__ = ["carries_loss", "cost_of", "result_remedy"]
+__all__ = ["carries_loss", "cost_of", "hides", "result_remedy"]
 
 _SOME_DELTA = 1e-6  # of a loss that is not pure, where no guarantee was asked for
-_DEPTH = 4  # of objects in objects
 _STATED = ("privacy_", "privacy", "loss")
 
 
@@ -49,41 +44,26 @@ def _as_report(result: Any, loss: PrivacyLoss) -> PrivacyReport:
     return PrivacyReport(*(name, guarantee, (release,), loss, secure), observed=False, planned=loss)
 
 
-def carries_loss(thing: Any, depth: int = _DEPTH) -> bool:
+def carries_loss(thing: Any) -> bool:
     """Return whether an object, or anything that it holds, says that privacy was spent."""
-    if isinstance(thing, PrivacyLoss | PrivacyReport | PrivacyGuarantee):
-        return True
-    if isinstance(thing, type | str | bytes | int | float | None) or depth == 0:
+    return any(map(_says_a_loss, reached(thing, _STATED)))
+
+
+def hides(thing: Any) -> str | None:
+    """Return the type of what an object holds into which nobody can look; None if it has none."""
+    sealed = (type(one).__name__ for one in reached(thing, _STATED) if is_sealed(one))
+    return next(sealed, None)
+
+
+def _says_a_loss(thing: Any) -> bool:
+    if isinstance(thing, type):
         return False
-    if _charges(thing) or callable(getattr(thing, "privacy_loss", None)):
-        return True
-    return any(carries_loss(one, depth - 1) for one in _held(thing))
+    stated = isinstance(thing, PrivacyLoss | PrivacyReport | PrivacyGuarantee)
+    return stated or _charges(thing) or callable(getattr(thing, "privacy_loss", None))
 
 
 def _charges(thing: Any) -> bool:
     return callable(getattr(thing, "charge", None))
-
-
-def _held(thing: Any) -> Iterable[Any]:
-    """Return what an object holds, or states of itself."""
-    if isinstance(thing, dict):
-        return thing.values()
-    if isinstance(thing, list | tuple | set | frozenset):
-        return thing
-    # Frames and columns of objects; of numbers there is nothing to look at.
-    values = thing if isinstance(thing, np.ndarray) else getattr(thing, "values", None)
-    if isinstance(values, np.ndarray):
-        return values.ravel().tolist() if values.dtype == object else ()
-    if isinstance(thing, FunctionType):
-        return [cell.cell_contents for cell in thing.__closure__ or () if cell != CellType()]
-    if isinstance(thing, MethodType):
-        return [thing.__self__]
-    if isinstance(thing, functools.partial):
-        return [thing.func, *thing.args, *thing.keywords.values()]
-    names = [*getattr(thing, "__dict__", {}), *_STATED]
-    if is_dataclass(thing):
-        names += [one.name for one in fields(thing)]
-    return [getattr(thing, name, None) for name in names]
 
 
 def result_remedy(thing: Any) -> str:
@@ -94,6 +74,11 @@ def result_remedy(thing: Any) -> str:
         return (
             "is a mechanism, which says neither how often nor for which neighbours it was used: "
             "pass ledger= where it is made, and see the total of the ledger"
+        )
+    if (sealed := hides(thing)) is not None:
+        return (
+            f"holds an object of type {sealed}, into which nobody can look: give what is in it, as "
+            "numbers, text or fitted estimators"
         )
     if not carries_loss(thing):
         return (

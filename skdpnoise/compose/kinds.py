@@ -120,7 +120,7 @@ def kind_of_labels(labels: Iterable[Any]) -> Kind | None:
     """Return the kind of a column that holds these categories; None of several kinds, or none."""
     names = _names_in(labels)
     names = [name for name in names if name != "boolean" or "number" not in names]
-    return Kind(names[0]) if len(names) == 1 else None
+    return Kind(names[0]) if len(names) == 1 and names != ["other"] else None
 
 
 def as_fitted(

@@ -16,7 +16,7 @@ from skdpnoise.compose.compositions import (
     inner_of,
     tampered,
 )
-from skdpnoise.compose.costs import carries_loss, cost_of, result_remedy
+from skdpnoise.compose.costs import carries_loss, cost_of, hides, result_remedy
 from skdpnoise.compose.numbers import strange_type
 from skdpnoise.compose.register import Rule, is_private, rule_of
 
@@ -262,8 +262,8 @@ class _Walk:
         return any(name.startswith(f"{label}__" if label else "") for name in self.vouched)
 
     def _spent(self, step: Any) -> bool:
-        """Return whether a fitted step, or what else is to be counted, has cost privacy."""
-        return self.fitted and carries_loss(step)
+        """Return whether a fitted step, or what else is to be counted, may have cost privacy."""
+        return self.fitted and (carries_loss(step) or hides(step) is not None)
 
     def _refuse(self, label: str, step: Any, remedy: str | None) -> None:
         if remedy is not None and (label, type(step).__name__, remedy) not in self.refused:

@@ -13,12 +13,15 @@ __all__ = ["silence", "without_values"]
 Result = TypeVar("Result")
 
 
-def without_values(call: Callable[[], Result], otherwise: str) -> Result:
+def without_values(
+    call: Callable[[], Result], otherwise: str, *, of_columns: bool = False
+) -> Result:
     """Return what a function returns; what it raises shows shapes, types and names at most."""
+    # With `of_columns` the other text names the columns that are no numbers, as numpy cannot.
     try:
         return call()
     except Exception as error:
-        problem = _explained(error, otherwise)
+        problem = _explained(error, otherwise, of_columns)
     raise problem  # outside the handler, so that the quoting error is not attached to it
 
 
@@ -52,13 +55,13 @@ _HARMLESS = re.compile(
 )
 
 
-def _explained(error: Exception, otherwise: str) -> Exception:
+def _explained(error: Exception, otherwise: str, of_columns: bool) -> Exception:
     """Return an error of the same kind that shows no value of the data."""
     kind: type[Exception] = next(
         (kind for kind in (TypeError, MemoryError) if isinstance(error, kind)), ValueError
     )
     text = str(error)
-    if not _HARMLESS.fullmatch(text):
+    if not _HARMLESS.fullmatch(text) or (of_columns and text.startswith("float() ")):
         return kind(otherwise)
     own = type(error)
     return own(text) if own.__module__.startswith("sklearn.") else kind(text)

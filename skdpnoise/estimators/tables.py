@@ -17,7 +17,7 @@ from skdpnoise.compose.kinds import NUMBER, as_fitted, kinds_in
 from skdpnoise.compose.lists import as_frame
 from skdpnoise.estimators.seal import silence, without_values
 from skdpnoise.privacy.checks import check_collected
-from skdpnoise.sources.kinds import kinds_of
+from skdpnoise.sources.kinds import kind_of, kinds_of
 from skdpnoise.sources.rows import is_spread
 
 FLOATS = [np.float64, np.float32]
@@ -26,7 +26,6 @@ LARGEST = 1e100  # squares and sums of more rows than fit in memory stay finite
 _NAMED = 8  # columns that a message names
 _BLOCK = 1 << 15  # entries that are looked at together, while they are in the cache
 _TEMPORAL = (datetime.date, datetime.time, datetime.timedelta, np.datetime64, np.timedelta64)
-_OBJECT = np.dtype(object)
 _NOT_A_SERIES = (str, bytes, dict, set, frozenset)
 
 
@@ -60,7 +59,8 @@ def read_table(
 
     # New data may be those of the fit, on their way through a pipeline.
     with silence() if reset else np.errstate(all="ignore"):
-        table = without_values(convert, _unreadable(owner, "X", X, reset=reset))
+        otherwise = _unreadable(owner, "X", X, reset=reset)
+        table = without_values(convert, otherwise, of_columns=bool(_not_numbers(X)))
     if not reset:
         largest, keeps_subnormal = np.inf, True
     return within_limits(
@@ -114,15 +114,16 @@ def check_container(owner: str, name: str, data: Any) -> Any:
     """Return the data, lists as arrays; refuse what would lose its meaning as numbers."""
     data = check_form(owner, name, data)
     check_types(owner, name, data)
-    for column in _object_columns(data):
-        check_objects(owner, name, set(map(type, column)))
+    for where, column in _object_columns(name, data):
+        check_objects(owner, where, set(map(type, column)))
     return data
 
 
-def check_types(owner: str, name: str, data: Any, *, dates: bool = False) -> None:
-    """Refuse declared types of columns that are no numbers, text or, if allowed, dates."""
-    for dtype in _dtypes(data):
-        _check_dtype(owner, name, dtype, dates=dates)
+def check_types(owner: str, name: str, data: Any) -> None:
+    """Refuse declared types of columns that are no numbers, text or objects."""
+    columns = _columns(data)
+    for place, dtype in enumerate(_dtypes(data)):
+        _check_dtype(owner, _where(name, columns, place), dtype)
 
 
 def check_form(owner: str, name: str, data: Any) -> Any:
@@ -280,26 +281,26 @@ def _dtypes(data: Any) -> list[Any]:
     return list(found) if hasattr(found, "__iter__") and not isinstance(found, type) else [found]
 
 
-def _check_dtype(owner: str, name: str, dtype: Any, *, dates: bool) -> None:
+def _check_dtype(owner: str, where: str, dtype: Any) -> None:
     # Categories hold values of one type, and are read as these values.
     inner = getattr(getattr(dtype, "categories", None), "dtype", dtype)
     temporal = getattr(dtype, "is_temporal", None)  # of polars
     kind = getattr(inner, "kind", None)
     timed = kind in ("m", "M") or (callable(temporal) and temporal()) or _is_arrow_time(dtype)
-    if timed and not (dates and _is_date(inner)):
-        raise _temporal(owner, name)
+    if timed or kind_of(dtype).name == "date":
+        raise _temporal(owner, where)
     if kind == "c":
-        raise _complex(owner, name)
+        raise _complex(owner, where)
     if hasattr(dtype, "fill_value") and hasattr(dtype, "subtype"):  # of pandas
         raise TypeError(
-            f"Sparse data was passed for {name}, but {owner} needs dense data. Use "
-            f"'{name}.sparse.to_dense()' to make the columns dense."
+            f"Sparse data was passed for {where}, but {owner} needs dense data. Use "
+            "'X.sparse.to_dense()' to make the columns dense."
         )
-
-
-def _is_date(dtype: Any) -> bool:
-    """Return whether a column holds dates, with times or without, and no durations."""
-    return getattr(dtype, "kind", None) == "M" or str(dtype).startswith("Date")
+    if kind_of(dtype).name == "other" or str(dtype) == "null[pyarrow]":
+        raise TypeError(
+            f"{owner} needs numbers, and {where} is declared to hold values of another type. "
+            "Convert it to numbers or text first, or leave it out."
+        )
 
 
 def _is_arrow_time(dtype: Any) -> bool:
@@ -310,17 +311,28 @@ def _is_arrow_time(dtype: Any) -> bool:
     return bool(pyarrow.types.is_temporal(dtype))
 
 
-def _object_columns(data: Any) -> Iterator[Iterable[Any]]:
-    """Yield columns whose values may be of any type."""
-    dtypes = _dtypes(data)
-    if isinstance(data, np.ndarray):
-        if data.dtype.kind == "O":
-            yield data.ravel()
+def _object_columns(name: str, data: Any) -> Iterator[tuple[str, Iterable[Any]]]:
+    """Yield columns whose values may be of any type, and how each is called."""
+    objects = [j for j, dtype in enumerate(_dtypes(data)) if str(dtype) in ("object", "Object")]
+    if getattr(data, "ndim", 0) == 1 or isinstance(data, np.ndarray):
+        yield from ((name, np.ravel(data)) for _ in objects)
     elif hasattr(data, "iloc"):
-        if getattr(data, "ndim", 0) == 1:
-            yield from [data] if _OBJECT in dtypes else []
-        else:
-            yield from (data.iloc[:, j] for j, dtype in enumerate(dtypes) if dtype == _OBJECT)
+        yield from ((_where(name, data.columns, j), data.iloc[:, j]) for j in objects)
+    elif hasattr(data, "to_series"):  # of polars
+        yield from ((_where(name, data.columns, j), data.to_series(j)) for j in objects)
+
+
+def _where(name: str, columns: Any, place: int) -> str:
+    """Return how messages call a column; all of an array, or of a list, have one type."""
+    return name if columns is None else f"column {columns[place]!r} of {name}"
+
+
+def _columns(data: Any) -> Any:
+    """Return the names of the columns of a frame, or of a table of Arrow; None of others."""
+    names = getattr(data, "columns", None)
+    if names is None or (hasattr(data, "schema") and hasattr(data.schema, "field")):  # of pyarrow
+        names = getattr(data, "column_names", None)
+    return names
 
 
 def _masked(owner: str, name: str) -> TypeError:
@@ -330,9 +342,9 @@ def _masked(owner: str, name: str) -> TypeError:
     )
 
 
-def _temporal(owner: str, name: str) -> TypeError:
+def _temporal(owner: str, where: str) -> TypeError:
     return TypeError(
-        f"{owner} needs numbers, and {name} has dates, times or durations. Turn them into numbers "
+        f"{owner} needs numbers, and {where} has dates, times or durations. Turn them into numbers "
         "of a unit of your choice first, such as days since a public date."
     )
 
@@ -370,9 +382,7 @@ def _unreadable(owner: str, name: str, data: Any, *, reset: bool = True) -> str:
 
 def _not_numbers(data: Any) -> str:
     """Return which columns of a frame are not declared as numbers, by types alone; '' if none."""
-    names = getattr(data, "columns", None)
-    if names is None or (hasattr(data, "schema") and hasattr(data.schema, "field")):  # of pyarrow
-        names = getattr(data, "column_names", None)
+    names = _columns(data)
     if names is None:
         return ""
     kinds = zip(names, kinds_of(data), strict=True)

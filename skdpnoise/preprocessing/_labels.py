@@ -64,9 +64,9 @@ def read_any_table(
         estimator._kinds = kinds
     why = "as its parameters say (or mend those)" if reset else "as in fit"
     X = as_fitted(owner, X, expected, why=why, values=not is_computed("X", estimator))
-    if not dates:
+    if not dates:  # else whoever reads dates says of each column what it can be
         _refuse_dates(owner, X)
-    check_types(owner, "X", X, dates=dates)
+        check_types(owner, "X", X)
     if not (isinstance(X, np.ndarray) or hasattr(X, "iloc") or is_polars(X)):
         return by_declared_type(owner, X)  # which refuses it
     return X

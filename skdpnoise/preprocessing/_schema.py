@@ -92,7 +92,7 @@ def _says_the_type(column: Column) -> bool:
 
 def _undeclared(owner: str, name: str, kind: Kind, contents: Contents) -> Column:
     """Return a column of which its declared type alone says what it is."""
-    if kind == OBJECTS and not (contents <= {"text", "missing"} or contents == {"number"}):
+    if kind == OBJECTS and contents - {"missing"} != {"text"} and contents != {"number"}:
         raise ValueError(
             f"{owner} cannot tell what column {name!r} of X is: it is declared to hold objects, "
             "and one of them would decide. Convert it to a type of its own, as in "

@@ -599,7 +599,13 @@ class _Dataset(_Local):
             batch_readahead=0,
             fragment_scan_options=options,
         )
-        yield from _frames(batches, self.schema, wanted)
+        try:
+            yield from _frames(batches, self.schema, wanted)
+        except pyarrow.ArrowNotImplementedError:  # of dictionaries of numbers
+            complaint = _not_read(self.schema, wanted)
+        else:
+            return
+        raise SpreadError(complaint)
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -723,6 +729,19 @@ def _footer(path: str, written: int, size: int) -> Any:
     import pyarrow.parquet as pq
 
     return pq.read_metadata(path)
+
+
+def _not_read(schema: Any, names: Iterable[str]) -> str:
+    """Return that pyarrow cannot read the columns of a dataset that are dictionaries."""
+    import pyarrow
+
+    listed = ", ".join(
+        repr(name) for name in names if pyarrow.types.is_dictionary(schema.field(name).type)
+    )
+    return (
+        f"pyarrow cannot read these columns of the dataset as dictionaries: {listed}. Give the "
+        "dataset a schema with the type of their values, or scan its files by scan_parquet."
+    )
 
 
 def _frames(batches: Iterable[Any], schema: Any, names: Sequence[str] | None) -> Generator[Any]:

@@ -132,7 +132,10 @@ def _as_words(values: Any) -> NDArray[np.uint32]:
         elif are_numbers(series):
             values = as_numbers(series)
         else:
-            values = pd.util.hash_pandas_object(series, index=False)
+            try:
+                values = pd.util.hash_pandas_object(series, index=False)
+            except TypeError:  # of lists, which no estimator reads
+                values = pd.util.hash_pandas_object(series.map(repr), index=False)
     array = np.ascontiguousarray(values)
     if array.dtype.itemsize < np.dtype(np.uint32).itemsize:
         return array.view(f"u{array.dtype.itemsize}").astype(np.uint32)

@@ -2,15 +2,26 @@
 
 from __future__ import annotations
 
+import datetime
+import io
+import pickle
+import weakref
 from collections import deque
 from copy import copy
 from dataclasses import dataclass
-from functools import partial, reduce
+from decimal import Decimal
+from functools import lru_cache, partial, reduce
 from operator import add
 from typing import Any
 
 import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
 import pytest
+from scipy.sparse import csr_array
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
 import skdpnoise.metrics
 import skdpnoise.queries
@@ -24,7 +35,7 @@ from skdpnoise import (
     total_guarantee,
 )
 from skdpnoise.compose import UnpaidStepError
-from skdpnoise.compose.costs import carries_loss
+from skdpnoise.compose.costs import carries_loss, hides
 from skdpnoise.metrics import PrivateScore, private_accuracy_score
 from skdpnoise.model_selection import dp_cross_validate
 from skdpnoise.privacy import GaussianLoss, PureLoss
@@ -263,13 +274,152 @@ def test_records_that_come_and_go_and_records_that_are_replaced_do_not_add():
         )
 
 
-def test_collections_of_every_kind_are_counted_and_nobody_vouches_for_what_hides_a_model():
+def test_collections_of_every_kind_are_counted():
     first, second = model(delta=0.0).fit(X, Y), model(delta=0.0).fit(X, Y)
     expected = total_guarantee(first, second).epsilon
     for some in ({"m": second}.values(), iter([second]), deque([second]), map(copy, [second])):
         assert total_guarantee(first, some).epsilon == expected
         assert total_guarantee(first, {"m": second}.values()).epsilon == expected
-    hiding = (second.predict, lambda rows: second.predict(rows), partial(second.predict, X))
-    for one in hiding:
-        with pytest.raises(UnpaidStepError, match="nobody can vouch"):
-            total_guarantee(first, one, public=["2"])
+
+
+FITTED = model(delta=0.0).fit(X, Y)
+
+
+class Slots:
+    """Somebody's object without a dictionary."""
+
+    __slots__ = ("__weakref__", "kept")
+
+    def __init__(self, kept):
+        self.kept = kept
+
+
+class Inner(Slots):
+    __slots__ = ("also",)
+
+    def __init__(self, kept):
+        super().__init__(None)
+        self.also = kept
+
+
+class OfClass:
+    """What all its objects hold is a fitted model."""
+
+    kept = FITTED
+
+
+class Calls:
+    """A method of it names a fitted model."""
+
+    def predict(self, rows):
+        return FITTED.predict(rows)
+
+
+def by_name(rows):
+    return FITTED.predict(rows)
+
+
+def by_default(rows, kept=FITTED):
+    return kept.predict(rows)
+
+
+def by_name_within(rows):
+    return [(lambda: FITTED.predict(row))() for row in rows]
+
+
+@lru_cache
+def kept_answers(rows):
+    return rows
+
+
+def answers(kept):
+    yield kept
+
+
+def with_attributes(kept):
+    frame = pd.DataFrame({"a": [1.0]})
+    frame.attrs["kept"] = kept
+    return frame
+
+
+def nested(kept):
+    for _ in range(20):
+        kept = [kept]
+    return kept
+
+
+HIDING = {
+    "slots": Slots,
+    "slots of a subclass": Inner,
+    "dict": lambda kept: Drawn({"a": (1, kept)}),
+    "key": lambda kept: Drawn({(kept, 1): 1}),
+    "set": lambda kept: Drawn(frozenset([kept])),
+    "list in lists": lambda kept: Drawn(nested(kept)),
+    "class": lambda kept: OfClass(),
+    "the class itself": lambda kept: OfClass,
+    "method of a class": lambda kept: Calls(),
+    "bound method": lambda kept: kept.predict,
+    "bound method of a list": lambda kept: [kept].append,
+    "closure": lambda kept: lambda rows: kept.predict(rows),
+    "global name": lambda kept: by_name,
+    "global name in a function within": lambda kept: by_name_within,
+    "default": lambda kept: by_default,
+    "partial": lambda kept: partial(kept.predict, X),
+    "transformer": lambda kept: FunctionTransformer(by_name),
+    "array of objects": lambda kept: Drawn(np.array([[kept, 1]], dtype=object)),
+    "frame": lambda kept: pd.DataFrame({"a": pd.Series([kept], dtype=object)}),
+    "attributes of a frame": with_attributes,
+    "column": lambda kept: pl.DataFrame({"a": pl.Series([kept], dtype=pl.Object)}),
+    "weak reference": weakref.ref,
+    "weak proxy": lambda kept: Drawn(weakref.proxy(kept)),
+    "weak dict": lambda kept: Drawn(weakref.WeakValueDictionary({1: kept})),
+    "bytes": pickle.dumps,
+    "bytes in a list": lambda kept: Drawn([bytearray(pickle.dumps(kept))]),
+    "bytes in an array": lambda kept: np.array([pickle.dumps(kept)]),
+    "bytes in a frame": lambda kept: pd.DataFrame({"a": [pickle.dumps(kept)]}),
+    "bytes of polars": lambda kept: pl.DataFrame({"a": [pickle.dumps(kept)]}),
+    "bytes of Arrow": lambda kept: pa.table({"a": [pickle.dumps(kept)]}),
+    "buffer": lambda kept: io.BytesIO(pickle.dumps(kept)),
+    "generator": lambda kept: Drawn(answers(kept)),
+    "cache": lambda kept: kept_answers,
+}
+
+
+@pytest.mark.quick(8)
+@pytest.mark.parametrize("name", HIDING)
+def test_nobody_vouches_for_what_hides_a_model(name):
+    hidden = HIDING[name](FITTED)
+    with pytest.raises(UnpaidStepError, match=rf"'2' \({type(hidden).__name__}\)") as refusal:
+        total_guarantee(FITTED, hidden, public=["2"])
+    assert "list its name in 'public'" not in str(refusal.value)
+
+
+def logarithms(rows):
+    return np.log1p(rows)
+
+
+TABLE = pd.DataFrame({"a": ["x", None], "b": pd.to_datetime(["2020-01-01"] * 2), "c": [1, 2]})
+PLAIN = {
+    "numbers": [0.5, np.float64(1.0), 2, True, None, Decimal(1), 1j],
+    "array": X,
+    "records": np.zeros(2, dtype=[("a", "f8")]),
+    "dates": [datetime.date(2020, 1, 1), pd.Timestamp("2020-01-01"), pd.NaT],
+    "frame": TABLE.assign(d=TABLE["a"].astype("category"), e=TABLE["c"].astype("Int64")),
+    "polars": pl.DataFrame({"a": ["x"], "b": [1.5]}),
+    "Arrow": pa.table({"a": ["x"]}),
+    "function": logarithms,
+    "ufunc": np.log1p,
+    "object": Slots({"a": range(3)}),
+    "sparse": csr_array(np.eye(3)),
+    "generators": [np.random.default_rng(0), np.random.RandomState(0)],
+    "scaler": StandardScaler().fit(X),
+    "steps": make_pipeline(StandardScaler(), FunctionTransformer(logarithms)).fit(X),
+}
+
+
+@pytest.mark.quick(4)
+@pytest.mark.parametrize("name", PLAIN)
+def test_who_vouches_for_plain_values_and_for_what_holds_them_is_believed(name):
+    held = Drawn(PLAIN[name])
+    assert (carries_loss(held), hides(held)) == (False, None)
+    assert total_guarantee(FITTED, held, public=["2"]).declared == ("2",)

@@ -191,6 +191,23 @@ def test_an_exchanged_a_removed_and_an_added_step_are_named():
     assert found == {"clip was taken out", "scale was taken out", "new was put in"}
 
 
+def as_they_are(rows, kept):
+    return rows
+
+
+@pytest.mark.parametrize("kind", [set, frozenset])
+def test_equal_sets_are_no_change_whatever_their_order_in_memory(kind):
+    one, other = kind([0, 8, 16]), kind([16, 8, 0])
+    assert one == other
+    assert [*one] != [*other]
+    step = FunctionTransformer(as_they_are, kw_args={"kept": one})
+    whole = DPPipeline([("step", step), ("m", model())], public=["step"]).fit(X, Y)
+    whole["step"].kw_args = {"kept": other}
+    assert whole.privacy_.changed == ()
+    whole["step"].kw_args = {"kept": kind([0, 8])}
+    assert whole.privacy_.changed == ("step was exchanged or set otherwise",)
+
+
 def test_another_order_of_the_steps_is_noticed():
     whole = pipeline().fit(X, Y)
     whole.steps_[:2] = whole.steps_[1::-1]

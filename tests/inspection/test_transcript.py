@@ -105,6 +105,25 @@ def test_a_change_of_second_moments_is_counted_in_what_its_noise_is_charged_for(
     assert isinstance(mechanism, SymmetricMatrixMechanism)
 
 
+@pytest.mark.parametrize("noise", ["inid_gaussian", "inid_laplace", "k_norm", "wishart"])
+def test_second_moments_that_are_released_again_cost_again(noise):
+    loss = GaussianLoss(1.0) if noise.endswith("gaussian") else PureLoss(1.0)
+    mechanism = calibrate_second_moments(noise, RowBounds(2, 1.0), loss, "add_remove")
+    counts = np.rint(np.diag([1.0, 0.0]) / mechanism.grid_size).astype(np.int64)
+
+    def times(n_times):
+        def release(value):
+            return [mechanism.release(value) for _ in range(n_times)][-1]
+
+        (one,) = replayed(mechanism, np.zeros((2, 2), dtype=np.int64), counts, release=release)
+        return one
+
+    assert times(3).is_repeated
+    exact = times(1).loss.compose(3)
+    for epsilon in (0.0, 0.5, 1.0, 2.5):
+        assert times(3).loss.delta(epsilon) == pytest.approx(exact.delta(epsilon), rel=1e-9)
+
+
 def test_a_choice_is_declared_by_the_utility_that_moves_most_and_costs_the_range_of_all():
     mechanism = ExponentialMechanism(2.0, 1.0)
     for there, share, cost in (

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import pickle
 from functools import partial
 
@@ -134,6 +135,24 @@ def test_files_of_other_columns_are_refused_before_anything_is_read(tmp_path):
         frame.to_csv(path, index=False)
     with pytest.raises(ValueError, match=r"columns of .*other\.csv are not those"):
         scan_csv(texts, header=True)
+
+
+OF_KINDS = [pa.int64(), pa.bool_(), pa.string(), pa.binary(), pa.date32(), pa.timestamp("us")]
+OF_KINDS += [pa.timestamp("us", "UTC"), pa.dictionary(pa.int32(), pa.string())]
+
+
+@pytest.mark.quick(3)
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [*itertools.permutations(OF_KINDS, 2)],
+)
+def test_files_of_other_kinds_of_columns_are_refused_before_anything_is_read(tmp_path, one, other):
+    paths = []
+    for place, dtype in enumerate((one, other)):
+        paths.append(tmp_path / f"{place}.parquet")
+        pq.write_table(pa.table({"a": pa.array([None], dtype)}), paths[-1])
+    with pytest.raises(ValueError, match=r"types of columns of .*1\.parquet are not those"):
+        scan_parquet(paths)
 
 
 @pytest.mark.parametrize("scan", [scan_parquet, scan_csv])

@@ -346,3 +346,21 @@ def test_a_value_of_another_type_in_the_first_rows_names_its_column(tmp_path):
         scan_csv(path, header=True, dtypes={"a": "number", "b": "text"})
     assert "secret" not in str(caught.value)
     scan_csv(path, header=True, dtypes={"a": "text", "b": "text"})
+
+
+@pytest.mark.parametrize("labels", [[b"a", b"b"], [[1], [2]]])
+def test_labels_that_are_no_categories_are_refused_by_the_column(labels):
+    for values in (labels, [labels[0], 5]):
+        frame = pd.DataFrame({"a": values * 30}, dtype=object)
+        with pytest.raises(ValueError, match="'a'"):
+            DPTableVectorizer({"a": labels}, ledger=Forbidden()).fit(frame)
+
+
+@pytest.mark.parametrize("values", [[None] * 59 + [0.5], [None] * 60])
+def test_a_column_without_a_value_is_no_category_and_no_number(values):
+    frame = pd.DataFrame({"a": pd.Series(values, dtype=object)})
+    with pytest.raises(ValueError, match="'a'"):
+        DPTableVectorizer(ledger=Forbidden()).fit(frame)
+    parts = [pd.DataFrame({"a": values[:30]}, dtype=object), pd.DataFrame({"a": [None] * 30})]
+    with pytest.raises(ValueError, match="'a'"):
+        DPTableVectorizer(ledger=Forbidden()).fit(scan_batches(lambda: parts))

@@ -146,6 +146,16 @@ def test_charges_that_were_changed_or_removed_are_found(sqlite, dataset, change)
     assert_found(dataset, sqlite)
 
 
+def test_a_charge_that_cost_nothing_is_missed_too(sqlite, dataset):
+    ledger = PrivacyLedger(dataset, 3.0, DELTA, sqlite)
+    free = ledger.charge("free", PureLoss(0.0))
+    for _ in range(70):
+        ledger.charge("fit", PureLoss(0.01))
+    run(sqlite, "DELETE FROM skdpnoise_charges WHERE number = :number", number=free.number)
+    with pytest.raises(LedgerStorageError, match="up to number"):  # before all are read
+        PrivacyLedger.open(dataset, sqlite).charge("fit", PureLoss(0.01))
+
+
 @pytest.mark.slow
 def test_a_summary_that_nobody_wrote_is_found(dataset, sqlite):
     filled(dataset, sqlite)
