@@ -44,7 +44,7 @@ def read_table(
     owner = type(estimator).__name__
     if isinstance(X, list | tuple):
         X = check_container(owner, "X", X)
-    X = as_frame(X)
+    X = _decoded(as_frame(X))
     if not (reset or isinstance(X, np.ma.MaskedArray) or _is_complex(X)):
         kinds = kinds_in(X) or ()
         values = not is_computed("X", estimator)
@@ -66,6 +66,24 @@ def read_table(
     return within_limits(
         estimator, table, largest=largest, keeps_subnormal=keeps_subnormal, missing=missing
     )
+
+
+def _decoded(X: Any) -> Any:
+    """Return a frame of pandas whose dictionaries of Arrow are columns of what they hold."""
+    if not hasattr(X, "iloc") or not hasattr(X, "dtypes"):
+        return X
+    held = {
+        place: dtype.pyarrow_dtype.value_type
+        for place, dtype in enumerate(_dtypes(X))
+        if hasattr(dtype, "pyarrow_dtype") and kind_of(dtype).category
+    }
+    if held:
+        import pandas as pd
+
+        X = X.copy(deep=False)
+        for place, values in held.items():
+            X.isetitem(place, X.iloc[:, place].astype(pd.ArrowDtype(values)))
+    return X
 
 
 def _is_complex(X: Any) -> bool:

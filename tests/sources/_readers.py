@@ -159,8 +159,9 @@ def _in_memory(frame: Any) -> Opened:
 
 def _array(values: list[Any], y: list[int], kind: str, folder: Any) -> Any:
     # As numpy makes it: of mixed values it has texts, in which a user would not have None.
+    # An array of truth values is declared to hold no numbers: beside one they would be others.
     types = {type(value) for value in values}
-    mixed = len(types - {float, int, bool}) > 0 and len(types) > 1
+    mixed = len(types - {float, int}) > 0 and len(types) > 1
     dtype = "O" if mixed or KINDS[kind].numpy == "O" else None
     column = _held(np.array, values, dtype=dtype).reshape(len(values), -1)
     if column.shape[1] > 1:

@@ -231,4 +231,4 @@ def test_one_record_decides_no_name_no_type_no_category_and_nothing_of_other_row
         for how, value, other in others[place % step :: step]:
             if text := usual.beside(other, how):
                 wrong.append((name, how, value, text))
-    assert not wrong
+    assert not wrong, "\n".join(map(str, wrong))
