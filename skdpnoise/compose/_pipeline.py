@@ -24,7 +24,7 @@ from skdpnoise.compose.columns import read_features
 from skdpnoise.compose.compositions import Children, register_inner, watched
 from skdpnoise.compose.data import check_data
 from skdpnoise.compose.fitting import fit_steps, rehearse, settled
-from skdpnoise.compose.kinds import kinds_of_rows
+from skdpnoise.compose.kinds import FittedColumns
 from skdpnoise.compose.lists import read_once, target_without_lists
 from skdpnoise.compose.numbers import BUDGET, check_grouped, check_numbers
 from skdpnoise.compose.parts import private_parts, taken_apart
@@ -230,9 +230,9 @@ class DPPipeline(FittedSteps):
         if is_spread(X):
             (rows_of_X,) = as_sources(X=X).values()
             codes, n_rows, n_groups = groups, len(rows_of_X), None
-            column_kinds = kinds_of_rows(rows_of_X)
+            columns = FittedColumns.of(rows_of_X)
         else:
-            column_kinds = kinds_of_rows(X)
+            columns = FittedColumns.of(X)
             X = read_features("DPPipeline", X)
             y = target_without_lists(read_once("DPPipeline", y, name="y"))
             n_rows = check_data("DPPipeline", X, y)
@@ -284,7 +284,7 @@ class DPPipeline(FittedSteps):
                 raise
             # store
             self.steps_ = settled(model, report, self.ledger).steps
-            self._declared, self._kinds = declared, column_kinds
+            self._declared, self._columns = declared, columns
             self.privacy_ = report
             advise_on_bought_number(self, report.n_records, grouped=groups is not None)
         return self
@@ -340,7 +340,8 @@ class DPPipeline(FittedSteps):
             part.steps_ = self.steps_[ind]
             kept = {*dict(part.steps_), *FACTS}
             part._declared = tuple(n for n in self._declared if n.partition("__")[0] in kept)
-            part._kinds = self._kinds if part.steps_[:1] == self.steps_[:1] else None
+            if part.steps_[:1] == self.steps_[:1]:
+                part._columns = self._columns
             part.privacy_ = self.privacy_
         return part
 

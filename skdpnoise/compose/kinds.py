@@ -11,6 +11,7 @@ from __future__ import annotations
 import datetime
 import math
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from decimal import Decimal
 from functools import partial
 from numbers import Real
@@ -25,11 +26,11 @@ from skdpnoise.sources.rows import RowSource
 
 __all__ = [
     "NUMBER",
+    "FittedColumns",
     "as_fitted",
     "check_as_fitted",
     "kind_of_labels",
     "kinds_in",
-    "kinds_of_rows",
     "read_as_fitted",
 ]
 
@@ -92,33 +93,59 @@ def kinds_in(X: Any) -> tuple[Kind, ...] | None:
     return kinds_of(X)
 
 
-def kinds_of_rows(X: Any) -> tuple[Kind, ...] | None:
-    """Return the kinds of the columns of a table, or of rows in parts, by those read first."""
-    return X.first(kinds_in) if isinstance(X, RowSource) else kinds_in(X)
+@dataclass(frozen=True, slots=True)
+class FittedColumns:
+    """Names and kinds of the columns that a composition was fitted to."""
+
+    names: tuple[Any, ...] | None
+    kinds: tuple[Kind, ...] | None
+
+    @classmethod
+    def of(cls, X: Any) -> FittedColumns:
+        """Return those of a table, or of rows in parts, by the rows that are read first."""
+        if isinstance(X, RowSource):
+            found: FittedColumns = X.first(cls.of)
+            return found
+        return cls(_names(X), kinds_in(X))
+
+    def read(self, owner: str, X: Any) -> Any:
+        """Return a table with dates in the zones of the fit; refuse columns of another kind."""
+        # By their names: a step that takes columns by name takes them in any order, beside others.
+        names = _names(X)
+        if not (self.kinds and self.names and names) or names == self.names:
+            return as_fitted(owner, X, self.kinds)
+        known = dict(zip(self.names, self.kinds, strict=True))
+        return as_fitted(owner, X, [*map(known.get, names)])
+
+    def complaint(self, owner: str, X: Any) -> str | None:
+        """Return why a table is refused; None if it is not."""
+        try:
+            self.read(owner, X)
+        except TypeError as error:
+            return str(error)
+        return None
+
+
+def _names(X: Any) -> tuple[Any, ...] | None:
+    """Return the names of the columns of a frame; None of what has none, or is refused."""
+    return tuple(X.columns) if hasattr(X, "columns") and hasattr(X, "dtypes") else None
+
+
+_UNKNOWN = FittedColumns(None, None)
 
 
 def read_as_fitted(fitted: Any, X: Any) -> Any:
     """Return features for a fitted composition, as its fit read them."""
-    owner, names = type(fitted).__name__, getattr(fitted, "feature_names_in_", None)
-    if names is not None and hasattr(X, "columns") and list(X.columns) != list(names):
-        return read_features(owner, X)  # which the first step refuses by the names
-    return read_features(owner, as_fitted(owner, X, getattr(fitted, "_kinds", None)))
+    owner, known = type(fitted).__name__, getattr(fitted, "_columns", _UNKNOWN)
+    return read_features(owner, known.read(owner, X))
 
 
 def check_as_fitted(fitted: Any, X: RowSource) -> None:
     """Refuse rows in parts whose columns are declared to be of other kinds than in the fit."""
-    owner, kinds = type(fitted).__name__, getattr(fitted, "_kinds", None)
-    complaint = X.first(partial(_complaint, owner, kinds))
+    owner, known = type(fitted).__name__, getattr(fitted, "_columns", _UNKNOWN)
+    complaint = X.first(partial(known.complaint, owner))
     if complaint is not None:  # where rows are read errors are not shown, as others may quote them
         raise TypeError(complaint)
-
-
-def _complaint(owner: str, kinds: Sequence[Kind | None] | None, X: Any) -> str | None:
-    try:
-        as_fitted(owner, X, kinds)
-    except TypeError as error:
-        return str(error)
-    return None
 
 
 def kind_of_labels(labels: Iterable[Any]) -> Kind | None:

@@ -13,6 +13,7 @@ from scipy.sparse import issparse
 from sklearn.utils.validation import check_array, validate_data
 
 from skdpnoise.compose.charged import is_computed
+from skdpnoise.compose.columns import by_declared_type
 from skdpnoise.compose.kinds import NUMBER, as_fitted, kinds_in
 from skdpnoise.estimators.seal import silence, without_values
 from skdpnoise.privacy.checks import check_collected
@@ -49,6 +50,10 @@ def read_table(
         values = not is_computed("X", estimator)
         X = as_fitted(owner, X, [NUMBER] * len(kinds), given=kinds, values=values)
     X = check_container(owner, "X", X)
+    if reset:
+        _check_numbers(owner, X, values=not is_computed("X", estimator))
+    if hasattr(X, "columns") and not hasattr(X, "column_names"):  # which tables of Arrow have
+        X = by_declared_type(owner, X)
 
     def convert() -> NDArray[Any]:
         table: NDArray[Any] = validate_data(
@@ -64,6 +69,16 @@ def read_table(
     return within_limits(
         estimator, table, largest=largest, keeps_subnormal=keeps_subnormal, missing=missing
     )
+
+
+def _check_numbers(owner: str, X: Any, *, values: bool) -> None:
+    """Refuse columns that are not declared as numbers, whatever their text says."""
+    kinds = {kind.name for kind in kinds_in(X) or ()} - {"number", "boolean"}
+    if kinds - {"objects"}:
+        raise ValueError(_unreadable(owner, "X", X))
+    types = {one for column in _object_columns(X) for one in map(type, column)} if values else ()
+    if any(issubclass(one, str | bytes) for one in types):
+        raise ValueError(_unreadable(owner, "X", X))
 
 
 def _is_complex(X: Any) -> bool:
@@ -351,8 +366,8 @@ def _unreadable(owner: str, name: str, data: Any, *, reset: bool = True) -> str:
             "with X.reshape(-1, 1) if it has one feature, or X.reshape(1, -1) if it is one sample."
         )
     where = _not_numbers(data) or (
-        f"{name} has text that is not a number or objects of another kind (the value is not shown; "
-        f"numpy.asarray({name}, dtype=float) would show it)"
+        f"{name} has text, or values of another kind (they are not shown; {name}.dtype or "
+        f"numpy.asarray({name}, dtype=float) would tell)"
     )
     if not reset:
         return (
@@ -362,7 +377,8 @@ def _unreadable(owner: str, name: str, data: Any, *, reset: bool = True) -> str:
     return (
         f"{owner} needs numbers, and {where}. Let a DPTableVectorizer make numbers of text, dates "
         "and categories: DPPipeline([('table', DPTableVectorizer()), ('model', "
-        f"{owner}(...))]). Numbers that are text become numbers by pandas.to_numeric."
+        f"{owner}(...))]). Numbers that are text become numbers by pandas.to_numeric, or by "
+        "astype(float)."
     )
 
 

@@ -23,7 +23,7 @@ from skdpnoise.compose import advice, register_private
 from skdpnoise.compose.approximate import pure_part
 from skdpnoise.compose.compositions import Children, register_inner
 from skdpnoise.compose.fitting import settled
-from skdpnoise.compose.kinds import kinds_of_rows
+from skdpnoise.compose.kinds import FittedColumns
 from skdpnoise.compose.numbers import BUDGET, JOBS, check_grouped
 from skdpnoise.compose.planned import PlanMixin
 from skdpnoise.compose.shares import search_budget, seed_from
@@ -152,7 +152,7 @@ class PrivateSearchCV(WholeMixin, PlanMixin, Delegation, BaseSearchCV, CallbackS
         labelled = is_classifier(candidates[0].estimator)
         # bound
         records = read_records(self, X, y, groups, rng, classifier=labelled)
-        column_kinds = kinds_of_rows(as_sources(X=X)["X"] if is_spread(X) else X)
+        columns = FittedColumns.of(as_sources(X=X)["X"] if is_spread(X) else X)
         most = None if groups is None else int(self.rows_per_group)
         advice.advise(self)
         advice.advise_on_public_number(self, len(records), records.n_groups)
@@ -186,7 +186,7 @@ class PrivateSearchCV(WholeMixin, PlanMixin, Delegation, BaseSearchCV, CallbackS
             for model in outcome.models:
                 settled(model, report, ledger)
             self._store(outcome, problem, strategy)
-            self._kinds, self.privacy_ = column_kinds, report
+            self._columns, self.privacy_ = columns, report
             if outcome.hidden:  # last: where warnings are errors, what was paid for is there
                 advice.warn_once(_runs.HIDDEN)
             advice.advise_on_bought_number(self, bought, grouped=groups is not None)

@@ -565,7 +565,7 @@ def _mean_of_present(
     mean = np.clip(bounds.centre + half * distance, bounds.low, bounds.high)
     spread = np.hypot(deviation[:n_columns], distance * deviation[n_columns:] / step)
     error = half * np.minimum(spread / divisor, 2.0)
-    return PrivateEstimate(shape(mean), shape(error), mechanism, shape(count), query.rng.secure)
+    return PrivateEstimate(shape(mean), shape(error), mechanism, shape(count), **query.facts)
 
 
 def _jointly(

@@ -72,6 +72,13 @@ QUERIES = {
     "private_location_scale": lambda g, **k: Q.private_location_scale(X, g, **k),
     "private_categories": lambda g, **k: Q.private_categories(["a", "b"] * 90, APPROXIMATE, **k),
 }
+GAPS = np.where(COLUMN > 0.9, np.nan, COLUMN)
+SKIPPING = {
+    "private_count": lambda g, **k: Q.private_count(GAPS, g, missing="skip", **k),
+    "private_sum": lambda g, **k: Q.private_sum(GAPS, 0.0, 1.0, g, missing="skip", **k),
+    "private_mean": lambda g, **k: private_mean(GAPS, 0.0, 1.0, g, missing="skip", **k),
+    "private_quantiles": lambda g, **k: Q.private_quantiles(GAPS, [0.5], g, missing=True, **k),
+}
 BARE = {"noisy_histogram", "private_norm_quantile", "private_argmax"}  # numbers and mechanisms
 BOUNDS = {"target_bounds": (0.0, 1.0)}
 SCORES = {
@@ -152,6 +159,15 @@ def test_a_result_counts_what_a_ledger_was_charged_for_it(name, guarantee):
     never_less(total, book)
     assert (total.basic.epsilon, total.basic.delta) == book.stated[0]
     assert len(book.stated) == len(total.steps) == 1
+
+
+@pytest.mark.parametrize("name", SKIPPING)
+@pytest.mark.parametrize("guarantee", [PURE, APPROXIMATE], ids=["pure", "approximate"])
+def test_what_leaves_out_missing_values_is_counted_too(name, guarantee):
+    book = Book()
+    total = total_guarantee(SKIPPING[name](guarantee, ledger=book))
+    never_less(total, book)
+    assert (total.basic.epsilon, total.basic.delta) == book.stated[0]
 
 
 @pytest.mark.parametrize("name", [*QUERIES, *SCORES])

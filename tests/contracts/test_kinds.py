@@ -9,6 +9,7 @@ import pandas as pd
 import polars as pl
 import pytest
 from sklearn.base import clone
+from sklearn.compose import ColumnTransformer
 from sklearn.preprocessing import OneHotEncoder
 
 from skdpnoise import (
@@ -17,6 +18,7 @@ from skdpnoise import (
     DPOneHotEncoder,
     DPOrdinalEncoder,
     DPPipeline,
+    DPStandardScaler,
     DPTableVectorizer,
 )
 from skdpnoise.compose.kinds import kinds_in
@@ -175,6 +177,45 @@ def test_compositions_know_the_kinds_of_the_fit(name):
                 judge(model, frame, column, change, new)
     with pytest.raises(TypeError, match="'a'"):
         model.score(changed(frame, "a", "text"), Y)
+
+
+ORDERS = {
+    "as in the fit": lambda frame: frame,
+    "reversed": lambda frame: frame[frame.columns[::-1]],
+    "beside others": lambda frame: pd.concat(
+        [pd.Series(1.0, frame.index, name="z"), frame], axis=1
+    ),
+}
+
+
+@pytest.mark.parametrize("order", ORDERS)
+@pytest.mark.parametrize("parts", [False, True])
+def test_columns_that_a_step_takes_by_name_are_compared_in_any_order(order, parts):
+    def said(frame):
+        X = ORDERS[order](frame)
+        if parts:
+            source = scan_batches(lambda: [X[: N // 2], X[N // 2 :]])
+            return np.concatenate([*model.predict_proba(source).batches()])
+        return model.predict_proba(X)
+
+    encoder = OneHotEncoder(
+        categories=CATEGORIES, handle_unknown="ignore", sparse_output=False, dtype=np.float32
+    )
+    steps = [("e", encoder, ["a", "town"]), ("n", DPStandardScaler(), ["b"])]
+    frame = TABLE[["a", "town", "b"]]
+    model = DPPipeline([("c", ColumnTransformer(steps, sparse_threshold=0)), ("m", CLASSIFIER)])
+    model.set_params(random_state=0).fit(frame, Y)
+    np.testing.assert_array_equal(said(frame), model.predict_proba(frame))
+    for name, change in [("a", "text"), ("town", "numbers"), ("b", "text")]:
+        with pytest.raises(TypeError, match=f"DPPipeline needs .* in column {name!r} of X"):
+            said(changed(frame, name, change))
+
+
+def test_another_order_of_columns_is_called_that_behind_a_step_that_passes_all_on():
+    model = DPPipeline([("p", "passthrough"), ("t", DPTableVectorizer(SCHEMA)), ("m", CLASSIFIER)])
+    model.fit(TABLE, Y)
+    with pytest.raises(ValueError, match="must be in the same order"):
+        model.predict(TABLE[TABLE.columns[::-1]])
 
 
 @pytest.mark.parametrize("name", ["pipeline", "search"])
