@@ -161,6 +161,7 @@ def test_a_result_counts_what_a_ledger_was_charged_for_it(name, guarantee):
     assert len(book.stated) == len(total.steps) == 1
 
 
+@pytest.mark.quick(8)
 @pytest.mark.parametrize("name", SKIPPING)
 @pytest.mark.parametrize("guarantee", [PURE, APPROXIMATE], ids=["pure", "approximate"])
 def test_what_leaves_out_missing_values_is_counted_too(name, guarantee):

@@ -188,6 +188,7 @@ ORDERS = {
 }
 
 
+@pytest.mark.quick(6)
 @pytest.mark.parametrize("order", ORDERS)
 @pytest.mark.parametrize("parts", [False, True])
 def test_columns_that_a_step_takes_by_name_are_compared_in_any_order(order, parts):
