@@ -57,6 +57,7 @@ _CONVERSIONS = {
         "days": "(X[{name!r}] - pandas.Timestamp(0)).dt.days",
         "moment": "pandas.to_datetime(X[{name!r}], unit='s'), by the unit of these numbers",
         "times": "X[{name!r}].astype('datetime64[s]')",
+        "dense": "X[{name!r}].sparse.to_dense()",
     },
     "polars": {
         "number": "polars.col({name!r}).cast(polars.Float64)",
@@ -263,6 +264,8 @@ def _of_another_kind(
     elif given.name in _LIKE_NUMBERS and form == "date":
         form = "moment"
     words, found = _WORDS[expected.name], _WORDS[given.name]
+    if library == "pandas" and str(X.dtypes.iloc[place]).startswith("Sparse"):
+        form, found = "dense", "a sparse column"
     if form == "date" == given.name and (expected.zone is None) == (given.zone is None):
         form, words, found = "times", "dates with a time of day", "days"
     elif form == "date" == given.name:

@@ -212,6 +212,20 @@ def test_columns_that_a_step_takes_by_name_are_compared_in_any_order(order, part
             said(changed(frame, name, change))
 
 
+def test_a_sparse_column_is_to_be_made_dense():
+    frame = NUMBERS.assign(c=1.0)
+    models = [
+        DPStandardScaler(random_state=0).fit(frame),
+        DPPipeline([("s", DPStandardScaler())], random_state=0).fit(frame),
+    ]
+    sparse = frame.assign(b=pd.arrays.SparseArray(frame["b"]))
+    for model in models:
+        with pytest.raises(TypeError, match=r"'b' of X.*sparse column.*X\['b'\].sparse.to_dense"):
+            model.transform(sparse)
+        dense = sparse.assign(b=sparse["b"].sparse.to_dense())
+        np.testing.assert_array_equal(model.transform(dense), model.transform(frame))
+
+
 def test_another_order_of_columns_is_called_that_behind_a_step_that_passes_all_on():
     model = DPPipeline([("p", "passthrough"), ("t", DPTableVectorizer(SCHEMA)), ("m", CLASSIFIER)])
     model.fit(TABLE, Y)
