@@ -54,6 +54,7 @@ def read_table(
         _check_numbers(owner, X, values=not is_computed("X", estimator))
     if hasattr(X, "columns") and not hasattr(X, "column_names"):  # which tables of Arrow have
         X = by_declared_type(owner, X)
+    X = _with_plain_gaps(X)
 
     def convert() -> NDArray[Any]:
         table: NDArray[Any] = validate_data(
@@ -69,6 +70,17 @@ def read_table(
     return within_limits(
         estimator, table, largest=largest, keeps_subnormal=keeps_subnormal, missing=missing
     )
+
+
+def _with_plain_gaps(X: Any) -> Any:
+    """Return a table whose objects have NaN where pandas' NA stands for a missing number."""
+    if not any(type(cell).__name__ == "NAType" for column in _object_columns(X) for cell in column):
+        return X
+    import pandas
+
+    given = pandas.DataFrame(X) if isinstance(X, np.ndarray) else X
+    plain = given.map(lambda cell: np.nan if cell is pandas.NA else cell)
+    return plain.to_numpy(dtype=object) if isinstance(X, np.ndarray) else plain
 
 
 def _check_numbers(owner: str, X: Any, *, values: bool) -> None:

@@ -161,6 +161,15 @@ def test_a_result_counts_what_a_ledger_was_charged_for_it(name, guarantee):
     assert len(book.stated) == len(total.steps) == 1
 
 
+def test_a_total_says_that_a_seed_was_set_and_what_a_partial_function_holds():
+    seeded = private_mean(COLUMN, 0.0, 1.0, PURE, random_state=0)
+    assert str(total_guarantee(seeded)).startswith("NOT PRIVATE")
+    assert not str(total_guarantee(private_mean(COLUMN, 0.0, 1.0, PURE))).startswith("NOT PRIVATE")
+    for held in (partial(print, seeded), partial(print, sep=seeded), partial(seeded.__str__)):
+        assert carries_loss(held)
+    assert not carries_loss(partial(print, 1.0))
+
+
 @pytest.mark.quick(8)
 @pytest.mark.parametrize("name", SKIPPING)
 @pytest.mark.parametrize("guarantee", [PURE, APPROXIMATE], ids=["pure", "approximate"])

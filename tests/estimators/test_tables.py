@@ -146,6 +146,16 @@ def test_a_missing_number_is_called_that_whatever_type_holds_it(dtype):
     np.testing.assert_array_equal(read[:, 0], [1.0, np.nan, 2.0])
 
 
+def test_every_word_for_missing_is_one_among_objects():
+    for gap in (None, np.nan, pd.NA, float("nan")):
+        frame = pd.DataFrame({"a": pd.Series([1.0, gap, 2.0], dtype=object), "b": [1.0, 2.0, 3.0]})
+        for table in (frame, frame.to_numpy(dtype=object)):
+            with pytest.raises(ValueError, match=r"X contains NaN.*\n.*DPSimpleImputer"):
+                read_table(BoundsClipper(), table)
+            read = read_table(DPSimpleImputer(), table, missing=True)
+            np.testing.assert_array_equal(read, [[1.0, 1.0], [np.nan, 2.0], [2.0, 3.0]])
+
+
 def test_names_of_columns_are_kept_and_compared():
     frame = pd.DataFrame(np.ones((5, 2)), columns=["a", "b"])
     clipper = BoundsClipper().fit(frame)
