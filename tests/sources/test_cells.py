@@ -7,7 +7,8 @@ import pandas as pd
 import pytest
 
 from skdpnoise.queries.categories import label_of
-from skdpnoise.sources.cells import cells_of
+from skdpnoise.sources.cells import cells_of, together
+from skdpnoise.sources.kinds import OBJECTS, Kind
 
 
 @pytest.mark.quick(2)
@@ -26,3 +27,23 @@ def test_what_no_double_holds_is_infinite_without_a_warning():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert np.isinf(cells_of(np.array([np.finfo(np.longdouble).max]))[0])
+
+
+def test_a_part_of_objects_may_hold_what_a_missing_value_made_of_a_column_and_nothing_else():
+    number, nothing = Kind("number"), frozenset()
+
+    def found(*parts, declared=None):
+        return together("Test", "column 'a' of X", parts, declared)
+
+    gaps = (OBJECTS, frozenset({"number", "missing"}))
+    assert found((number, nothing), gaps) == (number, frozenset({"number", "missing"}))
+    assert found(gaps, gaps, declared=number)[0] == number
+    assert found(gaps) == (OBJECTS, gaps[1])
+    for held in ({"text"}, {"text", "number"}, {"boolean"}, {"other"}):
+        with pytest.raises(ValueError, match="column 'a' of X to have one type in all parts"):
+            found((number, nothing), (OBJECTS, frozenset(held)))
+        with pytest.raises(ValueError, match="column 'a' of X to have one type in all parts"):
+            found((OBJECTS, frozenset(held)), declared=number)
+    for other in (Kind("text"), Kind("date"), Kind("boolean")):
+        with pytest.raises(ValueError, match="one type in all parts"):
+            found((number, nothing), (other, nothing))
