@@ -23,11 +23,11 @@ TESTS = [
 
 
 def pins() -> list[str]:
-    """Run-time dependencies, and frames of polars and dask, at the lower end of their range."""
+    """Run-time dependencies, and what reads frames and files, at the lower end of their range."""
     with (ROOT / "pyproject.toml").open("rb") as file:
         project = tomllib.load(file)["project"]
     tested = project["optional-dependencies"]["test"]
-    frames = [name for name in tested if name.startswith(("polars", "dask"))]
+    frames = [name for name in tested if name.startswith(("polars", "dask", "pyarrow"))]
     return [name.replace(">=", "==") for name in project["dependencies"] + frames]
 
 

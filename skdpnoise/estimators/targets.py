@@ -22,7 +22,7 @@ from skdpnoise.estimators.tables import (
     check_values,
     survivable,
 )
-from skdpnoise.queries._missing import is_missing, present
+from skdpnoise.queries.missing import is_missing, present
 
 _MISSING_TARGET = (
     "Input y contains NaN (missing values). {} learns from records that have a target: leave the "

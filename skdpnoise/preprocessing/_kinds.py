@@ -30,12 +30,17 @@ def fitted_kind(block: Block, kind: Kind) -> Kind | None:
     if what == "number":
         return kind if kind.name == "boolean" else NUMBER
     if what == "date":
-        return kind if kind.name == "date" else Kind("date")
+        return _dates(kind)
     if what == "drop":
         return None
     if block.column.buckets and kind.name == "objects":  # of which only text is hashed
         return Kind("text")
     return kind if block.column.buckets else kind_of_labels(block.categories)
+
+
+def _dates(kind: Kind) -> Kind:
+    # Objects do not declare whether they have a time of day.
+    return kind if kind.name == "date" else Kind("date", days=True)
 
 
 def _asked(entry: Any, kind: Kind) -> Kind | None:
@@ -44,7 +49,7 @@ def _asked(entry: Any, kind: Kind) -> Kind | None:
     if what == "number":
         return NUMBER
     if what == "date":
-        return kind if kind.name == "date" else Kind("date")
+        return _dates(kind)
     listed = words.get("categories")
     if what not in ("category", "ordinal") or not isinstance(listed, list | tuple | np.ndarray):
         return None

@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 from skdpnoise.mechanisms.additive import AdditiveMechanism
 from skdpnoise.privacy import Adjacency, LossBudget, PrivacyGuarantee, PrivacyLoss, check_real
 from skdpnoise.privacy.checks import check_adjacency, check_collected
-from skdpnoise.queries._missing import Missing, with_gaps
 from skdpnoise.queries._sweeps import all_finite
 from skdpnoise.queries._tiles import Floats
+from skdpnoise.queries.missing import Missing, with_gaps
 from skdpnoise.sampling import RandomWords, random_words
 from skdpnoise.sampling.words import HIDDEN_SEED
 from skdpnoise.sources.kinds import OBJECTS, kinds_of

@@ -26,10 +26,10 @@ from skdpnoise.privacy.checks import (
 from skdpnoise.privacy.loss import checked_relation
 from skdpnoise.privacy.shared_texts import shared_texts
 from skdpnoise.queries import _tiles
-from skdpnoise.queries._missing import Missing, present
 from skdpnoise.queries._query import LedgerLike, Query, as_table, spread_values
 from skdpnoise.queries._sweeps import Records, tallies
 from skdpnoise.queries._tiles import Floats, Integers, Places
+from skdpnoise.queries.missing import Missing, present
 from skdpnoise.sampling import RandomWords, random_words
 from skdpnoise.sampling.observer import plus_noise
 from skdpnoise.sampling.words import with_caveat

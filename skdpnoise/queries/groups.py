@@ -37,7 +37,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skdpnoise.privacy.checks import check_collected
-from skdpnoise.queries._missing import is_missing
+from skdpnoise.queries.missing import is_missing
 from skdpnoise.sampling import RandomWords, SystemWords
 from skdpnoise.sampling.keyed import new_key, words_of_rows
 from skdpnoise.sources.spread import Spread

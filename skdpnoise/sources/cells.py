@@ -213,7 +213,7 @@ def _contents(column: Any) -> Contents:
     if hasattr(column, "cat") and hasattr(column.cat, "codes"):  # of pandas, by its labels
         column = column.cat.categories
     dtype = getattr(column, "dtype", None)
-    if isinstance(dtype, np.dtype) and dtype.kind in "iuf":
+    if isinstance(dtype, np.dtype) and dtype.kind in "iu":
         values = column if isinstance(column, np.ndarray) else column.to_numpy()
         return frozenset({"wide"} if _is_wide(values) else ())
     if dtype is None or kind_of(dtype) != OBJECTS:
@@ -223,11 +223,13 @@ def _contents(column: Any) -> Contents:
 
 
 def _keeps(column: Any) -> bool:
-    """Return whether whole numbers of a declared type stay exact beside a missing one."""
+    """Return whether numbers of a declared type stay what they are, beside a missing one too."""
     if kind_of(column.dtype).category:  # a dictionary of Arrow, whose labels stay as they are
         return True
     whole = getattr(column.dtype, "is_integer", None)  # of polars
-    return whole() and "128" not in str(column.dtype) if whole else _is_whole(column.dtype)
+    if whole is None:
+        return getattr(column.dtype, "kind", "") in ("i", "u", "f")
+    return column.dtype.is_float() or (whole() and "128" not in str(column.dtype))
 
 
 def contents_of_objects(column: Iterable[Any]) -> Contents:

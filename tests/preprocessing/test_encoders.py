@@ -345,12 +345,23 @@ def test_the_largest_whole_numbers_are_categories_where_no_missing_value_rounds_
     assert encoder.categories_[0].tolist() == [2**64 - 1]
     odd = np.array([[2**64 - 1], [2**64]], dtype=object)
     np.testing.assert_array_equal(encoder.transform(odd), [[1, 0], [0, 1]])
-    for dtype in (np.uint64, np.float64):
-        with pytest.raises(ValueError, match=r"2\*\*53.*column 'x0'.*Int64"):
-            DPOneHotEncoder(ledger=Forbidden()).fit(np.full((400, 1), 2**53, dtype=dtype))
+    with pytest.raises(ValueError, match=r"2\*\*53.*column 'x0'.*Int64"):
+        DPOneHotEncoder(ledger=Forbidden()).fit(np.full((400, 1), 2**53, dtype=np.uint64))
     for value in (-(2**53), -(2**60)):
         with pytest.raises(ValueError, match=r"below 2\*\*53"):
             DPOneHotEncoder(ledger=Forbidden()).fit(np.full((400, 1), value))
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32", "Float64", "float64[pyarrow]", "polars"])
+def test_floats_of_any_size_are_categories_and_one_of_them_refuses_nothing(dtype):
+    values = [2.0**53, 1e30, 5.0] * 300 + [-1e37]
+    table = (
+        pl.DataFrame({"a": values})
+        if dtype == "polars"
+        else pd.DataFrame({"a": values}, dtype=dtype)
+    )
+    encoder = DPOneHotEncoder(epsilon=5.0, random_state=0).fit(table)
+    np.testing.assert_allclose(encoder.categories_[0], [5.0, 2.0**53, 1e30])
 
 
 def test_decimal_numbers_that_doubles_would_merge_are_no_categories():
