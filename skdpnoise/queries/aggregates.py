@@ -437,7 +437,8 @@ def _mask(owner: str, records: Any) -> NDArray[np.bool_]:
 def _present(owner: str, records: Any) -> NDArray[np.bool_]:
     """Return which records have a value, or say what is wrong."""
     check_collected(owner, "records", records)
-    there = None if np.ndim(records) == 0 else present(records)
+    shape = records.shape if hasattr(records, "shape") else np.shape(records)
+    there = None if len(shape) == 0 else present(records)
     if there is not None:
         return there
     must = "be a column of values, some of which may be missing, and no mask, with missing='skip'"
