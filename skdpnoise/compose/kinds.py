@@ -115,6 +115,12 @@ class FittedColumns:
         names = _names(X)
         if not (self.kinds and self.names and names) or names == self.names:
             return as_fitted(owner, X, self.kinds)
+        textual = all(isinstance(name, str) for name in self.names)
+        if not textual and set(names) == set(self.names):  # which scikit-learn does not compare
+            raise ValueError(
+                f"{owner} needs the columns of X in the order of the fit. Got another one: bring "
+                "them into it, as in X[X_of_the_fit.columns]."
+            )
         known = dict(zip(self.names, self.kinds, strict=True))
         return as_fitted(owner, X, [*map(known.get, names)])
 
@@ -122,7 +128,7 @@ class FittedColumns:
         """Return why a table is refused; None if it is not."""
         try:
             self.read(owner, X)
-        except TypeError as error:
+        except (TypeError, ValueError) as error:
             return str(error)
         return None
 

@@ -63,3 +63,14 @@ def test_names_of_a_frame_say_which_column_is_which():
     assert columns.complaint("Test", frame.rename(columns={"a": "b", "b": "a"})) is not None
     assert columns.complaint("Test", frame.to_numpy(dtype=object)) is None
     assert columns.complaint("Test", np.array([["1", "x"]])) is not None
+
+
+@pytest.mark.parametrize("names", [[0, 1], [("a", 1), ("b", 2)], ["a", 1]], ids=str)
+@pytest.mark.quick(3)
+def test_another_order_of_columns_whose_names_are_no_text_is_refused(names):
+    frame = pd.DataFrame([[1.0, 2.0]], columns=pd.Index(names))
+    columns = FittedColumns.of(frame)
+    assert columns.read("Test", frame) is frame
+    assert columns.read("Test", frame.set_axis(["c", "d"], axis=1)).shape == (1, 2)
+    with pytest.raises(ValueError, match="in the order of the fit.*X_of_the_fit.columns"):
+        columns.read("Test", frame.iloc[:, ::-1])
