@@ -72,5 +72,5 @@ def test_another_order_of_columns_whose_names_are_no_text_is_refused(names):
     columns = FittedColumns.of(frame)
     assert columns.read("Test", frame) is frame
     assert columns.read("Test", frame.set_axis(["c", "d"], axis=1)).shape == (1, 2)
-    with pytest.raises(ValueError, match="in the order of the fit.*X_of_the_fit.columns"):
+    with pytest.raises(ValueError, match=r"in the order of the fit.*X_of_the_fit\.columns"):
         columns.read("Test", frame.iloc[:, ::-1])

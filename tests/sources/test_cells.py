@@ -4,10 +4,11 @@ import warnings
 
 import numpy as np
 import pandas as pd
+import polars as pl
 import pytest
 
 from skdpnoise.queries.categories import label_of
-from skdpnoise.sources.cells import cells_of, together
+from skdpnoise.sources.cells import cells_of, contents_of, together
 from skdpnoise.sources.kinds import OBJECTS, Kind
 
 
@@ -47,3 +48,20 @@ def test_a_part_of_objects_may_hold_what_a_missing_value_made_of_a_column_and_no
     for other in (Kind("text"), Kind("date"), Kind("boolean")):
         with pytest.raises(ValueError, match="one type in all parts"):
             found((number, nothing), (other, nothing))
+
+
+def test_whole_numbers_are_wide_where_their_type_does_not_keep_them_beside_a_missing_one():
+    large = [2**60, 1]
+    frames = [
+        (pl.DataFrame({"a": pl.Series(large, dtype=pl.Int64)}), False),
+        (pl.DataFrame({"a": pl.Series(large, dtype=pl.UInt64)}), False),
+        (pl.DataFrame({"a": pl.Series(large).cast(pl.Decimal(38, 0))}), True),
+    ]
+    if hasattr(pl, "Int128"):
+        frames += [(pl.DataFrame({"a": pl.Series(large, dtype=pl.Int128)}), True)]
+    for frame, wide in frames:
+        assert ("wide" in contents_of(frame)[0]) == wide
+    for dtype, wide in {"int64": True, "Int64": False, "int64[pyarrow]": False}.items():
+        frame = pd.DataFrame({"a": pd.Series(large, dtype=dtype)})
+        assert ("wide" in contents_of(frame)[0]) == wide
+        assert contents_of(frame.astype(float))[0] == {"wide"}
