@@ -273,6 +273,16 @@ def test_a_schema_that_says_another_kind_than_the_table_is_refused_before_the_ch
     DPTableVectorizer(schema).fit(TABLE[[column]].assign(**{column: remedy(TABLE[column])}))
 
 
+def test_a_schema_of_an_array_names_its_columns_by_their_places():
+    array = TABLE[["a", "town"]].to_numpy(dtype=object)
+    for schema in ({"x1": (0, 3)}, {"x0": ["-1", "0"], "x1": "category"}):
+        for table in (array, array.astype(str) if "x0" not in schema else array):
+            with pytest.raises(TypeError, match=r"column 'x[01]' of X, as its parameters say"):
+                DPTableVectorizer(schema, ledger=Forbidden()).fit(table)
+    made = DPTableVectorizer({"x0": (-2, 2), "x1": ["1", "2"]}).fit(array)
+    assert [one.column.kind for one in made.columns_.blocks] == ["number", "category"]
+
+
 def test_a_schema_of_a_table_in_parts_is_compared_with_every_batch():
     halves = TABLE[: N // 2], TABLE[N // 2 :].assign(town=1)
     for schema in ({"town": (0, 3)}, {"town": ["1", "2"]}):

@@ -514,3 +514,13 @@ def test_how_a_csv_is_written_is_said_by_options_that_its_refusal_names(
     (name,) = options
     assert f"{name}=" in str(caught.value)
     assert len(scan_csv(tmp_path / "rows.csv", **terms, **options)) == 2
+
+
+def test_types_of_some_columns_name_no_header(tmp_path):
+    (tmp_path / "rows.csv").write_text("a,secret person\n1,2\n3,4\n")
+    for dtypes in (None, {}, {"a": "number"}):
+        with pytest.raises(ValueError, match="Say header=True if it has") as caught:
+            scan_csv(tmp_path / "rows.csv", dtypes=dtypes)
+        assert "secret" not in str(caught.value)
+    named = scan_csv(tmp_path / "rows.csv", dtypes={"a": "number", "secret person": "number"})
+    assert named.columns == ("a", "secret person")
