@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from skdpnoise.ledger.storage.database import _summary_in
+from skdpnoise.ledger.storage.database import DatabaseStorage, _summary_in
 from skdpnoise.ledger.storage.memory import Facts
 from skdpnoise.ledger.storage.reading import check_facts, head_in, parameters_in, time_in
 
@@ -60,3 +60,14 @@ def test_a_summary_of_nobody_agrees_with_no_charges(number):
     assert _summary_in(json.dumps([7, "a", "b", "c", "d"])).number == 7
     assert _summary_in(json.dumps([number, "a", "b", "c", "d"])).number == 0
     assert _summary_in(json.dumps([7, "a", "b", "c", 1])).number == 0
+
+
+def test_a_file_is_waited_for_and_stays_open_after_no_transaction(tmp_path):
+    storage = DatabaseStorage(f"sqlite:///{tmp_path / 'ledger.db'}")
+    with storage._engine().connect() as connection:
+        found = {
+            name: connection.exec_driver_sql(f"PRAGMA {name}").scalar()
+            for name in ("synchronous", "journal_mode", "foreign_keys")
+        }
+    assert found == {"synchronous": 3, "journal_mode": "persist", "foreign_keys": 1}  # 3: EXTRA
+    assert type(storage._engine().pool).__name__ == "NullPool"
