@@ -18,7 +18,7 @@ from skdpnoise.compose.advice import (
     held_back,
 )
 from skdpnoise.compose.approximate import Budget, as_loss
-from skdpnoise.compose.asked import kinds_to_fit, read_to_fit
+from skdpnoise.compose.asked import columns_to_fit, read_to_fit
 from skdpnoise.compose.caps import Cap, UnsettledError
 from skdpnoise.compose.charged import after_charge, is_charged
 from skdpnoise.compose.compositions import Children, register_inner, watched
@@ -229,9 +229,9 @@ class DPPipeline(FittedSteps):
         if is_spread(X):
             (rows_of_X,) = as_sources(X=X).values()
             codes, n_rows, n_groups = groups, len(rows_of_X), None
-            column_kinds: Any = kinds_to_fit(self, rows_of_X, [copy])
+            columns = columns_to_fit(self, rows_of_X, [copy])
         else:
-            X, column_kinds = read_to_fit(self, X, [copy])
+            X, columns = read_to_fit(self, X, [copy])
             y = target_without_lists(read_once("DPPipeline", y, name="y"))
             n_rows = check_data("DPPipeline", X, y)
             with silence():
@@ -282,7 +282,7 @@ class DPPipeline(FittedSteps):
                 raise
             # store
             self.steps_ = settled(model, report, self.ledger).steps
-            self._declared, self._kinds = declared, column_kinds
+            self._declared, self._columns = declared, columns
             self.privacy_ = report
             advise_on_bought_number(self, report.n_records, grouped=groups is not None)
         return self
@@ -338,7 +338,8 @@ class DPPipeline(FittedSteps):
             part.steps_ = self.steps_[ind]
             kept = {*dict(part.steps_), *FACTS}
             part._declared = tuple(n for n in self._declared if n.partition("__")[0] in kept)
-            part._kinds = self._kinds if part.steps_[:1] == self.steps_[:1] else None
+            if part.steps_[:1] == self.steps_[:1]:
+                part._columns = self._columns
             part.privacy_ = self.privacy_
         return part
 

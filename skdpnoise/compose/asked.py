@@ -20,21 +20,19 @@ from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, OrdinalEnc
 
 from skdpnoise.compose.charged import is_computed
 from skdpnoise.compose.columns import by_declared_type
-from skdpnoise.compose.kinds import as_fitted, kind_of_labels, kinds_in
+from skdpnoise.compose.kinds import FittedColumns, as_fitted, kind_of_labels, kinds_in
 from skdpnoise.compose.lists import read_once, without_lists
 from skdpnoise.sources.kinds import OBJECTS, Kind
 from skdpnoise.sources.rows import RowSource
 
-__all__ = ["kinds_to_fit", "read_to_fit"]
+__all__ = ["columns_to_fit", "read_to_fit"]
 
 Kinds = list[Kind | None]
 _WHY = "as its parameters say (or mend those)"
 
 
-def read_to_fit(
-    owner: Any, X: Any, compositions: Sequence[Any]
-) -> tuple[Any, Sequence[Kind | None] | None]:
-    """Return features as steps read them, and the kinds of their columns from now on."""
+def read_to_fit(owner: Any, X: Any, compositions: Sequence[Any]) -> tuple[Any, FittedColumns]:
+    """Return features as steps read them, and what their columns are from now on."""
     name = type(owner).__name__
     X = without_lists(name, read_once(name, X))
     return _read(name, X, compositions, values=not is_computed("X", owner))
@@ -42,25 +40,26 @@ def read_to_fit(
 
 def _read(
     name: str, X: Any, compositions: Sequence[Any], *, values: bool
-) -> tuple[Any, Sequence[Kind | None] | None]:
+) -> tuple[Any, FittedColumns]:
     # Of several compositions, as a search has them, what all ask for.
     kinds = kinds_in(X)
     if kinds is None or len(getattr(X, "shape", ())) != 2:
-        return by_declared_type(name, X), kinds
+        return by_declared_type(name, X), FittedColumns.of(X, kinds)
     names = [*X.columns] if hasattr(X, "columns") else [*range(X.shape[1])]
     each = zip(*(_asked(one, names) for one in compositions), strict=True)
     asked = [ones[0] if len(set(ones)) == 1 else None for ones in each]
     X = as_fitted(name, X, asked, why=_WHY, values=values)
     kept = [_kept(*both) for both in zip(asked, kinds, strict=True)]
-    return by_declared_type(name, X), kept
+    return by_declared_type(name, X), FittedColumns.of(X, kept)
 
 
-def kinds_to_fit(owner: Any, X: RowSource, compositions: Sequence[Any]) -> Any:
-    """Return the kinds of the columns of rows in parts, by those that are read first."""
-    kinds, complaint = X.first(partial(_told, type(owner), tuple(compositions)))
+def columns_to_fit(owner: Any, X: RowSource, compositions: Sequence[Any]) -> FittedColumns:
+    """Return what the columns of rows in parts are, by the rows that are read first."""
+    columns, complaint = X.first(partial(_told, type(owner), tuple(compositions)))
     if complaint is not None:  # where rows are read errors are not shown, as others may quote them
         raise TypeError(complaint)
-    return kinds
+    found: FittedColumns = columns
+    return found
 
 
 def _told(owner: type, compositions: Sequence[Any], X: Any) -> tuple[Any, str | None]:

@@ -9,6 +9,7 @@ for the types of their values.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, get_args
 
@@ -24,6 +25,7 @@ from skdpnoise.sources.rows import RowSource
 
 __all__ = [
     "NUMBER",
+    "FittedColumns",
     "as_fitted",
     "check_as_fitted",
     "kind_of_labels",
@@ -53,6 +55,7 @@ _CONVERSIONS = {
         "days": "(X[{name!r}] - pandas.Timestamp(0)).dt.days",
         "moment": "pandas.to_datetime(X[{name!r}], unit='s'), by the unit of these numbers",
         "times": "X[{name!r}].astype('datetime64[s]')",
+        "dense": "X[{name!r}].sparse.to_dense()",
     },
     "polars": {
         "number": "polars.col({name!r}).cast(polars.Float64)",
@@ -90,30 +93,63 @@ def kinds_in(X: Any) -> tuple[Kind, ...] | None:
     return kinds_of(X)
 
 
+@dataclass(frozen=True, slots=True)
+class FittedColumns:
+    """Names and kinds of the columns that a composition was fitted to."""
+
+    names: tuple[Any, ...] | None
+    kinds: tuple[Kind, ...] | None
+
+    @classmethod
+    def of(cls, X: Any, kinds: Iterable[Kind] | None) -> FittedColumns:
+        """Return those of a table, whose kinds are known."""
+        return cls(_names(X), None if kinds is None else tuple(kinds))
+
+    def read(self, owner: str, X: Any, *, values: bool = True) -> Any:
+        """Return a table with dates in the zones of the fit; refuse columns of another kind."""
+        # By their names: a step that takes columns by name takes them in any order, beside others.
+        names = _names(X)
+        if not (self.kinds and self.names and names) or names == self.names:
+            return as_fitted(owner, X, self.kinds, values=values)
+        textual = all(isinstance(name, str) for name in self.names)
+        if not textual and set(names) == set(self.names):  # which scikit-learn does not compare
+            raise ValueError(
+                f"{owner} needs the columns of X in the order of the fit. Got another one: bring "
+                "them into it, as in X[X_of_the_fit.columns]."
+            )
+        known = dict(zip(self.names, self.kinds, strict=True))
+        return as_fitted(owner, X, [*map(known.get, names)], values=values)
+
+    def complaint(self, owner: str, X: Any) -> str | None:
+        """Return why a table is refused; None if it is not."""
+        try:
+            self.read(owner, X)
+        except (TypeError, ValueError) as error:
+            return str(error)
+        return None
+
+
+def _names(X: Any) -> tuple[Any, ...] | None:
+    """Return the names of the columns of a frame; None of what has none, or is refused."""
+    return tuple(X.columns) if hasattr(X, "columns") and hasattr(X, "dtypes") else None
+
+
+_UNKNOWN = FittedColumns(None, None)
+
+
 def read_as_fitted(fitted: Any, X: Any) -> Any:
     """Return features for a fitted composition, as its fit read them."""
-    owner, names = type(fitted).__name__, getattr(fitted, "feature_names_in_", None)
-    X = read_once(owner, X)
-    if names is not None and hasattr(X, "columns") and list(X.columns) != list(names):
-        return read_features(owner, X)  # which the first step refuses by the names
-    X, values = without_lists(owner, X), not is_computed("X", fitted)
-    return read_features(owner, as_fitted(owner, X, getattr(fitted, "_kinds", None), values=values))
+    owner, known = type(fitted).__name__, getattr(fitted, "_columns", _UNKNOWN)
+    X = without_lists(owner, read_once(owner, X))
+    return read_features(owner, known.read(owner, X, values=not is_computed("X", fitted)))
 
 
 def check_as_fitted(fitted: Any, X: RowSource) -> None:
     """Refuse rows in parts whose columns are declared to be of other kinds than in the fit."""
-    owner, kinds = type(fitted).__name__, getattr(fitted, "_kinds", None)
-    complaint = X.first(partial(_complaint, owner, kinds))
+    owner, known = type(fitted).__name__, getattr(fitted, "_columns", _UNKNOWN)
+    complaint = X.first(partial(known.complaint, owner))
     if complaint is not None:  # where rows are read errors are not shown, as others may quote them
         raise TypeError(complaint)
-
-
-def _complaint(owner: str, kinds: Sequence[Kind | None] | None, X: Any) -> str | None:
-    try:
-        as_fitted(owner, X, kinds)
-    except TypeError as error:
-        return str(error)
-    return None
 
 
 def kind_of_labels(labels: Iterable[Any]) -> Kind | None:
@@ -210,6 +246,8 @@ def _of_another_kind(
     elif given.name in _LIKE_NUMBERS and form == "date":
         form = "moment"
     words, found = _WORDS[expected.name], _WORDS[given.name]
+    if library == "pandas" and str(X.dtypes.iloc[place]).startswith("Sparse"):
+        form, found = "dense", "a sparse column"
     if form == "date" == given.name and (expected.zone is None) == (given.zone is None):
         form, words, found = "times", "dates with a time of day", "days"
     elif form == "date" == given.name:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from hashlib import blake2b
+from types import CellType, CodeType, FunctionType, MethodType
 from typing import Any
 
 import numpy as np
@@ -122,10 +123,24 @@ def _pieces(value: Any, around: tuple[int, ...]) -> Iterator[bytes]:
         yield repr(value).encode()
     elif hasattr(value, "__name__"):  # of classes and functions
         yield f"{getattr(value, '__module__', '')}.{value.__name__}".encode()
-        yield getattr(getattr(value, "__code__", None), "co_code", b"")
+        for one in _written(value) if id(value) not in around else ():
+            yield from _pieces(one, (*around, id(value)))
+    elif isinstance(value, CodeType):
+        yield value.co_code
+        yield from _pieces([*value.co_consts, *value.co_names], around)
     elif id(value) not in around:
         for one in _contents(value):
             yield from _pieces(one, (*around, id(value)))
+
+
+def _written(function: Any) -> list[Any]:
+    """Return what a function of Python consists of; nothing of a class, or of compiled code."""
+    if not isinstance(function, FunctionType | MethodType):
+        return []
+    cells = [cell.cell_contents for cell in function.__closure__ or () if cell != CellType()]
+    others = ("__kwdefaults__", "__self__")
+    facts = [function.__code__, function.__defaults__, *cells]
+    return [*facts, *(getattr(function, name, None) for name in others)]
 
 
 def _contents(value: Any) -> Any:

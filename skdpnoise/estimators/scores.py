@@ -10,6 +10,7 @@ from sklearn.metrics import accuracy_score, r2_score
 
 from skdpnoise.estimators.seal import without_values
 from skdpnoise.estimators.tables import check_container
+from skdpnoise.estimators.targets import read_labels
 
 
 class QuietScoreMixin(BaseEstimator):
@@ -44,6 +45,8 @@ class QuietScoreMixin(BaseEstimator):
         """
         predicted = self.predict(X)
         owner = f"{type(self).__name__}.score"
+        if is_classifier(self):
+            y = read_labels(owner, y, len(predicted))
         y = check_container(owner, "y", y)
         metric = self._metric or (accuracy_score if is_classifier(self) else r2_score)
         return without_values(

@@ -13,6 +13,7 @@ from scipy.sparse import issparse
 from sklearn.utils.validation import check_array, validate_data
 
 from skdpnoise.compose.charged import is_computed
+from skdpnoise.compose.columns import by_declared_type
 from skdpnoise.compose.kinds import NUMBER, as_fitted, kinds_in
 from skdpnoise.compose.lists import as_frame
 from skdpnoise.estimators.seal import silence, without_values
@@ -44,12 +45,17 @@ def read_table(
     owner = type(estimator).__name__
     if isinstance(X, list | tuple):
         X = check_container(owner, "X", X)
-    X = _decoded(as_frame(X))
+    X = as_frame(X)
     if not (reset or isinstance(X, np.ma.MaskedArray) or _is_complex(X)):
         kinds = kinds_in(X) or ()
         values = not is_computed("X", estimator)
         X = as_fitted(owner, X, [NUMBER] * len(kinds), given=kinds, values=values)
     X = check_container(owner, "X", X)
+    if reset:
+        _check_numbers(owner, X, values=not is_computed("X", estimator))
+    if hasattr(X, "columns") and not hasattr(X, "column_names"):  # which tables of Arrow have
+        X = by_declared_type(owner, X)
+    X = _with_plain_gaps(X)
 
     def convert() -> NDArray[Any]:
         table: NDArray[Any] = validate_data(
@@ -68,22 +74,27 @@ def read_table(
     )
 
 
-def _decoded(X: Any) -> Any:
-    """Return a frame of pandas whose dictionaries of Arrow are columns of what they hold."""
-    if not hasattr(X, "iloc") or not hasattr(X, "dtypes"):
+def _with_plain_gaps(X: Any) -> Any:
+    """Return a table whose objects have NaN where pandas' NA stands for a missing number."""
+    objects = _object_columns("X", X)
+    if not any(type(cell).__name__ == "NAType" for _, column in objects for cell in column):
         return X
-    held = {
-        place: dtype.pyarrow_dtype.value_type
-        for place, dtype in enumerate(_dtypes(X))
-        if hasattr(dtype, "pyarrow_dtype") and kind_of(dtype).category
-    }
-    if held:
-        import pandas as pd
+    import pandas
 
-        X = X.copy(deep=False)
-        for place, values in held.items():
-            X.isetitem(place, X.iloc[:, place].astype(pd.ArrowDtype(values)))
-    return X
+    given = pandas.DataFrame(X) if isinstance(X, np.ndarray) else X
+    plain = given.map(lambda cell: np.nan if cell is pandas.NA else cell)
+    return plain.to_numpy(dtype=object) if isinstance(X, np.ndarray) else plain
+
+
+def _check_numbers(owner: str, X: Any, *, values: bool) -> None:
+    """Refuse columns that are not declared as numbers, whatever their text says."""
+    kinds = {kind.name for kind in kinds_in(X) or ()} - {"number", "boolean"}
+    if kinds - {"objects"}:
+        raise ValueError(_unreadable(owner, "X", X))
+    objects = _object_columns("X", X) if values else ()
+    types = {one for _, column in objects for one in map(type, column)}
+    if any(issubclass(one, str | bytes) for one in types):
+        raise ValueError(_unreadable(owner, "X", X))
 
 
 def _is_complex(X: Any) -> bool:
@@ -383,8 +394,8 @@ def _unreadable(owner: str, name: str, data: Any, *, reset: bool = True) -> str:
             "with X.reshape(-1, 1) if it has one feature, or X.reshape(1, -1) if it is one sample."
         )
     where = _not_numbers(data) or (
-        f"{name} has text that is not a number or objects of another kind (the value is not shown; "
-        f"numpy.asarray({name}, dtype=float) would show it)"
+        f"{name} has text, or values of another kind (they are not shown; {name}.dtype or "
+        f"numpy.asarray({name}, dtype=float) would tell)"
     )
     if not reset:
         return (
@@ -394,7 +405,8 @@ def _unreadable(owner: str, name: str, data: Any, *, reset: bool = True) -> str:
     return (
         f"{owner} needs numbers, and {where}. Let a DPTableVectorizer make numbers of text, dates "
         "and categories: DPPipeline([('table', DPTableVectorizer()), ('model', "
-        f"{owner}(...))]). Numbers that are text become numbers by pandas.to_numeric."
+        f"{owner}(...))]). Numbers that are text become numbers by pandas.to_numeric, or by "
+        "astype(float)."
     )
 
 

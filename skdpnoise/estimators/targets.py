@@ -42,13 +42,14 @@ def read_numbers(estimator: Any, y: Any, n_rows: int) -> NDArray[np.float64]:
     vector = _vector(owner, y, n_rows)
     if vector.dtype.kind not in "biuf":
         text = (
-            f"{owner} needs numbers, and y has text that is not a number or objects of another "
-            "kind. For labels use a classifier; numbers that are text become numbers by "
-            "pandas.to_numeric(y)."
+            f"{owner} needs numbers, and y has text or objects of another kind. For labels use a "
+            "classifier; numbers that are text become numbers by pandas.to_numeric(y)."
         )
         if vector.dtype.kind not in "OUST":
             raise TypeError(text)
         source = vector
+        if not computed and _has_no_numbers(source):
+            raise ValueError(text)
         if not computed and _has_missing(source):
             raise _missing(owner, y)
         with silence():
@@ -61,6 +62,12 @@ def read_numbers(estimator: Any, y: Any, n_rows: int) -> NDArray[np.float64]:
         raise _missing(owner, y)
     check_values(owner, "y", numbers)
     return numbers
+
+
+def _has_no_numbers(values: NDArray[Any]) -> bool:
+    """Return whether there is text, whatever it says, or a period among values."""
+    types = set(map(type, values)) if values.dtype.kind == "O" else {str}
+    return any(issubclass(one, str | bytes) or one.__name__ == "Period" for one in types)
 
 
 def check_present(owner: str, y: Any) -> None:

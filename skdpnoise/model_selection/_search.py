@@ -21,7 +21,7 @@ from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 
 from skdpnoise.compose import advice, register_private
 from skdpnoise.compose.approximate import pure_part
-from skdpnoise.compose.asked import kinds_to_fit, read_to_fit
+from skdpnoise.compose.asked import columns_to_fit, read_to_fit
 from skdpnoise.compose.compositions import Children, register_inner
 from skdpnoise.compose.fitting import settled
 from skdpnoise.compose.numbers import BUDGET, JOBS, check_grouped
@@ -153,9 +153,9 @@ class PrivateSearchCV(WholeMixin, PlanMixin, Delegation, BaseSearchCV, CallbackS
         # bound
         compared: Any = [one.estimator for one in candidates]
         if is_spread(X):
-            column_kinds = kinds_to_fit(self, as_sources(X=X)["X"], compared)
+            columns = columns_to_fit(self, as_sources(X=X)["X"], compared)
         else:
-            X, column_kinds = read_to_fit(self, X, compared)
+            X, columns = read_to_fit(self, X, compared)
         records = read_records(self, X, y, groups, rng, classifier=labelled)
         most = None if groups is None else int(self.rows_per_group)
         advice.advise(self)
@@ -190,8 +190,8 @@ class PrivateSearchCV(WholeMixin, PlanMixin, Delegation, BaseSearchCV, CallbackS
             for model in outcome.models:
                 settled(model, report, ledger)
             self._store(outcome, problem, strategy)
-            self._kinds, self.privacy_ = column_kinds, report
-            if outcome.hidden:
+            self._columns, self.privacy_ = columns, report
+            if outcome.hidden:  # last: where warnings are errors, what was paid for is there
                 advice.warn_last(_runs.HIDDEN)
             for text, topic in said:
                 advice.warn_last(text, topic)

@@ -46,11 +46,7 @@ def read_any_table(
     if len(getattr(X, "shape", ())) != 2:
         raise ValueError(FLAT.format(owner))
     if 0 in X.shape:
-        which = ("sample", "feature")[X.shape.index(0)]
-        raise ValueError(
-            f"Found array with 0 {which}(s) (shape={X.shape}) while a minimum of 1 is required by "
-            f"{owner}."
-        )
+        raise ValueError(no_rows(owner, X.shape))
     with silence():
         without_values(
             lambda: validate_data(estimator, X, reset=reset, skip_check_array=True),
@@ -70,6 +66,15 @@ def read_any_table(
     if not (isinstance(X, np.ndarray) or hasattr(X, "iloc") or is_polars(X)):
         return by_declared_type(owner, X)  # which refuses it
     return X
+
+
+def no_rows(owner: str, shape: tuple[int, ...]) -> str:
+    """Return what is said of a table without rows, or without columns."""
+    which = ("sample", "feature")[shape.index(0)]
+    return (
+        f"Found array with 0 {which}(s) (shape={shape}) while a minimum of 1 is required by "
+        f"{owner}."
+    )
 
 
 def _refuse_dates(owner: str, X: Any) -> None:

@@ -12,7 +12,7 @@ from sklearn.utils.validation import validate_data
 from skdpnoise.compose.charged import is_computed, reading
 from skdpnoise.estimators.parameters import check_size
 from skdpnoise.estimators.tables import check_infinite
-from skdpnoise.preprocessing._labels import Expected, read_any_table, taken
+from skdpnoise.preprocessing._labels import Expected, no_rows, read_any_table, taken
 from skdpnoise.queries.groups import GroupedRows, SpreadRows, check_labels
 from skdpnoise.sampling import RandomWords
 from skdpnoise.sources.cells import Contents, cells_of, contents_of, together
@@ -120,6 +120,8 @@ def read_cells(
     check = _Check(type(estimator), dates, finite, expected, computed)
     rows = survey(sources["X"].reader.runner(sources, None), check, list(sources))
     found = [one for facts in rows.rows.facts for one in facts.found]
+    if not found:
+        raise ValueError(no_rows(type(estimator).__name__, (0, *sources["X"].tail)))
     columns = _together(estimator, found, sources["X"])
     check_size(estimator, len(rows), len(columns.names))
     return SpreadTable(columns, estimator._grouped_parts(rows))

@@ -437,7 +437,8 @@ def _mask(owner: str, records: Any) -> NDArray[np.bool_]:
 def _present(owner: str, records: Any) -> NDArray[np.bool_]:
     """Return which records have a value, or say what is wrong."""
     check_collected(owner, "records", records)
-    there = None if np.ndim(records) == 0 else present(records)
+    shape = records.shape if hasattr(records, "shape") else np.shape(records)
+    there = None if len(shape) == 0 else present(records)
     if there is not None:
         return there
     must = "be a column of values, some of which may be missing, and no mask, with missing='skip'"
@@ -565,7 +566,7 @@ def _mean_of_present(
     mean = np.clip(bounds.centre + half * distance, bounds.low, bounds.high)
     spread = np.hypot(deviation[:n_columns], distance * deviation[n_columns:] / step)
     error = half * np.minimum(spread / divisor, 2.0)
-    return PrivateEstimate(shape(mean), shape(error), mechanism, shape(count), query.rng.secure)
+    return PrivateEstimate(shape(mean), shape(error), mechanism, shape(count), **query.facts)
 
 
 def _jointly(

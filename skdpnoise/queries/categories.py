@@ -568,6 +568,8 @@ def label_of(value: Any) -> Label | None:
     """Return one category for all values that are equal, as 1 for 1.0; None for no category."""
     if isinstance(value, np.generic):
         value = value.item() if value.dtype.kind in "biufU" else None  # and no date as a number
+    if isinstance(value, np.longdouble):  # which no float of Python is equal to
+        value = float(value)
     if type(value) is Decimal and value.is_finite():
         value = float(value)  # as a column of decimal numbers is read
     kind = type(value)

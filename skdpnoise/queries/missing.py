@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from decimal import Decimal
 from numbers import Real
 from typing import Any, Literal, TypeVar
 
@@ -121,6 +122,6 @@ def _unless_it_fails(call: Callable[[], Made]) -> Made | None:
 def _number(entry: Any) -> float:
     if is_missing(entry):
         return np.nan
-    if not isinstance(entry, Real | np.bool_):
+    if not isinstance(entry, Real | np.bool_ | Decimal):
         raise TypeError
     return float(entry)

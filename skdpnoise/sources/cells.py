@@ -39,7 +39,7 @@ def cells_of(table: Any, place: int = 0) -> Any:
     # Whole numbers stay exact; where some are missing the others are equal floats, or objects.
     column = _column(table, place)
     if isinstance(column, np.ndarray):
-        return column if column.dtype.kind in "biufM" else column.tolist()
+        return _of_numpy(column) if column.dtype.kind in "biufM" else column.tolist()
     library = type(column).__module__.partition(".")[0]
     if library == "polars":
         return _of_polars(column)
@@ -125,6 +125,14 @@ def _column(table: Any, place: int) -> Any:
     return table.to_series(place) if hasattr(table, "to_series") else table.column(place)
 
 
+def _of_numpy(values: Any) -> Any:
+    """Return numbers or dates as they are, and floats of more than double precision as doubles."""
+    if values.dtype.kind != "f" or values.dtype.itemsize <= np.dtype(np.float64).itemsize:
+        return values
+    with np.errstate(over="ignore"):
+        return values.astype(np.float64)
+
+
 def _as_pandas(column: Any) -> Any:
     """Return a column of Arrow as a series that stays what it is declared to be."""
     import pandas as pd
@@ -148,7 +156,7 @@ def _of_pandas(column: Any) -> Any:
         listed = [*kinds, None] if isinstance(kinds, list) else [*kinds.tolist(), None]
         return [listed[code] for code in column.cat.codes.tolist()]  # -1 is what is missing
     if isinstance(dtype, np.dtype):
-        return column.to_numpy() if dtype.kind in "biufM" else column.to_list()
+        return _of_numpy(column.to_numpy()) if dtype.kind in "biufM" else column.to_list()
     if isinstance(dtype, pd.PeriodDtype):
         return column.dt.start_time.to_numpy()
     if kind.name == "date":

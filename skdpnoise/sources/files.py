@@ -30,6 +30,11 @@ _BUFFER = 1 << 16  # bytes of each column that are read at a time
 _KEPT_SECONDS = 0.25
 _given_back = {"at": 0.0}
 
+_WRITTEN = (
+    "How it is written is said by options of pyarrow.csv: read_options=ReadOptions(encoding=...), "
+    "convert_options=ConvertOptions(decimal_point=..., timestamp_parsers=...)."
+)
+
 Factory = Callable[[], Iterable[Any]]
 
 
@@ -70,6 +75,7 @@ def scan_parquet(
     n_rows, schema = 0, None
     for one in _paths(path):
         with _parquet_file(one) as file:
+            _check_names(one, file.schema_arrow.names)
             schema = _same_schema(one, schema, file.schema_arrow)
             parts += [(one, group) for group in range(file.metadata.num_row_groups)]
             n_rows += file.metadata.num_rows
@@ -155,8 +161,7 @@ def scan_csv(
                 f"{one} has them. Say header=True if it has; else give names=[...]. Names in "
                 "'dtypes' are enough where they are those of all columns."
             )
-        if len(set(found.names)) < len(found.names):
-            raise ValueError(f"The columns of {one} must have different names: give names=[...].")
+        _check_names(one, found.names, remedy=": give names=[...]")
         if unknown := [name for name in types if name not in found.names]:
             raise ValueError(
                 f"The 'dtypes' parameter of scan_csv names {unknown[0]!r}, which is no column."
@@ -235,11 +240,12 @@ def _schema_of_text(path: str, options: dict[str, Any]) -> Any:
             name = file.schema.names[int(place[1])]
         raise ValueError(
             f"A value in the first rows of {path} has not the type that is named for its column "
-            f"{name!r}: name another one in 'dtypes', such as 'text'."
+            f"{name!r}: name another one in 'dtypes', such as 'text'. {_WRITTEN}"
         )
     raise ValueError(
         f"The first rows of {path} are no table: the file is empty, or a line has another number "
-        "of values than the header or 'names'. See parse_options of pyarrow.csv.open_csv."
+        "of values than the header or 'names', or another encoding than UTF-8. See parse_options "
+        "and read_options of pyarrow.csv.open_csv."
     )
 
 
@@ -277,6 +283,7 @@ def scan_dataset(dataset: Any, *, batch_rows: int | None = None) -> RowSource:
             "The 'dataset' parameter of scan_dataset must be a pyarrow.dataset.Dataset. Got "
             f"{type(dataset).__name__}."
         )
+    _check_names("the dataset", dataset.schema.names)
     fragments = tuple(dataset.get_fragments())
     if not fragments:
         raise ValueError("The 'dataset' parameter of scan_dataset has no files.")
@@ -398,6 +405,11 @@ def _columns(schema: Any) -> tuple[str, ...]:
     """Return the names of the columns, of which pandas' index is none."""
     index = (schema.pandas_metadata or {}).get("index_columns", ())
     return tuple(name for name in schema.names if name not in index)
+
+
+def _check_names(where: str, names: Sequence[str], remedy: str = "") -> None:
+    if len(set(names)) < len(names):
+        raise ValueError(f"The columns of {where} must have different names{remedy}.")
 
 
 def _paths(path: Any) -> list[str]:
@@ -555,7 +567,7 @@ class _Csv(_Local):
         raise SpreadError(
             f"{self.paths[part]} cannot be read: a value of column {name!r} has not its type. "
             "Types are those of the first rows, unless they are named, as in scan_csv(..., "
-            f"dtypes={{{name!r}: 'text'}})."
+            f"dtypes={{{name!r}: 'text'}}). {_WRITTEN}"
         )
 
 

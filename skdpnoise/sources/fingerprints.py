@@ -121,6 +121,15 @@ def _is_plain_dtype(dtype: Any) -> bool:
     return isinstance(dtype, np.dtype) and dtype.kind in "biufcmM"
 
 
+def _hashes(series: Any) -> Any:
+    import pandas as pd
+
+    try:
+        return pd.util.hash_pandas_object(series, index=False)
+    except TypeError:  # of lists and the like, which an estimator refuses, or leaves out
+        return pd.util.hash_pandas_object(series.map(repr).astype(object), index=False)
+
+
 def _as_words(values: Any) -> NDArray[np.uint32]:
     """Return values as words: those of objects, texts and categories by their hashes."""
     if not isinstance(values, np.ndarray) or not _is_plain(values):
@@ -132,10 +141,7 @@ def _as_words(values: Any) -> NDArray[np.uint32]:
         elif are_numbers(series):
             values = as_numbers(series)
         else:
-            try:
-                values = pd.util.hash_pandas_object(series, index=False)
-            except TypeError:  # of lists, which no estimator reads
-                values = pd.util.hash_pandas_object(series.map(repr), index=False)
+            values = _hashes(series)
     array = np.ascontiguousarray(values)
     if array.dtype.itemsize < np.dtype(np.uint32).itemsize:
         return array.view(f"u{array.dtype.itemsize}").astype(np.uint32)

@@ -83,6 +83,13 @@ QUERIES = {
     "private_location_scale": lambda g, **k: Q.private_location_scale(X, g, **k),
     "private_categories": lambda g, **k: Q.private_categories(["a", "b"] * 90, APPROXIMATE, **k),
 }
+GAPS = np.where(COLUMN > 0.9, np.nan, COLUMN)
+SKIPPING = {
+    "private_count": lambda g, **k: Q.private_count(GAPS, g, missing="skip", **k),
+    "private_sum": lambda g, **k: Q.private_sum(GAPS, 0.0, 1.0, g, missing="skip", **k),
+    "private_mean": lambda g, **k: private_mean(GAPS, 0.0, 1.0, g, missing="skip", **k),
+    "private_quantiles": lambda g, **k: Q.private_quantiles(GAPS, [0.5], g, missing=True, **k),
+}
 BARE = {"noisy_histogram", "private_norm_quantile", "private_argmax"}  # numbers and mechanisms
 BOUNDS = {"target_bounds": (0.0, 1.0)}
 SCORES = {
@@ -163,6 +170,25 @@ def test_a_result_counts_what_a_ledger_was_charged_for_it(name, guarantee):
     never_less(total, book)
     assert (total.basic.epsilon, total.basic.delta) == book.stated[0]
     assert len(book.stated) == len(total.steps) == 1
+
+
+def test_a_total_says_that_a_seed_was_set_and_what_a_partial_function_holds():
+    seeded = private_mean(COLUMN, 0.0, 1.0, PURE, random_state=0)
+    assert str(total_guarantee(seeded)).startswith("NOT PRIVATE")
+    assert not str(total_guarantee(private_mean(COLUMN, 0.0, 1.0, PURE))).startswith("NOT PRIVATE")
+    for held in (partial(print, seeded), partial(print, sep=seeded), partial(seeded.__str__)):
+        assert carries_loss(held)
+    assert not carries_loss(partial(print, 1.0))
+
+
+@pytest.mark.quick(8)
+@pytest.mark.parametrize("name", SKIPPING)
+@pytest.mark.parametrize("guarantee", [PURE, APPROXIMATE], ids=["pure", "approximate"])
+def test_what_leaves_out_missing_values_is_counted_too(name, guarantee):
+    book = Book()
+    total = total_guarantee(SKIPPING[name](guarantee, ledger=book))
+    never_less(total, book)
+    assert (total.basic.epsilon, total.basic.delta) == book.stated[0]
 
 
 @pytest.mark.parametrize("name", [*QUERIES, *SCORES])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import json
 import pickle
+from functools import partial
 
 import numpy as np
 import pytest
@@ -22,6 +23,7 @@ from skdpnoise import (
     PrivacyLedger,
     total_guarantee,
 )
+from skdpnoise.compose.whole import _digest
 from skdpnoise.ledger import model_card, registry_record, report_from_json, report_to_json
 from skdpnoise.model_selection import dp_cross_validate
 
@@ -110,6 +112,56 @@ def texts(whole):
     report = whole.privacy_
     told = [str(report), report.statement(), report._repr_html_(), model_card(whole), repr(report)]
     return [" ".join(text.split()) for text in told]
+
+
+def _times(number):
+    return lambda X: number * X
+
+
+def _by_default(X, number=2.0):
+    return X * number
+
+
+class _Scale:
+    def __init__(self, number):
+        self.number = number
+
+    def of(self, X):
+        return self.number * X
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        (lambda X: X + 1.0, lambda X: X + 100.0),
+        (lambda X: np.abs(X), lambda X: np.exp(X)),
+        (_times(2.0), _times(3.0)),
+        (lambda X, by=2.0: X * by, lambda X, by=3.0: X * by),
+        (lambda X: (lambda Z: Z + 1.0)(X), lambda X: (lambda Z: Z + 2.0)(X)),
+        (partial(_by_default, number=2.0), partial(_by_default, number=3.0)),
+        (_Scale(2.0).of, _Scale(3.0).of),
+        (np.abs, np.exp),
+    ],
+    ids=["constant", "name", "closure", "default", "inner", "partial", "method", "numpy"],
+)
+@pytest.mark.quick(8)
+def test_another_function_is_another_step(before, after):
+    assert _digest(FunctionTransformer(before)) == _digest(FunctionTransformer(before))
+    assert _digest(FunctionTransformer(before)) != _digest(FunctionTransformer(after))
+
+
+def test_a_step_whose_function_was_exchanged_is_told():
+    steps = [("f", FunctionTransformer(_times(1.0))), ("m", model())]
+    whole = DPPipeline(steps, public=["f"]).fit(X, Y)
+    whole["f"].func = _times(1.0)
+    assert whole.privacy_.changed == ()
+    whole["f"].func = _times(5.0)
+    assert whole.privacy_.changed == ("f was exchanged or set otherwise",)
+
+
+def test_arrays_of_another_type_or_shape_are_other_arrays():
+    arrays = [np.zeros((2, 3)), np.zeros((3, 2)), np.zeros(6), np.zeros((2, 3), dtype=np.int64)]
+    assert len({_digest(one) for one in arrays}) == len(arrays)
 
 
 @each_whole

@@ -340,6 +340,60 @@ def test_rows_in_parts_are_of_the_kind_that_public_steps_compare_with(around):
                     clone(model).set_params(ledger=Forbidden()).fit(rows[["a", "b"]], rows["y"])
 
 
+ORDERS = {
+    "as in the fit": lambda frame: frame,
+    "reversed": lambda frame: frame[frame.columns[::-1]],
+    "beside others": lambda frame: pd.concat(
+        [pd.Series(1.0, frame.index, name="z"), frame], axis=1
+    ),
+}
+
+
+@pytest.mark.quick(6)
+@pytest.mark.parametrize("order", ORDERS)
+@pytest.mark.parametrize("parts", [False, True])
+def test_columns_that_a_step_takes_by_name_are_compared_in_any_order(order, parts):
+    def said(frame):
+        X = ORDERS[order](frame)
+        if parts:
+            source = scan_batches(lambda: [X[: N // 2], X[N // 2 :]])
+            return np.concatenate([*model.predict_proba(source).batches()])
+        return model.predict_proba(X)
+
+    encoder = OneHotEncoder(
+        categories=CATEGORIES, handle_unknown="ignore", sparse_output=False, dtype=np.float32
+    )
+    steps = [("e", encoder, ["a", "town"]), ("n", DPStandardScaler(), ["b"])]
+    frame = TABLE[["a", "town", "b"]]
+    model = DPPipeline([("c", ColumnTransformer(steps, sparse_threshold=0)), ("m", CLASSIFIER)])
+    model.set_params(random_state=0).fit(frame, Y)
+    np.testing.assert_array_equal(said(frame), model.predict_proba(frame))
+    for name, change in [("a", "text"), ("town", "numbers"), ("b", "text")]:
+        with pytest.raises(TypeError, match=f"DPPipeline needs .* in column {name!r} of X"):
+            said(changed(frame, name, change))
+
+
+def test_a_sparse_column_is_to_be_made_dense():
+    frame = NUMBERS.assign(c=1.0)
+    models = [
+        DPStandardScaler(random_state=0).fit(frame),
+        DPPipeline([("s", DPStandardScaler())], random_state=0).fit(frame),
+    ]
+    sparse = frame.assign(b=pd.arrays.SparseArray(frame["b"]))
+    for model in models:
+        with pytest.raises(TypeError, match=r"'b' of X.*sparse column.*X\['b'\].sparse.to_dense"):
+            model.transform(sparse)
+        dense = sparse.assign(b=sparse["b"].sparse.to_dense())
+        np.testing.assert_array_equal(model.transform(dense), model.transform(frame))
+
+
+def test_another_order_of_columns_is_called_that_behind_a_step_that_passes_all_on():
+    model = DPPipeline([("p", "passthrough"), ("t", DPTableVectorizer(SCHEMA)), ("m", CLASSIFIER)])
+    model.fit(TABLE, Y)
+    with pytest.raises(ValueError, match="must be in the same order"):
+        model.predict(TABLE[TABLE.columns[::-1]])
+
+
 @pytest.mark.parametrize("name", ["pipeline", "search"])
 def test_rows_in_parts_have_the_kinds_of_the_fit_too(name):
     frame = TABLE[["a", "flag", "town", "kind"]]
@@ -378,6 +432,16 @@ def test_a_schema_that_says_another_kind_than_the_table_is_refused_before_the_ch
         DPTableVectorizer(schema, ledger=Forbidden()).fit(frame)
     assert not any(str(value) in str(caught.value) for value in ("2024", "'1'", "'2'"))
     DPTableVectorizer(schema).fit(TABLE[[column]].assign(**{column: remedy(TABLE[column])}))
+
+
+def test_a_schema_of_an_array_names_its_columns_by_their_places():
+    array = TABLE[["a", "town"]].to_numpy(dtype=object)
+    for schema in ({"x1": (0, 3)}, {"x0": ["-1", "0"], "x1": "category"}):
+        for table in (array, array.astype(str) if "x0" not in schema else array):
+            with pytest.raises(TypeError, match=r"column 'x[01]' of X, as its parameters say"):
+                DPTableVectorizer(schema, ledger=Forbidden()).fit(table)
+    made = DPTableVectorizer({"x0": (-2, 2), "x1": ["1", "2"]}).fit(array)
+    assert [one.column.kind for one in made.columns_.blocks] == ["number", "category"]
 
 
 def test_a_schema_of_a_table_in_parts_is_compared_with_every_batch():

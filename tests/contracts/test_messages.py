@@ -242,7 +242,7 @@ def test_a_frame_with_text_is_for_a_table_vectorizer(entry, kind):
 def test_an_array_with_text_is_for_a_table_vectorizer_too(entry):
     table, y = with_text("object").to_numpy(dtype=object), entry.y(X)
     text = refused(lambda: paid(entry).fit(table, y))
-    assert "X has text that is not a number" in text
+    assert "X has text" in text
     assert "missing" not in text
     DPPipeline([("table", DPTableVectorizer()), ("model", entry.estimator())]).fit(table, y)
 

@@ -5,12 +5,15 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import polars as pl
+import pyarrow as pa
 import pytest
 
-from skdpnoise import BoundsClipper, DPStandardScaler
+from skdpnoise import BoundsClipper, DPSimpleImputer, DPStandardScaler
 from skdpnoise.estimators.tables import check_container, check_values, read_table
 
 LIMITS = {dtype: np.finfo(dtype) for dtype in (np.float32, np.float64)}
+DICTIONARY = pd.ArrowDtype(pa.dictionary(pa.int8(), pa.int64()))
+LISTS = pd.ArrowDtype(pa.list_(pa.float64()))
 
 
 def plainly(values, largest, keeps_subnormal):
@@ -82,17 +85,75 @@ def test_arrays_of_floats_are_read_without_a_copy(dtype, order):
 
 def test_other_numbers_are_read_as_doubles():
     numbers = np.arange(6).reshape(3, 2)
-    text = pd.DataFrame({"a": ["0", "2", "4"], "b": [1.0, 3.0, 5.0]})
     nullable = pd.DataFrame(numbers).astype({0: "Int64", 1: "Float32"})
     tables = [numbers, numbers.tolist(), numbers.astype(object), numbers.astype(np.float16)]
-    tables += [text, nullable, pd.DataFrame(numbers), pl.DataFrame(numbers)]
-    tables += [pd.DataFrame(numbers).astype("category"), numbers.astype(np.longdouble)]
+    tables += [nullable, pd.DataFrame(numbers), pl.DataFrame(numbers)]
+    tables += [pl.DataFrame(numbers).cast(pl.Decimal(20, 2))]
+    tables += [
+        pd.DataFrame(numbers).astype("int64[pyarrow]").astype(DICTIONARY),
+        pd.DataFrame(numbers).astype("category"),
+        numbers.astype(np.longdouble),
+    ]
     for table in tables:
         read = read_table(BoundsClipper(), table)
         assert read.dtype == np.float64
         np.testing.assert_array_equal(read, numbers)
     booleans = read_table(BoundsClipper(), numbers > 2)
     np.testing.assert_array_equal(booleans, numbers > 2)
+
+
+# Columns that hold no numbers by their declared type, whatever their values say.
+NO_NUMBERS = {
+    "text": lambda cells: pd.DataFrame({"a": pd.Series(cells, dtype="str")}),
+    "text in objects": lambda cells: pd.DataFrame({"a": pd.Series(cells, dtype=object)}),
+    "text of Arrow": lambda cells: pd.DataFrame({"a": pd.Series(cells, dtype="string[pyarrow]")}),
+    "text in an array": lambda cells: np.array([*map(str, cells)])[:, np.newaxis],
+    "objects in an array": lambda cells: np.array(cells, dtype=object)[:, np.newaxis],
+    "bytes": lambda cells: np.array([*map(str, cells)]).astype("S")[:, np.newaxis],
+    "lists": lambda cells: [[cell] for cell in cells],
+    "categories": lambda cells: pd.DataFrame({"a": pd.Categorical(cells, categories=["1", "2"])}),
+    "text of polars": lambda cells: pl.DataFrame({"a": pl.Series(cells, dtype=pl.String)}),
+    "bytes of polars": lambda cells: pl.DataFrame({"a": cells}).cast(pl.Binary),
+    "periods": lambda cells: pd.DataFrame(
+        {"a": pd.Series([cell and "2000" for cell in cells])}
+    ).assign(a=lambda frame: pd.to_datetime(frame["a"], format="%Y").dt.to_period("Y")),
+    "lists of Arrow": lambda cells: pd.DataFrame(
+        {"a": pd.array([cell and [1.0] for cell in cells], dtype=LISTS)}
+    ),
+}
+
+
+@pytest.mark.quick(20)
+@pytest.mark.parametrize("form", NO_NUMBERS)
+def test_the_declared_type_alone_says_that_a_column_holds_no_numbers(form):
+    def refusal(cells):
+        with pytest.raises(ValueError, match="BoundsClipper needs numbers, and") as caught:
+            read_table(BoundsClipper(), NO_NUMBERS[form](cells))
+        return str(caught.value)
+
+    said = refusal(["1", "2", "1", "2"])
+    assert "DPTableVectorizer" in said
+    assert ("'a'" in said) == hasattr(NO_NUMBERS[form](["1", "2"] * 2), "columns")
+    assert said == refusal(["1", None, "1", "2"])
+
+
+@pytest.mark.parametrize("dtype", ["Int64", "int64[pyarrow]", DICTIONARY, "category"])
+def test_a_missing_number_is_called_that_whatever_type_holds_it(dtype):
+    frame = pd.DataFrame({"a": pd.Series([1, None, 2], dtype="int64[pyarrow]").astype(dtype)})
+    with pytest.raises(ValueError, match=r"X contains NaN.*\n.*DPSimpleImputer"):
+        read_table(BoundsClipper(), frame)
+    read = read_table(DPSimpleImputer(), frame, missing=True)
+    np.testing.assert_array_equal(read[:, 0], [1.0, np.nan, 2.0])
+
+
+def test_every_word_for_missing_is_one_among_objects():
+    for gap in (None, np.nan, pd.NA, float("nan")):
+        frame = pd.DataFrame({"a": pd.Series([1.0, gap, 2.0], dtype=object), "b": [1.0, 2.0, 3.0]})
+        for table in (frame, frame.to_numpy(dtype=object)):
+            with pytest.raises(ValueError, match=r"X contains NaN.*\n.*DPSimpleImputer"):
+                read_table(BoundsClipper(), table)
+            read = read_table(DPSimpleImputer(), table, missing=True)
+            np.testing.assert_array_equal(read, [[1.0, 1.0], [np.nan, 2.0], [2.0, 3.0]])
 
 
 def test_names_of_columns_are_kept_and_compared():

@@ -94,7 +94,7 @@ def test_text_is_not_quoted(Estimator):
     frame = pd.DataFrame(X).astype(object)
     frame.iloc[4, 1] = "name 123456"
     _refused(Estimator(), frame, y, "needs numbers", "DPTableVectorizer()", "'1'")
-    _refused(Estimator(), frame.to_numpy(), y, "needs numbers", "would show it")
+    _refused(Estimator(), frame.to_numpy(), y, "needs numbers", "not shown")
     _refused(Estimator(), np.full((60, 2), "name 123456"), y, "needs numbers")
 
 

@@ -128,7 +128,7 @@ def test_only_what_was_paid_for_is_kept(data):
     kept = set(vars(search)) - set(search.get_params(deep=False))
     assert kept - {"_skl_callbacks"} <= {
         *("best_params_", "best_index_", "best_score_", "best_estimator_", "cv_results_"),
-        "_kinds",  # of columns, by their declared types
+        "_columns",  # their names and declared types
         *("n_candidates_", "strategy_", "scorer_", "fit_budget_", "_report", "multimetric_"),
         *("feature_names_in_", "_callback_fit_ctx", "_parent_callback_ctx", "_digests"),
     }

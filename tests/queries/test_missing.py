@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import itertools
+from decimal import Decimal
 
 import numpy as np
 import pandas as pd
@@ -66,6 +67,14 @@ FORMS = [
     for kind, (values, dtypes) in NULLABLE.items()
     for dtype in dtypes
 ]
+DECIMALS = [None if value is None else Decimal(value) for value in NUMBERS]
+EXACT = [
+    pytest.param(NUMBERS, pd.Series(DECIMALS, dtype=object), id="numbers: objects of Decimal"),
+    pytest.param(NUMBERS, pl.Series(DECIMALS, dtype=pl.Decimal(10, 2)), id="numbers: Decimal"),
+]
+if hasattr(pl, "Int128"):
+    EXACT += [pytest.param(WHOLE, pl.Series(WHOLE, dtype=pl.Int128), id="whole numbers: Int128")]
+FORMS += EXACT
 
 
 @RELATIONS
@@ -78,7 +87,7 @@ def test_every_reader_skips_the_same_values(values, form, adjacency):
         assert (found.value, found.standard_error) == (expected.value, expected.standard_error)
 
 
-@pytest.mark.parametrize(("values", "form"), [*FORMS[:13]])
+@pytest.mark.parametrize(("values", "form"), [*FORMS[:13], *EXACT])
 def test_every_reader_counts_the_same_values(values, form):
     guarantee = PrivacyGuarantee(1.0)
     expected = private_count(floats(values), guarantee, **SKIP, random_state=0).value

@@ -14,6 +14,7 @@ import pyarrow.dataset
 import pyarrow.parquet as pq
 import pytest
 
+from skdpnoise import DPTableVectorizer
 from skdpnoise.sources import files, scan_batches, scan_csv, scan_dataset, scan_parquet
 from skdpnoise.sources.parts import rows_at_once
 from tests.sources._seen import SECRET, first_rows, refused, seen, targets, tenths, values
@@ -480,3 +481,65 @@ def test_memory_that_pyarrow_keeps_is_given_back_some_times_a_second(tmp_path, m
     monkeypatch.setitem(files._given_back, "at", 0.0)
     assert len(list(rows.batches())) == rows.reader.n_parts == 20
     assert 6 <= len(calls) <= 8  # at the first part, and then at every third
+
+
+def test_columns_of_one_name_are_refused_as_that(tmp_path):
+    twice = pa.table([pa.array([1, 2]), pa.array([3, 4])], names=["a", "a"])
+    pq.write_table(twice, tmp_path / "rows.parquet")
+    (tmp_path / "rows.csv").write_text("a,a\n1,2\n")
+    for scan in (
+        lambda: scan_parquet(tmp_path / "rows.parquet"),
+        lambda: scan_csv(tmp_path / "rows.csv", header=True),
+        lambda: scan_dataset(pa.dataset.dataset(twice)),
+    ):
+        with pytest.raises(ValueError, match="must have different names"):
+            scan()
+
+
+@pytest.mark.parametrize("cells", [[[1.0], None, []], [{"x": 1}, {"x": 2}, None]], ids=["l", "s"])
+def test_a_column_of_lists_or_records_is_refused_by_its_name_and_may_be_left_out(cells, tmp_path):
+    table = pa.table({"odd": cells * 40, "a": [1.0, 2.0, 3.0] * 40})
+    pq.write_table(table, tmp_path / "rows.parquet")
+    with pytest.raises(ValueError, match=r"'odd' of X is of another type.*schema={'odd': 'drop'}"):
+        DPTableVectorizer().fit(scan_parquet(tmp_path / "rows.parquet"))
+    vectorizer = DPTableVectorizer({"odd": "drop", "a": (0, 4)}, n_bins=0)
+    vectorizer.fit(scan_parquet(tmp_path / "rows.parquet"))
+    assert [*vectorizer.get_feature_names_out()] == ["a", "a_missing"]
+
+
+@pytest.mark.parametrize(
+    ("text", "encoding", "dtype", "options"),
+    [
+        ("å", "latin-1", "text", {"read_options": pa.csv.ReadOptions(encoding="latin-1")}),
+        ("3,5", "utf-8", "number", {"convert_options": pa.csv.ConvertOptions(decimal_point=",")}),
+        (
+            "31.12.2026",
+            "utf-8",
+            "date",
+            {"convert_options": pa.csv.ConvertOptions(timestamp_parsers=["%d.%m.%Y"])},
+        ),
+    ],
+    ids=["encoding", "decimal comma", "date"],
+)
+def test_how_a_csv_is_written_is_said_by_options_that_its_refusal_names(
+    text, encoding, dtype, options, tmp_path
+):
+    (tmp_path / "rows.csv").write_text(f"a;b\n{text};1\n{text};2\n", encoding=encoding)
+    terms = {"header": True, "dtypes": {"a": dtype, "b": "number"}}
+    terms["parse_options"] = pa.csv.ParseOptions(delimiter=";")
+    with pytest.raises(ValueError, match="'a': name another") as caught:
+        scan_csv(tmp_path / "rows.csv", **terms)
+    assert text not in str(caught.value)
+    (name,) = options
+    assert f"{name}=" in str(caught.value)
+    assert len(scan_csv(tmp_path / "rows.csv", **terms, **options)) == 2
+
+
+def test_types_of_some_columns_name_no_header(tmp_path):
+    (tmp_path / "rows.csv").write_text("a,secret person\n1,2\n3,4\n")
+    for dtypes in (None, {}, {"a": "number"}):
+        with pytest.raises(ValueError, match="Say header=True if it has") as caught:
+            scan_csv(tmp_path / "rows.csv", dtypes=dtypes)
+        assert "secret" not in str(caught.value)
+    named = scan_csv(tmp_path / "rows.csv", dtypes={"a": "number", "secret person": "number"})
+    assert named.columns == ("a", "secret person")

@@ -94,3 +94,11 @@ def test_only_a_field_of_arrow_excludes_missing_values():
 def test_nothing_is_declared_of_objects():
     tables = [np.array([[1]], dtype=object), pd.Series([1], dtype=object), pl.Series([None])]
     assert {kinds_of(table)[0].name for table in tables} == {"objects"}
+
+
+@pytest.mark.parametrize(
+    ("unit", "days"), [*((u, True) for u in "YMWD"), *((u, False) for u in ("h", "m", "s", "ns"))]
+)
+@pytest.mark.quick(8)
+def test_dates_of_numpy_have_a_time_of_day_where_their_unit_says_so(unit, days):
+    assert kind_of(np.dtype(f"M8[{unit}]")) == Kind("date", days=days)
