@@ -99,7 +99,7 @@ def oldest(what: str) -> list[str]:
 def test_the_oldest_versions_are_those_that_the_ranges_begin_with():
     pins = {pin.name: pin for pin in map(Requirement, oldest("pins"))}
     ranges = [Requirement(text) for text in PROJECT["dependencies"]]
-    assert {one.name for one in ranges} == pins.keys() - {"polars", "dask"}
+    assert {one.name for one in ranges} == pins.keys() - {"polars", "dask", "pyarrow"}
     for one in ranges:
         (pin,) = pins[one.name].specifier
         assert pin.operator == "=="

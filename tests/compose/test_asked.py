@@ -59,9 +59,9 @@ CASES = {
 @pytest.mark.parametrize(("step", "expected"), CASES.values(), ids=CASES)
 def test_columns_of_objects_hold_what_is_compared_with_them(step, expected):
     words = OBJECT_TABLE.assign(a=OBJECT_TABLE["b"], c=OBJECT_TABLE["b"])
-    _, kinds = read_to_fit(OWNER, words if expected[0] == "text" else OBJECT_TABLE, [step])
-    assert tuple(kind.holds for kind in kinds) == expected
-    assert {kind.name for kind in kinds} == {"objects"}
+    _, columns = read_to_fit(OWNER, words if expected[0] == "text" else OBJECT_TABLE, [step])
+    assert tuple(kind.holds for kind in columns.kinds) == expected
+    assert {kind.name for kind in columns.kinds} == {"objects"}
 
 
 @pytest.mark.parametrize("place", range(3))
@@ -75,6 +75,6 @@ def test_what_is_not_of_that_kind_is_refused_by_its_name(place):
 
 
 def test_of_several_compositions_only_what_all_ask_for_is_asked():
-    _, kinds = read_to_fit(OWNER, OBJECT_TABLE, [THREE, columns((one([1]), ["a"]))])
-    assert [kind.holds for kind in kinds] == ["number", None, None]
-    assert read_to_fit(OWNER, OBJECT_TABLE, [THREE, FILL])[1] == [OBJECTS] * 3
+    _, found = read_to_fit(OWNER, OBJECT_TABLE, [THREE, columns((one([1]), ["a"]))])
+    assert [kind.holds for kind in found.kinds] == ["number", None, None]
+    assert read_to_fit(OWNER, OBJECT_TABLE, [THREE, FILL])[1].kinds == (OBJECTS,) * 3

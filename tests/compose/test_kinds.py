@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from skdpnoise.compose.kinds import FittedColumns, as_fitted, kind_of_labels
+from skdpnoise.compose.kinds import FittedColumns, as_fitted, kind_of_labels, kinds_in
 from skdpnoise.sources.kinds import Kind
 
 UTC = datetime.UTC
@@ -58,7 +58,7 @@ def test_one_stranger_among_objects_is_refused_and_named_by_its_column_alone(nam
 
 def test_names_of_a_frame_say_which_column_is_which():
     frame = pd.DataFrame({"a": [1.0], "b": ["x"]})
-    columns = FittedColumns.of(frame)
+    columns = FittedColumns.of(frame, kinds_in(frame))
     assert columns.read("Test", frame[["b", "a"]]).columns.tolist() == ["b", "a"]
     assert columns.complaint("Test", frame.rename(columns={"a": "b", "b": "a"})) is not None
     assert columns.complaint("Test", frame.to_numpy(dtype=object)) is None
@@ -69,7 +69,7 @@ def test_names_of_a_frame_say_which_column_is_which():
 @pytest.mark.quick(3)
 def test_another_order_of_columns_whose_names_are_no_text_is_refused(names):
     frame = pd.DataFrame([[1.0, 2.0]], columns=pd.Index(names))
-    columns = FittedColumns.of(frame)
+    columns = FittedColumns.of(frame, kinds_in(frame))
     assert columns.read("Test", frame) is frame
     assert columns.read("Test", frame.set_axis(["c", "d"], axis=1)).shape == (1, 2)
     with pytest.raises(ValueError, match=r"in the order of the fit.*X_of_the_fit\.columns"):
