@@ -37,6 +37,7 @@ from skdpnoise.metrics._records import (
 )
 from skdpnoise.privacy import Adjacency, LossBudget, PrivacyGuarantee, PrivacyLoss
 from skdpnoise.privacy.checks import check_real
+from skdpnoise.privacy.loss import promised
 from skdpnoise.privacy.shared_texts import shared_texts
 from skdpnoise.sampling import random_words
 from skdpnoise.sources.spread import mapped, total
@@ -128,8 +129,10 @@ class PrivateScore:
 def private_accuracy_score(
     y_true: ArrayLike,
     y_pred: ArrayLike,
-    guarantee: PrivacyGuarantee | LossBudget,
+    guarantee: PrivacyGuarantee | LossBudget | None = None,
     *,
+    epsilon: float | None = None,
+    delta: float | None = None,
     adjacency: Adjacency | None = None,
     noise: str = "auto",
     same_rows: bool = False,
@@ -143,7 +146,7 @@ def private_accuracy_score(
     Parameters
     ----------
     %(scores: y_true, y_pred)s
-    %(queries: guarantee, adjacency, noise)s
+    %(queries: guarantee, epsilon, delta, adjacency, noise)s
     %(scores: same_rows)s
     %(queries: random_state, ledger)s
 
@@ -168,6 +171,7 @@ def private_accuracy_score(
     (1.0, 0.0014)
     """
     owner = "private_accuracy_score"
+    guarantee = promised(owner, guarantee, epsilon, delta, adjacency)
     right = mapped(two_columns(owner, y_true, y_pred), _right)
     asked = Asked(owner, guarantee, adjacency, noise, same_rows, random_words(random_state), ledger)
     estimate = asked.mean(right, 0.0, 1.0)
@@ -178,8 +182,10 @@ def private_accuracy_score(
 def private_mean_absolute_error(
     y_true: ArrayLike,
     y_pred: ArrayLike,
-    guarantee: PrivacyGuarantee | LossBudget,
+    guarantee: PrivacyGuarantee | LossBudget | None = None,
     *,
+    epsilon: float | None = None,
+    delta: float | None = None,
     target_bounds: tuple[float, float],
     adjacency: Adjacency | None = None,
     noise: str = "auto",
@@ -195,7 +201,7 @@ def private_mean_absolute_error(
     Parameters
     ----------
     %(scores: y_true, y_pred)s
-    %(queries: guarantee)s
+    %(queries: guarantee, epsilon, delta)s
     %(scores: target_bounds)s
     %(queries: adjacency, noise)s
     %(scores: same_rows)s
@@ -223,6 +229,7 @@ def private_mean_absolute_error(
     True
     """
     owner = "private_mean_absolute_error"
+    guarantee = promised(owner, guarantee, epsilon, delta, adjacency)
     clip = Clip.within(owner, target_bounds)
     errors = mapped(two_columns(owner, y_true, y_pred, kind=NUMBER), clip.distances)
     asked = Asked(owner, guarantee, adjacency, noise, same_rows, random_words(random_state), ledger)
@@ -234,8 +241,10 @@ def private_mean_absolute_error(
 def private_root_mean_squared_error(
     y_true: ArrayLike,
     y_pred: ArrayLike,
-    guarantee: PrivacyGuarantee | LossBudget,
+    guarantee: PrivacyGuarantee | LossBudget | None = None,
     *,
+    epsilon: float | None = None,
+    delta: float | None = None,
     target_bounds: tuple[float, float],
     adjacency: Adjacency | None = None,
     noise: str = "auto",
@@ -251,7 +260,7 @@ def private_root_mean_squared_error(
     Parameters
     ----------
     %(scores: y_true, y_pred)s
-    %(queries: guarantee)s
+    %(queries: guarantee, epsilon, delta)s
     %(scores: target_bounds)s
     %(queries: adjacency, noise)s
     %(scores: same_rows)s
@@ -280,6 +289,7 @@ def private_root_mean_squared_error(
     True
     """
     owner = "private_root_mean_squared_error"
+    guarantee = promised(owner, guarantee, epsilon, delta, adjacency)
     clip = Clip.within(owner, target_bounds)
     squares = mapped(two_columns(owner, y_true, y_pred, kind=NUMBER), clip.squares)
     asked = Asked(owner, guarantee, adjacency, noise, same_rows, random_words(random_state), ledger)
@@ -293,8 +303,10 @@ def private_root_mean_squared_error(
 def private_r2_score(
     y_true: ArrayLike,
     y_pred: ArrayLike,
-    guarantee: PrivacyGuarantee | LossBudget,
+    guarantee: PrivacyGuarantee | LossBudget | None = None,
     *,
+    epsilon: float | None = None,
+    delta: float | None = None,
     target_bounds: tuple[float, float],
     adjacency: Adjacency | None = None,
     noise: str = "auto",
@@ -315,7 +327,7 @@ def private_r2_score(
     Parameters
     ----------
     %(scores: y_true, y_pred)s
-    %(queries: guarantee)s
+    %(queries: guarantee, epsilon, delta)s
     %(scores: target_bounds)s
     %(queries: adjacency, noise)s
     %(scores: same_rows)s
@@ -344,6 +356,7 @@ def private_r2_score(
     True
     """
     owner = "private_r2_score"
+    guarantee = promised(owner, guarantee, epsilon, delta, adjacency)
     clip = Clip.within(owner, target_bounds)
     columns = mapped(two_columns(owner, y_true, y_pred, kind=NUMBER), clip.of_variance, 3)
     asked = Asked(owner, guarantee, adjacency, noise, same_rows, random_words(random_state), ledger)
@@ -360,8 +373,10 @@ def private_r2_score(
 def private_log_loss(
     y_true: ArrayLike,
     y_prob: ArrayLike,
-    guarantee: PrivacyGuarantee | LossBudget,
+    guarantee: PrivacyGuarantee | LossBudget | None = None,
     *,
+    epsilon: float | None = None,
+    delta: float | None = None,
     labels: ArrayLike,
     limit: float = _LOG_LOSS,
     adjacency: Adjacency | None = None,
@@ -380,7 +395,7 @@ def private_log_loss(
     %(scores: y_true)s
     y_prob : array-like or RowSource of shape (n_records, n_labels)
         Probabilities, in the order of the labels.
-    %(queries: guarantee)s
+    %(queries: guarantee, epsilon, delta)s
     %(scores: labels)s
     limit : float, default=4.0
         The largest loss of one record, **public**.
@@ -410,6 +425,7 @@ def private_log_loss(
     True
     """
     owner = "private_log_loss"
+    guarantee = promised(owner, guarantee, epsilon, delta, adjacency)
     check_real(owner, "limit", limit)
     names = label_list(owner, labels)
     read = partial(chance_table, len(names))
@@ -424,8 +440,10 @@ def private_log_loss(
 def private_confusion_matrix(
     y_true: ArrayLike,
     y_pred: ArrayLike,
-    guarantee: PrivacyGuarantee | LossBudget,
+    guarantee: PrivacyGuarantee | LossBudget | None = None,
     *,
+    epsilon: float | None = None,
+    delta: float | None = None,
     labels: ArrayLike,
     adjacency: Adjacency | None = None,
     noise: str = "auto",
@@ -440,7 +458,7 @@ def private_confusion_matrix(
     Parameters
     ----------
     %(scores: y_true, y_pred)s
-    %(queries: guarantee)s
+    %(queries: guarantee, epsilon, delta)s
     %(scores: labels)s
     %(queries: adjacency, noise)s
     %(scores: same_rows)s
@@ -470,6 +488,7 @@ def private_confusion_matrix(
     ((3, 3), True)
     """
     owner = "private_confusion_matrix"
+    guarantee = promised(owner, guarantee, epsilon, delta, adjacency)
     names = label_list(owner, labels)
     records = two_columns(owner, y_true, y_pred, kind=kind_of_labels(names))
     counts = total(records, partial(_confusions, names), "confusions")
@@ -482,8 +501,10 @@ def private_confusion_matrix(
 def private_balanced_accuracy_score(
     y_true: ArrayLike,
     y_pred: ArrayLike,
-    guarantee: PrivacyGuarantee | LossBudget,
+    guarantee: PrivacyGuarantee | LossBudget | None = None,
     *,
+    epsilon: float | None = None,
+    delta: float | None = None,
     labels: ArrayLike,
     adjacency: Adjacency | None = None,
     noise: str = "auto",
@@ -499,7 +520,7 @@ def private_balanced_accuracy_score(
     Parameters
     ----------
     %(scores: y_true, y_pred)s
-    %(queries: guarantee)s
+    %(queries: guarantee, epsilon, delta)s
     %(scores: labels)s
     %(queries: adjacency, noise)s
     %(scores: same_rows)s
@@ -529,6 +550,7 @@ def private_balanced_accuracy_score(
     True
     """
     owner = "private_balanced_accuracy_score"
+    guarantee = promised(owner, guarantee, epsilon, delta, adjacency)
     names = label_list(owner, labels)
     records = two_columns(owner, y_true, y_pred, kind=kind_of_labels(names))
     counts = total(records, partial(_right_by_label, names), "labels")
@@ -548,8 +570,10 @@ def private_balanced_accuracy_score(
 def private_roc_auc_score(
     y_true: ArrayLike,
     y_score: ArrayLike,
-    guarantee: PrivacyGuarantee | LossBudget,
+    guarantee: PrivacyGuarantee | LossBudget | None = None,
     *,
+    epsilon: float | None = None,
+    delta: float | None = None,
     pos_label: Any = 1,
     bins: ArrayLike | None = None,
     adjacency: Adjacency | None = None,
@@ -574,7 +598,7 @@ def private_roc_auc_score(
     ----------
     %(scores: y_true)s
     %(scores: y_score)s
-    %(queries: guarantee)s
+    %(queries: guarantee, epsilon, delta)s
     %(scores: pos_label, bins)s
     %(queries: adjacency, noise)s
     %(scores: same_rows)s
@@ -606,6 +630,7 @@ def private_roc_auc_score(
     True
     """
     owner = "private_roc_auc_score"
+    guarantee = promised(owner, guarantee, epsilon, delta, adjacency)
     edges = inner_edges(owner, bins)
     counts = counts_by_bin(owner, y_true, y_score, pos_label, edges)
     asked = Asked(owner, guarantee, adjacency, noise, same_rows, random_words(random_state), ledger)

@@ -44,7 +44,7 @@ from skdpnoise.privacy.checks import (
     check_type,
     complaint,
 )
-from skdpnoise.privacy.loss import checked_relation
+from skdpnoise.privacy.loss import checked_relation, promised
 from skdpnoise.privacy.shared_texts import shared_texts
 from skdpnoise.queries._query import LedgerLike, Query
 from skdpnoise.sampling import RandomWords, random_words
@@ -347,8 +347,10 @@ class PrivateCategories:
 @shared_texts
 def private_categories(
     values: Any,
-    guarantee: PrivacyGuarantee,
+    guarantee: PrivacyGuarantee | None = None,
     *,
+    epsilon: float | None = None,
+    delta: float | None = None,
     adjacency: Adjacency | None = None,
     noise: str = "auto",
     random_state: Any = None,
@@ -406,6 +408,7 @@ def private_categories(
     True
     """
     owner = "private_categories"
+    guarantee = promised(owner, guarantee, epsilon, delta, adjacency)
     check_type(owner, "guarantee", guarantee, PrivacyGuarantee)
     relation = checked_relation(owner, adjacency, guarantee)
     check_delta(owner, "guarantee", guarantee)
