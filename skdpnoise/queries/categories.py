@@ -374,8 +374,9 @@ def private_categories(
     values : list, ndarray or RowSource of shape (n_records,) or (n_records, n_columns)
         The private values, also as a Series or frame of pandas, polars or pyarrow; a list is one
         column. There may be no records.
-    guarantee : PrivacyGuarantee
+    guarantee : PrivacyGuarantee or None, default=None
         With δ > 0: without it, no category may ever be shown that only one record has.
+    %(queries: epsilon, delta)s
     %(queries: adjacency)s
     noise : str, default="auto"
         ``"iid_gaussian"``, ``"iid_laplace"`` or another noise of one scale; "auto" takes the one of
