@@ -22,9 +22,11 @@ import sys
 import tempfile
 import time
 import tomllib
-from collections.abc import Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from functools import cache
 from itertools import count
 from pathlib import Path, PurePosixPath
 from queue import SimpleQueue
@@ -50,29 +52,92 @@ class Mutant:
     before: str
     after: str
     tests: tuple[str, ...]
+    lines: tuple[int, int] = (1, sys.maxsize)  # first and last of the symbol
 
     def mutated(self, source: str) -> str:
         """Return the source with the fault, or say that the list is out of date."""
-        found = source.count(self.before)
+        lines = source.splitlines(keepends=True)
+        first, last = self.lines
+        parts = ["".join(lines[: first - 1]), "".join(lines[first - 1 : last])]
+        found = parts[1].count(self.before)
         if found != 1:
             raise ValueError(
                 f"mutant {self.name!r}: its piece of {self.file} occurs {found} times, not once. "
                 "Bring mutants.toml up to date."
             )
-        text = source.replace(self.before, self.after)
+        text = parts[0] + parts[1].replace(self.before, self.after) + "".join(lines[last:])
         ast.parse(text)
         return text
 
 
-def kept_mutants(path: Path = KEPT) -> list[Mutant]:
-    """Return the kept list; every mutant belongs to a file and names its tests."""
+Places = Mapping[str, list[tuple[str, tuple[int, int]]]]
+"""Files, and lines in them, by the names of what is defined there, with and without the file's."""
+
+
+def places(root: Path = ROOT) -> Places:
+    """Return where the functions, classes and constants of the package are."""
+    found = defaultdict(list)
+    for path, text in _sources(root):
+        file = path.relative_to(root).as_posix()
+        for name, lines in _defined(ast.parse(text), ""):
+            found[name].append((file, lines))
+            found[f"{path.stem}:{name}"].append((file, lines))
+    return found
+
+
+def _defined(node: ast.AST, prefix: str) -> Iterator[tuple[str, tuple[int, int]]]:
+    """Yield what a module defines, as deep as it goes, with its first and its last line."""
+    for part in ast.iter_child_nodes(node):
+        last = getattr(part, "end_lineno", None) or 0
+        if isinstance(part, ast.FunctionDef | ast.ClassDef):
+            first = min([part.lineno, *(one.lineno for one in part.decorator_list)])
+            yield f"{prefix}{part.name}", (first, last)
+            yield from _defined(part, f"{prefix}{part.name}.")
+        elif isinstance(part, ast.Assign | ast.AnnAssign):
+            targets = part.targets if isinstance(part, ast.Assign) else [part.target]
+            for one in (name for target in targets for name in ast.walk(target)):
+                if isinstance(one, ast.Name):
+                    yield f"{prefix}{one.id}", (part.lineno, last)
+        elif isinstance(part, ast.stmt):
+            yield from _defined(part, prefix)
+
+
+def kept_mutants(path: Path = KEPT, root: Path = ROOT) -> list[Mutant]:
+    """Return the kept list: each mutant changes a symbol of the package, and names its tests."""
     with path.open("rb") as file:
-        groups = tomllib.load(file)["file"]
+        groups = tomllib.load(file)["group"]
+    known = places(root)
     return [
-        Mutant(one["name"], group["path"], one["before"], one["after"], tuple(one["tests"]))
+        _found(known, root, tests=tuple(one.pop("tests")), **one)
         for group in groups
         for one in ({"tests": group.get("tests", []), **mutant} for mutant in group["mutant"])
     ]
+
+
+def _found(
+    known: Places, root: Path, *, name: str, symbol: str, tests: tuple[str, ...], **texts: str
+) -> Mutant:
+    """Return a mutant in the only definition of its symbol that holds its piece."""
+    holding = [
+        (file, lines)
+        for file, lines in known.get(symbol, [])
+        if texts["before"] in _lines(root / file, lines)
+    ]
+    if len(holding) != 1:
+        raise ValueError(
+            f"mutant {name!r}: {len(holding)} definitions of {symbol!r} hold its piece, not one. "
+            "Bring mutants.toml up to date; where several have the name, write 'file:name'."
+        )
+    return Mutant(name, holding[0][0], texts["before"], texts["after"], tests, holding[0][1])
+
+
+@cache
+def _text(path: Path) -> list[str]:
+    return path.read_text(encoding="utf-8").splitlines(keepends=True)
+
+
+def _lines(path: Path, lines: tuple[int, int]) -> str:
+    return "".join(_text(path)[lines[0] - 1 : lines[1]])
 
 
 def touched(mutants: list[Mutant], files: Sequence[str]) -> list[Mutant]:

@@ -32,6 +32,7 @@ from skdpnoise.metrics._records import (
 from skdpnoise.noises import get_noise, noise_names
 from skdpnoise.privacy import Adjacency, LossBudget, PrivacyGuarantee, PrivacyLoss
 from skdpnoise.privacy.checks import check_count, complaint
+from skdpnoise.privacy.loss import promised
 from skdpnoise.privacy.shared_texts import shared_texts
 from skdpnoise.sampling import random_words
 from skdpnoise.sources.spread import total
@@ -150,8 +151,10 @@ class PrivateCalibrationCurve:
 def private_roc_curve(
     y_true: ArrayLike,
     y_score: ArrayLike,
-    guarantee: PrivacyGuarantee | LossBudget,
+    guarantee: PrivacyGuarantee | LossBudget | None = None,
     *,
+    epsilon: float | None = None,
+    delta: float | None = None,
     pos_label: Any = 1,
     bins: ArrayLike | None = None,
     adjacency: Adjacency | None = None,
@@ -179,7 +182,7 @@ def private_roc_curve(
     Parameters
     ----------
     %(scores: y_true, y_score)s
-    %(queries: guarantee)s
+    %(queries: guarantee, epsilon, delta)s
     %(scores: pos_label, bins)s
     %(queries: adjacency, noise)s
     %(scores: same_rows)s
@@ -211,6 +214,7 @@ def private_roc_curve(
     array([ inf, 0.75, 0.5 , 0.25, -inf])
     """
     owner = "private_roc_curve"
+    guarantee = promised(owner, guarantee, epsilon, delta, adjacency)
     edges = inner_edges(owner, bins)
     counts = counts_by_bin(owner, y_true, y_score, pos_label, edges)
     asked = Asked(owner, guarantee, adjacency, noise, same_rows, random_words(random_state), ledger)
@@ -227,8 +231,10 @@ def private_roc_curve(
 def private_calibration_curve(
     y_true: ArrayLike,
     y_prob: ArrayLike,
-    guarantee: PrivacyGuarantee | LossBudget,
+    guarantee: PrivacyGuarantee | LossBudget | None = None,
     *,
+    epsilon: float | None = None,
+    delta: float | None = None,
     pos_label: Any = 1,
     n_bins: int = 10,
     adjacency: Adjacency | None = None,
@@ -262,7 +268,7 @@ def private_calibration_curve(
     %(scores: y_true)s
     y_prob : array-like or RowSource of shape (n_records,)
         Probabilities that records are positive; cut off at 0 and 1.
-    %(queries: guarantee)s
+    %(queries: guarantee, epsilon, delta)s
     %(scores: pos_label)s
     n_bins : int, default=10
         **Public** number of bins. (Bins with equally many records would be read from the data.)
@@ -296,6 +302,7 @@ def private_calibration_curve(
     (array([nan, 0.3, 0.7, nan]), array([nan, 0.2, 0.8, nan]))
     """
     owner = "private_calibration_curve"
+    guarantee = promised(owner, guarantee, epsilon, delta, adjacency)
     m = check_count(owner, "n_bins", n_bins)
     family = str(noise).partition("_")[2]
     if family in noise_names() and get_noise(family).lattice:

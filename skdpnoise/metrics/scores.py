@@ -37,6 +37,7 @@ from skdpnoise.metrics._records import (
 )
 from skdpnoise.privacy import Adjacency, LossBudget, PrivacyGuarantee, PrivacyLoss
 from skdpnoise.privacy.checks import check_real
+from skdpnoise.privacy.loss import promised
 from skdpnoise.privacy.shared_texts import shared_texts
 from skdpnoise.sampling import random_words
 from skdpnoise.sources.spread import mapped, total
@@ -129,8 +130,10 @@ class PrivateScore:
 def private_accuracy_score(
     y_true: ArrayLike,
     y_pred: ArrayLike,
-    guarantee: PrivacyGuarantee | LossBudget,
+    guarantee: PrivacyGuarantee | LossBudget | None = None,
     *,
+    epsilon: float | None = None,
+    delta: float | None = None,
     adjacency: Adjacency | None = None,
     noise: str = "auto",
     same_rows: bool = False,
@@ -144,7 +147,7 @@ def private_accuracy_score(
     Parameters
     ----------
     %(scores: y_true, y_pred)s
-    %(queries: guarantee, adjacency, noise)s
+    %(queries: guarantee, epsilon, delta, adjacency, noise)s
     %(scores: same_rows)s
     %(queries: random_state, ledger)s
 
@@ -169,6 +172,7 @@ def private_accuracy_score(
     (1.0, 0.0014)
     """
     owner = "private_accuracy_score"
+    guarantee = promised(owner, guarantee, epsilon, delta, adjacency)
     right = mapped(two_columns(owner, y_true, y_pred), _right)
     asked = Asked(owner, guarantee, adjacency, noise, same_rows, random_words(random_state), ledger)
     estimate = asked.mean(right, 0.0, 1.0)
@@ -179,8 +183,10 @@ def private_accuracy_score(
 def private_mean_absolute_error(
     y_true: ArrayLike,
     y_pred: ArrayLike,
-    guarantee: PrivacyGuarantee | LossBudget,
+    guarantee: PrivacyGuarantee | LossBudget | None = None,
     *,
+    epsilon: float | None = None,
+    delta: float | None = None,
     target_bounds: tuple[float, float],
     adjacency: Adjacency | None = None,
     noise: str = "auto",
@@ -196,7 +202,7 @@ def private_mean_absolute_error(
     Parameters
     ----------
     %(scores: y_true, y_pred)s
-    %(queries: guarantee)s
+    %(queries: guarantee, epsilon, delta)s
     %(scores: target_bounds)s
     %(queries: adjacency, noise)s
     %(scores: same_rows)s
@@ -224,6 +230,7 @@ def private_mean_absolute_error(
     True
     """
     owner = "private_mean_absolute_error"
+    guarantee = promised(owner, guarantee, epsilon, delta, adjacency)
     clip = Clip.within(owner, target_bounds)
     errors = mapped(two_columns(owner, y_true, y_pred, kinds=_NUMBERS), clip.distances)
     asked = Asked(owner, guarantee, adjacency, noise, same_rows, random_words(random_state), ledger)
@@ -235,8 +242,10 @@ def private_mean_absolute_error(
 def private_root_mean_squared_error(
     y_true: ArrayLike,
     y_pred: ArrayLike,
-    guarantee: PrivacyGuarantee | LossBudget,
+    guarantee: PrivacyGuarantee | LossBudget | None = None,
     *,
+    epsilon: float | None = None,
+    delta: float | None = None,
     target_bounds: tuple[float, float],
     adjacency: Adjacency | None = None,
     noise: str = "auto",
@@ -252,7 +261,7 @@ def private_root_mean_squared_error(
     Parameters
     ----------
     %(scores: y_true, y_pred)s
-    %(queries: guarantee)s
+    %(queries: guarantee, epsilon, delta)s
     %(scores: target_bounds)s
     %(queries: adjacency, noise)s
     %(scores: same_rows)s
@@ -281,6 +290,7 @@ def private_root_mean_squared_error(
     True
     """
     owner = "private_root_mean_squared_error"
+    guarantee = promised(owner, guarantee, epsilon, delta, adjacency)
     clip = Clip.within(owner, target_bounds)
     squares = mapped(two_columns(owner, y_true, y_pred, kinds=_NUMBERS), clip.squares)
     asked = Asked(owner, guarantee, adjacency, noise, same_rows, random_words(random_state), ledger)
@@ -294,8 +304,10 @@ def private_root_mean_squared_error(
 def private_r2_score(
     y_true: ArrayLike,
     y_pred: ArrayLike,
-    guarantee: PrivacyGuarantee | LossBudget,
+    guarantee: PrivacyGuarantee | LossBudget | None = None,
     *,
+    epsilon: float | None = None,
+    delta: float | None = None,
     target_bounds: tuple[float, float],
     adjacency: Adjacency | None = None,
     noise: str = "auto",
@@ -316,7 +328,7 @@ def private_r2_score(
     Parameters
     ----------
     %(scores: y_true, y_pred)s
-    %(queries: guarantee)s
+    %(queries: guarantee, epsilon, delta)s
     %(scores: target_bounds)s
     %(queries: adjacency, noise)s
     %(scores: same_rows)s
@@ -345,6 +357,7 @@ def private_r2_score(
     True
     """
     owner = "private_r2_score"
+    guarantee = promised(owner, guarantee, epsilon, delta, adjacency)
     clip = Clip.within(owner, target_bounds)
     columns = mapped(two_columns(owner, y_true, y_pred, kinds=_NUMBERS), clip.of_variance, 3)
     asked = Asked(owner, guarantee, adjacency, noise, same_rows, random_words(random_state), ledger)
@@ -361,8 +374,10 @@ def private_r2_score(
 def private_log_loss(
     y_true: ArrayLike,
     y_prob: ArrayLike,
-    guarantee: PrivacyGuarantee | LossBudget,
+    guarantee: PrivacyGuarantee | LossBudget | None = None,
     *,
+    epsilon: float | None = None,
+    delta: float | None = None,
     labels: ArrayLike,
     limit: float = _LOG_LOSS,
     adjacency: Adjacency | None = None,
@@ -381,7 +396,7 @@ def private_log_loss(
     %(scores: y_true)s
     y_prob : array-like or RowSource of shape (n_records, n_labels)
         Probabilities, in the order of the labels.
-    %(queries: guarantee)s
+    %(queries: guarantee, epsilon, delta)s
     %(scores: labels)s
     limit : float, default=4.0
         The largest loss of one record, **public**.
@@ -411,6 +426,7 @@ def private_log_loss(
     True
     """
     owner = "private_log_loss"
+    guarantee = promised(owner, guarantee, epsilon, delta, adjacency)
     check_real(owner, "limit", limit)
     names = label_list(owner, labels)
     read = partial(chance_table, len(names))
@@ -426,8 +442,10 @@ def private_log_loss(
 def private_confusion_matrix(
     y_true: ArrayLike,
     y_pred: ArrayLike,
-    guarantee: PrivacyGuarantee | LossBudget,
+    guarantee: PrivacyGuarantee | LossBudget | None = None,
     *,
+    epsilon: float | None = None,
+    delta: float | None = None,
     labels: ArrayLike,
     adjacency: Adjacency | None = None,
     noise: str = "auto",
@@ -442,7 +460,7 @@ def private_confusion_matrix(
     Parameters
     ----------
     %(scores: y_true, y_pred)s
-    %(queries: guarantee)s
+    %(queries: guarantee, epsilon, delta)s
     %(scores: labels)s
     %(queries: adjacency, noise)s
     %(scores: same_rows)s
@@ -472,6 +490,7 @@ def private_confusion_matrix(
     ((3, 3), True)
     """
     owner = "private_confusion_matrix"
+    guarantee = promised(owner, guarantee, epsilon, delta, adjacency)
     names = label_list(owner, labels)
     records = two_columns(owner, y_true, y_pred, kinds=(kind_of_labels(names),) * 2)
     counts = total(records, partial(_confusions, names), "confusions")
@@ -484,8 +503,10 @@ def private_confusion_matrix(
 def private_balanced_accuracy_score(
     y_true: ArrayLike,
     y_pred: ArrayLike,
-    guarantee: PrivacyGuarantee | LossBudget,
+    guarantee: PrivacyGuarantee | LossBudget | None = None,
     *,
+    epsilon: float | None = None,
+    delta: float | None = None,
     labels: ArrayLike,
     adjacency: Adjacency | None = None,
     noise: str = "auto",
@@ -501,7 +522,7 @@ def private_balanced_accuracy_score(
     Parameters
     ----------
     %(scores: y_true, y_pred)s
-    %(queries: guarantee)s
+    %(queries: guarantee, epsilon, delta)s
     %(scores: labels)s
     %(queries: adjacency, noise)s
     %(scores: same_rows)s
@@ -531,6 +552,7 @@ def private_balanced_accuracy_score(
     True
     """
     owner = "private_balanced_accuracy_score"
+    guarantee = promised(owner, guarantee, epsilon, delta, adjacency)
     names = label_list(owner, labels)
     records = two_columns(owner, y_true, y_pred, kinds=(kind_of_labels(names),) * 2)
     counts = total(records, partial(_right_by_label, names), "labels")
@@ -550,8 +572,10 @@ def private_balanced_accuracy_score(
 def private_roc_auc_score(
     y_true: ArrayLike,
     y_score: ArrayLike,
-    guarantee: PrivacyGuarantee | LossBudget,
+    guarantee: PrivacyGuarantee | LossBudget | None = None,
     *,
+    epsilon: float | None = None,
+    delta: float | None = None,
     pos_label: Any = 1,
     bins: ArrayLike | None = None,
     adjacency: Adjacency | None = None,
@@ -576,7 +600,7 @@ def private_roc_auc_score(
     ----------
     %(scores: y_true)s
     %(scores: y_score)s
-    %(queries: guarantee)s
+    %(queries: guarantee, epsilon, delta)s
     %(scores: pos_label, bins)s
     %(queries: adjacency, noise)s
     %(scores: same_rows)s
@@ -608,6 +632,7 @@ def private_roc_auc_score(
     True
     """
     owner = "private_roc_auc_score"
+    guarantee = promised(owner, guarantee, epsilon, delta, adjacency)
     edges = inner_edges(owner, bins)
     counts = counts_by_bin(owner, y_true, y_score, pos_label, edges)
     asked = Asked(owner, guarantee, adjacency, noise, same_rows, random_words(random_state), ledger)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from dataclasses import dataclass
-from typing import Any, Protocol, Self, runtime_checkable
+from typing import Any, Protocol, Self, TypeVar, runtime_checkable
 
 from skdpnoise.privacy.base import Loss
 from skdpnoise.privacy.checks import Adjacency, check_adjacency, check_count, check_real
@@ -271,6 +271,32 @@ class GaussianLoss(_Divisible):
 
 LossBudget = PureLoss | GaussianLoss
 """Losses that can be divided into shares: what adaptive releases are charged in."""
+
+
+Asked = TypeVar("Asked", bound=LossBudget)  # what a query takes beside a guarantee
+
+
+def promised(
+    owner: str,
+    guarantee: PrivacyGuarantee | Asked | None,
+    epsilon: float | None,
+    delta: float | None,
+    adjacency: Adjacency | None = None,
+) -> PrivacyGuarantee | Asked:
+    """Return the guarantee that is asked for, by itself or by its numbers."""
+    if epsilon is None:
+        if guarantee is None or delta is not None:
+            raise TypeError(
+                f"{owner} needs a guarantee: pass 'epsilon', and 'delta' if it is not 1e-6."
+            )
+        return guarantee
+    if guarantee is not None:
+        raise TypeError(f"{owner} takes a guarantee, or 'epsilon' and 'delta', and got both.")
+    numbers = (
+        check_real(owner, "epsilon", epsilon),
+        check_real(owner, "delta", 1e-6 if delta is None else delta, high=1.0, low_closed=True),
+    )
+    return PrivacyGuarantee(*numbers, check_adjacency(owner, adjacency or "replace_one"))
 
 
 def checked_relation(

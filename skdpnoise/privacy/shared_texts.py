@@ -232,8 +232,12 @@ classes_ : ndarray
 
 queries
 -------
-guarantee : PrivacyGuarantee, PureLoss or GaussianLoss
-    What all releases of this call together may cost.
+guarantee : PrivacyGuarantee, PureLoss, GaussianLoss or None, default=None
+    What all releases of this call together may cost; or give `epsilon`.
+epsilon : float or None, default=None
+    The guarantee's ε > 0, instead of `guarantee`: smaller is more private.
+delta : float or None, default=None
+    The guarantee's δ in [0, 1), beside `epsilon`; None is 1e-6, as of the estimators.
 weights : array-like of shape (n_columns,) or None, default=None
     How much the squared error of each column matters: positive and public; None is all ones.
     For columns in different units, 1/(high − low)².

@@ -119,6 +119,21 @@ class Query:
             self.spend(mechanism.own_loss(), mechanism.noise, loss_for)
 
 
+def ends(owner: str, low: Any, high: Any, bounds: Any) -> tuple[Any, Any]:
+    """Return public bounds that are given one by one, or as a pair."""
+    one_by_one = low is not None and high is not None
+    if bounds is None and one_by_one:
+        return low, high
+    if bounds is None or not (low is None and high is None):
+        raise TypeError(f"{owner} needs public bounds: pass 'bounds' as (low, high), once.")
+    if not (isinstance(bounds, list | tuple) and len(bounds) == 2):
+        raise TypeError(
+            f"The 'bounds' parameter of {owner} must be (low, high). Got "
+            f"{type(bounds).__name__} instead."
+        )
+    return bounds[0], bounds[1]
+
+
 def as_table(
     owner: str,
     values: Any,

@@ -23,10 +23,10 @@ from skdpnoise.privacy.checks import (
     check_order,
     complaint,
 )
-from skdpnoise.privacy.loss import checked_relation
+from skdpnoise.privacy.loss import checked_relation, promised
 from skdpnoise.privacy.shared_texts import shared_texts
 from skdpnoise.queries import _tiles
-from skdpnoise.queries._query import LedgerLike, Query, as_table, spread_values
+from skdpnoise.queries._query import LedgerLike, Query, as_table, ends, spread_values
 from skdpnoise.queries._sweeps import Records, tallies
 from skdpnoise.queries._tiles import Floats, Integers, Places
 from skdpnoise.queries.missing import Missing, present
@@ -112,8 +112,10 @@ def _listed(texts: list[str]) -> str:
 @shared_texts
 def private_count(
     records: ArrayLike,
-    guarantee: PrivacyGuarantee | LossBudget,
+    guarantee: PrivacyGuarantee | LossBudget | None = None,
     *,
+    epsilon: float | None = None,
+    delta: float | None = None,
     missing: Missing = "error",
     adjacency: Adjacency | None = None,
     noise: str = "auto",
@@ -133,7 +135,7 @@ def private_count(
     records : int, or array-like or RowSource of shape (n_records,)
         The count, or a mask: whether each record has the property. With ``missing="skip"`` a column
         of any other type: numbers, text, dates, categories.
-    %(queries: guarantee)s
+    %(queries: guarantee, epsilon, delta)s
     missing : {"error", "skip"}, default="error"
         "skip" counts the values of a column that are not missing (None, NaN, NaT, or what pandas,
         polars and Arrow call so), as ``count`` of pandas does. A mask is refused then.
@@ -169,6 +171,7 @@ def private_count(
     800
     """
     owner = "private_count"
+    guarantee = promised(owner, guarantee, epsilon, delta, adjacency)
     relation = checked_relation(owner, adjacency, guarantee)
     check_option(owner, "missing", missing, get_args(Missing))
     tell = _mask if missing == "error" else _present
@@ -186,10 +189,13 @@ def private_count(
 @shared_texts
 def private_sum(
     values: ArrayLike,
-    low: ArrayLike,
-    high: ArrayLike,
-    guarantee: PrivacyGuarantee | LossBudget,
+    low: ArrayLike | None = None,
+    high: ArrayLike | None = None,
+    guarantee: PrivacyGuarantee | LossBudget | None = None,
     *,
+    bounds: tuple[ArrayLike, ArrayLike] | None = None,
+    epsilon: float | None = None,
+    delta: float | None = None,
     missing: Missing = "error",
     adjacency: Adjacency | None = None,
     noise: str = "auto",
@@ -223,8 +229,11 @@ def private_sum(
     values : array-like or RowSource of shape (n_records,) or (n_records, n_columns)
         The private values, finite, or missing with "skip". There may be none.
     low, high : float or array-like of shape (n_columns,)
-        Public bounds, low < high. They must not be read from the data.
-    %(queries: guarantee, missing, adjacency, noise)s
+        Public bounds, low < high. They must not be read from the data. Or give `bounds`.
+    %(queries: guarantee)s
+    bounds : tuple (low, high) or None, default=None
+        Both at once.
+    %(queries: epsilon, delta, missing, adjacency, noise)s
         Noises that live on the integers are refused.
     %(queries: weights, random_state, ledger)s
 
@@ -257,40 +266,45 @@ def private_sum(
     9
     """
     owner = "private_sum"
+    low, high = ends(owner, low, high, bounds)
+    guarantee = promised(owner, guarantee, epsilon, delta, adjacency)
     relation = checked_relation(owner, adjacency, guarantee)
     _check_noise(owner, noise)
-    table, shape, bounds = _check_summands(owner, values, low, high, weights, missing)
+    table, shape, within = _check_summands(owner, values, low, high, weights, missing)
     if missing == "skip":
-        table = mapped(table, partial(_with_zeros, bounds.low, bounds.high), bounds.low.size)
-        bounds = bounds.with_zero()
+        table = mapped(table, partial(_with_zeros, within.low, within.high), within.low.size)
+        within = within.with_zero()
     query = Query(owner, guarantee, relation, ledger, random_words(random_state))
-    centre, importance = bounds.centre, bounds.weights
-    profile = SensitivityProfile(2.0 * bounds.half_width)
+    centre, importance = within.centre, within.weights
+    profile = SensitivityProfile(2.0 * within.half_width)
     if relation == "add_remove":
-        profile = clipped_sum(bounds.low, bounds.high, relation)
+        profile = clipped_sum(within.low, within.high, relation)
     mechanism = calibrate(noise, profile, guarantee, weights=importance)
     deviation, counted = mechanism.standard_deviation, False
     if relation == "add_remove" and centre.any():
-        joint = _with_count(query, noise, bounds, float(importance @ centre**2))
+        joint = _with_count(query, noise, within, float(importance @ centre**2))
         combined = np.hypot(joint.standard_deviation[:-1], centre * joint.standard_deviation[-1])
         error = float(importance @ combined**2)
         counted = error <= _FREE * mechanism.expected_error(weights=importance)
     if counted:
         mechanism, deviation = joint, combined
     elif relation == "add_remove":
-        bounds = bounds.uncentred()
-    sums, count = _release(query, table, bounds, mechanism)
-    sums = sums + (len(table) if count is None else count) * bounds.centre
+        within = within.uncentred()
+    sums, count = _release(query, table, within, mechanism)
+    sums = sums + (len(table) if count is None else count) * within.centre
     return PrivateEstimate(shape(sums), shape(deviation), mechanism, count, **query.facts)
 
 
 @shared_texts
 def private_mean(
     values: ArrayLike,
-    low: ArrayLike,
-    high: ArrayLike,
-    guarantee: PrivacyGuarantee | LossBudget,
+    low: ArrayLike | None = None,
+    high: ArrayLike | None = None,
+    guarantee: PrivacyGuarantee | LossBudget | None = None,
     *,
+    bounds: tuple[ArrayLike, ArrayLike] | None = None,
+    epsilon: float | None = None,
+    delta: float | None = None,
     missing: Missing = "error",
     adjacency: Adjacency | None = None,
     noise: str = "auto",
@@ -333,8 +347,11 @@ def private_mean(
         The private values, finite, or missing with "skip". There may be no record under
         "add_remove".
     low, high : float or array-like of shape (n_columns,)
-        Public bounds, low < high. They must not be read from the data.
-    %(queries: guarantee, missing, adjacency, noise)s
+        Public bounds, low < high. They must not be read from the data. Or give `bounds`.
+    %(queries: guarantee)s
+    bounds : tuple (low, high) or None, default=None
+        Both at once.
+    %(queries: epsilon, delta, missing, adjacency, noise)s
         Noises that live on the integers are refused.
     %(queries: weights, random_state, ledger)s
 
@@ -371,30 +388,32 @@ def private_mean(
     (True, True)
     """
     owner = "private_mean"
+    low, high = ends(owner, low, high, bounds)
+    guarantee = promised(owner, guarantee, epsilon, delta, adjacency)
     relation = checked_relation(owner, adjacency, guarantee)
     _check_noise(owner, noise)
-    table, shape, bounds = _check_summands(owner, values, low, high, weights, missing)
+    table, shape, within = _check_summands(owner, values, low, high, weights, missing)
     query = Query(owner, guarantee, relation, ledger, random_words(random_state))
-    half, n = bounds.half_width, len(table)
+    half, n = within.half_width, len(table)
     if relation == "replace_one" and n == 0:
         raise ValueError(
             f"The 'values' parameter of {owner} must not be empty under 'replace_one', where the "
             "number of records is public: an empty table has no mean."
         )
     if missing == "skip":
-        return _mean_of_present(query, noise, table, shape, bounds)
+        return _mean_of_present(query, noise, table, shape, within)
     if relation == "add_remove":
-        mechanism = _with_count(query, noise, bounds, float(bounds.weights @ half**2) / 3)
+        mechanism = _with_count(query, noise, within, float(within.weights @ half**2) / 3)
     else:
         profile = SensitivityProfile(2.0 * half)
-        mechanism = calibrate(noise, profile, guarantee, weights=bounds.weights)
-    sums, count = _release(query, table, bounds, mechanism)
+        mechanism = calibrate(noise, profile, guarantee, weights=within.weights)
+    sums, count = _release(query, table, within, mechanism)
     divisor = float(n) if count is None else max(count, 1.0)
     distance = np.clip(sums / divisor, -half, half)
     deviation = mechanism.standard_deviation
     if count is not None:
         deviation = np.hypot(deviation[:-1], distance * deviation[-1])
-    mean = np.clip(bounds.centre + distance, bounds.low, bounds.high)
+    mean = np.clip(within.centre + distance, within.low, within.high)
     # Between two bounds no estimate errs by more than their distance.
     error = np.minimum(deviation / divisor, 2.0 * half)
     return PrivateEstimate(shape(mean), shape(error), mechanism, count, **query.facts)

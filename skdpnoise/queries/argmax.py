@@ -14,6 +14,7 @@ from skdpnoise.mechanisms.selection import (
 )
 from skdpnoise.privacy import GaussianLoss, LossBudget, PrivacyGuarantee, PureLoss
 from skdpnoise.privacy.checks import check_option, check_type
+from skdpnoise.privacy.loss import promised
 from skdpnoise.privacy.shared_texts import shared_texts
 from skdpnoise.queries._query import LedgerLike, Query
 from skdpnoise.sampling import random_words
@@ -26,8 +27,10 @@ _METHODS = ("auto", "permute_and_flip", "exponential", "report_noisy_max")
 @shared_texts
 def private_argmax(
     utilities: ArrayLike,
-    guarantee: PrivacyGuarantee | LossBudget,
+    guarantee: PrivacyGuarantee | LossBudget | None = None,
     *,
+    epsilon: float | None = None,
+    delta: float | None = None,
     sensitivity: float = 1.0,
     monotonic: bool = False,
     method: str = "auto",
@@ -47,7 +50,7 @@ def private_argmax(
     ----------
     utilities : array-like of shape (n_candidates,)
         u, larger is better. Candidates, and their number, are public; the utilities are not.
-    %(queries: guarantee)s
+    %(queries: guarantee, epsilon, delta)s
     sensitivity : float, default=1.0
         Δ, public: the most that one record moves any utility; in their units.
     monotonic : bool, default=False
@@ -83,6 +86,7 @@ def private_argmax(
     >>> print(mechanism.gaussian_loss())
     0.5-GDP
     """
+    guarantee = promised("private_argmax", guarantee, epsilon, delta, None)
     check_option("private_argmax", "method", method, _METHODS)
     check_type("private_argmax", "guarantee", guarantee, PrivacyGuarantee, PureLoss, GaussianLoss)
     ranged = isinstance(guarantee, GaussianLoss) and method in ("auto", "exponential")

@@ -44,7 +44,7 @@ from skdpnoise.privacy.checks import (
     check_type,
     complaint,
 )
-from skdpnoise.privacy.loss import checked_relation
+from skdpnoise.privacy.loss import checked_relation, promised
 from skdpnoise.privacy.shared_texts import shared_texts
 from skdpnoise.queries._query import LedgerLike, Query
 from skdpnoise.sampling import RandomWords, random_words
@@ -347,8 +347,10 @@ class PrivateCategories:
 @shared_texts
 def private_categories(
     values: Any,
-    guarantee: PrivacyGuarantee,
+    guarantee: PrivacyGuarantee | None = None,
     *,
+    epsilon: float | None = None,
+    delta: float | None = None,
     adjacency: Adjacency | None = None,
     noise: str = "auto",
     random_state: Any = None,
@@ -372,8 +374,9 @@ def private_categories(
     values : list, ndarray or RowSource of shape (n_records,) or (n_records, n_columns)
         The private values, also as a Series or frame of pandas, polars or pyarrow; a list is one
         column. There may be no records.
-    guarantee : PrivacyGuarantee
+    guarantee : PrivacyGuarantee or None, default=None
         With δ > 0: without it, no category may ever be shown that only one record has.
+    %(queries: epsilon, delta)s
     %(queries: adjacency)s
     noise : str, default="auto"
         ``"iid_gaussian"``, ``"iid_laplace"`` or another noise of one scale; "auto" takes the one of
@@ -406,6 +409,7 @@ def private_categories(
     True
     """
     owner = "private_categories"
+    guarantee = promised(owner, guarantee, epsilon, delta, adjacency)
     check_type(owner, "guarantee", guarantee, PrivacyGuarantee)
     relation = checked_relation(owner, adjacency, guarantee)
     check_delta(owner, "guarantee", guarantee)

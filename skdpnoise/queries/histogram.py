@@ -15,7 +15,7 @@ from skdpnoise.mechanisms.calibrate import calibrate
 from skdpnoise.mechanisms.exact import are_finite, are_integers, are_real, exact_numbers
 from skdpnoise.privacy import Adjacency, LossBudget, PrivacyGuarantee
 from skdpnoise.privacy.checks import check_collected, complaint
-from skdpnoise.privacy.loss import checked_relation
+from skdpnoise.privacy.loss import checked_relation, promised
 from skdpnoise.privacy.shared_texts import shared_texts
 from skdpnoise.queries._query import LedgerLike, Query, as_table, spread_values
 from skdpnoise.queries._tiles import Floats, Integers
@@ -31,8 +31,10 @@ __all__ = ["noisy_histogram", "private_histogram"]
 @shared_texts
 def noisy_histogram(
     counts: ArrayLike,
-    guarantee: PrivacyGuarantee | LossBudget,
+    guarantee: PrivacyGuarantee | LossBudget | None = None,
     *,
+    epsilon: float | None = None,
+    delta: float | None = None,
     adjacency: Adjacency | None = None,
     sensitivity: SensitivityProfile | None = None,
     noise: str = "auto",
@@ -52,7 +54,7 @@ def noisy_histogram(
     ----------
     counts : array-like of shape (n_bins,) or (n_columns, n_bins)
         Exact counts.
-    %(queries: guarantee, adjacency)s
+    %(queries: guarantee, epsilon, delta, adjacency)s
     sensitivity : SensitivityProfile or None, default=None
         Another bound for the flattened counts, such as
         :func:`~skdpnoise.sensitivity.paired_histogram`; excludes ``adjacency``.
@@ -83,6 +85,7 @@ def noisy_histogram(
     >>> int(noisy.argmax()), mechanism.noise
     (0, 'inid_laplace')
     """
+    guarantee = promised("noisy_histogram", guarantee, epsilon, delta, adjacency)
     owner, array = "noisy_histogram", exact_numbers(counts)
     numbers = array.dtype.kind != "b" and are_real(array)
     if not numbers or array.ndim not in (1, 2) or array.size == 0:
@@ -120,8 +123,10 @@ def noisy_histogram(
 @shared_texts
 def private_histogram(
     values: ArrayLike,
-    guarantee: PrivacyGuarantee | LossBudget,
+    guarantee: PrivacyGuarantee | LossBudget | None = None,
     *,
+    epsilon: float | None = None,
+    delta: float | None = None,
     bins: ArrayLike | None = None,
     categories: ArrayLike | None = None,
     adjacency: Adjacency | None = None,
@@ -138,7 +143,7 @@ def private_histogram(
     ----------
     values : array-like or RowSource of shape (n_records,)
         The private values. There may be none.
-    %(queries: guarantee)s
+    %(queries: guarantee, epsilon, delta)s
     bins : array-like of shape (n_bins + 1,) or None, default=None
         Public increasing edges; the first and last may be infinite. Bins are closed on the left,
         the last one on both sides. A number of bins is refused: their ends would be read from the
@@ -173,6 +178,7 @@ def private_histogram(
     ((2,), array([2.83, 2.83]))
     """
     owner = "private_histogram"
+    guarantee = promised(owner, guarantee, epsilon, delta, adjacency)
     relation = checked_relation(owner, adjacency, guarantee)
     if (bins is None) == (categories is None):
         raise ValueError(

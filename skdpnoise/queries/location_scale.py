@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from skdpnoise.mechanisms.sharing import shared_budget
 from skdpnoise.privacy import Adjacency, LossBudget, PrivacyGuarantee
+from skdpnoise.privacy.loss import promised
 from skdpnoise.privacy.shared_texts import shared_texts
 from skdpnoise.queries._query import LedgerLike, Paid, Query
 from skdpnoise.queries._tiles import Floats, Places
@@ -61,8 +62,10 @@ class LocationScale(Paid):
 @shared_texts
 def private_location_scale(
     columns: ArrayLike | Sequence[NDArray[np.floating]],
-    guarantee: PrivacyGuarantee | LossBudget,
+    guarantee: PrivacyGuarantee | LossBudget | None = None,
     *,
+    epsilon: float | None = None,
+    delta: float | None = None,
     noise: str = "auto",
     adjacency: Adjacency | None = None,
     bounds: tuple[ArrayLike, ArrayLike] | None = None,
@@ -100,7 +103,7 @@ def private_location_scale(
     columns : array-like or RowSource of shape (n_samples, n_columns), or sequence of arrays
         The private values, finite. There may be none under "add_remove". An array of floats is read
         in place; several arrays are copied into one.
-    %(queries: guarantee)s
+    %(queries: guarantee, epsilon, delta)s
     noise : str, default="auto"
         A noise of :func:`~skdpnoise.mechanisms.calibrate`; "auto" chooses one for all releases.
     %(queries: adjacency, bounds)s
@@ -140,6 +143,7 @@ def private_location_scale(
     (True, np.True_)
     """
     owner = "private_location_scale"
+    guarantee = promised(owner, guarantee, epsilon, delta, adjacency)
     query = Query.adaptive(owner, guarantee, adjacency, ledger, random_state)
     ranges = Ranges(query, noise, _stacked(columns), bounds, "columns")
     n_samples = query.count(n_samples, len(ranges.records))

@@ -14,6 +14,7 @@ from skdpnoise.mechanisms.calibrate import calibrate
 from skdpnoise.mechanisms.sharing import shared_budget
 from skdpnoise.mechanisms.vectors import exact_release
 from skdpnoise.privacy import Adjacency, LossBudget, PrivacyGuarantee, PureLoss
+from skdpnoise.privacy.loss import promised
 from skdpnoise.privacy.shared_texts import shared_texts
 from skdpnoise.queries._query import LedgerLike, Paid, Query
 from skdpnoise.queries._sweeps import Records, tallies
@@ -76,8 +77,10 @@ class Moments(Paid):
 @shared_texts
 def private_moments(
     values: ArrayLike,
-    guarantee: PrivacyGuarantee | LossBudget,
+    guarantee: PrivacyGuarantee | LossBudget | None = None,
     *,
+    epsilon: float | None = None,
+    delta: float | None = None,
     noise: str = "auto",
     adjacency: Adjacency | None = None,
     bounds: tuple[ArrayLike, ArrayLike] | None = None,
@@ -118,7 +121,7 @@ def private_moments(
     ----------
     values : array-like or RowSource of shape (n_samples,) or (n_samples, n_columns)
         The private values, finite.
-    %(queries: guarantee)s
+    %(queries: guarantee, epsilon, delta)s
     noise : str, default="auto"
         A noise that adaptive releases can share (:func:`~skdpnoise.mechanisms.noise_options`).
     %(queries: adjacency, bounds)s
@@ -155,6 +158,7 @@ def private_moments(
     True
     """
     owner = "private_moments"
+    guarantee = promised(owner, guarantee, epsilon, delta, adjacency)
     query = Query.adaptive(owner, guarantee, adjacency, ledger, random_state)
     ranges = Ranges(query, noise, values, bounds)
     chosen, budget = moments_budget(

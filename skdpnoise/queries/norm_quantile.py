@@ -14,6 +14,7 @@ from skdpnoise.mechanisms.selection import ExponentialMechanism, PermuteAndFlip,
 from skdpnoise.mechanisms.sharing import shared_budget
 from skdpnoise.privacy import Adjacency, GaussianLoss, LossBudget, PrivacyGuarantee, PureLoss
 from skdpnoise.privacy.checks import check_collected, check_real, check_type, complaint
+from skdpnoise.privacy.loss import promised
 from skdpnoise.privacy.shared_texts import shared_texts
 from skdpnoise.queries._query import LedgerLike, Query, spread_values
 from skdpnoise.queries._tiles import Floats
@@ -135,8 +136,10 @@ class NormQuantileMechanism:
 def private_norm_quantile(
     norms: NDArray[np.float64],
     level: float,
-    guarantee: PrivacyGuarantee | LossBudget,
+    guarantee: PrivacyGuarantee | LossBudget | None = None,
     *,
+    epsilon: float | None = None,
+    delta: float | None = None,
     limits: tuple[float, float] | None = None,
     n_samples: float | None = None,
     adjacency: Adjacency | None = None,
@@ -177,7 +180,7 @@ def private_norm_quantile(
     level : float
         q, between 0 and 1, public. If few records or little budget are left, about
         (1 − q) n ε/2 should be above 8: otherwise a radius far beyond all rows may be chosen.
-    %(queries: guarantee)s
+    %(queries: guarantee, epsilon, delta)s
     limits : tuple (low, high) or None, default=None
         Public, or released, limits of the radius, 0 < low ≤ high. The result is at least
         low / 2^{1/4} and at most 2^{1/4} high.
@@ -210,6 +213,7 @@ def private_norm_quantile(
     True
     """
     owner = "private_norm_quantile"
+    guarantee = promised(owner, guarantee, epsilon, delta, adjacency)
     q = check_real(owner, "level", level, high=1.0)
     values: Any = norms if isinstance(norms, Spread) else _read_norms(owner, norms)
     query = Query.adaptive(owner, guarantee, adjacency, ledger, random_state)

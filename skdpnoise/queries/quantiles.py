@@ -17,6 +17,7 @@ from skdpnoise.mechanisms.calibrate import calibrate
 from skdpnoise.mechanisms.sharing import shared_budget
 from skdpnoise.privacy import Adjacency, GaussianLoss, LossBudget, PrivacyGuarantee, PureLoss
 from skdpnoise.privacy.checks import complaint
+from skdpnoise.privacy.loss import promised
 from skdpnoise.privacy.shared_texts import shared_texts
 from skdpnoise.queries._query import LedgerLike, Paid, Query
 from skdpnoise.queries._sweeps import Records, tallies
@@ -82,8 +83,10 @@ class Quantiles(Paid):
 def private_quantiles(
     values: ArrayLike,
     probabilities: ArrayLike,
-    guarantee: PrivacyGuarantee | LossBudget,
+    guarantee: PrivacyGuarantee | LossBudget | None = None,
     *,
+    epsilon: float | None = None,
+    delta: float | None = None,
     noise: str = "auto",
     adjacency: Adjacency | None = None,
     bounds: tuple[ArrayLike, ArrayLike] | None = None,
@@ -126,7 +129,7 @@ def private_quantiles(
         The private values, finite.
     probabilities : float or array-like of shape (n_probabilities,)
         Which quantiles: from 0 to 1. Noise hides those next to 0 and 1 first.
-    %(queries: guarantee)s
+    %(queries: guarantee, epsilon, delta)s
     noise : str, default="auto"
         A noise that adaptive releases can share (:func:`~skdpnoise.mechanisms.noise_options`);
         "auto" takes Gaussian or Laplace noise, by the predicted error.
@@ -165,6 +168,7 @@ def private_quantiles(
     True
     """
     owner = "private_quantiles"
+    guarantee = promised(owner, guarantee, epsilon, delta, adjacency)
     wanted = np.atleast_1d(np.asarray(probabilities, dtype=np.float64))
     if wanted.ndim != 1 or not ((wanted >= 0.0) & (wanted <= 1.0)).all():
         must = "be a number or a one-dimensional array of numbers in the range [0, 1]"

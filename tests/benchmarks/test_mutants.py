@@ -36,6 +36,34 @@ def test_a_mutant_that_no_longer_applies_is_an_error():
         Mutant("m", "f.py", "x", "y", ("t",)).mutated("x = x")
 
 
+def write(folder, files):
+    for name, text in files.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(text)
+
+
+def test_a_mutant_is_found_by_its_symbol_wherever_that_is(tmp_path):
+    text = "A = 1\n\n\nclass B:\n    c = 1\n\n    def d(self):\n        return 1\n"
+    write(tmp_path, {"skdpnoise/a/b.py": text, "skdpnoise/c.py": "A = 2\n"})
+    kept = tmp_path / "kept.toml"
+
+    def listed(symbol, before):
+        one = f"{{name = 'm', symbol = '{symbol}', before = '{before}', after = '3'}}"
+        kept.write_text(f"[[group]]\ntests = ['t']\nmutant = [{one}]\n")
+        return kept_mutants(kept, tmp_path)[0]
+
+    for symbol in ("B.d", "b:B.d"):
+        mutant = listed(symbol, "1")
+        assert mutant.file == "skdpnoise/a/b.py"
+        assert mutant.mutated(text) == text.replace("return 1", "return 3")
+    assert listed("A", "2").file == "skdpnoise/c.py"
+    assert listed("B.c", "1").mutated(text) == text.replace("c = 1", "c = 3")
+    assert listed("c:A", "A = ").file == "skdpnoise/c.py"
+    for symbol, before in (("A", "A"), ("B.d", "2"), ("gone", "1")):
+        with pytest.raises(ValueError, match=r"definitions of .* hold its piece, not one"):
+            listed(symbol, before)
+
+
 def test_changed_files_ask_for_their_mutants_and_for_those_that_changed_tests_are_to_notice():
     all_names = [mutant.name for mutant in KEPT]
     assert [mutant.name for mutant in touched(KEPT, ["."])] == all_names
@@ -64,12 +92,11 @@ PROJECT = {
     "tests/test_bound.py": "from skdpnoise.bound import bound\n\n\n"
     "def test_bound():\n    assert bound(1) == 2\n",
     "benchmarks/kept.toml": """
-[[file]]
-path = "skdpnoise/bound.py"
+[[group]]
 tests = ["tests"]
 mutant = [
-  { name = "half", before = "return 2 * x", after = "return x" },
-  { name = "unseen", before = "    return x\\n", after = "    return -x\\n" },
+  { name = "half", symbol = "bound", before = "return 2 * x", after = "return x" },
+  { name = "unseen", symbol = "other", before = "return x", after = "return -x" },
 ]
 """,
     "docs/index.md": "",
@@ -81,10 +108,8 @@ mutant = [
 
 @pytest.mark.slow
 def test_survivors_are_printed_and_make_the_command_fail(tmp_path, monkeypatch, capsys):
-    for name, text in PROJECT.items():
-        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / name).write_text(text)
-    listed = kept_mutants(tmp_path / "benchmarks/kept.toml")
+    write(tmp_path, PROJECT)
+    listed = kept_mutants(tmp_path / "benchmarks/kept.toml", tmp_path)
     monkeypatch.setattr(mutants, "ROOT", tmp_path)
     monkeypatch.setattr(mutants, "kept_mutants", lambda: listed)
     out = tmp_path / "results"
