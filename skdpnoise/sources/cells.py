@@ -69,7 +69,7 @@ def together(
     else:
         fit = {kind.name for kind in kinds if kind.name != "objects"} <= {declared.name}
     objects = [held for kind, held in parts if kind == OBJECTS]
-    if not fit or any(held - {declared.name, "missing"} for held in objects):
+    if not fit or any(held - {declared.name, "missing", "odd"} for held in objects):
         raise ValueError(
             f"{owner} needs {name} to have one type in all parts of the rows. Got several: convert "
             "it to one where the rows are read, such as numbers, text or pandas' 'boolean'."

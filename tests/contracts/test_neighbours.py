@@ -299,8 +299,8 @@ def test_every_draw_was_charged_for_before_and_no_mechanism_draws_more(
 def test_a_stage_that_would_overspend_is_refused_and_nothing_is_stored(monkeypatch):
     spend = Account.spend
 
-    def spend_less(self, stages, noise):
-        spend(self, [stage.share(0.9) for stage in stages], noise)
+    def spend_less(self, stages, noise, **facts):
+        spend(self, [stage.share(0.9) for stage in stages], noise, **facts)
 
     monkeypatch.setattr(Account, "spend", spend_less)
     public = {**X_BOUNDS, "target_bounds": (-1.0, 1.0)}
