@@ -60,9 +60,11 @@ def by_declared_type(owner: str, data: Any) -> Any:
 
 def made_up(X: Any, *, n_categories: int, n_rows: int = 1000) -> Any:
     """Return a table of the declared types of another, of which no value is looked at."""
-    # Numbers are normal, dates are missing, and texts so many different ones, or missing.
+    # Numbers are normal, dates are missing, and texts so many different ones. Where there is to be
+    # none all are missing but one, by which a column of objects is known to be one of text.
     rng = np.random.default_rng()
     texts = np.empty(n_rows, dtype=object)
+    texts[0] = "kind 0"
     if n_categories:
         texts[:] = [f"kind {k % n_categories}" for k in range(n_rows)]
     if is_polars(X):

@@ -23,7 +23,7 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["is_sealed", "reached"]
+__all__ = ["is_sealed", "of_library", "reached"]
 
 _LIBRARIES = {"numpy", "scipy", "sklearn", "joblib", "numba", "pandas", "polars", "pyarrow"}
 _LIBRARIES |= {"torch", "dask", "skdpnoise", *sys.stdlib_module_names} - {"__main__"}
@@ -69,14 +69,15 @@ def reached(thing: Any, stated: Iterable[str] = ()) -> Iterator[Any]:
 def is_sealed(thing: Any) -> bool:
     """Return whether nobody can look into an object: bytes, weak references, generators."""
     kind = type(thing)
-    if issubclass(kind, _SEALED) or (issubclass(kind, ModuleType) and not _of_library(thing)):
+    if issubclass(kind, _SEALED) or (issubclass(kind, ModuleType) and not of_library(thing)):
         return True
     if issubclass(kind, np.ndarray | np.generic):
         return thing.dtype.kind == "S" or (thing.dtype.kind == "V" and not thing.dtype.names)
-    return not (kind in _PLAIN or kind.__flags__ & _HAVE_GC or _of_library(kind))
+    return not (kind in _PLAIN or kind.__flags__ & _HAVE_GC or of_library(kind))
 
 
-def _of_library(thing: Any) -> bool:
+def of_library(thing: Any) -> bool:
+    """Return whether a module, or what has one, is of a library that is known by its names."""
     name = thing.__name__ if isinstance(thing, ModuleType) else thing.__module__
     return str(name).partition(".")[0] in _LIBRARIES
 
@@ -86,7 +87,7 @@ def _held(thing: Any) -> Iterable[Any]:
     if isinstance(thing, ModuleType):
         return ()
     if isinstance(thing, type):
-        return () if _of_library(thing) else _of_class(thing)
+        return () if of_library(thing) else _of_class(thing)
     if isinstance(thing, np.ndarray):
         return thing.tolist() if thing.dtype.hasobject else ()
     if isinstance(thing, FunctionType):
@@ -105,7 +106,7 @@ def _of_function(function: FunctionType) -> list[Any]:
     """Return what a function holds, and of the names that are global for it what they stand for."""
     cells = [cell.cell_contents for cell in function.__closure__ or () if cell != CellType()]
     held = [*cells, function.__defaults__, function.__kwdefaults__, function.__dict__]
-    if _of_library(function):
+    if of_library(function):
         return held
     names = set(_names(function.__code__))
     for name in names & function.__globals__.keys():

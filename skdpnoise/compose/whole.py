@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from functools import partial
 from hashlib import blake2b
 from types import CellType, CodeType, FunctionType, MethodType
 from typing import Any
@@ -17,6 +18,7 @@ import numpy as np
 from sklearn.pipeline import Pipeline
 
 from skdpnoise.compose.compositions import inner_of
+from skdpnoise.compose.contents import of_library
 from skdpnoise.compose.parts import private_parts
 from skdpnoise.ledger import PrivacyReport
 
@@ -134,8 +136,8 @@ def _pieces(value: Any, around: tuple[int, ...]) -> Iterator[bytes]:
 
 
 def _written(function: Any) -> list[Any]:
-    """Return what a function of Python consists of; nothing of a class, or of compiled code."""
-    if not isinstance(function, FunctionType | MethodType):
+    """Return what a function of a user consists of; nothing of a class, or of compiled code."""
+    if not isinstance(function, FunctionType | MethodType) or of_library(function):
         return []
     cells = [cell.cell_contents for cell in function.__closure__ or () if cell != CellType()]
     others = ("__kwdefaults__", "__self__")
@@ -157,6 +159,8 @@ def _contents(value: Any) -> Any:
         return _contents({name: _as_array(one) for name, one in value.state_dict().items()})
     if hasattr(value, "get_params"):
         return _contents(_public_state(value))
+    if isinstance(value, partial):  # whose attributes are none until somebody looks at them
+        return value.func, value.args, value.keywords, vars(value)
     try:
         _, *state = value.__reduce_ex__(2)
     except Exception:  # of what cannot be pickled only the class is compared

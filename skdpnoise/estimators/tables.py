@@ -46,7 +46,7 @@ def read_table(
     if isinstance(X, list | tuple):
         X = check_container(owner, "X", X)
     X = as_frame(X)
-    if not (reset or isinstance(X, np.ma.MaskedArray) or _is_complex(X)):
+    if not (reset or isinstance(X, np.ma.MaskedArray) or is_complex(X)):
         kinds = kinds_in(X) or ()
         values = not is_computed("X", estimator)
         X = as_fitted(owner, X, [NUMBER] * len(kinds), given=kinds, values=values)
@@ -97,7 +97,7 @@ def _check_numbers(owner: str, X: Any, *, values: bool) -> None:
         raise ValueError(_unreadable(owner, "X", X))
 
 
-def _is_complex(X: Any) -> bool:
+def is_complex(X: Any) -> bool:
     """Return whether an array is of complex numbers, which are refused by what they are."""
     return isinstance(X, np.ndarray) and X.dtype.kind == "c"
 
@@ -194,7 +194,7 @@ def check_objects(owner: str, name: str, types: Iterable[type]) -> None:
         if issubclass(kind, np.ma.MaskedArray):
             raise _masked(owner, name)
         if issubclass(kind, numbers.Complex) and not issubclass(kind, numbers.Real):
-            raise _complex(owner, name)
+            raise complex_data(owner, name)
 
 
 def check_infinite(estimator: Any, columns: Iterable[Any]) -> None:
@@ -319,7 +319,7 @@ def _check_dtype(owner: str, where: str, dtype: Any) -> None:
     if timed or kind_of(dtype).name == "date":
         raise _temporal(owner, where)
     if kind == "c":
-        raise _complex(owner, where)
+        raise complex_data(owner, where)
     if hasattr(dtype, "fill_value") and hasattr(dtype, "subtype"):  # of pandas
         raise TypeError(
             f"Sparse data was passed for {where}, but {owner} needs dense data. Use "
@@ -378,7 +378,8 @@ def _temporal(owner: str, where: str) -> TypeError:
     )
 
 
-def _complex(owner: str, name: str) -> ValueError:
+def complex_data(owner: str, name: str) -> ValueError:
+    """Return the error of complex numbers."""
     return ValueError(
         f"Complex data not supported by {owner}. Give the real and the imaginary part of {name} as "
         "two columns."

@@ -14,7 +14,7 @@ from skdpnoise.compose.columns import by_declared_type, is_polars
 from skdpnoise.compose.kinds import as_fitted, kind_of_labels, kinds_in
 from skdpnoise.compose.lists import read_once
 from skdpnoise.estimators.seal import silence, without_values
-from skdpnoise.estimators.tables import check_form, check_types
+from skdpnoise.estimators.tables import check_form, check_types, complex_data, is_complex
 from skdpnoise.queries.categories import Label, label_of
 from skdpnoise.sources.cells import is_missing
 from skdpnoise.sources.kinds import Kind
@@ -43,6 +43,8 @@ def read_any_table(
     owner = type(estimator).__name__
     X = rows_as_array(owner, X) if isinstance(X, list | tuple) else read_once(owner, X)
     X = check_form(owner, "X", X)
+    if is_complex(X):
+        raise complex_data(owner, "X")
     if len(getattr(X, "shape", ())) != 2:
         raise ValueError(FLAT.format(owner))
     if 0 in X.shape:

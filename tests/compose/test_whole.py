@@ -150,6 +150,15 @@ def test_another_function_is_another_step(before, after):
     assert _digest(FunctionTransformer(before)) != _digest(FunctionTransformer(after))
 
 
+def test_who_looks_at_a_partial_function_does_not_change_it():
+    one = partial(_by_default, number=2.0)
+    before = _digest(one)
+    assert vars(one) == {}  # which there was not before
+    assert _digest(one) == before
+    one.note = "mine"
+    assert _digest(one) != before
+
+
 def test_a_step_whose_function_was_exchanged_is_told():
     steps = [("f", FunctionTransformer(_times(1.0))), ("m", model())]
     whole = DPPipeline(steps, public=["f"]).fit(X, Y)

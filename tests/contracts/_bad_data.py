@@ -64,7 +64,7 @@ def _days(n: int = N) -> np.ndarray:
 
 _GAPS = (
     *("NaN", "NaN in single precision", "NaN in strided memory"),
-    *("None among objects", "NaN among objects", "a masked constant"),
+    *("None among objects", "NaN among objects", "pandas' NA among objects", "a masked constant"),
     *("frame: numbers with NA", "frame: floats with NA", "frame: booleans with NA"),
     *("frame: NaN", "polars: missing"),
 )

@@ -26,6 +26,7 @@ from skdpnoise import (
     DPRobustScaler,
     DPStandardScaler,
     PrivacyLedger,
+    PrivacyWarning,
     total_guarantee,
 )
 from skdpnoise.ledger import BudgetExceededError
@@ -483,6 +484,7 @@ def test_nothing_is_said_of_runs_that_do_not_win(data, monkeypatch):
         monkeypatch.setattr(DPLogisticCD, name, talkative(getattr(DPLogisticCD, name)))
     with warnings.catch_warnings():
         warnings.simplefilter("error")
+        warnings.filterwarnings("ignore", ".*hides the scale", PrivacyWarning)  # of the winner
         DPGridSearchCV(
             DPLogisticCD(), {"alpha": [0.0, 0.1, 1.0]}, epsilon=0.05, repetitions=LAW
         ).fit(data[0][:500], data[2][:500])
