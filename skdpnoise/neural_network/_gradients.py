@@ -33,6 +33,7 @@ from numpy.typing import NDArray
 
 from skdpnoise.neural_network._modules import Groups
 from skdpnoise.sampling import RandomWords
+from skdpnoise.sampling.observer import words_go_by_rows
 
 __all__ = ["PersonGradients", "rounds", "sampled", "slots_agree"]
 
@@ -44,6 +45,7 @@ def sampled(rng: RandomWords, n_people: int, rate: float) -> NDArray[np.intp]:
     """Return who is in a Poisson sample: each by a coin of its own, of this rate or less."""
     if rate >= 1.0:
         return np.arange(n_people)
+    words_go_by_rows()
     return np.flatnonzero(rng.take(n_people) < np.uint64(int(rate * _WORD)))
 
 

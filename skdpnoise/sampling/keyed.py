@@ -17,7 +17,7 @@ import hashlib
 import numpy as np
 from numpy.typing import NDArray
 
-from skdpnoise.sampling.observer import current
+from skdpnoise.sampling.observer import words_go_by_rows
 from skdpnoise.sampling.words import RandomWords
 
 __all__ = ["new_key", "words_of_rows"]
@@ -28,9 +28,7 @@ _BLOCK = 1 << 10  # words that one call of the function makes
 
 def new_key(rng: RandomWords) -> bytes:
     """Draw a key of 256 bits."""
-    observer = current()
-    if observer is not None:
-        observer.numbered()
+    words_go_by_rows()
     return rng.take(_KEY_WORDS).tobytes()
 
 

@@ -31,6 +31,7 @@ __all__ = [
     "observed",
     "plus_noise",
     "unobserved",
+    "words_go_by_rows",
 ]
 
 P = ParamSpec("P")
@@ -91,6 +92,13 @@ _CURRENT: ContextVar[Observer | None] = ContextVar("skdpnoise_observer", default
 def current() -> Observer | None:
     """Return who observes the fit that runs; None for every ordinary fit."""
     return _CURRENT.get()
+
+
+def words_go_by_rows() -> None:
+    """Tell who observes the fit that secret words go by the numbers of the records."""
+    observer = _CURRENT.get()
+    if observer is not None:
+        observer.numbered()
 
 
 def is_observed() -> bool:

@@ -137,13 +137,14 @@ def test_a_search_says_once_that_the_target_of_its_winner_is_hidden(entry, searc
     assert len(alone) < 2
     if not alone or "noise" not in model.get_params():
         pytest.skip("it needs no scale of the target, or is a search itself")
-    piped = DPPipeline([("model", model)])
+    adjacency = {"adjacency": entry.adjacencies[0]}
+    piped = DPPipeline([("model", model)], **adjacency)
     for one, names in ((model, grid), (piped, {f"model__{k}": v for k, v in grid.items()})):
-        whole = DPGridSearchCV(one, names, epsilon=0.01, **SEARCHES[search])
+        whole = DPGridSearchCV(one, names, epsilon=0.01, **adjacency, **SEARCHES[search])
         assert len(hidden(said_by(lambda whole=whole: whole.fit(MANY, y)))) == 1
         inside = vars(whole.best_estimator_)
         assert [name for name in inside if "said" in name] == []
-    terms = {"epsilon": 0.01, "cv": 3}
+    terms = {"epsilon": 0.01, "cv": 3, **adjacency}
     texts = said_by(lambda: dp_cross_validate(model, MANY, y, **terms))
     assert len(hidden(texts)) == 1
 
