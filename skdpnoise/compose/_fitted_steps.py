@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from skdpnoise.compose._over_parts import answered
 from skdpnoise.compose.columns import read_features
-from skdpnoise.compose.kinds import check_as_fitted, read_as_fitted
+from skdpnoise.compose.kinds import parts_as_fitted, read_as_fitted
 from skdpnoise.compose.planned import PlanMixin
 from skdpnoise.compose.whole import WholeMixin
 from skdpnoise.sources.rows import as_sources, is_spread
@@ -36,7 +36,7 @@ def _handed_on(name: str) -> Any:
         if args and is_spread(args[0]):
             (X,) = as_sources(X=args[0]).values()
             if name != "inverse_transform":
-                check_as_fitted(self, X)
+                X = parts_as_fitted(self, X)
             return answered(owner, self._current, name, X, *args[1:], **kwargs)
         reads = partial(read_features, owner)
         if name not in ("inverse_transform", "get_feature_names_out"):

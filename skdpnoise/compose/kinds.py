@@ -27,9 +27,9 @@ __all__ = [
     "NUMBER",
     "FittedColumns",
     "as_fitted",
-    "check_as_fitted",
     "kind_of_labels",
     "kinds_in",
+    "parts_as_fitted",
     "read_as_fitted",
 ]
 
@@ -144,12 +144,14 @@ def read_as_fitted(fitted: Any, X: Any) -> Any:
     return read_features(owner, known.read(owner, X, values=not is_computed("X", fitted)))
 
 
-def check_as_fitted(fitted: Any, X: RowSource) -> None:
-    """Refuse rows in parts whose columns are declared to be of other kinds than in the fit."""
+def parts_as_fitted(fitted: Any, X: RowSource) -> RowSource:
+    """Return rows in parts that are read as the fit read them; refuse columns of another kind."""
+    # Those that are read first say so by the name of the column, before anything is read for good.
     owner, known = type(fitted).__name__, getattr(fitted, "_columns", _UNKNOWN)
     complaint = X.first(partial(known.complaint, owner))
     if complaint is not None:  # where rows are read errors are not shown, as others may quote them
         raise TypeError(complaint)
+    return X.map(partial(known.read, owner), *X.tail) if known.kinds else X
 
 
 def kind_of_labels(labels: Iterable[Any]) -> Kind | None:

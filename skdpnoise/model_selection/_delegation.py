@@ -10,7 +10,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from skdpnoise.compose.columns import read_features
-from skdpnoise.compose.kinds import check_as_fitted, read_as_fitted
+from skdpnoise.compose.kinds import parts_as_fitted, read_as_fitted
 from skdpnoise.estimators.private_fit import check_unpaid_arguments
 from skdpnoise.estimators.seal import without_values
 from skdpnoise.model_selection._data import without_seeds
@@ -45,8 +45,8 @@ def _handed_on(method: str) -> Any:
         check_is_fitted(self)
         if is_spread(X):
             (source,) = as_sources(X=X).values()
-            check_as_fitted(self, source)
-            return _over_parts(self.best_estimator_, method, source)
+            known = parts_as_fitted(self, source)
+            return _over_parts(self.best_estimator_, method, known)
         return getattr(self.best_estimator_, method)(read_as_fitted(self, X))
 
     run.__name__, run.__doc__ = method, _METHOD.format(method)

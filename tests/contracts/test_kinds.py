@@ -27,6 +27,7 @@ from skdpnoise import (
 )
 from skdpnoise.compose.kinds import kinds_in
 from skdpnoise.sources import scan_batches
+from skdpnoise.sources.parts import SpreadError
 from tests.contracts._register import Forbidden, every_private_estimator
 
 pytestmark = pytest.mark.filterwarnings("ignore::skdpnoise.PrivacyWarning")
@@ -338,6 +339,11 @@ def test_rows_in_parts_are_of_the_kind_that_public_steps_compare_with(around):
                     model.predict_proba(rows[["a", "b"]])
                 with pytest.raises(TypeError, match="in column 'a' of X"):
                     clone(model).set_params(ledger=Forbidden()).fit(rows[["a", "b"]], rows["y"])
+                later = scan_batches(
+                    lambda frame=frame: [frames[held][: N // 2], frame[N // 2 :]]  # noqa: B023
+                )
+                with pytest.raises((TypeError, SpreadError)):  # in whichever part they are
+                    list(model.predict_proba(later).batches())
 
 
 ORDERS = {
