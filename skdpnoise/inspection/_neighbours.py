@@ -61,7 +61,7 @@ class Neighbours:
 
     @property
     def comes_and_goes(self) -> bool:
-        """Whether one has a record more, with other records behind it."""
+        """True if one has a record more, with other records behind it."""
         size = len(self.first[0])
         return size != len(self.second[0]) and self.place % size != size - 1
 

@@ -1,4 +1,4 @@
-"""What public steps compare columns with says what these hold, wherever the steps stand."""
+"""Kinds of the columns that public steps compare with listed values, wherever the steps stand."""
 
 import pandas as pd
 import pytest

@@ -329,7 +329,7 @@ class Inner(Slots):
 
 
 class OfClass:
-    """What all its objects hold is a fitted model."""
+    """A class of which all objects hold a fitted model."""
 
     kept = FITTED
 

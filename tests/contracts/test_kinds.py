@@ -3,6 +3,7 @@
 import datetime
 import pickle
 import warnings
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -339,9 +340,8 @@ def test_rows_in_parts_are_of_the_kind_that_public_steps_compare_with(around):
                     model.predict_proba(rows[["a", "b"]])
                 with pytest.raises(TypeError, match="in column 'a' of X"):
                     clone(model).set_params(ledger=Forbidden()).fit(rows[["a", "b"]], rows["y"])
-                later = scan_batches(
-                    lambda frame=frame: [frames[held][: N // 2], frame[N // 2 :]]  # noqa: B023
-                )
+                halves = [frames[held][: N // 2], frame[N // 2 :]]
+                later = scan_batches([partial(list, [half]) for half in halves])
                 with pytest.raises((TypeError, SpreadError)):  # in whichever part they are
                     list(model.predict_proba(later).batches())
 

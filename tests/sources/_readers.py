@@ -54,7 +54,7 @@ class KindOfColumn:
 
     @property
     def number(self) -> bool:
-        """Whether models read it."""
+        """True if models read it."""
         return isinstance(self.usual[0], int | float | Decimal) and self.arrow != WHOLES
 
 

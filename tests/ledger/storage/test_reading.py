@@ -1,4 +1,4 @@
-"""What a storage holds is read with care: each piece is what a ledger writes, or is refused."""
+"""Pieces of a storage that a ledger reads: each is as a ledger writes it, or is refused."""
 
 import json
 from dataclasses import replace
