@@ -9,7 +9,6 @@ ROOT = Path(__file__).resolve().parents[1]
 TESTS = [
     "tests/compose",
     "tests/contracts",
-    "tests/covariance",
     "tests/datasets",
     "tests/decomposition",
     "tests/estimators",
@@ -17,8 +16,8 @@ TESTS = [
     "tests/linear_model",
     "tests/model_selection",
     "tests/preprocessing",
-    "tests/solvers",
-    "tests/sources",
+    "tests/kernels",
+    "tests/data",
 ]
 
 

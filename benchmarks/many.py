@@ -43,8 +43,8 @@ from skdpnoise.datasets import (
     fetch_california,
     fetch_electricity,
 )
+from skdpnoise.kernels.joint import SOFTMAX, Clip, GridRows, clipped_gradient_sums
 from skdpnoise.privacy import gdp_mu
-from skdpnoise.solvers.joint import SOFTMAX, Clip, GridRows, clipped_gradient_sums
 
 EPSILONS = (0.1, 0.5, 1.0, 5.0)
 # Accuracy at each ε, or accuracy and area under the curve; None where nothing is asked for.

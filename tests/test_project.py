@@ -53,8 +53,8 @@ def test_pages_for_people_name_files_and_commands_that_are_there(name):
 def test_names_that_contributors_are_sent_to_are_in_the_files_that_are_named():
     text = (ROOT / "CONTRIBUTING.md").read_text("utf-8")
     for name, path in {
-        "_slope": "skdpnoise/solvers/_kernels.py",
-        "LOSSES": "skdpnoise/solvers/losses.py",
+        "_slope": "skdpnoise/kernels/_kernels.py",
+        "LOSSES": "skdpnoise/kernels/losses.py",
         "PrivateLinearModel": "skdpnoise/linear_model/_coordinate_descent.py",
         "choose_defaults": "skdpnoise/linear_model/_defaults.py",
         "PrivateFitMixin": "skdpnoise/estimators/private_fit.py",

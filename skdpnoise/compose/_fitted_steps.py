@@ -17,7 +17,7 @@ from skdpnoise.compose.columns import read_features
 from skdpnoise.compose.kinds import parts_as_fitted, read_as_fitted
 from skdpnoise.compose.planned import PlanMixin
 from skdpnoise.compose.whole import WholeMixin
-from skdpnoise.sources.rows import as_sources, is_spread
+from skdpnoise.data.rows import as_sources, is_spread
 
 
 def offers(name: str) -> Callable[[Any], bool]:

@@ -47,13 +47,13 @@ from skdpnoise.compose.statement import (
     whole_report,
 )
 from skdpnoise.compose.surroundings import PrivacyWarning, clone_with_ledger, warn_of_company
+from skdpnoise.data.rows import as_sources, is_spread
 from skdpnoise.ledger import Ledger, LedgerWarning
 from skdpnoise.ledger.declared import FACTS
 from skdpnoise.privacy import Adjacency, PrivacyGuarantee
 from skdpnoise.privacy.shared_texts import shared_texts
 from skdpnoise.queries.groups import group_codes
 from skdpnoise.sampling import random_words
-from skdpnoise.sources.rows import as_sources, is_spread
 
 
 @shared_texts

@@ -22,8 +22,8 @@ from skdpnoise.compose.charged import is_computed
 from skdpnoise.compose.columns import by_declared_type
 from skdpnoise.compose.kinds import FittedColumns, as_fitted, kind_of_labels, kinds_in
 from skdpnoise.compose.lists import read_once, without_lists
-from skdpnoise.sources.kinds import OBJECTS, Kind
-from skdpnoise.sources.rows import RowSource
+from skdpnoise.data.kinds import OBJECTS, Kind
+from skdpnoise.data.rows import RowSource
 
 __all__ = ["columns_to_fit", "read_to_fit"]
 

@@ -15,7 +15,7 @@ import numpy as np
 
 from skdpnoise.compose.lists import read_once, without_lists
 from skdpnoise.compose.silence import silence
-from skdpnoise.sources.kinds import kind_of
+from skdpnoise.data.kinds import kind_of
 
 _SIMPLE = 4  # bytes of a number of single precision, which stays one
 

@@ -33,9 +33,9 @@ from skdpnoise.compose.parts import Part, private_parts
 from skdpnoise.compose.register import is_private
 from skdpnoise.compose.silence import silence
 from skdpnoise.compose.surroundings import PrivacyWarning
+from skdpnoise.data.rows import is_spread
 from skdpnoise.ledger import LedgerWarning, PrivacyReport
 from skdpnoise.sampling.observer import unobserved
-from skdpnoise.sources.rows import is_spread
 
 _SHOWN = (PrivacyWarning, LedgerWarning, DataConversionWarning)  # the last tells of a shape
 

@@ -19,9 +19,9 @@ from scipy.sparse import issparse
 from skdpnoise.compose.charged import is_computed
 from skdpnoise.compose.columns import is_polars, read_features
 from skdpnoise.compose.lists import as_frame, read_once, without_lists
-from skdpnoise.sources.cells import contents_of_objects
-from skdpnoise.sources.kinds import OBJECTS, Kind, KindName, kinds_of
-from skdpnoise.sources.rows import RowSource
+from skdpnoise.data.cells import contents_of_objects
+from skdpnoise.data.kinds import OBJECTS, Kind, KindName, kinds_of
+from skdpnoise.data.rows import RowSource
 
 __all__ = [
     "NUMBER",

@@ -17,11 +17,11 @@ from sklearn.utils.validation import check_is_fitted
 from skdpnoise.compose import register_private
 from skdpnoise.decomposition.moments import PrivateMoments, PrivateMomentsMixin, denoised
 from skdpnoise.estimators.tables import read_projections, read_table, survivable
+from skdpnoise.kernels.products import row_products
+from skdpnoise.kernels.second_moments import Floats
 from skdpnoise.ledger import Ledger
 from skdpnoise.privacy import Adjacency
 from skdpnoise.privacy.shared_texts import shared_texts
-from skdpnoise.solvers.products import row_products
-from skdpnoise.solvers.second_moments import Floats
 
 _ABOVE_NOISE = 1.1  # an eigenvalue counts as signal this far beyond the edge of the noise
 
@@ -93,7 +93,7 @@ class DPPCA(PrivateMomentsMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
 
     See Also
     --------
-    skdpnoise.covariance.DPCovariance : The matrix itself.
+    skdpnoise.decomposition.DPCovariance : The matrix itself.
 
     Notes
     -----

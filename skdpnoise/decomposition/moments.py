@@ -26,6 +26,8 @@ from joblib import effective_n_jobs
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from skdpnoise.compose.numbers import JOBS
+from skdpnoise.data.spread import Spread
+from skdpnoise.data.spread import total as sum_over
 from skdpnoise.decomposition._budget import choose_budget, noise_level
 from skdpnoise.decomposition._location import Locator
 from skdpnoise.estimators.parameters import as_bounds, check_memory, check_within
@@ -35,6 +37,7 @@ from skdpnoise.estimators.private_fit import (
     PrivateRun,
     known_records,
 )
+from skdpnoise.kernels.second_moments import Floats, second_moments
 from skdpnoise.ledger import Account
 from skdpnoise.mechanisms import SECOND_MOMENT_NOISES, calibrate_second_moments
 from skdpnoise.privacy import PureLoss
@@ -42,9 +45,6 @@ from skdpnoise.privacy.shared_texts import shared_texts
 from skdpnoise.queries.ranges import COUNT_SHARE, stage_losses
 from skdpnoise.sampling import RandomWords, random_words
 from skdpnoise.sensitivity import RowBounds
-from skdpnoise.solvers.second_moments import Floats, second_moments
-from skdpnoise.sources.spread import Spread
-from skdpnoise.sources.spread import total as sum_over
 
 __all__ = ["PrivateMoments", "PrivateMomentsMixin", "denoised"]
 

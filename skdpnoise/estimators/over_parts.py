@@ -13,9 +13,9 @@ from sklearn.utils._set_output import _get_output_config
 from sklearn.utils.validation import _check_feature_names, check_is_fitted
 
 from skdpnoise.compose.charged import DATA, is_computed, reading
+from skdpnoise.data.rows import RowSource, as_sources, is_spread
 from skdpnoise.estimators.seal import silence
 from skdpnoise.privacy.checks import pandas_for
-from skdpnoise.sources.rows import RowSource, as_sources, is_spread
 
 __all__ = ["OverPartsMixin"]
 
@@ -32,7 +32,7 @@ class OverPartsMixin:
     Examples
     --------
     >>> from skdpnoise import DPMinMaxScaler
-    >>> from skdpnoise.sources import scan_batches
+    >>> from skdpnoise.data import scan_batches
     >>> rows = scan_batches(lambda: (np.full((2, 1), 5.0 * i) for i in range(3)))
     >>> DPMinMaxScaler(feature_bounds=(0, 10)).fit_transform(rows).shape
     (6, 1)

@@ -17,6 +17,8 @@ from skdpnoise.compose import advice
 from skdpnoise.compose.numbers import BUDGET, check_grouped
 from skdpnoise.compose.planned import PlanMixin
 from skdpnoise.compose.surroundings import PrivacyWarning, clone_with_ledger, warn_of_company
+from skdpnoise.data.rows import noting_guesses
+from skdpnoise.data.spread import Spread
 from skdpnoise.estimators.over_parts import OverPartsMixin
 from skdpnoise.estimators.parameters import check_parameters, check_size
 from skdpnoise.estimators.seal import silence
@@ -28,8 +30,6 @@ from skdpnoise.privacy import LossBudget, PrivacyGuarantee
 from skdpnoise.queries.groups import GroupedRows, SpreadRows, group_codes
 from skdpnoise.queries.ranges import COUNT_SHARE, release_record_count
 from skdpnoise.sampling import RandomWords
-from skdpnoise.sources.rows import noting_guesses
-from skdpnoise.sources.spread import Spread
 
 Budget = TypeVar("Budget")
 

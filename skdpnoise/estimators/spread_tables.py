@@ -12,12 +12,12 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_array
 
 from skdpnoise.compose.charged import is_computed, reading
+from skdpnoise.data.kinds import are_numbers, as_numbers
+from skdpnoise.data.rows import as_sources, is_spread
+from skdpnoise.data.spread import Spread, survey
 from skdpnoise.estimators.tables import read_table, surviving, within_limits
 from skdpnoise.estimators.targets import check_present
 from skdpnoise.queries.groups import check_labels
-from skdpnoise.sources.kinds import are_numbers, as_numbers
-from skdpnoise.sources.rows import as_sources, is_spread
-from skdpnoise.sources.spread import Spread, survey
 
 __all__ = ["Columns", "Survey", "is_spread", "read_spread"]
 

@@ -16,10 +16,10 @@ from skdpnoise.compose.charged import is_computed
 from skdpnoise.compose.columns import by_declared_type
 from skdpnoise.compose.kinds import NUMBER, as_fitted, kinds_in
 from skdpnoise.compose.lists import as_frame
+from skdpnoise.data.kinds import kind_of, kinds_of
+from skdpnoise.data.rows import is_spread
 from skdpnoise.estimators.seal import silence, without_values
 from skdpnoise.privacy.checks import check_collected
-from skdpnoise.sources.kinds import kind_of, kinds_of
-from skdpnoise.sources.rows import is_spread
 
 FLOATS = [np.float64, np.float32]
 LARGEST = 1e100  # squares and sums of more rows than fit in memory stay finite

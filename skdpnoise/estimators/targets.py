@@ -75,7 +75,7 @@ def check_present(owner: str, y: Any) -> None:
     there = present(y)
     if there is not None and not there.all():
         raise ValueError(
-            f"{_MISSING_TARGET.format(owner)} where they are read, as in skdpnoise.sources."
+            f"{_MISSING_TARGET.format(owner)} where they are read, as in skdpnoise.data."
             "scan_batches(lambda: (rows[rows[target].notna()] for rows in source.batches())), or "
             f"of a frame of dask by frame.dropna(subset=[target]).{_NOT_FILLED}"
         )

@@ -13,9 +13,9 @@ from sklearn.base import clone
 
 from skdpnoise.compose.nested import estimators_in, give_seeds
 from skdpnoise.compose.register import is_private
+from skdpnoise.data.rows import is_spread
 from skdpnoise.ledger.uncharged import uncharged
 from skdpnoise.privacy import GaussianLoss, PrivacyGuarantee, check_adjacency
-from skdpnoise.sources.rows import is_spread
 
 __all__ = [
     "check_fits",

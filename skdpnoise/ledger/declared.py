@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import Any
 
+from skdpnoise.data.rows import FOUND_BY_READING
 from skdpnoise.ledger.report import DECLARED
-from skdpnoise.sources.rows import FOUND_BY_READING
 
 __all__ = ["COLUMNS", "FACTS", "LABELS", "declared_below", "declared_in", "said_public"]
 

@@ -25,6 +25,7 @@ from skdpnoise.estimators.sparse_tables import read_sparse
 from skdpnoise.estimators.spread_tables import is_spread, read_spread
 from skdpnoise.estimators.tables import FLOATS, read_table
 from skdpnoise.estimators.targets import labels_of_parts, read_labels, read_numbers
+from skdpnoise.kernels import SQUARED, Loss
 from skdpnoise.ledger import Ledger
 from skdpnoise.linear_model._budget import Budget, split_budget, stages_for
 from skdpnoise.linear_model._column_groups import NO_GROUP, numbered_groups
@@ -65,7 +66,6 @@ from skdpnoise.mechanisms import noise_options
 from skdpnoise.privacy import Adjacency, gdp_mu
 from skdpnoise.privacy.shared_texts import shared_texts
 from skdpnoise.sampling import random_words
-from skdpnoise.solvers import SQUARED, Loss
 
 
 @shared_texts
@@ -493,7 +493,7 @@ class DPCoordinateDescentRegressor(LeastSquaresModel):
        plus exact integer noise; and then "residuals", the sum of what the model leaves, clipped to
        ±3 scales (±2.5 to 5 where no feature is used): 6 or 3. Or "gradients" of all columns at
        once: for each pass the sum of whole gradients, each clipped to the norm C and rounded to
-       integers within it (:mod:`skdpnoise.solvers.joint`: 2C in Euclidean norm, or C), plus exact
+       integers within it (:mod:`skdpnoise.kernels.joint`: 2C in Euclidean norm, or C), plus exact
        integer noise; and then "second moments" with the released model's prediction as the only
        feature. Or "second moments" alone: once, the sum over records of :math:`z z^\top`, with z =
        (x, y, 1) standardised, clipped to public limits, shrunk into a ball of radius R and rounded

@@ -12,6 +12,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from skdpnoise.compose.kinds import NUMBER, kind_of_labels
+from skdpnoise.data.kinds import Kind
+from skdpnoise.data.rows import is_spread
+from skdpnoise.data.spread import looked_at, total
 from skdpnoise.mechanisms import AdditiveMechanism
 from skdpnoise.metrics._kinds import Held, check_kinds, kinds_held, plain_entry
 from skdpnoise.privacy import Adjacency, LossBudget, PrivacyGuarantee
@@ -22,9 +25,6 @@ from skdpnoise.queries.aggregates import PrivateEstimate
 from skdpnoise.queries.categories import label_columns
 from skdpnoise.sampling import RandomWords
 from skdpnoise.sampling.words import with_caveat
-from skdpnoise.sources.kinds import Kind
-from skdpnoise.sources.rows import is_spread
-from skdpnoise.sources.spread import looked_at, total
 
 Vector = NDArray[np.float64]
 Both = tuple[NDArray[Any], NDArray[Any]]

@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.isotonic import isotonic_regression
 
 from skdpnoise.compose.kinds import NUMBER, kind_of_labels
+from skdpnoise.data.spread import total
 from skdpnoise.mechanisms import AdditiveMechanism
 from skdpnoise.metrics._records import (
     SEEN,
@@ -35,7 +36,6 @@ from skdpnoise.privacy.checks import check_count, complaint
 from skdpnoise.privacy.loss import promised
 from skdpnoise.privacy.shared_texts import shared_texts
 from skdpnoise.sampling import random_words
-from skdpnoise.sources.spread import total
 
 __all__ = [
     "PrivateCalibrationCurve",

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from skdpnoise.compose.kinds import NUMBER, kind_of_labels
+from skdpnoise.data.spread import mapped, total
 from skdpnoise.mechanisms import AdditiveMechanism
 from skdpnoise.metrics._records import (
     SEEN,
@@ -40,7 +41,6 @@ from skdpnoise.privacy.checks import check_real
 from skdpnoise.privacy.loss import promised
 from skdpnoise.privacy.shared_texts import shared_texts
 from skdpnoise.sampling import random_words
-from skdpnoise.sources.spread import mapped, total
 
 __all__ = [
     "PrivateScore",

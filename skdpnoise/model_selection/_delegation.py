@@ -11,11 +11,11 @@ from sklearn.utils.validation import check_is_fitted
 
 from skdpnoise.compose.columns import read_features
 from skdpnoise.compose.kinds import parts_as_fitted, read_as_fitted
+from skdpnoise.data.rows import RowSource, as_sources, is_spread
 from skdpnoise.estimators.private_fit import check_unpaid_arguments
 from skdpnoise.estimators.seal import without_values
 from skdpnoise.model_selection._data import without_seeds
 from skdpnoise.privacy.checks import check_collected
-from skdpnoise.sources.rows import RowSource, as_sources, is_spread
 
 _METHOD = """Return what `{0}` of the winner says of these records.
 

@@ -22,6 +22,8 @@ from skdpnoise.compose.fitting import rehearse
 from skdpnoise.compose.parts import private_parts
 from skdpnoise.compose.register import is_private
 from skdpnoise.compose.shares import with_budget
+from skdpnoise.data.parts import SpreadError
+from skdpnoise.data.spread import mapped, total
 from skdpnoise.estimators.seal import silence
 from skdpnoise.mechanisms import calibrate
 from skdpnoise.metrics.scoring import (
@@ -41,8 +43,6 @@ from skdpnoise.queries.ranges import release_record_count
 from skdpnoise.sampling import RandomWords
 from skdpnoise.sampling.observer import note_charge
 from skdpnoise.sensitivity import SensitivityProfile, histogram_counts
-from skdpnoise.sources.parts import SpreadError
-from skdpnoise.sources.spread import mapped, total
 
 # One text whatever failed: the error of a run may tell something of the records.
 FAILED = (

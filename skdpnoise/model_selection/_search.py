@@ -30,6 +30,7 @@ from skdpnoise.compose.shares import search_budget, seed_from
 from skdpnoise.compose.statement import charge_whole
 from skdpnoise.compose.surroundings import clone_with_ledger, warn_of_company
 from skdpnoise.compose.whole import WholeMixin
+from skdpnoise.data.rows import as_sources, is_spread
 from skdpnoise.estimators.callbacks import CallbackSupportMixin, with_callbacks
 from skdpnoise.estimators.parameters import as_bounds, check_parameters
 from skdpnoise.estimators.private_fit import check_unpaid_arguments
@@ -57,7 +58,6 @@ from skdpnoise.privacy.repetition.laws import PoissonRepetitions, TruncatedNegat
 from skdpnoise.privacy.shared_texts import shared_texts
 from skdpnoise.sampling import RandomWords, random_words
 from skdpnoise.sampling.observer import note_charge, unobserved
-from skdpnoise.sources.rows import as_sources, is_spread
 
 _VALIDATION = 0.1  # of the records
 _HALF = 0.5  # where their number is private

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
 from skdpnoise.compose.register import is_private
+from skdpnoise.data.rows import as_sources, is_spread
 from skdpnoise.estimators.seal import without_values
 from skdpnoise.metrics import (
     PrivateCalibrationCurve,
@@ -23,7 +24,6 @@ from skdpnoise.privacy import LossBudget, PrivacyGuarantee
 from skdpnoise.privacy.checks import check_type
 from skdpnoise.privacy.shared_texts import shared_texts
 from skdpnoise.sampling.words import with_caveat
-from skdpnoise.sources.rows import as_sources, is_spread
 
 _BAND = 1.96  # standard errors on either side: 95 % of normal noise
 _FAINT = 0.2

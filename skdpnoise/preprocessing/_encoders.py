@@ -19,6 +19,7 @@ from skdpnoise.compose import PublicOutput, register_private
 from skdpnoise.compose.advice import warn_last
 from skdpnoise.compose.handing import hand_on
 from skdpnoise.compose.kinds import kind_of_labels
+from skdpnoise.data.cells import cells_of, check_labels_of, of_truth_values
 from skdpnoise.estimators.private_fit import PrivateFitMixin
 from skdpnoise.estimators.tables import read_projections
 from skdpnoise.ledger import Account, Ledger
@@ -41,7 +42,6 @@ from skdpnoise.queries.categories import (
     found_categories,
 )
 from skdpnoise.sampling import RandomWords, random_words
-from skdpnoise.sources.cells import cells_of, check_labels_of, of_truth_values
 
 _LARGEST = 1e100  # codes are numbers that the next fit takes
 

@@ -13,11 +13,11 @@ from skdpnoise.compose.charged import is_computed
 from skdpnoise.compose.columns import by_declared_type, is_polars
 from skdpnoise.compose.kinds import as_fitted, kind_of_labels, kinds_in
 from skdpnoise.compose.lists import read_once
+from skdpnoise.data.cells import is_missing
+from skdpnoise.data.kinds import Kind
 from skdpnoise.estimators.seal import silence, without_values
 from skdpnoise.estimators.tables import check_form, check_types, complex_data, is_complex
 from skdpnoise.queries.categories import Label, label_of
-from skdpnoise.sources.cells import is_missing
-from skdpnoise.sources.kinds import Kind
 
 Kinds = Sequence[Kind | None]
 Expected = Kinds | Callable[[Sequence[Any], Sequence[Kind]], Kinds] | None

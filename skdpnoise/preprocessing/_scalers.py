@@ -18,6 +18,7 @@ from sklearn.utils.validation import check_is_fitted
 from skdpnoise.compose import register_private
 from skdpnoise.compose.advice import cause_of_hiding, named, note_hidden, warn_last
 from skdpnoise.compose.handing import hand_on
+from skdpnoise.data.spread import mapped
 from skdpnoise.estimators.parameters import as_bounds, number_pair
 from skdpnoise.estimators.private_fit import PrivateFitMixin
 from skdpnoise.estimators.tables import read_table, survivable
@@ -29,7 +30,6 @@ from skdpnoise.queries.moments import moments_budget, private_moments
 from skdpnoise.queries.quantiles import private_quantiles, quantiles_budget
 from skdpnoise.queries.ranges import STEPS, stage_losses
 from skdpnoise.sampling import random_words
-from skdpnoise.sources.spread import mapped
 
 Facts = dict[str, Any]  # arguments of a query, or fitted attributes, by name
 

@@ -19,6 +19,8 @@ from skdpnoise.compose import PublicOutput, register_private
 from skdpnoise.compose.advice import cause_of_hiding, note_hidden, warn_last
 from skdpnoise.compose.approximate import ChanceBudget
 from skdpnoise.compose.handing import hand_on
+from skdpnoise.data.cells import cells_of
+from skdpnoise.data.spread import Spread
 from skdpnoise.estimators.private_fit import PrivateFitMixin
 from skdpnoise.estimators.tables import check_infinite
 from skdpnoise.ledger import Account, Ledger
@@ -43,8 +45,6 @@ from skdpnoise.queries.categories import CategoryMechanism, category_mechanism, 
 from skdpnoise.queries.quantiles import Quantiles, private_quantiles, quantiles_budget
 from skdpnoise.queries.ranges import STEPS, stage_losses
 from skdpnoise.sampling import RandomWords, random_words
-from skdpnoise.sources.cells import cells_of
-from skdpnoise.sources.spread import Spread
 
 _CATEGORIES = 0.5  # of the budget, where numbers are bought too
 _ROOM = 1.0 - 1e-3  # of pure losses beside a chance, whose sum is rounded up

@@ -12,6 +12,8 @@ from typing import Any, get_args
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from skdpnoise.data.rows import is_spread
+from skdpnoise.data.spread import Spread, mapped
 from skdpnoise.mechanisms.additive import AdditiveMechanism
 from skdpnoise.mechanisms.calibrate import calibrate
 from skdpnoise.noises import get_noise, noise_names
@@ -34,8 +36,6 @@ from skdpnoise.sampling import RandomWords, random_words
 from skdpnoise.sampling.observer import plus_noise
 from skdpnoise.sampling.words import with_caveat
 from skdpnoise.sensitivity import SensitivityProfile, clipped_sum
-from skdpnoise.sources.rows import is_spread
-from skdpnoise.sources.spread import Spread, mapped
 
 __all__ = ["PrivateEstimate", "private_count", "private_mean", "private_sum"]
 

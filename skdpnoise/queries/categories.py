@@ -21,6 +21,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from skdpnoise.data.cells import (
+    Contents,
+    cells_of,
+    check_labels_of,
+    contents_of,
+    contents_of_objects,
+    n_columns_of,
+    of_truth_values,
+    together,
+)
+from skdpnoise.data.kinds import OBJECTS, Kind, kinds_of
+from skdpnoise.data.rows import is_spread
+from skdpnoise.data.spread import Spread, looked_at
 from skdpnoise.mechanisms.additive import AdditiveMechanism
 from skdpnoise.mechanisms.calibrate import calibrate
 from skdpnoise.mechanisms.requests import noise_options
@@ -51,19 +64,6 @@ from skdpnoise.sampling import RandomWords, random_words
 from skdpnoise.sampling.observer import Cells, noisy_cells
 from skdpnoise.sampling.words import with_caveat
 from skdpnoise.sensitivity import SensitivityProfile
-from skdpnoise.sources.cells import (
-    Contents,
-    cells_of,
-    check_labels_of,
-    contents_of,
-    contents_of_objects,
-    n_columns_of,
-    of_truth_values,
-    together,
-)
-from skdpnoise.sources.kinds import OBJECTS, Kind, kinds_of
-from skdpnoise.sources.rows import is_spread
-from skdpnoise.sources.spread import Spread, looked_at
 
 __all__ = ["CategoryMechanism", "PrivateCategories", "private_categories"]
 

@@ -36,11 +36,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from skdpnoise.data.spread import Spread
 from skdpnoise.privacy.checks import check_collected
 from skdpnoise.queries.missing import is_missing
 from skdpnoise.sampling import RandomWords, SystemWords
 from skdpnoise.sampling.keyed import new_key, words_of_rows
-from skdpnoise.sources.spread import Spread
 
 __all__ = [
     "GroupedRows",

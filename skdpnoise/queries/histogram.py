@@ -10,6 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from skdpnoise.data.rows import is_spread
+from skdpnoise.data.spread import total
 from skdpnoise.mechanisms.additive import AdditiveMechanism
 from skdpnoise.mechanisms.calibrate import calibrate
 from skdpnoise.mechanisms.exact import are_finite, are_integers, are_real, exact_numbers
@@ -22,8 +24,6 @@ from skdpnoise.queries._tiles import Floats, Integers
 from skdpnoise.queries.aggregates import PrivateEstimate
 from skdpnoise.sampling import random_words
 from skdpnoise.sensitivity import SensitivityProfile, histogram_counts
-from skdpnoise.sources.rows import is_spread
-from skdpnoise.sources.spread import total
 
 __all__ = ["noisy_histogram", "private_histogram"]
 

@@ -15,7 +15,7 @@ from typing import Any, Literal, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from skdpnoise.sources.kinds import OBJECTS, Kind, kind_of
+from skdpnoise.data.kinds import OBJECTS, Kind, kind_of
 
 Missing = Literal["error", "skip"]
 """Missing values: all is refused, or they are left out."""

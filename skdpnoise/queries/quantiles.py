@@ -12,6 +12,8 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import isotonic_regression
 from scipy.spatial.distance import cdist
 
+from skdpnoise.data.rows import RowSource, as_sources, is_spread
+from skdpnoise.data.spread import Spread, mapped
 from skdpnoise.mechanisms.additive import AdditiveMechanism
 from skdpnoise.mechanisms.calibrate import calibrate
 from skdpnoise.mechanisms.sharing import shared_budget
@@ -24,8 +26,6 @@ from skdpnoise.queries._sweeps import Records, tallies
 from skdpnoise.queries._tiles import Floats, Integers, Places
 from skdpnoise.queries.ranges import Charge, Ranges
 from skdpnoise.sensitivity import SensitivityProfile, histogram_counts
-from skdpnoise.sources.rows import RowSource, as_sources, is_spread
-from skdpnoise.sources.spread import Spread, mapped
 
 __all__ = ["Quantiles", "private_quantiles", "quantiles_budget"]
 

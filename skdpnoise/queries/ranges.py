@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from skdpnoise.data.spread import Spread, in_units
 from skdpnoise.mechanisms.additive import AdditiveMechanism
 from skdpnoise.mechanisms.calibrate import calibrate
 from skdpnoise.mechanisms.requests import noise_options
@@ -21,7 +22,6 @@ from skdpnoise.queries._tiles import LARGEST_EXPONENT, LONGEST, Floats, Integers
 from skdpnoise.sampling import RandomWords, secret_pairs
 from skdpnoise.sampling.observer import plus_noise
 from skdpnoise.sensitivity import clipped_sum, histogram_counts, paired_histogram
-from skdpnoise.sources.spread import Spread, in_units
 
 __all__ = ["COUNT_SHARE", "STEPS", "release_record_count", "stage_losses"]
 

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from skdpnoise.compose.kinds import FittedColumns, as_fitted, kind_of_labels, kinds_in
-from skdpnoise.sources.kinds import Kind
+from skdpnoise.data.kinds import Kind
 
 UTC = datetime.UTC
 

@@ -24,8 +24,8 @@ from skdpnoise import (
     DPStandardScaler,
 )
 from skdpnoise.compose.charged import reading
+from skdpnoise.data import RowSource, scan_batches
 from skdpnoise.estimators.over_parts import _METHODS, OverPartsMixin
-from skdpnoise.sources import RowSource, scan_batches
 from tests._same_bits import COUNTS, in_parts
 from tests.contracts._register import CLASSES, ENTRIES, Notebook, each
 

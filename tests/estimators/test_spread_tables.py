@@ -8,9 +8,9 @@ import pytest
 
 from skdpnoise import DPRidge, DPSimpleImputer, DPStandardScaler
 from skdpnoise.compose.charged import reading
+from skdpnoise.data import scan_batches
 from skdpnoise.estimators import spread_tables
 from skdpnoise.estimators.spread_tables import read_spread
-from skdpnoise.sources import scan_batches
 
 GOOD = np.random.default_rng(0).normal(size=(6, 3))
 BAD = {

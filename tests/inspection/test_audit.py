@@ -111,8 +111,7 @@ def test_replays_catch_what_tells_the_data_sets_apart_beside_the_releases(way, m
 
 
 def test_replays_catch_a_record_that_moves_more_than_is_declared(monkeypatch):
-    from skdpnoise.covariance import _covariance
-    from skdpnoise.decomposition import moments
+    from skdpnoise.decomposition import _covariance, moments
 
     kernel = moments.second_moments
     monkeypatch.setattr(moments, "second_moments", lambda X, **settings: 2 * kernel(X, **settings))

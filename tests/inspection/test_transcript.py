@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from skdpnoise.data import scan_batches
 from skdpnoise.inspection import Transcript
 from skdpnoise.inspection._costs import exact_epsilon, moved, quick_epsilon, total_moved
 from skdpnoise.ledger import Account
@@ -33,7 +34,6 @@ from skdpnoise.queries.norm_quantile import NormQuantileMechanism
 from skdpnoise.sampling import random_words, secret_order
 from skdpnoise.sampling.observer import note_charge, plus_noise
 from skdpnoise.sensitivity import GroupedProfile, RowBounds, SensitivityProfile
-from skdpnoise.sources import scan_batches
 
 
 def replayed(mechanism, here, there, release=None):

@@ -13,11 +13,11 @@ import pyarrow as pa
 import pytest
 from scipy.stats import chi2
 
+from skdpnoise.data import scan_parquet
 from skdpnoise.privacy import PrivacyGuarantee, PureLoss
 from skdpnoise.queries import private_count, private_mean, private_quantiles, private_sum
 from skdpnoise.sampling import SeededWords
 from skdpnoise.sampling.observer import observed
-from skdpnoise.sources import scan_parquet
 from tests._same_bits import COUNTS, in_parts
 from tests._statistics import FALSE_ALARM
 from tests.contracts._register import Notebook

@@ -45,7 +45,7 @@ class SymmetricMatrixMechanism(Sealed):
               + \mathrm{round}(2^{2B} N_{jk})\Bigr), \qquad q_j = 2^{-B} s_j
 
     with integer rows k, bounded as :math:`|q \circ k|_2 \le R` and so on: those of
-    :func:`~skdpnoise.solvers.second_moments`. Made by :func:`calibrate_second_moments`. N is
+    :func:`~skdpnoise.kernels.second_moments`. Made by :func:`calibrate_second_moments`. N is
     symmetric, and one of
 
     =================  ==========================================================================
@@ -109,7 +109,7 @@ class SymmetricMatrixMechanism(Sealed):
 
     Examples
     --------
-    >>> from skdpnoise.solvers import second_moments
+    >>> from skdpnoise.kernels import second_moments
     >>> guarantee = PrivacyGuarantee(epsilon=1.0, delta=1e-6)
     >>> mechanism = calibrate_second_moments("auto", RowBounds(3, norm=1.0), guarantee)
     >>> X = np.random.default_rng(0).uniform(-0.5, 0.5, size=(1000, 3))
