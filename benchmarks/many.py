@@ -37,12 +37,7 @@ from sklearn.preprocessing import MinMaxScaler, StandardScaler
 from benchmarks._kept import resumed
 from benchmarks._report import add_common_arguments, print_table, save_json
 from skdpnoise import DPCoordinateDescentRegressor, DPLogisticCD
-from skdpnoise.datasets import (
-    ADULT_CATEGORIES,
-    fetch_adult,
-    fetch_california,
-    fetch_electricity,
-)
+from skdpnoise.datasets import ADULT_CATEGORIES, fetch_adult, fetch_california, fetch_electricity
 from skdpnoise.kernels.joint import SOFTMAX, Clip, GridRows, clipped_gradient_sums
 from skdpnoise.privacy import gdp_mu
 

@@ -36,10 +36,10 @@ from benchmarks._remembered import remembered
 from benchmarks._report import add_common_arguments, print_table, save_json
 from skdpnoise import DPOneHotEncoder, DPOrdinalEncoder, DPPipeline, DPRidge, DPTableVectorizer
 from skdpnoise.data import RowSource
-from skdpnoise.inspection._claims import clone_for_audit, fit_quietly
-from skdpnoise.inspection._neighbours import Neighbours
-from skdpnoise.inspection._replay import replay
-from skdpnoise.inspection.transcript import Transcript
+from skdpnoise.inspection.auditing._claims import clone_for_audit, fit_quietly
+from skdpnoise.inspection.auditing._neighbours import Neighbours
+from skdpnoise.inspection.auditing._replay import replay
+from skdpnoise.inspection.auditing.transcript import Transcript
 from skdpnoise.privacy import PrivacyGuarantee
 
 EPSILON, DELTA = 1.0, 1e-3

@@ -4,20 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager
-from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Protocol
 
 import numpy as np
 
+from skdpnoise._utils.context import context, within
 from skdpnoise.data.kinds import Kind
 from skdpnoise.data.parts import Runner, quietly
 
 __all__ = ["Reader", "RowSource", "Taking", "as_sources", "is_spread", "noting_guesses"]
 
 FOUND_BY_READING = "types of columns, which were found by reading the file"
-_noted: ContextVar[list[str] | None] = ContextVar("noted", default=None)
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -314,7 +313,7 @@ def as_sources(**tables: Any) -> dict[str, RowSource]:
             from skdpnoise.data.dask_rows import DaskReader
 
             table = RowSource(DaskReader.of(table))
-        if table.guessed and (noted := _noted.get()) is not None:
+        if table.guessed and (noted := context().guesses) is not None:
             noted.append(FOUND_BY_READING)
         found[name] = table
     return found
@@ -324,11 +323,8 @@ def as_sources(**tables: Any) -> dict[str, RowSource]:
 def noting_guesses() -> Iterator[list[str]]:
     """Give what a report says of types that nobody declared, of all tables that are read within."""
     found: list[str] = []
-    token = _noted.set(found)
-    try:
+    with within(guesses=found):
         yield found
-    finally:
-        _noted.reset(token)
 
 
 def _of_dask(table: Any) -> bool:

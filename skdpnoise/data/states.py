@@ -11,19 +11,19 @@ from __future__ import annotations
 import tempfile
 from collections import OrderedDict
 from collections.abc import Callable
-from contextvars import ContextVar
 from threading import Lock
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from skdpnoise._utils.context import change, context
+
 __all__ = ["at", "forget", "new_token", "scratch", "state"]
 
 _MOST_FITS = 4  # whose states one process keeps
 _LARGE = 1 << 16  # bytes, from which an array lies in a file
 
-_place: ContextVar[tuple[int, int, int]] = ContextVar("place", default=(0, 0, 0))
 _states: OrderedDict[str, dict[Any, Any]] = OrderedDict()
 _lock = Lock()
 
@@ -43,7 +43,7 @@ def new_token() -> str:
 
 def at(part: int, begin: int, n_rows: int) -> None:
     """Say which rows are read now: of which part, beginning where, and how many."""
-    _place.set((part, begin, n_rows))
+    change(place=(part, begin, n_rows))
 
 
 def state(token: str, name: Any, make: Callable[[], Any]) -> Any:
@@ -53,7 +53,7 @@ def state(token: str, name: Any, make: Callable[[], Any]) -> Any:
         _states.move_to_end(token)
         while len(_states) > _MOST_FITS:
             _states.popitem(last=False)
-    key = name, _place.get()
+    key = name, context().place
     if key not in kept:
         kept[key] = make()
     return kept[key]

@@ -11,14 +11,14 @@ from scipy.linalg import eigh
 from sklearn.covariance import EmpiricalCovariance, empirical_covariance, log_likelihood
 from sklearn.utils.validation import check_is_fitted
 
-from skdpnoise.compose import register_private
+from skdpnoise._utils.shared_texts import shared_texts
+from skdpnoise.accounting import Ledger
+from skdpnoise.base.private_fit import check_unpaid_arguments
+from skdpnoise.base.register import register_private
+from skdpnoise.data.tables import read_table
 from skdpnoise.decomposition.moments import PrivateMoments, PrivateMomentsMixin, denoised
-from skdpnoise.estimators.private_fit import check_unpaid_arguments
-from skdpnoise.estimators.tables import read_table
 from skdpnoise.kernels.second_moments import Floats
-from skdpnoise.ledger import Ledger
 from skdpnoise.privacy import Adjacency
-from skdpnoise.privacy.shared_texts import shared_texts
 
 _LEAST = 1e-9  # eigenvalues are at least this part of the largest: the matrix can be inverted
 

@@ -27,9 +27,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from skdpnoise.base.private_fit import PrivateRun
 from skdpnoise.data.spread import Spread, in_units, mapped, total
 from skdpnoise.decomposition import _budget as rules
-from skdpnoise.estimators.private_fit import PrivateRun
 from skdpnoise.kernels.second_moments import Floats, clipped_row_sums, row_norms
 from skdpnoise.mechanisms import AdditiveMechanism, KNormMechanism, calibrate, k_norm
 from skdpnoise.privacy import GaussianLoss, LossBudget, PrivacyLoss

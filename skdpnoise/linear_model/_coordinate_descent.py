@@ -14,30 +14,25 @@ from sklearn.base import BaseEstimator, RegressorMixin, is_classifier
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from skdpnoise.compose import register_private
-from skdpnoise.compose.charged import is_computed
-from skdpnoise.compose.numbers import JOBS
-from skdpnoise.estimators.callbacks import CallbackSupportMixin, collect_passes, with_callbacks
-from skdpnoise.estimators.parameters import as_bounds, check_size, check_within
-from skdpnoise.estimators.private_fit import PrivateFitMixin, PrivateRun, known_records
-from skdpnoise.estimators.scores import QuietScoreMixin
-from skdpnoise.estimators.sparse_tables import read_sparse
-from skdpnoise.estimators.spread_tables import is_spread, read_spread
-from skdpnoise.estimators.tables import FLOATS, read_table
-from skdpnoise.estimators.targets import labels_of_parts, read_labels, read_numbers
+from skdpnoise._utils.numbers import JOBS
+from skdpnoise._utils.parameters import as_bounds, check_size, check_within
+from skdpnoise._utils.shared_texts import shared_texts
+from skdpnoise.accounting import Ledger
+from skdpnoise.base.callbacks import CallbackSupportMixin, collect_passes, with_callbacks
+from skdpnoise.base.private_fit import PrivateFitMixin, PrivateRun, known_records
+from skdpnoise.base.register import register_private
+from skdpnoise.base.scores import QuietScoreMixin
+from skdpnoise.data.computed import is_computed
+from skdpnoise.data.sparse_tables import read_sparse
+from skdpnoise.data.spread_tables import is_spread, read_spread
+from skdpnoise.data.tables import FLOATS, read_table
+from skdpnoise.data.targets import labels_of_parts, read_labels, read_numbers
 from skdpnoise.kernels import SQUARED, Loss
-from skdpnoise.ledger import Ledger
 from skdpnoise.linear_model._budget import Budget, split_budget, stages_for
 from skdpnoise.linear_model._column_groups import NO_GROUP, numbered_groups
 from skdpnoise.linear_model._defaults import prefers_gram
 from skdpnoise.linear_model._descent import RESIDUALS, DescentPlan, check_descent, plan_descent
-from skdpnoise.linear_model._gram import (
-    GRAM_NOISES,
-    GramPlan,
-    check_gram,
-    check_moments,
-    plan_gram,
-)
+from skdpnoise.linear_model._gram import GRAM_NOISES, GramPlan, check_gram, check_moments, plan_gram
 from skdpnoise.linear_model._joint import (
     ENOUGH_RECORDS,
     MANY_COLUMNS,
@@ -64,7 +59,6 @@ from skdpnoise.linear_model._records import (
 from skdpnoise.linear_model._scaling import Run, standardise, standardise_target
 from skdpnoise.mechanisms import noise_options
 from skdpnoise.privacy import Adjacency, gdp_mu
-from skdpnoise.privacy.shared_texts import shared_texts
 from skdpnoise.sampling import random_words
 
 

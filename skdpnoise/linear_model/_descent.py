@@ -16,8 +16,9 @@ from typing import Any
 import numpy as np
 from joblib import effective_n_jobs
 
+from skdpnoise._utils.parameters import check_memory, number_vector
+from skdpnoise.accounting import Account
 from skdpnoise.data.states import forget, new_token, scratch, state
-from skdpnoise.estimators.parameters import check_memory, number_vector
 from skdpnoise.kernels import Loss
 from skdpnoise.kernels.columns import columnwise
 from skdpnoise.kernels.coordinate_descent import (
@@ -29,7 +30,6 @@ from skdpnoise.kernels.coordinate_descent import (
     scalings_of,
     visit,
 )
-from skdpnoise.ledger import Account
 from skdpnoise.linear_model import _defaults as rules
 from skdpnoise.linear_model._budget import Budget
 from skdpnoise.linear_model._records import Problem, Settings

@@ -25,11 +25,11 @@ from joblib import effective_n_jobs
 from numpy.typing import ArrayLike
 from sklearn.linear_model import enet_path, ridge_regression
 
+from skdpnoise._utils.parameters import check_memory
+from skdpnoise._utils.redaction import silence
+from skdpnoise.accounting import Account
 from skdpnoise.data.spread import in_units
-from skdpnoise.estimators.parameters import check_memory
-from skdpnoise.estimators.seal import silence
 from skdpnoise.kernels.second_moments import second_moments
-from skdpnoise.ledger import Account
 from skdpnoise.linear_model._budget import Budget
 from skdpnoise.linear_model._defaults import choose_row_norm, kept
 from skdpnoise.linear_model._penalties import of_standard_columns

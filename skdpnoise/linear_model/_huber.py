@@ -9,9 +9,9 @@ from typing import Any
 from sklearn.base import RegressorMixin
 from sklearn.utils._param_validation import Interval
 
-from skdpnoise.compose import register_private
-from skdpnoise.estimators.callbacks import CallbackSupportMixin
-from skdpnoise.estimators.scores import QuietScoreMixin
+from skdpnoise.base.callbacks import CallbackSupportMixin
+from skdpnoise.base.register import register_private
+from skdpnoise.base.scores import QuietScoreMixin
 from skdpnoise.kernels.losses import Loss, huber
 from skdpnoise.linear_model._whole_gradients import WholeGradientModel
 from skdpnoise.privacy import Adjacency

@@ -22,8 +22,9 @@ import numpy as np
 from joblib import effective_n_jobs
 from scipy.sparse import issparse
 
+from skdpnoise._utils.parameters import check_memory
+from skdpnoise.accounting import Account
 from skdpnoise.data.spread import in_units, mapped, total
-from skdpnoise.estimators.parameters import check_memory
 from skdpnoise.kernels import LOGISTIC, POISSON, SQUARED, Loss
 from skdpnoise.kernels.joint import (
     Clip,
@@ -34,7 +35,6 @@ from skdpnoise.kernels.joint import (
     hold_parts,
 )
 from skdpnoise.kernels.second_moments import clipped_row_sums
-from skdpnoise.ledger import Account
 from skdpnoise.linear_model._budget import NORMAL, Budget
 from skdpnoise.linear_model._column_groups import NO_GROUP
 from skdpnoise.linear_model._defaults import kept

@@ -12,10 +12,10 @@ from numpy.typing import ArrayLike
 from sklearn.base import ClassifierMixin
 from sklearn.utils._param_validation import Interval
 
-from skdpnoise.compose import register_private
-from skdpnoise.estimators.callbacks import CallbackSupportMixin
-from skdpnoise.estimators.scores import QuietScoreMixin
-from skdpnoise.estimators.targets import against_rest, known_classes
+from skdpnoise.base.callbacks import CallbackSupportMixin
+from skdpnoise.base.register import register_private
+from skdpnoise.base.scores import QuietScoreMixin
+from skdpnoise.data.targets import against_rest, known_classes
 from skdpnoise.kernels.losses import Loss, hinge
 from skdpnoise.linear_model._records import Data, Outputs, Settings, Target
 from skdpnoise.linear_model._scaling import Run

@@ -12,13 +12,13 @@ from scipy.special import softmax
 from sklearn.base import ClassifierMixin
 from sklearn.utils._param_validation import StrOptions
 
-from skdpnoise.compose import register_private
-from skdpnoise.estimators.callbacks import CallbackSupportMixin
-from skdpnoise.estimators.scores import QuietScoreMixin
-from skdpnoise.estimators.targets import against_rest, known_classes
+from skdpnoise.accounting import Ledger
+from skdpnoise.base.callbacks import CallbackSupportMixin
+from skdpnoise.base.register import register_private
+from skdpnoise.base.scores import QuietScoreMixin
+from skdpnoise.data.targets import against_rest, known_classes
 from skdpnoise.kernels import LOGISTIC
 from skdpnoise.kernels.joint import SOFTMAX
-from skdpnoise.ledger import Ledger
 from skdpnoise.linear_model._class_weights import public_weights, release_balance
 from skdpnoise.linear_model._descent import GAIN
 from skdpnoise.linear_model._joint import FEW_RECORDS

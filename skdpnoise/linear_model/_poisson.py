@@ -10,11 +10,11 @@ import numpy as np
 from sklearn.base import RegressorMixin
 from sklearn.metrics import d2_tweedie_score
 
-from skdpnoise.compose import register_private
-from skdpnoise.compose.charged import is_computed
-from skdpnoise.estimators.callbacks import CallbackSupportMixin
-from skdpnoise.estimators.parameters import as_bounds
-from skdpnoise.estimators.scores import QuietScoreMixin
+from skdpnoise._utils.parameters import as_bounds
+from skdpnoise.base.callbacks import CallbackSupportMixin
+from skdpnoise.base.register import register_private
+from skdpnoise.base.scores import QuietScoreMixin
+from skdpnoise.data.computed import is_computed
 from skdpnoise.kernels import POISSON
 from skdpnoise.linear_model._records import Data, Outputs, Rate, Settings, one_output, output_within
 from skdpnoise.linear_model._scaling import Run, release_rate

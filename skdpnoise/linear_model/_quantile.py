@@ -12,9 +12,9 @@ from sklearn.base import RegressorMixin
 from sklearn.metrics import d2_pinball_score
 from sklearn.utils._param_validation import Interval
 
-from skdpnoise.compose import register_private
-from skdpnoise.estimators.callbacks import CallbackSupportMixin
-from skdpnoise.estimators.scores import QuietScoreMixin
+from skdpnoise.base.callbacks import CallbackSupportMixin
+from skdpnoise.base.register import register_private
+from skdpnoise.base.scores import QuietScoreMixin
 from skdpnoise.kernels.losses import Loss, pinball
 from skdpnoise.linear_model._whole_gradients import WholeGradientModel
 from skdpnoise.privacy import Adjacency

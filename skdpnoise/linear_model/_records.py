@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
+from skdpnoise.data.groups import SpreadRows
 from skdpnoise.data.spread import Spread
 from skdpnoise.kernels import Loss, row_products
-from skdpnoise.queries.groups import SpreadRows
 from skdpnoise.sampling import RandomWords
 
 Fitted = dict[str, Any]  # attributes of a fitted estimator, by name

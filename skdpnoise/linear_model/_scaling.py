@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from skdpnoise.compose.advice import (
+from skdpnoise.base.advice import (
     SEE_TARGET,
     cause_of_hiding,
     named,
@@ -16,8 +16,8 @@ from skdpnoise.compose.advice import (
     warn_last,
     warn_of_hidden_target,
 )
+from skdpnoise.base.private_fit import PrivateRun
 from skdpnoise.data.spread import mapped, total
-from skdpnoise.estimators.private_fit import PrivateRun
 from skdpnoise.linear_model._budget import Budget
 from skdpnoise.linear_model._records import LIMIT, Rate, Settings, Standardisation
 from skdpnoise.mechanisms import calibrate

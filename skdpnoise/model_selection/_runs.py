@@ -13,18 +13,18 @@ from joblib import parallel_config
 from numpy.typing import NDArray
 from sklearn.utils import _safe_indexing
 
-from skdpnoise.compose.advice import Said, left_to
-from skdpnoise.compose.approximate import Budget
-from skdpnoise.compose.caps import Cap, Rehearsed, UnsettledError
-from skdpnoise.compose.charged import after_charge
-from skdpnoise.compose.compositions import private_estimators
+from skdpnoise._utils.context import Said
+from skdpnoise._utils.redaction import silence
+from skdpnoise.accounting.approximate import Budget
+from skdpnoise.accounting.caps import Cap, Rehearsed, UnsettledError
+from skdpnoise.base.advice import left_to
+from skdpnoise.base.compositions import private_estimators
+from skdpnoise.base.parts import after_charge, private_parts
+from skdpnoise.base.register import is_private
 from skdpnoise.compose.fitting import rehearse
-from skdpnoise.compose.parts import private_parts
-from skdpnoise.compose.register import is_private
 from skdpnoise.compose.shares import with_budget
 from skdpnoise.data.parts import SpreadError
 from skdpnoise.data.spread import mapped, total
-from skdpnoise.estimators.seal import silence
 from skdpnoise.mechanisms import calibrate
 from skdpnoise.metrics.scoring import (
     BITS,
@@ -167,7 +167,12 @@ class Problem:
         check_all_pay(model, priced.labels)
         said: list[Said] = []
         try:
-            with left_to(said), silence(), parallel_config("sequential"), after_charge(model):
+            with (
+                left_to(said),
+                silence(),
+                parallel_config("sequential"),
+                after_charge(model),
+            ):
                 model.fit(*self.records.of(rows))
         except Exception:
             if not cap.refused:

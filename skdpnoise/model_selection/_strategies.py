@@ -39,10 +39,10 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 
-from skdpnoise.compose.approximate import ApproximateBudget, SearchBudget, as_loss, pure_part
+from skdpnoise._utils.parallel import in_order
+from skdpnoise.accounting import PrivacyReport, Release
+from skdpnoise.accounting.approximate import ApproximateBudget, SearchBudget, as_loss, pure_part
 from skdpnoise.data.parts import SpreadError
-from skdpnoise.estimators.parallel import in_order
-from skdpnoise.ledger import PrivacyReport, Release
 from skdpnoise.linear_model import DPCoordinateDescentRegressor, DPLassoPath
 from skdpnoise.mechanisms.selection import (
     ExponentialMechanism,

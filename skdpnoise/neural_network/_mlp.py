@@ -8,7 +8,7 @@ from typing import Any
 
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from skdpnoise.compose import register_private
+from skdpnoise.base.register import register_private
 from skdpnoise.neural_network._kinds import NetworkClassifier, NetworkRegressor
 from skdpnoise.neural_network._modules import ACTIVATIONS
 from skdpnoise.privacy import Adjacency

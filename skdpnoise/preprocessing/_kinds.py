@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from skdpnoise.compose.kinds import NUMBER, kind_of_labels
+from skdpnoise.data.fitted_kinds import NUMBER, kind_of_labels
 from skdpnoise.data.kinds import Kind
 from skdpnoise.preprocessing._blocks import Block
 from skdpnoise.preprocessing._schema import as_words

@@ -9,14 +9,14 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import validate_data
 
-from skdpnoise.compose.charged import is_computed
-from skdpnoise.compose.columns import by_declared_type, is_polars
-from skdpnoise.compose.kinds import as_fitted, kind_of_labels, kinds_in
-from skdpnoise.compose.lists import read_once
+from skdpnoise._utils.redaction import silence, without_values
 from skdpnoise.data.cells import is_missing
+from skdpnoise.data.columns import by_declared_type, is_polars
+from skdpnoise.data.computed import is_computed
+from skdpnoise.data.fitted_kinds import as_fitted, kind_of_labels, kinds_in
 from skdpnoise.data.kinds import Kind
-from skdpnoise.estimators.seal import silence, without_values
-from skdpnoise.estimators.tables import check_form, check_types, complex_data, is_complex
+from skdpnoise.data.lists import read_once
+from skdpnoise.data.tables import check_form, check_types, complex_data, is_complex
 from skdpnoise.queries.categories import Label, label_of
 
 Kinds = Sequence[Kind | None]

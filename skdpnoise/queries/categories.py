@@ -21,6 +21,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from skdpnoise._utils.checks import (
+    check_adjacency,
+    check_collected,
+    check_count,
+    check_real,
+    check_type,
+    complaint,
+)
+from skdpnoise._utils.shared_texts import shared_texts
+from skdpnoise.accounting.approximate import CHANCE_SHARE
 from skdpnoise.data.cells import (
     Contents,
     cells_of,
@@ -49,16 +59,7 @@ from skdpnoise.privacy import (
     PureLoss,
     gdp_mu,
 )
-from skdpnoise.privacy.checks import (
-    check_adjacency,
-    check_collected,
-    check_count,
-    check_real,
-    check_type,
-    complaint,
-)
 from skdpnoise.privacy.loss import checked_relation, promised
-from skdpnoise.privacy.shared_texts import shared_texts
 from skdpnoise.queries._query import LedgerLike, Query
 from skdpnoise.sampling import RandomWords, random_words
 from skdpnoise.sampling.observer import Cells, noisy_cells
@@ -67,7 +68,6 @@ from skdpnoise.sensitivity import SensitivityProfile
 
 __all__ = ["CategoryMechanism", "PrivateCategories", "private_categories"]
 
-CHANCE_SHARE = 0.5  # of δ, for the chance that a record shows a category of its own
 _UP = 1.0 + 1e-12  # relative error of a tail
 _QUICK = ("iid_laplace", "iid_gaussian")
 _MOST_STEPS = 2.0**61  # of a count

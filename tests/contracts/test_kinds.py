@@ -26,8 +26,8 @@ from skdpnoise import (
     DPStandardScaler,
     DPTableVectorizer,
 )
-from skdpnoise.compose.kinds import kinds_in
 from skdpnoise.data import scan_batches
+from skdpnoise.data.fitted_kinds import kinds_in
 from skdpnoise.data.parts import SpreadError
 from tests.contracts._register import Forbidden, every_private_estimator
 

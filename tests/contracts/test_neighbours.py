@@ -11,7 +11,7 @@ import pytest
 
 from skdpnoise import DPCoordinateDescentRegressor, DPLogisticCD
 from skdpnoise.inspection import coupled_order
-from skdpnoise.inspection._costs import TOLERANCE, total_moved
+from skdpnoise.inspection.auditing._costs import TOLERANCE, total_moved
 from skdpnoise.kernels import LOGISTIC, LOSSES, coordinate_descent
 from skdpnoise.ledger import Account
 from skdpnoise.mechanisms import AdditiveMechanism, SymmetricMatrixMechanism

@@ -11,11 +11,11 @@ import pytest
 from skdpnoise import DPStandardScaler
 from skdpnoise.data import scan_batches, spread
 from skdpnoise.data.chosen import only_chosen
+from skdpnoise.data.groups import GroupedRows, SpreadRows
 from skdpnoise.data.parts import SpreadError
 from skdpnoise.data.rows import as_sources
 from skdpnoise.data.spread import survey
 from skdpnoise.decomposition._location import _chosen, _subset
-from skdpnoise.queries.groups import GroupedRows, SpreadRows
 from skdpnoise.sampling import SeededWords
 from skdpnoise.sampling.keyed import words_of_rows
 from tests._same_bits import COUNTS, in_parts, source_of

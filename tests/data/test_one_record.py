@@ -27,11 +27,11 @@ from skdpnoise import (
     DPStandardScaler,
     DPTableVectorizer,
 )
-from skdpnoise.compose.kinds import kind_of_labels
 from skdpnoise.data import RowSource
+from skdpnoise.data.fitted_kinds import kind_of_labels
 from skdpnoise.data.parts import SpreadError
 from skdpnoise.inspection import Transcript
-from skdpnoise.inspection._fingerprint import differences
+from skdpnoise.inspection.auditing._fingerprint import differences
 from tests._replay import Replayed, two_runs
 from tests.data._readers import IN_PARTS, KINDS, READERS, NotHeld, Opened
 

@@ -17,7 +17,7 @@ import pytest
 from skdpnoise import DPRidge
 from skdpnoise.data import scan_batches, scan_csv, scan_dataset, scan_parquet
 from skdpnoise.data.rows import as_sources
-from skdpnoise.estimators.tables import read_table
+from skdpnoise.data.tables import read_table
 
 pa = pytest.importorskip("pyarrow")
 pytest.importorskip("pyarrow.csv")

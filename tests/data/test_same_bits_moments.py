@@ -20,8 +20,8 @@ from skdpnoise import (
     DPSimpleImputer,
     DPStandardScaler,
 )
-from skdpnoise.compose.charged import reading
 from skdpnoise.data import scan_batches
+from skdpnoise.data.computed import reading
 from skdpnoise.data.local import LocalRunner
 from skdpnoise.decomposition import _budget
 from tests._same_bits import COUNTS, WAYS, by_way, differing, fitted, in_parts, source_of

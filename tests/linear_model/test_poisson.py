@@ -25,8 +25,8 @@ from skdpnoise import (
     DPStandardScaler,
     PrivacyWarning,
 )
-from skdpnoise.compose.charged import reading
-from skdpnoise.inspection._costs import TOLERANCE, total_moved
+from skdpnoise.data.computed import reading
+from skdpnoise.inspection.auditing._costs import TOLERANCE, total_moved
 from skdpnoise.kernels import POISSON
 from skdpnoise.ledger import Account
 from skdpnoise.linear_model import _descent, _poisson

@@ -17,7 +17,7 @@ from skdpnoise import (
     DPRandomizedSearchCV,
     DPStandardScaler,
 )
-from skdpnoise.compose.parts import private_parts
+from skdpnoise.base.parts import private_parts
 from skdpnoise.data import scan_batches
 from skdpnoise.data.parts import SpreadError
 from skdpnoise.model_selection import _runs, dp_cross_validate

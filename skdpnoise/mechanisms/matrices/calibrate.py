@@ -9,14 +9,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from skdpnoise._utils.checks import check_array, check_option, check_type
+from skdpnoise._utils.sealed import Sealed, sealed
+from skdpnoise._utils.shared_texts import shared_texts
 from skdpnoise.mechanisms.additive import compared, stated
 from skdpnoise.mechanisms.matrices._families import FAMILIES, Family, proposals
 from skdpnoise.mechanisms.requests import CHOICES, budget_of, number_of
 from skdpnoise.privacy import Adjacency, PrivacyGuarantee, check_adjacency, check_count, check_real
-from skdpnoise.privacy.checks import check_array, check_option, check_type
 from skdpnoise.privacy.loss import GaussianLoss, LossBudget, PureLoss, checked_relation
-from skdpnoise.privacy.sealed import Sealed, sealed
-from skdpnoise.privacy.shared_texts import shared_texts
 from skdpnoise.sampling import RandomWords, random_words
 from skdpnoise.sampling.observer import plus_noise
 from skdpnoise.sensitivity import RowBounds, SensitivityProfile, second_moments_profile

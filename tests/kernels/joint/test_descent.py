@@ -11,13 +11,7 @@ from scipy import sparse
 from sklearn.linear_model import LogisticRegression, PoissonRegressor, Ridge
 
 from skdpnoise.kernels import LOGISTIC, POISSON, SQUARED
-from skdpnoise.kernels.joint import (
-    SOFTMAX,
-    Clip,
-    GridRows,
-    clipped_gradient_sums,
-    joint_descent,
-)
+from skdpnoise.kernels.joint import SOFTMAX, Clip, GridRows, clipped_gradient_sums, joint_descent
 from skdpnoise.kernels.joint import descent as module
 
 RNG = np.random.default_rng(0)
