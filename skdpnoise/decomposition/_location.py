@@ -28,7 +28,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skdpnoise.base.private_fit import PrivateRun
-from skdpnoise.data.spread import Spread, in_units, mapped, total
+from skdpnoise.data.table import Partitioned, in_units, mapped, total
 from skdpnoise.decomposition import _budget as rules
 from skdpnoise.kernels.second_moments import Floats, clipped_row_sums, row_norms
 from skdpnoise.mechanisms import AdditiveMechanism, KNormMechanism, calibrate, k_norm
@@ -180,7 +180,7 @@ def _subset(
     if threshold > _BYTE // 2:
         return X, n_samples
     choose = partial(_chosen, new_key(rng), threshold)
-    taken = X.chosen(choose) if isinstance(X, Spread) else X[np.flatnonzero(choose(0, len(X)))]
+    taken = X.chosen(choose) if isinstance(X, Partitioned) else X[np.flatnonzero(choose(0, len(X)))]
     # If n is public, how many were taken is known from the coins alone; else it is private.
     if adjacency == "replace_one":
         return taken, float(max(len(taken), 1))

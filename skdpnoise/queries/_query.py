@@ -14,7 +14,7 @@ from skdpnoise._utils.checks import check_adjacency, check_collected
 from skdpnoise.data.kinds import OBJECTS, kinds_of
 from skdpnoise.data.missing import Missing, with_gaps
 from skdpnoise.data.rows import is_spread
-from skdpnoise.data.spread import Spread, looked_at
+from skdpnoise.data.table import Partitioned, looked_at
 from skdpnoise.mechanisms.additive import AdditiveMechanism
 from skdpnoise.mechanisms.recipes import LossFor, to_name_the_largest
 from skdpnoise.privacy import Adjacency, LossBudget, PrivacyGuarantee, PrivacyLoss, check_real
@@ -145,9 +145,9 @@ def as_table(
     """Return the values as columns, and what gives a result per column the shape of the input."""
     # What is missing is NaN in the columns, where it is skipped.
     # The columns of rows in parts are doubles or floats, whatever the values are.
-    if isinstance(values, Spread) or is_spread(values):
+    if isinstance(values, Partitioned) or is_spread(values):
         parts = values
-        if not isinstance(values, Spread):  # else they were looked at
+        if not isinstance(values, Partitioned):  # else they were looked at
             check = partial(_n_columns, owner, name, n_dims, missing)
             parts = spread_values(owner, values, check)
         shape = np.asarray if parts.tail else _first
@@ -157,7 +157,7 @@ def as_table(
     return (array, np.asarray) if array.ndim > 1 else (array[:, np.newaxis], _first)
 
 
-def spread_values(owner: str, values: Any, check: Callable[[Any], int | None]) -> Spread[Any]:
+def spread_values(owner: str, values: Any, check: Callable[[Any], int | None]) -> Partitioned[Any]:
     """Look at values in parts; a check returns how many columns there are, None of a vector."""
     rows = looked_at(partial(_of_values, check), values=values)
     widths = {width for facts in rows.rows.facts for width in facts.found}

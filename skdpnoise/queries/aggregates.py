@@ -22,7 +22,7 @@ from skdpnoise._utils.checks import (
 from skdpnoise._utils.shared_texts import shared_texts
 from skdpnoise.data.missing import Missing, present
 from skdpnoise.data.rows import is_spread
-from skdpnoise.data.spread import Spread, mapped
+from skdpnoise.data.table import Partitioned, mapped
 from skdpnoise.mechanisms.additive import AdditiveMechanism
 from skdpnoise.mechanisms.calibrate import calibrate
 from skdpnoise.noises import get_noise, noise_names
@@ -502,7 +502,10 @@ class _Bounds:
 
 
 def _release(
-    query: Query, table: NDArray[Any] | Spread[Any], bounds: _Bounds, mechanism: AdditiveMechanism
+    query: Query,
+    table: NDArray[Any] | Partitioned[Any],
+    bounds: _Bounds,
+    mechanism: AdditiveMechanism,
 ) -> tuple[Floats, float | None]:
     """Charge the ledger; return noisy sums, from the centre, and a noisy count if there is one."""
     # A contribution is at most floor(half_width/u) steps of u = 2**-16 grid steps to either side,
@@ -564,7 +567,7 @@ def _with_count(query: Query, noise: str, bounds: _Bounds, weight: float) -> Add
 def _mean_of_present(
     query: Query,
     noise: str,
-    table: NDArray[Any] | Spread[Any],
+    table: NDArray[Any] | Partitioned[Any],
     shape: Callable[[Floats], Any],
     bounds: _Bounds,
 ) -> PrivateEstimate:

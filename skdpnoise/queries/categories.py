@@ -43,7 +43,7 @@ from skdpnoise.data.cells import (
 )
 from skdpnoise.data.kinds import OBJECTS, Kind, kinds_of
 from skdpnoise.data.rows import is_spread
-from skdpnoise.data.spread import Spread, looked_at
+from skdpnoise.data.table import Partitioned, looked_at
 from skdpnoise.mechanisms.additive import AdditiveMechanism
 from skdpnoise.mechanisms.calibrate import calibrate
 from skdpnoise.mechanisms.requests import noise_options
@@ -502,10 +502,10 @@ def _is_within(mechanism: CategoryMechanism, guarantee: PrivacyGuarantee) -> boo
 
 
 def found_categories(
-    column: Iterable[Any] | Spread[Any], mechanism: CategoryMechanism, rng: RandomWords
+    column: Iterable[Any] | Partitioned[Any], mechanism: CategoryMechanism, rng: RandomWords
 ) -> tuple[tuple[Any, ...], NDArray[np.float64]]:
     """Return the categories of a column that are shown, sorted, and their noisy counts."""
-    if isinstance(column, Spread):
+    if isinstance(column, Partitioned):
         return _found_in_parts(column, mechanism, rng)
     tallies = [_tallied(column, 0)]
     counts = _counts_of(tallies)
@@ -514,7 +514,7 @@ def found_categories(
 
 
 def _found_in_parts(
-    column: Spread[Any], mechanism: CategoryMechanism, rng: RandomWords
+    column: Partitioned[Any], mechanism: CategoryMechanism, rng: RandomWords
 ) -> tuple[tuple[Any, ...], NDArray[np.float64]]:
     """Return what is shown of a column that lies in parts."""
     # Counts alone come to where the noise is, in the order of the labels, and the labels stay where

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from skdpnoise._utils.checks import check_collected, complaint
 from skdpnoise._utils.shared_texts import shared_texts
 from skdpnoise.data.rows import is_spread
-from skdpnoise.data.spread import total
+from skdpnoise.data.table import total
 from skdpnoise.mechanisms.additive import AdditiveMechanism
 from skdpnoise.mechanisms.calibrate import calibrate
 from skdpnoise.mechanisms.exact import are_finite, are_integers, are_real, exact_numbers

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from skdpnoise._utils.checks import check_collected, check_real, check_type, complaint
 from skdpnoise._utils.shared_texts import shared_texts
 from skdpnoise.data.rows import is_spread
-from skdpnoise.data.spread import Spread, total
+from skdpnoise.data.table import Partitioned, total
 from skdpnoise.mechanisms.selection import ExponentialMechanism, PermuteAndFlip, range_epsilon
 from skdpnoise.mechanisms.sharing import shared_budget
 from skdpnoise.privacy import Adjacency, GaussianLoss, LossBudget, PrivacyGuarantee, PureLoss
@@ -215,7 +215,7 @@ def private_norm_quantile(
     owner = "private_norm_quantile"
     guarantee = promised(owner, guarantee, epsilon, delta, adjacency)
     q = check_real(owner, "level", level, high=1.0)
-    values: Any = norms if isinstance(norms, Spread) else _read_norms(owner, norms)
+    values: Any = norms if isinstance(norms, Partitioned) else _read_norms(owner, norms)
     query = Query.adaptive(owner, guarantee, adjacency, ledger, random_state)
     n_samples = query.count(n_samples, len(values), low=-math.inf)
     one = SensitivityProfile([1.0])
