@@ -2,8 +2,9 @@ r"""Made-up records of the shape of a private table, from public facts alone.
 
 **The law.** Columns are independent. A number between public bounds is normal about their middle,
 with a sixth of their distance as standard deviation, and clipped to them; without bounds it is
-standard normal; above or below a single bound, and of the kind ``"log"``, it is log-normal. The
-categories of a column are equally probable. Each column has a value :math:`u_j` of mean 0 and
+standard normal; above or below a single bound, and of the kind ``"log"``, it is log-normal. A date
+is normal, with a standard deviation of two years. The categories of a column are equally probable.
+Each column has a value :math:`u_j` of mean 0 and
 variance 1: the standardised number (the logarithm of a log-normal one), or a random effect of each
 category. With weights w, normal and scaled to norm 1, and for each output k of a target
 
@@ -42,11 +43,14 @@ _MEAN_COUNT = 2.0
 _MOST_ENTRIES = 2**27  # of a table: a gigabyte
 _ROUNDS, _ENOUGH = 30, 20_000  # for the shares of classes, and records that they are counted by
 _OWNER = "plan"
+_EPOCH, _DAYS = np.datetime64("2020-01-01", "s"), 730.0
 # Categories that nobody listed are five, and what is left out of a table is a number.
-_KINDS: dict[str, tuple[str, ...]] = {
-    "number": (),
-    "drop": (),
-    "category": ("A", "B", "C", "D", "E"),
+_KINDS: dict[str, dict[str, Any]] = {
+    "number": {},
+    "drop": {},
+    "category": {"categories": ("A", "B", "C", "D", "E")},
+    "date": {"dated": True},
+    "log": {"logarithmic": True},
 }
 
 
@@ -59,6 +63,7 @@ class Column:
     high: float = math.inf
     categories: tuple[Any, ...] = ()
     logarithmic: bool = False
+    dated: bool = False
 
     def draw(self, rng: np.random.Generator, n: int) -> tuple[NDArray[Any], NDArray[Any]]:
         """Return values, and the standardised numbers, or which category each value is."""
@@ -68,6 +73,8 @@ class Column:
             values[:] = self.categories
             return values[codes], codes
         u = rng.standard_normal(n)
+        if self.dated:
+            return _EPOCH + (_DAYS * u).astype("timedelta64[D]"), u
         if self.logarithmic:
             return np.exp(u), u
         if math.isfinite(self.low) and math.isfinite(self.high):
@@ -180,7 +187,9 @@ def _effects(column: Column, weights: Floats, rng: np.random.Generator) -> Float
 
 def law_for(estimator: Any, n_samples: int, features: Any, classes: Any, signal: float) -> Law:
     """Return the law of made-up records for an estimator, from what is public of its parameters."""
-    columns, framed = _columns(features, _public(estimator, "feature_bounds", first=True))
+    bounds = _public(estimator, "feature_bounds", first=True)
+    schema = _public(estimator, "schema", first=True)
+    columns, framed = _columns(features, schema if isinstance(schema, Mapping) else {}, bounds)
     if n_samples * len(columns) > _MOST_ENTRIES:
         most = f"be at most {_MOST_ENTRIES // len(columns):,} for {len(columns)} columns"
         remedy = "Larger tables are not made up: plan for fewer columns."
@@ -219,12 +228,20 @@ def _public(estimator: Any, name: str, *, first: bool) -> Any:
     return getattr(part_of(estimator, first=first), name, None)
 
 
-def _columns(features: Any, bounds: Any) -> tuple[tuple[Column, ...], bool]:
+def _columns(
+    features: Any, schema: Mapping[str, Any], bounds: Any
+) -> tuple[tuple[Column, ...], bool]:
     """Return the columns that a number, names or a schema describe, and whether they have names."""
+    # `schema` is that of the estimator's own table, and says what `features` leaves open.
+    if features is None:
+        if not schema:
+            must = "be given where no step has a 'schema' of the columns: their number, or names"
+            raise TypeError(complaint(_OWNER, "features", must, "None"))
+        features = schema
     if isinstance(features, Mapping):
-        specs = list(features.items())
+        specs = [(name, schema.get(name) if one is None else one) for name, one in features.items()]
     elif isinstance(features, Sequence) and not isinstance(features, str | bytes):
-        specs = [(name, None) for name in features]
+        specs = [(name, schema.get(name)) for name in features]
     else:
         n = check_count(_OWNER, "features", features)
         return _within(tuple(Column(f"column {j}") for j in range(n)), bounds), False
@@ -245,21 +262,20 @@ def _of_schema(name: Any, spec: Any) -> Column:
         raise TypeError(f"The 'features' parameter of plan must name columns by str. Got a {kind}.")
     if spec is None:
         return Column(name)
-    if isinstance(spec, str) and spec == "log":
-        return Column(name, logarithmic=True)
     pair = _pair(spec) if isinstance(spec, tuple) else None
     if pair is not None:
         return Column(name, *pair)
     if isinstance(spec, Mapping):  # as a DPTableVectorizer takes it
         known = [spec[key] for key in ("categories", "bounds") if spec.get(key) is not None]
-        return _of_schema(name, known[0] if known else spec.get("kind", "category"))
+        usual = "category" if "buckets" in spec else "log" if spec.get("log") else "number"
+        return _of_schema(name, known[0] if known else spec.get("kind", usual))
     if isinstance(spec, list) and spec:
         return Column(name, categories=tuple(spec))
     if isinstance(spec, str) and spec in _KINDS:
-        return Column(name, categories=_KINDS[spec])
+        return Column(name, **_KINDS[spec])
     raise ValueError(
-        "The 'features' parameter of plan must describe a column by None (a number), a tuple "
-        "(low, high) with low < high, 'log', or a list of categories. Got "
+        "The 'features' parameter of plan must describe a column by None, a tuple "
+        f"(low, high) with low < high, a list of categories, or one of {[*_KINDS]}. Got "
         f"{type(spec).__name__} for {name!r} instead."
     )
 
