@@ -106,11 +106,10 @@ class Surveyed:
 
 
 class Table(ABC, Generic[Leaf]):
-    """Private rows: one partition in memory, or many anywhere.
+    """Private rows: one partition in memory, or many anywhere."""
 
-    Nothing is asked of them but sums of integers, and of few rows by their numbers. A *leaf* is
-    what a function of whole tables takes: an array, a record of arrays, or a dict of tables.
-    """
+    # Nothing is asked of them but sums of integers, and of few rows by their numbers. A *leaf* is
+    # what a function of whole tables takes: an array, a record of arrays, or a dict of tables.
 
     __slots__ = ()
     tail: tuple[int, ...]  # what follows the number of rows in the shape of leaves
@@ -140,10 +139,8 @@ class Table(ABC, Generic[Leaf]):
         *,
         by_part: bool = False,
     ) -> Any:
-        """Return what a function makes of something from all partitions.
-
-        `take` gets a leaf and the number of its first row.
-        """
+        """Return what a function makes of something from all partitions."""
+        # `take` gets a leaf and the number of its first row.
 
     @abstractmethod
     def chosen(self, choose: Choose) -> Table[Leaf]:
@@ -156,12 +153,10 @@ class Table(ABC, Generic[Leaf]):
         advance: Callable[[State, Leaf, Update], Integers],
         label: str = "sums",
     ) -> Fold[Update]:
-        """Return sums of a state that each partition keeps with its rows.
-
-        `advance` changes a state in place by an update, which is public, and returns the integers
-        of its rows. A state is a function of the rows and of the updates so far: one that is lost
-        is made anew.
-        """
+        """Return sums of a state that each partition keeps with its rows."""
+        # `advance` changes a state in place by an update, which is public, and returns the integers
+        # of its rows. A state is a function of the rows and of the updates so far: one that is lost
+        # is made anew.
 
 
 class Fold(ABC, Generic[Update]):
@@ -180,7 +175,7 @@ class Fold(ABC, Generic[Update]):
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class InMemory(Table[Leaf]):
-    """Rows in memory: one leaf. Functions are called once, and nothing is copied."""
+    """Rows in memory: one leaf, of which functions are called once, without a copy."""
 
     leaf: Leaf
     n_rows: int
