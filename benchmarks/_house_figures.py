@@ -73,17 +73,26 @@ def _last(node: ast.AST) -> str:
 
 
 def storage_branches(root: Path) -> list[Place]:
-    """Return where the package asks how rows are kept: by a class, a function or an attribute."""
+    """Return where the package asks how rows are kept: by a class, a function or an attribute.
+
+    What is asked several times in one line is one branch.
+    """
+    found = {}
+    for file in files_of(root):
+        for node, symbol in file.nodes:
+            for one in (node, *_tests(node)):
+                if _asks_how_rows_are_kept(one, is_test=one is not node):
+                    found.setdefault((file.name, one.lineno), _place(file, one, symbol))
+    return list(found.values())
+
+
+def _asks_how_rows_are_kept(node: Any, *, is_test: bool) -> bool:
     kept = KEPT["storage"]
-    return [
-        _place(file, one, symbol)
-        for file in files_of(root)
-        for node, symbol in file.nodes
-        for one in [node, *_tests(node)]
-        if _asks_class(one, kept["classes"])
-        or (isinstance(one, ast.Call) and _fits(kept["functions"], _last(one.func)))
-        or (one is not node and _looks_at(one, kept["values"]))
-    ]
+    return (
+        _asks_class(node, kept["classes"])
+        or (isinstance(node, ast.Call) and _fits(kept["functions"], _last(node.func)))
+        or (is_test and _looks_at(node, kept["values"]))
+    )
 
 
 def _asks_class(node: ast.AST, classes: list[str]) -> bool:

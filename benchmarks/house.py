@@ -89,30 +89,26 @@ def _holders(files: Sequence[SourceFile], name: str) -> list[SourceFile]:
     return found
 
 
-def tuned(root: Path) -> dict[str, int]:
-    """Return how many numbers each tuned constant, rule or function of the register has.
-
-    A record of rules counts once for each of its fields that holds a number, a power or a product
-    of numbers as one number.
-    """
+def tuned(root: Path) -> list[tuple[str, int]]:
+    """Return how many numbers each tuned constant, field of rules, or function is made of."""
     with (root / "benchmarks" / "constants.toml").open("rb") as text:
         entries = tomllib.load(text)["tuned"]
-    return {
-        f"{entry['file']}: {name}{field}": number
+    return [
+        (f"{entry['file']}: {name}{field}", number)
         for entry in entries
         for name, value in constants.values(root / PACKAGE, entry["file"], entry["names"]).items()
-        for field, number in _fields(value).items()
-    }
+        for field, number in _parts(value)
+    ]
 
 
-def _fields(value: str) -> dict[str, int]:
-    if not value:
-        return {"": 0}
-    node = ast.parse(f"({value}\n)", mode="eval").body
-    if isinstance(node, ast.Call) and node.keywords:
-        fields = {f".{one.arg}": _numbers(one.value) for one in node.keywords}
-        return {name: number for name, number in fields.items() if number} or {"": 0}
-    return {"": _numbers(node)}
+def _parts(value: str) -> list[tuple[str, int]]:
+    """Return the numbers of each field of a record of rules, or of what is no such record."""
+    node = ast.parse(f"({value},)" if value else "()", mode="eval").body
+    (first, *others) = getattr(node, "elts", []) or [node]
+    if others or not isinstance(first, ast.Call) or not constants.is_of_rules(first.func):
+        return [("", _numbers(node))]
+    fields = [("", _numbers(one)) for one in first.args]
+    return fields + [(f".{one.arg}", _numbers(one.value)) for one in first.keywords]
 
 
 def _numbers(node: ast.AST) -> int:
@@ -155,7 +151,7 @@ def measured(root: Path, *, collect: bool = False) -> tuple[dict[str, int], dict
     whole = sum((file.size() for file in files), Size())
     old = whole - sum(newer(files, figures.KEPT["new"]).values(), Size())
     places: dict[str, list[Any]] = {
-        "branches on storage": list({p[:2]: p for p in figures.storage_branches(root)}.values()),
+        "branches on storage": figures.storage_branches(root),
         "functions where integers meet noise outside Session": figures.noise_sites(root),
         "functions that charge outside Session": figures.charge_sites(root),
         "context variables": figures.context_variables(root),
@@ -184,7 +180,7 @@ def measured(root: Path, *, collect: bool = False) -> tuple[dict[str, int], dict
         "lines of docstrings, for these": old.docstring,
         "branches on storage outside data/": len(outside),
         "tuned entries": len(numbers),
-        "tuned numbers": sum(numbers.values()),
+        "tuned numbers": sum(number for _, number in numbers),
     }
     for fit, one in rows(root).items():
         found |= {f"{fit} fit: {name}": number for name, number in one["figures"].items()}
