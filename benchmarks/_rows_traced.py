@@ -141,7 +141,7 @@ class Trace:
             (file, name)
             for file, name in self.found
             if re.fullmatch(planners, name.rpartition(".")[2])
-            and not re.fullmatch(checkers, name.rpartition(".")[2])
+            and not re.fullmatch(checkers, f"{file}: {name}")
         }
         numbers = {
             "functions that get rows": len(self.found),
