@@ -43,11 +43,6 @@ class Place(NamedTuple):
     symbol: str
     what: str
 
-    @property
-    def folder(self) -> str:
-        """The folder of the package that the file is in, or below."""
-        return self.file.rpartition("/")[0].partition("/")[0]
-
     def __str__(self) -> str:
         return f"{self.file}:{self.line} {self.symbol or '(module)'}: {self.what}"
 
@@ -77,67 +72,36 @@ def storage_branches(root: Path) -> list[Place]:
 
     What is asked several times in one line is one branch.
     """
-    found = {}
+    found: dict[tuple[str, int], Place] = {}
     for file in files_of(root):
         for node, symbol in file.nodes:
-            for one in (node, *_tests(node)):
-                if _asks_how_rows_are_kept(one, is_test=one is not node):
-                    found.setdefault((file.name, one.lineno), _place(file, one, symbol))
+            for one in _questions_of_storage(node):
+                found.setdefault((file.name, one.lineno), _place(file, one, symbol))
     return list(found.values())
 
 
-def _asks_how_rows_are_kept(node: Any, *, is_test: bool) -> bool:
+def _questions_of_storage(node: ast.AST) -> Iterator[Any]:
     kept = KEPT["storage"]
-    return (
-        _asks_class(node, kept["classes"])
-        or (isinstance(node, ast.Call) and _fits(kept["functions"], _last(node.func)))
-        or (is_test and _looks_at(node, kept["values"]))
-    )
-
-
-def _asks_class(node: ast.AST, classes: list[str]) -> bool:
+    if isinstance(node, ast.Call) and _fits(kept["functions"], _last(node.func)):
+        yield node
+    asked: list[Any] = []  # where a class may be named
     if isinstance(node, ast.MatchClass):
-        asked: list[ast.AST] = [node.cls]
+        asked = [node.cls]
     elif isinstance(node, ast.Call) and _last(node.func) in ("isinstance", "issubclass"):
-        asked = list(node.args[1:])
+        asked = node.args[1:]
     elif isinstance(node, ast.Compare) and re.search(r"\btype\(|__class__", ast.unparse(node)):
         asked = [node]
-    else:
-        return False
-    return any(_fits(classes, _last(one)) for part in asked for one in ast.walk(part))
-
-
-def _tests(node: ast.AST) -> Iterator[ast.expr]:
-    """Yield the single questions of a branch."""
-    left: list[ast.expr] = []
-    if isinstance(node, ast.If | ast.IfExp | ast.While | ast.Assert):
-        left = [node.test]
-    elif isinstance(node, ast.comprehension):
-        left = list(node.ifs)
-    elif isinstance(node, ast.match_case) and node.guard is not None:
-        left = [node.guard]
-    while left:
-        one = left.pop()
-        if isinstance(one, ast.BoolOp):
-            left += one.values
-        elif isinstance(one, ast.UnaryOp) and isinstance(one.op, ast.Not):
-            left.append(one.operand)
-        else:
-            yield one
-
-
-def _looks_at(test: ast.expr, values: list[str]) -> bool:
-    """Return whether a test asks for a value, compares it with a constant, or asks hasattr."""
-    if isinstance(test, ast.Call) and _last(test.func) in ("hasattr", "getattr"):
-        return isinstance(test.args[1], ast.Constant) and _fits(values, str(test.args[1].value))
-    if isinstance(test, ast.Compare) and isinstance(test.comparators[0], ast.Constant):
-        known = test.comparators[0].value is None and _fits(
-            KEPT["storage"]["optional"], _last(test.left)
-        )
-        return known or _looks_at(test.left, values)
-    if isinstance(test, ast.Call) and _last(test.func) == "len":
-        test = test.args[0]
-    return _fits(values, _last(test))
+    names = (ast.unparse(one) for part in asked for one in ast.walk(part))
+    yield from asked[:1] if any(_fits(kept["classes"], name) for name in names) else ()
+    tests = [getattr(node, "test", None), getattr(node, "guard", None), *getattr(node, "ifs", [])]
+    for one in (one for test in tests if test is not None for one in ast.walk(test)):
+        if isinstance(one, ast.Compare) and isinstance(known := one.comparators[0], ast.Constant):
+            is_length = isinstance(one.left, ast.Call) and _last(one.left.func) == "len"
+            names = kept["optional"] if known.value is None else kept["numbers"]
+            if _fits(names, _last(one.left.args[0] if is_length else one.left)):
+                yield one
+        if _fits(kept["values"], _last(one) or str(getattr(one, "value", ""))):
+            yield one  # by a value, or by its name in hasattr
 
 
 # Releases
@@ -164,19 +128,9 @@ def _outside(root: Path, kind: str, free: list[str]) -> list[Place]:
         if isinstance(node, ast.Call) and kept["session"] not in symbol.split(".")
         for one in [node.func, *node.args, *(each.value for each in node.keywords)]
         if _last(one) in kept[kind]["functions"]
-        or (
-            _is_method_of(one, kept[kind]["methods"])
-            and not _is_method_of(one, [".*"], kept["receivers"])
-        )
+        or (isinstance(one, ast.Attribute) and one.attr in kept[kind]["methods"])
+        if not _fits(kept["receivers"], ast.unparse(getattr(one, "value", one)))
     ]
-
-
-def _is_method_of(node: ast.AST, names: list[str], receivers: Iterable[str] = (".*",)) -> bool:
-    return (
-        isinstance(node, ast.Attribute)
-        and _fits(names, node.attr)
-        and _fits(receivers, ast.unparse(node.value))
-    )
 
 
 # State

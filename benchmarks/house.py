@@ -161,11 +161,9 @@ def measured(root: Path, *, collect: bool = False) -> tuple[dict[str, int], dict
         "docstrings that begin with What or Whether": figures.questions(root),
         "annotations with Any": figures.untyped(root),
     }
-    outside = [
-        p
-        for p in places["branches on storage"]
-        if p.folder not in figures.KEPT["storage"]["folders"]
-    ]
+    folders = tuple(f"{folder}/" for folder in figures.KEPT["storage"]["folders"])
+    branches = places["branches on storage"]
+    outside = [place for place in branches if not place.file.startswith(folders)]
     found = {name: len(some) for name, some in places.items()}
     for name in places:
         if name.startswith("functions"):
