@@ -25,7 +25,8 @@ from sklearn.preprocessing import (
 from sklearn.random_projection import GaussianRandomProjection
 
 from skdpnoise import BoundsClipper, DPPipeline, DPStandardScaler
-from skdpnoise.compose import register, register_public
+from skdpnoise.base import register
+from skdpnoise.compose import register_public
 from tests.compose._pipelines import Notebook
 
 pytestmark = pytest.mark.filterwarnings("ignore::skdpnoise.PrivacyWarning")

@@ -26,9 +26,9 @@ from skdpnoise import (
     DPStandardScaler,
     DPTableVectorizer,
 )
-from skdpnoise.compose.kinds import kinds_in
-from skdpnoise.sources import scan_batches
-from skdpnoise.sources.parts import SpreadError
+from skdpnoise.data import scan_batches
+from skdpnoise.data.fitted_kinds import kinds_in
+from skdpnoise.data.parts import SpreadError
 from tests.contracts._register import Forbidden, every_private_estimator
 
 pytestmark = pytest.mark.filterwarnings("ignore::skdpnoise.PrivacyWarning")

@@ -7,8 +7,8 @@ import pyarrow as pa
 import pytest
 
 from skdpnoise import metrics
+from skdpnoise.data import scan_batches
 from skdpnoise.privacy import PrivacyGuarantee
-from skdpnoise.sources import scan_batches
 
 N = 60
 RNG = np.random.default_rng(0)

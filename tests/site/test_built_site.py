@@ -75,7 +75,7 @@ def test_nothing_that_a_page_needs_is_fetched_from_elsewhere():
 
 @pytest.mark.parametrize("name", [n for n in skdpnoise.__all__ if n.startswith("DP")])
 def test_the_box_of_an_estimator_links_to_a_page_that_is_there(name):
-    from skdpnoise.compose.documented import DocumentedMixin
+    from skdpnoise._utils.documented import DocumentedMixin
 
     link = DocumentedMixin._doc_link_template.format(
         estimator_module=f"skdpnoise.{skdpnoise._HOMES[name]}", estimator_name=name
