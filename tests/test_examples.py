@@ -13,7 +13,6 @@ from skdpnoise.plotting._panels import COLOURS, DASHES
 FOLDER = Path(__file__).resolve().parents[1] / "examples"
 PLOTS = sorted(FOLDER.glob("plot_*.py"))
 QUICK = {"plot_histogram", "plot_inid"}  # of the pictures, what `make test` draws
-LONGEST_PLOT = 110
 
 
 @pytest.fixture
@@ -47,14 +46,13 @@ def test_a_picture_is_drawn_without_a_warning(path, run, tmp_path):
 
 
 @pytest.mark.parametrize("path", PLOTS, ids=lambda path: path.stem)
-def test_an_example_of_the_gallery_is_short_and_has_a_title_and_blocks_of_text(path):
+def test_an_example_of_the_gallery_has_a_title_and_blocks_of_text(path):
     text = path.read_text(encoding="utf-8")
     title, underline, *rest = ast.get_docstring(ast.parse(text)).splitlines()
     assert underline == "=" * len(title)
     assert any(rest)
     assert "\n# %%\n# " in text
     assert "plt.show()" in text
-    assert len(text.splitlines()) < LONGEST_PLOT
 
 
 def test_the_gallery_has_twenty_examples_at_least():

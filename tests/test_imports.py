@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.size import SourceFile, borrowed, circles, import_graph
+from benchmarks._source_files import SourceFile, borrowed, circles, import_graph
 
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = "skdpnoise"
