@@ -16,7 +16,7 @@ from skdpnoise.compose.numbers import NUMBERS
 from skdpnoise.compose.parts import Part
 from skdpnoise.ledger import PrivacyReport
 from skdpnoise.ledger.declared import COLUMNS, FACTS, declared_below, said_public
-from skdpnoise.mechanisms.recipes import to_name_the_largest
+from skdpnoise.mechanisms.charging import to_name_the_largest
 from skdpnoise.privacy import GaussianLoss, PrivacyGuarantee, PrivacyLoss, PureLoss
 from skdpnoise.sampling.words import HIDDEN_SEED, is_seeded
 from skdpnoise.sources.rows import FOUND_BY_READING

@@ -1,7 +1,8 @@
 """What is released: calibrated noise on vectors and matrices, and private selection."""
 
-from skdpnoise.mechanisms.additive import AdditiveMechanism, Mechanism
+from skdpnoise.mechanisms.additive import AdditiveMechanism
 from skdpnoise.mechanisms.allocation import allocate, capped_profile, worst_case_norm
+from skdpnoise.mechanisms.base import Mechanism
 from skdpnoise.mechanisms.calibrate import calibrate
 from skdpnoise.mechanisms.joint.balls import (
     KNormMechanism,

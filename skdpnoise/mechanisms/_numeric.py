@@ -133,12 +133,12 @@ def propose(rule: str, name: str, request: Request) -> Proposal:
     bounds = [box_of(request.sensitivity)]
     if counted_by(request.sensitivity, (get_noise(name),)) == "release":
         bounds.insert(0, request.sensitivity)
-    proposals = [_Search(rule, name, each, request).run() for each in bounds]
+    proposals = [_ScaleSearch(rule, name, each, request).run() for each in bounds]
     return min(proposals, key=lambda proposal: proposal.error)
 
 
 @dataclass(slots=True)
-class _Search:
+class _ScaleSearch:
     """One search for scales and shape."""
 
     # It remembers how far the last factor was from that of normal noise: the next one starts there.
@@ -186,7 +186,7 @@ class _Search:
 
     def following(self, rule: str) -> Proposal:
         """Return exactly what a search for another rule finds."""
-        return _Search(rule, self.name, self.sensitivity, self.request).run()
+        return _ScaleSearch(rule, self.name, self.sensitivity, self.request).run()
 
     def scales(self, rule: str, order: float) -> Vector:
         return self.request.scales(rule, order, self.sensitivity)

@@ -8,15 +8,15 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import lru_cache
 from operator import itemgetter
-from typing import Any, Protocol, TypeVar, runtime_checkable
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from skdpnoise.mechanisms._numeric import gaussian_mu
 from skdpnoise.mechanisms.allocation import RULES, counted_by, shifts, worst_case_norm, worst_shift
-from skdpnoise.mechanisms.exact import are_integers
-from skdpnoise.mechanisms.recipes import Recipe
+from skdpnoise.mechanisms.base import Recipe
+from skdpnoise.mechanisms.grid_sizes import are_integers
 from skdpnoise.mechanisms.requests import MIXTURE, fits_gaussian
 from skdpnoise.mechanisms.vectors import VectorMechanism
 from skdpnoise.noises import Noise, get_noise, noise_names
@@ -33,33 +33,6 @@ _MOST_BITS = 52
 _SMALLEST, _LARGEST = 1e-290, 1e280  # of grid steps and scales: far from the limits of doubles
 _MANY = 20_000  # shifts; more are rounded up to a grid
 _GRID = 1e-4
-
-
-@runtime_checkable
-class Mechanism(Protocol):
-    """An object that samples noise and states its cost, so that the two cannot disagree.
-
-    Examples
-    --------
-    >>> issubclass(AdditiveMechanism, Mechanism)
-    True
-    """
-
-    def sample(
-        self, rng: RandomWords, n_releases: int | None = None, *, first: int | None = None
-    ) -> NDArray[np.int64]:
-        """Return integer noise, in grid steps, of the releases from an index on."""
-
-    def release(
-        self, value: ArrayLike, random_state: Any = None, *, first: int | None = None
-    ) -> NDArray[np.float64]:
-        """Return the value of the releases from an index on with noise added."""
-
-    def privacy_loss(self) -> PrivacyLoss:
-        """Return what all the releases cost together."""
-
-    def expected_error(self, p: float = 2.0, weights: ArrayLike | None = None) -> float:
-        """Return the expected weighted error of all the releases together."""
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -141,10 +114,11 @@ class AdditiveMechanism(VectorMechanism):
     1-DP
     """
 
-    noise: str
-    scale: NDArray[np.float64]
+    # An inherited property would be taken for a default.
+    noise: str = field()
+    scale: NDArray[np.float64] = field()
     bits: int
-    sensitivity: SensitivityProfile
+    sensitivity: SensitivityProfile = field()
     n_releases: int = 1
     families: tuple[Noise, ...] | None = None
     promise: LossBudget | None = None

@@ -20,7 +20,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from skdpnoise.mechanisms.quanta import rounding_cost
+from skdpnoise.mechanisms.grid_sizes import rounding_cost
 from skdpnoise.noises import Noise
 from skdpnoise.sensitivity import GroupedProfile, SensitivityProfile
 from skdpnoise.sensitivity.worst_cases import largest_norm, rounded_up

@@ -15,8 +15,8 @@ from skdpnoise.mechanisms._quick import quick_mixture, quick_shape, settled
 from skdpnoise.mechanisms._shapes import by_shape, raised
 from skdpnoise.mechanisms.additive import AdditiveMechanism, compared, stated
 from skdpnoise.mechanisms.allocation import moving_coordinates, worst_shift
-from skdpnoise.mechanisms.quanta import rounding_cost
-from skdpnoise.mechanisms.recipes import Recipe
+from skdpnoise.mechanisms.base import Recipe
+from skdpnoise.mechanisms.grid_sizes import rounding_cost
 from skdpnoise.mechanisms.requests import MIXTURE, fits_gaussian, noise_options, number_of
 from skdpnoise.noises import Noise, get_noise, noise_names
 from skdpnoise.privacy import GaussianLoss, LossBudget, PrivacyGuarantee, PureLoss

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
 from skdpnoise.mechanisms.additive import AdditiveMechanism
+from skdpnoise.mechanisms.base import Mechanism
 from skdpnoise.mechanisms.calibrate import calibrate
 from skdpnoise.noises import get_noise
 from skdpnoise.privacy import (
@@ -41,7 +42,7 @@ _OTHER_NOISE = (
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class SampledMechanism:
+class SampledMechanism(Mechanism):
     """Noise on T sums, each over a fresh Poisson sample of the records.
 
     **Guarantee.** For neighbours with and without one record, if every record enters each of the
@@ -86,7 +87,7 @@ class SampledMechanism:
 
     step: AdditiveMechanism
     rate: float
-    n_releases: int
+    n_releases: int = field()
 
     def __post_init__(self) -> None:
         owner = type(self).__name__
@@ -102,12 +103,11 @@ class SampledMechanism:
 
     @property
     def noise(self) -> str:
-        """Name of the noise."""
         return self.step.noise
 
     @property
     def sensitivity(self) -> SensitivityProfile:
-        """What one record in the sample can do to one sum."""
+        """How far one record in the sample can move one sum."""
         return self.step.sensitivity
 
     @property

@@ -1,8 +1,8 @@
-"""What all noise on vectors does: check the value, count releases, sample, add grid steps."""
+"""Noise on vectors: the value is checked, releases are counted, and integers are added exactly."""
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from skdpnoise.mechanisms import exact
-from skdpnoise.privacy import PrivacyLoss, check_count, check_real
-from skdpnoise.privacy.sealed import Sealed
+from skdpnoise.mechanisms import grid_sizes
+from skdpnoise.mechanisms.base import Mechanism
+from skdpnoise.privacy import check_count, check_real
 from skdpnoise.privacy.shared_texts import shared_texts
 from skdpnoise.sampling import RandomWords, random_words
 from skdpnoise.sampling.observer import plus_noise
@@ -21,8 +21,8 @@ Vector = NDArray[np.float64]
 
 
 @shared_texts
-class VectorMechanism(Sealed, ABC):
-    r"""Noise on a vector, added exactly and charged for by one object.
+class VectorMechanism(Mechanism):
+    r"""Noise on a vector, added exactly.
 
     .. math:: M(D)_j = q_j \left(\mathrm{round}(f_j(D)/q_j) + Z_j\right)
     """
@@ -34,17 +34,8 @@ class VectorMechanism(Sealed, ABC):
 
     @property
     @abstractmethod
-    def n_releases(self) -> int:
-        """Number of releases that are charged for."""
-
-    @property
-    @abstractmethod
     def grid_size(self) -> Vector:
         """Size of one integer step, of shape (n_coordinates,) or (n_releases, n_coordinates)."""
-
-    @abstractmethod
-    def privacy_loss(self) -> PrivacyLoss:
-        """Return what ``n_releases`` releases cost together."""
 
     def sample(
         self, rng: RandomWords, n_releases: int | None = None, *, first: int | None = None
@@ -179,14 +170,14 @@ class VectorMechanism(Sealed, ABC):
         draws = self.sample(random_words(random_state), len(rows), first=first)
         start, grid_size = first or 0, self.grid_size
         step = grid_size if grid_size.ndim == 1 else grid_size[start : start + len(rows)]
-        return add_quanta(rows, draws, step, self)
+        return add_steps(rows, draws, step, self)
 
     def _checked(self, value: ArrayLike) -> NDArray[Any]:
         """Return the exact value of each release, one per row."""
         allowed = f"The 'value' parameter of {type(self).__name__}.release must be"
-        array, n_entries = exact.exact_numbers(value), self.grid_size.shape[-1]
+        array, n_entries = grid_sizes.exact_numbers(value), self.grid_size.shape[-1]
         masked = np.ma.isMaskedArray(value)
-        if masked or not exact.are_real(array):
+        if masked or not grid_sizes.are_real(array):
             kind = "a masked array" if masked else f"an array of dtype {array.dtype}"
             raise TypeError(
                 f"{allowed} an array of real numbers, integers or of double precision or less. Got "
@@ -197,7 +188,7 @@ class VectorMechanism(Sealed, ABC):
                 f"{allowed} of shape ({n_entries},) or (n, {n_entries}) with n up to "
                 f"n_releases={self.n_releases}. Got shape {array.shape} instead."
             )
-        if not exact.are_finite(array):
+        if not grid_sizes.are_finite(array):
             raise ValueError(
                 f"{allowed} finite in every entry: remove or replace NaN and infinity before the "
                 "query is computed."
@@ -234,7 +225,7 @@ class VectorMechanism(Sealed, ABC):
         return start, count
 
 
-def add_quanta(
+def add_steps(
     value: NDArray[Any], draws: NDArray[np.int64], grid_size: Vector, mechanism: Any = None
 ) -> Vector:
     """Return values, rounded to grid steps, plus draws; unchanged where the grid step is zero."""
@@ -244,8 +235,8 @@ def add_quanta(
     noisy = step > 0.0
     rows = np.empty(value.shape)
     rows[~noisy] = value[~noisy].astype(np.float64)
-    quanta = exact.exact_quanta(value[noisy], step[noisy])
-    rows[noisy] = plus_noise(mechanism, quanta, draws[noisy]) * step[noisy]
+    integers = grid_sizes.exact_steps(value[noisy], step[noisy])
+    rows[noisy] = plus_noise(mechanism, integers, draws[noisy]) * step[noisy]
     return rows
 
 
@@ -260,5 +251,7 @@ def exact_release(
     draws = mechanism.sample(random_words(random_state), len(rows), first=first)
     mixed = [parts([Fraction(entry) for entry in row]) for row in rows.tolist()]
     steps = mechanism.grid_size.tolist()
-    quanta = np.array([exact.exact_integers(row, steps) for row in mixed])
-    return np.asarray(plus_noise(mechanism, quanta, draws) * mechanism.grid_size, dtype=np.float64)
+    integers = np.array([grid_sizes.exact_integers(row, steps) for row in mixed])
+    return np.asarray(
+        plus_noise(mechanism, integers, draws) * mechanism.grid_size, dtype=np.float64
+    )

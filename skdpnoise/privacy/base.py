@@ -8,7 +8,7 @@ from typing import Self
 from skdpnoise.privacy.checks import check_count, check_real
 
 
-class Loss(ABC):
+class BaseLoss(ABC):
     """A curve δ(ε) that composes: a kind of loss says how by its private methods."""
 
     __slots__ = ()

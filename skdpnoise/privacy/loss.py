@@ -7,7 +7,7 @@ from abc import abstractmethod
 from dataclasses import dataclass
 from typing import Any, Protocol, Self, TypeVar, runtime_checkable
 
-from skdpnoise.privacy.base import Loss
+from skdpnoise.privacy.base import BaseLoss
 from skdpnoise.privacy.checks import Adjacency, check_adjacency, check_count, check_real
 from skdpnoise.privacy.conversions import gdp_delta, gdp_epsilon
 from skdpnoise.privacy.curves import NormalShift, RandomisedResponse
@@ -48,7 +48,7 @@ class PrivacyLoss(Protocol):
         """Return the same loss in the form in which losses of different kinds compose."""
 
 
-class _Divisible(Loss):
+class _Divisible(BaseLoss):
     """A loss that one number says, which can be multiplied: that of a budget."""
 
     __slots__ = ()

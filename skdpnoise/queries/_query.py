@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from skdpnoise.mechanisms.additive import AdditiveMechanism
-from skdpnoise.mechanisms.recipes import LossFor, to_name_the_largest
+from skdpnoise.mechanisms.charging import Ledger, LossFor, to_name_the_largest
 from skdpnoise.privacy import Adjacency, LossBudget, PrivacyGuarantee, PrivacyLoss, check_real
 from skdpnoise.privacy.checks import check_adjacency, check_collected
 from skdpnoise.queries._sweeps import all_finite
@@ -22,15 +22,6 @@ from skdpnoise.sampling.words import HIDDEN_SEED
 from skdpnoise.sources.kinds import OBJECTS, kinds_of
 from skdpnoise.sources.rows import is_spread
 from skdpnoise.sources.spread import Spread, looked_at
-
-
-class LedgerLike(Protocol):
-    """What can be charged, such as :class:`~skdpnoise.ledger.PrivacyLedger`."""
-
-    @property
-    def charge(self) -> Callable[..., Any]:
-        """Record a label, a cost and facts about it, or raise and record nothing."""
-        ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -50,7 +41,7 @@ class Query:
     owner: str  # name of the function
     guarantee: PrivacyGuarantee | LossBudget
     adjacency: Any  # the neighbouring relation; None where only the caller knows it
-    ledger: LedgerLike | None
+    ledger: Ledger | None
     rng: RandomWords
 
     def __post_init__(self) -> None:
@@ -66,7 +57,7 @@ class Query:
         owner: str,
         guarantee: PrivacyGuarantee | LossBudget,
         adjacency: Adjacency | None,
-        ledger: LedgerLike | None,
+        ledger: Ledger | None,
         random_state: Any,
     ) -> Query:
         """Return a query whose relation, if none is named, is that of the guarantee; else any."""

@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from skdpnoise.mechanisms.additive import AdditiveMechanism
 from skdpnoise.mechanisms.calibrate import calibrate
+from skdpnoise.mechanisms.charging import Ledger
 from skdpnoise.noises import get_noise, noise_names
 from skdpnoise.privacy import Adjacency, LossBudget, PrivacyGuarantee, PrivacyLoss
 from skdpnoise.privacy.checks import (
@@ -26,7 +27,7 @@ from skdpnoise.privacy.checks import (
 from skdpnoise.privacy.loss import checked_relation, promised
 from skdpnoise.privacy.shared_texts import shared_texts
 from skdpnoise.queries import _tiles
-from skdpnoise.queries._query import LedgerLike, Query, as_table, ends, spread_values
+from skdpnoise.queries._query import Query, as_table, ends, spread_values
 from skdpnoise.queries._sweeps import Records, tallies
 from skdpnoise.queries._tiles import Floats, Integers, Places
 from skdpnoise.queries.missing import Missing, present
@@ -120,7 +121,7 @@ def private_count(
     adjacency: Adjacency | None = None,
     noise: str = "auto",
     random_state: Any = None,
-    ledger: LedgerLike | None = None,
+    ledger: Ledger | None = None,
 ) -> PrivateEstimate:
     r"""Release how many records there are, or how many have a property or a value.
 
@@ -201,7 +202,7 @@ def private_sum(
     noise: str = "auto",
     weights: ArrayLike | None = None,
     random_state: Any = None,
-    ledger: LedgerLike | None = None,
+    ledger: Ledger | None = None,
 ) -> PrivateEstimate:
     r"""Release the sum of values clipped to public bounds.
 
@@ -310,7 +311,7 @@ def private_mean(
     noise: str = "auto",
     weights: ArrayLike | None = None,
     random_state: Any = None,
-    ledger: LedgerLike | None = None,
+    ledger: Ledger | None = None,
 ) -> PrivateEstimate:
     r"""Release the mean of values clipped to public bounds.
 

@@ -47,7 +47,13 @@ import numpy as np
 
 from skdpnoise.privacy.checks import check_count, check_real, complaint
 from skdpnoise.sampling._piecewise_exact import OutOfWordsError, draw_exactly
-from skdpnoise.sampling._piecewise_kernel import ROUNDING, Law, Table, build_table, fill_piecewise
+from skdpnoise.sampling._piecewise_kernel import (
+    ROUNDING,
+    Exponents,
+    Table,
+    build_table,
+    fill_piecewise,
+)
 from skdpnoise.sampling.bits import BROKEN, Integers, Progress, Words, fill
 from skdpnoise.sampling.words import RandomWords
 
@@ -210,11 +216,11 @@ def _fall(exponent: Exponent) -> float:
     return 2.0 * total
 
 
-def _law(exponent: Exponent, *, on_integers: bool) -> Law:
+def _law(exponent: Exponent, *, on_integers: bool) -> Exponents:
     length, increase = exponent.period or (math.inf, 0.0)
     # Integers, whole periods and what is left of them are exact in doubles.
     exact = on_integers and (exponent.period is None or length.is_integer())
-    return Law(
+    return Exponents(
         knots=np.array(exponent.knots),
         coefficients=np.array(exponent.coefficients),
         power=exponent.power,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from decimal import Decimal, localcontext
 from functools import lru_cache
 from itertools import accumulate
@@ -14,7 +14,7 @@ from scipy.optimize import minimize_scalar
 
 from skdpnoise.mechanisms.additive import AdditiveMechanism, stated
 from skdpnoise.mechanisms.calibrate import calibrate
-from skdpnoise.mechanisms.quanta import norm_of_rounding
+from skdpnoise.mechanisms.grid_sizes import norm_of_rounding
 from skdpnoise.mechanisms.requests import number_of
 from skdpnoise.mechanisms.vectors import VectorMechanism
 from skdpnoise.privacy import PrivacyGuarantee, PrivacyLoss, PureLoss, check_count, check_real
@@ -89,7 +89,7 @@ class KNormMechanism(VectorMechanism):
     norm: float
     radius: float
     n_coordinates: int
-    scale: float
+    scale: float = field()
     bits: int
     n_releases: int = 1
 
@@ -102,6 +102,14 @@ class KNormMechanism(VectorMechanism):
         n_coordinates = check_count(owner, "n_coordinates", self.n_coordinates)
         stated(self, norm=float(self.norm), n_coordinates=n_coordinates)
         _check_units(self, "scale", _most_bits(n_coordinates))
+
+    noise = "k_norm"
+
+    @property
+    def sensitivity(self) -> SensitivityProfile:
+        """Bounds on one record's change: Δ per coordinate, and in the Euclidean norm for q = 2."""
+        l2 = self.radius if self.norm == 2.0 else None
+        return SensitivityProfile(np.full(self.n_coordinates, self.radius), l2=l2)
 
     @property
     def grid_size(self) -> NDArray[np.float64]:
@@ -296,6 +304,18 @@ class L1StaircaseMechanism(VectorMechanism):
         _check_table(owner, n_coordinates, step)
         stated(self, n_coordinates=n_coordinates, step=step, gamma=gamma)
         _check_units(self, "width", _bits(_MOST_COORDINATES))
+
+    noise = "l1_staircase"
+
+    @property
+    def sensitivity(self) -> SensitivityProfile:
+        """Bounds on one record's change: Δ per coordinate and in the l1 norm."""
+        return SensitivityProfile(np.full(self.n_coordinates, self.radius), l1=self.radius)
+
+    @property
+    def scale(self) -> float:
+        """Scale of the Laplace noise of the same ε and width: w/ε."""
+        return self.width / self.step
 
     @property
     def grid_size(self) -> NDArray[np.float64]:

@@ -46,12 +46,26 @@ class MixedMechanism(VectorMechanism):
     additive: AdditiveMechanism
 
     @property
+    def noise(self) -> str:
+        return self.additive.noise
+
+    @property
     def n_releases(self) -> int:
         return self.additive.n_releases
 
     @property
+    def sensitivity(self) -> SensitivityProfile:
+        """How far one record can move A f."""
+        return self.additive.sensitivity
+
+    @property
+    def scale(self) -> Vector:
+        """Noise scales of A f."""
+        return self.additive.scale
+
+    @property
     def grid_size(self) -> Vector:
-        """Size of one integer step of what is drawn: of A f, shape (n_coordinates,)."""
+        """Size of one integer step of A f, shape (n_coordinates,)."""
         return self.additive.grid_size
 
     def privacy_loss(self) -> PrivacyLoss:

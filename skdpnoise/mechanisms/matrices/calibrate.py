@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from skdpnoise.mechanisms.additive import compared, stated
+from skdpnoise.mechanisms.base import Mechanism
 from skdpnoise.mechanisms.matrices._families import FAMILIES, Family, proposals
 from skdpnoise.mechanisms.requests import CHOICES, budget_of, number_of
 from skdpnoise.privacy import Adjacency, PrivacyGuarantee, check_adjacency, check_count, check_real
 from skdpnoise.privacy.checks import check_array, check_option, check_type
 from skdpnoise.privacy.loss import GaussianLoss, LossBudget, PureLoss, checked_relation
-from skdpnoise.privacy.sealed import Sealed, sealed
+from skdpnoise.privacy.sealed import sealed
 from skdpnoise.privacy.shared_texts import shared_texts
 from skdpnoise.sampling import RandomWords, random_words
 from skdpnoise.sampling.observer import plus_noise
@@ -38,7 +39,7 @@ _LEAST_BOUND, _MOST_BOUND = 1e-70, 1e70  # fourth powers stay within double prec
 
 @shared_texts
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class SymmetricMatrixMechanism(Sealed):
+class SymmetricMatrixMechanism(Mechanism):
     r"""Release the second moments of bounded rows with noise on a symmetric matrix, exactly.
 
     .. math:: \hat S_{jk} = q_j q_k \Bigl(\sum_i k_{ij} k_{ik}
@@ -119,7 +120,7 @@ class SymmetricMatrixMechanism(Sealed):
     ((3, 3), True)
     """
 
-    noise: str
+    noise: str = field()
     row_bounds: RowBounds
     row_scale: NDArray[np.float64]
     off_diagonal: float
@@ -158,11 +159,6 @@ class SymmetricMatrixMechanism(Sealed):
         return self.row_scale.size
 
     @property
-    def n_releases(self) -> int:
-        """Number of releases that are charged for: one."""
-        return 1
-
-    @property
     def diagonal(self) -> float:
         """Noise scale of entry jj in units of s_j²: one."""
         return 1.0
@@ -189,7 +185,7 @@ class SymmetricMatrixMechanism(Sealed):
 
     @property
     def sensitivity(self) -> SensitivityProfile:
-        """What one row can do to the entries of the upper triangle, row by row."""
+        """How far one row can move the entries of the upper triangle, row by row."""
         return second_moments_profile(self.row_bounds, self.adjacency)
 
     def privacy_loss(self) -> LossBudget:

@@ -169,7 +169,7 @@ def _blocks(nodes: Floats, weights: Floats, n: int) -> list[tuple[Floats, Floats
     return [(nodes[i : i + rows], weights[i : i + rows]) for i in starts]
 
 
-class Kind(NamedTuple):
+class ChoiceLaw(NamedTuple):
     """What draws candidates by utilities in grid steps, and its law by gaps to the best."""
 
     draw: Callable[[RandomWords, Integers, int, int], Integers]
@@ -178,8 +178,8 @@ class Kind(NamedTuple):
 
 
 KINDS = {
-    "exponential": Kind(draw_permute_and_flip, permute_and_flip_law),
-    "laplace": Kind(draw_laplace, laplace_law, excess=1.0),
-    "gumbel": Kind(draw_exponential, proportional_law),
+    "exponential": ChoiceLaw(draw_permute_and_flip, permute_and_flip_law),
+    "laplace": ChoiceLaw(draw_laplace, laplace_law, excess=1.0),
+    "gumbel": ChoiceLaw(draw_exponential, proportional_law),
 }
 """By the noise whose largest is chosen."""

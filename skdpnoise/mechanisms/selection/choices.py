@@ -6,8 +6,7 @@ A candidate r has a utility u_r computed from the data; one record moves every u
 from __future__ import annotations
 
 import math
-from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
 
@@ -15,8 +14,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import log_ndtr, ndtri_exp
 
-from skdpnoise.mechanisms import exact
-from skdpnoise.mechanisms.selection._kinds import KINDS, Kind
+from skdpnoise.mechanisms import grid_sizes
+from skdpnoise.mechanisms.base import Mechanism
+from skdpnoise.mechanisms.selection._kinds import KINDS, ChoiceLaw
 from skdpnoise.privacy import GaussianLoss, PureLoss, check_count, check_real
 from skdpnoise.privacy.checks import check_option, check_type
 from skdpnoise.privacy.shared_texts import shared_texts
@@ -32,10 +32,10 @@ _MARGIN = 1e-11  # relative error of normal quantiles, with room to spare
 
 @shared_texts
 @dataclass(frozen=True, slots=True)
-class Selection(ABC):
+class SelectionMechanism(Mechanism):
     """A choice among candidates, with the fields of :class:`ExponentialMechanism`."""
 
-    sensitivity: float
+    sensitivity: float = field()
     epsilon: float
     monotonic: bool = False
 
@@ -52,6 +52,11 @@ class Selection(ABC):
         """B: the unit of the exponent, 2Δ/ε (Δ/ε if monotonic), spans 2**bits grid steps."""
         needed = _STEPS - math.floor(math.log2(self._exponent))
         return min(max(needed, _FEWEST_BITS), _MOST_BITS)
+
+    @property
+    def scale(self) -> float:
+        """2Δ/ε (Δ/ε if monotonic): so much more utility makes a candidate e times as likely."""
+        return self.sensitivity / self._exponent
 
     @property
     def grid_size(self) -> float:
@@ -102,12 +107,12 @@ class Selection(ABC):
         >>> ExponentialMechanism(sensitivity=1.0, epsilon=1.0).select([3, 40, 5], random_state=0)
         1
         """
-        quanta = self._quanta(utilities)
+        integers = self._integers(utilities)
 
         def draw(rng: RandomWords) -> int:
-            return int(self._kind.draw(rng, quanta, self.bits, 1)[0])
+            return int(self._kind.draw(rng, integers, self.bits, 1)[0])
 
-        return chosen(self, quanta, random_words(random_state), draw)
+        return chosen(self, integers, random_words(random_state), draw)
 
     def check(self, utilities: ArrayLike) -> None:
         """Refuse what :meth:`select` would refuse, as it does, without choosing."""
@@ -123,9 +128,9 @@ class Selection(ABC):
         >>> ExponentialMechanism(sensitivity=1.0, epsilon=2.0).probabilities([0.0, 1.0]).round(4)
         array([0.2689, 0.7311])
         """
-        quanta = self._quanta(utilities)
+        integers = self._integers(utilities)
         # Integers below 2**62: their rounding to double precision is relative to the gap.
-        return self._kind.law(np.ldexp((quanta.max() - quanta).astype(np.float64), -self.bits))
+        return self._kind.law(np.ldexp((integers.max() - integers).astype(np.float64), -self.bits))
 
     def expected_loss(self, utilities: ArrayLike) -> float:
         """Return the expected gap between the best utility and the chosen one, for analysis.
@@ -138,8 +143,8 @@ class Selection(ABC):
         >>> round(mechanism.expected_loss([0.0, 1.0]), 4)
         0.2689
         """
-        quanta = self._quanta(utilities)
-        gaps = (quanta.max() - quanta).astype(np.float64) * self.grid_size
+        integers = self._integers(utilities)
+        gaps = (integers.max() - integers).astype(np.float64) * self.grid_size
         return float(self.probabilities(utilities) @ gaps)
 
     def error_bound(self, n_candidates: int) -> float:
@@ -173,22 +178,21 @@ class Selection(ABC):
         """The integer sensitivity D: the most with D/2**bits at most ε/2 (ε if monotonic)."""
         return math.floor(math.ldexp(self._exponent, self.bits))
 
-    def _quanta(self, utilities: ArrayLike) -> NDArray[np.int64]:
+    def _integers(self, utilities: ArrayLike) -> NDArray[np.int64]:
         checked = _check_utilities(type(self).__name__, utilities)
-        if exact.are_large(checked).any():
+        if grid_sizes.are_large(checked).any():
             steps = [self.grid_size] * checked.size
-            return exact.exact_integers(checked.tolist(), steps, math.floor, 2**_RANGE_BITS)
+            return grid_sizes.exact_integers(checked.tolist(), steps, math.floor, 2**_RANGE_BITS)
         return whole_quanta(checked.astype(np.float64), self.grid_size)
 
     @property
-    @abstractmethod
-    def _kind(self) -> Kind:
-        """What draws, and its law."""
+    def _kind(self) -> ChoiceLaw:
+        return KINDS[self.noise]
 
 
 @shared_texts
 @dataclass(frozen=True, slots=True)
-class ExponentialMechanism(Selection):
+class ExponentialMechanism(SelectionMechanism):
     r"""Choose a candidate with probability exponential in its utility.
 
     .. math:: \Pr[r] \propto \exp\!\left(\frac{\varepsilon u_r}{2 \Delta}\right), \qquad
@@ -248,12 +252,12 @@ class ExponentialMechanism(Selection):
         """
         return GaussianLoss(range_mu(self.privacy_loss().pure_epsilon))
 
-    _kind = KINDS["gumbel"]
+    noise = "gumbel"
 
 
 @shared_texts
 @dataclass(frozen=True, slots=True)
-class PermuteAndFlip(Selection):
+class PermuteAndFlip(SelectionMechanism):
     r"""Visit candidates in random order, and take the first that is accepted.
 
     .. math:: \Pr[\text{heads}_r] = \exp\!\left(\frac{\varepsilon (u_r - u_{\max})}{2\Delta}\right)
@@ -282,12 +286,12 @@ class PermuteAndFlip(Selection):
     0
     """
 
-    _kind = KINDS["exponential"]
+    noise = "exponential"
 
 
 @shared_texts
 @dataclass(frozen=True, slots=True)
-class ReportNoisyMax(Selection):
+class ReportNoisyMax(SelectionMechanism):
     r"""Add independent noise to every utility, and name the largest.
 
     .. math:: r = \arg\max_r \; u_r + \frac{2\Delta}{\varepsilon} Z_r
@@ -324,12 +328,8 @@ class ReportNoisyMax(Selection):
     noise: str = "exponential"
 
     def __post_init__(self) -> None:
-        Selection.__post_init__(self)
+        SelectionMechanism.__post_init__(self)
         check_option("ReportNoisyMax", "noise", self.noise, KINDS)
-
-    @property
-    def _kind(self) -> Kind:
-        return KINDS[self.noise]
 
 
 def range_mu(epsilon: float) -> float:
@@ -364,17 +364,17 @@ def whole_quanta(utilities: NDArray[np.float64], grid_size: float) -> NDArray[np
 
 
 def _check_utilities(owner: str, utilities: ArrayLike) -> NDArray[Any]:
-    array = exact.exact_numbers(utilities)
+    array = grid_sizes.exact_numbers(utilities)
     allowed = (
         f"The 'utilities' parameter of {owner} must be a non-empty one-dimensional array of finite "
         "numbers"
     )
-    if array.dtype.kind == "b" or not exact.are_real(array):
+    if array.dtype.kind == "b" or not grid_sizes.are_real(array):
         raise TypeError(
             f"{allowed}, of double precision or less. Got an array of dtype {array.dtype} instead."
         )
     if array.ndim != 1 or array.size == 0:
         raise ValueError(f"{allowed}. Got an array of shape {array.shape} instead.")
-    if not exact.are_finite(array):
+    if not grid_sizes.are_finite(array):
         raise ValueError(f"{allowed}: remove or replace NaN and infinity first.")
     return array

@@ -303,7 +303,7 @@ class Window:
         return float(losses[below - 1]) + part
 
 
-class Composition:
+class LatticeSum:
     """Independent losses: term i is a public mixture of two lattices, taken `count` times."""
 
     # Term i is lattice `low[i]` with probability 1 - t and lattice `high[i]` with probability t.

@@ -12,10 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import brentq
 
-from skdpnoise.privacy.base import Loss
+from skdpnoise.privacy.base import BaseLoss
 from skdpnoise.privacy.checks import check_count, check_real
 from skdpnoise.privacy.curves import LossCurve, NormalShift, Promised, raised, ways_of
-from skdpnoise.privacy.numeric._lattice import Composition, Lattice, Plan, Window
+from skdpnoise.privacy.numeric._lattice import Lattice, LatticeSum, Plan, Window
 
 Vector = NDArray[np.float64]
 Terms = tuple[tuple[LossCurve, float, int], ...]
@@ -34,7 +34,7 @@ _CUTS, _ENOUGH = 6, 0.7  # times that a tail is cut, while δ falls by more than
 
 
 @dataclass(frozen=True, slots=True)
-class NumericLoss(Loss):
+class NumericLoss(BaseLoss):
     r"""The loss of independent releases whose curves are known one by one.
 
     .. math:: \delta(e) = E \left(1 - e^{e - L}\right)_+, \qquad L = \sum_i n_i \text{ losses } L_i
@@ -387,7 +387,7 @@ def _compose(
         lattices: list[Lattice] = []
         parts = [plan.build(step, lattices) for plan in plans]
         columns = (np.concatenate(column) for column in zip(*parts, strict=True))
-        composition = Composition(lattices, *columns)
+        composition = LatticeSum(lattices, *columns)
         infinite = composition.infinite
         if infinite > 0.999 or epsilon / step >= composition.support:
             return None, min(1.0, infinite / 0.999)
