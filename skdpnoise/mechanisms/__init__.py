@@ -3,7 +3,7 @@
 from skdpnoise.mechanisms.additive import AdditiveMechanism
 from skdpnoise.mechanisms.allocation import allocate, capped_profile, worst_case_norm
 from skdpnoise.mechanisms.base import Mechanism
-from skdpnoise.mechanisms.calibrate import calibrate
+from skdpnoise.mechanisms.calibrate import calibrate, shared_budget
 from skdpnoise.mechanisms.joint.balls import (
     KNormMechanism,
     L1StaircaseMechanism,
@@ -30,7 +30,6 @@ from skdpnoise.mechanisms.selection.repeated import (
     choose_repetitions,
     repeated_loss,
 )
-from skdpnoise.mechanisms.sharing import shared_budget
 
 __all__ = [
     "SECOND_MOMENT_NOISES",

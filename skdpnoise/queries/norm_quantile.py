@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from skdpnoise.mechanisms.base import Mechanism
+from skdpnoise.mechanisms.calibrate import shared_budget
 from skdpnoise.mechanisms.charging import Ledger
 from skdpnoise.mechanisms.selection import ExponentialMechanism, PermuteAndFlip, range_epsilon
-from skdpnoise.mechanisms.sharing import shared_budget
 from skdpnoise.privacy import Adjacency, GaussianLoss, LossBudget, PrivacyGuarantee, PureLoss
 from skdpnoise.privacy.checks import check_collected, check_real, check_type, complaint
 from skdpnoise.privacy.loss import promised

@@ -13,9 +13,8 @@ from scipy.optimize import isotonic_regression
 from scipy.spatial.distance import cdist
 
 from skdpnoise.mechanisms.additive import AdditiveMechanism
-from skdpnoise.mechanisms.calibrate import calibrate
+from skdpnoise.mechanisms.calibrate import calibrate, shared_budget
 from skdpnoise.mechanisms.charging import Ledger
-from skdpnoise.mechanisms.sharing import shared_budget
 from skdpnoise.privacy import Adjacency, GaussianLoss, LossBudget, PrivacyGuarantee, PureLoss
 from skdpnoise.privacy.checks import complaint
 from skdpnoise.privacy.loss import promised
