@@ -1,4 +1,4 @@
-"""What is released: calibrated noise on vectors and matrices, and private selection."""
+"""Mechanisms: calibrated noise on vectors and matrices, and private selection."""
 
 from skdpnoise.mechanisms.additive import AdditiveMechanism
 from skdpnoise.mechanisms.allocation import allocate, capped_profile, worst_case_norm

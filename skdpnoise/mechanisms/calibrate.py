@@ -1,4 +1,4 @@
-"""From a guarantee to the noise that meets it."""
+"""Calibration: the noise that meets a guarantee."""
 
 from __future__ import annotations
 
@@ -79,13 +79,12 @@ def calibrate(
         δ > 0 of one Subbotin shape and one mixture, in milliseconds; or ``"search"``: the best of
         every "inid" family and of the mixture, in seconds. Both are decided by public facts alone.
     sensitivity : SensitivityProfile or GroupedProfile
-        What one record can do to one release, under the neighbouring relation wanted. Groups have
+        How far one record can move one release, for the wanted neighbouring relation. Groups have
         one scale each, of weights summed over the group (Theorem 4 with the norms of groups in
         place of λ), and need a log-concave family. One scale is best for normal noise, and for
         Laplace noise on l1 groups or equal weights.
     guarantee : PrivacyGuarantee, PureLoss or GaussianLoss
-        What all the releases together may cost. A loss is also what the mechanism then promises
-        and is charged.
+        Most that all releases together may cost. A loss is then also the promise of the mechanism.
     %(mechanisms: n_releases)s
     weights : array-like of shape (n_coordinates,) or (n_releases, n_coordinates), or None
         How much the error of each coordinate (in each release) matters: positive and public; None
@@ -100,10 +99,8 @@ def calibrate(
 
     Raises
     ------
-    %(mechanisms: TypeError)s
     ValueError
-        If the noise is unknown or cannot give the guarantee, a weight is not positive and finite,
-        or magnitudes are beyond double precision.
+        If the noise cannot give the guarantee, or magnitudes are beyond double precision.
 
     References
     ----------
@@ -149,12 +146,11 @@ def shared_budget(
     n_releases: int,
     rows_per_group: int = 1,
 ) -> tuple[str, LossBudget]:
-    """Choose the noise of a series of stages, if it has no name, and the loss they share.
+    """Return the noise of a series of stages, chosen if it has no name, and the loss they share.
 
-    What a stage costs may depend on what an earlier one released. So costs add up in a loss for
-    which that is proved: pure for families that can be pure, else Gaussian. "auto" takes normal or
-    Laplace noise, and "search" any family, whichever has the smallest expected error for a typical
-    stage.
+    The cost of a stage may depend on earlier releases. So costs add up in a loss for which that is
+    proved: pure for families that can be pure, else Gaussian. "auto" takes normal or Laplace noise,
+    and "search" any family, whichever has the smallest expected error for a typical stage.
 
     Parameters
     ----------
@@ -163,12 +159,11 @@ def shared_budget(
     sensitivity : SensitivityProfile
         Of the typical stage.
     guarantee : PrivacyGuarantee, PureLoss or GaussianLoss
-        What all stages together may cost.
+        Most that all stages together may cost.
     n_releases : int
         Releases of the typical stage.
     rows_per_group : int, default=1
-        If the guarantee is for groups of at most so many rows; the sensitivity and the budget are
-        with respect to one row all the same.
+        Most rows of a group, if the guarantee is for groups; sensitivity and budget are per row.
 
     Returns
     -------
@@ -176,11 +171,6 @@ def shared_budget(
         ``"<rule>_<family>"``.
     budget : PureLoss or GaussianLoss
         A loss, with respect to one row, that meets the guarantee.
-
-    Raises
-    ------
-    ValueError
-        If the noise can meet it in neither kind.
 
     References
     ----------

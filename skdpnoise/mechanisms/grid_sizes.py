@@ -23,7 +23,7 @@ _ROUNDING = 1.0 + 1e-5  # nearest_steps errs by less than 1e-6 of a grid step
 
 
 def norm_of_rounding(order: float, n_entries: int, bits: int) -> float:
-    r"""Return what rounding K entries to integer grid steps can add to the q-norm of a change.
+    r"""Return a bound on the q-norm that rounding K entries to grid steps adds to a change.
 
     .. math:: K^{1/q} \, 2^{-B}
     """
@@ -34,7 +34,7 @@ def norm_of_rounding(order: float, n_entries: int, bits: int) -> float:
 def rounding_cost(
     sensitivity: SensitivityProfile, n_releases: int, bits: int, order: float
 ) -> float:
-    r"""Return what rounding to integer grid steps can add to the worst |d/s|_q of T releases.
+    r"""Return a bound on the addition of rounding to the worst |d/s|_q of T releases.
 
     .. math:: (T K)^{1/q} \, 2^{-B}
     """
@@ -45,7 +45,7 @@ def rounding_cost(
 
 
 def nearest_steps(value: NDArray[np.float64], grid_size: NDArray[np.float64]) -> NDArray[np.int64]:
-    """Return value/grid step as nearest integers, clipped to ±2**62."""
+    """Return value/grid size as nearest integers, clipped to ±2**62."""
     # A float quotient alone is off by many units beyond 2**53, and that error would add to the
     # sensitivity. So the quotient is taken in two digits of base 2**32: the remainder of the first
     # is exact, hence so is the first digit, and the second is off by less than 1e-6 before
@@ -60,7 +60,7 @@ def nearest_steps(value: NDArray[np.float64], grid_size: NDArray[np.float64]) ->
 
 
 def exact_numbers(value: ArrayLike) -> NDArray[Any]:
-    """Return the value as an array in which no number was rounded: of Python numbers if need be."""
+    """Return the value as an array of unrounded numbers: of Python objects if need be."""
     array = np.asarray(value)
     if array.dtype.kind == "f" and not isinstance(value, np.ndarray):
         # numpy makes doubles of integers that stand beside a float, or beside very large ones.
@@ -97,7 +97,7 @@ def are_integers(array: NDArray[Any]) -> bool:
 
 
 def exact_steps(value: NDArray[Any], grid_size: NDArray[np.float64]) -> NDArray[np.int64]:
-    """Return value/grid step as nearest integers, clipped to ±2**62."""
+    """Return value/grid size as nearest integers, clipped to ±2**62, however large the value."""
     # Large integers go by exact arithmetic, so that what one record moves is not rounded away or
     # up; all other numbers as nearest_steps does.
     large = are_large(value)
@@ -115,7 +115,7 @@ def exact_integers(
     nearest: Callable[[Fraction], int] = round,
     limit: int = _LARGEST_STEPS,
 ) -> NDArray[np.int64]:
-    """Return value/grid step as integers by exact arithmetic, clipped to ±limit."""
+    """Return value/grid size as integers by exact arithmetic, clipped to ±limit."""
     quotients = (Fraction(v) / Fraction(q) for v, q in zip(values, grid_sizes, strict=True))
     return np.array([min(max(nearest(x), -limit), limit) for x in quotients], dtype=np.int64)
 

@@ -53,17 +53,11 @@ class SampledMechanism(Mechanism):
     Parameters
     ----------
     step : AdditiveMechanism
-        The noise of one step, for one release.
+        The noise of one step, for one release: normal or Laplace noise in all coordinates.
     rate : float
         q, in (0, 1].
     n_releases : int
         T.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If a field is of the wrong kind, or `step` is for more than one release or has noise that is
-        neither normal nor Laplace in all coordinates.
 
     Notes
     -----
@@ -121,7 +115,7 @@ class SampledMechanism(Mechanism):
         return self.step.grid_size
 
     def privacy_loss(self) -> PrivacyLoss:
-        """Return what all the steps cost together."""
+        """Return the cost of all the steps together."""
         loss = self.step.own_loss()
         if not isinstance(loss, GaussianLoss):
             numeric = loss.numeric()
@@ -158,7 +152,7 @@ def calibrate_sampled(
     noise : str
         ``"<rule>_gaussian"`` or ``"<rule>_laplace"`` with rule "iid", "spr" or "inid".
     sensitivity : GroupedProfile
-        What one record in the sample can add.
+        Bounds on the addition of one record in the sample.
     guarantee : PrivacyGuarantee
         Of the relation ``"add_remove"``.
     rate : float
@@ -166,7 +160,7 @@ def calibrate_sampled(
     n_releases : int
         T, the number of steps.
     beside : PrivacyLoss or None, default=None
-        What else is spent of the guarantee.
+        Other losses within the guarantee.
 
     Returns
     -------

@@ -40,33 +40,22 @@ class VectorMechanism(Mechanism):
     def sample(
         self, rng: RandomWords, n_releases: int | None = None, *, first: int | None = None
     ) -> NDArray[np.int64]:
-        """Return the noise of consecutive releases, in grid steps.
+        """Return the noise of consecutive releases, in grid steps: one row each.
 
         Parameters
         ----------
-        rng : RandomWords
-            Source of randomness.
+        %(mechanisms: rng)s
         n_releases : int or None, default=None
             Number of releases; None is all of them, from ``first`` on.
         first : int or None, default=None
-            Index of the first release, counted from 0. It must be given if scales differ between
-            releases and not all are sampled.
-
-        Returns
-        -------
-        ndarray of int64, shape (n_releases, n_coordinates)
-
-        Raises
-        ------
-        ValueError
-            If more releases are asked for than are charged for, or ``first`` is missing.
+            Index of the first release, from 0. It must be given if scales differ between releases
+            and not all are sampled.
 
         Examples
         --------
         >>> from skdpnoise.mechanisms import k_norm
         >>> from skdpnoise.privacy import PureLoss
-        >>> mechanism = k_norm(2, 1.0, 3, PureLoss(1.0), n_releases=3)
-        >>> mechanism.sample(random_words(0), n_releases=2).shape
+        >>> k_norm(2, 1.0, 3, PureLoss(1.0), n_releases=2).sample(random_words(0)).shape
         (2, 3)
         """
         return self._draw(rng, *self._span("sample", "n_releases", n_releases, first))
@@ -74,7 +63,7 @@ class VectorMechanism(Mechanism):
     def release(
         self, value: ArrayLike, random_state: Any = None, *, first: int | None = None
     ) -> Vector:
-        """Return the value with noise added: what may be made public.
+        """Return the value with noise added, which may be made public.
 
         Parameters
         ----------
@@ -89,16 +78,9 @@ class VectorMechanism(Mechanism):
         -------
         ndarray of the shape of ``value``
 
-        Raises
-        ------
-        TypeError, ValueError
-            If the value is not an array of finite real numbers of such a shape, or releases are
-            asked for that are not charged for, or ``first`` is missing.
-
         Notes
         -----
-        Nothing is remembered: each call is another release. Making release t twice is charged for
-        by nobody.
+        Nothing is remembered: each call is another release. No charge covers a second release t.
 
         Examples
         --------
@@ -116,7 +98,7 @@ class VectorMechanism(Mechanism):
         return self._released(rows, random_state, first).reshape(np.shape(value))
 
     def expected_error(self, p: float = 2.0, weights: ArrayLike | None = None) -> float:
-        r"""Return the expected error of all releases together.
+        r"""Return the expected error of all releases together, in the p-th power of units.
 
         .. math:: \sum_{t, j} w_{tj} \, E|\hat f_{tj} - f_{tj}|^p
 
@@ -127,18 +109,15 @@ class VectorMechanism(Mechanism):
         weights : array-like of shape (n_coordinates,) or (n_releases, n_coordinates), or None
             w; None is all ones.
 
-        Returns
-        -------
-        float
-            In the units of the query to the power p. The rounding of the value, below one part in
-            2**20 of the noise, is not counted.
+        Notes
+        -----
+        The rounding of the value, below one part in 2**20 of the noise, is not counted.
 
         Examples
         --------
         >>> from skdpnoise.mechanisms import k_norm
         >>> from skdpnoise.privacy import PureLoss
-        >>> mechanism = k_norm(1, 2.0, 2, PureLoss(0.5))  # two coordinates of scale 2/0.5
-        >>> round(mechanism.expected_error(p=1), 5)
+        >>> round(k_norm(1, 2.0, 2, PureLoss(0.5)).expected_error(p=1), 5)  # two of scale 2/0.5
         8.0
         """
         moments = self._moments(check_real(f"{type(self).__name__}.expected_error", "p", p))
@@ -155,7 +134,7 @@ class VectorMechanism(Mechanism):
 
     @abstractmethod
     def _draw(self, rng: RandomWords, start: int, count: int) -> NDArray[np.int64]:
-        """Return the noise of so many releases from an index on, in grid steps."""
+        """Return the noise of ``count`` releases from index ``start`` on, in grid steps."""
 
     @abstractmethod
     def _moments(self, p: float) -> Vector:
@@ -163,10 +142,9 @@ class VectorMechanism(Mechanism):
 
     @abstractmethod
     def _facts(self) -> str:
-        """Return the fields that tell this mechanism from others of its kind."""
+        """Return the fields that tell this mechanism from others of its kind, as text."""
 
     def _released(self, rows: NDArray[Any], random_state: Any, first: int | None) -> Vector:
-        """Return checked values of consecutive releases with noise added."""
         draws = self.sample(random_words(random_state), len(rows), first=first)
         start, grid_size = first or 0, self.grid_size
         step = grid_size if grid_size.ndim == 1 else grid_size[start : start + len(rows)]
@@ -228,7 +206,7 @@ class VectorMechanism(Mechanism):
 def add_steps(
     value: NDArray[Any], draws: NDArray[np.int64], grid_size: Vector, mechanism: Any = None
 ) -> Vector:
-    """Return values, rounded to grid steps, plus draws; unchanged where the grid step is zero."""
+    """Return values, rounded to grid steps, plus noise; unchanged where the grid size is zero."""
     # The sum of integers is exact, also beyond 2**53. What is returned is the double nearest to it,
     # times the grid step: post-processing. An observer is told which mechanism drew.
     step = np.broadcast_to(grid_size, value.shape)
@@ -247,7 +225,7 @@ def exact_release(
     random_state: Any,
     first: int | None = None,
 ) -> Vector:
-    """Return what ``parts`` makes of every row, exactly, plus noise of equal grid steps."""
+    """Return ``parts`` of every row, exactly, plus noise in equal grid steps."""
     draws = mechanism.sample(random_words(random_state), len(rows), first=first)
     mixed = [parts([Fraction(entry) for entry in row]) for row in rows.tolist()]
     steps = mechanism.grid_size.tolist()

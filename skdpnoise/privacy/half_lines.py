@@ -47,7 +47,7 @@ def unbounded_loss(shift: ArrayLike) -> Array:
 
 
 def ratio(numerator: Array, denominator: Array) -> Array:
-    """Return the quotient, huge but with a finite square where it is infinite or 0 / 0."""
+    """Return the quotient, huge but with a finite square instead of infinity or 0 / 0."""
     with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
         return np.nan_to_num(np.minimum(numerator / denominator, _FARTHEST), nan=_FARTHEST)
 

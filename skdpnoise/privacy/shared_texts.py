@@ -278,6 +278,27 @@ secure : bool, default=True
 guarantee : PrivacyGuarantee or None, default=None
     What was asked for; None where it was a loss.
 
+checks
+------
+owner : str
+    The class or function to name in the message.
+name : str
+    The parameter to name.
+value : object
+    The given value.
+
+conversions
+-----------
+mu : float
+    The parameter μ ≥ 0 of Gaussian privacy: the shift of a normal variable by one record, in
+    standard deviations.
+epsilon : float
+    ε ≥ 0.
+delta : float
+    δ in (0, 1).
+rho : float
+    ρ > 0.
+
 mechanisms
 ----------
 n_coordinates : int
@@ -286,6 +307,12 @@ n_releases : int, default=1
     Number of releases, which may be chosen adaptively.
 adjacency : {"replace_one", "add_remove"}, default="replace_one"
     The neighbouring relation.
+bounds : RowBounds
+    Bounds that every row obeys.
+rng : RandomWords
+    Source of randomness.
+law : TruncatedNegativeBinomial or PoissonRepetitions
+    Law of K.
 sensitivity : float
     Δ, public: the most that one record moves any utility; in their units.
 epsilon : float
@@ -294,6 +321,15 @@ monotonic : bool, default=False
     Whether a record moves all utilities in the same direction.
 TypeError
     If an argument is of the wrong kind.
+
+allocation
+----------
+sensitivity : SensitivityProfile
+    λ and its joint bounds, for one release.
+order : float
+    q.
+p : float, default=2.0
+    Error exponent.
 
 displays
 --------

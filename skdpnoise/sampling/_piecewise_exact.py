@@ -24,7 +24,7 @@ _HUGE = 10**5
 
 
 class OutOfWordsError(Exception):
-    """The words do not suffice for the draw."""
+    """There are too few words for the draw."""
 
 
 class BitReader:
@@ -148,7 +148,7 @@ def _within(table: Table, cell: int, reader: BitReader) -> tuple[int, int, Fract
 
 
 def _below(height: int, unit: Fraction, least: Decimal, most: Decimal, digits: int) -> bool | None:
-    """Tell whether a number of [height, height + 1) is below unit * density, if it is known."""
+    """Return whether a number of [height, height + 1) is below unit * density; None if unknown."""
     factor = _quotient(unit)
     rounding = 10 * Decimal(10) ** -digits
     if height + 1 <= factor * least * (1 - rounding):

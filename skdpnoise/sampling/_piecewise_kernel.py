@@ -49,7 +49,7 @@ REFINING_BITS = 20_000
 
 # Calls of loops pass records as plain tuples: named ones cost 0.2 ms each to be recognised.
 class Exponents(NamedTuple):
-    """An exponent as arrays, with what is known of the errors made in evaluating it."""
+    """An exponent as arrays, with bounds on the errors of its evaluation."""
 
     knots: Floats
     coefficients: Floats

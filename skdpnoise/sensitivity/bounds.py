@@ -66,8 +66,8 @@ def clipped_gradient(
     Raises
     ------
     ValueError
-        If a clip is not positive and finite, or the mean is asked for under "add_remove": there the
-        number of records is private. Release the sum, and the count beside it.
+        If the mean is asked for under "add_remove", where the number of records is private. Release
+        the sum, and the count beside it.
 
     References
     ----------
@@ -119,11 +119,6 @@ def clipped_sum(
     -------
     SensitivityProfile
         λ of shape (n_coordinates,).
-
-    Raises
-    ------
-    ValueError
-        If an end is not finite, or low is not below high everywhere.
 
     References
     ----------
@@ -299,11 +294,6 @@ def shifted_sums(low: ArrayLike, high: ArrayLike, shift: ArrayLike) -> Sensitivi
     SensitivityProfile
         λ of shape (n_coordinates + 1,), the count last.
 
-    Raises
-    ------
-    ValueError
-        If an entry is not finite, or low is not below high everywhere.
-
     References
     ----------
     Lebeda, "Better Gaussian mechanism using correlated noise", arXiv:2408.06853 (contributions
@@ -352,11 +342,6 @@ def bounded_ones(
     SensitivityProfile
         λ of shape (n_coordinates,) and Δ_2; Δ_1 without mixing.
 
-    Raises
-    ------
-    ValueError
-        If a record can have more ones than there are coordinates.
-
     References
     ----------
     Joseph and Yu, "Some constructions of private, efficient, and optimal K-norm and elliptic
@@ -394,7 +379,7 @@ def support_sizes(n_coordinates: int, max_ones: int, adjacency: Adjacency) -> di
 def _vector(
     owner: str, name: str, values: ArrayLike, *shapes: tuple[int, ...], positive: bool = False
 ) -> Vector:
-    """Return a number, or a vector of them, as a vector."""
+    """Return a number, or a vector of numbers, as a vector."""
     vector = np.atleast_1d(np.asarray(values))
     return check_array(owner, name, vector, *shapes, sign="positive" if positive else "")
 

@@ -1,4 +1,4 @@
-"""What one bounded row can change: sums of rows, and sums of their second moments."""
+"""The most that one bounded row can change sums of rows, and sums of their second moments."""
 
 from __future__ import annotations
 
@@ -39,8 +39,8 @@ class RowBounds(Sealed):
 
     .. math:: |x|_2 \le R, \qquad |x_j| \le c_j, \qquad |x|_1 \le R_1
 
-    They must not be chosen from the data; rows are made to obey them by clipping. (Or they are
-    privately found, and charged.)
+    Clipping makes rows obey them. They must not be read from the data, unless they are estimated
+    privately, and charged.
 
     Parameters
     ----------
@@ -53,15 +53,9 @@ class RowBounds(Sealed):
     l1_norm : float or None, default=None
         R_1.
 
-    Raises
-    ------
-    ValueError
-        If a bound is not positive and finite, or of the wrong shape.
-
     Examples
     --------
-    >>> bounds = RowBounds(3, norm=1.0, columns=[0.5, 1.0, 1.0])
-    >>> bounds
+    >>> RowBounds(3, norm=1.0, columns=[0.5, 1.0, 1.0])
     RowBounds(n_columns=3, norm=1, columns=0.5 to 1)
     """
 
@@ -96,18 +90,9 @@ class RowBounds(Sealed):
     def largest_square(self, scale: ArrayLike) -> float:
         r"""Return the largest :math:`\sum_j x_j^2 / s_j^2` of a row in the box and the ball.
 
-        In :math:`x_j^2` it is a fractional knapsack: the columns of smallest scale are filled
-        first. It is rounded up. A bound on :math:`|x|_1` is not used beyond the box, so with one
-        the result is an upper bound.
-
-        Parameters
-        ----------
-        scale : float or array-like of shape (n_columns,)
-            s, positive.
-
-        Returns
-        -------
-        float
+        In :math:`x_j^2` it is a fractional knapsack: the columns of smallest ``scale`` s > 0 are
+        filled first. It is rounded up. A bound on :math:`|x|_1` is not used beyond the box, so with
+        one the result is an upper bound.
 
         Examples
         --------
@@ -119,7 +104,7 @@ class RowBounds(Sealed):
         return rounded_up(norm * norm)
 
     def largest_sum(self, scale: ArrayLike) -> float:
-        r"""Return the largest :math:`\sum_j |x_j| / s_j` of a row, or a little more.
+        r"""Return the largest :math:`\sum_j |x_j| / s_j` of a row, or a bit more; s is ``scale``.
 
         Over the box and the l2 ball, :math:`x_j = \min(c_j, t/s_j)` with t such that the row lies
         on the ball. With a bound on :math:`|x|_1` as well, for every price θ ≥ 0
@@ -129,15 +114,6 @@ class RowBounds(Sealed):
 
         and the least of these bounds is sought: it is tight up to the precision of the search,
         and valid whatever θ the search ends at. Either is rounded up.
-
-        Parameters
-        ----------
-        scale : float or array-like of shape (n_columns,)
-            s, positive.
-
-        Returns
-        -------
-        float
 
         Examples
         --------
@@ -250,9 +226,7 @@ def second_moment_change(
 
     Parameters
     ----------
-    bounds : RowBounds
-        What every row obeys.
-    %(mechanisms: adjacency)s
+    %(mechanisms: bounds, adjacency)s
     norm : {"l2", "l1", "nuclear"}, default="l2"
         Which of the three.
     scale : float or array-like of shape (n_columns,), default=1.0
@@ -264,11 +238,6 @@ def second_moment_change(
     -------
     float
         An upper bound, rounded up.
-
-    Raises
-    ------
-    ValueError
-        If an argument is out of range.
 
     References
     ----------
@@ -336,9 +305,7 @@ def second_moments_profile(
 
     Parameters
     ----------
-    bounds : RowBounds
-        What every row obeys.
-    %(mechanisms: adjacency)s
+    %(mechanisms: bounds, adjacency)s
 
     Returns
     -------
@@ -388,9 +355,7 @@ def clipped_rows(bounds: RowBounds, adjacency: Adjacency = "replace_one") -> Sen
 
     Parameters
     ----------
-    bounds : RowBounds
-        What every row obeys.
-    %(mechanisms: adjacency)s
+    %(mechanisms: bounds, adjacency)s
 
     Returns
     -------

@@ -66,11 +66,6 @@ class KNormMechanism(VectorMechanism):
         B: the scale spans 2**bits grid steps.
     %(mechanisms: n_releases)s
 
-    Raises
-    ------
-    TypeError, ValueError
-        If a field is of the wrong kind or out of range.
-
     References
     ----------
     Hardt and Talwar, "On the geometry of differential privacy", STOC 2010, Section 4. Awan and
@@ -158,28 +153,18 @@ def k_norm(
     Parameters
     ----------
     norm : {1, 2, inf}
-        q: what the change is bounded in.
+        q of the bound on the change.
     radius : float
         Δ, positive and public, under the neighbouring relation wanted.
     %(mechanisms: n_coordinates)s
     guarantee : PrivacyGuarantee or PureLoss
-        What all the releases together may cost. A δ is not used: the result has δ = 0.
+        Most that all releases together may cost. A δ is not used: the result has δ = 0.
     %(mechanisms: n_releases)s
 
     Returns
     -------
     KNormMechanism or AdditiveMechanism
         The latter for q = 1.
-
-    Raises
-    ------
-    %(mechanisms: TypeError)s
-    ValueError
-        If one is out of range, or magnitudes are beyond double precision.
-
-    References
-    ----------
-    Those of :class:`KNormMechanism`.
 
     Examples
     --------
@@ -217,12 +202,12 @@ def k_norm(
 
 
 def _most_bits(n_coordinates: int) -> int:
-    """Return the binary places at which draws fit 64 bits."""
+    """Return the most binary places at which samples fit 64 bits."""
     return min(_MOST_BITS, balls.most_places(n_coordinates + 1) - 1)
 
 
 def _log_chi_moment(p: float, size: int) -> float:
-    """Return log E|N(0, I)|^p in so many dimensions."""
+    """Return log E|N(0, I)|^p in ``size`` dimensions."""
     return 0.5 * p * math.log(2.0) + math.lgamma(0.5 * (size + p)) - math.lgamma(0.5 * size)
 
 
@@ -264,11 +249,6 @@ class L1StaircaseMechanism(VectorMechanism):
     bits : int
         The width spans 2**bits grid steps.
     %(mechanisms: n_releases)s
-
-    Raises
-    ------
-    TypeError, ValueError
-        If a field is of the wrong kind or out of range.
 
     References
     ----------
@@ -369,7 +349,7 @@ def l1_staircase(
     radius : float
         Δ, positive and public, under the neighbouring relation wanted.
     guarantee : PrivacyGuarantee or PureLoss
-        What all the releases together may cost. A δ is not used: the result has δ = 0.
+        Most that all releases together may cost. A δ is not used: the result has δ = 0.
     gamma : float or None, default=None
         γ in (0, 1], rounded to a positive multiple of 2**-32.
     %(mechanisms: n_releases)s
@@ -380,14 +360,8 @@ def l1_staircase(
 
     Raises
     ------
-    %(mechanisms: TypeError)s
     ValueError
-        If one is out of range, the table of radii would be too long (ε very small: there is then
-        nothing to gain over Laplace noise), or magnitudes are beyond double precision.
-
-    References
-    ----------
-    Those of :class:`L1StaircaseMechanism`.
+        If the table of radii would be too long (ε very small: nothing to gain over Laplace noise).
 
     Examples
     --------
@@ -511,7 +485,7 @@ def _epsilon_of_each(owner: str, guarantee: object, n_releases: int) -> float:
 def _check_units(
     mechanism: KNormMechanism | L1StaircaseMechanism, name: str, most_bits: int
 ) -> None:
-    """Check and keep the numbers that both have; the unit of that name must fit doubles."""
+    """Check and keep the fields that both have; the unit of that name must fit doubles."""
     owner = type(mechanism).__name__
     radius = check_real(owner, "radius", mechanism.radius)
     unit = check_real(owner, name, getattr(mechanism, name))

@@ -83,22 +83,17 @@ class SymmetricMatrixMechanism(Mechanism):
     noise : str
         Name of the family, as of :func:`calibrate_second_moments`.
     row_bounds : RowBounds
-        What every row obeys.
+        Bounds that every row obeys.
     row_scale : ndarray of shape (n_columns,)
-        s, in the units of the rows.
+        s, in the units of the rows; all equal for ``"iid_..."``.
     off_diagonal : float
-        r: the noise scale of entry jk is :math:`s_j s_k r`, and that of jj is :math:`s_j^2`.
+        r: the noise scale of entry jk is :math:`s_j s_k r`, and that of jj is :math:`s_j^2`; √(1/2)
+        for "k_norm" and "wishart".
     bits : int
         B.
     %(mechanisms: adjacency)s
     considered : tuple of (str, float or str), default=()
-        What was compared: names with their expected errors, or with the reason of their refusal.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If a field is of the wrong kind or out of range, or the noise has no such scales: those of
-        "k_norm" and "wishart" have r = √(1/2), and those of ``"iid_..."`` are all equal.
+        Compared names with their expected errors, or with the reason of their refusal.
 
     References
     ----------
@@ -189,14 +184,7 @@ class SymmetricMatrixMechanism(Mechanism):
         return second_moments_profile(self.row_bounds, self.adjacency)
 
     def privacy_loss(self) -> LossBudget:
-        """Return what the release costs, from the scales.
-
-        Examples
-        --------
-        >>> mechanism = calibrate_second_moments("wishart", RowBounds(3, 1.0), PureLoss(0.5))
-        >>> print(mechanism.privacy_loss())
-        0.5-DP
-        """
+        """Return the cost of the release, from the scales."""
         change = self._family.change
         worst = change(self.row_bounds, self.adjacency, self.row_scale, self.off_diagonal)
         kind = PureLoss if self._family.pure else GaussianLoss
@@ -213,7 +201,7 @@ class SymmetricMatrixMechanism(Mechanism):
         return noise
 
     def release(self, counts: NDArray[np.int64], rng: Any = None) -> NDArray[np.float64]:
-        """Return the second moments with noise added: what may be made public.
+        """Return the second moments with noise added, which may be made public.
 
         Parameters
         ----------
@@ -226,11 +214,6 @@ class SymmetricMatrixMechanism(Mechanism):
         -------
         ndarray of shape (n_columns, n_columns)
             In the units of squared rows; symmetric, and perhaps indefinite.
-
-        Raises
-        ------
-        TypeError, ValueError
-            If the counts are not integers, of this shape and symmetric.
 
         Examples
         --------
@@ -279,7 +262,7 @@ class SymmetricMatrixMechanism(Mechanism):
         return float((variance if weights is None else variance * np.asarray(weights)).sum())
 
     def explain(self) -> str:
-        """Say what was chosen, what it costs, and what else was considered; public facts only.
+        """Return the choice of noise, its cost, and what else was considered; public facts only.
 
         Examples
         --------
@@ -347,22 +330,16 @@ def calibrate_second_moments(
         One of ``SECOND_MOMENT_NOISES``. "auto" and "search" are the same here: the smallest
         expected error among those that can give the guarantee.
     row_bounds : RowBounds
-        What every row obeys; the solver that sums them must be given the same.
+        Bounds that every row obeys, and that the solver that sums them is given.
     guarantee : PrivacyGuarantee or LossBudget
-        What the release may cost. A guarantee with δ > 0 is met by Gaussian loss, or by pure loss
-        that leaves δ unused.
+        Cost of the release. A guarantee with δ > 0 is met by Gaussian loss, or by pure loss that
+        leaves δ unused.
     adjacency : {"replace_one", "add_remove"} or None, default=None
         Neighbouring relation; None takes that of `guarantee`, or "replace_one" for a loss.
 
     Returns
     -------
     SymmetricMatrixMechanism
-
-    Raises
-    ------
-    %(mechanisms: TypeError)s
-    ValueError
-        If the noise is unknown or cannot give the guarantee, or magnitudes exceed doubles.
 
     References
     ----------
@@ -408,7 +385,7 @@ def calibrate_second_moments(
 def _calibrate(
     noise: str, bounds: RowBounds, guarantee: PrivacyGuarantee | LossBudget, adjacency: Adjacency
 ) -> SymmetricMatrixMechanism:
-    """Return the best of the scales that are proposed for a family."""
+    """Return the best of the proposed scales of a family."""
     family = FAMILIES[noise]
     budget = budget_of(guarantee, pure=family.pure)
     if budget is None:

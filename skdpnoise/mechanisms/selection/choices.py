@@ -68,34 +68,21 @@ class SelectionMechanism(Mechanism):
         return grid_size
 
     def privacy_loss(self) -> PureLoss:
-        """Return what one selection costs: ε, less up to one part in 2**24.
-
-        Examples
-        --------
-        >>> print(PermuteAndFlip(sensitivity=1.0, epsilon=0.5).privacy_loss())
-        0.5-DP
-        """
+        """Return the cost of one selection: ε, less up to one part in 2**24."""
         return PureLoss(math.ldexp(self._steps, (0 if self.monotonic else 1) - self.bits))
 
     def select(self, utilities: ArrayLike, random_state: Any = None) -> int:
-        """Return the index of the chosen candidate: what may be made public.
+        """Return the index of the chosen candidate, which may be made public.
 
         Parameters
         ----------
         utilities : array-like of shape (n_candidates,)
-            u, larger is better. Candidates, and their number, are public; the utilities are not.
+            u, finite; larger is better. Candidates and their number are public; utilities are not.
         %(queries: random_state)s
 
         Returns
         -------
         int
-
-        Raises
-        ------
-        TypeError
-            If the utilities are not an array of real numbers of double precision or less.
-        ValueError
-            If they are not a non-empty vector, or not finite.
 
         Notes
         -----
@@ -115,13 +102,13 @@ class SelectionMechanism(Mechanism):
         return chosen(self, integers, random_words(random_state), draw)
 
     def check(self, utilities: ArrayLike) -> None:
-        """Refuse what :meth:`select` would refuse, as it does, without choosing."""
+        """Raise the errors of :meth:`select` for these utilities, without choosing."""
         _check_utilities(type(self).__name__, utilities)
 
     def probabilities(self, utilities: ArrayLike) -> NDArray[np.float64]:
         """Return the probability of each candidate, for analysis and tests.
 
-        They reveal the utilities: **never publish them for private ones**.
+        They reveal the utilities: **never publish them for private utilities**.
 
         Examples
         --------
@@ -135,13 +122,7 @@ class SelectionMechanism(Mechanism):
     def expected_loss(self, utilities: ArrayLike) -> float:
         """Return the expected gap between the best utility and the chosen one, for analysis.
 
-        Like :meth:`probabilities`, it must **never be published for private ones**.
-
-        Examples
-        --------
-        >>> mechanism = ExponentialMechanism(sensitivity=1.0, epsilon=2.0)
-        >>> round(mechanism.expected_loss([0.0, 1.0]), 4)
-        0.2689
+        Like :meth:`probabilities`, it must **never be published for private utilities**.
         """
         integers = self._integers(utilities)
         gaps = (integers.max() - integers).astype(np.float64) * self.grid_size

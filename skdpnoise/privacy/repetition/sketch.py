@@ -46,7 +46,6 @@ class Sketch:
         return values
 
     def max_loss(self, shift: ArrayLike) -> NDArray[np.float64]:
-        """Return the largest loss."""
         return self.whole.max_loss(shift)
 
 
