@@ -56,7 +56,6 @@ class Request:
 
     @property
     def mean_weights(self) -> Vector | None:
-        """The weights of the coordinates, means over releases."""
         weights = self.weights
         return weights if weights is None or weights.ndim == 1 else weights.mean(axis=0)
 

@@ -210,7 +210,6 @@ def shared_budget(
 def _best(
     names: Sequence[str], make: Callable[[str, Request], AdditiveMechanism], request: Request
 ) -> AdditiveMechanism:
-    """Return the mechanism of the smallest expected error, with all that was compared."""
     made, considered = compared(names, lambda noise: make(noise, request), request.expected)
     return stated(min(made, key=request.expected), considered=considered)
 

@@ -76,21 +76,18 @@ def exact_numbers(value: ArrayLike) -> NDArray[Any]:
 
 
 def are_real(array: NDArray[Any]) -> bool:
-    """Return whether all entries are real numbers, of double precision or exact."""
     if array.dtype.kind == "O":
         return all(map(_is_real, array.flat))
     return array.dtype.kind in "iufb" and array.dtype.itemsize <= 8
 
 
 def are_finite(array: NDArray[Any]) -> bool:
-    """Return whether no entry of real numbers is infinite or NaN."""
     if array.dtype.kind == "O":
         return all(isinstance(x, int) or math.isfinite(x) for x in array.flat)
     return bool(np.isfinite(array).all())
 
 
 def are_integers(array: NDArray[Any]) -> bool:
-    """Return whether all entries of finite numbers are integers, of whatever dtype."""
     if array.dtype.kind == "O":
         return all(x == int(x) for x in array.flat)
     return array.dtype.kind in "iub" or bool((array == np.rint(array)).all())

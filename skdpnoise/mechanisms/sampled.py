@@ -45,10 +45,9 @@ _OTHER_NOISE = (
 class SampledMechanism(Mechanism):
     """Noise on T sums, each over a fresh Poisson sample of the records.
 
-    **Guarantee.** For neighbours with and without one record, if every record enters each of the
-    samples by a coin of its own with probability `rate` at most, independently of all else, and
-    the sensitivity of `step` bounds what one record in the sample adds. Sums must not be divided
-    by the size of a sample.
+    **Guarantee.** For neighbours with and without one record, if every record enters each sample
+    with probability `rate` at most, independently of all else, and the sensitivity of `step` bounds
+    the addition of one record in the sample. Sums must not be divided by the size of a sample.
 
     Parameters
     ----------
@@ -111,11 +110,9 @@ class SampledMechanism(Mechanism):
 
     @property
     def grid_size(self) -> NDArray[np.float64]:
-        """Size of one integer step."""
         return self.step.grid_size
 
     def privacy_loss(self) -> PrivacyLoss:
-        """Return the cost of all the steps together."""
         loss = self.step.own_loss()
         if not isinstance(loss, GaussianLoss):
             numeric = loss.numeric()
@@ -154,7 +151,7 @@ def calibrate_sampled(
     sensitivity : GroupedProfile
         Bounds on the addition of one record in the sample.
     guarantee : PrivacyGuarantee
-        Of the relation ``"add_remove"``.
+        Of the relation ``"add_remove"``, with something left for each step.
     rate : float
         q, in (0, 1].
     n_releases : int
@@ -165,12 +162,6 @@ def calibrate_sampled(
     Returns
     -------
     SampledMechanism
-
-    Raises
-    ------
-    ValueError
-        If the noise is another, the relation is ``"replace_one"``, or nothing is left that a step
-        could cost.
 
     References
     ----------

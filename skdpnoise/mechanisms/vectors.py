@@ -141,8 +141,7 @@ class VectorMechanism(Mechanism):
         """Return E|error|^p of every coordinate, or of every release and coordinate."""
 
     @abstractmethod
-    def _facts(self) -> str:
-        """Return the fields that tell this mechanism from others of its kind, as text."""
+    def _facts(self) -> str: ...
 
     def _released(self, rows: NDArray[Any], random_state: Any, first: int | None) -> Vector:
         draws = self.sample(random_words(random_state), len(rows), first=first)

@@ -184,7 +184,6 @@ def shape_rule(name: str) -> ForRatio | None:
 
 @cache
 def _load_families() -> None:
-    """Import every public module of this package, once; each registers itself."""
     package = import_module(__package__)
     for module in pkgutil.iter_modules(package.__path__):
         if not module.name.startswith("_"):

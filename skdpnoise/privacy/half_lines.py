@@ -34,7 +34,6 @@ _SERIES = np.cumprod([1.0, *(-(2.0 * k + 1.0) for k in range(1, 14))])[::-1]
 
 
 def pairs(epsilon: ArrayLike, shift: ArrayLike) -> tuple[Array, Array]:
-    """Return both as arrays of one shape."""
     one, other = np.broadcast_arrays(
         np.asarray(epsilon, dtype=np.float64), np.asarray(shift, dtype=np.float64)
     )

@@ -201,8 +201,6 @@ class GaussianLoss(_Divisible):
     --------
     >>> GaussianLoss(3.0) + GaussianLoss(4.0)
     GaussianLoss(mu=5.0)
-    >>> print(GaussianLoss(0.25).compose(4))
-    0.5-GDP
     >>> round(GaussianLoss(0.236704381).epsilon(delta=1e-6), 6)
     1.0
     """

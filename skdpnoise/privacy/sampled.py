@@ -1,4 +1,4 @@
-r"""Releases from a Poisson sample: each record enters each batch by a coin of its own.
+r"""Releases from a Poisson sample: each record enters each batch independently of all others.
 
 Let (A, B) be a pair that dominates one release without sampling: A with the record, B without.
 With the record in the batch at rate q the release has the law M = q A + (1 - q) B, for whatever the
@@ -181,7 +181,8 @@ def poisson_sampled(loss: PrivacyLoss, rate: float) -> PrivacyLoss:
     ----------
     loss : PrivacyLoss
         Cost of one release with the record in the batch, for neighbours with and without it: a
-        GaussianLoss, a PureLoss, or a NumericLoss of one term, such as that of Laplace noise.
+        GaussianLoss, a PureLoss, or a NumericLoss of one term, such as that of Laplace noise. Of
+        several releases sample each, and add.
     rate : float
         Probability in [0, 1] with which each record enters the batch, independently of all others.
 
@@ -189,11 +190,6 @@ def poisson_sampled(loss: PrivacyLoss, rate: float) -> PrivacyLoss:
     -------
     PrivacyLoss
         For neighbours of the relation ``"add_remove"``. The loss itself if the rate is 1.
-
-    Raises
-    ------
-    ValueError
-        If the loss is that of several releases: sample each of them, and add.
 
     Notes
     -----
@@ -253,7 +249,7 @@ def largest_sampled_shift(
     Parameters
     ----------
     guarantee : PrivacyGuarantee
-        Of the relation ``"add_remove"``.
+        Of the relation ``"add_remove"``, with δ > 0 if the noise has an unbounded loss.
     rate : float
         Probability in (0, 1] with which a record enters a batch.
     steps : int
@@ -261,22 +257,12 @@ def largest_sampled_shift(
     base : LossCurve, default=NormalShift()
         Curve of one release, such as ``get_noise("laplace")``.
     beside : PrivacyLoss or None, default=None
-        Other losses within the guarantee.
+        Other losses within the guarantee, which must leave something of it.
 
     Returns
     -------
     float
         Within 1e-4 of the largest in relative terms, as far as numbers can tell.
-
-    Raises
-    ------
-    ValueError
-        If the relation is ``"replace_one"``, if `beside` leaves nothing of the guarantee, or if δ
-        is 0 and the noise has an unbounded loss.
-
-    References
-    ----------
-    As for :func:`poisson_sampled`.
 
     Examples
     --------

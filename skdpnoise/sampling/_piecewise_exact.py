@@ -35,7 +35,6 @@ class BitReader:
         self.position = position
 
     def take(self, n: int) -> int:
-        """Return the next `n` bits."""
         start, self.position = self.position, self.position + n
         if self.position > 64 * self._words.size:
             raise OutOfWordsError

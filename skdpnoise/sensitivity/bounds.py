@@ -1,7 +1,7 @@
 """Bounds on what one record can change, one function per query.
 
-Each function states its neighbouring relation and its proof; the tests change one record in
-thousands of ways and check that the bound holds and is reached.
+Each function states its neighbouring relation and its proof; tests change one record in thousands
+of ways and check that the bound holds and is reached.
 """
 
 from __future__ import annotations
@@ -76,10 +76,8 @@ def clipped_gradient(
 
     Examples
     --------
-    >>> clipped_gradient([0.5, 2.0]).per_coordinate
+    >>> clipped_gradient([0.5, 2.0]).per_coordinate  # half of these under "add_remove"
     array([1., 4.])
-    >>> clipped_gradient([0.5, 2.0], adjacency="add_remove").per_coordinate
-    array([0.5, 2. ])
     """
     adjacency = check_adjacency("clipped_gradient", adjacency)
     values = _vector("clipped_gradient", "clip", clip, positive=True)
@@ -126,10 +124,9 @@ def clipped_sum(
 
     Examples
     --------
-    >>> clipped_sum(-1.0, [3.0, 1.0]).per_coordinate
-    array([4., 2.])
-    >>> clipped_sum(-1.0, [3.0, 1.0], adjacency="add_remove").per_coordinate
-    array([3., 1.])
+    >>> bounds = (-1.0, [3.0, 1.0])
+    >>> clipped_sum(*bounds).per_coordinate, clipped_sum(*bounds, "add_remove").per_coordinate
+    (array([4., 2.]), array([3., 1.]))
     """
     adjacency = check_adjacency("clipped_sum", adjacency)
     left, right = _interval("clipped_sum", low, high)
@@ -178,14 +175,14 @@ def histogram_counts(
 
 
 def paired_histogram(n_bins: int, n_columns: int = 1) -> SensitivityProfile:
-    r"""Bound a histogram of a function of disjoint pairs of records, drawn at random.
+    r"""Bound a histogram of a function of disjoint pairs of records, sampled at random.
 
     .. math:: \lambda_j = 1, \qquad \Delta_1 = 2p, \qquad \Delta_2 = \sqrt{2p}
 
-    for p columns, under **both** neighbouring relations. From n records a *matching* is drawn: of
+    for p columns, under **both** neighbouring relations. From n records a *matching* is sampled: of
     :math:`k(n) = \min(\lfloor n/2 \rfloor, m)` disjoint pairs, m public, uniformly among all of
     that size. It is the same for all columns, and is never released.
-    :func:`~skdpnoise.sampling.secret_pairs` draws it.
+    :func:`~skdpnoise.sampling.secret_pairs` samples it.
 
     *Replace one.* In any fixed matching the record is in at most one pair, so each column loses at
     most one count and gains at most one.
@@ -385,14 +382,12 @@ def _vector(
 
 
 def _interval(owner: str, low: ArrayLike, high: ArrayLike) -> tuple[Vector, Vector]:
-    """Return the ends of intervals, of one shape."""
     left, right = np.broadcast_arrays(_vector(owner, "low", low), _vector(owner, "high", high))
     check_order(owner, "low", left, right)
     return left, right
 
 
 def _difference_at_least(high: Vector, low: Vector) -> Vector:
-    """Return the smallest doubles that are not below the differences."""
     # The error of a rounded difference is a double, and found without error (Knuth, "The art of
     # computer programming", volume 2, section 4.2.2, Theorem B).
     near = high - low
@@ -402,7 +397,6 @@ def _difference_at_least(high: Vector, low: Vector) -> Vector:
 
 
 def _at_least(value: Fraction) -> float:
-    """Return the smallest float that is not below the value."""
     nearest = float(value)
     return nearest if Fraction(nearest) >= value else math.nextafter(nearest, math.inf)
 

@@ -194,5 +194,4 @@ class GroupedProfile(SensitivityProfile):
 
 
 def _plain(bounds: ArrayLike, order: float, joint: float | None) -> SensitivityProfile:
-    """Return the profile of norms of groups."""
     return SensitivityProfile(bounds, **{"l1" if order == 1 else "l2": joint})

@@ -207,7 +207,6 @@ def _most_bits(n_coordinates: int) -> int:
 
 
 def _log_chi_moment(p: float, size: int) -> float:
-    """Return log E|N(0, I)|^p in ``size`` dimensions."""
     return 0.5 * p * math.log(2.0) + math.lgamma(0.5 * (size + p)) - math.lgamma(0.5 * size)
 
 
@@ -390,7 +389,6 @@ def _bits(n_coordinates: int) -> int:
 
 
 def _check_table(owner: str, n_coordinates: int, step: float) -> None:
-    """Refuse noise whose table of radii would be too long."""
     if n_coordinates > _MOST_COORDINATES or _n_levels(n_coordinates, step) > _MOST_LEVELS:
         raise ValueError(
             f"The epsilon and the 'n_coordinates' parameter of {owner} ask for {step:g} per "
@@ -428,8 +426,6 @@ def _radius_moment(n_coordinates: int, step: float, gamma: float, p: float) -> f
 
 @lru_cache(maxsize=256)
 def _best_gamma(n_coordinates: int, step: float) -> float:
-    """Return the γ of the least mean radius: the best of a grid, refined."""
-
     def mean(gamma: float) -> float:
         return _radius_moment(n_coordinates, step, gamma, 1.0)
 

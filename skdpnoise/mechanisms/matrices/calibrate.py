@@ -71,12 +71,11 @@ class SymmetricMatrixMechanism(Mechanism):
       :math:`g(M) = c \int e^{-\mathrm{tr}(2 A - M)/2} dA` over all A with :math:`A \succeq 0` and
       :math:`A \succeq M`, A being W and A - M being W'. Let :math:`D = D_+ - D_-` with both parts
       positive semi-definite and :math:`\mathrm{tr}(D_+ + D_-) = |D|_*`. Adding :math:`D_+` to A
-      maps the domain for M into that for M + D, since
-      :math:`A + D_+ - M - D = A - M + D_- \succeq 0`, and lowers the integrand by the factor
-      :math:`e^{-\mathrm{tr}(2 D_+ - D)/2} = e^{-|D|_*/2}`. So
-      :math:`g(M + D) \ge e^{-|D|_*/2} g(M)`, and with M + D and -D in the places of M and D,
-      :math:`g(M + D) \le e^{|D|_*/2} g(M)`. (Adding only W, as in the mechanism of Jiang, Xie and
-      Zhang, is not ε-private: the support moves with the data.)
+      maps the domain for M into that for M + D, since :math:`A + D_+ - M - D = A - M + D_- \succeq
+      0`, and lowers the integrand by the factor :math:`e^{-\mathrm{tr}(2 D_+ - D)/2} =
+      e^{-|D|_*/2}`. So :math:`g(M + D) \ge e^{-|D|_*/2} g(M)`, and with M + D and -D in the places
+      of M and D, :math:`g(M + D) \le e^{|D|_*/2} g(M)`. (Adding only W, as in the mechanism of
+      Jiang, Xie and Zhang, is not ε-private: the support moves with the data.)
 
     Parameters
     ----------
@@ -318,9 +317,8 @@ def calibrate_second_moments(
       :math:`\sum_j \min(c_j, \tau)^2 = R^2`. For a box rather than a ball somewhat more noise off
       the diagonal is better, up to Theorem 4's :math:`\sqrt{1/2}` times the variance.
     - Laplace: with A and B as in :func:`~skdpnoise.sensitivity.second_moment_change`, the ratio r
-      that minimises the error is
-      :math:`r^3 = \frac{B^2 - A}{2 A} \frac{\sum_j s_j^4}{\sum_{j \ne k} s_j^2 s_k^2}`, at least
-      1/2, or where the bound by Cauchy and Schwarz is the smaller one,
+      that minimises the error is :math:`r^3 = \frac{B^2 - A}{2 A} \frac{\sum_j s_j^4}{\sum_{j \ne
+      k} s_j^2 s_k^2}`, at least 1/2, or where the bound by Cauchy and Schwarz is the smaller one,
       :math:`r^4 = \frac{p - 1}{4} \frac{\sum_j s_j^4}{\sum_{j \ne k} s_j^2 s_k^2}`.
     - "iid_gaussian" and "iid_laplace" are the same noise in every entry of the upper triangle.
 
@@ -385,7 +383,6 @@ def calibrate_second_moments(
 def _calibrate(
     noise: str, bounds: RowBounds, guarantee: PrivacyGuarantee | LossBudget, adjacency: Adjacency
 ) -> SymmetricMatrixMechanism:
-    """Return the best of the proposed scales of a family."""
     family = FAMILIES[noise]
     budget = budget_of(guarantee, pure=family.pure)
     if budget is None:

@@ -188,7 +188,7 @@ class ExponentialMechanism(SelectionMechanism):
     **Exactness.** The utilities are rounded down to integers k of a public grid step q, and Δ/q ≤ D
     for an integer D. Since floor is monotone and floor(x + D) = floor(x) + D, one record moves k by
     at most D. (Δ must bound the utilities *as computed*.) The exponent is k/2^B with D/2^B ≤ ε/2,
-    and ε is charged as 2D/2^B. Candidates are drawn uniformly until one is accepted, by a coin of
+    and ε is charged as 2D/2^B. Candidates are sampled uniformly until one is accepted, with
     exactly the probability exp((k − max k)/2^B). Utilities beyond ±2^61 q, at least 2^36 Δ for ε up
     to 10^4, are clipped, which moves no two further apart.
 

@@ -179,9 +179,8 @@ def choose_repetitions(
     .. math:: 1 - f(1 - s) = \text{coverage}, \qquad
               s = \lceil \text{best} \cdot \text{candidates} \rceil / \text{candidates}
 
-    With each run trying a candidate at random, one of the best is then tried with the stated
-    probability. Every η has one γ that does this. Of the η within one per cent of the most budget,
-    the one with the fewest runs is returned.
+    If each run tries a candidate at random, one of the best is tried with this probability. Every η
+    has one such γ; of the η within a per cent of the most budget, that of the fewest runs is taken.
 
     Parameters
     ----------

@@ -70,7 +70,6 @@ class Composed:
     terms: tuple[tuple[LossCurve, float, int], ...]  # as in skdpnoise.privacy.NumericLoss
 
     def hockey_stick(self, epsilon: ArrayLike, shift: ArrayLike) -> Vector:
-        """Return an upper bound of the smallest δ at each ε."""
         epsilon, _ = half_lines.pairs(epsilon, shift)
         return chords(*_composed_table(self.terms), epsilon)
 
