@@ -112,7 +112,7 @@ class AdditiveMechanism(VectorMechanism):
     1-DP
     """
 
-    # An inherited property would be taken for a default.
+    # Without field() the property of the base would be taken for the default.
     noise: str = field()
     scale: NDArray[np.float64] = field()
     bits: int

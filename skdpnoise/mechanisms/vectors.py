@@ -65,6 +65,8 @@ class VectorMechanism(Mechanism):
     ) -> Vector:
         """Return the value with noise added, which may be made public.
 
+        Nothing is remembered: each call is another release. No charge covers a second release t.
+
         Parameters
         ----------
         value : array-like of shape (n_coordinates,) or (m, n_coordinates)
@@ -78,19 +80,13 @@ class VectorMechanism(Mechanism):
         -------
         ndarray of the shape of ``value``
 
-        Notes
-        -----
-        Nothing is remembered: each call is another release. No charge covers a second release t.
-
         Examples
         --------
         >>> from skdpnoise.mechanisms import calibrate
         >>> from skdpnoise.privacy import GaussianLoss
         >>> from skdpnoise.sensitivity import SensitivityProfile
-        >>> mechanism = calibrate(
-        ...     "iid_gaussian", SensitivityProfile([1.0]), GaussianLoss(0.5), n_releases=2,
-        ...     weights=[[1.0], [9.0]],
-        ... )
+        >>> profile, loss = SensitivityProfile([1.0]), GaussianLoss(0.5)
+        >>> mechanism = calibrate("iid_gaussian", profile, loss, n_releases=2)
         >>> answers = [mechanism.release([10.0], first=t) for t in range(2)]
         """
         rows = self._checked(value)
@@ -102,16 +98,14 @@ class VectorMechanism(Mechanism):
 
         .. math:: \sum_{t, j} w_{tj} \, E|\hat f_{tj} - f_{tj}|^p
 
+        The rounding of the value, below one part in 2**20 of the noise, is not counted.
+
         Parameters
         ----------
         p : float, default=2.0
             Error exponent; 2 gives the total variance, 1 the total absolute error.
         weights : array-like of shape (n_coordinates,) or (n_releases, n_coordinates), or None
             w; None is all ones.
-
-        Notes
-        -----
-        The rounding of the value, below one part in 2**20 of the noise, is not counted.
 
         Examples
         --------

@@ -56,10 +56,8 @@ def check_real(
 
     Raises
     ------
-    TypeError
-        If ``value`` is not a real number (booleans and strings are not).
-    ValueError
-        If it lies outside the interval or is not a number.
+    TypeError, ValueError
+        If ``value`` is not a real number (booleans are not), or outside the interval, or NaN.
 
     Examples
     --------

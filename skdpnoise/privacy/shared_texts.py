@@ -11,14 +11,12 @@ delta : float, default=1e-6
     The guarantee's δ in [0, 1). Choose it well below one over the number of records. 0 asks for
     pure privacy, which Laplace noise can give and Gaussian noise cannot.
 noise : str, default="auto"
-    ``"<rule>_<family>"`` with rule "iid", "spr" or "inid" and a family whose loss adaptive
-    releases can share, such as "gaussian" or "laplace"
-    (:func:`~skdpnoise.mechanisms.noise_options` with ``adaptive=True`` lists them). "auto" takes
-    Gaussian or Laplace noise, whichever has the smaller expected error.
+    ``"<rule>_<family>"`` with rule "iid", "spr" or "inid" and a family such as "gaussian" or
+    "laplace" (``noise_options(adaptive=True)`` of :mod:`skdpnoise.mechanisms` lists all). "auto"
+    takes Gaussian or Laplace noise, whichever has the smaller expected error.
 adjacency : {"replace_one", "add_remove"}, default="replace_one"
-    Whether neighbouring data sets differ in the value of one record, or in its presence. The
-    number of records is public in the first case. In the second it is private, and estimated with
-    a part of the budget.
+    Whether neighbouring data sets differ in the value of one record, or in its presence. In the
+    second case the number of records is private, and estimated with a part of the budget.
 l1_ratio : float, default=0.5
     Mix of the penalty, 1 for the lasso and 0 for ridge.
 fit_intercept : bool, default=True
@@ -28,30 +26,28 @@ n_passes : int or "auto", default="auto"
 clip : float or "auto", default="auto"
     Bound on one record's gradient in each coordinate, in standardised units.
 budget_growth : float or "auto", default="auto"
-    Ratio g ≥ 1 of the budgets of successive passes. Noise in late passes hurts more, so they get
-    more.
+    Ratio g ≥ 1 of the budgets of successive passes: noise in late passes hurts more.
 error_weights : "curvature", "uniform" or array-like, default="curvature"
-    How much noise in each coordinate matters to the allocation of "inid" noise: the inverse
-    public curvature; 1; or positive weights of shape (n_features,), with one more for the
-    intercept. Standardised columns share one curvature, so that the first two agree.
+    Weight of each coordinate's noise in the allocation of "inid" noise: the inverse public
+    curvature; 1 (the same for standardised columns); or positive weights of shape (n_features,),
+    with one more for the intercept.
 feature_bounds : tuple (low, high), dict of such by column, or None, default=None
     **Public** bounds of the features in their own units, each a number or an array of shape
     (n_features,); infinite where a column has none. For frames also a dict of columns by name,
     such as ``{"age": (17, 90)}``; others have none. They must not be read from the data.
 column_groups : list or dict of lists of columns, default=None
-    Groups of columns, by number or name, each of which shares one unit in every row: one-hot
-    columns of one category, or hashed words with norm 1. This **declares** that the part of a
-    row has Euclidean norm at most 1 in each; a part that is longer is made shorter, so that a
-    wrong declaration costs accuracy, never the guarantee. These columns need no bounds, and no
-    budget is spent on their scales.
+    Groups of columns, by number or name, in each of which a row has Euclidean norm at most 1:
+    one-hot columns of one category, or hashed words with norm 1. Longer parts are made shorter, so
+    that a wrong **declaration** costs accuracy, never the guarantee. These columns need no bounds,
+    and no budget is spent on their scales.
 target_bounds : tuple (low, high) or None, default=None
     **Public** bounds of the target. None finds its location and scale privately.
 rows_per_group : int, default=1
     With ``groups`` in fit: the most rows of a group that are used, chosen at random where it has
     more. **Public**; the noise grows with it. See "who counts as one person" in the documentation.
 ledger : object with ``charge`` or None, default=None
-    Where the cost of every fit is recorded: a :class:`~skdpnoise.ledger.PrivacyLedger`. It refuses
-    a fit that would exceed the budget of the data set. Copies of the estimator share it.
+    A :class:`~skdpnoise.ledger.PrivacyLedger` that records the cost of every fit, and refuses one
+    beyond the budget of the data set. Copies of the estimator share it.
 random_state : int, RandomState, Generator or None, default=None
     None takes noise from the operating system's cryptographic source. Anything else is
     reproducible and gives no protection against anyone who knows it: for tests only.
@@ -66,8 +62,7 @@ feature_names_in_ : ndarray of str
 privacy_ : PrivacyReport
     The guarantee and every release behind it; prints as text, and as a card in notebooks.
 clip_range_ : ndarray of shape (2, n_features)
-    Values are clipped to this range before the linear function, in fit and predict alike;
-    infinite for columns that are not used.
+    Range to which fit and predict clip values; infinite for columns that are not used.
 n_samples_seen_ : int or float
     Number of records: public, or noisy under "add_remove".
 
@@ -78,9 +73,8 @@ X : array-like or RowSource of shape (n_samples, n_features)
 y : Ignored
     For pipelines.
 groups : array-like or RowSource of shape (n_samples,) or None, default=None
-    Labels of what owns the rows: people, households, devices. The guarantee then holds for
-    groups, at most ``rows_per_group`` rows of each are used, and the others are left out.
-    None protects single records.
+    Labels of the owners of rows: people, households, devices. The guarantee then holds for groups,
+    of each of which at most ``rows_per_group`` rows are used. None protects single records.
 **params : dict
     Refused, but for ``sample_weight=None``: no sensitivity with weights is proven.
 TypeError
@@ -93,16 +87,15 @@ BudgetExceededError
 networks
 --------
 noise : str, default="auto"
-    Normal or Laplace noise with rule "iid", "spr" or "inid", such as "inid_gaussian": one scale for
-    all groups, equal shares of the budget for each group, or the shares that make the total noise
-    least. "auto" is "inid_gaussian", or "inid_laplace" where delta is 0.
+    Normal or Laplace noise with rule "iid" (one scale for all groups), "spr" (equal shares of the
+    budget) or "inid" (shares of the least total noise), such as "inid_gaussian". "auto" is that, or
+    "inid_laplace" where delta is 0.
 adjacency : {"add_remove"}, default="add_remove"
     Neighbouring data sets differ in the presence of one record, or person. Sampling is proven for
     this relation only.
 clip_groups : {"global", "layer", "tensor"} or callable, default="global"
-    Which parameters are clipped together, and get noise of one scale: all of them, those of a
-    layer, or each tensor by itself. A callable takes the name of a tensor, such as "0.weight", and
-    returns the label of its group.
+    Parameters that are clipped together, with noise of one scale: all, those of a layer, or each
+    tensor. A callable returns the label of the group of a tensor's name, such as "0.weight".
 clip : float, array-like of shape (n_groups,), "auto" or "adaptive", default="auto"
     **Public** bound on the norm of a person's gradient in each group, Euclidean for normal noise
     and l1 for Laplace noise. "auto" is 1 over the root of the number of groups; for Laplace noise
@@ -239,8 +232,8 @@ weights : array-like of shape (n_columns,) or None, default=None
 noise : str, default="auto"
     See :func:`~skdpnoise.mechanisms.calibrate`.
 adjacency : {"replace_one", "add_remove"} or None, default=None
-    The neighbouring relation. None takes that of the guarantee. A loss names none: queries of
-    several releases take "replace_one" then, others need it here.
+    The neighbouring relation; None takes that of the guarantee. With a loss, queries of several
+    releases take "replace_one", others need it here.
 charge : callable or None, default=None
     Called as ``charge(label, mechanism)`` before each release.
 TypeError

@@ -101,8 +101,6 @@ class Exponent:
 
     Examples
     --------
-    The standard normal distribution, and a staircase of steps of one half and one:
-
     >>> normal = Exponent(knots=(0.0,), coefficients=((0.0, 0.0, 0.5, 0.0),))
     >>> staircase = Exponent(
     ...     knots=(0.0, 0.5),
@@ -289,9 +287,8 @@ def rounded_piecewise(rng: RandomWords, size: Shape, bits: int, exponent: Expone
 
     Raises
     ------
-    TypeError, ValueError
-        If `bits` is not an integer in its range, or the noise is so wide that a draw would not
-        fit into 64 bits with a probability of 2**-100 or more.
+    ValueError
+        If the noise is so wide that 64 bits do not hold a sample, with a probability of 2**-100.
     RuntimeError
         If the words are so far from random that 256 bits do not tell two numbers apart.
 
@@ -304,10 +301,8 @@ def rounded_piecewise(rng: RandomWords, size: Shape, bits: int, exponent: Expone
 
     Examples
     --------
-    Generalised Gaussian noise, density proportional to exp(-abs(z)**1.5):
-
     >>> from skdpnoise.sampling import SeededWords
-    >>> exponent = Exponent(knots=(0.0,), coefficients=((0.0, 0.0, 0.0, 1.0),), power=1.5)
+    >>> exponent = Exponent((0.0,), ((0.0, 0.0, 0.0, 1.0),), power=1.5)  # exp(-abs(z)**1.5)
     >>> samples = rounded_piecewise(SeededWords(0), (4, 1000), bits=20, exponent=exponent)
     >>> bool(0.8 < (samples / 2**20).std() < 0.9)
     True

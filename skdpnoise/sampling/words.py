@@ -119,12 +119,5 @@ def is_seeded(random_state: object = None) -> bool:
 
 
 def with_caveat(text: str, *, secure: bool, end: str = "\n") -> str:
-    """Return a text that states a guarantee, after a warning if that rests on a seed.
-
-    Examples
-    --------
-    >>> print(with_caveat("(epsilon=1, delta=0)", secure=False))
-    NOT PRIVATE: random_state is set
-    (epsilon=1, delta=0)
-    """
+    """Return a text that states a guarantee, after a warning if that rests on a seed."""
     return text if secure else f"{SEEDED}{end}{text}"

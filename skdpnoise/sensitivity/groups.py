@@ -142,11 +142,6 @@ class GroupedProfile(SensitivityProfile):
         .. math:: c_g = \max(1, d_g^{1/q - 1/r})
 
         Here q is the ``order`` of the costs of a noise family; shape (n_groups,).
-
-        Examples
-        --------
-        >>> GroupedProfile([1.0, 1.0], [0, 0, 0, 0, 1]).spread(1.0).round(9)
-        array([2., 1.])
         """
         if order >= self.order:
             return np.ones(self.n_groups)
@@ -162,13 +157,6 @@ class GroupedProfile(SensitivityProfile):
         With q the ``order``, it is the smallest scale of the group where q ≥ r, and else
         :math:`(\sum_{j \in g} s_j^{-a})^{-1/a}` with :math:`a = q r / (r - q)`, rounded down; it is
         zero where a coordinate has no noise.
-
-        Examples
-        --------
-        >>> profile = GroupedProfile([1.0, 1.0], [0, 0, 1])
-        >>> scale = np.array([3.0, 4.0, 5.0])
-        >>> profile.effective(scale, 2.0), profile.effective(scale, 1.0).round(9)
-        (array([3., 5.]), array([2.4, 5. ]))
         """
         members, least = self.members, np.full(self.n_groups, np.inf)
         np.minimum.at(least, members, scale)

@@ -93,11 +93,6 @@ class RowBounds(Sealed):
         In :math:`x_j^2` it is a fractional knapsack: the columns of smallest ``scale`` s > 0 are
         filled first. It is rounded up. A bound on :math:`|x|_1` is not used beyond the box, so with
         one the result is an upper bound.
-
-        Examples
-        --------
-        >>> round(RowBounds(2, norm=1.0, columns=[0.6, 1.0]).largest_square([0.5, 1.0]), 12)
-        2.08
         """
         s = _per_column("RowBounds.largest_square", "scale", scale, self.n_columns)
         norm = largest_norm(1.0 / s, self.limits, self.radius, order=2.0)
@@ -114,11 +109,6 @@ class RowBounds(Sealed):
 
         and the least of these bounds is sought: it is tight up to the precision of the search,
         and valid whatever θ the search ends at. Either is rounded up.
-
-        Examples
-        --------
-        >>> [round(RowBounds(4, 1.0, l1_norm=bound).largest_sum(1.0), 12) for bound in (None, 1.5)]
-        [2.0, 1.5]
         """
         weight = 1.0 / _per_column("RowBounds.largest_sum", "scale", scale, self.n_columns)
         limits, radius = self.limits, self.radius

@@ -235,8 +235,7 @@ def bounded_counts(
 
     References
     ----------
-    That of :class:`BoundedCountsMechanism`; Lebeda, arXiv:2408.06853 (k = d). The maximum over
-    integers t and "replace_one" are ours.
+    That of :class:`BoundedCountsMechanism`; Lebeda, arXiv:2408.06853 (k = d). The rest is ours.
 
     Examples
     --------

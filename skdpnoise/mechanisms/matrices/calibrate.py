@@ -71,11 +71,12 @@ class SymmetricMatrixMechanism(Mechanism):
       :math:`g(M) = c \int e^{-\mathrm{tr}(2 A - M)/2} dA` over all A with :math:`A \succeq 0` and
       :math:`A \succeq M`, A being W and A - M being W'. Let :math:`D = D_+ - D_-` with both parts
       positive semi-definite and :math:`\mathrm{tr}(D_+ + D_-) = |D|_*`. Adding :math:`D_+` to A
-      maps the domain for M into that for M + D, since :math:`A + D_+ - M - D = A - M + D_- \succeq
-      0`, and lowers the integrand by the factor :math:`e^{-\mathrm{tr}(2 D_+ - D)/2} =
-      e^{-|D|_*/2}`. So :math:`g(M + D) \ge e^{-|D|_*/2} g(M)`, and with M + D and -D in the places
-      of M and D, :math:`g(M + D) \le e^{|D|_*/2} g(M)`. (Adding only W, as in the mechanism of
-      Jiang, Xie and Zhang, is not ε-private: the support moves with the data.)
+      maps the domain for M into that for M + D, since
+      :math:`A + D_+ - M - D = A - M + D_- \succeq 0`, and lowers the integrand by the factor
+      :math:`e^{-\mathrm{tr}(2 D_+ - D)/2} = e^{-|D|_*/2}`. So
+      :math:`g(M + D) \ge e^{-|D|_*/2} g(M)`, and with M + D and -D in the places of M and D,
+      :math:`g(M + D) \le e^{|D|_*/2} g(M)`. (Adding only W, as in the mechanism of Jiang, Xie and
+      Zhang, is not ε-private: the support moves with the data.)
 
     Parameters
     ----------
@@ -105,13 +106,11 @@ class SymmetricMatrixMechanism(Mechanism):
     Examples
     --------
     >>> from skdpnoise.solvers import second_moments
-    >>> guarantee = PrivacyGuarantee(epsilon=1.0, delta=1e-6)
-    >>> mechanism = calibrate_second_moments("auto", RowBounds(3, norm=1.0), guarantee)
+    >>> mechanism = calibrate_second_moments("auto", RowBounds(3, norm=1.0), PureLoss(1.0))
     >>> X = np.random.default_rng(0).uniform(-0.5, 0.5, size=(1000, 3))
     >>> counts = second_moments(X, row_grid_size=mechanism.row_grid_size, norm=1.0)
-    >>> released = mechanism.release(counts)
-    >>> released.shape, bool((released == released.T).all())
-    ((3, 3), True)
+    >>> mechanism.release(counts).shape
+    (3, 3)
     """
 
     noise: str = field()
@@ -213,12 +212,6 @@ class SymmetricMatrixMechanism(Mechanism):
         -------
         ndarray of shape (n_columns, n_columns)
             In the units of squared rows; symmetric, and perhaps indefinite.
-
-        Examples
-        --------
-        >>> mechanism = calibrate_second_moments("auto", RowBounds(2, 1.0), PureLoss(0.5))
-        >>> mechanism.release(np.zeros((2, 2), dtype=np.int64), 0).shape
-        (2, 2)
         """
         allowed = f"The 'counts' parameter of {type(self).__name__}.release must be"
         values, shape = np.asarray(counts), (self.n_columns, self.n_columns)
@@ -248,29 +241,12 @@ class SymmetricMatrixMechanism(Mechanism):
 
         Entries off the diagonal count twice, as they stand there twice. Without weights, of shape
         (n_columns, n_columns), w is one.
-
-        Examples
-        --------
-        >>> mechanism = calibrate_second_moments(
-        ...     "inid_gaussian", RowBounds(4, 1.0), GaussianLoss(1.0), "add_remove"
-        ... )
-        >>> round(mechanism.expected_error(), 6)  # 4 entries of variance 1, 12 of variance 1/2
-        10.0
         """
         variance = self.standard_deviation**2
         return float((variance if weights is None else variance * np.asarray(weights)).sum())
 
     def explain(self) -> str:
-        """Return the choice of noise, its cost, and what else was considered; public facts only.
-
-        Examples
-        --------
-        >>> mechanism = calibrate_second_moments("auto", RowBounds(9, 1.0), PureLoss(1.0))
-        >>> print(mechanism.explain())
-        wishart: 9 columns, 1-DP, expected squared error 1800
-        considered: wishart 1800, k_norm 4140, inid_laplace 8100
-        refused: inid_gaussian
-        """
+        """Return the choice of noise, its cost, and what else was considered; public facts only."""
         lines = [
             f"{self.noise}: {self.n_columns} columns, {self.privacy_loss()}, expected squared "
             f"error {self.expected_error():.6g}"
@@ -317,8 +293,9 @@ def calibrate_second_moments(
       :math:`\sum_j \min(c_j, \tau)^2 = R^2`. For a box rather than a ball somewhat more noise off
       the diagonal is better, up to Theorem 4's :math:`\sqrt{1/2}` times the variance.
     - Laplace: with A and B as in :func:`~skdpnoise.sensitivity.second_moment_change`, the ratio r
-      that minimises the error is :math:`r^3 = \frac{B^2 - A}{2 A} \frac{\sum_j s_j^4}{\sum_{j \ne
-      k} s_j^2 s_k^2}`, at least 1/2, or where the bound by Cauchy and Schwarz is the smaller one,
+      that minimises the error is
+      :math:`r^3 = \frac{B^2 - A}{2 A} \frac{\sum_j s_j^4}{\sum_{j \ne k} s_j^2 s_k^2}`, at least
+      1/2, or where the bound by Cauchy and Schwarz is the smaller one,
       :math:`r^4 = \frac{p - 1}{4} \frac{\sum_j s_j^4}{\sum_{j \ne k} s_j^2 s_k^2}`.
     - "iid_gaussian" and "iid_laplace" are the same noise in every entry of the upper triangle.
 

@@ -74,20 +74,14 @@ class SelectionMechanism(Mechanism):
     def select(self, utilities: ArrayLike, random_state: Any = None) -> int:
         """Return the index of the chosen candidate, which may be made public.
 
+        Each call is another release, to be charged for again. The time that a call takes depends on
+        the utilities; do not make it public.
+
         Parameters
         ----------
         utilities : array-like of shape (n_candidates,)
             u, finite; larger is better. Candidates and their number are public; utilities are not.
         %(queries: random_state)s
-
-        Returns
-        -------
-        int
-
-        Notes
-        -----
-        Each call is another release, to be charged for again. The time that a call takes depends on
-        the utilities; do not make it public.
 
         Examples
         --------
@@ -109,11 +103,6 @@ class SelectionMechanism(Mechanism):
         """Return the probability of each candidate, for analysis and tests.
 
         They reveal the utilities: **never publish them for private utilities**.
-
-        Examples
-        --------
-        >>> ExponentialMechanism(sensitivity=1.0, epsilon=2.0).probabilities([0.0, 1.0]).round(4)
-        array([0.2689, 0.7311])
         """
         integers = self._integers(utilities)
         # Integers below 2**62: their rounding to double precision is relative to the gap.
@@ -140,11 +129,6 @@ class SelectionMechanism(Mechanism):
         References
         ----------
         McSherry and Talwar, "Mechanism design via differential privacy", FOCS 2007, Theorem 8.
-
-        Examples
-        --------
-        >>> PermuteAndFlip(sensitivity=1.0, epsilon=1.0).error_bound(100) < 9.3
-        True
         """
         count = check_count(type(self).__name__ + ".error_bound", "n_candidates", n_candidates)
         temperature = math.ldexp(self.grid_size, self.bits)

@@ -67,8 +67,6 @@ class NumericLoss(BaseLoss):
     >>> loss = PureLoss(0.5) + GaussianLoss(0.4)
     >>> round(loss.delta(1.0), 4)
     0.016
-    >>> print(loss)
-    (2.22413, 1e-06)-DP
     >>> PureLoss(0.5).numeric().compose(3)
     NumericLoss(3 x RandomisedResponse)
     """

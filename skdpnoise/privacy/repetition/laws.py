@@ -54,11 +54,6 @@ class CountLaw(ABC):
         """Return 1 - f(1 - share): the probability that some run has one of the best outcomes.
 
         The ``share`` in [0, 1] is theirs, such as a tenth of the candidates if each run draws one.
-
-        Examples
-        --------
-        >>> round(TruncatedNegativeBinomial(eta=1.0, gamma=1 / 81).coverage(0.1), 6)
-        0.9
         """
         owner = type(self).__name__
         return self._coverage(
@@ -91,12 +86,6 @@ class CountLaw(ABC):
         A uniform number is drawn 64 bits at a time and compared with the distribution function,
         known to as many bits, until an interval of the function holds it. This takes about K
         steps, each much shorter than the run that it stands for.
-
-        Examples
-        --------
-        >>> from skdpnoise.sampling import SeededWords
-        >>> TruncatedNegativeBinomial(eta=0.0, gamma=0.01).sample(SeededWords(1)) >= 1
-        True
         """
         value, bits = 0, 0
         while True:
@@ -189,13 +178,7 @@ class TruncatedNegativeBinomial(CountLaw):
 
     @classmethod
     def with_mean(cls, eta: float, mean: float) -> TruncatedNegativeBinomial:
-        """Return the law of this η > -1 whose mean is `mean` > 1.
-
-        Examples
-        --------
-        >>> round(TruncatedNegativeBinomial.with_mean(eta=1.0, mean=20.0).gamma, 6)
-        0.05
-        """
+        """Return the law of this η > -1 whose mean is `mean` > 1."""
         mean = check_real(cls.__name__, "mean", mean, low=1.0)
         return cls._solved(eta, lambda law: math.log(law.mean / mean), f"a mean of {mean}")
 
@@ -321,13 +304,7 @@ class PoissonRepetitions(CountLaw):
 
     @classmethod
     def with_coverage(cls, share: float, coverage: float) -> PoissonRepetitions:
-        """Return the law that tries one of the best `share` with probability `coverage` in (0, 1).
-
-        Examples
-        --------
-        >>> round(PoissonRepetitions.with_coverage(share=0.1, coverage=0.9).mean, 4)
-        23.0259
-        """
+        """Return the law that tries one of the best `share` with probability `coverage` < 1."""
         share = check_real(cls.__name__, "share", share, high=1.0)
         coverage = check_real(cls.__name__, "coverage", coverage, high=1.0)
         return cls(-math.log1p(-coverage) / share)
