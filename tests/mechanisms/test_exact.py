@@ -66,7 +66,7 @@ def test_neighbouring_integers_are_one_apart_before_the_noise(noise, n, way, mon
 
 
 @pytest.mark.parametrize("q", [0.1, 1.0, 2.0**-20, 3.7e5, 1e12])
-def test_quanta_of_large_integers_are_nearest_integers(q):
+def test_steps_of_large_integers_are_nearest_integers(q):
     rng = np.random.default_rng(0)
     values = [*BEGINNINGS, *(int(v) for v in rng.integers(-(2**62), 2**62, size=200)), 2**80]
     found = exact_steps(exact_numbers([*values, 0.5])[:-1], np.full(len(values), q))
