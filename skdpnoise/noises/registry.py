@@ -1,4 +1,4 @@
-"""What a noise family must offer, and how the families are found by name."""
+"""The members of a noise family, and the register of families by name."""
 
 from __future__ import annotations
 
@@ -26,12 +26,10 @@ ForRatio = Callable[[float, float, float], "Noise"]
 class Noise(Protocol):
     r"""A symmetric density whose rounded samples can be made exactly, and what it hides.
 
-    A family is a frozen dataclass: hashable, equal if its shape is. It is the curve of its own
-    privacy loss (:class:`~skdpnoise.privacy.LossCurve`): a mechanism that adds it, at scale s, to a
-    query that one record moves by d has the loss of ``shift = abs(d) / s``.
-
-    A new family is one new file in this package that defines a class with these members, best as a
-    subclass, and ends with ``register("its_name", ItsClass)``.
+    A family is a frozen dataclass, and the curve of its own privacy loss
+    (:class:`~skdpnoise.privacy.LossCurve`): a mechanism that adds it, at scale s, to a query that
+    one record moves by d has the loss of ``shift = abs(d) / s``. A new family is one new file in
+    this package: a subclass with these members, and ``register("its_name", ItsClass)``.
 
     Attributes
     ----------
@@ -52,11 +50,10 @@ class Noise(Protocol):
     Notes
     -----
     The scale of most families follows the budget. A family whose *shape* does, since its steps are
-    those of the query, says how by one more member, a class method ``for_ratio(ratio, step, p)``.
-    It returns the noise for a coordinate that one record moves by at most `step`, which is to lose
-    there about what Laplace noise of scale ``step / ratio`` loses (if the family can be pure: no
-    more), with the least expectation of ``abs(Z)**p``. Its scale will be `step`, or 1 on the
-    integers. In other families the member is missing, or None.
+    those of the query, has one more member, a class method ``for_ratio(ratio, step, p)``. For a
+    coordinate that one record moves by at most `step` it returns the noise with about the loss of
+    Laplace noise of scale ``step / ratio`` (if it can be pure: no more) and the least mean of
+    ``abs(Z)**p``. Its scale will be `step`, or 1 on the integers.
     """
 
     __slots__ = ()
@@ -120,11 +117,6 @@ def register(name: str, noise_class: type[Noise]) -> None:
     noise_class : type
         A class with the members of `Noise` whose constructor needs no argument.
 
-    Raises
-    ------
-    ValueError
-        If `name` is not a lower-case identifier or belongs to another family.
-
     Examples
     --------
     >>> register("gaussian", type(get_noise("gaussian")))  # already so: nothing changes
@@ -148,7 +140,7 @@ def noise_names(*, pure: bool = False) -> tuple[str, ...]:
 
     Returns
     -------
-    names : tuple of str
+    tuple of str
 
     Examples
     --------
@@ -173,11 +165,6 @@ def get_noise(name: str, *shape: Any) -> Noise:
     -------
     noise : Noise
 
-    Raises
-    ------
-    ValueError
-        If there is no such family; the message lists those that there are.
-
     Examples
     --------
     >>> get_noise("laplace").variance
@@ -197,7 +184,6 @@ def shape_rule(name: str) -> ForRatio | None:
 
 @cache
 def _load_families() -> None:
-    """Import every public module of this package, once; each registers itself."""
     package = import_module(__package__)
     for module in pkgutil.iter_modules(package.__path__):
         if not module.name.startswith("_"):

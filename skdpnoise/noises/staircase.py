@@ -55,10 +55,8 @@ class Staircase(Noise):
     Examples
     --------
     >>> from skdpnoise.noises import get_noise
-    >>> noise = get_noise("staircase", 3.0)
-    >>> laplace = get_noise("laplace")
-    >>> round(noise.absolute_moment(1.0), 4), round(laplace.absolute_moment(1.0) / 3.0, 4)
-    (0.2348, 0.3333)
+    >>> round(get_noise("staircase", 3.0).absolute_moment(1.0), 4)  # Laplace noise: 0.3333
+    0.2348
     """
 
     supports_pure = True

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,21 +16,12 @@ from skdpnoise.data.missing import Missing, with_gaps
 from skdpnoise.data.rows import is_spread
 from skdpnoise.data.table import Partitioned, looked_at
 from skdpnoise.mechanisms.additive import AdditiveMechanism
-from skdpnoise.mechanisms.recipes import LossFor, to_name_the_largest
+from skdpnoise.mechanisms.charging import Ledger, LossFor, to_name_the_largest
 from skdpnoise.privacy import Adjacency, LossBudget, PrivacyGuarantee, PrivacyLoss, check_real
 from skdpnoise.queries._sweeps import all_finite
 from skdpnoise.queries._tiles import Floats
 from skdpnoise.sampling import RandomWords, random_words
 from skdpnoise.sampling.words import HIDDEN_SEED
-
-
-class LedgerLike(Protocol):
-    """What can be charged, such as :class:`~skdpnoise.ledger.PrivacyLedger`."""
-
-    @property
-    def charge(self) -> Callable[..., Any]:
-        """Record a label, a cost and facts about it, or raise and record nothing."""
-        ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -50,7 +41,7 @@ class Query:
     owner: str  # name of the function
     guarantee: PrivacyGuarantee | LossBudget
     adjacency: Any  # the neighbouring relation; None where only the caller knows it
-    ledger: LedgerLike | None
+    ledger: Ledger | None
     rng: RandomWords
 
     def __post_init__(self) -> None:
@@ -66,7 +57,7 @@ class Query:
         owner: str,
         guarantee: PrivacyGuarantee | LossBudget,
         adjacency: Adjacency | None,
-        ledger: LedgerLike | None,
+        ledger: Ledger | None,
         random_state: Any,
     ) -> Query:
         """Return a query whose relation, if none is named, is that of the guarantee; else any."""

@@ -25,11 +25,12 @@ from skdpnoise.data.rows import is_spread
 from skdpnoise.data.table import Partitioned, mapped
 from skdpnoise.mechanisms.additive import AdditiveMechanism
 from skdpnoise.mechanisms.calibrate import calibrate
+from skdpnoise.mechanisms.charging import Ledger
 from skdpnoise.noises import get_noise, noise_names
 from skdpnoise.privacy import Adjacency, LossBudget, PrivacyGuarantee, PrivacyLoss
 from skdpnoise.privacy.loss import checked_relation, promised
 from skdpnoise.queries import _tiles
-from skdpnoise.queries._query import LedgerLike, Query, as_table, ends, spread_values
+from skdpnoise.queries._query import Query, as_table, ends, spread_values
 from skdpnoise.queries._sweeps import Records, tallies
 from skdpnoise.queries._tiles import Floats, Integers, Places
 from skdpnoise.sampling import RandomWords, random_words
@@ -120,7 +121,7 @@ def private_count(
     adjacency: Adjacency | None = None,
     noise: str = "auto",
     random_state: Any = None,
-    ledger: LedgerLike | None = None,
+    ledger: Ledger | None = None,
 ) -> PrivateEstimate:
     r"""Release how many records there are, or how many have a property or a value.
 
@@ -201,7 +202,7 @@ def private_sum(
     noise: str = "auto",
     weights: ArrayLike | None = None,
     random_state: Any = None,
-    ledger: LedgerLike | None = None,
+    ledger: Ledger | None = None,
 ) -> PrivateEstimate:
     r"""Release the sum of values clipped to public bounds.
 
@@ -310,7 +311,7 @@ def private_mean(
     noise: str = "auto",
     weights: ArrayLike | None = None,
     random_state: Any = None,
-    ledger: LedgerLike | None = None,
+    ledger: Ledger | None = None,
 ) -> PrivateEstimate:
     r"""Release the mean of values clipped to public bounds.
 
