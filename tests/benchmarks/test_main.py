@@ -36,7 +36,6 @@ def test_an_unknown_benchmark_is_refused(capsys):
     assert "invalid choice: 'nothing'" in capsys.readouterr().err
 
 
-@pytest.mark.quick(17)
 @pytest.mark.parametrize("name", sorted(front.discover()))
 def test_every_benchmark_explains_its_options(name, capsys):
     with pytest.raises(SystemExit) as stopped:
