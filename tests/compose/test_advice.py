@@ -45,6 +45,7 @@ from skdpnoise.queries import (
 )
 from skdpnoise.sampling import SeededWords, SystemWords, is_seeded
 from skdpnoise.sampling.words import SEEDED
+from tests._cases import each_value, every_pair
 
 N = 200
 BOUNDS = {"feature_bounds": (-5.0, 5.0)}
@@ -119,7 +120,7 @@ def test_an_ordinary_fit_is_not_warned(estimator, data):
     assert SEEDED not in f"{model.privacy_}{model.privacy_!r}{model.privacy_._repr_html_()}"
 
 
-@pytest.mark.quick(27)
+@each_value(1)
 @each_fit
 @pytest.mark.parametrize("seed", SEEDS)
 def test_a_seeded_fit_warns_once_and_its_report_begins_by_saying_so(estimator, seed, data):
@@ -168,6 +169,7 @@ def test_the_winner_of_a_seeded_search_says_so(data):
     assert str(search.best_estimator_.privacy_).startswith(SEEDED)
 
 
+@every_pair
 @pytest.mark.parametrize(
     "estimate",
     [
@@ -299,6 +301,7 @@ def test_where_groups_are_protected_n_is_their_number(estimator, data):
     assert "about 50 groups" in text
 
 
+@each_value(1)
 @pytest.mark.slow
 @pytest.mark.parametrize("estimator", FITS, ids=lambda e: type(e).__name__)
 @pytest.mark.parametrize("grouped", [False, True])
@@ -345,6 +348,7 @@ def test_a_fit_that_buys_no_number_does_not_look_at_the_private_one(data):
 # --- when, where and how often ---
 
 
+@each_value(1)
 @pytest.mark.parametrize(
     "parameters", [{"random_state": 0}, {"epsilon": 11.0}, {"delta": 0.5}], ids=str
 )

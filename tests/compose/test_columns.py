@@ -25,6 +25,7 @@ from skdpnoise import BoundsClipper, DPGridSearchCV, DPLogisticCD, DPPipeline, D
 from skdpnoise.compose.columns import by_declared_type, is_numeric
 from skdpnoise.compose.register import _public
 from skdpnoise.inspection._fingerprint import differences
+from tests._cases import each_value
 from tests._replay import two_runs
 from tests.compose._pipelines import Notebook
 from tests.compose.test_public_register import CASES
@@ -122,7 +123,7 @@ def may_be_refused(message):
     return isinstance(message, str) and ("contains NaN" in message or "cannot take" in message)
 
 
-@pytest.mark.quick(40)
+@each_value(1)
 @pytest.mark.parametrize("place", range(len(STEPS)), ids=[one.__name__ for one in STEPS])
 @pytest.mark.parametrize("kind", KINDS)
 def test_one_missing_value_changes_neither_the_state_nor_the_types_of_a_public_step(kind, place):
@@ -212,7 +213,6 @@ def amounts(kind, *, missing):
 
 
 @pytest.mark.slow
-@pytest.mark.quick(1)
 @pytest.mark.parametrize("kind", ["polars", "category"])
 def test_a_search_scores_the_same_model_with_and_without_a_missing_value(kind):
     """The score is 1, or 0 where parts of the records are read as other types."""

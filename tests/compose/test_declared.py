@@ -104,7 +104,6 @@ FURTHER = {
 
 
 @pytest.mark.slow
-@pytest.mark.quick(2)
 @pytest.mark.parametrize("make", FURTHER, ids=lambda make: make.__name__)
 def test_it_is_listed_wherever_it_stands_and_however_many_there_are(make):
     ledger = PrivacyLedger("rows", 10.0, 1e-6, storage="memory")

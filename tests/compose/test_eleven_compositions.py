@@ -45,6 +45,7 @@ from skdpnoise import (
     total_guarantee,
 )
 from skdpnoise.compose import UnpaidStepError, taken_apart
+from tests._cases import each_value
 
 rng = np.random.default_rng(0)
 X = rng.integers(0, 4, size=(400, 3)).astype(float)
@@ -387,6 +388,7 @@ def _alpha(model):
     return next(name for name in model.get_params() if name.endswith("alpha"))
 
 
+@each_value(1)
 @pytest.mark.parametrize("make", MODELS.values(), ids=list(MODELS))
 @pytest.mark.parametrize("validate", VALIDATIONS.values(), ids=list(VALIDATIONS))
 def test_an_ordinary_validation_warns_once_that_its_scores_are_not_private(validate, make, told):

@@ -29,7 +29,6 @@ pytestmark = pytest.mark.filterwarnings("ignore::skdpnoise.PrivacyWarning")
 # scikit-learn's company
 
 
-@pytest.mark.quick(18)
 @parametrize_with_checks(
     [
         private_pipeline(),

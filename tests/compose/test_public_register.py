@@ -30,6 +30,7 @@ from skdpnoise import BoundsClipper
 from skdpnoise.compose import UnpaidStepError, register_private, register_public, taken_apart
 from skdpnoise.compose.charged import DATA, reading
 from skdpnoise.compose.register import _public, rule_of
+from tests._cases import each_value
 
 N = 40
 rng = np.random.default_rng(0)
@@ -185,6 +186,7 @@ def test_whether_the_output_can_be_sparse_is_known_beforehand(step, tables):
     assert rule_of(step).sparse(step) == sparse.issparse(_run(step, tables[0])[3])
 
 
+@each_value(1)
 @pytest.mark.parametrize("bad", [np.nan, np.inf])
 @pytest.mark.parametrize("step", [step for step, tables in CASES if tables is FINITE], ids=_name)
 def test_what_is_refused_for_a_value_that_is_not_finite_quotes_nothing(step, bad):

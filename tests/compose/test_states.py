@@ -22,6 +22,7 @@ from sklearn.random_projection import GaussianRandomProjection, SparseRandomProj
 from skdpnoise import DPCoordinateDescentRegressor, DPStandardScaler
 from skdpnoise.compose import UnpaidStepError, total_guarantee
 from skdpnoise.compose._states import CHANGED
+from tests._cases import each_value
 from tests.compose.test_public_register import CASES
 
 pytestmark = pytest.mark.filterwarnings("ignore")
@@ -102,6 +103,7 @@ def test_a_step_that_was_fitted_as_it_stands_learns_nothing(case):
         assert total.basic.epsilon == 1.0
 
 
+@each_value(1)
 @pytest.mark.parametrize("degree", [0, 1, 3])
 @pytest.mark.parametrize("extrapolation", ["constant", "linear", "periodic"])
 def test_given_knots_are_recognised_whatever_is_added_to_them(degree, extrapolation):

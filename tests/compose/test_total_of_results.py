@@ -40,6 +40,7 @@ from skdpnoise.metrics import PrivateScore, private_accuracy_score
 from skdpnoise.model_selection import dp_cross_validate
 from skdpnoise.privacy import GaussianLoss, PureLoss
 from skdpnoise.queries import Moments, noisy_histogram, private_argmax, private_mean
+from tests._cases import each_value
 
 pytestmark = pytest.mark.filterwarnings("ignore::skdpnoise.PrivacyWarning")
 
@@ -162,6 +163,7 @@ def never_less(total, book):
         assert total.loss.delta(epsilon) >= charged.delta(epsilon) * (1.0 - 1e-9) - 1e-15
 
 
+@each_value(1)
 @pytest.mark.parametrize("name", RESULTS)
 @pytest.mark.parametrize("guarantee", [PURE, APPROXIMATE], ids=["pure", "approximate"])
 def test_a_result_counts_what_a_ledger_was_charged_for_it(name, guarantee):
@@ -181,7 +183,7 @@ def test_a_total_says_that_a_seed_was_set_and_what_a_partial_function_holds():
     assert not carries_loss(partial(print, 1.0))
 
 
-@pytest.mark.quick(8)
+@each_value(1)
 @pytest.mark.parametrize("name", SKIPPING)
 @pytest.mark.parametrize("guarantee", [PURE, APPROXIMATE], ids=["pure", "approximate"])
 def test_what_leaves_out_missing_values_is_counted_too(name, guarantee):
@@ -191,6 +193,7 @@ def test_what_leaves_out_missing_values_is_counted_too(name, guarantee):
     assert (total.basic.epsilon, total.basic.delta) == book.stated[0]
 
 
+@each_value(1)
 @pytest.mark.parametrize("name", [*QUERIES, *SCORES])
 @pytest.mark.parametrize("loss", [PureLoss(0.5), GaussianLoss(0.3)], ids=["pure", "gaussian"])
 def test_so_does_what_was_asked_for_by_a_loss(name, loss):
@@ -411,7 +414,6 @@ HIDING = {
 }
 
 
-@pytest.mark.quick(8)
 @pytest.mark.parametrize("name", HIDING)
 def test_nobody_vouches_for_what_hides_a_model(name):
     hidden = HIDING[name](FITTED)
@@ -444,7 +446,6 @@ PLAIN = {
 }
 
 
-@pytest.mark.quick(4)
 @pytest.mark.parametrize("name", PLAIN)
 def test_who_vouches_for_plain_values_and_for_what_holds_them_is_believed(name):
     held = Drawn(PLAIN[name])

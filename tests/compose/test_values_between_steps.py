@@ -25,6 +25,7 @@ from skdpnoise import (
     DPPipeline,
     DPStandardScaler,
 )
+from tests._cases import each_value
 from tests.compose._pipelines import Notebook
 
 pytestmark = pytest.mark.filterwarnings("ignore::skdpnoise.PrivacyWarning")
@@ -69,7 +70,6 @@ BEHIND = [
 ]
 
 
-@pytest.mark.quick(4)
 @pytest.mark.parametrize("behind", BEHIND, ids=lambda steps: type(steps[-1]).__name__)
 def test_a_threshold_before_public_steps_does_not_answer_whether_a_record_is_beyond_it(behind):
     """Else bisection would find the smallest value of a column, for nothing."""
@@ -130,6 +130,7 @@ HANDLED = {
 }
 
 
+@each_value(1)
 @pytest.mark.parametrize("value", [np.nan, np.inf])
 @pytest.mark.parametrize("steps", AS_PASSED.values(), ids=AS_PASSED)
 def test_a_value_of_the_table_that_is_not_finite_is_refused_where_it_is_read_first(steps, value):

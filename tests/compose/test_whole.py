@@ -26,6 +26,7 @@ from skdpnoise import (
 from skdpnoise.compose.whole import _digest
 from skdpnoise.ledger import model_card, registry_record, report_from_json, report_to_json
 from skdpnoise.model_selection import dp_cross_validate
+from tests._cases import each_value
 
 pytestmark = pytest.mark.filterwarnings("ignore::skdpnoise.PrivacyWarning")
 
@@ -144,7 +145,6 @@ class _Scale:
     ],
     ids=["constant", "name", "closure", "default", "inner", "partial", "method", "numpy"],
 )
-@pytest.mark.quick(8)
 def test_another_function_is_another_step(before, after):
     assert _digest(FunctionTransformer(before)) == _digest(FunctionTransformer(before))
     assert _digest(FunctionTransformer(before)) != _digest(FunctionTransformer(after))
@@ -188,8 +188,8 @@ def test_what_is_as_it_was_fitted_says_nothing_however_it_was_used_or_copied(nam
         assert not any("NOT AS IT IS NOW" in text for text in texts(one))
 
 
+@each_value(1)
 @pytest.mark.slow
-@pytest.mark.quick(6)
 @each_whole
 @pytest.mark.parametrize("change", CHANGES)
 def test_every_statement_of_a_changed_whole_says_so_in_its_first_lines(name, change):
@@ -211,7 +211,7 @@ def test_every_statement_of_a_changed_whole_says_so_in_its_first_lines(name, cha
     assert again.changed == after.changed
 
 
-@pytest.mark.quick(6)
+@each_value(1)
 @pytest.mark.parametrize("change", CHANGES)
 @pytest.mark.parametrize("name", [name for name in WHOLES if "search" not in name])
 def test_a_cross_validation_says_which_of_its_models_were_changed(name, change):

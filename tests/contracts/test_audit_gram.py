@@ -18,6 +18,7 @@ from skdpnoise.inspection._costs import TOLERANCE, total_moved
 from skdpnoise.mechanisms.matrices.calibrate import SymmetricMatrixMechanism
 from skdpnoise.queries.groups import GroupedRows
 from tests._audit import audit
+from tests._cases import every_pair
 from tests._replay import two_runs
 from tests.contracts._register import Entry, each
 
@@ -179,7 +180,7 @@ GRAMS = [
 ]
 
 
-@pytest.mark.quick(2)
+@every_pair
 @pytest.mark.parametrize("name", FITS)
 @pytest.mark.parametrize("adjacency", ADJACENCIES)
 @each(GRAMS)

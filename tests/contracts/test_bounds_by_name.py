@@ -11,6 +11,7 @@ from skdpnoise import DPPipeline, DPRidge, DPStandardScaler
 from skdpnoise.inspection import audit
 from skdpnoise.inspection._fingerprint import fingerprint
 from skdpnoise.inspection._neighbours import bounds_of
+from tests._cases import each_value
 from tests.contracts._register import ENTRIES, Forbidden, each
 
 pytestmark = pytest.mark.filterwarnings("ignore::skdpnoise.PrivacyWarning")
@@ -34,6 +35,7 @@ def learnt(entry, frame, bounds):
     return {name: fingerprint(one) for name, one in fitted.items() if name != "feature_bounds"}
 
 
+@each_value(1)
 @pytest.mark.parametrize("library", FRAMES)
 @each(BOUNDED)
 def test_they_give_the_same_fit_as_bounds_in_order(entry, library):
@@ -62,6 +64,7 @@ WRONG = {
 }
 
 
+@each_value(1)
 @pytest.mark.parametrize(("bounds", "said"), WRONG.values(), ids=WRONG)
 @each(BOUNDED)
 def test_names_and_pairs_that_cannot_be_meant_are_refused_before_the_charge(entry, bounds, said):

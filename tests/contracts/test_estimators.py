@@ -17,6 +17,7 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from skdpnoise import DPCoordinateDescentRegressor, DPLassoPath, DPLogisticCD, DPPoissonRegressor
+from tests._cases import each_value, every_pair
 from tests.contracts._register import DESCENTS, each
 
 pytestmark = pytest.mark.filterwarnings("ignore::skdpnoise.PrivacyWarning")
@@ -88,7 +89,6 @@ NON_DEFAULT = [
 ]
 
 
-@pytest.mark.quick(128)
 @parametrize_with_checks(ESTIMATORS + NON_DEFAULT)
 def test_scikit_learn_common_checks(estimator, check):
     pure = getattr(estimator, "delta", 1.0) == 0.0
@@ -139,6 +139,7 @@ class TestCompany:
         pipeline = make_pipeline(transform, _clear(entry)).fit(frame, y)
         assert pipeline.score(frame, y) > entry.enough - 0.02
 
+    @each_value(1)
     @pytest.mark.slow
     @pytest.mark.parametrize("n_jobs", [None, 2])
     def test_works_in_a_grid_search(self, entry, problem, n_jobs):
@@ -179,6 +180,7 @@ class TestCompany:
         np.testing.assert_array_equal(copy.predict(problem[0]), model.predict(problem[0]))
         assert str(copy.privacy_) == str(model.privacy_)
 
+    @every_pair
     @pytest.mark.parametrize("n_jobs", [1, 2, -1])
     @pytest.mark.parametrize("order", ["C", "F"])
     def test_threads_and_memory_layout_do_not_change_a_bit(self, entry, order, n_jobs):

@@ -38,6 +38,7 @@ from skdpnoise.privacy import GaussianLoss, PureLoss
 from skdpnoise.queries import groups
 from skdpnoise.queries.groups import GroupedRows, group_codes, sample_rows
 from skdpnoise.sampling import SeededWords
+from tests._cases import each_value, every_pair
 from tests._replay import two_runs
 from tests.contracts._register import CLASSES, MATRICES, Entry, each, every_private_class
 
@@ -129,6 +130,7 @@ CASES = {
 }
 
 
+@each_value(1)
 @pytest.mark.slow
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES)
 @every_adjacency
@@ -170,6 +172,7 @@ SETTINGS = {
 }
 
 
+@every_pair
 @pytest.mark.parametrize("name", SETTINGS)
 @every_adjacency
 @each(MATRICES)
@@ -213,6 +216,7 @@ def test_the_rows_of_a_group_move_second_moments_by_no_more_than_is_paid_for(
 # The budget
 
 
+@each_value(1)
 @every_private_class
 @every_adjacency
 @pytest.mark.parametrize("delta", [0.0, 1e-6])
@@ -230,6 +234,7 @@ def test_with_a_group_for_each_row_a_fit_is_that_without_groups(entry, adjacency
     assert attributes[0] == attributes[1]
 
 
+@each_value(1)
 @every_private_class
 @every_adjacency
 @pytest.mark.parametrize("delta", [0.0, 1e-6])

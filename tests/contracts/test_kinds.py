@@ -29,6 +29,7 @@ from skdpnoise import (
 from skdpnoise.compose.kinds import kinds_in
 from skdpnoise.sources import scan_batches
 from skdpnoise.sources.parts import SpreadError
+from tests._cases import each_value
 from tests.contracts._register import Forbidden, every_private_estimator
 
 pytestmark = pytest.mark.filterwarnings("ignore::skdpnoise.PrivacyWarning")
@@ -121,7 +122,6 @@ def judge(model, frame, name, change, new):
     return "the same" if same else "other numbers"
 
 
-@pytest.mark.quick(8)
 @every_private_estimator
 def test_another_kind_at_predict_is_the_same_or_refused_by_the_name_of_the_column(entry):
     frame = table_of(entry)
@@ -154,7 +154,6 @@ CONTAINERS = {
 }
 
 
-@pytest.mark.quick(4)
 @every_private_estimator
 def test_tables_of_other_libraries_are_read_as_at_the_fit(entry):
     frame = table_of(entry)
@@ -202,7 +201,6 @@ PUBLIC = {
 }
 
 
-@pytest.mark.quick(2)
 @pytest.mark.parametrize("name", [*TABLES, *PUBLIC])
 def test_compositions_know_the_kinds_of_the_fit(name):
     frame = TABLE if name in TABLES else TABLE[["a", "town"]]
@@ -284,7 +282,7 @@ def of_kind(held):
     return "text" if "text" in held else "numbers"
 
 
-@pytest.mark.quick(6)
+@each_value(1)
 @pytest.mark.parametrize("around", ["pipeline", "search"])
 @pytest.mark.parametrize("name", COMPARING)
 def test_what_public_steps_compare_with_is_of_their_kind_in_the_fit_and_later(name, around):
@@ -355,7 +353,6 @@ ORDERS = {
 }
 
 
-@pytest.mark.quick(6)
 @pytest.mark.parametrize("order", ORDERS)
 @pytest.mark.parametrize("parts", [False, True])
 def test_columns_that_a_step_takes_by_name_are_compared_in_any_order(order, parts):
@@ -415,6 +412,7 @@ def test_rows_in_parts_have_the_kinds_of_the_fit_too(name):
         model.predict_proba(scan_batches(lambda: [wrong[: N // 2], wrong[N // 2 :]]))
 
 
+@each_value(1)
 @pytest.mark.parametrize(
     ("schema", "column", "remedy"),
     [
@@ -526,6 +524,7 @@ REMEDIES = [
 ]
 
 
+@each_value(1)
 @pytest.mark.parametrize("library", ["pandas", "polars"])
 @pytest.mark.parametrize(("column", "change"), REMEDIES)
 def test_what_a_refusal_names_works_as_it_stands(library, column, change):

@@ -27,6 +27,7 @@ from skdpnoise.ledger import Account, BudgetExceededError, LedgerWarning
 from skdpnoise.mechanisms import AdditiveMechanism
 from skdpnoise.privacy import GaussianLoss, NumericLoss, PureLoss, gdp_mu
 from skdpnoise.sampling import words as word_sources
+from tests._cases import each_value
 from tests.contracts._register import (
     MODELS,
     PRIVATE,
@@ -67,6 +68,7 @@ def fitted_attributes(model):
 # What is charged
 
 
+@each_value(1)
 @every_private_class
 @pytest.mark.parametrize("adjacency", ADJACENCIES)
 @pytest.mark.parametrize("delta", [0.0, 1e-6])
@@ -175,6 +177,7 @@ def test_a_model_of_a_path_costs_nothing_more():
 # When it is charged
 
 
+@each_value(1)
 @every_private_class
 @pytest.mark.parametrize("adjacency", ADJACENCIES)
 def test_the_ledger_is_charged_before_a_word_is_drawn(monkeypatch, entry, adjacency):
@@ -194,6 +197,7 @@ def test_the_ledger_is_charged_before_a_word_is_drawn(monkeypatch, entry, adjace
 BOUNDS = {"feature_bounds": (1.0, 0.0)}
 
 
+@each_value(1)
 @every_private_class
 @pytest.mark.parametrize(
     "wrong",
@@ -247,6 +251,7 @@ def test_a_refused_fit_leaves_the_estimator_as_it_was_and_spends_nothing(entry):
     assert fitted_attributes(new) == {}
 
 
+@each_value(1)
 @every_private_class
 @pytest.mark.parametrize("error", [MemoryError, KeyboardInterrupt])
 def test_a_fit_that_fails_after_the_charge_has_spent_it_and_says_so(monkeypatch, entry, error):
@@ -325,6 +330,7 @@ def test_another_adjacency_or_unit_is_refused_by_the_ledger():
 # Copies
 
 
+@each_value(1)
 @every_private_class
 @pytest.mark.parametrize("kind", [Notebook, PrivacyLedger])
 def test_a_clone_has_the_same_ledger_and_not_a_copy(entry, kind):
@@ -407,6 +413,7 @@ def test_a_search_that_would_overspend_is_refused_fit_by_fit(tmp_path, told):
     assert total.epsilon <= 2.5
 
 
+@each_value(1)
 @pytest.mark.parametrize("validate", [cross_validate, cross_val_score])
 @every_private_class
 def test_validation_warns_once_for_each_ledger_also_within_a_pipeline(told, validate, entry):

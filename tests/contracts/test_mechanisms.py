@@ -14,6 +14,7 @@ from skdpnoise.noises import get_noise
 from skdpnoise.privacy import PrivacyGuarantee, PrivacyLoss
 from skdpnoise.sampling import SeededWords
 from skdpnoise.sensitivity import SensitivityProfile
+from tests._cases import each_value
 
 NOISES = [noise for noise in noise_options() if noise not in CHOICES]
 SENSITIVITIES = {
@@ -59,7 +60,6 @@ CASES = [
 ]
 
 
-@pytest.mark.quick(6)
 @pytest.mark.parametrize(("noise", "name", "guarantee", "n_releases"), CASES)
 def test_the_charge_never_exceeds_the_guarantee_and_one_per_cent_less_noise_would(
     noise, name, guarantee, n_releases
@@ -76,6 +76,7 @@ def test_the_charge_never_exceeds_the_guarantee_and_one_per_cent_less_noise_woul
     assert less.own_loss().delta(guarantee.epsilon) > guarantee.delta
 
 
+@each_value(1)
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "noise", [noise for noise in NOISES if noise.startswith("inid") and "subbotin" not in noise]
@@ -93,7 +94,6 @@ def test_weights_of_coordinates_and_releases_are_heeded(noise, weighted):
     assert error <= plain.expected_error(weights=weights) * (1.0 + 1e-3)
 
 
-@pytest.mark.quick(4)
 @pytest.mark.parametrize(
     ("noise", "name"),
     [(noise, name) for noise in NOISES for name in SENSITIVITIES if worth_trying(noise, name)],

@@ -23,6 +23,7 @@ from skdpnoise import (
 from skdpnoise.model_selection import dp_cross_validate
 from skdpnoise.privacy import PrivacyGuarantee
 from skdpnoise.sources import scan_batches, scan_parquet
+from tests._cases import each_value
 from tests.contracts._register import ENTRIES, Forbidden, each, said
 
 pytestmark = pytest.mark.filterwarnings("ignore::skdpnoise.PrivacyWarning")
@@ -101,7 +102,7 @@ def kept(y, keep):
     return y.filter(pa.array(keep)) if isinstance(y, pa.Array) else y[keep]
 
 
-@pytest.mark.quick(4)
+@each_value(1)
 @each(SUPERVISED)
 @pytest.mark.parametrize("form", TARGETS)
 def test_a_missing_target_says_how_to_leave_such_records_out(entry, form):
@@ -219,7 +220,7 @@ def with_text(kind):
     return frame
 
 
-@pytest.mark.quick(4)
+@each_value(1)
 @each(NUMERIC)
 @pytest.mark.parametrize(
     "kind", ["object", "object missing", "string", "category", "str", "polars", "polars category"]

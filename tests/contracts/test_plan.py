@@ -11,6 +11,7 @@ import pytest
 from skdpnoise import PrivacyLedger
 from skdpnoise.ledger import BudgetExceededError
 from skdpnoise.privacy import GaussianLoss, PureLoss
+from tests._cases import each_value
 from tests.contracts._register import Forbidden, every_private_estimator, state
 
 N, P = 300, 3
@@ -22,7 +23,6 @@ def of_everybody():
     return np.append(*np.random.get_state()[1:3])  # noqa: NPY002
 
 
-@pytest.mark.quick(8)
 @every_private_estimator
 def test_a_plan_charges_nothing_and_leaves_the_estimator_and_all_randomness_alone(entry):
     source = np.random.RandomState(3)
@@ -55,8 +55,8 @@ def test_the_same_seed_gives_the_same_plan_and_another_one_another(entry):
         assert other.score.values != first.score.values
 
 
+@each_value(1)
 @pytest.mark.slow
-@pytest.mark.quick(6)
 @every_private_estimator
 @pytest.mark.parametrize("delta", [1e-6, 0.0])
 def test_the_largest_epsilon_of_a_ledger_is_charged_and_one_per_cent_more_is_refused(entry, delta):

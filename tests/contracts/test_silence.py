@@ -21,6 +21,7 @@ from skdpnoise import (
 from skdpnoise.estimators.seal import silence, without_values
 from skdpnoise.privacy import PrivacyGuarantee
 from skdpnoise.queries import private_location_scale
+from tests._cases import each_value
 from tests.contracts._register import Entry, Notebook, every_private_estimator
 
 pytestmark = pytest.mark.filterwarnings("default::skdpnoise.PrivacyWarning")
@@ -74,7 +75,7 @@ def answer(entry: Entry, X, y, settings):
     return others, ledger.charges
 
 
-@pytest.mark.quick(3)
+@each_value(1)
 @every_private_estimator
 @pytest.mark.parametrize("settings", SETTINGS, ids=str)
 def test_pathological_neighbours_are_charged_alike_and_nothing_else_is_heard(
@@ -93,7 +94,6 @@ def test_pathological_neighbours_are_charged_alike_and_nothing_else_is_heard(
     assert capfd.readouterr() == ("", "")
 
 
-@pytest.mark.quick(3)
 @every_private_estimator
 def test_what_a_user_asks_of_warnings_and_of_floats_does_not_stop_a_fit(entry):
     with np.errstate(all="raise"), warnings.catch_warnings():

@@ -25,6 +25,7 @@ from skdpnoise import (
 from skdpnoise.compose.advice import warn_last
 from skdpnoise.compose.register import register_private
 from skdpnoise.model_selection import dp_cross_validate
+from tests._cases import each_value
 from tests.contracts._register import PRIVATE, Notebook, each
 
 X = np.random.default_rng(0).uniform(-1.0, 1.0, size=(240, 2))
@@ -48,8 +49,8 @@ def fit(model, y, table=X):
     return None
 
 
+@each_value(1)
 @pytest.mark.slow
-@pytest.mark.quick(6)
 @each(PRIVATE)
 @pytest.mark.parametrize("fact", PUBLIC)
 def test_what_is_public_is_raised_before_anything_is_charged(entry, fact):
@@ -62,8 +63,8 @@ def test_what_is_public_is_raised_before_anything_is_charged(entry, fact):
     assert not hasattr(model, "privacy_")
 
 
+@each_value(1)
 @pytest.mark.slow
-@pytest.mark.quick(4)
 @each(PRIVATE)
 @pytest.mark.parametrize("adjacency", ["replace_one", "add_remove"])
 def test_a_fit_that_is_charged_leaves_its_result_whatever_it_warns_of(entry, adjacency):

@@ -20,6 +20,7 @@ from skdpnoise import (
 )
 from skdpnoise.linear_model import DPLassoPath
 from skdpnoise.model_selection import dp_cross_validate
+from tests._cases import each_value, every_pair
 from tests.compose._pipelines import Notebook
 from tests.contracts._register import PRIVATE, each
 
@@ -48,6 +49,7 @@ def fitted_attributes(estimator):
     return {name for name in vars(estimator) if name.endswith("_") and not name.startswith("_")}
 
 
+@every_pair
 @pytest.mark.parametrize("adjacency", ["replace_one", "add_remove"])
 @pytest.mark.parametrize("delta", [1e-6, 0.02])
 @pytest.mark.parametrize("case", FITS.values(), ids=FITS)
@@ -126,7 +128,7 @@ def hidden(texts):
     return [text for text in texts if HIDDEN in text]
 
 
-@pytest.mark.quick(4)
+@each_value(1)
 @each([entry for entry in PRIVATE if entry.target in ("numbers", "counts")])
 @pytest.mark.parametrize("search", SEARCHES)
 def test_a_search_says_once_that_the_target_of_its_winner_is_hidden(entry, search):

@@ -10,9 +10,9 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from skdpnoise.covariance import DPCovariance
 from skdpnoise.decomposition._location import RowSum
 from skdpnoise.mechanisms import SymmetricMatrixMechanism
+from tests._cases import each_value
 
 
-@pytest.mark.quick(37)
 @parametrize_with_checks(
     [
         DPCovariance(),
@@ -81,6 +81,7 @@ def test_it_is_close_where_there_is_enough_budget(delta, adjacency):
     assert private.privacy_.total.delta(5.0) <= delta
 
 
+@each_value(1)
 @pytest.mark.parametrize(
     "X", [np.zeros((9, 2)), np.full((9, 2), 5.0), problem(5, 20), 1e60 * problem(5), problem(7, 1)]
 )

@@ -24,12 +24,12 @@ from skdpnoise.mechanisms.requests import CHOICES
 from skdpnoise.privacy import GaussianLoss, PureLoss
 from skdpnoise.queries.ranges import COUNT_SHARE
 from skdpnoise.sampling import SeededWords
+from tests._cases import each_value, every_pair
 
 NOISES = [noise for noise in SECOND_MOMENT_NOISES if noise not in CHOICES]
 PURE = [noise for noise in NOISES if not noise.endswith("gaussian")]
 
 
-@pytest.mark.quick(72)
 @parametrize_with_checks(
     [
         DPPCA(),
@@ -146,6 +146,7 @@ def test_whitened_components_have_about_unit_variance():
 # Accuracy, units, bounds
 
 
+@each_value(1)
 @pytest.mark.parametrize("noise", NOISES)
 @pytest.mark.parametrize("adjacency", ["replace_one", "add_remove"])
 def test_every_noise_finds_the_directions_under_both_relations(noise, adjacency):
@@ -162,6 +163,7 @@ def test_every_noise_finds_the_directions_under_both_relations(noise, adjacency)
         assert model.n_samples_ == 20_000
 
 
+@each_value(1)
 @pytest.mark.parametrize("factor", [1e-30, 1e-6, 1e4, 1e40])
 @pytest.mark.parametrize("offset", [0.0, 1.0, 1e5])
 def test_units_and_offsets_hardly_matter(factor, offset):
@@ -193,6 +195,7 @@ def test_public_bounds_and_norms_save_releases():
     assert labels(center=False, row_norm=1000.0) == ["second moments"]
 
 
+@every_pair
 @pytest.mark.parametrize("estimator", [DPPCA(1), DPCovariance()], ids=lambda e: type(e).__name__)
 @pytest.mark.parametrize("row_norm", [1e-100, 1e-30, 1e-20, 1.0, 1e30, 1e100])
 @pytest.mark.parametrize("width", [1e-90, 1e-60, 1e-20, 1.0])
@@ -302,6 +305,7 @@ def test_large_data_are_located_by_a_subset(monkeypatch):
 # The budget
 
 
+@every_pair
 @pytest.mark.parametrize(
     "total", [GaussianLoss(1e-6), GaussianLoss(5.0), PureLoss(1e-6), PureLoss(9)]
 )
@@ -318,6 +322,7 @@ def test_shares_leave_enough_for_the_second_moments_whatever_happens(total, n_ro
     assert 0.5 < budget_rules.mean_level(total, shares, n_rows) < 1.0
 
 
+@each_value(1)
 @pytest.mark.parametrize("settings", [{}, {"delta": 0.0}, {"row_norm": 40.0}, {"center": False}])
 @pytest.mark.parametrize("adjacency", ["replace_one", "add_remove"])
 def test_the_whole_budget_is_used_and_no_more(settings, adjacency):
@@ -355,6 +360,7 @@ HARD = {
 }
 
 
+@each_value(1)
 @pytest.mark.slow
 @pytest.mark.parametrize("name", HARD)
 @pytest.mark.parametrize("whiten", [False, True])

@@ -23,6 +23,7 @@ from skdpnoise.mechanisms import SymmetricMatrixMechanism
 from skdpnoise.privacy import GaussianLoss, PureLoss, gdp_mu
 from skdpnoise.queries import private_argmax
 from tests._audit import Histogram
+from tests._cases import each_value
 
 X = np.random.default_rng(0).normal(size=(40, 1))
 Y = (X[:, 0] > 0).astype(int)
@@ -39,6 +40,7 @@ def quiet():
 # Replays
 
 
+@each_value(1)
 @pytest.mark.slow
 @pytest.mark.parametrize("adjacency", ["replace_one", "add_remove"])
 @pytest.mark.parametrize("case", SOUND, ids=lambda case: case.name)

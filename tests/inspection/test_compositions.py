@@ -33,6 +33,7 @@ from skdpnoise.mechanisms import calibrate
 from skdpnoise.privacy import GaussianLoss, PrivacyGuarantee, TruncatedNegativeBinomial
 from skdpnoise.sampling import random_words
 from skdpnoise.sensitivity import SensitivityProfile
+from tests._cases import each_value
 
 X = np.random.default_rng(0).normal(size=(40, 2))
 Y = (X[:, 0] > 0).astype(int)
@@ -88,8 +89,8 @@ COMPOSITIONS = {
 }
 
 
+@each_value(1)
 @pytest.mark.slow
-@pytest.mark.quick(1)
 @pytest.mark.parametrize("adjacency", ["replace_one", "add_remove"])
 @pytest.mark.parametrize("name", COMPOSITIONS)
 def test_replays_find_nothing_against_compositions_that_are_sound(name, adjacency):

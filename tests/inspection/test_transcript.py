@@ -34,6 +34,7 @@ from skdpnoise.sampling import random_words, secret_order
 from skdpnoise.sampling.observer import note_charge, plus_noise
 from skdpnoise.sensitivity import GroupedProfile, RowBounds, SensitivityProfile
 from skdpnoise.sources import scan_batches
+from tests._cases import each_value
 
 
 def replayed(mechanism, here, there, release=None):
@@ -59,6 +60,7 @@ MECHANISMS = {
 }
 
 
+@each_value(1)
 @pytest.mark.parametrize("name", MECHANISMS)
 @pytest.mark.parametrize("factor", [0.5, 1.0, 1.5])
 def test_a_change_is_counted_in_units_of_the_largest_that_is_declared(name, factor):
@@ -213,6 +215,7 @@ def hockey_stick(mechanism, moved, epsilon):
     )
 
 
+@each_value(1)
 @pytest.mark.parametrize("noise", NOISES)
 @pytest.mark.parametrize("declared", DECLARED)
 def test_a_change_costs_its_own_loss_and_what_keeps_its_declaration_no_more_than_is_charged(
@@ -322,6 +325,7 @@ def categories(noise="iid_gaussian", adjacency="replace_one", rows_per_group=1):
 MANY = ["red"] * 60 + ["blue"] * 50
 
 
+@each_value(1)
 @pytest.mark.parametrize("noise", ["iid_gaussian", "iid_laplace"])
 @pytest.mark.parametrize(
     ("changed", "n_moved", "n_lone"),

@@ -212,7 +212,6 @@ MODES = [
 ]
 
 
-@pytest.mark.quick(3)
 @pytest.mark.parametrize("url", MODES)
 def test_a_mode_that_is_asked_for_is_kept(spent, url, tmp_path):
     path = path_of(spent)

@@ -140,7 +140,6 @@ def test_text_is_seen_on_the_ground_of_its_theme(shown, theme, tmp_path):
 
 
 @each_theme
-@pytest.mark.quick(3)
 def test_the_figures_are_folded_and_can_be_read_when_asked_for(shown, theme):
     page = shown(theme)
     assert page.ask("document.querySelector('details').open") is False
@@ -159,7 +158,6 @@ def test_the_figures_are_folded_and_can_be_read_when_asked_for(shown, theme):
 
 
 @each_theme
-@pytest.mark.quick(3)
 def test_the_pieces_of_the_bar_are_as_wide_as_their_shares(shown, theme):
     page = shown(theme)
     pixels = page.picture()
@@ -175,7 +173,6 @@ def test_the_pieces_of_the_bar_are_as_wide_as_their_shares(shown, theme):
 
 
 @each_theme
-@pytest.mark.quick(3)
 def test_a_warning_of_a_seed_is_read_in_every_theme(shown, theme):
     page = shown(theme, secure=False)
     top, bottom, left, right = box(page, ".dp-warning")

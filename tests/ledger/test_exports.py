@@ -104,7 +104,6 @@ ODD = {
 
 
 @pytest.mark.parametrize("made", ODD.values(), ids=ODD)
-@pytest.mark.quick(8)
 def test_json_holds_a_report_to_the_last_bit(made):
     for indent in (None, 2):
         text = report_to_json(made, indent=indent)
@@ -136,7 +135,6 @@ def changed(**facts):
         changed(total={"kind": "pure", "epsilon": 2.0}),  # more than the guarantee
     ],
 )
-@pytest.mark.quick(13)
 def test_what_is_no_report_is_refused(text):
     with pytest.raises(ValueError, match=r"parameter of (report_from_json|PrivacyReport) must"):
         report_from_json(text)
@@ -229,7 +227,6 @@ def test_a_fit_that_is_not_private_is_no_deployment(facts):
         ({"more": {"dp_variant": {"variant_name": "Pure DP"}}}, ValueError, "leave to the report"),
     ],
 )
-@pytest.mark.quick(11)
 def test_what_a_person_must_say_is_asked_for(options, kind, said):
     with pytest.raises(kind, match=said):
         registry_record(report(), **{"basic": BASIC, "authors": ["A. Person"], **options})

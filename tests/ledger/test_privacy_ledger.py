@@ -106,7 +106,6 @@ def test_a_mechanism_is_charged_for_by_what_its_noise_discloses(ledger):
     assert charge.guarantee == (pytest.approx(GaussianLoss(0.1).epsilon(DELTA)), DELTA)
 
 
-@pytest.mark.quick(1)
 @pytest.mark.parametrize("noise", [f"iid_{name}" for name in noise_names()])
 def test_one_fit_may_spend_the_whole_budget(noise):
     guarantee = PrivacyGuarantee(1.0, DELTA)
@@ -459,7 +458,6 @@ def test_clocks_that_differ_by_seconds_are_no_news(ledger, monkeypatch, recwarn)
 
 
 @pytest.mark.slow
-@pytest.mark.quick(1)
 def test_many_charges_are_summed_up_and_the_sum_is_that_of_all(database, dataset):
     ledger = PrivacyLedger(dataset, 3.0, DELTA, database)
     rng = np.random.default_rng(0)

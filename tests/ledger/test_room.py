@@ -28,6 +28,7 @@ from skdpnoise.privacy import (
 )
 from skdpnoise.queries import private_categories, private_mean
 from skdpnoise.sensitivity import SensitivityProfile
+from tests._cases import each_value, every_pair
 from tests.contracts._register import every_private_estimator
 
 DELTA = 1e-6
@@ -119,7 +120,7 @@ CASES += [(laplace_of_many_releases, before) for before in ("nothing", "gaussian
 CASES += [(huber, "gaussian"), (discrete_gaussian, "nothing"), (discrete_gaussian, "gaussian")]
 
 
-@pytest.mark.quick(5)
+@each_value(1)
 @pytest.mark.parametrize(("kind", "before"), CASES, ids=lambda x: getattr(x, "__name__", x))
 @pytest.mark.parametrize("adaptive", [False, True], ids=["fixed", "adaptive"])
 def test_what_is_named_fits_and_one_per_cent_more_does_not(kind, before, adaptive):
@@ -144,6 +145,7 @@ def test_what_is_named_fits_and_one_per_cent_more_does_not(kind, before, adaptiv
     assert ledger.total().n_charges == len(BEFORE[before]) + 1
 
 
+@each_value(1)
 @pytest.mark.slow
 @pytest.mark.parametrize("profile", [ONE, TWO, SensitivityProfile([1.0, 2.0, 0.5])])
 @pytest.mark.parametrize("before", BEFORE)
@@ -206,6 +208,7 @@ class Until(PrivacyLedger):
         raise Paid
 
 
+@each_value(1)
 @pytest.mark.slow
 @pytest.mark.parametrize("spent", ["nothing", "gaussian"])
 @every_private_estimator
@@ -285,6 +288,7 @@ def test_where_a_calibration_decides_the_refusal_does_not_say_that_nothing_fits(
     ask(ledger, truncated, refusal.value.largest_epsilon)
 
 
+@each_value(1)
 @pytest.mark.parametrize("shift", [1e-12, 1.0, 1e3])
 @pytest.mark.parametrize("shape", [1e-9, 10.0, 700.0])
 def test_truncated_noise_of_any_size_is_refused_in_words(shift, shape):
@@ -411,8 +415,8 @@ SPENT = {
 }
 
 
+@every_pair
 @pytest.mark.slow
-@pytest.mark.quick(3)
 @pytest.mark.parametrize("spent", SPENT)
 @pytest.mark.parametrize("kind", SEARCHES)
 @pytest.mark.parametrize(("delta", "asked"), [(DELTA, 1.5), (1e-7, 3.0), (0.0, 1.5)])

@@ -106,7 +106,6 @@ def test_what_was_left_unspent_by_looking_is_not_claimed():
 
 
 @every_private_estimator
-@pytest.mark.quick(6)
 def test_what_is_claimed_hangs_on_public_facts_alone(entry):
     wide = 1e3 * rng.standard_cauchy(size=X.shape)
     claims = []

@@ -11,6 +11,7 @@ from sklearn.metrics import recall_score
 
 from skdpnoise import DPLogisticCD
 from skdpnoise.privacy import gdp_mu
+from tests._cases import each_value
 from tests._replay import two_runs
 from tests.contracts._register import Forbidden
 
@@ -92,6 +93,7 @@ def test_numbers_of_records_are_charged_for(adjacency, bounds):
     assert "class shares" not in [release.label for release in public.releases]
 
 
+@each_value(1)
 @pytest.mark.parametrize("n_rare", [0, 1, 2, 3])
 @pytest.mark.parametrize("classes", [[0, 1], [0, 1, 2]])
 def test_a_class_without_records_has_a_weight_that_is_finite(n_rare, classes):

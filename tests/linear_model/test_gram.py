@@ -14,6 +14,7 @@ from skdpnoise.ledger import Account
 from skdpnoise.linear_model._defaults import choose_row_norm, prefers_gram
 from skdpnoise.linear_model._gram import make_pseudo_data
 from skdpnoise.mechanisms import SymmetricMatrixMechanism
+from tests._cases import every_pair
 
 pytestmark = pytest.mark.filterwarnings("ignore::skdpnoise.PrivacyWarning")
 
@@ -46,6 +47,7 @@ def _moments(seed=0, n=400, p=4, constant=True):
 # No noise is scikit-learn's answer
 
 
+@every_pair
 @pytest.mark.parametrize("intercept", [True, False])
 @pytest.mark.parametrize("ratio", [1.0, 0.5, 0.0])
 @pytest.mark.parametrize("alpha", [1e-3, 0.1, 2.0])
@@ -155,6 +157,7 @@ def test_alpha_auto_is_a_ridge_of_half_the_noise_level():
     assert DPCoordinateDescentRegressor(n_passes=2).fit(X, y).alpha_ == 0.0
 
 
+@every_pair
 @pytest.mark.parametrize("noise", ["iid_gaussian", "inid_gaussian", "iid_laplace", "inid_laplace"])
 @pytest.mark.parametrize("adjacency", ["replace_one", "add_remove"])
 @BOTH

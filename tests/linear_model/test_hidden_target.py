@@ -16,6 +16,7 @@ from skdpnoise import (
     DPPoissonRegressor,
     PrivacyWarning,
 )
+from tests._cases import each_value, every_pair
 from tests.contracts._register import MODELS
 
 quiet = pytest.mark.filterwarnings("ignore::skdpnoise.PrivacyWarning")
@@ -43,6 +44,7 @@ FITS = {
 }
 
 
+@each_value(1)
 @pytest.mark.slow
 @quiet
 @pytest.mark.parametrize("name", FITS)
@@ -57,7 +59,7 @@ def test_regression_is_hardly_worse_than_the_mean_where_n_epsilon_is_300(name, d
     assert np.sort(scores)[1] >= -0.2
 
 
-@pytest.mark.quick(2)
+@every_pair
 @pytest.mark.parametrize("Estimator", [DPCoordinateDescentRegressor, DPPoissonRegressor])
 @pytest.mark.parametrize("delta", [0.0, 1e-6])
 @pytest.mark.parametrize("ratio", [-0.5, 0.01, 0.3, 0.7, 1.3, 1.8])
@@ -103,7 +105,7 @@ def test_bounds_of_the_target_may_be_far_wider_than_its_spread(high):
     assert np.sort(scores)[1] >= -0.2
 
 
-@pytest.mark.quick(6)
+@every_pair
 @quiet
 @pytest.mark.parametrize("load", [load_breast_cancer, load_wine, load_iris])
 @pytest.mark.parametrize("public", [False, True])
@@ -159,6 +161,7 @@ def test_enough_records_give_no_warning_about_the_target():
     assert not [w for w in caught if "target" in str(w.message)]
 
 
+@each_value(1)
 @quiet
 @pytest.mark.parametrize("value", [0.0, 7.5, -1e100, 1e100])
 @pytest.mark.parametrize("solver", ["gradient", "gram"])
@@ -254,6 +257,7 @@ def test_a_target_around_zero_has_a_scale_however_near_to_zero_its_median_is_fou
 REGRESSORS = [entry for entry in MODELS if entry.target != "labels"]
 
 
+@every_pair
 @pytest.mark.parametrize("delta", [0.0, 1e-6])
 @pytest.mark.parametrize("adjacency", ["replace_one", "add_remove"])
 @pytest.mark.parametrize("entry", REGRESSORS, ids=lambda entry: entry.name)

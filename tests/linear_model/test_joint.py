@@ -13,6 +13,7 @@ from sklearn.linear_model import LogisticRegression
 from skdpnoise import DPCoordinateDescentRegressor, DPLogisticCD
 from skdpnoise.linear_model import _joint
 from skdpnoise.privacy import gdp_mu
+from tests._cases import each_value
 from tests._replay import two_runs
 from tests.contracts._register import Forbidden
 
@@ -280,6 +281,7 @@ def mean_loss(slopes, intercepts, X, y, alpha):
     return each.mean() + 0.5 * alpha * (slopes**2).sum()
 
 
+@each_value(1)
 @pytest.mark.slow
 @pytest.mark.parametrize("alpha", [1e-3, 1e-4])
 @pytest.mark.parametrize(
@@ -376,6 +378,7 @@ def test_scores_are_drawn_in_by_the_noise_that_simulations_give_them(epsilon):
     assert np.var(seen) == pytest.approx(plan.slope_noise(steps), rel=0.2)
 
 
+@each_value(1)
 @pytest.mark.parametrize("alpha", [0.05, 1.0, 10.0, 1e100])
 @pytest.mark.parametrize("epsilon", [1.0, 100.0])
 def test_no_ridge_is_too_large_for_the_step(alpha, epsilon):

@@ -36,6 +36,7 @@ from skdpnoise.mechanisms import calibrate
 from skdpnoise.privacy import GaussianLoss, PrivacyGuarantee, gdp_mu
 from skdpnoise.sensitivity import GroupedProfile
 from skdpnoise.solvers import POISSON
+from tests._cases import each_value, every_pair
 from tests._replay import two_runs
 from tests.contracts._register import Forbidden, said
 from tests.linear_model._public import public_data
@@ -74,6 +75,7 @@ def counts(n=20_000, mean=3.0):
 # The model
 
 
+@every_pair
 @pytest.mark.parametrize("bounds", [None, (0.0, 1000.0), (-5.0, 1000.0)], ids=str)
 @pytest.mark.parametrize("mean", [0.5, 3.0, 40.0])
 @pytest.mark.parametrize("solver, n_passes", [("coordinate", 20), ("joint", "auto")])
@@ -200,6 +202,7 @@ def test_noise_that_is_not_normal_is_refused_for_whole_gradients(settings):
         DPPoissonRegressor(solver="joint", ledger=Forbidden(), **settings).fit(*counts(100))
 
 
+@each_value(1)
 @pytest.mark.slow
 @pytest.mark.parametrize("alpha", [0.0, 0.01, 0.3])
 @pytest.mark.parametrize("p, mean", [(3, 2.0), (20, 2.0), (20, 30.0), (20, 0.3)])
@@ -430,6 +433,7 @@ def test_the_file_of_the_model_is_short_and_takes_nothing_but_the_loss_from_the_
     assert taken == ["POISSON"]
 
 
+@every_pair
 @pytest.mark.parametrize("bounds", [None, (0.0, 50.0)])
 @pytest.mark.parametrize("n_samples", [400.0, 3000.0, 1e6])
 @pytest.mark.parametrize("delta", [0.0, 1e-6])
@@ -503,6 +507,7 @@ def test_sparse_tables_without_public_scales_are_refused(kind):
 # What it predicts
 
 
+@every_pair
 @pytest.mark.parametrize("fit_intercept", [True, False])
 @pytest.mark.parametrize("epsilon", [0.001, 0.1])
 @pytest.mark.parametrize("unit", [0.0, 1e-90, 1.0, 1e90])

@@ -21,6 +21,7 @@ from skdpnoise.linear_model._descent import linear_functions
 from skdpnoise.linear_model._joint import RowScaling
 from skdpnoise.privacy import gdp_mu
 from skdpnoise.solvers.losses import hinge, huber, pinball
+from tests._cases import each_value
 from tests._replay import two_runs
 from tests.contracts._register import Forbidden
 
@@ -81,7 +82,6 @@ def test_boundless_epsilon_minimises_hubers_loss(threshold):
 
 
 @pytest.mark.slow
-@pytest.mark.quick(1)
 @pytest.mark.parametrize("quantile", [0.1, 0.5, 0.9])
 def test_boundless_epsilon_is_the_quantile_regression(quantile):
     X, y = made("quantile", 6000)
@@ -158,6 +158,7 @@ def test_one_record_moves_every_release_by_what_is_charged_for_at_most(name, adj
     assert largest["gradients"] > 0.3
 
 
+@each_value(1)
 @every_model
 @pytest.mark.parametrize(
     ("settings", "match"),

@@ -16,7 +16,6 @@ def error(noise, sensitivity, guarantee):
     return calibrate(noise, sensitivity, guarantee).expected_error()
 
 
-@pytest.mark.quick(2)
 @pytest.mark.parametrize("family", ["gaussian", "laplace"])
 @pytest.mark.parametrize("block", range(2))
 def test_inid_with_joint_bounds_never_loses_to_iid_nor_to_the_box(family, block):

@@ -63,7 +63,6 @@ SEARCHES = [
 ]
 
 
-@pytest.mark.quick(12)
 @pytest.mark.filterwarnings("ignore::skdpnoise.PrivacyWarning")
 @parametrize_with_checks(SEARCHES)
 def test_scikit_learn_common_checks(estimator, check):
@@ -135,7 +134,6 @@ def test_only_what_was_paid_for_is_kept(data):
     }
 
 
-@pytest.mark.quick(5)
 @pytest.mark.parametrize(
     ("estimator", "name", "value"),
     [
@@ -169,7 +167,6 @@ def test_the_report_is_that_of_the_whole_search_and_of_its_winner(data):
 
 
 @pytest.mark.slow
-@pytest.mark.quick(2)
 @pytest.mark.parametrize(
     ("n_candidates", "strategy", "refits"),
     [
@@ -363,7 +360,6 @@ class TestLedger:
 
 
 class TestGroups:
-    @pytest.mark.quick(1)
     @pytest.mark.parametrize("name", STRATEGIES)
     def test_the_guarantee_is_for_groups(self, name, data):
         ledger = PrivacyLedger("people", 1.0, 1e-6, unit="group")

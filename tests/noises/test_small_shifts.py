@@ -122,7 +122,6 @@ def epsilons(noise, shift):
     return [0.0, 1e-9 * typical, 0.5 * typical, 2.0 * typical, 9.0 * typical]
 
 
-@pytest.mark.quick(3)
 @pytest.mark.parametrize(
     ("law", "noise"), FAMILIES, ids=lambda value: getattr(value, "__name__", str(value))
 )

@@ -38,7 +38,6 @@ NON_DEFAULT = [
 CLIPPERS = [BoundsClipper(), BoundsClipper((-1.0, 1.0))]
 
 
-@pytest.mark.quick(85)
 @parametrize_with_checks(SCALERS + NON_DEFAULT + CLIPPERS)
 def test_scikit_learn_common_checks(estimator, check):
     check(estimator)

@@ -25,6 +25,7 @@ from skdpnoise import (
 from skdpnoise.compose.approximate import ChanceBudget
 from skdpnoise.privacy import GaussianLoss, PrivacyGuarantee
 from skdpnoise.queries.categories import category_mechanism
+from tests._cases import each_value, every_pair
 from tests.contracts._register import Forbidden, Notebook
 
 pytestmark = pytest.mark.filterwarnings("ignore::skdpnoise.PrivacyWarning")
@@ -38,7 +39,6 @@ GIVEN = [["red", "blue"], [2, 3]]
 ENCODERS = [DPOneHotEncoder, DPOrdinalEncoder]
 
 
-@pytest.mark.quick(12)
 @parametrize_with_checks(
     [
         DPOneHotEncoder(),
@@ -101,6 +101,7 @@ def test_pure_privacy_needs_public_categories():
         DPOneHotEncoder(delta=0.0, ledger=Forbidden()).fit(FRAME)
 
 
+@each_value(1)
 @pytest.mark.parametrize("noise", ["auto", "iid_gaussian", "iid_laplace"])
 @pytest.mark.parametrize("rows", [None, 1, 3])
 def test_the_charge_is_the_loss_of_the_mechanism_and_within_the_guarantee(noise, rows):
@@ -267,11 +268,11 @@ def _names(fitted):
     return fitted.get_feature_names_out().tolist()
 
 
+@every_pair
 @pytest.mark.parametrize("noise", ["iid_gaussian", "iid_laplace"])
 @pytest.mark.parametrize("adjacency", ["replace_one", "add_remove"])
 @pytest.mark.parametrize("rows", [1, 2, 3, 7])
 @pytest.mark.parametrize("epsilon", [1.0, 30.0])
-@pytest.mark.quick(16)
 def test_a_group_pays_for_every_cell_that_it_may_have_alone(noise, adjacency, rows, epsilon):
     made = category_mechanism("x", noise, 2, adjacency, PrivacyGuarantee(epsilon, 1e-4), rows)
     cells = 2 * (2 if adjacency == "replace_one" else 1)

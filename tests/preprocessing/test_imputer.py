@@ -9,6 +9,7 @@ from sklearn.impute import SimpleImputer
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from skdpnoise import DPLogisticCD, DPPipeline, DPSimpleImputer
+from tests._cases import every_pair
 from tests.contracts._register import Forbidden
 
 pytestmark = pytest.mark.filterwarnings("ignore::skdpnoise.PrivacyWarning")
@@ -21,7 +22,6 @@ FULL[:, 2] = np.where(rng.random(20_000) < 0.6, 2.0, FULL[:, 2])
 X = np.where(rng.random(FULL.shape) < [0.5, 0.1, 0.3], np.nan, FULL)
 
 
-@pytest.mark.quick(12)
 @parametrize_with_checks(
     [
         DPSimpleImputer(),
@@ -34,6 +34,7 @@ def test_scikit_learn_common_checks(estimator, check):
     check(estimator)
 
 
+@every_pair
 @pytest.mark.parametrize("strategy", ["mean", "median", "most_frequent"])
 @pytest.mark.parametrize("bounds", [None, (0.0, 100.0)])
 @pytest.mark.parametrize("delta", [1e-6, 0.0])

@@ -16,7 +16,6 @@ rng = np.random.default_rng(0)
 X = np.column_stack([rng.exponential(3.0, 20_000), rng.normal(-1e6, 10.0, 20_000)])
 
 
-@pytest.mark.quick(12)
 @parametrize_with_checks(
     [
         DPKBinsDiscretizer(),

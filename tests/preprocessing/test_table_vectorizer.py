@@ -26,6 +26,7 @@ from skdpnoise import (
     PrivacyWarning,
 )
 from skdpnoise.privacy import PrivacyGuarantee
+from tests._cases import every_pair
 from tests.contracts._register import Forbidden, Notebook
 
 pytestmark = pytest.mark.filterwarnings("ignore::skdpnoise.PrivacyWarning")
@@ -51,7 +52,6 @@ SCHEMA = {
 Y = (TABLE["town"] == "A").to_numpy().astype(int)
 
 
-@pytest.mark.quick(12)
 @parametrize_with_checks(
     [
         DPTableVectorizer(),
@@ -121,6 +121,7 @@ def test_dates_become_calendars(fitted):
     assert sum(found[name] for name in names if name.startswith("seen_weekday")) == 1.0
 
 
+@every_pair
 @pytest.mark.parametrize("delta", [1e-6, 0.0])
 @pytest.mark.parametrize("adjacency", ["replace_one", "add_remove"])
 @pytest.mark.parametrize("rows", [None, 3])
@@ -412,6 +413,7 @@ def test_missing_values_that_pass_by_are_left_to_an_imputer_behind():
 USUAL = {"truth": [True, False], "whole": [1, 2], "wide": [2**53, 2**53 + 1], "text": ["a", "b"]}
 
 
+@every_pair
 @pytest.mark.parametrize("usual", USUAL)
 @pytest.mark.parametrize("odd", ["a", 1.5, True, 2**53 + 1, None, decimal.Decimal(1)])
 @pytest.mark.parametrize("make", [DPTableVectorizer, DPOneHotEncoder])

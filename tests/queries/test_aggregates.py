@@ -30,6 +30,7 @@ from skdpnoise.queries.aggregates import (
 from skdpnoise.queries.norm_quantile import private_norm_quantile
 from skdpnoise.sampling import SeededWords
 from skdpnoise.sensitivity import SensitivityProfile
+from tests._cases import each_value
 from tests._statistics import FALSE_ALARM
 
 RELATIONS = pytest.mark.parametrize("adjacency", ["replace_one", "add_remove"])
@@ -68,7 +69,6 @@ def neighbour(table, adjacency, rng):
     return np.delete(table, row, axis=0) if rng.random() < 0.3 else np.vstack([table, record])
 
 
-@pytest.mark.quick(1)
 @RELATIONS
 @pytest.mark.parametrize("way", [private_sum, private_mean])
 def test_no_record_moves_what_is_released_further_than_the_profile(adjacency, way):
@@ -341,6 +341,7 @@ def test_estimates_print_what_they_found():
     assert str(private_count(5, PrivacyGuarantee(1.0), **LAPLACE)).endswith("(1-DP)")
 
 
+@each_value(1)
 @pytest.mark.parametrize("way", [private_sum, private_mean])
 @pytest.mark.parametrize(
     ("values", "low", "high", "error", "message"),

@@ -21,6 +21,7 @@ import pytest
 
 from skdpnoise.queries.groups import GroupedRows, choose_rows, group_codes
 from skdpnoise.sampling import SeededWords
+from tests._cases import each_value
 from tests._statistics import FALSE_ALARM, uniform_pvalue
 
 
@@ -265,6 +266,7 @@ class Row(tuple):
         return id(self)
 
 
+@each_value(1)
 @pytest.mark.parametrize("part", [lambda label: label, lambda label: ("Ann", label)])
 @pytest.mark.parametrize("make", [Person, Scalar, lambda: Name("Ann"), lambda: Row((1, 2))])
 def test_labels_that_are_not_known_to_be_hashed_by_their_value_are_refused(part, make):

@@ -26,6 +26,7 @@ from skdpnoise.queries import (
     private_sum,
 )
 from skdpnoise.sampling import SeededWords
+from tests._cases import each_value
 
 X = np.random.default_rng(0).uniform(0.0, 1.0, size=(400, 2))
 COLUMN = X[:, 0].copy()
@@ -161,6 +162,7 @@ def test_every_public_private_function_is_here():
         assert parameters["ledger"].kind is inspect.Parameter.KEYWORD_ONLY
 
 
+@each_value(1)
 @pytest.mark.parametrize("name", CALLS)
 @pytest.mark.parametrize("delta", [0.0, 1e-6])
 def test_one_charge_covers_the_release_and_stands_before_it(name, delta):
@@ -205,6 +207,7 @@ def test_what_is_refused_is_not_charged(call):
     assert book.lines == []
 
 
+@each_value(1)
 @pytest.mark.parametrize("name", CALLS)
 @pytest.mark.parametrize("wrong", ["ledger", 3, object()])
 def test_what_cannot_be_charged_is_refused(name, wrong):

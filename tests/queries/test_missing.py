@@ -18,6 +18,7 @@ from skdpnoise.queries import private_count, private_mean, private_quantiles, pr
 from skdpnoise.sampling import SeededWords
 from skdpnoise.sampling.observer import observed
 from skdpnoise.sources import scan_parquet
+from tests._cases import each_value, every_pair
 from tests._same_bits import COUNTS, in_parts
 from tests._statistics import FALSE_ALARM
 from tests.contracts._register import Notebook
@@ -77,6 +78,7 @@ if hasattr(pl, "Int128"):
 FORMS += EXACT
 
 
+@each_value(1)
 @RELATIONS
 @pytest.mark.parametrize(("values", "form"), FORMS)
 def test_every_reader_skips_the_same_values(values, form, adjacency):
@@ -194,7 +196,7 @@ def moves(table, adjacency, rng):
             yield np.delete(table, row, axis=0)
 
 
-@pytest.mark.quick(3)
+@every_pair
 @RELATIONS
 @pytest.mark.parametrize("delta", [0.0, 1e-6])
 @pytest.mark.parametrize("way", [private_mean, private_sum])

@@ -21,6 +21,7 @@ from skdpnoise.queries.searched_location import (
     search_share,
 )
 from skdpnoise.sampling import random_words
+from tests._cases import each_value, every_pair
 from tests._replay import two_runs
 
 RNG = np.random.default_rng(0)
@@ -40,6 +41,7 @@ LOSSES = {
 }
 
 
+@each_value(1)
 @pytest.mark.parametrize("center", [-9.0, -1.0, 0.0, 0.3, 2.0, 9.0])
 @pytest.mark.parametrize("n", [0, 1, 2, 1000])
 def test_distances_of_sorted_values_are_sorted(center, n):
@@ -53,7 +55,7 @@ def test_distances_of_sorted_values_are_sorted(center, n):
         )
 
 
-@pytest.mark.quick(10)
+@every_pair
 @pytest.mark.parametrize("name", TARGETS)
 @pytest.mark.parametrize(("kind", "loss"), LOSSES.items(), ids=str)
 @pytest.mark.parametrize("adjacency", ["replace_one", "add_remove"])
@@ -70,6 +72,7 @@ def test_a_constant_from_few_records_is_nearly_as_good_as_the_mean(name, kind, l
     assert np.sort(scores)[1] >= -1.05
 
 
+@each_value(1)
 @pytest.mark.parametrize("value", [0.0, 5.0, -1e100, 1e100, 1e-290])
 @pytest.mark.parametrize(("kind", "loss"), LOSSES.items(), ids=str)
 def test_a_constant_target_is_found_and_nothing_overflows(value, kind, loss):
@@ -88,6 +91,7 @@ def test_a_constant_target_is_found_and_nothing_overflows(value, kind, loss):
     assert not found.found or found.scale <= max(0.02 * abs(value), 1e-3)
 
 
+@each_value(1)
 @pytest.mark.parametrize("shift", [0.0, 1e3, -1e5])
 @pytest.mark.parametrize("factor", [1e-8, 1.0, 1e8])
 def test_units_do_not_decide_whether_a_target_is_found(shift, factor):
@@ -184,7 +188,6 @@ def test_shares_buy_what_a_search_needs_and_up_to_twice_that_of_many_records():
 
 
 @pytest.mark.slow
-@pytest.mark.quick(1)
 @pytest.mark.parametrize("adjacency", ["replace_one", "add_remove"])
 @pytest.mark.parametrize("noise", ["iid_laplace", "inid_gaussian"])
 def test_each_step_of_a_search_costs_what_it_is_charged_for(adjacency, noise):

@@ -21,6 +21,7 @@ from skdpnoise.sampling import (
 )
 from skdpnoise.sampling._piecewise_exact import density as exact_density
 from skdpnoise.sampling._piecewise_exact import draw_exactly
+from tests._cases import each_value
 from tests._statistics import (
     FALSE_ALARM,
     binned_pvalue,
@@ -100,7 +101,7 @@ def values_pvalue(draws, weights):
     return chi_square_pvalue(np.bincount(np.clip(draws, low, high) - low), expected)
 
 
-@pytest.mark.quick(25)
+@each_value(2)
 @continuous
 @pytest.mark.parametrize("bits", [0, 1, 24, 52])
 def test_rounded_draws_have_the_exact_distribution(name, bits):
@@ -177,7 +178,7 @@ def all_exact(table, words, size):
     return draws
 
 
-@pytest.mark.quick(27)
+@each_value(2)
 @pytest.mark.parametrize("bits", [0, 5, 24, 52])
 @continuous
 def test_the_fast_path_makes_the_draws_of_the_exact_one(name, bits, fresh_tables):
@@ -276,7 +277,6 @@ def test_a_tie_is_decided_by_further_digits():
         rounded_piecewise(Script(as_words(*on_the_border, (0, 64 * 20))), (), 24, exponent)
 
 
-@pytest.mark.quick(17)
 @every
 def test_running_out_of_words_anywhere_changes_nothing(sampler, fresh_tables):
     fresh_tables.setattr(_piecewise_kernel, "MAX_CELLS", 70)
@@ -300,6 +300,7 @@ def test_shapes_and_seeds(sampler):
     assert sampler(SeededWords(5), 0).shape == (0,)
 
 
+@each_value(1)
 @every
 @pytest.mark.parametrize("word", [0, 2**64 - 1])
 def test_a_source_that_is_stuck_is_an_error_or_harmless_but_never_a_hang(sampler, word):

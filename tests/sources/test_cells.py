@@ -12,7 +12,6 @@ from skdpnoise.sources.cells import cells_of, contents_of, together
 from skdpnoise.sources.kinds import OBJECTS, Kind
 
 
-@pytest.mark.quick(2)
 @pytest.mark.parametrize("hold", [np.asarray, pd.Series], ids=["array", "series"])
 def test_floats_of_any_size_and_order_of_bytes_are_the_same_cells(hold):
     column = np.array([1.0, 2.5, np.nan])

@@ -207,7 +207,6 @@ class Usual:
         return f"refused after a charge, or not by the column: {told}"
 
 
-@pytest.mark.quick(6)
 @pytest.mark.parametrize(("reader", "kind"), CASES)
 def test_one_record_decides_no_name_no_type_no_category_and_nothing_of_other_rows(
     reader, kind, tmp_path

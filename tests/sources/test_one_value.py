@@ -24,6 +24,7 @@ from skdpnoise import (
 from skdpnoise.privacy import PrivacyGuarantee
 from skdpnoise.queries import private_categories
 from skdpnoise.sources import RowSource, scan_batches, scan_csv, scan_dataset, scan_parquet
+from tests._cases import each_value
 from tests.contracts._register import Forbidden
 
 N = 300
@@ -327,6 +328,7 @@ def test_large_whole_numbers_stay_apart_beside_a_missing_one(tmp_path):
             assert made.categories == ((WIDE, WIDE + 1),)
 
 
+@each_value(1)
 @pytest.mark.parametrize("scan", [_parquet, _dataset, _csv])
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_missing_value_changes_the_type_of_no_batch(scan, kind, tmp_path):

@@ -20,6 +20,7 @@ from skdpnoise.privacy import GaussianLoss, PrivacyGuarantee, PureLoss, gdp_mu
 from skdpnoise.sampling import SeededWords
 from skdpnoise.sensitivity import RowBounds
 from skdpnoise.solvers import second_moments
+from tests._cases import each_value, every_pair
 from tests._statistics import FALSE_ALARM, fit_pvalue
 from tests.mechanisms.matrices._second_moments import (
     ADJACENCIES,
@@ -31,6 +32,7 @@ from tests.mechanisms.matrices._second_moments import (
 )
 
 
+@every_pair
 @pytest.mark.parametrize("adjacency", ADJACENCIES)
 @pytest.mark.parametrize("kind", BOUNDS)
 @pytest.mark.parametrize("noise", NOISES)
@@ -44,6 +46,7 @@ def test_the_charge_uses_the_budget_and_one_per_cent_less_noise_breaks_it(noise,
         assert resource(less.privacy_loss()) > 1.01 * amount
 
 
+@each_value(1)
 @pytest.mark.parametrize("noise", SECOND_MOMENT_NOISES)
 @pytest.mark.parametrize("delta", [0.0, 1e-6])
 def test_a_guarantee_is_met_and_an_impossible_one_refused(noise, delta):
@@ -106,6 +109,7 @@ def test_independent_entries_have_their_density_and_a_wrong_scale_is_seen(noise)
         assert chi2.cdf(squares / 1.15**2, diagonal.size) < FALSE_ALARM
 
 
+@each_value(1)
 @pytest.mark.parametrize("adjacency", ADJACENCIES)
 @pytest.mark.parametrize("kind", BOUNDS)
 def test_unequal_noise_is_never_worse_than_the_same_everywhere(kind, adjacency):
@@ -209,6 +213,7 @@ def test_auto_takes_the_smallest_error_of_those_that_can_give_the_guarantee():
 # Integers
 
 
+@each_value(1)
 @pytest.mark.parametrize("adjacency", ADJACENCIES)
 @pytest.mark.parametrize("noise", NOISES)
 def test_rows_span_enough_quanta_and_sums_of_a_thousand_million_rows_fit(noise, adjacency):

@@ -25,6 +25,7 @@ from skdpnoise.mechanisms.selection._kinds import (
 from skdpnoise.privacy import GaussianLoss, PrivacyGuarantee, PureLoss
 from skdpnoise.queries import private_argmax
 from skdpnoise.sampling import SeededWords
+from tests._cases import each_value, every_pair
 from tests._statistics import FALSE_ALARM, chi_square_pvalue
 
 MECHANISMS = {
@@ -46,6 +47,7 @@ def frequencies(mechanism, utilities, size, seed=0):
     return np.bincount(draws(mechanism, utilities, size, seed), minlength=len(utilities))
 
 
+@every_pair
 @EVERY
 @pytest.mark.parametrize("monotonic", [False, True])
 @pytest.mark.parametrize("epsilon", [0.3, 3.7])
@@ -61,7 +63,6 @@ def test_choices_have_the_stated_law_and_not_that_of_another_epsilon(make, monot
         assert chi_square_pvalue(counts, wrong) < FALSE_ALARM
 
 
-@pytest.mark.quick(3)
 @EVERY
 def test_many_candidates_have_the_stated_law(make):
     utilities = np.concatenate([np.zeros(900), np.full(90, 4.0), np.full(10, 8.0)])
@@ -75,6 +76,7 @@ def test_many_candidates_have_the_stated_law(make):
     assert chi_square_pvalue(within, np.full(10, 0.1)) > FALSE_ALARM
 
 
+@each_value(1)
 @pytest.mark.parametrize("draw", [draw_exponential, draw_permute_and_flip])
 @pytest.mark.parametrize("gap", [1, 3, 255, 700, 1024, 2600])
 def test_coins_are_exact_for_fractions_and_whole_units(draw, gap):
@@ -106,6 +108,7 @@ def changes(size, monotonic):
     return (np.array(change, dtype=float) for change in product(values, repeat=size))
 
 
+@every_pair
 @EVERY
 @pytest.mark.parametrize("monotonic", [False, True])
 @pytest.mark.parametrize("epsilon", [0.5, 2.0])
@@ -311,6 +314,7 @@ def test_laws_agree_with_opendp():
     assert chi_square_pvalue(counts, law) > FALSE_ALARM
 
 
+@each_value(2)
 @EVERY
 @pytest.mark.parametrize(
     ("utilities", "error", "message"),
@@ -332,6 +336,7 @@ def test_what_are_not_utilities_is_refused_without_a_value(make, utilities, erro
     assert "123.25" not in str(caught.value)
 
 
+@every_pair
 @EVERY
 @pytest.mark.parametrize("name", ["sensitivity", "epsilon"])
 @pytest.mark.parametrize("value", [0.0, -1.0, np.inf, np.nan, 1e-300])

@@ -107,7 +107,6 @@ def test_the_two_oracles_agree(seed):
     )
 
 
-@pytest.mark.quick(6)
 @pytest.mark.parametrize("seed", range(12))
 def test_more_than_48_integer_shifts_are_never_below_the_exact_law(seed):
     rng = np.random.default_rng(seed)
