@@ -11,11 +11,9 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.compose import ColumnTransformer
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from skdpnoise import (
     BoundsClipper,
-    DPCoordinateDescentRegressor,
     DPLogisticCD,
     DPPipeline,
     DPRobustScaler,
@@ -27,17 +25,6 @@ from tests.compose._pipelines import X, Y, private_pipeline, two_steps
 pytestmark = pytest.mark.filterwarnings("ignore::skdpnoise.PrivacyWarning")
 
 # scikit-learn's company
-
-
-@parametrize_with_checks(
-    [
-        private_pipeline(),
-        DPPipeline([("scale", DPStandardScaler()), ("model", DPCoordinateDescentRegressor())]),
-        DPPipeline([("scale", DPStandardScaler())]),
-    ]
-)
-def test_scikit_learn_common_checks(estimator, check):
-    check(estimator)
 
 
 def test_mixed_columns_frames_and_names():

@@ -14,9 +14,7 @@ from sklearn.compose import ColumnTransformer
 from sklearn.model_selection import GridSearchCV, cross_validate
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from skdpnoise import DPCoordinateDescentRegressor, DPLassoPath, DPLogisticCD, DPPoissonRegressor
 from tests._cases import each_value, every_pair
 from tests.contracts._register import DESCENTS, each
 
@@ -28,75 +26,6 @@ SAME = {
     "counts": partial(np.testing.assert_allclose, rtol=1e-10),
     "labels": np.testing.assert_array_equal,
 }
-ESTIMATORS = [entry.make() for entry in DESCENTS]
-NON_DEFAULT = [
-    DPCoordinateDescentRegressor(
-        epsilon=5.0,
-        delta=0.0,
-        noise="inid_laplace",
-        alpha=0.1,
-        l1_ratio=1.0,
-        feature_bounds=(-5.0, 5.0),
-        target_bounds=(-500.0, 500.0),
-        n_jobs=2,
-    ),
-    DPCoordinateDescentRegressor(
-        noise="spr_gaussian",
-        adjacency="add_remove",
-        fit_intercept=False,
-        n_passes=3,
-        clip=0.5,
-        budget_growth=1.0,
-        error_weights="uniform",
-    ),
-    DPCoordinateDescentRegressor(solver="gram"),
-    DPCoordinateDescentRegressor(
-        epsilon=3.0,
-        delta=0.0,
-        solver="gram",
-        alpha=0.01,
-        l1_ratio=1.0,
-        adjacency="add_remove",
-        fit_intercept=False,
-        row_norm=2.0,
-        feature_bounds=(-5.0, 5.0),
-        n_jobs=2,
-    ),
-    DPLassoPath(),
-    DPLassoPath(epsilon=20.0, delta=0.0, noise="inid_laplace", alphas=[0.1, 0.01], l1_ratio=0.5),
-    DPLogisticCD(
-        epsilon=0.5,
-        noise="iid_gaussian",
-        adjacency="add_remove",
-        alpha=0.01,
-        l1_ratio=0.0,
-        feature_bounds=(-10.0, 10.0),
-        n_passes=2,
-    ),
-    DPLogisticCD(epsilon=20.0, delta=0.0, fit_intercept=False, clip=1.0, budget_growth=1.5),
-    DPPoissonRegressor(
-        epsilon=5.0,
-        delta=0.0,
-        adjacency="add_remove",
-        alpha=0.01,
-        l1_ratio=1.0,
-        feature_bounds=(-5.0, 5.0),
-        target_bounds=(0.0, 1000.0),
-        error_weights="uniform",
-        n_jobs=2,
-    ),
-    DPPoissonRegressor(fit_intercept=False, n_passes=3, clip=2.0, noise="spr_gaussian"),
-]
-
-
-@parametrize_with_checks(ESTIMATORS + NON_DEFAULT)
-def test_scikit_learn_common_checks(estimator, check):
-    pure = getattr(estimator, "delta", 1.0) == 0.0
-    if pure and "check_class_weight_classifiers" in str(check):
-        with pytest.raises(ValueError, match="delta positive"):  # for weights of classes
-            check(estimator)
-        return
-    check(estimator)
 
 
 @pytest.fixture(scope="module")

@@ -5,23 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from sklearn.covariance import EmpiricalCovariance
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from skdpnoise.covariance import DPCovariance
 from skdpnoise.decomposition._location import RowSum
 from skdpnoise.mechanisms import SymmetricMatrixMechanism
 from tests._cases import each_value
-
-
-@parametrize_with_checks(
-    [
-        DPCovariance(),
-        DPCovariance(3.0, 0.0, adjacency="add_remove", assume_centered=True, store_precision=False),
-        DPCovariance(noise="iid_gaussian", feature_bounds=(-10.0, 10.0), n_jobs=2),
-    ]
-)
-def test_scikit_learn_common_checks(estimator, check):
-    check(estimator)
 
 
 def problem(n=20_000, p=3):

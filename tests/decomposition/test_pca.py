@@ -11,7 +11,6 @@ import pytest
 from sklearn.base import clone
 from sklearn.decomposition import PCA
 from sklearn.pipeline import make_pipeline
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from skdpnoise.covariance import DPCovariance
 from skdpnoise.decomposition import DPPCA
@@ -28,18 +27,6 @@ from tests._cases import each_value, every_pair
 
 NOISES = [noise for noise in SECOND_MOMENT_NOISES if noise not in CHOICES]
 PURE = [noise for noise in NOISES if not noise.endswith("gaussian")]
-
-
-@parametrize_with_checks(
-    [
-        DPPCA(),
-        DPPCA("auto", 5.0, 0.0, adjacency="add_remove", whiten=True),
-        DPPCA(0.5, noise="inid_laplace", center=False, delta=0.0, n_jobs=2),
-        DPPCA(2, noise="iid_gaussian", feature_bounds=(-10.0, 10.0), row_norm=5.0),
-    ]
-)
-def test_scikit_learn_common_checks(estimator, check):
-    check(estimator)
 
 
 def problem(n=4000, seed=0):

@@ -10,7 +10,6 @@ import pandas as pd
 import pytest
 from scipy import sparse
 from sklearn.base import clone
-from sklearn.utils.estimator_checks import check_estimator
 
 from skdpnoise import DPLogisticCD
 from skdpnoise.privacy import gdp_mu
@@ -198,10 +197,3 @@ def test_entries_that_are_stored_twice_count_as_their_sum():
     twice = sparse.csr_array((data[order], columns[order], 2 * once.indptr), once.shape)
     np.testing.assert_array_equal(fitted(twice, y).coef_, fitted(once, y).coef_)
     assert twice.nnz == 2 * once.nnz  # the user's own array is left as it is
-
-
-@pytest.mark.slow
-def test_scikit_learns_checks_pass_for_sparse_rows_within_bounds():
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        check_estimator(DPLogisticCD(50.0, feature_bounds=(-10.0, 10.0), random_state=0))

@@ -10,7 +10,6 @@ import pytest
 import scipy.sparse as sp
 from sklearn.linear_model import LogisticRegression
 from sklearn.utils import get_tags
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from skdpnoise import DPLogisticCD
 from skdpnoise.linear_model import _joint as descent
@@ -270,8 +269,3 @@ def test_the_tag_says_what_can_be_sparse():
     assert not get_tags(DPLogisticCD(feature_bounds=(0, 1), solver="coordinate")).input_tags.sparse
     assert get_tags(DPLogisticCD(feature_bounds=(0, 1))).input_tags.sparse
     assert get_tags(DPLogisticCD(column_groups=[[0]])).input_tags.sparse
-
-
-@parametrize_with_checks([DPLogisticCD(feature_bounds=(-20.0, 20.0), n_passes=2, solver="joint")])
-def test_scikit_learn_finds_that_sparse_rows_are_taken(estimator, check):
-    check(estimator)

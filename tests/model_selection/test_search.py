@@ -15,7 +15,6 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection._search import BaseSearchCV
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from skdpnoise import (
     BoundsClipper,
@@ -38,35 +37,6 @@ from skdpnoise.privacy import GaussianLoss, PoissonRepetitions, TruncatedNegativ
 CLASSIFIER = DPLogisticCD(feature_bounds=(-4.0, 4.0))
 REGRESSOR = DPCoordinateDescentRegressor(feature_bounds=(-4.0, 4.0), target_bounds=(-8.0, 8.0))
 LAW = TruncatedNegativeBinomial(eta=1.0, gamma=0.3)
-
-SEARCHES = [
-    DPGridSearchCV(CLASSIFIER, {"alpha": [0.0, 0.1, 0.2]}, repetitions=LAW),
-    DPGridSearchCV(
-        DPLogisticCD(delta=0.0, adjacency="add_remove"),
-        {"alpha": [0.0, 0.1, 0.2]},
-        delta=0.0,
-        epsilon=20.0,
-        scoring="neg_log_loss",
-        adjacency="add_remove",
-        repetitions=LAW,
-    ),
-    DPGridSearchCV(REGRESSOR, {"alpha": [0.0, 0.1, 1.0]}),
-    DPRandomizedSearchCV(
-        REGRESSOR,
-        {"alpha": [1e-3, 1e-2, 0.1, 1.0]},
-        n_iter=3,
-        strategy="noisy_max",
-        refit=True,
-        scoring="neg_mean_squared_error",
-        target_bounds=(-300.0, 300.0),
-    ),
-]
-
-
-@pytest.mark.filterwarnings("ignore::skdpnoise.PrivacyWarning")
-@parametrize_with_checks(SEARCHES)
-def test_scikit_learn_common_checks(estimator, check):
-    check(estimator)
 
 
 @pytest.fixture(scope="module")

@@ -13,7 +13,6 @@ from sklearn.compose import ColumnTransformer
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from skdpnoise import (
     BoundsClipper,
@@ -36,11 +35,6 @@ NON_DEFAULT = [
     DPMinMaxScaler((-1, 1), adjacency="add_remove", clip=True, quantile_range=(5.0, 95.0)),
 ]
 CLIPPERS = [BoundsClipper(), BoundsClipper((-1.0, 1.0))]
-
-
-@parametrize_with_checks(SCALERS + NON_DEFAULT + CLIPPERS)
-def test_scikit_learn_common_checks(estimator, check):
-    check(estimator)
 
 
 @pytest.fixture(scope="module")

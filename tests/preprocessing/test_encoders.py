@@ -13,7 +13,6 @@ import pytest
 from sklearn.base import clone
 from sklearn.compose import ColumnTransformer
 from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from skdpnoise import (
     DPLogisticCD,
@@ -37,18 +36,6 @@ SIZES = rng.choice([1, 2], N)
 FRAME = pd.DataFrame({"colour": COLOURS, "size": SIZES})
 GIVEN = [["red", "blue"], [2, 3]]
 ENCODERS = [DPOneHotEncoder, DPOrdinalEncoder]
-
-
-@parametrize_with_checks(
-    [
-        DPOneHotEncoder(),
-        DPOneHotEncoder(handle_missing="indicator", adjacency="add_remove", dtype="float32"),
-        DPOrdinalEncoder(noise="iid_gaussian"),
-        DPOrdinalEncoder(unknown_value=-5, encoded_missing_value=7.5, adjacency="add_remove"),
-    ]
-)
-def test_scikit_learn_common_checks(estimator, check):
-    check(estimator)
 
 
 @pytest.mark.parametrize("make", ENCODERS)

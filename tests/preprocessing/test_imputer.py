@@ -6,7 +6,6 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.impute import SimpleImputer
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from skdpnoise import DPLogisticCD, DPPipeline, DPSimpleImputer
 from tests._cases import every_pair
@@ -20,18 +19,6 @@ FULL = np.column_stack(
 )
 FULL[:, 2] = np.where(rng.random(20_000) < 0.6, 2.0, FULL[:, 2])
 X = np.where(rng.random(FULL.shape) < [0.5, 0.1, 0.3], np.nan, FULL)
-
-
-@parametrize_with_checks(
-    [
-        DPSimpleImputer(),
-        DPSimpleImputer(strategy="most_frequent", add_indicator=True, adjacency="add_remove"),
-        DPSimpleImputer(strategy="constant", fill_value=3),
-        DPSimpleImputer(0.5, 0.0, strategy="median", feature_bounds=(-99.0, 99.0)),
-    ]
-)
-def test_scikit_learn_common_checks(estimator, check):
-    check(estimator)
 
 
 @every_pair

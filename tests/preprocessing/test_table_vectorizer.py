@@ -14,7 +14,6 @@ import pyarrow as pa
 import pytest
 from sklearn.base import clone
 from sklearn.compose import ColumnTransformer
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from skdpnoise import (
     DPLogisticCD,
@@ -50,17 +49,6 @@ SCHEMA = {
     "size": {"kind": "ordinal", "categories": ["S", "M", "L"]},
 }
 Y = (TABLE["town"] == "A").to_numpy().astype(int)
-
-
-@parametrize_with_checks(
-    [
-        DPTableVectorizer(),
-        DPTableVectorizer(n_bins=0, adjacency="add_remove"),
-        DPTableVectorizer(noise="iid_laplace", n_bins=3),
-    ]
-)
-def test_scikit_learn_common_checks(estimator, check):
-    check(estimator)
 
 
 @pytest.fixture(scope="module")
