@@ -30,7 +30,7 @@ from skdpnoise.compose.kinds import kinds_in
 from skdpnoise.sources import scan_batches
 from skdpnoise.sources.parts import SpreadError
 from tests._cases import each_value
-from tests.contracts._register import Forbidden, every_private_estimator
+from tests.contracts._register import PRIVATE, Forbidden, each, ways
 
 pytestmark = pytest.mark.filterwarnings("ignore::skdpnoise.PrivacyWarning")
 
@@ -122,7 +122,7 @@ def judge(model, frame, name, change, new):
     return "the same" if same else "other numbers"
 
 
-@every_private_estimator
+@each(ways(PRIVATE))
 def test_another_kind_at_predict_is_the_same_or_refused_by_the_name_of_the_column(entry):
     frame = table_of(entry)
     y = entry.y(NUMBERS[["b"]].to_numpy())
@@ -154,7 +154,7 @@ CONTAINERS = {
 }
 
 
-@every_private_estimator
+@each(ways(PRIVATE))
 def test_tables_of_other_libraries_are_read_as_at_the_fit(entry):
     frame = table_of(entry)
     y = entry.y(NUMBERS[["b"]].to_numpy())

@@ -29,11 +29,13 @@ from skdpnoise.privacy import GaussianLoss, NumericLoss, PureLoss, gdp_mu
 from skdpnoise.sampling import words as word_sources
 from tests._cases import each_value
 from tests.contracts._register import (
+    CLASSES,
     MODELS,
     PRIVATE,
     each,
     every_private_class,
     every_private_estimator,
+    ways,
 )
 
 pytestmark = pytest.mark.filterwarnings("ignore::skdpnoise.PrivacyWarning")
@@ -232,7 +234,7 @@ def test_what_cannot_be_fitted_spends_nothing(entry, wrong):
     assert fitted_attributes(model) == {}
 
 
-@every_private_class
+@each(ways(CLASSES))
 def test_a_refused_fit_leaves_the_estimator_as_it_was_and_spends_nothing(entry):
     ledger = Notebook(most=1)
     model = entry.estimator(ledger=ledger)
@@ -252,7 +254,7 @@ def test_a_refused_fit_leaves_the_estimator_as_it_was_and_spends_nothing(entry):
 
 
 @each_value(1)
-@every_private_class
+@each(ways(CLASSES))
 @pytest.mark.parametrize("error", [MemoryError, KeyboardInterrupt])
 def test_a_fit_that_fails_after_the_charge_has_spent_it_and_says_so(monkeypatch, entry, error):
     ledger = Notebook()
@@ -284,7 +286,7 @@ class LateClock(Notebook):
         super().charge(label, cost, **facts)
 
 
-@every_private_class
+@each(ways(CLASSES))
 def test_what_a_ledger_warns_of_is_heard_and_as_an_error_spends_nothing(entry):
     ledger = LateClock()
     with pytest.warns(LedgerWarning, match="the clock is late"):
@@ -297,7 +299,7 @@ def test_what_a_ledger_warns_of_is_heard_and_as_an_error_spends_nothing(entry):
     assert len(ledger.charges) == 1
 
 
-@every_private_class
+@each(ways(CLASSES))
 def test_a_fit_without_a_ledger_that_fails_has_no_note(monkeypatch, entry):
     monkeypatch.setattr(AdditiveMechanism, "sample", None)
     monkeypatch.setattr(Account, "report", None)
@@ -306,7 +308,7 @@ def test_a_fit_without_a_ledger_that_fails_has_no_note(monkeypatch, entry):
     assert not hasattr(caught.value, "__notes__")
 
 
-@every_private_class
+@each(ways(CLASSES))
 def test_the_budget_of_a_data_set_ends(entry):
     ledger = PrivacyLedger("patients", epsilon=2.0, delta=1e-9)
     model = entry.estimator(epsilon=1.5, delta=0.0, ledger=ledger).fit(X, entry.y(X))
@@ -331,7 +333,7 @@ def test_another_adjacency_or_unit_is_refused_by_the_ledger():
 
 
 @each_value(1)
-@every_private_class
+@each(ways(CLASSES))
 @pytest.mark.parametrize("kind", [Notebook, PrivacyLedger])
 def test_a_clone_has_the_same_ledger_and_not_a_copy(entry, kind):
     of_data = {"adjacency": entry.adjacencies[0]}
@@ -342,7 +344,7 @@ def test_a_clone_has_the_same_ledger_and_not_a_copy(entry, kind):
     assert clone(clone(model).fit(X, entry.y(X))).ledger is ledger
 
 
-@every_private_class
+@each(ways(CLASSES))
 def test_a_ledger_is_none_or_can_charge(entry):
     with pytest.raises(ValueError, match=r"'ledger' parameter of .* must be .*charge"):
         entry.estimator(ledger="budget.db").fit(X, entry.y(X))
@@ -353,7 +355,7 @@ def _fit_pickled(pickled, y):
 
 
 @pytest.mark.slow
-@every_private_class
+@each(ways(CLASSES))
 def test_a_pickle_and_worker_processes_charge_the_same_budget(tmp_path, entry):
     pytest.importorskip("sqlalchemy")
     place, adjacency = f"sqlite:///{tmp_path}/budget.db", entry.adjacencies[0]
@@ -415,7 +417,7 @@ def test_a_search_that_would_overspend_is_refused_fit_by_fit(tmp_path, told):
 
 @each_value(1)
 @pytest.mark.parametrize("validate", [cross_validate, cross_val_score])
-@every_private_class
+@each(ways(CLASSES))
 def test_validation_warns_once_for_each_ledger_also_within_a_pipeline(told, validate, entry):
     for count in (1, 2):
         ledger = Notebook()

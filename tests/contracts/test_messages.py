@@ -24,7 +24,7 @@ from skdpnoise.model_selection import dp_cross_validate
 from skdpnoise.privacy import PrivacyGuarantee
 from skdpnoise.sources import scan_batches, scan_parquet
 from tests._cases import each_value
-from tests.contracts._register import ENTRIES, Forbidden, each, said
+from tests.contracts._register import ENTRIES, Forbidden, each, said, ways
 
 pytestmark = pytest.mark.filterwarnings("ignore::skdpnoise.PrivacyWarning")
 
@@ -134,7 +134,7 @@ def test_a_missing_target_in_parts_says_where_to_leave_such_records_out(entry, t
         entry.estimator().fit(rows[["a", "b", "c"]], rows["t"])
 
 
-@each(SUPERVISED)
+@each(ways(SUPERVISED))
 def test_several_targets_are_one_model_each(entry):
     columns = [values_of(entry, missing=[]), values_of(entry, missing=[])[::-1]]
     columns[0][7] = columns[0][6]
@@ -160,7 +160,7 @@ def lazy(table, *columns):
     return pl.DataFrame(table, schema=list(columns) or list("abc")).lazy()
 
 
-@each([entry for entry in ENTRIES if not entry.by_torch])
+@each(ways([entry for entry in ENTRIES if not entry.by_torch]))
 def test_a_lazy_frame_is_to_be_collected_wherever_data_are_passed(entry):
     y = entry.y(X)
     frame = lazy(X).collect()
@@ -221,7 +221,7 @@ def with_text(kind):
 
 
 @each_value(1)
-@each(NUMERIC)
+@each(ways(NUMERIC))
 @pytest.mark.parametrize(
     "kind", ["object", "object missing", "string", "category", "str", "polars", "polars category"]
 )
@@ -239,7 +239,7 @@ def test_a_frame_with_text_is_for_a_table_vectorizer(entry, kind):
     DPPipeline(steps).fit(frame, y)
 
 
-@each(NUMERIC)
+@each(ways(NUMERIC))
 def test_an_array_with_text_is_for_a_table_vectorizer_too(entry):
     table, y = with_text("object").to_numpy(dtype=object), entry.y(X)
     text = refused(lambda: paid(entry).fit(table, y))
@@ -248,7 +248,7 @@ def test_an_array_with_text_is_for_a_table_vectorizer_too(entry):
     DPPipeline([("table", DPTableVectorizer()), ("model", entry.estimator())]).fit(table, y)
 
 
-@each([entry for entry in NUMERIC if entry.target is not None])
+@each(ways([entry for entry in NUMERIC if entry.target is not None]))
 def test_text_in_a_column_that_held_numbers_is_to_be_converted(entry):
     model = entry.estimator().fit(pd.DataFrame(X, columns=list("abc")), entry.y(X))
     new = pd.DataFrame(X, columns=list("abc")).astype({"b": object})
@@ -260,7 +260,7 @@ def test_text_in_a_column_that_held_numbers_is_to_be_converted(entry):
     model.predict(new.assign(b=pd.to_numeric(new["b"], errors="coerce").fillna(0.0)))
 
 
-@each(NUMERIC)
+@each(ways(NUMERIC))
 def test_a_missing_number_is_for_an_imputer(entry):
     table, y = np.where(X > 0.9, np.nan, X), entry.y(X)
     text = refused(lambda: paid(entry).fit(table, y))

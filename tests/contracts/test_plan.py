@@ -12,7 +12,7 @@ from skdpnoise import PrivacyLedger
 from skdpnoise.ledger import BudgetExceededError
 from skdpnoise.privacy import GaussianLoss, PureLoss
 from tests._cases import each_value
-from tests.contracts._register import Forbidden, every_private_estimator, state
+from tests.contracts._register import PRIVATE, Forbidden, each, every_private_estimator, state, ways
 
 N, P = 300, 3
 QUICK = {"epsilons": (), "n_fits": 1}
@@ -45,7 +45,7 @@ def test_a_plan_charges_nothing_and_leaves_the_estimator_and_all_randomness_alon
 
 
 @pytest.mark.slow
-@every_private_estimator
+@each(ways(PRIVATE))
 def test_the_same_seed_gives_the_same_plan_and_another_one_another(entry):
     model = entry.estimator()
     first, again = (model.plan(N, P, **QUICK) for _ in range(2))

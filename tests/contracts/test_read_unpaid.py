@@ -27,7 +27,7 @@ from skdpnoise.ledger import model_card, report_from_json, report_to_json
 from skdpnoise.ledger.declared import COLUMNS, LABELS
 from skdpnoise.model_selection import dp_cross_validate
 from tests._cases import each_value
-from tests.contracts._register import ENTRIES, PRIVATE, each
+from tests.contracts._register import ENTRIES, PRIVATE, each, ways
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::skdpnoise.PrivacyWarning"),
@@ -118,14 +118,14 @@ def test_labels_that_are_given_are_not_read_and_not_listed(entry):
     assert LABELS not in one.privacy_.declared
 
 
-@each([entry for entry in PRIVATE if entry.reads == "numbers"])
+@each(ways([entry for entry in PRIVATE if entry.reads == "numbers"]))
 def test_of_an_array_without_labels_nothing_is_listed(entry):
     given = {"classes": [0, 1]} if entry.target == "labels" else {}
     assert fitted(entry, X, entry.y(X), **given).privacy_.declared == ()
 
 
 @pytest.mark.slow
-@each(PRIVATE)
+@each(ways(PRIVATE))
 def test_the_charge_lists_what_the_report_lists(entry):
     adjacency = entry.estimator().adjacency
     ledger = PrivacyLedger("rows", 50.0, 1e-2, adjacency=adjacency, storage="memory")

@@ -40,10 +40,11 @@ from tests.contracts._register import (
     TARGETS,
     Entry,
     Forbidden,
+    each,
     every_estimator,
-    every_private_estimator,
     said,
     state,
+    ways,
 )
 
 pytestmark = pytest.mark.filterwarnings("ignore::skdpnoise.PrivacyWarning")
@@ -113,7 +114,7 @@ def test_targets_that_cannot_be_learned_are_refused_before_the_charge(entry):
     assert refused(entry, {name: (GOOD, y) for name, y in targets(entry.target).items()}) >= 40
 
 
-@every_private_estimator
+@each(ways(PRIVATE))
 def test_groups_that_cannot_be_read_are_refused_before_the_charge(entry):
     cases = {name: (GOOD, entry.y(GOOD), codes) for name, codes in groups().items()}
     assert refused(entry, cases, "groups") >= 15
@@ -134,7 +135,7 @@ def test_bad_parameters_are_refused_before_the_charge_and_named(entry):
     assert n_cases >= (60 if entry.spends else 20)
 
 
-@every_estimator
+@each(ways(ENTRIES))
 def test_a_refused_fit_leaves_an_earlier_one_as_it_was(entry):
     X = GOOD - GOOD.mean(axis=0)
     estimator = entry.estimator().fit(X, entry.y(X))
@@ -210,7 +211,7 @@ def test_scores_by_scikit_learn_do_not_quote_targets(search, kind):
         assert found in ([], ["is not refused"]), name
 
 
-@every_estimator
+@each(ways(ENTRIES))
 def test_no_weights_are_accepted_everywhere(entry):
     X = GOOD - GOOD.mean(axis=0)
     y = entry.y(X)

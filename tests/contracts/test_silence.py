@@ -22,7 +22,7 @@ from skdpnoise.estimators.seal import silence, without_values
 from skdpnoise.privacy import PrivacyGuarantee
 from skdpnoise.queries import private_location_scale
 from tests._cases import each_value
-from tests.contracts._register import Entry, Notebook, every_private_estimator
+from tests.contracts._register import PRIVATE, Entry, Notebook, each, every_private_estimator, ways
 
 pytestmark = pytest.mark.filterwarnings("default::skdpnoise.PrivacyWarning")
 
@@ -94,7 +94,7 @@ def test_pathological_neighbours_are_charged_alike_and_nothing_else_is_heard(
     assert capfd.readouterr() == ("", "")
 
 
-@every_private_estimator
+@each(ways(PRIVATE))
 def test_what_a_user_asks_of_warnings_and_of_floats_does_not_stop_a_fit(entry):
     with np.errstate(all="raise"), warnings.catch_warnings():
         warnings.simplefilter("error")

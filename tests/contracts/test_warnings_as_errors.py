@@ -26,7 +26,7 @@ from skdpnoise.compose.advice import warn_last
 from skdpnoise.compose.register import register_private
 from skdpnoise.model_selection import dp_cross_validate
 from tests._cases import each_value
-from tests.contracts._register import PRIVATE, Notebook, each
+from tests.contracts._register import PRIVATE, Notebook, each, ways
 
 X = np.random.default_rng(0).uniform(-1.0, 1.0, size=(240, 2))
 BOUNDS = {"feature_bounds": (-1.0, 1.0)}
@@ -51,7 +51,7 @@ def fit(model, y, table=X):
 
 @each_value(1)
 @pytest.mark.slow
-@each(PRIVATE)
+@each(ways(PRIVATE))
 @pytest.mark.parametrize("fact", PUBLIC)
 def test_what_is_public_is_raised_before_anything_is_charged(entry, fact):
     ledger, terms = Notebook(), dict(PUBLIC[fact])
@@ -65,7 +65,7 @@ def test_what_is_public_is_raised_before_anything_is_charged(entry, fact):
 
 @each_value(1)
 @pytest.mark.slow
-@each(PRIVATE)
+@each(ways(PRIVATE))
 @pytest.mark.parametrize("adjacency", ["replace_one", "add_remove"])
 def test_a_fit_that_is_charged_leaves_its_result_whatever_it_warns_of(entry, adjacency):
     ledger = Notebook()

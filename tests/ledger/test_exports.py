@@ -32,7 +32,7 @@ from skdpnoise.ledger import (
 from skdpnoise.ledger.encoding import encode_loss
 from skdpnoise.ledger.statement import sections, shares
 from skdpnoise.privacy import GaussianLoss, NumericLoss, PrivacyGuarantee, Promised, PureLoss
-from tests.contracts._register import every_private_estimator
+from tests.contracts._register import PRIVATE, each, ways
 from tests.ledger._registry import QUOTES, bad_escapes, faults
 
 pytestmark = pytest.mark.filterwarnings("ignore::skdpnoise.PrivacyWarning")
@@ -66,7 +66,7 @@ def record(made, **options):
     return registry_record(made, BASIC, authors=["A. Person"], **options)
 
 
-@every_private_estimator
+@each(ways(PRIVATE))
 def test_every_report_is_exported_without_a_value_of_the_data(entry):
     yaml = pytest.importorskip("yaml")
     data = X.copy()

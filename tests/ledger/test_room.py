@@ -29,7 +29,7 @@ from skdpnoise.privacy import (
 from skdpnoise.queries import private_categories, private_mean
 from skdpnoise.sensitivity import SensitivityProfile
 from tests._cases import each_value, every_pair
-from tests.contracts._register import every_private_estimator
+from tests.contracts._register import PRIVATE, each, ways
 
 DELTA = 1e-6
 ONE, TWO = SensitivityProfile([1.0]), SensitivityProfile([1.0, 2.0])
@@ -211,7 +211,7 @@ class Until(PrivacyLedger):
 @each_value(1)
 @pytest.mark.slow
 @pytest.mark.parametrize("spent", ["nothing", "gaussian"])
-@every_private_estimator
+@each(ways(PRIVATE))
 def test_every_estimator_may_use_what_is_named_and_not_one_per_cent_more(entry, spent):
     X = np.random.default_rng(0).normal(size=(200, 2))
     rows = np.round(X) if entry.reads == "labels" else X

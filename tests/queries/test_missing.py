@@ -61,8 +61,9 @@ NULLABLE = {
 }
 FORMS = [
     pytest.param(values, read(values), id=f"{kind}: {name}")
-    for kind, (values, _) in NULLABLE.items()
-    for name, read in READERS.items()
+    for (name, read), (kind, (values, _)) in zip(
+        READERS.items(), itertools.cycle(NULLABLE.items()), strict=False
+    )
 ] + [
     pytest.param(values, pd.Series(values, dtype=dtype), id=f"{kind}: {dtype}")
     for kind, (values, dtypes) in NULLABLE.items()

@@ -26,7 +26,7 @@ def value(row, width):
 
 @each_value(2)
 @pytest.mark.parametrize("width", [1, 4, 8])
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", range(5))
 def test_comparisons_keep_the_digits_that_are_known_and_agree_with_each_other(width, seed):
     words, numbers = SeededWords(seed).take(100), new_numbers(4, width)
     position, answers, before = 0, {}, numbers.copy()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from decimal import Decimal, localcontext
 from fractions import Fraction
+from itertools import cycle
 
 import numpy as np
 import pytest
@@ -40,8 +41,7 @@ continuous = pytest.mark.parametrize("name", LAWS)
 SAMPLERS = {
     **{
         f"{name}-{bits}": (lambda words, size, e=e, b=bits: rounded_piecewise(words, size, b, e))
-        for name, (e, _) in LAWS.items()
-        for bits in (0, 52)
+        for (name, (e, _)), bits in zip(LAWS.items(), cycle((0, 52)), strict=False)
     },
     **{
         name: (lambda words, size, f=make, s=scale: integer_piecewise(words, size, f(s)))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import pickle
 from functools import partial
 
@@ -145,7 +144,7 @@ OF_KINDS += [pa.timestamp("us", "UTC"), pa.dictionary(pa.int32(), pa.string())]
 
 @pytest.mark.parametrize(
     ("one", "other"),
-    [*itertools.permutations(OF_KINDS, 2)],
+    zip(OF_KINDS, [*OF_KINDS[1:], OF_KINDS[0]], strict=True),
 )
 def test_files_of_other_kinds_of_columns_are_refused_before_anything_is_read(tmp_path, one, other):
     paths = []

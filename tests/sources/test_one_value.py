@@ -175,14 +175,17 @@ def _of_a(table, reader):
 
 
 SOME = ("undeclared", "date", "list", "buckets", "one-hot")  # of readers that share much
-CASES = [(reader, kind) for reader in READERS for kind in KINDS if (reader, kind) not in LEFT_OUT]
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("reader", "kind"), CASES)
+@each_value(3)
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("reader", READERS)
 def test_one_missing_odd_or_wide_value_changes_no_name_no_category_and_no_other_row(
     reader, kind, tmp_path
 ):
+    if (reader, kind) in LEFT_OUT:
+        pytest.skip("no such column can be there")
     usual = KINDS[kind][0]
     column = [usual[k % 2] for k in range(N)]
     forms = _forms(kind)
