@@ -47,6 +47,9 @@ from skdpnoise.sampling import SeededWords, SystemWords, is_seeded
 from skdpnoise.sampling.words import SEEDED
 from tests._cases import each_value, every_pair
 
+pytestmark = pytest.mark.usefixtures("the_same_words")
+
+
 N = 200
 BOUNDS = {"feature_bounds": (-5.0, 5.0)}
 GRID = {"alpha": [0.1, 0.2]}

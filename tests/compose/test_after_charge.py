@@ -24,7 +24,10 @@ from skdpnoise import (
 )
 from skdpnoise.compose import register_private
 
-pytestmark = pytest.mark.filterwarnings("ignore::skdpnoise.PrivacyWarning")
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::skdpnoise.PrivacyWarning"),
+    pytest.mark.usefixtures("the_same_words"),
+]
 
 rng = np.random.default_rng(0)
 # All are nearly 1, but for one record of the neighbour; the scale makes 4,000 of the difference.

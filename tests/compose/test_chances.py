@@ -29,7 +29,10 @@ from skdpnoise.sampling import random_words
 from tests._cases import each_value, every_pair
 from tests.contracts._register import Forbidden, Notebook
 
-pytestmark = pytest.mark.filterwarnings("ignore::skdpnoise.PrivacyWarning")
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::skdpnoise.PrivacyWarning"),
+    pytest.mark.usefixtures("the_same_words"),
+]
 
 rng = np.random.default_rng(0)
 FRAME = pd.DataFrame(

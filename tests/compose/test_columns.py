@@ -123,6 +123,7 @@ def may_be_refused(message):
     return isinstance(message, str) and ("contains NaN" in message or "cannot take" in message)
 
 
+@pytest.mark.usefixtures("the_same_words")
 @each_value(1)
 @pytest.mark.parametrize("place", range(len(STEPS)), ids=[one.__name__ for one in STEPS])
 @pytest.mark.parametrize("kind", KINDS)
@@ -212,6 +213,7 @@ def amounts(kind, *, missing):
     return pd.DataFrame({"a": AMOUNT, "c": pd.Categorical(digits, categories=range(10))})
 
 
+@pytest.mark.usefixtures("the_same_words")
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["polars", "category"])
 def test_a_search_scores_the_same_model_with_and_without_a_missing_value(kind):

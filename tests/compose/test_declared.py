@@ -25,7 +25,10 @@ X = np.random.default_rng(0).normal(size=(80, 2))
 Y = X[:, 0] > 0.0
 LINE = "declared public by the user"
 
-pytestmark = pytest.mark.filterwarnings("ignore::skdpnoise.PrivacyWarning")
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::skdpnoise.PrivacyWarning"),
+    pytest.mark.usefixtures("the_same_words"),
+]
 
 
 def pipeline():

@@ -47,6 +47,9 @@ from skdpnoise import (
 from skdpnoise.compose import UnpaidStepError, taken_apart
 from tests._cases import each_value
 
+pytestmark = pytest.mark.usefixtures("the_same_words")
+
+
 rng = np.random.default_rng(0)
 X = rng.integers(0, 4, size=(400, 3)).astype(float)
 Y = (X[:, 0] > 1.0).astype(int)

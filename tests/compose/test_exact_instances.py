@@ -48,6 +48,7 @@ class Impostor(StandardScaler, metaclass=Alike):
     pass
 
 
+@pytest.mark.usefixtures("the_same_words")
 def test_no_metaclass_makes_a_class_a_known_one():
     ledger = Notebook()
     steps = [("s", Impostor()), ("m", MODEL)]
@@ -182,6 +183,7 @@ def test_a_state_without_a_parameter_is_not_fitted(entry):
             copy.fit(X, Y)
 
 
+@pytest.mark.usefixtures("the_same_words")
 def test_the_originals_in_a_winner_have_its_ledger():
     ledger = PrivacyLedger("rows", epsilon=100.0, delta=1e-3, storage="memory")
     inner = DPPipeline([("scale", DPStandardScaler()), ("model", DPLogisticCD())])

@@ -27,7 +27,10 @@ from skdpnoise.compose import register, register_public
 from tests._cases import each_value
 from tests.compose._pipelines import Notebook
 
-pytestmark = pytest.mark.filterwarnings("ignore::skdpnoise.PrivacyWarning")
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::skdpnoise.PrivacyWarning"),
+    pytest.mark.usefixtures("the_same_words"),
+]
 
 N = 60
 rng = np.random.default_rng(0)

@@ -66,6 +66,7 @@ def test_slices_indices_copies_and_pickles():
     np.testing.assert_array_equal(clone(model).fit(X, Y).predict_proba(X), model.predict_proba(X))
 
 
+@pytest.mark.usefixtures("the_same_words")
 def test_pipelines_within_pipelines_share_what_the_outer_one_gives():
     inner = DPPipeline(two_steps(), epsilon=100.0)
     outer = DPPipeline([("clip", BoundsClipper()), ("inner", inner)], delta=0.0).fit(X, Y)

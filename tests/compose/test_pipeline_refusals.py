@@ -28,7 +28,10 @@ from skdpnoise.compose import UnpaidStepError
 from tests._cases import each_value
 from tests.compose._pipelines import Notebook, X, Y, private_pipeline, rng, two_steps
 
-pytestmark = pytest.mark.filterwarnings("ignore::skdpnoise.PrivacyWarning")
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::skdpnoise.PrivacyWarning"),
+    pytest.mark.usefixtures("the_same_words"),
+]
 
 # What is refused before the charge
 

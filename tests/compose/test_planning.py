@@ -45,6 +45,7 @@ def table_model(**settings):
     return DPPipeline(steps, epsilon=2.0)
 
 
+@pytest.mark.usefixtures("the_same_words")
 def test_stages_are_those_of_a_fit_to_so_many_rows():
     model = DPLogisticCD(epsilon=0.5, feature_bounds=(-3, 3), n_passes=4, solver="coordinate")
     found = model.plan(2_000, 3, **QUICK)

@@ -25,7 +25,7 @@ from skdpnoise.compose._states import CHANGED
 from tests._cases import each_value
 from tests.compose.test_public_register import CASES
 
-pytestmark = pytest.mark.filterwarnings("ignore")
+pytestmark = [pytest.mark.filterwarnings("ignore"), pytest.mark.usefixtures("the_same_words")]
 
 rng = np.random.default_rng(0)
 X = np.round(np.abs(rng.normal(size=(300, 2))), 1)

@@ -42,7 +42,10 @@ from skdpnoise.privacy import GaussianLoss, PureLoss
 from skdpnoise.queries import Moments, noisy_histogram, private_argmax, private_mean
 from tests._cases import each_value
 
-pytestmark = pytest.mark.filterwarnings("ignore::skdpnoise.PrivacyWarning")
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::skdpnoise.PrivacyWarning"),
+    pytest.mark.usefixtures("the_same_words"),
+]
 
 X = np.random.default_rng(0).uniform(0.0, 1.0, size=(400, 2))
 COLUMN = X[:, 0].copy()

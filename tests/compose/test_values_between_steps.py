@@ -28,7 +28,10 @@ from skdpnoise import (
 from tests._cases import each_value
 from tests.compose._pipelines import Notebook
 
-pytestmark = pytest.mark.filterwarnings("ignore::skdpnoise.PrivacyWarning")
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::skdpnoise.PrivacyWarning"),
+    pytest.mark.usefixtures("the_same_words"),
+]
 
 rng = np.random.default_rng(0)
 TABLE = rng.normal(size=(200, 2))

@@ -28,7 +28,10 @@ from skdpnoise.ledger import model_card, registry_record, report_from_json, repo
 from skdpnoise.model_selection import dp_cross_validate
 from tests._cases import each_value
 
-pytestmark = pytest.mark.filterwarnings("ignore::skdpnoise.PrivacyWarning")
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::skdpnoise.PrivacyWarning"),
+    pytest.mark.usefixtures("the_same_words"),
+]
 
 X = np.random.default_rng(0).uniform(-1.0, 1.0, size=(120, 3))
 Y = (X[:, 0] > 0.0).astype(int)

@@ -75,6 +75,7 @@ def test_names_and_pairs_that_cannot_be_meant_are_refused_before_the_charge(entr
     assert said in str(refusal.value)
 
 
+@pytest.mark.usefixtures("the_same_words")
 @each(ways(BOUNDED))
 def test_an_array_has_no_names_also_after_a_frame(entry):
     ledger = {"ledger": Forbidden()} if entry.spends else {}

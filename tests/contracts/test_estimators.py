@@ -174,6 +174,7 @@ class TestCompany:
         assert html.count("<tr") == len(report.releases) + 2
         assert report.releases[-1].label in html
 
+    @pytest.mark.usefixtures("the_same_words")
     def test_noise_is_fresh_without_a_random_state(self, entry, problem):
         y = _target(entry, problem)
         first, second = (entry.make().fit(problem[0], y) for _ in range(2))

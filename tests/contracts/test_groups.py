@@ -42,7 +42,10 @@ from tests._cases import each_value, every_pair
 from tests._replay import two_runs
 from tests.contracts._register import CLASSES, MATRICES, Entry, each, every_private_class, ways
 
-pytestmark = pytest.mark.filterwarnings("ignore::skdpnoise.PrivacyWarning")
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::skdpnoise.PrivacyWarning"),
+    pytest.mark.usefixtures("the_same_words"),
+]
 
 ADJACENCIES = ["replace_one", "add_remove"]
 every_adjacency = pytest.mark.parametrize("adjacency", ADJACENCIES)

@@ -32,7 +32,10 @@ from skdpnoise.sources.parts import SpreadError
 from tests._cases import each_value
 from tests.contracts._register import PRIVATE, Forbidden, each, ways
 
-pytestmark = pytest.mark.filterwarnings("ignore::skdpnoise.PrivacyWarning")
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::skdpnoise.PrivacyWarning"),
+    pytest.mark.usefixtures("the_same_words"),
+]
 
 N = 240
 RNG = np.random.default_rng(0)

@@ -38,7 +38,10 @@ from tests.contracts._register import (
     ways,
 )
 
-pytestmark = pytest.mark.filterwarnings("ignore::skdpnoise.PrivacyWarning")
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::skdpnoise.PrivacyWarning"),
+    pytest.mark.usefixtures("the_same_words"),
+]
 
 ADJACENCIES = ["replace_one", "add_remove"]
 

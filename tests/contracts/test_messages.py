@@ -26,7 +26,10 @@ from skdpnoise.sources import scan_batches, scan_parquet
 from tests._cases import each_value
 from tests.contracts._register import ENTRIES, Forbidden, each, said, ways
 
-pytestmark = pytest.mark.filterwarnings("ignore::skdpnoise.PrivacyWarning")
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::skdpnoise.PrivacyWarning"),
+    pytest.mark.usefixtures("the_same_words"),
+]
 
 N = 80
 RNG = np.random.default_rng(0)

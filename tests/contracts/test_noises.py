@@ -182,6 +182,7 @@ def test_integer_draws_follow_their_probabilities(noise):
         noise.sample_rounded(SeededWords(1), 10, 5)
 
 
+@pytest.mark.usefixtures("the_same_words")
 @every_density
 def test_draws_from_the_operating_system_follow_the_density(noise):
     assert fit_pvalue(noise.sample_rounded(SystemWords(), 150_000, 24), noise, 24) > FALSE_ALARM

@@ -55,6 +55,7 @@ def test_the_same_seed_gives_the_same_plan_and_another_one_another(entry):
         assert other.score.values != first.score.values
 
 
+@pytest.mark.usefixtures("the_same_words")
 @each_value(1)
 @pytest.mark.slow
 @every_private_estimator

@@ -32,6 +32,7 @@ from tests.contracts._register import ENTRIES, PRIVATE, each, ways
 pytestmark = [
     pytest.mark.filterwarnings("ignore::skdpnoise.PrivacyWarning"),
     pytest.mark.filterwarnings("ignore::sklearn.exceptions.DataConversionWarning"),
+    pytest.mark.usefixtures("the_same_words"),
 ]
 
 X = np.random.default_rng(0).uniform(-1.0, 1.0, size=(240, 2))

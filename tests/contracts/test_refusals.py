@@ -47,7 +47,10 @@ from tests.contracts._register import (
     ways,
 )
 
-pytestmark = pytest.mark.filterwarnings("ignore::skdpnoise.PrivacyWarning")
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::skdpnoise.PrivacyWarning"),
+    pytest.mark.usefixtures("the_same_words"),
+]
 
 CLEAR = (ValueError, TypeError, MemoryError)
 

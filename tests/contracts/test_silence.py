@@ -24,7 +24,10 @@ from skdpnoise.queries import private_location_scale
 from tests._cases import each_value
 from tests.contracts._register import PRIVATE, Entry, Notebook, each, every_private_estimator, ways
 
-pytestmark = pytest.mark.filterwarnings("default::skdpnoise.PrivacyWarning")
+pytestmark = [
+    pytest.mark.filterwarnings("default::skdpnoise.PrivacyWarning"),
+    pytest.mark.usefixtures("the_same_words"),
+]
 
 SINGLE = float(np.finfo(np.float32).max)
 VALUES = {

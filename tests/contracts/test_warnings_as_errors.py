@@ -28,6 +28,9 @@ from skdpnoise.model_selection import dp_cross_validate
 from tests._cases import each_value
 from tests.contracts._register import PRIVATE, Notebook, each, ways
 
+pytestmark = pytest.mark.usefixtures("the_same_words")
+
+
 X = np.random.default_rng(0).uniform(-1.0, 1.0, size=(240, 2))
 BOUNDS = {"feature_bounds": (-1.0, 1.0)}
 # Each is warned of: a seed, a weak guarantee, a δ above one over the number of records.

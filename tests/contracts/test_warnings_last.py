@@ -24,6 +24,9 @@ from tests._cases import each_value, every_pair
 from tests.compose._pipelines import Notebook
 from tests.contracts._register import PRIVATE, each
 
+pytestmark = pytest.mark.usefixtures("the_same_words")
+
+
 rng = np.random.default_rng(0)
 X = rng.normal(size=(60, 3))
 Y = X[:, 0] + 1e3

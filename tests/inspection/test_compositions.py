@@ -155,6 +155,7 @@ def in_a_class(ledger):
     return InsideOut()
 
 
+@pytest.mark.usefixtures("the_same_words")
 @pytest.mark.slow
 @pytest.mark.parametrize("hold", [in_a_grid, in_a_class])
 @pytest.mark.parametrize("method", ["replay", "black_box"])

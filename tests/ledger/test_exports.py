@@ -35,7 +35,10 @@ from skdpnoise.privacy import GaussianLoss, NumericLoss, PrivacyGuarantee, Promi
 from tests.contracts._register import PRIVATE, each, ways
 from tests.ledger._registry import QUOTES, bad_escapes, faults
 
-pytestmark = pytest.mark.filterwarnings("ignore::skdpnoise.PrivacyWarning")
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::skdpnoise.PrivacyWarning"),
+    pytest.mark.usefixtures("the_same_words"),
+]
 
 rng = np.random.default_rng(0)
 X = rng.normal(size=(400, 3))

@@ -31,6 +31,9 @@ from skdpnoise.sensitivity import SensitivityProfile
 from tests._cases import each_value, every_pair
 from tests.contracts._register import PRIVATE, each, ways
 
+pytestmark = pytest.mark.usefixtures("the_same_words")
+
+
 DELTA = 1e-6
 ONE, TWO = SensitivityProfile([1.0]), SensitivityProfile([1.0, 2.0])
 

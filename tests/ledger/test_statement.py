@@ -25,7 +25,10 @@ from skdpnoise.ledger.statement import shares, stages
 from skdpnoise.privacy import GaussianLoss, PrivacyGuarantee, PureLoss, gdp_mu
 from tests.contracts._register import PRIVATE, each, ways
 
-pytestmark = pytest.mark.filterwarnings("ignore::skdpnoise.PrivacyWarning")
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::skdpnoise.PrivacyWarning"),
+    pytest.mark.usefixtures("the_same_words"),
+]
 
 rng = np.random.default_rng(0)
 X = rng.normal(size=(400, 3))

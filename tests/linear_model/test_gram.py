@@ -147,6 +147,7 @@ def test_repaired_moments_are_positive_definite_and_hardly_changed_where_noise_i
     np.testing.assert_allclose(repaired.T @ repaired, exact.T @ exact, atol=1e-4)
 
 
+@pytest.mark.usefixtures("the_same_words")
 def test_alpha_auto_is_a_ridge_of_half_the_noise_level():
     X, y = _problem()
     loud, quiet = (_model(epsilon=e, **BOUNDS).fit(X, y) for e in (1.0, 10.0))

@@ -86,6 +86,7 @@ def test_absurd_values_are_clipped_and_stay_finite():
     assert np.isfinite(tiny).all()
 
 
+@pytest.mark.usefixtures("the_same_words")
 def test_a_seed_reproduces_a_release_and_none_does_not():
     mechanism = calibrate("inid_gaussian", PROFILE, GUARANTEE)
     value = [1.0, 2.0, 3.0]

@@ -143,6 +143,7 @@ def test_utilities_that_differ_by_one_stay_within_the_sensitivity(make, n, way):
     assert low[1] == high[1] == 0
 
 
+@pytest.mark.usefixtures("the_same_words")
 def test_histograms_and_counts_take_integers_of_any_size():
     counts = [2**60 + 129, 5]
     noisy, _ = noisy_histogram(counts, PrivacyGuarantee(1.0), random_state=0)

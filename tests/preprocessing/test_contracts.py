@@ -96,6 +96,7 @@ def _seeded(estimator):
     return copy.set_params(random_state=0) if "random_state" in copy.get_params() else copy
 
 
+@pytest.mark.usefixtures("the_same_words")
 @pytest.mark.parametrize("estimator", SCALERS, ids=lambda e: type(e).__name__)
 def test_noise_is_fresh_without_a_random_state_and_the_report_says_so(estimator, table):
     first, second = (clone(estimator).fit(table) for _ in range(2))

@@ -27,7 +27,10 @@ from skdpnoise.queries.categories import category_mechanism
 from tests._cases import each_value, every_pair
 from tests.contracts._register import Forbidden, Notebook
 
-pytestmark = pytest.mark.filterwarnings("ignore::skdpnoise.PrivacyWarning")
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::skdpnoise.PrivacyWarning"),
+    pytest.mark.usefixtures("the_same_words"),
+]
 
 rng = np.random.default_rng(0)
 N = 4000

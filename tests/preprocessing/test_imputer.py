@@ -47,6 +47,7 @@ def test_a_constant_costs_nothing():
     assert (imputer.transform(X)[np.isnan(X)] == -1.0).all()
 
 
+@pytest.mark.usefixtures("the_same_words")
 def test_indicators_are_there_for_every_column_whatever_is_missing():
     imputer = DPSimpleImputer(add_indicator=True, random_state=0).fit(FULL)
     frame = pd.DataFrame(X, columns=list("abc"))
@@ -62,6 +63,7 @@ def test_indicators_are_there_for_every_column_whatever_is_missing():
         DPSimpleImputer().fit(X).inverse_transform(X)
 
 
+@pytest.mark.usefixtures("the_same_words")
 def test_a_column_that_is_hidden_gets_the_public_constant():
     few = X[:50].copy()
     with pytest.warns(match="puts 4 for what is missing in 3 of 3 columns"):

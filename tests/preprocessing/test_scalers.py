@@ -20,6 +20,9 @@ from skdpnoise.mechanisms import AdditiveMechanism
 from skdpnoise.queries.quantiles import Quantiles
 from tests._cases import each_value, every_pair
 
+pytestmark = pytest.mark.usefixtures("the_same_words")
+
+
 SCALERS = [DPStandardScaler, DPRobustScaler, DPMinMaxScaler]
 GUARANTEES = [{"epsilon": 1.0}, {"epsilon": 1.0, "delta": 0.0}, {"adjacency": "add_remove"}]
 

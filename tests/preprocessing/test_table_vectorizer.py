@@ -28,7 +28,10 @@ from skdpnoise.privacy import PrivacyGuarantee
 from tests._cases import every_pair
 from tests.contracts._register import Forbidden, Notebook
 
-pytestmark = pytest.mark.filterwarnings("ignore::skdpnoise.PrivacyWarning")
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::skdpnoise.PrivacyWarning"),
+    pytest.mark.usefixtures("the_same_words"),
+]
 
 rng = np.random.default_rng(0)
 N = 6000

@@ -33,6 +33,9 @@ from skdpnoise.sensitivity import SensitivityProfile
 from tests._cases import each_value
 from tests._statistics import FALSE_ALARM
 
+pytestmark = pytest.mark.usefixtures("the_same_words")
+
+
 RELATIONS = pytest.mark.parametrize("adjacency", ["replace_one", "add_remove"])
 # The default noise is compared over all families, which takes seconds.
 LAPLACE = {"noise": "inid_laplace"}

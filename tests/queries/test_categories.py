@@ -246,6 +246,7 @@ def test_it_is_charged_before_a_word_is_drawn(monkeypatch):
     assert ledger.charges[0]["guarantee"] == (1.0, 1e-6)
 
 
+@pytest.mark.usefixtures("the_same_words")
 def test_a_ledger_takes_the_exact_loss_and_refuses_what_is_too_much():
     ledger = PrivacyLedger("people", 1.5, 1e-5, storage="memory")
     private_categories(TABLE, GUARANTEE, ledger=ledger)

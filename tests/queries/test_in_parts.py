@@ -234,6 +234,7 @@ def _wider_at_the_end(rows):
     return rows.assign(c=1.0) if rows.index[0] >= 300 else rows
 
 
+@pytest.mark.usefixtures("the_same_words")
 def test_a_ledger_is_charged_once_and_before_the_second_pass():
     passes = []
 

@@ -223,6 +223,7 @@ def test_a_bad_source_of_randomness_is_refused_before_the_charge(name):
     assert book.lines == []
 
 
+@pytest.mark.usefixtures("the_same_words")
 def test_a_real_ledger_adds_them_up():
     ledger = PrivacyLedger("trips", epsilon=3.0, delta=1e-6, storage="memory")
     pure = [name for name in CALLS if name not in NEEDS_DELTA]

@@ -23,6 +23,9 @@ from tests._same_bits import COUNTS, in_parts
 from tests._statistics import FALSE_ALARM
 from tests.contracts._register import Notebook
 
+pytestmark = pytest.mark.usefixtures("the_same_words")
+
+
 RELATIONS = pytest.mark.parametrize("adjacency", ["replace_one", "add_remove"])
 SKIP = {"missing": "skip", "noise": "inid_laplace"}
 NUMBERS = [1.25, None, 3.0, 2.5, None, 0.5] * 20

@@ -116,6 +116,7 @@ def test_rounded_draws_have_the_exact_distribution(name, bits):
         assert binned_pvalue(draws, density, bits, scale=scale) < FALSE_ALARM
 
 
+@pytest.mark.usefixtures("the_same_words")
 @continuous
 def test_draws_from_the_operating_system_have_the_exact_distribution(name):
     exponent, density = LAWS[name]

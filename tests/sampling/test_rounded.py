@@ -84,6 +84,7 @@ def test_the_finest_draws_have_the_exact_distribution(sampler, density):
         assert binned_pvalue(draws, density, 52, scale=scale) < FALSE_ALARM
 
 
+@pytest.mark.usefixtures("the_same_words")
 @every(8)
 def test_draws_from_the_operating_system_have_the_exact_distribution(sampler, density):
     draws = sampler(SystemWords(), N, 30)

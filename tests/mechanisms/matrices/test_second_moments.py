@@ -244,6 +244,7 @@ def test_with_next_to_no_noise_or_next_to_no_budget_all_stays_in_range(noise):
             assert released == pytest.approx(X.T @ X, abs=0.01)
 
 
+@pytest.mark.usefixtures("the_same_words")
 @pytest.mark.parametrize("noise", NOISES)
 def test_a_release_is_the_counts_and_the_noise_in_quanta(noise):
     mechanism = calibrate_second_moments(noise, BOUNDS["columns"], budget(noise))

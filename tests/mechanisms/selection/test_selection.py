@@ -28,6 +28,9 @@ from skdpnoise.sampling import SeededWords
 from tests._cases import each_value, every_pair
 from tests._statistics import FALSE_ALARM, chi_square_pvalue
 
+pytestmark = pytest.mark.usefixtures("the_same_words")
+
+
 MECHANISMS = {
     "exponential": ExponentialMechanism,
     "permute and flip": PermuteAndFlip,
