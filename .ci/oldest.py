@@ -7,18 +7,19 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 # What depends on the versions of the dependencies; the rest is tested once.
 TESTS = [
+    "tests/_utils",
+    "tests/base",
     "tests/compose",
     "tests/contracts",
-    "tests/covariance",
+    "tests/data",
     "tests/datasets",
     "tests/decomposition",
-    "tests/estimators",
     "tests/inspection",
+    "tests/kernels",
     "tests/linear_model",
     "tests/model_selection",
+    "tests/planning",
     "tests/preprocessing",
-    "tests/solvers",
-    "tests/sources",
 ]
 
 

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from sklearn.linear_model import Lasso, LogisticRegression
 
 from skdpnoise.datasets import fetch_california, fetch_electricity
+from skdpnoise.kernels import LOSSES, coordinate_descent
 from skdpnoise.privacy import PrivacyGuarantee
-from skdpnoise.solvers import LOSSES, coordinate_descent
 
 # Ten passes of the library's own solver must not improve the minimum by more than this.
 _OPTIMALITY = 1e-9

@@ -11,10 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks._dp_cd_problems import Problem
+from skdpnoise.kernels import LOSSES, coordinate_descent
 from skdpnoise.mechanisms import AdditiveMechanism, calibrate
 from skdpnoise.sampling import SeededWords, permutation
 from skdpnoise.sensitivity import clipped_gradient
-from skdpnoise.solvers import LOSSES, coordinate_descent
 
 ALLOCATIONS = {
     "spr": "scale, perturb, rescale",

@@ -17,7 +17,7 @@ import pyarrow.csv as pacsv
 import pyarrow.dataset as pads
 import pyarrow.parquet as pq
 
-from skdpnoise.sources import scan_batches, scan_csv, scan_dataset, scan_parquet
+from skdpnoise.data import scan_batches, scan_csv, scan_dataset, scan_parquet
 
 N_RECORDS = 240
 COLUMN = "cell"  # the column with the odd value

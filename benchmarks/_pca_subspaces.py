@@ -13,11 +13,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from skdpnoise.kernels.second_moments import second_moments
 from skdpnoise.mechanisms import SymmetricMatrixMechanism, calibrate_second_moments
 from skdpnoise.privacy import GaussianLoss, PureLoss
 from skdpnoise.sampling import SeededWords
 from skdpnoise.sensitivity import RowBounds
-from skdpnoise.solvers.second_moments import second_moments
 
 LEVELS = (0.5, 0.25, 0.1)
 SHAPES = ((5000, 64, 3), (10_000, 100, 5), (10_000, 100, 10), (20_000, 150, 5))

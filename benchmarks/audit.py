@@ -24,7 +24,7 @@ from benchmarks._kept import kept, last_commit, place
 from benchmarks._remembered import remembered
 from benchmarks._report import add_common_arguments, machine, print_table, save_json
 from skdpnoise.inspection import audit
-from skdpnoise.inspection.report import verdict_of
+from skdpnoise.inspection.auditing.report import verdict_of
 
 FALSE_ALARM = 0.01  # of all tables together
 # Rounds over all rows: fits on each of two data sets; the first round replays.

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from benchmarks._report import add_common_arguments, print_table, save_json
 from benchmarks.networks import ARMS
-from skdpnoise.inspection._bounds import one_run_bound
+from skdpnoise.inspection.auditing._bounds import one_run_bound
 from skdpnoise.mechanisms.sampled import SampledMechanism
 from skdpnoise.privacy import GaussianLoss, PureLoss, poisson_sampled
 

@@ -24,11 +24,11 @@ from sklearn.metrics import roc_auc_score
 from benchmarks._kept import resumed
 from benchmarks._report import add_common_arguments, print_table, save_json
 from benchmarks.many import ADULT_BOUNDS, adult, adult_groups
+from skdpnoise.kernels import LOGISTIC
+from skdpnoise.kernels.joint import Clip, GridRows, GroupedClip, joint_descent
 from skdpnoise.mechanisms import calibrate
 from skdpnoise.privacy import GaussianLoss, gdp_mu
 from skdpnoise.sensitivity import GroupedProfile
-from skdpnoise.solvers import LOGISTIC
-from skdpnoise.solvers.joint import Clip, GridRows, GroupedClip, joint_descent
 
 EPSILONS = (0.5, 1.0, 5.0)  # below, rows that are not centred show little
 WAYS = ("one ball", "kinds and rest", "each kind", "each kind, jointly")

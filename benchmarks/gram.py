@@ -47,6 +47,7 @@ from benchmarks._kept import resumed
 from benchmarks._report import add_common_arguments, print_table, save_json
 from skdpnoise import DPCoordinateDescentRegressor, DPLassoPath, PrivacyWarning
 from skdpnoise.datasets import fetch_california
+from skdpnoise.kernels import SQUARED, second_moments
 from skdpnoise.linear_model._defaults import choose_defaults, choose_row_norm
 from skdpnoise.linear_model._descent import DescentPlan
 from skdpnoise.linear_model._gram import make_pseudo_data
@@ -54,7 +55,6 @@ from skdpnoise.mechanisms import calibrate, calibrate_second_moments
 from skdpnoise.mechanisms.matrices.calibrate import SymmetricMatrixMechanism
 from skdpnoise.sampling import random_words
 from skdpnoise.sensitivity import RowBounds, clipped_gradient
-from skdpnoise.solvers import SQUARED, second_moments
 
 DELTA = 1e-6
 SOLVERS = ("gram", "gradient", "auto")

@@ -39,7 +39,7 @@ FRESH = """
 import json, sys, time
 import numpy, scipy.fft, sqlalchemy.dialects.sqlite
 from skdpnoise.ledger import PrivacyLedger
-from skdpnoise.ledger.encoding import decode_loss
+from skdpnoise.accounting.encoding import decode_loss
 clock = time.perf_counter
 start = clock()
 ledger = PrivacyLedger.open("data", sys.argv[1])

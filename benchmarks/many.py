@@ -37,14 +37,9 @@ from sklearn.preprocessing import MinMaxScaler, StandardScaler
 from benchmarks._kept import resumed
 from benchmarks._report import add_common_arguments, print_table, save_json
 from skdpnoise import DPCoordinateDescentRegressor, DPLogisticCD
-from skdpnoise.datasets import (
-    ADULT_CATEGORIES,
-    fetch_adult,
-    fetch_california,
-    fetch_electricity,
-)
+from skdpnoise.datasets import ADULT_CATEGORIES, fetch_adult, fetch_california, fetch_electricity
+from skdpnoise.kernels.joint import SOFTMAX, Clip, GridRows, clipped_gradient_sums
 from skdpnoise.privacy import gdp_mu
-from skdpnoise.solvers.joint import SOFTMAX, Clip, GridRows, clipped_gradient_sums
 
 EPSILONS = (0.1, 0.5, 1.0, 5.0)
 # Accuracy at each ε, or accuracy and area under the curve; None where nothing is asked for.

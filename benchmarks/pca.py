@@ -20,11 +20,11 @@ from benchmarks._pca_data import captured, load
 from benchmarks._pca_references import exponential_eigenvectors, peers
 from benchmarks._report import add_common_arguments, print_table, save_json
 from skdpnoise.decomposition import DPPCA
+from skdpnoise.kernels.second_moments import second_moments
 from skdpnoise.mechanisms import calibrate_second_moments
 from skdpnoise.privacy import PrivacyGuarantee
 from skdpnoise.sampling import SeededWords
 from skdpnoise.sensitivity import RowBounds
-from skdpnoise.solvers.second_moments import second_moments
 
 SEEDS = 10
 # data, components, epsilon, bar, published peer

@@ -22,7 +22,7 @@ EPSILONS = (0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0)
 NO_NOISE = 100.0  # ε of the fit that says what the signal is
 CASES = {
     "california": (fetch_california, DPCoordinateDescentRegressor, lambda score: score),
-    # Of two classes of equal size; see skdpnoise.compose.synthetic.
+    # Of two classes of equal size; see skdpnoise.planning.synthetic.
     "electricity": (
         fetch_electricity,
         DPLogisticCD,

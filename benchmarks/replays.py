@@ -35,12 +35,12 @@ from benchmarks._odd_records import (
 from benchmarks._remembered import remembered
 from benchmarks._report import add_common_arguments, print_table, save_json
 from skdpnoise import DPOneHotEncoder, DPOrdinalEncoder, DPPipeline, DPRidge, DPTableVectorizer
-from skdpnoise.inspection._claims import clone_for_audit, fit_quietly
-from skdpnoise.inspection._neighbours import Neighbours
-from skdpnoise.inspection._replay import replay
-from skdpnoise.inspection.transcript import Transcript
+from skdpnoise.data import RowSource
+from skdpnoise.inspection.auditing._claims import clone_for_audit, fit_quietly
+from skdpnoise.inspection.auditing._neighbours import Neighbours
+from skdpnoise.inspection.auditing._replay import replay
+from skdpnoise.inspection.auditing.transcript import Transcript
 from skdpnoise.privacy import PrivacyGuarantee
-from skdpnoise.sources import RowSource
 
 EPSILON, DELTA = 1.0, 1e-3
 FEWEST = 2000  # neighbours of a whole run

@@ -60,8 +60,8 @@ PLANNED = (10**9, 10**10, 10**11)
 def models() -> dict[str, Callable[[Any, Any], object]]:
     """Return fits of X and a target, by name."""
     from skdpnoise import DPPCA, DPLogisticCD, DPRidge, DPStandardScaler, PrivacyGuarantee
+    from skdpnoise.data.spread import mapped
     from skdpnoise.queries import private_sum
-    from skdpnoise.sources.spread import mapped
 
     loss = PrivacyGuarantee(1.0, 1e-6, adjacency="replace_one")
     bounds = (np.full(N_FEATURES, -BOUND), np.full(N_FEATURES, BOUND))
@@ -122,7 +122,7 @@ def plain(files: Sequence[Path], columns: Sequence[str]) -> float:
 @contextmanager
 def counted_passes() -> Iterator[Counter[frozenset[str]]]:
     """Count the passes over rows, by the names of the tables that they read."""
-    from skdpnoise.sources.local import LocalRunner
+    from skdpnoise.data.local import LocalRunner
 
     passes: Counter[frozenset[str]] = Counter()
     known = {name: getattr(LocalRunner, name) for name in ("look", "run", "collect")}
@@ -173,7 +173,7 @@ def held() -> float:
 def _fit(name: str, files: Sequence[Path], small: Sequence[Path], pipe: Any) -> None:
     """Send what a fit of a file took, in this process."""
     warnings.simplefilter("ignore")
-    from skdpnoise.sources import scan_parquet
+    from skdpnoise.data import scan_parquet
 
     fit = models()[name]
     _tile_loops = import_module("skdpnoise.queries._tile_loops")  # numba's, and a compiled loop
@@ -228,7 +228,7 @@ def _partial_fit(name: str, files: Sequence[Path], pipe: Any) -> None:
     """Send the seconds of an epoch of scikit-learn over a file, and the memory."""
     from sklearn.linear_model import SGDClassifier, SGDRegressor
 
-    from skdpnoise.sources import scan_parquet
+    from skdpnoise.data import scan_parquet
 
     model = SGDClassifier(loss="log_loss") if name == "logistic" else SGDRegressor()
     imported, start = held(), time.perf_counter()
@@ -341,7 +341,7 @@ def _seconds_of_a_part(table: Callable[[int, int], Any]) -> float:
     """Return what one more part of one row adds to a pass."""
     from distributed import wait
 
-    from skdpnoise.sources.spread import looked_at
+    from skdpnoise.data.spread import looked_at
 
     def one_pass(n_parts: int) -> float:
         rows = table(n_parts, 1).persist()

@@ -18,7 +18,7 @@ from scipy.special import expit
 
 from benchmarks import _calibrations, _million_rows, cold
 from benchmarks._report import add_common_arguments, print_table, save_json
-from skdpnoise.solvers import LOSSES, coordinate_descent
+from skdpnoise.kernels import LOSSES, coordinate_descent
 
 N_FEATURES = 20
 CLIP, QUANTUM, LIMIT = 1.0, 1e-7, 3.0

@@ -14,7 +14,7 @@ import pandas as pd
 from _style import look
 
 from skdpnoise import DPRidge
-from skdpnoise.sources import scan_batches
+from skdpnoise.data import scan_batches
 
 ROWS = [50_000, 100_000, 200_000, 400_000]
 NAMES, BATCH = [f"x{number}" for number in range(10)], 25_000

@@ -5,8 +5,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from skdpnoise.compose import DPPipeline, total_guarantee
-    from skdpnoise.covariance import DPCovariance
-    from skdpnoise.decomposition import DPPCA
+    from skdpnoise.decomposition import DPPCA, DPCovariance
     from skdpnoise.inspection import show_versions
     from skdpnoise.ledger import PrivacyLedger
     from skdpnoise.linear_model import (
@@ -83,8 +82,7 @@ __all__ = [
 # The public names of each package, which are imported when somebody asks for them (PEP 562).
 _NAMES = {
     "compose": "DPPipeline total_guarantee",
-    "covariance": "DPCovariance",
-    "decomposition": "DPPCA",
+    "decomposition": "DPCovariance DPPCA",
     "inspection": "show_versions",
     "ledger": "PrivacyLedger",
     "linear_model": "DPCoordinateDescentRegressor DPElasticNet DPHuberRegressor DPLasso "
@@ -101,10 +99,10 @@ _HOMES = {name: room for room, names in _NAMES.items() for name in names.split()
 
 
 def _rooms() -> set[str]:
-    """Return the names of the packages in this one."""
+    """Return the names of the packages in this one, and of their other doors."""
     from pkgutil import iter_modules
 
-    return {module.name for module in iter_modules(__path__) if module.ispkg}
+    return {module.name for module in iter_modules(__path__)}
 
 
 if not TYPE_CHECKING:  # type checkers take the imports above, and see a misspelt name

@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
-from skdpnoise.inspection._attack import choose_attack
-from skdpnoise.inspection._bounds import epsilon_bound
+from skdpnoise.inspection.auditing._attack import choose_attack
+from skdpnoise.inspection.auditing._bounds import epsilon_bound
 from skdpnoise.ledger import Account
 from skdpnoise.mechanisms import AdditiveMechanism, calibrate
 from skdpnoise.mechanisms.allocation import worst_shift

@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from skdpnoise.inspection import Transcript
-from skdpnoise.inspection._costs import Moved, moved
-from skdpnoise.inspection._fingerprint import differences
+from skdpnoise.inspection.auditing._costs import Moved, moved
+from skdpnoise.inspection.auditing._fingerprint import differences
 
 
 class Replayed(NamedTuple):

@@ -8,7 +8,7 @@ from itertools import pairwise
 import numpy as np
 import pandas as pd
 
-from skdpnoise.sources import scan_batches, scan_parquet
+from skdpnoise.data import scan_batches, scan_parquet
 
 COUNTS = (1, 2, 7, 64)  # of parts
 WAYS = ("parquet", "dask array", "dask frame")

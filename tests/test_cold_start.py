@@ -75,8 +75,9 @@ def test_compositions_are_imported_when_they_are_asked_for():
         compose.__getattr__("DPNothing")
     code = (
         "import sys; from skdpnoise import DPLogisticCD\n"
-        "print(*(name for name in ('skdpnoise.compose._pipeline', 'skdpnoise.compose._public',"
-        "'sklearn.impute', 'sklearn.feature_extraction') if name in sys.modules))"
+        "print(*(name for name in ('skdpnoise.compose._pipeline', "
+        "'skdpnoise.base.public_transformers', 'sklearn.impute', "
+        "'sklearn.feature_extraction') if name in sys.modules))"
     )
     assert run(code) == []
 

@@ -20,7 +20,7 @@ PAGES = [
 ]
 SECTIONS = sorted({page.parent for page in PAGES_OF_DOCS} - {DOCS})
 ROOMS = sorted(room.name for room in pkgutil.iter_modules(skdpnoise.__path__) if room.ispkg)
-ROOMS.insert(ROOMS.index("solvers") + 1, "solvers.joint")
+ROOMS.insert(ROOMS.index("kernels") + 1, "kernels.joint")
 
 # Of scikit-learn: their seeds divide or make the data of an example, and nobody's noise.
 MAY_BE_SEEDED = {"train_test_split", "KFold", "StratifiedKFold", "ShuffleSplit"}

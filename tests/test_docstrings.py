@@ -14,7 +14,7 @@ from skdpnoise.noises import get_noise, noise_names
 
 ROOT = Path(__file__).resolve().parents[1]
 ROOMS = sorted(room.name for room in pkgutil.iter_modules(skdpnoise.__path__) if room.ispkg)
-ROOMS.insert(ROOMS.index("solvers") + 1, "solvers.joint")
+ROOMS.insert(ROOMS.index("kernels") + 1, "kernels.joint")
 
 
 def public_names():

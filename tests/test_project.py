@@ -12,7 +12,7 @@ import pytest
 from packaging.requirements import Requirement
 
 import skdpnoise
-from skdpnoise.compose import register
+from skdpnoise.base import register
 from tests.contracts._register import ENTRIES, NETWORKS
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -53,13 +53,13 @@ def test_pages_for_people_name_files_and_commands_that_are_there(name):
 def test_names_that_contributors_are_sent_to_are_in_the_files_that_are_named():
     text = (ROOT / "CONTRIBUTING.md").read_text("utf-8")
     for name, path in {
-        "_slope": "skdpnoise/solvers/_kernels.py",
-        "LOSSES": "skdpnoise/solvers/losses.py",
+        "_slope": "skdpnoise/kernels/_kernels.py",
+        "LOSSES": "skdpnoise/kernels/losses.py",
         "PrivateLinearModel": "skdpnoise/linear_model/_coordinate_descent.py",
         "choose_defaults": "skdpnoise/linear_model/_defaults.py",
-        "PrivateFitMixin": "skdpnoise/estimators/private_fit.py",
-        "read_table": "skdpnoise/estimators/tables.py",
-        "register_private": "skdpnoise/compose/register.py",
+        "PrivateFitMixin": "skdpnoise/base/private_fit.py",
+        "read_table": "skdpnoise/data/tables.py",
+        "register_private": "skdpnoise/base/register.py",
         "plus_noise": "skdpnoise/sampling/observer.py",
         "ENTRIES": "tests/contracts/_register.py",
         "SOUND": "benchmarks/_audit_cases.py",

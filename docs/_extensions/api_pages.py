@@ -23,7 +23,7 @@ Metadata routing
 Labels of groups and weights reach the steps of pipelines and the candidates of searches as in
 scikit-learn, whose user guide describes it under this name.
 """
-INNER = ("solvers.joint",)  # a package within a package whose names are public
+INNER = ("kernels.joint",)  # a package within a package whose names are public
 
 
 def packages() -> list[str]:

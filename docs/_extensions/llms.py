@@ -4,7 +4,7 @@ from pathlib import Path
 
 from docutils import nodes
 
-from skdpnoise.compose.documented import SITE
+from skdpnoise._utils.documented import SITE
 
 
 def lines(app) -> list[str]:

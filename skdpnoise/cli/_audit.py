@@ -82,7 +82,7 @@ def run(args: Namespace) -> int:
 
 def _read(path: Path, target: str | None) -> tuple[Any, Any]:
     """Return the records, and the target if there is one."""
-    from skdpnoise.privacy.checks import pandas_for
+    from skdpnoise._utils.checks import pandas_for
 
     table = pandas_for("skdpnoise audit").read_csv(path)
     y = None
@@ -97,7 +97,7 @@ def _read(path: Path, target: str | None) -> tuple[Any, Any]:
 
 
 def _show(report: AuditReport) -> None:
-    from skdpnoise.inspection.report import verdict_of
+    from skdpnoise.inspection.auditing.report import verdict_of
 
     rows = [
         (

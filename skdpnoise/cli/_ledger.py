@@ -11,12 +11,12 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any, TextIO
 
+from skdpnoise.accounting.encoding import encode_loss
+from skdpnoise.accounting.report import DECLARED
 from skdpnoise.cli._files import new_file
 from skdpnoise.cli._output import FORMATS, jsonable, print_json, print_table, printable
 from skdpnoise.ledger import Charge, LedgerStorageError, PrivacyLedger, UnknownDatasetError
 from skdpnoise.ledger.charge import past
-from skdpnoise.ledger.encoding import encode_loss
-from skdpnoise.ledger.report import DECLARED
 from skdpnoise.ledger.storage.database import DatabaseStorage
 from skdpnoise.sampling.words import SEEDED
 

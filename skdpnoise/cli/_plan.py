@@ -12,7 +12,7 @@ from skdpnoise.cli._files import path_of
 from skdpnoise.cli._output import MEMORY, NO_MEMORY, print_json, print_table
 
 if TYPE_CHECKING:
-    from skdpnoise.inspection import PrivacyPlan
+    from skdpnoise.planning import PrivacyPlan
 
 __all__ = ["add_arguments", "run"]
 
@@ -71,8 +71,8 @@ def add_arguments(commands: Any, storage: str | None) -> None:
 
 def run(args: Namespace) -> None:
     """Plan, and print the plan."""
-    from skdpnoise.inspection import plan
     from skdpnoise.ledger import PrivacyLedger
+    from skdpnoise.planning import plan
 
     estimator = made(args.estimator)
     asked = {name: getattr(args, name) for name in ("epsilon", "delta")}

@@ -13,11 +13,11 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from skdpnoise.compose._over_parts import answered
-from skdpnoise.compose.columns import read_features
-from skdpnoise.compose.kinds import parts_as_fitted, read_as_fitted
-from skdpnoise.compose.planned import PlanMixin
 from skdpnoise.compose.whole import WholeMixin
-from skdpnoise.sources.rows import as_sources, is_spread
+from skdpnoise.data.columns import read_features
+from skdpnoise.data.fitted_kinds import parts_as_fitted, read_as_fitted
+from skdpnoise.data.rows import as_sources, is_spread
+from skdpnoise.planning.mixin import PlanMixin
 
 
 def offers(name: str) -> Callable[[Any], bool]:

@@ -16,12 +16,12 @@ import numpy as np
 from sklearn import config_context, get_config
 from sklearn.base import BaseEstimator
 
-from skdpnoise.compose.columns import made_up
-from skdpnoise.compose.parts import private_parts
-from skdpnoise.compose.register import is_private
-from skdpnoise.compose.silence import silence
-from skdpnoise.sources.parts import between
-from skdpnoise.sources.rows import as_sources, is_spread
+from skdpnoise._utils.silence import silence
+from skdpnoise.base.parts import private_parts
+from skdpnoise.base.register import is_private
+from skdpnoise.data.columns import made_up
+from skdpnoise.data.parts import between
+from skdpnoise.data.rows import as_sources, is_spread
 
 __all__ = ["OverParts", "answered", "over_parts", "stand_in_for"]
 

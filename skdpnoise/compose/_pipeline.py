@@ -10,24 +10,27 @@ from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 from sklearn.utils.metaestimators import available_if
 
-from skdpnoise.compose._fitted_steps import FittedSteps, offers
-from skdpnoise.compose.advice import (
+from skdpnoise._utils.numbers import BUDGET, check_grouped, check_numbers
+from skdpnoise._utils.shared_texts import shared_texts
+from skdpnoise._utils.silence import silence
+from skdpnoise._utils.warnings import PrivacyWarning
+from skdpnoise.accounting import Ledger
+from skdpnoise.accounting.approximate import Budget, as_loss
+from skdpnoise.accounting.caps import Cap, UnsettledError
+from skdpnoise.accounting.declared import FACTS
+from skdpnoise.base.advice import (
     advise,
     advise_on_bought_number,
     advise_on_public_number,
     held_back,
 )
-from skdpnoise.compose.approximate import Budget, as_loss
+from skdpnoise.base.compositions import Children, register_inner, watched
+from skdpnoise.base.parts import after_charge, private_parts, taken_apart
+from skdpnoise.base.register import register_private
+from skdpnoise.base.surroundings import clone_with_ledger, warn_of_company
+from skdpnoise.compose._fitted_steps import FittedSteps, offers
 from skdpnoise.compose.asked import columns_to_fit, read_to_fit
-from skdpnoise.compose.caps import Cap, UnsettledError
-from skdpnoise.compose.charged import after_charge, is_charged
-from skdpnoise.compose.compositions import Children, register_inner, watched
-from skdpnoise.compose.data import check_data
 from skdpnoise.compose.fitting import fit_steps, rehearse, settled
-from skdpnoise.compose.lists import read_once, target_without_lists
-from skdpnoise.compose.numbers import BUDGET, check_grouped, check_numbers
-from skdpnoise.compose.parts import private_parts, taken_apart
-from skdpnoise.compose.register import register_private
 from skdpnoise.compose.shares import (
     check_shareable,
     pure_noise,
@@ -36,7 +39,6 @@ from skdpnoise.compose.shares import (
     whole_budget,
     with_budget,
 )
-from skdpnoise.compose.silence import silence
 from skdpnoise.compose.statement import (
     charge_whole,
     declared_of,
@@ -46,14 +48,14 @@ from skdpnoise.compose.statement import (
     shares_by_name,
     whole_report,
 )
-from skdpnoise.compose.surroundings import PrivacyWarning, clone_with_ledger, warn_of_company
-from skdpnoise.ledger import Ledger, LedgerWarning
-from skdpnoise.ledger.declared import FACTS
+from skdpnoise.data.arguments import check_data
+from skdpnoise.data.computed import is_charged
+from skdpnoise.data.groups import group_codes
+from skdpnoise.data.lists import read_once, target_without_lists
+from skdpnoise.data.rows import as_sources, is_spread
+from skdpnoise.ledger import LedgerWarning
 from skdpnoise.privacy import Adjacency, PrivacyGuarantee
-from skdpnoise.privacy.shared_texts import shared_texts
-from skdpnoise.queries.groups import group_codes
 from skdpnoise.sampling import random_words
-from skdpnoise.sources.rows import as_sources, is_spread
 
 
 @shared_texts
@@ -156,7 +158,7 @@ class DPPipeline(FittedSteps):
     >>> DPPipeline([("scale", StandardScaler()), ("classify", DPLogisticCD())]).fit(X, y)
     Traceback (most recent call last):
     ...
-    skdpnoise.compose.parts.UnpaidStepError: The 'steps' parameter of DPPipeline must hold
+    skdpnoise.base.parts.UnpaidStepError: The 'steps' parameter of DPPipeline must hold
     private steps, or steps that learn nothing from the data. Refused: 'scale' (StandardScaler):
     learns from the data without privacy: use DPStandardScaler. ...
     """

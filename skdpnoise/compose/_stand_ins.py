@@ -20,14 +20,14 @@ from sklearn.pipeline import FeatureUnion, Pipeline
 from sklearn.utils import assert_all_finite, get_tags
 from sklearn.utils.metaestimators import available_if
 
+from skdpnoise.accounting.caps import Rehearsed
+from skdpnoise.base.compositions import below, inner_of
+from skdpnoise.base.parts import private_parts
+from skdpnoise.base.public_output import hand_on
+from skdpnoise.base.register import is_private, rule_of
 from skdpnoise.compose._over_parts import stand_in_for
-from skdpnoise.compose.caps import Rehearsed
-from skdpnoise.compose.charged import DATA, reading
-from skdpnoise.compose.columns import is_numeric, is_polars, made_up
-from skdpnoise.compose.compositions import below, inner_of
-from skdpnoise.compose.handing import hand_on
-from skdpnoise.compose.parts import private_parts
-from skdpnoise.compose.register import is_private, rule_of
+from skdpnoise.data.columns import is_numeric, is_polars, made_up
+from skdpnoise.data.computed import DATA, reading
 
 _ENOUGH = 1000  # rows of a table that stands for the data
 _PLENTY = 100.0  # an ε at which each of two categories of so many rows is found

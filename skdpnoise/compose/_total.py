@@ -9,19 +9,15 @@ from functools import reduce
 from operator import add
 from typing import Any
 
-from skdpnoise.compose.compositions import below, inner_of
-from skdpnoise.compose.costs import cost_of
-from skdpnoise.compose.parts import Part, fitted_parts, private_parts
-from skdpnoise.ledger import PrivacyReport
-from skdpnoise.ledger.cards import card, facts_in_html, table
-from skdpnoise.ledger.declared import declared_below
-from skdpnoise.ledger.report import DECLARED, SOURCE, neighbours
-from skdpnoise.privacy import (
-    PrivacyGuarantee,
-    PrivacyLoss,
-    PureLoss,
-)
-from skdpnoise.privacy.checks import check_real
+from skdpnoise._utils.checks import check_real
+from skdpnoise.accounting import PrivacyReport
+from skdpnoise.accounting.declared import declared_below
+from skdpnoise.accounting.report import DECLARED, SOURCE, neighbours
+from skdpnoise.base.compositions import below, inner_of
+from skdpnoise.base.costs import cost_of
+from skdpnoise.base.parts import Part, fitted_parts, private_parts
+from skdpnoise.privacy import PrivacyGuarantee, PrivacyLoss, PureLoss
+from skdpnoise.reporting.cards import card, facts_in_html, table
 from skdpnoise.sampling.words import with_caveat
 
 _MUST_HOLD = "The 'estimators' parameter of total_guarantee must hold"
@@ -58,7 +54,7 @@ class TotalReport:
 
     Examples
     --------
-    >>> from skdpnoise.ledger.report import Release
+    >>> from skdpnoise.accounting.report import Release
     >>> release = Release("counts", "iid_laplace", 1, 10, (2.0, 2.0), PureLoss(1.0))
     >>> one = PrivacyReport("Example", PrivacyGuarantee(1.0), (release,), PureLoss(1.0), True)
     >>> print(TotalReport((("first", one), ("second", one)), (), 0.0))  # doctest: +ELLIPSIS

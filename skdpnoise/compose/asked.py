@@ -18,12 +18,12 @@ from sklearn.impute import MissingIndicator, SimpleImputer
 from sklearn.pipeline import FeatureUnion, Pipeline
 from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, OrdinalEncoder
 
-from skdpnoise.compose.charged import is_computed
-from skdpnoise.compose.columns import by_declared_type
-from skdpnoise.compose.kinds import FittedColumns, as_fitted, kind_of_labels, kinds_in
-from skdpnoise.compose.lists import read_once, without_lists
-from skdpnoise.sources.kinds import OBJECTS, Kind
-from skdpnoise.sources.rows import RowSource
+from skdpnoise.data.columns import by_declared_type
+from skdpnoise.data.computed import is_computed
+from skdpnoise.data.fitted_kinds import FittedColumns, as_fitted, kind_of_labels, kinds_in
+from skdpnoise.data.kinds import OBJECTS, Kind
+from skdpnoise.data.lists import read_once, without_lists
+from skdpnoise.data.rows import RowSource
 
 __all__ = ["columns_to_fit", "read_to_fit"]
 

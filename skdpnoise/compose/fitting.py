@@ -16,8 +16,16 @@ from sklearn.exceptions import DataConversionWarning
 from sklearn.pipeline import Pipeline
 from sklearn.utils._param_validation import InvalidParameterError
 
+from skdpnoise._utils.silence import silence
+from skdpnoise._utils.warnings import PrivacyWarning
+from skdpnoise.accounting import PrivacyReport
+from skdpnoise.base.advice import rehearsing
+from skdpnoise.base.compositions import inner_of
+from skdpnoise.base.parts import Part, all_ours, private_parts
+from skdpnoise.base.public_output import handing_on
+from skdpnoise.base.register import is_private
+from skdpnoise.base.remedies import remedy_for_data
 from skdpnoise.compose._over_parts import over_parts
-from skdpnoise.compose._remedies import remedy_for_data
 from skdpnoise.compose._stand_ins import (
     NoFurther,
     is_stand_in,
@@ -25,17 +33,10 @@ from skdpnoise.compose._stand_ins import (
     stand_ins,
     stands_for_private,
 )
-from skdpnoise.compose.advice import rehearsing
-from skdpnoise.compose.charged import DATA, all_ours, passed, reading
-from skdpnoise.compose.compositions import inner_of
-from skdpnoise.compose.handing import handing_on
-from skdpnoise.compose.parts import Part, private_parts
-from skdpnoise.compose.register import is_private
-from skdpnoise.compose.silence import silence
-from skdpnoise.compose.surroundings import PrivacyWarning
-from skdpnoise.ledger import LedgerWarning, PrivacyReport
+from skdpnoise.data.computed import DATA, passed, reading
+from skdpnoise.data.rows import is_spread
+from skdpnoise.ledger import LedgerWarning
 from skdpnoise.sampling.observer import unobserved
-from skdpnoise.sources.rows import is_spread
 
 _SHOWN = (PrivacyWarning, LedgerWarning, DataConversionWarning)  # the last tells of a shape
 

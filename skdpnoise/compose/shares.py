@@ -8,24 +8,19 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
-from skdpnoise.compose.approximate import (
+from skdpnoise.accounting.approximate import (
     ApproximateBudget,
     Budget,
     ChanceBudget,
     SearchBudget,
     stated_epsilon,
 )
-from skdpnoise.compose.caps import Cap
-from skdpnoise.compose.compositions import inner_of
-from skdpnoise.compose.parts import Part, private_parts
+from skdpnoise.accounting.caps import Cap
+from skdpnoise.base.compositions import inner_of
+from skdpnoise.base.parts import Part, private_parts
 from skdpnoise.mechanisms.requests import CHOICES
 from skdpnoise.noises import noise_names
-from skdpnoise.privacy import (
-    GaussianLoss,
-    PrivacyGuarantee,
-    PureLoss,
-    gdp_mu,
-)
+from skdpnoise.privacy import GaussianLoss, PrivacyGuarantee, PureLoss, gdp_mu
 from skdpnoise.sampling import RandomWords
 
 _PURE_FOR_MATRICES = ("k_norm", "wishart")

@@ -10,16 +10,16 @@ from typing import Any
 
 import numpy as np
 
-from skdpnoise.compose.approximate import Budget, as_loss
-from skdpnoise.compose.compositions import private_estimators
-from skdpnoise.compose.numbers import NUMBERS
-from skdpnoise.compose.parts import Part
-from skdpnoise.ledger import PrivacyReport
-from skdpnoise.ledger.declared import COLUMNS, FACTS, declared_below, said_public
+from skdpnoise._utils.numbers import NUMBERS
+from skdpnoise.accounting import PrivacyReport
+from skdpnoise.accounting.approximate import Budget, as_loss
+from skdpnoise.accounting.declared import COLUMNS, FACTS, declared_below, said_public
+from skdpnoise.base.compositions import private_estimators
+from skdpnoise.base.parts import Part
+from skdpnoise.data.rows import FOUND_BY_READING
 from skdpnoise.mechanisms.recipes import to_name_the_largest
 from skdpnoise.privacy import GaussianLoss, PrivacyGuarantee, PrivacyLoss, PureLoss
 from skdpnoise.sampling.words import HIDDEN_SEED, is_seeded
-from skdpnoise.sources.rows import FOUND_BY_READING
 
 
 def charge_whole(

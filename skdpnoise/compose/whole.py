@@ -17,10 +17,10 @@ from typing import Any
 import numpy as np
 from sklearn.pipeline import Pipeline
 
-from skdpnoise.compose.compositions import inner_of
-from skdpnoise.compose.contents import of_library
-from skdpnoise.compose.parts import private_parts
-from skdpnoise.ledger import PrivacyReport
+from skdpnoise.accounting import PrivacyReport
+from skdpnoise.base.compositions import inner_of
+from skdpnoise.base.contents import of_library
+from skdpnoise.base.parts import private_parts
 
 __all__ = ["ReportOfModels", "WholeMixin", "digests_of"]
 

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import Bunch
 
-from skdpnoise.privacy.checks import pandas_for
+from skdpnoise._utils.checks import pandas_for
 
 DATA_VARIABLE = "SKDPNOISE_DATA"
 

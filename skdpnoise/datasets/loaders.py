@@ -13,9 +13,9 @@ from scipy.io import arff
 from sklearn.datasets import fetch_california_housing, fetch_openml
 from sklearn.utils import Bunch
 
+from skdpnoise._utils.checks import check_option, pandas_for
+from skdpnoise._utils.shared_texts import shared_texts
 from skdpnoise.datasets._sources import DataSet
-from skdpnoise.privacy.checks import check_option, pandas_for
-from skdpnoise.privacy.shared_texts import shared_texts
 
 __all__ = ["ADULT_CATEGORIES", "fetch_adult", "fetch_california", "fetch_electricity"]
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from skdpnoise.ledger import Account
+from skdpnoise.accounting import Account
 from skdpnoise.mechanisms import SymmetricMatrixMechanism, calibrate_second_moments
 from skdpnoise.privacy import GaussianLoss, LossBudget, PureLoss, gdp_mu
 from skdpnoise.sensitivity import RowBounds

@@ -27,8 +27,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from skdpnoise.base.private_fit import PrivateRun
+from skdpnoise.data.spread import Spread, in_units, mapped, total
 from skdpnoise.decomposition import _budget as rules
-from skdpnoise.estimators.private_fit import PrivateRun
+from skdpnoise.kernels.second_moments import Floats, clipped_row_sums, row_norms
 from skdpnoise.mechanisms import AdditiveMechanism, KNormMechanism, calibrate, k_norm
 from skdpnoise.privacy import GaussianLoss, LossBudget, PrivacyLoss
 from skdpnoise.queries.norm_quantile import private_norm_quantile
@@ -36,8 +38,6 @@ from skdpnoise.sampling import RandomWords
 from skdpnoise.sampling.keyed import new_key, words_of_rows
 from skdpnoise.sampling.observer import plus_noise
 from skdpnoise.sensitivity import RowBounds, SensitivityProfile, clipped_rows
-from skdpnoise.solvers.second_moments import Floats, clipped_row_sums, row_norms
-from skdpnoise.sources.spread import Spread, in_units, mapped, total
 
 _FAR = 4.0  # a radius that shrinks by more was that of an offset, which is then looked for again
 _DOWN = 64.0  # how much smaller than the last one a radius may be found to be

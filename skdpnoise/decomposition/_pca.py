@@ -14,14 +14,14 @@ from sklearn.utils._param_validation import Interval, RealNotInt, StrOptions
 from sklearn.utils.extmath import svd_flip
 from sklearn.utils.validation import check_is_fitted
 
-from skdpnoise.compose import register_private
+from skdpnoise._utils.shared_texts import shared_texts
+from skdpnoise.accounting import Ledger
+from skdpnoise.base.register import register_private
+from skdpnoise.data.tables import read_projections, read_table, survivable
 from skdpnoise.decomposition.moments import PrivateMoments, PrivateMomentsMixin, denoised
-from skdpnoise.estimators.tables import read_projections, read_table, survivable
-from skdpnoise.ledger import Ledger
+from skdpnoise.kernels.products import row_products
+from skdpnoise.kernels.second_moments import Floats
 from skdpnoise.privacy import Adjacency
-from skdpnoise.privacy.shared_texts import shared_texts
-from skdpnoise.solvers.products import row_products
-from skdpnoise.solvers.second_moments import Floats
 
 _ABOVE_NOISE = 1.1  # an eigenvalue counts as signal this far beyond the edge of the noise
 
@@ -93,7 +93,7 @@ class DPPCA(PrivateMomentsMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
 
     See Also
     --------
-    skdpnoise.covariance.DPCovariance : The matrix itself.
+    skdpnoise.decomposition.DPCovariance : The matrix itself.
 
     Notes
     -----

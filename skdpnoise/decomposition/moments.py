@@ -25,26 +25,21 @@ import numpy as np
 from joblib import effective_n_jobs
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from skdpnoise.compose.numbers import JOBS
+from skdpnoise._utils.numbers import JOBS
+from skdpnoise._utils.parameters import as_bounds, check_memory, check_within
+from skdpnoise._utils.shared_texts import shared_texts
+from skdpnoise.accounting import Account
+from skdpnoise.base.private_fit import FitRows, PrivateFitMixin, PrivateRun, known_records
+from skdpnoise.data.spread import Spread
+from skdpnoise.data.spread import total as sum_over
 from skdpnoise.decomposition._budget import choose_budget, noise_level
 from skdpnoise.decomposition._location import Locator
-from skdpnoise.estimators.parameters import as_bounds, check_memory, check_within
-from skdpnoise.estimators.private_fit import (
-    FitRows,
-    PrivateFitMixin,
-    PrivateRun,
-    known_records,
-)
-from skdpnoise.ledger import Account
+from skdpnoise.kernels.second_moments import Floats, second_moments
 from skdpnoise.mechanisms import SECOND_MOMENT_NOISES, calibrate_second_moments
 from skdpnoise.privacy import PureLoss
-from skdpnoise.privacy.shared_texts import shared_texts
 from skdpnoise.queries.ranges import COUNT_SHARE, stage_losses
 from skdpnoise.sampling import RandomWords, random_words
 from skdpnoise.sensitivity import RowBounds
-from skdpnoise.solvers.second_moments import Floats, second_moments
-from skdpnoise.sources.spread import Spread
-from skdpnoise.sources.spread import total as sum_over
 
 __all__ = ["PrivateMoments", "PrivateMomentsMixin", "denoised"]
 

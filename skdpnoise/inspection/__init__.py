@@ -1,11 +1,17 @@
 """Looking at an estimator from outside: what will it do, and does it keep what it claims?"""
 
-from skdpnoise.compose.planning import plan
-from skdpnoise.compose.plans import PlannedStage, PrivacyPlan, SimulatedScore
-from skdpnoise.inspection._audit import audit
-from skdpnoise.inspection.report import AuditReport, BlackBoxResult, OneRunResult, ReplayResult
-from skdpnoise.inspection.transcript import Meeting, Transcript, coupled_order
+from skdpnoise.inspection.auditing import (
+    AuditReport,
+    BlackBoxResult,
+    Meeting,
+    OneRunResult,
+    ReplayResult,
+    Transcript,
+    audit,
+    coupled_order,
+)
 from skdpnoise.inspection.versions import show_versions
+from skdpnoise.planning import PlannedStage, PrivacyPlan, SimulatedScore, plan
 
 __all__ = [
     "AuditReport",

@@ -1,8 +1,9 @@
 """What has been spent, and refusing to spend more."""
 
-from skdpnoise.ledger.account import Account, BudgetExceededError, Chargeable, Ledger
+from skdpnoise.accounting.account import Account, BudgetExceededError, Chargeable, Ledger
+from skdpnoise.accounting.encoding import decode_loss, encode_loss
+from skdpnoise.accounting.report import PrivacyReport, Release
 from skdpnoise.ledger.charge import Charge, LedgerTotal
-from skdpnoise.ledger.encoding import decode_loss, encode_loss
 from skdpnoise.ledger.errors import (
     BudgetChangedError,
     LedgerError,
@@ -20,7 +21,6 @@ from skdpnoise.ledger.exports import (
     report_to_json,
 )
 from skdpnoise.ledger.privacy_ledger import PrivacyLedger
-from skdpnoise.ledger.report import PrivacyReport, Release
 
 __all__ = [
     "Account",

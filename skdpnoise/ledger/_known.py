@@ -9,10 +9,10 @@ from datetime import datetime, timedelta
 from decimal import Decimal
 from typing import cast
 
+from skdpnoise.accounting.composition import SUM_NAMES, Anchor, Composition
+from skdpnoise.accounting.declared import declared_in
+from skdpnoise.accounting.encoding import terms_from_json
 from skdpnoise.ledger.charge import Charge
-from skdpnoise.ledger.composition import SUM_NAMES, Anchor, Composition
-from skdpnoise.ledger.declared import declared_in
-from skdpnoise.ledger.encoding import terms_from_json
 from skdpnoise.ledger.errors import LedgerStorageError, LedgerWarning
 from skdpnoise.ledger.storage import reading
 from skdpnoise.ledger.storage.database import Transaction

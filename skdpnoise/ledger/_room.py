@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from skdpnoise.ledger.composition import Composition
+from skdpnoise.accounting.composition import Composition
 from skdpnoise.ledger.storage.memory import Facts
 from skdpnoise.noises.discrete_gaussian import DiscreteGaussian
 from skdpnoise.noises.discrete_laplace import DiscreteLaplace

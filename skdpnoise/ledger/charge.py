@@ -14,14 +14,14 @@ from typing import Any, TypeVar, cast
 
 import numpy as np
 
-from skdpnoise.ledger.cards import bar, card, facts_in_html, table
-from skdpnoise.ledger.composition import Composition
-from skdpnoise.ledger.declared import declared_in
-from skdpnoise.ledger.encoding import decode_loss
-from skdpnoise.ledger.report import DECLARED
+from skdpnoise.accounting.composition import Composition
+from skdpnoise.accounting.declared import declared_in
+from skdpnoise.accounting.encoding import decode_loss
+from skdpnoise.accounting.report import DECLARED
 from skdpnoise.ledger.storage import reading
 from skdpnoise.ledger.storage.memory import Row
 from skdpnoise.privacy import NumericLoss, PrivacyGuarantee, PrivacyLoss
+from skdpnoise.reporting.cards import bar, card, facts_in_html, table
 from skdpnoise.sampling.words import HIDDEN_SEED, with_caveat
 
 __all__ = [

@@ -12,12 +12,12 @@ from datetime import date
 from html import escape
 from typing import TYPE_CHECKING, Any
 
-from skdpnoise.ledger import statement as words
+from skdpnoise._utils.checks import complaint, pandas_for
+from skdpnoise.accounting.encoding import decode_loss, encode_loss
+from skdpnoise.accounting.report import PrivacyReport, Release, neighbours
 from skdpnoise.ledger.charge import stored_parameters
-from skdpnoise.ledger.encoding import decode_loss, encode_loss
-from skdpnoise.ledger.report import PrivacyReport, Release, neighbours
 from skdpnoise.privacy import PrivacyGuarantee, PrivacyLoss
-from skdpnoise.privacy.checks import complaint, pandas_for
+from skdpnoise.reporting import statement as words
 
 if TYPE_CHECKING:
     import pandas as pd

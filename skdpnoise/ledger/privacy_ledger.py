@@ -8,10 +8,14 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from skdpnoise._utils.checks import pandas_for
+from skdpnoise.accounting.account import BudgetExceededError
+from skdpnoise.accounting.composition import Composition, compact
+from skdpnoise.accounting.encoding import decode_loss, encode_loss
+from skdpnoise.accounting.uncharged import is_uncharged
 from skdpnoise.ledger import requests
 from skdpnoise.ledger._known import Known
 from skdpnoise.ledger._room import LossAt
-from skdpnoise.ledger.account import BudgetExceededError
 from skdpnoise.ledger.audited import unwritten
 from skdpnoise.ledger.charge import (
     Charge,
@@ -21,14 +25,10 @@ from skdpnoise.ledger.charge import (
     spent_after_each,
     stored_parameters,
 )
-from skdpnoise.ledger.composition import Composition, compact
-from skdpnoise.ledger.encoding import decode_loss, encode_loss
 from skdpnoise.ledger.storage import reading
 from skdpnoise.ledger.storage.database import DatabaseStorage, Storage
 from skdpnoise.ledger.storage.memory import Facts, MemoryStorage, Row
-from skdpnoise.ledger.uncharged import is_uncharged
 from skdpnoise.privacy import Adjacency, PrivacyGuarantee, PrivacyLoss
-from skdpnoise.privacy.checks import pandas_for
 from skdpnoise.privacy.sampled import check_relation
 from skdpnoise.sampling.words import with_caveat
 
@@ -71,7 +71,8 @@ class PrivacyLedger:
         What is protected: a record, or all of a group; None is ``"record"`` for a new data set.
     adaptive : bool, default=None
         Whether budgets of fits may be chosen by looking at what earlier fits released, by stricter
-        rules (:mod:`skdpnoise.ledger.composition` proves both). None is False for a new data set.
+        rules (:mod:`skdpnoise.accounting.composition` proves both). None is False for a new data
+        set.
     who : str, default=None
         Who charges; written beside each charge.
 
@@ -84,7 +85,7 @@ class PrivacyLedger:
     >>> ledger.charge("a second look", PureLoss(0.75))
     Traceback (most recent call last):
     ...
-    skdpnoise.ledger.account.BudgetExceededError: 'a second look' asks for 0.75-DP, with which ...
+    skdpnoise...BudgetExceededError: 'a second look' asks for 0.75-DP, with which ...
     """
 
     _facts: Facts | None

@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from skdpnoise._utils.checks import check_option, check_type, complaint
+from skdpnoise.accounting.composition import Composition
 from skdpnoise.ledger._room import LossAt, asked_in_words, in_words, largest_epsilon
-from skdpnoise.ledger.composition import Composition
 from skdpnoise.ledger.storage.memory import Facts
 from skdpnoise.mechanisms.recipes import loss_at
 from skdpnoise.privacy import Adjacency, PrivacyGuarantee, PrivacyLoss, check_adjacency, check_real
-from skdpnoise.privacy.checks import check_option, check_type, complaint
 
 UNITS = ("record", "group")
 

@@ -1,6 +1,6 @@
 """Linear models that protect every record of their training data."""
 
-from skdpnoise.compose.surroundings import PrivacyWarning
+from skdpnoise._utils.warnings import PrivacyWarning
 from skdpnoise.linear_model._coordinate_descent import DPCoordinateDescentRegressor
 from skdpnoise.linear_model._elastic_net import DPElasticNet
 from skdpnoise.linear_model._huber import DPHuberRegressor

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from skdpnoise.ledger import Account
+from skdpnoise.accounting import Account
 from skdpnoise.linear_model import _defaults as rules
 from skdpnoise.linear_model._column_groups import NO_GROUP
 from skdpnoise.linear_model._records import Data, Settings

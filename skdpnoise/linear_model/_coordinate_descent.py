@@ -14,29 +14,25 @@ from sklearn.base import BaseEstimator, RegressorMixin, is_classifier
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from skdpnoise.compose import register_private
-from skdpnoise.compose.charged import is_computed
-from skdpnoise.compose.numbers import JOBS
-from skdpnoise.estimators.callbacks import CallbackSupportMixin, collect_passes, with_callbacks
-from skdpnoise.estimators.parameters import as_bounds, check_size, check_within
-from skdpnoise.estimators.private_fit import PrivateFitMixin, PrivateRun, known_records
-from skdpnoise.estimators.scores import QuietScoreMixin
-from skdpnoise.estimators.sparse_tables import read_sparse
-from skdpnoise.estimators.spread_tables import is_spread, read_spread
-from skdpnoise.estimators.tables import FLOATS, read_table
-from skdpnoise.estimators.targets import labels_of_parts, read_labels, read_numbers
-from skdpnoise.ledger import Ledger
+from skdpnoise._utils.numbers import JOBS
+from skdpnoise._utils.parameters import as_bounds, check_size, check_within
+from skdpnoise._utils.shared_texts import shared_texts
+from skdpnoise.accounting import Ledger
+from skdpnoise.base.callbacks import CallbackSupportMixin, collect_passes, with_callbacks
+from skdpnoise.base.private_fit import PrivateFitMixin, PrivateRun, known_records
+from skdpnoise.base.register import register_private
+from skdpnoise.base.scores import QuietScoreMixin
+from skdpnoise.data.computed import is_computed
+from skdpnoise.data.sparse_tables import read_sparse
+from skdpnoise.data.spread_tables import is_spread, read_spread
+from skdpnoise.data.tables import FLOATS, read_table
+from skdpnoise.data.targets import labels_of_parts, read_labels, read_numbers
+from skdpnoise.kernels import SQUARED, Loss
 from skdpnoise.linear_model._budget import Budget, split_budget, stages_for
 from skdpnoise.linear_model._column_groups import NO_GROUP, numbered_groups
 from skdpnoise.linear_model._defaults import prefers_gram
 from skdpnoise.linear_model._descent import RESIDUALS, DescentPlan, check_descent, plan_descent
-from skdpnoise.linear_model._gram import (
-    GRAM_NOISES,
-    GramPlan,
-    check_gram,
-    check_moments,
-    plan_gram,
-)
+from skdpnoise.linear_model._gram import GRAM_NOISES, GramPlan, check_gram, check_moments, plan_gram
 from skdpnoise.linear_model._joint import (
     ENOUGH_RECORDS,
     MANY_COLUMNS,
@@ -63,9 +59,7 @@ from skdpnoise.linear_model._records import (
 from skdpnoise.linear_model._scaling import Run, standardise, standardise_target
 from skdpnoise.mechanisms import noise_options
 from skdpnoise.privacy import Adjacency, gdp_mu
-from skdpnoise.privacy.shared_texts import shared_texts
 from skdpnoise.sampling import random_words
-from skdpnoise.solvers import SQUARED, Loss
 
 
 @shared_texts
@@ -493,7 +487,7 @@ class DPCoordinateDescentRegressor(LeastSquaresModel):
        plus exact integer noise; and then "residuals", the sum of what the model leaves, clipped to
        ±3 scales (±2.5 to 5 where no feature is used): 6 or 3. Or "gradients" of all columns at
        once: for each pass the sum of whole gradients, each clipped to the norm C and rounded to
-       integers within it (:mod:`skdpnoise.solvers.joint`: 2C in Euclidean norm, or C), plus exact
+       integers within it (:mod:`skdpnoise.kernels.joint`: 2C in Euclidean norm, or C), plus exact
        integer noise; and then "second moments" with the released model's prediction as the only
        feature. Or "second moments" alone: once, the sum over records of :math:`z z^\top`, with z =
        (x, y, 1) standardised, clipped to public limits, shrunk into a ball of radius R and rounded

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from skdpnoise.solvers import Loss
+from skdpnoise.kernels import Loss
 
 # Of the budget, but for the number of records, for the search for a target without bounds: without
 # it there is no model at all.

@@ -16,19 +16,12 @@ from typing import Any
 import numpy as np
 from joblib import effective_n_jobs
 
-from skdpnoise.estimators.parameters import check_memory, number_vector
-from skdpnoise.ledger import Account
-from skdpnoise.linear_model import _defaults as rules
-from skdpnoise.linear_model._budget import Budget
-from skdpnoise.linear_model._records import Problem, Settings
-from skdpnoise.mechanisms import AdditiveMechanism, calibrate
-from skdpnoise.queries.searched_location import count_strength, mean_reach
-from skdpnoise.sampling import RandomWords, permutation
-from skdpnoise.sampling.observer import adder, plus_noise
-from skdpnoise.sensitivity import clipped_gradient, clipped_sum
-from skdpnoise.solvers import Loss
-from skdpnoise.solvers.columns import columnwise
-from skdpnoise.solvers.coordinate_descent import (
+from skdpnoise._utils.parameters import check_memory, number_vector
+from skdpnoise.accounting import Account
+from skdpnoise.data.states import forget, new_token, scratch, state
+from skdpnoise.kernels import Loss
+from skdpnoise.kernels.columns import columnwise
+from skdpnoise.kernels.coordinate_descent import (
     Sweep,
     Sweeps,
     Updates,
@@ -37,7 +30,14 @@ from skdpnoise.solvers.coordinate_descent import (
     scalings_of,
     visit,
 )
-from skdpnoise.sources.states import forget, new_token, scratch, state
+from skdpnoise.linear_model import _defaults as rules
+from skdpnoise.linear_model._budget import Budget
+from skdpnoise.linear_model._records import Problem, Settings
+from skdpnoise.mechanisms import AdditiveMechanism, calibrate
+from skdpnoise.queries.searched_location import count_strength, mean_reach
+from skdpnoise.sampling import RandomWords, permutation
+from skdpnoise.sampling.observer import adder, plus_noise
+from skdpnoise.sensitivity import clipped_gradient, clipped_sum
 
 _LARGEST_GROWTH = math.log(1e6)  # of the budget from the first pass to the last
 _MOST_GROWTH = 16.0  # as a logarithm: more than what is refused for itself

@@ -7,8 +7,8 @@ from typing import Any
 
 from numpy.typing import ArrayLike
 
-from skdpnoise.compose import register_private
-from skdpnoise.ledger import Ledger
+from skdpnoise.accounting import Ledger
+from skdpnoise.base.register import register_private
 from skdpnoise.linear_model._coordinate_descent import LeastSquaresModel
 from skdpnoise.linear_model._penalties import elastic_net
 from skdpnoise.privacy import Adjacency

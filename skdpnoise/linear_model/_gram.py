@@ -25,9 +25,11 @@ from joblib import effective_n_jobs
 from numpy.typing import ArrayLike
 from sklearn.linear_model import enet_path, ridge_regression
 
-from skdpnoise.estimators.parameters import check_memory
-from skdpnoise.estimators.seal import silence
-from skdpnoise.ledger import Account
+from skdpnoise._utils.parameters import check_memory
+from skdpnoise._utils.redaction import silence
+from skdpnoise.accounting import Account
+from skdpnoise.data.spread import in_units
+from skdpnoise.kernels.second_moments import second_moments
 from skdpnoise.linear_model._budget import Budget
 from skdpnoise.linear_model._defaults import choose_row_norm, kept
 from skdpnoise.linear_model._penalties import of_standard_columns
@@ -38,8 +40,6 @@ from skdpnoise.mechanisms.requests import CHOICES
 from skdpnoise.sampling import RandomWords
 from skdpnoise.sampling.observer import plus_noise
 from skdpnoise.sensitivity.second_moments import RowBounds
-from skdpnoise.solvers.second_moments import second_moments
-from skdpnoise.sources.spread import in_units
 
 # The same family buys locations and scales, so it must be one for vectors too.
 GRAM_NOISES = [noise for noise in noise_options(adaptive=True) if noise in SECOND_MOMENT_NOISES]

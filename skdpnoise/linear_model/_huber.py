@@ -9,12 +9,12 @@ from typing import Any
 from sklearn.base import RegressorMixin
 from sklearn.utils._param_validation import Interval
 
-from skdpnoise.compose import register_private
-from skdpnoise.estimators.callbacks import CallbackSupportMixin
-from skdpnoise.estimators.scores import QuietScoreMixin
+from skdpnoise.base.callbacks import CallbackSupportMixin
+from skdpnoise.base.register import register_private
+from skdpnoise.base.scores import QuietScoreMixin
+from skdpnoise.kernels.losses import Loss, huber
 from skdpnoise.linear_model._whole_gradients import WholeGradientModel
 from skdpnoise.privacy import Adjacency
-from skdpnoise.solvers.losses import Loss, huber
 
 
 @register_private
@@ -75,7 +75,7 @@ class DPHuberRegressor(CallbackSupportMixin, QuietScoreMixin, RegressorMixin, Wh
     2. Location and scale of the target, as in :class:`DPCoordinateDescentRegressor`.
     3. Locations and scales of the features, as in the same class.
     4. "gradients": for each pass the sum over records of the gradient in all columns, clipped to
-       the norm C and rounded to integers within it (:mod:`skdpnoise.solvers.joint`: it moves by 2C
+       the norm C and rounded to integers within it (:mod:`skdpnoise.kernels.joint`: it moves by 2C
        in Euclidean norm under replace-one, by C under add/remove), plus exact integer noise.
 
     Composition, and what is not protected, are as there.

@@ -22,8 +22,19 @@ import numpy as np
 from joblib import effective_n_jobs
 from scipy.sparse import issparse
 
-from skdpnoise.estimators.parameters import check_memory
-from skdpnoise.ledger import Account
+from skdpnoise._utils.parameters import check_memory
+from skdpnoise.accounting import Account
+from skdpnoise.data.spread import in_units, mapped, total
+from skdpnoise.kernels import LOGISTIC, POISSON, SQUARED, Loss
+from skdpnoise.kernels.joint import (
+    Clip,
+    GridRows,
+    clipped_gradient_sums,
+    columns_of,
+    descend,
+    hold_parts,
+)
+from skdpnoise.kernels.second_moments import clipped_row_sums
 from skdpnoise.linear_model._budget import NORMAL, Budget
 from skdpnoise.linear_model._column_groups import NO_GROUP
 from skdpnoise.linear_model._defaults import kept
@@ -46,17 +57,6 @@ from skdpnoise.privacy import GaussianLoss
 from skdpnoise.sampling import RandomWords
 from skdpnoise.sampling.observer import plus_noise
 from skdpnoise.sensitivity import GroupedProfile, RowBounds, clipped_rows
-from skdpnoise.solvers import LOGISTIC, POISSON, SQUARED, Loss
-from skdpnoise.solvers.joint import (
-    Clip,
-    GridRows,
-    clipped_gradient_sums,
-    columns_of,
-    descend,
-    hold_parts,
-)
-from skdpnoise.solvers.second_moments import clipped_row_sums
-from skdpnoise.sources.spread import in_units, mapped, total
 
 __all__ = [
     "ENOUGH_RECORDS",

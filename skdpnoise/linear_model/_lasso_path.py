@@ -12,10 +12,10 @@ from sklearn.base import RegressorMixin
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from skdpnoise.compose import register_private
-from skdpnoise.estimators.parameters import check_memory, check_within, number_vector
-from skdpnoise.estimators.scores import QuietScoreMixin
-from skdpnoise.ledger import Ledger
+from skdpnoise._utils.parameters import check_memory, check_within, number_vector
+from skdpnoise.accounting import Ledger
+from skdpnoise.base.register import register_private
+from skdpnoise.base.scores import QuietScoreMixin
 from skdpnoise.linear_model._budget import Budget
 from skdpnoise.linear_model._coordinate_descent import (
     DPCoordinateDescentRegressor,

@@ -20,7 +20,9 @@ from functools import partial
 
 import numpy as np
 
-from skdpnoise.ledger import Account
+from skdpnoise.accounting import Account
+from skdpnoise.data.spread import in_units
+from skdpnoise.kernels.links import exponential_mean
 from skdpnoise.linear_model._budget import Budget
 from skdpnoise.linear_model._descent import linear_functions
 from skdpnoise.linear_model._records import Problem
@@ -29,8 +31,6 @@ from skdpnoise.privacy import GaussianLoss, LossBudget
 from skdpnoise.sampling import RandomWords
 from skdpnoise.sampling.observer import plus_noise
 from skdpnoise.sensitivity import GroupedProfile
-from skdpnoise.solvers.links import exponential_mean
-from skdpnoise.sources.spread import in_units
 
 __all__ = ["LEVEL", "LevelPlan", "plan_level"]
 

@@ -12,15 +12,15 @@ from numpy.typing import ArrayLike
 from sklearn.base import ClassifierMixin
 from sklearn.utils._param_validation import Interval
 
-from skdpnoise.compose import register_private
-from skdpnoise.estimators.callbacks import CallbackSupportMixin
-from skdpnoise.estimators.scores import QuietScoreMixin
-from skdpnoise.estimators.targets import against_rest, known_classes
+from skdpnoise.base.callbacks import CallbackSupportMixin
+from skdpnoise.base.register import register_private
+from skdpnoise.base.scores import QuietScoreMixin
+from skdpnoise.data.targets import against_rest, known_classes
+from skdpnoise.kernels.losses import Loss, hinge
 from skdpnoise.linear_model._records import Data, Outputs, Settings, Target
 from skdpnoise.linear_model._scaling import Run
 from skdpnoise.linear_model._whole_gradients import WholeGradientModel
 from skdpnoise.privacy import Adjacency
-from skdpnoise.solvers.losses import Loss, hinge
 
 
 @register_private
@@ -32,7 +32,7 @@ class DPLinearSVC(CallbackSupportMixin, QuietScoreMixin, ClassifierMixin, WholeG
               + \alpha \bigl(\rho |w|_1 + \tfrac{1 - \rho}{2} |w|_2^2\bigr)
 
     over columns that are standardised, with the hinge loss, its kink smoothed over a margin of h
-    (:func:`skdpnoise.solvers.losses.hinge`), by descent along whole gradients. Three classes or
+    (:func:`skdpnoise.kernels.losses.hinge`), by descent along whole gradients. Three classes or
     more are fitted one against the rest, all in the same passes. No scaling by hand is needed.
 
     Parameters
@@ -85,7 +85,7 @@ class DPLinearSVC(CallbackSupportMixin, QuietScoreMixin, ClassifierMixin, WholeG
     1. "number of records", under add/remove only: a record moves it by 1.
     2. Locations and scales of the features, as in :class:`DPLogisticCD` with "joint".
     3. "gradients": for each pass the sum over records of the gradient in all columns and classes,
-       clipped to the norm C and rounded to integers within it (:mod:`skdpnoise.solvers.joint`: it
+       clipped to the norm C and rounded to integers within it (:mod:`skdpnoise.kernels.joint`: it
        moves by 2C in Euclidean norm under replace-one, by C under add/remove), plus exact integer
        noise.
 

@@ -12,11 +12,13 @@ from scipy.special import softmax
 from sklearn.base import ClassifierMixin
 from sklearn.utils._param_validation import StrOptions
 
-from skdpnoise.compose import register_private
-from skdpnoise.estimators.callbacks import CallbackSupportMixin
-from skdpnoise.estimators.scores import QuietScoreMixin
-from skdpnoise.estimators.targets import against_rest, known_classes
-from skdpnoise.ledger import Ledger
+from skdpnoise.accounting import Ledger
+from skdpnoise.base.callbacks import CallbackSupportMixin
+from skdpnoise.base.register import register_private
+from skdpnoise.base.scores import QuietScoreMixin
+from skdpnoise.data.targets import against_rest, known_classes
+from skdpnoise.kernels import LOGISTIC
+from skdpnoise.kernels.joint import SOFTMAX
 from skdpnoise.linear_model._class_weights import public_weights, release_balance
 from skdpnoise.linear_model._descent import GAIN
 from skdpnoise.linear_model._joint import FEW_RECORDS
@@ -24,8 +26,6 @@ from skdpnoise.linear_model._records import Data, Outputs, Problem, Settings, Ta
 from skdpnoise.linear_model._scaling import Run, release_log_odds
 from skdpnoise.linear_model._whole_gradients import EitherSolverModel
 from skdpnoise.privacy import Adjacency, gdp_mu
-from skdpnoise.solvers import LOGISTIC
-from skdpnoise.solvers.joint import SOFTMAX
 
 
 @register_private
@@ -119,7 +119,7 @@ class DPLogisticCD(CallbackSupportMixin, QuietScoreMixin, ClassifierMixin, Eithe
     4. "gradients". With "coordinate" as there; with K > 2 classes a pass releases the sums of all K
        models together. With "joint", for each pass the sum over records of the gradient in all
        columns and classes, the outer product of the row and its slopes, clipped to the norm C and
-       rounded to integers within it (:mod:`skdpnoise.solvers.joint`: it moves by 2C in Euclidean
+       rounded to integers within it (:mod:`skdpnoise.kernels.joint`: it moves by 2C in Euclidean
        norm under replace-one, by C under add/remove), plus exact integer noise.
     5. With an intercept and two classes, where noise may have made the model worse than the largest
        class: how many more records it labels rightly. "gain over the largest class" with

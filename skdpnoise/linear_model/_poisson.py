@@ -10,16 +10,16 @@ import numpy as np
 from sklearn.base import RegressorMixin
 from sklearn.metrics import d2_tweedie_score
 
-from skdpnoise.compose import register_private
-from skdpnoise.compose.charged import is_computed
-from skdpnoise.estimators.callbacks import CallbackSupportMixin
-from skdpnoise.estimators.parameters import as_bounds
-from skdpnoise.estimators.scores import QuietScoreMixin
+from skdpnoise._utils.parameters import as_bounds
+from skdpnoise.base.callbacks import CallbackSupportMixin
+from skdpnoise.base.register import register_private
+from skdpnoise.base.scores import QuietScoreMixin
+from skdpnoise.data.computed import is_computed
+from skdpnoise.kernels import POISSON
 from skdpnoise.linear_model._records import Data, Outputs, Rate, Settings, one_output, output_within
 from skdpnoise.linear_model._scaling import Run, release_rate
 from skdpnoise.linear_model._whole_gradients import EitherSolverModel
 from skdpnoise.privacy import Adjacency
-from skdpnoise.solvers import POISSON
 
 
 @register_private
@@ -98,7 +98,7 @@ class DPPoissonRegressor(CallbackSupportMixin, QuietScoreMixin, RegressorMixin, 
        plus exact integer noise. With "coordinate" each entry is clipped to [−C σ/m, C σ/m] and
        rounded to integer grid steps (:func:`~skdpnoise.sensitivity.clipped_gradient`: twice the
        bound under replace-one, once under add/remove). With "joint" the whole vector is clipped to
-       the norm C σ/m and rounded to integers within it (:mod:`skdpnoise.solvers.joint`: twice that
+       the norm C σ/m and rounded to integers within it (:mod:`skdpnoise.kernels.joint`: twice that
        in Euclidean norm, or once).
     5. "level", with "joint" and an intercept, from a tenth of what is left for the gradients: the
        sums of the finished model's predictions and of the counts, each divided by a limit that

@@ -12,12 +12,12 @@ from sklearn.base import RegressorMixin
 from sklearn.metrics import d2_pinball_score
 from sklearn.utils._param_validation import Interval
 
-from skdpnoise.compose import register_private
-from skdpnoise.estimators.callbacks import CallbackSupportMixin
-from skdpnoise.estimators.scores import QuietScoreMixin
+from skdpnoise.base.callbacks import CallbackSupportMixin
+from skdpnoise.base.register import register_private
+from skdpnoise.base.scores import QuietScoreMixin
+from skdpnoise.kernels.losses import Loss, pinball
 from skdpnoise.linear_model._whole_gradients import WholeGradientModel
 from skdpnoise.privacy import Adjacency
-from skdpnoise.solvers.losses import Loss, pinball
 
 
 @register_private
@@ -31,7 +31,7 @@ class DPQuantileRegressor(
               + \alpha \bigl(\rho |w|_1 + \tfrac{1 - \rho}{2} |w|_2^2\bigr)
 
     over columns that are standardised, with σ the released scale of the target and the pinball loss
-    of q, its kink smoothed over a width of h (:func:`skdpnoise.solvers.losses.pinball`), by descent
+    of q, its kink smoothed over a width of h (:func:`skdpnoise.kernels.losses.pinball`), by descent
     along whole gradients. It needs no bounds and no scaling by hand.
 
     Parameters
@@ -83,7 +83,7 @@ class DPQuantileRegressor(
     2. Location and scale of the target, as in :class:`DPCoordinateDescentRegressor`.
     3. Locations and scales of the features, as in the same class.
     4. "gradients": for each pass the sum over records of the gradient in all columns, clipped to
-       the norm C and rounded to integers within it (:mod:`skdpnoise.solvers.joint`: it moves by 2C
+       the norm C and rounded to integers within it (:mod:`skdpnoise.kernels.joint`: it moves by 2C
        in Euclidean norm under replace-one, by C under add/remove), plus exact integer noise.
 
     Composition, and what is not protected, are as there.

@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from skdpnoise.queries.groups import SpreadRows
+from skdpnoise.data.groups import SpreadRows
+from skdpnoise.data.spread import Spread
+from skdpnoise.kernels import Loss, row_products
 from skdpnoise.sampling import RandomWords
-from skdpnoise.solvers import Loss, row_products
-from skdpnoise.sources.spread import Spread
 
 Fitted = dict[str, Any]  # attributes of a fitted estimator, by name
 Outputs = Callable[[np.ndarray], list[np.ndarray]]  # from a target to those of every output

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from skdpnoise.compose.advice import (
+from skdpnoise.base.advice import (
     SEE_TARGET,
     cause_of_hiding,
     named,
@@ -16,7 +16,8 @@ from skdpnoise.compose.advice import (
     warn_last,
     warn_of_hidden_target,
 )
-from skdpnoise.estimators.private_fit import PrivateRun
+from skdpnoise.base.private_fit import PrivateRun
+from skdpnoise.data.spread import mapped, total
 from skdpnoise.linear_model._budget import Budget
 from skdpnoise.linear_model._records import LIMIT, Rate, Settings, Standardisation
 from skdpnoise.mechanisms import calibrate
@@ -24,7 +25,6 @@ from skdpnoise.queries import private_location_scale
 from skdpnoise.queries.location_scale import LocationScale
 from skdpnoise.queries.searched_location import SearchedLocation, search_location
 from skdpnoise.sensitivity import clipped_sum, histogram_counts
-from skdpnoise.sources.spread import mapped, total
 
 Run = PrivateRun[Budget]
 """What every stage of a linear fit needs that releases something."""

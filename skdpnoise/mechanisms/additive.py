@@ -13,6 +13,8 @@ from typing import Any, Protocol, TypeVar, runtime_checkable
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from skdpnoise._utils.checks import check_array, check_count, check_type
+from skdpnoise._utils.sealed import sealed
 from skdpnoise.mechanisms._numeric import gaussian_mu
 from skdpnoise.mechanisms.allocation import RULES, counted_by, shifts, worst_case_norm, worst_shift
 from skdpnoise.mechanisms.exact import are_integers
@@ -21,9 +23,7 @@ from skdpnoise.mechanisms.requests import MIXTURE, fits_gaussian
 from skdpnoise.mechanisms.vectors import VectorMechanism
 from skdpnoise.noises import Noise, get_noise, noise_names
 from skdpnoise.privacy import GaussianLoss, LossBudget, NumericLoss, PrivacyLoss, PureLoss
-from skdpnoise.privacy.checks import check_array, check_count, check_type
 from skdpnoise.privacy.curves import LossCurve, NormalShift
-from skdpnoise.privacy.sealed import sealed
 from skdpnoise.sampling import RandomWords
 from skdpnoise.sensitivity import GroupedProfile, SensitivityProfile
 

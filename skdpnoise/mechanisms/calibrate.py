@@ -10,6 +10,8 @@ from functools import partial
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from skdpnoise._utils.checks import check_array, check_count, check_option, check_real, check_type
+from skdpnoise._utils.shared_texts import shared_texts
 from skdpnoise.mechanisms._numeric import Proposal, Request, propose, propose_mixture
 from skdpnoise.mechanisms._quick import quick_mixture, quick_shape, settled
 from skdpnoise.mechanisms._shapes import by_shape, raised
@@ -20,8 +22,6 @@ from skdpnoise.mechanisms.recipes import Recipe
 from skdpnoise.mechanisms.requests import MIXTURE, fits_gaussian, noise_options, number_of
 from skdpnoise.noises import Noise, get_noise, noise_names
 from skdpnoise.privacy import GaussianLoss, LossBudget, PrivacyGuarantee, PureLoss
-from skdpnoise.privacy.checks import check_array, check_count, check_option, check_real, check_type
-from skdpnoise.privacy.shared_texts import shared_texts
 from skdpnoise.sensitivity import GroupedProfile, SensitivityProfile
 
 Vector = NDArray[np.float64]

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from skdpnoise._utils.checks import check_type, complaint
 from skdpnoise.mechanisms.additive import AdditiveMechanism
 from skdpnoise.mechanisms.calibrate import calibrate
 from skdpnoise.noises import get_noise
@@ -23,7 +24,6 @@ from skdpnoise.privacy import (
     largest_sampled_shift,
     poisson_sampled,
 )
-from skdpnoise.privacy.checks import check_type, complaint
 from skdpnoise.sampling import RandomWords
 from skdpnoise.sensitivity import GroupedProfile, SensitivityProfile
 

@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from skdpnoise._utils.sealed import Sealed
+from skdpnoise._utils.shared_texts import shared_texts
 from skdpnoise.mechanisms import exact
 from skdpnoise.privacy import PrivacyLoss, check_count, check_real
-from skdpnoise.privacy.sealed import Sealed
-from skdpnoise.privacy.shared_texts import shared_texts
 from skdpnoise.sampling import RandomWords, random_words
 from skdpnoise.sampling.observer import plus_noise
 

@@ -16,10 +16,10 @@ from typing import Any
 
 import numpy as np
 
-from skdpnoise.compose.kinds import kinds_in
-from skdpnoise.privacy.checks import complaint
-from skdpnoise.sources.cells import cells_of, is_missing
-from skdpnoise.sources.kinds import OBJECTS, Kind, kind_of
+from skdpnoise._utils.checks import complaint
+from skdpnoise.data.cells import cells_of, is_missing
+from skdpnoise.data.fitted_kinds import kinds_in
+from skdpnoise.data.kinds import OBJECTS, Kind, kind_of
 
 __all__ = ["Held", "check_kinds", "kinds_held", "plain_entry"]
 

@@ -11,20 +11,20 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from skdpnoise.compose.kinds import NUMBER, kind_of_labels
+from skdpnoise._utils.checks import check_array, check_collected, complaint
+from skdpnoise.data.fitted_kinds import NUMBER, kind_of_labels
+from skdpnoise.data.kinds import Kind
+from skdpnoise.data.rows import is_spread
+from skdpnoise.data.spread import looked_at, total
 from skdpnoise.mechanisms import AdditiveMechanism
 from skdpnoise.metrics._kinds import Held, check_kinds, kinds_held, plain_entry
 from skdpnoise.privacy import Adjacency, LossBudget, PrivacyGuarantee
-from skdpnoise.privacy.checks import check_array, check_collected, complaint
 from skdpnoise.privacy.loss import checked_relation
 from skdpnoise.queries import noisy_histogram, private_mean
 from skdpnoise.queries.aggregates import PrivateEstimate
 from skdpnoise.queries.categories import label_columns
 from skdpnoise.sampling import RandomWords
 from skdpnoise.sampling.words import with_caveat
-from skdpnoise.sources.kinds import Kind
-from skdpnoise.sources.rows import is_spread
-from skdpnoise.sources.spread import looked_at, total
 
 Vector = NDArray[np.float64]
 Both = tuple[NDArray[Any], NDArray[Any]]

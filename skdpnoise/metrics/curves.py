@@ -14,7 +14,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.isotonic import isotonic_regression
 
-from skdpnoise.compose.kinds import NUMBER, kind_of_labels
+from skdpnoise._utils.checks import check_count, complaint
+from skdpnoise._utils.shared_texts import shared_texts
+from skdpnoise.data.fitted_kinds import NUMBER, kind_of_labels
+from skdpnoise.data.spread import total
 from skdpnoise.mechanisms import AdditiveMechanism
 from skdpnoise.metrics._records import (
     SEEN,
@@ -31,11 +34,8 @@ from skdpnoise.metrics._records import (
 )
 from skdpnoise.noises import get_noise, noise_names
 from skdpnoise.privacy import Adjacency, LossBudget, PrivacyGuarantee, PrivacyLoss
-from skdpnoise.privacy.checks import check_count, complaint
 from skdpnoise.privacy.loss import promised
-from skdpnoise.privacy.shared_texts import shared_texts
 from skdpnoise.sampling import random_words
-from skdpnoise.sources.spread import total
 
 __all__ = [
     "PrivateCalibrationCurve",

@@ -16,7 +16,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from skdpnoise.compose.kinds import NUMBER, kind_of_labels
+from skdpnoise._utils.checks import check_real
+from skdpnoise._utils.shared_texts import shared_texts
+from skdpnoise.data.fitted_kinds import NUMBER, kind_of_labels
+from skdpnoise.data.spread import mapped, total
 from skdpnoise.mechanisms import AdditiveMechanism
 from skdpnoise.metrics._records import (
     SEEN,
@@ -36,11 +39,8 @@ from skdpnoise.metrics._records import (
     two_columns,
 )
 from skdpnoise.privacy import Adjacency, LossBudget, PrivacyGuarantee, PrivacyLoss
-from skdpnoise.privacy.checks import check_real
 from skdpnoise.privacy.loss import promised
-from skdpnoise.privacy.shared_texts import shared_texts
 from skdpnoise.sampling import random_words
-from skdpnoise.sources.spread import mapped, total
 
 __all__ = [
     "PrivateScore",

@@ -13,18 +13,13 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone, is_classifier
 
-from skdpnoise.compose import Part, taken_apart
-from skdpnoise.compose.compositions import named_estimators, private_estimators
-from skdpnoise.compose.numbers import strange_type
-from skdpnoise.compose.shares import (
-    check_shareable,
-    pure_noise,
-    samples_records,
-    shows_by_chance,
-)
+from skdpnoise._utils.numbers import strange_type
+from skdpnoise.accounting.declared import LABELS
+from skdpnoise.base.compositions import named_estimators, private_estimators
+from skdpnoise.base.parts import Part, taken_apart
+from skdpnoise.compose.shares import check_shareable, pure_noise, samples_records, shows_by_chance
 from skdpnoise.compose.statement import declared_of, in_order, read_unpaid
-from skdpnoise.estimators.targets import public_classes
-from skdpnoise.ledger.declared import LABELS
+from skdpnoise.data.targets import public_classes
 from skdpnoise.model_selection._delegation import Delegation
 
 _SET_BY_SEARCH = frozenset(

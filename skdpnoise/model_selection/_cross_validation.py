@@ -33,12 +33,13 @@ from joblib import delayed
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils._param_validation import Interval
 
-from skdpnoise.compose.approximate import SearchBudget, pure_part
-from skdpnoise.compose.compositions import Children, below, register_inner
+from skdpnoise._utils.parallel import in_order
+from skdpnoise._utils.shared_texts import shared_texts
+from skdpnoise.accounting import Ledger, PrivacyReport
+from skdpnoise.accounting.approximate import SearchBudget, pure_part
+from skdpnoise.base.compositions import Children, below, register_inner
 from skdpnoise.compose.shares import search_budget
 from skdpnoise.compose.whole import ReportOfModels, digests_of
-from skdpnoise.estimators.parallel import in_order
-from skdpnoise.ledger import Ledger, PrivacyReport
 from skdpnoise.metrics.scoring import Losses, pair_share
 from skdpnoise.model_selection._candidates import Candidate
 from skdpnoise.model_selection._runs import Outcome, Parts, Problem, Target
@@ -46,7 +47,6 @@ from skdpnoise.model_selection._search import PrivateSearchCV
 from skdpnoise.model_selection._splits import tossed
 from skdpnoise.model_selection._strategies import Strategy, Tell, one_run
 from skdpnoise.privacy import Adjacency, PrivacyGuarantee
-from skdpnoise.privacy.shared_texts import shared_texts
 from skdpnoise.sampling import RandomWords
 from skdpnoise.sampling.words import with_caveat
 

@@ -13,19 +13,19 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import _safe_indexing
 
-from skdpnoise.compose.columns import read_features
-from skdpnoise.compose.data import check_data
-from skdpnoise.compose.lists import read_once
-from skdpnoise.compose.parts import private_parts
-from skdpnoise.estimators.seal import silence
-from skdpnoise.estimators.targets import check_present, labels_of_parts, read_labels, read_numbers
+from skdpnoise._utils.redaction import silence
+from skdpnoise.base.parts import private_parts
+from skdpnoise.data.arguments import check_data
+from skdpnoise.data.chosen import only_chosen
+from skdpnoise.data.columns import read_features
+from skdpnoise.data.groups import GroupedRows, SpreadRows, check_labels, group_codes
+from skdpnoise.data.lists import read_once
+from skdpnoise.data.parts import Keep
+from skdpnoise.data.rows import RowSource, as_sources, is_spread
+from skdpnoise.data.spread import Spread, looked_at
+from skdpnoise.data.targets import check_present, labels_of_parts, read_labels, read_numbers
 from skdpnoise.model_selection._splits import Coins
-from skdpnoise.queries.groups import GroupedRows, SpreadRows, check_labels, group_codes
 from skdpnoise.sampling import RandomWords
-from skdpnoise.sources.chosen import only_chosen
-from skdpnoise.sources.parts import Keep
-from skdpnoise.sources.rows import RowSource, as_sources, is_spread
-from skdpnoise.sources.spread import Spread, looked_at
 
 _FEWEST = 4  # rows: two to fit, one to score, one to learn the units of the target
 _AT_ONCE = 1 << 20  # rows whose coins are tossed at a time

@@ -9,13 +9,13 @@ from sklearn.metrics import check_scoring
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from skdpnoise.compose.columns import read_features
-from skdpnoise.compose.kinds import parts_as_fitted, read_as_fitted
-from skdpnoise.estimators.private_fit import check_unpaid_arguments
-from skdpnoise.estimators.seal import without_values
+from skdpnoise._utils.checks import check_collected
+from skdpnoise._utils.redaction import without_values
+from skdpnoise.base.private_fit import check_unpaid_arguments
+from skdpnoise.data.columns import read_features
+from skdpnoise.data.fitted_kinds import parts_as_fitted, read_as_fitted
+from skdpnoise.data.rows import RowSource, as_sources, is_spread
 from skdpnoise.model_selection._data import without_seeds
-from skdpnoise.privacy.checks import check_collected
-from skdpnoise.sources.rows import RowSource, as_sources, is_spread
 
 _METHOD = """Return what `{0}` of the winner says of these records.
 

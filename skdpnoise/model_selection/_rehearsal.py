@@ -16,10 +16,10 @@ from dataclasses import replace
 import numpy as np
 from joblib import delayed
 
-from skdpnoise.compose.advice import rehearsing
-from skdpnoise.compose.approximate import pure_part
-from skdpnoise.estimators.parallel import in_order
-from skdpnoise.estimators.seal import silence
+from skdpnoise._utils.parallel import in_order
+from skdpnoise._utils.redaction import silence
+from skdpnoise.accounting.approximate import pure_part
+from skdpnoise.base.advice import rehearsing
 from skdpnoise.metrics.scoring import Losses
 from skdpnoise.model_selection._candidates import Candidate
 from skdpnoise.model_selection._runs import Priced, Problem, Target, release_units

@@ -13,16 +13,18 @@ from joblib import parallel_config
 from numpy.typing import NDArray
 from sklearn.utils import _safe_indexing
 
-from skdpnoise.compose.advice import Said, left_to
-from skdpnoise.compose.approximate import Budget
-from skdpnoise.compose.caps import Cap, Rehearsed, UnsettledError
-from skdpnoise.compose.charged import after_charge
-from skdpnoise.compose.compositions import private_estimators
+from skdpnoise._utils.context import Said
+from skdpnoise._utils.redaction import silence
+from skdpnoise.accounting.approximate import Budget
+from skdpnoise.accounting.caps import Cap, Rehearsed, UnsettledError
+from skdpnoise.base.advice import left_to
+from skdpnoise.base.compositions import private_estimators
+from skdpnoise.base.parts import after_charge, private_parts
+from skdpnoise.base.register import is_private
 from skdpnoise.compose.fitting import rehearse
-from skdpnoise.compose.parts import private_parts
-from skdpnoise.compose.register import is_private
 from skdpnoise.compose.shares import with_budget
-from skdpnoise.estimators.seal import silence
+from skdpnoise.data.parts import SpreadError
+from skdpnoise.data.spread import mapped, total
 from skdpnoise.mechanisms import calibrate
 from skdpnoise.metrics.scoring import (
     BITS,
@@ -41,8 +43,6 @@ from skdpnoise.queries.ranges import release_record_count
 from skdpnoise.sampling import RandomWords
 from skdpnoise.sampling.observer import note_charge
 from skdpnoise.sensitivity import SensitivityProfile, histogram_counts
-from skdpnoise.sources.parts import SpreadError
-from skdpnoise.sources.spread import mapped, total
 
 # One text whatever failed: the error of a run may tell something of the records.
 FAILED = (
@@ -167,7 +167,12 @@ class Problem:
         check_all_pay(model, priced.labels)
         said: list[Said] = []
         try:
-            with left_to(said), silence(), parallel_config("sequential"), after_charge(model):
+            with (
+                left_to(said),
+                silence(),
+                parallel_config("sequential"),
+                after_charge(model),
+            ):
                 model.fit(*self.records.of(rows))
         except Exception:
             if not cap.refused:

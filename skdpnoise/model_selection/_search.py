@@ -19,23 +19,26 @@ from sklearn.model_selection._search import BaseSearchCV
 from sklearn.utils import get_tags
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 
-from skdpnoise.compose import advice, register_private
-from skdpnoise.compose.approximate import pure_part
+from skdpnoise._utils.checks import check_type
+from skdpnoise._utils.numbers import BUDGET, JOBS, check_grouped
+from skdpnoise._utils.parameters import as_bounds, check_parameters
+from skdpnoise._utils.redaction import silence
+from skdpnoise._utils.shared_texts import shared_texts
+from skdpnoise.accounting import Ledger, PrivacyReport
+from skdpnoise.accounting.approximate import pure_part
+from skdpnoise.base import advice
+from skdpnoise.base.callbacks import CallbackSupportMixin, with_callbacks
+from skdpnoise.base.compositions import Children, register_inner
+from skdpnoise.base.private_fit import check_unpaid_arguments
+from skdpnoise.base.register import register_private
+from skdpnoise.base.surroundings import clone_with_ledger, warn_of_company
 from skdpnoise.compose.asked import columns_to_fit, read_to_fit
-from skdpnoise.compose.compositions import Children, register_inner
 from skdpnoise.compose.fitting import settled
-from skdpnoise.compose.numbers import BUDGET, JOBS, check_grouped
-from skdpnoise.compose.planned import PlanMixin
 from skdpnoise.compose.shares import search_budget, seed_from
 from skdpnoise.compose.statement import charge_whole
-from skdpnoise.compose.surroundings import clone_with_ledger, warn_of_company
 from skdpnoise.compose.whole import WholeMixin
-from skdpnoise.estimators.callbacks import CallbackSupportMixin, with_callbacks
-from skdpnoise.estimators.parameters import as_bounds, check_parameters
-from skdpnoise.estimators.private_fit import check_unpaid_arguments
-from skdpnoise.estimators.seal import silence
-from skdpnoise.estimators.targets import check_two_classes
-from skdpnoise.ledger import Ledger, PrivacyReport
+from skdpnoise.data.rows import as_sources, is_spread
+from skdpnoise.data.targets import check_two_classes
 from skdpnoise.mechanisms import choose_repetitions
 from skdpnoise.mechanisms.requests import number_of
 from skdpnoise.metrics.scoring import SCORINGS, Scoring, check_pairs, choose_scoring
@@ -51,13 +54,11 @@ from skdpnoise.model_selection._delegation import Delegation
 from skdpnoise.model_selection._rehearsal import rehearse
 from skdpnoise.model_selection._runs import Outcome, Parts, Problem, Target
 from skdpnoise.model_selection._strategies import NoisyMax, OneRelease, RepeatedRuns, Strategy
+from skdpnoise.planning.mixin import PlanMixin
 from skdpnoise.privacy import Adjacency, PrivacyGuarantee, PrivacyLoss
-from skdpnoise.privacy.checks import check_type
 from skdpnoise.privacy.repetition.laws import PoissonRepetitions, TruncatedNegativeBinomial
-from skdpnoise.privacy.shared_texts import shared_texts
 from skdpnoise.sampling import RandomWords, random_words
 from skdpnoise.sampling.observer import note_charge, unobserved
-from skdpnoise.sources.rows import as_sources, is_spread
 
 _VALIDATION = 0.1  # of the records
 _HALF = 0.5  # where their number is private

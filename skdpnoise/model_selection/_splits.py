@@ -2,7 +2,7 @@ r"""Rows fall into parts by secret coins that see no data: to be fitted to, scor
 
 **Coins.** Each row has a secret word by its number, SHAKE of a fresh key
 (:func:`~skdpnoise.sampling.keyed.words_of_rows`); with `groups`, by the label of its group
-(:func:`~skdpnoise.queries.groups.words_of_groups`). Public shares say into which part it falls. So
+(:func:`~skdpnoise.data.groups.words_of_groups`). Public shares say into which part it falls. So
 a row's place depends on its number, or label, and the key: rows that lie in parts of a source fall
 where they would in memory.
 
@@ -40,7 +40,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from skdpnoise.queries.groups import words_of_groups
+from skdpnoise.data.groups import words_of_groups
 from skdpnoise.sampling import RandomWords
 from skdpnoise.sampling.keyed import new_key, words_of_rows
 

@@ -39,9 +39,10 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 
-from skdpnoise.compose.approximate import ApproximateBudget, SearchBudget, as_loss, pure_part
-from skdpnoise.estimators.parallel import in_order
-from skdpnoise.ledger import PrivacyReport, Release
+from skdpnoise._utils.parallel import in_order
+from skdpnoise.accounting import PrivacyReport, Release
+from skdpnoise.accounting.approximate import ApproximateBudget, SearchBudget, as_loss, pure_part
+from skdpnoise.data.parts import SpreadError
 from skdpnoise.linear_model import DPCoordinateDescentRegressor, DPLassoPath
 from skdpnoise.mechanisms.selection import (
     ExponentialMechanism,
@@ -58,7 +59,6 @@ from skdpnoise.privacy.repetition.laws import RepetitionLaw
 from skdpnoise.queries import private_argmax
 from skdpnoise.sampling import integers_below
 from skdpnoise.sampling.observer import note_charge
-from skdpnoise.sources.parts import SpreadError
 
 _CHOICE = 0.75  # of the validation part's budget; the rest pays for the winner's score
 _ASKING = 0.05  # of the whole budget, for judging the candidates of one release by all records

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from skdpnoise.queries.groups import GroupedRows
+from skdpnoise.data.groups import GroupedRows
 from skdpnoise.sampling import RandomWords
 
 __all__ = ["Data", "Scaling", "Target", "members_of"]

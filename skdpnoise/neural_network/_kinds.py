@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 from scipy.special import logsumexp, softmax
 from sklearn.base import ClassifierMixin, RegressorMixin
 
-from skdpnoise.estimators.parameters import as_bounds
-from skdpnoise.estimators.scores import QuietScoreMixin
-from skdpnoise.estimators.targets import one_against_rest, read_labels, read_numbers
+from skdpnoise._utils.parameters import as_bounds
+from skdpnoise.base.scores import QuietScoreMixin
+from skdpnoise.data.targets import one_against_rest, read_labels, read_numbers
 from skdpnoise.neural_network._data import Scaling, Target
 from skdpnoise.neural_network._network import PrivateNetwork
 

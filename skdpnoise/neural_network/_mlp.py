@@ -8,7 +8,7 @@ from typing import Any
 
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from skdpnoise.compose import register_private
+from skdpnoise.base.register import register_private
 from skdpnoise.neural_network._kinds import NetworkClassifier, NetworkRegressor
 from skdpnoise.neural_network._modules import ACTIVATIONS
 from skdpnoise.privacy import Adjacency
@@ -73,7 +73,7 @@ class DPMLPClassifier(NetworkClassifier):
        :func:`~skdpnoise.queries.private_location_scale`).
     3. "gradients": in each step the sum over a Poisson sample of the people of their gradients,
        each clipped in its groups and rounded to integers within the bounds
-       (:class:`skdpnoise.solvers.joint.parts.ClippedParts`), plus exact integer noise, divided by
+       (:class:`skdpnoise.kernels.joint.parts.ClippedParts`), plus exact integer noise, divided by
        the chance to be sampled times the number of people. A person in the sample moves it by the
        bounds, and is in it by a coin from the secure source
        (:class:`skdpnoise.mechanisms.sampled.SampledMechanism`). A gradient of one person is a
@@ -182,7 +182,7 @@ class DPMLPRegressor(NetworkRegressor):
        :class:`~skdpnoise.DPCoordinateDescentRegressor` without bounds.
     4. "gradients": in each step the sum over a Poisson sample of the people of their gradients,
        each clipped in its groups and rounded to integers within the bounds
-       (:class:`skdpnoise.solvers.joint.parts.ClippedParts`), plus exact integer noise, divided by
+       (:class:`skdpnoise.kernels.joint.parts.ClippedParts`), plus exact integer noise, divided by
        the chance to be sampled times the number of people. A person in the sample moves it by the
        bounds, and is in it by a coin from the secure source
        (:class:`skdpnoise.mechanisms.sampled.SampledMechanism`). A gradient of one person is a

@@ -15,12 +15,13 @@ from sklearn.base import BaseEstimator
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from skdpnoise.compose.advice import warn_of_hidden_target
-from skdpnoise.estimators.callbacks import CallbackSupportMixin, follow_epochs, with_callbacks
-from skdpnoise.estimators.parameters import as_bounds, check_memory, check_size
-from skdpnoise.estimators.private_fit import PrivateFitMixin
-from skdpnoise.estimators.tables import read_table
-from skdpnoise.ledger import Account
+from skdpnoise._utils.parameters import as_bounds, check_memory, check_size
+from skdpnoise._utils.shared_texts import shared_texts
+from skdpnoise.accounting import Account
+from skdpnoise.base.advice import warn_of_hidden_target
+from skdpnoise.base.callbacks import CallbackSupportMixin, follow_epochs, with_callbacks
+from skdpnoise.base.private_fit import PrivateFitMixin
+from skdpnoise.data.tables import read_table
 from skdpnoise.mechanisms.sampled import FAMILIES
 from skdpnoise.neural_network._data import LIMIT, Data, Scaling, Target, members_of
 from skdpnoise.neural_network._gradients import PersonGradients, slots_agree
@@ -35,7 +36,6 @@ from skdpnoise.neural_network._modules import (
 from skdpnoise.neural_network._plan import Shares, planned_sampling, share_out
 from skdpnoise.neural_network._training import People, Steps, Training, n_slots_for
 from skdpnoise.privacy import LossBudget, PureLoss
-from skdpnoise.privacy.shared_texts import shared_texts
 from skdpnoise.queries import private_location_scale
 from skdpnoise.queries.ranges import release_record_count
 from skdpnoise.queries.searched_location import search_location

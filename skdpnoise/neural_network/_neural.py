@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Self, TypeVar
 
 from sklearn.base import BaseEstimator
 
-from skdpnoise.compose import register_private
+from skdpnoise.base.register import register_private
 from skdpnoise.neural_network._kinds import NetworkClassifier, NetworkRegressor
 from skdpnoise.privacy import Adjacency
 

@@ -9,7 +9,7 @@ from numbers import Integral
 from operator import add
 from typing import Any
 
-from skdpnoise.ledger import Account
+from skdpnoise.accounting import Account
 from skdpnoise.mechanisms.sampled import SampledMechanism, calibrate_sampled
 from skdpnoise.privacy import (
     GaussianLoss,

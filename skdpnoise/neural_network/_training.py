@@ -4,7 +4,7 @@ r"""Private stochastic gradient descent, planned and run.
           w_{t+1} = w_t - \eta \, \hat g_t / C
 
 with B_t a Poisson sample of rate q, k_i the clipped gradient of a person in grid steps a
-(:class:`~skdpnoise.solvers.joint.parts.ClippedParts`), Z_t integer noise and C the joint bound of
+(:class:`~skdpnoise.kernels.joint.parts.ClippedParts`), Z_t integer noise and C the joint bound of
 all groups. The sum is divided by the number of people that is public or was bought, never by the
 size of a batch.
 """
@@ -19,13 +19,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from skdpnoise.kernels.joint.parts import ClippedParts
 from skdpnoise.mechanisms.sampled import SampledMechanism
 from skdpnoise.neural_network._gradients import PersonGradients, rounds, sampled
 from skdpnoise.neural_network._modules import Groups
 from skdpnoise.sampling import RandomWords
 from skdpnoise.sampling.observer import plus_noise
 from skdpnoise.sensitivity import GroupedProfile
-from skdpnoise.solvers.joint.parts import ClippedParts
 
 __all__ = ["People", "Steps", "Training", "n_slots_for"]
 

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from skdpnoise.ledger import PrivacyReport
-from skdpnoise.ledger.report import noise_in_records
+from skdpnoise.accounting import PrivacyReport
+from skdpnoise.accounting.report import noise_in_records
 from skdpnoise.mechanisms import AdditiveMechanism
 from skdpnoise.sampling.words import with_caveat
 

@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from skdpnoise.ledger.report import release_shares
+from skdpnoise._utils.shared_texts import shared_texts
+from skdpnoise.accounting.report import release_shares
 from skdpnoise.mechanisms import AdditiveMechanism
 from skdpnoise.noises import Noise
 from skdpnoise.plotting import _panels
-from skdpnoise.privacy.shared_texts import shared_texts
 from skdpnoise.sensitivity import GroupedProfile
 
 

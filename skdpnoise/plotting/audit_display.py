@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from skdpnoise._utils.checks import check_type
+from skdpnoise._utils.shared_texts import shared_texts
 from skdpnoise.inspection import AuditReport, audit
 from skdpnoise.plotting._panels import COLOURS, finish, one_panel
-from skdpnoise.privacy.checks import check_type
-from skdpnoise.privacy.shared_texts import shared_texts
 
 _REFUTED = "//"  # what colour says, for grey prints
 _BROKEN = " (declaration broken)"

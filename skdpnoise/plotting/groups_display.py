@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from skdpnoise._utils.shared_texts import shared_texts
 from skdpnoise.plotting import _panels
-from skdpnoise.privacy.shared_texts import shared_texts
 from skdpnoise.sampling.words import with_caveat
 
 _PANELS = ("n_parameters", "clip", "noise", "signal_to_noise")

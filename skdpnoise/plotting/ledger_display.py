@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from skdpnoise._utils.checks import check_option, check_type
+from skdpnoise._utils.shared_texts import shared_texts
 from skdpnoise.ledger import PrivacyLedger
 from skdpnoise.ledger.charge import past
 from skdpnoise.plotting._panels import one_panel, style, to_arrays
 from skdpnoise.privacy import PrivacyGuarantee
-from skdpnoise.privacy.checks import check_option, check_type
-from skdpnoise.privacy.shared_texts import shared_texts
 
 _ROOM = 1.15  # above the highest line
 _EDGE = 0.04  # beside the first and the last charge, as a share of the width

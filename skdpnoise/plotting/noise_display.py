@@ -9,12 +9,12 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import ArrayLike
 
-from skdpnoise.ledger import Release
+from skdpnoise._utils.checks import check_option
+from skdpnoise._utils.shared_texts import shared_texts
+from skdpnoise.accounting import Release
 from skdpnoise.mechanisms import AdditiveMechanism
 from skdpnoise.noises import Noise, get_noise
 from skdpnoise.plotting import _panels
-from skdpnoise.privacy.checks import check_option
-from skdpnoise.privacy.shared_texts import shared_texts
 
 _FEW = 5  # more densities than these are represented by three
 _TAIL = 1e-4  # probability beyond each end of the picture

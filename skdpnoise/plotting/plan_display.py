@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from skdpnoise.inspection import PrivacyPlan, plan
+from skdpnoise._utils.checks import check_type
+from skdpnoise._utils.shared_texts import shared_texts
+from skdpnoise.planning import PrivacyPlan, plan
 from skdpnoise.plotting._panels import COLOURS, finish, one_panel, style, to_arrays
-from skdpnoise.privacy.checks import check_type
-from skdpnoise.privacy.shared_texts import shared_texts
 
 _ROOM = 0.05  # above and below all that is drawn
 

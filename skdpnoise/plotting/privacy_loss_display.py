@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from skdpnoise._utils.checks import check_array, check_type
+from skdpnoise._utils.shared_texts import shared_texts
 from skdpnoise.ledger.requests import loss_of
 from skdpnoise.plotting._panels import Vector, one_panel, report_of, style, wrong_kind
 from skdpnoise.privacy import PrivacyGuarantee, PrivacyLoss
-from skdpnoise.privacy.checks import check_array, check_type
-from skdpnoise.privacy.shared_texts import shared_texts
 from skdpnoise.sampling.words import with_caveat
 
 _FLOOR = 1e-12  # where curves are no longer followed

@@ -10,8 +10,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
-from skdpnoise.compose.register import is_private
-from skdpnoise.estimators.seal import without_values
+from skdpnoise._utils.checks import check_type
+from skdpnoise._utils.redaction import without_values
+from skdpnoise._utils.shared_texts import shared_texts
+from skdpnoise.base.register import is_private
+from skdpnoise.data.rows import as_sources, is_spread
 from skdpnoise.metrics import (
     PrivateCalibrationCurve,
     PrivateRocCurve,
@@ -20,10 +23,7 @@ from skdpnoise.metrics import (
 )
 from skdpnoise.plotting._panels import finish, one_panel, style, to_arrays, wrong_kind
 from skdpnoise.privacy import LossBudget, PrivacyGuarantee
-from skdpnoise.privacy.checks import check_type
-from skdpnoise.privacy.shared_texts import shared_texts
 from skdpnoise.sampling.words import with_caveat
-from skdpnoise.sources.rows import as_sources, is_spread
 
 _BAND = 1.96  # standard errors on either side: 95 % of normal noise
 _FAINT = 0.2

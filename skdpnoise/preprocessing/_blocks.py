@@ -13,10 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import murmurhash3_32
 
+from skdpnoise.data.cells import is_missing
 from skdpnoise.preprocessing._labels import numbered
 from skdpnoise.preprocessing._schema import Column
 from skdpnoise.queries.categories import label_of
-from skdpnoise.sources.cells import is_missing
 
 __all__ = ["Block", "NumberFacts", "as_dates", "as_doubles"]
 

@@ -8,14 +8,14 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 
-from skdpnoise.compose import register_public
-from skdpnoise.compose.documented import DocumentedMixin
-from skdpnoise.estimators.over_parts import OverPartsMixin
-from skdpnoise.estimators.parameters import as_bounds, check_parameters
-from skdpnoise.estimators.private_fit import check_unpaid_arguments, unchanged_on_failure
-from skdpnoise.estimators.spread_tables import is_spread, read_spread
-from skdpnoise.estimators.tables import read_table
-from skdpnoise.privacy.shared_texts import shared_texts
+from skdpnoise._utils.documented import DocumentedMixin
+from skdpnoise._utils.parameters import as_bounds, check_parameters
+from skdpnoise._utils.shared_texts import shared_texts
+from skdpnoise.base.over_parts import OverPartsMixin
+from skdpnoise.base.private_fit import check_unpaid_arguments, unchanged_on_failure
+from skdpnoise.base.register import register_public
+from skdpnoise.data.spread_tables import is_spread, read_spread
+from skdpnoise.data.tables import read_table
 
 
 @shared_texts

@@ -15,13 +15,15 @@ from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
-from skdpnoise.compose import PublicOutput, register_private
-from skdpnoise.compose.advice import warn_last
-from skdpnoise.compose.handing import hand_on
-from skdpnoise.compose.kinds import kind_of_labels
-from skdpnoise.estimators.private_fit import PrivateFitMixin
-from skdpnoise.estimators.tables import read_projections
-from skdpnoise.ledger import Account, Ledger
+from skdpnoise._utils.shared_texts import shared_texts
+from skdpnoise.accounting import Account, Ledger
+from skdpnoise.base.advice import warn_last
+from skdpnoise.base.private_fit import PrivateFitMixin
+from skdpnoise.base.public_output import PublicOutput, hand_on
+from skdpnoise.base.register import register_private
+from skdpnoise.data.cells import cells_of, check_labels_of, of_truth_values
+from skdpnoise.data.fitted_kinds import kind_of_labels
+from skdpnoise.data.tables import read_projections
 from skdpnoise.preprocessing._labels import (
     as_categories,
     given_categories,
@@ -33,7 +35,6 @@ from skdpnoise.preprocessing._labels import (
 )
 from skdpnoise.preprocessing._spread import Columns, SpreadTable, WholeTable, read_cells
 from skdpnoise.privacy import Adjacency
-from skdpnoise.privacy.shared_texts import shared_texts
 from skdpnoise.queries.categories import (
     CategoryMechanism,
     category_mechanism,
@@ -41,7 +42,6 @@ from skdpnoise.queries.categories import (
     found_categories,
 )
 from skdpnoise.sampling import RandomWords, random_words
-from skdpnoise.sources.cells import cells_of, check_labels_of, of_truth_values
 
 _LARGEST = 1e100  # codes are numbers that the next fit takes
 

@@ -10,13 +10,13 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
-from skdpnoise.compose import register_private
-from skdpnoise.estimators.tables import read_table, survivable
-from skdpnoise.ledger import Ledger
+from skdpnoise._utils.shared_texts import shared_texts
+from skdpnoise.accounting import Ledger
+from skdpnoise.base.register import register_private
+from skdpnoise.data.tables import read_table, survivable
 from skdpnoise.preprocessing._labels import unique_names
 from skdpnoise.preprocessing._scalers import Facts, PrivateScaler
 from skdpnoise.privacy import Adjacency
-from skdpnoise.privacy.shared_texts import shared_texts
 from skdpnoise.queries.quantiles import private_quantiles, quantiles_budget
 
 _POINTS = 400  # quantiles whose mean is the mean

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from skdpnoise.compose.kinds import NUMBER, kind_of_labels
+from skdpnoise.data.fitted_kinds import NUMBER, kind_of_labels
+from skdpnoise.data.kinds import Kind
 from skdpnoise.preprocessing._blocks import Block
 from skdpnoise.preprocessing._schema import as_words
-from skdpnoise.sources.kinds import Kind
 
 __all__ = ["fitted_kind", "kinds_by_schema"]
 

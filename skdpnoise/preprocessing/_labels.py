@@ -9,15 +9,15 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import validate_data
 
-from skdpnoise.compose.charged import is_computed
-from skdpnoise.compose.columns import by_declared_type, is_polars
-from skdpnoise.compose.kinds import as_fitted, kind_of_labels, kinds_in
-from skdpnoise.compose.lists import read_once
-from skdpnoise.estimators.seal import silence, without_values
-from skdpnoise.estimators.tables import check_form, check_types, complex_data, is_complex
+from skdpnoise._utils.redaction import silence, without_values
+from skdpnoise.data.cells import is_missing
+from skdpnoise.data.columns import by_declared_type, is_polars
+from skdpnoise.data.computed import is_computed
+from skdpnoise.data.fitted_kinds import as_fitted, kind_of_labels, kinds_in
+from skdpnoise.data.kinds import Kind
+from skdpnoise.data.lists import read_once
+from skdpnoise.data.tables import check_form, check_types, complex_data, is_complex
 from skdpnoise.queries.categories import Label, label_of
-from skdpnoise.sources.cells import is_missing
-from skdpnoise.sources.kinds import Kind
 
 Kinds = Sequence[Kind | None]
 Expected = Kinds | Callable[[Sequence[Any], Sequence[Kind]], Kinds] | None

@@ -13,13 +13,14 @@ from scipy.special import ndtr, ndtri
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
-from skdpnoise.compose import PublicOutput, register_private
-from skdpnoise.estimators.tables import read_projections, read_table
-from skdpnoise.ledger import Ledger
+from skdpnoise._utils.shared_texts import shared_texts
+from skdpnoise.accounting import Ledger
+from skdpnoise.base.public_output import PublicOutput
+from skdpnoise.base.register import register_private
+from skdpnoise.data.tables import read_projections, read_table
 from skdpnoise.preprocessing._labels import unique_names
 from skdpnoise.preprocessing._scalers import Facts, PrivateScaler
 from skdpnoise.privacy import Adjacency
-from skdpnoise.privacy.shared_texts import shared_texts
 from skdpnoise.queries.quantiles import private_quantiles, quantiles_budget
 
 _MOST = 1000  # bins or quantiles: more than 128 bins of a release can tell apart

@@ -15,21 +15,21 @@ from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from skdpnoise.compose import register_private
-from skdpnoise.compose.advice import cause_of_hiding, named, note_hidden, warn_last
-from skdpnoise.compose.handing import hand_on
-from skdpnoise.estimators.parameters import as_bounds, number_pair
-from skdpnoise.estimators.private_fit import PrivateFitMixin
-from skdpnoise.estimators.tables import read_table, survivable
-from skdpnoise.ledger import Ledger
+from skdpnoise._utils.parameters import as_bounds, number_pair
+from skdpnoise._utils.shared_texts import shared_texts
+from skdpnoise.accounting import Ledger
+from skdpnoise.base.advice import cause_of_hiding, named, note_hidden, warn_last
+from skdpnoise.base.private_fit import PrivateFitMixin
+from skdpnoise.base.public_output import hand_on
+from skdpnoise.base.register import register_private
+from skdpnoise.data.spread import mapped
+from skdpnoise.data.tables import read_table, survivable
 from skdpnoise.mechanisms import noise_options
 from skdpnoise.privacy import Adjacency, LossBudget, PureLoss
-from skdpnoise.privacy.shared_texts import shared_texts
 from skdpnoise.queries.moments import moments_budget, private_moments
 from skdpnoise.queries.quantiles import private_quantiles, quantiles_budget
 from skdpnoise.queries.ranges import STEPS, stage_losses
 from skdpnoise.sampling import random_words
-from skdpnoise.sources.spread import mapped
 
 Facts = dict[str, Any]  # arguments of a query, or fitted attributes, by name
 

@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from skdpnoise.compose.numbers import NUMBERS
+from skdpnoise._utils.numbers import NUMBERS
+from skdpnoise.data.cells import Contents, check_labels_of, of_truth_values
+from skdpnoise.data.kinds import OBJECTS, Kind
 from skdpnoise.preprocessing._labels import checked_categories
 from skdpnoise.preprocessing._spread import Columns
-from skdpnoise.sources.cells import Contents, check_labels_of, of_truth_values
-from skdpnoise.sources.kinds import OBJECTS, Kind
 
 __all__ = ["Column", "planned_columns"]
 

@@ -9,17 +9,17 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import validate_data
 
-from skdpnoise.compose.charged import is_computed, reading
-from skdpnoise.estimators.parameters import check_size
-from skdpnoise.estimators.tables import check_infinite
+from skdpnoise._utils.parameters import check_size
+from skdpnoise.data.cells import Contents, cells_of, contents_of, together
+from skdpnoise.data.computed import is_computed, reading
+from skdpnoise.data.groups import GroupedRows, SpreadRows, check_labels
+from skdpnoise.data.kinds import Kind
+from skdpnoise.data.parts import between
+from skdpnoise.data.rows import RowSource, as_sources, is_spread
+from skdpnoise.data.spread import Spread, survey
+from skdpnoise.data.tables import check_infinite
 from skdpnoise.preprocessing._labels import Expected, no_rows, read_any_table, taken
-from skdpnoise.queries.groups import GroupedRows, SpreadRows, check_labels
 from skdpnoise.sampling import RandomWords
-from skdpnoise.sources.cells import Contents, cells_of, contents_of, together
-from skdpnoise.sources.kinds import Kind
-from skdpnoise.sources.parts import between
-from skdpnoise.sources.rows import RowSource, as_sources, is_spread
-from skdpnoise.sources.spread import Spread, survey
 
 __all__ = ["Columns", "SpreadTable", "WholeTable", "read_cells"]
 

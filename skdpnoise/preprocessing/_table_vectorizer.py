@@ -15,14 +15,16 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from skdpnoise.compose import PublicOutput, register_private
-from skdpnoise.compose.advice import cause_of_hiding, note_hidden, warn_last
-from skdpnoise.compose.approximate import ChanceBudget
-from skdpnoise.compose.handing import hand_on
-from skdpnoise.estimators.private_fit import PrivateFitMixin
-from skdpnoise.estimators.tables import check_infinite
-from skdpnoise.ledger import Account, Ledger
-from skdpnoise.ledger.cards import card, table
+from skdpnoise._utils.shared_texts import shared_texts
+from skdpnoise.accounting import Account, Ledger
+from skdpnoise.accounting.approximate import ChanceBudget
+from skdpnoise.base.advice import cause_of_hiding, note_hidden, warn_last
+from skdpnoise.base.private_fit import PrivateFitMixin
+from skdpnoise.base.public_output import PublicOutput, hand_on
+from skdpnoise.base.register import register_private
+from skdpnoise.data.cells import cells_of
+from skdpnoise.data.spread import Spread
+from skdpnoise.data.tables import check_infinite
 from skdpnoise.mechanisms.allocation import RULES
 from skdpnoise.preprocessing._blocks import (
     Block,
@@ -38,13 +40,11 @@ from skdpnoise.preprocessing._labels import read_any_table, unique_names
 from skdpnoise.preprocessing._schema import Column, planned_columns
 from skdpnoise.preprocessing._spread import read_cells
 from skdpnoise.privacy import Adjacency, GaussianLoss, LossBudget, PrivacyGuarantee, PureLoss
-from skdpnoise.privacy.shared_texts import shared_texts
 from skdpnoise.queries.categories import CategoryMechanism, category_mechanism, found_categories
 from skdpnoise.queries.quantiles import Quantiles, private_quantiles, quantiles_budget
 from skdpnoise.queries.ranges import STEPS, stage_losses
+from skdpnoise.reporting.cards import card, table
 from skdpnoise.sampling import RandomWords, random_words
-from skdpnoise.sources.cells import cells_of
-from skdpnoise.sources.spread import Spread
 
 _CATEGORIES = 0.5  # of the budget, where numbers are bought too
 _ROOM = 1.0 - 1e-3  # of pure losses beside a chance, whose sum is rounded up

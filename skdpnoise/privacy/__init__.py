@@ -1,6 +1,6 @@
 """What privacy means: the guarantee asked for, the loss of a release, and conversions."""
 
-from skdpnoise.privacy.checks import Adjacency, check_adjacency, check_count, check_real
+from skdpnoise._utils.checks import Adjacency, check_adjacency, check_count, check_real
 from skdpnoise.privacy.conversions import (
     corollary6_epsilon,
     gdp_delta,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from typing import Self
 
-from skdpnoise.privacy.checks import check_count, check_real
+from skdpnoise._utils.checks import check_count, check_real
 
 
 class Loss(ABC):

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from scipy.optimize import brentq, minimize_scalar
 from scipy.special import ndtr, ndtri
 
-from skdpnoise.privacy.checks import check_real
+from skdpnoise._utils.checks import check_real
 from skdpnoise.privacy.half_lines import SQRT_2PI, mills
 
 # The computed delta errs by less than 1e-12 of itself wherever it is a normal double: what is

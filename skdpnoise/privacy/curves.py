@@ -8,8 +8,8 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from skdpnoise._utils.checks import check_real
 from skdpnoise.privacy import half_lines
-from skdpnoise.privacy.checks import check_real
 
 
 class LossCurve(Protocol):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from skdpnoise.privacy.checks import Adjacency, check_adjacency, check_real
+from skdpnoise._utils.checks import Adjacency, check_adjacency, check_real
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,8 +7,8 @@ from abc import abstractmethod
 from dataclasses import dataclass
 from typing import Any, Protocol, Self, TypeVar, runtime_checkable
 
+from skdpnoise._utils.checks import Adjacency, check_adjacency, check_count, check_real
 from skdpnoise.privacy.base import Loss
-from skdpnoise.privacy.checks import Adjacency, check_adjacency, check_count, check_real
 from skdpnoise.privacy.conversions import gdp_delta, gdp_epsilon
 from skdpnoise.privacy.curves import NormalShift, RandomisedResponse
 from skdpnoise.privacy.guarantee import PrivacyGuarantee

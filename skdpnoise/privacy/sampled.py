@@ -31,7 +31,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import brentq
 
-from skdpnoise.privacy.checks import check_count, check_real, check_type, complaint
+from skdpnoise._utils.checks import check_count, check_real, check_type, complaint
 from skdpnoise.privacy.conversions import bisect, gdp_mu
 from skdpnoise.privacy.curves import LossCurve, NormalShift, raised
 from skdpnoise.privacy.guarantee import PrivacyGuarantee

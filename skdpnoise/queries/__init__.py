@@ -2,11 +2,7 @@
 
 from skdpnoise.queries.aggregates import PrivateEstimate, private_count, private_mean, private_sum
 from skdpnoise.queries.argmax import private_argmax
-from skdpnoise.queries.categories import (
-    CategoryMechanism,
-    PrivateCategories,
-    private_categories,
-)
+from skdpnoise.queries.categories import CategoryMechanism, PrivateCategories, private_categories
 from skdpnoise.queries.histogram import noisy_histogram, private_histogram
 from skdpnoise.queries.location_scale import LocationScale, private_location_scale
 from skdpnoise.queries.moments import Moments, private_moments

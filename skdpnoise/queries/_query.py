@@ -10,18 +10,18 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from skdpnoise._utils.checks import check_adjacency, check_collected
+from skdpnoise.data.kinds import OBJECTS, kinds_of
+from skdpnoise.data.missing import Missing, with_gaps
+from skdpnoise.data.rows import is_spread
+from skdpnoise.data.spread import Spread, looked_at
 from skdpnoise.mechanisms.additive import AdditiveMechanism
 from skdpnoise.mechanisms.recipes import LossFor, to_name_the_largest
 from skdpnoise.privacy import Adjacency, LossBudget, PrivacyGuarantee, PrivacyLoss, check_real
-from skdpnoise.privacy.checks import check_adjacency, check_collected
 from skdpnoise.queries._sweeps import all_finite
 from skdpnoise.queries._tiles import Floats
-from skdpnoise.queries.missing import Missing, with_gaps
 from skdpnoise.sampling import RandomWords, random_words
 from skdpnoise.sampling.words import HIDDEN_SEED
-from skdpnoise.sources.kinds import OBJECTS, kinds_of
-from skdpnoise.sources.rows import is_spread
-from skdpnoise.sources.spread import Spread, looked_at
 
 
 class LedgerLike(Protocol):

@@ -8,8 +8,8 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from skdpnoise.data.spread import Spread
 from skdpnoise.queries._tiles import Floats, Integers
-from skdpnoise.sources.spread import Spread
 
 __all__ = ["Ranks", "ordered", "ranked", "real"]
 

@@ -16,9 +16,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from skdpnoise.data.spread import Spread
 from skdpnoise.queries import _tiles
 from skdpnoise.queries._tiles import Floats, Integers, Places
-from skdpnoise.sources.spread import Spread
 
 Visit = Callable[[Any, Floats, int, Integers, Places], None]
 """``visit(loops, tile, n, counts, which)`` adds what the first n values in each row count for.

@@ -12,30 +12,30 @@ from typing import Any, get_args
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from skdpnoise.mechanisms.additive import AdditiveMechanism
-from skdpnoise.mechanisms.calibrate import calibrate
-from skdpnoise.noises import get_noise, noise_names
-from skdpnoise.privacy import Adjacency, LossBudget, PrivacyGuarantee, PrivacyLoss
-from skdpnoise.privacy.checks import (
+from skdpnoise._utils.checks import (
     check_array,
     check_collected,
     check_option,
     check_order,
     complaint,
 )
+from skdpnoise._utils.shared_texts import shared_texts
+from skdpnoise.data.missing import Missing, present
+from skdpnoise.data.rows import is_spread
+from skdpnoise.data.spread import Spread, mapped
+from skdpnoise.mechanisms.additive import AdditiveMechanism
+from skdpnoise.mechanisms.calibrate import calibrate
+from skdpnoise.noises import get_noise, noise_names
+from skdpnoise.privacy import Adjacency, LossBudget, PrivacyGuarantee, PrivacyLoss
 from skdpnoise.privacy.loss import checked_relation, promised
-from skdpnoise.privacy.shared_texts import shared_texts
 from skdpnoise.queries import _tiles
 from skdpnoise.queries._query import LedgerLike, Query, as_table, ends, spread_values
 from skdpnoise.queries._sweeps import Records, tallies
 from skdpnoise.queries._tiles import Floats, Integers, Places
-from skdpnoise.queries.missing import Missing, present
 from skdpnoise.sampling import RandomWords, random_words
 from skdpnoise.sampling.observer import plus_noise
 from skdpnoise.sampling.words import with_caveat
 from skdpnoise.sensitivity import SensitivityProfile, clipped_sum
-from skdpnoise.sources.rows import is_spread
-from skdpnoise.sources.spread import Spread, mapped
 
 __all__ = ["PrivateEstimate", "private_count", "private_mean", "private_sum"]
 

@@ -6,6 +6,8 @@ from typing import Any
 
 from numpy.typing import ArrayLike
 
+from skdpnoise._utils.checks import check_option, check_type
+from skdpnoise._utils.shared_texts import shared_texts
 from skdpnoise.mechanisms.selection import (
     ExponentialMechanism,
     PermuteAndFlip,
@@ -13,9 +15,7 @@ from skdpnoise.mechanisms.selection import (
     range_epsilon,
 )
 from skdpnoise.privacy import GaussianLoss, LossBudget, PrivacyGuarantee, PureLoss
-from skdpnoise.privacy.checks import check_option, check_type
 from skdpnoise.privacy.loss import promised
-from skdpnoise.privacy.shared_texts import shared_texts
 from skdpnoise.queries._query import LedgerLike, Query
 from skdpnoise.sampling import random_words
 

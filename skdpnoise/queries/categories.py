@@ -21,6 +21,29 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from skdpnoise._utils.checks import (
+    check_adjacency,
+    check_collected,
+    check_count,
+    check_real,
+    check_type,
+    complaint,
+)
+from skdpnoise._utils.shared_texts import shared_texts
+from skdpnoise.accounting.approximate import CHANCE_SHARE
+from skdpnoise.data.cells import (
+    Contents,
+    cells_of,
+    check_labels_of,
+    contents_of,
+    contents_of_objects,
+    n_columns_of,
+    of_truth_values,
+    together,
+)
+from skdpnoise.data.kinds import OBJECTS, Kind, kinds_of
+from skdpnoise.data.rows import is_spread
+from skdpnoise.data.spread import Spread, looked_at
 from skdpnoise.mechanisms.additive import AdditiveMechanism
 from skdpnoise.mechanisms.calibrate import calibrate
 from skdpnoise.mechanisms.requests import noise_options
@@ -36,38 +59,15 @@ from skdpnoise.privacy import (
     PureLoss,
     gdp_mu,
 )
-from skdpnoise.privacy.checks import (
-    check_adjacency,
-    check_collected,
-    check_count,
-    check_real,
-    check_type,
-    complaint,
-)
 from skdpnoise.privacy.loss import checked_relation, promised
-from skdpnoise.privacy.shared_texts import shared_texts
 from skdpnoise.queries._query import LedgerLike, Query
 from skdpnoise.sampling import RandomWords, random_words
 from skdpnoise.sampling.observer import Cells, noisy_cells
 from skdpnoise.sampling.words import with_caveat
 from skdpnoise.sensitivity import SensitivityProfile
-from skdpnoise.sources.cells import (
-    Contents,
-    cells_of,
-    check_labels_of,
-    contents_of,
-    contents_of_objects,
-    n_columns_of,
-    of_truth_values,
-    together,
-)
-from skdpnoise.sources.kinds import OBJECTS, Kind, kinds_of
-from skdpnoise.sources.rows import is_spread
-from skdpnoise.sources.spread import Spread, looked_at
 
 __all__ = ["CategoryMechanism", "PrivateCategories", "private_categories"]
 
-CHANCE_SHARE = 0.5  # of δ, for the chance that a record shows a category of its own
 _UP = 1.0 + 1e-12  # relative error of a tail
 _QUICK = ("iid_laplace", "iid_gaussian")
 _MOST_STEPS = 2.0**61  # of a count

@@ -10,20 +10,20 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from skdpnoise._utils.checks import check_collected, complaint
+from skdpnoise._utils.shared_texts import shared_texts
+from skdpnoise.data.rows import is_spread
+from skdpnoise.data.spread import total
 from skdpnoise.mechanisms.additive import AdditiveMechanism
 from skdpnoise.mechanisms.calibrate import calibrate
 from skdpnoise.mechanisms.exact import are_finite, are_integers, are_real, exact_numbers
 from skdpnoise.privacy import Adjacency, LossBudget, PrivacyGuarantee
-from skdpnoise.privacy.checks import check_collected, complaint
 from skdpnoise.privacy.loss import checked_relation, promised
-from skdpnoise.privacy.shared_texts import shared_texts
 from skdpnoise.queries._query import LedgerLike, Query, as_table, spread_values
 from skdpnoise.queries._tiles import Floats, Integers
 from skdpnoise.queries.aggregates import PrivateEstimate
 from skdpnoise.sampling import random_words
 from skdpnoise.sensitivity import SensitivityProfile, histogram_counts
-from skdpnoise.sources.rows import is_spread
-from skdpnoise.sources.spread import total
 
 __all__ = ["noisy_histogram", "private_histogram"]
 

@@ -10,19 +10,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from skdpnoise._utils.checks import check_collected, check_real, check_type, complaint
+from skdpnoise._utils.shared_texts import shared_texts
+from skdpnoise.data.rows import is_spread
+from skdpnoise.data.spread import Spread, total
 from skdpnoise.mechanisms.selection import ExponentialMechanism, PermuteAndFlip, range_epsilon
 from skdpnoise.mechanisms.sharing import shared_budget
 from skdpnoise.privacy import Adjacency, GaussianLoss, LossBudget, PrivacyGuarantee, PureLoss
-from skdpnoise.privacy.checks import check_collected, check_real, check_type, complaint
 from skdpnoise.privacy.loss import promised
-from skdpnoise.privacy.shared_texts import shared_texts
 from skdpnoise.queries._query import LedgerLike, Query, spread_values
 from skdpnoise.queries._tiles import Floats
 from skdpnoise.queries.ranges import Charge, uncharged
 from skdpnoise.sampling import RandomWords
 from skdpnoise.sensitivity import SensitivityProfile
-from skdpnoise.sources.rows import is_spread
-from skdpnoise.sources.spread import Spread, total
 
 __all__ = ["NormQuantileMechanism", "exact_terms", "private_norm_quantile"]
 

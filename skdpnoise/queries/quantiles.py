@@ -12,20 +12,20 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import isotonic_regression
 from scipy.spatial.distance import cdist
 
+from skdpnoise._utils.checks import complaint
+from skdpnoise._utils.shared_texts import shared_texts
+from skdpnoise.data.rows import RowSource, as_sources, is_spread
+from skdpnoise.data.spread import Spread, mapped
 from skdpnoise.mechanisms.additive import AdditiveMechanism
 from skdpnoise.mechanisms.calibrate import calibrate
 from skdpnoise.mechanisms.sharing import shared_budget
 from skdpnoise.privacy import Adjacency, GaussianLoss, LossBudget, PrivacyGuarantee, PureLoss
-from skdpnoise.privacy.checks import complaint
 from skdpnoise.privacy.loss import promised
-from skdpnoise.privacy.shared_texts import shared_texts
 from skdpnoise.queries._query import LedgerLike, Paid, Query
 from skdpnoise.queries._sweeps import Records, tallies
 from skdpnoise.queries._tiles import Floats, Integers, Places
 from skdpnoise.queries.ranges import Charge, Ranges
 from skdpnoise.sensitivity import SensitivityProfile, histogram_counts
-from skdpnoise.sources.rows import RowSource, as_sources, is_spread
-from skdpnoise.sources.spread import Spread, mapped
 
 __all__ = ["Quantiles", "private_quantiles", "quantiles_budget"]
 

@@ -10,18 +10,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from skdpnoise._utils.checks import check_order, complaint
+from skdpnoise.data.spread import Spread, in_units
 from skdpnoise.mechanisms.additive import AdditiveMechanism
 from skdpnoise.mechanisms.calibrate import calibrate
 from skdpnoise.mechanisms.requests import noise_options
 from skdpnoise.privacy import Adjacency, LossBudget, check_real
-from skdpnoise.privacy.checks import check_order, complaint
 from skdpnoise.queries._query import Query, as_table
 from skdpnoise.queries._sweeps import Records, Visit, tallied_gaps, tallies
 from skdpnoise.queries._tiles import LARGEST_EXPONENT, LONGEST, Floats, Integers, Places
 from skdpnoise.sampling import RandomWords, secret_pairs
 from skdpnoise.sampling.observer import plus_noise
 from skdpnoise.sensitivity import clipped_sum, histogram_counts, paired_histogram
-from skdpnoise.sources.spread import Spread, in_units
 
 __all__ = ["COUNT_SHARE", "STEPS", "release_record_count", "stage_losses"]
 

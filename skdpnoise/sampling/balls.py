@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from skdpnoise.privacy.checks import complaint
+from skdpnoise._utils.checks import complaint
 from skdpnoise.sampling import lazy
 from skdpnoise.sampling.bits import Floats, Integers
 from skdpnoise.sampling.lazy import LazyNumbers

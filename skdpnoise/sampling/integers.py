@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from skdpnoise.privacy.checks import check_count
+from skdpnoise._utils.checks import check_count
 from skdpnoise.sampling.bits import Integers, Progress, Words, fill, take_below
 from skdpnoise.sampling.kernels import Compilable
 from skdpnoise.sampling.observer import current

@@ -11,12 +11,13 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Sequence
-from contextvars import ContextVar, copy_context
+from contextvars import copy_context
 from typing import Any, NamedTuple, ParamSpec, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from skdpnoise._utils.context import change, context
 from skdpnoise.sampling.words import RandomWords
 
 __all__ = [
@@ -86,24 +87,22 @@ class Observer(Protocol):
         ...
 
 
-_CURRENT: ContextVar[Observer | None] = ContextVar("skdpnoise_observer", default=None)
-
-
 def current() -> Observer | None:
     """Return who observes the fit that runs; None for every ordinary fit."""
-    return _CURRENT.get()
+    observer: Observer | None = context().observer
+    return observer
 
 
 def words_go_by_rows() -> None:
     """Tell who observes the fit that secret words go by the numbers of the records."""
-    observer = _CURRENT.get()
+    observer = current()
     if observer is not None:
         observer.numbered()
 
 
 def is_observed() -> bool:
     """Return whether a fit that runs now is observed, and therefore not private."""
-    return _CURRENT.get() is not None
+    return current() is not None
 
 
 def observed(
@@ -112,7 +111,7 @@ def observed(
     """Call a function while an observer looks on, and return what it returns."""
 
     def run() -> R:
-        _CURRENT.set(observer)
+        change(observer=observer)
         return function(*args, **kwargs)
 
     return copy_context().run(run)
@@ -126,13 +125,13 @@ def unobserved(function: Callable[P, R], /, *args: P.args, **kwargs: P.kwargs) -
 
 def plus_noise(mechanism: Any, integers: Any, draws: Any) -> Any:
     """Return integers plus their noise, in grid steps: what is released."""
-    observer = _CURRENT.get()
+    observer = current()
     return integers + draws if observer is None else observer.sum(mechanism, integers, draws)
 
 
 def adder(mechanism: Any) -> Callable[[int, int], int]:
     """Return a function that adds one draw of a mechanism to one private integer."""
-    observer = _CURRENT.get()
+    observer = current()
     if observer is None:
         return operator.add
     looks_on = observer
@@ -141,7 +140,7 @@ def adder(mechanism: Any) -> Callable[[int, int], int]:
 
 def noisy_cells(mechanism: Any, cells: Cells, counts: Any, draws: Any) -> Any:
     """Return counts of cells plus their noise, in grid steps."""
-    observer = _CURRENT.get()
+    observer = current()
     return counts + draws if observer is None else observer.cells(mechanism, cells, counts, draws)
 
 
@@ -149,12 +148,12 @@ def chosen(
     mechanism: Any, utilities: Any, rng: RandomWords, draw: Callable[[RandomWords], int]
 ) -> int:
     """Return the candidate that a mechanism draws by private utilities."""
-    observer = _CURRENT.get()
+    observer = current()
     return draw(rng) if observer is None else observer.choice(mechanism, utilities, draw)
 
 
 def note_charge(label: str, mechanism: Any) -> None:
     """Tell an observer what is charged for, before it samples noise."""
-    observer = _CURRENT.get()
+    observer = current()
     if observer is not None:
         observer.charge(label, mechanism)

@@ -45,7 +45,7 @@ from numbers import Real
 
 import numpy as np
 
-from skdpnoise.privacy.checks import check_count, check_real, complaint
+from skdpnoise._utils.checks import check_count, check_real, complaint
 from skdpnoise.sampling._piecewise_exact import OutOfWordsError, draw_exactly
 from skdpnoise.sampling._piecewise_kernel import ROUNDING, Law, Table, build_table, fill_piecewise
 from skdpnoise.sampling.bits import BROKEN, Integers, Progress, Words, fill

@@ -12,9 +12,9 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from skdpnoise._utils.checks import check_array, check_order
+from skdpnoise._utils.shared_texts import shared_texts
 from skdpnoise.privacy import Adjacency, check_adjacency, check_count, check_real
-from skdpnoise.privacy.checks import check_array, check_order
-from skdpnoise.privacy.shared_texts import shared_texts
 from skdpnoise.sensitivity.profile import SensitivityProfile
 from skdpnoise.sensitivity.worst_cases import rounded_up
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from skdpnoise.privacy.checks import check_array, check_real, complaint
-from skdpnoise.privacy.sealed import sealed
+from skdpnoise._utils.checks import check_array, check_real, complaint
+from skdpnoise._utils.sealed import sealed
 from skdpnoise.sensitivity.profile import SensitivityProfile
 from skdpnoise.sensitivity.worst_cases import all_rounded_up
 

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from skdpnoise._utils.checks import check_array
+from skdpnoise._utils.sealed import Sealed, sealed
 from skdpnoise.privacy import check_real
-from skdpnoise.privacy.checks import check_array
-from skdpnoise.privacy.sealed import Sealed, sealed
 
 __all__ = ["SensitivityProfile"]
 

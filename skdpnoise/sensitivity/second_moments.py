@@ -10,10 +10,10 @@ from typing import Literal, get_args
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from skdpnoise._utils.checks import check_array, check_option
+from skdpnoise._utils.sealed import Sealed, sealed
+from skdpnoise._utils.shared_texts import shared_texts
 from skdpnoise.privacy import Adjacency, check_adjacency, check_count, check_real
-from skdpnoise.privacy.checks import check_array, check_option
-from skdpnoise.privacy.sealed import Sealed, sealed
-from skdpnoise.privacy.shared_texts import shared_texts
 from skdpnoise.sensitivity.profile import SensitivityProfile
 from skdpnoise.sensitivity.worst_cases import largest_norm, rounded_up
 

@@ -46,7 +46,7 @@ def test_the_page_states_every_tuned_constant_with_its_value(kept):
 
 def test_rooms_with_tuned_models_name_every_constant_by_itself(kept):
     rooms = {room for entry in kept["rooms"] for room in entry["rooms"]}
-    models = {"linear_model", "decomposition", "covariance", "queries", "preprocessing"}
+    models = {"linear_model", "decomposition", "queries", "preprocessing"}
     assert rooms.isdisjoint(models | {"model_selection", "metrics"})
 
 

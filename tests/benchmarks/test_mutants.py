@@ -11,7 +11,7 @@ from benchmarks import mutants
 from benchmarks.mutants import ROOT, Mutant, kept_mutants, touched
 
 KEPT = kept_mutants()
-ROOMS = ("privacy", "sensitivity", "noises", "mechanisms", "sampling", "ledger", "solvers")
+ROOMS = ("privacy", "sensitivity", "noises", "mechanisms", "sampling", "ledger", "kernels")
 ESTIMATORS = ("linear_model", "decomposition", "model_selection")
 
 
@@ -149,7 +149,7 @@ def test_a_mutant_that_compiled_code_may_hold_gets_a_cache_of_its_own():
 
     # Loops, functions that loops of other files call, and constants that these use.
     assert is_compiled("sampling/lazy")
-    assert is_compiled("solvers/_kernels")
+    assert is_compiled("kernels/_kernels")
     assert is_compiled("queries/_tiles")
     assert not is_compiled("privacy/half_lines")
     # Nobody makes kernels in another way, which the command would not see.

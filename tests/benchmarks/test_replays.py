@@ -21,7 +21,7 @@ from benchmarks._odd_records import (
 )
 from benchmarks._remembered import remembered
 from skdpnoise import DPOneHotEncoder
-from skdpnoise.inspection._neighbours import Neighbours
+from skdpnoise.inspection.auditing._neighbours import Neighbours
 
 
 @pytest.fixture(autouse=True)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from benchmarks import scale, soak
-from skdpnoise.sources import scan_parquet
+from skdpnoise.data import scan_parquet
 
 
 def test_the_exponent_is_the_power_of_the_rows():

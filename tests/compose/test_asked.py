@@ -9,7 +9,7 @@ from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, OrdinalEnc
 
 from skdpnoise import DPPipeline, DPRidge, DPStandardScaler
 from skdpnoise.compose.asked import read_to_fit
-from skdpnoise.sources.kinds import OBJECTS
+from skdpnoise.data.kinds import OBJECTS
 
 OWNER = DPPipeline([])
 OBJECT_TABLE = pd.DataFrame({"a": [1, 2], "b": ["x", "y"], "c": [3, None]}, dtype=object)

@@ -23,7 +23,8 @@ from sklearn.preprocessing import (
 from sklearn.random_projection import GaussianRandomProjection
 
 from skdpnoise import BoundsClipper, DPPipeline, DPStandardScaler
-from skdpnoise.compose import register, register_public
+from skdpnoise.base import register
+from skdpnoise.compose import register_public
 from tests._cases import each_value
 from tests.compose._pipelines import Notebook
 

@@ -27,9 +27,9 @@ from sklearn.random_projection import GaussianRandomProjection, SparseRandomProj
 from sklearn.utils import all_estimators
 
 from skdpnoise import BoundsClipper
+from skdpnoise.base.register import _public, rule_of
 from skdpnoise.compose import UnpaidStepError, register_private, register_public, taken_apart
-from skdpnoise.compose.charged import DATA, reading
-from skdpnoise.compose.register import _public, rule_of
+from skdpnoise.data.computed import DATA, reading
 from tests._cases import each_value
 
 N = 40

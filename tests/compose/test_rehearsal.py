@@ -32,8 +32,8 @@ from skdpnoise import (
     DPRobustScaler,
     DPStandardScaler,
 )
-from skdpnoise.compose import register
-from skdpnoise.compose.lists import without_lists
+from skdpnoise.base import register
+from skdpnoise.data.lists import without_lists
 from skdpnoise.inspection import audit
 from tests._cases import each_value
 from tests.compose._pipelines import Notebook

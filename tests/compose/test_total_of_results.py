@@ -34,8 +34,8 @@ from skdpnoise import (
     PrivacyLedger,
     total_guarantee,
 )
+from skdpnoise.base.costs import carries_loss, hides
 from skdpnoise.compose import UnpaidStepError
-from skdpnoise.compose.costs import carries_loss, hides
 from skdpnoise.metrics import PrivateScore, private_accuracy_score
 from skdpnoise.model_selection import dp_cross_validate
 from skdpnoise.privacy import GaussianLoss, PureLoss

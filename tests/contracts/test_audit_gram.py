@@ -14,9 +14,9 @@ from sklearn.base import clone
 
 from benchmarks._remembered import remembered
 from skdpnoise import DPCoordinateDescentRegressor, DPLassoPath
-from skdpnoise.inspection._costs import TOLERANCE, total_moved
+from skdpnoise.data.groups import GroupedRows
+from skdpnoise.inspection.auditing._costs import TOLERANCE, total_moved
 from skdpnoise.mechanisms.matrices.calibrate import SymmetricMatrixMechanism
-from skdpnoise.queries.groups import GroupedRows
 from tests._audit import audit
 from tests._cases import every_pair
 from tests._replay import two_runs

@@ -13,7 +13,7 @@ import pytest
 
 from benchmarks._remembered import remembered
 from skdpnoise.decomposition import DPPCA, _location
-from skdpnoise.inspection._costs import TOLERANCE, total_moved
+from skdpnoise.inspection.auditing._costs import TOLERANCE, total_moved
 from skdpnoise.mechanisms import SymmetricMatrixMechanism
 from tests._audit import audit
 from tests._cases import every_pair

@@ -9,8 +9,8 @@ import pytest
 
 from skdpnoise import DPPipeline, DPRidge, DPStandardScaler
 from skdpnoise.inspection import audit
-from skdpnoise.inspection._fingerprint import fingerprint
-from skdpnoise.inspection._neighbours import bounds_of
+from skdpnoise.inspection.auditing._fingerprint import fingerprint
+from skdpnoise.inspection.auditing._neighbours import bounds_of
 from tests._cases import each_value
 from tests.contracts._register import ENTRIES, Forbidden, each, ways
 

@@ -29,14 +29,14 @@ from skdpnoise import (
     DPStandardScaler,
     total_guarantee,
 )
+from skdpnoise.data import groups
+from skdpnoise.data.groups import GroupedRows, group_codes, sample_rows
 from skdpnoise.decomposition import _budget as budget_rules
 from skdpnoise.decomposition import moments
-from skdpnoise.inspection._costs import TOLERANCE, total_moved
-from skdpnoise.inspection._fingerprint import fingerprint
+from skdpnoise.inspection.auditing._costs import TOLERANCE, total_moved
+from skdpnoise.inspection.auditing._fingerprint import fingerprint
 from skdpnoise.ledger import BudgetExceededError
 from skdpnoise.privacy import GaussianLoss, PureLoss
-from skdpnoise.queries import groups
-from skdpnoise.queries.groups import GroupedRows, group_codes, sample_rows
 from skdpnoise.sampling import SeededWords
 from tests._cases import each_value, every_pair
 from tests._replay import two_runs

@@ -26,9 +26,9 @@ from skdpnoise import (
     DPStandardScaler,
     DPTableVectorizer,
 )
-from skdpnoise.compose.kinds import kinds_in
-from skdpnoise.sources import scan_batches
-from skdpnoise.sources.parts import SpreadError
+from skdpnoise.data import scan_batches
+from skdpnoise.data.fitted_kinds import kinds_in
+from skdpnoise.data.parts import SpreadError
 from tests._cases import each_value
 from tests.contracts._register import PRIVATE, Forbidden, each, ways
 

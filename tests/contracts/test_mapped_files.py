@@ -7,8 +7,8 @@ import tracemalloc
 import numpy as np
 import pytest
 
-from skdpnoise.solvers import columns
-from skdpnoise.solvers.joint import rows
+from skdpnoise.kernels import columns
+from skdpnoise.kernels.joint import rows
 from tests.contracts._register import CLASSES, each, ways
 
 pytestmark = [

@@ -20,9 +20,9 @@ from skdpnoise import (
     DPSimpleImputer,
     DPTableVectorizer,
 )
+from skdpnoise.data import scan_batches, scan_parquet
 from skdpnoise.model_selection import dp_cross_validate
 from skdpnoise.privacy import PrivacyGuarantee
-from skdpnoise.sources import scan_batches, scan_parquet
 from tests._cases import each_value
 from tests.contracts._register import ENTRIES, Forbidden, each, said, ways
 
@@ -130,7 +130,7 @@ def test_a_missing_target_in_parts_says_where_to_leave_such_records_out(entry, t
         text = refused(lambda rows=source: paid(entry).fit(rows[["a", "b", "c"]], rows["t"]))
         assert "Input y contains NaN" in text
         (expression,) = re.findall(r"as in (skdpnoise.*?\)\)), or of", text)
-        import skdpnoise.sources
+        import skdpnoise.data
 
         names = {"source": source, "target": "t", "skdpnoise": skdpnoise}
         rows = eval(expression, names)

@@ -11,13 +11,13 @@ import pytest
 
 from skdpnoise import DPCoordinateDescentRegressor, DPLogisticCD
 from skdpnoise.inspection import coupled_order
-from skdpnoise.inspection._costs import TOLERANCE, total_moved
+from skdpnoise.inspection.auditing._costs import TOLERANCE, total_moved
+from skdpnoise.kernels import LOGISTIC, LOSSES, coordinate_descent
 from skdpnoise.ledger import Account
 from skdpnoise.mechanisms import AdditiveMechanism, SymmetricMatrixMechanism
 from skdpnoise.privacy import PrivacyGuarantee
 from skdpnoise.queries import NormQuantileMechanism, private_location_scale
 from skdpnoise.sensitivity import paired_histogram
-from skdpnoise.solvers import LOGISTIC, LOSSES, coordinate_descent
 from tests._cases import each_value, every_pair
 from tests._replay import Ordered, two_runs
 from tests.contracts._register import DESCENTS, each

@@ -23,8 +23,8 @@ from skdpnoise import (
     PrivacyLedger,
     total_guarantee,
 )
+from skdpnoise.accounting.declared import COLUMNS, LABELS
 from skdpnoise.ledger import model_card, report_from_json, report_to_json
-from skdpnoise.ledger.declared import COLUMNS, LABELS
 from skdpnoise.model_selection import dp_cross_validate
 from tests._cases import each_value
 from tests.contracts._register import ENTRIES, PRIVATE, each, ways

@@ -21,7 +21,7 @@ from skdpnoise import (
     DPLogisticCD,
     DPStandardScaler,
 )
-from skdpnoise.estimators.parameters import check_size
+from skdpnoise._utils.parameters import check_size
 from tests.contracts._bad_data import (
     GOOD,
     NAME,

@@ -18,7 +18,7 @@ from skdpnoise import (
     DPStandardScaler,
     PrivacyWarning,
 )
-from skdpnoise.estimators.seal import silence, without_values
+from skdpnoise._utils.redaction import silence, without_values
 from skdpnoise.privacy import PrivacyGuarantee
 from skdpnoise.queries import private_location_scale
 from tests._cases import each_value

@@ -22,8 +22,8 @@ from skdpnoise import (
     DPTableVectorizer,
     PrivacyWarning,
 )
-from skdpnoise.compose.advice import warn_last
-from skdpnoise.compose.register import register_private
+from skdpnoise.base.advice import warn_last
+from skdpnoise.base.register import register_private
 from skdpnoise.model_selection import dp_cross_validate
 from tests._cases import each_value
 from tests.contracts._register import PRIVATE, Notebook, each, ways

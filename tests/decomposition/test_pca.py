@@ -12,8 +12,7 @@ from sklearn.base import clone
 from sklearn.decomposition import PCA
 from sklearn.pipeline import make_pipeline
 
-from skdpnoise.covariance import DPCovariance
-from skdpnoise.decomposition import DPPCA
+from skdpnoise.decomposition import DPPCA, DPCovariance
 from skdpnoise.decomposition import _budget as budget_rules
 from skdpnoise.decomposition._location import Locator, RowSum, _subset
 from skdpnoise.decomposition.moments import denoised

@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from skdpnoise import PrivacyLedger
-from skdpnoise.ledger.uncharged import uncharged
+from skdpnoise.accounting.uncharged import uncharged
 from skdpnoise.privacy import GaussianLoss, PureLoss
 
 

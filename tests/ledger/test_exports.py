@@ -19,6 +19,7 @@ from skdpnoise import (
     DPStandardScaler,
     PrivacyLedger,
 )
+from skdpnoise.accounting.encoding import encode_loss
 from skdpnoise.ledger import (
     PrivacyReport,
     Release,
@@ -29,9 +30,8 @@ from skdpnoise.ledger import (
     report_from_json,
     report_to_json,
 )
-from skdpnoise.ledger.encoding import encode_loss
-from skdpnoise.ledger.statement import sections, shares
 from skdpnoise.privacy import GaussianLoss, NumericLoss, PrivacyGuarantee, Promised, PureLoss
+from skdpnoise.reporting.statement import sections, shares
 from tests.contracts._register import PRIVATE, each, ways
 from tests.ledger._registry import QUOTES, bad_escapes, faults
 

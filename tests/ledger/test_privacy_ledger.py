@@ -18,7 +18,8 @@ import pytest
 from sklearn.base import BaseEstimator, clone
 
 import skdpnoise
-from skdpnoise.ledger import BudgetExceededError, LedgerWarning, PrivacyLedger, composition
+from skdpnoise.accounting import composition
+from skdpnoise.ledger import BudgetExceededError, LedgerWarning, PrivacyLedger
 from skdpnoise.ledger.charge import Charge, listed, past
 from skdpnoise.mechanisms import calibrate
 from skdpnoise.noises import get_noise, noise_names

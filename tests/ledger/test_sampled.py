@@ -4,18 +4,12 @@ from __future__ import annotations
 
 import pytest
 
+from skdpnoise.accounting.account import Account
+from skdpnoise.accounting.composition import Composition
+from skdpnoise.accounting.encoding import decode_loss, encode_loss
 from skdpnoise.ledger import BudgetExceededError, PrivacyLedger
-from skdpnoise.ledger.account import Account
-from skdpnoise.ledger.composition import Composition
-from skdpnoise.ledger.encoding import decode_loss, encode_loss
 from skdpnoise.noises import get_noise
-from skdpnoise.privacy import (
-    GaussianLoss,
-    NumericLoss,
-    PrivacyGuarantee,
-    PureLoss,
-    poisson_sampled,
-)
+from skdpnoise.privacy import GaussianLoss, NumericLoss, PrivacyGuarantee, PureLoss, poisson_sampled
 
 TRAINING = poisson_sampled(GaussianLoss(0.8), 0.02).compose(300)
 LAPLACE = poisson_sampled(NumericLoss(((get_noise("laplace"), 0.1, 1),)), 0.3).compose(20)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from skdpnoise.data.groups import GroupedRows
 from skdpnoise.linear_model._column_groups import NO_GROUP
 from skdpnoise.linear_model._records import Data
-from skdpnoise.queries.groups import GroupedRows
 
 
 def public_data(bounds, target_bounds=None, n_outputs=1, groups=None):

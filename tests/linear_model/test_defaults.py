@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 
 from skdpnoise import DPCoordinateDescentRegressor, DPLogisticCD
+from skdpnoise.kernels import LOSSES
 from skdpnoise.ledger import Account
 from skdpnoise.linear_model._budget import split_budget
 from skdpnoise.linear_model._defaults import choose_defaults, scaling_share
 from skdpnoise.linear_model._records import Settings
 from skdpnoise.privacy import PrivacyGuarantee
-from skdpnoise.solvers import LOSSES
 from tests.linear_model._public import public_data
 
 pytestmark = pytest.mark.filterwarnings("ignore::skdpnoise.PrivacyWarning")

@@ -317,7 +317,7 @@ def test_passes_whose_noise_would_fill_the_memory_are_refused():
 )
 def test_so_are_the_most_passes_that_auto_may_make(monkeypatch, adjacency, n_passes):
     memory = {"SC_PAGE_SIZE": 1, "SC_PHYS_PAGES": 40_000}
-    monkeypatch.setattr("skdpnoise.estimators.parameters.os.sysconf", memory.__getitem__)
+    monkeypatch.setattr("skdpnoise._utils.parameters.os.sysconf", memory.__getitem__)
     ledger = Forbidden()
     with pytest.raises(MemoryError, match=f"the noise of {n_passes} passes"):
         fitted(*made(), ledger=ledger, adjacency=adjacency)

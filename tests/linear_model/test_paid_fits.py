@@ -11,8 +11,8 @@ from skdpnoise import (
     DPLogisticCD,
     DPPoissonRegressor,
 )
+from skdpnoise.kernels import SQUARED
 from skdpnoise.linear_model._defaults import MOST_PASSES, choose_defaults
-from skdpnoise.solvers import SQUARED
 from tests._cases import each_value
 
 pytestmark = pytest.mark.filterwarnings("ignore::skdpnoise.PrivacyWarning")

@@ -25,8 +25,9 @@ from skdpnoise import (
     DPStandardScaler,
     PrivacyWarning,
 )
-from skdpnoise.compose.charged import reading
-from skdpnoise.inspection._costs import TOLERANCE, total_moved
+from skdpnoise.data.computed import reading
+from skdpnoise.inspection.auditing._costs import TOLERANCE, total_moved
+from skdpnoise.kernels import POISSON
 from skdpnoise.ledger import Account
 from skdpnoise.linear_model import _descent, _poisson
 from skdpnoise.linear_model._budget import split_budget
@@ -35,7 +36,6 @@ from skdpnoise.linear_model._records import Settings
 from skdpnoise.mechanisms import calibrate
 from skdpnoise.privacy import GaussianLoss, PrivacyGuarantee, gdp_mu
 from skdpnoise.sensitivity import GroupedProfile
-from skdpnoise.solvers import POISSON
 from tests._cases import each_value, every_pair
 from tests._replay import two_runs
 from tests.contracts._register import Forbidden, said
@@ -427,7 +427,7 @@ def test_the_file_of_the_model_is_short_and_takes_nothing_but_the_loss_from_the_
     taken = [
         name.name
         for node in ast.walk(ast.parse(inspect.getsource(_poisson)))
-        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("skdpnoise.solvers")
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("skdpnoise.kernels")
         for name in node.names
     ]
     assert taken == ["POISSON"]

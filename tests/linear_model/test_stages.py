@@ -12,13 +12,13 @@ from skdpnoise import (
     DPLogisticCD,
     DPPoissonRegressor,
 )
+from skdpnoise.kernels import LOGISTIC, SQUARED
 from skdpnoise.ledger import Account
 from skdpnoise.linear_model._budget import split_budget
 from skdpnoise.linear_model._descent import GAIN, RESIDUALS, plan_descent
 from skdpnoise.linear_model._records import Settings
 from skdpnoise.privacy import PrivacyGuarantee
 from skdpnoise.sampling import SeededWords
-from skdpnoise.solvers import LOGISTIC, SQUARED
 from tests.linear_model._public import public_data
 
 ESTIMATORS = [DPCoordinateDescentRegressor, DPLogisticCD, DPPoissonRegressor]

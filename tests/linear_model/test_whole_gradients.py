@@ -16,11 +16,11 @@ from sklearn.metrics import d2_pinball_score
 from sklearn.svm import LinearSVC
 
 from skdpnoise import DPHuberRegressor, DPLinearSVC, DPQuantileRegressor
+from skdpnoise.kernels.losses import hinge, huber, pinball
 from skdpnoise.linear_model._column_groups import NO_GROUP
 from skdpnoise.linear_model._descent import linear_functions
 from skdpnoise.linear_model._joint import RowScaling
 from skdpnoise.privacy import gdp_mu
-from skdpnoise.solvers.losses import hinge, huber, pinball
 from tests._cases import each_value
 from tests._replay import two_runs
 from tests.contracts._register import Forbidden

@@ -6,6 +6,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from skdpnoise.data import scan_batches
+from skdpnoise.data.parts import SpreadError
 from skdpnoise.metrics import (
     private_accuracy_score,
     private_balanced_accuracy_score,
@@ -19,8 +21,6 @@ from skdpnoise.metrics import (
     private_root_mean_squared_error,
 )
 from skdpnoise.privacy import PrivacyGuarantee
-from skdpnoise.sources import scan_batches
-from skdpnoise.sources.parts import SpreadError
 from tests._cases import each_value
 from tests._same_bits import COUNTS, by_way, in_parts, source_of
 

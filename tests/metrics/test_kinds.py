@@ -7,8 +7,8 @@ import pyarrow as pa
 import pytest
 
 from skdpnoise import metrics
+from skdpnoise.data import scan_batches
 from skdpnoise.privacy import PrivacyGuarantee
-from skdpnoise.sources import scan_batches
 from tests._cases import each_value
 
 N = 60

@@ -17,13 +17,13 @@ from skdpnoise import (
     DPRandomizedSearchCV,
     DPStandardScaler,
 )
-from skdpnoise.compose.parts import private_parts
+from skdpnoise.base.parts import private_parts
+from skdpnoise.data import scan_batches
+from skdpnoise.data.parts import SpreadError
 from skdpnoise.model_selection import _runs, dp_cross_validate
 from skdpnoise.model_selection._data import read_records, without_seeds
 from skdpnoise.model_selection._splits import Coins
 from skdpnoise.sampling import SeededWords
-from skdpnoise.sources import scan_batches
-from skdpnoise.sources.parts import SpreadError
 from tests._cases import each_value
 from tests._same_bits import COUNTS, by_way, in_parts, source_of
 from tests.model_selection._searches import Door, Reached, Untouched

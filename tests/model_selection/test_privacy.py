@@ -23,8 +23,8 @@ from skdpnoise import (
     PrivacyLedger,
     PrivacyWarning,
 )
+from skdpnoise._utils.silence import _Unheard, silence
 from skdpnoise.compose import total_guarantee
-from skdpnoise.compose.silence import _Unheard, silence
 from skdpnoise.inspection import Transcript
 from skdpnoise.metrics.scoring import BITS
 from skdpnoise.model_selection import _runs

@@ -8,9 +8,9 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from skdpnoise.data.groups import GroupedRows, group_codes
 from skdpnoise.model_selection._data import WholeRecords
 from skdpnoise.model_selection._splits import Coins, tossed
-from skdpnoise.queries.groups import GroupedRows, group_codes
 from skdpnoise.sampling import SeededWords
 from tests._statistics import FALSE_ALARM
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from skdpnoise.inspection._fingerprint import Unread, examined, fingerprint
+from skdpnoise.inspection.auditing._fingerprint import Unread, examined, fingerprint
 from skdpnoise.neural_network import DPNeuralRegressor
 
 torch = pytest.importorskip("torch")

@@ -5,12 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from skdpnoise.neural_network._gradients import (
-    PersonGradients,
-    rounds,
-    sampled,
-    slots_agree,
-)
+from skdpnoise.neural_network._gradients import PersonGradients, rounds, sampled, slots_agree
 from skdpnoise.neural_network._modules import grouped
 from skdpnoise.sampling import random_words
 from tests.neural_network._words import Fixed

@@ -22,6 +22,8 @@ from skdpnoise import (
     neural_network,
     total_guarantee,
 )
+from skdpnoise.data import RowSource, scan_batches
+from skdpnoise.data.rows import Taking
 from skdpnoise.ledger import BudgetExceededError
 from skdpnoise.neural_network import (
     DPMLPClassifier,
@@ -33,8 +35,6 @@ from skdpnoise.neural_network import _network as network_fits
 from skdpnoise.neural_network import _training as training
 from skdpnoise.neural_network._gradients import rounds
 from skdpnoise.privacy import PrivacyGuarantee
-from skdpnoise.sources import RowSource, scan_batches
-from skdpnoise.sources.rows import Taking
 from tests.contracts._register import Forbidden
 from tests.neural_network._words import Fixed
 

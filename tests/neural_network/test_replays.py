@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from skdpnoise.inspection import audit
+from skdpnoise.kernels.joint.parts import ClippedParts
 from skdpnoise.neural_network import (
     DPMLPClassifier,
     DPMLPRegressor,
@@ -13,7 +14,6 @@ from skdpnoise.neural_network import (
     _network,
     _training,
 )
-from skdpnoise.solvers.joint.parts import ClippedParts
 
 torch = pytest.importorskip("torch")
 

@@ -10,15 +10,10 @@ from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LinearRegression
 
 from skdpnoise import DPCoordinateDescentRegressor, PrivacyGuarantee
+from skdpnoise.accounting.report import noise_in_records
 from skdpnoise.ledger import PrivacyReport, Release
-from skdpnoise.ledger.report import noise_in_records
 from skdpnoise.mechanisms import calibrate
-from skdpnoise.plotting import (
-    AllocationDisplay,
-    GroupsDisplay,
-    NoiseDisplay,
-    PrivacyLossDisplay,
-)
+from skdpnoise.plotting import AllocationDisplay, GroupsDisplay, NoiseDisplay, PrivacyLossDisplay
 from skdpnoise.privacy import GaussianLoss, PureLoss
 from skdpnoise.sensitivity import GroupedProfile, SensitivityProfile
 

@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from skdpnoise.data import scan_batches
 from skdpnoise.privacy import PrivacyGuarantee
 from skdpnoise.queries import (
     private_categories,
@@ -20,7 +21,6 @@ from skdpnoise.queries import (
     private_quantiles,
     private_sum,
 )
-from skdpnoise.sources import scan_batches
 from tests._cases import each_value
 from tests._same_bits import COUNTS, WAYS, by_way, in_parts, source_of
 

@@ -7,7 +7,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from skdpnoise.inspection._costs import TOLERANCE
+from skdpnoise.inspection.auditing._costs import TOLERANCE
 from skdpnoise.mechanisms import AdditiveMechanism
 from skdpnoise.privacy import GaussianLoss, PrivacyGuarantee, PureLoss
 from skdpnoise.queries import private_moments

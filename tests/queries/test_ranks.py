@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from skdpnoise.data import scan_batches
+from skdpnoise.data.spread import looked_at
 from skdpnoise.queries._ranks import ordered, ranked
-from skdpnoise.sources import scan_batches
-from skdpnoise.sources.spread import looked_at
 
 TINY, LARGEST = np.nextafter(0.0, 1.0), np.finfo(np.float64).max
 ENDS = np.array([0.0, -0.0, TINY, -TINY, 2.0**-1022, 1.0, -1.0, LARGEST, -LARGEST, np.inf, -np.inf])

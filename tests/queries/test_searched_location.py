@@ -15,11 +15,7 @@ from skdpnoise.queries._quantile_search import (
     search_quantile,
 )
 from skdpnoise.queries._ranks import ranked
-from skdpnoise.queries.searched_location import (
-    count_strength,
-    search_location,
-    search_share,
-)
+from skdpnoise.queries.searched_location import count_strength, search_location, search_share
 from skdpnoise.sampling import random_words
 from tests._cases import each_value, every_pair
 from tests._replay import two_runs

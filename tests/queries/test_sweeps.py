@@ -9,6 +9,7 @@ import numba
 import numpy as np
 import pytest
 
+from skdpnoise.data.spread import looked_at
 from skdpnoise.inspection import Transcript
 from skdpnoise.privacy import PrivacyGuarantee
 from skdpnoise.queries import (
@@ -21,7 +22,6 @@ from skdpnoise.queries import (
 )
 from skdpnoise.queries._sweeps import Gaps, Records, all_finite, tallies
 from skdpnoise.sampling import SeededWords, integers, secret_pairs
-from skdpnoise.sources.spread import looked_at
 from tests._cases import each_value, every_pair
 from tests._same_bits import in_parts
 from tests._statistics import FALSE_ALARM, chi_square_pvalue

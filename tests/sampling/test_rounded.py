@@ -9,13 +9,7 @@ import numpy as np
 import pytest
 from scipy.stats import expon, halfnorm, laplace, norm
 
-from skdpnoise.sampling import (
-    SeededWords,
-    SystemWords,
-    bits,
-    rounded_gaussian,
-    rounded_laplace,
-)
+from skdpnoise.sampling import SeededWords, SystemWords, bits, rounded_gaussian, rounded_laplace
 from skdpnoise.sampling.lazy import CDF, _fill_floors, exponentials, half_normals, new_numbers
 from tests._cases import each_value
 from tests._statistics import FALSE_ALARM, binned_pvalue, fit_pvalue, uniform_pvalue

@@ -7,12 +7,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from skdpnoise.sensitivity import (
-    clipped_gradient,
-    clipped_sum,
-    histogram_counts,
-    paired_histogram,
-)
+from skdpnoise.sensitivity import clipped_gradient, clipped_sum, histogram_counts, paired_histogram
 from tests._cases import each_value
 
 ADJACENCIES = ["replace_one", "add_remove"]

@@ -74,7 +74,7 @@ def test_nothing_that_a_page_needs_is_fetched_from_elsewhere():
 
 
 def test_the_box_of_an_estimator_links_to_a_page_that_is_there():
-    from skdpnoise.compose.documented import DocumentedMixin
+    from skdpnoise._utils.documented import DocumentedMixin
 
     names = [name for name in skdpnoise.__all__ if name.startswith("DP")]
     links = [

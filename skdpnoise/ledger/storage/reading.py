@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from datetime import datetime, timedelta
 from typing import Any
 
-from skdpnoise.ledger.encoding import decode_loss
+from skdpnoise.accounting.encoding import decode_loss
 from skdpnoise.ledger.errors import LedgerStorageError
 from skdpnoise.ledger.storage.memory import Facts, Head, Row, digest_of
 from skdpnoise.privacy import PrivacyLoss

@@ -12,13 +12,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import minimize_scalar
 
+from skdpnoise._utils.shared_texts import shared_texts
 from skdpnoise.mechanisms.additive import AdditiveMechanism, stated
 from skdpnoise.mechanisms.calibrate import calibrate
 from skdpnoise.mechanisms.quanta import norm_of_rounding
 from skdpnoise.mechanisms.requests import number_of
 from skdpnoise.mechanisms.vectors import VectorMechanism
 from skdpnoise.privacy import PrivacyGuarantee, PrivacyLoss, PureLoss, check_count, check_real
-from skdpnoise.privacy.shared_texts import shared_texts
 from skdpnoise.sampling import RandomWords, balls
 from skdpnoise.sampling.lazy import CAPACITY
 from skdpnoise.sensitivity import SensitivityProfile

@@ -12,16 +12,16 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import minimize_scalar
 
+from skdpnoise._utils.checks import Adjacency, check_adjacency, check_array, check_type
+from skdpnoise._utils.sealed import sealed
+from skdpnoise._utils.shared_texts import shared_texts
 from skdpnoise.mechanisms.additive import AdditiveMechanism, compared, stated
 from skdpnoise.mechanisms.calibrate import calibrate
 from skdpnoise.mechanisms.requests import candidates
 from skdpnoise.mechanisms.vectors import VectorMechanism, exact_release
 from skdpnoise.noises import get_noise
 from skdpnoise.privacy import LossBudget, PrivacyGuarantee, PrivacyLoss, check_count, check_real
-from skdpnoise.privacy.checks import Adjacency, check_adjacency, check_array, check_type
 from skdpnoise.privacy.loss import checked_relation
-from skdpnoise.privacy.sealed import sealed
-from skdpnoise.privacy.shared_texts import shared_texts
 from skdpnoise.sampling import RandomWords
 from skdpnoise.sensitivity import SensitivityProfile
 from skdpnoise.sensitivity.bounds import bounded_ones, shifted_sums, support_sizes

@@ -9,14 +9,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from skdpnoise._utils.checks import check_array, check_option, check_type
+from skdpnoise._utils.sealed import Sealed, sealed
+from skdpnoise._utils.shared_texts import shared_texts
 from skdpnoise.mechanisms.additive import compared, stated
 from skdpnoise.mechanisms.matrices._families import FAMILIES, Family, proposals
 from skdpnoise.mechanisms.requests import CHOICES, budget_of, number_of
 from skdpnoise.privacy import Adjacency, PrivacyGuarantee, check_adjacency, check_count, check_real
-from skdpnoise.privacy.checks import check_array, check_option, check_type
 from skdpnoise.privacy.loss import GaussianLoss, LossBudget, PureLoss, checked_relation
-from skdpnoise.privacy.sealed import Sealed, sealed
-from skdpnoise.privacy.shared_texts import shared_texts
 from skdpnoise.sampling import RandomWords, random_words
 from skdpnoise.sampling.observer import plus_noise
 from skdpnoise.sensitivity import RowBounds, SensitivityProfile, second_moments_profile
@@ -45,7 +45,7 @@ class SymmetricMatrixMechanism(Sealed):
               + \mathrm{round}(2^{2B} N_{jk})\Bigr), \qquad q_j = 2^{-B} s_j
 
     with integer rows k, bounded as :math:`|q \circ k|_2 \le R` and so on: those of
-    :func:`~skdpnoise.solvers.second_moments`. Made by :func:`calibrate_second_moments`. N is
+    :func:`~skdpnoise.kernels.second_moments`. Made by :func:`calibrate_second_moments`. N is
     symmetric, and one of
 
     =================  ==========================================================================
@@ -109,7 +109,7 @@ class SymmetricMatrixMechanism(Sealed):
 
     Examples
     --------
-    >>> from skdpnoise.solvers import second_moments
+    >>> from skdpnoise.kernels import second_moments
     >>> guarantee = PrivacyGuarantee(epsilon=1.0, delta=1e-6)
     >>> mechanism = calibrate_second_moments("auto", RowBounds(3, norm=1.0), guarantee)
     >>> X = np.random.default_rng(0).uniform(-0.5, 0.5, size=(1000, 3))

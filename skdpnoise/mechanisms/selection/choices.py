@@ -15,11 +15,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import log_ndtr, ndtri_exp
 
+from skdpnoise._utils.checks import check_option, check_type
+from skdpnoise._utils.shared_texts import shared_texts
 from skdpnoise.mechanisms import exact
 from skdpnoise.mechanisms.selection._kinds import KINDS, Kind
 from skdpnoise.privacy import GaussianLoss, PureLoss, check_count, check_real
-from skdpnoise.privacy.checks import check_option, check_type
-from skdpnoise.privacy.shared_texts import shared_texts
 from skdpnoise.sampling import RandomWords, random_words
 from skdpnoise.sampling.observer import chosen
 

@@ -15,10 +15,10 @@ import numpy as np
 from scipy.optimize import brentq
 from scipy.special import ndtr
 
+from skdpnoise._utils.checks import check_count, check_option, check_real, check_type
 from skdpnoise.mechanisms.requests import number_of
 from skdpnoise.mechanisms.selection.choices import range_epsilon
 from skdpnoise.privacy import GaussianLoss, NumericLoss, PrivacyGuarantee, PrivacyLoss, PureLoss
-from skdpnoise.privacy.checks import check_count, check_option, check_real, check_type
 from skdpnoise.privacy.conversions import bisect, gdp_mu
 from skdpnoise.privacy.curves import NormalShift, Promised
 from skdpnoise.privacy.loss import LossBudget

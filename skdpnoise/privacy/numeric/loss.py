@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import brentq
 
+from skdpnoise._utils.checks import check_count, check_real
 from skdpnoise.privacy.base import Loss
-from skdpnoise.privacy.checks import check_count, check_real
 from skdpnoise.privacy.curves import LossCurve, NormalShift, Promised, raised, ways_of
 from skdpnoise.privacy.numeric._lattice import Composition, Lattice, Plan, Window
 

@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import brentq
 from scipy.special import exprel, gammaln
 
-from skdpnoise.privacy.checks import check_real, check_type
+from skdpnoise._utils.checks import check_real, check_type
 
 Vector = NDArray[np.float64]
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from skdpnoise.accounting.composition import Composition
 from skdpnoise.ledger import (
     LedgerSchemaError,
     LedgerStorageError,
@@ -15,7 +16,6 @@ from skdpnoise.ledger import (
     PrivacyLedger,
     encode_loss,
 )
-from skdpnoise.ledger.composition import Composition
 from skdpnoise.ledger.storage import _schema, reading
 from skdpnoise.ledger.storage.memory import Row
 from skdpnoise.privacy import GaussianLoss, PureLoss

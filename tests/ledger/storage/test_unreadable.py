@@ -9,12 +9,7 @@ import sqlite3
 import pytest
 
 from skdpnoise.cli import main
-from skdpnoise.ledger import (
-    BudgetExceededError,
-    LedgerError,
-    LedgerStorageError,
-    PrivacyLedger,
-)
+from skdpnoise.ledger import BudgetExceededError, LedgerError, LedgerStorageError, PrivacyLedger
 from skdpnoise.ledger.storage import _schema
 from skdpnoise.privacy import GaussianLoss, PureLoss
 

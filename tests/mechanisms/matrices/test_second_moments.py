@@ -12,6 +12,7 @@ import pytest
 from scipy.optimize import minimize
 from scipy.stats import chi2
 
+from skdpnoise.kernels import second_moments
 from skdpnoise.ledger import Account
 from skdpnoise.mechanisms import SECOND_MOMENT_NOISES, calibrate_second_moments
 from skdpnoise.mechanisms.matrices._families import FAMILIES
@@ -19,7 +20,6 @@ from skdpnoise.noises import get_noise
 from skdpnoise.privacy import GaussianLoss, PrivacyGuarantee, PureLoss, gdp_mu
 from skdpnoise.sampling import SeededWords
 from skdpnoise.sensitivity import RowBounds
-from skdpnoise.solvers import second_moments
 from tests._cases import each_value, every_pair
 from tests._statistics import FALSE_ALARM, fit_pvalue
 from tests.mechanisms.matrices._second_moments import (

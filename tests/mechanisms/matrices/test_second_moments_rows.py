@@ -8,10 +8,10 @@ import math
 import numpy as np
 import pytest
 
+from skdpnoise.kernels import second_moments
 from skdpnoise.mechanisms import calibrate_second_moments
 from skdpnoise.privacy import PureLoss
 from skdpnoise.sensitivity import RowBounds
-from skdpnoise.solvers import second_moments
 from tests._cases import every_pair
 from tests.mechanisms.matrices._second_moments import ADJACENCIES, BOUNDS, NOISES, budget, resource
 

@@ -1,0 +1,3 @@
+"""Checks of arguments, texts that docstrings share, and what every room needs of Python."""
+
+__all__: list[str] = []

@@ -1,0 +1,67 @@
+"""What private values do beside a release is not seen: no warning, no error that quotes them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import TypeVar
+
+from skdpnoise._utils.silence import silence
+
+__all__ = ["silence", "without_values"]
+
+Result = TypeVar("Result")
+
+
+def without_values(
+    call: Callable[[], Result], otherwise: str, *, of_columns: bool = False
+) -> Result:
+    """Return what a function returns; what it raises shows shapes, types and names at most."""
+    # With `of_columns` the other text names the columns that are no numbers, as numpy cannot.
+    try:
+        return call()
+    except Exception as error:
+        problem = _explained(error, otherwise, of_columns)
+    raise problem  # outside the handler, so that the quoting error is not attached to it
+
+
+# Texts of scikit-learn and numpy that hold shapes, names of columns and types, and no values.
+_HARMLESS = re.compile(
+    r"""
+    np\.matrix\ is\ not\ supported\..*
+    | Found\ array\ with\ \d+\ (?:sample|feature)\(s\)\ \(shape=\([\d,\ ]*\)\)\ while\ a\ minimum
+        \ of\ \d+\ is\ required\ by\ \w+\.
+    | Found\ array\ with\ dim\ \d+,\ while\ dim\ <=\ 2\ is\ required\ by\ \w+\.
+    | Found\ input\ variables\ with\ inconsistent\ numbers\ of\ samples:\ \[[\d,\ ]*\]
+    | Expected\ a\ 2-dimensional\ container\ but\ got\ <class\ '[\w.]+'>\ instead\..*
+    | X\ has\ \d+\ features,\ but\ \w+\ is\ expecting\ \d+\ features\ as\ input\.
+    | The\ feature\ names\ should\ match\ those\ that\ were\ passed\ during\ fit\..*
+    | Feature\ names\ are\ only\ supported\ if\ all\ input\ features\ have\ string\ names.*
+    | Expected\ unique\ column\ names,\ got:.*
+    | Sparse\ data\ was\ passed.*
+    | Sparse\ input\ is\ not\ supported.*
+    | y\ should\ be\ a\ 1d\ array,\ got\ an\ array\ of\ shape\ \([\d,\ ]*\)\ instead\.
+    | float\(\)\ argument\ must\ be\ a\ string\ or\ a\ (?:real\ )?number,\ not\ '[\w.]+'
+    | setting\ an\ array\ element\ with\ a\ sequence\.\ The\ requested\ array\ has\ an
+        \ inhomogeneous\ shape\ after\ \d+\ dimensions\.\ The\ detected\ shape\ was\ \([\d,\ ]*\)
+        \ \+\ inhomogeneous\ part\.
+    | A\ column-vector\ y\ was\ passed\ when\ a\ 1d\ array\ was\ expected\..*
+    | Input\ [\w]*\ ?contains\ NaN\..*
+    | Input\ [\w]*\ ?contains\ infinity\ or\ a\ value\ too\ large\ for\ dtype\('\w+'\)\.
+    | The\ 'groups'\ parameter\ of\ .*
+    | This\ \w+\ instance\ is\ not\ fitted\ yet\..*
+    """,
+    re.VERBOSE | re.DOTALL,
+)
+
+
+def _explained(error: Exception, otherwise: str, of_columns: bool) -> Exception:
+    """Return an error of the same kind that shows no value of the data."""
+    kind: type[Exception] = next(
+        (kind for kind in (TypeError, MemoryError) if isinstance(error, kind)), ValueError
+    )
+    text = str(error)
+    if not _HARMLESS.fullmatch(text) or (of_columns and text.startswith("float() ")):
+        return kind(otherwise)
+    own = type(error)
+    return own(text) if own.__module__.startswith("sklearn.") else kind(text)

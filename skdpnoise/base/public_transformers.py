@@ -1,0 +1,263 @@
+"""scikit-learn's transformers that learn nothing, each with the whole condition under which.
+
+A condition returns None where the transformer learns nothing from the data and says nothing of a
+value, else what to change. Read beside `fit` and `transform` of scikit-learn 1.7 to 1.9; the tests
+compare the fitted states, messages and outputs of unlike data sets for every class.
+"""
+
+from __future__ import annotations
+
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+from sklearn.feature_extraction import FeatureHasher
+from sklearn.feature_extraction.text import HashingVectorizer, TfidfTransformer
+from sklearn.impute import MissingIndicator, SimpleImputer
+from sklearn.kernel_approximation import PolynomialCountSketch, RBFSampler
+from sklearn.preprocessing import (
+    Binarizer,
+    FunctionTransformer,
+    Normalizer,
+    OneHotEncoder,
+    OrdinalEncoder,
+    PolynomialFeatures,
+    SplineTransformer,
+)
+from sklearn.random_projection import GaussianRandomProjection, SparseRandomProjection
+
+from skdpnoise.base.compositions import function_remedy
+from skdpnoise.base.register import Reads, register_public
+
+
+def _always(estimator: Any) -> None:
+    """Accept every parameter: outputs depend on single records and on parameters alone."""
+
+
+def _first(*complaints: str | None) -> str | None:
+    return next((complaint for complaint in complaints if complaint), None)
+
+
+def _need(holds: bool, remedy: str) -> str | None:
+    return None if holds else remedy
+
+
+def _given_categories(encoder: Any) -> str | None:
+    """Categories are listed, and none are counted."""
+    given = type(encoder.categories) in (list, tuple) and all(
+        type(column) in (list, tuple, np.ndarray) and len(column) > 0
+        for column in encoder.categories
+    )
+    return _first(
+        _need(
+            given,
+            "give categories=, a list of public categories for each column, or use "
+            "DPOneHotEncoder or DPOrdinalEncoder",
+        ),
+        _need(
+            encoder.min_frequency is None and encoder.max_categories is None,
+            "leave min_frequency and max_categories at None: frequencies are counted in the data",
+        ),
+    )
+
+
+def _one_hot(encoder: OneHotEncoder) -> str | None:
+    return _first(
+        _given_categories(encoder),
+        _need(
+            encoder.handle_unknown in ("ignore", "infrequent_if_exist"),
+            "set handle_unknown='ignore': the error, or warning, tells of an unknown category",
+        ),
+        _need(encoder.drop is None, "set drop=None: with it unknown categories are warned of"),
+        _need(
+            type(encoder.feature_name_combiner) is str,
+            "leave feature_name_combiner at 'concat'",
+        ),
+    )
+
+
+def _ordinal(encoder: OrdinalEncoder) -> str | None:
+    return _first(
+        _given_categories(encoder),
+        _need(
+            encoder.handle_unknown == "use_encoded_value",
+            "set handle_unknown='use_encoded_value' and unknown_value=-1: the error quotes the "
+            "unknown category",
+        ),
+        _need(
+            np.dtype(encoder.dtype).kind in "fiu",
+            "set dtype to a type of numbers: errors tell of objects that are not finite",
+        ),
+    )
+
+
+def _imputer(imputer: SimpleImputer) -> str | None:
+    return _first(
+        _need(
+            not isinstance(imputer.missing_values, str),
+            "set missing_values to NaN, None or a number: where a text is replaced, the next error "
+            "tells whether it was the only one",
+        ),
+        _need(
+            not _is_finite(imputer.missing_values) or _is_finite(imputer.fill_value),
+            "set fill_value to a finite number, as missing_values is one: else the next error "
+            "tells whether it occurs",
+        ),
+        _need(
+            type(imputer.strategy) is str and imputer.strategy == "constant",
+            "set strategy='constant' with a public fill_value, or use DPSimpleImputer: any other "
+            "statistic is read from the data",
+        ),
+        _need(
+            imputer.keep_empty_features is True,
+            "set keep_empty_features=True: else a column is dropped where all of it is missing",
+        ),
+        _need(
+            imputer.add_indicator is False,
+            "set add_indicator=False, and use MissingIndicator(features='all'): it adds columns "
+            "only where something is missing",
+        ),
+    )
+
+
+def _is_finite(value: Any) -> bool:
+    return isinstance(value, Real) and bool(np.isfinite(float(value)))
+
+
+def _indicator(indicator: MissingIndicator) -> str | None:
+    return _need(
+        indicator.features == "all",
+        "set features='all': else columns are kept by whether something is missing",
+    )
+
+
+def _spline(transformer: SplineTransformer) -> str | None:
+    return _first(
+        _need(
+            type(transformer.knots) in (list, tuple, np.ndarray),
+            "give knots=, an array of public knots for each column",
+        ),
+        _need(
+            transformer.extrapolation != "error",
+            "set extrapolation='constant': the error tells of values beyond the knots",
+        ),
+        _need(
+            not transformer.sparse_output or transformer.extrapolation in ("constant", "linear"),
+            "set sparse_output=False: with this extrapolation the error tells of infinite values",
+        ),
+    )
+
+
+def _function(transformer: FunctionTransformer) -> str | None:
+    names_out = transformer.feature_names_out
+    both = transformer.func is not None and transformer.inverse_func is not None
+    return _first(
+        function_remedy("func", transformer.func),
+        function_remedy("inverse_func", transformer.inverse_func),
+        _need(
+            not transformer.kw_args and not transformer.inv_kw_args,
+            "leave kw_args and inv_kw_args at None: they may hold the data",
+        ),
+        _need(
+            not (both and transformer.check_inverse),
+            "set check_inverse=False: the warning depends on the data",
+        ),
+        _need(
+            names_out is None or type(names_out) is str,
+            "set feature_names_out='one-to-one', not a function",
+        ),
+    )
+
+
+def _hashed_text(vectorizer: HashingVectorizer) -> str | None:
+    functions = [vectorizer.preprocessor, vectorizer.tokenizer, vectorizer.strip_accents]
+    functions.append(vectorizer.analyzer)
+    return _first(
+        _need(
+            not any(callable(function) for function in functions),
+            "use no functions of your own (preprocessor, tokenizer, analyzer, strip_accents): "
+            "they may learn from the text",
+        ),
+        _need(vectorizer.input == "content", "set input='content': errors name missing files"),
+        _need(
+            vectorizer.decode_error != "strict",
+            "set decode_error='replace': the error quotes what cannot be decoded",
+        ),
+    )
+
+
+def _weighted_text(transformer: TfidfTransformer) -> str | None:
+    return _first(
+        _need(
+            not transformer.use_idf,
+            "set use_idf=False: frequencies of words are read from the data",
+        ),
+        _need(
+            not (transformer.sublinear_tf and transformer.norm),
+            "set sublinear_tf=False or norm=None: the logarithm of a negative value is refused",
+        ),
+    )
+
+
+def _projection(projection: Any) -> str | None:
+    return _first(
+        _need(
+            isinstance(projection.n_components, Integral),
+            "give n_components= as a number: 'auto' depends on the number of records",
+        ),
+        _seed(projection),
+    )
+
+
+def _kernel(sampler: RBFSampler) -> str | None:
+    return _first(
+        _need(
+            isinstance(sampler.gamma, Real),
+            "give gamma= as a number: 'scale' is the variance of the data",
+        ),
+        _seed(sampler),
+    )
+
+
+def _seed(transformer: Any) -> str | None:
+    return _need(
+        transformer.random_state is None or isinstance(transformer.random_state, Integral),
+        "set random_state to None or an integer: a generator may be shared with what has seen data",
+    )
+
+
+def _objects(estimator: Any) -> Reads:
+    """Compare values, or hash them, and compute nothing with them."""
+    return "objects"
+
+
+def _read_by_function(transformer: FunctionTransformer) -> Reads:
+    """numpy lets each object answer for itself: 1 / 0 is an error, 1.0 / 0.0 is not."""
+    if transformer.validate:
+        return "values"
+    return "objects" if transformer.func is None else "types"
+
+
+def _sparse_output(estimator: Any) -> bool:
+    return bool(estimator.sparse_output)
+
+
+def _sparse_mask(indicator: MissingIndicator) -> bool:
+    return indicator.sparse is True
+
+
+for _class in (Normalizer, Binarizer, PolynomialFeatures):
+    register_public(_class, _always)
+for _class in (GaussianRandomProjection, SparseRandomProjection):
+    register_public(_class, _projection)
+register_public(OneHotEncoder, _one_hot, sparse=_sparse_output, reads=_objects)
+register_public(OrdinalEncoder, _ordinal, reads=_objects)
+register_public(SimpleImputer, _imputer, reads=_objects)
+register_public(MissingIndicator, _indicator, sparse=_sparse_mask, reads=_objects)
+register_public(SplineTransformer, _spline, sparse=_sparse_output)
+register_public(FunctionTransformer, _function, reads=_read_by_function)
+register_public(HashingVectorizer, _hashed_text, sparse=lambda text: True, reads=_objects)
+register_public(FeatureHasher, _always, sparse=lambda hasher: True, reads=_objects)
+register_public(TfidfTransformer, _weighted_text, sparse=lambda transformer: True)
+register_public(RBFSampler, _kernel)
+register_public(PolynomialCountSketch, _seed)

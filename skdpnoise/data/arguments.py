@@ -1,0 +1,48 @@
+"""The data of compositions: of a form that steps can be fitted to, and never quoted."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from scipy.sparse import issparse
+from sklearn.utils.validation import _num_samples
+
+from skdpnoise._utils.checks import check_collected
+from skdpnoise._utils.silence import silence
+
+
+def check_data(owner: str, X: Any, y: Any) -> int:
+    """Return the number of rows of data that steps can be fitted to."""
+    if any(np.ma.isMaskedArray(data) for data in (X, y)):
+        raise TypeError(
+            f"{owner} does not support masked arrays: data would be read without their mask. Fill "
+            "what is masked by a public constant, as in numpy.ma.filled(..., 0.0)."
+        )
+    for name, data in (("X", X), ("y", y)):
+        check_collected(owner, name, data)
+    if issparse(X):
+        raise TypeError(
+            f"Sparse data were passed to {owner}, but dense data are required: private steps read "
+            "every value. Convert X with X.toarray()."
+        )
+    n_rows = _n_rows(owner, "X", X)
+    if y is not None and _n_rows(owner, "y", y) != n_rows:
+        raise ValueError(
+            "Found input variables with inconsistent numbers of samples: "
+            f"{[n_rows, _n_rows(owner, 'y', y)]}"
+        )
+    return n_rows
+
+
+def _n_rows(owner: str, name: str, data: Any) -> int:
+    """Return the number of entries, or say of which data there is none."""
+    try:
+        with silence():
+            return int(_num_samples(data))
+    except Exception:
+        kind = type(data).__name__
+    raise TypeError(  # outside the handler, so that the quoting error is not attached to it
+        f"{owner} needs {name} as an array, a frame or a list with an entry for each record. "
+        f"Got an object of type {kind}, which has no length."
+    )

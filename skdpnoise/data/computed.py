@@ -1,0 +1,49 @@
+"""Only the data that a user passes are refused for their values; what steps make of them is not.
+
+A refusal costs nothing. If what a public step computes could be refused, then a step with a
+threshold in front of it would answer exact questions about the data, for nothing before the charge
+and by a fit that fails after it. So every step behind another takes what it gets: our own
+estimators replace each value that is not finite, or too large for sums, by itself, and
+scikit-learn's do not look. The same holds in the rehearsal and after the charge.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Collection
+from contextlib import AbstractContextManager
+from typing import Any
+
+from skdpnoise._utils.context import context, within
+
+DATA = frozenset({"X", "y"})
+
+
+class Allowance(ABC):
+    """What the parts of a run charge instead of a ledger; it goes with them into any thread."""
+
+    @property
+    @abstractmethod
+    def is_open(self) -> bool:
+        """Whether the run was charged, so that its parts may draw."""
+
+
+def reading(computed: Collection[str]) -> AbstractContextManager[None]:
+    """Say which of X and y were computed by a step, for the fits that run within."""
+    return within(computed=frozenset(computed))
+
+
+def is_charged(estimator: Any = None) -> bool:
+    """Return whether what runs, or an estimator, is part of a composition that was charged."""
+    ledger = getattr(estimator, "ledger", None)
+    return context().is_charged or (isinstance(ledger, Allowance) and ledger.is_open)
+
+
+def is_computed(name: str, estimator: Any = None) -> bool:
+    """Return whether X or y, which an estimator reads, may not be refused for a value."""
+    return name in context().computed or is_charged(estimator)
+
+
+def passed() -> frozenset[str]:
+    """Return which of X and y are as the user passed them, for the fit that runs."""
+    return DATA - context().computed

@@ -1,0 +1,127 @@
+"""Columns some of whose values are missing, read by their declared types.
+
+Missing is what each library calls so, None and NaN. No value, and no missing one, decides how the
+other values of a column are read.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from decimal import Decimal
+from numbers import Real
+from typing import Any, Literal, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from skdpnoise.data.kinds import OBJECTS, Kind, kind_of
+
+Missing = Literal["error", "skip"]
+"""Missing values: all is refused, or they are left out."""
+Made = TypeVar("Made")
+
+
+def with_gaps(values: Any) -> NDArray[np.floating] | None:
+    """Return numbers as floats, NaN where one is missing; None if they are no numbers."""
+    if not hasattr(values, "columns"):
+        return _numbers_of(values if _is_declared(values) else _listed(values))
+    columns = [_numbers_of(column) for column in _columns(values)]
+    found = [column for column in columns if column is not None]
+    return np.column_stack(found) if len(found) == len(columns) > 0 else None
+
+
+def present(values: Any) -> NDArray[np.bool_] | None:
+    """Return whether each value is there; None of what is no column, or holds truth values."""
+    values = values if _is_declared(values) else _listed(values)
+    if hasattr(values, "columns") or getattr(values, "ndim", 1) != 1:
+        return None
+    kind = _kind(values)
+    if kind.name == "boolean":
+        return None
+    if _is_number(kind):
+        numbers = _numbers_of(values)
+        return None if numbers is None else ~np.isnan(numbers)
+    if kind != OBJECTS and _is_declared(values):
+        library = type(values).__module__.partition(".")[0]
+        known = {"pandas": "notna", "polars": "is_not_null", "pyarrow": "is_valid"}[library]
+        return np.asarray(getattr(values, known)(), dtype=np.bool_)
+    entries = np.asarray(values)
+    if entries.dtype.kind != "O":
+        return np.asarray(entries == entries)
+    if any(isinstance(entry, bool | np.bool_) for entry in entries):
+        return None
+    return _unless_it_fails(lambda: ~np.array([*map(is_missing, entries)], dtype=np.bool_))
+
+
+def is_missing(value: Any) -> bool:
+    """Return whether an object stands for no value: None or the like, or unequal to itself."""
+    if type(value).__name__ in ("NoneType", "NAType", "NaTType"):
+        return True
+    # pyarrow's scalars say themselves whether they hold a value.
+    return getattr(value, "is_valid", True) is False or bool(value != value)
+
+
+def _is_declared(values: Any) -> bool:
+    """Return whether values are of a library that declares types beside those of numpy."""
+    return type(values).__module__.partition(".")[0] in ("pandas", "polars", "pyarrow")
+
+
+def _kind(column: Any) -> Kind:
+    return kind_of(column.dtype if hasattr(column, "dtype") else column.type)
+
+
+def _is_number(kind: Kind) -> bool:
+    return kind.name in ("number", "boolean") and not kind.category
+
+
+def _listed(values: Any) -> NDArray[Any]:
+    """Return an array as it is, and a list as one; what is masked becomes None."""
+    if isinstance(values, np.ma.MaskedArray):
+        entries = values.data.astype(object)
+        entries[np.ma.getmaskarray(values)] = None
+        return entries
+    array = np.asarray(values)
+    mixed = array.dtype.kind in "US" and not isinstance(values, np.ndarray)
+    return np.asarray(values, dtype=object) if mixed else array  # not "None" and "nan" as text
+
+
+def _columns(frame: Any) -> list[Any]:
+    if hasattr(frame, "iloc"):
+        return [frame.iloc[:, place] for place in range(frame.shape[1])]
+    return list(frame.iter_columns() if hasattr(frame, "iter_columns") else frame.columns)
+
+
+def _numbers_of(column: Any) -> NDArray[np.floating] | None:
+    kind = _kind(column)
+    if kind == OBJECTS:
+        entries = np.asarray(column)
+        found = _unless_it_fails(lambda: [*map(_number, entries.flat)])
+        return None if found is None else np.array(found).reshape(entries.shape)
+    if not _is_number(kind):
+        return None
+    if not _is_declared(column) or isinstance(getattr(column, "dtype", None), np.dtype):
+        array = np.asarray(column)
+        return array if array.dtype.kind == "f" else array.astype(np.float64)
+    if hasattr(column, "iloc"):
+        return np.asarray(column.to_numpy(dtype=np.float64, na_value=np.nan))
+    if hasattr(column, "dtype"):
+        return np.asarray(column.cast(sys.modules["polars"].Float64))
+    return np.asarray(column.cast("double", safe=False))
+
+
+def _unless_it_fails(call: Callable[[], Made]) -> Made | None:
+    try:
+        return call()
+    except MemoryError:
+        raise
+    except Exception:  # of an object that says so itself, which may quote it
+        return None
+
+
+def _number(entry: Any) -> float:
+    if is_missing(entry):
+        return np.nan
+    if not isinstance(entry, Real | np.bool_ | Decimal):
+        raise TypeError
+    return float(entry)

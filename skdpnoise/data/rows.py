@@ -1,0 +1,333 @@
+"""Tables that are read in parts, as often as passes need, and never held as a whole."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Protocol
+
+import numpy as np
+
+from skdpnoise._utils.context import context, within
+from skdpnoise.data.kinds import Kind
+from skdpnoise.data.parts import Runner, quietly
+
+__all__ = ["Reader", "RowSource", "Taking", "as_sources", "is_spread", "noting_guesses"]
+
+FOUND_BY_READING = "types of columns, which were found by reading the file"
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Taking:
+    """What is made of rows as a reader gives them."""
+
+    names: tuple[str, ...] | str | None = None  # of columns; None for all
+    maps: tuple[Callable[[Any], Any], ...] = ()  # functions of single rows, one after the other
+
+    def __call__(self, rows: Any) -> Any:
+        """Return the columns, and what functions make of them."""
+        if self.names is not None:
+            rows = rows[self.names if isinstance(self.names, str) else list(self.names)]
+        for function in self.maps:
+            rows = function(rows)
+        return rows
+
+    def placed(self, rows: Any) -> Callable[[Any], Any]:
+        """Return the same for rows with these columns: of those side by side without a copy."""
+        if isinstance(self.names, str) or not self.names or self.maps:  # which may write to them
+            return self
+        columns = tuple(rows.columns)
+        if columns == self.names:
+            return _whole
+        begin = columns.index(self.names[0])
+        end = begin + len(self.names)
+        return partial(_beside, begin, end) if columns[begin:end] == self.names else self
+
+    @property
+    def needed(self) -> tuple[str, ...] | None:
+        """Names of the columns that are read; None for all."""
+        return (self.names,) if isinstance(self.names, str) else self.names
+
+
+def _whole(rows: Any) -> Any:
+    return rows
+
+
+def _beside(begin: int, end: int, rows: Any) -> Any:
+    return rows.iloc[:, begin:end]
+
+
+class Reader(Protocol):
+    """Reads parts of a table."""
+
+    @property
+    def may_read_ahead(self) -> bool:
+        """Whether a thread may read."""
+        ...
+
+    @property
+    def n_parts(self) -> int:
+        """Number of parts."""
+        ...
+
+    @property
+    def columns(self) -> tuple[str, ...] | None:
+        """Names of the columns; None for arrays."""
+        ...
+
+    @property
+    def n_columns(self) -> int:
+        """Number of columns; 0 for vectors."""
+        ...
+
+    @property
+    def kinds(self) -> dict[str, Kind] | None:
+        """Declared kinds of columns by their names; None if they are not known."""
+        ...
+
+    @property
+    def guessed(self) -> frozenset[str]:
+        """Names of columns whose types nobody declared: they were found by reading values."""
+        ...
+
+    def read(self, part: int, columns: Sequence[str] | None) -> Generator[Any]:
+        """Yield some rows of a part at a time, of columns with these names: frames or arrays."""
+        ...
+
+    def count(self) -> int:
+        """Return the number of rows."""
+        ...
+
+    def first(self, function: Callable[[Any], Any], columns: Sequence[str] | None) -> Any:
+        """Return what a function makes of the rows that are read first, where they are."""
+        ...
+
+    def sifted(self, selection: Any) -> Reader:
+        """Return what reads the rows that a :class:`~skdpnoise.data.chosen.Selection` leaves."""
+        ...
+
+    def runner(self, tables: dict[str, RowSource], n_jobs: int | None) -> Runner:
+        """Return what does jobs on tables, all of which this reader and its like read."""
+        ...
+
+
+class RowSource:
+    """Rows that lie in parts: what estimators take in place of an array or a frame.
+
+    Made by :func:`scan_parquet`, :func:`scan_csv`, :func:`scan_dataset` and :func:`scan_batches`,
+    and by estimators from the arrays and frames of dask. Nothing is read before a fit asks for it,
+    and then in passes, some rows at a time. Columns are selected as those of a frame are.
+
+    Parameters
+    ----------
+    reader : Reader
+        What reads the parts.
+    taking : Taking, default=None
+        The columns that are taken, all by default, and what is made of them.
+    tail : tuple of int, default=None
+        The shape of one row; by default that of the columns.
+
+    Attributes
+    ----------
+    columns : tuple of str or None
+        Names of the columns; None where there are none.
+    shape : tuple of int
+        Number of rows, for which some sources are read once, and of columns.
+
+    Examples
+    --------
+    >>> from skdpnoise.data import scan_batches
+    >>> import pandas as pd
+    >>> frame = pd.DataFrame({"a": [1.0, 2.0], "b": [3.0, 4.0], "y": [0, 1]})
+    >>> rows = scan_batches(lambda: [frame[:1], frame[1:]])
+    >>> rows.columns, rows.shape
+    (('a', 'b', 'y'), (2, 3))
+    >>> X, y = rows.drop("y"), rows["y"]
+    >>> X.shape, y.shape
+    ((2, 2), (2,))
+    """
+
+    __slots__ = ("columns", "reader", "tail", "taking")
+
+    def __init__(
+        self,
+        reader: Reader,
+        taking: Taking | None = None,
+        tail: tuple[int, ...] | None = None,
+    ) -> None:
+        self.reader, self.taking = reader, Taking() if taking is None else taking
+        names = self.taking.names
+        known = reader.columns if names is None else names
+        self.columns = None if self.taking.maps or isinstance(known, str) else known
+        if tail is None:
+            width = reader.n_columns if names is None else len(names)
+            tail = (width,) if width and not isinstance(names, str) else ()
+        self.tail = tail
+
+    def __len__(self) -> int:
+        return int(quietly(self.reader.count))
+
+    @property
+    def kinds(self) -> tuple[Kind, ...] | None:
+        """Declared kinds of columns, if their reader knows; None of what was made of them."""
+        known, names = self.reader.kinds, self.taking.needed
+        if known is None or self.taking.maps:
+            return None
+        return tuple(known.values() if names is None else (known[name] for name in names))
+
+    @property
+    def guessed(self) -> tuple[str, ...]:
+        """Names of the columns whose types were found by reading values."""
+        names = self.taking.needed
+        return tuple(sorted(self.reader.guessed.intersection(names or self.reader.guessed)))
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Number of rows and, of a table, of columns."""
+        return len(self), *self.tail
+
+    @property
+    def ndim(self) -> int:
+        """1 for a column, 2 for a table."""
+        return 1 + len(self.tail)
+
+    def __getitem__(self, columns: str | list[str]) -> RowSource:
+        """Return one column by its name, or a table of some."""
+        if isinstance(columns, str):
+            self._check([columns])
+            return RowSource(self.reader, Taking(columns))
+        if not isinstance(columns, list) or not all(isinstance(name, str) for name in columns):
+            raise TypeError(
+                "Rows in parts are selected by the name of a column or a list of names; there is "
+                f"no selection of rows. Got {type(columns).__name__}."
+            )
+        self._check(columns)
+        return RowSource(self.reader, Taking(tuple(columns)))
+
+    def drop(self, columns: str | list[str]) -> RowSource:
+        """Return the table without some columns.
+
+        Parameters
+        ----------
+        columns : str or list of str
+            Their names.
+
+        Returns
+        -------
+        RowSource
+        """
+        dropped = [columns] if isinstance(columns, str) else list(columns)
+        self._check(dropped)
+        assert self.columns is not None
+        left = tuple(name for name in self.columns if name not in dropped)
+        return RowSource(self.reader, Taking(left))
+
+    def map(self, function: Callable[[Any], Any], *tail: int) -> RowSource:
+        """Return what a function of single rows makes of them, when they are read.
+
+        Parameters
+        ----------
+        function : callable
+            From a frame or an array to one of as many rows, each made of the same row alone. It
+            may run in another process.
+        *tail : int
+            The shape of one row of the result: its number of columns, or nothing for a vector.
+
+        Returns
+        -------
+        RowSource
+        """
+        taking = Taking(self.taking.names, (*self.taking.maps, function))
+        return RowSource(self.reader, taking, tail)
+
+    def first(self, function: Callable[[Any], Any]) -> Any:
+        """Return what a function makes of the rows that are read first, where they are.
+
+        Parameters
+        ----------
+        function : callable
+            From a frame or an array to what comes back. It may run on another machine.
+
+        Returns
+        -------
+        object
+        """
+        taking = Taking(self.taking.names, (*self.taking.maps, function))
+        return self.reader.first(taking, taking.needed)
+
+    def batches(self) -> Iterator[Any]:
+        """Yield some rows at a time, here and in their order: arrays, frames or series."""
+        for part in range(self.reader.n_parts):
+            yield from map(self.taking, self.reader.read(part, self.taking.needed))
+
+    def __repr__(self) -> str:
+        named = "" if self.columns is None else f", columns={list(self.columns)}"
+        return f"RowSource({self.reader.n_parts} parts{named})"
+
+    def __array__(self, *arguments: Any, **options: Any) -> np.ndarray:
+        raise TypeError(
+            "Rows in parts are not an array: what is called here reads all of them at once. Give "
+            "it numpy.concatenate([*rows.batches()]) if they fit in memory."
+        )
+
+    def __reduce__(self) -> Any:
+        return RowSource, (self.reader, self.taking, self.tail)
+
+    def _check(self, columns: Sequence[str]) -> None:
+        missing = [name for name in columns if name not in (self.columns or ())]
+        if missing:
+            raise KeyError(
+                f"There is no column {missing[0]!r} in these rows, whose attribute 'columns' has "
+                "the names."
+            )
+
+
+def is_spread(table: Any) -> bool:
+    """Return whether a table lies in parts: a RowSource, or an array or a frame of dask.
+
+    Examples
+    --------
+    >>> is_spread(np.zeros(3))
+    False
+    """
+    if isinstance(table, RowSource):
+        return True
+    return type(table).__module__.partition(".")[0] in ("dask", "dask_expr") and _of_dask(table)
+
+
+def as_sources(**tables: Any) -> dict[str, RowSource]:
+    """Return tables in parts as sources; refuse one that is not in parts beside others."""
+    found = {}
+    for name, table in tables.items():
+        if table is None:
+            continue
+        if not is_spread(table):
+            raise TypeError(
+                f"{name} must lie in the same parts as the other tables, of which some lie in "
+                f"parts. Got {type(table).__name__}: give a column of the same source, or an array "
+                "or a series of dask."
+            )
+        if not isinstance(table, RowSource):
+            from skdpnoise.data.dask_rows import DaskReader
+
+            table = RowSource(DaskReader.of(table))
+        if table.guessed and (noted := context().guesses) is not None:
+            noted.append(FOUND_BY_READING)
+        found[name] = table
+    return found
+
+
+@contextmanager
+def noting_guesses() -> Iterator[list[str]]:
+    """Give what a report says of types that nobody declared, of all tables that are read within."""
+    found: list[str] = []
+    with within(guesses=found):
+        yield found
+
+
+def _of_dask(table: Any) -> bool:
+    from skdpnoise.data.dask_rows import kinds
+
+    return isinstance(table, kinds())

@@ -1,0 +1,3 @@
+"""Another name of :mod:`skdpnoise.base`, from the second edition."""
+
+__all__: list[str] = []

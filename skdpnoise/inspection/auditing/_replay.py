@@ -1,0 +1,222 @@
+"""One fit replayed on a neighbour with its releases frozen: all that differs must be charged."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import reduce
+from typing import Any
+
+import numpy as np
+
+from skdpnoise.inspection.auditing._claims import check_fits, clone_for_audit, fit_quietly
+from skdpnoise.inspection.auditing._costs import (
+    TOLERANCE,
+    Moved,
+    exact_epsilon,
+    moved,
+    quick_epsilon,
+    total_moved,
+)
+from skdpnoise.inspection.auditing._fingerprint import differences, fingerprint
+from skdpnoise.inspection.auditing._neighbours import Data, Neighbours
+from skdpnoise.inspection.auditing.report import ReplayResult
+from skdpnoise.inspection.auditing.transcript import Transcript
+from skdpnoise.privacy import PrivacyGuarantee, PrivacyLoss
+
+__all__ = ["ranked", "replay"]
+
+_MOST_DIFFERENCES = 5  # that are named
+_KEPT = 4  # pairs of neighbours that cost most
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Run:
+    """One observed fit."""
+
+    model: Any
+    transcript: Transcript
+    warned: list[str]
+    raised: str | None
+
+
+def replay(
+    estimator: Any,
+    pairs: Sequence[Neighbours],
+    claim: PrivacyGuarantee,
+    seeds: np.random.SeedSequence,
+    n_replays: int,
+    tell: Callable[[int], None],
+) -> ReplayResult | None:
+    """Replay so many fits for each pair, two fits each; None if no release of ours was seen."""
+    problems: dict[str, str] = {}
+    broken: dict[tuple[str, str], tuple[float, str]] = {}
+    raised: list[str | None] = []
+    shares: dict[str, float] = {}
+    costs: list[_Cost] = []
+    n_checks = n_releases = 0
+    for pair in pairs:
+        for seed in seeds.spawn(1)[0].generate_state(n_replays).tolist():
+            runs, label = _two_runs(estimator, pair, seed)
+            tell(2)
+            raised += [run.raised for run in runs]
+            seen = any(run.transcript.meetings for run in runs)
+            if not seen and runs[0].raised is None:
+                return None
+            n_checks += 1
+            n_releases += len(runs[0].transcript.meetings)
+            found = moved(*(run.transcript for run in runs))
+            for one in found:
+                name = one.label or "without a charge"
+                shares[name] = max(shares.get(name, 0.0), one.share)
+                largest, _ = broken.get((one.name, one.bound), (TOLERANCE, ""))
+                if one.share > largest:
+                    broken[one.name, one.bound] = one.share, label
+            costs.append(_Cost.of(runs, found, claim, label))
+            for trouble in [*_control_flow(*runs), *_unpaid(found)]:
+                problems.setdefault(trouble, label)
+    check_fits(type(estimator).__name__, raised)
+    used, label = _most_used(costs, claim)
+    if used is not None and used > claim.epsilon * TOLERANCE:
+        text = f"all releases together move by epsilon = {used:.4g}, more than is claimed"
+        problems.setdefault(text, label)
+    unknown = any(cost.loss is None for cost in costs)
+    return ReplayResult(
+        claim=claim,
+        epsilon=None if unknown else used,
+        n_checks=n_checks,
+        n_releases=n_releases,
+        shares=tuple(shares.items()),
+        problems=tuple(f"{text} ({label})" for text, label in problems.items()),
+        broken=tuple(
+            f"{name}: one record moves it by {share:.3g} times what is declared {bound} ({label})"
+            for (name, bound), (share, label) in broken.items()
+        ),
+    )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Cost:
+    """The loss and the broken declarations of one pair of fits."""
+
+    label: str  # of the neighbours
+    loss: PrivacyLoss | None  # None: not known
+    quick: float  # an upper bound of ε
+    within: tuple[PrivacyLoss, ...]  # other losses that contain it
+
+    @classmethod
+    def of(
+        cls, runs: tuple[_Run, _Run], found: Sequence[Moved], claim: PrivacyGuarantee, label: str
+    ) -> _Cost:
+        """Return the cost of what moved."""
+        # The best of a random number of runs is not the sum of its parts: it has a theorem of its
+        # own.
+        repeated = getattr(runs[0].model, "strategy_", None) == "repeated"
+        loss = None if repeated else total_moved(found)
+        if loss is None:
+            return cls(label, None, 0.0, ())
+        within = [total_moved(found, joint=True)]
+        if found and all(one.is_covered for one in found):
+            within.append(reduce(operator.add, [one.mechanism.privacy_loss() for one in found]))
+        others = tuple(one for one in within if one is not None)
+        return cls(label, loss, quick_epsilon(loss, claim.delta), others)
+
+    def epsilon(self, claim: PrivacyGuarantee) -> float:
+        """Return ε(δ) of a known loss."""
+        assert self.loss is not None
+        used = exact_epsilon(self.loss, claim.delta)
+        if used > claim.epsilon:
+            # Compositions are rounded up. That refutes nothing which another bound shows to hold.
+            used = min([used, *(exact_epsilon(one, claim.delta) for one in self.within)])
+        return used
+
+
+def _most_used(costs: Sequence[_Cost], claim: PrivacyGuarantee) -> tuple[float | None, str]:
+    """Return the largest ε of all pairs, and in what the neighbours differ."""
+    known = [cost for cost in costs if cost.loss is not None]
+    worst: tuple[float | None, str] = (None, "")
+    for cost in sorted(known, key=lambda cost: -cost.quick):
+        if worst[0] is not None and cost.quick <= worst[0]:
+            break  # composing all terms could only give less
+        used = cost.epsilon(claim)
+        if worst[0] is None or used > worst[0]:
+            worst = used, cost.label
+    return worst
+
+
+def ranked(
+    estimator: Any, pairs: Sequence[Neighbours], claim: PrivacyGuarantee
+) -> list[Neighbours]:
+    """Return the pairs that cost most, by one replay each, where releases of ours are seen."""
+    if len(pairs) <= _KEPT:
+        return list(pairs)
+    costs = []
+    for pair in pairs:
+        runs, _ = _two_runs(estimator, pair, 0)
+        if not runs[0].transcript.meetings:
+            return list(pairs)
+        try:
+            used = total_moved(moved(*(run.transcript for run in runs)))
+        except TypeError:  # a mechanism whose costs no replay knows
+            return list(pairs)
+        costs.append(0.0 if used is None else quick_epsilon(used, claim.delta))
+    return [pairs[k] for k in np.argsort(costs, kind="stable")[::-1][:_KEPT]]
+
+
+def _two_runs(estimator: Any, pair: Neighbours, seed: int) -> tuple[tuple[_Run, _Run], str]:
+    """Return the fits to both data sets, and in what these differ."""
+
+    def run(data: Data, earlier: Transcript | None) -> _Run:
+        transcript = Transcript(seed, earlier, pair.place if pair.comes_and_goes else -1)
+        # The same public coins for both, such as a random projection in front of the model.
+        copy = clone_for_audit(estimator, seed)
+        model, warned, raised = transcript.watch(fit_quietly, copy, *data)
+        return _Run(model, transcript, warned, raised)
+
+    first = run(pair.first, None)
+    if pair.comes_and_goes:
+        # Rows behind it have other numbers in the neighbour, and would have other secret words; in
+        # a part of the rows it is not known which of them it is.
+        known = first.transcript.sizes <= {len(pair.first[0])}
+        if first.transcript.counts_rows or not known:
+            pair = pair.with_it_last()
+            first = run(pair.first, None)
+    return (first, run(pair.second, first.transcript)), pair.label
+
+
+def _unpaid(found: Sequence[Moved]) -> list[str]:
+    """Return what was released without a charge, or more often than was charged for."""
+    problems = [f"{one.name} released something" for one in found if one.label is None]
+    return problems + [
+        f"{one.name}: more is released than is charged for"
+        for one in found
+        if one.is_repeated and one.label is not None
+    ]
+
+
+def _control_flow(first: _Run, second: _Run) -> list[str]:
+    """Return what beside the released numbers tells the data sets apart."""
+    problems = []
+    here, there = first.transcript, second.transcript
+    if first.raised != second.raised:
+        problems.append("one of the fits raises an error that the other does not")
+    elif there.diverged is not None:
+        problems.append(f"the sequence of releases depends on the data: {there.diverged}")
+    elif len(here.meetings) != len(there.meetings):
+        problems.append("the number of releases depends on the data")
+    charges = [
+        [(label, fingerprint(mechanism, caches=False)) for label, mechanism in one.charges]
+        for one in (here, there)
+    ]
+    if charges[0] != charges[1]:
+        problems.append("the charges depend on the data")
+    if first.warned != second.warned:
+        problems.append("the warnings depend on the data")
+    if first.raised is None and second.raised is None and there.diverged is None:
+        paths = differences(first.model, second.model)
+        if paths:
+            more = f" and {len(paths) - _MOST_DIFFERENCES} more" if len(paths) > 5 else ""
+            named = ", ".join(paths[:_MOST_DIFFERENCES])
+            problems.append(f"what is published depends on more than the releases: {named}{more}")
+    return problems

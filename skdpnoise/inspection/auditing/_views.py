@@ -1,0 +1,385 @@
+"""Everything that a fitted model publishes, as numbers."""
+
+from __future__ import annotations
+
+import math
+import re
+import types
+import zlib
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from copy import deepcopy
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from skdpnoise._utils.nested import estimators_in
+from skdpnoise.inspection.auditing._claims import said
+from skdpnoise.inspection.auditing._fingerprint import (
+    Unread,
+    examined,
+    fingerprint,
+    is_made_here,
+    memory_of,
+    parts_of,
+    shown,
+)
+
+__all__ = ["UNREAD", "Layout", "Parameters", "View", "view"]
+
+UNREAD = "cannot be read: "  # begins the name of a type
+_DEEPEST = 1000
+_RARE = 0.02  # of the fits
+_EXACT = 1 << 53  # whole numbers below it are doubles
+_LONGEST = 2048  # entries of one array that are looked at: half from each end
+_CODES = 4096  # of texts
+_ASKED = ("predict_proba", "decision_function", "predict", "score_samples", "transform")
+_WHOLE = (set, frozenset, types.CodeType)  # told by a digest
+_ENOUGH = ("predict_proba", "decision_function")  # labels follow from these
+_DENSE = 1 << 20  # entries of a sparse matrix that are looked at in their places
+_NUMBER = re.compile(r"[-+]?\d+(?:\.\d*)?(?:[eE][-+]?\d+)?")
+_SINGLE = (bool, int, float, str, bytes, complex, np.float64)  # they hold nothing else
+_BARE = frozenset((list, tuple, dict, np.ndarray, *_SINGLE))  # they have no attributes
+_OF_OUR_KIND = frozenset((*_BARE, *_WHOLE, bytearray, np.bool_, *np.sctypeDict.values()))
+_CONTAINERS = (Mapping, np.ndarray, list, tuple, set, frozenset)
+_CODED = (" is a", " is", " holds", " exactly")  # ends of names under which codes stand
+_OF_ITEMS = ("[", "key ", "item", "metadata")  # names of attributes begin with a point
+
+View = dict[str, NDArray[np.float64]]
+
+
+class Parameters:
+    """What is public of an estimator and of all estimators in it before it is fitted."""
+
+    # A parameter that a fit overwrites, or changes in place, is no longer what was given.
+
+    def __init__(self, estimator: Any | None = None) -> None:
+        self._given: dict[tuple[type, str], set[bytes]] = {}
+        for part in () if estimator is None else estimators_in(estimator, set()):
+            for name, value in part.get_params(deep=False).items():
+                self._given.setdefault((type(part), name), set()).add(fingerprint(value))
+
+    def told(self, owner: Any, name: str, value: Any) -> bool:
+        """Return whether an attribute is what all estimators of its class were given."""
+        given = self._given.get((type(owner), name))
+        return given is not None and given == {fingerprint(value)}
+
+
+def view(
+    model: Any, points: Any, warned: Sequence[str], raised: str | None, given: Parameters
+) -> View:
+    """Return all numbers of a fitted model by name, and what it says of some points."""
+    found: View = {}
+    look = _Look(found, given)
+    look.at("warned", list(warned))
+    look.at("raised", raised)
+    if raised is not None:
+        return found
+    look.at("", model)
+    for name in _ASKED:
+        try:
+            look.at(f"{name}()", getattr(model, name)(deepcopy(points)))
+        except Exception as error:  # it has no such method, or the method refuses
+            look.at(f"{name}() raised", said(error))
+        else:
+            if name in _ENOUGH:
+                break
+    return found
+
+
+class _Look:
+    """A walk through what a model holds: its numbers by name, and how they are arranged."""
+
+    def __init__(self, found: View, given: Parameters) -> None:
+        self._found, self._given = found, given
+        self._seen: dict[int, tuple[Any, str]] = {}  # kept alive, or ids would recur
+
+    def at(self, path: str, value: Any) -> None:
+        """Note an object and all that it holds, each object once."""
+        ahead = [(path, value, 0)]
+        while ahead:
+            path, value, depth = ahead.pop()
+            if depth > _DEEPEST:
+                raise RecursionError(
+                    f"The fitted model is nested in more than {_DEEPEST} levels: a black box "
+                    "cannot look through it."
+                )
+            try:
+                parts = self._note(path, value)
+            except Exception:  # of what the object does when it is asked
+                parts = [("", Unread(f"{type(value).__module__}.{type(value).__qualname__}"))]
+            ahead += [(path + name, part, depth + 1) for name, part in reversed(parts)]
+
+    def _note(self, path: str, value: Any) -> list[tuple[str, Any]]:
+        """Note one object, and return what it holds."""
+        if isinstance(value, Unread):
+            self._found[f"{UNREAD}{value.kind}"] = np.zeros(1)
+            return []
+        kind = value if isinstance(value, type) else type(value)
+        shown_by = () if type(value) in _SINGLE else ("dtype", "shape")
+        told = [_asked(value, name) for name in shown_by]
+        arranged = ["" if callable(one) else str(one) for one in told]  # no method's address
+        self._found[f"{path} is a"] = _codes([f"{kind.__module__}.{kind.__qualname__}", *arranged])
+        if value is None:
+            return []
+        if id(value) in self._seen:
+            self._found[f"{path} is"] = _codes([self._seen[id(value)][1]])
+            return []
+        numbers = _in_numbers(value)
+        if numbers is not None:
+            self._found[path] = numbers
+            beyond = _beyond_doubles(value)
+            if beyond is not None:
+                self._found[f"{path} exactly"] = beyond
+            if type(value) in _SINGLE:
+                return []
+        self._seen[id(value)] = value, path
+        parts = _behind(value)
+        if sp.issparse(value):  # its attributes hold the numbers too, but not in their places
+            parts += [("[:]", value.toarray())] if math.prod(value.shape) <= _DENSE else []
+        elif not isinstance(value, type):
+            parts += _of_frame(value)
+        parts += [*_items(value), *self._attributes(value)]
+        self._found[f"{path} holds"] = _codes([" ".join(name for name, _ in parts)])
+        return parts
+
+    def _attributes(self, value: Any) -> list[tuple[str, Any]]:
+        """Return attributes and states, without parameters that are as they were given: public."""
+        if type(value) in _BARE:
+            return []
+        # Items and memory are looked at already.
+        left_out = _OF_ITEMS if isinstance(value, _CONTAINERS) else ("[",)
+        base = memory_of(value) if isinstance(value, np.ndarray) else None
+        return [
+            (name, part)
+            for name, part in parts_of(value)
+            if not name.startswith(left_out)
+            and not (name == ".base" and part is base)
+            and not self._given.told(value, name[1:], part)
+        ]
+
+
+def _asked(value: Any, name: str) -> Any:
+    """Return an attribute; an empty text where there is none, or asking for it fails."""
+    try:
+        return getattr(value, name, "")
+    except Exception:
+        return ""
+
+
+def _of_frame(value: Any) -> list[tuple[str, Any]]:
+    """Return the numbers of a frame; its labels are among its attributes and states."""
+    if callable(_asked(value, "to_numpy")):
+        with suppress(Exception):  # some have no such numbers, or want more arguments
+            return [("[:]", value.to_numpy())]
+    return []
+
+
+def _items(value: Any) -> list[tuple[str, Any]]:
+    """Return the items of a container as its base class holds them; of very many both ends."""
+    if isinstance(value, Mapping):
+        pairs = list(dict.items(value) if isinstance(value, dict) else value.items())
+        found = [(f"[{shown(key, place)}]", item) for place, (key, item) in enumerate(pairs)]
+        return [*found, *((f" key {place}", key) for place, (key, _) in enumerate(pairs))]
+    if isinstance(value, np.ndarray | np.void):
+        array = np.asarray(value)
+        if array.dtype.names:
+            return [(f"[{name!r}]", array[name].copy()) for name in array.dtype.names]
+        items = array.ravel().tolist() if array.dtype.hasobject else []
+    elif isinstance(value, set | frozenset):  # their own numbers are a digest
+        return [("", one) for one in examined(value)[1]]
+    elif isinstance(value, list | tuple):
+        items = list(list.__iter__(value) if isinstance(value, list) else tuple.__iter__(value))
+    else:
+        with suppress(TypeError, ValueError):  # it shows no memory, or none that numpy knows
+            return [("[:]", np.array(memoryview(value)))]
+        return []
+    parts = [(f"[{k}]", item) for k, item in enumerate(_ends_of(items))]
+    return [*parts, *_by_digest("[...]", value)] if len(items) > _LONGEST else parts
+
+
+def _by_digest(name: str, value: Any) -> list[tuple[str, Any]]:
+    """Return parts that stand for all of a value: its digest, and what cannot be read of it."""
+    digest, unread = examined(value)
+    return [(name, digest), *((name, one) for one in unread)]
+
+
+def _behind(value: Any) -> list[tuple[str, Any]]:
+    """Return what a value leads to beside its numbers: other memory, and a class of its own."""
+    found: list[tuple[str, Any]] = []
+    if isinstance(value, np.ndarray):
+        base = memory_of(value)
+        found = [(".metadata", value.dtype.metadata)] if value.dtype.metadata else []
+        if base is not None and getattr(base, "nbytes", None) != value.nbytes:
+            found.append((".base", base))
+    if not isinstance(value, type) and is_made_here(type(value)):
+        found += _by_digest(".class", type(value))
+    return found
+
+
+def _in_numbers(value: Any) -> NDArray[np.float64] | None:
+    """Return numbers that stand for all of a value; None where it is to be taken apart."""
+    if isinstance(value, np.ndarray | np.generic | complex):
+        return _of_array(np.asarray(value))
+    if isinstance(value, int | float):
+        return _plain(value)
+    if isinstance(value, bytes | bytearray):
+        return _of_bytes(bytes(value))
+    if isinstance(value, str):
+        written = [float(one) for one in _NUMBER.findall(value)]
+        return np.concatenate([_codes([value]), _ends_of(written)])
+    if isinstance(value, _WHOLE):
+        return _codes([fingerprint(value).hex()])
+    return _codes([value.__name__]) if isinstance(value, types.ModuleType) else None
+
+
+def _of_array(array: NDArray[Any]) -> NDArray[np.float64] | None:
+    """Return numbers, or codes of texts; of very many both ends, and a code of all."""
+    kind = array.dtype.kind
+    if kind not in "iufbcmM":
+        if array.dtype.names:
+            return None
+        if kind in "SV":
+            return _of_bytes(array.tobytes())
+        texts = array.ravel().tolist()
+        if not all(type(text) in (str, bytes) for text in texts):
+            return None if kind == "O" else _codes([fingerprint(array).hex()])
+        texts = [text if isinstance(text, str) else text.hex() for text in texts]
+        return _codes([*_ends_of(texts), *_whole("".join(texts), len(texts))])
+    values: NDArray[np.float64] = _real(array).astype(np.float64)
+    if values.size <= _LONGEST:
+        return values
+    half = _LONGEST // 2
+    ends = values[:half], values[-half:]
+    return np.concatenate([*ends, _codes([fingerprint(array.tobytes()).hex()])])
+
+
+def _of_bytes(data: bytes) -> NDArray[np.float64]:
+    """Return a code of all bytes, and those at both ends: of a date they are its year and so on."""
+    return np.array([*_codes([fingerprint(data).hex()]), *_ends_of(data)], dtype=np.float64)
+
+
+def _real(array: NDArray[Any]) -> NDArray[Any]:
+    """Return the numbers of an array in one row: parts of complex ones, integers of dates."""
+    row = array.ravel()
+    if array.dtype.kind == "c":
+        return np.concatenate([row.real, row.imag])
+    return row.view(np.int64) if array.dtype.kind in "mM" else row
+
+
+def _plain(value: float) -> NDArray[np.float64]:
+    """Return a number as a double; of one beyond all doubles its bytes."""
+    plain = float if isinstance(value, float) else int
+    try:
+        return np.array([plain.__float__(value)])
+    except OverflowError:
+        return _of_long(value)
+
+
+def _of_long(value: Any) -> NDArray[np.float64]:
+    """Return the bytes of a whole number that no double tells from its neighbours."""
+    size = 32 * (int.bit_length(value) // 255 + 1)  # of most, the same
+    return _of_bytes(int.to_bytes(value, size, "little", signed=True))
+
+
+def _beyond_doubles(value: Any) -> NDArray[np.float64] | None:
+    """Return codes of what doubles do not tell: long integers, signs of zero, other classes."""
+    if isinstance(value, np.ndarray | np.generic):
+        codes = _of_inexact(np.asarray(value))
+    elif isinstance(value, int):
+        codes = _of_long(value) if abs(int(value)) > _EXACT else np.zeros(0)
+    else:
+        inexact = isinstance(value, float | complex)
+        codes = _of_inexact(np.asarray(value)) if inexact else np.zeros(0)
+    if codes.any():
+        return codes
+    return None if type(value) in _OF_OUR_KIND else _codes([fingerprint(value).hex()])
+
+
+def _of_inexact(array: NDArray[Any]) -> NDArray[np.float64]:
+    """Return a code of each number of an array that a double, or a comparison, does not tell."""
+    if array.dtype.kind not in "iufcmM":
+        return np.zeros(0)
+    row = _real(array)
+    if row.dtype.kind == "f":
+        odd = np.isnan(row) | ((row == 0.0) & np.signbit(row))
+        if row.itemsize > 8:
+            odd |= row.astype(np.float64) != row
+    else:
+        odd = np.abs(row.astype(np.float64)) >= _EXACT
+    places = np.array(_ends_of(np.flatnonzero(odd)), dtype=int)
+    codes = np.zeros(row.size)
+    # Beyond double precision memory has gaps, which hold anything.
+    texts = [repr(one) if row.itemsize > 8 else one.tobytes().hex() for one in row[places]]
+    codes[places] = _codes(texts) + 1.0
+    return np.array(_ends_of(codes))
+
+
+def _whole(text: str, size: int) -> list[str]:
+    """Return a text for a code of all that only the ends are looked at of."""
+    return [text] if size > _LONGEST else []
+
+
+def _ends_of(values: Any) -> list[Any]:
+    half = _LONGEST // 2
+    return list(values) if len(values) <= _LONGEST else [*values[:half], *values[-half:]]
+
+
+def _codes(texts: Sequence[str]) -> NDArray[np.float64]:
+    coded = (zlib.crc32(str.encode(text, errors="surrogatepass")) for text in texts)
+    return np.array([float(code % _CODES) for code in coded])
+
+
+class Layout:
+    """Which numbers make a row of the table of all fits."""
+
+    # Of what changes its size, and of all that stands under names which hardly any fit has (keys
+    # that are noise), a row holds the size and some of the numbers.
+
+    def __init__(self, views: Sequence[View]) -> None:
+        sizes: dict[str, list[int]] = {}
+        for one in views:
+            for name, values in one.items():
+                sizes.setdefault(name, []).append(values.size)
+        rare = max(1.0, _RARE * len(views))
+        common = {name for name, met in sizes.items() if len(met) > rare}
+        self.fixed = {name: sizes[name][0] for name in common if len(set(sizes[name])) == 1}
+        self.fixed = dict(sorted(self.fixed.items()))
+        self.loose = sorted(common - set(self.fixed))
+
+    def table(self, views: Sequence[View]) -> NDArray[np.float64]:
+        """Return one row for each view: values, 0 where there is none, and sizes."""
+        rows, known = [], {*self.fixed, *self.loose}
+        for one in views:
+            parts = [
+                one[name] if name in one and one[name].size == size else np.full(size, np.nan)
+                for name, size in self.fixed.items()
+            ]
+            parts += [_some_of(one.get(name)) for name in self.loose]
+            for codes in (False, True):
+                others = [
+                    values
+                    for name, values in one.items()
+                    if name not in known and name.endswith(_CODED) == codes
+                ]
+                parts.append(_some_of(np.concatenate([*others, []])))
+            rows.append(np.concatenate(parts))
+        values = np.array(rows)
+        odd = ~np.isfinite(values)
+        # Whether a number is missing tells something too.
+        telling = odd.any(axis=0) if odd.size else np.zeros(0, dtype=bool)
+        self.telling = getattr(self, "telling", telling)
+        return np.hstack([np.where(odd, 0.0, values), odd[:, self.telling].astype(np.float64)])
+
+
+def _some_of(values: NDArray[np.float64] | None) -> NDArray[np.float64]:
+    """Return the size of an array, and numbers of it; a size of -1 where there is none."""
+    found = np.full(8, np.nan)
+    found[0] = -1.0 if values is None else values.size
+    finite = np.zeros(0) if values is None else values[np.isfinite(values)]
+    if finite.size:
+        ends = finite[0], finite[-1], finite.min(), finite.max()
+        found[1:] = *ends, *np.quantile(finite, [0.25, 0.5, 0.75])
+    return found

@@ -1,0 +1,419 @@
+"""What an audit found, beside what was claimed and the most that it could have found."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from skdpnoise.accounting.report import DECLARED
+from skdpnoise.privacy import PrivacyGuarantee
+from skdpnoise.reporting.cards import card, fold, paragraphs, table
+
+__all__ = ["AuditReport", "BlackBoxResult", "OneRunResult", "ReplayResult"]
+
+_NOT_PRIVATE = (
+    "this report is not private unless the data are public: it was computed from them without noise"
+)
+_HEADERS = ("method", "claimed", "found", "most it could show", "verdict")
+# Beyond the claim by this much is floating-point error of a bound.
+_ROUNDING = 1.0 + 1e-9
+
+
+@dataclass(frozen=True, slots=True)
+class ReplayResult:
+    """What replaying fits on neighbours with their releases frozen has shown.
+
+    Parameters
+    ----------
+    claim : PrivacyGuarantee
+        What is audited.
+    epsilon : float or None
+        The largest ε that a change of one record used, of those that were tried: the loss of the
+        noise for the shifts that were seen, whatever was declared. None where that is not known,
+        as of the best of a random number of runs.
+    n_checks : int
+        Pairs of fits.
+    n_releases : int
+        Releases that were compared.
+    shares : tuple of (str, float)
+        For each label of a charge the largest change in units of what was declared. 1 is sharp.
+    problems : tuple of str
+        What tells the data sets apart beside the releases, what was not charged, and an ε that is
+        more than is claimed.
+    broken : tuple of str, default=()
+        Releases that one record moves further than is declared, in one of the declared bounds. That
+        does not refute the claim if the noise makes up for it, but what was proved from the
+        declaration is not proved.
+
+    Examples
+    --------
+    >>> result = ReplayResult(PrivacyGuarantee(1.0), 0.9, 10, 50, (("means", 0.9),), ())
+    >>> result.passed, result.refuted, result.most
+    (True, False, None)
+    """
+
+    claim: PrivacyGuarantee
+    epsilon: float | None
+    n_checks: int
+    n_releases: int
+    shares: tuple[tuple[str, float], ...]
+    problems: tuple[str, ...]
+    broken: tuple[str, ...] = ()
+
+    method = "replay"
+    false_alarm = 0.0
+
+    @property
+    def passed(self) -> bool:
+        """Whether nothing was found, neither against the claim nor against a declaration."""
+        return not (self.problems or self.broken)
+
+    @property
+    def refuted(self) -> bool:
+        """Whether something was found against the claim."""
+        return bool(self.problems)
+
+    @property
+    def found(self) -> str:
+        """What was found, in a few words."""
+        if self.problems:
+            return f"{len(self.problems)} problem{'s' if len(self.problems) > 1 else ''}"
+        used = "an unknown part" if self.epsilon is None else f"epsilon = {self.epsilon:.3g}"
+        return f"{used} is used"
+
+    @property
+    def most(self) -> str | None:
+        """The most that could have been found; None: there is no limit."""
+        return None
+
+    @property
+    def details(self) -> tuple[str, ...]:
+        """What the numbers mean, and how far they reach."""
+        shares = ", ".join(f"{label} {share:.3g}" for label, share in self.shares)
+        return (
+            *(f"problem: {text}" for text in self.problems),
+            *(f"declaration BROKEN: {text}" for text in self.broken),
+            f"{self.n_releases} releases in {self.n_checks} pairs of fits; largest change in units "
+            f"of what was declared: {shares or 'none'}",
+            "exact for the neighbours that were tried, and says nothing of others or of the law of "
+            "the noise itself",
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class BlackBoxResult:
+    """What many fits on two neighbouring data sets have shown.
+
+    Parameters
+    ----------
+    claim : PrivacyGuarantee
+        What is audited.
+    claimed_mu : float or None
+        μ of the Gaussian loss that the estimator states; None if it states no such loss.
+    epsilon, mu : float
+        Lower bounds, at the δ of the claim and of Gaussian privacy.
+    most_epsilon, most_mu : float
+        The bounds if the attack had never erred.
+    n_fits, n_measured : int
+        Fits on each data set, and those of them that had no part in the choice of the attack.
+    hits : tuple of int
+        How often the event behind `epsilon` occurred on the data set that it points to, and on the
+        other, among the measured fits.
+    score : str
+        What the attack looks at.
+    neighbours : str
+        In what the data sets differ.
+    mean_shift : float
+        Distance of the mean scores in standard deviations: a diagnostic, which bounds nothing.
+    false_alarm : float
+        Probability that a sound estimator is found to break its claim.
+    unread : tuple of str, default=()
+        Types of objects in the fitted model that no audit can read. With any of them the estimator
+        does not pass: what they hold may be anything.
+
+    Examples
+    --------
+    >>> result = BlackBoxResult(
+    ...     PrivacyGuarantee(1.0), None, 0.6, 0.4, 4.7, 5.0, 1000, 750, (400, 150), "number 3",
+    ...     "zeros added", 0.8, 1e-3,
+    ... )
+    >>> result.passed, result.most
+    (True, 'epsilon = 4.7')
+    """
+
+    claim: PrivacyGuarantee
+    claimed_mu: float | None
+    epsilon: float
+    mu: float
+    most_epsilon: float
+    most_mu: float
+    n_fits: int
+    n_measured: int
+    hits: tuple[int, int]
+    score: str
+    neighbours: str
+    mean_shift: float
+    false_alarm: float
+    unread: tuple[str, ...] = ()
+
+    method = "black_box"
+
+    @property
+    def passed(self) -> bool:
+        """Whether the bounds do not exceed the claim, and all of the model could be read."""
+        if self.unread or self.epsilon > self.claim.epsilon * _ROUNDING:
+            return False
+        return self.claimed_mu is None or self.mu <= self.claimed_mu * _ROUNDING
+
+    @property
+    def refuted(self) -> bool:
+        """Whether something was found against the claim."""
+        return not self.passed
+
+    @property
+    def found(self) -> str:
+        """What was found, in a few words."""
+        return f"epsilon >= {self.epsilon:.3g}, mu >= {self.mu:.3g}"
+
+    @property
+    def most(self) -> str | None:
+        """The most that so many fits could have shown."""
+        return f"epsilon = {self.most_epsilon:.3g}"
+
+    @property
+    def details(self) -> tuple[str, ...]:
+        """What the numbers mean, and how far they reach."""
+        claimed = "" if self.claimed_mu is None else f" (claimed: {self.claimed_mu:.3g})"
+        return (
+            *(f"problem: the model holds a {kind}, which cannot be read" for kind in self.unread),
+            f"neighbours: {self.neighbours}",
+            f"mu >= {self.mu:.3g}{claimed} of at most {self.most_mu:.3g}; score: {self.score}",
+            f"{self.n_fits} fits on each data set, {self.n_measured} of them measured: the event "
+            f"occurred {self.hits[0]} and {self.hits[1]} times",
+            f"mean shift of the score, a diagnostic and no bound: {self.mean_shift:.3g}",
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class OneRunResult:
+    """What one fit with many canaries has shown.
+
+    Parameters
+    ----------
+    claim : PrivacyGuarantee
+        What is audited.
+    epsilon : float
+        Lower bound at the δ of the claim.
+    most_epsilon : float
+        The bound if every guess had been right.
+    n_canaries, n_guesses, n_right : int
+        Canaries, guesses about them, and guesses that were right.
+    false_alarm : float
+        Probability that a sound estimator is found to break its claim.
+
+    Examples
+    --------
+    >>> OneRunResult(PrivacyGuarantee(1.0), 0.174, 3.76, 1000, 300, 190, 1e-3).passed
+    True
+    """
+
+    claim: PrivacyGuarantee
+    epsilon: float
+    most_epsilon: float
+    n_canaries: int
+    n_guesses: int
+    n_right: int
+    false_alarm: float
+
+    method = "one_run"
+
+    @property
+    def passed(self) -> bool:
+        """Whether the bound does not exceed the claim."""
+        return self.epsilon <= self.claim.epsilon * _ROUNDING
+
+    @property
+    def refuted(self) -> bool:
+        """Whether something was found against the claim."""
+        return not self.passed
+
+    @property
+    def found(self) -> str:
+        """What was found, in a few words."""
+        return f"epsilon >= {self.epsilon:.3g}"
+
+    @property
+    def most(self) -> str | None:
+        """The most that so many canaries could have shown."""
+        return f"epsilon = {self.most_epsilon:.3g}"
+
+    @property
+    def details(self) -> tuple[str, ...]:
+        """What the numbers mean, and how far they reach."""
+        return (
+            f"{self.n_canaries} canaries in one fit: {self.n_right} of {self.n_guesses} guesses "
+            "were right",
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class AuditReport:
+    """Claimed beside found, for one estimator and one data set.
+
+    Prints as text, and as a table in notebooks. **It is not private** unless the data are public.
+
+    Parameters
+    ----------
+    estimator : str
+        Name of the class.
+    claim : PrivacyGuarantee
+        What is audited.
+    results : tuple of ReplayResult, BlackBoxResult and OneRunResult
+        One for each method.
+    n_records : int
+        Rows of the data.
+    false_alarm : float
+        Probability that a sound estimator does not pass, all methods together.
+    left_out : tuple of str, default=()
+        Which neighbours were not looked at, since the estimator refuses such input.
+    declared : tuple of str, default=()
+        Steps that the user declared public. They are audited as all others are.
+
+    Examples
+    --------
+    >>> claim = PrivacyGuarantee(1.0)
+    >>> found = OneRunResult(claim, 0.174, 3.76, 1000, 300, 190, 1e-3)
+    >>> report = AuditReport("Example", claim, (found,), 500, 1e-3)
+    >>> report.passed
+    True
+    >>> print(report)
+    Example claims (epsilon=1, delta=0)-differential privacy, replace_one: nothing found against it
+      one_run: epsilon >= 0.174 of a claimed epsilon = 1; the most it could show: epsilon = 3.76
+        1000 canaries in one fit: 190 of 300 guesses were right
+      records: 500
+      false alarm: a sound estimator fails with probability at most 0.001, all methods together
+      this report is not private unless the data are public: it was computed from them without noise
+    """
+
+    estimator: str
+    claim: PrivacyGuarantee
+    results: tuple[ReplayResult | BlackBoxResult | OneRunResult, ...]
+    n_records: int
+    false_alarm: float
+    left_out: tuple[str, ...] = ()
+    declared: tuple[str, ...] = ()
+
+    @property
+    def passed(self) -> bool:
+        """Whether no method found anything. That is no proof that the claim holds."""
+        return all(result.passed for result in self.results)
+
+    @property
+    def refuted(self) -> bool:
+        """Whether a method found something against the claim.
+
+        A report that is not refuted and does not pass has found a broken declaration.
+        """
+        return any(result.refuted for result in self.results)
+
+    @property
+    def epsilon(self) -> float:
+        """The largest lower bound of ε that a method has shown."""
+        return max((result.epsilon or 0.0 for result in self.results), default=0.0)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return all numbers as plain values, for JSON; what is not finite is None.
+
+        Returns
+        -------
+        dict
+        """
+        results = []
+        for result in self.results:
+            numbers = {key: _plain(value) for key, value in asdict(result).items()}
+            del numbers["claim"]
+            verdicts = {"passed": result.passed, "refuted": result.refuted}
+            results.append({"method": result.method, **verdicts, **numbers})
+        return {
+            "estimator": self.estimator,
+            "epsilon": self.claim.epsilon,
+            "delta": self.claim.delta,
+            "adjacency": self.claim.adjacency,
+            "passed": self.passed,
+            "refuted": self.refuted,
+            "n_records": self.n_records,
+            "false_alarm": self.false_alarm,
+            "left_out": list(self.left_out),
+            "declared": list(self.declared),
+            "results": results,
+        }
+
+    def __str__(self) -> str:
+        lines = [f"{self.estimator} claims {self._claim}: {self._verdict}"]
+        for result in self.results:
+            most = "" if result.most is None else f"; the most it could show: {result.most}"
+            verdict = "REFUTED: " if result.refuted else ""
+            lines.append(
+                f"  {result.method}: {verdict}{result.found} of a claimed epsilon = "
+                f"{self.claim.epsilon:g}{most}"
+            )
+            lines += [f"    {text}" for text in result.details]
+        lines += [f"  {text}" for text in self._facts()]
+        return "\n".join(lines)
+
+    def __repr__(self) -> str:
+        return f"<AuditReport of {self.estimator}: {self._claim}, {self._verdict}>"
+
+    def _repr_html_(self) -> str:
+        """Return the report as an HTML card, for notebooks."""
+        rows = []
+        for result in self.results:
+            verdict = verdict_of(passed=result.passed, refuted=result.refuted)
+            claim = f"epsilon = {self.claim.epsilon:g}"
+            rows.append((result.method, claim, result.found, result.most or "no limit", verdict))
+        details = (f"{result.method}: {text}" for result in self.results for text in result.details)
+        facts = paragraphs(*self._facts()) + fold("How it was found", paragraphs(*details))
+        title = f"{self.estimator}: {self._verdict}"
+        return card(title, f"claimed is {self._claim}", table(_HEADERS, rows) + facts)
+
+    @property
+    def _claim(self) -> str:
+        claim = self.claim
+        return (
+            f"(epsilon={claim.epsilon:g}, delta={claim.delta:g})-differential privacy, "
+            f"{claim.adjacency}"
+        )
+
+    @property
+    def _verdict(self) -> str:
+        if self.refuted or self.passed:
+            return "REFUTED" if self.refuted else "nothing found against it"
+        return "nothing found against it, but a declaration is BROKEN"
+
+    def _facts(self) -> Sequence[str]:
+        return (
+            f"records: {self.n_records}",
+            *(f"left out: {text}" for text in self.left_out),
+            *([f"{DECLARED}: {', '.join(self.declared)}"] if self.declared else []),
+            "false alarm: a sound estimator fails with probability at most "
+            f"{self.false_alarm:g}, all methods together",
+            _NOT_PRIVATE,
+        )
+
+
+def verdict_of(*, passed: bool, refuted: bool) -> str:
+    """Return what was found of one claim, as tables say it."""
+    if refuted or passed:
+        return "REFUTED" if refuted else "nothing found"
+    return "declaration BROKEN"
+
+
+def _plain(value: Any) -> Any:
+    """Return a value as JSON knows it."""
+    if isinstance(value, tuple):
+        return [_plain(item) for item in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value

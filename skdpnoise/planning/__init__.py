@@ -1,0 +1,6 @@
+"""What a fit would cost and find, from public facts and made-up rows, before it is run."""
+
+from skdpnoise.planning.plan_fits import plan
+from skdpnoise.planning.plans import PlannedStage, PrivacyPlan, SimulatedScore
+
+__all__ = ["PlannedStage", "PrivacyPlan", "SimulatedScore", "plan"]

@@ -1,0 +1,37 @@
+"""The method by which every private estimator, pipeline and search plans."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from skdpnoise._utils.documented import DocumentedMixin
+
+if TYPE_CHECKING:
+    from skdpnoise.planning.plans import PrivacyPlan
+
+
+class PlanMixin(DocumentedMixin):
+    """Offers :func:`skdpnoise.inspection.plan` as a method."""
+
+    def plan(self, n_samples: int, features: Any, **options: Any) -> PrivacyPlan:
+        """Say what a fit would release, hide and reach, before anything is spent.
+
+        Copies are fitted to made-up records of the same shape: nothing is charged, and the
+        estimator stays as it is.
+
+        Parameters
+        ----------
+        n_samples : int
+            Number of rows.
+        features : int, list of str or dict
+            Number of columns, their names, or what is public of each.
+        **options : dict
+            Such as ``epsilons`` or ``ledger``: see :func:`skdpnoise.inspection.plan`.
+
+        Returns
+        -------
+        PrivacyPlan
+        """
+        from skdpnoise.planning.plan_fits import plan  # not before somebody plans
+
+        return plan(self, n_samples, features, **options)
