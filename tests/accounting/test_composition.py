@@ -26,7 +26,7 @@ from skdpnoise.privacy import (
     gdp_mu,
 )
 from skdpnoise.sensitivity import SensitivityProfile
-from tests._cases import each_value
+from tests._cases import each_value, quick
 
 DELTA = 1e-6
 
@@ -89,6 +89,7 @@ def test_400_pure_fits_total_4_863():
     assert total.epsilon(DELTA) == pytest.approx(4.863, abs=1e-3)
 
 
+@quick("0.001-1 PureLoss(pure_epsilon=0.3)")
 @each_value(1)
 @pytest.mark.parametrize(
     "losses",
@@ -131,6 +132,7 @@ def test_a_mixed_total_agrees_with_dp_accounting():
     assert found == pytest.approx(theirs.get_epsilon_for_delta(DELTA), rel=3e-3)
 
 
+@quick("0.2-spent1")
 @each_value(1)
 @pytest.mark.parametrize("spent", [(0.05, 0.01), (0.15, 0.01), (0.4, 0.001)])
 @pytest.mark.parametrize("part", [0.1, 0.2, 0.9])

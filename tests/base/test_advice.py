@@ -45,7 +45,7 @@ from skdpnoise.queries import (
 )
 from skdpnoise.sampling import SeededWords, SystemWords, is_seeded
 from skdpnoise.sampling.words import SEEDED
-from tests._cases import each_value, every_pair
+from tests._cases import each_value, every_pair, quick
 
 pytestmark = pytest.mark.usefixtures("the_same_words")
 
@@ -268,6 +268,13 @@ def suggested(text):
     return float(text.rpartition("delta=")[2].split()[0])
 
 
+@quick(
+    "DPLassoPath",
+    "DPCoordinateDescentRegressor",
+    "DPLogisticCD",
+    "DPRandomizedSearchCV",
+    "DPStandardScaler",
+)
 @each_fit
 def test_a_delta_above_one_over_the_public_number_is_warned_of(estimator, data):
     assert fitted(configured(estimator, delta=1.0 / N), data)[1] == []

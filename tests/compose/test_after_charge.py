@@ -23,6 +23,7 @@ from skdpnoise import (
     PrivacyWarning,
 )
 from skdpnoise.compose import register_private
+from tests._cases import quick
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::skdpnoise.PrivacyWarning"),
@@ -45,6 +46,7 @@ class Notebook:
         self.charges += 1
 
 
+@quick("between7")
 @pytest.mark.parametrize(
     "between",
     [
@@ -107,6 +109,7 @@ def test_values_that_are_accepted_are_not_changed_after_the_charge():
         )
 
 
+@quick("given4-settings4-groups4", "given1-settings1-None")
 @pytest.mark.parametrize(
     ("given", "settings", "groups"),
     [

@@ -157,6 +157,7 @@ def fitted(request, tmp_path):
     return MODELS[request.param]().set_params(ledger=ledger).fit(X, Y)
 
 
+@pytest.mark.slow
 def test_reports_totals_and_ledgers_list_it(fitted):
     again = PrivacyLedger.open("rows", fitted.ledger.storage)
     for ledger in (fitted.ledger, again):

@@ -25,7 +25,7 @@ from sklearn.random_projection import GaussianRandomProjection
 from skdpnoise import BoundsClipper, DPPipeline, DPStandardScaler
 from skdpnoise.base import register
 from skdpnoise.compose import register_public
-from tests._cases import each_value
+from tests._cases import each_value, quick
 from tests.compose._pipelines import Notebook
 
 pytestmark = [
@@ -185,6 +185,7 @@ def test_a_class_that_does_not_say_what_it_reads_gets_no_objects_from_other_step
     assert outcome([make_pipeline(Normalizer(), Rooted(np.square))], AGES.astype(float))[1] == 1
 
 
+@quick("from_pandas")
 @pytest.mark.parametrize("form", [lambda table: table, pl.from_pandas, pd.DataFrame.to_numpy])
 def test_what_a_pipeline_hands_on_is_rehearsed_although_noise_has_no_text(form):
     """Else the step behind it would fail for a value, when the fit is paid for."""

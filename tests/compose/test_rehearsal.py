@@ -35,7 +35,7 @@ from skdpnoise import (
 from skdpnoise.base import register
 from skdpnoise.data.lists import without_lists
 from skdpnoise.inspection import audit
-from tests._cases import each_value
+from tests._cases import each_value, quick
 from tests.compose._pipelines import Notebook
 
 pytestmark = [
@@ -107,6 +107,7 @@ def test_a_step_that_is_vouched_for_is_rehearsed_on_a_copy():
     np.testing.assert_array_equal(table, 2.0 * TABLE)
 
 
+@quick("DPCoordinateDescentRegressor()-front0")
 @pytest.mark.parametrize("front", [[], [("scale", DPStandardScaler())]])
 @pytest.mark.parametrize("model", [MODEL, DPCoordinateDescentRegressor()], ids=str)
 def test_a_warning_of_a_column_of_targets_comes_once_and_before_the_charge(front, model):
@@ -128,6 +129,7 @@ def test_a_warning_of_a_column_of_targets_comes_once_and_before_the_charge(front
 INNER = DPPipeline([("bounded", NOTHING_RELEASED)])
 
 
+@quick("0.0-steps5-1")
 @each_value(1)
 @pytest.mark.parametrize(
     ("steps", "n_charges"),
@@ -236,6 +238,7 @@ BY_COLUMN = {
 }
 
 
+@quick("auto-bounds")
 @each_value(1)
 @pytest.mark.parametrize("step", BY_COLUMN.values(), ids=BY_COLUMN)
 @pytest.mark.parametrize("n_components", OPEN)

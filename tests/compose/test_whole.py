@@ -26,7 +26,7 @@ from skdpnoise import (
 from skdpnoise.compose.whole import _digest
 from skdpnoise.ledger import model_card, registry_record, report_from_json, report_to_json
 from skdpnoise.model_selection import dp_cross_validate
-from tests._cases import each_value
+from tests._cases import each_value, quick
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::skdpnoise.PrivacyWarning"),
@@ -176,6 +176,7 @@ def test_arrays_of_another_type_or_shape_are_other_arrays():
     assert len({_digest(one) for one in arrays}) == len(arrays)
 
 
+@quick("search of a pipeline", "nested")
 @each_whole
 def test_what_is_as_it_was_fitted_says_nothing_however_it_was_used_or_copied(name):
     whole, _ = fitted(name)
@@ -214,6 +215,7 @@ def test_every_statement_of_a_changed_whole_says_so_in_its_first_lines(name, cha
     assert again.changed == after.changed
 
 
+@quick("pipeline-overwritten")
 @each_value(1)
 @pytest.mark.parametrize("change", CHANGES)
 @pytest.mark.parametrize("name", [name for name in WHOLES if "search" not in name])
@@ -233,6 +235,7 @@ def test_a_cross_validation_says_which_of_its_models_were_changed(name, change):
     assert len(total.steps) == (2 if "refit" in change else 1)
 
 
+@quick("search", "pipeline")
 @each_whole
 def test_a_total_counts_what_the_statement_warns_of(name):
     whole, member = fitted(name)

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from tests._cases import each_value
+from tests._cases import each_value, quick
 from tests._replay import two_runs
 from tests.contracts._register import MODELS, each
 
@@ -126,6 +126,7 @@ class Draw:
         return seen, predicted, releases, said
 
 
+@quick("0-DPQuantileRegressor 2")
 @each_value(1)
 @each(MODELS)
 @pytest.mark.parametrize("block", range(2))

@@ -11,7 +11,7 @@ from skdpnoise import DPPipeline, DPRidge, DPStandardScaler
 from skdpnoise.inspection import audit
 from skdpnoise.inspection.auditing._fingerprint import fingerprint
 from skdpnoise.inspection.auditing._neighbours import bounds_of
-from tests._cases import each_value
+from tests._cases import each_value, quick
 from tests.contracts._register import ENTRIES, Forbidden, each, ways
 
 pytestmark = pytest.mark.filterwarnings("ignore::skdpnoise.PrivacyWarning")
@@ -35,6 +35,7 @@ def learnt(entry, frame, bounds):
     return {name: fingerprint(one) for name, one in fitted.items() if name != "feature_bounds"}
 
 
+@quick("DPLasso 0.01-pandas", "DPHuberRegressor 2-pandas", "DPKBinsDiscretizer-pandas")
 @each_value(1)
 @pytest.mark.parametrize("library", FRAMES)
 @each(BOUNDED)

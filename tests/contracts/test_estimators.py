@@ -15,7 +15,7 @@ from sklearn.model_selection import GridSearchCV, cross_validate
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
-from tests._cases import each_value, every_pair
+from tests._cases import each_value, every_pair, quick
 from tests.contracts._register import DESCENTS, each
 
 pytestmark = pytest.mark.filterwarnings("ignore::skdpnoise.PrivacyWarning")
@@ -109,6 +109,7 @@ class TestCompany:
         np.testing.assert_array_equal(copy.predict(problem[0]), model.predict(problem[0]))
         assert str(copy.privacy_) == str(model.privacy_)
 
+    @quick("C-1")
     @every_pair
     @pytest.mark.parametrize("n_jobs", [1, 2, -1])
     @pytest.mark.parametrize("order", ["C", "F"])
@@ -174,6 +175,7 @@ class TestCompany:
         assert html.count("<tr") == len(report.releases) + 2
         assert report.releases[-1].label in html
 
+    @pytest.mark.slow
     @pytest.mark.usefixtures("the_same_words")
     def test_noise_is_fresh_without_a_random_state(self, entry, problem):
         y = _target(entry, problem)

@@ -29,7 +29,7 @@ from skdpnoise import (
 from skdpnoise.data import scan_batches
 from skdpnoise.data.fitted_kinds import kinds_in
 from skdpnoise.data.parts import SpreadError
-from tests._cases import each_value
+from tests._cases import each_value, quick
 from tests.contracts._register import PRIVATE, Forbidden, each, ways
 
 pytestmark = [
@@ -125,6 +125,7 @@ def judge(model, frame, name, change, new):
     return "the same" if same else "other numbers"
 
 
+@quick("DPStandardScaler")
 @each(ways(PRIVATE))
 def test_another_kind_at_predict_is_the_same_or_refused_by_the_name_of_the_column(entry):
     frame = table_of(entry)
@@ -157,6 +158,7 @@ CONTAINERS = {
 }
 
 
+@quick("DPRandomizedSearchCV DPPoissonRegressor", "DPPCA", "DPTableVectorizer")
 @each(ways(PRIVATE))
 def test_tables_of_other_libraries_are_read_as_at_the_fit(entry):
     frame = table_of(entry)
@@ -204,6 +206,7 @@ PUBLIC = {
 }
 
 
+@quick("public encoder")
 @pytest.mark.parametrize("name", [*TABLES, *PUBLIC])
 def test_compositions_know_the_kinds_of_the_fit(name):
     frame = TABLE if name in TABLES else TABLE[["a", "town"]]
@@ -285,6 +288,7 @@ def of_kind(held):
     return "text" if "text" in held else "numbers"
 
 
+@quick("columns by name-pipeline")
 @each_value(1)
 @pytest.mark.parametrize("around", ["pipeline", "search"])
 @pytest.mark.parametrize("name", COMPARING)
@@ -320,6 +324,7 @@ def test_what_public_steps_compare_with_is_of_their_kind_in_the_fit_and_later(na
                     assert of_kind(other) == listed
 
 
+@quick("search")
 @pytest.mark.parametrize("around", ["pipeline", "search"])
 def test_rows_in_parts_are_of_the_kind_that_public_steps_compare_with(around):
     def parts(table):
@@ -356,6 +361,7 @@ ORDERS = {
 }
 
 
+@quick("True-reversed", "False-as in the fit", "False-beside others")
 @pytest.mark.parametrize("order", ORDERS)
 @pytest.mark.parametrize("parts", [False, True])
 def test_columns_that_a_step_takes_by_name_are_compared_in_any_order(order, parts):
@@ -527,6 +533,7 @@ REMEDIES = [
 ]
 
 
+@quick("town-numbers-pandas", "when-days-pandas")
 @each_value(1)
 @pytest.mark.parametrize("library", ["pandas", "polars"])
 @pytest.mark.parametrize(("column", "change"), REMEDIES)

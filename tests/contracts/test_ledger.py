@@ -27,7 +27,7 @@ from skdpnoise.ledger import Account, BudgetExceededError, LedgerWarning
 from skdpnoise.mechanisms import AdditiveMechanism
 from skdpnoise.privacy import GaussianLoss, NumericLoss, PureLoss, gdp_mu
 from skdpnoise.sampling import words as word_sources
-from tests._cases import each_value
+from tests._cases import each_value, quick
 from tests.contracts._register import (
     CLASSES,
     MODELS,
@@ -73,6 +73,9 @@ def fitted_attributes(model):
 # What is charged
 
 
+@quick(
+    "DPRidge", "DPQuantileTransformer", "DPElasticNet 0.01", "DPHuberRegressor 2", "DPOneHotEncoder"
+)
 @each_value(1)
 @every_private_class
 @pytest.mark.parametrize("adjacency", ADJACENCIES)
@@ -311,6 +314,7 @@ def test_a_fit_without_a_ledger_that_fails_has_no_note(monkeypatch, entry):
     assert not hasattr(caught.value, "__notes__")
 
 
+@quick("DPPoissonRegressor 2", "DPOneHotEncoder")
 @each(ways(CLASSES))
 def test_the_budget_of_a_data_set_ends(entry):
     ledger = PrivacyLedger("patients", epsilon=2.0, delta=1e-9)
@@ -418,6 +422,7 @@ def test_a_search_that_would_overspend_is_refused_fit_by_fit(tmp_path, told):
     assert total.epsilon <= 2.5
 
 
+@quick("DPStandardScaler-cross_validate", "DPCoordinateDescentRegressor-cross_validate")
 @each_value(1)
 @pytest.mark.parametrize("validate", [cross_validate, cross_val_score])
 @each(ways(CLASSES))

@@ -14,7 +14,7 @@ from skdpnoise.noises import get_noise
 from skdpnoise.privacy import PrivacyGuarantee, PrivacyLoss
 from skdpnoise.sampling import SeededWords
 from skdpnoise.sensitivity import SensitivityProfile
-from tests._cases import each_value
+from tests._cases import each_value, quick
 
 NOISES = [noise for noise in noise_options() if noise not in CHOICES]
 SENSITIVITIES = {
@@ -61,6 +61,11 @@ CASES = [
 ]
 
 
+@quick(
+    "spr_truncated_laplace-constant-guarantee89-1",
+    "inid_truncated_laplace-l1-guarantee134-1",
+    "iid_truncated_laplace-box-guarantee43-3",
+)
 @pytest.mark.parametrize(("noise", "name", "guarantee", "n_releases"), CASES)
 def test_the_charge_never_exceeds_the_guarantee_and_one_per_cent_less_noise_would(
     noise, name, guarantee, n_releases
@@ -95,6 +100,7 @@ def test_weights_of_coordinates_and_releases_are_heeded(noise, weighted):
     assert error <= plain.expected_error(weights=weights) * (1.0 + 1e-3)
 
 
+@quick("iid_discrete_gaussian-constant", "spr_subbotin-one coordinate")
 @pytest.mark.parametrize(("noise", "name"), PAIRS[::2])
 def test_draws_are_integers_in_quanta_and_releases_are_multiples_of_it(noise, name):
     sensitivity = SENSITIVITIES[name]

@@ -23,7 +23,7 @@ from skdpnoise import (
 from skdpnoise.data import scan_batches, scan_parquet
 from skdpnoise.model_selection import dp_cross_validate
 from skdpnoise.privacy import PrivacyGuarantee
-from tests._cases import each_value
+from tests._cases import each_value, quick
 from tests.contracts._register import ENTRIES, Forbidden, each, said, ways
 
 pytestmark = [
@@ -105,6 +105,9 @@ def kept(y, keep):
     return y.filter(pa.array(keep)) if isinstance(y, pa.Array) else y[keep]
 
 
+@quick(
+    "list", "DPCoordinateDescentRegressor joint 2", "frame", "DPLogisticCD 2 coordinate", "DPRidge"
+)
 @each_value(1)
 @each(SUPERVISED)
 @pytest.mark.parametrize("form", TARGETS)
@@ -122,6 +125,7 @@ def test_a_missing_target_says_how_to_leave_such_records_out(entry, form):
     entry.estimator().fit(X[keep], kept(y, keep))
 
 
+@quick("DPCoordinateDescentRegressor joint 2", "DPHuberRegressor 2")
 @pytest.mark.parametrize("entry", SUPERVISED, ids=lambda entry: entry.name)
 def test_a_missing_target_in_parts_says_where_to_leave_such_records_out(entry, tmp_path):
     frame = pd.DataFrame(X, columns=["a", "b", "c"]).assign(t=values_of(entry))
@@ -137,6 +141,7 @@ def test_a_missing_target_in_parts_says_where_to_leave_such_records_out(entry, t
         entry.estimator().fit(rows[["a", "b", "c"]], rows["t"])
 
 
+@quick("DPLogisticCD 2")
 @each(ways(SUPERVISED))
 def test_several_targets_are_one_model_each(entry):
     columns = [values_of(entry, missing=[]), values_of(entry, missing=[])[::-1]]
@@ -163,6 +168,7 @@ def lazy(table, *columns):
     return pl.DataFrame(table, schema=list(columns) or list("abc")).lazy()
 
 
+@quick("DPGridSearchCV DPCoordinateDescentRegressor", "DPLogisticCD 2", "DPSimpleImputer")
 @each(ways([entry for entry in ENTRIES if not entry.by_torch]))
 def test_a_lazy_frame_is_to_be_collected_wherever_data_are_passed(entry):
     y = entry.y(X)
@@ -223,6 +229,7 @@ def with_text(kind):
     return frame
 
 
+@quick("object missing-DPLogisticCD 2", "category-DPPCA", "polars-DPCoordinateDescentRegressor")
 @each_value(1)
 @each(ways(NUMERIC))
 @pytest.mark.parametrize(

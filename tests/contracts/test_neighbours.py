@@ -18,7 +18,7 @@ from skdpnoise.mechanisms import AdditiveMechanism, SymmetricMatrixMechanism
 from skdpnoise.privacy import PrivacyGuarantee
 from skdpnoise.queries import NormQuantileMechanism, private_location_scale
 from skdpnoise.sensitivity import paired_histogram
-from tests._cases import each_value, every_pair
+from tests._cases import each_value, every_pair, quick
 from tests._replay import Ordered, two_runs
 from tests.contracts._register import DESCENTS, each
 
@@ -50,6 +50,7 @@ def collector(met):
     return add
 
 
+@quick("add_remove-squared")
 @pytest.mark.parametrize("loss", LOSSES.values(), ids=LOSSES)
 @pytest.mark.parametrize("adjacency", ADJACENCIES)
 def test_one_record_moves_a_sum_by_at_most_the_stated_number_of_quanta(loss, adjacency):
@@ -139,6 +140,7 @@ FITS = {
 }
 
 
+@quick("DPHuberRegressor 2-replace_one-pure, bounds")
 @each_value(1)
 @pytest.mark.parametrize("name", FITS)
 @pytest.mark.parametrize("adjacency", ADJACENCIES)
@@ -232,6 +234,7 @@ def test_each_step_towards_locations_and_scales_costs_what_it_is_charged_for(adj
 # The account
 
 
+@quick("inid_laplace-add_remove-DPHuberRegressor 2")
 @every_pair
 @each(DESCENTS)
 @pytest.mark.parametrize("adjacency", ADJACENCIES)

@@ -13,7 +13,7 @@ from skdpnoise.mechanisms._numeric import gaussian_mu
 from skdpnoise.noises import Noise, get_noise, noise_names
 from skdpnoise.privacy import LossCurve, NumericLoss, gdp_delta
 from skdpnoise.sampling import SeededWords, SystemWords
-from tests._cases import each_value
+from tests._cases import each_value, quick
 from tests._statistics import FALSE_ALARM, fit_pvalue, hockey_stick
 
 SHIFTS = [0.1, 0.7, 2.0]
@@ -188,6 +188,13 @@ def test_draws_from_the_operating_system_follow_the_density(noise):
     assert fit_pvalue(noise.sample_rounded(SystemWords(), 150_000, 24), noise, 24) > FALSE_ALARM
 
 
+@quick(
+    "Subbotin(shape=1.3274091975946836)",
+    "Staircase(shape=1.0, gamma=None)",
+    "TruncatedLaplace(shape=10.0)",
+    "FlippedHuber(shape=1.0)",
+    "2.0",
+)
 @each_value(2)
 @every_density
 @pytest.mark.parametrize("shift", SHIFTS)

@@ -21,7 +21,7 @@ from skdpnoise import (
 from skdpnoise._utils.redaction import silence, without_values
 from skdpnoise.privacy import PrivacyGuarantee
 from skdpnoise.queries import private_location_scale
-from tests._cases import each_value
+from tests._cases import each_value, quick
 from tests.contracts._register import PRIVATE, Entry, Notebook, each, every_private_estimator, ways
 
 pytestmark = [
@@ -78,6 +78,7 @@ def answer(entry: Entry, X, y, settings):
     return others, ledger.charges
 
 
+@quick("DPPCA", "DPCoordinateDescentRegressor gram")
 @each_value(1)
 @every_private_estimator
 @pytest.mark.parametrize("settings", SETTINGS, ids=str)
@@ -97,6 +98,7 @@ def test_pathological_neighbours_are_charged_alike_and_nothing_else_is_heard(
     assert capfd.readouterr() == ("", "")
 
 
+@quick("DPStandardScaler", "DPPipeline", "DPCoordinateDescentRegressor")
 @each(ways(PRIVATE))
 def test_what_a_user_asks_of_warnings_and_of_floats_does_not_stop_a_fit(entry):
     with np.errstate(all="raise"), warnings.catch_warnings():

@@ -20,7 +20,7 @@ from skdpnoise import (
 )
 from skdpnoise.linear_model import DPLassoPath
 from skdpnoise.model_selection import dp_cross_validate
-from tests._cases import each_value, every_pair
+from tests._cases import each_value, every_pair, quick
 from tests.compose._pipelines import Notebook
 from tests.contracts._register import PRIVATE, each
 
@@ -52,6 +52,12 @@ def fitted_attributes(estimator):
     return {name for name in vars(estimator) if name.endswith("_") and not name.startswith("_")}
 
 
+@quick(
+    "robust-0.02-add_remove",
+    "regression-0.02-replace_one",
+    "pipeline-1e-06-add_remove",
+    "search-1e-06-replace_one",
+)
 @every_pair
 @pytest.mark.parametrize("adjacency", ["replace_one", "add_remove"])
 @pytest.mark.parametrize("delta", [1e-6, 0.02])
@@ -131,6 +137,7 @@ def hidden(texts):
     return [text for text in texts if HIDDEN in text]
 
 
+@quick("refit-DPCoordinateDescentRegressor gram")
 @each_value(1)
 @each([entry for entry in PRIVATE if entry.target in ("numbers", "counts")])
 @pytest.mark.parametrize("search", SEARCHES)

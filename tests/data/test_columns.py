@@ -25,7 +25,7 @@ from skdpnoise import BoundsClipper, DPGridSearchCV, DPLogisticCD, DPPipeline, D
 from skdpnoise.base.register import _public
 from skdpnoise.data.columns import by_declared_type, is_numeric
 from skdpnoise.inspection.auditing._fingerprint import differences
-from tests._cases import each_value
+from tests._cases import each_value, quick
 from tests._replay import two_runs
 from tests.compose._pipelines import Notebook
 from tests.compose.test_public_register import CASES
@@ -123,6 +123,7 @@ def may_be_refused(message):
     return isinstance(message, str) and ("contains NaN" in message or "cannot take" in message)
 
 
+@quick("FunctionTransformer", "polars Boolean", "pandas int64[pyarrow]")
 @pytest.mark.usefixtures("the_same_words")
 @each_value(1)
 @pytest.mark.parametrize("place", range(len(STEPS)), ids=[one.__name__ for one in STEPS])
@@ -229,6 +230,7 @@ def test_a_search_scores_the_same_model_with_and_without_a_missing_value(kind):
         assert np.mean(predicted == LABELS) > 0.8
 
 
+@quick("True-polars Boolean")
 @pytest.mark.parametrize("kind", ["polars Int64", "polars Boolean", "pandas category of int"])
 @pytest.mark.parametrize("searched", [False, True])
 def test_on_frozen_releases_one_missing_value_leaves_the_same_model(kind, searched):

@@ -21,7 +21,7 @@ import pytest
 
 from skdpnoise.data.groups import GroupedRows, choose_rows, group_codes
 from skdpnoise.sampling import SeededWords
-from tests._cases import each_value
+from tests._cases import each_value, quick
 from tests._statistics import FALSE_ALARM, uniform_pvalue
 
 
@@ -165,6 +165,9 @@ def test_labels_of_any_kind_are_told_apart(groups):
 MANY = np.random.default_rng(0).integers(-40, 40, 1000)
 
 
+@quick(
+    "ndarray object", "ndarray int8", "Series datetime64[us, UTC]", "ndarray bool", "ndarray <U21"
+)
 @pytest.mark.parametrize(
     "groups",
     [

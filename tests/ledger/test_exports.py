@@ -32,6 +32,7 @@ from skdpnoise.ledger import (
 )
 from skdpnoise.privacy import GaussianLoss, NumericLoss, PrivacyGuarantee, Promised, PureLoss
 from skdpnoise.reporting.statement import sections, shares
+from tests._cases import quick
 from tests.contracts._register import PRIVATE, each, ways
 from tests.ledger._registry import QUOTES, bad_escapes, faults
 
@@ -69,6 +70,7 @@ def record(made, **options):
     return registry_record(made, BASIC, authors=["A. Person"], **options)
 
 
+@quick("DPLogisticCD 2", "DPTableVectorizer")
 @each(ways(PRIVATE))
 def test_every_report_is_exported_without_a_value_of_the_data(entry):
     yaml = pytest.importorskip("yaml")
@@ -106,6 +108,7 @@ ODD = {
 }
 
 
+@quick("groups", "nothing", "names", "numeric")
 @pytest.mark.parametrize("made", ODD.values(), ids=ODD)
 def test_json_holds_a_report_to_the_last_bit(made):
     for indent in (None, 2):

@@ -28,7 +28,7 @@ from skdpnoise.privacy import (
 )
 from skdpnoise.queries import private_categories, private_mean
 from skdpnoise.sensitivity import SensitivityProfile
-from tests._cases import each_value, every_pair
+from tests._cases import each_value, every_pair, quick
 from tests.contracts._register import PRIVATE, each, ways
 
 pytestmark = pytest.mark.usefixtures("the_same_words")
@@ -123,6 +123,7 @@ CASES += [(laplace_of_many_releases, before) for before in ("nothing", "gaussian
 CASES += [(huber, "gaussian"), (discrete_gaussian, "nothing"), (discrete_gaussian, "gaussian")]
 
 
+@quick("fixed-laplace_with_delta-nothing", "fixed-pure_beside_a_delta-pure")
 @each_value(1)
 @pytest.mark.parametrize(("kind", "before"), CASES, ids=lambda x: getattr(x, "__name__", x))
 @pytest.mark.parametrize("adaptive", [False, True], ids=["fixed", "adaptive"])
@@ -365,6 +366,7 @@ def test_estimators_and_functions_can_use_what_is_named():
 
 
 # With a δ, a curve of several coordinates would take minutes.
+@quick("0.0-changes0")
 @pytest.mark.parametrize(
     "delta, changes", [(0.0, [1.0, 3.0]), pytest.param(1e-6, [1.0], marks=pytest.mark.slow)]
 )
@@ -464,6 +466,7 @@ def test_a_cross_validation_may_use_what_is_named_to_the_last_digit():
     assert refusal.value.largest_epsilon == 1.0
 
 
+@quick("<lambda>-0.5")
 @pytest.mark.parametrize("factor", [2.0, 1.05, 0.5])
 @pytest.mark.parametrize("curve", [PureLoss, lambda e: PureLoss(e).numeric() + GaussianLoss(0.01)])
 def test_what_is_named_is_what_calibration_finds_and_not_the_same_noise_made_wider(curve, factor):

@@ -13,7 +13,7 @@ from skdpnoise import (
 )
 from skdpnoise.kernels import SQUARED
 from skdpnoise.linear_model._defaults import MOST_PASSES, choose_defaults
-from tests._cases import each_value
+from tests._cases import each_value, quick
 
 pytestmark = pytest.mark.filterwarnings("ignore::skdpnoise.PrivacyWarning")
 TARGETS = {
@@ -71,6 +71,7 @@ def test_the_most_passes_of_auto_are_as_many_as_are_said():
     assert passes[:2] == [MOST_PASSES] * 2 and 2 <= passes[3] < passes[2] < MOST_PASSES
 
 
+@quick("DPPoissonRegressor-0.0-replace_one-iid_staircase")
 @each_value(1)
 @pytest.mark.parametrize("noise", ["iid_staircase", "inid_staircase", "inid_laplace"])
 @pytest.mark.parametrize("Estimator, delta, adjacency", KINDS)

@@ -14,6 +14,7 @@ from sklearn.utils import get_tags
 from skdpnoise import DPLogisticCD
 from skdpnoise.linear_model import _joint as descent
 from skdpnoise.privacy import gdp_mu
+from tests._cases import quick
 from tests.contracts._register import Forbidden
 
 GROUPS = [[0, 1, 2, 3], [4, 5, 6]]
@@ -45,6 +46,7 @@ COVERED = [
 ]
 
 
+@quick("2-settings1")
 @pytest.mark.parametrize("settings", COVERED)
 @pytest.mark.parametrize("n_classes", [2, 3])
 def test_sparse_rows_give_the_same_model_in_any_format(settings, n_classes):
@@ -93,6 +95,7 @@ def test_what_would_not_fit_into_memory_is_never_made_dense(settings):
     assert (found == y).mean() > (0.9 if "column_groups" in settings else 0.6)
 
 
+@quick("add_remove")
 @pytest.mark.parametrize("adjacency", ["replace_one", "add_remove"])
 def test_all_is_charged_and_nothing_is_spent_on_scales_of_sparse_rows(adjacency):
     X, y = made()

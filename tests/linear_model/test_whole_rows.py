@@ -22,7 +22,7 @@ from skdpnoise import (
     DPRidge,
 )
 from skdpnoise.privacy import gdp_mu
-from tests._cases import each_value, every_pair
+from tests._cases import each_value, every_pair, quick
 from tests._replay import two_runs
 from tests.contracts._register import Forbidden
 
@@ -67,6 +67,7 @@ def fitted(name, X, y, epsilon=1.0, **keywords):
         return make(epsilon, **({"random_state": 0} | settings | keywords)).fit(X, y)
 
 
+@quick("replace_one-True-lasso")
 @every_pair
 @every_model
 @pytest.mark.parametrize("sparse", [False, True])
@@ -91,6 +92,7 @@ def test_nothing_is_spent_on_scales_that_are_public(name, sparse, adjacency):
         assert model.score(table, y) > (0.5 if name == "counts" else 0.7)  # counts vary more
 
 
+@quick("ridge")
 @every_model
 def test_where_all_scales_are_public_all_is_for_the_model(name):
     X, y = made(name)
@@ -102,6 +104,7 @@ def test_where_all_scales_are_public_all_is_for_the_model(name):
     assert total > 0.99 * gdp_mu(1.0, 1e-6)
 
 
+@quick("settings0-elastic net", "settings0-counts")
 @each_value(1)
 @every_model
 @pytest.mark.parametrize("settings", [{}, {"fit_intercept": False}])
@@ -120,6 +123,7 @@ def test_sparse_rows_give_the_same_model_in_any_format(name, settings):
     assert get_tags(model).input_tags.sparse
 
 
+@quick("replace_one-False-huber")
 @every_pair
 @every_model
 @pytest.mark.parametrize("sparse", [False, True])

@@ -12,6 +12,7 @@ from skdpnoise.noises.gaussian import Gaussian
 from skdpnoise.privacy import GaussianLoss, PrivacyGuarantee, PureLoss
 from skdpnoise.sampling import SeededWords
 from skdpnoise.sensitivity import SensitivityProfile
+from tests._cases import quick
 from tests._statistics import FALSE_ALARM, binned_pvalue
 
 PROFILE = SensitivityProfile([1.0, 4.0, 0.0])
@@ -24,6 +25,7 @@ def no_noise(family, words, size, bits):
     return np.zeros(size, dtype=np.int64)
 
 
+@quick("iid_gaussian")
 @pytest.mark.parametrize("noise", ["inid_gaussian", "inid_laplace", "iid_gaussian", "spr_laplace"])
 def test_noise_has_the_scale_that_is_claimed_and_charged_for(noise):
     mechanism = calibrate(noise, SensitivityProfile([1.0, 4.0]), GUARANTEE)

@@ -19,7 +19,7 @@ from skdpnoise.privacy import GaussianLoss, PrivacyGuarantee, PureLoss, gdp_mu
 from skdpnoise.privacy.numeric import loss
 from skdpnoise.sensitivity import SensitivityProfile, histogram_counts
 from tests._audit import resource
-from tests._cases import each_value, every_pair
+from tests._cases import each_value, every_pair, quick
 
 RULES = ["iid", "spr", "inid"]
 APPROXIMATE = PrivacyGuarantee(1.0, 1e-6)
@@ -232,6 +232,7 @@ def least_error(family, epsilon, delta):
     return math.exp(2.0 * log_scale) * family.absolute_moment(2.0)
 
 
+@quick("3.0-0.01-flipped_huber", "0.5-0.001-osgt")
 @each_value(2)
 @pytest.mark.parametrize("family", ["flipped_huber", "osgt", "subbotin", "truncated_laplace"])
 @pytest.mark.parametrize(

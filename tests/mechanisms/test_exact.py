@@ -24,7 +24,7 @@ from skdpnoise.privacy import GaussianLoss, PrivacyGuarantee, PureLoss
 from skdpnoise.queries import noisy_histogram, private_count, private_histogram
 from skdpnoise.sampling import SeededWords
 from skdpnoise.sensitivity import SensitivityProfile
-from tests._cases import each_value, every_pair
+from tests._cases import each_value, every_pair, quick
 
 ONE = SensitivityProfile([1.0])
 WIDE = SensitivityProfile([2.0**30, 2.0**30])  # grid steps of about 2**5: 2**60 is not clipped
@@ -49,6 +49,7 @@ def as_uint64(row):
     return np.array(row, dtype=np.uint64)
 
 
+@quick("beside a float")
 @every_pair
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("n", BEGINNINGS)

@@ -13,7 +13,7 @@ from skdpnoise.mechanisms import AdditiveMechanism, allocate, calibrate, worst_c
 from skdpnoise.noises import get_noise, noise_names
 from skdpnoise.privacy import GaussianLoss, PrivacyGuarantee, PureLoss, gdp_mu
 from skdpnoise.sensitivity import GroupedProfile, SensitivityProfile
-from tests._cases import each_value, every_pair
+from tests._cases import each_value, every_pair, quick
 from tests.mechanisms._optimisers import error, optimum_under_cuts, vertices
 
 BOUNDS = np.array([0.5, 2.0, 1.2])
@@ -124,6 +124,7 @@ def test_the_worst_case_of_unequal_scales_within_a_ball_is_reached(order):
     assert np.linalg.norm(2.0 * d / np.linalg.norm(d) / scale, order) == pytest.approx(worst)
 
 
+@quick("inid-1", "iid-2")
 @pytest.mark.parametrize("order", [1, 2])
 @pytest.mark.parametrize("rule", RULES)
 def test_groups_of_one_coordinate_are_the_plain_profile(rule, order):

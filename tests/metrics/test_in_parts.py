@@ -21,7 +21,7 @@ from skdpnoise.metrics import (
     private_root_mean_squared_error,
 )
 from skdpnoise.privacy import PrivacyGuarantee
-from tests._cases import each_value
+from tests._cases import each_value, quick
 from tests._same_bits import COUNTS, by_way, in_parts, source_of
 
 N = 700
@@ -74,6 +74,7 @@ def test_parts_give_the_same_bits(score, relation, tmp_path):
         assert asked(score, table, relation) == expected
 
 
+@quick("private_root_mean_squared_error")
 @pytest.mark.parametrize("score", CALLS, ids=NAMES)
 def test_parts_without_rows_change_nothing(score):
     expected = asked(score, FRAME)

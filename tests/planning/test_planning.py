@@ -159,6 +159,7 @@ def test_hidden_columns_are_seen_in_searches_that_would_use_several_processes():
     assert dict(search.plan(200, ["a", "b"], **QUICK).hidden) == {"a": 1.0, "b": 1.0}
 
 
+@pytest.mark.slow
 def test_a_ledger_that_is_spent_covers_nothing_and_a_rich_one_more_than_is_asked():
     model = DPStandardScaler(epsilon=1.0, delta=0.0, feature_bounds=(-3, 3))
 

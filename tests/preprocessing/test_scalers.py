@@ -18,7 +18,7 @@ from skdpnoise import (
 )
 from skdpnoise.mechanisms import AdditiveMechanism
 from skdpnoise.queries.quantiles import Quantiles
-from tests._cases import each_value, every_pair
+from tests._cases import each_value, every_pair, quick
 
 pytestmark = pytest.mark.usefixtures("the_same_words")
 
@@ -250,6 +250,7 @@ class TestParameters:
 
 @pytest.mark.parametrize("Scaler", SCALERS)
 class TestBadInput:
+    @quick("5000")
     @every_pair
     @pytest.mark.parametrize("settings", GUARANTEES, ids=str)
     @pytest.mark.parametrize("n", [2, 50, 5000])

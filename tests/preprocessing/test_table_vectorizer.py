@@ -25,7 +25,7 @@ from skdpnoise import (
     PrivacyWarning,
 )
 from skdpnoise.privacy import PrivacyGuarantee
-from tests._cases import every_pair
+from tests._cases import every_pair, quick
 from tests.contracts._register import Forbidden, Notebook
 
 pytestmark = [
@@ -112,6 +112,7 @@ def test_dates_become_calendars(fitted):
     assert sum(found[name] for name in names if name.startswith("seen_weekday")) == 1.0
 
 
+@quick("inid_laplace-3-add_remove-0.0")
 @every_pair
 @pytest.mark.parametrize("delta", [1e-6, 0.0])
 @pytest.mark.parametrize("adjacency", ["replace_one", "add_remove"])
@@ -254,6 +255,7 @@ def test_infinite_numbers_are_refused_before_the_charge():
         DPTableVectorizer(SCHEMA, ledger=Forbidden()).fit(table)
 
 
+@pytest.mark.slow
 def test_five_lines_make_a_model():
     model = DPPipeline(
         [("table", DPTableVectorizer(SCHEMA)), ("model", DPLogisticRegression(classes=[0, 1]))],

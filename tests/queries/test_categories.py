@@ -17,7 +17,7 @@ from skdpnoise.privacy import GaussianLoss, PrivacyGuarantee
 from skdpnoise.queries import CategoryMechanism, private_categories
 from skdpnoise.sampling import SeededWords
 from skdpnoise.sensitivity import SensitivityProfile
-from tests._cases import each_value, every_pair
+from tests._cases import each_value, every_pair, quick
 from tests.contracts._register import Notebook
 
 GUARANTEE = PrivacyGuarantee(1.0, 1e-6)
@@ -193,6 +193,7 @@ CONTAINERS = {
 }
 
 
+@quick("arrow table", "array of objects", "index of categories", "polars")
 @pytest.mark.parametrize("container", CONTAINERS.values(), ids=CONTAINERS)
 def test_one_missing_value_does_not_change_how_the_others_are_read(container):
     for values in ([1, 2] * 100, [1, 2] * 99 + [1, None]):
@@ -206,6 +207,7 @@ class Loud:
         raise RuntimeError("secret")
 
 
+@quick("str", "object", "list", "Loud")
 @pytest.mark.parametrize(
     "odd",
     [("a", "b"), ["a"], np.array(["a", "b"]), Loud(), 10**400, "\ud800", np.ma.masked, object()],

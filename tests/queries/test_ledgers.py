@@ -26,7 +26,7 @@ from skdpnoise.queries import (
     private_sum,
 )
 from skdpnoise.sampling import SeededWords
-from tests._cases import each_value
+from tests._cases import each_value, quick
 
 X = np.random.default_rng(0).uniform(0.0, 1.0, size=(400, 2))
 COLUMN = X[:, 0].copy()
@@ -162,6 +162,7 @@ def test_every_public_private_function_is_here():
         assert parameters["ledger"].kind is inspect.Parameter.KEYWORD_ONLY
 
 
+@quick("06", "private_moments", "private_categories", "private_location_scale", "private_argmax")
 @each_value(1)
 @pytest.mark.parametrize("name", CALLS)
 @pytest.mark.parametrize("delta", [0.0, 1e-6])
@@ -179,6 +180,7 @@ def test_one_charge_covers_the_release_and_stands_before_it(name, delta):
     assert isinstance(facts["mechanism"], str)
 
 
+@quick("private_mean")
 @pytest.mark.parametrize("name", ["private_sum", "private_mean", "private_quantiles"])
 def test_the_neighbouring_relation_is_passed_on(name):
     book = Book()
@@ -187,6 +189,7 @@ def test_the_neighbouring_relation_is_passed_on(name):
     assert [facts["adjacency"] for _, _, facts in book.lines] == ["add_remove"]
 
 
+@quick("private_argmax", "private_sum", "private_moments")
 @pytest.mark.parametrize("name", CALLS)
 def test_what_the_budget_does_not_cover_draws_nothing(name):
     with pytest.raises(BudgetExceededError):

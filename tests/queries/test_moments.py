@@ -13,7 +13,7 @@ from skdpnoise.privacy import GaussianLoss, PrivacyGuarantee, PureLoss
 from skdpnoise.queries import private_moments
 from skdpnoise.queries._sweeps import Records
 from skdpnoise.queries.moments import _exact_sums
-from tests._cases import every_pair
+from tests._cases import every_pair, quick
 from tests._replay import two_runs
 
 CLEAR = PrivacyGuarantee(1e4, 1e-6)
@@ -41,6 +41,7 @@ def test_sums_of_extreme_values_are_at_the_ends():
     assert _exact_sums(*column(x), np.zeros(1), np.ones(1)) == [(2**34, 3 * 2**68)]
 
 
+@quick("bounded-1-DP-replace_one")
 @every_pair
 @pytest.mark.parametrize("adjacency", ["replace_one", "add_remove"])
 @pytest.mark.parametrize("guarantee", [PureLoss(1.0), GaussianLoss(0.3)], ids=str)

@@ -20,7 +20,7 @@ from skdpnoise.queries.norm_quantile import (
     private_norm_quantile,
 )
 from skdpnoise.sampling import SeededWords
-from tests._cases import each_value
+from tests._cases import each_value, quick
 
 LOSS = GaussianLoss(0.5)
 
@@ -39,6 +39,7 @@ def utilities_of(norms, monkeypatch, **settings):
     return seen
 
 
+@quick("None-add_remove")
 @pytest.mark.parametrize("adjacency", ["replace_one", "add_remove"])
 @pytest.mark.parametrize("limits", [None, (1e-3, 1e3), (2.0, 5.0)])
 def test_one_record_moves_every_utility_by_at_most_one(adjacency, limits, monkeypatch):

@@ -18,7 +18,7 @@ from skdpnoise.queries.quantiles import (
     prefix_strategy,
 )
 from tests._audit import resource
-from tests._cases import each_value, every_pair
+from tests._cases import each_value, every_pair, quick
 
 QUARTILES = [0.25, 0.5, 0.75]
 BRANCHINGS = (SQUARE_ROOT, 2, 4, 8, 64)
@@ -56,6 +56,7 @@ class TestStrategies:
         assert variance[-1] < 1e-12  # the total is known
         assert strategy.mean_variance() == pytest.approx(variance[:-1].mean(), rel=1e-9)
 
+    @quick("replace_one-8")
     @each_value(1)
     @pytest.mark.parametrize("branching", BRANCHINGS)
     @pytest.mark.parametrize("adjacency", ["replace_one", "add_remove"])
@@ -179,6 +180,7 @@ def test_quantiles_are_within_a_bin_without_noise(name, bounds, without_noise):
     )
 
 
+@quick("0.0")
 @pytest.mark.parametrize("delta", [0.0, 1e-6])
 def test_defaults_are_useful_and_more_budget_means_less_error(delta):
     errors = []

@@ -17,7 +17,7 @@ from skdpnoise.queries._quantile_search import (
 from skdpnoise.queries._ranks import ranked
 from skdpnoise.queries.searched_location import count_strength, search_location, search_share
 from skdpnoise.sampling import random_words
-from tests._cases import each_value, every_pair
+from tests._cases import each_value, every_pair, quick
 from tests._replay import two_runs
 
 RNG = np.random.default_rng(0)
@@ -51,6 +51,7 @@ def test_distances_of_sorted_values_are_sorted(center, n):
         )
 
 
+@quick("replace_one", "add_remove")
 @every_pair
 @pytest.mark.parametrize("name", TARGETS)
 @pytest.mark.parametrize(("kind", "loss"), LOSSES.items(), ids=str)
@@ -68,6 +69,7 @@ def test_a_constant_from_few_records_is_nearly_as_good_as_the_mean(name, kind, l
     assert np.sort(scores)[1] >= -1.05
 
 
+@quick("0.0769682")
 @each_value(1)
 @pytest.mark.parametrize("value", [0.0, 5.0, -1e100, 1e100, 1e-290])
 @pytest.mark.parametrize(("kind", "loss"), LOSSES.items(), ids=str)

@@ -22,7 +22,7 @@ from skdpnoise.queries import (
 )
 from skdpnoise.queries._sweeps import Gaps, Records, all_finite, tallies
 from skdpnoise.sampling import SeededWords, integers, secret_pairs
-from tests._cases import each_value, every_pair
+from tests._cases import each_value, every_pair, quick
 from tests._same_bits import in_parts
 from tests._statistics import FALSE_ALARM, chi_square_pvalue
 
@@ -79,6 +79,7 @@ def test_whatever_a_row_holds_is_clipped(loops, value):
         assert abs(values[0, 0]) == reach
 
 
+@quick("nan-skdpnoise.queries._tiles")
 @each_value(1)
 @pytest.mark.parametrize("loops", [_tiles, _tile_loops])
 @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf, 1e300])
@@ -93,6 +94,7 @@ def test_whatever_a_row_holds_adds_no_more_than_the_most_steps(loops, value):
     assert abs(int(totals[0, 0]) * 2**_tiles.HALF_SUM + int(totals[0, 1])) == 2
 
 
+@quick("count_lengths", "add_rounded")
 @pytest.mark.parametrize("name", settings())
 def test_compiled_loops_count_what_numpy_does(name):
     arguments, width = settings()[name]

@@ -23,6 +23,7 @@ from skdpnoise import (
 from skdpnoise.ledger import PrivacyReport, Release
 from skdpnoise.privacy import GaussianLoss, PrivacyGuarantee, PureLoss, gdp_mu
 from skdpnoise.reporting.statement import shares, stages
+from tests._cases import quick
 from tests.contracts._register import PRIVATE, each, ways
 
 pytestmark = [
@@ -108,6 +109,13 @@ def test_what_was_left_unspent_by_looking_is_not_claimed():
     assert model.privacy_.total.mu < model.privacy_.to_dict()["mu"] == most
 
 
+@quick(
+    "DPRandomizedSearchCV DPPoissonRegressor",
+    "DPOneHotEncoder",
+    "DPCoordinateDescentRegressor",
+    "DPGridSearchCV DPCoordinateDescentRegressor",
+    "DPPoissonRegressor 2",
+)
 @each(ways(PRIVATE))
 def test_what_is_claimed_hangs_on_public_facts_alone(entry):
     wide = 1e3 * rng.standard_cauchy(size=X.shape)

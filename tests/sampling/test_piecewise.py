@@ -22,7 +22,7 @@ from skdpnoise.sampling import (
 )
 from skdpnoise.sampling._piecewise_exact import density as exact_density
 from skdpnoise.sampling._piecewise_exact import draw_exactly
-from tests._cases import each_value
+from tests._cases import each_value, quick
 from tests._statistics import (
     FALSE_ALARM,
     binned_pvalue,
@@ -101,6 +101,7 @@ def values_pvalue(draws, weights):
     return chi_square_pvalue(np.bincount(np.clip(draws, low, high) - low), expected)
 
 
+@quick("1-subbotin_5", "0-truncated_laplace")
 @each_value(2)
 @continuous
 @pytest.mark.parametrize("bits", [0, 1, 24, 52])
@@ -116,6 +117,7 @@ def test_rounded_draws_have_the_exact_distribution(name, bits):
         assert binned_pvalue(draws, density, bits, scale=scale) < FALSE_ALARM
 
 
+@quick("flat_staircase", "laplace", "truncated_laplace", "subbotin_5")
 @pytest.mark.usefixtures("the_same_words")
 @continuous
 def test_draws_from_the_operating_system_have_the_exact_distribution(name):
@@ -179,6 +181,7 @@ def all_exact(table, words, size):
     return draws
 
 
+@quick("laplace", "steep_staircase", "flat_staircase")
 @each_value(2)
 @pytest.mark.parametrize("bits", [0, 5, 24, 52])
 @continuous
@@ -199,6 +202,7 @@ def test_the_fast_path_makes_the_integers_of_the_exact_one(name, fresh_tables):
     assert draws.tolist() == all_exact(piecewise._table(make(scale), None), words, 300)
 
 
+@quick("0", "steep_staircase")
 @every
 def test_a_wider_band_of_undecided_draws_changes_no_draw(sampler, fresh_tables):
     narrow = sampler(SeededWords(6), 20_000)
@@ -278,6 +282,7 @@ def test_a_tie_is_decided_by_further_digits():
         rounded_piecewise(Script(as_words(*on_the_border, (0, 64 * 20))), (), 24, exponent)
 
 
+@quick("gaussian_1e9", "osgt-52", "steep_staircase-0", "gaussian_0.4")
 @every
 def test_running_out_of_words_anywhere_changes_nothing(sampler, fresh_tables):
     fresh_tables.setattr(_piecewise_kernel, "MAX_CELLS", 70)

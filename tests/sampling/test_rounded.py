@@ -11,7 +11,7 @@ from scipy.stats import expon, halfnorm, laplace, norm
 
 from skdpnoise.sampling import SeededWords, SystemWords, bits, rounded_gaussian, rounded_laplace
 from skdpnoise.sampling.lazy import CDF, _fill_floors, exponentials, half_normals, new_numbers
-from tests._cases import each_value
+from tests._cases import each_value, quick
 from tests._statistics import FALSE_ALARM, binned_pvalue, fit_pvalue, uniform_pvalue
 
 N = 120_000
@@ -60,6 +60,7 @@ class Script:
         return self.rng[self.taken - n : self.taken]
 
 
+@quick("0-gaussian")
 @each_value(2)
 @every(1, 2, 8, 16)
 @pytest.mark.parametrize("bits", [0, 1, 5, 20, 51])

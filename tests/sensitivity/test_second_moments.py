@@ -16,7 +16,7 @@ from skdpnoise.sensitivity import (
     second_moments_profile,
     spread_l1_norm,
 )
-from tests._cases import each_value, every_pair
+from tests._cases import each_value, every_pair, quick
 
 ADJACENCIES = ["add_remove", "replace_one"]
 HALF = math.sqrt(0.5)
@@ -76,6 +76,7 @@ def climb(objective, bounds, n_rows, rng, n_starts=60, n_steps=150):
     return best.max()
 
 
+@quick("l1-nuclear-add_remove")
 @every_pair
 @pytest.mark.parametrize("adjacency", ADJACENCIES)
 @pytest.mark.parametrize("norm", ["l2", "l1", "nuclear"])

@@ -17,7 +17,7 @@ from sklearn.preprocessing import OneHotEncoder
 from benchmarks._remembered import remembered
 from skdpnoise import DPCoordinateDescentRegressor, DPLogisticCD, DPPipeline, DPStandardScaler
 from skdpnoise.inspection import audit
-from tests._cases import each_value, every_pair
+from tests._cases import each_value, every_pair, quick
 
 RNG = np.random.default_rng(0)
 N = 40
@@ -42,6 +42,7 @@ def quiet():
         yield
 
 
+@quick("array-replace_one")
 @each_value(1)
 @pytest.mark.parametrize("adjacency", ADJACENCIES)
 @pytest.mark.parametrize("kind", AS)

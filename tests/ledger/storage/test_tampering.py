@@ -13,7 +13,7 @@ from skdpnoise.ledger import LedgerError, LedgerStorageError, LedgerWarning, Pri
 from skdpnoise.ledger.storage.memory import Facts, Row
 from skdpnoise.noises import get_noise
 from skdpnoise.privacy import GaussianLoss, NumericLoss, PureLoss
-from tests._cases import each_value
+from tests._cases import each_value, quick
 
 DELTA = 1e-6
 SUMS = ("pure", "normal", "squares", "basic_epsilon", "basic_delta")
@@ -65,6 +65,7 @@ def assert_found(dataset, database):
     assert len(ledger.charges()) == before
 
 
+@pytest.mark.slow
 def test_an_honest_summary_is_believed(database, dataset):
     ledger = filled(dataset, database)
     assert summary_of(dataset, database)[0] >= 64
@@ -239,6 +240,7 @@ def test_every_change_of_a_charge_is_found_before_there_is_a_summary(
     assert_found(dataset, sqlite)
 
 
+@quick("4-5")
 @pytest.mark.parametrize("n", [5, 70])
 @pytest.mark.parametrize("last", [1, 4, 5])
 def test_the_last_charges_cannot_be_removed_unseen(sqlite, dataset, n, last):
@@ -308,6 +310,7 @@ BUDGETS = {
 }
 
 
+@quick("delta-0.0")
 @pytest.mark.parametrize(("column", "value"), [(c, v) for c in BUDGETS for v in BUDGETS[c]])
 def test_who_has_a_ledger_open_charges_no_budget_but_the_one_that_is_stored(
     sqlite, dataset, column, value
@@ -321,6 +324,7 @@ def test_who_has_a_ledger_open_charges_no_budget_but_the_one_that_is_stored(
     assert len(ledger.charges()) == 3
 
 
+@quick("delta-0.5-5")
 @each_value(1)
 @pytest.mark.parametrize("n", [0, 1, 5, pytest.param(70, marks=pytest.mark.slow)])
 @pytest.mark.parametrize(
@@ -364,6 +368,7 @@ def test_a_budget_that_changed_its_name_is_found(database, dataset, n):
         PrivacyLedger.open(f"{dataset} too", database).charge("fit", PureLoss(1e-6))
 
 
+@quick("3")
 @pytest.mark.parametrize("version", [1, 2, 3])
 def test_a_version_that_was_set_back_hides_no_other_budget(database, dataset, version):
     filled(dataset, database, 3)
@@ -449,6 +454,7 @@ def test_tables_that_were_rearranged_are_refused_by_a_newcomer_and_nothing_stays
     connection.close()
 
 
+@quick("NULL")
 @pytest.mark.parametrize("head", ["NULL", "''", "'[0, \"\"]'", "'[5, \"\"]'", "7", "'[5, []]'"])
 def test_a_head_that_nobody_wrote_is_found(sqlite, dataset, head):
     filled(dataset, sqlite, 5)

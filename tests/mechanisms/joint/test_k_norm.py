@@ -16,7 +16,7 @@ from skdpnoise.privacy import GaussianLoss, PrivacyGuarantee, PureLoss
 from skdpnoise.sampling import SeededWords
 from skdpnoise.sampling.balls import most_places, rounded_cube, rounded_euclidean
 from skdpnoise.sampling.lazy import exponentials, half_normals, uniforms
-from tests._cases import every_pair
+from tests._cases import every_pair, quick
 from tests._statistics import FALSE_ALARM, chi_square_pvalue, uniform_pvalue
 
 NORMS = [2.0, math.inf]
@@ -179,6 +179,7 @@ def test_the_charge_never_exceeds_the_guarantee_and_nearly_uses_it(norm, size, n
     assert mechanism.release(np.zeros((n_releases, size)), 0).shape == (n_releases, size)
 
 
+@quick("inf-2.0")
 @pytest.mark.parametrize("p", [1.0, 2.0, 3.0])
 @pytest.mark.parametrize("norm", NORMS)
 def test_expected_errors_are_those_of_the_draws(norm, p):

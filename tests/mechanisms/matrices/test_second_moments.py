@@ -20,7 +20,7 @@ from skdpnoise.noises import get_noise
 from skdpnoise.privacy import GaussianLoss, PrivacyGuarantee, PureLoss, gdp_mu
 from skdpnoise.sampling import SeededWords
 from skdpnoise.sensitivity import RowBounds
-from tests._cases import each_value, every_pair
+from tests._cases import each_value, every_pair, quick
 from tests._statistics import FALSE_ALARM, fit_pvalue
 from tests.mechanisms.matrices._second_moments import (
     ADJACENCIES,
@@ -32,6 +32,7 @@ from tests.mechanisms.matrices._second_moments import (
 )
 
 
+@quick("iid_laplace")
 @every_pair
 @pytest.mark.parametrize("adjacency", ADJACENCIES)
 @pytest.mark.parametrize("kind", BOUNDS)
@@ -86,6 +87,7 @@ def test_draws_have_the_deviations_that_are_stated(noise):
     assert total == pytest.approx(mechanism.expected_error(), rel=0.06)
 
 
+@quick("inid_gaussian", "inid_laplace")
 @pytest.mark.parametrize("noise", ["iid_gaussian", "inid_gaussian", "iid_laplace", "inid_laplace"])
 def test_independent_entries_have_their_density_and_a_wrong_scale_is_seen(noise):
     size = 330

@@ -23,7 +23,7 @@ from skdpnoise.privacy import (
 )
 from skdpnoise.privacy.curves import NormalShift, Promised, RandomisedResponse
 from skdpnoise.privacy.repetition import curve as curves
-from tests._cases import each_value
+from tests._cases import each_value, quick
 from tests.privacy.repetition._laws import EVERY, LAWS, probabilities
 
 TOTAL = PrivacyGuarantee(1.0, 1e-6)
@@ -90,6 +90,7 @@ def test_a_bound_that_forgets_the_neighbours_position_is_passed():
     assert passed > 5
 
 
+@quick("0.05-hardly more than one")
 @each_value(1)
 @EVERY
 @pytest.mark.parametrize("mu", [0.05, 0.3])
@@ -156,6 +157,7 @@ def test_the_best_of_runs_that_only_promise_keeps_the_guarantee_whatever_the_ord
     assert loss.delta(guarantee.epsilon) > guarantee.delta
 
 
+@quick("0.2-1.2-eta -0.5")
 @each_value(2)
 @pytest.mark.parametrize("name", ["eta -0.5", "eta 0", "eta 1", "Poisson"])
 @pytest.mark.parametrize(("mu", "epsilon"), [(0.1, 0.6), (0.2, 1.2), (0.3, 1.0)])

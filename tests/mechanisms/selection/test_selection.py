@@ -25,7 +25,7 @@ from skdpnoise.mechanisms.selection._kinds import (
 from skdpnoise.privacy import GaussianLoss, PrivacyGuarantee, PureLoss
 from skdpnoise.queries import private_argmax
 from skdpnoise.sampling import SeededWords
-from tests._cases import each_value, every_pair
+from tests._cases import each_value, every_pair, quick
 from tests._statistics import FALSE_ALARM, chi_square_pvalue
 
 pytestmark = pytest.mark.usefixtures("the_same_words")
@@ -66,6 +66,7 @@ def test_choices_have_the_stated_law_and_not_that_of_another_epsilon(make, monot
         assert chi_square_pvalue(counts, wrong) < FALSE_ALARM
 
 
+@quick("noisy max, Laplace")
 @EVERY
 def test_many_candidates_have_the_stated_law(make):
     utilities = np.concatenate([np.zeros(900), np.full(90, 4.0), np.full(10, 8.0)])
@@ -179,6 +180,7 @@ def test_permute_and_flip_is_never_worse_than_the_exponential_mechanism():
     assert 1.9 < max(gains) < 2.0 + 1e-9
 
 
+@quick("noisy max", "noisy max, Gumbel")
 @EVERY
 def test_the_expected_loss_is_within_the_bound(make):
     mechanism = make(0.5, 0.7)

@@ -21,7 +21,7 @@ from skdpnoise.privacy import (
 from skdpnoise.privacy.numeric import _lattice
 from skdpnoise.privacy.numeric._lattice import Composition, Lattice, Plan, Tilted, Window
 from skdpnoise.privacy.numeric.loss import about_epsilon, bounds_near, composed_delta
-from tests._cases import each_value
+from tests._cases import each_value, quick
 
 LAPLACE = get_noise("laplace")
 
@@ -80,6 +80,7 @@ def two_dimensional_delta(shift, scale, epsilon, n=3000, reach=30.0):
     return delta
 
 
+@quick("0.9")
 @pytest.mark.parametrize("epsilon", [0.0, 0.4, 0.9])
 def test_two_laplace_coordinates_agree_with_the_integral_over_the_plane(epsilon):
     truth = two_dimensional_delta((0.7, 0.5), (1.0, 1.5), epsilon)

@@ -231,6 +231,7 @@ def test_the_worst_order_of_a_few_parts_is_the_worst_of_all_orders(monkeypatch):
     )
 
 
+@pytest.mark.slow
 def test_no_order_of_any_outputs_passes_the_bound():
     check_cases([*range(40), 413])  # in the last, prices below 0 would be taken if they could
 

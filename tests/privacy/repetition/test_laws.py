@@ -11,6 +11,7 @@ import pytest
 from skdpnoise.mechanisms import base_budget, choose_repetitions
 from skdpnoise.privacy import PrivacyGuarantee, TruncatedNegativeBinomial
 from skdpnoise.sampling import SeededWords
+from tests._cases import quick
 from tests._statistics import FALSE_ALARM, chi_square_pvalue
 from tests.privacy.repetition._laws import EVERY, LAWS, probabilities
 
@@ -70,6 +71,7 @@ def frequencies_pvalue(law, counts):
     return chi_square_pvalue(observed, expected / expected.sum())
 
 
+@quick("hardly more than one")
 @EVERY
 def test_counts_are_drawn_from_the_law(law):
     assert frequencies_pvalue(law, draws(law, 3000)) > FALSE_ALARM
