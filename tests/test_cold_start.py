@@ -83,7 +83,6 @@ def test_compositions_are_imported_when_they_are_asked_for():
 
 
 @pytest.mark.slow
-@pytest.mark.quick(1)
 @pytest.mark.parametrize(
     ("call", "said"),
     [

@@ -26,9 +26,13 @@ from skdpnoise.ledger import BudgetExceededError, PrivacyReport, Release
 from skdpnoise.privacy import GaussianLoss, NumericLoss, PrivacyGuarantee, Promised, PureLoss
 from skdpnoise.privacy.curves import NormalShift
 from skdpnoise.sampling import random_words
+from tests._cases import each_value, every_pair
 from tests.contracts._register import Forbidden, Notebook
 
-pytestmark = pytest.mark.filterwarnings("ignore::skdpnoise.PrivacyWarning")
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::skdpnoise.PrivacyWarning"),
+    pytest.mark.usefixtures("the_same_words"),
+]
 
 rng = np.random.default_rng(0)
 FRAME = pd.DataFrame(
@@ -37,6 +41,7 @@ FRAME = pd.DataFrame(
 Y = (FRAME["kind"] == "a").to_numpy().astype(int)
 
 
+@each_value(1)
 @pytest.mark.parametrize("epsilon", [0.1, 1.0, 8.0])
 @pytest.mark.parametrize("delta", [1e-9, 1e-5, 0.1])
 def test_a_guarantee_is_no_less_than_its_budget_and_little_more(epsilon, delta):
@@ -117,6 +122,7 @@ def test_a_cap_counts_both_and_refuses_either():
         plain.charge("first", half, adjacency="replace_one", guarantee=(1.0, 1e-6))
 
 
+@every_pair
 @pytest.mark.slow
 @pytest.mark.parametrize("noise", ["auto", "iid_laplace"])
 @pytest.mark.parametrize("groups", [None, np.arange(3000) // 2])

@@ -45,6 +45,10 @@ from skdpnoise.queries import (
 )
 from skdpnoise.sampling import SeededWords, SystemWords, is_seeded
 from skdpnoise.sampling.words import SEEDED
+from tests._cases import each_value, every_pair, quick
+
+pytestmark = pytest.mark.usefixtures("the_same_words")
+
 
 N = 200
 BOUNDS = {"feature_bounds": (-5.0, 5.0)}
@@ -119,7 +123,7 @@ def test_an_ordinary_fit_is_not_warned(estimator, data):
     assert SEEDED not in f"{model.privacy_}{model.privacy_!r}{model.privacy_._repr_html_()}"
 
 
-@pytest.mark.quick(27)
+@each_value(1)
 @each_fit
 @pytest.mark.parametrize("seed", SEEDS)
 def test_a_seeded_fit_warns_once_and_its_report_begins_by_saying_so(estimator, seed, data):
@@ -168,6 +172,7 @@ def test_the_winner_of_a_seeded_search_says_so(data):
     assert str(search.best_estimator_.privacy_).startswith(SEEDED)
 
 
+@every_pair
 @pytest.mark.parametrize(
     "estimate",
     [
@@ -263,6 +268,13 @@ def suggested(text):
     return float(text.rpartition("delta=")[2].split()[0])
 
 
+@quick(
+    "DPLassoPath",
+    "DPCoordinateDescentRegressor",
+    "DPLogisticCD",
+    "DPRandomizedSearchCV",
+    "DPStandardScaler",
+)
 @each_fit
 def test_a_delta_above_one_over_the_public_number_is_warned_of(estimator, data):
     assert fitted(configured(estimator, delta=1.0 / N), data)[1] == []
@@ -299,6 +311,7 @@ def test_where_groups_are_protected_n_is_their_number(estimator, data):
     assert "about 50 groups" in text
 
 
+@each_value(1)
 @pytest.mark.slow
 @pytest.mark.parametrize("estimator", FITS, ids=lambda e: type(e).__name__)
 @pytest.mark.parametrize("grouped", [False, True])
@@ -345,6 +358,7 @@ def test_a_fit_that_buys_no_number_does_not_look_at_the_private_one(data):
 # --- when, where and how often ---
 
 
+@each_value(1)
 @pytest.mark.parametrize(
     "parameters", [{"random_state": 0}, {"epsilon": 11.0}, {"delta": 0.5}], ids=str
 )

@@ -62,7 +62,6 @@ def together(rows):
     return np.concatenate([*rows.batches()])
 
 
-@pytest.mark.quick(99)
 @each(ALL)
 def test_every_method_of_single_rows_takes_rows_in_parts(entry):
     X = numbers()
@@ -103,7 +102,6 @@ def test_what_travels_is_the_fitted_model_without_its_ledger_and_report(entry):
     assert vars(model) == before  # the model itself has kept everything
 
 
-@pytest.mark.quick(7)
 @by_name
 def test_transformed_rows_are_the_same_bits_in_parts(model):
     X = numbers() + np.random.default_rng(1).normal(size=(400, 2))

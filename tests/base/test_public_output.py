@@ -18,7 +18,10 @@ from skdpnoise import (
 )
 from skdpnoise.compose import PublicOutput
 
-pytestmark = pytest.mark.filterwarnings("ignore::skdpnoise.PrivacyWarning")
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::skdpnoise.PrivacyWarning"),
+    pytest.mark.usefixtures("the_same_words"),
+]
 
 rng = np.random.default_rng(0)
 FRAME = pd.DataFrame(

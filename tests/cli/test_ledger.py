@@ -365,7 +365,6 @@ FORMULAS = ["=1+1", "+1", "-1+cmd", "@SUM(A1)", "\t=1", "\r=1", "\n=1", "\uff1d1
 FORMULAS += ["x\r=1", "x\n=1", 'x",=1']
 
 
-@pytest.mark.quick(6)
 @pytest.mark.parametrize("text", FORMULAS)
 def test_no_text_in_a_csv_file_is_a_formula(run, storage, text):
     name = f"{text} data"

@@ -26,7 +26,10 @@ from skdpnoise.ledger import BudgetExceededError
 from skdpnoise.privacy import GaussianLoss, PureLoss, gdp_mu
 from tests.compose._pipelines import PEOPLE, Notebook, X, Y, private_pipeline, two_steps
 
-pytestmark = pytest.mark.filterwarnings("ignore::skdpnoise.PrivacyWarning")
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::skdpnoise.PrivacyWarning"),
+    pytest.mark.usefixtures("the_same_words"),
+]
 
 # What is charged and stated
 

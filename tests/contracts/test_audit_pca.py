@@ -17,6 +17,7 @@ from skdpnoise.inspection.auditing._costs import TOLERANCE, total_moved
 from skdpnoise.mechanisms import SymmetricMatrixMechanism
 from skdpnoise.mechanisms.vectors import VectorMechanism
 from tests._audit import audit
+from tests._cases import every_pair, quick
 from tests._replay import two_runs
 from tests.contracts._register import MATRICES, each
 
@@ -114,6 +115,8 @@ SETTINGS = {
 EXTREME = np.array([0.0, -0.0, 1e-30, -1.0, 1.0, 3e4, -1e18, 1e100, -1e100])
 
 
+@quick("DPCovariance-add_remove-pure")
+@every_pair
 @pytest.mark.parametrize("name", SETTINGS)
 @pytest.mark.parametrize("adjacency", ["replace_one", "add_remove"])
 @each(MATRICES)

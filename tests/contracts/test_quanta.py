@@ -15,6 +15,7 @@ from skdpnoise.inspection import Transcript
 from skdpnoise.mechanisms import AdditiveMechanism, calibrate
 from skdpnoise.privacy import PrivacyGuarantee
 from skdpnoise.sensitivity import SensitivityProfile
+from tests._cases import each_value
 from tests._statistics import FALSE_ALARM, uniform_pvalue
 from tests.contracts._register import DESCENTS, each
 
@@ -72,6 +73,7 @@ def data(n=400):
     return X, (X[:, 0] > 3.0).astype(int)
 
 
+@each_value(1)
 @pytest.mark.parametrize("settings", FITS)
 @each(DESCENTS)
 def test_every_number_that_a_fit_releases_is_an_integer_number_of_quanta(
@@ -112,6 +114,7 @@ def test_every_number_that_a_fit_releases_is_an_integer_number_of_quanta(
     assert n_numbers > sum(sizes.values()) - digits or not digits
 
 
+@each_value(1)
 @pytest.mark.parametrize("settings", FITS)
 @each(DESCENTS)
 def test_a_model_is_a_function_of_the_released_integers_alone(entry, settings):

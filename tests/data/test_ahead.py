@@ -33,7 +33,6 @@ class Panic(BaseException):
     """No Exception, as what readers in other languages raise may be."""
 
 
-@pytest.mark.quick(3)
 @pytest.mark.parametrize("kind", [KeyError, Panic, KeyboardInterrupt])
 def test_an_error_comes_where_its_value_would_be(kind):
     def numbers():

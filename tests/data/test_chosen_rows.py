@@ -38,7 +38,6 @@ def by_digit(begin, end):
     return np.arange(begin, end) % 10 < 3
 
 
-@pytest.mark.quick(4)
 @pytest.mark.parametrize("n_parts", COUNTS)
 def test_rows_are_chosen_by_their_numbers_among_all(n_parts):
     X = np.arange(N)
@@ -65,7 +64,6 @@ def test_rows_are_counted_some_at_a_time(monkeypatch):
     assert len(some) == by_digit(0, N).sum()
 
 
-@pytest.mark.quick(3)
 @pytest.mark.parametrize("n_parts", COUNTS[:3])
 def test_rows_are_chosen_among_those_that_groups_keep(n_parts):
     groups = np.arange(N) // 5  # parts cut at multiples of five

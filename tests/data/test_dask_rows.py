@@ -63,7 +63,6 @@ def lambda_mask():
 SCHEDULERS = ["synchronous", "threads", pytest.param("processes", marks=pytest.mark.slow)]
 
 
-@pytest.mark.quick(2)
 @pytest.mark.parametrize("scheduler", SCHEDULERS)
 def test_every_scheduler_gives_the_same(scheduler):
     with dask.config.set(scheduler=scheduler, num_workers=2):
@@ -99,7 +98,6 @@ INDICES = {
 }
 
 
-@pytest.mark.quick(len(INDICES))
 @pytest.mark.parametrize("index", INDICES.values(), ids=INDICES.keys())
 def test_rows_are_read_by_their_places_whatever_the_index(index, monkeypatch):
     monkeypatch.setattr(dask_rows, "rows_at_once", lambda n_columns: 100)

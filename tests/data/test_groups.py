@@ -21,6 +21,7 @@ import pytest
 
 from skdpnoise.data.groups import GroupedRows, choose_rows, group_codes
 from skdpnoise.sampling import SeededWords
+from tests._cases import each_value, quick
 from tests._statistics import FALSE_ALARM, uniform_pvalue
 
 
@@ -164,6 +165,9 @@ def test_labels_of_any_kind_are_told_apart(groups):
 MANY = np.random.default_rng(0).integers(-40, 40, 1000)
 
 
+@quick(
+    "ndarray object", "ndarray int8", "Series datetime64[us, UTC]", "ndarray bool", "ndarray <U21"
+)
 @pytest.mark.parametrize(
     "groups",
     [
@@ -265,6 +269,7 @@ class Row(tuple):
         return id(self)
 
 
+@each_value(1)
 @pytest.mark.parametrize("part", [lambda label: label, lambda label: ("Ann", label)])
 @pytest.mark.parametrize("make", [Person, Scalar, lambda: Name("Ann"), lambda: Row((1, 2))])
 def test_labels_that_are_not_known_to_be_hashed_by_their_value_are_refused(part, make):

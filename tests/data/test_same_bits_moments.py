@@ -24,6 +24,7 @@ from skdpnoise.data import scan_batches
 from skdpnoise.data.computed import reading
 from skdpnoise.data.local import LocalRunner
 from skdpnoise.decomposition import _budget
+from tests._cases import each_value
 from tests._same_bits import COUNTS, WAYS, by_way, differing, fitted, in_parts, source_of
 
 N = 1200
@@ -84,6 +85,7 @@ class Charges:
         return self
 
 
+@each_value(1)
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ESTIMATORS)
 @pytest.mark.parametrize("delta", [1e-6, 0.0])
@@ -103,7 +105,7 @@ def test_any_number_of_parts_gives_the_same_bits(name, delta, adjacency):
     assert bool(bills[0]) == bool(whole.privacy_.releases)
 
 
-@pytest.mark.quick(2)
+@each_value(1)
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("name", ESTIMATORS)
 def test_files_and_dask_give_the_same_bits(name, way, tmp_path):
@@ -116,7 +118,6 @@ def test_files_and_dask_give_the_same_bits(name, way, tmp_path):
     assert differing(whole, model) == []
 
 
-@pytest.mark.quick(2)
 @pytest.mark.parametrize("name", ["components", "standard", "quantiles", "means"])
 def test_float32_stays_float32_in_parts(name):
     X = table(np.float32)
@@ -126,6 +127,7 @@ def test_float32_stays_float32_in_parts(name):
     assert differing(prepared(name).fit(X.astype(float)), prepared(name).fit(mixed)) == []
 
 
+@each_value(1)
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ORDERLESS)
 @pytest.mark.parametrize("adjacency", ["replace_one", "add_remove"])
@@ -153,6 +155,7 @@ def parts_of_people(frame, n_parts):
     return [frame[people == k] for k in range(n_parts)]
 
 
+@each_value(1)
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ESTIMATORS)
 @pytest.mark.parametrize("adjacency", ["replace_one", "add_remove"])
@@ -217,7 +220,6 @@ def test_columns_of_other_types_are_read_as_whole_ones_are(kind):
     assert differing(whole, prepared("means").fit(in_parts(frame, 7))) == []
 
 
-@pytest.mark.quick(2)
 @pytest.mark.parametrize("name", ["components", "covariance", "standard", "ends", "bins"])
 def test_a_value_in_a_part_is_refused_without_being_shown(name):
     X = table()
@@ -230,7 +232,6 @@ def test_a_value_in_a_part_is_refused_without_being_shown(name):
     assert ledger.seen == []
 
 
-@pytest.mark.quick(3)
 @pytest.mark.parametrize("name", ["components", "covariance", "standard", "quantiles", "means"])
 def test_what_a_step_computed_is_replaced_in_parts_as_in_memory(name):
     X = table()
@@ -300,7 +301,6 @@ def test_each_step_of_a_pipeline_is_fitted_to_the_same_rows(framed, n_parts):
 # What travels
 
 
-@pytest.mark.quick(6)
 @pytest.mark.parametrize("name", ESTIMATORS)
 def test_only_public_facts_and_no_randomness_travel_to_the_rows(name, monkeypatch):
     sent = []

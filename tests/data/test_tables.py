@@ -123,7 +123,6 @@ NO_NUMBERS = {
 }
 
 
-@pytest.mark.quick(20)
 @pytest.mark.parametrize("form", NO_NUMBERS)
 def test_the_declared_type_alone_says_that_a_column_holds_no_numbers(form):
     def refusal(cells):

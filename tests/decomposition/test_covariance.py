@@ -5,23 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from sklearn.covariance import EmpiricalCovariance
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from skdpnoise.decomposition import DPCovariance
 from skdpnoise.mechanisms import SymmetricMatrixMechanism
 from skdpnoise.mechanisms.vectors import VectorMechanism
-
-
-@pytest.mark.quick(37)
-@parametrize_with_checks(
-    [
-        DPCovariance(),
-        DPCovariance(3.0, 0.0, adjacency="add_remove", assume_centered=True, store_precision=False),
-        DPCovariance(noise="iid_gaussian", feature_bounds=(-10.0, 10.0), n_jobs=2),
-    ]
-)
-def test_scikit_learn_common_checks(estimator, check):
-    check(estimator)
+from tests._cases import each_value
 
 
 def problem(n=20_000, p=3):
@@ -81,6 +69,7 @@ def test_it_is_close_where_there_is_enough_budget(delta, adjacency):
     assert private.privacy_.total.delta(5.0) <= delta
 
 
+@each_value(1)
 @pytest.mark.parametrize(
     "X", [np.zeros((9, 2)), np.full((9, 2), 5.0), problem(5, 20), 1e60 * problem(5), problem(7, 1)]
 )

@@ -11,7 +11,6 @@ import pytest
 from sklearn.base import clone
 from sklearn.decomposition import PCA
 from sklearn.pipeline import make_pipeline
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from skdpnoise.decomposition import DPPCA, DPCovariance
 from skdpnoise.decomposition import _budget as budget_rules
@@ -24,22 +23,10 @@ from skdpnoise.mechanisms.vectors import VectorMechanism
 from skdpnoise.privacy import GaussianLoss, PureLoss
 from skdpnoise.queries.ranges import COUNT_SHARE
 from skdpnoise.sampling import SeededWords
+from tests._cases import each_value, every_pair
 
 NOISES = [noise for noise in SECOND_MOMENT_NOISES if noise not in CHOICES]
 PURE = [noise for noise in NOISES if not noise.endswith("gaussian")]
-
-
-@pytest.mark.quick(72)
-@parametrize_with_checks(
-    [
-        DPPCA(),
-        DPPCA("auto", 5.0, 0.0, adjacency="add_remove", whiten=True),
-        DPPCA(0.5, noise="inid_laplace", center=False, delta=0.0, n_jobs=2),
-        DPPCA(2, noise="iid_gaussian", feature_bounds=(-10.0, 10.0), row_norm=5.0),
-    ]
-)
-def test_scikit_learn_common_checks(estimator, check):
-    check(estimator)
 
 
 def problem(n=4000, seed=0):
@@ -146,6 +133,7 @@ def test_whitened_components_have_about_unit_variance():
 # Accuracy, units, bounds
 
 
+@each_value(1)
 @pytest.mark.parametrize("noise", NOISES)
 @pytest.mark.parametrize("adjacency", ["replace_one", "add_remove"])
 def test_every_noise_finds_the_directions_under_both_relations(noise, adjacency):
@@ -162,6 +150,7 @@ def test_every_noise_finds_the_directions_under_both_relations(noise, adjacency)
         assert model.n_samples_ == 20_000
 
 
+@each_value(1)
 @pytest.mark.parametrize("factor", [1e-30, 1e-6, 1e4, 1e40])
 @pytest.mark.parametrize("offset", [0.0, 1.0, 1e5])
 def test_units_and_offsets_hardly_matter(factor, offset):
@@ -193,6 +182,7 @@ def test_public_bounds_and_norms_save_releases():
     assert labels(center=False, row_norm=1000.0) == ["second moments"]
 
 
+@every_pair
 @pytest.mark.parametrize("estimator", [DPPCA(1), DPCovariance()], ids=lambda e: type(e).__name__)
 @pytest.mark.parametrize("row_norm", [1e-100, 1e-30, 1e-20, 1.0, 1e30, 1e100])
 @pytest.mark.parametrize("width", [1e-90, 1e-60, 1e-20, 1.0])
@@ -302,6 +292,7 @@ def test_large_data_are_located_by_a_subset(monkeypatch):
 # The budget
 
 
+@every_pair
 @pytest.mark.parametrize(
     "total", [GaussianLoss(1e-6), GaussianLoss(5.0), PureLoss(1e-6), PureLoss(9)]
 )
@@ -318,6 +309,7 @@ def test_shares_leave_enough_for_the_second_moments_whatever_happens(total, n_ro
     assert 0.5 < budget_rules.mean_level(total, shares, n_rows) < 1.0
 
 
+@each_value(1)
 @pytest.mark.parametrize("settings", [{}, {"delta": 0.0}, {"row_norm": 40.0}, {"center": False}])
 @pytest.mark.parametrize("adjacency", ["replace_one", "add_remove"])
 def test_the_whole_budget_is_used_and_no_more(settings, adjacency):
@@ -355,6 +347,7 @@ HARD = {
 }
 
 
+@each_value(1)
 @pytest.mark.slow
 @pytest.mark.parametrize("name", HARD)
 @pytest.mark.parametrize("whiten", [False, True])

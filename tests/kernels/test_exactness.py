@@ -7,6 +7,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from skdpnoise.kernels import LOGISTIC, POISSON, SQUARED, coordinate_descent, threads
+from tests._cases import each_value, every_pair
 from tests.kernels._problems import FINE, each_loss, last, problem, target_of
 
 # --- the update equation, in exact integer arithmetic ---------------------------------------
@@ -135,6 +136,7 @@ def test_one_record_moves_a_sum_by_at_most_twice_the_bound_and_comes_close(loss)
     assert 0.99 * bound <= largest <= bound
 
 
+@each_value(1)
 @pytest.mark.parametrize("beyond", [-1e-3, -1e-16, 0.0, 3e-16, 1e-6, 1e-3, 0.005, 0.02, 0.5])
 @pytest.mark.parametrize("sign", [-1.0, 1.0])
 def test_a_record_just_beyond_the_clip_adds_the_bound_and_no_more(beyond, sign):
@@ -176,6 +178,7 @@ def test_noise_moves_one_update_by_step_times_quantum_over_the_divisor():
 # --- the same answer however the work is divided --------------------------------------------
 
 
+@every_pair
 @pytest.mark.parametrize("standardise", [False, True], ids=["raw", "standardised"])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @each_loss

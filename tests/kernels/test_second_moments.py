@@ -21,6 +21,7 @@ from skdpnoise.kernels import (
     row_norms,
     second_moments,
 )
+from tests._cases import each_value
 
 EXTREME = [0.0, -0.0, 1e-310, -1e-160, 1e-30, 1.0, -1.0, 3e4, -1e18, 1e155, -1e308]
 SLACK = Fraction(1) + Fraction(1, 10**11)
@@ -123,6 +124,7 @@ def test_whatever_a_row_holds_its_integers_are_within_the_bounds(grid_size):
     assert grid_size > 1e-2 or largest >= 0.99 * stated["norm"]
 
 
+@each_value(2)
 @pytest.mark.parametrize("value", [math.inf, -math.inf, math.nan, 1e308])
 @pytest.mark.parametrize("n_far", [1, 2, 5])
 def test_a_row_without_a_direction_that_would_leave_the_ball_counts_as_zero(value, n_far):
@@ -310,6 +312,7 @@ def test_an_error_in_a_thread_is_raised(monkeypatch):
         row_norms(problem(), n_threads=2)
 
 
+@each_value(2)
 @pytest.mark.slow
 @pytest.mark.parametrize("grid_size", [1e-5, 0.03, 0.7])
 @pytest.mark.parametrize("p", [1, 2, 9, 40])

@@ -21,6 +21,7 @@ from skdpnoise.ledger import (
 )
 from skdpnoise.ledger.storage import database
 from skdpnoise.privacy import PureLoss
+from tests._cases import quick
 
 sqlalchemy = pytest.importorskip("sqlalchemy")
 
@@ -108,6 +109,7 @@ def test_an_unknown_data_set_is_not_created_by_the_way(spent, tmp_path):
     assert half_is_spent(spent)
 
 
+@quick("adjacency", "adaptive")
 @pytest.mark.parametrize(
     "changed",
     [
@@ -212,7 +214,6 @@ MODES = [
 ]
 
 
-@pytest.mark.quick(3)
 @pytest.mark.parametrize("url", MODES)
 def test_a_mode_that_is_asked_for_is_kept(spent, url, tmp_path):
     path = path_of(spent)

@@ -25,6 +25,7 @@ from skdpnoise.mechanisms import calibrate
 from skdpnoise.noises import get_noise, noise_names
 from skdpnoise.privacy import GaussianLoss, NumericLoss, PrivacyGuarantee, PureLoss
 from skdpnoise.sensitivity import SensitivityProfile
+from tests._cases import quick
 
 DELTA = 1e-6
 
@@ -72,6 +73,7 @@ def test_a_new_ledger_has_spent_nothing(ledger):
     assert "budget" in ledger._repr_html_()
 
 
+@pytest.mark.slow
 def test_a_refused_charge_spends_nothing_and_says_what_was_asked_spent_and_left(ledger):
     ledger.charge("first", PureLoss(0.75))
     with pytest.raises(
@@ -107,7 +109,7 @@ def test_a_mechanism_is_charged_for_by_what_its_noise_discloses(ledger):
     assert charge.guarantee == (pytest.approx(GaussianLoss(0.1).epsilon(DELTA)), DELTA)
 
 
-@pytest.mark.quick(1)
+@quick("iid_flipped_huber")
 @pytest.mark.parametrize("noise", [f"iid_{name}" for name in noise_names()])
 def test_one_fit_may_spend_the_whole_budget(noise):
     guarantee = PrivacyGuarantee(1.0, DELTA)
@@ -374,6 +376,7 @@ def test_whatever_clocks_say_charges_keep_their_order_and_count(storage, dataset
             ledger.charge("fit", PureLoss(0.1))
 
 
+@pytest.mark.slow
 def test_a_total_is_computed_once_for_what_is_charged(ledger, monkeypatch):
     computed = []
     real = composition._smallest_epsilon
@@ -460,7 +463,6 @@ def test_clocks_that_differ_by_seconds_are_no_news(ledger, monkeypatch, recwarn)
 
 
 @pytest.mark.slow
-@pytest.mark.quick(1)
 def test_many_charges_are_summed_up_and_the_sum_is_that_of_all(database, dataset):
     ledger = PrivacyLedger(dataset, 3.0, DELTA, database)
     rng = np.random.default_rng(0)

@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 
 from skdpnoise import DPCoordinateDescentRegressor, DPLogisticCD, DPPoissonRegressor
+from tests._cases import each_value, every_pair
 
 pytestmark = pytest.mark.filterwarnings("ignore::skdpnoise.PrivacyWarning")
 
@@ -35,6 +36,7 @@ def _refused(estimator, X, y, *words, error=ValueError):
     return message
 
 
+@every_pair
 @ALL
 @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
 @pytest.mark.parametrize("place", ["X", "y"])
@@ -69,6 +71,7 @@ def test_targets_out_of_range(Estimator, value, word):
     _refused(Estimator(), X, y, "Input y", word)
 
 
+@each_value(1)
 @ALL
 @pytest.mark.parametrize(
     "X, y, words",
@@ -128,6 +131,7 @@ def test_continuous_labels():
     _refused(DPLogisticCD(), X, X[:, 0] + SECRET, "continuous")
 
 
+@each_value(1)
 @ALL
 @pytest.mark.parametrize(
     "name, value",
@@ -191,6 +195,7 @@ def test_swapped_target_bounds(Estimator):
     assert "swapped" in message
 
 
+@each_value(1)
 @ALL
 @pytest.mark.parametrize("rule", ["iid", "spr", "inid"])
 def test_gaussian_noise_cannot_give_pure_privacy(Estimator, rule):
@@ -207,6 +212,7 @@ def test_sample_weight_is_refused_with_the_reason(Estimator):
         Estimator().fit(X, y, weights=np.ones(60))
 
 
+@every_pair
 @ALL
 @pytest.mark.parametrize("bounds", [None, (-5.0, 5.0)])
 @pytest.mark.parametrize("adjacency", ["replace_one", "add_remove"])
@@ -227,6 +233,7 @@ def test_all_columns_constant_give_a_finite_model(Estimator):
     assert np.isfinite(model.predict(np.ones((3, 2)))).all()
 
 
+@each_value(1)
 @ALL
 @pytest.mark.parametrize("X", [np.full(3, SECRET), np.full((2, 3), SECRET + 1j), [["123456x"] * 3]])
 def test_predict_does_not_quote_the_data_either(Estimator, X):

@@ -13,6 +13,7 @@ from sklearn.linear_model import LogisticRegression
 from skdpnoise import DPCoordinateDescentRegressor, DPLogisticCD
 from skdpnoise.linear_model import _joint
 from skdpnoise.privacy import gdp_mu
+from tests._cases import each_value, quick
 from tests._replay import two_runs
 from tests.contracts._register import Forbidden
 
@@ -36,6 +37,7 @@ def fitted(X, y, epsilon=1.0, **keywords):
     return DPLogisticCD(epsilon, **keywords).fit(X, y)
 
 
+@quick("2", "settings11")
 @pytest.mark.parametrize(
     ("n_classes", "n_columns", "settings", "solver"),
     [
@@ -104,6 +106,7 @@ def test_all_is_charged_and_no_more_than_asked_for(adjacency, bounds):
     assert total > 0.97 * gdp_mu(1.0, 1e-6)
 
 
+@quick("2-add_remove")
 @pytest.mark.parametrize("adjacency", ["replace_one", "add_remove"])
 @pytest.mark.parametrize("n_classes", [2, 3])
 def test_one_record_moves_every_release_by_what_is_charged_for_at_most(n_classes, adjacency):
@@ -280,6 +283,7 @@ def mean_loss(slopes, intercepts, X, y, alpha):
     return each.mean() + 0.5 * alpha * (slopes**2).sum()
 
 
+@each_value(1)
 @pytest.mark.slow
 @pytest.mark.parametrize("alpha", [1e-3, 1e-4])
 @pytest.mark.parametrize(
@@ -376,6 +380,7 @@ def test_scores_are_drawn_in_by_the_noise_that_simulations_give_them(epsilon):
     assert np.var(seen) == pytest.approx(plan.slope_noise(steps), rel=0.2)
 
 
+@each_value(1)
 @pytest.mark.parametrize("alpha", [0.05, 1.0, 10.0, 1e100])
 @pytest.mark.parametrize("epsilon", [1.0, 100.0])
 def test_no_ridge_is_too_large_for_the_step(alpha, epsilon):

@@ -35,6 +35,7 @@ from skdpnoise.linear_model._records import Settings
 from skdpnoise.mechanisms import calibrate
 from skdpnoise.privacy import GaussianLoss, PrivacyGuarantee, gdp_mu
 from skdpnoise.sensitivity import GroupedProfile
+from tests._cases import each_value, every_pair, quick
 from tests._replay import two_runs
 from tests.contracts._register import Forbidden, said
 from tests.linear_model._public import public_data
@@ -72,6 +73,8 @@ def counts(n=20_000, mean=3.0):
 # The model
 
 
+@quick("coordinate-20-40.0-(0.0, 1000.0)")
+@every_pair
 @pytest.mark.parametrize("bounds", [None, (0.0, 1000.0), (-5.0, 1000.0)], ids=str)
 @pytest.mark.parametrize("mean", [0.5, 3.0, 40.0])
 @pytest.mark.parametrize("solver, n_passes", [("coordinate", 20), ("joint", "auto")])
@@ -145,6 +148,7 @@ def test_clips_are_in_units_of_the_scale_over_the_mean_of_the_target():
     assert scales[0] / scales[1] == pytest.approx((y.mean() + 100.0) / y.mean(), rel=0.1)
 
 
+@quick("coordinate")
 @pytest.mark.parametrize("solver", ["coordinate", "joint"])
 def test_the_clip_is_in_the_same_units_whatever_is_clipped(solver):
     X, y = counts(5000)
@@ -166,6 +170,7 @@ def several(n=5000, p=4, mean=2.0, seed=0):
     return X, rng.poisson(mean * np.exp(0.6 * scores / scores.std() - 0.18)).astype(float)
 
 
+@quick("coordinate", "joint")
 @pytest.mark.parametrize(
     "settings, solver",
     [
@@ -198,6 +203,7 @@ def test_noise_that_is_not_normal_is_refused_for_whole_gradients(settings):
         DPPoissonRegressor(solver="joint", ledger=Forbidden(), **settings).fit(*counts(100))
 
 
+@each_value(1)
 @pytest.mark.slow
 @pytest.mark.parametrize("alpha", [0.0, 0.01, 0.3])
 @pytest.mark.parametrize("p, mean", [(3, 2.0), (20, 2.0), (20, 30.0), (20, 0.3)])
@@ -234,6 +240,7 @@ def test_columns_that_mean_nothing_cost_little(p, mean):
     assert np.median(scores) > -0.05
 
 
+@quick("None-replace_one")
 @pytest.mark.parametrize("adjacency", ["replace_one", "add_remove"])
 @pytest.mark.parametrize("bounds", [None, (0.0, 50.0)])
 def test_all_is_charged_and_no_more_than_asked_for(adjacency, bounds):
@@ -247,6 +254,7 @@ def test_all_is_charged_and_no_more_than_asked_for(adjacency, bounds):
     assert 0.9 * gdp_mu(1.0, 1e-6) < total <= gdp_mu(1.0, 1e-6) * (1.0 + 1e-9)
 
 
+@quick("True-replace_one")
 @pytest.mark.parametrize("adjacency", ["replace_one", "add_remove"])
 @pytest.mark.parametrize("fit_intercept", [True, False])
 def test_one_record_moves_every_release_by_what_is_charged_for_at_most(adjacency, fit_intercept):
@@ -326,6 +334,7 @@ def far_from_zero(n=3000):
     return X, np.round(X[:, 0] + rng.gumbel(size=n) + 40.0)
 
 
+@quick("0.1-False-replace_one")
 @pytest.mark.parametrize("adjacency", ["replace_one", "add_remove"])
 @pytest.mark.parametrize(("epsilon", "bought"), [(0.1, False), (300.0, True)])
 def test_a_level_that_would_be_noise_is_not_bought(adjacency, epsilon, bought):
@@ -426,6 +435,7 @@ def test_the_file_of_the_model_takes_nothing_but_the_loss_from_the_solvers():
     assert taken == ["POISSON"]
 
 
+@every_pair
 @pytest.mark.parametrize("bounds", [None, (0.0, 50.0)])
 @pytest.mark.parametrize("n_samples", [400.0, 3000.0, 1e6])
 @pytest.mark.parametrize("delta", [0.0, 1e-6])
@@ -499,6 +509,8 @@ def test_sparse_tables_without_public_scales_are_refused(kind):
 # What it predicts
 
 
+@quick("1e-90-0.001-True", "1e+90-0.001-False")
+@every_pair
 @pytest.mark.parametrize("fit_intercept", [True, False])
 @pytest.mark.parametrize("epsilon", [0.001, 0.1])
 @pytest.mark.parametrize("unit", [0.0, 1e-90, 1.0, 1e90])
@@ -512,6 +524,7 @@ def test_predictions_are_positive_and_finite_whatever_the_data_are(epsilon, unit
         assert (predicted > 0.0).all()
 
 
+@quick("1e-40", "1e-31")
 @pytest.mark.parametrize("unit", [1e-31, 1e-33, 1e-40, 1e-300])
 def test_a_target_below_the_least_magnitude_is_said_to_be_hidden(unit):
     X, y = counts(5000)

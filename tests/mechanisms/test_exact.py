@@ -24,6 +24,7 @@ from skdpnoise.privacy import GaussianLoss, PrivacyGuarantee, PureLoss
 from skdpnoise.queries import noisy_histogram, private_count, private_histogram
 from skdpnoise.sampling import SeededWords
 from skdpnoise.sensitivity import SensitivityProfile
+from tests._cases import each_value, every_pair, quick
 
 ONE = SensitivityProfile([1.0])
 WIDE = SensitivityProfile([2.0**30, 2.0**30])  # grid steps of about 2**5: 2**60 is not clipped
@@ -48,6 +49,8 @@ def as_uint64(row):
     return np.array(row, dtype=np.uint64)
 
 
+@quick("beside a float")
+@every_pair
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("n", BEGINNINGS)
 @pytest.mark.parametrize("noise", ["iid_discrete_laplace", "iid_discrete_gaussian"])
@@ -75,6 +78,7 @@ def test_steps_of_large_integers_are_nearest_integers(q):
     assert (np.abs(found - np.array(exact)) <= (np.abs(values) <= 2**53)).all()
 
 
+@each_value(2)
 @pytest.mark.parametrize(
     "make",
     [
@@ -129,6 +133,7 @@ def test_infinity_beside_large_integers_is_refused():
         calibrate("iid_discrete_laplace", TWO, PureLoss(1.0)).release([2**60 + 1, 0.5])
 
 
+@every_pair
 @pytest.mark.parametrize("make", [ExponentialMechanism, PermuteAndFlip, ReportNoisyMax])
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("n", BEGINNINGS)
@@ -139,6 +144,7 @@ def test_utilities_that_differ_by_one_stay_within_the_sensitivity(make, n, way):
     assert low[1] == high[1] == 0
 
 
+@pytest.mark.usefixtures("the_same_words")
 def test_histograms_and_counts_take_integers_of_any_size():
     counts = [2**60 + 129, 5]
     noisy, _ = noisy_histogram(counts, PrivacyGuarantee(1.0), random_state=0)

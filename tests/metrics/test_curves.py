@@ -11,6 +11,7 @@ from skdpnoise import metrics
 from skdpnoise.ledger import BudgetExceededError, PrivacyLedger
 from skdpnoise.mechanisms import AdditiveMechanism
 from skdpnoise.privacy import GaussianLoss, PrivacyGuarantee, PureLoss
+from tests._cases import every_pair
 from tests.contracts._register import Notebook
 
 RNG = np.random.default_rng(0)
@@ -70,7 +71,6 @@ def test_its_standard_errors_cover_what_noise_does(curve, adjacency):
 
 
 @pytest.mark.slow
-@pytest.mark.quick(1)
 @every_curve
 @adjacencies
 def test_one_record_moves_the_release_by_what_is_declared_at_most(curve, adjacency, monkeypatch):
@@ -137,6 +137,7 @@ def test_a_curve_says_where_it_comes_from(curve):
     assert "NOT PRIVATE" in str(same)
 
 
+@every_pair
 @every_curve
 @adjacencies
 @pytest.mark.parametrize("n", [0, 1, 2])
@@ -163,7 +164,6 @@ WRONG = [
 ]
 
 
-@pytest.mark.quick(6)
 @pytest.mark.parametrize(("curve", "scores", "given", "named"), WRONG)
 def test_what_makes_no_curve_is_refused_before_the_charge(curve, scores, given, named):
     ledger = Notebook()
@@ -172,7 +172,6 @@ def test_what_makes_no_curve_is_refused_before_the_charge(curve, scores, given, 
     assert ledger.charges == []
 
 
-@pytest.mark.quick(4)
 @pytest.mark.parametrize("make", [*CURVES.values(), metrics.private_roc_auc_score])
 @adjacencies
 def test_what_is_published_hangs_on_the_release_alone(make, adjacency, monkeypatch):

@@ -9,6 +9,7 @@ import pytest
 from skdpnoise import metrics
 from skdpnoise.data import scan_batches
 from skdpnoise.privacy import PrivacyGuarantee
+from tests._cases import each_value
 
 N = 60
 RNG = np.random.default_rng(0)
@@ -81,6 +82,7 @@ def test_every_score_and_curve_is_in_the_list():
     assert set(CALLS) == {name for name in metrics.__all__ if name.startswith("private_")}
 
 
+@each_value(1)
 @every_score
 @pytest.mark.parametrize("place", [0, 1])
 def test_another_container_gives_the_same_score_and_another_kind_is_refused(name, place):
@@ -114,6 +116,7 @@ def test_both_as_objects_of_unlike_kinds_are_refused_with_a_conversion_that_work
         assert asked(name, *given) == expected
 
 
+@each_value(1)
 @every_score
 @pytest.mark.parametrize("odd", ["x", None, 3.5, b"x", np.datetime64("2020-01-01")])
 def test_one_odd_record_decides_no_refusal(name, odd):
@@ -142,7 +145,6 @@ def test_labels_of_several_kinds_and_bytes_are_compared_and_dates_are_not():
 
 
 @every_score
-@pytest.mark.quick(3)
 def test_kinds_are_those_of_all_parts_together(name):
     said = CALLS[name][0]
     columns = ["s"] if said.ndim == 1 else ["p", "s"]

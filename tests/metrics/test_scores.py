@@ -19,6 +19,7 @@ from skdpnoise.ledger import BudgetExceededError, PrivacyLedger
 from skdpnoise.mechanisms import AdditiveMechanism
 from skdpnoise.metrics import curves
 from skdpnoise.privacy import GaussianLoss, PrivacyGuarantee, PureLoss
+from tests._cases import each_value
 from tests.contracts._register import Notebook
 
 RNG = np.random.default_rng(0)
@@ -72,6 +73,7 @@ def test_every_public_score_is_tested():
     assert tested == set(metrics.__all__)
 
 
+@each_value(1)
 @every_score
 @adjacencies
 def test_with_little_noise_it_is_the_score_of_scikit_learn(score, data, public, exact, adjacency):
@@ -82,6 +84,7 @@ def test_with_little_noise_it_is_the_score_of_scikit_learn(score, data, public, 
     assert found.adjacency == adjacency
 
 
+@each_value(1)
 @pytest.mark.slow
 @every_score
 @adjacencies
@@ -105,6 +108,7 @@ def changed(data, kind):
     return first, second
 
 
+@each_value(1)
 @every_score
 @adjacencies
 def test_one_record_moves_the_release_by_what_is_declared_at_most(
@@ -151,6 +155,7 @@ def test_it_is_charged_once_for_what_it_states(score, data, public, exact):
         score(*data, PrivacyGuarantee(0.5, 1e-6), ledger=budget, **public)
 
 
+@each_value(1)
 @every_score
 @pytest.mark.parametrize("budget", [PureLoss(0.5), GaussianLoss(0.3)])
 def test_a_loss_is_spent_as_it_is(score, data, public, exact, budget):
@@ -209,7 +214,6 @@ WRONG = [
 ]
 
 
-@pytest.mark.quick(13)
 @pytest.mark.parametrize(("score", "data", "given", "named"), WRONG)
 def test_what_cannot_be_scored_is_refused_before_the_charge(score, data, given, named):
     ledger = Notebook()
@@ -263,7 +267,7 @@ KINDS = {
 }
 
 
-@pytest.mark.quick(20)
+@each_value(1)
 @pytest.mark.parametrize("odd", ODD.values(), ids=ODD)
 @pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
 def test_one_odd_record_changes_nothing_but_its_own_term(odd, kind):

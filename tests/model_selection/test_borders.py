@@ -46,6 +46,7 @@ from skdpnoise import (
 )
 from skdpnoise.model_selection import _runs, dp_cross_validate
 from skdpnoise.privacy import TruncatedNegativeBinomial
+from tests._cases import every_pair
 from tests.contracts._bad_parameters import SPECIAL
 from tests.model_selection._searches import (
     CLASSIFIER,
@@ -238,7 +239,6 @@ ATTACKS = {
 }
 
 
-@pytest.mark.quick(8)
 @pytest.mark.parametrize("name", ATTACKS)
 def test_an_attack_is_refused_before_the_charge(name):
     estimator, grid, text = ATTACKS[name]
@@ -436,6 +436,7 @@ class Counted:
         self.count += 1
 
 
+@every_pair
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::skdpnoise.PrivacyWarning")
 @pytest.mark.parametrize("adjacency", ["replace_one", "add_remove"])

@@ -23,6 +23,7 @@ from skdpnoise.model_selection import _cross_validation, _runs, dp_cross_validat
 from skdpnoise.model_selection._cross_validation import Folds
 from skdpnoise.privacy import GaussianLoss, PureLoss
 from skdpnoise.sampling import SeededWords
+from tests._cases import each_value
 from tests.contracts._register import Notebook
 from tests.model_selection._searches import LABELS, SCORE, Untouched, X
 
@@ -34,6 +35,7 @@ TARGET = MANY[:, 0] + 0.3 * RNG.normal(size=20_000)
 adjacencies = pytest.mark.parametrize("adjacency", ["replace_one", "add_remove"])
 
 
+@each_value(1)
 @pytest.mark.parametrize("k", [2, 3, 5, 10])
 @pytest.mark.parametrize("total", [PureLoss(1.0), GaussianLoss(0.3), ApproximateBudget(1.0, 1e-6)])
 def test_a_record_pays_for_all_models_but_one_and_for_one_score(total, k):
@@ -216,7 +218,6 @@ REFUSED = [
 ]
 
 
-@pytest.mark.quick(12)
 @pytest.mark.parametrize(("given", "error", "named"), REFUSED)
 def test_what_cannot_be_done_is_refused_before_the_charge(given, error, named):
     with pytest.raises(error, match=named):

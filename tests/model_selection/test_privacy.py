@@ -29,6 +29,7 @@ from skdpnoise.inspection import Transcript
 from skdpnoise.metrics.scoring import BITS
 from skdpnoise.model_selection import _runs
 from skdpnoise.model_selection._runs import Parts
+from tests._cases import each_value, every_pair
 from tests.model_selection._searches import CLASSIFIER, LABELS, SCORE, Drawn, Untouched, X, both
 
 REGRESSOR = DPCoordinateDescentRegressor(target_bounds=(-8.0, 8.0), n_passes=1)
@@ -117,7 +118,7 @@ def test_units_are_bought_however_few_records_fall_into_their_part(scoring, monk
     assert all(labels == found[0] for labels in found)
 
 
-@pytest.mark.quick(4)
+@every_pair
 @quiet
 @pytest.mark.parametrize("adjacency", ["replace_one", "add_remove"])
 @pytest.mark.parametrize("strategy", ["noisy_max", "repeated"])
@@ -149,8 +150,8 @@ SPENDING = {
 }
 
 
+@each_value(1)
 @quiet
-@pytest.mark.quick(12)
 @pytest.mark.parametrize("delta", [0.0, 1e-6])
 @pytest.mark.parametrize("name", SPENDING)
 def test_each_part_of_the_records_spends_the_total_and_no_more(name, delta, monkeypatch):
@@ -212,6 +213,7 @@ SCORES_OF = {
 }
 
 
+@each_value(1)
 @pytest.mark.slow
 @quiet
 @pytest.mark.parametrize("adjacency", ["replace_one", "add_remove"])
@@ -343,6 +345,7 @@ def test_a_list_of_filters_that_is_restored_after_a_seal_does_not_keep_it():
     assert not any(kind is _Unheard for _, _, kind, *_ in warnings.filters)
 
 
+@each_value(1)
 @quiet
 @pytest.mark.parametrize("strategy", ["auto", "noisy_max", "repeated"])
 @pytest.mark.parametrize("budget", [(0.01, 0.0), (0.01, 1e-6), (8.0, 1e-6)])

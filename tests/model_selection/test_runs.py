@@ -26,6 +26,7 @@ from skdpnoise.compose import register_private
 from skdpnoise.model_selection import _search
 from skdpnoise.model_selection._runs import FAILED, UNSETTLED, Problem
 from skdpnoise.privacy import TruncatedNegativeBinomial, gdp_mu
+from tests._cases import each_value
 from tests.model_selection._searches import CLASSIFIER, LABELS, SCORE, TWO, Untouched, X
 
 LAW = TruncatedNegativeBinomial(eta=1.0, gamma=0.1)
@@ -130,7 +131,7 @@ def nothing_attached(error):
     return error.__cause__ is None and error.__context__ is None
 
 
-@pytest.mark.quick(9)
+@each_value(1)
 @pytest.mark.parametrize("name", STRATEGIES)
 @pytest.mark.parametrize("kind", [FittedTwice, Greedy, Copied, Silent, Threaded, Unpaid])
 def test_a_run_that_does_not_report_what_it_charged_ends_the_search(kind, name, n_jobs=None):
@@ -319,6 +320,7 @@ class TestRefits:
         np.testing.assert_array_equal(copy.predict(X), search.predict(X))
 
 
+@each_value(1)
 @pytest.mark.slow
 @pytest.mark.parametrize("backend", ["loky", "threading", "multiprocessing"])
 @pytest.mark.parametrize("settings", [{}, {"refit": True}, {"strategy": "repeated"}], ids=str)

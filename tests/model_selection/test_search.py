@@ -15,7 +15,6 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection._search import BaseSearchCV
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from skdpnoise import (
     BoundsClipper,
@@ -38,36 +37,6 @@ from skdpnoise.privacy import GaussianLoss, PoissonRepetitions, TruncatedNegativ
 CLASSIFIER = DPLogisticCD(feature_bounds=(-4.0, 4.0))
 REGRESSOR = DPCoordinateDescentRegressor(feature_bounds=(-4.0, 4.0), target_bounds=(-8.0, 8.0))
 LAW = TruncatedNegativeBinomial(eta=1.0, gamma=0.3)
-
-SEARCHES = [
-    DPGridSearchCV(CLASSIFIER, {"alpha": [0.0, 0.1, 0.2]}, repetitions=LAW),
-    DPGridSearchCV(
-        DPLogisticCD(delta=0.0, adjacency="add_remove"),
-        {"alpha": [0.0, 0.1, 0.2]},
-        delta=0.0,
-        epsilon=20.0,
-        scoring="neg_log_loss",
-        adjacency="add_remove",
-        repetitions=LAW,
-    ),
-    DPGridSearchCV(REGRESSOR, {"alpha": [0.0, 0.1, 1.0]}),
-    DPRandomizedSearchCV(
-        REGRESSOR,
-        {"alpha": [1e-3, 1e-2, 0.1, 1.0]},
-        n_iter=3,
-        strategy="noisy_max",
-        refit=True,
-        scoring="neg_mean_squared_error",
-        target_bounds=(-300.0, 300.0),
-    ),
-]
-
-
-@pytest.mark.quick(12)
-@pytest.mark.filterwarnings("ignore::skdpnoise.PrivacyWarning")
-@parametrize_with_checks(SEARCHES)
-def test_scikit_learn_common_checks(estimator, check):
-    check(estimator)
 
 
 @pytest.fixture(scope="module")
@@ -135,7 +104,6 @@ def test_only_what_was_paid_for_is_kept(data):
     }
 
 
-@pytest.mark.quick(5)
 @pytest.mark.parametrize(
     ("estimator", "name", "value"),
     [
@@ -169,7 +137,6 @@ def test_the_report_is_that_of_the_whole_search_and_of_its_winner(data):
 
 
 @pytest.mark.slow
-@pytest.mark.quick(2)
 @pytest.mark.parametrize(
     ("n_candidates", "strategy", "refits"),
     [
@@ -363,7 +330,6 @@ class TestLedger:
 
 
 class TestGroups:
-    @pytest.mark.quick(1)
     @pytest.mark.parametrize("name", STRATEGIES)
     def test_the_guarantee_is_for_groups(self, name, data):
         ledger = PrivacyLedger("people", 1.0, 1e-6, unit="group")

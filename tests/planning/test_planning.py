@@ -46,6 +46,7 @@ def table_model(**settings):
     return DPPipeline(steps, epsilon=2.0)
 
 
+@pytest.mark.usefixtures("the_same_words")
 def test_stages_are_those_of_a_fit_to_so_many_rows():
     model = DPLogisticCD(epsilon=0.5, feature_bounds=(-3, 3), n_passes=4, solver="coordinate")
     found = model.plan(2_000, 3, **QUICK)
@@ -159,6 +160,7 @@ def test_hidden_columns_are_seen_in_searches_that_would_use_several_processes():
     assert dict(search.plan(200, ["a", "b"], **QUICK).hidden) == {"a": 1.0, "b": 1.0}
 
 
+@pytest.mark.slow
 def test_a_ledger_that_is_spent_covers_nothing_and_a_rich_one_more_than_is_asked():
     model = DPStandardScaler(epsilon=1.0, delta=0.0, feature_bounds=(-3, 3))
 

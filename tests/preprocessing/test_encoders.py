@@ -13,7 +13,6 @@ import pytest
 from sklearn.base import clone
 from sklearn.compose import ColumnTransformer
 from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from skdpnoise import (
     DPLogisticCD,
@@ -25,9 +24,13 @@ from skdpnoise import (
 from skdpnoise.accounting.approximate import ChanceBudget
 from skdpnoise.privacy import GaussianLoss, PrivacyGuarantee
 from skdpnoise.queries.categories import category_mechanism
+from tests._cases import each_value, every_pair
 from tests.contracts._register import Forbidden, Notebook
 
-pytestmark = pytest.mark.filterwarnings("ignore::skdpnoise.PrivacyWarning")
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::skdpnoise.PrivacyWarning"),
+    pytest.mark.usefixtures("the_same_words"),
+]
 
 rng = np.random.default_rng(0)
 N = 4000
@@ -36,19 +39,6 @@ SIZES = rng.choice([1, 2], N)
 FRAME = pd.DataFrame({"colour": COLOURS, "size": SIZES})
 GIVEN = [["red", "blue"], [2, 3]]
 ENCODERS = [DPOneHotEncoder, DPOrdinalEncoder]
-
-
-@pytest.mark.quick(12)
-@parametrize_with_checks(
-    [
-        DPOneHotEncoder(),
-        DPOneHotEncoder(handle_missing="indicator", adjacency="add_remove", dtype="float32"),
-        DPOrdinalEncoder(noise="iid_gaussian"),
-        DPOrdinalEncoder(unknown_value=-5, encoded_missing_value=7.5, adjacency="add_remove"),
-    ]
-)
-def test_scikit_learn_common_checks(estimator, check):
-    check(estimator)
 
 
 @pytest.mark.parametrize("make", ENCODERS)
@@ -101,6 +91,7 @@ def test_pure_privacy_needs_public_categories():
         DPOneHotEncoder(delta=0.0, ledger=Forbidden()).fit(FRAME)
 
 
+@each_value(1)
 @pytest.mark.parametrize("noise", ["auto", "iid_gaussian", "iid_laplace"])
 @pytest.mark.parametrize("rows", [None, 1, 3])
 def test_the_charge_is_the_loss_of_the_mechanism_and_within_the_guarantee(noise, rows):
@@ -267,11 +258,11 @@ def _names(fitted):
     return fitted.get_feature_names_out().tolist()
 
 
+@every_pair
 @pytest.mark.parametrize("noise", ["iid_gaussian", "iid_laplace"])
 @pytest.mark.parametrize("adjacency", ["replace_one", "add_remove"])
 @pytest.mark.parametrize("rows", [1, 2, 3, 7])
 @pytest.mark.parametrize("epsilon", [1.0, 30.0])
-@pytest.mark.quick(16)
 def test_a_group_pays_for_every_cell_that_it_may_have_alone(noise, adjacency, rows, epsilon):
     made = category_mechanism("x", noise, 2, adjacency, PrivacyGuarantee(epsilon, 1e-4), rows)
     cells = 2 * (2 if adjacency == "replace_one" else 1)

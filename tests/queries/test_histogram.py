@@ -12,7 +12,6 @@ from skdpnoise.sensitivity import paired_histogram
 COUNTS = np.array([[500, 20, 3, 0], [1, 2, 3, 900]])
 
 
-@pytest.mark.quick(1)
 @pytest.mark.parametrize("counts", [COUNTS, COUNTS[0], COUNTS.astype(float)])
 @pytest.mark.parametrize("delta", [0.0, 1e-6])
 def test_the_fullest_bin_of_each_column_is_found_at_an_ordinary_budget(counts, delta):

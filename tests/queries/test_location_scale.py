@@ -11,6 +11,7 @@ from scipy.stats import binom
 from skdpnoise.privacy import GaussianLoss, PrivacyGuarantee, PureLoss, gdp_mu
 from skdpnoise.queries import _tile_loops, _tiles, private_location_scale
 from skdpnoise.queries.ranges import Releases
+from tests._cases import each_value, every_pair
 from tests._statistics import FALSE_ALARM
 
 N = 6000
@@ -33,7 +34,7 @@ def shapes():
     }
 
 
-@pytest.mark.quick(50)
+@each_value(1)
 @pytest.mark.parametrize("name", shapes())
 @pytest.mark.parametrize("unit", [1e-6, 1.0, 1e6])
 @pytest.mark.parametrize("shift", [0.0, -37.0, 1e4, -1e8, 1e12])
@@ -88,6 +89,7 @@ def test_more_budget_means_less_error_and_defaults_are_useful():
     assert errors[1] < errors[0] < 0.5
 
 
+@each_value(1)
 @pytest.mark.parametrize("guarantee", [PrivacyGuarantee(20.0, 1e-6), PrivacyGuarantee(20.0)])
 @pytest.mark.parametrize("power", [-60, -1, 7, 40])
 def test_powers_of_two_change_the_units_and_nothing_else(guarantee, power):
@@ -140,6 +142,7 @@ def test_constant_and_drowned_columns_are_not_found_and_are_not_nan(guarantee):
     assert abs(mixed.location[3]) < 0.2
 
 
+@each_value(1)
 @pytest.mark.parametrize("n", [1, 2, 3, 4, 5])
 @pytest.mark.parametrize("adjacency", ["replace_one", "add_remove"])
 def test_a_handful_of_records_of_either_parity_is_no_error(n, adjacency):
@@ -200,6 +203,7 @@ def test_bounded_and_unbounded_columns_share_one_guarantee():
     assert 0.95 * 0.5 < total <= 0.5
 
 
+@every_pair
 @pytest.mark.parametrize("adjacency", ["replace_one", "add_remove"])
 @pytest.mark.parametrize("guarantee", [PureLoss(3.0), GaussianLoss(1.0)])
 @pytest.mark.parametrize("bounds", [None, (-1e9, 1e9), ([-np.inf, -1e9, 0.0], [np.inf, 1e9, 1e9])])

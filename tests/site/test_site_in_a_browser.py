@@ -46,7 +46,6 @@ def page(tmp_path):
         yield page
 
 
-@pytest.mark.quick(99)
 @pytest.mark.parametrize("width", WIDTHS)
 @pytest.mark.parametrize("theme", ["light", "dark"])
 def test_pages_are_readable_and_nothing_fails(page, address, theme, width):
