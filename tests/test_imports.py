@@ -114,7 +114,7 @@ def violations(source: str, module: str) -> list[str]:
 
 def _between_families(module: str, name: str, rest: list[str]) -> list[str]:
     this = module.split(".")[2]
-    free = ("_", "registry")
+    free = ("_", "base", "registry")
     if this.startswith(free) or (len(rest) > 1 and rest[1].startswith(free)):
         return []  # __init__, private files and the registry are free; families may use them
     return [f"{module} imports {name}: noise files import no other"]

@@ -21,7 +21,8 @@ from skdpnoise.base.compositions import (
     tampered,
 )
 from skdpnoise.base.costs import carries_loss, cost_of, hides, result_remedy
-from skdpnoise.base.register import Rule, is_private, rule_of
+from skdpnoise.base.exact_classes import Rule
+from skdpnoise.base.register import is_private, rule_of
 from skdpnoise.base.remedies import remedy_for
 from skdpnoise.data.computed import DATA
 

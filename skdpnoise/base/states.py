@@ -17,7 +17,7 @@ from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder, SplineTransform
 from sklearn.random_projection import GaussianRandomProjection, SparseRandomProjection
 
 from skdpnoise.base.compositions import CHANGED
-from skdpnoise.base.register import ExactClasses
+from skdpnoise.base.exact_classes import ExactClasses
 
 
 def changed_since_fit(step: Any) -> str | None:

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import bernoulli, ndtri
 
 from skdpnoise.noises import _shared
-from skdpnoise.noises.registry import Noise, Size, register
+from skdpnoise.noises.base import Noise, Size, register
 from skdpnoise.privacy import half_lines
 from skdpnoise.privacy.half_lines import Array
 from skdpnoise.sampling import Exponent, RandomWords, integer_piecewise
