@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 
 from benchmarks._source_files import (
     MOST_PARAMETERS,
+    PACKAGE,
     Definition,
     Function,
     SourceFile,
@@ -165,6 +166,9 @@ def other_state(root: Path) -> list[Place]:
 
 
 def _state(file: SourceFile, classes: Set[str]) -> Iterator[Place]:
+    imports = [one for one, _ in file.nodes if isinstance(one, ast.ImportFrom)]
+    foreign = [one for one in imports if not (one.module or "").startswith(PACKAGE)]
+    classes = classes - {alias.asname or alias.name for one in foreign for alias in one.names}
     own = {
         ast.unparse(target)
         for node in file.tree.body

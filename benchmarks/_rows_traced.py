@@ -29,7 +29,7 @@ from typing import Any
 import numpy as np
 
 PACKAGE = "skdpnoise"
-N_ROWS = 4999
+N_ROWS = 1999  # fewer than a block of rows has: a copy of a block is one of all rows
 _MOST = 100_000  # objects that are looked at behind one value
 _ATOMS = (type(None), bool, int, float, complex, str, range, type, np.dtype, np.generic)
 _ATOMS += (types.ModuleType, types.FrameType, types.TracebackType, types.CodeType)
