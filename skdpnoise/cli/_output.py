@@ -13,7 +13,7 @@ __all__ = ["FORMATS", "MEMORY", "NO_MEMORY", "jsonable", "print_json", "print_ta
 
 FORMATS = ("csv", "json")
 
-# `skdpnoise.ledger.privacy_ledger.MEMORY`, written again because --help waits for no import.
+# `skdpnoise.ledger.storage.MEMORY`, written again because --help waits for no import.
 MEMORY = "memory"
 NO_MEMORY = (
     "argument --storage: a ledger in memory ends with the command. Name a file or a database, such "

@@ -19,7 +19,7 @@ from skdpnoise.accounting.declared import declared_in
 from skdpnoise.accounting.encoding import decode_loss
 from skdpnoise.accounting.report import DECLARED
 from skdpnoise.ledger.storage import reading
-from skdpnoise.ledger.storage.memory import Row
+from skdpnoise.ledger.storage.base import Row
 from skdpnoise.privacy import NumericLoss, PrivacyGuarantee, PrivacyLoss
 from skdpnoise.reporting.cards import bar, card, facts_in_html, table
 from skdpnoise.sampling.words import HIDDEN_SEED, with_caveat

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 
 from skdpnoise._utils.checks import check_array, check_type
 from skdpnoise._utils.shared_texts import shared_texts
-from skdpnoise.ledger.requests import loss_of
+from skdpnoise.ledger.checks import loss_of
 from skdpnoise.plotting._panels import Vector, one_panel, report_of, style, wrong_kind
 from skdpnoise.privacy import PrivacyGuarantee, PrivacyLoss
 from skdpnoise.sampling.words import with_caveat
