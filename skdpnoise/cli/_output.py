@@ -7,9 +7,15 @@ import math
 import sys
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-__all__ = ["FORMATS", "MEMORY", "NO_MEMORY", "jsonable", "print_json", "print_table", "printable"]
+if TYPE_CHECKING:
+    from skdpnoise.reporting.sheet import Sheet
+
+__all__ = [
+    *("FORMATS", "MEMORY", "NO_MEMORY", "jsonable"),
+    *("print_json", "print_sheet", "print_table", "printable"),
+]
 
 FORMATS = ("csv", "json")
 
@@ -66,6 +72,13 @@ def print_table(
     # shown as it is, not as markup.
     width = None if sys.stdout.isatty() else 200
     Console(markup=False, emoji=False, highlight=False, width=width).print(table)
+
+
+def print_sheet(sheet: Sheet) -> None:
+    """Print the facts of a result: its rows as a table, then a line for each fact."""
+    print_table(sheet.head, sheet.rows, title=sheet.headline)
+    for name, text in sheet.facts:
+        print(f"{name}: {text}")
 
 
 def printable(text: str) -> str:

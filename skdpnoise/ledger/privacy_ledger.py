@@ -6,6 +6,7 @@ import os
 import uuid
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -19,7 +20,7 @@ from skdpnoise.ledger._verified import VerifiedCharges
 from skdpnoise.ledger.charge import (
     Charge,
     LedgerTotal,
-    ledger_card,
+    ledger_sheet,
     listed,
     spent_after_each,
     stored_parameters,
@@ -29,7 +30,7 @@ from skdpnoise.ledger.storage import reading, reopened, storage_of
 from skdpnoise.ledger.storage.base import Row, Storage, StoredBudget, checked_name, checked_text
 from skdpnoise.privacy import Adjacency, PrivacyGuarantee, PrivacyLoss
 from skdpnoise.privacy.sampled import check_relation
-from skdpnoise.sampling.words import with_caveat
+from skdpnoise.reporting.sheet import sheet_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -442,12 +443,12 @@ class PrivacyLedger:
 
     def __str__(self) -> str:
         total = self.total()
-        text = f"Ledger of {self.dataset}: {total.text}"
-        return with_caveat(text, secure=total.secure)
+        sheet = replace(sheet_of(total), kind="Ledger", title=self.dataset, promise=total.headline)
+        return sheet.text()
 
     def _repr_html_(self) -> str:
         """Return the ledger as a card, for notebooks."""
-        return ledger_card(self.dataset, self.total(), self.unit, self.charges())
+        return ledger_sheet(self.dataset, self.total(), self.unit, self.charges()).html()
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, PrivacyLedger):

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import partial
 from typing import Any, ClassVar, Self, cast
 
@@ -64,8 +63,8 @@ class _CurveDisplay(Display):
         """
         check_type(f"{cls.__name__}.from_curve", "curve", curve, cls._curve)
         title = with_caveat(f"{curve.privacy}, {curve.adjacency}", secure=curve.secure)
-        fields = [field.name for field in dataclasses.fields(cast(Any, cls))]
-        known = {field: getattr(curve, field) for field in fields if hasattr(curve, field)}
+        names = {one.name for one in fields(cast(Any, cls))} & {one.name for one in fields(curve)}
+        known = {name: getattr(curve, name) for name in names}
         return cls(**known | {"name": title}).plot(ax, name=name, **kwargs)
 
     @classmethod
@@ -110,10 +109,6 @@ class _CurveDisplay(Display):
         X: Any,
         y: ArrayLike,
         guarantee: PrivacyGuarantee | LossBudget,
-        *,
-        ax: Any = None,
-        name: str | None = None,
-        curve_kwargs: dict[str, Any] | None = None,
         **options: Any,
     ) -> Self:
         """Release and draw the curve of a classifier, which spends the guarantee.
@@ -122,9 +117,9 @@ class _CurveDisplay(Display):
         ----------
         %(scores: estimator, X, y)s
         %(queries: guarantee)s
-        %(displays: ax, name, curve_kwargs)s
         **options
-            As for `from_predictions`; `pos_label` is the second of the classes unless it is given.
+            As for `from_predictions`, also `ax`, `name` and `curve_kwargs`; `pos_label` is the
+            second of the classes unless it is given.
 
         Returns
         -------
@@ -139,8 +134,7 @@ class _CurveDisplay(Display):
             If it was not fitted.
         """
         chances, options = _chances(f"{cls.__name__}.from_estimator", estimator, X, options)
-        shown = {"ax": ax, "name": name, "curve_kwargs": curve_kwargs}
-        return cls.from_predictions(y, chances, guarantee, **shown, **options)
+        return cls.from_predictions(y, chances, guarantee, **options)
 
 
 @shared_texts
