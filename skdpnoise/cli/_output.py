@@ -12,11 +12,6 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from skdpnoise.reporting.sheet import Sheet
 
-__all__ = [
-    *("FORMATS", "MEMORY", "NO_MEMORY", "jsonable"),
-    *("print_json", "print_sheet", "print_table", "printable"),
-]
-
 FORMATS = ("csv", "json")
 
 # `skdpnoise.ledger.storage.MEMORY`, written again because --help waits for no import.

@@ -14,16 +14,8 @@ from skdpnoise.accounting.declared import declared_in
 from skdpnoise.accounting.encoding import terms_from_json
 from skdpnoise.ledger.charge import Charge
 from skdpnoise.ledger.errors import LedgerStorageError, LedgerWarning
-from skdpnoise.ledger.storage import reading
-from skdpnoise.ledger.storage.base import (
-    Head,
-    Row,
-    StoredBudget,
-    Summary,
-    Transaction,
-    digest_of,
-    now,
-)
+from skdpnoise.ledger.storage import base, reading
+from skdpnoise.ledger.storage.base import Head, Row, StoredBudget, Summary, Transaction
 from skdpnoise.privacy import PrivacyLoss
 from skdpnoise.sampling.words import HIDDEN_SEED
 
@@ -151,7 +143,7 @@ class VerifiedCharges:
 
     def sealed(self, digest: str) -> str:
         """Return the digest that is kept beside the charges."""
-        return digest_of(self._seal, digest)
+        return base.digest_of(self._seal, digest)
 
     def extend(self, total: Composition, row: Row, digest: str) -> None:
         """Go on to a composition that ends with a charge."""
@@ -162,7 +154,7 @@ class VerifiedCharges:
     def next_time(self) -> str:
         """Return the time of a new charge: never before the last one, with a warning if need be."""
         # That is before the commit: who makes warnings errors gets one, and nothing is spent.
-        time = now()
+        time = base.now()
         behind = datetime.fromisoformat(self.time or time) - datetime.fromisoformat(time)
         if behind > _SKEW:
             warnings.warn(

@@ -25,16 +25,6 @@ from skdpnoise.reporting.cards import bar
 from skdpnoise.reporting.sheet import Sheet, Shown, sheet_of
 from skdpnoise.sampling.words import HIDDEN_SEED, with_caveat
 
-__all__ = [
-    "Charge",
-    "LedgerTotal",
-    "ledger_sheet",
-    "listed",
-    "past",
-    "spent_after_each",
-    "stored_parameters",
-]
-
 T = TypeVar("T")
 
 _COLUMNS = (
@@ -263,13 +253,11 @@ class LedgerTotal(Shown):
 
 def ledger_sheet(name: str, total: LedgerTotal, unit: str, charges: Sequence[Charge]) -> Sheet:
     """Return the facts of a ledger, in cards with its last charges."""
-    facts = [*total.facts(), ("protected", f"one {unit}")]
-    if len(charges) > _SHOWN:
-        facts.append((f"the last {_SHOWN} charges", ""))
     rows = [
         (str(c.number), f"{c.time:%Y-%m-%d %H:%M}", c.label, c.mechanism or "", c.cost, c.who or "")
         for c in charges[-_SHOWN:]
     ]
+    few = [("shown above", f"the last {_SHOWN} charges")] if len(charges) > _SHOWN else []
     return replace(
         sheet_of(total),
         kind="Ledger",
@@ -277,8 +265,7 @@ def ledger_sheet(name: str, total: LedgerTotal, unit: str, charges: Sequence[Cha
         promise=total.headline,
         head=("number", "time (UTC)", "label", "mechanism", "cost", "who"),
         rows=rows,
-        rows_below=True,
-        facts=facts,
+        facts=[*few, *total.facts(), ("protected", f"one {unit}")],
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from skdpnoise.reporting.cards import card, facts_in_html, fold, table
 from skdpnoise.sampling.words import with_caveat
@@ -20,13 +20,11 @@ class Sheet:
     promise: str = ""
     head: Sequence[str] = ()
     rows: Sequence[Sequence[str]] = ()
-    total: str | None = None
     facts: Sequence[tuple[str, str]] = ()
     line: str = ""  # of a row in text, which has no rows without it
     changed: Sequence[str] = ()  # since what is told, in sentences
     above: str = ""  # HTML at the top of a card
     folded: str = ""  # title of a fold for the table and the facts in a card
-    rows_below: bool = False  # in a card
     secure: bool = True
 
     @property
@@ -34,27 +32,18 @@ class Sheet:
         return f"{self.kind} of {self.title}" if self.kind else self.title
 
     @property
-    def stated(self) -> str:
-        return f"{self.title}: {self.promise}" if self.promise else self.title
-
-    @property
     def headline(self) -> str:
-        return f"{self.kind} of {self.stated}" if self.kind else self.stated
+        return f"{self.heading}: {self.promise}" if self.promise else self.heading
 
     def text(self) -> str:
-        facts = [*([] if self.total is None else [("total", self.total)]), *self.facts]
         rows = [self.line.format(*row) for row in self.rows if self.line]
-        lines = [*rows, *(f"{name}: {text}" for name, text in facts)]
+        lines = [*rows, *(f"{name}: {text}" for name, text in self.facts)]
         text = "\n".join([*self.changed, "\n  ".join([self.headline, *lines])])
         return with_caveat(text, secure=self.secure)
 
     def html(self) -> str:
-        last = None
-        if self.total is not None:
-            last = ("total", *[""] * (len(self.head) - 2), self.total)
-        rows = table(self.head, self.rows, last) if self.rows or last else ""
-        facts = facts_in_html(self.facts)
-        figures = facts + rows if self.rows_below else rows + facts
+        figures = table(self.head, self.rows) if self.rows else ""
+        figures += facts_in_html(self.facts)
         body = self.above + (fold(self.folded, figures) if self.folded else figures)
         return card(self.heading, self.promise, body, secure=self.secure)
 
@@ -76,8 +65,8 @@ class Shown:
         return self._sheet().text()
 
     def __repr__(self) -> str:
-        sheet = self._sheet()
-        text = ". ".join([*sheet.changed, f"{type(self).__name__} of {sheet.stated}"])
+        sheet = replace(self._sheet(), kind="")
+        text = ". ".join([*sheet.changed, f"{type(self).__name__} of {sheet.headline}"])
         return f"<{with_caveat(text, secure=sheet.secure, end='. ')}>"
 
     def _repr_html_(self) -> str:

@@ -29,7 +29,7 @@ def ledger(storage, dataset):
 @pytest.mark.quick(1)
 def test_a_warning_that_is_an_error_spends_nothing(ledger, monkeypatch):
     monkeypatch.setattr(
-        "skdpnoise.ledger._verified.now", lambda: "2020-01-01T00:00:00.000000+00:00"
+        "skdpnoise.ledger.storage.base.now", lambda: "2020-01-01T00:00:00.000000+00:00"
     )
     with warnings.catch_warnings():
         warnings.simplefilter("error")

@@ -75,40 +75,24 @@ class Summary(NamedTuple):
 class Transaction(Protocol):
     """One data set of a storage, read or written all at once."""
 
-    @property
-    def budget(self) -> StoredBudget:
-        """The budget as it is stored now."""
-        ...
-
-    @property
-    def seal(self) -> str:
-        """The stored digest of the budget."""
-        ...
-
-    @property
-    def head(self) -> Head:
-        """The last charge."""
-        ...
+    budget: StoredBudget
+    seal: str
+    head: Head
 
     def summarised(self) -> tuple[Summary, list[Alike]] | None:
         """Return the summary that was last written, and the charges that it covers."""
-        ...
 
     def rows(self, after: int | None) -> list[Row]:
         """Return the charges with larger numbers, in order; all if None."""
-        ...
 
     def each(self, after: int | None = None) -> Iterator[Row]:
         """Return the same one by one, so that they need not all be in memory."""
-        ...
 
     def find(self, token: str) -> Row | None:
         """Return the charge with a token."""
-        ...
 
     def write(self, row: Row, digest: str, summary: Summary | None) -> None:
         """Write a charge, the digest of all charges up to it, and perhaps their summary."""
-        ...
 
 
 class Storage(Protocol):
@@ -117,28 +101,22 @@ class Storage(Protocol):
     @property
     def shown(self) -> str | None:
         """The URL without its password; None in memory."""
-        ...
 
     @property
     def address(self) -> str | None:
         """The URL with its password; None in memory."""
-        ...
 
     def open(self, dataset: str, wanted: dict[str, Any]) -> StoredBudget:
         """Return the budget of a data set, or set it to what is wanted."""
-        ...
 
     def names(self) -> list[str]:
         """Return the names of all data sets, sorted."""
-        ...
 
     def transaction(self, dataset: str, *, write: bool) -> AbstractContextManager[Transaction]:
         """Begin; commit at the end of the block, or undo everything if it raises."""
-        ...
 
     def attempt(self, work: Callable[[int], T]) -> T:
         """Do ``work(k)`` for k = 0, 1, ... until no passing fault of the storage disturbs it."""
-        ...
 
 
 def settled(

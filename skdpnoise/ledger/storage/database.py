@@ -21,19 +21,9 @@ from skdpnoise.ledger.errors import (
     LedgerWarning,
     UnknownDatasetError,
 )
-from skdpnoise.ledger.storage import reading
+from skdpnoise.ledger.storage import base, reading
 from skdpnoise.ledger.storage._schema import VERSION, bring_up_to_date, tables, version_of
-from skdpnoise.ledger.storage.base import (
-    Alike,
-    Head,
-    Row,
-    StoredBudget,
-    Summary,
-    checked_name,
-    digest_of,
-    now,
-    settled,
-)
+from skdpnoise.ledger.storage.base import Alike, Head, Row, StoredBudget, Summary
 
 T = TypeVar("T")
 
@@ -135,7 +125,7 @@ class DatabaseStorage:
             stored, known = self._stored(connection, dataset) if current else (None, [])
         only_opened = wanted.get("epsilon") is None and (current or version == 0)
         if stored is not None or only_opened:
-            return settled(dataset, stored, wanted, known)
+            return base.settled(dataset, stored, wanted, known)
         with self._connected(write=True) as connection:
             if self._url.get_backend_name() == "postgresql":
                 connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({_LOCK})")
@@ -143,12 +133,12 @@ class DatabaseStorage:
             if version != VERSION:
                 bring_up_to_date(connection, version)
             stored, known = self._stored(connection, dataset)
-            budget = settled(dataset, stored, wanted, known)
+            budget = base.settled(dataset, stored, wanted, known)
             if stored is None:
                 seal = budget.seal(dataset)
                 values = {**vars(budget), "adaptive": int(budget.adaptive), "seal": seal}
-                head = json.dumps(Head(0, digest_of(seal, seal)))
-                values |= {"name": dataset, "created": now(), "head": head}
+                head = json.dumps(Head(0, base.digest_of(seal, seal)))
+                values |= {"name": dataset, "created": base.now(), "head": head}
                 connection.execute(self.datasets.insert(), values)
         if 0 < version < VERSION:
             warnings.warn(
@@ -287,7 +277,7 @@ class DatabaseStorage:
     def _names(self, connection: Any) -> list[str]:
         names = connection.execute(self.sa.select(self.datasets.c.name)).scalars().all()
         with reading.readable("The names", self.shown):
-            return [checked_name("dataset", name) for name in names]
+            return [base.checked_name("dataset", name) for name in names]
 
     def _row(self, connection: Any, dataset: str, *, write: bool = False) -> Any:
         """Return what is stored of a data set; a writer holds its row until the end."""

@@ -8,15 +8,8 @@ from contextlib import contextmanager
 from typing import Any, TypeVar
 
 from skdpnoise.ledger.errors import LedgerStorageError
-from skdpnoise.ledger.storage.base import (
-    Alike,
-    Head,
-    Row,
-    StoredBudget,
-    Summary,
-    digest_of,
-    settled,
-)
+from skdpnoise.ledger.storage import base
+from skdpnoise.ledger.storage.base import Alike, Head, Row, StoredBudget, Summary
 
 T = TypeVar("T")
 
@@ -34,7 +27,7 @@ class MemoryStorage:
         self._check_process()
         stored = self._datasets.get(dataset)
         known = None if stored is None else stored.budget
-        budget = settled(dataset, known, wanted, self.names())
+        budget = base.settled(dataset, known, wanted, self.names())
         self._datasets.setdefault(dataset, _Charges(dataset, budget))
         return budget
 
@@ -70,7 +63,7 @@ class _Charges:
 
     def __init__(self, dataset: str, budget: StoredBudget) -> None:
         self.budget, self.seal = budget, budget.seal(dataset)
-        self.head, self.written = Head(0, digest_of(self.seal, self.seal)), list[Row]()
+        self.head, self.written = Head(0, base.digest_of(self.seal, self.seal)), list[Row]()
 
     def summarised(self) -> tuple[Summary, list[Alike]] | None:
         return None
