@@ -12,7 +12,6 @@ from dataclasses import asdict
 from typing import Any, TextIO
 
 from skdpnoise.accounting.encoding import encode_loss
-from skdpnoise.accounting.report import DECLARED
 from skdpnoise.cli._files import new_file
 from skdpnoise.cli._output import FORMATS, jsonable, print_json, print_table, printable
 from skdpnoise.ledger import Charge, LedgerStorageError, PrivacyLedger, UnknownDatasetError
@@ -50,13 +49,15 @@ def create(args: Namespace) -> None:
 def show(args: Namespace) -> None:
     """Print the budget and the totals of a data set, or of all."""
     names = DatabaseStorage(args.storage).names() if args.dataset is None else [args.dataset]
-    found = [_facts(PrivacyLedger.open(name, args.storage)) for name in names]
+    ledgers = [PrivacyLedger.open(name, args.storage) for name in names]
+    if args.dataset is not None and not args.json:
+        _print_one(ledgers[0])
+        return
+    found = [_facts(ledger) for ledger in ledgers]
     if args.json:
         print_json(found if args.dataset is None else found[0])
-    elif args.dataset is None:
-        _print_all(found, args.storage)
     else:
-        _print_one(found[0])
+        _print_all(found, args.storage)
 
 
 def history(args: Namespace) -> None:
@@ -140,24 +141,21 @@ def _budget(facts: dict[str, Any]) -> str:
     return f"epsilon={facts['epsilon']:g}, delta={facts['delta']:g}, {facts['adjacency']}"
 
 
-def _print_one(facts: dict[str, Any]) -> None:
-    spent, left = facts["spent"], facts["left"]
-    share, basic = 1.0 - left / facts["epsilon"], spent["basic"]
-    losses = "may be chosen by looking at results" if facts["adaptive"] else "are fixed in advance"
+def _print_one(ledger: PrivacyLedger) -> None:
+    total, promised = ledger.total(), _promised(ledger)
+    losses = "may be chosen by looking at results" if ledger.adaptive else "are fixed in advance"
+    share = 1.0 - total.left / total.guarantee.epsilon
     rows = [
-        ("budget", _budget(facts)),
-        ("protected", f"one {facts['unit']}"),
+        ("budget", _budget(promised)),
+        ("protected", f"one {ledger.unit}"),
         ("losses", losses),
-        ("charges", str(facts["charges"])),
-        ("tight composition", f"epsilon={spent['tight']:.4g}"),
-        ("losses chosen by looking", f"counts as epsilon={spent['adaptive']:.4g}"),
-        ("basic composition", f"epsilon={basic['epsilon']:.4g}, delta={basic['delta']:.4g}"),
-        ("left", f"epsilon={left:.4g} ({share:.0%} spent)"),
-        *([(DECLARED, ", ".join(facts["declared"]))] if facts["declared"] else []),
+        ("charges", str(total.n_charges)),
+        *total.facts(),
+        ("spent", f"{share:.0%} of the budget"),
     ]
-    if not facts["secure"]:
+    if not total.secure:
         print(SEEDED)
-    print_table(None, rows, title=f"Ledger of {facts['dataset']}")
+    print_table(None, rows, title=f"Ledger of {ledger.dataset}")
 
 
 def _print_all(found: list[dict[str, Any]], storage: str) -> None:

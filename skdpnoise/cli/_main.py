@@ -16,7 +16,7 @@ from skdpnoise.cli._output import FORMATS, MEMORY, NO_MEMORY, printable
 
 __all__ = ["STORAGE", "main"]
 
-# `skdpnoise.ledger.privacy_ledger.STORAGE`, written again because --help waits for no import.
+# `skdpnoise.ledger.storage.STORAGE`, written again because --help waits for no import.
 STORAGE = "SKDPNOISE_LEDGER"
 
 _ENDING = """

@@ -6,7 +6,7 @@ import json
 import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import lru_cache
 from itertools import pairwise
@@ -19,20 +19,11 @@ from skdpnoise.accounting.declared import declared_in
 from skdpnoise.accounting.encoding import decode_loss
 from skdpnoise.accounting.report import DECLARED
 from skdpnoise.ledger.storage import reading
-from skdpnoise.ledger.storage.memory import Row
+from skdpnoise.ledger.storage.base import Row
 from skdpnoise.privacy import NumericLoss, PrivacyGuarantee, PrivacyLoss
-from skdpnoise.reporting.cards import bar, card, facts_in_html, table
+from skdpnoise.reporting.cards import bar
+from skdpnoise.reporting.sheet import Sheet, Shown, sheet_of
 from skdpnoise.sampling.words import HIDDEN_SEED, with_caveat
-
-__all__ = [
-    "Charge",
-    "LedgerTotal",
-    "ledger_card",
-    "listed",
-    "past",
-    "spent_after_each",
-    "stored_parameters",
-]
 
 T = TypeVar("T")
 
@@ -171,8 +162,8 @@ def _number(value: object) -> float:
     return float(value) if isinstance(value, int | float) else math.nan
 
 
-@dataclass(frozen=True)
-class LedgerTotal:
+@dataclass(frozen=True, repr=False)
+class LedgerTotal(Shown):
     r"""What all charges of a ledger guarantee together.
 
     Prints as text, and as a card in notebooks.
@@ -234,13 +225,10 @@ class LedgerTotal:
         """ε that counts against the budget: tight, or the one that allows for looking."""
         return self.adaptive_epsilon if self.adaptive else self.epsilon
 
-    def __str__(self) -> str:
-        return with_caveat(self.text, secure=self.secure)
-
-    @property
-    def text(self) -> str:
-        """What is printed, without a first line about seeds."""
-        return "\n".join([self.headline, *(f"  {name}: {text}" for name, text in self.facts())])
+    def _sheet(self) -> Sheet:
+        share = min(1.0, self.spent / self.guarantee.epsilon)
+        above = bar([("spent", share)], f"{share:.0%} spent")
+        return Sheet(title=self.headline, facts=self.facts(), above=above, secure=self.secure)
 
     @property
     def headline(self) -> str:
@@ -262,28 +250,23 @@ class LedgerTotal:
             *([(DECLARED, ", ".join(self.declared))] if self.declared else []),
         ]
 
-    def _repr_html_(self) -> str:
-        """Return the total as a card, for notebooks."""
-        return card(self.headline, "", _bar(self) + facts_in_html(self.facts()), secure=self.secure)
 
-
-def _bar(total: LedgerTotal) -> str:
-    """Return a bar in HTML, filled by the share that is spent."""
-    share = min(1.0, total.spent / total.guarantee.epsilon)
-    return bar([("spent", share)], f"{share:.0%} spent")
-
-
-def ledger_card(name: str, total: LedgerTotal, unit: str, charges: Sequence[Charge]) -> str:
-    """Return the card of a ledger, in HTML, with its last charges."""
-    head = ("number", "time (UTC)", "label", "mechanism", "cost", "who")
+def ledger_sheet(name: str, total: LedgerTotal, unit: str, charges: Sequence[Charge]) -> Sheet:
+    """Return the facts of a ledger, in cards with its last charges."""
     rows = [
         (str(c.number), f"{c.time:%Y-%m-%d %H:%M}", c.label, c.mechanism or "", c.cost, c.who or "")
         for c in charges[-_SHOWN:]
     ]
-    few = f"<div>the last {_SHOWN} charges:</div>" if len(charges) > _SHOWN else ""
-    facts = facts_in_html([*total.facts(), ("protected", f"one {unit}")])
-    body = _bar(total) + facts + (few + table(head, rows) if charges else "")
-    return card(f"Ledger of {name}", total.headline, body, secure=total.secure)
+    few = [("shown above", f"the last {_SHOWN} charges")] if len(charges) > _SHOWN else []
+    return replace(
+        sheet_of(total),
+        kind="Ledger",
+        title=name,
+        promise=total.headline,
+        head=("number", "time (UTC)", "label", "mechanism", "cost", "who"),
+        rows=rows,
+        facts=[*few, *total.facts(), ("protected", f"one {unit}")],
+    )
 
 
 def past(charges: Iterable[Charge], delta: float) -> dict[str, list[Any]]:

@@ -22,15 +22,6 @@ from skdpnoise.reporting import statement as words
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = [
-    "model_card",
-    "registry_record",
-    "registry_yaml",
-    "releases_frame",
-    "report_from_json",
-    "report_to_json",
-]
-
 _FORMAT = "skdpnoise.PrivacyReport/1"
 _ASKED = "[More Information Needed]"  # as model cards of Hugging Face say it
 _NEEDED = (

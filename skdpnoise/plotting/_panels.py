@@ -1,4 +1,4 @@
-"""What displays share: inputs, axes, colours, and how rows of numbers are drawn."""
+"""Inputs, axes and colours of displays, and drawing of rows of numbers."""
 
 from __future__ import annotations
 
@@ -46,33 +46,31 @@ def style(index: int, given: dict[str, Any]) -> dict[str, Any]:
     return look | cbook.normalize_kwargs(given, lines.Line2D)
 
 
-def one_panel(owner: str, ax: Any) -> Any:
-    """Return the Axes to draw on: the given one, or that of a new figure."""
-    plt = pyplot()
-    if ax is None:
-        return plt.subplots(figsize=(6.4, 4.4), layout="constrained")[1]
-    _check_axes(owner, ax, "a matplotlib Axes or None")
-    return ax
+def check_axes(owner: str, ax: Any) -> None:
+    """Raise if a display cannot draw here: without matplotlib, or on what is no Axes."""
+    pyplot()
+    if ax is not None:
+        _check_axes(owner, ax, "a matplotlib Axes or None")
 
 
 def panels(
-    owner: str, ax: Any, shape: tuple[int, int], size: tuple[float, float], **kw: Any
+    owner: str, ax: Any, shape: tuple[int, int], size: tuple[float, float], kw: dict[str, Any]
 ) -> Any:
     """Return an array of Axes: those of a new figure, the given ones, or the given one divided."""
-    plt = pyplot()
-    count = shape[0] * shape[1]
+    plt, count = pyplot(), shape[0] * shape[1]
     if ax is None:
         _, axes = plt.subplots(*shape, figsize=size, layout="constrained", squeeze=False, **kw)
         return axes.ravel()
-    allowed = f"a matplotlib Axes, a sequence of {count} of them, or None"
+    single = "a matplotlib Axes or None"
+    allowed = f"a matplotlib Axes, a sequence of {count} of them, or None" if count > 1 else single
     must = f"The 'ax' parameter of {owner} must be {allowed}."
-    several = isinstance(ax, Sequence | np.ndarray) and not isinstance(ax, str)
+    several = count > 1 and isinstance(ax, Sequence | np.ndarray) and not isinstance(ax, str)
     given = np.array(ax if several else [ax], dtype=object).ravel()
     if several and given.size != count:
         raise ValueError(f"{must} Got {given.size} instead.")
     for each in given:
         _check_axes(owner, each, allowed)
-    if several:
+    if given.size == count:
         return given
     place = ax.get_subplotspec()
     if place is None:
@@ -141,20 +139,6 @@ def kinds_of(report: PrivacyReport, name: str | None) -> dict[str, Any]:
         ),
         "name": with_caveat(name, secure=report.secure),
     }
-
-
-def to_arrays(display: Any, *names: str) -> None:
-    """Make arrays of doubles of what a display was given under these names."""
-    for name in names:
-        setattr(display, name, np.asarray(getattr(display, name), dtype=np.float64))
-
-
-def finish(display: Any, ax: Any, name: str | None, loc: str = "center") -> None:
-    """Set the title, the display's own where none is asked for, and note the figure."""
-    name = display.name if name is None else name
-    if name is not None:
-        ax.set_title(name, loc=loc)
-    display.figure_ = ax.figure
 
 
 def sorted_order(keys: Sequence[Vector], kinds: Sequence[str] | None) -> NDArray[np.intp]:

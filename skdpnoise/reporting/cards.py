@@ -182,23 +182,19 @@ def _measured(report: Any) -> str:
     return f"{title}{bar(list(stages.items()), label)}<ul>{''.join(items)}</ul>"
 
 
-def table(
-    head: Sequence[str], rows: Iterable[Sequence[str]], last: Sequence[str] | None = None
-) -> str:
+def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     """Return a table of a card in HTML; only the first column breaks lines."""
 
-    def row(cells: Sequence[str], kind: str = "td", look: str = "") -> str:
+    def row(cells: Sequence[str], kind: str = "td") -> str:
         first = "text-align:left;padding:2px 10px"
         styles = [first, *[f"{first};white-space:nowrap"] * (len(cells) - 1)]
         texts = [
             f'<{kind} style="{style}">{escape(cell)}</{kind}>'
             for style, cell in zip(styles, cells, strict=True)
         ]
-        return f"<tr{look}>{''.join(texts)}</tr>"
+        return f"<tr>{''.join(texts)}</tr>"
 
     body = row(head, "th") + "".join(map(row, rows))
-    if last is not None:
-        body += row(last, look=' style="border-top:1px solid #888;font-weight:bold"')
     look = "border-collapse:collapse;margin:8px 0;font-size:inherit"
     return f'<div style="overflow-x:auto"><table style="{look}">{body}</table></div>'
 

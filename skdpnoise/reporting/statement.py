@@ -10,33 +10,6 @@ from typing import Any
 
 from skdpnoise.privacy import GaussianLoss, PrivacyLoss, PureLoss, gdp_mu
 
-__all__ = [
-    "BEFORE",
-    "NOT_SPENT",
-    "THREAT",
-    "as_a_bet",
-    "as_dict",
-    "caveats",
-    "change",
-    "changed",
-    "exactly",
-    "how_noisy",
-    "limit",
-    "made",
-    "measured",
-    "of_unit",
-    "open_facts",
-    "percent",
-    "rounded_up",
-    "sections",
-    "shares",
-    "source",
-    "stage_of",
-    "stages",
-    "statement",
-    "vouched",
-]
-
 _WIDTH = 96
 _AT = (0.0, 0.1, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0)  # ε of the profile
 _CERTAIN = 1e-15  # a δ that nobody will ever see

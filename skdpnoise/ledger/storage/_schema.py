@@ -10,7 +10,7 @@ from typing import Any
 
 from skdpnoise.ledger.errors import LedgerSchemaError
 from skdpnoise.ledger.storage import reading
-from skdpnoise.ledger.storage.memory import Row, digest_of
+from skdpnoise.ledger.storage.base import Row, digest_of
 
 VERSION = 4
 
@@ -89,7 +89,7 @@ def _to_4(connection: Any) -> None:
     # version 3: what is not stays as it is, and is found by whoever reads it.
     connection.exec_driver_sql("ALTER TABLE skdpnoise_datasets ADD COLUMN seal TEXT")
     for found in connection.exec_driver_sql("SELECT * FROM skdpnoise_datasets").all():
-        seal, head, summary = reading.facts_in(found).seal(found.name), found.head, found.summary
+        seal, head, summary = reading.budget_in(found).seal(found.name), found.head, found.summary
         before, after = (_digests(connection, found.id, start) for start in ("", seal))
         last = list(before)[-1]
         if reading.head_in(head) == (last, before[last]):

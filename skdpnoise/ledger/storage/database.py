@@ -21,10 +21,9 @@ from skdpnoise.ledger.errors import (
     LedgerWarning,
     UnknownDatasetError,
 )
-from skdpnoise.ledger.requests import checked_name
-from skdpnoise.ledger.storage import memory, reading
+from skdpnoise.ledger.storage import base, reading
 from skdpnoise.ledger.storage._schema import VERSION, bring_up_to_date, tables, version_of
-from skdpnoise.ledger.storage.memory import Alike, Facts, Head, Row, Summary
+from skdpnoise.ledger.storage.base import Alike, Head, Row, StoredBudget, Summary
 
 T = TypeVar("T")
 
@@ -113,13 +112,12 @@ class DatabaseStorage:
         self._engines: dict[int, Any] = {}
         self.datasets, self.charges = tables()
 
-    def open(self, dataset: str, wanted: dict[str, Any]) -> Facts:
-        """Return what was set for a data set, or set it."""
+    def open(self, dataset: str, wanted: dict[str, Any]) -> StoredBudget:
         if wanted.get("epsilon") is None:
             self._check_file()
         return self.attempt(lambda _: self._open(dataset, wanted))
 
-    def _open(self, dataset: str, wanted: dict[str, Any]) -> Facts:
+    def _open(self, dataset: str, wanted: dict[str, Any]) -> StoredBudget:
         # Nothing is locked or written where everything is there already.
         with self._connected(write=False) as connection:
             version = version_of(connection, self.shown)
@@ -127,7 +125,7 @@ class DatabaseStorage:
             stored, known = self._stored(connection, dataset) if current else (None, [])
         only_opened = wanted.get("epsilon") is None and (current or version == 0)
         if stored is not None or only_opened:
-            return memory.settled(dataset, stored, wanted, known)
+            return base.settled(dataset, stored, wanted, known)
         with self._connected(write=True) as connection:
             if self._url.get_backend_name() == "postgresql":
                 connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({_LOCK})")
@@ -135,12 +133,12 @@ class DatabaseStorage:
             if version != VERSION:
                 bring_up_to_date(connection, version)
             stored, known = self._stored(connection, dataset)
-            facts = memory.settled(dataset, stored, wanted, known)
+            budget = base.settled(dataset, stored, wanted, known)
             if stored is None:
-                seal = facts.seal(dataset)
-                values = {**vars(facts), "adaptive": int(facts.adaptive), "seal": seal}
-                head = json.dumps(Head(0, memory.digest_of(seal, seal)))
-                values |= {"name": dataset, "created": memory.now(), "head": head}
+                seal = budget.seal(dataset)
+                values = {**vars(budget), "adaptive": int(budget.adaptive), "seal": seal}
+                head = json.dumps(Head(0, base.digest_of(seal, seal)))
+                values |= {"name": dataset, "created": base.now(), "head": head}
                 connection.execute(self.datasets.insert(), values)
         if 0 < version < VERSION:
             warnings.warn(
@@ -151,10 +149,9 @@ class DatabaseStorage:
                 LedgerWarning,
                 stacklevel=6,
             )
-        return facts
+        return budget
 
     def names(self) -> list[str]:
-        """Return the names of all data sets, sorted."""
         self._check_file()  # opening it would make it
 
         def read(_: int) -> list[str]:
@@ -165,7 +162,6 @@ class DatabaseStorage:
 
     @contextmanager
     def transaction(self, dataset: str, *, write: bool) -> Iterator[_Transaction]:
-        """Begin; commit at the end of the block, or undo everything if it raises."""
         with self._connected(write=write) as connection:
             row = self._row(connection, dataset, write=write)
             if row is None:
@@ -176,7 +172,6 @@ class DatabaseStorage:
             yield _Transaction(self, connection, row)
 
     def attempt(self, work: Callable[[int], T]) -> T:
-        """Do the work again where another process, or the network, was in the way."""
         start = time.monotonic()
         for number in range(_ATTEMPTS):
             try:
@@ -269,20 +264,20 @@ class DatabaseStorage:
             engine = engine.execution_options(isolation_level="REPEATABLE READ")
         return engine.begin()
 
-    def _stored(self, connection: Any, dataset: str) -> tuple[Facts | None, list[str]]:
+    def _stored(self, connection: Any, dataset: str) -> tuple[StoredBudget | None, list[str]]:
         """Return what was set for a data set; if nothing was, the names of all others."""
         row = self._row(connection, dataset)
         if row is None:
             return None, self._names(connection)
-        facts = reading.facts_in(row)
+        budget = reading.budget_in(row)
         with reading.readable("The budget", f"the data set {dataset!r} in {self.shown}"):
-            reading.check_facts(facts, row.adaptive)
-        return facts, []
+            reading.check_budget(budget, row.adaptive)
+        return budget, []
 
     def _names(self, connection: Any) -> list[str]:
         names = connection.execute(self.sa.select(self.datasets.c.name)).scalars().all()
         with reading.readable("The names", self.shown):
-            return [checked_name("dataset", name) for name in names]
+            return [base.checked_name("dataset", name) for name in names]
 
     def _row(self, connection: Any, dataset: str, *, write: bool = False) -> Any:
         """Return what is stored of a data set; a writer holds its row until the end."""
@@ -357,12 +352,12 @@ def _summary_in(text: str) -> Summary:
 
 
 class _Transaction:
-    """What `MemoryStorage` says of its methods, in a transaction of a database."""
+    """A transaction of a database."""
 
     def __init__(self, storage: DatabaseStorage, connection: Any, row: Any) -> None:
         self._storage, self._connection, self._key = storage, connection, row.id
         self.head, self.seal = reading.head_in(row.head), row.seal
-        self.facts = reading.facts_in(row)
+        self.budget = reading.budget_in(row)
 
     def summarised(self) -> tuple[Summary, list[Alike]] | None:
         sa, datasets, charges = self._storage.sa, self._storage.datasets.c, self._storage.charges.c
@@ -408,7 +403,3 @@ class _Transaction:
         datasets = self._storage.datasets
         query = datasets.update().where(datasets.c.id == self._key)
         self._connection.execute(query.values(**changed))
-
-
-Storage = memory.MemoryStorage | DatabaseStorage
-Transaction = memory.MemoryStorage | _Transaction
