@@ -26,6 +26,7 @@ class Context:
     observer: Any = None  # of the audit that looks on
     is_audited: bool = False  # ledgers write nothing down
     is_charged: bool = False  # as part of a composition
+    reservation: Any = None  # that the next random word keeps
     computed: frozenset[str] = frozenset()  # which of X and y a step computed
     heard: tuple[type[Warning], ...] | None = None  # kinds of warnings; None for all
     held_warnings: list[Said] | None = None  # until a fit is stored; None where none goes on
@@ -42,6 +43,13 @@ _current: ContextVar[Context] = ContextVar("skdpnoise", default=_NONE)
 def context() -> Context:
     """Return the context of what runs."""
     return _current.get()
+
+
+def keep_reserved() -> None:
+    """Keep what is reserved for the run, of which a random word is taken."""
+    reservation = _current.get().reservation
+    if reservation is not None:
+        reservation.keep()
 
 
 @contextmanager

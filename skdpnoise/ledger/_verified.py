@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 import threading
 import warnings
+from collections import Counter
 from datetime import datetime, timedelta
 from decimal import Decimal
 from typing import cast
 
 from skdpnoise.accounting.composition import SUM_NAMES, Anchor, Composition
 from skdpnoise.accounting.declared import declared_in
-from skdpnoise.accounting.encoding import terms_from_json
+from skdpnoise.accounting.encoding import decode_loss, terms_from_json
 from skdpnoise.ledger.charge import Charge
 from skdpnoise.ledger.errors import LedgerStorageError, LedgerWarning
 from skdpnoise.ledger.storage import base, reading
@@ -22,6 +23,7 @@ from skdpnoise.sampling.words import HIDDEN_SEED
 __all__ = ["VerifiedCharges"]
 
 _SUMMARISE = 64  # charges that a newcomer must read one by one, at most
+_COSTS = slice(Row._fields.index("loss"), Row._fields.index("delta") + 1)
 _SKEW = timedelta(seconds=10)  # by which the clocks of two machines may disagree in silence
 _ALIKE = Decimal("1e-25")  # sums round up, in whatever order they are made, in the fortieth place
 
@@ -38,6 +40,10 @@ class VerifiedCharges:
         self.lock = threading.RLock()
         self.number, self.token, self.time, self.digest = 0, "", "", seal
         self.composition = Composition()
+        # How many charges of each loss, ε and δ are not returned: what is returned is taken out of
+        # these, since sums that were rounded, or are infinite, cannot be made smaller again.
+        self.kept: Counter[tuple[str, float, float]] = Counter()
+        self.n_returned = 0
         # What did not fit, why, and how much would have, until more is charged.
         self.refused: dict[tuple[str, float, float, str], tuple[str, float]] = {}
         self.secure, self._looked = True, Head(0, seal)
@@ -56,25 +62,55 @@ class VerifiedCharges:
                 known = f"Charge {self.number}, which the ledger has read before,"
                 raise self._replaced(f"{known} is no longer in {self._where}")
             rows = rows[1:]
-        total, digest = self.composition.copy(), self.digest
+        total, digest, kept = self.composition.copy(), self.digest, self.kept.copy()
+        n_returned = self.n_returned
         for number, row in enumerate(rows, self.number + 1):
             with reading.readable(f"Charge {number}", self._where):
                 loss = Charge.of(row).loss
-                total.add(cast(PrivacyLoss, loss), (row.epsilon, row.delta))
+                if row.returned is None:
+                    total.add(cast(PrivacyLoss, loss), (row.epsilon, row.delta))
+            kept[row[_COSTS]] += 1 if row.returned is None else -1
+            n_returned += row.returned is not None
             total.unsummarised += 1
             digest = reading.digest_after(digest, row)
         last = self.number + len(rows)
         in_order = [row.number for row in rows] == list(range(self.number + 1, last + 1))
+        in_order &= all(
+            row.returned is None or (type(row.returned) is int and 0 < row.returned < row.number)
+            for row in rows
+        )
         if not in_order or transaction.head != (last, self.sealed(digest)):
             raise self._changed(f"The charges after number {self.number}")
         if not rows:
             return
+        if n_returned > self.n_returned:
+            if budget.most_returned is not None and n_returned > budget.most_returned:
+                raise self._changed("More lines that return a charge than there may be")
+            total = self._without(kept, total.unsummarised)
         if self._looked == (self.number, self.digest):  # these were read in full now
             self._looked = Head(last, digest)
             self.secure &= not any(HIDDEN_SEED in row.parameters for row in rows)
             for row in rows:
                 self._declare(row)
+        self.kept, self.n_returned = kept, n_returned
         self.extend(total, rows[-1], digest)
+
+    def without(self, row: Row) -> Composition:
+        """Return the composition of what is kept if a line returns a reservation."""
+        kept = self.kept.copy()
+        kept[row[_COSTS]] -= 1
+        return self._without(kept, self.composition.unsummarised + 1)
+
+    def _without(self, kept: Counter[tuple[str, float, float]], unsummarised: int) -> Composition:
+        """Return the composition of what is kept, of which something was returned."""
+        total = Composition()
+        for (loss, epsilon, delta), count in kept.items():
+            if count < 0:
+                raise self._changed("Lines that return more than was charged")
+            if count:
+                total.add(decode_loss(loss), (epsilon, delta), count)
+        total.unsummarised = unsummarised
+        return total
 
     def _check_budget(self, transaction: Transaction, budget: StoredBudget) -> None:
         """Refuse a budget that is not the one that was opened, or not the one that was set."""
@@ -94,10 +130,17 @@ class VerifiedCharges:
         if found is None:
             return
         summary, charges = found
-        total = Composition()
-        for loss, epsilon, delta, count, number in charges:
+        total, kept, all_returned = Composition(), Counter[tuple[str, float, float]](), 0
+        for loss, epsilon, delta, count, number, n_returned in charges:
             with reading.readable(f"Charge {number}", self._where):
-                total.add(reading.read_cost(loss, epsilon, delta), (epsilon, delta), count)
+                cost = reading.read_cost(loss, epsilon, delta)
+                kept[loss, epsilon, delta] = count
+                all_returned += n_returned
+                if count > 0:
+                    total.add(cost, (epsilon, delta), count)
+        if any(count < 0 for count in kept.values()):
+            raise self._changed(f"The charges up to number {summary.number}")
+        self.kept, self.n_returned = kept, all_returned
         last = transaction.rows(summary.number - 1)[:1]
         intact = last and (last[0].number, last[0].token) == (summary.number, summary.token)
         if not intact or not _agree(total, summary.text):
@@ -144,6 +187,12 @@ class VerifiedCharges:
     def sealed(self, digest: str) -> str:
         """Return the digest that is kept beside the charges."""
         return base.digest_of(self._seal, digest)
+
+    def add(self, total: Composition, row: Row, digest: str) -> None:
+        """Go on to a composition that ends with a line that was just written."""
+        self.kept[row[_COSTS]] += 1 if row.returned is None else -1
+        self.n_returned += row.returned is not None
+        self.extend(total, row, digest)
 
     def extend(self, total: Composition, row: Row, digest: str) -> None:
         """Go on to a composition that ends with a charge."""

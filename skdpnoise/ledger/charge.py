@@ -20,7 +20,7 @@ from skdpnoise.accounting.encoding import decode_loss
 from skdpnoise.accounting.report import DECLARED
 from skdpnoise.ledger.storage import reading
 from skdpnoise.ledger.storage.base import Row
-from skdpnoise.privacy import NumericLoss, PrivacyGuarantee, PrivacyLoss
+from skdpnoise.privacy import NumericLoss, PrivacyGuarantee, PrivacyLoss, PureLoss
 from skdpnoise.reporting.cards import bar
 from skdpnoise.reporting.sheet import Sheet, Shown, sheet_of
 from skdpnoise.sampling.words import HIDDEN_SEED, with_caveat
@@ -29,8 +29,11 @@ T = TypeVar("T")
 
 _COLUMNS = (
     *("number", "time", "label", "estimator", "mechanism", "epsilon", "delta"),
-    *("loss", "spent", "who", "parameters"),
+    *("loss", "spent", "who", "parameters", "returned"),
 )
+REASON = "reason"
+"""The name under which a line that returns a reservation says why."""
+
 _SHOWN = 5  # charges on a card
 _POINTS, _POINTS_OF_MANY, _MANY = 200, 50, 16  # fewer where there are many different losses
 _LONG = 64  # entries of an array that are still written down
@@ -65,6 +68,11 @@ class Charge:
     unreadable : str or None, default=None
         Why the charge cannot be read as it is stored, if so. Then `loss` is None, and the rest what
         could be read; a time that could not is that of year 1.
+    returned : str or None, default=None
+        Why it was returned, if it was: such a charge counts nothing, nor does the line that says
+        so.
+    returns : int or None, default=None
+        Of a line that returns a charge, the number of that charge.
 
     Examples
     --------
@@ -86,6 +94,8 @@ class Charge:
     parameters: dict[str, Any] = field(hash=False)
     token: str
     unreadable: str | None = None
+    returned: str | None = None
+    returns: int | None = None
 
     @property
     def cost(self) -> str:
@@ -98,7 +108,8 @@ class Charge:
     def __str__(self) -> str:
         by = f" ({self.estimator})" if self.estimator else ""
         steps = f"; {DECLARED}: {', '.join(self.declared)}" if self.declared else ""
-        text = f"{self.number}. {self.label}{by}: {self.cost}{steps}"
+        returned = "" if self.returned is None else f"; returned: {self.returned}"
+        text = f"{self.number}. {self.label}{by}: {self.cost}{steps}{returned}"
         return with_caveat(text, secure=self.secure)
 
     @property
@@ -119,7 +130,9 @@ class Charge:
         loss = reading.read_cost(row.loss, row.epsilon, row.delta)
         time, parameters = reading.time_in(row.time), reading.parameters_in(row.parameters)
         names, stated = (row.label, row.estimator, row.mechanism), (row.epsilon, row.delta)
-        return cls(row.number, time, *names, loss, stated, row.who, parameters, row.token)
+        reason = None if row.returned is None else str(parameters.get(REASON, ""))
+        kept = row.who, parameters, row.token, None, reason, row.returned
+        return cls(row.number, time, *names, loss, stated, *kept)
 
     @classmethod
     def shown(cls, row: Row) -> Charge:
@@ -143,6 +156,16 @@ class Charge:
             str(row.token),
             reason,
         )
+
+
+def with_returns(charges: Iterable[Charge]) -> tuple[Charge, ...]:
+    """Return charges of which those that were returned say so, as do the lines that did it."""
+    found = tuple(charges)
+    reasons = {one.returns: one.returned for one in found if one.returns is not None}
+    return tuple(
+        replace(one, returned=reasons[one.number]) if one.number in reasons else one
+        for one in found
+    )
 
 
 @lru_cache(maxsize=4096)
@@ -190,6 +213,8 @@ class LedgerTotal(Shown):
         Whether no charge was for a fit with a seed; else the first line says so.
     declared : tuple of str, default=()
         What users declared public: steps, and facts of the data that were read unpaid.
+    n_returned : int, default=0
+        How many reservations were returned, which count nothing.
 
     Examples
     --------
@@ -214,6 +239,7 @@ class LedgerTotal(Shown):
     adaptive: bool = False
     secure: bool = True
     declared: tuple[str, ...] = ()
+    n_returned: int = 0
 
     @property
     def left(self) -> float:
@@ -248,14 +274,18 @@ class LedgerTotal(Shown):
             ("losses chosen by looking", looking + left if self.adaptive else looking),
             ("basic composition", f"epsilon={epsilon:.4g}, delta={delta:.4g}"),
             *([(DECLARED, ", ".join(self.declared))] if self.declared else []),
+            *([("returned, and not counted", str(self.n_returned))] if self.n_returned else []),
         ]
 
 
 def ledger_sheet(name: str, total: LedgerTotal, unit: str, charges: Sequence[Charge]) -> Sheet:
     """Return the facts of a ledger, in cards with its last charges."""
     rows = [
-        (str(c.number), f"{c.time:%Y-%m-%d %H:%M}", c.label, c.mechanism or "", c.cost, c.who or "")
-        for c in charges[-_SHOWN:]
+        (
+            *(str(one.number), f"{one.time:%Y-%m-%d %H:%M}", one.label, one.mechanism or ""),
+            *(one.cost if one.returned is None else "returned", one.who or ""),
+        )
+        for one in charges[-_SHOWN:]
     ]
     few = [("shown above", f"the last {_SHOWN} charges")] if len(charges) > _SHOWN else []
     return replace(
@@ -282,16 +312,22 @@ def listed(charges: Iterable[Charge]) -> tuple[dict[str, list[Any]], list[Privac
     costs: dict[int, str] = {}
     same: dict[str | None, str | None] = {}  # one object for equal texts
     append = [column.append for name, column in columns.items() if name != "spent"]
+    reasons: dict[int, str | None] = {}
     for charge in charges:
-        losses.append(charge.loss)
+        losses.append(charge.loss if charge.returned is None else PureLoss(0.0))
+        if charge.returns is not None:
+            reasons[charge.returns] = charge.returned
         key = id(charge.loss)  # decoded once, and kept in the list
         if key not in costs or charge.loss is None:
             costs[key] = charge.cost
         names = (charge.label, charge.estimator, charge.mechanism)
         texts = [same.setdefault(text, text) for text in (*names, costs[key], charge.who)]
-        values = (*texts[:3], *charge.guarantee, *texts[3:], charge.parameters)
+        values = (*texts[:3], *charge.guarantee, *texts[3:], charge.parameters, charge.returned)
         for add, value in zip(append, (charge.number, charge.time, *values), strict=True):
             add(value)
+    for place, number in enumerate(columns["number"]):
+        if number in reasons:
+            columns["returned"][place], losses[place] = reasons[number], PureLoss(0.0)
     return columns, losses
 
 

@@ -14,11 +14,16 @@ UNITS = ("record", "group")
 
 
 def checked(
-    epsilon: object, delta: object, adjacency: object, unit: object, adaptive: object
+    epsilon: object,
+    delta: object,
+    adjacency: object,
+    unit: object,
+    adaptive: object,
+    most_returned: object,
 ) -> dict[str, Any]:
     """Return the parts of a budget that are given."""
     owner = "PrivacyLedger"
-    wanted = {"unit": unit, "adaptive": adaptive}
+    wanted = {"unit": unit, "adaptive": adaptive, "most_returned": most_returned}
     if (epsilon is None) != (delta is None):
         missing = "epsilon" if epsilon is None else "delta"
         must = (
@@ -29,6 +34,9 @@ def checked(
         check_option(owner, "unit", unit, UNITS)
     if adaptive is not None:
         check_type(owner, "adaptive", adaptive, bool)
+    if most_returned is not None and (type(most_returned) is not int or most_returned < 0):
+        must = "be None or a whole number from 0 on"
+        raise ValueError(complaint(owner, "most_returned", must, repr(most_returned)))
     if epsilon is not None:
         wanted["epsilon"] = check_real(owner, "epsilon", epsilon)
         wanted["delta"] = check_real(owner, "delta", delta, high=1.0, low_closed=True)

@@ -8,26 +8,37 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from skdpnoise._utils.checks import pandas_for
 from skdpnoise.accounting.account import BudgetExceededError
 from skdpnoise.accounting.composition import Composition, compact
 from skdpnoise.accounting.encoding import decode_loss, encode_loss
+from skdpnoise.accounting.reservation import Reservation
 from skdpnoise.accounting.uncharged import is_uncharged
 from skdpnoise.ledger import checks
 from skdpnoise.ledger._verified import VerifiedCharges
 from skdpnoise.ledger.charge import (
+    REASON,
     Charge,
     LedgerTotal,
     ledger_sheet,
     listed,
     spent_after_each,
     stored_parameters,
+    with_returns,
 )
 from skdpnoise.ledger.refusal import LossAt, recalibrated, refusal
 from skdpnoise.ledger.storage import reading, reopened, storage_of
-from skdpnoise.ledger.storage.base import Row, Storage, StoredBudget, checked_name, checked_text
+from skdpnoise.ledger.storage.base import (
+    Row,
+    Storage,
+    StoredBudget,
+    checked_name,
+    checked_text,
+    digest_of,
+)
 from skdpnoise.privacy import Adjacency, PrivacyGuarantee, PrivacyLoss
 from skdpnoise.privacy.sampled import check_relation
 from skdpnoise.reporting.sheet import sheet_of
@@ -69,6 +80,9 @@ class PrivacyLedger:
         Whether budgets of fits may be chosen by looking at what earlier fits released, by stricter
         rules (:mod:`skdpnoise.accounting.composition` proves both). None is False for a new data
         set.
+    most_returned : int, default=None
+        How many reservations may be returned, after which a pipeline or search that fails for its
+        data is charged; None is any number for a new data set, else what was set.
     who : str, default=None
         Who charges; written beside each charge.
 
@@ -96,9 +110,10 @@ class PrivacyLedger:
         adjacency: Adjacency | None = None,
         unit: str | None = None,
         adaptive: bool | None = None,
+        most_returned: int | None = None,
         who: str | None = None,
     ) -> None:
-        wanted = checks.checked(epsilon, delta, adjacency, unit, adaptive)
+        wanted = checks.checked(epsilon, delta, adjacency, unit, adaptive, most_returned)
         self._start(dataset, who, storage_of(storage))
         self._budget = self._storage.open(dataset, wanted)
 
@@ -221,6 +236,63 @@ class PrivacyLedger:
                 lambda k: self._charge(known, row, loss, loss_at, retry=k > 0)
             )
 
+    def reserve(self, label: str, cost: Any, **facts: Any) -> Reservation:
+        """Charge for a fit before its data are read; it may be returned until noise is drawn.
+
+        Parameters
+        ----------
+        label, cost, **facts : see :meth:`charge`
+
+        Returns
+        -------
+        Reservation
+            Alone able to return the charge, which stays listed, with the reason.
+
+        Raises
+        ------
+        BudgetExceededError
+            If the budget does not cover it; nothing is charged then.
+
+        Examples
+        --------
+        >>> from skdpnoise.privacy import PureLoss
+        >>> ledger = PrivacyLedger("trips", epsilon=1.0, delta=1e-6, storage="memory")
+        >>> ledger.reserve("a fit", PureLoss(0.75)).give_back("X contains NaN")
+        True
+        >>> ledger.covers(PureLoss(1.0)), len(ledger.charges())
+        (True, 2)
+        """
+        charge = self.charge(label, cost, **facts)
+        return Reservation(partial(self._return, charge)) if charge.token else Reservation()
+
+    def _return(self, charge: Charge, reason: str) -> bool:
+        """Write the line that returns a charge, unless there are as many as there may be."""
+        token = digest_of("returned", charge.token)[: len(charge.token)]  # so that there is one
+        with self._mine() as known:
+            return self._storage.attempt(lambda _: self._written(known, charge, token, reason))
+
+    def _written(self, known: VerifiedCharges, charge: Charge, token: str, reason: str) -> bool:
+        most = self._opened().most_returned
+        with self._storage.transaction(self.dataset, write=True) as transaction:
+            reserved, written = transaction.find(charge.token), transaction.find(token)
+            known.read(transaction, self._opened())
+            if written is not None or reserved is None:
+                return written is not None
+            if most is not None and known.n_returned >= most:
+                return False
+            row = reserved._replace(
+                number=known.number + 1,
+                token=token,
+                time=known.next_time(),
+                who=self.who,
+                parameters=stored_parameters({REASON: reason}),
+                returned=reserved.number,
+            )
+            total, digest = known.without(row), reading.digest_after(known.digest, row)
+            transaction.write(row, known.sealed(digest), known.summary(total, row, digest))
+        known.add(total, row, digest)
+        return True
+
     def covers(
         self,
         *costs: Any,
@@ -336,7 +408,7 @@ class PrivacyLedger:
                 known.refused[kind] = reason
             text, largest = reason
             raise BudgetExceededError(f"{row.label!r} {text}", largest)
-        known.extend(total, row, digest)
+        known.add(total, row, digest)
         return charge
 
     def _fitting(
@@ -368,7 +440,7 @@ class PrivacyLedger:
         with reading.readable("The total", self._where):
             epsilon, adaptive = total.epsilon(budget.delta), total.adaptive_epsilon(budget.delta)
             sums = total.loss(epsilon), epsilon, total.basic, adaptive
-            said = self.adaptive, known.secure, known.declared
+            said = self.adaptive, known.secure, known.declared, known.n_returned
             return LedgerTotal(budget, total.count, *sums, *said)
 
     def charges(self) -> tuple[Charge, ...]:
@@ -378,7 +450,7 @@ class PrivacyLedger:
         -------
         tuple of Charge
         """
-        return self._told(tuple)
+        return self._told(with_returns)
 
     def _told(self, tell: Callable[[Iterable[Charge]], T]) -> T:
         """Return what is told of all charges, which come one by one."""
@@ -397,7 +469,8 @@ class PrivacyLedger:
         -------
         pandas.DataFrame
             ``spent`` is the ε of tight composition; of many charges it is computed after some, and
-            the others state the next computed value.
+            the others state the next computed value. ``returned`` is the reason for which a charge
+            was returned, which counts nothing: beside it, and beside the line that returned it.
 
         Raises
         ------

@@ -9,6 +9,8 @@ from typing import ClassVar, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
+from skdpnoise._utils.context import keep_reserved
+
 SEEDED = "NOT PRIVATE: random_state is set"
 """The first line of everything that states a guarantee which rests on a seed."""
 
@@ -50,6 +52,7 @@ class SystemWords:
 
     def take(self, n: int) -> NDArray[np.uint64]:
         """Return `n` >= 0 fresh words, an ndarray of uint64 that is read-only."""
+        keep_reserved()
         return np.frombuffer(os.urandom(8 * n), dtype=np.uint64)
 
     def __repr__(self) -> str:
@@ -86,6 +89,7 @@ class SeededWords:
 
     def take(self, n: int) -> NDArray[np.uint64]:
         """Return the next `n` >= 0 words of the stream, an ndarray of uint64."""
+        keep_reserved()
         return np.asarray(self._source.random_raw(n), dtype=np.uint64)
 
     def __repr__(self) -> str:

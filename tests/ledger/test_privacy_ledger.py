@@ -302,7 +302,7 @@ def test_the_history_is_a_frame_with_what_had_been_spent(ledger):
     assert history["spent"].iloc[0] == pytest.approx(PureLoss(0.2).epsilon(DELTA))
     assert list(history["parameters"]) == [{"alpha": 1}] * 3
     columns = "number time label estimator mechanism epsilon delta loss spent who parameters"
-    assert list(history.columns) == columns.split()
+    assert list(history.columns) == [*columns.split(), "returned"]
 
 
 @pytest.mark.slow
@@ -443,7 +443,7 @@ def test_a_long_history_is_read_in_little_more_memory_than_it_takes(sqlite, data
         connection.execute(
             "WITH RECURSIVE k(n) AS (SELECT 2 UNION ALL SELECT n + 1 FROM k WHERE n < 10000) "
             "INSERT INTO skdpnoise_charges SELECT dataset, n, 'token ' || n, time, label, "
-            "mechanism, estimator, loss, epsilon, delta, who, parameters "
+            "mechanism, estimator, loss, epsilon, delta, who, parameters, returned "
             "FROM skdpnoise_charges, k WHERE number = 1"
         )
     connection.close()

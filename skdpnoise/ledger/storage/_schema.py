@@ -12,7 +12,7 @@ from skdpnoise.ledger.errors import LedgerSchemaError
 from skdpnoise.ledger.storage import reading
 from skdpnoise.ledger.storage.base import Row, digest_of
 
-VERSION = 4
+VERSION, SEALED = 5, 4  # since the latter a digest shows whether a budget was changed
 
 
 @cache
@@ -39,6 +39,8 @@ def tables() -> Any:
         sa.Column("head", sa.Text),
         # Since version 4:
         sa.Column("seal", sa.Text),
+        # Since version 5:
+        sa.Column("most_returned", sa.Integer),
     )
     charges = sa.Table(
         "skdpnoise_charges",
@@ -55,6 +57,8 @@ def tables() -> Any:
         sa.Column("delta", sa.Double, nullable=False),
         sa.Column("who", sa.Text),
         sa.Column("parameters", sa.Text, nullable=False),
+        # Since version 5:
+        sa.Column("returned", sa.Integer),
     )
     return datasets, charges
 
@@ -101,12 +105,18 @@ def _to_4(connection: Any) -> None:
         _write(connection, found.id, head=head, summary=summary, seal=seal)
 
 
+def _to_5(connection: Any) -> None:
+    """Lines that return a reservation, and how many of them there may be."""
+    connection.exec_driver_sql("ALTER TABLE skdpnoise_datasets ADD COLUMN most_returned INTEGER")
+    connection.exec_driver_sql("ALTER TABLE skdpnoise_charges ADD COLUMN returned INTEGER")
+
+
 def _digests(connection: Any, key: int, start: str) -> dict[Any, str]:
-    """Return the digests after each charge of a data set, by number, from that before all."""
+    """Return the digests after each charge of a data set before version 5, by number."""
     import sqlalchemy as sa
 
     charges = tables()[1].c
-    query = sa.select(*(charges[name] for name in Row._fields)).where(charges.dataset == key)
+    query = sa.select(*(charges[name] for name in Row._fields[:-1])).where(charges.dataset == key)
     digests: dict[Any, str] = {0: start}
     digest = start
     for found in connection.execute(query.order_by(charges.number)):
@@ -124,7 +134,7 @@ def _write(connection: Any, key: int, **values: Any) -> None:
 
 
 # The k-th one leads from version k + 1 to version k + 2.
-MIGRATIONS: tuple[Callable[[Any], None], ...] = (_to_2, _to_3, _to_4)
+MIGRATIONS: tuple[Callable[[Any], None], ...] = (_to_2, _to_3, _to_4, _to_5)
 
 
 def version_of(connection: Any, shown: str) -> int:

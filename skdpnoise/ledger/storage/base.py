@@ -15,8 +15,16 @@ from skdpnoise.privacy import Adjacency, PrivacyGuarantee
 
 T = TypeVar("T")
 
-Alike = tuple[str, float, float, int, int]
-"""Loss, ε and δ of charges, how many have these, and the number of the first of them."""
+
+class Alike(NamedTuple):
+    """Charges of one loss, ε and δ."""
+
+    loss: str
+    epsilon: float
+    delta: float
+    count: int  # of those that were not returned
+    number: int  # of the first of them
+    n_returned: int
 
 
 @dataclass(frozen=True)
@@ -28,6 +36,7 @@ class StoredBudget:
     adjacency: Adjacency = "replace_one"
     unit: str = "record"
     adaptive: bool = False
+    most_returned: int | None = None  # reservations; None for any number
 
     @property
     def guarantee(self) -> PrivacyGuarantee:
@@ -36,7 +45,9 @@ class StoredBudget:
 
     def seal(self, dataset: str) -> str:
         """Return the digest of the name of a data set and of all that was set for it."""
-        return digest_of(dataset, *asdict(self).values())
+        # Without a limit it is that of ledgers from before there were limits.
+        facts = [*asdict(self).values()]
+        return digest_of(dataset, *(facts[:-1] if self.most_returned is None else facts))
 
 
 class Row(NamedTuple):
@@ -53,6 +64,7 @@ class Row(NamedTuple):
     delta: float
     who: str | None
     parameters: str
+    returned: int | None = None  # number of the reservation that this line returns
 
 
 class Head(NamedTuple):

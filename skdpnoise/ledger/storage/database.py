@@ -22,7 +22,7 @@ from skdpnoise.ledger.errors import (
     UnknownDatasetError,
 )
 from skdpnoise.ledger.storage import base, reading
-from skdpnoise.ledger.storage._schema import VERSION, bring_up_to_date, tables, version_of
+from skdpnoise.ledger.storage._schema import SEALED, VERSION, bring_up_to_date, tables, version_of
 from skdpnoise.ledger.storage.base import Alike, Head, Row, StoredBudget, Summary
 
 T = TypeVar("T")
@@ -141,11 +141,14 @@ class DatabaseStorage:
                 values |= {"name": dataset, "created": base.now(), "head": head}
                 connection.execute(self.datasets.insert(), values)
         if 0 < version < VERSION:
+            unsealed = (
+                "Before, nothing showed whether a budget had been changed: compare the budgets "
+                "with what was agreed. "
+            )
             warnings.warn(
                 f"The ledger in {self.shown} had schema version {version}, and was brought up to "
-                f"version {VERSION}. Before, nothing showed whether a budget had been changed: "
-                "compare the budgets with what was agreed. If a newer version of skdpnoise made "
-                "this ledger, somebody set it back.",
+                f"version {VERSION}. {unsealed if version < SEALED else ''}If a newer version of "
+                "skdpnoise made this ledger, somebody set it back.",
                 LedgerWarning,
                 stacklevel=6,
             )
@@ -367,11 +370,13 @@ class _Transaction:
             return None
         summary = _summary_in(text)
         alike, first = (charges.loss, charges.epsilon, charges.delta), sa.func.min(charges.number)
-        query = sa.select(*alike, sa.func.count(), first).where(
+        returned = sa.func.count(charges.returned)
+        count = sa.func.count() - 2 * returned  # neither the line that returns, nor what it does
+        query = sa.select(*alike, count, first, returned).where(
             charges.dataset == self._key, charges.number <= summary.number
         )
         found = self._connection.execute(query.group_by(*alike).order_by(first))
-        return summary, [tuple(row) for row in found]
+        return summary, [Alike(*row) for row in found]
 
     def rows(self, after: int | None) -> list[Row]:
         return [Row(*row) for row in self._connection.execute(self._after(after))]

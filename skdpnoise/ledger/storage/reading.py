@@ -89,7 +89,8 @@ def _text(name: str, value: object) -> str:
 def budget_in(row: Any) -> StoredBudget:
     """Return what a row says, which need be no budget: `check_budget` looks at that."""
     adaptive = row.adaptive == 1 if row.adaptive in (0, 1) else row.adaptive
-    return StoredBudget(row.epsilon, row.delta, row.adjacency, row.unit, adaptive)
+    most = getattr(row, "most_returned", None)  # since version 5
+    return StoredBudget(row.epsilon, row.delta, row.adjacency, row.unit, adaptive, most)
 
 
 def check_budget(budget: StoredBudget, adaptive: object) -> None:
@@ -103,6 +104,9 @@ def check_budget(budget: StoredBudget, adaptive: object) -> None:
             raise ValueError(f"{name} is not among {list(allowed)}")
     if adaptive not in (0, 1):
         raise ValueError("adaptive is not 0 or 1")
+    most = budget.most_returned
+    if most is not None and (type(most) is not int or most < 0):
+        raise ValueError("most_returned is not a whole number from 0 on")
 
 
 def _check_number(name: str, value: object, high: float) -> None:
@@ -129,4 +133,5 @@ def digest_after(digest: str, row: Row) -> str:
         for name, value in (("epsilon", row.epsilon), ("delta", row.delta))
         if isinstance(value, int | float)
     }
-    return digest_of(digest, *row._replace(**costs))
+    facts = row._replace(**costs)
+    return digest_of(digest, *(facts[:-1] if row.returned is None else facts))

@@ -222,6 +222,7 @@ CHANGES = {
     "delta": "delta / 2",
     "who": "'other'",
     "parameters": "'{\"other\": 1}'",
+    "returned": "number - 1",
 }
 
 
@@ -275,7 +276,7 @@ def test_a_charge_by_hand_is_found_by_newcomers_and_by_who_was_there(sqlite, dat
     run(
         sqlite,
         "INSERT INTO skdpnoise_charges SELECT dataset, number + 1, 'by hand', time, label, "
-        "mechanism, estimator, loss, epsilon, delta, who, parameters FROM skdpnoise_charges "
+        "mechanism, estimator, loss, epsilon, delta, who, parameters, returned FROM skdpnoise_charges "
         "WHERE number = :number",
         number=n,
     )
@@ -294,7 +295,8 @@ def test_a_charge_of_any_number_that_nobody_gave_is_found(sqlite, dataset, n, nu
     run(
         sqlite,
         "INSERT INTO skdpnoise_charges SELECT dataset, :number, 'by hand', time, label, mechanism, "
-        "estimator, loss, epsilon, delta, who, parameters FROM skdpnoise_charges WHERE number = 1",
+        "estimator, loss, epsilon, delta, who, parameters, returned FROM skdpnoise_charges "
+        "WHERE number = 1",
         number=number,
     )
     assert_found(dataset, sqlite)
@@ -383,7 +385,7 @@ def test_a_version_that_was_set_back_hides_no_other_budget(database, dataset, ve
             with pytest.raises(LedgerStorageError, match=r"newer than the version.*Nothing was"):
                 PrivacyLedger(dataset, *given, storage=database)
     finally:  # others use the server
-        run(database, "UPDATE skdpnoise_schema SET version = 4")
+        run(database, "UPDATE skdpnoise_schema SET version = 5")
         run(database, budget, epsilon=3.0, head=head, name=dataset)
     assert PrivacyLedger.open(dataset, database).total().n_charges == 3
 
@@ -393,6 +395,8 @@ def test_a_version_that_was_set_back_with_its_columns_is_told(sqlite, dataset):
     run(sqlite, "UPDATE skdpnoise_datasets SET epsilon = 300")
     run(sqlite, "UPDATE skdpnoise_schema SET version = 3")
     run(sqlite, "ALTER TABLE skdpnoise_datasets DROP COLUMN seal")
+    run(sqlite, "ALTER TABLE skdpnoise_datasets DROP COLUMN most_returned")
+    run(sqlite, "ALTER TABLE skdpnoise_charges DROP COLUMN returned")
     with pytest.warns(LedgerWarning, match=r"had schema version 3.*compare the budgets"):
         ledger = PrivacyLedger.open(dataset, sqlite)
     for work in (ledger.total, lambda: ledger.charge("fit", PureLoss(1e-6))):
@@ -428,6 +432,7 @@ SHUFFLES = {
     "a seal of another name": ["ALTER TABLE skdpnoise_datasets RENAME COLUMN seal TO x"],
     "version 2 with a head": ["UPDATE skdpnoise_schema SET version = 2"],
     "version 1": ["UPDATE skdpnoise_schema SET version = 1"],
+    "version 4 with lines that return": ["UPDATE skdpnoise_schema SET version = 4"],
 }
 
 

@@ -174,7 +174,8 @@ def test_a_charge_by_hand_cannot_lower_a_total(whole, tmp_path):
     with connection:
         connection.execute(
             "INSERT INTO skdpnoise_charges SELECT dataset, 4, 'by hand', time, label, mechanism, "
-            "estimator, loss, -100.0, -0.5, who, parameters FROM skdpnoise_charges WHERE number = 3"
+            "estimator, loss, -100.0, -0.5, who, parameters, returned FROM skdpnoise_charges "
+            "WHERE number = 3"
         )
     connection.close()
     said, charges = ask_everything(path)

@@ -1,0 +1,130 @@
+"""A cost that is reserved before a value is read: kept from the first random word on.
+
+Until then it may be returned, for reasons that are public or declared (the page "Reservations" of
+the documentation has the rule and its proof). At most one of both happens: a word is taken, or the
+reservation is returned.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from threading import RLock
+from typing import Any, Literal, NoReturn, Protocol
+
+from sklearn.exceptions import DataConversionWarning
+from sklearn.utils._param_validation import InvalidParameterError
+
+from skdpnoise._utils.context import within
+from skdpnoise._utils.warnings import PrivacyWarning
+
+__all__ = ["Reservation", "Reserving", "reading", "reason_of"]
+
+_DECLARED = (ValueError, TypeError, InvalidParameterError, PrivacyWarning, DataConversionWarning)
+
+
+class Reserving(Protocol):
+    """A ledger that can reserve a cost, and not only charge for it."""
+
+    def reserve(self, label: str, cost: Any, **facts: Any) -> Reservation:
+        """Reserve a cost, or raise BudgetExceededError."""
+        ...
+
+
+class Reservation:
+    """A cost that counts in full until it is returned, which a random word makes impossible.
+
+    Parameters
+    ----------
+    returning : callable or None, default=None
+        Writes down that it is returned, and why; returns whether it could. None: there is nothing
+        to write.
+    keeping : callable or None, default=None
+        Called once, before the first random word: what charges a ledger that cannot reserve.
+
+    Examples
+    --------
+    >>> reservation = Reservation()
+    >>> reservation.keep()
+    >>> reservation.give_back("too late"), reservation.state
+    (False, 'kept')
+    """
+
+    def __init__(
+        self,
+        returning: Callable[[str], bool] | None = None,
+        keeping: Callable[[], Any] | None = None,
+    ) -> None:
+        self.state: Literal["open", "kept", "returned"] = "open"
+        self._returning, self._keeping = returning, keeping
+        self._process, self._lock = os.getpid(), RLock()
+
+    def keep(self) -> None:
+        """Keep it for good: a random word is taken next.
+
+        Raises
+        ------
+        RuntimeError
+            If it was returned, or is open in the process that this one is a copy of.
+        """
+        with self._lock:
+            if self.state == "kept":
+                return
+            if self.state == "returned" or self._process != os.getpid():
+                how = "was returned" if self.state == "returned" else "is another process's"
+                raise RuntimeError(f"No random word is given out: the reservation {how}.")
+            self.state = "kept"
+            if self._keeping is not None:
+                self._keeping()
+
+    def give_back(self, reason: str) -> bool:
+        """Return it, if it is still open here; return whether it counts nothing from now on.
+
+        Parameters
+        ----------
+        reason : str
+            Which must be public, or declared as not protected.
+
+        Returns
+        -------
+        bool
+        """
+        with self._lock:
+            if self.state != "open" or self._process != os.getpid():
+                return False
+            self.state = "returned"  # before it is written: from here on no word is given out
+            return self._returning is None or self._returning(reason)
+
+    def _refuse_copies(self, *_: Any) -> NoReturn:
+        raise TypeError("A reservation cannot be copied or pickled: each copy could return it.")
+
+    __copy__ = __deepcopy__ = __reduce_ex__ = _refuse_copies
+
+
+@contextmanager
+def reading(reservation: Reservation) -> Iterator[None]:
+    """Read and check what was passed; a failure of a declared kind returns the reservation."""
+    # Whatever takes a random word within, noise or a choice of rows, keeps it first: the sources of
+    # words look for it in the context.
+    try:
+        with within(reservation=reservation):
+            yield
+    except BaseException as error:
+        reason = reason_of(error)
+        if reason is None:
+            reservation.keep()
+        else:
+            try:
+                reservation.give_back(reason)
+            except Exception as failure:
+                error.add_note(f"What was reserved could not be returned: {failure}")
+        raise
+
+
+def reason_of(error: BaseException) -> str | None:
+    """Return the reason for which a reservation is returned; None if it is kept."""
+    # Of these exact types are the errors of our own checks, whose texts hold public facts and
+    # declared kinds alone, and what they make of errors of other libraries. Anything else, such as
+    # a MemoryError, an interrupt or a subclass of somebody else's, may depend on any value.
+    return f"{type(error).__name__}: {error}" if type(error) in _DECLARED else None
