@@ -19,7 +19,7 @@ from sklearn.utils._param_validation import InvalidParameterError
 from skdpnoise._utils.context import within
 from skdpnoise._utils.warnings import PrivacyWarning
 
-__all__ = ["Reservation", "Reserving", "reading", "reason_of"]
+__all__ = ["Reservation", "Reserving", "reason_of", "returnable"]
 
 _DECLARED = (ValueError, TypeError, InvalidParameterError, PrivacyWarning, DataConversionWarning)
 
@@ -103,7 +103,7 @@ class Reservation:
 
 
 @contextmanager
-def reading(reservation: Reservation) -> Iterator[None]:
+def returnable(reservation: Reservation) -> Iterator[None]:
     """Read and check what was passed; a failure of a declared kind returns the reservation."""
     # Whatever takes a random word within, noise or a choice of rows, keeps it first: the sources of
     # words look for it in the context.

@@ -8,7 +8,6 @@ import warnings
 from collections import Counter
 from datetime import datetime, timedelta
 from decimal import Decimal
-from typing import cast
 
 from skdpnoise.accounting.composition import SUM_NAMES, Anchor, Composition
 from skdpnoise.accounting.declared import declared_in
@@ -17,13 +16,11 @@ from skdpnoise.ledger.charge import Charge
 from skdpnoise.ledger.errors import LedgerStorageError, LedgerWarning
 from skdpnoise.ledger.storage import base, reading
 from skdpnoise.ledger.storage.base import Head, Row, StoredBudget, Summary, Transaction
-from skdpnoise.privacy import PrivacyLoss
 from skdpnoise.sampling.words import HIDDEN_SEED
 
 __all__ = ["VerifiedCharges"]
 
 _SUMMARISE = 64  # charges that a newcomer must read one by one, at most
-_COSTS = slice(Row._fields.index("loss"), Row._fields.index("delta") + 1)
 _SKEW = timedelta(seconds=10)  # by which the clocks of two machines may disagree in silence
 _ALIKE = Decimal("1e-25")  # sums round up, in whatever order they are made, in the fortieth place
 
@@ -62,43 +59,47 @@ class VerifiedCharges:
                 known = f"Charge {self.number}, which the ledger has read before,"
                 raise self._replaced(f"{known} is no longer in {self._where}")
             rows = rows[1:]
-        total, digest, kept = self.composition.copy(), self.digest, self.kept.copy()
-        n_returned = self.n_returned
+        last, digest = self.number + len(rows), self.digest
         for number, row in enumerate(rows, self.number + 1):
             with reading.readable(f"Charge {number}", self._where):
-                loss = Charge.of(row).loss
-                if row.returned is None:
-                    total.add(cast(PrivacyLoss, loss), (row.epsilon, row.delta))
-            kept[row[_COSTS]] += 1 if row.returned is None else -1
-            n_returned += row.returned is not None
-            total.unsummarised += 1
+                Charge.of(row)
             digest = reading.digest_after(digest, row)
-        last = self.number + len(rows)
         in_order = [row.number for row in rows] == list(range(self.number + 1, last + 1))
-        in_order &= all(
-            row.returned is None or (type(row.returned) is int and 0 < row.returned < row.number)
-            for row in rows
-        )
         if not in_order or transaction.head != (last, self.sealed(digest)):
             raise self._changed(f"The charges after number {self.number}")
         if not rows:
             return
-        if n_returned > self.n_returned:
-            if budget.most_returned is not None and n_returned > budget.most_returned:
-                raise self._changed("More lines that return a charge than there may be")
-            total = self._without(kept, total.unsummarised)
+        total = self._with(rows, budget)
         if self._looked == (self.number, self.digest):  # these were read in full now
             self._looked = Head(last, digest)
             self.secure &= not any(HIDDEN_SEED in row.parameters for row in rows)
             for row in rows:
                 self._declare(row)
-        self.kept, self.n_returned = kept, n_returned
         self.extend(total, rows[-1], digest)
+
+    def _with(self, rows: list[Row], budget: StoredBudget) -> Composition:
+        """Return the composition with new charges, and without those that new lines return."""
+        total, kept, n_returned = self.composition.copy(), self.kept.copy(), self.n_returned
+        for row in rows:
+            kept[_cost_of(row)] += 1 if row.returned is None else -1
+            n_returned += row.returned is not None
+            if row.returned is None:
+                with reading.readable(f"Charge {row.number}", self._where):
+                    total.add(decode_loss(row.loss), (row.epsilon, row.delta))
+            elif not (type(row.returned) is int and 0 < row.returned < row.number):
+                raise self._changed(f"The charge that line {row.number} returns")
+        if budget.most_returned is not None and n_returned > budget.most_returned:
+            raise self._changed("More lines that return a charge than there may be")
+        total.unsummarised += len(rows)
+        if n_returned > self.n_returned:
+            total = self._without(kept, total.unsummarised)
+        self.kept, self.n_returned = kept, n_returned
+        return total
 
     def without(self, row: Row) -> Composition:
         """Return the composition of what is kept if a line returns a reservation."""
         kept = self.kept.copy()
-        kept[row[_COSTS]] -= 1
+        kept[_cost_of(row)] -= 1
         return self._without(kept, self.composition.unsummarised + 1)
 
     def _without(self, kept: Counter[tuple[str, float, float]], unsummarised: int) -> Composition:
@@ -190,7 +191,7 @@ class VerifiedCharges:
 
     def add(self, total: Composition, row: Row, digest: str) -> None:
         """Go on to a composition that ends with a line that was just written."""
-        self.kept[row[_COSTS]] += 1 if row.returned is None else -1
+        self.kept[_cost_of(row)] += 1 if row.returned is None else -1
         self.n_returned += row.returned is not None
         self.extend(total, row, digest)
 
@@ -221,6 +222,10 @@ class VerifiedCharges:
             return None
         total.unsummarised = 0
         return Summary(row.number, row.token, row.time, json.dumps(total.to_json()), digest)
+
+
+def _cost_of(row: Row) -> tuple[str, float, float]:
+    return row.loss, row.epsilon, row.delta
 
 
 def _agree(total: Composition, text: str) -> bool:

@@ -131,8 +131,8 @@ class Charge:
         time, parameters = reading.time_in(row.time), reading.parameters_in(row.parameters)
         names, stated = (row.label, row.estimator, row.mechanism), (row.epsilon, row.delta)
         reason = None if row.returned is None else str(parameters.get(REASON, ""))
-        kept = row.who, parameters, row.token, None, reason, row.returned
-        return cls(row.number, time, *names, loss, stated, *kept)
+        charge = cls(row.number, time, *names, loss, stated, row.who, parameters, row.token)
+        return replace(charge, returned=reason, returns=row.returned)
 
     @classmethod
     def shown(cls, row: Row) -> Charge:

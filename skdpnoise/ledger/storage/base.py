@@ -22,7 +22,7 @@ class Alike(NamedTuple):
     loss: str
     epsilon: float
     delta: float
-    count: int  # of those that were not returned
+    n_kept: int  # that were not returned
     number: int  # of the first of them
     n_returned: int
 

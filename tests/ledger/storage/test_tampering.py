@@ -276,8 +276,8 @@ def test_a_charge_by_hand_is_found_by_newcomers_and_by_who_was_there(sqlite, dat
     run(
         sqlite,
         "INSERT INTO skdpnoise_charges SELECT dataset, number + 1, 'by hand', time, label, "
-        "mechanism, estimator, loss, epsilon, delta, who, parameters, returned FROM skdpnoise_charges "
-        "WHERE number = :number",
+        "mechanism, estimator, loss, epsilon, delta, who, parameters, returned "
+        "FROM skdpnoise_charges WHERE number = :number",
         number=n,
     )
     assert_found(dataset, sqlite)
