@@ -27,7 +27,8 @@ class Context:
     is_audited: bool = False  # ledgers write nothing down
     is_charged: bool = False  # as part of a composition
     reservation: Any = None  # that the next random word keeps
-    computed: frozenset[str] = frozenset()  # which of X and y a step computed
+    computed: frozenset[str] = frozenset()  # which of X and y may not be refused for a value
+    made: frozenset[str] = frozenset()  # which of them another step made
     heard: tuple[type[Warning], ...] | None = None  # kinds of warnings; None for all
     held_warnings: list[Said] | None = None  # until a fit is stored; None where none goes on
     hidden: list[tuple[str, NDArray[np.bool_]]] | None = None  # columns; None where nobody plans

@@ -127,4 +127,8 @@ def reason_of(error: BaseException) -> str | None:
     # Of these exact types are the errors of our own checks, whose texts hold public facts and
     # declared kinds alone, and what they make of errors of other libraries. Anything else, such as
     # a MemoryError, an interrupt or a subclass of somebody else's, may depend on any value.
-    return f"{type(error).__name__}: {error}" if type(error) in _DECLARED else None
+    if type(error) not in _DECLARED:
+        return None
+    first, *_ = str(error).splitlines() or [""]
+    return f"{type(error).__name__}: {first}"
+

@@ -129,8 +129,8 @@ def warn_of_hidden_target(said: str, epsilon: float) -> None:
 
 
 @contextmanager
-def rehearsing() -> Iterator[None]:
-    """Say nothing of what a dry run made up."""
+def dry_run() -> Iterator[None]:
+    """Say nothing of what is only tried."""
     with within(held_warnings=[], hidden=None):
         yield
 

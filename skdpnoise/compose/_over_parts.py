@@ -19,11 +19,10 @@ from sklearn.base import BaseEstimator
 from skdpnoise._utils.silence import silence
 from skdpnoise.base.parts import private_parts
 from skdpnoise.base.register import is_private
-from skdpnoise.data.columns import made_up
 from skdpnoise.data.parts import between
-from skdpnoise.data.rows import as_sources, is_spread
+from skdpnoise.data.rows import as_sources
 
-__all__ = ["OverParts", "answered", "over_parts", "stand_in_for"]
+__all__ = ["OverParts", "answered", "over_parts", "without_rows"]
 
 _SETTINGS = ("assume_finite", "transform_output")
 _METHODS = ("transform", "decision_function", "predict", "predict_proba", "predict_log_proba")
@@ -121,11 +120,9 @@ def over_parts(owner: str, pipeline: Any, keeps: Callable[[Any], bool]) -> Itera
         ]
 
 
-def stand_in_for(X: Any) -> Any:
-    """Return a made-up table of the types of rows in parts, of which none is looked at here."""
-    if not is_spread(X):
-        return X
-    return made_up(as_sources(X=X)["X"].first(_without_rows), n_categories=2)
+def without_rows(X: Any) -> Any:
+    """Return a table without rows, of the types of rows in parts."""
+    return as_sources(X=X)["X"].first(_without_rows)
 
 
 def _without_rows(rows: Any) -> Any:

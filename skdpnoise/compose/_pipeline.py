@@ -10,6 +10,7 @@ from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 from sklearn.utils.metaestimators import available_if
 
+from skdpnoise._utils.context import within
 from skdpnoise._utils.numbers import BUDGET, check_grouped, check_numbers
 from skdpnoise._utils.shared_texts import shared_texts
 from skdpnoise._utils.silence import silence
@@ -18,6 +19,7 @@ from skdpnoise.accounting import Ledger
 from skdpnoise.accounting.approximate import Budget, as_loss
 from skdpnoise.accounting.caps import Cap, UnsettledError
 from skdpnoise.accounting.declared import FACTS
+from skdpnoise.accounting.reservation import returnable
 from skdpnoise.base.advice import (
     advise,
     advise_on_bought_number,
@@ -30,7 +32,7 @@ from skdpnoise.base.register import register_private
 from skdpnoise.base.surroundings import clone_with_ledger, warn_of_company
 from skdpnoise.compose._fitted_steps import FittedSteps, offers
 from skdpnoise.compose.asked import columns_to_fit, read_to_fit
-from skdpnoise.compose.fitting import fit_steps, rehearse, settled
+from skdpnoise.compose.fitting import check_steps, fit_steps, read_steps, settled
 from skdpnoise.compose.shares import (
     check_shareable,
     pure_noise,
@@ -40,11 +42,11 @@ from skdpnoise.compose.shares import (
     with_budget,
 )
 from skdpnoise.compose.statement import (
-    charge_whole,
     declared_of,
     in_order,
     noises_of,
     read_unpaid,
+    reserve_whole,
     shares_by_name,
     whole_report,
 )
@@ -228,19 +230,7 @@ class DPPipeline(FittedSteps):
         check_shareable("DPPipeline", "steps", parts, self.adjacency, self.ledger)
         weights = shares_by_name(self.weights, parts)
         rows = None if groups is None else int(self.rows_per_group)
-        if is_spread(X):
-            (rows_of_X,) = as_sources(X=X).values()
-            codes, n_rows, n_groups = groups, len(rows_of_X), None
-            columns = columns_to_fit(self, rows_of_X, [copy])
-        else:
-            X, columns = read_to_fit(self, X, [copy])
-            y = target_without_lists(read_once("DPPipeline", y, name="y"))
-            n_rows = check_data("DPPipeline", X, y)
-            with silence():
-                codes = None if groups is None else group_codes("DPPipeline.fit", groups, n_rows)
-            n_groups = None if codes is None else int(codes.max()) + 1
         advise(self)
-        advise_on_public_number(self, n_rows, n_groups)
         guarantee = PrivacyGuarantee(self.epsilon, self.delta, self.adjacency)
         pure, samples, chances = pure_noise(copy), samples_records(copy), shows_by_chance(copy)
 
@@ -254,23 +244,33 @@ class DPPipeline(FittedSteps):
             model = with_budget(copy, budget, self.delta, ledger=cap, rng=rng, weights=weights)
             return self._for_groups(model, rows)
 
-        releases = True
-        if not is_charged(self):  # else it was rehearsed by what is around it
-            closed = Cap(None, self.adjacency)
-            rehearse(priced(closed), X, y, codes, parts)
-            releases = closed.asked
-        # charge
+        closed = None if is_charged(self) else Cap(None, self.adjacency)  # of what is around it
+        checked = None if closed is None else priced(closed)
+        if checked is not None:
+            check_steps("DPPipeline", checked, parts, grouped=groups is not None)
+        # reserve
         declared = in_order([*declared_of(parts), *read_unpaid(copy, X, y)])
+        unit = "record" if rows is None else "group"
+        terms = unit, noises_of(parts), declared
+        reservation = reserve_whole(
+            self, guarantee, lambda asked: as_loss(budget_of(asked)), *terms
+        )
+        # read
+        with returnable(reservation):
+            data, columns = self._read(copy, X, y, groups)
+            if checked is not None:
+                read_steps(checked, *data, parts)
+        releases = closed is None or closed.asked
         if releases:
-            unit = "record" if rows is None else "group"
-            terms = unit, noises_of(parts), declared
-            charge_whole(self, guarantee, lambda asked: as_loss(budget_of(asked)), *terms)
+            reservation.keep()
+        else:
+            reservation.give_back("no step releases anything")
         # draw
         cap = Cap(budget, self.adjacency)
-        with held_back():
+        with within(reservation=reservation), held_back():
             try:
                 with after_charge(copy), silence(PrivacyWarning, LedgerWarning):
-                    model = fit_steps(self._shown(priced(cap)), X, y, codes, parts)
+                    model = fit_steps(self._shown(priced(cap)), *data, parts)
                 fitted = private_parts(model, fitted=True)
                 cap.settle((part.label, part.estimator.privacy_) for part in fitted)
                 report = whole_report(self, budget, fitted, declared, rows)
@@ -288,6 +288,22 @@ class DPPipeline(FittedSteps):
             self.privacy_ = report
             advise_on_bought_number(self, report.n_records, grouped=groups is not None)
         return self
+
+    def _read(self, copy: Any, X: Any, y: Any, groups: Any) -> tuple[tuple[Any, Any, Any], Any]:
+        """Return the data as steps read them, and what the columns are."""
+        if is_spread(X):
+            (rows_of_X,) = as_sources(X=X).values()
+            columns, n_groups = columns_to_fit(self, rows_of_X, [copy]), None
+            advise_on_public_number(self, len(rows_of_X), n_groups)
+            return (X, y, groups), columns
+        X, columns = read_to_fit(self, X, [copy])
+        y = target_without_lists(read_once("DPPipeline", y, name="y"))
+        n_rows = check_data("DPPipeline", X, y)
+        with silence():
+            codes = None if groups is None else group_codes("DPPipeline.fit", groups, n_rows)
+        n_groups = None if codes is None else int(codes.max()) + 1
+        advise_on_public_number(self, n_rows, n_groups)
+        return (X, y, codes), columns
 
     @available_if(offers("fit_transform"))
     def fit_transform(self, X: Any, y: Any = None, groups: Any = None, **params: Any) -> Any:

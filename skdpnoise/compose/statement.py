@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import replace
-from functools import reduce
+from functools import partial, reduce
 from operator import add
 from typing import Any
 
@@ -14,6 +14,7 @@ from skdpnoise._utils.numbers import NUMBERS
 from skdpnoise.accounting import PrivacyReport
 from skdpnoise.accounting.approximate import Budget, as_loss
 from skdpnoise.accounting.declared import COLUMNS, FACTS, declared_below, said_public
+from skdpnoise.accounting.reservation import Reservation
 from skdpnoise.base.compositions import private_estimators
 from skdpnoise.base.parts import Part
 from skdpnoise.data.rows import FOUND_BY_READING
@@ -22,29 +23,33 @@ from skdpnoise.privacy import GaussianLoss, PrivacyGuarantee, PrivacyLoss, PureL
 from skdpnoise.sampling.words import HIDDEN_SEED, is_seeded
 
 
-def charge_whole(
+def reserve_whole(
     composition: Any,
     guarantee: PrivacyGuarantee,
     cost_of: Callable[[PrivacyGuarantee], PrivacyLoss],
     unit: str,
     noise: str,
     declared: Collection[str],
-) -> Any:
-    """Charge the ledger of a composition, if it has one, for the whole fit; return the ledger."""
+) -> Reservation:
+    """Reserve the cost of a whole fit in the ledger of a composition, if it has one."""
+    # A ledger of somebody else's that can only charge does so before the first random word.
     ledger, name = composition.ledger, type(composition).__name__
-    if ledger is not None:
-        ledger.charge(
-            f"{name}.fit",
-            cost_of(guarantee),
-            guarantee=(guarantee.epsilon, guarantee.delta),
-            adjacency=guarantee.adjacency,
-            unit=unit,
-            mechanism=noise,
-            estimator=name,
-            parameters=_public_parameters(composition) | said_public(declared),
-            **to_name_the_largest(ledger, guarantee, cost_of),
-        )
-    return ledger
+    if ledger is None:
+        return Reservation()
+    facts: dict[str, Any] = {
+        "guarantee": (guarantee.epsilon, guarantee.delta),
+        "adjacency": guarantee.adjacency,
+        "unit": unit,
+        "mechanism": noise,
+        "estimator": name,
+        "parameters": _public_parameters(composition) | said_public(declared),
+        **to_name_the_largest(ledger, guarantee, cost_of),
+    }
+    arguments = f"{name}.fit", cost_of(guarantee)
+    if hasattr(ledger, "reserve"):
+        found: Reservation = ledger.reserve(*arguments, **facts)
+        return found
+    return Reservation(keeping=partial(ledger.charge, *arguments, **facts))
 
 
 def noises_of(parts: Collection[Part]) -> str:

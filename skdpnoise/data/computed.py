@@ -30,7 +30,7 @@ class Allowance(ABC):
 
 def reading(computed: Collection[str]) -> AbstractContextManager[None]:
     """Say which of X and y were computed by a step, for the fits that run within."""
-    return within(computed=frozenset(computed))
+    return within(computed=frozenset(computed), made=frozenset(computed))
 
 
 def is_charged(estimator: Any = None) -> bool:
@@ -46,4 +46,9 @@ def is_computed(name: str, estimator: Any = None) -> bool:
 
 def passed() -> frozenset[str]:
     """Return which of X and y are as the user passed them, for the fit that runs."""
-    return DATA - context().computed
+    return DATA - context().made
+
+
+def made() -> AbstractContextManager[None]:
+    """Say that X was computed by a step, for the fits that run within."""
+    return within(made=context().made | {"X"})

@@ -286,12 +286,20 @@ class _CrossValidation(PrivateSearchCV):
         *folds, kept = tossed(records, shares, enough, rng, again=public)
         sizes = [fold.size for fold in folds]
         if sum(sizes) - max(sizes) < 2 or (public and min(sizes) < 1):
-            raise ValueError(
-                "The 'cv' parameter of dp_cross_validate must leave 2 rows to fit and 1 to score "
-                f"at least in every fold. Got {k!r}, and too few rows, or groups, for it."
-            )
+            raise self._too_few()
         used = records.union(*folds)
         return Parts(used, used, kept, tuple(folds))
+
+    def _check_enough(self, records: Any, reference: float) -> None:
+        units = records.n_groups or len(records)
+        if self.adjacency == "replace_one" and units * (1.0 - reference) < self.cv:
+            raise self._too_few()
+
+    def _too_few(self) -> ValueError:
+        return ValueError(
+            "The 'cv' parameter of dp_cross_validate must leave 2 rows to fit and 1 to score at "
+            f"least in every fold. Got {self.cv!r}, and too few rows, or groups, for it."
+        )
 
     def _store(self, outcome: Outcome, problem: Problem, strategy: Strategy) -> None:
         self.folds_, self.scoring_ = outcome.folds, problem.scoring.name

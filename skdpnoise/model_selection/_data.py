@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from copy import deepcopy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import accumulate, pairwise
 from typing import Any
@@ -59,6 +59,11 @@ class WholeRecords:
             coins.of_numbers(0, len(self)) if codes is None else coins.of_labels(self.groups, codes)
         )[self.kept]
         return [self.kept[places == place] for place in range(coins.n_places)]
+
+    def used(self, rng: RandomWords) -> WholeRecords:
+        """Return the records with the rows that are used of groups with too many."""
+        (kept,) = self.known.keep(rng, np.arange(len(self)))
+        return replace(self, kept=kept)
 
     def all(self) -> Rows:
         """Return all rows that are used."""
@@ -143,6 +148,10 @@ class SpreadRecords:
         counts = self._counts(coins)
         places = (frozenset({place}) for place in range(coins.n_places))
         return [self._falling(coins, one, counts) for one in places]
+
+    def used(self, rng: RandomWords) -> SpreadRecords:
+        """Return the records with the rows that are used of groups with too many."""
+        return replace(self, rows=self.known.keep(rng))
 
     def all(self) -> SpreadPart:
         """Return all records that are used."""
@@ -308,12 +317,12 @@ def _places(coins: Coins, labels: Any) -> NDArray[np.intp]:
 
 
 def read_records(
-    search: Any, X: Any, y: Any, groups: Any, rng: RandomWords, *, classifier: bool
+    search: Any, X: Any, y: Any, groups: Any, *, classifier: bool
 ) -> WholeRecords | SpreadRecords:
-    """Check the data of a search, and choose the rows that are used of groups with too many."""
+    """Check the data of a search."""
     owner = type(search).__name__
     if is_spread(X) or is_spread(y):
-        return _read_parts(search, as_sources(X=X, y=y, groups=groups), rng, classifier)
+        return _read_parts(search, as_sources(X=X, y=y, groups=groups), classifier)
     X, y = read_features(owner, X), read_once(owner, y, name="y")
     n_rows = check_data(owner, X, y)
     _check_many(owner, n_rows)
@@ -321,14 +330,12 @@ def read_records(
     with silence():
         codes = None if groups is None else group_codes(f"{owner}.fit", groups, n_rows)
     known = GroupedRows(codes, int(search.rows_per_group), n_rows)
-    (kept,) = known.keep(rng, np.arange(n_rows))
-    return WholeRecords(X, y, np.unique(y) if classifier else None, groups, known, kept)
+    labels = np.unique(y) if classifier else None
+    return WholeRecords(X, y, labels, groups, known, np.arange(n_rows))
 
 
-def _read_parts(
-    search: Any, sources: dict[str, RowSource], rng: RandomWords, classifier: bool
-) -> SpreadRecords:
-    """Look at records in parts; choose the rows that are used of groups with too many."""
+def _read_parts(search: Any, sources: dict[str, RowSource], classifier: bool) -> SpreadRecords:
+    """Look at records in parts."""
     owner = type(search).__name__
     if "y" not in sources:
         raise ValueError(f"{owner} needs a target y beside rows in parts. Got None.")
@@ -338,7 +345,7 @@ def _read_parts(
     found = [labels for facts in rows.rows.facts for labels in facts.found]
     labels = labels_of_parts(owner, found) if classifier else None
     known = SpreadRows.of(f"{owner}.fit", rows, int(search.rows_per_group))
-    return SpreadRecords(sources, known.keep(rng), labels, known, look)
+    return SpreadRecords(sources, rows, labels, known, look)
 
 
 def _check_many(owner: str, n_rows: int) -> None:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -16,12 +15,11 @@ from sklearn.utils import _safe_indexing
 from skdpnoise._utils.context import Said
 from skdpnoise._utils.redaction import silence
 from skdpnoise.accounting.approximate import Budget
-from skdpnoise.accounting.caps import Cap, Rehearsed, UnsettledError
+from skdpnoise.accounting.caps import Cap, UnsettledError
 from skdpnoise.base.advice import left_to
 from skdpnoise.base.compositions import private_estimators
 from skdpnoise.base.parts import after_charge, private_parts
-from skdpnoise.base.register import is_private
-from skdpnoise.compose.fitting import rehearse
+from skdpnoise.compose.fitting import check_steps, read_steps
 from skdpnoise.compose.shares import with_budget
 from skdpnoise.data.parts import SpreadError
 from skdpnoise.data.table import mapped, total
@@ -40,7 +38,7 @@ from skdpnoise.model_selection._splits import tossed
 from skdpnoise.privacy import Adjacency, LossBudget, PureLoss
 from skdpnoise.queries import private_location_scale
 from skdpnoise.queries.ranges import release_record_count
-from skdpnoise.sampling import RandomWords
+from skdpnoise.sampling import RandomWords, SystemWords
 from skdpnoise.sampling.observer import note_charge
 from skdpnoise.sensitivity import SensitivityProfile, histogram_counts
 
@@ -136,15 +134,15 @@ class Problem:
 
     candidates: Sequence[Candidate]  # sealed and checked
     scoring: Scoring
-    records: Any  # WholeRecords or SpreadRecords: private
-    parts: Parts  # how they are divided
     buys: bool  # whether the units of the target are estimated from the reference part; public
     known: Target | None  # units that are public
     adjacency: Adjacency
     delta: float  # δ at which parts of a candidate state a Gaussian budget
-    classes: NDArray[Any] | None  # public labels
     declared: tuple[str, ...]  # what is public by the word of the user
     rng: RandomWords
+    classes: NDArray[Any] | None = None  # public labels
+    records: Any = None  # WholeRecords or SpreadRecords: private, once they are read
+    parts: Any = None  # how they are divided
 
     def priced(self, estimator: Any, budget: Budget) -> Priced:
         """Return a copy of an estimator whose parts ask for a budget together, and no more."""
@@ -181,19 +179,25 @@ class Problem:
         give_ledger(model, partial(_same, None))
         return said_by(model, said)
 
-    def rehearsed(self, owner: str, candidate: Candidate, priced: Priced) -> bool:
-        """Fit to all used records, with nothing drawn; return whether there was a charge."""
+    def check(self, owner: str, candidate: Candidate, budget: Budget) -> None:
+        """Refuse a candidate for its parameters, whatever the records are."""
+        priced = replace(self, rng=SystemWords()).priced(candidate.estimator, budget)
+        check_all_pay(priced.estimator, priced.labels)
+        check_steps(owner, priced.estimator, candidate.parts, grouped=False)
+
+    def read(self, owner: str, candidate: Candidate, budget: Budget) -> None:
+        """Have a candidate check all records, as far as it needs no draw."""
+        priced = replace(self, rng=SystemWords()).priced(candidate.estimator, budget)
         model, cap = priced.estimator, Cap(None, self.adjacency)
         give_ledger(model, cap.part)
-        check_all_pay(model, priced.labels)
         with silence(), parallel_config("sequential"):
             X, y = self.records.of(self.records.all())
-            if is_private(model):
-                with suppress(Rehearsed):
-                    model.fit(X, y)
-            else:
-                rehearse(model, X, y, None, candidate.parts, owner=owner)
-        return cap.asked
+            read_steps(model, X, y, None, candidate.parts, owner=owner)
+        if not cap.asked:
+            raise ValueError(
+                f"The 'estimator' parameter of {owner} must charge for what it releases. Got "
+                f"{type(candidate.estimator).__name__}, which released nothing, or did not charge."
+            )
 
     def losses(self, models: Sequence[Any], target: Target) -> Losses:
         """Return the losses of the validation part by models: private integers."""

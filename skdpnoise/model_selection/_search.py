@@ -6,7 +6,7 @@ from abc import abstractmethod
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from copy import deepcopy
-from dataclasses import KW_ONLY, dataclass, field
+from dataclasses import KW_ONLY, dataclass, field, replace
 from inspect import signature
 from numbers import Integral, Real
 from typing import Any, ClassVar
@@ -20,12 +20,14 @@ from sklearn.utils import get_tags
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 
 from skdpnoise._utils.checks import check_type
+from skdpnoise._utils.context import within
 from skdpnoise._utils.numbers import BUDGET, JOBS, check_grouped
 from skdpnoise._utils.parameters import as_bounds, check_parameters
 from skdpnoise._utils.redaction import silence
 from skdpnoise._utils.shared_texts import shared_texts
 from skdpnoise.accounting import Ledger, PrivacyReport
 from skdpnoise.accounting.approximate import pure_part
+from skdpnoise.accounting.reservation import returnable
 from skdpnoise.base import advice
 from skdpnoise.base.callbacks import CallbackSupportMixin, with_callbacks
 from skdpnoise.base.compositions import Children, register_inner
@@ -35,7 +37,7 @@ from skdpnoise.base.surroundings import clone_with_ledger, warn_of_company
 from skdpnoise.compose.asked import columns_to_fit, read_to_fit
 from skdpnoise.compose.fitting import settled
 from skdpnoise.compose.shares import search_budget, seed_from
-from skdpnoise.compose.statement import charge_whole
+from skdpnoise.compose.statement import reserve_whole
 from skdpnoise.compose.whole import WholeMixin
 from skdpnoise.data.rows import as_sources, is_spread
 from skdpnoise.data.targets import check_two_classes
@@ -51,14 +53,13 @@ from skdpnoise.model_selection._candidates import (
 )
 from skdpnoise.model_selection._data import read_records
 from skdpnoise.model_selection._delegation import Delegation
-from skdpnoise.model_selection._rehearsal import rehearse
 from skdpnoise.model_selection._runs import Outcome, Parts, Problem, Target
 from skdpnoise.model_selection._strategies import NoisyMax, OneRelease, RepeatedRuns, Strategy
 from skdpnoise.planning.mixin import PlanMixin
 from skdpnoise.privacy import Adjacency, PrivacyGuarantee, PrivacyLoss
 from skdpnoise.privacy.repetition.laws import PoissonRepetitions, TruncatedNegativeBinomial
 from skdpnoise.sampling import RandomWords, random_words
-from skdpnoise.sampling.observer import note_charge, unobserved
+from skdpnoise.sampling.observer import note_charge
 
 _VALIDATION = 0.1  # of the records
 _HALF = 0.5  # where their number is private
@@ -151,45 +152,51 @@ class PrivateSearchCV(WholeMixin, PlanMixin, Delegation, BaseSearchCV, CallbackS
         known = self._public_units(scoring)
         check_grouped(self, groups)
         labelled = is_classifier(candidates[0].estimator)
-        # bound
-        compared: Any = [one.estimator for one in candidates]
-        if is_spread(X):
-            columns = columns_to_fit(self, as_sources(X=X)["X"], compared)
-        else:
-            X, columns = read_to_fit(self, X, compared)
-        records = read_records(self, X, y, groups, rng, classifier=labelled)
+        # plan
         most = None if groups is None else int(self.rows_per_group)
         advice.advise(self)
-        advice.advise_on_public_number(self, len(records), records.n_groups)
-        # calibrate
         strategy = self._strategy(guarantee, candidates, most)
         buys = scoring.needs_shares or (scoring.needs_target and strategy.name != "release")
-        parts = self._divided(records, strategy, _runs.REFERENCE if buys else 0.0, rng)
+        reference = _runs.REFERENCE if buys else 0.0
         given = public_labels(owner, candidates)
-        classes = records.labels if given is None else given
-        if labelled and classes is not None:
-            check_two_classes(owner, classes, "'classes' of the estimator that is searched over")
-        check_pairs(owner, scoring, 0 if classes is None else len(classes), self.adjacency)
         declared = declared_by(candidates, X, y, given)
-        facts = (records, parts, buys, known, self.adjacency, self.delta, classes, declared)
-        problem = Problem(candidates, scoring, *facts, rng)
-        unobserved(rehearse, owner, problem, strategy, self.n_jobs)
-        # charge
+        terms = (buys, known, self.adjacency, self.delta, declared, rng)
+        problem = Problem(candidates, scoring, *terms)
+        for one in strategy.fitted_alone(candidates):
+            problem.check(owner, one, strategy.fit_budget)
         report = strategy.report(owner, guarantee, problem, most)
-        note_charge("choice and scores", report)
 
         def cost_of(asked: PrivacyGuarantee) -> PrivacyLoss:
             chosen = strategy if asked == guarantee else self._strategy(asked, candidates, most)
             return chosen.loss(most or 1)
 
-        terms = report.unit, report.releases[0].noise, report.declared
-        ledger = charge_whole(self, guarantee, cost_of, *terms)
+        # reserve
+        stated = report.unit, report.releases[0].noise, report.declared
+        reservation = reserve_whole(self, guarantee, cost_of, *stated)
+        # read
+        with returnable(reservation):
+            records, columns = self._read(X, y, groups, candidates)
+            classes = records.labels if given is None else given
+            if labelled and classes is not None:
+                check_two_classes(
+                    owner, classes, "'classes' of the estimator that is searched over"
+                )
+            check_pairs(owner, scoring, 0 if classes is None else len(classes), self.adjacency)
+            self._check_enough(records, reference)
+            problem = replace(problem, classes=classes, records=records)
+            for one in strategy.fitted_alone(candidates):
+                problem.read(owner, one, strategy.fit_budget)
+        reservation.keep()
+        note_charge("choice and scores", report)
         # draw, choose, store
-        with self._noted(report), advice.held_back():
+        with within(reservation=reservation), self._noted(report), advice.held_back():
+            records = records.used(rng)
+            parts = self._divided(records, strategy, reference, rng)
+            problem = replace(problem, records=records, parts=parts)
             outcome = _runs.without_traces(lambda: self._run(problem, strategy))
             bought, said = advice.bought_number(outcome.model), outcome.said()
             for model in outcome.models:
-                settled(model, report, ledger)
+                settled(model, report, self.ledger)
             self._store(outcome, problem, strategy)
             self._columns, self.privacy_ = columns, report
             if outcome.hidden:  # last: where warnings are errors, what was paid for is there
@@ -198,6 +205,19 @@ class PrivateSearchCV(WholeMixin, PlanMixin, Delegation, BaseSearchCV, CallbackS
                 advice.warn_last(text, topic)
             advice.advise_on_bought_number(self, bought, grouped=groups is not None)
         return self
+
+    def _read(
+        self, X: Any, y: Any, groups: Any, candidates: Sequence[Candidate]
+    ) -> tuple[Any, Any]:
+        """Return the records, and what the columns are."""
+        compared = [one.estimator for one in candidates]
+        if is_spread(X):
+            columns = columns_to_fit(self, as_sources(X=X)["X"], compared)
+        else:
+            X, columns = read_to_fit(self, X, compared)
+        records = read_records(self, X, y, groups, classifier=is_classifier(compared[0]))
+        advice.advise_on_public_number(self, len(records), records.n_groups)
+        return records, columns
 
     def _validate_params(self) -> None:
         """Raise what is wrong with any single parameter: more than scikit-learn's constraints."""
@@ -276,22 +296,34 @@ class PrivateSearchCV(WholeMixin, PlanMixin, Delegation, BaseSearchCV, CallbackS
         self, records: Any, strategy: Strategy, reference: float, rng: RandomWords
     ) -> Parts:
         """Return the parts of the rows that are used."""
-        given = self.validation_fraction
-        fraction = _VALIDATION if isinstance(given, str) else given
         if isinstance(strategy, OneRelease) and not strategy.apart:
-            parts = Parts(records.all(), records.all(), records.none())
-        else:
-            parts = _runs.divide(records, fraction, reference, self.adjacency, rng)
+            return Parts(records.all(), records.all(), records.none())
+        parts = _runs.divide(records, self._fraction, reference, self.adjacency, rng)
         public = self.adjacency == "replace_one"  # how many rows there are
-        # Of a private number of rows it tells whether two are left: hardly ever, if half are.
-        few = len(records) * (1.0 - fraction - reference) < 2.0 if public else fraction > _HALF
-        if few or parts.train.size < 2 or (public and not parts.validation.size):
-            raise ValueError(
-                f"The 'validation_fraction' parameter of {type(self).__name__} must leave 2 rows "
-                f"to fit and 1 to score at least, and half of them where their number is private. "
-                f"Got {self.validation_fraction!r}, and too few rows, or groups, for it."
-            )
+        if parts.train.size < 2 or (public and not parts.validation.size):
+            raise self._too_few()
         return parts
+
+    @property
+    def _fraction(self) -> float:
+        """The share of the records that is scored."""
+        given = self.validation_fraction
+        return _VALIDATION if isinstance(given, str) else given
+
+    def _check_enough(self, records: Any, reference: float) -> None:
+        """Refuse too few records, as far as is public before they are divided."""
+        # Of a private number of rows it tells whether two are left: hardly ever, if half are.
+        left = len(records) * (1.0 - self._fraction - reference)
+        public = self.adjacency == "replace_one"
+        if left < 2.0 if public else self._fraction > _HALF:
+            raise self._too_few()
+
+    def _too_few(self) -> ValueError:
+        return ValueError(
+            f"The 'validation_fraction' parameter of {type(self).__name__} must leave 2 rows "
+            f"to fit and 1 to score at least, and half of them where their number is private. "
+            f"Got {self.validation_fraction!r}, and too few rows, or groups, for it."
+        )
 
     def _public_units(self, scoring: Scoring) -> Target | None:
         """Return the units of a target with finite public bounds: half of them is two scales."""

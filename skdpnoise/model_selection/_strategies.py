@@ -30,7 +30,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -83,6 +83,10 @@ class Strategy(ABC):
     def score_budget(self) -> LossBudget:
         """What a published score costs."""
         return self.choice_budget.share(self.scored)
+
+    def fitted_alone(self, candidates: Sequence[Candidate]) -> Sequence[Candidate]:
+        """Return the candidates that are fitted."""
+        return candidates
 
     def loss(self, rows: int) -> PrivacyLoss:
         """What the whole search costs with respect to a group of at most so many rows."""
@@ -150,6 +154,9 @@ class OneRelease(Strategy):
             path = Pipeline([*clone(first).steps[:-1], (prefix[:-2], path)])
         budgets = (total, total) if apart else (total.share(1.0 - _ASKING), total.share(_ASKING))
         return cls(total, *budgets, path, apart)
+
+    def fitted_alone(self, candidates: Sequence[Candidate]) -> Sequence[Candidate]:
+        return [replace(candidates[0], estimator=self.estimator)]
 
     def run(self, problem: Problem, target: Target, n_jobs: int | None, tell: Tell) -> Outcome:
         path = problem.fitted(problem.priced(self.estimator, self.fit_budget))

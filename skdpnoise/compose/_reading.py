@@ -1,0 +1,506 @@
+"""What reads the user's data in a composition, and what may be refused of what steps make of them.
+
+Only the X and y that the user passes may be refused for their values, and only before a random word
+is taken. Which steps read them, rather than what another step computed, is a fact of the
+composition alone. What is computed is refused by its type, never for a value.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+from sklearn import config_context, get_config
+from sklearn.base import BaseEstimator, TransformerMixin, clone, is_classifier, is_regressor
+from sklearn.compose import ColumnTransformer, TransformedTargetRegressor
+from sklearn.pipeline import FeatureUnion, Pipeline
+from sklearn.utils import assert_all_finite, get_tags
+from sklearn.utils.metaestimators import available_if
+
+from skdpnoise.accounting.caps import Rehearsed
+from skdpnoise.base.compositions import below, inner_of
+from skdpnoise.base.public_output import hand_on
+from skdpnoise.base.register import is_private, rule_of
+from skdpnoise.compose._over_parts import OverParts, without_rows
+from skdpnoise.data.columns import is_numeric, is_polars
+from skdpnoise.data.computed import DATA, made, reading
+from skdpnoise.data.rows import is_spread
+from skdpnoise.data.table import looked_at
+from skdpnoise.data.targets import known_classes, labels_of_parts, read_labels, read_numbers
+
+_NOTHING: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Leaf:
+    """A step that is fitted, or a target that is transformed."""
+
+    label: str  # the prefix of its parameters in the whole
+    step: Any  # a part, or a TransformedTargetRegressor
+    passed: frozenset[str]  # which of X and y it gets as the user passed them
+    fills: bool = False  # whether a step behind it may do something about missing values
+    output: str = "default"  # in what form "passthrough" hands on columns
+
+
+def leaves(
+    step: Any, passed: frozenset[str], label: str = "", *, fills: bool = False
+) -> Iterator[Leaf]:
+    """Yield what reads data in a composition whose X and y are as the user passed them, or not."""
+    if type(step) is Pipeline:
+        for place, (name, child) in enumerate(step.steps):
+            if child is None or (type(child) is str and child == "passthrough"):
+                continue  # what comes next reads the same
+            behind = fills or any(_fills(later) for _, later in step.steps[place + 1 :])
+            yield from leaves(child, passed, below(label, name), fills=behind)
+            passed -= {"X"}
+    elif type(step) in (ColumnTransformer, FeatureUnion):
+        for name, child in _side_by_side(step):
+            if type(child) is str and child == "passthrough":
+                yield Leaf(below(label, name), child, passed, fills, _output(step))
+            else:
+                yield from leaves(child, passed, below(label, name), fills=fills)
+    elif type(step) is TransformedTargetRegressor:
+        yield Leaf(label, step, passed)
+        target = frozenset({"X"}) if "y" in passed else _NOTHING
+        if step.transformer is not None:
+            yield from leaves(step.transformer, target, below(label, "transformer"))
+        same = step.transformer is None and step.func is None
+        kept = passed if same else passed - {"y"}
+        yield from leaves(step.regressor, kept, below(label, "regressor"), fills=fills)
+    else:
+        yield Leaf(label, step, passed, fills)
+
+
+class Pass:
+    """One reading of the data: how far it goes without a draw."""
+
+    def __init__(self, y: Any) -> None:
+        self.y, self.assume_finite = y, bool(get_config()["assume_finite"])
+        self.drawn = False  # whether what comes next could only be made with a draw
+
+    def __sklearn_clone__(self) -> Pass:
+        return self
+
+
+def readers(model: Any, passed: frozenset[str], y: Any) -> dict[str, Any]:
+    """Return what takes the places of steps while the data are read and checked, by label."""
+    # Each step that gets what the user passed looks at its values, as in scikit-learn; a private
+    # one up to its first charge. What stands behind a draw is not fitted.
+    run = Pass(y)
+    found: dict[str, Any] = {}
+    for one in leaves(model, passed):
+        if type(one.step) is TransformedTargetRegressor:
+            if "y" in one.passed and y is not None:
+                _look_at("y", y)
+        elif "X" not in one.passed:
+            continue
+        elif is_private(one.step):
+            found[one.label] = PrivateReader(one.step, one.label, DATA - one.passed, run)
+        elif type(one.step) is str and one.step == "passthrough":
+            passing = Passing(one.label, not one.fills, run.assume_finite, one.output)
+            found[one.label] = passing.set_output(transform=one.output)
+        elif one.step is not None and not isinstance(one.step, str):
+            found[one.label] = PublicReader(one.step, one.label, run)
+    return found | {label: Behind(step, label, run) for label, step in _behind(model, passed)}
+
+
+def _behind(step: Any, passed: frozenset[str], label: str = "") -> Iterator[tuple[str, Any]]:
+    """Yield the outermost steps that get no X as the user passed it."""
+    if type(step) is Pipeline:
+        for name, child in step.steps:
+            if child is None or isinstance(child, str):
+                continue
+            if "X" not in passed:
+                yield below(label, name), child
+            else:
+                yield from _behind(child, passed, below(label, name))
+            passed -= {"X"}
+    elif type(step) in (ColumnTransformer, FeatureUnion):
+        for name, child in _side_by_side(step):
+            yield from _behind(child, passed, below(label, name))
+    elif type(step) is TransformedTargetRegressor:
+        yield from _behind(step.regressor, passed, below(label, "regressor"))
+
+
+def guards(model: Any, passed: frozenset[str]) -> dict[str, Any]:
+    """Return what stands before steps that read what others computed, by label."""
+    # Python objects, which scikit-learn and numpy compute with one by one, fail for a value, so
+    # that their *type* is refused, wherever this is found out.
+    found: dict[str, Any] = {}
+    for one in leaves(model, passed):
+        fits = not isinstance(one.step, str | None) and hasattr(one.step, "fit")
+        if "X" in one.passed or not fits or type(one.step) is TransformedTargetRegressor:
+            continue
+        private = is_private(one.step)
+        found[one.label] = (PrivateGuard if private else Guard)(one.step, one.label)
+    return found
+
+
+def is_ours(subject: Any) -> bool:
+    """Return whether errors from within an object hold no value."""
+    return isinstance(subject, _Stand | Passing)
+
+
+def reads_parts(subject: Any) -> bool:
+    """Return whether an object that stands for a step takes rows in parts."""
+    return isinstance(subject, PrivateReader | PrivateGuard | Behind)
+
+
+class _Stand(BaseEstimator):
+    """Stands for a step while a composition is fitted."""
+
+    def __init__(self, step: Any, label: str) -> None:
+        self.step = step
+        self.label = label
+
+    @available_if(lambda self: hasattr(self.step, "transform"))
+    def transform(self, X: Any) -> Any:
+        """Transform as the step does."""
+        return self.step.transform(X)
+
+    @available_if(lambda self: hasattr(self.step, "predict"))
+    def predict(self, X: Any) -> Any:
+        """Predict as the step does."""
+        return self.step.predict(X)
+
+    @available_if(lambda self: hasattr(self.step, "get_feature_names_out"))
+    def get_feature_names_out(self, input_features: Any = None) -> Any:
+        """Return the names that the step gives."""
+        return self.step.get_feature_names_out(input_features)
+
+    def _fitted(self, X: Any, y: Any, groups: Any) -> Any:
+        self.step.fit(X, y, **({} if groups is None else {"groups": groups}))
+        return self
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return True
+
+
+class Guard(_Stand):
+    """Refuses types, and no values, before a public step that reads what others computed."""
+
+    def fit(self, X: Any, y: Any = None) -> Guard:
+        """Fit the step."""
+        _check_types(self.label, self.step, X, passed=False)
+        self.step.fit(X, y)
+        return self
+
+    def fit_transform(self, X: Any, y: Any = None) -> Any:
+        """Fit, and transform the same data."""
+        _check_types(self.label, self.step, X, passed=False)
+        _check_output(self.label, self.step, X, y)
+        return self.step.fit_transform(X, y)
+
+
+class PrivateGuard(_Stand):
+    """The same before a private step."""
+
+    def fit(self, X: Any, y: Any = None, groups: Any = None) -> Any:
+        """Fit the step."""
+        _need_numbers_of(self.label, self.step, X)
+        with made():
+            return self._fitted(X, y, groups)
+
+    def fit_transform(self, X: Any, y: Any = None, groups: Any = None) -> Any:
+        """Fit, and transform the same data."""
+        return self.fit(X, y, groups).transform(X)
+
+
+class PrivateReader(_Stand):
+    """Has a private step check what the user passed, up to its first charge."""
+
+    def __init__(self, step: Any, label: str, computed: frozenset[str], run: Pass) -> None:
+        super().__init__(step, label)
+        self.computed = computed
+        self.run = run
+
+    def fit(self, X: Any, y: Any = None, groups: Any = None) -> PrivateReader:
+        """Have the step check the data."""
+        self.draws_ = True
+        try:
+            with _looking(self.computed, self.run.assume_finite):
+                self._fitted(X, y, groups)
+            self.draws_ = False  # it has nothing to release
+        except Rehearsed:
+            self.run.drawn = True
+        return self
+
+    def fit_transform(self, X: Any, y: Any = None, groups: Any = None) -> Any:
+        """Check, and transform the same data."""
+        return self.fit(X, y, groups).transform(X)
+
+    @available_if(lambda self: hasattr(self.step, "transform"))
+    def transform(self, X: Any) -> Any:
+        """Return what the step makes of the data, or columns of zeros where that needs a draw."""
+        if self.draws_:
+            return X if is_spread(X) else _zeros(len(X), self.label, _output(self.step))
+        output = getattr(self.step, "public_output_", None)
+        if output is not None:
+            hand_on(self, output, _stood_for)
+        return self.step.transform(X)
+
+    def get_feature_names_out(self, input_features: Any = None) -> Any:
+        """Return the names of what `transform` gives."""
+        if self.draws_:
+            return np.array([self.label], dtype=object)
+        return self.step.get_feature_names_out(input_features)
+
+
+class PublicReader(_Stand):
+    """Has a step that learns nothing look at what the user passed, as it does in scikit-learn."""
+
+    def __init__(self, step: Any, label: str, run: Pass) -> None:
+        super().__init__(step, label)
+        self.run = run
+
+    def fit(self, X: Any, y: Any = None) -> PublicReader:
+        """Fit the step."""
+        _check_types(self.label, self.step, X, passed=True)
+        with self._looking():
+            self.step.fit(X, y)
+        return self
+
+    def fit_transform(self, X: Any, y: Any = None) -> Any:
+        """Fit, and transform the same data."""
+        _check_types(self.label, self.step, X, passed=True)
+        with self._looking():
+            _check_output(self.label, self.step, X, y)
+            return self.step.fit_transform(X, y)
+
+    def _looking(self) -> AbstractContextManager[None]:
+        return _looking(_NOTHING, self.run.assume_finite)
+
+
+class Behind(_Stand):
+    """A step that gets no X of the user: read as far as nothing was to be drawn before it."""
+
+    def __init__(self, step: Any, label: str, run: Pass) -> None:
+        super().__init__(step, label)
+        self.run = run
+
+    def fit(self, X: Any, y: Any = None, groups: Any = None) -> Behind:
+        """Check what the user passed of it."""
+        self._read(X, y, groups, transforms=False)
+        return self
+
+    def fit_transform(self, X: Any, y: Any = None, groups: Any = None) -> Any:
+        """Check, and transform as far as that needs no draw."""
+        return self._read(X, y, groups, transforms=True)
+
+    def _read(self, X: Any, y: Any, groups: Any, *, transforms: bool) -> Any:
+        if y is self.run.y:
+            with _looking(frozenset({"X"}), self.run.assume_finite):
+                _check_targets(self.step, y, len(X))
+        if self.run.drawn:
+            return X
+        step = self._guarded(X)
+        grouped = {} if groups is None or not is_private(self.step) else {"groups": groups}
+        computed = DATA if y is not self.run.y else frozenset({"X"})
+        try:
+            with _looking(computed, self.run.assume_finite) if computed else nullcontext():
+                step.fit(X, y, **grouped)
+                output = getattr(self.step, "public_output_", None)
+                if output is not None:
+                    hand_on(self, output, _stood_for)
+                return step.transform(X) if transforms else X
+        except Rehearsed:
+            self.run.drawn = True
+            return X
+
+    def _guarded(self, X: Any) -> Any:
+        """Return the step with guards before what it holds."""
+        if is_spread(X):
+            return self.step if is_private(self.step) else OverParts(self.step)
+        places = guards(self.step, _NOTHING)
+        return places[""] if "" in places else self.step.set_params(**places)
+
+
+class Passing(TransformerMixin, BaseEstimator):
+    """Looks at columns that pass by other steps, at values where none may refuse them."""
+
+    def __init__(self, label: str, looks: bool, assume_finite: bool, output: str) -> None:
+        self.label = label
+        self.looks = looks
+        self.assume_finite = assume_finite
+        self.output = output
+
+    def fit(self, X: Any, y: Any = None) -> Passing:
+        """Refuse values that are missing or not finite, and types that would be guessed."""
+        if self.output == "polars":
+            _need_types(self.label, X)
+        if self.looks:
+            with _looking(_NOTHING, self.assume_finite):
+                _look_at("X", X)
+        return self
+
+    def transform(self, X: Any) -> Any:
+        """Return the same."""
+        return X
+
+    def get_feature_names_out(self, input_features: Any = None) -> Any:
+        """Return the same names."""
+        return input_features
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return True
+
+
+def put(model: Any, places: Mapping[str, Any], owner: str) -> None:
+    """Put what stands for steps in their places, and make sure that nothing else is fitted."""
+    model.set_params(**places)
+    found = model.get_params(deep=True)
+    missed = [label for label, place in places.items() if found.get(label) is not place]
+    if missed:
+        raise TypeError(
+            f"{owner} cannot replace its step {missed[0]!r} by set_params, and so cannot check it. "
+            "Give the steps of every composition as a list of names and steps."
+        )
+
+
+def taken_back(step: Any) -> Any:
+    """Return a fitted composition with the steps themselves in place of what stood for them."""
+    if isinstance(step, _Stand):
+        return step.step
+    if type(step) is Pipeline:
+        step.steps = [(name, taken_back(child)) for name, child in step.steps]
+    elif type(step) is FeatureUnion:
+        step.transformer_list = [(name, taken_back(child)) for name, child in step.transformer_list]
+    elif type(step) is ColumnTransformer:
+        for name in {"transformers", "transformers_"} & set(vars(step)):
+            listed = [(n, taken_back(child), where) for n, child, where in getattr(step, name)]
+            setattr(step, name, listed)
+        step.remainder = taken_back(step.remainder)
+    elif type(step) is TransformedTargetRegressor:
+        held = {"regressor", "regressor_", "transformer", "transformer_"} & set(vars(step))
+        for name in held:
+            setattr(step, name, taken_back(getattr(step, name)))
+    return step
+
+
+def _stood_for(step: Any) -> Any:
+    return step.step if isinstance(step, _Stand) else step
+
+
+@contextmanager
+def _looking(computed: frozenset[str], assume_finite: bool) -> Iterator[None]:
+    with reading(computed), config_context(assume_finite=assume_finite):
+        yield
+
+
+def _check_targets(step: Any, y: Any, n_rows: int) -> None:
+    """Refuse a target, as the user passed it, that a private step behind others does not take."""
+    for one in leaves(step, frozenset({"y"})):
+        if "y" in one.passed and is_private(one.step):
+            children = inner_of(one.step)[0]
+            if children and hasattr(one.step, "steps"):
+                _check_targets(Pipeline(list(children)), y, n_rows)
+            else:
+                _check_target(one.step, y, n_rows)
+
+
+def _check_target(step: Any, y: Any, n_rows: int) -> None:
+    """Refuse a target that a private step does not take."""
+    if is_spread(y):
+        found = looked_at(partial(_told_of, step), y=y)
+        if is_classifier(step):
+            labels = [one for facts in found.rows.facts for one in facts.found]
+            known_classes(step, labels_of_parts(type(step).__name__, labels))
+    elif is_classifier(step):
+        known_classes(step, read_labels(type(step).__name__, y, n_rows))
+    elif is_regressor(step):
+        read_numbers(step, y, n_rows)
+
+
+def _told_of(step: Any, tables: dict[str, Any]) -> Any:
+    """Return the labels of some records; refuse a target as it would be in memory."""
+    y = tables["y"]
+    if is_classifier(step):
+        return np.unique(read_labels(type(step).__name__, y, len(y)))
+    return read_numbers(step, y, len(y))[:0] if is_regressor(step) else None
+
+
+def _check_types(label: str, step: Any, X: Any, *, passed: bool) -> None:
+    """Refuse columns of objects where one of them might be refused for what it is."""
+    rule = rule_of(step)
+    reads = "objects" if rule is None else rule.reads(step)  # vouched for
+    if reads == "types" or (reads == "values" and not passed):
+        _need_numbers(label, type(step).__name__, X)
+
+
+def _check_output(label: str, step: Any, X: Any, y: Any) -> None:
+    """Refuse what polars would make columns of by looking at values."""
+    if _output(step) == "polars" and hasattr(step, "set_output"):
+        plain = clone(step).set_output(transform="default")
+        _need_types(label, plain.fit_transform(X, y))
+
+
+def _need_numbers_of(label: str, step: Any, X: Any) -> None:
+    """Refuse columns of objects before a private step that computes with them."""
+    if not inner_of(step)[0]:
+        _need_numbers(label, type(step).__name__, without_rows(X) if is_spread(X) else X)
+
+
+def _need_numbers(label: str, name: str, X: Any) -> None:
+    """Refuse columns whose type is not one of numbers, whatever they hold."""
+    if not is_numeric(X):
+        raise ValueError(
+            f"The step {label!r} ({name}) needs columns of a numeric type here. Some that it gets "
+            "are declared as objects, text or dates: for such columns, an error would tell of a "
+            "single value. Pass columns of numbers as such, as in X.astype(float), and hand others "
+            "to their own steps by a ColumnTransformer."
+        )
+
+
+def _need_types(label: str, X: Any) -> None:
+    """Refuse what polars would make columns of by looking at values."""
+    if not (is_numeric(X) or is_polars(X)):
+        raise ValueError(
+            f"The step {label!r} is to return a polars frame, and has columns of objects, of which "
+            "polars would guess the types from single values. Call set_output(transform='default') "
+            "or 'pandas', or pass a polars frame."
+        )
+
+
+def _look_at(name: str, data: Any) -> None:
+    """Refuse values that are missing or not finite, if scikit-learn is to look at all."""
+    missing = data.isna() if hasattr(data, "isna") else False  # also where numpy cannot compare
+    if np.any(missing) and not get_config()["assume_finite"]:
+        raise ValueError(f"Input {name} contains NaN.")
+    assert_all_finite(np.asarray(data), input_name=name)
+
+
+def _side_by_side(step: Any) -> list[tuple[str, Any]]:
+    if type(step) is FeatureUnion:
+        return list(step.transformer_list)
+    return [(name, child) for name, child, _ in step.transformers] + [("remainder", step.remainder)]
+
+
+def _output(step: Any) -> str:
+    """Return what a composition has its "passthrough" return, as scikit-learn finds it out."""
+    own = getattr(step, "_sklearn_output_config", {})
+    return str(own.get("transform", get_config()["transform_output"]))
+
+
+def _zeros(n_rows: int, label: str, output: str) -> Any:
+    """Return a column of zeros in the form that a step returns."""
+    zeros = np.zeros((n_rows, 1))
+    if output == "pandas":
+        import pandas as pd
+
+        return pd.DataFrame(zeros, columns=[label])
+    if output == "polars":
+        import polars as pl
+
+        return pl.DataFrame(zeros, schema=[label])
+    return zeros
+
+
+def _fills(step: Any) -> bool:
+    """Return whether a step holds one that takes missing values."""
+    steps = [one.step for one in leaves(step, _NOTHING) if hasattr(one.step, "fit")]
+    takers = [one for one in steps if type(one) is not TransformedTargetRegressor]
+    return any(get_tags(one).input_tags.allow_nan for one in takers)
