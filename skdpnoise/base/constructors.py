@@ -3,7 +3,8 @@
 A class marked with :func:`constructor_of_fields` takes the fields of its bases and its own. In its
 docstring ``%(parameters)s`` stands for the entries of all that it does not describe itself, and
 ``%(noise)s`` for that of one, which the indented lines below it continue. They are in the section
-of :mod:`skdpnoise._utils.shared_texts` that is named after the class that has the field.
+of :mod:`skdpnoise._utils.shared_texts` that is named after the class that has the field. What
+parameters may be (``_parameter_constraints``) is inherited with them.
 """
 
 from __future__ import annotations
@@ -11,11 +12,14 @@ from __future__ import annotations
 import inspect
 import re
 from dataclasses import dataclass, field
-from typing import TypeVar, dataclass_transform
+from typing import Any, TypeVar, dataclass_transform
 
 from skdpnoise._utils.shared_texts import TEXTS, shared_texts
 
-__all__ = ["constructor_of_fields"]
+__all__ = ["Constraints", "constructor_of_fields"]
+
+Constraints = dict[str, list[Any]]
+"""What each parameter may be, as scikit-learn has it."""
 
 T = TypeVar("T")
 
@@ -26,10 +30,16 @@ _ENTRIES = re.compile(r"^(?=\S)", re.M)
 
 @dataclass_transform(eq_default=False, field_specifiers=(field,))
 def constructor_of_fields(cls: type[T]) -> type[T]:
-    """Write the constructor of an estimator from its fields, and the texts of inherited ones."""
+    """Write a constructor from fields, with constraints and texts of those that are inherited."""
     # What names in annotations mean is known here alone, not where they are inherited.
     cls.__annotations__ = inspect.get_annotations(cls, eval_str=True)
     shared_texts(dataclass(eq=False, repr=False)(cls))
+    allowed: Constraints = {}
+    for base in reversed(cls.__mro__):
+        allowed |= vars(base).get("_parameter_constraints", {})
+    taken = inspect.signature(cls).parameters
+    made: Any = cls  # a class of scikit-learn, perhaps, whose attribute has no type
+    made._parameter_constraints = {name: allowed[name] for name in taken if name in allowed}
     if isinstance(cls.__doc__, str) and "%(parameters)s" in cls.__doc__:
         text = inspect.cleandoc(cls.__doc__)
         cls.__doc__ = _SECTION.sub(lambda found: _completed(cls, f"{found[0]}\n"), text)

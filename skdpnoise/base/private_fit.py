@@ -20,7 +20,7 @@ from skdpnoise._utils.warnings import PrivacyWarning
 from skdpnoise.accounting import Account, Ledger
 from skdpnoise.accounting.declared import COLUMNS, LABELS
 from skdpnoise.base import advice
-from skdpnoise.base.constructors import constructor_of_fields
+from skdpnoise.base.constructors import Constraints, constructor_of_fields
 from skdpnoise.base.over_parts import OverPartsMixin
 from skdpnoise.base.surroundings import clone_with_ledger, warn_of_company
 from skdpnoise.data.groups import GroupedRows, SpreadRows, group_codes
@@ -89,7 +89,7 @@ class PrivateEstimator(OverPartsMixin, PlanMixin):
     rows_per_group: int = 1
     ledger: Ledger | None = None
     random_state: Any = None
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = BUDGET
+    _parameter_constraints: ClassVar[Constraints] = BUDGET
     _declares: ClassVar[tuple[str, ...]] = ()  # parameters that are code of the user's
     _reads_labels: ClassVar[bool] = False  # of each column, as its type says
 

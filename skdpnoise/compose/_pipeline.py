@@ -10,7 +10,7 @@ from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 from sklearn.utils.metaestimators import available_if
 
-from skdpnoise._utils.numbers import BUDGET, check_grouped, check_numbers
+from skdpnoise._utils.numbers import check_grouped, check_numbers
 from skdpnoise._utils.silence import silence
 from skdpnoise._utils.warnings import PrivacyWarning
 from skdpnoise.accounting.approximate import Budget, as_loss
@@ -23,7 +23,7 @@ from skdpnoise.base.advice import (
     held_back,
 )
 from skdpnoise.base.compositions import Children, register_inner, watched
-from skdpnoise.base.constructors import constructor_of_fields
+from skdpnoise.base.constructors import Constraints, constructor_of_fields
 from skdpnoise.base.parts import after_charge, private_parts, taken_apart
 from skdpnoise.base.register import register_private
 from skdpnoise.base.surroundings import clone_with_ledger, warn_of_company
@@ -153,11 +153,9 @@ class DPPipeline(FittedSteps):
     learns from the data without privacy: use DPStandardScaler. ...
     """
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+    _parameter_constraints: ClassVar[Constraints] = {
         "steps": [list],
-        **BUDGET,
         "weights": [None, dict],
-        "public": [tuple, list, set, frozenset],
         "verbose": ["boolean"],
     }
 

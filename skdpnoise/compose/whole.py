@@ -12,14 +12,15 @@ from dataclasses import KW_ONLY, replace
 from functools import partial
 from hashlib import blake2b
 from types import CellType, CodeType, FunctionType, MethodType
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.pipeline import Pipeline
 
+from skdpnoise._utils.numbers import BUDGET
 from skdpnoise.accounting import Ledger, PrivacyReport
 from skdpnoise.base.compositions import inner_of
-from skdpnoise.base.constructors import constructor_of_fields
+from skdpnoise.base.constructors import Constraints, constructor_of_fields
 from skdpnoise.base.contents import of_library
 from skdpnoise.base.parts import private_parts
 from skdpnoise.privacy import Adjacency
@@ -33,6 +34,11 @@ _NOT_COMPARED = frozenset({"ledger", "n_jobs", "privacy_", "random_state", "verb
 @constructor_of_fields
 class WholeMixin:
     """Parameters of a composition of steps under one guarantee, and its report."""
+
+    _parameter_constraints: ClassVar[Constraints] = {
+        **BUDGET,
+        "public": [tuple, list, set, frozenset],
+    }
 
     _: KW_ONLY
     epsilon: float = 1.0

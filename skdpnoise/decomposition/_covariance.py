@@ -73,9 +73,6 @@ class DPCovariance(PrivateMomentsMixin, EmpiricalCovariance):
     True
     """
 
-    _parameter_constraints = (
-        EmpiricalCovariance._parameter_constraints | PrivateMomentsMixin._parameter_constraints
-    )
     _keeps_rows = True
 
     _: KW_ONLY

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import KW_ONLY
 from numbers import Integral
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy.linalg import eigh
@@ -13,7 +13,7 @@ from sklearn.utils._param_validation import Interval, RealNotInt, StrOptions
 from sklearn.utils.extmath import svd_flip
 from sklearn.utils.validation import check_is_fitted
 
-from skdpnoise.base.constructors import constructor_of_fields
+from skdpnoise.base.constructors import Constraints, constructor_of_fields
 from skdpnoise.base.register import register_private
 from skdpnoise.data.tables import read_projections, read_table, survivable
 from skdpnoise.decomposition.moments import PrivateMoments, PrivateMomentsMixin, denoised
@@ -120,7 +120,7 @@ class DPPCA(
     (20000, 2)
     """
 
-    _parameter_constraints = PrivateMomentsMixin._parameter_constraints | {
+    _parameter_constraints: ClassVar[Constraints] = {
         "n_components": [
             None,
             Interval(Integral, 1, None, closed="left"),

@@ -28,7 +28,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from skdpnoise._utils.numbers import JOBS
 from skdpnoise._utils.parameters import as_bounds, check_memory, check_within
 from skdpnoise.accounting import Account
-from skdpnoise.base.constructors import constructor_of_fields
+from skdpnoise.base.constructors import Constraints, constructor_of_fields
 from skdpnoise.base.private_fit import FitRows, PrivateEstimator, PrivateRun, known_records
 from skdpnoise.data.spread import Spread
 from skdpnoise.data.spread import total as sum_over
@@ -73,8 +73,7 @@ class PrivateMomentsMixin(PrivateEstimator, ABC):
     feature_bounds: tuple[Any, Any] | dict[str, Any] | None = None
     n_jobs: int | None = None
     _keeps_rows: ClassVar[bool] = False  # whether few rows are shrunk
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **PrivateEstimator._parameter_constraints,
+    _parameter_constraints: ClassVar[Constraints] = {
         "noise": [StrOptions(set(SECOND_MOMENT_NOISES))],
         "row_norm": [None, Interval(Real, 0, None, closed="neither")],
         "feature_bounds": [None, tuple, list, dict, np.ndarray],

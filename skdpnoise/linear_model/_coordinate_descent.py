@@ -4,19 +4,18 @@ from __future__ import annotations
 
 from dataclasses import KW_ONLY, field, replace
 from functools import partial
-from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from scipy.sparse import issparse
 from sklearn.base import BaseEstimator, RegressorMixin, is_classifier
-from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from skdpnoise._utils.numbers import JOBS
 from skdpnoise._utils.parameters import as_bounds, check_size, check_within
 from skdpnoise.base.callbacks import CallbackSupportMixin, collect_passes, with_callbacks
-from skdpnoise.base.constructors import constructor_of_fields
+from skdpnoise.base.constructors import Constraints, constructor_of_fields
 from skdpnoise.base.private_fit import PrivateEstimator, PrivateRun, known_records
 from skdpnoise.base.register import register_private
 from skdpnoise.base.scores import QuietScoreMixin
@@ -42,7 +41,13 @@ from skdpnoise.linear_model._joint import (
     plan_joint,
     scale_for_joint,
 )
-from skdpnoise.linear_model._parameters import CoordinateParameters
+from skdpnoise.linear_model._parameters import (
+    GROUPS,
+    ROW_NORM,
+    STRENGTH,
+    CoordinateParameters,
+    TargetParameters,
+)
 from skdpnoise.linear_model._penalties import of_standard_columns
 from skdpnoise.linear_model._records import (
     Data,
@@ -72,28 +77,18 @@ class PrivateLinearModel(PrivateEstimator, BaseEstimator):
     fit_intercept: bool = True
     feature_bounds: tuple[Any, Any] | dict[str, Any] | None = None
     n_jobs: int | None = None
+    # Features, models, and centre and scale of the target.
     _standardised: tuple[Any, np.ndarray, float, float] = field(init=False)
-    # features, models, centre and scale of the target
     _loss: ClassVar[Loss] = SQUARED
     _last: ClassVar[Any] = RESIDUALS
     _penalties: ClassVar[Any] = staticmethod(of_standard_columns)
     _output: ClassVar[int | slice] = 0  # regressors have one output and drop its axis
     _takes_sparse: ClassVar[bool] = False
     _counts: ClassVar[bool] = False  # whether targets are not negative
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **PrivateEstimator._parameter_constraints,
+    _parameter_constraints: ClassVar[Constraints] = {
         "noise": [StrOptions(set(noise_options(adaptive=True)))],
-        "alpha": [Interval(Real, 0, None, closed="left")],
-        "l1_ratio": [Interval(Real, 0, 1, closed="both")],
         "fit_intercept": ["boolean"],
-        "n_passes": [StrOptions({"auto"}), Interval(Integral, 1, None, closed="left")],
-        "clip": [StrOptions({"auto"}), Interval(Real, 0, None, closed="neither")],
-        "budget_growth": [StrOptions({"auto"}), Interval(Real, 1, None, closed="left")],
-        "row_norm": [StrOptions({"auto"}), Interval(Real, 0, None, closed="neither")],
         "feature_bounds": [None, tuple, list, dict, np.ndarray],
-        "target_bounds": [None, tuple, list, np.ndarray],
-        "column_groups": [None, dict, "array-like"],
-        "error_weights": [StrOptions({"curvature", "uniform"}), "array-like"],
         "n_jobs": JOBS,
     }
 
@@ -103,17 +98,6 @@ class PrivateLinearModel(PrivateEstimator, BaseEstimator):
         by_rows = getattr(self, "solver", "joint") in ("auto", "joint")
         tags.input_tags.sparse = self._takes_sparse and public and by_rows and is_normal(self)
         return tags
-
-    def __init_subclass__(cls, **options: Any) -> None:
-        super().__init_subclass__(**options)
-        # Of what is listed above, a model has the constraints of the parameters that it has.
-        cls._parameter_constraints = {
-            name: allowed
-            for name, allowed in (
-                PrivateLinearModel._parameter_constraints | cls._parameter_constraints
-            ).items()
-            if hasattr(cls, name) or name not in PrivateLinearModel._parameter_constraints
-        }
 
     @with_callbacks
     def fit(self, X: Any, y: Any, groups: Any = None, **params: Any) -> Self:
@@ -333,17 +317,20 @@ def _target_of_part(kind: type, labels: bool, y: Any) -> np.ndarray:
 
 
 @constructor_of_fields
-class LeastSquaresModel(CallbackSupportMixin, QuietScoreMixin, RegressorMixin, PrivateLinearModel):
+class LeastSquaresModel(
+    CallbackSupportMixin, QuietScoreMixin, RegressorMixin, TargetParameters, PrivateLinearModel
+):
     """Least squares by the solver that suits the records: second moments or gradients."""
 
     _: KW_ONLY
     solver: str = "auto"
     alpha: float | str = 1.0
     column_groups: Any = None
-    target_bounds: tuple[float, float] | None = None
     _takes_sparse = True
-    _parameter_constraints = PrivateLinearModel._parameter_constraints | {
+    _parameter_constraints: ClassVar[Constraints] = {
         "solver": [StrOptions({"auto", "gradient", "gram", "joint"})],
+        "alpha": STRENGTH,
+        "column_groups": GROUPS,
     }
 
     def _check_plans(self, settings: Settings, data: Data, budget: Budget) -> None:
@@ -524,8 +511,9 @@ class DPCoordinateDescentRegressor(CoordinateParameters, LeastSquaresModel):
     PrivacyGuarantee(epsilon=1.0, delta=1e-06, adjacency='replace_one')
     """
 
-    _parameter_constraints = LeastSquaresModel._parameter_constraints | {
-        "alpha": [StrOptions({"auto"}), Interval(Real, 0, None, closed="left")],
+    _parameter_constraints: ClassVar[Constraints] = {
+        "alpha": [StrOptions({"auto"}), *STRENGTH],
+        "row_norm": ROW_NORM,
     }
 
     _: KW_ONLY

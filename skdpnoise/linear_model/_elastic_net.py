@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import KW_ONLY
+from typing import ClassVar
 
-from skdpnoise.base.constructors import constructor_of_fields
+from skdpnoise.base.constructors import Constraints, constructor_of_fields
 from skdpnoise.base.register import register_private
 from skdpnoise.linear_model._coordinate_descent import LeastSquaresModel
+from skdpnoise.linear_model._parameters import MIX
 from skdpnoise.linear_model._penalties import elastic_net
 
 
@@ -70,6 +72,7 @@ class DPElasticNet(LeastSquaresModel):
     """
 
     _penalties = staticmethod(elastic_net)
+    _parameter_constraints: ClassVar[Constraints] = {"l1_ratio": MIX}
 
     _: KW_ONLY
     l1_ratio: float = 0.5

@@ -4,21 +4,25 @@ from __future__ import annotations
 
 from dataclasses import KW_ONLY
 from numbers import Real
+from typing import ClassVar
 
 from sklearn.base import RegressorMixin
 from sklearn.utils._param_validation import Interval
 
 from skdpnoise.base.callbacks import CallbackSupportMixin
-from skdpnoise.base.constructors import constructor_of_fields
+from skdpnoise.base.constructors import Constraints, constructor_of_fields
 from skdpnoise.base.register import register_private
 from skdpnoise.base.scores import QuietScoreMixin
 from skdpnoise.kernels.losses import Loss, huber
+from skdpnoise.linear_model._parameters import TargetParameters
 from skdpnoise.linear_model._whole_gradients import WholeGradientModel
 
 
 @register_private
 @constructor_of_fields
-class DPHuberRegressor(CallbackSupportMixin, QuietScoreMixin, RegressorMixin, WholeGradientModel):
+class DPHuberRegressor(
+    CallbackSupportMixin, QuietScoreMixin, RegressorMixin, TargetParameters, WholeGradientModel
+):
     r"""Linear regression that far targets move little, protecting every record.
 
     .. math:: \min_w \frac{1}{n} \sum_i h_k\Bigl(\frac{x_i^\top w + b - y_i}{\sigma}\Bigr)
@@ -87,13 +91,12 @@ class DPHuberRegressor(CallbackSupportMixin, QuietScoreMixin, RegressorMixin, Wh
     True
     """
 
-    _parameter_constraints = WholeGradientModel._parameter_constraints | {
+    _parameter_constraints: ClassVar[Constraints] = {
         "threshold": [Interval(Real, 1e-3, 1e3, closed="both")]
     }
 
     _: KW_ONLY
     threshold: float = 1.35
-    target_bounds: tuple[float, float] | None = None
 
     def _minimised(self) -> Loss:
         return huber(self.threshold)

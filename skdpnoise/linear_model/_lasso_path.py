@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import KW_ONLY, field
 from numbers import Integral, Real
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.base import RegressorMixin
@@ -12,7 +12,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from skdpnoise._utils.parameters import check_memory, check_within, number_vector
-from skdpnoise.base.constructors import constructor_of_fields
+from skdpnoise.base.constructors import Constraints, constructor_of_fields
 from skdpnoise.base.register import register_private
 from skdpnoise.base.scores import QuietScoreMixin
 from skdpnoise.linear_model._budget import Budget
@@ -29,13 +29,14 @@ from skdpnoise.linear_model._gram import (
     check_moments,
     plan_gram,
 )
+from skdpnoise.linear_model._parameters import MIX, ROW_NORM, TargetParameters
 from skdpnoise.linear_model._records import Data, Problem, Settings
 from skdpnoise.linear_model._scaling import Run
 
 
 @register_private
 @constructor_of_fields
-class DPLassoPath(QuietScoreMixin, RegressorMixin, PrivateLinearModel):
+class DPLassoPath(QuietScoreMixin, RegressorMixin, TargetParameters, PrivateLinearModel):
     r"""The whole path of lasso or elastic-net penalties, for the price of one release.
 
     .. math:: \min_w \frac{1}{2n} \sum_i (x_i^\top w + b - y_i)^2
@@ -108,9 +109,11 @@ class DPLassoPath(QuietScoreMixin, RegressorMixin, PrivateLinearModel):
     [0, 2]
     """
 
-    _parameter_constraints = PrivateLinearModel._parameter_constraints | {
+    _parameter_constraints: ClassVar[Constraints] = {
         "noise": [StrOptions(set(GRAM_NOISES))],
         "alphas": [Interval(Integral, 1, None, closed="left"), "array-like"],
+        "l1_ratio": MIX,
+        "row_norm": ROW_NORM,
         "eps": [Interval(Real, 0, 1, closed="neither")],
     }
 
@@ -119,7 +122,6 @@ class DPLassoPath(QuietScoreMixin, RegressorMixin, PrivateLinearModel):
     alphas: Any = 100
     eps: float = 1e-3
     row_norm: float | str = "auto"
-    target_bounds: tuple[float, float] | None = None
     _pseudo_data: PseudoData = field(init=False)
 
     def _read(self, settings: Settings, X: Any, y: Any, groups: Any) -> Data:

@@ -5,14 +5,14 @@ from __future__ import annotations
 from dataclasses import KW_ONLY
 from functools import partial
 from numbers import Real
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.base import ClassifierMixin
 from sklearn.utils._param_validation import Interval
 
 from skdpnoise.base.callbacks import CallbackSupportMixin
-from skdpnoise.base.constructors import constructor_of_fields
+from skdpnoise.base.constructors import Constraints, constructor_of_fields
 from skdpnoise.base.register import register_private
 from skdpnoise.base.scores import QuietScoreMixin
 from skdpnoise.data.targets import against_rest, known_classes
@@ -99,7 +99,7 @@ class DPLinearSVC(CallbackSupportMixin, QuietScoreMixin, ClassifierMixin, WholeG
     True
     """
 
-    _parameter_constraints = WholeGradientModel._parameter_constraints | {
+    _parameter_constraints: ClassVar[Constraints] = {
         "smoothing": [Interval(Real, 1e-3, 1e3, closed="both")],
         "classes": [None, "array-like"],
     }

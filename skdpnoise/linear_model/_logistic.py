@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import KW_ONLY, replace
 from functools import partial
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy.special import softmax
@@ -12,7 +12,7 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils._param_validation import StrOptions
 
 from skdpnoise.base.callbacks import CallbackSupportMixin
-from skdpnoise.base.constructors import constructor_of_fields
+from skdpnoise.base.constructors import Constraints, constructor_of_fields
 from skdpnoise.base.register import register_private
 from skdpnoise.base.scores import QuietScoreMixin
 from skdpnoise.data.targets import against_rest, known_classes
@@ -142,7 +142,7 @@ class DPLogisticCD(CallbackSupportMixin, QuietScoreMixin, ClassifierMixin, Eithe
     ((3,), (3, 2))
     """
 
-    _parameter_constraints = EitherSolverModel._parameter_constraints | {
+    _parameter_constraints: ClassVar[Constraints] = {
         "classes": [None, "array-like"],
         "class_weight": [dict, StrOptions({"balanced"}), None],
     }

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY
 from functools import partial
 from typing import Any
 
@@ -17,6 +16,7 @@ from skdpnoise.base.register import register_private
 from skdpnoise.base.scores import QuietScoreMixin
 from skdpnoise.data.computed import is_computed
 from skdpnoise.kernels import POISSON
+from skdpnoise.linear_model._parameters import TargetParameters
 from skdpnoise.linear_model._records import Data, Outputs, Rate, Settings, one_output, output_within
 from skdpnoise.linear_model._scaling import Run, release_rate
 from skdpnoise.linear_model._whole_gradients import EitherSolverModel
@@ -24,7 +24,9 @@ from skdpnoise.linear_model._whole_gradients import EitherSolverModel
 
 @register_private
 @constructor_of_fields
-class DPPoissonRegressor(CallbackSupportMixin, QuietScoreMixin, RegressorMixin, EitherSolverModel):
+class DPPoissonRegressor(
+    CallbackSupportMixin, QuietScoreMixin, RegressorMixin, TargetParameters, EitherSolverModel
+):
     r"""Poisson regression with an elastic-net penalty, protecting every record.
 
     .. math:: \min_w \frac{1}{n} \sum_i \bigl(e^{s_i} - s_i y_i / m\bigr)
@@ -126,9 +128,6 @@ class DPPoissonRegressor(CallbackSupportMixin, QuietScoreMixin, RegressorMixin, 
 
     _loss, _last, _counts = POISSON, None, True
     _metric = staticmethod(partial(d2_tweedie_score, power=1))
-
-    _: KW_ONLY
-    target_bounds: tuple[float, float] | None = None
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import KW_ONLY
 from functools import partial
 from numbers import Real
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.base import RegressorMixin
@@ -13,17 +13,18 @@ from sklearn.metrics import d2_pinball_score
 from sklearn.utils._param_validation import Interval
 
 from skdpnoise.base.callbacks import CallbackSupportMixin
-from skdpnoise.base.constructors import constructor_of_fields
+from skdpnoise.base.constructors import Constraints, constructor_of_fields
 from skdpnoise.base.register import register_private
 from skdpnoise.base.scores import QuietScoreMixin
 from skdpnoise.kernels.losses import Loss, pinball
+from skdpnoise.linear_model._parameters import TargetParameters
 from skdpnoise.linear_model._whole_gradients import WholeGradientModel
 
 
 @register_private
 @constructor_of_fields
 class DPQuantileRegressor(
-    CallbackSupportMixin, QuietScoreMixin, RegressorMixin, WholeGradientModel
+    CallbackSupportMixin, QuietScoreMixin, RegressorMixin, TargetParameters, WholeGradientModel
 ):
     r"""Linear model of a quantile of the target, protecting every record.
 
@@ -96,7 +97,7 @@ class DPQuantileRegressor(
     True
     """
 
-    _parameter_constraints = WholeGradientModel._parameter_constraints | {
+    _parameter_constraints: ClassVar[Constraints] = {
         "quantile": [Interval(Real, 0.0, 1.0, closed="neither")],
         "smoothing": [Interval(Real, 1e-3, 1e3, closed="both")],
     }
@@ -104,7 +105,6 @@ class DPQuantileRegressor(
     _: KW_ONLY
     quantile: float = 0.5
     smoothing: float = 0.2
-    target_bounds: tuple[float, float] | None = None
 
     def _minimised(self) -> Loss:
         return pinball(self.quantile, self.smoothing)

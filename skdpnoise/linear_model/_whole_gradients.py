@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import KW_ONLY, replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.utils._param_validation import StrOptions
 
-from skdpnoise.base.constructors import constructor_of_fields
+from skdpnoise.base.constructors import Constraints, constructor_of_fields
 from skdpnoise.linear_model._budget import Budget
 from skdpnoise.linear_model._coordinate_descent import PrivateLinearModel
 from skdpnoise.linear_model._joint import (
@@ -49,7 +49,7 @@ class EitherSolverModel(CoordinateParameters, PrivateLinearModel):
     _: KW_ONLY
     solver: str = "auto"
     _takes_sparse = True
-    _parameter_constraints = PrivateLinearModel._parameter_constraints | {
+    _parameter_constraints: ClassVar[Constraints] = {
         "solver": [StrOptions({"auto", "coordinate", "joint"})]
     }
 

@@ -38,7 +38,7 @@ from skdpnoise._utils.shared_texts import shared_texts
 from skdpnoise.accounting import Ledger, PrivacyReport
 from skdpnoise.accounting.approximate import SearchBudget, pure_part
 from skdpnoise.base.compositions import Children, below, register_inner
-from skdpnoise.base.constructors import constructor_of_fields
+from skdpnoise.base.constructors import Constraints, constructor_of_fields
 from skdpnoise.compose.shares import search_budget
 from skdpnoise.compose.whole import ReportOfModels, digests_of
 from skdpnoise.metrics.scoring import Losses, pair_share
@@ -256,8 +256,7 @@ def dp_cross_validate(
 class _CrossValidation(PrivateSearchCV):
     """A search with one candidate, which is fitted and scored fold by fold."""
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **PrivateSearchCV._parameter_constraints,
+    _parameter_constraints: ClassVar[Constraints] = {
         "cv": [Interval(Integral, 2, None, closed="left")],
     }
 

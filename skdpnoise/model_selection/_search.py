@@ -20,7 +20,7 @@ from sklearn.utils import get_tags
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 
 from skdpnoise._utils.checks import check_type
-from skdpnoise._utils.numbers import BUDGET, JOBS, check_grouped
+from skdpnoise._utils.numbers import JOBS, check_grouped
 from skdpnoise._utils.parameters import as_bounds, check_parameters
 from skdpnoise._utils.redaction import silence
 from skdpnoise.accounting import PrivacyReport
@@ -28,7 +28,7 @@ from skdpnoise.accounting.approximate import pure_part
 from skdpnoise.base import advice
 from skdpnoise.base.callbacks import CallbackSupportMixin, with_callbacks
 from skdpnoise.base.compositions import Children, register_inner
-from skdpnoise.base.constructors import constructor_of_fields
+from skdpnoise.base.constructors import Constraints, constructor_of_fields
 from skdpnoise.base.private_fit import check_unpaid_arguments
 from skdpnoise.base.register import register_private
 from skdpnoise.base.surroundings import clone_with_ledger, warn_of_company
@@ -77,16 +77,14 @@ _SECRET = {"X", "y", "fitted_estimator"}
 class PrivateSearchCV(WholeMixin, PlanMixin, Delegation, BaseSearchCV, CallbackSupportMixin):
     """A search over candidates under one guarantee; subclasses say which candidates."""
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+    _parameter_constraints: ClassVar[Constraints] = {
         "estimator": [HasMethods(["fit", "get_params", "set_params"])],
-        **BUDGET,
         "scoring": [None, StrOptions(set(SCORINGS))],
         "strategy": [StrOptions({"auto", "release", "repeated", "noisy_max"})],
         "repetitions": [StrOptions({"auto"}), *_LAWS],
         "refit": [StrOptions({"auto"}), "boolean"],
         "validation_fraction": [StrOptions({"auto"}), Interval(Real, 0, 1, closed="neither")],
         "target_bounds": [None, tuple, list, np.ndarray],
-        "public": [tuple, list, set, frozenset],
         "n_jobs": JOBS,
     }
 
@@ -388,7 +386,7 @@ class DPGridSearchCV(PrivateSearchCV):
     (ε=1, δ=1e-06)-DP, replace_one
     """
 
-    _parameter_constraints = PrivateSearchCV._parameter_constraints | {"param_grid": [dict, list]}
+    _parameter_constraints: ClassVar[Constraints] = {"param_grid": [dict, list]}
 
     param_grid: Mapping[str, Any] | Sequence[Mapping[str, Any]]
 
@@ -432,7 +430,7 @@ class DPRandomizedSearchCV(PrivateSearchCV):
     ('release', 10, True)
     """
 
-    _parameter_constraints = PrivateSearchCV._parameter_constraints | {
+    _parameter_constraints: ClassVar[Constraints] = {
         "param_distributions": [dict, list],
         "n_iter": [Interval(Integral, 1, None, closed="left")],
     }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import KW_ONLY, field
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,7 +12,7 @@ from scipy.special import logsumexp, softmax
 from sklearn.base import ClassifierMixin, RegressorMixin
 
 from skdpnoise._utils.parameters import as_bounds
-from skdpnoise.base.constructors import constructor_of_fields
+from skdpnoise.base.constructors import Constraints, constructor_of_fields
 from skdpnoise.base.scores import QuietScoreMixin
 from skdpnoise.data.targets import one_against_rest, read_labels, read_numbers
 from skdpnoise.neural_network._data import Scaling, Target
@@ -28,9 +28,7 @@ class NetworkClassifier(QuietScoreMixin, ClassifierMixin, PrivateNetwork):
     _: KW_ONLY
     classes: Any = None
     classes_: NDArray[Any] = field(init=False)
-    _parameter_constraints = PrivateNetwork._parameter_constraints | {
-        "classes": [None, "array-like"]
-    }
+    _parameter_constraints: ClassVar[Constraints] = {"classes": [None, "array-like"]}
 
     def _read_target(self, y: Any, n_rows: int) -> Target:
         labels = read_labels(type(self).__name__, y, n_rows)
@@ -102,7 +100,7 @@ class NetworkRegressor(QuietScoreMixin, RegressorMixin, PrivateNetwork):
 
     _: KW_ONLY
     target_bounds: Any = None
-    _parameter_constraints = PrivateNetwork._parameter_constraints | {
+    _parameter_constraints: ClassVar[Constraints] = {
         "target_bounds": [None, tuple, list, np.ndarray]
     }
 

@@ -3,24 +3,24 @@
 from __future__ import annotations
 
 from numbers import Integral
-from typing import Any
+from typing import Any, ClassVar
 
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from skdpnoise.base.constructors import constructor_of_fields
+from skdpnoise.base.constructors import Constraints, constructor_of_fields
 from skdpnoise.base.register import register_private
 from skdpnoise.neural_network._kinds import NetworkClassifier, NetworkRegressor
 from skdpnoise.neural_network._modules import ACTIVATIONS
-
-_LAYERS: dict[str, list[Any]] = {
-    "hidden_layer_sizes": ["array-like", Interval(Integral, 1, None, closed="left")],
-    "activation": [StrOptions(set(ACTIVATIONS))],
-}
 
 
 @constructor_of_fields
 class LayerParameters:
     """Parameters of the layers beside those of all networks."""
+
+    _parameter_constraints: ClassVar[Constraints] = {
+        "hidden_layer_sizes": ["array-like", Interval(Integral, 1, None, closed="left")],
+        "activation": [StrOptions(set(ACTIVATIONS))],
+    }
 
     hidden_layer_sizes: Any = (100,)
     activation: str = "tanh"
@@ -96,8 +96,6 @@ class DPMLPClassifier(LayerParameters, NetworkClassifier):
     (200, 0.1)
     """
 
-    _parameter_constraints = NetworkClassifier._parameter_constraints | _LAYERS
-
 
 @register_private
 @constructor_of_fields
@@ -168,5 +166,3 @@ class DPMLPRegressor(LayerParameters, NetworkRegressor):
     >>> model.n_steps_, round(model.sampling_rate_, 2)
     (200, 0.1)
     """
-
-    _parameter_constraints = NetworkRegressor._parameter_constraints | _LAYERS

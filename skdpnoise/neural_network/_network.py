@@ -20,7 +20,7 @@ from skdpnoise._utils.parameters import as_bounds, check_memory, check_size
 from skdpnoise.accounting import Account
 from skdpnoise.base.advice import warn_of_hidden_target
 from skdpnoise.base.callbacks import CallbackSupportMixin, follow_epochs, with_callbacks
-from skdpnoise.base.constructors import constructor_of_fields
+from skdpnoise.base.constructors import Constraints, constructor_of_fields
 from skdpnoise.base.private_fit import PrivateEstimator
 from skdpnoise.data.tables import read_table
 from skdpnoise.mechanisms.sampled import FAMILIES
@@ -104,8 +104,7 @@ class PrivateNetwork(CallbackSupportMixin, PrivateEstimator, BaseEstimator, ABC)
     device: str = "cpu"
     module: ClassVar[Any] = None
     _samples_records: ClassVar[bool] = True
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **PrivateEstimator._parameter_constraints,
+    _parameter_constraints: ClassVar[Constraints] = {
         "adjacency": [StrOptions({"add_remove"})],
         "noise": [StrOptions({"auto"} | NOISES)],
         "clip_groups": [StrOptions({"global", "layer", "tensor"}), callable],

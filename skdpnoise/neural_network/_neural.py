@@ -7,13 +7,12 @@ from typing import Any, ClassVar, Self, TypeVar
 
 from sklearn.base import BaseEstimator
 
-from skdpnoise.base.constructors import constructor_of_fields
+from skdpnoise.base.constructors import Constraints, constructor_of_fields
 from skdpnoise.base.register import register_private
 from skdpnoise.neural_network._kinds import NetworkClassifier, NetworkRegressor
 
 T = TypeVar("T")
 
-_MODULE: dict[str, list[Any]] = {"module": [None, callable]}
 _PREFIX = "module__"
 
 
@@ -22,6 +21,7 @@ class ModuleParameters(BaseEstimator):
     """Parameters of the module beside those of the estimator."""
 
     module: Any = None
+    _parameter_constraints: ClassVar[Constraints] = {"module": [None, callable]}
     _declares: ClassVar[tuple[str, ...]] = ("module",)  # the user's code, and so its parameters
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
@@ -132,8 +132,6 @@ class DPNeuralClassifier(ModuleParameters, NetworkClassifier):
     (200, 0.1)
     """
 
-    _parameter_constraints = NetworkClassifier._parameter_constraints | _MODULE
-
 
 @register_private
 @takes_module_parameters
@@ -192,5 +190,3 @@ class DPNeuralRegressor(ModuleParameters, NetworkRegressor):
     >>> model.n_steps_, round(model.sampling_rate_, 2)
     (200, 0.1)
     """
-
-    _parameter_constraints = NetworkRegressor._parameter_constraints | _MODULE

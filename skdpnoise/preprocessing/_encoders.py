@@ -17,7 +17,7 @@ from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
 from skdpnoise.accounting import Account
 from skdpnoise.base.advice import warn_last
-from skdpnoise.base.constructors import constructor_of_fields
+from skdpnoise.base.constructors import Constraints, constructor_of_fields
 from skdpnoise.base.private_fit import PrivateEstimator
 from skdpnoise.base.public_output import PublicOutput, hand_on
 from skdpnoise.base.register import register_private
@@ -49,8 +49,7 @@ _LARGEST = 1e100  # codes are numbers that the next fit takes
 class PrivateEncoder(PrivateEstimator, TransformerMixin, BaseEstimator, ABC):
     """A transformer of columns of categories."""
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **PrivateEstimator._parameter_constraints,
+    _parameter_constraints: ClassVar[Constraints] = {
         "noise": [StrOptions(set(category_noises()))],
         "categories": [StrOptions({"auto"}), list, tuple, dict],
     }
@@ -247,7 +246,7 @@ class DPOneHotEncoder(PrivateEncoder):
            [0., 0., 1.]])
     """
 
-    _parameter_constraints = PrivateEncoder._parameter_constraints | {
+    _parameter_constraints: ClassVar[Constraints] = {
         "handle_missing": [StrOptions({"other", "indicator"})],
         "dtype": [StrOptions({"float64", "float32"})],
     }
@@ -384,7 +383,7 @@ class DPOrdinalEncoder(OneToOneFeatureMixin, PrivateEncoder):
            [-1.]])
     """
 
-    _parameter_constraints = PrivateEncoder._parameter_constraints | {
+    _parameter_constraints: ClassVar[Constraints] = {
         "unknown_value": [int, float],
         "encoded_missing_value": [int, float],
     }

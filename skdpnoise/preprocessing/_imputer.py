@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
-from skdpnoise.base.constructors import constructor_of_fields
+from skdpnoise.base.constructors import Constraints, constructor_of_fields
 from skdpnoise.base.register import register_private
 from skdpnoise.data.tables import read_table, survivable
 from skdpnoise.preprocessing._labels import unique_names
@@ -68,7 +68,7 @@ class DPSimpleImputer(PrivateScaler):
     True
     """
 
-    _parameter_constraints = PrivateScaler._parameter_constraints | {
+    _parameter_constraints: ClassVar[Constraints] = {
         "strategy": [StrOptions({"mean", "median", "most_frequent", "constant"})],
         "fill_value": [int, float],
         "add_indicator": ["boolean"],

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import KW_ONLY
 from itertools import pairwise
 from numbers import Integral
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +13,7 @@ from scipy.special import ndtr, ndtri
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
-from skdpnoise.base.constructors import constructor_of_fields
+from skdpnoise.base.constructors import Constraints, constructor_of_fields
 from skdpnoise.base.public_output import PublicOutput
 from skdpnoise.base.register import register_private
 from skdpnoise.data.tables import read_projections, read_table
@@ -94,7 +94,7 @@ class DPKBinsDiscretizer(QuantileMap, BinsParameter):
     True
     """
 
-    _parameter_constraints = PrivateScaler._parameter_constraints | {
+    _parameter_constraints: ClassVar[Constraints] = {
         "n_bins": [Interval(Integral, 2, _MOST, closed="both")],
         "encode": [StrOptions({"onehot-dense", "ordinal"})],
         "strategy": [StrOptions({"quantile", "uniform"})],
@@ -268,7 +268,7 @@ class DPQuantileTransformer(QuantileMap, PointsParameter):
     True
     """
 
-    _parameter_constraints = PrivateScaler._parameter_constraints | {
+    _parameter_constraints: ClassVar[Constraints] = {
         "n_quantiles": [Interval(Integral, 2, _MOST, closed="both")],
         "output_distribution": [StrOptions({"uniform", "normal"})],
     }

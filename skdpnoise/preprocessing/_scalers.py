@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from skdpnoise._utils.parameters import as_bounds, number_pair
 from skdpnoise.base.advice import cause_of_hiding, named, note_hidden, warn_last
-from skdpnoise.base.constructors import constructor_of_fields
+from skdpnoise.base.constructors import Constraints, constructor_of_fields
 from skdpnoise.base.private_fit import PrivateEstimator
 from skdpnoise.base.public_output import hand_on
 from skdpnoise.base.register import register_private
@@ -41,8 +41,7 @@ class PrivateScaler(PrivateEstimator, OneToOneFeatureMixin, TransformerMixin, Ba
     _takes_missing: ClassVar[bool] = False  # whether NaN stands for no value
     # Returns the noise and the loss that the mechanism of the statistics shares out.
     _budget: ClassVar[Callable[..., tuple[str, LossBudget]]]
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **PrivateEstimator._parameter_constraints,
+    _parameter_constraints: ClassVar[Constraints] = {
         "noise": [StrOptions(set(noise_options(adaptive=True)))],
         "feature_bounds": [None, tuple, list, dict, np.ndarray],
         "copy": ["boolean"],
@@ -228,7 +227,7 @@ class DPStandardScaler(PrivateScaler):
     True
     """
 
-    _parameter_constraints = PrivateScaler._parameter_constraints | {
+    _parameter_constraints: ClassVar[Constraints] = {
         "with_mean": ["boolean"],
         "with_std": ["boolean"],
     }
@@ -320,7 +319,7 @@ class DPRobustScaler(PrivateScaler):
     True
     """
 
-    _parameter_constraints = PrivateScaler._parameter_constraints | {
+    _parameter_constraints: ClassVar[Constraints] = {
         "with_centering": ["boolean"],
         "with_scaling": ["boolean"],
         "quantile_range": [tuple],
@@ -428,7 +427,7 @@ class DPMinMaxScaler(PrivateScaler, IntervalParameter):
     True
     """
 
-    _parameter_constraints = PrivateScaler._parameter_constraints | {
+    _parameter_constraints: ClassVar[Constraints] = {
         "feature_range": [tuple],
         "clip": ["boolean"],
         "quantile_range": [tuple],

@@ -18,7 +18,7 @@ from sklearn.utils.validation import check_is_fitted
 from skdpnoise.accounting import Account
 from skdpnoise.accounting.approximate import ChanceBudget
 from skdpnoise.base.advice import cause_of_hiding, note_hidden, warn_last
-from skdpnoise.base.constructors import constructor_of_fields
+from skdpnoise.base.constructors import Constraints, constructor_of_fields
 from skdpnoise.base.private_fit import PrivateEstimator
 from skdpnoise.base.public_output import PublicOutput, hand_on
 from skdpnoise.base.register import register_private
@@ -161,8 +161,7 @@ class DPTableVectorizer(PrivateEstimator, TransformerMixin, BaseEstimator, Schem
     age age_bin0 age_bin1 age_bin2 age_bin3 age_missing town_A town_B town_other town_missing
     """
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **PrivateEstimator._parameter_constraints,
+    _parameter_constraints: ClassVar[Constraints] = {
         "schema": [None, dict],
         "n_bins": [Interval(Integral, 0, 100, closed="both")],
         "add_indicator": ["boolean"],

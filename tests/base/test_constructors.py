@@ -110,6 +110,19 @@ def test_a_parameter_that_nobody_describes_is_an_error(mark):
         constructor_of_fields(Model)
 
 
+def test_constraints_are_inherited_for_the_parameters_that_there_are():
+    class Unmarked(shared()):
+        _parameter_constraints: ClassVar = {"epsilon": [float], "depth": [int], "kind": [str]}
+
+    @constructor_of_fields
+    class Model(Unmarked):
+        depth: int = 1
+        _parameter_constraints: ClassVar = {"epsilon": [int]}
+
+    assert Model._parameter_constraints == {"epsilon": [int], "depth": [int]}
+    assert Unmarked._parameter_constraints["epsilon"] == [float]
+
+
 def test_a_class_without_the_mark_describes_itself_and_annotations_are_read_where_they_stand():
     text = "Fit.\n\n    Parameters\n    ----------\n    x : int\n        X.\n    "
     names = {"__module__": shared_texts.__name__, "__doc__": text}
