@@ -23,6 +23,7 @@ from skdpnoise.base import advice
 from skdpnoise.base.constructors import Constraints, constructor_of_fields
 from skdpnoise.base.over_parts import OverPartsMixin
 from skdpnoise.base.surroundings import clone_with_ledger, warn_of_company
+from skdpnoise.base.tags import PrivateTags, tags_of
 from skdpnoise.data.groups import GroupedRows, SpreadRows, group_codes
 from skdpnoise.data.rows import noting_guesses
 from skdpnoise.data.spread import Spread
@@ -90,10 +91,11 @@ class PrivateEstimator(OverPartsMixin, PlanMixin):
     ledger: Ledger | None = None
     random_state: Any = None
     _parameter_constraints: ClassVar[Constraints] = BUDGET
-    _declares: ClassVar[tuple[str, ...]] = ()  # parameters that are code of the user's
-    _reads_labels: ClassVar[bool] = False  # of each column, as its type says
 
     __sklearn_clone__ = clone_with_ledger
+
+    def __private_tags__(self) -> PrivateTags:
+        return PrivateTags()
 
     def _validate_params(self) -> None:
         """Raise what is wrong with any single parameter: more than scikit-learn's constraints."""
@@ -101,10 +103,10 @@ class PrivateEstimator(OverPartsMixin, PlanMixin):
 
     def _vouched(self) -> list[str]:
         """Return what a fit reads without paying for it, public by the word of the user."""
-        found = [name for name in self._declares if getattr(self, name) is not None]
+        found = [name for name in tags_of(self).declares if getattr(self, name) is not None]
         if is_classifier(self) and getattr(self, "classes", None) is None:
             found.append(LABELS)
-        if self._reads_labels or hasattr(self, "feature_names_in_"):
+        if tags_of(self).reads_labels or hasattr(self, "feature_names_in_"):
             found.append(COLUMNS)
         return found
 

@@ -21,6 +21,7 @@ from skdpnoise.base.constructors import Constraints, constructor_of_fields
 from skdpnoise.base.private_fit import PrivateEstimator
 from skdpnoise.base.public_output import PublicOutput, hand_on
 from skdpnoise.base.register import register_private
+from skdpnoise.base.tags import PrivateTags
 from skdpnoise.data.cells import cells_of, check_labels_of, of_truth_values
 from skdpnoise.data.fitted_kinds import kind_of_labels
 from skdpnoise.data.tables import read_projections
@@ -53,19 +54,15 @@ class PrivateEncoder(PrivateEstimator, TransformerMixin, BaseEstimator, ABC):
         "noise": [StrOptions(set(category_noises()))],
         "categories": [StrOptions({"auto"}), list, tuple, dict],
     }
-    _reads_labels: ClassVar[bool] = True  # a rehearsal makes up categories, not numbers
-    _normal_noise: ClassVar[str] = "iid_gaussian"  # of counts, in a composition
 
     _: KW_ONLY
     categories: Any = "auto"
 
-    @property
-    def _shows_by_chance(self) -> bool:
-        """Whether a fit may show what only one record has."""
+    def __private_tags__(self) -> PrivateTags:
         given = self.categories
-        if isinstance(given, list | tuple):
-            return any(isinstance(one, str) for one in given)
-        return True  # a dict may leave out columns
+        lists = isinstance(given, list | tuple)  # a dict may leave out columns
+        finds = not lists or any(isinstance(one, str) for one in given)
+        return PrivateTags(reads_labels=True, reveals_by_chance=finds, normal_noise="iid_gaussian")
 
     def fit(self, X: Any, y: Any = None, groups: Any = None, **params: Any) -> Any:
         """Find the categories that are not given, spending the guarantee.

@@ -22,6 +22,7 @@ from skdpnoise.base.constructors import Constraints, constructor_of_fields
 from skdpnoise.base.private_fit import PrivateEstimator
 from skdpnoise.base.public_output import PublicOutput, hand_on
 from skdpnoise.base.register import register_private
+from skdpnoise.base.tags import PrivateTags
 from skdpnoise.data.cells import cells_of
 from skdpnoise.data.spread import Spread
 from skdpnoise.data.tables import check_infinite
@@ -167,17 +168,14 @@ class DPTableVectorizer(PrivateEstimator, TransformerMixin, BaseEstimator, Schem
         "add_indicator": ["boolean"],
         "noise": [StrOptions(_NOISES)],
     }
-    _reads_labels: ClassVar[bool] = True
-    _asks_for: ClassVar[float] = 0.25  # of a composition, beside 1 for a model
 
     _: KW_ONLY
     n_bins: int = 8
     add_indicator: bool = True
 
-    @property
-    def _shows_by_chance(self) -> bool:
-        """Whether a fit may show what only one record has: not under pure privacy."""
-        return float(self.delta) > 0.0
+    def __private_tags__(self) -> PrivateTags:
+        chance = self.delta != 0.0
+        return PrivateTags(reads_labels=True, reveals_by_chance=chance, weight=0.25)
 
     def fit(self, X: Any, y: Any = None, groups: Any = None, **params: Any) -> Any:
         """Buy what the schema leaves open, spending the guarantee.
