@@ -429,12 +429,7 @@ class DPCoordinateDescentRegressor(CoordinateParameters, LeastSquaresModel):
 
     Attributes
     ----------
-    coef_ : ndarray of shape (n_features,)
-        Coefficients in the user's units.
-    intercept_ : float
-        Intercept in the user's units.
-    solver_ : str
-        "gradient", "gram" or "joint".
+    %(regressors: coef_, intercept_, solver_)s
     alpha_ : float
         Strength of the penalty.
     coef_path_, intercept_path_ : ndarray of shape (n_passes, ...)
