@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from skdpnoise.mechanisms._numeric import gaussian_mu
+from skdpnoise.mechanisms._scale_search import gaussian_mu
 from skdpnoise.mechanisms.allocation import RULES, counted_by, shifts, worst_case_norm, worst_shift
 from skdpnoise.mechanisms.base import Recipe
 from skdpnoise.mechanisms.grid_sizes import are_integers

@@ -16,7 +16,7 @@ from scipy.special import log_ndtr, ndtri_exp
 
 from skdpnoise.mechanisms import grid_sizes
 from skdpnoise.mechanisms.base import Mechanism
-from skdpnoise.mechanisms.selection._kinds import KINDS, ChoiceLaw
+from skdpnoise.mechanisms.selection._choice_laws import KINDS, ChoiceLaw
 from skdpnoise.privacy import GaussianLoss, PureLoss, check_count, check_real
 from skdpnoise.privacy.checks import check_option, check_type
 from skdpnoise.privacy.shared_texts import shared_texts

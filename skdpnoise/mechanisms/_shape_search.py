@@ -15,7 +15,7 @@ from itertools import islice
 import numpy as np
 from numpy.typing import NDArray
 
-from skdpnoise.mechanisms._numeric import Request, least_factor
+from skdpnoise.mechanisms._scale_search import Request, least_factor
 from skdpnoise.mechanisms.additive import AdditiveMechanism, least_epsilon, least_mu
 from skdpnoise.mechanisms.allocation import allocate, refuse_groups, worst_case_norm
 from skdpnoise.mechanisms.requests import number_of
