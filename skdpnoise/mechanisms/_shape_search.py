@@ -116,7 +116,7 @@ class _RatioSearch:
         moving = request.sensitivity.per_coordinate > 0.0
         with np.errstate(divide="ignore", invalid="ignore"):
             ratio = np.where(moving, self.steps / nominal, 0.0)
-        # A tiny ratio takes bits from the others; what all of them get more, they hardly miss.
+        # A tiny ratio would cost the others bits: all ratios are raised by a negligible floor.
         most = float(ratio.size * request.n_releases)
         floor = 0.0 if lattice else min(_LEAST_RATIO, _SMALL_PART * number_of(target) / most)
         if self.family.supports_pure and not isinstance(target, GaussianLoss):
@@ -128,7 +128,7 @@ class _RatioSearch:
             yield np.where(moving, ratio * part + floor, 0.0), PureLoss(epsilon)
         if isinstance(target, PureLoss):
             return
-        # changes, in grid steps or steps
+        # changes, in grid steps
         steps = self.steps if lattice else np.ones(ratio.size)
         pairs, times = np.unique(
             np.stack([ratio[moving], steps[moving]]), axis=1, return_counts=True

@@ -349,7 +349,7 @@ def _checked_families(
     kinds = {type(family) for family in families}
     known = _known_families(tuple(noise_names()))
     got = sorted(kind.__name__ for kind in kinds)
-    # A family of one's own has the rights of its author until it is registered.
+    # An unregistered family may have any name, but must have all members of a Noise.
     strangers = [family for family in families if type(family) not in known]
     if not all(isinstance(family, Noise) for family in strangers):
         raise TypeError(

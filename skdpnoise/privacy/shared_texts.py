@@ -298,7 +298,7 @@ adjacency : {"replace_one", "add_remove"}, default="replace_one"
 bounds : RowBounds
     Bounds that every row obeys.
 rng : RandomWords
-    Source of randomness.
+    Random generator.
 law : TruncatedNegativeBinomial or PoissonRepetitions
     Law of K.
 sensitivity : float
