@@ -82,11 +82,6 @@ class SelectionMechanism(Mechanism):
         utilities : array-like of shape (n_candidates,)
             u, finite; larger is better. Candidates and their number are public; utilities are not.
         %(queries: random_state)s
-
-        Examples
-        --------
-        >>> ExponentialMechanism(sensitivity=1.0, epsilon=1.0).select([3, 40, 5], random_state=0)
-        1
         """
         integers = self._integers(utilities)
 
