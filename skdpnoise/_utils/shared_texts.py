@@ -379,7 +379,7 @@ mechanisms
 bounds : RowBounds
     Bounds that every row obeys.
 rng : RandomWords
-    Source of randomness.
+    Random generator.
 law : TruncatedNegativeBinomial or PoissonRepetitions
     Law of K.
 n_coordinates : int

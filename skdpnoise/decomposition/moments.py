@@ -28,11 +28,13 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from skdpnoise._utils.numbers import JOBS
 from skdpnoise._utils.parameters import as_bounds, check_memory, check_within
 from skdpnoise.accounting import Account
-from skdpnoise.base.private_fit import FitRows, PrivateFitMixin, PrivateRun, known_records
-from skdpnoise.data.table import Partitioned
-from skdpnoise.data.table import total as sum_over
 from skdpnoise.base.constructors import Constraints, constructor_of_fields
-from skdpnoise.base.private_fit import FitRows, PrivateEstimator, PrivateRun, known_records
+from skdpnoise.base.private_fit import (
+    FitRows,
+    PrivateEstimator,
+    PrivateRun,
+    known_records,
+)
 from skdpnoise.data.table import Partitioned
 from skdpnoise.data.table import total as sum_over
 from skdpnoise.decomposition._budget import choose_budget, noise_level

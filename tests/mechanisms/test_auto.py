@@ -8,9 +8,9 @@ from contextlib import suppress
 import numpy as np
 import pytest
 
-from skdpnoise.mechanisms import AdditiveMechanism, _quick, calibrate
-from skdpnoise.mechanisms._numeric import Request
-from skdpnoise.mechanisms._quick import delta_of_both, quick_mixture, quick_shape, settled
+from skdpnoise.mechanisms import AdditiveMechanism, _auto, calibrate
+from skdpnoise.mechanisms._auto import delta_of_both, quick_mixture, quick_shape, settled
+from skdpnoise.mechanisms._scale_search import Request
 from skdpnoise.noises import get_noise
 from skdpnoise.privacy import GaussianLoss, NumericLoss, PrivacyGuarantee, PureLoss
 from skdpnoise.sensitivity import SensitivityProfile
@@ -155,7 +155,7 @@ def test_without_a_quick_bound_that_holds_scales_are_raised_until_the_loss_meets
         asked.append(wanted)
         return mechanism
 
-    monkeypatch.setattr(_quick, "raised", raised)
+    monkeypatch.setattr(_auto, "raised", raised)
     assert np.isfinite(settled(start, request).scale).all()
     assert asked == [target]
 

@@ -15,7 +15,7 @@ from itertools import islice
 import numpy as np
 from numpy.typing import NDArray
 
-from skdpnoise.mechanisms._numeric import Request, least_factor
+from skdpnoise.mechanisms._scale_search import Request, least_factor
 from skdpnoise.mechanisms.additive import AdditiveMechanism, least_epsilon, least_mu
 from skdpnoise.mechanisms.allocation import allocate, refuse_groups, worst_case_norm
 from skdpnoise.mechanisms.requests import number_of
@@ -116,7 +116,7 @@ class _RatioSearch:
         moving = request.sensitivity.per_coordinate > 0.0
         with np.errstate(divide="ignore", invalid="ignore"):
             ratio = np.where(moving, self.steps / nominal, 0.0)
-        # A tiny ratio takes bits from the others; what all of them get more, they hardly miss.
+        # A tiny ratio would cost the others bits: all ratios are raised by a negligible floor.
         most = float(ratio.size * request.n_releases)
         floor = 0.0 if lattice else min(_LEAST_RATIO, _SMALL_PART * number_of(target) / most)
         if self.family.supports_pure and not isinstance(target, GaussianLoss):
@@ -128,7 +128,7 @@ class _RatioSearch:
             yield np.where(moving, ratio * part + floor, 0.0), PureLoss(epsilon)
         if isinstance(target, PureLoss):
             return
-        # changes, in grid steps or steps
+        # changes, in grid steps
         steps = self.steps if lattice else np.ones(ratio.size)
         pairs, times = np.unique(
             np.stack([ratio[moving], steps[moving]]), axis=1, return_counts=True

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from skdpnoise.mechanisms import calibrate
-from skdpnoise.mechanisms._shapes import meets
+from skdpnoise.mechanisms._shape_search import meets
 from skdpnoise.mechanisms.additive import least_epsilon
 from skdpnoise.privacy import GaussianLoss, PrivacyGuarantee, PureLoss
 from skdpnoise.sensitivity import SensitivityProfile

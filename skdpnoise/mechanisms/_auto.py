@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import log_ndtr, ndtr
 
-from skdpnoise.mechanisms._numeric import Proposal, Request, prepared_mixture
-from skdpnoise.mechanisms._shapes import raised
+from skdpnoise.mechanisms._scale_search import Proposal, Request, prepared_mixture
+from skdpnoise.mechanisms._shape_search import raised
 from skdpnoise.mechanisms.additive import AdditiveMechanism
 from skdpnoise.mechanisms.allocation import box_of, over_groups
 from skdpnoise.noises import get_noise
