@@ -125,8 +125,7 @@ def test_a_missing_target_says_how_to_leave_such_records_out(entry, form):
     entry.estimator().fit(X[keep], kept(y, keep))
 
 
-@quick("DPCoordinateDescentRegressor joint 2", "DPHuberRegressor 2")
-@pytest.mark.parametrize("entry", SUPERVISED, ids=lambda entry: entry.name)
+@each(ways(SUPERVISED))
 def test_a_missing_target_in_parts_says_where_to_leave_such_records_out(entry, tmp_path):
     frame = pd.DataFrame(X, columns=["a", "b", "c"]).assign(t=values_of(entry))
     frame.to_parquet(tmp_path / "rows.parquet", row_group_size=30)

@@ -195,6 +195,7 @@ def test_labels_and_rows_of_different_sources_are_refused():
 # Values
 
 
+@each_value(1)
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["means", "modes", "a constant"])
 @pytest.mark.parametrize("adjacency", ["replace_one", "add_remove"])
@@ -251,6 +252,7 @@ def test_a_fit_of_one_row_in_parts_is_refused():
 # Large data
 
 
+@each_value(1)
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["components", "covariance"])
 @pytest.mark.parametrize("adjacency", ["replace_one", "add_remove"])
@@ -276,6 +278,7 @@ def test_a_subset_of_large_data_has_the_same_rows_in_parts(name, adjacency, monk
 # Pipelines
 
 
+@each_value(1)
 @pytest.mark.slow
 @pytest.mark.parametrize("framed", [False, True])
 @pytest.mark.parametrize("n_parts", [2, 7])

@@ -63,6 +63,7 @@ def exact_rows(n, p, seed=0):
     return np.concatenate([rows, -rows])
 
 
+@each_value(1)
 @pytest.mark.parametrize("center", [True, False])
 @pytest.mark.parametrize("k", [None, 3, 0.9])
 def test_without_noise_the_components_are_those_of_scikit_learn(center, k, no_noise, monkeypatch):

@@ -100,6 +100,7 @@ class Stopped(Exception):
     """Ends a fit before anything is fitted."""
 
 
+@each_value(1)
 @pytest.mark.slow
 @adjacencies
 @pytest.mark.parametrize(
@@ -142,6 +143,7 @@ def test_scores_are_near_those_of_the_models_that_are_returned(name):
         assert one.privacy_ is found.privacy
 
 
+@each_value(1)
 @pytest.mark.slow
 @adjacencies
 @pytest.mark.parametrize("budget", [PureLoss(0.3), GaussianLoss(0.1)])

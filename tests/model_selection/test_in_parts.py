@@ -122,6 +122,7 @@ def test_dask_sifts_groups_where_the_chunks_are():
     assert asked("noisy_max", table, rows_per_group=2) == expected
 
 
+@each_value(1)
 @pytest.mark.slow
 @pytest.mark.parametrize("adjacency", ["replace_one", "add_remove"])
 @pytest.mark.parametrize(("model", "target"), [(LABELS, "label"), (NUMBERS, "y")])

@@ -98,6 +98,7 @@ def test_shares_of_labels_are_bought_within_the_budget_of_other_records(delta, m
     assert search.privacy_.total.epsilon(delta) <= 1.0 + 1e-9
 
 
+@each_value(1)
 @pytest.mark.slow
 @pytest.mark.parametrize("strategy", ["repeated", "noisy_max"])
 @pytest.mark.parametrize("name", ["balanced_accuracy", "roc_auc"])
