@@ -25,7 +25,7 @@ from skdpnoise.data.computed import reading
 from skdpnoise.data.local import LocalRunner
 from skdpnoise.decomposition import _budget
 from tests._cases import each_value
-from tests._same_bits import COUNTS, WAYS, by_way, differing, fitted, in_parts, source_of
+from tests._same_bits import COUNTS, differing, fitted, in_parts, source_of
 
 N = 1200
 NAMES = ["far", "tiny", "wide", "flag"]
@@ -103,19 +103,6 @@ def test_any_number_of_parts_gives_the_same_bits(name, delta, adjacency):
         assert differing(whole, model) == []
     assert all(bill == bills[0] for bill in bills)
     assert bool(bills[0]) == bool(whole.privacy_.releases)
-
-
-@each_value(1)
-@pytest.mark.parametrize("way", WAYS)
-@pytest.mark.parametrize("name", ESTIMATORS)
-def test_files_and_dask_give_the_same_bits(name, way, tmp_path):
-    import dask
-
-    frame = pd.DataFrame(table(), columns=NAMES)
-    whole = prepared(name).fit(frame if way != "dask array" else frame.to_numpy())
-    with dask.config.set(scheduler="threads"):
-        model = prepared(name).fit(by_way(way, frame, tmp_path))
-    assert differing(whole, model) == []
 
 
 @pytest.mark.parametrize("name", ["components", "standard", "quantiles", "means"])
