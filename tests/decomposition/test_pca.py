@@ -202,6 +202,7 @@ def test_bounds_and_norms_of_any_size_are_refused_before_the_charge_or_fitted(
     model.set_params(row_norm=None).fit(problem(5_000)[:, :2] * 1e-20)
 
 
+@pytest.mark.usefixtures("the_same_words")
 def test_narrow_public_bounds_put_less_noise_on_their_columns():
     X = problem() - [50.0, -3.0, 0.0, 900.0]
     bounds = ([-40.0, -40.0, -0.1, -40.0], [40.0, 40.0, 0.1, 40.0])
@@ -423,6 +424,7 @@ def test_layout_threads_and_precision_of_the_data_do_not_matter():
             np.testing.assert_array_equal(model.mean_, reference.mean_)
 
 
+@pytest.mark.usefixtures("the_same_words")
 def test_pipelines_clones_and_pickles():
     X = problem()
     pipeline = make_pipeline(DPPCA(2, 5.0, random_state=0), PCA(1)).fit(X)

@@ -106,6 +106,7 @@ def test_one_record_moves_the_release_by_what_is_declared_at_most(curve, adjacen
     np.testing.assert_allclose(largest, [1.0, profile.l1, profile.l2])
 
 
+@pytest.mark.usefixtures("the_same_words")
 @every_curve
 def test_it_is_charged_once_for_what_it_states(curve):
     ledger = Notebook()
@@ -129,6 +130,7 @@ def test_a_loss_is_spent_as_it_is(curve, budget):
         curve(LABELS, CHANCES, budget)
 
 
+@pytest.mark.usefixtures("the_same_words")
 @every_curve
 def test_a_curve_says_where_it_comes_from(curve):
     found = curve(LABELS, CHANCES, PrivacyGuarantee(1.0))

@@ -61,6 +61,9 @@ from tests.model_selection._searches import (
     both,
 )
 
+pytestmark = pytest.mark.usefixtures("the_same_words")
+
+
 ONE = DPPipeline([("s", DPStandardScaler()), ("clf", DPLogisticCD())])
 
 

@@ -27,6 +27,9 @@ from tests._cases import each_value
 from tests.contracts._register import Notebook
 from tests.model_selection._searches import LABELS, SCORE, Untouched, X
 
+pytestmark = pytest.mark.usefixtures("the_same_words")
+
+
 MODEL = DPLogisticCD(feature_bounds=(-1.0, 1.0))
 LINE = DPCoordinateDescentRegressor(feature_bounds=(-1.0, 1.0), target_bounds=(-2.0, 2.0))
 RNG = np.random.default_rng(0)

@@ -28,6 +28,9 @@ from tests._cases import each_value
 from tests._same_bits import COUNTS, by_way, in_parts, source_of
 from tests.model_selection._searches import Door, Reached, Untouched
 
+pytestmark = pytest.mark.usefixtures("the_same_words")
+
+
 N = 400
 RNG = np.random.default_rng(0)
 NAMES = ["a", "b", "c"]

@@ -32,6 +32,9 @@ from skdpnoise.model_selection._runs import Parts
 from tests._cases import each_value
 from tests.model_selection._searches import CLASSIFIER, LABELS, SCORE, Drawn, Untouched, X, both
 
+pytestmark = pytest.mark.usefixtures("the_same_words")
+
+
 REGRESSOR = DPCoordinateDescentRegressor(target_bounds=(-8.0, 8.0), n_passes=1)
 UNITS = {"strategy": "noisy_max", "epsilon": 2.0}
 PASSES = {"n_passes": [1, 2]}

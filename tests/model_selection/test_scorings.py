@@ -13,6 +13,9 @@ from skdpnoise.privacy import GaussianLoss, PureLoss
 from tests._cases import each_value
 from tests.model_selection._searches import Untouched
 
+pytestmark = pytest.mark.usefixtures("the_same_words")
+
+
 RNG = np.random.default_rng(0)
 N = 30_000
 X = RNG.uniform(-1.0, 1.0, size=(N, 3))

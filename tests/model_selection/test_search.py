@@ -35,6 +35,9 @@ from skdpnoise.model_selection._search import PrivateSearchCV
 from skdpnoise.privacy import GaussianLoss, PoissonRepetitions, TruncatedNegativeBinomial, gdp_mu
 from tests._cases import each_value
 
+pytestmark = pytest.mark.usefixtures("the_same_words")
+
+
 CLASSIFIER = DPLogisticCD(feature_bounds=(-4.0, 4.0))
 REGRESSOR = DPCoordinateDescentRegressor(feature_bounds=(-4.0, 4.0), target_bounds=(-8.0, 8.0))
 LAW = TruncatedNegativeBinomial(eta=1.0, gamma=0.3)
