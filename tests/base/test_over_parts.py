@@ -29,6 +29,9 @@ from skdpnoise.data.computed import reading
 from tests._same_bits import COUNTS, in_parts
 from tests.contracts._register import CLASSES, ENTRIES, Notebook, each, ways
 
+pytestmark = pytest.mark.usefixtures("the_same_words")
+
+
 TRANSFORMERS = [
     DPPCA(2, 20.0, whiten=True),
     DPStandardScaler(20.0),

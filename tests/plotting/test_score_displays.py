@@ -51,6 +51,7 @@ def test_the_line_is_at_the_points_of_the_curve(display, make, fields):
     assert ax.get_title() == "mine"
 
 
+@pytest.mark.usefixtures("the_same_words")
 @both
 def test_its_title_says_what_it_cost_and_whether_the_noise_has_a_seed(display, make, fields):
     plain = display.from_predictions(LABELS, CHANCES, GUARANTEE, pos_label="yes")
