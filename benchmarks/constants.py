@@ -17,6 +17,7 @@ KEPT = ROOT / "benchmarks" / "constants.toml"
 PAGE = ROOT / "docs" / "develop" / "constants.md"
 
 _NAME = re.compile(r"_?[A-Z][A-Z0-9_]*$")
+_RULES = re.compile(r"Rules?$")  # the end of the names of records of tuned settings
 _PAGE_HEAD = """\
 # Constants
 
@@ -52,10 +53,20 @@ def _numbers(node: ast.AST) -> Iterator[ast.Constant]:
             yield inner
 
 
+def is_of_rules(name: ast.expr) -> bool:
+    """Return whether a name is that of a record of tuned settings."""
+    return _RULES.search(ast.unparse(name)) is not None
+
+
 def constants(source: str) -> dict[str, str]:
-    """Name and value, as written, of every numeric constant of a module."""
+    """Name and value, as written, of every numeric constant, or field of rules, of a module."""
     found: dict[str, str] = {}
     for node in ast.parse(source).body:
+        if isinstance(node, ast.ClassDef) and _RULES.search(node.name):
+            for part in node.body:
+                if isinstance(part, ast.AnnAssign) and part.value and is_numeric(part.value):
+                    found[f"{node.name}.{ast.unparse(part.target)}"] = _written(source, part.value)
+            continue
         if isinstance(node, ast.Assign):
             target, value = node.targets[0], node.value
         elif isinstance(node, ast.AnnAssign) and node.value is not None:

@@ -60,7 +60,7 @@ PLANNED = (10**9, 10**10, 10**11)
 def models() -> dict[str, Callable[[Any, Any], object]]:
     """Return fits of X and a target, by name."""
     from skdpnoise import DPPCA, DPLogisticCD, DPRidge, DPStandardScaler, PrivacyGuarantee
-    from skdpnoise.data.spread import mapped
+    from skdpnoise.data.table import mapped
     from skdpnoise.queries import private_sum
 
     loss = PrivacyGuarantee(1.0, 1e-6, adjacency="replace_one")
@@ -341,7 +341,7 @@ def _seconds_of_a_part(table: Callable[[int, int], Any]) -> float:
     """Return what one more part of one row adds to a pass."""
     from distributed import wait
 
-    from skdpnoise.data.spread import looked_at
+    from skdpnoise.data.table import looked_at
 
     def one_pass(n_parts: int) -> float:
         rows = table(n_parts, 1).persist()

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.size import SourceFile, borrowed, circles, import_graph
+from benchmarks._source_files import SourceFile, borrowed, circles, import_graph
 
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = "skdpnoise"
@@ -114,7 +114,7 @@ def violations(source: str, module: str) -> list[str]:
 
 def _between_families(module: str, name: str, rest: list[str]) -> list[str]:
     this = module.split(".")[2]
-    free = ("_", "registry")
+    free = ("_", "base", "registry")
     if this.startswith(free) or (len(rest) > 1 and rest[1].startswith(free)):
         return []  # __init__, private files and the registry are free; families may use them
     return [f"{module} imports {name}: noise files import no other"]

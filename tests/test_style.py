@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.size import SourceFile, exported, long_parameter_lists
+from benchmarks._source_files import long_parameter_lists, source_files
 
 ROOT = Path(__file__).resolve().parents[1]
 pytest_plugins = ["pytester"]
@@ -39,10 +39,8 @@ def test_no_word_is_misspelt():
 
 @pytest.mark.slow
 def test_private_functions_outside_kernels_take_at_most_six_parameters():
-    package = ROOT / "skdpnoise"
-    files = [SourceFile(path, package) for path in sorted(package.rglob("*.py"))]
     # Ruff's PLR0913 cannot tell them from public ones, whose parameters are scikit-learn's.
-    assert dict(long_parameter_lists(files, exported(files))) == {}
+    assert dict(long_parameter_lists(source_files(ROOT))) == {}
 
 
 def branches_on_a_class(source: str) -> list[str]:

@@ -14,17 +14,20 @@ from typing import Any, Literal, cast, get_args
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from skdpnoise._utils.shared_texts import shared_texts
+
 Adjacency = Literal["replace_one", "add_remove"]
-"""What counts as neighbouring data: one record replaced, or one record more or fewer."""
+"""The neighbouring relation: one record is replaced, or there is one more or fewer."""
 
 _ADJACENCIES: tuple[Adjacency, ...] = get_args(Adjacency)
 
 
 def complaint(owner: str, name: str, must: str, got: str, remedy: str = "") -> str:
-    """Return what an error says of a parameter: what it must be, what it is, and what to do."""
+    """Return the text of an error: how a parameter must be, its value, and what to do."""
     return f"The {name!r} parameter of {owner} must {must}. Got {got} instead. {remedy}".rstrip()
 
 
+@shared_texts
 def check_real(
     owner: str,
     name: str,
@@ -35,14 +38,11 @@ def check_real(
     low_closed: bool = False,
     high_closed: bool = False,
 ) -> float:
-    """Return ``value`` as a float of the stated interval, or say what is allowed instead.
+    """Return ``value`` as a float of the stated interval, or raise an error that states it.
 
     Parameters
     ----------
-    owner, name : str
-        The class or function, and its parameter, to name in the message.
-    value : object
-        What the caller gave.
+    %(checks: owner, name, value)s
     low : float, default=0.0
         Lower end of the interval.
     high : float, default=inf
@@ -56,10 +56,8 @@ def check_real(
 
     Raises
     ------
-    TypeError
-        If ``value`` is not a real number (booleans and strings are not).
-    ValueError
-        If it lies outside the interval or is not a number.
+    TypeError, ValueError
+        If ``value`` is not a real number (booleans are not), or outside the interval, or NaN.
 
     Examples
     --------
@@ -83,21 +81,19 @@ def check_real(
     return number
 
 
+@shared_texts
 def check_count(
     owner: str, name: str, value: object, *, low: int = 1, high: float = math.inf
 ) -> int:
-    """Return ``value`` as an int from ``low`` to ``high``, or say what is allowed instead.
+    """Return ``value`` as an int from ``low`` to ``high``, or raise an error that states them.
 
     Parameters
     ----------
-    owner, name : str
-        The class or function, and its parameter, to name in the message.
-    value : object
-        What the caller gave.
+    %(checks: owner, name, value)s
     low : int, default=1
-        The smallest count allowed.
+        Smallest count.
     high : float, default=inf
-        The largest count allowed.
+        Largest count.
 
     Returns
     -------
@@ -105,10 +101,8 @@ def check_count(
 
     Raises
     ------
-    TypeError
-        If ``value`` is not an integer.
-    ValueError
-        If it is outside of these.
+    TypeError, ValueError
+        If ``value`` is not an integer, or outside of these.
 
     Examples
     --------
@@ -125,15 +119,13 @@ def check_count(
     return number
 
 
+@shared_texts
 def check_adjacency(owner: str, value: object) -> Adjacency:
-    """Return ``value`` if it names a neighbouring relation, or say which do.
+    """Return ``value`` if it names a neighbouring relation, or raise an error that names both.
 
     Parameters
     ----------
-    owner : str
-        The class or function to name in the message.
-    value : object
-        What the caller gave.
+    %(checks: owner, value)s
 
     Returns
     -------
@@ -141,10 +133,8 @@ def check_adjacency(owner: str, value: object) -> Adjacency:
 
     Raises
     ------
-    TypeError
-        If ``value`` is not a string.
-    ValueError
-        If it is neither of the two names.
+    TypeError, ValueError
+        If ``value`` is not a string, or neither of the two names.
 
     Examples
     --------
@@ -156,7 +146,7 @@ def check_adjacency(owner: str, value: object) -> Adjacency:
 
 
 def check_option(owner: str, name: str, value: object, options: Collection[str]) -> None:
-    """Refuse what is not one of a few words."""
+    """Refuse all but a few texts."""
     allowed = f"The {name!r} parameter of {owner} must be a str among {list(options)}"
     # Exact classes: a subclass of str may equal whatever it is compared with.
     if type(value) not in (str, np.str_):
@@ -213,7 +203,7 @@ def check_collected(owner: str, name: str, data: object) -> None:
 
 
 def pandas_for(what: str) -> Any:
-    """Return pandas for something that is asked for as a frame, or say which extra brings it."""
+    """Return pandas, or say which extra installs it."""
     try:
         import pandas as pd
     except ImportError as error:
@@ -225,7 +215,7 @@ def pandas_for(what: str) -> Any:
 
 
 def check_type(owner: str, name: str, value: object, *kinds: type) -> None:
-    """Refuse what is not exactly of one of these classes: a subclass may do anything."""
+    """Refuse an object whose class is none of these: a subclass may do anything."""
     if type(value) not in kinds:
         names = " or ".join(kind.__name__ for kind in kinds)
         given = f"an object of type {type(value).__name__}"

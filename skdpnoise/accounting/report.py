@@ -1,4 +1,4 @@
-"""What a fit released, what it cost, and what that promises."""
+"""Reports of fits: the releases, their cost, and the promise."""
 
 from __future__ import annotations
 
@@ -176,7 +176,7 @@ class PrivacyReport:
 
     @property
     def unit(self) -> str:
-        """What is protected: "record" or "group"."""
+        """The unit that is protected: "record" or "group"."""
         return "record" if self.rows_per_group is None else "group"
 
     @property

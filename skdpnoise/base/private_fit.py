@@ -24,8 +24,8 @@ from skdpnoise.base.over_parts import OverPartsMixin
 from skdpnoise.base.surroundings import clone_with_ledger, warn_of_company
 from skdpnoise.data.groups import GroupedRows, SpreadRows, group_codes
 from skdpnoise.data.rows import noting_guesses
-from skdpnoise.data.spread import Spread
 from skdpnoise.data.spread_tables import Survey, is_spread, read_spread
+from skdpnoise.data.table import Partitioned
 from skdpnoise.data.tables import read_table
 from skdpnoise.ledger import LedgerWarning
 from skdpnoise.planning.mixin import PlanMixin
@@ -67,7 +67,7 @@ class FitRows:
     n_columns: int
 
     def keep(self, rng: RandomWords) -> Any:
-        """Return the rows that are used: an array, or a Spread of such."""
+        """Return the rows that are used: an array, or a Partitioned of such."""
         if isinstance(self.table, Survey):
             return self.rows.keep(rng).map(self.table.table, self.n_columns)
         (kept,) = self.rows.keep(rng, self.table)
@@ -150,7 +150,7 @@ class PrivateFitMixin(OverPartsMixin, PlanMixin):
         advice.advise_on_public_number(self, n_rows, rows.n_groups)
         return rows
 
-    def _grouped_parts(self, rows: Spread[Any]) -> SpreadRows:
+    def _grouped_parts(self, rows: Partitioned[Any]) -> SpreadRows:
         """Check the groups of rows in parts; return which rows belong together."""
         name = type(self).__name__
         found = SpreadRows.of(f"{name}.fit", rows, int(self.rows_per_group))

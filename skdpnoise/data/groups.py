@@ -38,7 +38,7 @@ from numpy.typing import NDArray
 
 from skdpnoise._utils.checks import check_collected
 from skdpnoise.data.missing import is_missing
-from skdpnoise.data.spread import Spread
+from skdpnoise.data.table import Partitioned
 from skdpnoise.sampling import RandomWords, SystemWords
 from skdpnoise.sampling.keyed import new_key, words_of_rows
 
@@ -168,7 +168,7 @@ def _hashes(key: bytes, labels: NDArray[Any]) -> NDArray[np.uint64]:
 class SpreadRows:
     """Which rows of all parts belong together: of each group they must lie in one part."""
 
-    rows: Spread[Any]  # tables by name, with the labels as "groups" if there are some
+    rows: Partitioned[Any]  # tables by name, with the labels as "groups" if there are some
     n_kept: int  # rows that will be kept: known before any coin is tossed
     n_groups: int | None = None  # None where each row is its own
     most: int = 1  # rows of a group that are kept
@@ -180,7 +180,7 @@ class SpreadRows:
         return len(self.rows)
 
     @classmethod
-    def of(cls, owner: str, rows: Spread[Any], most: int) -> SpreadRows:
+    def of(cls, owner: str, rows: Partitioned[Any], most: int) -> SpreadRows:
         """Look at all labels; refuse a group that lies in several parts."""
         # Keyed hashes of labels are compared where the parts come together, some at a time. With a
         # chance of n²/2^65 different labels have the same, and data are refused in vain.
@@ -204,7 +204,7 @@ class SpreadRows:
         counts = tuple(next(counted) if n_rows else 0 for n_rows in rows.rows.n_rows)
         return cls(rows, sum(counts), n_groups, most, counts)
 
-    def keep(self, rng: RandomWords) -> Spread[Any]:
+    def keep(self, rng: RandomWords) -> Partitioned[Any]:
         """Return the kept rows."""
         if self.n_groups is None or self.n_kept == self.n_rows:
             return self.rows

@@ -15,7 +15,7 @@ from skdpnoise.data.computed import is_computed, reading
 from skdpnoise.data.groups import check_labels
 from skdpnoise.data.kinds import are_numbers, as_numbers
 from skdpnoise.data.rows import as_sources, is_spread
-from skdpnoise.data.spread import Spread, survey
+from skdpnoise.data.table import Partitioned, survey
 from skdpnoise.data.tables import read_table, surviving, within_limits
 from skdpnoise.data.targets import check_present
 
@@ -37,7 +37,7 @@ class Columns:
 class Survey:
     """Rows that were looked at: what they are, and how they become arrays."""
 
-    rows: Spread[dict[str, Any]]  # tables by name
+    rows: Partitioned[dict[str, Any]]  # tables by name
     columns: Columns
     found: list[Any]  # what a check of the target returned, of all batches
     survives: bool  # whether values that a step computed are replaced, and not refused

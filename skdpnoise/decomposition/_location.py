@@ -20,7 +20,6 @@ since the hockey-stick divergence is jointly convex.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -28,16 +27,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skdpnoise.base.private_fit import PrivateRun
-from skdpnoise.data.spread import Spread, in_units, mapped, total
+from skdpnoise.data.table import Partitioned, in_units, mapped, total
 from skdpnoise.decomposition import _budget as rules
 from skdpnoise.kernels.second_moments import Floats, clipped_row_sums, row_norms
 from skdpnoise.mechanisms import AdditiveMechanism, KNormMechanism, calibrate, k_norm
-from skdpnoise.privacy import GaussianLoss, LossBudget, PrivacyLoss
+from skdpnoise.privacy import GaussianLoss, LossBudget
 from skdpnoise.queries.norm_quantile import private_norm_quantile
 from skdpnoise.sampling import RandomWords
 from skdpnoise.sampling.keyed import new_key, words_of_rows
 from skdpnoise.sampling.observer import plus_noise
-from skdpnoise.sensitivity import RowBounds, SensitivityProfile, clipped_rows
+from skdpnoise.sensitivity import RowBounds, clipped_rows
+
+RowNoise = AdditiveMechanism | KNormMechanism
 
 _FAR = 4.0  # a radius that shrinks by more was that of an offset, which is then looked for again
 _DOWN = 64.0  # how much smaller than the last one a radius may be found to be
@@ -47,36 +48,15 @@ _BYTE = 256  # subsets are drawn by one random byte for each record
 _BYTES = 8  # of a word
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class RowSum:
-    """Noise on a sum of rows that are held in a ball, and the facts that a report names."""
-
-    mechanism: AdditiveMechanism | KNormMechanism  # what draws
-    noise: str
-    scale: Floats  # shape (n_columns,)
-    sensitivity: SensitivityProfile  # what one record can do to the sum
-    n_releases: int = 1
-
-    def privacy_loss(self) -> PrivacyLoss:
-        """Return what the release costs."""
-        return self.mechanism.privacy_loss()
-
-    def sample(self, rng: RandomWords) -> NDArray[np.int64]:
-        """Return the noise in grid steps, shape (n_columns,)."""
-        return np.asarray(self.mechanism.sample(rng)[0])
-
-
-def row_sum(n_columns: int, radius: float, loss: LossBudget, adjacency: Any) -> RowSum:
+def row_sum(n_columns: int, radius: float, loss: LossBudget, adjacency: Any) -> RowNoise:
     """Calibrate the noise of a sum of rows of norm at most `radius`."""
     # Under a pure budget its density falls with the Euclidean norm: for p columns, half the
     # variance of Laplace noise.
     profile = clipped_rows(RowBounds(n_columns, radius), adjacency)
     if isinstance(loss, GaussianLoss):
-        additive = calibrate("iid_gaussian", profile, loss)
-        return RowSum(additive, additive.noise, additive.scale, profile)
+        return calibrate("iid_gaussian", profile, loss)
     assert profile.l2 is not None
-    ball = k_norm(2, profile.l2, n_columns, loss)
-    return RowSum(ball, "k_norm", np.full(n_columns, ball.scale), profile)
+    return k_norm(2, profile.l2, n_columns, loss)
 
 
 class Locator:
@@ -157,10 +137,10 @@ class Locator:
         self._used += share
         release = row_sum(self._center.size, radius, self._run.budget.share(share), self._adjacency)
         self._run.account.charge(label, release)
-        grid_size = release.mechanism.grid_size
+        grid_size = release.grid_size
         add = self._of_rows(clipped_row_sums, row_grid_size=grid_size, norm=radius)
         sums = total(self._rows, add, label)
-        noisy = plus_noise(release.mechanism, sums, release.sample(self._run.rng))
+        noisy = plus_noise(release, sums, release.sample(self._run.rng)[0])
         step = in_units(noisy, grid_size / self._n_rows)
         length = float(np.linalg.norm(step))
         if length > radius:  # no mean of rows in a ball lies outside it
@@ -180,7 +160,7 @@ def _subset(
     if threshold > _BYTE // 2:
         return X, n_samples
     choose = partial(_chosen, new_key(rng), threshold)
-    taken = X.chosen(choose) if isinstance(X, Spread) else X[np.flatnonzero(choose(0, len(X)))]
+    taken = X.chosen(choose) if isinstance(X, Partitioned) else X[np.flatnonzero(choose(0, len(X)))]
     # If n is public, how many were taken is known from the coins alone; else it is private.
     if adjacency == "replace_one":
         return taken, float(max(len(taken), 1))

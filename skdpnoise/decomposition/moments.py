@@ -30,8 +30,8 @@ from skdpnoise._utils.parameters import as_bounds, check_memory, check_within
 from skdpnoise._utils.shared_texts import shared_texts
 from skdpnoise.accounting import Account
 from skdpnoise.base.private_fit import FitRows, PrivateFitMixin, PrivateRun, known_records
-from skdpnoise.data.spread import Spread
-from skdpnoise.data.spread import total as sum_over
+from skdpnoise.data.table import Partitioned
+from skdpnoise.data.table import total as sum_over
 from skdpnoise.decomposition._budget import choose_budget, noise_level
 from skdpnoise.decomposition._location import Locator
 from skdpnoise.kernels.second_moments import Floats, second_moments
@@ -164,7 +164,7 @@ def _private_moments(
     account.spend(stage_losses(total, counts=pure and private_n, searches=False), noise)
     X = rows.keep(rng)
     # Parts are read at a time instead.
-    n_threads = 1 if isinstance(X, Spread) else settings.n_threads
+    n_threads = 1 if isinstance(X, Partitioned) else settings.n_threads
     # The noise of the second moments may not fit one number.
     count_noise = "iid_laplace" if pure else "iid_gaussian"
     n_samples = known_records(len(X), account, rng, count_noise, total)

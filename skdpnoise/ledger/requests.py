@@ -9,7 +9,7 @@ from skdpnoise._utils.checks import check_option, check_type, complaint
 from skdpnoise.accounting.composition import Composition
 from skdpnoise.ledger._room import LossAt, asked_in_words, in_words, largest_epsilon
 from skdpnoise.ledger.storage.memory import Facts
-from skdpnoise.mechanisms.recipes import loss_at
+from skdpnoise.mechanisms.charging import loss_at
 from skdpnoise.privacy import Adjacency, PrivacyGuarantee, PrivacyLoss, check_adjacency, check_real
 
 UNITS = ("record", "group")

@@ -28,7 +28,7 @@ from sklearn.linear_model import enet_path, ridge_regression
 from skdpnoise._utils.parameters import check_memory
 from skdpnoise._utils.redaction import silence
 from skdpnoise.accounting import Account
-from skdpnoise.data.spread import in_units
+from skdpnoise.data.table import in_units
 from skdpnoise.kernels.second_moments import second_moments
 from skdpnoise.linear_model._budget import Budget
 from skdpnoise.linear_model._defaults import choose_row_norm, kept

@@ -24,7 +24,7 @@ from scipy.sparse import issparse
 
 from skdpnoise._utils.parameters import check_memory
 from skdpnoise.accounting import Account
-from skdpnoise.data.spread import in_units, mapped, total
+from skdpnoise.data.table import in_units, mapped, total
 from skdpnoise.kernels import LOGISTIC, POISSON, SQUARED, Loss
 from skdpnoise.kernels.joint import (
     Clip,

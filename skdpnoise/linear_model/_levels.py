@@ -21,7 +21,7 @@ from functools import partial
 import numpy as np
 
 from skdpnoise.accounting import Account
-from skdpnoise.data.spread import in_units
+from skdpnoise.data.table import in_units
 from skdpnoise.kernels.links import exponential_mean
 from skdpnoise.linear_model._budget import Budget
 from skdpnoise.linear_model._descent import linear_functions

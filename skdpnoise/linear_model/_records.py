@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from skdpnoise.data.groups import SpreadRows
-from skdpnoise.data.spread import Spread
+from skdpnoise.data.table import Partitioned
 from skdpnoise.kernels import Loss, row_products
 from skdpnoise.sampling import RandomWords
 
@@ -213,7 +213,7 @@ class Data:
         return self
 
     @property
-    def parts(self) -> Spread[Data] | None:
+    def parts(self) -> Partitioned[Data] | None:
         """The data as parts of the rows; None where all are in memory."""
         return None
 
@@ -227,7 +227,7 @@ class Data:
 class SpreadData(Data):
     """Data that lie in parts: arrays, where they are held at all, of some rows at a time."""
 
-    # X, y and the outputs are each a Spread.
+    # X, y and the outputs are each a Partitioned.
     load: Loads  # what makes data of tables by name
 
     @classmethod
@@ -242,16 +242,16 @@ class SpreadData(Data):
         return self.load.public
 
     @property
-    def parts(self) -> Spread[Data]:
+    def parts(self) -> Partitioned[Data]:
         """The data as parts of the rows."""
-        parts: Spread[Data] = self.rows.rows.map(self.load)
+        parts: Partitioned[Data] = self.rows.rows.map(self.load)
         return parts
 
     def kept(self, rng: RandomWords) -> SpreadData:
         """Return the data without the rows of groups that have too many."""
         return self._over(self.rows.keep(rng))
 
-    def _over(self, rows: Spread[Any]) -> SpreadData:
+    def _over(self, rows: Partitioned[Any]) -> SpreadData:
         """Return the same of other rows."""
         known, load = replace(self.rows, rows=rows), self.load
         y = rows.only("y").map(load.target_of)

@@ -17,7 +17,7 @@ from skdpnoise.base.advice import (
     warn_of_hidden_target,
 )
 from skdpnoise.base.private_fit import PrivateRun
-from skdpnoise.data.spread import mapped, total
+from skdpnoise.data.table import mapped, total
 from skdpnoise.linear_model._budget import Budget
 from skdpnoise.linear_model._records import LIMIT, Rate, Settings, Standardisation
 from skdpnoise.mechanisms import calibrate

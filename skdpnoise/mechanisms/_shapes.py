@@ -54,7 +54,7 @@ def by_shape(noise: str, request: Request, *, rough: bool = False) -> AdditiveMe
     steps = limit
     if rule == "iid" and not family.lattice:
         steps = np.full(limit.size, limit.max())  # the same noise everywhere
-    search = _Search(noise, family, for_ratio, request, steps)
+    search = _RatioSearch(noise, family, for_ratio, request, steps)
     proposals = [
         (search.mechanism(ratio), ratio, promise)
         for nominal in islice(search.nominal_scales(), 1 if rough else None)
@@ -90,7 +90,7 @@ def raised(
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Search:
+class _RatioSearch:
     """A search for the ratios of one noise."""
 
     noise: str

@@ -15,7 +15,7 @@ from skdpnoise._utils.checks import check_array, check_collected, complaint
 from skdpnoise.data.fitted_kinds import NUMBER, kind_of_labels
 from skdpnoise.data.kinds import Kind
 from skdpnoise.data.rows import is_spread
-from skdpnoise.data.spread import looked_at, total
+from skdpnoise.data.table import looked_at, total
 from skdpnoise.mechanisms import AdditiveMechanism
 from skdpnoise.metrics._kinds import Held, check_kinds, kinds_held, plain_entry
 from skdpnoise.privacy import Adjacency, LossBudget, PrivacyGuarantee

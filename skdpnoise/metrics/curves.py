@@ -17,7 +17,7 @@ from sklearn.isotonic import isotonic_regression
 from skdpnoise._utils.checks import check_count, complaint
 from skdpnoise._utils.shared_texts import shared_texts
 from skdpnoise.data.fitted_kinds import NUMBER, kind_of_labels
-from skdpnoise.data.spread import total
+from skdpnoise.data.table import total
 from skdpnoise.mechanisms import AdditiveMechanism
 from skdpnoise.metrics._records import (
     SEEN,

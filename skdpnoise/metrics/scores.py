@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 from skdpnoise._utils.checks import check_real
 from skdpnoise._utils.shared_texts import shared_texts
 from skdpnoise.data.fitted_kinds import NUMBER, kind_of_labels
-from skdpnoise.data.spread import mapped, total
+from skdpnoise.data.table import mapped, total
 from skdpnoise.mechanisms import AdditiveMechanism
 from skdpnoise.metrics._records import (
     SEEN,

@@ -22,7 +22,7 @@ from skdpnoise.data.groups import GroupedRows, SpreadRows, check_labels, group_c
 from skdpnoise.data.lists import read_once
 from skdpnoise.data.parts import Keep
 from skdpnoise.data.rows import RowSource, as_sources, is_spread
-from skdpnoise.data.spread import Spread, looked_at
+from skdpnoise.data.table import Partitioned, looked_at
 from skdpnoise.data.targets import check_present, labels_of_parts, read_labels, read_numbers
 from skdpnoise.model_selection._splits import Coins
 from skdpnoise.sampling import RandomWords
@@ -109,7 +109,7 @@ class WholeRecords:
 class SpreadPart:
     """Records in parts of a source that fall to some of the places."""
 
-    rows: Spread[dict[str, Any]]
+    rows: Partitioned[dict[str, Any]]
     coins: Coins | None = None  # by which they fall; None where no coin was tossed
     places: frozenset[int] = frozenset()
     counts: Any = None  # of rows that fall to each place, shape (n_parts, n_places)
@@ -125,7 +125,7 @@ class SpreadRecords:
     """Records in parts of a source."""
 
     sources: dict[str, RowSource]
-    rows: Spread[dict[str, Any]]  # those that are used of their groups
+    rows: Partitioned[dict[str, Any]]  # those that are used of their groups
     labels: NDArray[Any] | None  # all labels of a classifier, sorted: public
     known: SpreadRows
     look: _Look

@@ -22,7 +22,7 @@ from skdpnoise.base.advice import cause_of_hiding, named, note_hidden, warn_last
 from skdpnoise.base.private_fit import PrivateFitMixin
 from skdpnoise.base.public_output import hand_on
 from skdpnoise.base.register import register_private
-from skdpnoise.data.spread import mapped
+from skdpnoise.data.table import mapped
 from skdpnoise.data.tables import read_table, survivable
 from skdpnoise.mechanisms import noise_options
 from skdpnoise.privacy import Adjacency, LossBudget, PureLoss
@@ -117,7 +117,7 @@ class PrivateScaler(PrivateFitMixin, OneToOneFeatureMixin, TransformerMixin, Bas
     @abstractmethod
     def _statistics(self, X: Any, bounds: np.ndarray, release: Facts) -> Facts:
         """Return the fitted attributes; all but public facts must come from charged releases."""
-        # X is an array, or a Spread of arrays.
+        # X is an array, or a Partitioned of arrays.
 
     def transform(self, X: Any) -> Any:
         """Shift and scale every column; only a parameter ``clip`` makes it clip.

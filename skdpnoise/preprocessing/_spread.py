@@ -16,7 +16,7 @@ from skdpnoise.data.groups import GroupedRows, SpreadRows, check_labels
 from skdpnoise.data.kinds import Kind
 from skdpnoise.data.parts import between
 from skdpnoise.data.rows import RowSource, as_sources, is_spread
-from skdpnoise.data.spread import Spread, survey
+from skdpnoise.data.table import Partitioned, survey
 from skdpnoise.data.tables import check_infinite
 from skdpnoise.preprocessing._labels import Expected, no_rows, read_any_table, taken
 from skdpnoise.sampling import RandomWords
@@ -65,11 +65,11 @@ class SpreadTable:
     columns: Columns
     rows: SpreadRows
 
-    def kept(self, rng: RandomWords) -> Spread[dict[str, Any]]:
+    def kept(self, rng: RandomWords) -> Partitioned[dict[str, Any]]:
         """Return the rows that are kept, as tables by name."""
         return self.rows.keep(rng)
 
-    def cells(self, rows: Spread[dict[str, Any]], place: int) -> Spread[Any]:
+    def cells(self, rows: Partitioned[dict[str, Any]], place: int) -> Partitioned[Any]:
         """Return the cells of one column of some of the rows."""
         return rows.map(partial(_cells, place))
 

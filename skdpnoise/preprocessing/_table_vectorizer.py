@@ -23,7 +23,7 @@ from skdpnoise.base.private_fit import PrivateFitMixin
 from skdpnoise.base.public_output import PublicOutput, hand_on
 from skdpnoise.base.register import register_private
 from skdpnoise.data.cells import cells_of
-from skdpnoise.data.spread import Spread
+from skdpnoise.data.table import Partitioned
 from skdpnoise.data.tables import check_infinite
 from skdpnoise.mechanisms.allocation import RULES
 from skdpnoise.preprocessing._blocks import (
@@ -435,7 +435,7 @@ def _values(column: Column, cells: Any) -> NDArray[np.float64]:
 
 def _table_of(columns: Sequence[Column], cells: Sequence[Any]) -> Any:
     """Return columns of numbers side by side, whole or in parts."""
-    if not isinstance(cells[0], Spread):
+    if not isinstance(cells[0], Partitioned):
         return np.column_stack([_values(*both) for both in zip(columns, cells, strict=True)])
     loads = [one.loads for one in cells]
     together = replace(cells[0], loads=())

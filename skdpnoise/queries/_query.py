@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,23 +14,14 @@ from skdpnoise._utils.checks import check_adjacency, check_collected
 from skdpnoise.data.kinds import OBJECTS, kinds_of
 from skdpnoise.data.missing import Missing, with_gaps
 from skdpnoise.data.rows import is_spread
-from skdpnoise.data.spread import Spread, looked_at
+from skdpnoise.data.table import Partitioned, looked_at
 from skdpnoise.mechanisms.additive import AdditiveMechanism
-from skdpnoise.mechanisms.recipes import LossFor, to_name_the_largest
+from skdpnoise.mechanisms.charging import Ledger, LossFor, to_name_the_largest
 from skdpnoise.privacy import Adjacency, LossBudget, PrivacyGuarantee, PrivacyLoss, check_real
 from skdpnoise.queries._sweeps import all_finite
 from skdpnoise.queries._tiles import Floats
 from skdpnoise.sampling import RandomWords, random_words
 from skdpnoise.sampling.words import HIDDEN_SEED
-
-
-class LedgerLike(Protocol):
-    """What can be charged, such as :class:`~skdpnoise.ledger.PrivacyLedger`."""
-
-    @property
-    def charge(self) -> Callable[..., Any]:
-        """Record a label, a cost and facts about it, or raise and record nothing."""
-        ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -50,7 +41,7 @@ class Query:
     owner: str  # name of the function
     guarantee: PrivacyGuarantee | LossBudget
     adjacency: Any  # the neighbouring relation; None where only the caller knows it
-    ledger: LedgerLike | None
+    ledger: Ledger | None
     rng: RandomWords
 
     def __post_init__(self) -> None:
@@ -66,7 +57,7 @@ class Query:
         owner: str,
         guarantee: PrivacyGuarantee | LossBudget,
         adjacency: Adjacency | None,
-        ledger: LedgerLike | None,
+        ledger: Ledger | None,
         random_state: Any,
     ) -> Query:
         """Return a query whose relation, if none is named, is that of the guarantee; else any."""
@@ -145,9 +136,9 @@ def as_table(
     """Return the values as columns, and what gives a result per column the shape of the input."""
     # What is missing is NaN in the columns, where it is skipped.
     # The columns of rows in parts are doubles or floats, whatever the values are.
-    if isinstance(values, Spread) or is_spread(values):
+    if isinstance(values, Partitioned) or is_spread(values):
         parts = values
-        if not isinstance(values, Spread):  # else they were looked at
+        if not isinstance(values, Partitioned):  # else they were looked at
             check = partial(_n_columns, owner, name, n_dims, missing)
             parts = spread_values(owner, values, check)
         shape = np.asarray if parts.tail else _first
@@ -157,7 +148,7 @@ def as_table(
     return (array, np.asarray) if array.ndim > 1 else (array[:, np.newaxis], _first)
 
 
-def spread_values(owner: str, values: Any, check: Callable[[Any], int | None]) -> Spread[Any]:
+def spread_values(owner: str, values: Any, check: Callable[[Any], int | None]) -> Partitioned[Any]:
     """Look at values in parts; a check returns how many columns there are, None of a vector."""
     rows = looked_at(partial(_of_values, check), values=values)
     widths = {width for facts in rows.rows.facts for width in facts.found}

@@ -8,7 +8,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from skdpnoise.data.spread import Spread
+from skdpnoise.data.table import Partitioned
 from skdpnoise.queries._tiles import Floats, Integers
 
 __all__ = ["Ranks", "ordered", "ranked", "real"]
@@ -41,7 +41,7 @@ class Ranks(Protocol):
 
 def ranked(values: Any, low: float, high: float) -> Ranks:
     """Return values, clipped to an interval, of an array or of rows in parts."""
-    if isinstance(values, Spread):
+    if isinstance(values, Partitioned):
         return _SpreadRanks(values.map(partial(_clipped, low, high)))
     return _SortedRanks(np.sort(_clipped(low, high, values)))
 
@@ -80,7 +80,7 @@ class _SpreadRanks:
     # values that begin as the threshold does by their next 16 bits, so that four passes tell all
     # doubles apart, and what they counted answers what comes near.
 
-    def __init__(self, values: Spread[Floats]) -> None:
+    def __init__(self, values: Partitioned[Floats]) -> None:
         self._values = values
         # Digits that there are, and how often: of doubles near each other few.
         self._counted: dict[tuple[int, int], tuple[Integers, Integers]] = {}
@@ -90,7 +90,7 @@ class _SpreadRanks:
         return len(self._values)
 
     @property
-    def column(self) -> Spread[Floats]:
+    def column(self) -> Partitioned[Floats]:
         return self._values.map(_as_column, 1)
 
     def below(self, keys: Integers) -> NDArray[np.int64]:

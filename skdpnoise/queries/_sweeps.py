@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from skdpnoise.data.spread import Spread
+from skdpnoise.data.table import Partitioned
 from skdpnoise.queries import _tiles
 from skdpnoise.queries._tiles import Floats, Integers, Places
 
@@ -45,7 +45,7 @@ _MOST_PAIRED = 1 << 31  # two row numbers share 64 bits
 class Records:
     """The values of the records, in the order of the table, which may lie in parts."""
 
-    table: Any  # an array, or a Spread of such
+    table: Any  # an array, or a Partitioned of such
 
     def __len__(self) -> int:
         return len(self.table)
@@ -88,7 +88,7 @@ def tallies(
     # The records may be some of so many.
     n = len(source)
     n_in_all = n if n_in_all is None else n_in_all
-    if isinstance(source.table, Spread):
+    if isinstance(source.table, Partitioned):
         step = partial(_tallied, columns, width, visit, n)
         yield np.arange(columns.size), source.table.total(step, "sums of columns")
         return
@@ -130,7 +130,7 @@ def tallied_gaps(
     table: Any, pairs: Integers, columns: Places, width: int, visit: Visit
 ) -> Integers:
     """Return `width` integers for each column: the sums of visits to differences of pairs."""
-    if not isinstance(table, Spread):
+    if not isinstance(table, Partitioned):
         gaps = Gaps(table, pairs)
         return np.concatenate([counts for _, counts in tallies(gaps, columns, width, visit)])
     # Records of pairs come together where the parts are, of some columns at a time.

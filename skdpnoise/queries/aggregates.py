@@ -22,14 +22,15 @@ from skdpnoise._utils.checks import (
 from skdpnoise._utils.shared_texts import shared_texts
 from skdpnoise.data.missing import Missing, present
 from skdpnoise.data.rows import is_spread
-from skdpnoise.data.spread import Spread, mapped
+from skdpnoise.data.table import Partitioned, mapped
 from skdpnoise.mechanisms.additive import AdditiveMechanism
 from skdpnoise.mechanisms.calibrate import calibrate
+from skdpnoise.mechanisms.charging import Ledger
 from skdpnoise.noises import get_noise, noise_names
 from skdpnoise.privacy import Adjacency, LossBudget, PrivacyGuarantee, PrivacyLoss
 from skdpnoise.privacy.loss import checked_relation, promised
 from skdpnoise.queries import _tiles
-from skdpnoise.queries._query import LedgerLike, Query, as_table, ends, spread_values
+from skdpnoise.queries._query import Query, as_table, ends, spread_values
 from skdpnoise.queries._sweeps import Records, tallies
 from skdpnoise.queries._tiles import Floats, Integers, Places
 from skdpnoise.sampling import RandomWords, random_words
@@ -120,7 +121,7 @@ def private_count(
     adjacency: Adjacency | None = None,
     noise: str = "auto",
     random_state: Any = None,
-    ledger: LedgerLike | None = None,
+    ledger: Ledger | None = None,
 ) -> PrivateEstimate:
     r"""Release how many records there are, or how many have a property or a value.
 
@@ -201,7 +202,7 @@ def private_sum(
     noise: str = "auto",
     weights: ArrayLike | None = None,
     random_state: Any = None,
-    ledger: LedgerLike | None = None,
+    ledger: Ledger | None = None,
 ) -> PrivateEstimate:
     r"""Release the sum of values clipped to public bounds.
 
@@ -310,7 +311,7 @@ def private_mean(
     noise: str = "auto",
     weights: ArrayLike | None = None,
     random_state: Any = None,
-    ledger: LedgerLike | None = None,
+    ledger: Ledger | None = None,
 ) -> PrivateEstimate:
     r"""Release the mean of values clipped to public bounds.
 
@@ -502,7 +503,10 @@ class _Bounds:
 
 
 def _release(
-    query: Query, table: NDArray[Any] | Spread[Any], bounds: _Bounds, mechanism: AdditiveMechanism
+    query: Query,
+    table: NDArray[Any] | Partitioned[Any],
+    bounds: _Bounds,
+    mechanism: AdditiveMechanism,
 ) -> tuple[Floats, float | None]:
     """Charge the ledger; return noisy sums, from the centre, and a noisy count if there is one."""
     # A contribution is at most floor(half_width/u) steps of u = 2**-16 grid steps to either side,
@@ -564,7 +568,7 @@ def _with_count(query: Query, noise: str, bounds: _Bounds, weight: float) -> Add
 def _mean_of_present(
     query: Query,
     noise: str,
-    table: NDArray[Any] | Spread[Any],
+    table: NDArray[Any] | Partitioned[Any],
     shape: Callable[[Floats], Any],
     bounds: _Bounds,
 ) -> PrivateEstimate:

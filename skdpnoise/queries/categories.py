@@ -43,9 +43,11 @@ from skdpnoise.data.cells import (
 )
 from skdpnoise.data.kinds import OBJECTS, Kind, kinds_of
 from skdpnoise.data.rows import is_spread
-from skdpnoise.data.spread import Spread, looked_at
+from skdpnoise.data.table import Partitioned, looked_at
 from skdpnoise.mechanisms.additive import AdditiveMechanism
+from skdpnoise.mechanisms.base import Mechanism
 from skdpnoise.mechanisms.calibrate import calibrate
+from skdpnoise.mechanisms.charging import Ledger
 from skdpnoise.mechanisms.requests import noise_options
 from skdpnoise.noises import noise_names
 from skdpnoise.privacy import (
@@ -60,7 +62,7 @@ from skdpnoise.privacy import (
     gdp_mu,
 )
 from skdpnoise.privacy.loss import checked_relation, promised
-from skdpnoise.queries._query import LedgerLike, Query
+from skdpnoise.queries._query import Query
 from skdpnoise.sampling import RandomWords, random_words
 from skdpnoise.sampling.observer import Cells, noisy_cells
 from skdpnoise.sampling.words import with_caveat
@@ -78,7 +80,7 @@ Label = str | int | float  # of all categories that are equal one stands for the
 
 
 @dataclass(frozen=True, slots=True)
-class CategoryMechanism:
+class CategoryMechanism(Mechanism):
     r"""Noisy counts of categories, shown where they reach a threshold.
 
     **Guarantee.** Between neighbours, one record less is one less in one cell of each column, and a
@@ -190,17 +192,11 @@ class CategoryMechanism:
 
     @property
     def noise(self) -> str:
-        """Name of the noise."""
         return self.additive.noise
 
     @property
-    def n_releases(self) -> int:
-        """One: all counts are shown, or not, at once."""
-        return 1
-
-    @property
     def sensitivity(self) -> SensitivityProfile:
-        """What one record can do to the counts that it moves."""
+        """How far one record can move the counts of its cells."""
         return self.additive.sensitivity
 
     @property
@@ -354,7 +350,7 @@ def private_categories(
     adjacency: Adjacency | None = None,
     noise: str = "auto",
     random_state: Any = None,
-    ledger: LedgerLike | None = None,
+    ledger: Ledger | None = None,
 ) -> PrivateCategories:
     r"""Find the categories that many records have, without a public list of them.
 
@@ -502,10 +498,10 @@ def _is_within(mechanism: CategoryMechanism, guarantee: PrivacyGuarantee) -> boo
 
 
 def found_categories(
-    column: Iterable[Any] | Spread[Any], mechanism: CategoryMechanism, rng: RandomWords
+    column: Iterable[Any] | Partitioned[Any], mechanism: CategoryMechanism, rng: RandomWords
 ) -> tuple[tuple[Any, ...], NDArray[np.float64]]:
     """Return the categories of a column that are shown, sorted, and their noisy counts."""
-    if isinstance(column, Spread):
+    if isinstance(column, Partitioned):
         return _found_in_parts(column, mechanism, rng)
     tallies = [_tallied(column, 0)]
     counts = _counts_of(tallies)
@@ -514,7 +510,7 @@ def found_categories(
 
 
 def _found_in_parts(
-    column: Spread[Any], mechanism: CategoryMechanism, rng: RandomWords
+    column: Partitioned[Any], mechanism: CategoryMechanism, rng: RandomWords
 ) -> tuple[tuple[Any, ...], NDArray[np.float64]]:
     """Return what is shown of a column that lies in parts."""
     # Counts alone come to where the noise is, in the order of the labels, and the labels stay where

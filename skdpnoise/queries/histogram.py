@@ -13,13 +13,14 @@ from numpy.typing import ArrayLike, NDArray
 from skdpnoise._utils.checks import check_collected, complaint
 from skdpnoise._utils.shared_texts import shared_texts
 from skdpnoise.data.rows import is_spread
-from skdpnoise.data.spread import total
+from skdpnoise.data.table import total
 from skdpnoise.mechanisms.additive import AdditiveMechanism
 from skdpnoise.mechanisms.calibrate import calibrate
-from skdpnoise.mechanisms.exact import are_finite, are_integers, are_real, exact_numbers
+from skdpnoise.mechanisms.charging import Ledger
+from skdpnoise.mechanisms.grid_sizes import are_finite, are_integers, are_real, exact_numbers
 from skdpnoise.privacy import Adjacency, LossBudget, PrivacyGuarantee
 from skdpnoise.privacy.loss import checked_relation, promised
-from skdpnoise.queries._query import LedgerLike, Query, as_table, spread_values
+from skdpnoise.queries._query import Query, as_table, spread_values
 from skdpnoise.queries._tiles import Floats, Integers
 from skdpnoise.queries.aggregates import PrivateEstimate
 from skdpnoise.sampling import random_words
@@ -39,7 +40,7 @@ def noisy_histogram(
     sensitivity: SensitivityProfile | None = None,
     noise: str = "auto",
     random_state: Any = None,
-    ledger: LedgerLike | None = None,
+    ledger: Ledger | None = None,
 ) -> tuple[NDArray[np.float64], AdditiveMechanism]:
     r"""Release the counts of a histogram with public bins.
 
@@ -132,7 +133,7 @@ def private_histogram(
     adjacency: Adjacency | None = None,
     noise: str = "auto",
     random_state: Any = None,
-    ledger: LedgerLike | None = None,
+    ledger: Ledger | None = None,
 ) -> PrivateEstimate:
     """Release how many values fall in each public bin, or equal each public category.
 

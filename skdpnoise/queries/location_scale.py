@@ -11,10 +11,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from skdpnoise._utils.shared_texts import shared_texts
-from skdpnoise.mechanisms.sharing import shared_budget
+from skdpnoise.mechanisms.calibrate import shared_budget
+from skdpnoise.mechanisms.charging import Ledger
 from skdpnoise.privacy import Adjacency, LossBudget, PrivacyGuarantee
 from skdpnoise.privacy.loss import promised
-from skdpnoise.queries._query import LedgerLike, Paid, Query
+from skdpnoise.queries._query import Paid, Query
 from skdpnoise.queries._tiles import Floats, Places
 from skdpnoise.queries.ranges import DIGIT_BITS, MOST_DIGITS, SEARCH_SHARES, Charge, Ranges
 from skdpnoise.sampling import RandomWords
@@ -72,7 +73,7 @@ def private_location_scale(
     n_samples: float | None = None,
     random_state: int | np.random.RandomState | np.random.Generator | RandomWords | None = None,
     charge: Charge | None = None,
-    ledger: LedgerLike | None = None,
+    ledger: Ledger | None = None,
     pooled: bool = False,
 ) -> LocationScale:
     r"""Find the location and scale of every column under one guarantee, with or without bounds.

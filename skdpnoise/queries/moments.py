@@ -11,12 +11,12 @@ from numpy.typing import ArrayLike, NDArray
 
 from skdpnoise._utils.shared_texts import shared_texts
 from skdpnoise.mechanisms.additive import AdditiveMechanism
-from skdpnoise.mechanisms.calibrate import calibrate
-from skdpnoise.mechanisms.sharing import shared_budget
+from skdpnoise.mechanisms.calibrate import calibrate, shared_budget
+from skdpnoise.mechanisms.charging import Ledger
 from skdpnoise.mechanisms.vectors import exact_release
 from skdpnoise.privacy import Adjacency, LossBudget, PrivacyGuarantee, PureLoss
 from skdpnoise.privacy.loss import promised
-from skdpnoise.queries._query import LedgerLike, Paid, Query
+from skdpnoise.queries._query import Paid, Query
 from skdpnoise.queries._sweeps import Records, tallies
 from skdpnoise.queries._tiles import DIGIT, LIMB, STEPS, Floats, Places
 from skdpnoise.queries.ranges import Charge, Ranges
@@ -88,7 +88,7 @@ def private_moments(
     n_samples: float | None = None,
     random_state: Any = None,
     charge: Charge | None = None,
-    ledger: LedgerLike | None = None,
+    ledger: Ledger | None = None,
 ) -> Moments:
     r"""Find means and variances of columns clipped to their ranges, which are public or estimated
     privately.

@@ -13,12 +13,14 @@ from numpy.typing import ArrayLike, NDArray
 from skdpnoise._utils.checks import check_collected, check_real, check_type, complaint
 from skdpnoise._utils.shared_texts import shared_texts
 from skdpnoise.data.rows import is_spread
-from skdpnoise.data.spread import Spread, total
+from skdpnoise.data.table import Partitioned, total
+from skdpnoise.mechanisms.base import Mechanism
+from skdpnoise.mechanisms.calibrate import shared_budget
+from skdpnoise.mechanisms.charging import Ledger
 from skdpnoise.mechanisms.selection import ExponentialMechanism, PermuteAndFlip, range_epsilon
-from skdpnoise.mechanisms.sharing import shared_budget
 from skdpnoise.privacy import Adjacency, GaussianLoss, LossBudget, PrivacyGuarantee, PureLoss
 from skdpnoise.privacy.loss import promised
-from skdpnoise.queries._query import LedgerLike, Query, spread_values
+from skdpnoise.queries._query import Query, spread_values
 from skdpnoise.queries._tiles import Floats
 from skdpnoise.queries.ranges import Charge, uncharged
 from skdpnoise.sampling import RandomWords
@@ -43,7 +45,7 @@ _UNIT, _MOST = 2.0**-10, 2.0**40
 
 
 @dataclass(frozen=True, slots=True)
-class NormQuantileMechanism:
+class NormQuantileMechanism(Mechanism):
     r"""One private choice of a radius among public candidates.
 
     **Guarantee.** That of its selection, if one record moves every utility by at most
@@ -102,20 +104,19 @@ class NormQuantileMechanism:
         return "exponential_mechanism" if self.bounded_range else "permute_and_flip"
 
     @property
-    def n_releases(self) -> int:
-        """Number of choices that are charged for: 1."""
-        return 1
-
-    @property
     def sensitivity(self) -> SensitivityProfile:
-        """What one record can do to a utility."""
+        """How far one record can move a utility."""
         return SensitivityProfile([self.selection.sensitivity])
 
     @property
     def scale(self) -> NDArray[np.float64]:
         """Records that make a candidate e times as likely, shape (1,)."""
-        factor = 1.0 if self.selection.monotonic else 2.0
-        return np.array([factor * self.selection.sensitivity / self.selection.epsilon])
+        return np.array([self.selection.scale])
+
+    @property
+    def grid_size(self) -> float:
+        """Size of one integer step of the utilities, in records."""
+        return self.selection.grid_size
 
     def privacy_loss(self) -> PureLoss | GaussianLoss:
         """Return what one choice costs."""
@@ -145,7 +146,7 @@ def private_norm_quantile(
     adjacency: Adjacency | None = None,
     random_state: int | np.random.RandomState | np.random.Generator | RandomWords | None = None,
     charge: Charge | None = None,
-    ledger: LedgerLike | None = None,
+    ledger: Ledger | None = None,
 ) -> float:
     r"""Choose a radius that about a share `level` of the rows do not exceed.
 
@@ -215,7 +216,7 @@ def private_norm_quantile(
     owner = "private_norm_quantile"
     guarantee = promised(owner, guarantee, epsilon, delta, adjacency)
     q = check_real(owner, "level", level, high=1.0)
-    values: Any = norms if isinstance(norms, Spread) else _read_norms(owner, norms)
+    values: Any = norms if isinstance(norms, Partitioned) else _read_norms(owner, norms)
     query = Query.adaptive(owner, guarantee, adjacency, ledger, random_state)
     n_samples = query.count(n_samples, len(values), low=-math.inf)
     one = SensitivityProfile([1.0])

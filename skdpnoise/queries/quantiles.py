@@ -15,13 +15,13 @@ from scipy.spatial.distance import cdist
 from skdpnoise._utils.checks import complaint
 from skdpnoise._utils.shared_texts import shared_texts
 from skdpnoise.data.rows import RowSource, as_sources, is_spread
-from skdpnoise.data.spread import Spread, mapped
+from skdpnoise.data.table import Partitioned, mapped
 from skdpnoise.mechanisms.additive import AdditiveMechanism
-from skdpnoise.mechanisms.calibrate import calibrate
-from skdpnoise.mechanisms.sharing import shared_budget
+from skdpnoise.mechanisms.calibrate import calibrate, shared_budget
+from skdpnoise.mechanisms.charging import Ledger
 from skdpnoise.privacy import Adjacency, GaussianLoss, LossBudget, PrivacyGuarantee, PureLoss
 from skdpnoise.privacy.loss import promised
-from skdpnoise.queries._query import LedgerLike, Paid, Query
+from skdpnoise.queries._query import Paid, Query
 from skdpnoise.queries._sweeps import Records, tallies
 from skdpnoise.queries._tiles import Floats, Integers, Places
 from skdpnoise.queries.ranges import Charge, Ranges
@@ -94,7 +94,7 @@ def private_quantiles(
     missing: bool = False,
     random_state: Any = None,
     charge: Charge | None = None,
-    ledger: LedgerLike | None = None,
+    ledger: Ledger | None = None,
 ) -> Quantiles:
     r"""Find quantiles of columns; their number does not change the cost.
 
@@ -176,7 +176,7 @@ def private_quantiles(
     query = Query.adaptive(owner, guarantee, adjacency, ledger, random_state)
     given: Any = as_sources(values=values)["values"] if is_spread(values) else values
     if missing:
-        tail = given.tail if isinstance(given, RowSource | Spread) else ()
+        tail = given.tail if isinstance(given, RowSource | Partitioned) else ()
         given = mapped(given, _filled, *tail)
     ranges = Ranges(query, noise, given, bounds)
     ranges.missing = missing

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from skdpnoise._utils.checks import check_order, complaint
-from skdpnoise.data.spread import Spread, in_units
+from skdpnoise.data.table import Partitioned, in_units
 from skdpnoise.mechanisms.additive import AdditiveMechanism
 from skdpnoise.mechanisms.calibrate import calibrate
 from skdpnoise.mechanisms.requests import noise_options
@@ -161,7 +161,7 @@ class Ranges:
         if len(array) == 0 and not (matrix and query.adjacency == "add_remove"):
             raise ValueError(f"The {name!r} parameter of {owner} must not be empty.")
         # Floats stay as they are: a copy of large data would be as large again.
-        floats = isinstance(array, Spread) or array.dtype.kind == "f"
+        floats = isinstance(array, Partitioned) or array.dtype.kind == "f"
         table = array if floats else array.astype(np.float64)
         # low, high: shape (n_columns,); infinite where there are no bounds
         self.low, self.high = (

@@ -20,7 +20,7 @@ _CHUNK = 1 << 14
 
 BROKEN = (
     "The random words led to an event of probability below 2**-100 (two numbers that agree in 256 "
-    "bits, or a huge draw): the source of random words is broken."
+    "bits, or a huge sample): the random generator is broken."
 )
 
 # A kernel(rng, position, out, done, *parameters) fills out[done:] from the words, beginning at

@@ -48,7 +48,7 @@ class Cells(NamedTuple):
 
 
 class Observer(Protocol):
-    """What looks on while one fit runs.
+    """An onlooker while one fit runs.
 
     Examples
     --------

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from skdpnoise.ledger import Account, BudgetExceededError
-from skdpnoise.mechanisms import calibrate
+from skdpnoise.mechanisms import Mechanism, calibrate
 from skdpnoise.noises import get_noise
 from skdpnoise.privacy import (
     GaussianLoss,
@@ -223,10 +223,10 @@ def numeric(epsilon, count=1):
     return Costing(NumericLoss(((get_noise("laplace"), epsilon, count),)))
 
 
-class Costing:
+class Costing(Mechanism):
     """A mechanism of any loss."""
 
-    noise, n_releases, sensitivity, scale = "iid_laplace", 1, ONE, np.ones(1)
+    noise, sensitivity, scale, grid_size = "iid_laplace", ONE, np.ones(1), np.ones(1)
 
     def __init__(self, loss):
         self.loss = loss

@@ -11,7 +11,7 @@ import pytest
 from skdpnoise.data.kinds import are_numbers, as_numbers
 from skdpnoise.data.parts import SpreadError
 from skdpnoise.data.rows import as_sources
-from skdpnoise.data.spread import survey
+from skdpnoise.data.table import survey
 
 SECRET = "Eve-31415"  # a value that no message may show
 

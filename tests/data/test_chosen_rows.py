@@ -9,12 +9,13 @@ import numpy as np
 import pytest
 
 from skdpnoise import DPStandardScaler
-from skdpnoise.data import scan_batches, spread
+from skdpnoise.data import scan_batches
+from skdpnoise.data import table as tables
 from skdpnoise.data.chosen import only_chosen
 from skdpnoise.data.groups import GroupedRows, SpreadRows
 from skdpnoise.data.parts import SpreadError
 from skdpnoise.data.rows import as_sources
-from skdpnoise.data.spread import survey
+from skdpnoise.data.table import survey
 from skdpnoise.decomposition._location import _chosen, _subset
 from skdpnoise.sampling import SeededWords
 from skdpnoise.sampling.keyed import words_of_rows
@@ -58,7 +59,7 @@ def _with_places(rows, first):
 
 
 def test_rows_are_counted_some_at_a_time(monkeypatch):
-    monkeypatch.setattr(spread, "_AT_ONCE", 7)
+    monkeypatch.setattr(tables, "_AT_ONCE", 7)
     some = seen(X=in_parts(np.arange(N), 7)).chosen(by_digit)
     assert len(some) == by_digit(0, N).sum()
 

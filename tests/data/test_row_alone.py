@@ -1,6 +1,6 @@
 """A row adds a function of that row alone: by every reader, and for every kind of column.
 
-The statement is in `skdpnoise.data.spread`. Here a row with an odd entry is put into a table, or
+The statement is in `skdpnoise.data.table`. Here a row with an odd entry is put into a table, or
 taken out, or one is changed, and all other rows are compared, cell by cell and bit by bit.
 """
 

@@ -33,7 +33,7 @@ from skdpnoise import (
     PrivacyLedger,
 )
 from skdpnoise.compose._over_parts import _applied
-from skdpnoise.data import scan_batches, spread, states
+from skdpnoise.data import scan_batches, states, table
 from skdpnoise.data.parts import SpreadError
 from skdpnoise.linear_model import _descent
 from skdpnoise.preprocessing._spread import _Check
@@ -247,16 +247,16 @@ def test_a_state_that_is_lost_is_made_anew(monkeypatch):
 @pytest.mark.parametrize("name", MODELS)
 def test_sums_that_leave_64_bits_are_used_alike(name, monkeypatch):
     # As if there were so many rows: sums come as integers of Python, of the same values.
-    whole, limbs = in_memory(name), spread.from_limbs
-    monkeypatch.setattr(spread, "from_limbs", lambda found: limbs(found).astype(object))
+    whole, limbs = in_memory(name), table.from_limbs
+    monkeypatch.setattr(table, "from_limbs", lambda found: limbs(found).astype(object))
     assert differing(whole, over(name, in_parts(FRAME, 3))) == []
 
 
 @pytest.mark.parametrize("estimator", [DPPCA(2), DPStandardScaler()], ids=["PCA", "scaler"])
 def test_moments_that_leave_64_bits_are_used_alike(estimator, monkeypatch):
-    estimator, limbs = clone(estimator).set_params(epsilon=8.0, random_state=1), spread.from_limbs
+    estimator, limbs = clone(estimator).set_params(epsilon=8.0, random_state=1), table.from_limbs
     whole = clone(estimator).fit(FRAME[NAMES])
-    monkeypatch.setattr(spread, "from_limbs", lambda found: limbs(found).astype(object))
+    monkeypatch.setattr(table, "from_limbs", lambda found: limbs(found).astype(object))
     assert differing(whole, clone(estimator).fit(in_parts(FRAME, 3)[NAMES])) == []
 
 

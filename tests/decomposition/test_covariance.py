@@ -7,8 +7,8 @@ import pytest
 from sklearn.covariance import EmpiricalCovariance
 
 from skdpnoise.decomposition import DPCovariance
-from skdpnoise.decomposition._location import RowSum
 from skdpnoise.mechanisms import SymmetricMatrixMechanism
+from skdpnoise.mechanisms.vectors import VectorMechanism
 from tests._cases import each_value
 
 
@@ -30,7 +30,7 @@ def test_defaults_keep_most_of_the_variance(skewed):
 
 @pytest.mark.parametrize("centered", [True, False])
 def test_without_noise_it_is_scikit_learns(centered, monkeypatch):
-    for owner in (SymmetricMatrixMechanism, RowSum):
+    for owner in (SymmetricMatrixMechanism, VectorMechanism):
         sample = owner.sample
         monkeypatch.setattr(owner, "sample", lambda self, words, f=sample: 0 * f(self, words))
     seen = []

@@ -14,11 +14,12 @@ from sklearn.pipeline import make_pipeline
 
 from skdpnoise.decomposition import DPPCA, DPCovariance
 from skdpnoise.decomposition import _budget as budget_rules
-from skdpnoise.decomposition._location import Locator, RowSum, _subset
+from skdpnoise.decomposition._location import Locator, _subset
 from skdpnoise.decomposition.moments import denoised
 from skdpnoise.ledger import PrivacyLedger
 from skdpnoise.mechanisms import SECOND_MOMENT_NOISES, SymmetricMatrixMechanism
 from skdpnoise.mechanisms.requests import CHOICES
+from skdpnoise.mechanisms.vectors import VectorMechanism
 from skdpnoise.privacy import GaussianLoss, PureLoss
 from skdpnoise.queries.ranges import COUNT_SHARE
 from skdpnoise.sampling import SeededWords
@@ -48,7 +49,7 @@ def captured(model, X, k):
 @pytest.fixture
 def no_noise(monkeypatch):
     """Let every release of sums and second moments be exact."""
-    for owner in (SymmetricMatrixMechanism, RowSum):
+    for owner in (SymmetricMatrixMechanism, VectorMechanism):
         sample = owner.sample
         monkeypatch.setattr(owner, "sample", lambda self, words, f=sample: 0 * f(self, words))
 

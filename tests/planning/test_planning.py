@@ -17,6 +17,7 @@ from skdpnoise import (
     DPPipeline,
     DPQuantileRegressor,
     DPStandardScaler,
+    DPTableVectorizer,
     PrivacyLedger,
 )
 from skdpnoise.inspection import plan
@@ -228,3 +229,43 @@ def test_a_fit_that_fails_says_that_a_plan_made_it():
     with pytest.raises(ValueError, match="'feature_bounds' parameter of DPLogisticCD") as caught:
         model.plan(100, 3)
     assert caught.value.__notes__ == ["A plan fitted DPLogisticCD at epsilon=0.01."]
+
+
+OF_A_TABLE = {
+    "age": (17, 90),
+    "job": "category",
+    "town": {"buckets": 8},
+    "day": "date",
+    "money": "log",
+    "grade": {"kind": "ordinal", "categories": ["low", "high"]},
+    "note": "drop",
+    "seen": {"kind": "number", "log": True},
+}
+
+
+def a_table_model(schema):
+    return DPPipeline([("table", DPTableVectorizer(schema=schema)), ("model", DPLogisticCD())])
+
+
+def test_a_plan_takes_the_columns_from_the_pipelines_own_schema():
+    found = plan(a_table_model(OF_A_TABLE), 5_000, n_fits=1)
+    assert found.n_columns == len(OF_A_TABLE)
+    assert found.hidden == ()
+    (score,) = [one for one in found.scores if one.epsilon == 1.0]
+    assert np.mean(score.values) > 0.95 * found.best
+
+
+@pytest.mark.parametrize("features", [["age", "job"], {"age": None, "job": None}])
+def test_what_a_plan_is_told_of_columns_is_completed_by_the_schema(features):
+    schema = {name: OF_A_TABLE[name] for name in features}
+    told = plan(a_table_model(schema), 2_000, features, n_fits=1)
+    own = plan(a_table_model(schema), 2_000, n_fits=1)
+    assert [stage.release for stage in told.stages] == [stage.release for stage in own.stages]
+    assert told.scores == own.scores
+
+
+def test_a_plan_without_columns_needs_a_schema():
+    with pytest.raises(TypeError, match="'features' parameter of plan must be given where no step"):
+        plan(DPLogisticCD(), 2_000)
+    assert DPLogisticCD().plan(2_000, 3, n_fits=1).n_columns == 3
+    assert a_table_model({"age": (17, 90)}).plan(2_000, n_fits=1).n_columns == 1

@@ -162,7 +162,7 @@ def test_what_predicts_nothing_has_no_target():
         ({"a": (3, 1)}, ValueError, "Got tuple for 'a'"),
         ({"a": (True, False)}, ValueError, "Got tuple for 'a'"),
         ({"a": []}, ValueError, "Got list for 'a'"),
-        ({"a": "other"}, ValueError, "'log', or a list of categories"),
+        ({"a": "other"}, ValueError, "a list of categories, or one of"),
     ],
 )
 def test_other_features_are_refused(features, kind, said):

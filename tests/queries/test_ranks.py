@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from skdpnoise.data import scan_batches
-from skdpnoise.data.spread import looked_at
+from skdpnoise.data.table import looked_at
 from skdpnoise.queries._ranks import ordered, ranked
 from tests._cases import each_value
 

@@ -9,7 +9,7 @@ import numba
 import numpy as np
 import pytest
 
-from skdpnoise.data.spread import looked_at
+from skdpnoise.data.table import looked_at
 from skdpnoise.inspection import Transcript
 from skdpnoise.privacy import PrivacyGuarantee
 from skdpnoise.queries import (

@@ -278,7 +278,7 @@ def test_a_tie_is_decided_by_further_digits():
     later = rounded_piecewise(Script(as_words(*after[2:])), (), 24, exponent)
     assert tied == later
     # A height that stays on the border for ever.
-    with pytest.raises(RuntimeError, match="source of random words is broken"):
+    with pytest.raises(RuntimeError, match="random generator is broken"):
         rounded_piecewise(Script(as_words(*on_the_border, (0, 64 * 20))), (), 24, exponent)
 
 
@@ -313,7 +313,7 @@ def test_a_source_that_is_stuck_is_an_error_or_harmless_but_never_a_hang(sampler
     try:
         draws = sampler(Endless(word), 20)
     except RuntimeError as error:
-        assert "source of random words is broken" in str(error)
+        assert "random generator is broken" in str(error)
     else:
         assert np.unique(draws).size == 1
 

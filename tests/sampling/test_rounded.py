@@ -214,7 +214,7 @@ def test_a_source_that_is_stuck_is_an_error_or_harmless_but_never_a_hang(sampler
     try:
         draws = sampler(source, 20, 8)
     except RuntimeError as error:
-        assert "source of random words is broken" in str(error)
+        assert "random generator is broken" in str(error)
     else:
         assert np.unique(draws).size == 1
 

@@ -43,7 +43,7 @@ EVERY = pytest.mark.parametrize("make", MECHANISMS.values(), ids=MECHANISMS)
 
 def draws(mechanism, utilities, size, seed=0):
     draw = mechanism._kind.draw
-    return draw(SeededWords(seed), mechanism._quanta(utilities), mechanism.bits, size)
+    return draw(SeededWords(seed), mechanism._integers(utilities), mechanism.bits, size)
 
 
 def frequencies(mechanism, utilities, size, seed=0):
@@ -255,10 +255,10 @@ def test_huge_utilities_are_clipped_and_stay_in_order():
     mechanism = PermuteAndFlip(1.0, 1.0)
     assert mechanism.select([1e300, -1e300, 0.0]) == 0
     integers = np.array([2**63 - 1, -(2**63), 2**53 + 3])
-    quanta = mechanism._quanta(integers)
+    quanta = mechanism._integers(integers)
     assert (quanta == np.clip(quanta, -(2**61), 2**61)).all()
-    assert mechanism._quanta(np.array([2**64 - 1, 5], dtype=np.uint64))[0] == 2**61
-    assert mechanism._quanta(np.array([3, -5], dtype=np.int8)).tolist() == [
+    assert mechanism._integers(np.array([2**64 - 1, 5], dtype=np.uint64))[0] == 2**61
+    assert mechanism._integers(np.array([3, -5], dtype=np.int8)).tolist() == [
         round(3 / mechanism.grid_size),
         round(-5 / mechanism.grid_size),
     ]
@@ -375,5 +375,5 @@ def test_integers_on_either_side_of_those_that_doubles_hold_are_rounded_alike(se
     draws = np.random.default_rng(0).integers(1, sensitivity, size=300).tolist()
     for below in draws:
         first, second = 2**53 - below, 2**53 - below + sensitivity
-        moved = np.diff([int(mechanism._quanta([value, 0])[0]) for value in (first, second)])
+        moved = np.diff([int(mechanism._integers([value, 0])[0]) for value in (first, second)])
         assert 0 < moved[0] <= mechanism._steps

@@ -19,7 +19,7 @@ from skdpnoise.privacy import (
     gdp_delta,
 )
 from skdpnoise.privacy.numeric import _lattice
-from skdpnoise.privacy.numeric._lattice import Composition, Lattice, Plan, Tilted, Window
+from skdpnoise.privacy.numeric._lattice import Lattice, LatticeSum, Plan, Tilted, Window
 from skdpnoise.privacy.numeric.loss import about_epsilon, bounds_near, composed_delta
 from tests._cases import each_value, quick
 
@@ -184,7 +184,7 @@ def test_no_probability_of_the_transform_is_below_that_of_a_convolution():
     step, count = 0.05, 6
     lattice = Lattice(NormalShift().hockey_stick(step * np.arange(81), 0.5), step)
     term = np.array([0]), np.array([0]), np.ones(1), np.array([float(count)])
-    composition = Composition([lattice], *term)
+    composition = LatticeSum([lattice], *term)
     state = composition.tilted_to(60.0)
     found = composition.window(state, 1 << 10, 481.0 - state.mean, step)
     tilted = lattice.p * np.exp(state.theta * lattice.losses - state.log_moments[0])

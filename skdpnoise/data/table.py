@@ -1,0 +1,410 @@
+"""Rows in parts, of which nothing is asked for but sums of integers.
+
+A sum of integers depends neither on the order of the rows nor on how they are divided, if what a
+row adds is a function of that row alone. So one part on a laptop and ten thousand on a cluster give
+the same bits.
+
+**A row alone.** A table has columns with names and declared types, which are public. For the sums
+to have the sensitivity that they are charged for, two maps must exist that know nothing but these:
+
+1. *reading*: each cell of a row becomes a value that is a function of this cell and of the declared
+   type of its column: not of other rows, nor of the part, the batch or the place in it where the
+   row lies. Names, number and types of the columns that are read are functions of the names and
+   declared types of the table;
+2. *adding*: what a row adds to a sum is a vector of integers, a function of the values of this row
+   and of what was released before, within the bound that is declared.
+
+Then neighbours, which differ in one row, give sums that differ by the integers of this row, and by
+nothing else. The second holds for the steps of this package, bit by bit (``tests/contracts``), and
+is asked of functions that a user gives to ``map``. The first is asked of every reader
+(``tests/data/test_row_alone.py``).
+
+For every sum:
+
+- *Each part counts once.* What a part gave is known by its number, and only neighbours are added: a
+  part that is lost, or there twice, leaves a gap or an overlap, and the sum is refused. A part that
+  is done again, by whatever worker, gives equal integers in the same place.
+- *Nothing is partial.* A part that fails ends the sum with an error, in which no value of the rows
+  is.
+- *Each pass sees the same rows.* Fingerprints of the first pass are compared where a part is read.
+  They are held in memory while a fit runs, and are neither stored nor published.
+- *Sums do not overflow.* They are added in two limbs of 64 bits.
+
+No part draws noise: integers meet their noise where all of them have come together.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, fields, is_dataclass, replace
+from functools import partial
+from itertools import accumulate, pairwise
+from threading import Lock
+from typing import Any, Generic, Self, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from skdpnoise.data.parts import Choose, Facts, Job, Keep, Runner, Task, from_limbs, raised
+from skdpnoise.data.rows import RowSource, as_sources
+from skdpnoise.data.states import forget, new_token, state
+
+__all__ = [
+    "Fold",
+    "InMemory",
+    "Partitioned",
+    "Surveyed",
+    "Table",
+    "in_units",
+    "looked_at",
+    "mapped",
+    "survey",
+    "total",
+]
+
+Leaf = TypeVar("Leaf")
+Other = TypeVar("Other")
+State = TypeVar("State")
+Update = TypeVar("Update")
+Integers = NDArray[Any]
+"""Of int64; Python's own where 64 bits would not do."""
+
+_AT_ONCE = 1 << 20  # rows whose choice is counted at a time
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Surveyed:
+    """All parts of the rows, after a first look at each."""
+
+    runner: Runner
+    facts: tuple[Facts, ...]
+    names: frozenset[str]  # of the tables that there are
+    n_kept: tuple[int, ...]  # rows of each part that are kept
+    keep: Keep | None = None
+    choose: Choose | None = None
+    n_chosen: tuple[int, ...] | None = None  # rows of each part that it takes
+
+    def jobs(self, task: Task) -> list[Job]:
+        """Return a job for every part."""
+        sizes = self.n_rows, self.n_kept, self.n_taken
+        first, kept, taken = ([0, *accumulate(counts)] for counts in sizes)
+        return [
+            Job(task, k, facts.marks, first[k], kept[k], taken[k], self.keep, self.choose)
+            for k, facts in enumerate(self.facts)
+        ]
+
+    @property
+    def n_taken(self) -> tuple[int, ...]:
+        """Rows of each part that are kept, and taken by their numbers."""
+        return self.n_kept if self.n_chosen is None else self.n_chosen
+
+    @property
+    def n_rows(self) -> tuple[int, ...]:
+        """Rows of each part."""
+        return tuple(facts.n_rows for facts in self.facts)
+
+
+class Table(ABC, Generic[Leaf]):
+    """Private rows: one partition in memory, or many anywhere."""
+
+    # Nothing is asked of them but sums of integers, and of few rows by their numbers. A *leaf* is
+    # what a function of whole tables takes: an array, a record of arrays, or a dict of tables.
+
+    __slots__ = ()
+    tail: tuple[int, ...]  # what follows the number of rows in the shape of leaves
+
+    @abstractmethod
+    def __len__(self) -> int: ...
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The shape that all leaves would have together, were they arrays."""
+        return len(self), *self.tail
+
+    @abstractmethod
+    def map(self, function: Callable[[Leaf], Other], *tail: int) -> Table[Other]:
+        """Return what a function of single rows makes of them, and the shape of one row."""
+
+    @abstractmethod
+    def total(self, step: Callable[[Leaf], Integers], label: str = "sums") -> Integers:
+        """Return the sum of what a function returns for the rows, or for some at a time."""
+
+    @abstractmethod
+    def joined(
+        self,
+        take: Callable[[Leaf, int], Any],
+        finish: Callable[[list[Any]], Any],
+        label: str = "sums",
+        *,
+        by_part: bool = False,
+    ) -> Any:
+        """Return what a function makes of something from all partitions."""
+        # `take` gets a leaf and the number of its first row.
+
+    @abstractmethod
+    def chosen(self, choose: Choose) -> Table[Leaf]:
+        """Return the rows that are chosen by their numbers alone."""
+
+    @abstractmethod
+    def folded(
+        self,
+        start: Callable[[Leaf], State],
+        advance: Callable[[State, Leaf, Update], Integers],
+        label: str = "sums",
+    ) -> Fold[Update]:
+        """Return sums of a state that each partition keeps with its rows."""
+        # `advance` changes a state in place by an update, which is public, and returns the integers
+        # of its rows. A state is a function of the rows and of the updates so far: one that is lost
+        # is made anew.
+
+
+class Fold(ABC, Generic[Update]):
+    """Sums of states that go with rows; in a ``with`` block, after which they are given up."""
+
+    @abstractmethod
+    def total(self, update: Update) -> Integers:
+        """Advance the states of all rows by an update; return the sum of the integers."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    @abstractmethod
+    def __exit__(self, *_: object) -> None: ...
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class InMemory(Table[Leaf]):
+    """Rows in memory: one leaf, of which functions are called once, without a copy."""
+
+    leaf: Leaf
+    n_rows: int
+    tail: tuple[int, ...] = ()
+
+    @classmethod
+    def of(cls, values: NDArray[Any]) -> InMemory[Any]:
+        """Return an array as a table."""
+        return InMemory(values, len(values), values.shape[1:])
+
+    def __len__(self) -> int:
+        return self.n_rows
+
+    def map(self, function: Callable[[Leaf], Other], *tail: int) -> InMemory[Other]:
+        return InMemory(function(self.leaf), self.n_rows, tail)
+
+    def total(self, step: Callable[[Leaf], Integers], label: str = "sums") -> Integers:
+        return step(self.leaf)
+
+    def joined(
+        self,
+        take: Callable[[Leaf, int], Any],
+        finish: Callable[[list[Any]], Any],
+        label: str = "sums",
+        *,
+        by_part: bool = False,
+    ) -> Any:
+        return finish([take(self.leaf, 0)])
+
+    def chosen(self, choose: Choose) -> InMemory[Leaf]:
+        return self.rows(np.flatnonzero(choose(0, self.n_rows)))
+
+    def rows(self, numbers: NDArray[np.intp]) -> InMemory[Leaf]:
+        """Return rows by their numbers."""
+        return InMemory(rows_at(self.leaf, numbers), len(numbers), self.tail)
+
+    def folded(
+        self,
+        start: Callable[[Leaf], State],
+        advance: Callable[[State, Leaf, Update], Integers],
+        label: str = "sums",
+    ) -> Fold[Update]:
+        return _FoldInMemory(self.leaf, start(self.leaf), advance)
+
+
+def rows_at(leaf: Any, numbers: NDArray[np.intp]) -> Any:
+    """Return some rows of a leaf: of arrays in the layout that they have."""
+    if isinstance(leaf, dict):
+        return {name: rows_at(table, numbers) for name, table in leaf.items()}
+    if is_dataclass(leaf) and not isinstance(leaf, type):
+        found = {one.name: rows_at(getattr(leaf, one.name), numbers) for one in fields(leaf)}
+        return replace(leaf, **found)
+    if isinstance(leaf, list | tuple):
+        return type(leaf)(rows_at(one, numbers) for one in leaf)
+    if not isinstance(leaf, np.ndarray):
+        return leaf.iloc[numbers] if hasattr(leaf, "iloc") else leaf[numbers]
+    return np.asarray(leaf[numbers], order="F" if leaf.flags.f_contiguous else "C")
+
+
+class _FoldInMemory(Fold[Update]):
+    def __init__(self, leaf: Any, state: Any, advance: Callable[..., Integers]) -> None:
+        self._leaf, self._state, self._advance = leaf, state, advance
+
+    def total(self, update: Update) -> Integers:
+        return self._advance(self._state, self._leaf, update)
+
+    def __exit__(self, *_: object) -> None:
+        self._leaf = self._state = None
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Partitioned(Table[Leaf]):
+    """Rows in partitions, some at a time as leaves."""
+
+    rows: Surveyed
+    loads: tuple[Callable[[Any], Any], ...]  # make a leaf; each a function of single rows
+    needs: frozenset[str]  # names of the tables that the first of them reads
+    tail: tuple[int, ...] = ()  # what follows the number of rows in the shape of leaves
+
+    def __len__(self) -> int:
+        return sum(self.rows.n_taken)
+
+    def only(self, *names: str) -> Partitioned[Leaf]:
+        """Return some of the tables alone, before anything is made of them."""
+        assert not self.loads
+        return replace(self, needs=frozenset(names))
+
+    def map(self, function: Callable[[Leaf], Other], *tail: int) -> Partitioned[Other]:
+        """Return what a function of single rows makes of them, and the shape of one row."""
+        loads: Any = (*self.loads, function)
+        return Partitioned(self.rows, loads, self.needs, tail)
+
+    def total(self, step: Callable[[Leaf], Integers], label: str = "sums") -> Integers:
+        """Return the sum over all parts of what a function returns for some rows of one."""
+        jobs = self.rows.jobs(Task(self.loads, step, self.needs))
+        return from_limbs(raised(self.rows.runner.run(jobs, label).value))
+
+    def joined(
+        self,
+        take: Callable[[Leaf, int], Any],
+        finish: Callable[[list[Any]], Any],
+        label: str = "sums",
+        *,
+        by_part: bool = False,
+    ) -> Any:
+        """Return what a function makes of something from all parts."""
+        task = Task(self.loads, take, self.needs, collects=True, whole=by_part)
+        return raised(self.rows.runner.collect(self.rows.jobs(task), finish, label))
+
+    def sampled(self, keep: Keep, n_kept: Sequence[int]) -> Partitioned[Leaf]:
+        """Return the rows that are kept of groups with too many."""
+        counts = tuple(int(number) for number in n_kept)
+        return replace(self, rows=replace(self.rows, n_kept=counts, keep=keep))
+
+    def chosen(self, choose: Choose, n_chosen: Sequence[int] | None = None) -> Partitioned[Leaf]:
+        """Return the rows that are chosen by their numbers alone, so many of each part."""
+        assert self.rows.choose is None
+        if n_chosen is None:
+            ends = [0, *accumulate(self.rows.n_kept)]
+            n_chosen = [_count(choose, begin, end) for begin, end in pairwise(ends)]
+        counts = tuple(int(number) for number in n_chosen)
+        return replace(self, rows=replace(self.rows, choose=choose, n_chosen=counts))
+
+    def folded(
+        self,
+        start: Callable[[Leaf], State],
+        advance: Callable[[State, Leaf, Update], Integers],
+        label: str = "sums",
+    ) -> Fold[Update]:
+        return _FoldOfPartitions(self, start, advance, label)
+
+
+class _FoldOfPartitions(Fold[Update]):
+    def __init__(
+        self,
+        table: Partitioned[Any],
+        start: Callable[..., Any],
+        advance: Callable[..., Integers],
+        label: str,
+    ) -> None:
+        self._table, self._label, self._facts = table, label, (start, advance, new_token())
+        self._history: list[Update] = []
+
+    def total(self, update: Update) -> Integers:
+        # All updates so far go along, of which a partition makes those that it has not made: what
+        # it keeps may be lost, with the worker that kept it.
+        self._history.append(update)
+        step = partial(_advanced, self._facts, tuple(self._history))
+        return self._table.total(step, self._label)
+
+    def __exit__(self, *_: object) -> None:
+        forget(self._facts[2])
+
+
+class _Kept:
+    """A state after so many updates; -1 in the middle of one."""
+
+    def __init__(self, start: Callable[[Any], Any], leaf: Any) -> None:
+        self.lock = Lock()
+        self.begin(start, leaf)
+
+    def begin(self, start: Callable[[Any], Any], leaf: Any) -> None:
+        """Return to what it is before the first update."""
+        self.state, self.made = start(leaf), 0
+
+
+def _advanced(facts: tuple[Any, ...], history: tuple[Any, ...], leaf: Any) -> Integers:
+    """Return the integers of some rows after the last update."""
+    start, advance, token = facts
+    kept = state(token, "fold", partial(_Kept, start, leaf))
+    with kept.lock:
+        if not 0 <= kept.made < len(history):  # an update that failed, or is done once more
+            kept.begin(start, leaf)
+        left, kept.made = history[kept.made :], -1
+        for update in left:
+            found: Integers = advance(kept.state, leaf, update)
+        kept.made = len(history)
+    return found
+
+
+def survey(runner: Runner, check: Callable[[Any], Any], names: Sequence[str]) -> Partitioned[Any]:
+    """Look at all rows for the first time; return them, as dicts from names to tables."""
+    tables = frozenset(names)
+    facts = [raised(one) for one in runner.look(Task((), check, tables))]
+    kept = tuple(one.n_rows for one in facts)
+    return Partitioned(Surveyed(runner, tuple(facts), tables, kept), (), tables)
+
+
+def looked_at(check: Callable[[dict[str, Any]], Any], **tables: Any) -> Partitioned[dict[str, Any]]:
+    """Look at tables in the same parts for the first time; return them as dicts by name."""
+    sources = as_sources(**tables)
+    runner = next(iter(sources.values())).reader.runner(sources, None)
+    return survey(runner, check, list(sources))
+
+
+def mapped(table: Any, function: Callable[[Any], Any], *tail: int) -> Any:
+    """Return a function of single rows of a table, or of those in parts, looked at or not.
+
+    Examples
+    --------
+    >>> mapped(np.ones((3, 2)), lambda rows: rows[:, 0])
+    array([1., 1., 1.])
+    """
+    return table.map(function, *tail) if isinstance(table, Table | RowSource) else function(table)
+
+
+def total(table: Any, step: Callable[[Any], Integers], label: str = "sums") -> Integers:
+    """Return what a function makes of a table, or the sum over all parts.
+
+    Examples
+    --------
+    >>> total(np.ones((3, 2), dtype=int), lambda rows: rows.sum(axis=0))
+    array([3, 3])
+    """
+    return table.total(step, label) if isinstance(table, Table) else step(table)
+
+
+def in_units(integers: Any, unit: Any) -> NDArray[np.float64]:
+    """Return noisy sums in units of their grid, whether they fit 64 bits or not.
+
+    Examples
+    --------
+    >>> in_units(np.array([3, 2**70], dtype=object), 0.5)
+    array([1.5000000e+00, 5.9029581e+20])
+    """
+    return np.asarray(np.asarray(integers) * unit, dtype=np.float64)
+
+
+def _count(choose: Choose, begin: int, end: int) -> int:
+    """Return how many rows are chosen, of some at a time."""
+    cuts = [*range(begin, end, _AT_ONCE), end]
+    return sum(int(np.count_nonzero(choose(one, other))) for one, other in pairwise(cuts))

@@ -1,0 +1,132 @@
+"""Rows in memory and in partitions give the same answers, whatever is asked of them."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from skdpnoise.data import scan_batches, states, table
+from skdpnoise.data.table import InMemory, looked_at, rows_at
+
+N = 101
+CUTS = slice(0, 30), slice(30, 30), slice(30, 99), slice(99, N)
+
+
+@dataclass(frozen=True)
+class Pair:
+    x: np.ndarray
+    y: np.ndarray
+
+
+def pair(tables):
+    return Pair(np.asarray(tables["X"]), np.asarray(tables["y"]))
+
+
+def in_memory():
+    return InMemory(arrays(), N).map(pair)
+
+
+def in_partitions():
+    X, y = arrays().values()
+    frame = pd.DataFrame(X, columns=["a", "b", "c"]).assign(y=y)
+    source = scan_batches(lambda: (frame[cut] for cut in CUTS))
+    return looked_at(lambda tables: None, X=source.drop("y"), y=source["y"]).map(pair)
+
+
+def arrays():
+    rng = np.random.default_rng(0)
+    return {"X": rng.integers(-9, 9, size=(N, 3)), "y": rng.integers(0, 5, size=N)}
+
+
+@pytest.fixture(params=[in_memory, in_partitions])
+def rows(request):
+    return request.param()
+
+
+def test_sums_and_maps_are_those_of_all_rows(rows):
+    X, y = arrays().values()
+    assert len(rows) == N
+    np.testing.assert_array_equal(rows.total(lambda leaf: leaf.x.sum(axis=0)), X.sum(axis=0))
+    doubled = rows.map(lambda leaf: 2 * leaf.x, 3)
+    assert doubled.shape == (N, 3)
+    np.testing.assert_array_equal(doubled.total(lambda leaf: leaf.sum(axis=0)), 2 * X.sum(axis=0))
+    assert rows.total(lambda leaf: np.asarray(leaf.y.sum())) == y.sum()
+
+
+def test_rows_are_chosen_by_their_numbers(rows):
+    X, y = arrays().values()
+    some = rows.chosen(lambda begin, end: np.arange(begin, end) % 7 == 3)
+    assert len(some) == len(y[3::7])
+    np.testing.assert_array_equal(some.total(lambda leaf: leaf.x.sum(axis=0)), X[3::7].sum(axis=0))
+
+
+def test_what_partitions_give_comes_together_in_the_order_of_the_rows(rows):
+    _, y = arrays().values()
+    found = rows.joined(lambda leaf, first: (first, leaf.y), _in_order)
+    np.testing.assert_array_equal(found, y)
+
+
+def _in_order(parts):
+    assert [first for first, _ in parts] == [*np.cumsum([0, *(len(y) for _, y in parts[:-1])])]
+    return np.concatenate([y for _, y in parts])
+
+
+def start(leaf):
+    return np.zeros(len(leaf.y), dtype=np.int64)
+
+
+def advance(state, leaf, update):
+    state += update * leaf.y
+    return np.asarray((state**2).sum())
+
+
+def test_states_advance_with_every_update(rows):
+    _, y = arrays().values()
+    with rows.folded(start, advance) as fold:
+        found = [int(fold.total(update)) for update in (1, 2, -5)]
+    assert found == [int(((total * y) ** 2).sum()) for total in (1, 3, -2)]
+
+
+def test_states_that_are_lost_are_made_anew():
+    _, y = arrays().values()
+    with in_partitions().folded(start, advance) as fold:
+        fold.total(1)
+        for token in [*states._states]:
+            states.forget(token)
+        assert fold.total(2) == ((3 * y) ** 2).sum()
+        assert states._states
+    assert not states._states
+
+
+def test_an_update_that_failed_half_way_is_not_counted_twice():
+    _, y = arrays().values()
+    failed = []
+
+    def fails_once(state, leaf, update):
+        state += update * leaf.y
+        if update == 2 and not failed:
+            failed.append(True)
+            raise RuntimeError("lost")
+        return np.asarray(state.sum())
+
+    with in_partitions().folded(start, fails_once) as fold:
+        fold.total(1)
+        with pytest.raises(RuntimeError):
+            fold.total(2)
+        assert fold.total(3) == 6 * y.sum()  # the update that failed is part of the history
+
+
+def test_rows_of_leaves_keep_their_layout():
+    leaf = {"X": np.asfortranarray(arrays()["X"]), "pairs": [Pair(arrays()["X"], arrays()["y"])]}
+    some = rows_at(leaf, np.array([5, 2]))
+    assert some["X"].flags.f_contiguous and some["pairs"][0].x.flags.c_contiguous
+    np.testing.assert_array_equal(some["X"], arrays()["X"][[5, 2]])
+
+
+def test_arrays_are_tables_of_one_leaf():
+    values = arrays()["X"]
+    rows = InMemory.of(values)
+    assert rows.shape == values.shape
+    assert rows.leaf is values
+    assert table.total(rows, lambda leaf: leaf.sum(axis=0)) is not None
