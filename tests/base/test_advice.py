@@ -45,7 +45,7 @@ from skdpnoise.queries import (
 )
 from skdpnoise.sampling import SeededWords, SystemWords, is_seeded
 from skdpnoise.sampling.words import SEEDED
-from tests._cases import each_value, every_pair, quick
+from tests._cases import each_value, quick
 
 pytestmark = pytest.mark.usefixtures("the_same_words")
 
@@ -172,7 +172,7 @@ def test_the_winner_of_a_seeded_search_says_so(data):
     assert str(search.best_estimator_.privacy_).startswith(SEEDED)
 
 
-@every_pair
+@each_value(1)
 @pytest.mark.parametrize(
     "estimate",
     [

@@ -27,7 +27,10 @@ from skdpnoise.base.over_parts import _METHODS, OverPartsMixin
 from skdpnoise.data import RowSource, scan_batches
 from skdpnoise.data.computed import reading
 from tests._same_bits import COUNTS, in_parts
-from tests.contracts._register import CLASSES, ENTRIES, Notebook, each
+from tests.contracts._register import CLASSES, ENTRIES, Notebook, each, ways
+
+pytestmark = pytest.mark.usefixtures("the_same_words")
+
 
 TRANSFORMERS = [
     DPPCA(2, 20.0, whiten=True),
@@ -84,7 +87,7 @@ def test_every_method_of_single_rows_takes_rows_in_parts(entry):
         assert answered.shape == (len(X), *np.shape(expected)[1:])
 
 
-@each(ALL)
+@each(ways(ALL))
 def test_what_travels_is_the_fitted_model_without_its_ledger_and_report(entry):
     X = numbers()
     model = fitted(entry, X)

@@ -65,7 +65,7 @@ def test_the_same_seed_gives_the_same_plan_and_another_one_another(entry):
 @pytest.mark.usefixtures("the_same_words")
 @each_value(1)
 @pytest.mark.slow
-@every_private_estimator
+@each(ways(PRIVATE))
 @pytest.mark.parametrize("delta", [1e-6, 0.0])
 def test_the_largest_epsilon_of_a_ledger_is_charged_and_one_per_cent_more_is_refused(entry, delta):
     model = entry.estimator(delta=delta)

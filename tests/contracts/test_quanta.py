@@ -51,6 +51,7 @@ def test_low_bits_betray_the_value_under_the_ordinary_mechanism():
     assert not all_on_lattice(near_zero[0], 2.0**-40)
 
 
+@each_value(1)
 @pytest.mark.parametrize("noise", ["iid_gaussian", "iid_laplace"])
 @pytest.mark.parametrize("sensitivity", [1.0, 0.3])
 def test_the_same_numbers_are_released_for_all_values_and_low_bits_tell_nothing(noise, sensitivity):

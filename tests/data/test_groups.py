@@ -327,6 +327,7 @@ def test_labels_that_are_hashed_by_their_value(one, other):
         assert group_codes("Owner", given, 5).tolist() == [0, 1, 0, 1, 0]
 
 
+@each_value(1)
 @pytest.mark.parametrize("part", [lambda label: label, lambda label: (1, label)])
 @pytest.mark.parametrize("label", [pa.scalar(None, pa.int64()), frozenset({float("nan")}), None])
 def test_labels_that_hold_nothing_are_missing_whatever_holds_them(label, part):

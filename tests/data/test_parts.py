@@ -26,6 +26,7 @@ from skdpnoise.data.parts import (
 )
 from skdpnoise.data.rows import Taking
 from skdpnoise.preprocessing._spread import _Check
+from tests._cases import each_value
 from tests._same_bits import COUNTS, in_parts, source_of
 from tests.data._seen import SECRET, refused, seen, targets, tenths, values
 
@@ -439,6 +440,7 @@ def _persons(tables, first):
     return np.asarray(tables["groups"])
 
 
+@each_value(1)
 @pytest.mark.parametrize("column", [np.asarray, pd.Series])
 @pytest.mark.parametrize("types", [(np.int64, np.uint64), (np.uint64, np.int64)])
 def test_labels_of_other_types_stay_what_they_are(types, column):

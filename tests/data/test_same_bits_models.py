@@ -38,7 +38,7 @@ from skdpnoise.data.parts import SpreadError
 from skdpnoise.linear_model import _descent
 from skdpnoise.preprocessing._spread import _Check
 from tests._cases import each_value
-from tests._same_bits import COUNTS, WAYS, by_way, cut, differing, in_parts, source_of
+from tests._same_bits import COUNTS, by_way, cut, differing, in_parts, source_of
 
 N, NAMES = 3000, ["far", "tiny", "wide"]
 
@@ -129,23 +129,6 @@ def test_rare_values_within_bounds_are_held_alike_in_parts():
 @pytest.mark.parametrize("name", MODELS)
 def test_one_part_and_many_have_the_same_bits(name, n_parts):
     assert differing(in_memory(name), over(name, in_parts(FRAME, n_parts))) == []
-
-
-@each_value(1)
-@pytest.mark.slow
-@pytest.mark.parametrize("way", WAYS)
-@pytest.mark.parametrize("name", ["moments", "two classes", "counts, coordinates"])
-def test_files_and_frames_of_dask_have_the_same_bits(name, way, tmp_path):
-    if way == "dask array":
-        import dask.array
-
-        model, target = prepared(name)
-        X = dask.array.from_array(FRAME[NAMES].to_numpy(), chunks=(400, 2))
-        y = dask.array.from_array(FRAME[target].to_numpy(), chunks=400)
-        whole = clone(model).fit(FRAME[NAMES].to_numpy(), FRAME[target].to_numpy())
-        assert differing(whole, model.fit(X, y)) == []
-    else:
-        assert differing(in_memory(name), over(name, by_way(way, FRAME, tmp_path))) == []
 
 
 @each_value(1)

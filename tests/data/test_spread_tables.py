@@ -10,6 +10,7 @@ from skdpnoise import DPRidge, DPSimpleImputer, DPStandardScaler
 from skdpnoise.data import scan_batches, spread_tables
 from skdpnoise.data.computed import reading
 from skdpnoise.data.spread_tables import read_spread
+from tests._cases import each_value
 
 GOOD = np.random.default_rng(0).normal(size=(6, 3))
 BAD = {
@@ -121,6 +122,7 @@ def test_other_tables_are_always_checked_as_a_whole(table):
     assert spread_tables._form(table) is None
 
 
+@each_value(1)
 @pytest.mark.parametrize("estimator", [DPStandardScaler(), DPRidge()], ids=str)
 @pytest.mark.parametrize("n_rows", [0, 1])
 def test_few_rows_are_refused_as_in_memory(estimator, n_rows):

@@ -56,6 +56,7 @@ def test_without_noise_it_is_scikit_learns(centered, monkeypatch):
     assert private.error_norm(public.covariance_) < 1e-6
 
 
+@each_value(1)
 @pytest.mark.parametrize("delta", [0.0, 1e-6])
 @pytest.mark.parametrize("adjacency", ["replace_one", "add_remove"])
 def test_it_is_close_where_there_is_enough_budget(delta, adjacency):

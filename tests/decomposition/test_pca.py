@@ -64,6 +64,7 @@ def exact_rows(n, p, seed=0):
     return np.concatenate([rows, -rows])
 
 
+@each_value(1)
 @pytest.mark.parametrize("center", [True, False])
 @pytest.mark.parametrize("k", [None, 3, 0.9])
 def test_without_noise_the_components_are_those_of_scikit_learn(center, k, no_noise, monkeypatch):
@@ -202,6 +203,7 @@ def test_bounds_and_norms_of_any_size_are_refused_before_the_charge_or_fitted(
     model.set_params(row_norm=None).fit(problem(5_000)[:, :2] * 1e-20)
 
 
+@pytest.mark.usefixtures("the_same_words")
 def test_narrow_public_bounds_put_less_noise_on_their_columns():
     X = problem() - [50.0, -3.0, 0.0, 900.0]
     bounds = ([-40.0, -40.0, -0.1, -40.0], [40.0, 40.0, 0.1, 40.0])
@@ -423,6 +425,7 @@ def test_layout_threads_and_precision_of_the_data_do_not_matter():
             np.testing.assert_array_equal(model.mean_, reference.mean_)
 
 
+@pytest.mark.usefixtures("the_same_words")
 def test_pipelines_clones_and_pickles():
     X = problem()
     pipeline = make_pipeline(DPPCA(2, 5.0, random_state=0), PCA(1)).fit(X)

@@ -28,7 +28,7 @@ from skdpnoise.privacy import (
 )
 from skdpnoise.queries import private_categories, private_mean
 from skdpnoise.sensitivity import SensitivityProfile
-from tests._cases import each_value, every_pair, quick
+from tests._cases import each_value, quick
 from tests.contracts._register import PRIVATE, each, ways
 
 pytestmark = pytest.mark.usefixtures("the_same_words")
@@ -167,6 +167,7 @@ def test_what_is_named_fits_of_noise_whose_delta_is_a_chance_of_disclosure(profi
     ask(ledger, truncated, largest)
 
 
+@each_value(1)
 @pytest.mark.slow
 @pytest.mark.parametrize("noise", ["inid_laplace", "spr_laplace", "auto"])
 @pytest.mark.parametrize("profile", [[0.16, 3.66, 0.76, 0.51], np.r_[20.0, np.ones(50)]])
@@ -420,7 +421,7 @@ SPENT = {
 }
 
 
-@every_pair
+@each_value(1)
 @pytest.mark.slow
 @pytest.mark.parametrize("spent", SPENT)
 @pytest.mark.parametrize("kind", SEARCHES)
@@ -466,7 +467,7 @@ def test_a_cross_validation_may_use_what_is_named_to_the_last_digit():
     assert refusal.value.largest_epsilon == 1.0
 
 
-@quick("<lambda>-0.5")
+@each_value(1)
 @pytest.mark.parametrize("factor", [2.0, 1.05, 0.5])
 @pytest.mark.parametrize("curve", [PureLoss, lambda e: PureLoss(e).numeric() + GaussianLoss(0.01)])
 def test_what_is_named_is_what_calibration_finds_and_not_the_same_noise_made_wider(curve, factor):

@@ -91,6 +91,7 @@ def test_it_beats_one_against_the_rest_on_many_classes():
     assert joint > apart + 0.1
 
 
+@each_value(1)
 @pytest.mark.parametrize("adjacency", ["replace_one", "add_remove"])
 @pytest.mark.parametrize("bounds", [BOUNDS, None])
 def test_all_is_charged_and_no_more_than_asked_for(adjacency, bounds):
@@ -106,7 +107,7 @@ def test_all_is_charged_and_no_more_than_asked_for(adjacency, bounds):
     assert total > 0.97 * gdp_mu(1.0, 1e-6)
 
 
-@quick("2-add_remove")
+@each_value(1)
 @pytest.mark.parametrize("adjacency", ["replace_one", "add_remove"])
 @pytest.mark.parametrize("n_classes", [2, 3])
 def test_one_record_moves_every_release_by_what_is_charged_for_at_most(n_classes, adjacency):
@@ -149,6 +150,7 @@ def test_one_record_moves_every_release_by_what_is_charged_for_at_most(n_classes
     assert largest["means and squares of rows"] > 0.9
 
 
+@each_value(1)
 @pytest.mark.slow
 @pytest.mark.parametrize("adjacency", ["replace_one", "add_remove"])
 @pytest.mark.parametrize("kind", ["labels", "numbers"])
@@ -333,6 +335,7 @@ def numbers(n, p, seed=0):
     return X[:n], y[:n], X[n:], y[n:]
 
 
+@each_value(1)
 @pytest.mark.slow
 @quiet
 @pytest.mark.parametrize(("n", "p"), [(2000, 60), (2000, 500), (1000, 1500)])

@@ -15,7 +15,7 @@ from skdpnoise import DPCoordinateDescentRegressor, DPElasticNet, DPLasso, DPRid
 from skdpnoise.linear_model import _penalties
 from skdpnoise.linear_model._gram import PseudoData
 from skdpnoise.linear_model._records import Problem, Settings, Standardisation, Target
-from tests._cases import each_value, every_pair, quick
+from tests._cases import each_value, quick
 from tests._replay import two_runs
 from tests.contracts._register import Forbidden
 
@@ -44,7 +44,7 @@ def fitted(make, X, y, epsilon=1e6, **keywords):
         return make(epsilon, **keywords).fit(X, y)
 
 
-@every_pair
+@each_value(1)
 @pytest.mark.slow
 @every_model
 @pytest.mark.parametrize("solver", ["gram", "joint"])
@@ -174,7 +174,7 @@ def test_noise_has_what_least_squares_has(name):
 
 
 @quick("add_remove-joint-lasso")
-@every_pair
+@each_value(1)
 @every_model
 @pytest.mark.parametrize("solver", ["gram", "joint", "gradient"])
 @pytest.mark.parametrize("adjacency", ["replace_one", "add_remove"])
@@ -217,7 +217,7 @@ def test_what_is_wrong_is_said_before_the_charge(name, settings, match):
         fitted(MODELS[name][0], *made(100), ledger=Forbidden(), **settings)
 
 
-@quick("gram-ridge", "gradient-ridge")
+@each_value(1)
 @every_model
 @pytest.mark.parametrize("solver", ["gram", "gradient"])
 def test_no_column_and_no_target_that_varies_leave_a_constant(name, solver):

@@ -19,6 +19,7 @@ from skdpnoise.linear_model._descent import GAIN, RESIDUALS, plan_descent
 from skdpnoise.linear_model._records import Settings
 from skdpnoise.privacy import PrivacyGuarantee
 from skdpnoise.sampling import SeededWords
+from tests._cases import each_value
 from tests.linear_model._public import public_data
 
 ESTIMATORS = [DPCoordinateDescentRegressor, DPLogisticCD, DPPoissonRegressor]
@@ -58,6 +59,7 @@ def test_settings_hold_what_an_estimator_has_and_defaults_for_the_rest():
     assert settings.clip == 2.0
 
 
+@each_value(1)
 @pytest.mark.parametrize("Estimator", ESTIMATORS)
 @pytest.mark.parametrize("n_outputs", [1, 3])
 def test_a_plan_draws_noise_for_every_update_and_a_fresh_order_for_every_pass(Estimator, n_outputs):

@@ -21,7 +21,7 @@ from skdpnoise.linear_model._column_groups import NO_GROUP
 from skdpnoise.linear_model._descent import linear_functions
 from skdpnoise.linear_model._joint import RowScaling
 from skdpnoise.privacy import gdp_mu
-from tests._cases import each_value, quick
+from tests._cases import each_value
 from tests._replay import two_runs
 from tests.contracts._register import Forbidden
 
@@ -122,7 +122,7 @@ def test_several_classes_share_the_passes():
     assert not hasattr(model, "predict_proba")
 
 
-@quick("add_remove-quantile", "replace_one-quantile")
+@each_value(1)
 @every_model
 @pytest.mark.parametrize("adjacency", ["replace_one", "add_remove"])
 def test_all_is_charged_and_no_more_than_asked_for(name, adjacency):
@@ -133,7 +133,7 @@ def test_all_is_charged_and_no_more_than_asked_for(name, adjacency):
     assert 0.97 * gdp_mu(1.0, 1e-6) < total <= gdp_mu(1.0, 1e-6) * (1.0 + 1e-9)
 
 
-@quick("replace_one-svc")
+@each_value(1)
 @every_model
 @pytest.mark.parametrize("adjacency", ["replace_one", "add_remove"])
 def test_one_record_moves_every_release_by_what_is_charged_for_at_most(name, adjacency):

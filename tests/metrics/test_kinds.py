@@ -131,6 +131,7 @@ def test_one_odd_record_decides_no_refusal(name, odd):
                 assert asked(name, *given)
 
 
+@pytest.mark.usefixtures("the_same_words")
 def test_labels_of_several_kinds_and_bytes_are_compared_and_dates_are_not():
     guarantee, labels = PrivacyGuarantee(1e6), [1, "1"]
     truth, said = [1] * 3 + ["1"] * 5, ["1"] * 2 + [1] * 6

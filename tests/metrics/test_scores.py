@@ -22,6 +22,9 @@ from skdpnoise.privacy import GaussianLoss, PrivacyGuarantee, PureLoss
 from tests._cases import each_value
 from tests.contracts._register import Notebook
 
+pytestmark = pytest.mark.usefixtures("the_same_words")
+
+
 RNG = np.random.default_rng(0)
 N = 16_000
 SCORES = RNG.normal(size=N)

@@ -46,7 +46,7 @@ from skdpnoise import (
 )
 from skdpnoise.model_selection import _runs, dp_cross_validate
 from skdpnoise.privacy import TruncatedNegativeBinomial
-from tests._cases import every_pair
+from tests._cases import each_value
 from tests.contracts._bad_parameters import SPECIAL
 from tests.model_selection._searches import (
     CLASSIFIER,
@@ -60,6 +60,9 @@ from tests.model_selection._searches import (
     X,
     both,
 )
+
+pytestmark = pytest.mark.usefixtures("the_same_words")
+
 
 ONE = DPPipeline([("s", DPStandardScaler()), ("clf", DPLogisticCD())])
 
@@ -436,7 +439,7 @@ class Counted:
         self.count += 1
 
 
-@every_pair
+@each_value(1)
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::skdpnoise.PrivacyWarning")
 @pytest.mark.parametrize("adjacency", ["replace_one", "add_remove"])

@@ -29,8 +29,11 @@ from skdpnoise.inspection import Transcript
 from skdpnoise.metrics.scoring import BITS
 from skdpnoise.model_selection import _runs
 from skdpnoise.model_selection._runs import Parts
-from tests._cases import each_value, every_pair
+from tests._cases import each_value
 from tests.model_selection._searches import CLASSIFIER, LABELS, SCORE, Drawn, Untouched, X, both
+
+pytestmark = pytest.mark.usefixtures("the_same_words")
+
 
 REGRESSOR = DPCoordinateDescentRegressor(target_bounds=(-8.0, 8.0), n_passes=1)
 UNITS = {"strategy": "noisy_max", "epsilon": 2.0}
@@ -118,7 +121,7 @@ def test_units_are_bought_however_few_records_fall_into_their_part(scoring, monk
     assert all(labels == found[0] for labels in found)
 
 
-@every_pair
+@each_value(1)
 @quiet
 @pytest.mark.parametrize("adjacency", ["replace_one", "add_remove"])
 @pytest.mark.parametrize("strategy", ["noisy_max", "repeated"])

@@ -29,6 +29,9 @@ from skdpnoise.privacy import TruncatedNegativeBinomial, gdp_mu
 from tests._cases import each_value
 from tests.model_selection._searches import CLASSIFIER, LABELS, SCORE, TWO, Untouched, X
 
+pytestmark = pytest.mark.usefixtures("the_same_words")
+
+
 LAW = TruncatedNegativeBinomial(eta=1.0, gamma=0.1)
 STRATEGIES = {
     "repeated": {"strategy": "repeated", "repetitions": LAW},

@@ -33,6 +33,10 @@ from skdpnoise.model_selection._delegation import Delegation
 from skdpnoise.model_selection._runs import Problem
 from skdpnoise.model_selection._search import PrivateSearchCV
 from skdpnoise.privacy import GaussianLoss, PoissonRepetitions, TruncatedNegativeBinomial, gdp_mu
+from tests._cases import each_value
+
+pytestmark = pytest.mark.usefixtures("the_same_words")
+
 
 CLASSIFIER = DPLogisticCD(feature_bounds=(-4.0, 4.0))
 REGRESSOR = DPCoordinateDescentRegressor(feature_bounds=(-4.0, 4.0), target_bounds=(-8.0, 8.0))
@@ -378,6 +382,7 @@ FROM_THE_BASE = {"n_features_in_"}
 NO_WINNER_HAS = {"transform", "inverse_transform", "score_samples"}
 
 
+@each_value(1)
 @pytest.mark.parametrize("refit", [False, True])
 @pytest.mark.parametrize("estimator", [CLASSIFIER, REGRESSOR], ids=lambda e: type(e).__name__)
 def test_a_search_is_one_of_scikit_learns_with_nothing_of_it_that_is_not_paid_for(

@@ -9,6 +9,7 @@ import pytest
 from skdpnoise import PrivacyGuarantee, PrivacyLedger
 from skdpnoise.plotting import LedgerDisplay
 from skdpnoise.privacy import GaussianLoss, PureLoss
+from tests._cases import each_value
 
 plt.switch_backend("Agg")
 
@@ -97,6 +98,7 @@ def test_it_draws_on_the_given_axes_again_and_again(ledger):
     np.testing.assert_array_equal(drawn.spent_.get_ydata(), first)
 
 
+@each_value(1)
 @pytest.mark.parametrize("by", ["time", "charge"])
 @pytest.mark.parametrize("count", [0, 1, 2])
 def test_few_charges_are_drawn_without_a_warning(by, count, recwarn):

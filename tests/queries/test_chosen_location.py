@@ -12,7 +12,7 @@ from skdpnoise.queries._ranks import ranked
 from skdpnoise.queries.ranges import Releases, uncharged
 from skdpnoise.queries.searched_location import search_location
 from skdpnoise.sampling import random_words
-from tests._cases import each_value, quick
+from tests._cases import each_value
 
 N = 2000
 NORMAL = np.random.default_rng(0).normal(size=N)
@@ -93,7 +93,7 @@ def test_looking_closer_is_paid_by_what_was_left_and_says_what_it_released():
             search(NORMAL + offset, PLENTY, adjacency=adjacency)
 
 
-@quick("500.0-1.3")
+@each_value(1)
 @pytest.mark.parametrize("released", [0.7, 1.3, 1.7])
 @pytest.mark.parametrize("offset", [0.0, 500.0])
 def test_a_number_of_records_that_is_released_wrong_makes_no_spread_too_wide(offset, released):

@@ -47,6 +47,7 @@ def test_location_and_scale_are_found_in_any_units(name, unit, shift):
     assert 0.6 < found.scale[0] / bulk.std() < 1.7
 
 
+@each_value(1)
 @pytest.mark.slow
 @pytest.mark.parametrize("end", [-1.0, 1.0])
 @pytest.mark.parametrize("bounds", [None, (-8.0, 8.0)])

@@ -134,6 +134,7 @@ def test_integers_that_meet_the_noise_move_by_what_is_charged(
             assert np.linalg.norm(change, order) <= resource(mechanism)
 
 
+@each_value(1)
 @pytest.mark.parametrize("guarantee", [PrivacyGuarantee(1.0, 1e-6), PrivacyGuarantee(1.0)])
 @pytest.mark.parametrize("adjacency", ["replace_one", "add_remove"])
 def test_what_is_charged_is_within_the_guarantee(guarantee, adjacency):

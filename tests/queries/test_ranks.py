@@ -8,7 +8,7 @@ import pytest
 from skdpnoise.data import scan_batches
 from skdpnoise.data.table import looked_at
 from skdpnoise.queries._ranks import ordered, ranked
-from tests._cases import quick
+from tests._cases import each_value
 
 TINY, LARGEST = np.nextafter(0.0, 1.0), np.finfo(np.float64).max
 ENDS = np.array([0.0, -0.0, TINY, -TINY, 2.0**-1022, 1.0, -1.0, LARGEST, -LARGEST, np.inf, -np.inf])
@@ -19,7 +19,7 @@ def of_y(tables):
     return tables["y"]
 
 
-@quick("inf-0.0")
+@each_value(1)
 @pytest.mark.parametrize("low", [-np.inf, -1.0, 0.0])
 @pytest.mark.parametrize("high", [np.inf, 1.0])
 def test_all_values_and_one_ulp_beside_them_are_told_apart(low, high):

@@ -185,6 +185,7 @@ def test_shares_buy_what_a_search_needs_and_up_to_twice_that_of_many_records():
         assert search_share(noise, loss, 10.0, 0.9) == 0.9
 
 
+@each_value(1)
 @pytest.mark.slow
 @pytest.mark.parametrize("adjacency", ["replace_one", "add_remove"])
 @pytest.mark.parametrize("noise", ["iid_laplace", "inid_gaussian"])

@@ -258,6 +258,7 @@ def queries():
     }
 
 
+@each_value(1)
 @pytest.mark.slow
 @pytest.mark.parametrize("name", queries())
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])

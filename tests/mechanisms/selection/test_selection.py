@@ -341,7 +341,7 @@ def test_what_are_not_utilities_is_refused_without_a_value(make, utilities, erro
     assert "123.25" not in str(caught.value)
 
 
-@every_pair
+@each_value(2)
 @EVERY
 @pytest.mark.parametrize("name", ["sensitivity", "epsilon"])
 @pytest.mark.parametrize("value", [0.0, -1.0, np.inf, np.nan, 1e-300])
