@@ -1,4 +1,4 @@
-"""Ledgers in a database: SQLite in a file of one's own, PostgreSQL for a team."""
+"""Ledgers in SQLite or PostgreSQL."""
 
 from __future__ import annotations
 
@@ -218,7 +218,7 @@ class DatabaseStorage:
             ) from error
 
         def explain(context: Any) -> Any:
-            """Return what stands for an error that is none of databases, as one of a codec."""
+            """Return a ledger error for an error of a codec or the driver."""
             error, known = context.original_exception, context.sqlalchemy_exception
             foreign = known is None and isinstance(error, Exception)
             return self._explained(error) if foreign else None
@@ -229,7 +229,7 @@ class DatabaseStorage:
         return engine
 
     def _configure(self, engine: Any) -> None:
-        """Let every connection to a file begin as it must."""
+        """Set up every connection to a file of SQLite."""
 
         def configure(connection: Any, _: Any) -> None:
             # The transactions are begun below, as they must: with the lock of a writer.
@@ -265,7 +265,7 @@ class DatabaseStorage:
         return engine.begin()
 
     def _stored(self, connection: Any, dataset: str) -> tuple[StoredBudget | None, list[str]]:
-        """Return what was set for a data set; if nothing was, the names of all others."""
+        """Return the budget of a data set, or None and the names of all others."""
         row = self._row(connection, dataset)
         if row is None:
             return None, self._names(connection)
@@ -280,7 +280,7 @@ class DatabaseStorage:
             return [base.checked_name("dataset", name) for name in names]
 
     def _row(self, connection: Any, dataset: str, *, write: bool = False) -> Any:
-        """Return what is stored of a data set; a writer holds its row until the end."""
+        """Return the row of a data set, which a writer locks."""
         columns = [column for column in self.datasets.c if column.name != "summary"]  # it is long
         query = self.sa.select(*columns).where(self.datasets.c.name == dataset)
         return connection.execute(query.with_for_update() if write else query).first()
@@ -293,7 +293,6 @@ class DatabaseStorage:
             )
 
     def _passes(self, error: Any) -> bool:
-        """Return whether trying again may help."""
         if isinstance(error, self.sa.exc.IntegrityError):
             return True  # somebody else was first
         if not isinstance(error, self.sa.exc.DBAPIError):
@@ -336,12 +335,11 @@ _REMEDIES = {
 
 
 def _close(engine: Any, process: int) -> None:
-    """Close the connections of an engine, if they are this process's own."""
     engine.dispose(close=os.getpid() == process)
 
 
 def _summary_in(text: str) -> Summary:
-    """Return a summary as it was written; of what nobody wrote, one that no charges agree with."""
+    """Return a stored summary; if it cannot be read, one that agrees with no charges."""
     try:
         found = Summary(*json.loads(text))
     except (TypeError, ValueError, RecursionError):
@@ -352,8 +350,6 @@ def _summary_in(text: str) -> Summary:
 
 
 class _Transaction:
-    """A transaction of a database."""
-
     def __init__(self, storage: DatabaseStorage, connection: Any, row: Any) -> None:
         self._storage, self._connection, self._key = storage, connection, row.id
         self.head, self.seal = reading.head_in(row.head), row.seal
