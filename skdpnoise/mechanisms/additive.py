@@ -15,7 +15,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from skdpnoise._utils.checks import check_array, check_count, check_type
 from skdpnoise._utils.sealed import sealed
-from skdpnoise.mechanisms._numeric import gaussian_mu
 from skdpnoise.mechanisms._scale_search import gaussian_mu
 from skdpnoise.mechanisms.allocation import RULES, counted_by, shifts, worst_case_norm, worst_shift
 from skdpnoise.mechanisms.base import Recipe
