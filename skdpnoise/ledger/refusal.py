@@ -12,7 +12,7 @@ import numpy as np
 
 from skdpnoise.accounting.composition import Composition
 from skdpnoise.ledger.storage.base import StoredBudget
-from skdpnoise.mechanisms.recipes import loss_at as loss_of_recipe
+from skdpnoise.mechanisms.charging import loss_at as loss_of_recipe
 from skdpnoise.noises.discrete_gaussian import DiscreteGaussian
 from skdpnoise.noises.discrete_laplace import DiscreteLaplace
 from skdpnoise.noises.laplace import Laplace

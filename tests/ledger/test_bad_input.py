@@ -21,7 +21,6 @@ from skdpnoise.ledger import (
 )
 from skdpnoise.ledger.storage import database
 from skdpnoise.privacy import PureLoss
-from tests._cases import quick
 
 sqlalchemy = pytest.importorskip("sqlalchemy")
 
