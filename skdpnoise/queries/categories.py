@@ -31,6 +31,7 @@ from skdpnoise._utils.shared_texts import shared_texts
 from skdpnoise.accounting.account import Ledger
 from skdpnoise.accounting.approximate import CHANCE_SHARE
 from skdpnoise.accounting.session import Session
+from skdpnoise.accounting.terms import Terms
 from skdpnoise.data.cells import (
     Contents,
     cells_of,
@@ -57,7 +58,6 @@ from skdpnoise.privacy import (
     gdp_mu,
 )
 from skdpnoise.privacy.loss import checked_relation, promised
-from skdpnoise.queries._terms import Terms
 from skdpnoise.sampling import RandomWords, random_words
 from skdpnoise.sampling.words import with_caveat
 from skdpnoise.sensitivity import SensitivityProfile

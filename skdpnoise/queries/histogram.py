@@ -13,13 +13,13 @@ from skdpnoise._utils.checks import check_collected, complaint
 from skdpnoise._utils.shared_texts import shared_texts
 from skdpnoise.accounting.account import Ledger
 from skdpnoise.accounting.queries import GroupedSum
+from skdpnoise.accounting.terms import Terms
 from skdpnoise.data.table import Table
 from skdpnoise.mechanisms.additive import AdditiveMechanism
 from skdpnoise.mechanisms.calibrate import calibrate
 from skdpnoise.mechanisms.exact import are_finite, are_integers, are_real, exact_numbers
 from skdpnoise.privacy import Adjacency, LossBudget, PrivacyGuarantee
 from skdpnoise.privacy.loss import checked_relation, promised
-from skdpnoise.queries._terms import Terms
 from skdpnoise.queries._tiles import Floats, Places
 from skdpnoise.queries._values import as_table, read_values
 from skdpnoise.queries.aggregates import PrivateEstimate

@@ -16,6 +16,7 @@ from skdpnoise._utils.checks import complaint
 from skdpnoise._utils.shared_texts import shared_texts
 from skdpnoise.accounting.account import Ledger
 from skdpnoise.accounting.session import Charge
+from skdpnoise.accounting.terms import Paid, Terms
 from skdpnoise.data.table import Table
 from skdpnoise.mechanisms.additive import AdditiveMechanism
 from skdpnoise.mechanisms.calibrate import calibrate
@@ -23,7 +24,6 @@ from skdpnoise.mechanisms.sharing import shared_budget
 from skdpnoise.privacy import Adjacency, GaussianLoss, LossBudget, PrivacyGuarantee, PureLoss
 from skdpnoise.privacy.loss import promised
 from skdpnoise.queries._sweeps import tallies
-from skdpnoise.queries._terms import Paid, Terms
 from skdpnoise.queries._tiles import Floats, Integers, Places
 from skdpnoise.queries.ranges import Ranges
 from skdpnoise.sensitivity import SensitivityProfile, histogram_counts
