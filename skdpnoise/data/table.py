@@ -57,6 +57,7 @@ __all__ = [
     "Partitioned",
     "Surveyed",
     "Table",
+    "as_rows",
     "in_units",
     "looked_at",
     "mapped",
@@ -468,6 +469,11 @@ def scanned(
     first = next(iter(tables.values()))
     n_rows = first.shape[0] if hasattr(first, "shape") else len(first)
     return InMemory(leaf, n_rows), [found]
+
+
+def as_rows(values: Any) -> Table[Any]:
+    """Return a table as it is, and values of all records as a table in memory."""
+    return values if isinstance(values, Table) else InMemory(values, len(values))
 
 
 def _note(check: Callable[[Tables], tuple[Any, Any]], tables: Tables) -> Any:
