@@ -1,4 +1,4 @@
-"""Reports of fits: the releases, their cost, and the promise."""
+"""Report of a fit: its releases, their cost, and the guarantee that they keep."""
 
 from __future__ import annotations
 
