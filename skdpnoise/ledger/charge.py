@@ -117,9 +117,18 @@ class Charge:
         """Return the charge of a stored row; raise if it cannot be read."""
         reading.check_texts(row)
         loss = reading.read_cost(row.loss, row.epsilon, row.delta)
-        time, parameters = reading.time_in(row.time), reading.parameters_in(row.parameters)
-        names, stated = (row.label, row.estimator, row.mechanism), (row.epsilon, row.delta)
-        return cls(row.number, time, *names, loss, stated, row.who, parameters, row.token)
+        return cls(
+            number=row.number,
+            time=reading.time_in(row.time),
+            label=row.label,
+            estimator=row.estimator,
+            mechanism=row.mechanism,
+            loss=loss,
+            guarantee=(row.epsilon, row.delta),
+            who=row.who,
+            parameters=reading.parameters_in(row.parameters),
+            token=row.token,
+        )
 
     @classmethod
     def shown(cls, row: Row) -> Charge:

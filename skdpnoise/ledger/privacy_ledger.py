@@ -207,13 +207,20 @@ class PrivacyLedger:
         loss, noise = checks.loss_of(cost)
         loss_at = loss_at or recalibrated(cost, guarantee)
         check_relation("PrivacyLedger.charge", loss, self.guarantee.adjacency)
-        label = checked_name("label", label)
-        mechanism = checked_text("mechanism", mechanism or noise)
-        estimator = checked_text("estimator", estimator)
-        cost = encode_loss(compact(loss))
-        stated = checks.stated(loss, guarantee, self._opened().delta)
-        stored, token = stored_parameters(parameters), uuid.uuid4().hex
-        row = Row(0, token, "", label, mechanism, estimator, cost, *stated, self.who, stored)
+        epsilon, delta = checks.stated(loss, guarantee, self._opened().delta)
+        row = Row(
+            number=0,
+            token=uuid.uuid4().hex,
+            time="",
+            label=checked_name("label", label),
+            mechanism=checked_text("mechanism", mechanism or noise),
+            estimator=checked_text("estimator", estimator),
+            loss=encode_loss(compact(loss)),
+            epsilon=epsilon,
+            delta=delta,
+            who=self.who,
+            parameters=stored_parameters(parameters),
+        )
         with self._locked() as known:
             if known.number == 0:  # adding up older charges need not hold the lock of a writer
                 self._read()
@@ -366,10 +373,18 @@ class PrivacyLedger:
         known = self._read(full=True)
         total = known.composition
         with reading.readable("The total", self._where):
-            epsilon, adaptive = total.epsilon(budget.delta), total.adaptive_epsilon(budget.delta)
-            sums = total.loss(epsilon), epsilon, total.basic, adaptive
-            said = self.adaptive, known.secure, known.declared
-            return LedgerTotal(budget, total.count, *sums, *said)
+            epsilon = total.epsilon(budget.delta)
+            return LedgerTotal(
+                guarantee=budget,
+                n_charges=total.count,
+                loss=total.loss(epsilon),
+                epsilon=epsilon,
+                basic=total.basic,
+                adaptive_epsilon=total.adaptive_epsilon(budget.delta),
+                adaptive=self.adaptive,
+                secure=known.secure,
+                declared=known.declared,
+            )
 
     def charges(self) -> tuple[Charge, ...]:
         """Return all charges in their order, also ones that cannot be read: see `Charge`.

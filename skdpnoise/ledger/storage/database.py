@@ -370,12 +370,12 @@ class _Transaction:
         return summary, [tuple(row) for row in found]
 
     def rows(self, after: int | None) -> list[Row]:
-        return [Row(*row) for row in self._connection.execute(self._after(after))]
+        return [Row._make(row) for row in self._connection.execute(self._after(after))]
 
     def each(self, after: int | None = None) -> Iterator[Row]:
         options = {"yield_per": _AT_ONCE}
         found = self._connection.execute(self._after(after), execution_options=options)
-        return (Row(*row) for row in found)
+        return map(Row._make, found)
 
     def _after(self, after: int | None) -> Any:
         charges = self._storage.charges.c
@@ -385,7 +385,7 @@ class _Transaction:
     def find(self, token: str) -> Row | None:
         query = self._all().where(self._storage.charges.c.token == token)
         found = self._connection.execute(query).first()
-        return None if found is None else Row(*found)
+        return None if found is None else Row._make(found)
 
     def _all(self) -> Any:
         return self._storage.sa.select(*(self._storage.charges.c[name] for name in Row._fields))
