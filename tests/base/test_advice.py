@@ -254,6 +254,9 @@ def test_a_ledger_notes_that_a_release_by_hand_was_seeded(data):
 # --- large ε ---
 
 
+@quick(
+    "DPLogisticCD", "DPRandomizedSearchCV", "DPStandardScaler", "DPRobustScaler", "DPGridSearchCV"
+)
 @each_fit
 def test_an_epsilon_above_ten_is_warned_of(estimator, data):
     assert fitted(configured(estimator, epsilon=10.0), data)[1] == []
@@ -300,6 +303,13 @@ def test_the_default_delta_and_the_suggested_one(n):
         assert len(caught) == told
 
 
+@quick(
+    "DPLassoPath",
+    "DPCoordinateDescentRegressor",
+    "DPLogisticCD",
+    "DPRandomizedSearchCV",
+    "DPStandardScaler",
+)
 @each_fit
 def test_where_groups_are_protected_n_is_their_number(estimator, data):
     groups = np.arange(N) // 4

@@ -16,6 +16,7 @@ from skdpnoise.mechanisms import calibrate
 from skdpnoise.plotting import AllocationDisplay, GroupsDisplay, NoiseDisplay, PrivacyLossDisplay
 from skdpnoise.privacy import GaussianLoss, PureLoss
 from skdpnoise.sensitivity import GroupedProfile, SensitivityProfile
+from tests._cases import quick
 
 plt.switch_backend("Agg")
 
@@ -52,6 +53,7 @@ class Reported:
         self.privacy_ = PrivacyReport("Reported", guarantee, releases, total, True)
 
 
+@quick("PrivacyLossDisplay")
 @pytest.mark.parametrize("display", DISPLAYS)
 def test_a_display_sets_its_axes_and_its_figure(display):
     drawn = display.from_mechanism(mechanism_of())
@@ -87,6 +89,7 @@ def test_one_axes_is_divided_among_the_panels(display):
         display.from_mechanism(mechanism_of(), ax=[left])
 
 
+@quick("PrivacyLossDisplay")
 @pytest.mark.parametrize("display", DISPLAYS)
 def test_a_second_plot_draws_the_same_numbers_elsewhere(display):
     drawn = display.from_mechanism(mechanism_of())
@@ -342,6 +345,7 @@ def test_sensitivity_scale_and_share_are_those_of_the_mechanism(noise, target, p
     assert drawn.ax_[2].get_ylabel() == f"share of {unit} (%)"
 
 
+@quick("inid_discrete_laplace")
 @pytest.mark.parametrize("noise", ["inid_discrete_laplace", "inid_staircase"])
 def test_noise_whose_size_is_in_its_shapes_is_shown_by_its_deviation_and_shared_by_loss(noise):
     mechanism = mechanism_of(noise, (1.0, 8.0))

@@ -9,7 +9,7 @@ import pytest
 from skdpnoise import PrivacyGuarantee, PrivacyLedger
 from skdpnoise.plotting import LedgerDisplay
 from skdpnoise.privacy import GaussianLoss, PureLoss
-from tests._cases import each_value
+from tests._cases import each_value, quick
 
 plt.switch_backend("Agg")
 
@@ -98,6 +98,7 @@ def test_it_draws_on_the_given_axes_again_and_again(ledger):
     np.testing.assert_array_equal(drawn.spent_.get_ydata(), first)
 
 
+@quick("0-time")
 @each_value(1)
 @pytest.mark.parametrize("by", ["time", "charge"])
 @pytest.mark.parametrize("count", [0, 1, 2])
