@@ -66,8 +66,7 @@ def together(rows):
     return np.concatenate([*rows.batches()])
 
 
-@quick("DPQuantileRegressor 2", "DPKBinsDiscretizer", "DPCoordinateDescentRegressor")
-@each(ALL)
+@each(ways(ALL))
 def test_every_method_of_single_rows_takes_rows_in_parts(entry):
     X = numbers()
     model = fitted(entry, X)
