@@ -26,7 +26,7 @@ from skdpnoise.ledger import BudgetExceededError, PrivacyReport, Release
 from skdpnoise.privacy import GaussianLoss, NumericLoss, PrivacyGuarantee, Promised, PureLoss
 from skdpnoise.privacy.curves import NormalShift
 from skdpnoise.sampling import random_words
-from tests._cases import each_value
+from tests._cases import each_value, quick
 from tests.contracts._register import Forbidden, Notebook
 
 pytestmark = [
@@ -178,6 +178,7 @@ def test_a_report_of_more_than_was_charged_settles_nothing(more):
         cap.settle([("a", report)])
 
 
+@quick("auto")
 @pytest.mark.parametrize("solver", ["auto", "gram"])
 def test_what_is_handed_on_is_rehearsed_so_that_nothing_fails_after_the_charge(solver):
     number = FRAME["number"].to_numpy()

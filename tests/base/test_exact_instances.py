@@ -24,7 +24,7 @@ from skdpnoise import (
 )
 from skdpnoise.base import register
 from skdpnoise.compose import UnpaidStepError, register_private, taken_apart
-from tests._cases import each_value, quick
+from tests._cases import each_value
 from tests.compose._pipelines import Notebook, X, Y
 from tests.contracts._register import PRIVATE, each, ways
 
@@ -66,14 +66,7 @@ def test_no_metaclass_makes_a_class_a_known_one():
     assert ledger.charges == []
 
 
-@quick(
-    "DPPCA",
-    "DPCoordinateDescentRegressor joint 2",
-    "DPOrdinalEncoder",
-    "DPLogisticCD 2 coordinate",
-    "DPRidge",
-)
-@pytest.mark.parametrize("entry", PRIVATE, ids=lambda one: one.name)
+@each(ways(PRIVATE))
 def test_nothing_that_a_class_defines_is_replaced_on_an_instance(entry):
     """Methods, and also settings that are attributes of the class."""
     estimator = entry.estimator()

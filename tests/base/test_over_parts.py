@@ -26,6 +26,7 @@ from skdpnoise import (
 from skdpnoise.base.over_parts import _METHODS, OverPartsMixin
 from skdpnoise.data import RowSource, scan_batches
 from skdpnoise.data.computed import reading
+from tests._cases import quick
 from tests._same_bits import COUNTS, in_parts
 from tests.contracts._register import CLASSES, ENTRIES, Notebook, each, ways
 
@@ -65,7 +66,7 @@ def together(rows):
     return np.concatenate([*rows.batches()])
 
 
-@each(ALL)
+@each(ways(ALL))
 def test_every_method_of_single_rows_takes_rows_in_parts(entry):
     X = numbers()
     model = fitted(entry, X)
@@ -87,6 +88,9 @@ def test_every_method_of_single_rows_takes_rows_in_parts(entry):
         assert answered.shape == (len(X), *np.shape(expected)[1:])
 
 
+@quick(
+    "DPCoordinateDescentRegressor", "DPPoissonRegressor 2", "DPStandardScaler", "DPOneHotEncoder"
+)
 @each(ways(ALL))
 def test_what_travels_is_the_fitted_model_without_its_ledger_and_report(entry):
     X = numbers()
@@ -105,6 +109,7 @@ def test_what_travels_is_the_fitted_model_without_its_ledger_and_report(entry):
     assert vars(model) == before  # the model itself has kept everything
 
 
+@quick("DPMinMaxScaler")
 @by_name
 def test_transformed_rows_are_the_same_bits_in_parts(model):
     X = numbers() + np.random.default_rng(1).normal(size=(400, 2))
@@ -116,6 +121,7 @@ def test_transformed_rows_are_the_same_bits_in_parts(model):
         assert np.array_equal(together(rows), X)
 
 
+@quick("DPSimpleImputer")
 @by_name
 def test_names_of_columns_reach_the_next_step(model):
     frame = pd.DataFrame(numbers(), columns=["age", "income"])

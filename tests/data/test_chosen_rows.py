@@ -19,6 +19,7 @@ from skdpnoise.data.table import survey
 from skdpnoise.decomposition._location import _chosen, _subset
 from skdpnoise.sampling import SeededWords
 from skdpnoise.sampling.keyed import words_of_rows
+from tests._cases import quick
 from tests._same_bits import COUNTS, in_parts, source_of
 
 N = 90
@@ -101,6 +102,7 @@ def test_bytes_of_rows_are_those_of_words_of_eight():
     assert abs(_chosen(key, 64, 0, 1 << 16).mean() - 0.25) < 0.01
 
 
+@quick("replace_one")
 @pytest.mark.parametrize("adjacency", ["replace_one", "add_remove"])
 def test_one_record_of_one_part_changes_one_row_of_a_subset(adjacency):
     # By brute force: any record, in any part, replaced; or the last one left out, since a byte goes

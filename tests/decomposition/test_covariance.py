@@ -84,6 +84,7 @@ def test_hard_data_give_a_positive_definite_matrix(X, epsilon):
         np.testing.assert_array_equal(model.covariance_, model.covariance_.T)
 
 
+@pytest.mark.slow
 def test_precision_is_kept_or_computed():
     X = problem(500)
     stored = DPCovariance(random_state=0).fit(X)

@@ -23,7 +23,7 @@ from skdpnoise.mechanisms.vectors import VectorMechanism
 from skdpnoise.privacy import GaussianLoss, PureLoss
 from skdpnoise.queries.ranges import COUNT_SHARE
 from skdpnoise.sampling import SeededWords
-from tests._cases import each_value, every_pair
+from tests._cases import each_value, every_pair, quick
 
 NOISES = [noise for noise in SECOND_MOMENT_NOISES if noise not in CHOICES]
 PURE = [noise for noise in NOISES if not noise.endswith("gaussian")]
@@ -183,6 +183,12 @@ def test_public_bounds_and_norms_save_releases():
     assert labels(center=False, row_norm=1000.0) == ["second moments"]
 
 
+@quick(
+    "1e-20-1e+100-DPCovariance",
+    "1.0-1e+100-DPCovariance",
+    "1e-90-1e+100-DPPCA",
+    "1e-60-1e+100-DPPCA",
+)
 @every_pair
 @pytest.mark.parametrize("estimator", [DPPCA(1), DPCovariance()], ids=lambda e: type(e).__name__)
 @pytest.mark.parametrize("row_norm", [1e-100, 1e-30, 1e-20, 1.0, 1e30, 1e100])
@@ -235,6 +241,7 @@ def test_explained_variance_is_right_where_nothing_is_shrunk():
     assert 0.9 < model.explained_variance_ratio_.sum() <= 1.0 + 1e-12
 
 
+@pytest.mark.slow
 def test_denoising_takes_off_what_noise_adds():
     rng = np.random.default_rng(0)
     p, strength = 400, np.array([5.0, 3.0, 2.0])
@@ -311,6 +318,7 @@ def test_shares_leave_enough_for_the_second_moments_whatever_happens(total, n_ro
     assert 0.5 < budget_rules.mean_level(total, shares, n_rows) < 1.0
 
 
+@quick("add_remove-settings1", "replace_one-settings2")
 @each_value(1)
 @pytest.mark.parametrize("settings", [{}, {"delta": 0.0}, {"row_norm": 40.0}, {"center": False}])
 @pytest.mark.parametrize("adjacency", ["replace_one", "add_remove"])

@@ -214,6 +214,7 @@ def test_what_sparse_rows_cannot_have_is_refused_before_the_charge(name, setting
             fitted(name, sp.csr_array(X), y, ledger=Forbidden(), **given)
 
 
+@quick("iid_gaussian-squares")
 @each_value(1)
 @every_model
 @pytest.mark.parametrize("noise", ["iid_gaussian", "spr_gaussian", "inid_gaussian"])

@@ -19,7 +19,7 @@ from skdpnoise.metrics.scoring import (
 from skdpnoise.model_selection._runs import noisy_mean
 from skdpnoise.privacy import GaussianLoss, PureLoss
 from skdpnoise.sampling import SeededWords
-from tests._cases import each_value
+from tests._cases import each_value, quick
 
 ONE = 1 << BITS
 
@@ -90,6 +90,7 @@ def test_r2_and_squared_error_are_those_of_scikit_learn():
         assert scoring.score(mean, scale, variance) == pytest.approx(sign * expected, rel=1e-5)
 
 
+@quick("2")
 @pytest.mark.parametrize("n_more", [1, 2, 5])
 def test_a_record_added_in_front_changes_the_loss_of_no_other(n_more):
     rng = np.random.default_rng(1)

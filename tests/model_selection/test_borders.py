@@ -46,7 +46,7 @@ from skdpnoise import (
 )
 from skdpnoise.model_selection import _runs, dp_cross_validate
 from skdpnoise.privacy import TruncatedNegativeBinomial
-from tests._cases import each_value
+from tests._cases import each_value, quick
 from tests.contracts._bad_parameters import SPECIAL
 from tests.model_selection._searches import (
     CLASSIFIER,
@@ -242,6 +242,13 @@ ATTACKS = {
 }
 
 
+@quick(
+    "means of the target",
+    "one against the rest",
+    "models with unlike classes",
+    "an own budget",
+    "a parameter called epsilon",
+)
 @pytest.mark.parametrize("name", ATTACKS)
 def test_an_attack_is_refused_before_the_charge(name):
     estimator, grid, text = ATTACKS[name]
@@ -376,6 +383,7 @@ BAD = {
 }
 
 
+@quick("a hole")
 @pytest.mark.parametrize("name", BAD)
 def test_what_cannot_be_searched_is_refused_before_the_charge_and_nothing_is_quoted(name):
     case = dict(BAD[name])
@@ -395,6 +403,7 @@ def test_what_cannot_be_searched_is_refused_before_the_charge_and_nothing_is_quo
             error = error.__cause__ or error.__context__
 
 
+@quick("list", "str", "list_iterator")
 @pytest.mark.parametrize("labels", SPECIAL["classes"], ids=lambda one: type(one).__name__)
 def test_public_labels_of_a_candidate_are_checked_before_they_are_compared(labels):
     good = DPLogisticCD(classes=["no", "yes"])

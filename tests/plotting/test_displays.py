@@ -15,6 +15,7 @@ from skdpnoise.mechanisms import calibrate
 from skdpnoise.plotting import AllocationDisplay, GroupsDisplay, NoiseDisplay, PrivacyLossDisplay
 from skdpnoise.privacy import GaussianLoss, PureLoss
 from skdpnoise.sensitivity import GroupedProfile, SensitivityProfile
+from tests._cases import quick
 
 DISPLAYS = (AllocationDisplay, NoiseDisplay, PrivacyLossDisplay)
 PURE, APPROXIMATE = PrivacyGuarantee(1.0), PrivacyGuarantee(1.0, 1e-6)
@@ -58,6 +59,7 @@ def test_one_axes_is_divided_among_the_panels(display):
         display.from_mechanism(mechanism_of(), ax=[left])
 
 
+@quick("PrivacyLossDisplay")
 @pytest.mark.parametrize("display", DISPLAYS)
 def test_inputs_of_the_wrong_kind_are_named(display):
     with pytest.raises(TypeError, match=f"'mechanism' parameter of {display.__name__}"):
@@ -279,6 +281,7 @@ def test_sensitivity_scale_and_share_are_those_of_the_mechanism(noise, target, p
     assert drawn.ax_[2].get_ylabel() == f"share of {unit} (%)"
 
 
+@quick("inid_discrete_laplace")
 @pytest.mark.parametrize("noise", ["inid_discrete_laplace", "inid_staircase"])
 def test_noise_whose_size_is_in_its_shapes_is_shown_by_its_deviation_and_shared_by_loss(noise):
     mechanism = mechanism_of(noise, (1.0, 8.0))

@@ -7,7 +7,7 @@ import pytest
 from skdpnoise import PrivacyGuarantee, PrivacyLedger
 from skdpnoise.plotting import LedgerDisplay
 from skdpnoise.privacy import GaussianLoss, PureLoss
-from tests._cases import each_value
+from tests._cases import each_value, quick
 
 BUDGET = PrivacyGuarantee(2.0, 1e-6)
 
@@ -75,6 +75,7 @@ def test_numbers_that_are_given_are_drawn_at_their_times():
     assert "May" in " ".join(tick.get_text() for tick in drawn.ax_.get_xticklabels())
 
 
+@quick("0-time")
 @each_value(1)
 @pytest.mark.parametrize("by", ["time", "charge"])
 @pytest.mark.parametrize("count", [0, 1, 2])

@@ -11,7 +11,7 @@ from skdpnoise import DPLogisticCD
 from skdpnoise.metrics import private_calibration_curve, private_roc_curve
 from skdpnoise.plotting import PrivateCalibrationDisplay, PrivateRocCurveDisplay
 from skdpnoise.privacy import PrivacyGuarantee
-from tests._cases import each_value
+from tests._cases import each_value, quick
 from tests._same_bits import in_parts
 from tests.contracts._register import Notebook
 
@@ -44,6 +44,7 @@ def test_the_line_is_at_the_points_of_the_curve(display, make, fields):
     assert ax.get_title() == "mine"
 
 
+@quick("ROC")
 @pytest.mark.usefixtures("the_same_words")
 @both
 def test_its_title_says_what_it_cost_and_whether_the_noise_has_a_seed(display, make, fields):
@@ -69,6 +70,7 @@ def test_an_estimator_is_drawn_with_its_second_class_and_pays_once(display, make
     assert drawn.line_.get_color() == "red"
 
 
+@quick("False-calibration")
 @each_value(1)
 @both
 @pytest.mark.parametrize("ours", [True, False])

@@ -33,7 +33,7 @@ from tests.mechanisms.matrices._second_moments import (
 
 
 @quick("iid_laplace")
-@each_value(4)
+@each_value(3)
 @pytest.mark.parametrize("adjacency", ADJACENCIES)
 @pytest.mark.parametrize("kind", BOUNDS)
 @pytest.mark.parametrize("noise", NOISES)

@@ -72,7 +72,7 @@ REACHED = (
 
 
 @quick("inid_gaussian")
-@each_value(4)
+@each_value(3)
 @pytest.mark.parametrize("adjacency", ADJACENCIES)
 @pytest.mark.parametrize("kind", BOUNDS)
 @pytest.mark.parametrize("noise", NOISES)
