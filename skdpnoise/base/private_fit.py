@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar, Generic, TypeVar
 
 from sklearn.base import is_classifier
@@ -17,9 +17,10 @@ from skdpnoise._utils.numbers import BUDGET, check_grouped
 from skdpnoise._utils.parameters import check_parameters, check_size
 from skdpnoise._utils.redaction import silence
 from skdpnoise._utils.warnings import PrivacyWarning
-from skdpnoise.accounting import Account
+from skdpnoise.accounting import Account, Ledger
 from skdpnoise.accounting.declared import COLUMNS, LABELS
 from skdpnoise.base import advice
+from skdpnoise.base.constructors import Constraints, constructor_of_fields
 from skdpnoise.base.over_parts import OverPartsMixin
 from skdpnoise.base.surroundings import clone_with_ledger, warn_of_company
 from skdpnoise.data.groups import GroupedRows, SpreadRows, group_codes
@@ -29,7 +30,7 @@ from skdpnoise.data.table import Partitioned
 from skdpnoise.data.tables import read_table
 from skdpnoise.ledger import LedgerWarning
 from skdpnoise.planning.mixin import PlanMixin
-from skdpnoise.privacy import LossBudget, PrivacyGuarantee
+from skdpnoise.privacy import Adjacency, LossBudget, PrivacyGuarantee
 from skdpnoise.queries.ranges import COUNT_SHARE, release_record_count
 from skdpnoise.sampling import RandomWords
 
@@ -74,15 +75,21 @@ class FitRows:
         return kept
 
 
-class PrivateFitMixin(OverPartsMixin, PlanMixin):
+@constructor_of_fields
+class PrivateEstimator(OverPartsMixin, PlanMixin):
     """Parameters and conduct of every estimator whose ``fit`` spends privacy."""
 
-    epsilon: float
-    delta: float
-    adjacency: Any
-    rows_per_group: int
-    ledger: Any
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = BUDGET
+    # It stands left of scikit-learn's mixins: what `transform` returns is wrapped by them first.
+
+    epsilon: float = 1.0
+    delta: float = 1e-6
+    _: KW_ONLY
+    noise: str = "auto"
+    adjacency: Adjacency = "replace_one"
+    rows_per_group: int = 1
+    ledger: Ledger | None = None
+    random_state: Any = None
+    _parameter_constraints: ClassVar[Constraints] = BUDGET
     _declares: ClassVar[tuple[str, ...]] = ()  # parameters that are code of the user's
     _reads_labels: ClassVar[bool] = False  # of each column, as its type says
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY
 from functools import partial
 from itertools import chain, pairwise
 from typing import Any, ClassVar, Literal
@@ -15,10 +15,10 @@ from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
-from skdpnoise._utils.shared_texts import shared_texts
-from skdpnoise.accounting import Account, Ledger
+from skdpnoise.accounting import Account
 from skdpnoise.base.advice import warn_last
-from skdpnoise.base.private_fit import PrivateFitMixin
+from skdpnoise.base.constructors import Constraints, constructor_of_fields
+from skdpnoise.base.private_fit import PrivateEstimator
 from skdpnoise.base.public_output import PublicOutput, hand_on
 from skdpnoise.base.register import register_private
 from skdpnoise.data.cells import cells_of, check_labels_of, of_truth_values
@@ -34,7 +34,6 @@ from skdpnoise.preprocessing._labels import (
     unique_names,
 )
 from skdpnoise.preprocessing._spread import Columns, SpreadTable, WholeTable, read_cells
-from skdpnoise.privacy import Adjacency
 from skdpnoise.queries.categories import (
     CategoryMechanism,
     category_mechanism,
@@ -46,13 +45,11 @@ from skdpnoise.sampling import RandomWords, random_words
 _LARGEST = 1e100  # codes are numbers that the next fit takes
 
 
-@shared_texts
-@dataclass(eq=False, repr=False)
-class PrivateEncoder(PrivateFitMixin, TransformerMixin, BaseEstimator, ABC):
+@constructor_of_fields
+class PrivateEncoder(PrivateEstimator, TransformerMixin, BaseEstimator, ABC):
     """A transformer of columns of categories."""
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **PrivateFitMixin._parameter_constraints,
+    _parameter_constraints: ClassVar[Constraints] = {
         "noise": [StrOptions(set(category_noises()))],
         "categories": [StrOptions({"auto"}), list, tuple, dict],
     }
@@ -61,11 +58,6 @@ class PrivateEncoder(PrivateFitMixin, TransformerMixin, BaseEstimator, ABC):
 
     _: KW_ONLY
     categories: Any = "auto"
-    noise: str = "auto"
-    adjacency: Adjacency = "replace_one"
-    rows_per_group: int = 1
-    ledger: Ledger | None = None
-    random_state: Any = None
 
     @property
     def _shows_by_chance(self) -> bool:
@@ -193,9 +185,8 @@ def _bought(
     return found, made
 
 
-@shared_texts
 @register_private
-@dataclass(eq=False, repr=False)
+@constructor_of_fields
 class DPOneHotEncoder(PrivateEncoder):
     r"""Turn each column into one of zeros and a single one for each of its categories.
 
@@ -205,17 +196,7 @@ class DPOneHotEncoder(PrivateEncoder):
 
     Parameters
     ----------
-    %(estimators: epsilon)s
-    delta : float, default=1e-6
-        The guarantee's δ in (0, 1), half of which is the chance to show a category that a single
-        record has. 0 needs public categories.
-    categories : "auto", list or dict, default="auto"
-        **Public** categories: for each column a list, or "auto" to find them; or a dict of lists
-        by the names of columns, others are found. They must not be read from the data.
-    noise : str, default="auto"
-        Of counts: ``"iid_gaussian"``, ``"iid_laplace"`` or another noise of one scale; "auto" takes
-        the one of these two that shows more.
-    %(estimators: adjacency, rows_per_group, ledger, random_state)s
+    %(parameters)s
     handle_missing : {"other", "indicator"}, default="other"
         Whether missing values (None, NaN, NA) count as other ones, or get a column for each
         feature.
@@ -265,13 +246,11 @@ class DPOneHotEncoder(PrivateEncoder):
            [0., 0., 1.]])
     """
 
-    _parameter_constraints = PrivateEncoder._parameter_constraints | {
+    _parameter_constraints: ClassVar[Constraints] = {
         "handle_missing": [StrOptions({"other", "indicator"})],
         "dtype": [StrOptions({"float64", "float32"})],
     }
 
-    epsilon: float = 1.0
-    delta: float = 1e-6
     _: KW_ONLY
     handle_missing: Literal["other", "indicator"] = "other"
     dtype: Literal["float64", "float32"] = "float64"
@@ -359,9 +338,8 @@ class DPOneHotEncoder(PrivateEncoder):
         return unique_names(chain.from_iterable([f"{n}_{k}" for k in own] for n, own in pairs))
 
 
-@shared_texts
 @register_private
-@dataclass(eq=False, repr=False)
+@constructor_of_fields
 class DPOrdinalEncoder(OneToOneFeatureMixin, PrivateEncoder):
     r"""Turn each category into its number.
 
@@ -370,17 +348,7 @@ class DPOrdinalEncoder(OneToOneFeatureMixin, PrivateEncoder):
 
     Parameters
     ----------
-    %(estimators: epsilon)s
-    delta : float, default=1e-6
-        The guarantee's δ in (0, 1), half of which is the chance to show a category that a single
-        record has. 0 needs public categories.
-    categories : "auto", list or dict, default="auto"
-        **Public** categories: for each column a list, or "auto" to find them; or a dict of lists
-        by the names of columns, others are found. They must not be read from the data.
-    noise : str, default="auto"
-        Of counts: ``"iid_gaussian"``, ``"iid_laplace"`` or another noise of one scale; "auto" takes
-        the one of these two that shows more.
-    %(estimators: adjacency, rows_per_group, ledger, random_state)s
+    %(parameters)s
     unknown_value, encoded_missing_value : float, default=-1
         What other categories become, and missing values (None, NaN, NA).
 
@@ -415,13 +383,11 @@ class DPOrdinalEncoder(OneToOneFeatureMixin, PrivateEncoder):
            [-1.]])
     """
 
-    _parameter_constraints = PrivateEncoder._parameter_constraints | {
+    _parameter_constraints: ClassVar[Constraints] = {
         "unknown_value": [int, float],
         "encoded_missing_value": [int, float],
     }
 
-    epsilon: float = 1.0
-    delta: float = 1e-6
     _: KW_ONLY
     unknown_value: float = -1
     encoded_missing_value: float = -1

@@ -15,11 +15,11 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from skdpnoise._utils.shared_texts import shared_texts
-from skdpnoise.accounting import Account, Ledger
+from skdpnoise.accounting import Account
 from skdpnoise.accounting.approximate import ChanceBudget
 from skdpnoise.base.advice import cause_of_hiding, note_hidden, warn_last
-from skdpnoise.base.private_fit import PrivateFitMixin
+from skdpnoise.base.constructors import Constraints, constructor_of_fields
+from skdpnoise.base.private_fit import PrivateEstimator
 from skdpnoise.base.public_output import PublicOutput, hand_on
 from skdpnoise.base.register import register_private
 from skdpnoise.data.cells import cells_of
@@ -39,7 +39,7 @@ from skdpnoise.preprocessing._kinds import fitted_kind, kinds_by_schema
 from skdpnoise.preprocessing._labels import read_any_table, unique_names
 from skdpnoise.preprocessing._schema import Column, planned_columns
 from skdpnoise.preprocessing._spread import read_cells
-from skdpnoise.privacy import Adjacency, GaussianLoss, LossBudget, PrivacyGuarantee, PureLoss
+from skdpnoise.privacy import GaussianLoss, LossBudget, PrivacyGuarantee, PureLoss
 from skdpnoise.queries.categories import CategoryMechanism, category_mechanism, found_categories
 from skdpnoise.queries.quantiles import Quantiles, private_quantiles, quantiles_budget
 from skdpnoise.queries.ranges import STEPS, stage_losses
@@ -63,10 +63,16 @@ class Bought:
     noise: str  # of numbers
 
 
-@shared_texts
+@constructor_of_fields
+class SchemaParameter:
+    """The parameter that DPTableVectorizer has first: what all share follows."""
+
+    schema: dict[str, Any] | None = None
+
+
 @register_private
-@dataclass(eq=False, repr=False)
-class DPTableVectorizer(PrivateFitMixin, TransformerMixin, BaseEstimator):
+@constructor_of_fields
+class DPTableVectorizer(PrivateEstimator, TransformerMixin, BaseEstimator, SchemaParameter):
     r"""Turn a table of numbers, categories and dates into columns for a model.
 
     The private counterpart of skrub's ``TableVectorizer``. What a column is, is said by `schema` or
@@ -100,7 +106,7 @@ class DPTableVectorizer(PrivateFitMixin, TransformerMixin, BaseEstimator):
         - a dict with "kind" ("number", "category", "ordinal", "date", "drop") and "bounds", "log",
           "categories", "buckets" (a number of buckets into which categories are hashed, at no cost)
           or "nullable" (whether missing values get a column; true by default).
-    %(estimators: epsilon)s
+    %(parameters)s
     delta : float, default=1e-6
         The guarantee's δ in [0, 1). Half of it is the chance to show a category that a single
         record has; with 0 all categories must be given, or hashed.
@@ -111,7 +117,6 @@ class DPTableVectorizer(PrivateFitMixin, TransformerMixin, BaseEstimator):
     noise : str, default="auto"
         "gaussian" or "laplace" after a rule, such as "inid_gaussian"; counts of categories take it
         with one scale. "auto" is Gaussian noise, or Laplace noise where delta is 0.
-    %(estimators: adjacency, rows_per_group, ledger, random_state)s
 
     Attributes
     ----------
@@ -156,8 +161,7 @@ class DPTableVectorizer(PrivateFitMixin, TransformerMixin, BaseEstimator):
     age age_bin0 age_bin1 age_bin2 age_bin3 age_missing town_A town_B town_other town_missing
     """
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **PrivateFitMixin._parameter_constraints,
+    _parameter_constraints: ClassVar[Constraints] = {
         "schema": [None, dict],
         "n_bins": [Interval(Integral, 0, 100, closed="both")],
         "add_indicator": ["boolean"],
@@ -166,17 +170,9 @@ class DPTableVectorizer(PrivateFitMixin, TransformerMixin, BaseEstimator):
     _reads_labels: ClassVar[bool] = True
     _asks_for: ClassVar[float] = 0.25  # of a composition, beside 1 for a model
 
-    schema: dict[str, Any] | None = None
-    epsilon: float = 1.0
-    delta: float = 1e-6
     _: KW_ONLY
     n_bins: int = 8
     add_indicator: bool = True
-    noise: str = "auto"
-    adjacency: Adjacency = "replace_one"
-    rows_per_group: int = 1
-    ledger: Ledger | None = None
-    random_state: Any = None
 
     @property
     def _shows_by_chance(self) -> bool:
