@@ -44,6 +44,7 @@ from threading import Lock
 from typing import Any, Generic, Self, TypeVar
 
 import numpy as np
+from joblib import effective_n_jobs
 from numpy.typing import NDArray
 
 from skdpnoise.data.parts import Choose, Facts, Job, Keep, Runner, Task, from_limbs, raised
@@ -124,6 +125,10 @@ class Table(ABC, Generic[Leaf]):
         return len(self), *self.tail
 
     @abstractmethod
+    def n_threads(self, n_jobs: int | None) -> int:
+        """Return how many threads may work on a leaf: one where jobs read partitions."""
+
+    @abstractmethod
     def map(self, function: Callable[[Leaf], Other], *tail: int) -> Table[Other]:
         """Return what a function of single rows makes of them, and the shape of one row."""
 
@@ -194,6 +199,9 @@ class InMemory(Table[Leaf]):
     def __len__(self) -> int:
         return self.n_rows
 
+    def n_threads(self, n_jobs: int | None) -> int:
+        return int(effective_n_jobs(n_jobs))
+
     def map(self, function: Callable[[Leaf], Other], *tail: int) -> InMemory[Other]:
         return InMemory(function(self.leaf), self.n_rows, tail)
 
@@ -262,6 +270,9 @@ class Partitioned(Table[Leaf]):
 
     def __len__(self) -> int:
         return sum(self.rows.n_taken)
+
+    def n_threads(self, n_jobs: int | None) -> int:
+        return 1
 
     def only(self, *names: str) -> Partitioned[Leaf]:
         """Return some of the tables alone, before anything is made of them."""

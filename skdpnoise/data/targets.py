@@ -75,6 +75,11 @@ def check_present(owner: str, y: Any) -> None:
         )
 
 
+def missing_target(owner: str) -> ValueError:
+    """Return the error of a fit without a target."""
+    return ValueError(f"This {owner} estimator requires y to be passed, but the target y is None.")
+
+
 def _missing(owner: str, y: Any, *, otherwise: str = "") -> ValueError:
     """Return the error of a target that some record does not have, with what leaves these out."""
     return ValueError(
@@ -210,9 +215,7 @@ def labels_of_parts(owner: str, found: list[NDArray[Any]]) -> NDArray[Any]:
 def _vector(owner: str, y: Any, n_rows: int) -> NDArray[Any]:
     """Return y as one-dimensional array of any type, of the right length."""
     if y is None:
-        raise ValueError(
-            f"This {owner} estimator requires y to be passed, but the target y is None."
-        )
+        raise missing_target(owner)
     text = (
         f"{owner} needs y as a one-dimensional array of numbers or labels, shape ({n_rows},). Got "
         f"an object of type {type(y).__name__} that cannot be read as one."
