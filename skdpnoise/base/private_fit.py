@@ -37,6 +37,7 @@ from skdpnoise.sampling import RandomWords, random_words
 
 Budget = TypeVar("Budget")
 Leaf = TypeVar("Leaf")
+Known = TypeVar("Known", bound=Schema)
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
@@ -97,6 +98,7 @@ class PrivateFitMixin(OverPartsMixin, PlanMixin):
     adjacency: Any
     rows_per_group: int
     ledger: Any
+    random_state: Any
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = BUDGET
     _declares: ClassVar[tuple[str, ...]] = ()  # parameters that are code of the user's
     _reads_labels: ClassVar[bool] = False  # of each column, as its type says
@@ -145,19 +147,15 @@ class PrivateFitMixin(OverPartsMixin, PlanMixin):
         with self._session(groups, params) as session:
             yield session.account
 
-    def _read(self, form: Form[Leaf], **tables: Any) -> tuple[Schema, Groups[Leaf]]:
+    def _read_rows(self, form: Form[Leaf, Known], **tables: Any) -> tuple[Known, Groups[Leaf]]:
         """Check X, y and the groups; return what is public of the rows, and which may be used."""
         # This looks at the private data and is not charged: whether a fit is refused tells that a
         # value is missing or infinite. See "sharp edges" in the documentation.
         schema, rows = read(self, form, most=int(self.rows_per_group), **tables)
         check_size(self, rows.n_rows, math.prod(rows.rows.shape[1:]))
-        return self._known(schema, rows), rows
-
-    def _known(self, schema: Schema, rows: Groups[Any]) -> Schema:
-        """Return the schema with the number of rows where it is public; refuse too few."""
         self._check_kept(rows.n_rows, rows.n_kept, rows.n_groups)
         public = self.adjacency == "replace_one"
-        return replace(schema, n_rows=rows.n_kept) if public else schema
+        return replace(schema, n_rows=rows.n_kept) if public else schema, rows
 
     def _check_kept(self, n_rows: int, n_kept: int, n_groups: int | None) -> None:
         """Refuse groups that leave too few rows; warn of what their public number says."""
@@ -177,7 +175,7 @@ class PrivateFitMixin(OverPartsMixin, PlanMixin):
         self._check_kept(n_rows, rows.n_kept, rows.n_groups)
         return rows
 
-    def _grouped_parts(self, rows: Partitioned[Any]) -> Groups[Any]:
+    def _grouped_parts(self, rows: Partitioned[Any]) -> SpreadRows:
         """Check the groups of rows in partitions, as linear models still do."""
         owner = f"{type(self).__name__}.fit"
         found = SpreadRows.of(owner, rows, int(self.rows_per_group))
