@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any, ClassVar, Generic, TypeVar
 
 from sklearn.base import is_classifier
@@ -18,12 +18,14 @@ from skdpnoise._utils.numbers import BUDGET, check_grouped
 from skdpnoise._utils.parameters import check_parameters, check_size
 from skdpnoise._utils.redaction import silence
 from skdpnoise._utils.warnings import PrivacyWarning
-from skdpnoise.accounting import Account, PrivacyReport
+from skdpnoise.accounting import Account, Ledger, PrivacyReport
 from skdpnoise.accounting.declared import COLUMNS, LABELS
 from skdpnoise.accounting.session import Session
 from skdpnoise.base import advice
+from skdpnoise.base.constructors import Constraints, constructor_of_fields
 from skdpnoise.base.over_parts import OverPartsMixin
 from skdpnoise.base.surroundings import clone_with_ledger, warn_of_company
+from skdpnoise.base.tags import PrivateTags, tags_of
 from skdpnoise.data.groups import GroupedRows, Groups, SpreadRows, group_codes
 from skdpnoise.data.reading import Form, read
 from skdpnoise.data.rows import noting_guesses
@@ -31,7 +33,7 @@ from skdpnoise.data.schema import Schema
 from skdpnoise.data.table import Partitioned
 from skdpnoise.ledger import LedgerWarning
 from skdpnoise.planning.mixin import PlanMixin
-from skdpnoise.privacy import LossBudget, PrivacyGuarantee
+from skdpnoise.privacy import Adjacency, LossBudget, PrivacyGuarantee
 from skdpnoise.queries.ranges import COUNT_SHARE, release_record_count
 from skdpnoise.sampling import RandomWords, random_words
 
@@ -90,20 +92,26 @@ def known_records(
     return session.counted(n_rows, noise, total).n_records
 
 
-class PrivateFitMixin(OverPartsMixin, PlanMixin):
+@constructor_of_fields
+class PrivateEstimator(OverPartsMixin, PlanMixin):
     """Parameters and conduct of every estimator whose ``fit`` spends privacy."""
 
-    epsilon: float
-    delta: float
-    adjacency: Any
-    rows_per_group: int
-    ledger: Any
-    random_state: Any
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = BUDGET
-    _declares: ClassVar[tuple[str, ...]] = ()  # parameters that are code of the user's
-    _reads_labels: ClassVar[bool] = False  # of each column, as its type says
+    # It stands left of scikit-learn's mixins: what `transform` returns is wrapped by them first.
+
+    epsilon: float = 1.0
+    delta: float = 1e-6
+    _: KW_ONLY
+    noise: str = "auto"
+    adjacency: Adjacency = "replace_one"
+    rows_per_group: int = 1
+    ledger: Ledger | None = None
+    random_state: Any = None
+    _parameter_constraints: ClassVar[Constraints] = BUDGET
 
     __sklearn_clone__ = clone_with_ledger
+
+    def __private_tags__(self) -> PrivateTags:
+        return PrivateTags()
 
     def _validate_params(self) -> None:
         """Raise what is wrong with any single parameter: more than scikit-learn's constraints."""
@@ -111,10 +119,10 @@ class PrivateFitMixin(OverPartsMixin, PlanMixin):
 
     def _vouched(self) -> list[str]:
         """Return what a fit reads without paying for it, public by the word of the user."""
-        found = [name for name in self._declares if getattr(self, name) is not None]
+        found = [name for name in tags_of(self).declares if getattr(self, name) is not None]
         if is_classifier(self) and getattr(self, "classes", None) is None:
             found.append(LABELS)
-        if self._reads_labels or hasattr(self, "feature_names_in_"):
+        if tags_of(self).reads_labels or hasattr(self, "feature_names_in_"):
             found.append(COLUMNS)
         return found
 

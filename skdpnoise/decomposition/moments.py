@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from functools import partial
 from numbers import Real
 from typing import Any, ClassVar, Self
@@ -28,8 +28,8 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from skdpnoise._utils.numbers import JOBS
 from skdpnoise._utils.parameters import as_bounds, check_memory, check_within
-from skdpnoise._utils.shared_texts import shared_texts
-from skdpnoise.base.private_fit import FitSession, PrivateFitMixin
+from skdpnoise.base.constructors import Constraints, constructor_of_fields
+from skdpnoise.base.private_fit import FitSession, PrivateEstimator
 from skdpnoise.data.reading import Numbers
 from skdpnoise.data.schema import Schema
 from skdpnoise.data.table import Table
@@ -69,19 +69,16 @@ class PrivateMoments:
     row_norm: float  # norm that rows were shrunk to
 
 
-@shared_texts
-class PrivateMomentsMixin(PrivateFitMixin, ABC):
+@constructor_of_fields
+class PrivateMomentsMixin(PrivateEstimator, ABC):
     """The one fit of all estimators on these moments, and the parameters that they share."""
 
-    noise: str
-    feature_bounds: Any
-    row_norm: float | None
-    n_jobs: int | None
-    random_state: Any
-
+    _: KW_ONLY
+    row_norm: float | None = None
+    feature_bounds: tuple[Any, Any] | dict[str, Any] | None = None
+    n_jobs: int | None = None
     _keeps_rows: ClassVar[bool] = False  # whether few rows are shrunk
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **PrivateFitMixin._parameter_constraints,
+    _parameter_constraints: ClassVar[Constraints] = {
         "noise": [StrOptions(set(SECOND_MOMENT_NOISES))],
         "row_norm": [None, Interval(Real, 0, None, closed="neither")],
         "feature_bounds": [None, tuple, list, dict, np.ndarray],

@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, dataclass, replace
+from dataclasses import KW_ONLY, field, replace
 from functools import partial
-from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import ArrayLike
 from scipy.sparse import issparse
 from sklearn.base import BaseEstimator, RegressorMixin, is_classifier
-from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from skdpnoise._utils.numbers import JOBS
 from skdpnoise._utils.parameters import as_bounds, check_size, check_within
-from skdpnoise._utils.shared_texts import shared_texts
-from skdpnoise.accounting import Ledger
 from skdpnoise.base.callbacks import CallbackSupportMixin, collect_passes, with_callbacks
-from skdpnoise.base.private_fit import PrivateFitMixin, PrivateRun, known_records
+from skdpnoise.base.constructors import Constraints, constructor_of_fields
+from skdpnoise.base.private_fit import PrivateEstimator, PrivateRun, known_records
 from skdpnoise.base.register import register_private
 from skdpnoise.base.scores import QuietScoreMixin
 from skdpnoise.data.computed import is_computed
@@ -44,6 +41,13 @@ from skdpnoise.linear_model._joint import (
     plan_joint,
     scale_for_joint,
 )
+from skdpnoise.linear_model._parameters import (
+    GROUPS,
+    ROW_NORM,
+    STRENGTH,
+    CoordinateParameters,
+    TargetParameters,
+)
 from skdpnoise.linear_model._penalties import of_standard_columns
 from skdpnoise.linear_model._records import (
     Data,
@@ -58,41 +62,33 @@ from skdpnoise.linear_model._records import (
 )
 from skdpnoise.linear_model._scaling import Run, standardise, standardise_target
 from skdpnoise.mechanisms import noise_options
-from skdpnoise.privacy import Adjacency, gdp_mu
+from skdpnoise.privacy import gdp_mu
 from skdpnoise.sampling import random_words
 
 
-@shared_texts
-class PrivateLinearModel(PrivateFitMixin, BaseEstimator):
+@constructor_of_fields
+class PrivateLinearModel(PrivateEstimator, BaseEstimator):
     """The one fit of all linear models, their parameters and their linear function."""
 
     # What is here is a regression by private gradients. Another model overrides the steps that it
     # does otherwise.
 
-    feature_bounds: Any
-    target_bounds: Any
-    random_state: Any
+    _: KW_ONLY
+    fit_intercept: bool = True
+    feature_bounds: tuple[Any, Any] | dict[str, Any] | None = None
+    n_jobs: int | None = None
+    # Features, models, and centre and scale of the target.
+    _standardised: tuple[Any, np.ndarray, float, float] = field(init=False)
     _loss: ClassVar[Loss] = SQUARED
     _last: ClassVar[Any] = RESIDUALS
     _penalties: ClassVar[Any] = staticmethod(of_standard_columns)
     _output: ClassVar[int | slice] = 0  # regressors have one output and drop its axis
     _takes_sparse: ClassVar[bool] = False
     _counts: ClassVar[bool] = False  # whether targets are not negative
-    _standardised: tuple[Any, np.ndarray, float, float]  # features, models, centre, scale
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **PrivateFitMixin._parameter_constraints,
+    _parameter_constraints: ClassVar[Constraints] = {
         "noise": [StrOptions(set(noise_options(adaptive=True)))],
-        "alpha": [Interval(Real, 0, None, closed="left")],
-        "l1_ratio": [Interval(Real, 0, 1, closed="both")],
         "fit_intercept": ["boolean"],
-        "n_passes": [StrOptions({"auto"}), Interval(Integral, 1, None, closed="left")],
-        "clip": [StrOptions({"auto"}), Interval(Real, 0, None, closed="neither")],
-        "budget_growth": [StrOptions({"auto"}), Interval(Real, 1, None, closed="left")],
-        "row_norm": [StrOptions({"auto"}), Interval(Real, 0, None, closed="neither")],
         "feature_bounds": [None, tuple, list, dict, np.ndarray],
-        "target_bounds": [None, tuple, list, np.ndarray],
-        "column_groups": [None, dict, "array-like"],
-        "error_weights": [StrOptions({"curvature", "uniform"}), "array-like"],
         "n_jobs": JOBS,
     }
 
@@ -102,18 +98,6 @@ class PrivateLinearModel(PrivateFitMixin, BaseEstimator):
         by_rows = getattr(self, "solver", "joint") in ("auto", "joint")
         tags.input_tags.sparse = self._takes_sparse and public and by_rows and is_normal(self)
         return tags
-
-    def __init_subclass__(cls, **options: Any) -> None:
-        super().__init_subclass__(**options)
-        shared_texts(cls)
-        # Of what is listed above, a model has the constraints of the parameters that it has.
-        cls._parameter_constraints = {
-            name: allowed
-            for name, allowed in (
-                PrivateLinearModel._parameter_constraints | cls._parameter_constraints
-            ).items()
-            if hasattr(cls, name) or name not in PrivateLinearModel._parameter_constraints
-        }
 
     @with_callbacks
     def fit(self, X: Any, y: Any, groups: Any = None, **params: Any) -> Self:
@@ -253,7 +237,8 @@ class PrivateLinearModel(PrivateFitMixin, BaseEstimator):
     def _outputs(self, y: np.ndarray) -> tuple[Outputs, np.ndarray | None, dict[str, Any]]:
         """Return what makes the targets of outputs, public bounds, and what else is public."""
         # Of labels, y has at least one of each that occurs.
-        return one_output, as_bounds(self.target_bounds, 1, "target_bounds", self), {}
+        bounds = getattr(self, "target_bounds", None)
+        return one_output, as_bounds(bounds, 1, "target_bounds", self), {}
 
     def _check_plans(self, settings: Settings, data: Data, budget: Budget) -> None:
         """Raise what planning would raise, before anything is spent or the data are used."""
@@ -331,17 +316,21 @@ def _target_of_part(kind: type, labels: bool, y: Any) -> np.ndarray:
     return np.asarray(found, dtype=np.float64)
 
 
-class LeastSquaresModel(CallbackSupportMixin, QuietScoreMixin, RegressorMixin, PrivateLinearModel):
+@constructor_of_fields
+class LeastSquaresModel(
+    CallbackSupportMixin, QuietScoreMixin, RegressorMixin, TargetParameters, PrivateLinearModel
+):
     """Least squares by the solver that suits the records: second moments or gradients."""
 
-    solver: str
-    epsilon: float
-    delta: float
-    noise: str
-    adjacency: Adjacency
+    _: KW_ONLY
+    solver: str = "auto"
+    alpha: float | str = 1.0
+    column_groups: Any = None
     _takes_sparse = True
-    _parameter_constraints = PrivateLinearModel._parameter_constraints | {
+    _parameter_constraints: ClassVar[Constraints] = {
         "solver": [StrOptions({"auto", "gradient", "gram", "joint"})],
+        "alpha": STRENGTH,
+        "column_groups": GROUPS,
     }
 
     def _check_plans(self, settings: Settings, data: Data, budget: Budget) -> None:
@@ -392,8 +381,8 @@ class LeastSquaresModel(CallbackSupportMixin, QuietScoreMixin, RegressorMixin, P
 
 
 @register_private
-@dataclass(eq=False, repr=False)
-class DPCoordinateDescentRegressor(LeastSquaresModel):
+@constructor_of_fields
+class DPCoordinateDescentRegressor(CoordinateParameters, LeastSquaresModel):
     r"""Least squares with an elastic-net penalty, protecting every record of the training data.
 
     .. math:: \min_w \frac{1}{2n} \sum_i (x_i^\top w + b - y_i)^2
@@ -404,10 +393,10 @@ class DPCoordinateDescentRegressor(LeastSquaresModel):
 
     Parameters
     ----------
-    %(estimators: epsilon, delta, noise)s
+    %(parameters)s
+    %(noise)s
         Second moments take "iid" and "inid" Gaussian and Laplace noise; for these "auto" also tries
         the noises made for matrices.
-    %(estimators: adjacency)s
     solver : {"auto", "gradient", "gram", "joint"}, default="auto"
         "gradient" descends along noisy gradients, pass by pass, each clipped in each coordinate.
         "gram" releases the second moments of the rows once, and solves the penalised problem
@@ -424,29 +413,23 @@ class DPCoordinateDescentRegressor(LeastSquaresModel):
         "gradient", which shrinks as it is, and for "gram" a ridge of half the noise level, whatever
         `l1_ratio` is. A number means the same in all three; but clipped gradients are weaker than
         whole ones, so that with "gradient" and "joint" it shrinks more than in scikit-learn.
-    %(estimators: l1_ratio, fit_intercept)s
     row_norm : float or "auto", default="auto"
         For "gram": **public** radius of the ball that standardised rows, target and intercept's
         constant included, are shrunk into. Longer rows count less.
-    %(estimators: n_passes)s
-        This and the next are for "gradient" and "joint", the one after them for "gradient".
-    %(estimators: clip, budget_growth, feature_bounds)s
-        None finds locations and scales privately, with a part of the budget.
-    %(estimators: column_groups)s
-        "auto" takes "joint" then.
-    %(estimators: target_bounds)s
-    %(estimators: error_weights)s
+    %(n_passes)s
+        For "gradient" and "joint".
+    %(clip)s
+        For "gradient" and "joint".
+    %(budget_growth)s
         For "gradient".
-    %(estimators: rows_per_group, ledger, random_state, n_jobs)s
+    %(column_groups)s
+        "auto" takes "joint" then.
+    %(error_weights)s
+        For "gradient".
 
     Attributes
     ----------
-    coef_ : ndarray of shape (n_features,)
-        Coefficients in the user's units.
-    intercept_ : float
-        Intercept in the user's units.
-    solver_ : str
-        "gradient", "gram" or "joint".
+    %(regressors: coef_, intercept_, solver_)s
     alpha_ : float
         Strength of the penalty.
     coef_path_, intercept_path_ : ndarray of shape (n_passes, ...)
@@ -523,31 +506,14 @@ class DPCoordinateDescentRegressor(LeastSquaresModel):
     PrivacyGuarantee(epsilon=1.0, delta=1e-06, adjacency='replace_one')
     """
 
-    _parameter_constraints = LeastSquaresModel._parameter_constraints | {
-        "alpha": [StrOptions({"auto"}), Interval(Real, 0, None, closed="left")],
+    _parameter_constraints: ClassVar[Constraints] = {
+        "alpha": [StrOptions({"auto"}), *STRENGTH],
+        "row_norm": ROW_NORM,
     }
 
-    epsilon: float = 1.0
-    delta: float = 1e-6
     _: KW_ONLY
-    noise: str = "auto"
-    adjacency: Adjacency = "replace_one"
-    solver: str = "auto"
     alpha: float | str = "auto"
-    l1_ratio: float = 0.5
-    fit_intercept: bool = True
     row_norm: float | str = "auto"
-    n_passes: int | str = "auto"
-    clip: float | str = "auto"
-    budget_growth: float | str = "auto"
-    feature_bounds: tuple[ArrayLike, ArrayLike] | dict[str, Any] | None = None
-    column_groups: Any = None
-    target_bounds: tuple[float, float] | None = None
-    error_weights: str | ArrayLike = "curvature"
-    rows_per_group: int = 1
-    ledger: Ledger | None = None
-    random_state: Any = None
-    n_jobs: int | None = None
 
     def _asks_for_descent(self) -> bool:
         given = (self.n_passes, self.clip, self.budget_growth, self.error_weights)

@@ -2,20 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, dataclass
-from typing import Any
-
-from numpy.typing import ArrayLike
-
-from skdpnoise.accounting import Ledger
+from skdpnoise.base.constructors import constructor_of_fields
 from skdpnoise.base.register import register_private
 from skdpnoise.linear_model._coordinate_descent import LeastSquaresModel
 from skdpnoise.linear_model._penalties import lasso
-from skdpnoise.privacy import Adjacency
 
 
 @register_private
-@dataclass(eq=False, repr=False)
+@constructor_of_fields
 class DPLasso(LeastSquaresModel):
     r"""Least squares with a penalty on absolute coefficients, protecting every record.
 
@@ -26,27 +20,11 @@ class DPLasso(LeastSquaresModel):
 
     Parameters
     ----------
-    %(estimators: epsilon, delta, noise, adjacency)s
-    solver : {"auto", "gradient", "gram", "joint"}, default="auto"
-        As that of :class:`DPCoordinateDescentRegressor`. "gram" solves this very problem, but for
-        noise; the clipped gradients of the others are weaker, so that α shrinks more with them.
-    alpha : float, default=1.0
-        α, beside half the mean of squares. Columns in small units are penalised more: scale them,
-        or use :class:`DPCoordinateDescentRegressor`, whose penalty is of standardised columns.
-    %(estimators: fit_intercept, feature_bounds)s
-        None finds locations and scales privately, with a part of the budget.
-    %(estimators: column_groups)s
-        "auto" takes "joint" then.
-    %(estimators: target_bounds, rows_per_group, ledger, random_state, n_jobs)s
+    %(parameters)s
 
     Attributes
     ----------
-    coef_ : ndarray of shape (n_features,)
-        Coefficients in the user's units.
-    intercept_ : float
-        Intercept in the user's units.
-    solver_ : str
-        "gradient", "gram" or "joint".
+    %(regressors: coef_, intercept_, solver_)s
     coef_path_, intercept_path_ : ndarray of shape (n_passes, ...)
         Coefficients after every pass, not with "gram".
     %(estimators: clip_range_)s
@@ -83,19 +61,3 @@ class DPLasso(LeastSquaresModel):
     """
 
     _penalties = staticmethod(lasso)
-
-    epsilon: float = 1.0
-    delta: float = 1e-6
-    _: KW_ONLY
-    noise: str = "auto"
-    adjacency: Adjacency = "replace_one"
-    solver: str = "auto"
-    alpha: float = 1.0
-    fit_intercept: bool = True
-    feature_bounds: tuple[ArrayLike, ArrayLike] | dict[str, Any] | None = None
-    column_groups: Any = None
-    target_bounds: tuple[float, float] | None = None
-    rows_per_group: int = 1
-    ledger: Ledger | None = None
-    random_state: Any = None
-    n_jobs: int | None = None

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, dataclass, field
+from dataclasses import KW_ONLY, field
 from numbers import Integral, Real
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike
 from sklearn.base import RegressorMixin
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from skdpnoise._utils.parameters import check_memory, check_within, number_vector
-from skdpnoise.accounting import Ledger
+from skdpnoise.base.constructors import Constraints, constructor_of_fields
 from skdpnoise.base.register import register_private
 from skdpnoise.base.scores import QuietScoreMixin
 from skdpnoise.linear_model._budget import Budget
@@ -30,14 +29,14 @@ from skdpnoise.linear_model._gram import (
     check_moments,
     plan_gram,
 )
+from skdpnoise.linear_model._parameters import MIX, ROW_NORM, TargetParameters
 from skdpnoise.linear_model._records import Data, Problem, Settings
 from skdpnoise.linear_model._scaling import Run
-from skdpnoise.privacy import Adjacency
 
 
 @register_private
-@dataclass(eq=False, repr=False)
-class DPLassoPath(QuietScoreMixin, RegressorMixin, PrivateLinearModel):
+@constructor_of_fields
+class DPLassoPath(QuietScoreMixin, RegressorMixin, TargetParameters, PrivateLinearModel):
     r"""The whole path of lasso or elastic-net penalties, for the price of one release.
 
     .. math:: \min_w \frac{1}{2n} \sum_i (x_i^\top w + b - y_i)^2
@@ -49,10 +48,9 @@ class DPLassoPath(QuietScoreMixin, RegressorMixin, PrivateLinearModel):
 
     Parameters
     ----------
-    %(estimators: epsilon, delta)s
+    %(parameters)s
     noise : str, default="auto"
         "iid" or "inid" with "gaussian" or "laplace"; "auto" is that of the least expected error.
-    %(estimators: adjacency)s
     l1_ratio : float, default=1.0
         Mix of the penalty, 1 for the lasso and 0 for ridge.
     alphas : int or array-like, default=100
@@ -60,13 +58,9 @@ class DPLassoPath(QuietScoreMixin, RegressorMixin, PrivateLinearModel):
         in their logarithm from the least one for which all coefficients are 0.
     eps : float, default=1e-3
         Length of the path: its smallest penalty over its largest. Not a privacy parameter.
-    %(estimators: fit_intercept)s
     row_norm : float or "auto", default="auto"
         **Public** radius of the ball that standardised rows, target and intercept's constant
         included, are shrunk into.
-    %(estimators: feature_bounds)s
-        None finds locations and scales privately, with a part of the budget.
-    %(estimators: target_bounds, rows_per_group, ledger, random_state, n_jobs)s
 
     Attributes
     ----------
@@ -115,28 +109,19 @@ class DPLassoPath(QuietScoreMixin, RegressorMixin, PrivateLinearModel):
     [0, 2]
     """
 
-    _parameter_constraints = PrivateLinearModel._parameter_constraints | {
+    _parameter_constraints: ClassVar[Constraints] = {
         "noise": [StrOptions(set(GRAM_NOISES))],
         "alphas": [Interval(Integral, 1, None, closed="left"), "array-like"],
+        "l1_ratio": MIX,
+        "row_norm": ROW_NORM,
         "eps": [Interval(Real, 0, 1, closed="neither")],
     }
 
-    epsilon: float = 1.0
-    delta: float = 1e-6
     _: KW_ONLY
-    noise: str = "auto"
-    adjacency: Adjacency = "replace_one"
     l1_ratio: float = 1.0
     alphas: Any = 100
     eps: float = 1e-3
-    fit_intercept: bool = True
     row_norm: float | str = "auto"
-    feature_bounds: tuple[ArrayLike, ArrayLike] | dict[str, Any] | None = None
-    target_bounds: tuple[float, float] | None = None
-    rows_per_group: int = 1
-    ledger: Ledger | None = None
-    random_state: Any = None
-    n_jobs: int | None = None
     _pseudo_data: PseudoData = field(init=False)
 
     def _read(self, settings: Settings, X: Any, y: Any, groups: Any) -> Data:

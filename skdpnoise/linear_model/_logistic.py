@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, dataclass, replace
+from dataclasses import KW_ONLY, replace
 from functools import partial
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike
 from scipy.special import softmax
 from sklearn.base import ClassifierMixin
 from sklearn.utils._param_validation import StrOptions
 
-from skdpnoise.accounting import Ledger
 from skdpnoise.base.callbacks import CallbackSupportMixin
+from skdpnoise.base.constructors import Constraints, constructor_of_fields
 from skdpnoise.base.register import register_private
 from skdpnoise.base.scores import QuietScoreMixin
 from skdpnoise.data.targets import against_rest, known_classes
@@ -25,11 +24,11 @@ from skdpnoise.linear_model._joint import FEW_RECORDS
 from skdpnoise.linear_model._records import Data, Outputs, Problem, Settings, Target
 from skdpnoise.linear_model._scaling import Run, release_log_odds
 from skdpnoise.linear_model._whole_gradients import EitherSolverModel
-from skdpnoise.privacy import Adjacency, gdp_mu
+from skdpnoise.privacy import gdp_mu
 
 
 @register_private
-@dataclass(eq=False, repr=False)
+@constructor_of_fields
 class DPLogisticCD(CallbackSupportMixin, QuietScoreMixin, ClassifierMixin, EitherSolverModel):
     r"""Logistic regression with an elastic-net penalty, protecting every record.
 
@@ -44,7 +43,7 @@ class DPLogisticCD(CallbackSupportMixin, QuietScoreMixin, ClassifierMixin, Eithe
 
     Parameters
     ----------
-    %(estimators: epsilon, delta, noise, adjacency)s
+    %(parameters)s
     solver : {"auto", "coordinate", "joint"}, default="auto"
         "joint" clips a record's whole gradient, of all columns and classes, by one norm, so that
         many of them cost no more than few; it needs normal noise and delta > 0. "coordinate" clips
@@ -56,10 +55,6 @@ class DPLogisticCD(CallbackSupportMixin, QuietScoreMixin, ClassifierMixin, Eithe
         Strength of the penalty, on coefficients of standardised columns and beside the mean loss:
         1 / (C n) for C of :class:`~sklearn.linear_model.LogisticRegression` and n records. Clipped
         gradients are weaker than whole ones, so it shrinks more than there.
-    %(estimators: l1_ratio, fit_intercept, n_passes, clip)s
-    %(estimators: budget_growth, feature_bounds)s
-        None finds locations and scales privately, with a part of the budget.
-    %(estimators: column_groups)s
     classes : array-like of shape (n_classes,) or None, default=None
         The **public** labels, two or more, each once and all of one kind. None treats those that
         occur in y as public: give them where the presence of a label says something about a person.
@@ -71,8 +66,6 @@ class DPLogisticCD(CallbackSupportMixin, QuietScoreMixin, ClassifierMixin, Eithe
         more than without weights. A dict has **public** weights by label, 1 where there is none.
         "balanced" is n / (K n_k) for K classes, from noisy numbers of records, which a part of the
         budget buys; no weight is above 100.
-    %(estimators: error_weights)s
-    %(estimators: rows_per_group, ledger, random_state, n_jobs)s
 
     Attributes
     ----------
@@ -149,33 +142,15 @@ class DPLogisticCD(CallbackSupportMixin, QuietScoreMixin, ClassifierMixin, Eithe
     ((3,), (3, 2))
     """
 
-    _parameter_constraints = EitherSolverModel._parameter_constraints | {
+    _parameter_constraints: ClassVar[Constraints] = {
         "classes": [None, "array-like"],
         "class_weight": [dict, StrOptions({"balanced"}), None],
     }
     _loss, _last, _output = LOGISTIC, GAIN, slice(None)
 
-    epsilon: float = 1.0
-    delta: float = 1e-6
     _: KW_ONLY
-    noise: str = "auto"
-    adjacency: Adjacency = "replace_one"
-    solver: str = "auto"
-    alpha: float = 0.0
-    l1_ratio: float = 0.5
-    fit_intercept: bool = True
-    n_passes: int | str = "auto"
-    clip: float | str = "auto"
-    budget_growth: float | str = "auto"
-    feature_bounds: tuple[ArrayLike, ArrayLike] | dict[str, Any] | None = None
-    column_groups: Any = None
-    classes: ArrayLike | None = None
+    classes: Any = None
     class_weight: Any = None
-    error_weights: str | ArrayLike = "curvature"
-    rows_per_group: int = 1
-    ledger: Ledger | None = None
-    random_state: Any = None
-    n_jobs: int | None = None
 
     def _outputs(self, y: np.ndarray) -> tuple[Outputs, None, dict[str, Any]]:
         classes = known_classes(self, y)

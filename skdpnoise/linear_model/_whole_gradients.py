@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import Any
+from dataclasses import KW_ONLY, replace
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.utils._param_validation import StrOptions
 
+from skdpnoise.base.constructors import Constraints, constructor_of_fields
 from skdpnoise.linear_model._budget import Budget
 from skdpnoise.linear_model._coordinate_descent import PrivateLinearModel
 from skdpnoise.linear_model._joint import (
@@ -17,13 +18,15 @@ from skdpnoise.linear_model._joint import (
     of_whole_rows,
     plan_joint,
 )
+from skdpnoise.linear_model._parameters import CoordinateParameters, DescentParameters
 from skdpnoise.linear_model._records import Data, Fitted, Problem, Settings
 from skdpnoise.linear_model._scaling import Run
 
 __all__ = ["EitherSolverModel", "WholeGradientModel"]
 
 
-class WholeGradientModel(PrivateLinearModel):
+@constructor_of_fields
+class WholeGradientModel(DescentParameters, PrivateLinearModel):
     """A linear model whose gradients are clipped as a whole, one norm for each record."""
 
     _last, _takes_sparse = None, True
@@ -39,15 +42,14 @@ class WholeGradientModel(PrivateLinearModel):
         return plan_joint(settings, problem, n_outputs, run.n_samples, run.budget)
 
 
-class EitherSolverModel(PrivateLinearModel):
+@constructor_of_fields
+class EitherSolverModel(CoordinateParameters, PrivateLinearModel):
     """A linear model whose gradients are clipped as a whole, or in each coordinate by itself."""
 
-    solver: str
-    clip: Any
-    budget_growth: Any
-    error_weights: Any
+    _: KW_ONLY
+    solver: str = "auto"
     _takes_sparse = True
-    _parameter_constraints = PrivateLinearModel._parameter_constraints | {
+    _parameter_constraints: ClassVar[Constraints] = {
         "solver": [StrOptions({"auto", "coordinate", "joint"})]
     }
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from dataclasses import KW_ONLY, field
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,6 +12,7 @@ from scipy.special import logsumexp, softmax
 from sklearn.base import ClassifierMixin, RegressorMixin
 
 from skdpnoise._utils.parameters import as_bounds
+from skdpnoise.base.constructors import Constraints, constructor_of_fields
 from skdpnoise.base.scores import QuietScoreMixin
 from skdpnoise.data.targets import one_against_rest, read_labels, read_numbers
 from skdpnoise.neural_network._data import Scaling, Target
@@ -19,14 +21,14 @@ from skdpnoise.neural_network._network import PrivateNetwork
 __all__ = ["NetworkClassifier", "NetworkRegressor"]
 
 
+@constructor_of_fields
 class NetworkClassifier(QuietScoreMixin, ClassifierMixin, PrivateNetwork):
     """A network with one output for each class, and the logistic loss."""
 
-    classes: Any
-    classes_: NDArray[Any]
-    _parameter_constraints = PrivateNetwork._parameter_constraints | {
-        "classes": [None, "array-like"]
-    }
+    _: KW_ONLY
+    classes: Any = None
+    classes_: NDArray[Any] = field(init=False)
+    _parameter_constraints: ClassVar[Constraints] = {"classes": [None, "array-like"]}
 
     def _read_target(self, y: Any, n_rows: int) -> Target:
         labels = read_labels(type(self).__name__, y, n_rows)
@@ -92,11 +94,13 @@ class NetworkClassifier(QuietScoreMixin, ClassifierMixin, PrivateNetwork):
         return np.asarray(self.classes_[codes])
 
 
+@constructor_of_fields
 class NetworkRegressor(QuietScoreMixin, RegressorMixin, PrivateNetwork):
     """A network with one output, and the squared loss of a standardised target."""
 
-    target_bounds: Any
-    _parameter_constraints = PrivateNetwork._parameter_constraints | {
+    _: KW_ONLY
+    target_bounds: Any = None
+    _parameter_constraints: ClassVar[Constraints] = {
         "target_bounds": [None, tuple, list, np.ndarray]
     }
 

@@ -2,26 +2,33 @@
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, dataclass
 from numbers import Integral
-from typing import Any
+from typing import Any, ClassVar
 
 from sklearn.utils._param_validation import Interval, StrOptions
 
+from skdpnoise.base.constructors import Constraints, constructor_of_fields
 from skdpnoise.base.register import register_private
 from skdpnoise.neural_network._kinds import NetworkClassifier, NetworkRegressor
 from skdpnoise.neural_network._modules import ACTIVATIONS
-from skdpnoise.privacy import Adjacency
 
-_LAYERS: dict[str, list[Any]] = {
-    "hidden_layer_sizes": ["array-like", Interval(Integral, 1, None, closed="left")],
-    "activation": [StrOptions(set(ACTIVATIONS))],
-}
+
+@constructor_of_fields
+class LayerParameters:
+    """Parameters of the layers beside those of all networks."""
+
+    _parameter_constraints: ClassVar[Constraints] = {
+        "hidden_layer_sizes": ["array-like", Interval(Integral, 1, None, closed="left")],
+        "activation": [StrOptions(set(ACTIVATIONS))],
+    }
+
+    hidden_layer_sizes: Any = (100,)
+    activation: str = "tanh"
 
 
 @register_private
-@dataclass(eq=False, repr=False)
-class DPMLPClassifier(NetworkClassifier):
+@constructor_of_fields
+class DPMLPClassifier(LayerParameters, NetworkClassifier):
     """Multilayer perceptron for labels, protecting every record of the training data.
 
     It minimises the multinomial logistic loss by stochastic gradient descent, with gradients of
@@ -30,20 +37,7 @@ class DPMLPClassifier(NetworkClassifier):
 
     Parameters
     ----------
-    hidden_layer_sizes : int or array-like of int, default=(100,)
-        Widths of the hidden layers.
-    activation : {"identity", "logistic", "tanh", "relu"}, default="tanh"
-        Of hidden layers. A bounded one loses less to clipping.
-    %(estimators: epsilon, delta)s
-    %(networks: noise, adjacency, clip_groups, clip, batch_size, max_iter, solver)s
-    %(networks: learning_rate_init, momentum, alpha)s
-    %(networks: classes)s
-    %(estimators: feature_bounds)s
-        Features are put into ±1 within finite ones. None finds locations and scales privately,
-        with a tenth of the budget.
-    %(networks: n_samples)s
-    %(estimators: rows_per_group, ledger, random_state)s
-    %(networks: device)s
+    %(parameters)s
 
     Attributes
     ----------
@@ -102,35 +96,10 @@ class DPMLPClassifier(NetworkClassifier):
     (200, 0.1)
     """
 
-    _parameter_constraints = NetworkClassifier._parameter_constraints | _LAYERS
-
-    hidden_layer_sizes: Any = (100,)
-    activation: str = "tanh"
-    _: KW_ONLY
-    epsilon: float = 1.0
-    delta: float = 1e-6
-    noise: str = "auto"
-    adjacency: Adjacency = "add_remove"
-    clip_groups: Any = "global"
-    clip: Any = "auto"
-    batch_size: Any = "auto"
-    max_iter: int = 20
-    solver: str = "sgd"
-    learning_rate_init: float | str = "auto"
-    momentum: float = 0.9
-    alpha: float = 0.0
-    classes: Any = None
-    feature_bounds: Any = None
-    n_samples: int | None = None
-    rows_per_group: int = 1
-    ledger: Any = None
-    random_state: Any = None
-    device: str = "cpu"
-
 
 @register_private
-@dataclass(eq=False, repr=False)
-class DPMLPRegressor(NetworkRegressor):
+@constructor_of_fields
+class DPMLPRegressor(LayerParameters, NetworkRegressor):
     """Multilayer perceptron for numbers, protecting every record of the training data.
 
     It minimises the squared loss of a standardised target by stochastic gradient descent, with
@@ -139,20 +108,7 @@ class DPMLPRegressor(NetworkRegressor):
 
     Parameters
     ----------
-    hidden_layer_sizes : int or array-like of int, default=(100,)
-        Widths of the hidden layers.
-    activation : {"identity", "logistic", "tanh", "relu"}, default="tanh"
-        Of hidden layers. A bounded one loses less to clipping.
-    %(estimators: epsilon, delta)s
-    %(networks: noise, adjacency, clip_groups, clip, batch_size, max_iter, solver)s
-    %(networks: learning_rate_init, momentum, alpha)s
-    %(estimators: feature_bounds)s
-        Features are put into ±1 within finite ones. None finds locations and scales privately,
-        with a tenth of the budget.
-    %(estimators: target_bounds)s
-    %(networks: n_samples)s
-    %(estimators: rows_per_group, ledger, random_state)s
-    %(networks: device)s
+    %(parameters)s
 
     Attributes
     ----------
@@ -210,28 +166,3 @@ class DPMLPRegressor(NetworkRegressor):
     >>> model.n_steps_, round(model.sampling_rate_, 2)
     (200, 0.1)
     """
-
-    _parameter_constraints = NetworkRegressor._parameter_constraints | _LAYERS
-
-    hidden_layer_sizes: Any = (100,)
-    activation: str = "tanh"
-    _: KW_ONLY
-    epsilon: float = 1.0
-    delta: float = 1e-6
-    noise: str = "auto"
-    adjacency: Adjacency = "add_remove"
-    clip_groups: Any = "global"
-    clip: Any = "auto"
-    batch_size: Any = "auto"
-    max_iter: int = 20
-    solver: str = "sgd"
-    learning_rate_init: float | str = "auto"
-    momentum: float = 0.9
-    alpha: float = 0.0
-    feature_bounds: Any = None
-    target_bounds: Any = None
-    n_samples: int | None = None
-    rows_per_group: int = 1
-    ledger: Any = None
-    random_state: Any = None
-    device: str = "cpu"

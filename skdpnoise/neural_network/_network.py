@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import copy
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import KW_ONLY, dataclass, replace
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
@@ -16,11 +17,12 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from skdpnoise._utils.parameters import as_bounds, check_memory, check_size
-from skdpnoise._utils.shared_texts import shared_texts
 from skdpnoise.accounting import Account
 from skdpnoise.base.advice import warn_of_hidden_target
 from skdpnoise.base.callbacks import CallbackSupportMixin, follow_epochs, with_callbacks
-from skdpnoise.base.private_fit import PrivateFitMixin
+from skdpnoise.base.constructors import Constraints, constructor_of_fields
+from skdpnoise.base.private_fit import PrivateEstimator
+from skdpnoise.base.tags import PrivateTags
 from skdpnoise.data.tables import read_table
 from skdpnoise.mechanisms.sampled import FAMILIES
 from skdpnoise.neural_network._data import LIMIT, Data, Scaling, Target, members_of
@@ -35,7 +37,7 @@ from skdpnoise.neural_network._modules import (
 )
 from skdpnoise.neural_network._plan import Shares, planned_sampling, share_out
 from skdpnoise.neural_network._training import People, Steps, Training, n_slots_for
-from skdpnoise.privacy import LossBudget, PureLoss
+from skdpnoise.privacy import Adjacency, LossBudget, PureLoss
 from skdpnoise.queries import private_location_scale
 from skdpnoise.queries.ranges import release_record_count
 from skdpnoise.queries.searched_location import search_location
@@ -82,33 +84,27 @@ class Buying:
         }
 
 
-@shared_texts
-class PrivateNetwork(CallbackSupportMixin, PrivateFitMixin, BaseEstimator):
+@constructor_of_fields
+class PrivateNetwork(CallbackSupportMixin, PrivateEstimator, BaseEstimator, ABC):
     """The one fit of all networks, their parameters and their function."""
 
-    epsilon: float
-    delta: float
-    noise: str
-    clip_groups: Any
-    clip: Any
-    batch_size: Any
-    max_iter: int
-    solver: str
-    learning_rate_init: Any
-    momentum: float
-    alpha: float
-    feature_bounds: Any
-    n_samples: Any
-    random_state: Any
-    device: str
-    module: Any = None
-    # What the kinds of network say: how the target is read, its losses, and it as a tensor.
-    _read_target: Callable[[Any, int], Target]
-    _row_losses: Callable[[Any], Callable[..., Any]]
-    _tensor: Callable[[Any, Target, Scaling | None], Any]
-    _samples_records: ClassVar[bool] = True
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **PrivateFitMixin._parameter_constraints,
+    _: KW_ONLY
+    epsilon: float = 1.0
+    delta: float = 1e-6
+    adjacency: Adjacency = "add_remove"
+    clip_groups: Any = "global"
+    clip: Any = "auto"
+    batch_size: Any = "auto"
+    max_iter: int = 20
+    solver: str = "sgd"
+    learning_rate_init: float | str = "auto"
+    momentum: float = 0.9
+    alpha: float = 0.0
+    feature_bounds: Any = None
+    n_samples: int | None = None
+    device: str = "cpu"
+    module: ClassVar[Any] = None
+    _parameter_constraints: ClassVar[Constraints] = {
         "adjacency": [StrOptions({"add_remove"})],
         "noise": [StrOptions({"auto"} | NOISES)],
         "clip_groups": [StrOptions({"global", "layer", "tensor"}), callable],
@@ -132,9 +128,9 @@ class PrivateNetwork(CallbackSupportMixin, PrivateFitMixin, BaseEstimator):
         "device": [str],
     }
 
-    def __init_subclass__(cls, **options: Any) -> None:
-        super().__init_subclass__(**options)
-        shared_texts(cls)
+    def __private_tags__(self) -> PrivateTags:
+        # A module is the user's code, and so are its parameters.
+        return PrivateTags(samples_records=True, declares=("module",))
 
     @with_callbacks
     def fit(self, X: Any, y: Any, groups: Any = None, **params: Any) -> Self:
@@ -214,6 +210,18 @@ class PrivateNetwork(CallbackSupportMixin, PrivateFitMixin, BaseEstimator):
                 report = account.report(owner, secure=rng.secure)
             self.__dict__.update(fitted, privacy_=report)
         return self
+
+    @abstractmethod
+    def _read_target(self, y: Any, n_rows: int) -> Target:
+        """Return the target, or refuse it."""
+
+    @abstractmethod
+    def _row_losses(self, torch: Any) -> Callable[..., Any]:
+        """Return the function of outputs and targets that gives the loss of each row."""
+
+    @abstractmethod
+    def _tensor(self, torch: Any, target: Target, scaling: Scaling | None) -> Any:
+        """Return the target as a tensor."""
 
     def _read(self, X: Any, y: Any, groups: Any) -> Data:
         """Return the data, or refuse what cannot be fitted."""
@@ -308,7 +316,7 @@ class PrivateNetwork(CallbackSupportMixin, PrivateFitMixin, BaseEstimator):
     def _count(self, buying: Buying, data: Data) -> Buying:
         """Return the same with the number of people, public or bought."""
         shares, rng = buying.shares, buying.rng
-        n_people = self.n_samples
+        n_people: Any = self.n_samples
         if shares.count is not None:
             noise = "iid_laplace" if isinstance(shares.count, PureLoss) else "iid_gaussian"
             found = release_record_count(data.n_people, shares.count, noise, rng, buying.charge)

@@ -2,26 +2,26 @@
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, dataclass
 from functools import wraps
 from typing import Any, ClassVar, Self, TypeVar
 
 from sklearn.base import BaseEstimator
 
+from skdpnoise.base.constructors import Constraints, constructor_of_fields
 from skdpnoise.base.register import register_private
 from skdpnoise.neural_network._kinds import NetworkClassifier, NetworkRegressor
-from skdpnoise.privacy import Adjacency
 
 T = TypeVar("T")
 
-_MODULE: dict[str, list[Any]] = {"module": [None, callable]}
 _PREFIX = "module__"
 
 
+@constructor_of_fields
 class ModuleParameters(BaseEstimator):
     """Parameters of the module beside those of the estimator."""
 
-    _declares: ClassVar[tuple[str, ...]] = ("module",)  # the user's code, and so its parameters
+    module: Any = None
+    _parameter_constraints: ClassVar[Constraints] = {"module": [None, callable]}
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Return the parameters, those of the module too.
@@ -73,7 +73,7 @@ def takes_module_parameters(cls: type[T]) -> type[T]:
 
 @register_private
 @takes_module_parameters
-@dataclass(eq=False, repr=False)
+@constructor_of_fields
 class DPNeuralClassifier(ModuleParameters, NetworkClassifier):
     """Any network of torch for labels, protecting every record of the training data.
 
@@ -83,17 +83,7 @@ class DPNeuralClassifier(ModuleParameters, NetworkClassifier):
 
     Parameters
     ----------
-    %(networks: module)s
-    %(estimators: epsilon, delta)s
-    %(networks: noise, adjacency, clip_groups, clip, batch_size, max_iter, solver)s
-    %(networks: learning_rate_init, momentum, alpha)s
-    %(networks: classes)s
-    %(estimators: feature_bounds)s
-        Features are put into ±1 within finite ones. None leaves them as they are; without a
-        module it buys locations and scales.
-    %(networks: n_samples)s
-    %(estimators: rows_per_group, ledger, random_state)s
-    %(networks: device)s
+    %(parameters)s
 
     Attributes
     ----------
@@ -141,34 +131,10 @@ class DPNeuralClassifier(ModuleParameters, NetworkClassifier):
     (200, 0.1)
     """
 
-    _parameter_constraints = NetworkClassifier._parameter_constraints | _MODULE
-
-    module: Any = None
-    _: KW_ONLY
-    epsilon: float = 1.0
-    delta: float = 1e-6
-    noise: str = "auto"
-    adjacency: Adjacency = "add_remove"
-    clip_groups: Any = "global"
-    clip: Any = "auto"
-    batch_size: Any = "auto"
-    max_iter: int = 20
-    solver: str = "sgd"
-    learning_rate_init: float | str = "auto"
-    momentum: float = 0.9
-    alpha: float = 0.0
-    classes: Any = None
-    feature_bounds: Any = None
-    n_samples: int | None = None
-    rows_per_group: int = 1
-    ledger: Any = None
-    random_state: Any = None
-    device: str = "cpu"
-
 
 @register_private
 @takes_module_parameters
-@dataclass(eq=False, repr=False)
+@constructor_of_fields
 class DPNeuralRegressor(ModuleParameters, NetworkRegressor):
     """Any network of torch for numbers, protecting every record of the training data.
 
@@ -178,17 +144,7 @@ class DPNeuralRegressor(ModuleParameters, NetworkRegressor):
 
     Parameters
     ----------
-    %(networks: module)s
-    %(estimators: epsilon, delta)s
-    %(networks: noise, adjacency, clip_groups, clip, batch_size, max_iter, solver)s
-    %(networks: learning_rate_init, momentum, alpha)s
-    %(estimators: feature_bounds)s
-        Features are put into ±1 within finite ones. None leaves them as they are; without a
-        module it buys locations and scales.
-    %(estimators: target_bounds)s
-    %(networks: n_samples)s
-    %(estimators: rows_per_group, ledger, random_state)s
-    %(networks: device)s
+    %(parameters)s
 
     Attributes
     ----------
@@ -233,27 +189,3 @@ class DPNeuralRegressor(ModuleParameters, NetworkRegressor):
     >>> model.n_steps_, round(model.sampling_rate_, 2)
     (200, 0.1)
     """
-
-    _parameter_constraints = NetworkRegressor._parameter_constraints | _MODULE
-
-    module: Any = None
-    _: KW_ONLY
-    epsilon: float = 1.0
-    delta: float = 1e-6
-    noise: str = "auto"
-    adjacency: Adjacency = "add_remove"
-    clip_groups: Any = "global"
-    clip: Any = "auto"
-    batch_size: Any = "auto"
-    max_iter: int = 20
-    solver: str = "sgd"
-    learning_rate_init: float | str = "auto"
-    momentum: float = 0.9
-    alpha: float = 0.0
-    feature_bounds: Any = None
-    target_bounds: Any = None
-    n_samples: int | None = None
-    rows_per_group: int = 1
-    ledger: Any = None
-    random_state: Any = None
-    device: str = "cpu"

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 
 from skdpnoise._utils.documented import DocumentedMixin
@@ -57,7 +56,7 @@ class BoundsClipper(
 
     def __init__(
         self,
-        feature_bounds: tuple[ArrayLike, ArrayLike] | dict[str, Any] | None = None,
+        feature_bounds: tuple[Any, Any] | dict[str, Any] | None = None,
         *,
         copy: bool = True,
     ) -> None:

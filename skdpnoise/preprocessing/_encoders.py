@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY
 from functools import partial
 from itertools import chain, pairwise
 from typing import Any, ClassVar, Literal
@@ -15,12 +15,12 @@ from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
-from skdpnoise._utils.shared_texts import shared_texts
-from skdpnoise.accounting import Ledger
 from skdpnoise.base.advice import warn_last
-from skdpnoise.base.private_fit import FitSession, PrivateFitMixin
+from skdpnoise.base.constructors import Constraints, constructor_of_fields
+from skdpnoise.base.private_fit import FitSession, PrivateEstimator
 from skdpnoise.base.public_output import PublicOutput, hand_on
 from skdpnoise.base.register import register_private
+from skdpnoise.base.tags import PrivateTags
 from skdpnoise.data.cell_tables import Cells, CellSchema, read_any_table
 from skdpnoise.data.cells import cells_of, check_labels_of, of_truth_values
 from skdpnoise.data.fitted_kinds import kind_of_labels
@@ -34,40 +34,28 @@ from skdpnoise.preprocessing._labels import (
     numbered,
     unique_names,
 )
-from skdpnoise.privacy import Adjacency
 from skdpnoise.queries.categories import CategoryMechanism, category_mechanism, category_noises
 
 _LARGEST = 1e100  # codes are numbers that the next fit takes
 
 
-@shared_texts
-@dataclass(eq=False, repr=False)
-class PrivateEncoder(PrivateFitMixin, TransformerMixin, BaseEstimator, ABC):
+@constructor_of_fields
+class PrivateEncoder(PrivateEstimator, TransformerMixin, BaseEstimator, ABC):
     """A transformer of columns of categories."""
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **PrivateFitMixin._parameter_constraints,
+    _parameter_constraints: ClassVar[Constraints] = {
         "noise": [StrOptions(set(category_noises()))],
         "categories": [StrOptions({"auto"}), list, tuple, dict],
     }
-    _reads_labels: ClassVar[bool] = True  # a rehearsal makes up categories, not numbers
-    _normal_noise: ClassVar[str] = "iid_gaussian"  # of counts, in a composition
 
     _: KW_ONLY
     categories: Any = "auto"
-    noise: str = "auto"
-    adjacency: Adjacency = "replace_one"
-    rows_per_group: int = 1
-    ledger: Ledger | None = None
-    random_state: Any = None
 
-    @property
-    def _shows_by_chance(self) -> bool:
-        """Whether a fit may show what only one record has."""
+    def __private_tags__(self) -> PrivateTags:
         given = self.categories
-        if isinstance(given, list | tuple):
-            return any(isinstance(one, str) for one in given)
-        return True  # a dict may leave out columns
+        lists = isinstance(given, list | tuple)  # a dict may leave out columns
+        finds = not lists or any(isinstance(one, str) for one in given)
+        return PrivateTags(reads_labels=True, reveals_by_chance=finds, normal_noise="iid_gaussian")
 
     def fit(self, X: Any, y: Any = None, groups: Any = None, **params: Any) -> Any:
         """Find the categories that are not given, spending the guarantee.
@@ -181,9 +169,8 @@ def _check_labels(owner: str, schema: CellSchema, given: Sequence[tuple[Any, ...
         check_labels_of(owner, f"column {name!r} of X", kept)
 
 
-@shared_texts
 @register_private
-@dataclass(eq=False, repr=False)
+@constructor_of_fields
 class DPOneHotEncoder(PrivateEncoder):
     r"""Turn each column into one of zeros and a single one for each of its categories.
 
@@ -193,17 +180,7 @@ class DPOneHotEncoder(PrivateEncoder):
 
     Parameters
     ----------
-    %(estimators: epsilon)s
-    delta : float, default=1e-6
-        The guarantee's δ in (0, 1), half of which is the chance to show a category that a single
-        record has. 0 needs public categories.
-    categories : "auto", list or dict, default="auto"
-        **Public** categories: for each column a list, or "auto" to find them; or a dict of lists
-        by the names of columns, others are found. They must not be read from the data.
-    noise : str, default="auto"
-        Of counts: ``"iid_gaussian"``, ``"iid_laplace"`` or another noise of one scale; "auto" takes
-        the one of these two that shows more.
-    %(estimators: adjacency, rows_per_group, ledger, random_state)s
+    %(parameters)s
     handle_missing : {"other", "indicator"}, default="other"
         Whether missing values (None, NaN, NA) count as other ones, or get a column for each
         feature.
@@ -253,13 +230,11 @@ class DPOneHotEncoder(PrivateEncoder):
            [0., 0., 1.]])
     """
 
-    _parameter_constraints = PrivateEncoder._parameter_constraints | {
+    _parameter_constraints: ClassVar[Constraints] = {
         "handle_missing": [StrOptions({"other", "indicator"})],
         "dtype": [StrOptions({"float64", "float32"})],
     }
 
-    epsilon: float = 1.0
-    delta: float = 1e-6
     _: KW_ONLY
     handle_missing: Literal["other", "indicator"] = "other"
     dtype: Literal["float64", "float32"] = "float64"
@@ -347,9 +322,8 @@ class DPOneHotEncoder(PrivateEncoder):
         return unique_names(chain.from_iterable([f"{n}_{k}" for k in own] for n, own in pairs))
 
 
-@shared_texts
 @register_private
-@dataclass(eq=False, repr=False)
+@constructor_of_fields
 class DPOrdinalEncoder(OneToOneFeatureMixin, PrivateEncoder):
     r"""Turn each category into its number.
 
@@ -358,17 +332,7 @@ class DPOrdinalEncoder(OneToOneFeatureMixin, PrivateEncoder):
 
     Parameters
     ----------
-    %(estimators: epsilon)s
-    delta : float, default=1e-6
-        The guarantee's δ in (0, 1), half of which is the chance to show a category that a single
-        record has. 0 needs public categories.
-    categories : "auto", list or dict, default="auto"
-        **Public** categories: for each column a list, or "auto" to find them; or a dict of lists
-        by the names of columns, others are found. They must not be read from the data.
-    noise : str, default="auto"
-        Of counts: ``"iid_gaussian"``, ``"iid_laplace"`` or another noise of one scale; "auto" takes
-        the one of these two that shows more.
-    %(estimators: adjacency, rows_per_group, ledger, random_state)s
+    %(parameters)s
     unknown_value, encoded_missing_value : float, default=-1
         What other categories become, and missing values (None, NaN, NA).
 
@@ -403,13 +367,11 @@ class DPOrdinalEncoder(OneToOneFeatureMixin, PrivateEncoder):
            [-1.]])
     """
 
-    _parameter_constraints = PrivateEncoder._parameter_constraints | {
+    _parameter_constraints: ClassVar[Constraints] = {
         "unknown_value": [int, float],
         "encoded_missing_value": [int, float],
     }
 
-    epsilon: float = 1.0
-    delta: float = 1e-6
     _: KW_ONLY
     unknown_value: float = -1
     encoded_missing_value: float = -1

@@ -4,29 +4,27 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY
 from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike
 from scipy.special import ndtri
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from skdpnoise._utils.parameters import as_bounds, number_pair
-from skdpnoise._utils.shared_texts import shared_texts
-from skdpnoise.accounting import Ledger
 from skdpnoise.base.advice import cause_of_hiding, named, note_hidden, warn_last
-from skdpnoise.base.private_fit import PrivateFitMixin
+from skdpnoise.base.constructors import Constraints, constructor_of_fields
+from skdpnoise.base.private_fit import PrivateEstimator
 from skdpnoise.base.public_output import hand_on
 from skdpnoise.base.register import register_private
 from skdpnoise.data.reading import Numbers, unwrapped
 from skdpnoise.data.table import Table
 from skdpnoise.data.tables import read_table, survivable
 from skdpnoise.mechanisms import noise_options
-from skdpnoise.privacy import Adjacency, LossBudget, PrivacyGuarantee, PrivacyLoss, PureLoss
+from skdpnoise.privacy import LossBudget, PrivacyGuarantee, PrivacyLoss, PureLoss
 from skdpnoise.queries.moments import moments_budget, private_moments
 from skdpnoise.queries.quantiles import private_quantiles, quantiles_budget
 from skdpnoise.queries.ranges import STEPS, stage_losses
@@ -36,29 +34,22 @@ Facts = dict[str, Any]  # arguments of a query, or fitted attributes, by name
 _UNDOES = {np.add: np.subtract, np.subtract: np.add, np.multiply: np.divide, np.divide: np.multiply}
 
 
-@shared_texts
-@dataclass(eq=False, repr=False)
-class PrivateScaler(PrivateFitMixin, OneToOneFeatureMixin, TransformerMixin, BaseEstimator, ABC):
+@constructor_of_fields
+class PrivateScaler(PrivateEstimator, OneToOneFeatureMixin, TransformerMixin, BaseEstimator, ABC):
     """A transformer of single columns whose statistics are released privately."""
 
     _takes_missing: ClassVar[bool] = False  # whether NaN stands for no value
     # Returns the noise and the loss that the mechanism of the statistics shares out.
     _budget: ClassVar[Callable[..., tuple[str, LossBudget]]]
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **PrivateFitMixin._parameter_constraints,
+    _parameter_constraints: ClassVar[Constraints] = {
         "noise": [StrOptions(set(noise_options(adaptive=True)))],
         "feature_bounds": [None, tuple, list, dict, np.ndarray],
         "copy": ["boolean"],
     }
 
     _: KW_ONLY
-    noise: str = "auto"
-    adjacency: Adjacency = "replace_one"
-    feature_bounds: tuple[ArrayLike, ArrayLike] | dict[str, Any] | None = None
+    feature_bounds: tuple[Any, Any] | dict[str, Any] | None = None
     copy: bool = True
-    rows_per_group: int = 1
-    ledger: Ledger | None = None
-    random_state: Any = None
 
     def fit(self, X: Any, y: Any = None, groups: Any = None, **params: Any) -> Any:
         """Release the statistics of private data, spending the guarantee.
@@ -186,9 +177,8 @@ class PrivateScaler(PrivateFitMixin, OneToOneFeatureMixin, TransformerMixin, Bas
         return tags
 
 
-@shared_texts
 @register_private
-@dataclass(eq=False, repr=False)
+@constructor_of_fields
 class DPStandardScaler(PrivateScaler):
     r"""Subtract private means and divide by private standard deviations.
 
@@ -200,10 +190,7 @@ class DPStandardScaler(PrivateScaler):
 
     Parameters
     ----------
-    %(estimators: epsilon, delta)s
-    %(estimators: noise, adjacency, feature_bounds)s
-        None finds ranges privately, with 70 % of the budget.
-    %(estimators: copy, rows_per_group, ledger, random_state)s
+    %(parameters)s
     with_mean : bool, default=True
         Whether to subtract the mean.
     with_std : bool, default=True
@@ -246,13 +233,11 @@ class DPStandardScaler(PrivateScaler):
     True
     """
 
-    _parameter_constraints = PrivateScaler._parameter_constraints | {
+    _parameter_constraints: ClassVar[Constraints] = {
         "with_mean": ["boolean"],
         "with_std": ["boolean"],
     }
 
-    epsilon: float = 1.0
-    delta: float = 1e-6
     _: KW_ONLY
     with_mean: bool = True
     with_std: bool = True
@@ -282,9 +267,8 @@ class DPStandardScaler(PrivateScaler):
         return [(np.subtract, mean), (np.divide, self.scale_ if self.with_std else None)]
 
 
-@shared_texts
 @register_private
-@dataclass(eq=False, repr=False)
+@constructor_of_fields
 class DPRobustScaler(PrivateScaler):
     r"""Subtract private medians and divide by private interquartile ranges.
 
@@ -295,10 +279,7 @@ class DPRobustScaler(PrivateScaler):
 
     Parameters
     ----------
-    %(estimators: epsilon, delta)s
-    %(estimators: noise, adjacency, feature_bounds)s
-        None finds ranges privately, with 70 % of the budget.
-    %(estimators: copy, rows_per_group, ledger, random_state)s
+    %(parameters)s
     with_centering : bool, default=True
         Whether to subtract the median.
     with_scaling : bool, default=True
@@ -346,15 +327,13 @@ class DPRobustScaler(PrivateScaler):
     True
     """
 
-    _parameter_constraints = PrivateScaler._parameter_constraints | {
+    _parameter_constraints: ClassVar[Constraints] = {
         "with_centering": ["boolean"],
         "with_scaling": ["boolean"],
         "quantile_range": [tuple],
         "unit_variance": ["boolean"],
     }
 
-    epsilon: float = 1.0
-    delta: float = 1e-6
     _: KW_ONLY
     with_centering: bool = True
     with_scaling: bool = True
@@ -397,10 +376,16 @@ class DPRobustScaler(PrivateScaler):
         return [(np.subtract, self.center_), (np.divide, self.scale_)]
 
 
-@shared_texts
+@constructor_of_fields
+class IntervalParameter:
+    """The parameter that DPMinMaxScaler has first: what all share follows."""
+
+    feature_range: tuple[float, float] = (0, 1)
+
+
 @register_private
-@dataclass(eq=False, repr=False)
-class DPMinMaxScaler(PrivateScaler):
+@constructor_of_fields
+class DPMinMaxScaler(PrivateScaler, IntervalParameter):
     r"""Map public bounds, or a private low and high quantile, to an interval.
 
     .. math:: z_j = a + (b - a) (x_j - l_j) / (h_j - l_j)
@@ -411,10 +396,9 @@ class DPMinMaxScaler(PrivateScaler):
 
     Parameters
     ----------
+    %(parameters)s
     feature_range : tuple (a, b), default=(0, 1)
         The interval, a < b.
-    %(estimators: epsilon, delta)s
-    %(estimators: noise, adjacency, feature_bounds, copy, rows_per_group, ledger, random_state)s
     clip : bool, default=False
         Whether :meth:`transform` clips to the interval; else values beyond quantiles lie outside.
     quantile_range : tuple (low, high), default=(1.0, 99.0)
@@ -451,15 +435,12 @@ class DPMinMaxScaler(PrivateScaler):
     True
     """
 
-    _parameter_constraints = PrivateScaler._parameter_constraints | {
+    _parameter_constraints: ClassVar[Constraints] = {
         "feature_range": [tuple],
         "clip": ["boolean"],
         "quantile_range": [tuple],
     }
 
-    feature_range: tuple[float, float] = (0, 1)
-    epsilon: float = 1.0
-    delta: float = 1e-6
     _: KW_ONLY
     clip: bool = False
     quantile_range: tuple[float, float] = (1.0, 99.0)

@@ -15,13 +15,13 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from skdpnoise._utils.shared_texts import shared_texts
-from skdpnoise.accounting import Ledger
 from skdpnoise.accounting.approximate import ChanceBudget
 from skdpnoise.base.advice import cause_of_hiding, note_hidden, warn_last
-from skdpnoise.base.private_fit import FitSession, PrivateFitMixin
+from skdpnoise.base.constructors import Constraints, constructor_of_fields
+from skdpnoise.base.private_fit import FitSession, PrivateEstimator
 from skdpnoise.base.public_output import PublicOutput, hand_on
 from skdpnoise.base.register import register_private
+from skdpnoise.base.tags import PrivateTags
 from skdpnoise.data.cell_tables import Cells, read_any_table
 from skdpnoise.data.cells import cells_of
 from skdpnoise.data.reading import unwrapped
@@ -40,7 +40,7 @@ from skdpnoise.preprocessing._blocks import (
 from skdpnoise.preprocessing._kinds import fitted_kind, kinds_by_schema
 from skdpnoise.preprocessing._labels import found_in, unique_names
 from skdpnoise.preprocessing._schema import Column, planned_columns
-from skdpnoise.privacy import Adjacency, GaussianLoss, LossBudget, PrivacyGuarantee, PureLoss
+from skdpnoise.privacy import GaussianLoss, LossBudget, PrivacyGuarantee, PureLoss
 from skdpnoise.queries.categories import CategoryMechanism, category_mechanism
 from skdpnoise.queries.quantiles import Quantiles, private_quantiles, quantiles_budget
 from skdpnoise.queries.ranges import STEPS, stage_losses
@@ -63,10 +63,16 @@ class VectorizerPlan:
     noise: str  # of numbers
 
 
-@shared_texts
+@constructor_of_fields
+class SchemaParameter:
+    """The parameter that DPTableVectorizer has first: what all share follows."""
+
+    schema: dict[str, Any] | None = None
+
+
 @register_private
-@dataclass(eq=False, repr=False)
-class DPTableVectorizer(PrivateFitMixin, TransformerMixin, BaseEstimator):
+@constructor_of_fields
+class DPTableVectorizer(PrivateEstimator, TransformerMixin, BaseEstimator, SchemaParameter):
     r"""Turn a table of numbers, categories and dates into columns for a model.
 
     The private counterpart of skrub's ``TableVectorizer``. What a column is, is said by `schema` or
@@ -100,7 +106,7 @@ class DPTableVectorizer(PrivateFitMixin, TransformerMixin, BaseEstimator):
         - a dict with "kind" ("number", "category", "ordinal", "date", "drop") and "bounds", "log",
           "categories", "buckets" (a number of buckets into which categories are hashed, at no cost)
           or "nullable" (whether missing values get a column; true by default).
-    %(estimators: epsilon)s
+    %(parameters)s
     delta : float, default=1e-6
         The guarantee's δ in [0, 1). Half of it is the chance to show a category that a single
         record has; with 0 all categories must be given, or hashed.
@@ -111,7 +117,6 @@ class DPTableVectorizer(PrivateFitMixin, TransformerMixin, BaseEstimator):
     noise : str, default="auto"
         "gaussian" or "laplace" after a rule, such as "inid_gaussian"; counts of categories take it
         with one scale. "auto" is Gaussian noise, or Laplace noise where delta is 0.
-    %(estimators: adjacency, rows_per_group, ledger, random_state)s
 
     Attributes
     ----------
@@ -156,32 +161,20 @@ class DPTableVectorizer(PrivateFitMixin, TransformerMixin, BaseEstimator):
     age age_bin0 age_bin1 age_bin2 age_bin3 age_missing town_A town_B town_other town_missing
     """
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **PrivateFitMixin._parameter_constraints,
+    _parameter_constraints: ClassVar[Constraints] = {
         "schema": [None, dict],
         "n_bins": [Interval(Integral, 0, 100, closed="both")],
         "add_indicator": ["boolean"],
         "noise": [StrOptions(_NOISES)],
     }
-    _reads_labels: ClassVar[bool] = True
-    _asks_for: ClassVar[float] = 0.25  # of a composition, beside 1 for a model
 
-    schema: dict[str, Any] | None = None
-    epsilon: float = 1.0
-    delta: float = 1e-6
     _: KW_ONLY
     n_bins: int = 8
     add_indicator: bool = True
-    noise: str = "auto"
-    adjacency: Adjacency = "replace_one"
-    rows_per_group: int = 1
-    ledger: Ledger | None = None
-    random_state: Any = None
 
-    @property
-    def _shows_by_chance(self) -> bool:
-        """Whether a fit may show what only one record has: not under pure privacy."""
-        return float(self.delta) > 0.0
+    def __private_tags__(self) -> PrivateTags:
+        chance = self.delta != 0.0
+        return PrivateTags(reads_labels=True, reveals_by_chance=chance, weight=0.25)
 
     def fit(self, X: Any, y: Any = None, groups: Any = None, **params: Any) -> Any:
         """Buy what the schema leaves open, spending the guarantee.
