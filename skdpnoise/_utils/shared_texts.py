@@ -63,6 +63,15 @@ fit_intercept : bool, default=True
     None finds locations and scales privately, with a part of the budget.
 %(estimators: n_jobs, target_bounds)s
 
+regressors
+----------
+coef_ : ndarray of shape (n_features,)
+    Coefficients in the user's units.
+intercept_ : float
+    Intercept in the user's units.
+solver_ : str
+    "gradient", "gram" or "joint".
+
 DescentParameters
 -----------------
 alpha : float, default=0.0

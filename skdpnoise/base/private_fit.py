@@ -25,6 +25,7 @@ from skdpnoise.base import advice
 from skdpnoise.base.constructors import Constraints, constructor_of_fields
 from skdpnoise.base.over_parts import OverPartsMixin
 from skdpnoise.base.surroundings import clone_with_ledger, warn_of_company
+from skdpnoise.base.tags import PrivateTags, tags_of
 from skdpnoise.data.groups import GroupedRows, Groups, SpreadRows, group_codes
 from skdpnoise.data.reading import Form, read
 from skdpnoise.data.rows import noting_guesses
@@ -38,6 +39,7 @@ from skdpnoise.sampling import RandomWords, random_words
 
 Budget = TypeVar("Budget")
 Leaf = TypeVar("Leaf")
+Known = TypeVar("Known", bound=Schema)
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
@@ -105,10 +107,11 @@ class PrivateEstimator(OverPartsMixin, PlanMixin):
     ledger: Ledger | None = None
     random_state: Any = None
     _parameter_constraints: ClassVar[Constraints] = BUDGET
-    _declares: ClassVar[tuple[str, ...]] = ()  # parameters that are code of the user's
-    _reads_labels: ClassVar[bool] = False  # of each column, as its type says
 
     __sklearn_clone__ = clone_with_ledger
+
+    def __private_tags__(self) -> PrivateTags:
+        return PrivateTags()
 
     def _validate_params(self) -> None:
         """Raise what is wrong with any single parameter: more than scikit-learn's constraints."""
@@ -116,10 +119,10 @@ class PrivateEstimator(OverPartsMixin, PlanMixin):
 
     def _vouched(self) -> list[str]:
         """Return what a fit reads without paying for it, public by the word of the user."""
-        found = [name for name in self._declares if getattr(self, name) is not None]
+        found = [name for name in tags_of(self).declares if getattr(self, name) is not None]
         if is_classifier(self) and getattr(self, "classes", None) is None:
             found.append(LABELS)
-        if self._reads_labels or hasattr(self, "feature_names_in_"):
+        if tags_of(self).reads_labels or hasattr(self, "feature_names_in_"):
             found.append(COLUMNS)
         return found
 
@@ -152,19 +155,15 @@ class PrivateEstimator(OverPartsMixin, PlanMixin):
         with self._session(groups, params) as session:
             yield session.account
 
-    def _read(self, form: Form[Leaf], **tables: Any) -> tuple[Schema, Groups[Leaf]]:
+    def _read_rows(self, form: Form[Leaf, Known], **tables: Any) -> tuple[Known, Groups[Leaf]]:
         """Check X, y and the groups; return what is public of the rows, and which may be used."""
         # This looks at the private data and is not charged: whether a fit is refused tells that a
         # value is missing or infinite. See "sharp edges" in the documentation.
         schema, rows = read(self, form, most=int(self.rows_per_group), **tables)
         check_size(self, rows.n_rows, math.prod(rows.rows.shape[1:]))
-        return self._known(schema, rows), rows
-
-    def _known(self, schema: Schema, rows: Groups[Any]) -> Schema:
-        """Return the schema with the number of rows where it is public; refuse too few."""
         self._check_kept(rows.n_rows, rows.n_kept, rows.n_groups)
         public = self.adjacency == "replace_one"
-        return replace(schema, n_rows=rows.n_kept) if public else schema
+        return replace(schema, n_rows=rows.n_kept) if public else schema, rows
 
     def _check_kept(self, n_rows: int, n_kept: int, n_groups: int | None) -> None:
         """Refuse groups that leave too few rows; warn of what their public number says."""
@@ -184,7 +183,7 @@ class PrivateEstimator(OverPartsMixin, PlanMixin):
         self._check_kept(n_rows, rows.n_kept, rows.n_groups)
         return rows
 
-    def _grouped_parts(self, rows: Partitioned[Any]) -> Groups[Any]:
+    def _grouped_parts(self, rows: Partitioned[Any]) -> SpreadRows:
         """Check the groups of rows in partitions, as linear models still do."""
         owner = f"{type(self).__name__}.fit"
         found = SpreadRows.of(owner, rows, int(self.rows_per_group))

@@ -31,7 +31,7 @@ import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -194,7 +194,7 @@ class Groups(Generic[Leaf]):
         return cls(rows, n_kept, int(codes.max(initial=-1)) + 1, most, codes)
 
     @classmethod
-    def in_partitions(cls, owner: str, rows: Partitioned[Any], most: int) -> Groups[Any]:
+    def in_partitions(cls, owner: str, rows: Partitioned[Any], most: int) -> Self:
         """Scan all labels, the table "groups"; refuse a group that lies in several partitions."""
         # Keyed hashes of labels are compared where the parts come together, some at a time. With a
         # chance of n²/2^65 different labels have the same, and data are refused in vain.
@@ -227,21 +227,29 @@ class Groups(Generic[Leaf]):
         """Return the kept rows, in their order; all rows, and no coin is tossed, if all are."""
         rows: Any = self.rows
         if self.n_kept == self.n_rows:
-            return self.rows
-        if self.codes is None:
-            return rows.sampled(partial(_kept, self.most, new_key(rng)), self.per_partition)
-        return rows.rows(sample_rows(self.codes, self.most, rng))
+            kept: Table[Leaf] = rows
+        elif self.codes is None:
+            kept = rows.sampled(partial(_kept, self.most, new_key(rng)), self.per_partition)
+        else:
+            kept = rows.rows(sample_rows(self.codes, self.most, rng))
+        return kept
 
 
 class SpreadRows(Groups[Any]):
     """Groups by the name that linear models and searches still use."""
 
     __slots__ = ()
+    rows: Partitioned[Any]
 
     @classmethod
-    def of(cls, owner: str, rows: Partitioned[Any], most: int) -> Groups[Any]:
+    def of(cls, owner: str, rows: Partitioned[Any], most: int) -> SpreadRows:
         """Scan all labels."""
         return cls.in_partitions(owner, rows, most)
+
+    def keep(self, rng: RandomWords) -> Partitioned[Any]:
+        """Return the kept rows."""
+        kept: Any = Groups.keep(self, rng)
+        return kept  # type: ignore[no-any-return]
 
 
 _HASHES_AT_ONCE = 1 << 22

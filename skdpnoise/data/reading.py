@@ -31,10 +31,11 @@ from skdpnoise.data.targets import check_present, labels_of_parts, missing_targe
 __all__ = ["Form", "Numbers", "Supervised", "read", "scanned", "unwrapped"]
 
 Leaf = TypeVar("Leaf")
+Known = TypeVar("Known", bound=Schema)
 _LIMITS = ("largest", "keeps_subnormal", "missing")  # options of read_table
 
 
-class Form(ABC, Generic[Leaf]):
+class Form(ABC, Generic[Leaf, Known]):
     """How rows are checked, and converted to leaves."""
 
     fewest: int  # rows that a fit needs
@@ -48,25 +49,25 @@ class Form(ABC, Generic[Leaf]):
         return self.read(estimator, tables)[1]
 
     @abstractmethod
-    def agreed(self, estimator: Any, found: list[Any], source: RowSource | None) -> Schema:
+    def agreed(self, estimator: Any, found: list[Any], source: RowSource | None) -> Known:
         """Return what is public of all batches, and tell the estimator."""
 
     @abstractmethod
     def load(
-        self, kind: type, schema: Schema, computed: frozenset[str]
+        self, schema: Known, computed: frozenset[str]
     ) -> tuple[Callable[[Tables], Leaf], tuple[int, ...]]:
         """Return what converts a batch that was checked, and the shape of one row."""
 
 
 def read(
     estimator: Any,
-    form: Form[Leaf],
+    form: Form[Leaf, Known],
     *,
     groups: Any = None,
     most: int = 1,
     n_jobs: int | None = None,
     **tables: Any,
-) -> tuple[Schema, Groups[Leaf]]:
+) -> tuple[Known, Groups[Leaf]]:
     """Check all rows, and set what an estimator knows of its columns.
 
     Of each group in `groups` at most so many rows are to be kept.
@@ -81,12 +82,12 @@ def read(
     sources = as_sources(**tables, groups=groups)
     partitions, batches, computed = scanned(estimator, form, sources, n_jobs)
     schema = form.agreed(estimator, batches, sources["X"])
-    load, tail = form.load(type(estimator), schema, computed)
+    load, tail = form.load(schema, computed)
     return schema, Groups.in_partitions(f"{owner}.fit", partitions, most).map(load, *tail)
 
 
 def scanned(
-    estimator: Any, form: Form[Any], sources: dict[str, RowSource], n_jobs: int | None
+    estimator: Any, form: Form[Any, Any], sources: dict[str, RowSource], n_jobs: int | None
 ) -> tuple[Partitioned[Tables], list[Any], frozenset[str]]:
     """Check every batch of all partitions; return these, what was found, and what was computed."""
     owner = type(estimator).__name__
@@ -109,7 +110,7 @@ class _Scan:
     """Checks some rows by a fresh estimator of the same class: parameters do not travel."""
 
     kind: type
-    form: Form[Any]
+    form: Form[Any, Any]
     computed: frozenset[str]
 
     def __call__(self, tables: Tables) -> Any:
@@ -121,7 +122,7 @@ class _Scan:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Numbers(Form[Any]):
+class Numbers(Form[Any, Schema]):
     """X as an array of float32 or float64, or as a sparse one."""
 
     options: dict[str, Any] = field(default_factory=dict)  # of read_table
@@ -135,8 +136,8 @@ class Numbers(Form[Any]):
         if self.sparse and issparse(X):
             table = read_sparse(estimator, X)
         else:
-            least = {"ensure_min_samples": self.fewest}
-            table = read_table(estimator, X, **least, **self.options)
+            options = self.options | {"ensure_min_samples": self.fewest}
+            table = read_table(estimator, X, **options)
         return InMemory(table, table.shape[0], table.shape[1:]), _schema_of(estimator, table)
 
     def scan(self, estimator: Any, tables: Tables) -> Schema:
@@ -154,20 +155,11 @@ class Numbers(Form[Any]):
 
     def agreed(self, estimator: Any, found: list[Schema], source: RowSource | None) -> Schema:
         """Return the columns of all batches, of the wider type."""
-        first = found[0]
-        if any((one.n_columns, one.names) != (first.n_columns, first.names) for one in found):
-            raise ValueError(
-                f"{type(estimator).__name__} needs the same columns in all parts of the rows."
-            )
-        estimator.n_features_in_ = first.n_columns
-        if first.names is not None:
-            estimator.feature_names_in_ = np.array(first.names, dtype=object)
-        elif hasattr(estimator, "feature_names_in_"):
-            del estimator.feature_names_in_
+        first = agree_on_columns(estimator, found)
         return replace(first, dtype=np.result_type(*{one.dtype for one in found}).str)
 
     def load(
-        self, kind: type, schema: Schema, computed: frozenset[str]
+        self, schema: Schema, computed: frozenset[str]
     ) -> tuple[Callable[[Tables], Any], tuple[int, ...]]:
         """Return what makes arrays of batches."""
         limits = limits_of(self.options) if "X" in computed else None
@@ -175,11 +167,11 @@ class Numbers(Form[Any]):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Supervised(Form[dict[str, Any]]):
+class Supervised(Form[dict[str, Any], Schema]):
     """X and y by name: y as the estimator's `_read_target` checks it."""
 
     features: Numbers
-    loaded: Callable[[type, Any], NDArray[Any]]  # converts some of a target that was checked
+    loaded: Callable[[Any], NDArray[Any]]  # converts some of a target that was checked
     labels: bool = False  # whether y has labels, which are public
     fewest: int = 2
 
@@ -205,15 +197,30 @@ class Supervised(Form[dict[str, Any]]):
         return replace(schema, classes=labels)
 
     def load(
-        self, kind: type, schema: Schema, computed: frozenset[str]
+        self, schema: Schema, computed: frozenset[str]
     ) -> tuple[Callable[[Tables], dict[str, Any]], tuple[int, ...]]:
         """Return what makes arrays of batches."""
-        features, tail = self.features.load(kind, schema, computed)
-        return partial(_both, features, partial(self.loaded, kind)), tail
+        features, tail = self.features.load(schema, computed)
+        return partial(_both, features, self.loaded), tail
 
     def _target(self, estimator: Any, y: Any, n_rows: int) -> tuple[Any, Any]:
         y = estimator._read_target(y, n_rows)
         return y, np.unique(y) if self.labels else None
+
+
+def agree_on_columns(estimator: Any, found: list[Known]) -> Known:
+    """Tell the estimator the columns of all batches, and return the first; refuse others."""
+    first = found[0]
+    if any(one.identity != first.identity for one in found):
+        raise ValueError(
+            f"{type(estimator).__name__} needs the same columns in all parts of the rows."
+        )
+    estimator.n_features_in_ = first.n_columns
+    if first.names is not None:
+        estimator.feature_names_in_ = np.array(first.names, dtype=object)
+    elif hasattr(estimator, "feature_names_in_"):
+        del estimator.feature_names_in_
+    return first
 
 
 def unwrapped(table: Table[Any]) -> Any:

@@ -25,3 +25,8 @@ class Schema:
     classes: NDArray[Any] | None = None  # the labels, sorted; None of a target of numbers
     target_bounds: NDArray[np.float64] | None = None  # (2, 1), of a target of numbers
     n_outputs: int = 1  # linear functions that are fitted
+
+    @property
+    def identity(self) -> tuple[Any, ...]:
+        """Return what all batches of rows must agree on."""
+        return self.n_columns, self.names

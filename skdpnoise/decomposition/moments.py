@@ -102,7 +102,7 @@ class PrivateMomentsMixin(PrivateEstimator, ABC):
         """
         with self._session(groups, params) as session:
             form = Numbers({"largest": np.inf, "keeps_subnormal": True})
-            schema, rows = self._read(form, X=X, groups=groups, n_jobs=self.n_jobs)
+            schema, rows = self._read_rows(form, X=X, groups=groups, n_jobs=self.n_jobs)
             self._check_columns(schema.n_columns)
             plan = self._plan(schema, session.guarantee, session.rows_per_group)
             session.account.spend(plan.stages, plan.noise)

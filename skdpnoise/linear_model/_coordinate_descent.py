@@ -81,12 +81,7 @@ class DPCoordinateDescentRegressor(
 
     Attributes
     ----------
-    coef_ : ndarray of shape (n_features,)
-        Coefficients in the user's units.
-    intercept_ : float
-        Intercept in the user's units.
-    solver_ : str
-        "gradient", "gram" or "joint".
+    %(regressors: coef_, intercept_, solver_)s
     alpha_ : float
         Strength of the penalty.
     coef_path_, intercept_path_ : ndarray of shape (n_passes, ...)

@@ -49,10 +49,7 @@ class DPHuberRegressor(
 
     Attributes
     ----------
-    coef_ : ndarray of shape (n_features,)
-        Coefficients in the user's units.
-    intercept_ : float
-        Intercept in the user's units.
+    %(regressors: coef_, intercept_)s
     coef_path_, intercept_path_ : ndarray of shape (n_passes, ...)
         Coefficients after every pass, of which ``coef_`` is the mean of the last two fifths.
     %(estimators: clip_range_)s

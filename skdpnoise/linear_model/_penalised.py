@@ -45,12 +45,7 @@ class DPLasso(_LeastSquares):
 
     Attributes
     ----------
-    coef_ : ndarray of shape (n_features,)
-        Coefficients in the user's units.
-    intercept_ : float
-        Intercept in the user's units.
-    solver_ : str
-        "gradient", "gram" or "joint".
+    %(regressors: coef_, intercept_, solver_)s
     coef_path_, intercept_path_ : ndarray of shape (n_passes, ...)
         Coefficients after every pass, not with "gram".
     %(estimators: clip_range_)s
@@ -109,12 +104,7 @@ class DPRidge(_LeastSquares):
 
     Attributes
     ----------
-    coef_ : ndarray of shape (n_features,)
-        Coefficients in the user's units.
-    intercept_ : float
-        Intercept in the user's units.
-    solver_ : str
-        "gradient", "gram" or "joint".
+    %(regressors: coef_, intercept_, solver_)s
     coef_path_, intercept_path_ : ndarray of shape (n_passes, ...)
         Coefficients after every pass, not with "gram".
     %(estimators: clip_range_)s
@@ -171,12 +161,7 @@ class DPElasticNet(_LeastSquares):
 
     Attributes
     ----------
-    coef_ : ndarray of shape (n_features,)
-        Coefficients in the user's units.
-    intercept_ : float
-        Intercept in the user's units.
-    solver_ : str
-        "gradient", "gram" or "joint".
+    %(regressors: coef_, intercept_, solver_)s
     coef_path_, intercept_path_ : ndarray of shape (n_passes, ...)
         Coefficients after every pass, not with "gram".
     %(estimators: clip_range_)s

@@ -22,6 +22,7 @@ from skdpnoise.base.advice import warn_of_hidden_target
 from skdpnoise.base.callbacks import CallbackSupportMixin, follow_epochs, with_callbacks
 from skdpnoise.base.constructors import Constraints, constructor_of_fields
 from skdpnoise.base.private_fit import PrivateEstimator
+from skdpnoise.base.tags import PrivateTags
 from skdpnoise.data.tables import read_table
 from skdpnoise.mechanisms.sampled import FAMILIES
 from skdpnoise.neural_network._data import LIMIT, Data, Scaling, Target, members_of
@@ -103,7 +104,6 @@ class PrivateNetwork(CallbackSupportMixin, PrivateEstimator, BaseEstimator, ABC)
     n_samples: int | None = None
     device: str = "cpu"
     module: ClassVar[Any] = None
-    _samples_records: ClassVar[bool] = True
     _parameter_constraints: ClassVar[Constraints] = {
         "adjacency": [StrOptions({"add_remove"})],
         "noise": [StrOptions({"auto"} | NOISES)],
@@ -127,6 +127,10 @@ class PrivateNetwork(CallbackSupportMixin, PrivateEstimator, BaseEstimator, ABC)
         "n_samples": [None, Interval(Integral, 1, None, closed="left")],
         "device": [str],
     }
+
+    def __private_tags__(self) -> PrivateTags:
+        # A module is the user's code, and so are its parameters.
+        return PrivateTags(samples_records=True, declares=("module",))
 
     @with_callbacks
     def fit(self, X: Any, y: Any, groups: Any = None, **params: Any) -> Self:

@@ -22,7 +22,6 @@ class ModuleParameters(BaseEstimator):
 
     module: Any = None
     _parameter_constraints: ClassVar[Constraints] = {"module": [None, callable]}
-    _declares: ClassVar[tuple[str, ...]] = ("module",)  # the user's code, and so its parameters
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Return the parameters, those of the module too.
