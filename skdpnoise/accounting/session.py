@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from typing import Any, Protocol
 
 import numpy as np
@@ -15,7 +16,7 @@ from numpy.typing import NDArray
 
 from skdpnoise.data.table import Table, in_units
 from skdpnoise.mechanisms.calibrate import calibrate
-from skdpnoise.mechanisms.exact import exact_numbers
+from skdpnoise.mechanisms.exact import exact_integers, exact_numbers
 from skdpnoise.mechanisms.vectors import add_quanta
 from skdpnoise.privacy import Adjacency, LossBudget, PrivacyGuarantee
 from skdpnoise.sampling import RandomWords
@@ -72,6 +73,11 @@ class Drawn:
         rows = exact_numbers(values).reshape(self.noise.shape)
         noisy = add_quanta(rows, self.noise, self.mechanism.grid_size, self.mechanism)
         return noisy.reshape(np.shape(values))
+
+    def on_fractions(self, values: Sequence[Fraction]) -> NDArray[np.float64]:
+        """Return fractions of one release, rounded to grid steps as a whole, plus their noise."""
+        steps = exact_integers(values, self.mechanism.grid_size.tolist())
+        return self.in_units(steps, self.noise[0])
 
 
 @dataclass(frozen=True, slots=True, eq=False)
