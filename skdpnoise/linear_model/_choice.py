@@ -35,13 +35,13 @@ def check_whole_rows(settings: Settings, schema: Schema) -> list[str]:
 
 def prefers_gradient(settings: Settings, schema: Schema) -> bool:
     """Return True if whole gradients are expected to be better than the other solvers."""
-    rule = rules.GRADIENT
-    if not rules.is_normal(settings.noise, settings.delta) or rules.asks_for_coordinate(settings):
+    rule, normal = rules.GRADIENT, rules.is_normal(settings.noise, settings.delta)
+    if not normal or rules.asks_for_coordinate(settings):
         return False
     # How many records there are is public under replace-one alone.
     strength = gdp_mu(settings.epsilon, settings.delta) * (schema.n_rows or 0.0)
     if settings.loss is SQUARED:  # whose second moments would be noise, of so many columns
-        moments = settings.noise in rules.MOMENT_NOISES and isinstance(settings.row_norm, str)
+        moments = not rules.asks_for_descent(settings) and isinstance(settings.row_norm, str)
         many = schema.n_columns >= rule.many_columns
         return moments and many and strength < rule.enough_records * schema.n_columns
     if settings.loss is not LOGISTIC or schema.n_rows is None or schema.n_outputs > 1:

@@ -110,7 +110,7 @@ class PrivateLinearModel(PrivateEstimator, BaseEstimator):
         """
         with self._session(groups, params) as session:
             # check
-            schema, rows = self._rows(X, y, groups)
+            schema, rows = self._read_supervised(X, y, groups)
             settings, solver = self._settled(schema)
             # plan
             terms = settings, session.rows_per_group, schema
@@ -153,14 +153,14 @@ class PrivateLinearModel(PrivateEstimator, BaseEstimator):
         """Return the loss, which parameters may shape."""
         return self._loss
 
-    def _rows(self, X: Any, y: Any, groups: Any) -> tuple[Schema, Groups[Rows]]:
+    def _read_supervised(self, X: Any, y: Any, groups: Any) -> tuple[Schema, Groups[Rows]]:
         """Read the rows; return what is public of them, and which may be used."""
         # What is converted anyway lies as passes read it.
         order = "F" if isinstance(X, np.ndarray) and X.dtype not in FLOATS else None
         features = Numbers({"order": order}, sparse=self._takes_sparse)
         loaded = partial(self._target.loaded, type(self).__name__)
         form = Supervised(features, loaded, labels=self._target.labels)
-        schema, rows = self._read(form, X=X, y=y, groups=groups, n_jobs=self.n_jobs)
+        schema, rows = self._read_rows(form, X=X, y=y, groups=groups, n_jobs=self.n_jobs)
         self._check_ranges(schema.n_columns)
         bounds = as_bounds(self.feature_bounds, schema.n_columns, "feature_bounds", self)
         numbers = numbered_groups(self, schema.n_columns)

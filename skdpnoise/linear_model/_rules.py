@@ -251,8 +251,14 @@ def is_normal(noise: Any, delta: Any) -> bool:
 
 def asks_for_coordinate(settings: Settings) -> bool:
     """Return True if a parameter is set that only coordinate descent has."""
-    given = settings.n_passes, settings.clip, settings.budget_growth, settings.error_weights
+    given = settings.clip, settings.budget_growth, settings.error_weights
     return not all(isinstance(one, str) for one in given) or settings.error_weights == "uniform"
+
+
+def asks_for_descent(settings: Settings) -> bool:
+    """Return True if a parameter is set that second moments do not have."""
+    passes = not isinstance(settings.n_passes, str)
+    return passes or asks_for_coordinate(settings) or settings.noise not in MOMENT_NOISES
 
 
 @dataclass(frozen=True, slots=True)

@@ -172,7 +172,7 @@ class MomentsOr:
     def plan(self, problem: Problem, n_samples: float, budget: Budget) -> Plan:
         """Return the plan of either solver."""
         settings, features = problem.settings, problem.features
-        if not asks_for_other(settings):
+        if not rules.asks_for_descent(settings):
             plan = MOMENTS.plan(problem, n_samples, budget)
             reach = features.reach[features.used]
             if rules.prefers_moments(plan.moments.noise_level, reach):
@@ -181,11 +181,6 @@ class MomentsOr:
 
 
 MOMENTS = SecondMoments()
-
-
-def asks_for_other(settings: Settings) -> bool:
-    """Return True if a parameter is set that second moments do not have."""
-    return settings.noise not in rules.MOMENT_NOISES or rules.asks_for_coordinate(settings)
 
 
 def plan_moments(
