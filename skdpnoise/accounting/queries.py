@@ -119,11 +119,10 @@ class SecondMoments:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class GroupedSum:
-    """Sums of clipped rows in public groups, or counts of records in them, group after group.
+    """Sums of clipped rows in public groups, or counts of records in them, group after group."""
 
-    A record is in one group, or in none: its code is then negative. Without rows it is one count;
-    with several columns of codes, one count for each of them, and sums go column after column.
-    """
+    # A record is in one group, or in none: its code is then negative. Without rows it is one count;
+    # with several columns of codes, one count for each of them, column after column.
 
     n_groups: int
     codes: Callable[[Any], NDArray[np.intp]]  # (n_records,), of counts also (n_records, n_columns)
