@@ -22,6 +22,7 @@ from skdpnoise._utils.checks import (
 from skdpnoise._utils.shared_texts import shared_texts
 from skdpnoise.accounting.account import Ledger
 from skdpnoise.accounting.session import Drawn
+from skdpnoise.accounting.terms import Terms
 from skdpnoise.data.missing import Missing, present
 from skdpnoise.data.table import Table
 from skdpnoise.mechanisms.additive import AdditiveMechanism
@@ -31,7 +32,6 @@ from skdpnoise.privacy import Adjacency, LossBudget, PrivacyGuarantee, PrivacyLo
 from skdpnoise.privacy.loss import checked_relation, promised
 from skdpnoise.queries import _tiles
 from skdpnoise.queries._sweeps import tallies
-from skdpnoise.queries._terms import Terms
 from skdpnoise.queries._tiles import Floats, Integers, Places
 from skdpnoise.queries._values import as_table, ends, read_values
 from skdpnoise.sampling import random_words

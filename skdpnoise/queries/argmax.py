@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike
 from skdpnoise._utils.checks import check_option, check_type
 from skdpnoise._utils.shared_texts import shared_texts
 from skdpnoise.accounting.account import Ledger
+from skdpnoise.accounting.terms import Terms
 from skdpnoise.mechanisms.selection import (
     ExponentialMechanism,
     PermuteAndFlip,
@@ -17,7 +18,6 @@ from skdpnoise.mechanisms.selection import (
 )
 from skdpnoise.privacy import GaussianLoss, LossBudget, PrivacyGuarantee, PureLoss
 from skdpnoise.privacy.loss import promised
-from skdpnoise.queries._terms import Terms
 from skdpnoise.sampling import random_words
 
 __all__ = ["private_argmax"]

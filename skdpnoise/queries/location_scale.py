@@ -12,11 +12,11 @@ from numpy.typing import ArrayLike, NDArray
 from skdpnoise._utils.shared_texts import shared_texts
 from skdpnoise.accounting.account import Ledger
 from skdpnoise.accounting.session import Charge
+from skdpnoise.accounting.terms import Paid, Terms
 from skdpnoise.mechanisms.sharing import shared_budget
 from skdpnoise.privacy import Adjacency, LossBudget, PrivacyGuarantee
 from skdpnoise.privacy.loss import promised
 from skdpnoise.queries._sweeps import Visit
-from skdpnoise.queries._terms import Paid, Terms
 from skdpnoise.queries._tiles import Floats, Places
 from skdpnoise.queries.ranges import (
     DIGIT_BITS,

@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from skdpnoise._utils.shared_texts import shared_texts
 from skdpnoise.accounting.account import Ledger
 from skdpnoise.accounting.session import Charge, Drawn
+from skdpnoise.accounting.terms import Paid, Terms
 from skdpnoise.data.table import Table
 from skdpnoise.mechanisms.additive import AdditiveMechanism
 from skdpnoise.mechanisms.calibrate import calibrate
@@ -19,7 +20,6 @@ from skdpnoise.mechanisms.sharing import shared_budget
 from skdpnoise.privacy import Adjacency, LossBudget, PrivacyGuarantee, PureLoss
 from skdpnoise.privacy.loss import promised
 from skdpnoise.queries._sweeps import tallies
-from skdpnoise.queries._terms import Paid, Terms
 from skdpnoise.queries._tiles import DIGIT, LIMB, STEPS, Floats, Places
 from skdpnoise.queries.ranges import Ranges
 from skdpnoise.sensitivity import clipped_sum

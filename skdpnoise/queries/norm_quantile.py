@@ -13,11 +13,11 @@ from skdpnoise._utils.checks import check_collected, check_real, complaint
 from skdpnoise._utils.shared_texts import shared_texts
 from skdpnoise.accounting.account import Ledger
 from skdpnoise.accounting.session import Charge
+from skdpnoise.accounting.terms import Terms
 from skdpnoise.mechanisms.selection.choice_within import NormQuantileMechanism
 from skdpnoise.mechanisms.sharing import shared_budget
 from skdpnoise.privacy import Adjacency, LossBudget, PrivacyGuarantee
 from skdpnoise.privacy.loss import promised
-from skdpnoise.queries._terms import Terms
 from skdpnoise.queries._tiles import Floats
 from skdpnoise.queries._values import read_values
 from skdpnoise.sampling import RandomWords

@@ -13,13 +13,14 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from skdpnoise._utils.checks import check_order, complaint
+from skdpnoise.accounting.budget import Budget
 from skdpnoise.accounting.session import Charge, Session
+from skdpnoise.accounting.terms import Terms
 from skdpnoise.mechanisms.additive import AdditiveMechanism
 from skdpnoise.mechanisms.calibrate import calibrate
 from skdpnoise.mechanisms.requests import noise_options
 from skdpnoise.privacy import Adjacency, LossBudget, check_real
 from skdpnoise.queries._sweeps import Visit, tallied, tallied_gaps, tallies
-from skdpnoise.queries._terms import Terms
 from skdpnoise.queries._tiles import LARGEST_EXPONENT, LONGEST, Floats, Integers, Places
 from skdpnoise.queries._values import as_doubles, as_table
 from skdpnoise.sampling import RandomWords, secret_pairs
@@ -36,6 +37,7 @@ COUNT_SHARE = 0.02  # of the budget of a fit or a query
 STEPS = 4  # releases: magnitude, coarse and fine location, and what comes after
 # Shares of the budget: magnitude, location (coarse, then fine); the rest is for what comes after.
 SEARCH_SHARES = (0.4, 0.12, 0.18)
+_STAGES = ("magnitudes", "coarse", "digits")
 
 _EXPONENTS = np.arange(-LARGEST_EXPONENT, LARGEST_EXPONENT + 1)
 DIGIT_BITS = 11  # bits of a location that one histogram finds
@@ -52,16 +54,19 @@ _IN_FULLEST = 0.3  # of pairs of normal values, whose distances are in the fulle
 
 def stage_losses(budget: LossBudget, *, counts: bool, searches: bool) -> list[LossBudget]:
     """Return what each stage may cost, whatever the stages before it release."""
+    return Budget(budget).stages(**search_shares(counts=counts, searches=searches))
+
+
+def search_shares(*, counts: bool, searches: bool) -> dict[str, float]:
+    """Return the share of each stage by its name: together the stages cost the whole budget."""
     # `counts` and `searches` say whether the number of records and the ranges of some columns are
-    # bought. Together the stages cost no more than the budget.
-    rest, stages = 1.0, []
-    if counts:
-        stages.append(budget.share(COUNT_SHARE))
-        rest -= COUNT_SHARE
+    # estimated privately.
+    rest = 1.0 - COUNT_SHARE if counts else 1.0
+    shares = {"count": COUNT_SHARE} if counts else {}
     if searches:
-        stages += [budget.share(rest * part) for part in SEARCH_SHARES]
+        shares |= {stage: rest * part for stage, part in zip(_STAGES, SEARCH_SHARES, strict=True)}
         rest *= 1.0 - sum(SEARCH_SHARES)
-    return [*stages, budget if rest == 1.0 else budget.share(rest)]
+    return shares | {"rest": rest}
 
 
 def release_record_count(
@@ -163,9 +168,11 @@ class Ranges:
             n_samples = check_real(terms.owner, "n_samples", n_samples)
         terms.spend(budget, noise)
         counts = n_samples is None and terms.adjacency == "add_remove"
-        *stages, self.budget = stage_losses(budget, counts=counts, searches=bool(searched.any()))
+        shares = search_shares(counts=counts, searches=bool(searched.any()))
+        parts = {stage: part.total for stage, part in Budget(budget).split(**shares).items()}
+        self.budget = parts["rest"]
         if counts:
-            n_samples = session.count(len(self.table), stages[0], noise)
+            n_samples = session.count(len(self.table), parts["count"], noise)
         elif n_samples is None:
             n_samples = float(len(self.table))
         self.n_samples = max(n_samples, 1.0)  # public, or estimated privately
@@ -178,7 +185,7 @@ class Ranges:
         self.found = self.bounded.copy()
         open_columns = np.flatnonzero(searched)
         if open_columns.size:
-            self._search(open_columns, stages[-3:], pooled)
+            self._search(open_columns, [parts[stage] for stage in _STAGES], pooled)
 
     def _search(self, columns: Places, losses: Sequence[LossBudget], pooled: bool) -> None:
         """Find the magnitudes of columns, and then locations of those that have one."""

@@ -11,12 +11,12 @@ import pandas as pd
 import pytest
 from scipy.stats import chi2
 
+from skdpnoise.accounting.terms import Terms
 from skdpnoise.data.table import InMemory
 from skdpnoise.mechanisms import calibrate
 from skdpnoise.noises import get_noise, noise_names
 from skdpnoise.privacy import GaussianLoss, PrivacyGuarantee, PureLoss
 from skdpnoise.queries import private_count, private_histogram, private_mean, private_sum
-from skdpnoise.queries._terms import Terms
 from skdpnoise.queries.aggregates import _check_summands, _exact_sums, _release, _rounded_deviation
 from skdpnoise.queries.norm_quantile import private_norm_quantile
 from skdpnoise.sampling import SeededWords

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from skdpnoise.accounting.session import Drawn
 from skdpnoise.data.table import InMemory
 from skdpnoise.mechanisms import AdditiveMechanism
 from skdpnoise.privacy import GaussianLoss, PrivacyGuarantee, PureLoss
@@ -106,13 +107,14 @@ def test_integers_that_meet_the_noise_move_by_what_is_charged(
 ):
     """The transcript of the last release of neighbours, with the ranges of the first data set."""
     released = []
-    release = AdditiveMechanism.release
+    on = Drawn.on
 
-    def noted(self, value, random_state=None):
-        released.append((self, np.rint(np.asarray(value) / self.grid_size)))
-        return release(self, value, random_state)
+    def noted(self, values):
+        steps = np.rint(np.asarray(values) / self.mechanism.grid_size)
+        released.append((self.mechanism, steps))
+        return on(self, values)
 
-    monkeypatch.setattr(AdditiveMechanism, "release", noted)
+    monkeypatch.setattr(Drawn, "on", noted)
     rng = np.random.default_rng(0)
     X = rng.normal(0.0, 1.0, size=(3000, 2))
     for extreme in (1e9, -1e9, 0.0):
