@@ -39,6 +39,7 @@ class Form(ABC, Generic[Leaf, Known]):
     """How rows are checked, and converted to leaves."""
 
     fewest: int  # rows that a fit needs
+    in_memory: bool = False  # whether partitions are refused
 
     @abstractmethod
     def read(self, estimator: Any, tables: Tables) -> tuple[InMemory[Leaf], Any]:
@@ -75,7 +76,7 @@ def read(
     owner = type(estimator).__name__
     if "y" in tables and tables["y"] is None:
         raise missing_target(owner)
-    if not any(map(is_spread, (*tables.values(), groups))):
+    if form.in_memory or not any(map(is_spread, (*tables.values(), groups))):
         rows, found = form.read(estimator, tables)
         schema = form.agreed(estimator, [found], None)
         return schema, Groups.in_memory(f"{owner}.fit", rows, most, groups)
@@ -171,9 +172,10 @@ class Supervised(Form[dict[str, Any], Schema]):
     """X and y by name: y as the estimator's `_read_target` checks it."""
 
     features: Numbers
-    loaded: Callable[[Any], NDArray[Any]]  # converts some of a target that was checked
     labels: bool = False  # whether y has labels, which are public
+    loaded: Callable[[Any], NDArray[Any]] = np.asarray  # converts some of a target that was checked
     fewest: int = 2
+    in_memory: bool = False
 
     def read(self, estimator: Any, tables: Tables) -> tuple[InMemory[dict[str, Any]], Any]:
         """Return both, the columns, and the labels."""
@@ -236,6 +238,7 @@ def _schema_of(estimator: Any, table: Any) -> Schema:
         names=None if names is None else tuple(names),
         dtype=table.dtype.str,
         sparse=issparse(table),
+        row_shape=table.shape[1:],
     )
 
 
