@@ -48,7 +48,8 @@ from joblib import effective_n_jobs
 from numpy.typing import NDArray
 
 from skdpnoise.data.parts import Choose, Facts, Job, Keep, Runner, Task, from_limbs, raised
-from skdpnoise.data.rows import RowSource, as_sources
+from skdpnoise.data.ranks import CountedRanks, Ranks, SortedRanks
+from skdpnoise.data.rows import RowSource, as_sources, is_spread
 from skdpnoise.data.states import forget, new_token, state
 
 __all__ = [
@@ -60,6 +61,7 @@ __all__ = [
     "in_units",
     "looked_at",
     "mapped",
+    "scanned",
     "survey",
     "total",
 ]
@@ -71,7 +73,13 @@ Update = TypeVar("Update")
 Integers = NDArray[Any]
 """Of int64; Python's own where 64 bits would not do."""
 
+Gathered = Callable[[NDArray[Any], NDArray[Any], NDArray[np.intp], NDArray[np.intp]], Integers]
+"""From an array, places of rows in it, its columns, and their places among all that are asked for,
+to integers for each of these columns."""
+
 _AT_ONCE = 1 << 20  # rows whose choice is counted at a time
+_GATHERED = 1 << 21  # values of rows that come together at a time
+_COLUMNS_AT_ONCE = 4  # of those
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -155,6 +163,20 @@ class Table(ABC, Generic[Leaf]):
         """Return the rows that are chosen by their numbers alone."""
 
     @abstractmethod
+    def or_else(self, leaf: Leaf) -> Table[Leaf]:
+        """Return the rows; if there are none, a leaf that has none."""
+
+    @abstractmethod
+    def gathered(
+        self, numbers: NDArray[Any], columns: NDArray[np.intp], step: Gathered, label: str = "sums"
+    ) -> Integers:
+        """Return the integers that a step finds for columns of some rows of arrays together."""
+
+    @abstractmethod
+    def ranked(self) -> Ranks:
+        """Return the values of a table of vectors, of which is asked how many are smaller."""
+
+    @abstractmethod
     def folded(
         self,
         start: Callable[[Leaf], State],
@@ -224,6 +246,19 @@ class InMemory(Table[Leaf]):
     def rows(self, numbers: NDArray[np.intp]) -> InMemory[Leaf]:
         """Return rows by their numbers."""
         return InMemory(rows_at(self.leaf, numbers), len(numbers), self.tail)
+
+    def or_else(self, leaf: Leaf) -> InMemory[Leaf]:
+        return self
+
+    def gathered(
+        self, numbers: NDArray[Any], columns: NDArray[np.intp], step: Gathered, label: str = "sums"
+    ) -> Integers:
+        values: Any = self.leaf
+        return step(values, numbers, columns, np.arange(columns.size))
+
+    def ranked(self) -> Ranks:
+        values: Any = self.leaf
+        return SortedRanks.of(values)
 
     def folded(
         self,
@@ -301,6 +336,26 @@ class Partitioned(Table[Leaf]):
         task = Task(self.loads, take, self.needs, collects=True, whole=by_part)
         return raised(self.rows.runner.collect(self.rows.jobs(task), finish, label))
 
+    def or_else(self, leaf: Leaf) -> Table[Leaf]:
+        return self if len(self) else InMemory(leaf, 0, self.tail)
+
+    def gathered(
+        self, numbers: NDArray[Any], columns: NDArray[np.intp], step: Gathered, label: str = "sums"
+    ) -> Integers:
+        # Rows come together where the partitions are, of some columns at a time.
+        rows, places = np.unique(numbers, return_inverse=True)
+        places = places.reshape(numbers.shape)
+        n_columns = max(1, _GATHERED // max(1, rows.size))
+        found = []
+        for begin in range(0, columns.size, n_columns):
+            which = np.arange(begin, min(begin + n_columns, columns.size))
+            finish = partial(_by_columns, step, places, which)
+            found.append(self.joined(partial(_taken, rows, columns[which]), finish, label))
+        return np.concatenate(found)
+
+    def ranked(self) -> Ranks:
+        return CountedRanks(self)
+
     def sampled(self, keep: Keep, n_kept: Sequence[int]) -> Partitioned[Leaf]:
         """Return the rows that are kept of groups with too many."""
         counts = tuple(int(number) for number in n_kept)
@@ -322,6 +377,26 @@ class Partitioned(Table[Leaf]):
         label: str = "sums",
     ) -> Fold[Update]:
         return _FoldOfPartitions(self, start, advance, label)
+
+
+def _taken(
+    rows: NDArray[Any], columns: NDArray[np.intp], table: NDArray[Any], first: int
+) -> NDArray[Any]:
+    """Return the columns of a leaf of those of its rows that come together."""
+    begin, end = np.searchsorted(rows, [first, first + len(table)])
+    return np.asarray(table[np.ix_(rows[begin:end] - first, columns)])
+
+
+def _by_columns(
+    step: Gathered, places: NDArray[Any], which: NDArray[np.intp], tables: list[NDArray[Any]]
+) -> Integers:
+    """Return what a step finds for few columns at a time: a copy of all were twice the memory."""
+    found = []
+    for begin in range(0, which.size, _COLUMNS_AT_ONCE):
+        some = which[begin : begin + _COLUMNS_AT_ONCE]
+        rows = np.concatenate([one[:, begin : begin + some.size] for one in tables])
+        found.append(step(rows, places, np.arange(some.size), some))
+    return np.concatenate(found)
 
 
 class _FoldOfPartitions(Fold[Update]):
@@ -385,6 +460,29 @@ def looked_at(check: Callable[[dict[str, Any]], Any], **tables: Any) -> Partitio
     sources = as_sources(**tables)
     runner = next(iter(sources.values())).reader.runner(sources, None)
     return survey(runner, check, list(sources))
+
+
+Tables = dict[str, Any]
+
+
+def scanned(
+    check: Callable[[Tables], tuple[Leaf, Any]], read: Callable[[Tables], Leaf], **tables: Any
+) -> tuple[Table[Leaf], list[Any]]:
+    """Look at tables for the first time; return their rows and what a check found of them.
+
+    `check` returns the leaf of some rows and what it found, `read` the leaf alone.
+    """
+    if any(map(is_spread, tables.values())):
+        rows = looked_at(partial(_note, check), **tables)
+        return rows.map(read), [found for part in rows.rows.facts for found in part.found]
+    leaf, found = check(tables)
+    first = next(iter(tables.values()))
+    n_rows = first.shape[0] if hasattr(first, "shape") else len(first)
+    return InMemory(leaf, n_rows), [found]
+
+
+def _note(check: Callable[[Tables], tuple[Any, Any]], tables: Tables) -> Any:
+    return check(tables)[1]
 
 
 def mapped(table: Any, function: Callable[[Any], Any], *tail: int) -> Any:

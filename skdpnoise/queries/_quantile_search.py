@@ -14,15 +14,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from skdpnoise.accounting.session import Drawn, Session
+from skdpnoise.data.ranks import Ranks, ordered, real
 from skdpnoise.mechanisms.additive import AdditiveMechanism
 from skdpnoise.mechanisms.calibrate import calibrate
 from skdpnoise.noises import Noise
 from skdpnoise.privacy import Adjacency, LossBudget
-from skdpnoise.queries._ranks import Ranks, ordered, real
 from skdpnoise.queries._tiles import Floats, Integers
-from skdpnoise.queries.ranges import Releases
-from skdpnoise.sampling import RandomWords
-from skdpnoise.sampling.observer import plus_noise
 from skdpnoise.sensitivity import clipped_sum
 
 _EXPONENTS = np.arange(-1022, 341)  # octaves of magnitudes that are told apart, to beyond 1e100
@@ -41,7 +39,8 @@ class Search:
     loss: LossBudget  # of all of them
     shares: Sequence[float]  # of the median, the spread, the mean square and the mean
     strength: float  # number of records over the standard deviation of the noise on one count
-    releases: Releases
+    noise: str  # `"<rule>_<family>"`
+    session: Session
     n_samples: float
 
 
@@ -167,24 +166,23 @@ def search_quantile(
     ranks: Ranks,
     parts: tuple[int, int],
     belief: Belief,
-    mechanism: AdditiveMechanism,
+    drawn: Drawn,
     n_samples: float,
-    rng: RandomWords,
 ) -> Belief:
-    """Return what is believed of the quantile q = b/(a + b) after all steps of the mechanism."""
+    """Return what is believed of the quantile q = b/(a + b) after all steps of a mechanism."""
     # Sums are exact integers, and the thresholds and the belief depend on
     # earlier answers and public numbers only: they are post-processing.
     below, above = parts
     probability, unit = above / (below + above), (below + above) * n_samples
-    draws = mechanism.sample(rng)
-    grid_sizes = np.broadcast_to(mechanism.grid_size, draws.shape)[:, 0].tolist()
-    scales = np.broadcast_to(mechanism.scale, draws.shape)[:, 0].tolist()
-    for draw, grid_size, scale in zip(draws, grid_sizes, scales, strict=True):
+    mechanism, noise = drawn.mechanism, drawn.noise
+    grid_sizes = np.broadcast_to(mechanism.grid_size, noise.shape)[:, 0].tolist()
+    scales = np.broadcast_to(mechanism.scale, noise.shape)[:, 0].tolist()
+    for one, grid_size, scale in zip(noise, grid_sizes, scales, strict=True):
         belief, edge = belief.cut(belief.middle())
         n_below = int(ranks.below(belief.edges[edge : edge + 1])[0])
         steps_below, steps_above = round(below / grid_size), round(above / grid_size)
         total = n_below * steps_below - (ranks.size - n_below) * steps_above
-        answer = float(plus_noise(mechanism, np.array([total]), draw)[0]) * grid_size
+        answer = float(drawn.add(np.array([total]), one)[0]) * grid_size
         facts = mechanism.family, answer / unit + probability, scale / unit
         log_mass = belief.log_mass.copy()
         log_mass[:edge] += _log_likelihood(*facts, probability, 1.0)

@@ -1,4 +1,4 @@
-"""How many values lie below a threshold: of a sorted array, or of rows in parts."""
+"""How many values lie below a threshold: of a sorted array, or of rows in partitions."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from skdpnoise.data.table import Partitioned
-from skdpnoise.queries._tiles import Floats, Integers
+__all__ = ["CountedRanks", "Ranks", "SortedRanks", "ordered", "real"]
 
-__all__ = ["Ranks", "ordered", "ranked", "real"]
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
 
-_DIGIT, _DIGITS = 16, 4  # bits of keys that one pass over parts tells apart, and passes in all
+_DIGIT, _DIGITS = 16, 4  # bits of keys that one pass over rows tells apart, and passes in all
 _BIN = (1 << _DIGIT) - 1
 
 
@@ -25,11 +25,6 @@ class Ranks(Protocol):
         """Number of values."""
         ...
 
-    @property
-    def column(self) -> Any:
-        """The values as a table of one column."""
-        ...
-
     def below(self, keys: Integers) -> NDArray[np.int64]:
         """Return how many values are below each of ascending keys of `ordered`."""
         ...
@@ -39,49 +34,43 @@ class Ranks(Protocol):
         ...
 
 
-def ranked(values: Any, low: float, high: float) -> Ranks:
-    """Return values, clipped to an interval, of an array or of rows in parts."""
-    if isinstance(values, Partitioned):
-        return _SpreadRanks(values.map(partial(_clipped, low, high)))
-    return _SortedRanks(np.sort(_clipped(low, high, values)))
-
-
-class _SortedRanks:
+class SortedRanks:
     """Values that are sorted once."""
 
     def __init__(self, values: Floats) -> None:
-        self._values = values
+        self._values = values  # sorted
+
+    @classmethod
+    def of(cls, values: Floats) -> SortedRanks:
+        """Return the ranks of values in any order."""
+        return cls(np.sort(values))
 
     @property
     def size(self) -> int:
         return self._values.size
 
-    @property
-    def column(self) -> Floats:
-        return self._values[:, np.newaxis]
-
     def below(self, keys: Integers) -> NDArray[np.int64]:
         return np.searchsorted(self._values, _doubles(keys))
 
-    def distances(self, center: float) -> _SortedRanks:
+    def distances(self, center: float) -> SortedRanks:
         # In linear time: both sides are sorted.
         found = self._values - center
         np.abs(found, out=found)
         n_below = int(np.searchsorted(self._values, center))
         found[:n_below] = found[:n_below][::-1].copy()
         found.sort(kind="stable")
-        return _SortedRanks(found)
+        return SortedRanks(found)
 
 
-class _SpreadRanks:
-    """Values in parts: counts by the leading bits of their keys, and then by further ones."""
+class CountedRanks:
+    """Values in partitions: counts by the leading bits of their keys, and then by further ones."""
 
     # A search asks for one threshold after the other, each near the one before. A pass counts the
     # values that begin as the threshold does by their next 16 bits, so that four passes tell all
     # doubles apart, and what they counted answers what comes near.
 
-    def __init__(self, values: Partitioned[Floats]) -> None:
-        self._values = values
+    def __init__(self, values: Any) -> None:
+        self._values = values  # a table of vectors
         # Digits that there are, and how often: of doubles near each other few.
         self._counted: dict[tuple[int, int], tuple[Integers, Integers]] = {}
 
@@ -89,17 +78,13 @@ class _SpreadRanks:
     def size(self) -> int:
         return len(self._values)
 
-    @property
-    def column(self) -> Partitioned[Floats]:
-        return self._values.map(_as_column, 1)
-
     def below(self, keys: Integers) -> NDArray[np.int64]:
         if keys.size > 1:
-            return self._values.total(partial(_cumulated, keys), "ranks")
+            return np.asarray(self._values.total(partial(_cumulated, keys), "ranks"))
         return np.array([self._below(int(keys[0]) + (1 << 63))])
 
-    def distances(self, center: float) -> _SpreadRanks:
-        return _SpreadRanks(self._values.map(partial(_distances, center)))
+    def distances(self, center: float) -> CountedRanks:
+        return CountedRanks(self._values.map(partial(_distances, center)))
 
     def _below(self, place: int) -> int:
         """Return how many values are below the key at a place among all keys."""
@@ -117,14 +102,6 @@ class _SpreadRanks:
             if place & ((1 << shift) - 1) == 0:
                 break
         return count
-
-
-def _clipped(low: float, high: float, values: Any) -> Floats:
-    return np.asarray(np.clip(np.asarray(values, dtype=np.float64), low, high))
-
-
-def _as_column(values: Floats) -> Floats:
-    return values[:, np.newaxis]
 
 
 def _distances(center: float, values: Floats) -> Floats:
