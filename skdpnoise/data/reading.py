@@ -24,11 +24,11 @@ from skdpnoise.data.parts import Tables
 from skdpnoise.data.rows import RowSource, as_sources, is_spread
 from skdpnoise.data.schema import Schema
 from skdpnoise.data.sparse_tables import read_sparse
-from skdpnoise.data.table import InMemory, Partitioned, Table, survey
+from skdpnoise.data.table import InMemory, Partitioned, survey
 from skdpnoise.data.tables import read_table, surviving, within_limits
 from skdpnoise.data.targets import check_present, labels_of_parts, missing_target
 
-__all__ = ["Form", "Numbers", "Supervised", "read", "scanned", "unwrapped"]
+__all__ = ["Form", "Numbers", "Supervised", "read", "scan_partitions"]
 
 Leaf = TypeVar("Leaf")
 Known = TypeVar("Known", bound=Schema)
@@ -81,13 +81,13 @@ def read(
         schema = form.agreed(estimator, [found], None)
         return schema, Groups.in_memory(f"{owner}.fit", rows, most, groups)
     sources = as_sources(**tables, groups=groups)
-    partitions, batches, computed = scanned(estimator, form, sources, n_jobs)
+    partitions, batches, computed = scan_partitions(estimator, form, sources, n_jobs)
     schema = form.agreed(estimator, batches, sources["X"])
     load, tail = form.load(schema, computed)
     return schema, Groups.in_partitions(f"{owner}.fit", partitions, most).map(load, *tail)
 
 
-def scanned(
+def scan_partitions(
     estimator: Any, form: Form[Any, Any], sources: dict[str, RowSource], n_jobs: int | None
 ) -> tuple[Partitioned[Tables], list[Any], frozenset[str]]:
     """Check every batch of all partitions; return these, what was found, and what was computed."""
@@ -223,11 +223,6 @@ def agree_on_columns(estimator: Any, found: list[Known]) -> Known:
     elif hasattr(estimator, "feature_names_in_"):
         del estimator.feature_names_in_
     return first
-
-
-def unwrapped(table: Table[Any]) -> Any:
-    """Return rows as queries take them: arrays as they are, and tables in partitions."""
-    return getattr(table, "leaf", table)
 
 
 def _schema_of(estimator: Any, table: Any) -> Schema:

@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skdpnoise.data.groups import Groups
-from skdpnoise.data.reading import unwrapped
 from skdpnoise.data.table import InMemory
 from skdpnoise.sampling import RandomWords
 
@@ -46,8 +45,8 @@ def members_of(rows: Groups[Any], rng: RandomWords) -> NDArray[np.intp]:
     """Return the rows of each person that are used, shape (n_people, rows_per_group), or -1."""
     if rows.codes is None:
         return np.arange(rows.n_rows)[:, np.newaxis]
-    numbers = replace(rows, rows=InMemory.of(np.arange(rows.n_rows)))
-    kept: Any = unwrapped(numbers.keep(rng))
+    numbers: Any = replace(rows, rows=InMemory.of(np.arange(rows.n_rows))).keep(rng)
+    kept = numbers.leaf
     codes = rows.codes[kept]
     order = np.argsort(codes, kind="stable")
     codes, kept = codes[order], kept[order]

@@ -24,7 +24,7 @@ from skdpnoise.base.constructors import Constraints, constructor_of_fields
 from skdpnoise.base.private_fit import FitSession, PrivateEstimator
 from skdpnoise.base.tags import PrivateTags
 from skdpnoise.data.groups import Groups
-from skdpnoise.data.reading import Numbers, Supervised, unwrapped
+from skdpnoise.data.reading import Numbers, Supervised
 from skdpnoise.data.schema import Schema
 from skdpnoise.data.table import Table
 from skdpnoise.data.tables import read_table
@@ -43,7 +43,6 @@ from skdpnoise.neural_network._plan import Shares, planned_sampling, share_out
 from skdpnoise.neural_network._training import People, Steps, Training, n_slots_for
 from skdpnoise.privacy import Adjacency, LossBudget, PureLoss
 from skdpnoise.queries import private_location_scale
-from skdpnoise.queries.ranges import release_record_count
 from skdpnoise.queries.searched_location import search_location
 from skdpnoise.sensitivity import GroupedProfile
 
@@ -70,10 +69,6 @@ class PeopleSession(FitSession):
         facts = {one.name: getattr(session, one.name) for one in fields(session)}
         return cls(**facts, shares=shares, most_rows=most_rows)
 
-    def charge_people(self, label: str, mechanism: Any) -> None:
-        """Charge for what a person moves by its sensitivity, whatever the person's rows are."""
-        self.account.charge(label, mechanism, of_groups=True)
-
     def of_rows(self, loss: LossBudget) -> LossBudget:
         """Return what a release may cost for one row, if a person's cost so much."""
         order = 1 if isinstance(loss, PureLoss) else 2
@@ -81,12 +76,13 @@ class PeopleSession(FitSession):
 
     def terms(self, prefix: str = "") -> dict[str, Any]:
         """Return what a query of rows needs."""
+        session = self.under(prefix)
         return {
             "noise": "iid_" + self.shares.noise.partition("_")[2],
             "adjacency": "add_remove",
             "n_samples": self.n_rows,
             "random_state": self.rng,
-            "charge": lambda label, made: self.charge(prefix + label, made),
+            "charge": lambda label, made: session.charge(session.prefix + label, made),
         }
 
 
@@ -196,7 +192,7 @@ class PrivateNetwork(CallbackSupportMixin, PrivateEstimator, BaseEstimator, ABC)
                 used = table if rows.codes is None else table.rows(members[members >= 0])
                 scalings = self._buy_scalings(people, schema, used)
                 # charge, draw, solve
-                people.charge_people("gradients", mechanism)
+                draw = people.of_groups().each("gradients", mechanism)
                 steps = Steps.of(self)
                 size = n_slots_for(int(parts.sizes.sum()), sampling.rate * people.n_records)
                 agree = slots_agree(
@@ -204,8 +200,8 @@ class PrivateNetwork(CallbackSupportMixin, PrivateEstimator, BaseEstimator, ABC)
                 )
                 size = size if agree else 2 ** int(math.log2(max(1, size // _QUEUED)))
                 facts = people.n_records, size, agree, self._adapts
-                training = Training(parts, mechanism, profile, steps, *facts)
-                tensors = self._people(torch, schema, scalings, members, unwrapped(table))
+                training = Training(parts, mechanism, draw, profile, steps, *facts)
+                tensors = self._people(torch, schema, scalings, members, table.leaf)
 
                 def model(state: tuple[dict[str, Any], NDArray[np.float64]]) -> dict[str, Any]:
                     fitted = copy.deepcopy(pristine)
@@ -335,8 +331,8 @@ class PrivateNetwork(CallbackSupportMixin, PrivateEstimator, BaseEstimator, ABC)
         if shares.count is not None:
             noise = "iid_laplace" if isinstance(shares.count, PureLoss) else "iid_gaussian"
             number = rows.n_rows if rows.n_groups is None else rows.n_groups
-            facts = shares.count, noise, session.rng, session.charge_people
-            n_people = session.account.n_records = max(2.0, release_record_count(number, *facts))
+            found = session.of_groups().count(number, shares.count, noise)
+            n_people = session.account.n_records = max(2.0, found)
         return replace(session, n_records=float(n_people))
 
     def _count_rows(self, session: PeopleSession, n_kept: int) -> PeopleSession:
@@ -345,11 +341,7 @@ class PrivateNetwork(CallbackSupportMixin, PrivateEstimator, BaseEstimator, ABC)
         if shares.rows is None:
             return replace(session, n_rows=session.n_records)
         part, noise = session.of_rows(shares.rows), session.terms()["noise"]
-
-        def charge(label: str, mechanism: Any) -> None:
-            session.charge("number of rows", mechanism)
-
-        found = release_record_count(n_kept, part, noise, session.rng, charge)
+        found = session.count(n_kept, part, noise, "number of rows")
         return replace(session, n_rows=max(2.0, found))
 
     def _buy_scalings(
@@ -361,7 +353,7 @@ class PrivateNetwork(CallbackSupportMixin, PrivateEstimator, BaseEstimator, ABC)
         if shares.features is not None:
             assert bounds is not None
             part, ends = session.of_rows(shares.features), (bounds[0], bounds[1])
-            table = unwrapped(rows.map(_flat_features, bounds.shape[1]))
+            table = rows.map(_flat_features, bounds.shape[1])
             found = private_location_scale(table, part, bounds=ends, **session.terms())
             scale = np.where(found.found, found.scale, np.inf)  # what is hidden becomes 0
             features = Scaling(found.location, scale, LIMIT)
@@ -371,7 +363,7 @@ class PrivateNetwork(CallbackSupportMixin, PrivateEstimator, BaseEstimator, ABC)
         if shares.target is not None:
             assert schema.target_bounds is not None
             low, high = schema.target_bounds[:, 0].tolist()
-            part, values = session.of_rows(shares.target), unwrapped(rows.map(itemgetter("y")))
+            part, values = session.of_rows(shares.target), rows.map(itemgetter("y"))
             one = search_location(values, part, (low, high), **session.terms("target: "))
             target = Scaling(np.array(one.location), np.array(one.scale), LIMIT)
             if one.hidden:

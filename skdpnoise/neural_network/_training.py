@@ -12,7 +12,7 @@ size of a batch.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -101,6 +101,7 @@ class Training:
 
     groups: ParameterGroups
     mechanism: SampledMechanism
+    draw: Callable[[], Drawn]  # samples its noise for the next step
     profile: GroupedProfile
     steps: Steps
     n_people: float  # public or bought
@@ -192,7 +193,7 @@ class Training:
         if self.adaptive:  # a person is one step of so many for each group, within or beyond
             each = int(self.profile.bounds[-1] / clips.size ** (1.0 / order) / grid_size[-1])
             total = np.append(total, each * excess)
-        noisy = Drawn(self.mechanism, self.mechanism.sample(rng)).add(total)
+        noisy = self.draw().add(total)
         noisy = noisy * grid_size / (self.mechanism.rate * self.n_people)
         mean = noisy[: starts[-1]] * np.repeat(unit, self.groups.n_parameters)
         if not self.adaptive:
