@@ -20,7 +20,7 @@ from skdpnoise.mechanisms.exact import exact_integers, exact_numbers
 from skdpnoise.mechanisms.vectors import add_quanta
 from skdpnoise.privacy import Adjacency, LossBudget, PrivacyGuarantee
 from skdpnoise.sampling import RandomWords
-from skdpnoise.sampling.observer import plus_noise
+from skdpnoise.sampling.observer import adder, plus_noise
 from skdpnoise.sensitivity import SensitivityProfile, clipped_sum
 
 __all__ = ["Charge", "Drawn", "Query", "Released", "Session", "no_charge"]
@@ -54,6 +54,11 @@ class Drawn:
 
     mechanism: Any
     noise: NDArray[Any]  # in grid steps
+
+    @property
+    def adder(self) -> Callable[[int, int], int]:
+        """Adds one part of the noise to one integer, many times over."""
+        return adder(self.mechanism)
 
     def add(self, integers: Any, noise: Any = None) -> Any:
         """Return integers plus their noise, in grid steps; plus a part of it if one is given."""

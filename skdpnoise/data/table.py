@@ -50,7 +50,7 @@ from numpy.typing import NDArray
 from skdpnoise.data.parts import Choose, Facts, Job, Keep, Runner, Task, from_limbs, raised
 from skdpnoise.data.ranks import CountedRanks, Ranks, SortedRanks
 from skdpnoise.data.rows import RowSource, as_sources, is_spread
-from skdpnoise.data.states import forget, new_token, state
+from skdpnoise.data.states import forget, new_token, scratch, state
 
 __all__ = [
     "Fold",
@@ -141,6 +141,13 @@ class Table(ABC, Generic[Leaf]):
         """Return what a function of single rows makes of them, and the shape of one row."""
 
     @abstractmethod
+    def laid_out(self, function: Callable[[Leaf], Leaf]) -> Table[Leaf]:
+        """Return the rows as a function arranges them for many passes; it changes no value.
+
+        It is called once in memory. Partitions, which are read anew in each pass, stay as they are.
+        """
+
+    @abstractmethod
     def total(self, step: Callable[[Leaf], Integers], label: str = "sums") -> Integers:
         """Return the sum of what a function returns for the rows, or for some at a time."""
 
@@ -226,6 +233,9 @@ class InMemory(Table[Leaf]):
 
     def map(self, function: Callable[[Leaf], Other], *tail: int) -> InMemory[Other]:
         return InMemory(function(self.leaf), self.n_rows, tail)
+
+    def laid_out(self, function: Callable[[Leaf], Leaf]) -> InMemory[Leaf]:
+        return self.map(function, *self.tail)
 
     def total(self, step: Callable[[Leaf], Integers], label: str = "sums") -> Integers:
         return step(self.leaf)
@@ -318,6 +328,9 @@ class Partitioned(Table[Leaf]):
         """Return what a function of single rows makes of them, and the shape of one row."""
         loads: Any = (*self.loads, function)
         return Partitioned(self.rows, loads, self.needs, tail)
+
+    def laid_out(self, function: Callable[[Leaf], Leaf]) -> Partitioned[Leaf]:
+        return self
 
     def total(self, step: Callable[[Leaf], Integers], label: str = "sums") -> Integers:
         """Return the sum over all parts of what a function returns for some rows of one."""
@@ -430,7 +443,14 @@ class _Kept:
 
     def begin(self, start: Callable[[Any], Any], leaf: Any) -> None:
         """Return to what it is before the first update."""
-        self.state, self.made = start(leaf), 0
+        self.state, self.made = _own(start(leaf)), 0
+
+
+def _own(state: Any) -> Any:
+    """Return a state whose arrays are copies: leaves may lie in memory that is used again."""
+    if isinstance(state, list | tuple):
+        return type(state)(_own(one) for one in state)
+    return scratch(state) if isinstance(state, np.ndarray) else state
 
 
 def _advanced(facts: tuple[Any, ...], history: tuple[Any, ...], leaf: Any) -> Integers:

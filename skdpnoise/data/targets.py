@@ -174,8 +174,8 @@ def check_two_classes(owner: str, classes: Collection[Any], where: str) -> None:
         )
 
 
-def known_classes(estimator: Any, y: NDArray[Any]) -> NDArray[Any]:
-    """Return the sorted labels, of which y has all that occur."""
+def known_classes(estimator: Any, y: NDArray[Any], n_rows: int = 0) -> NDArray[Any]:
+    """Return the sorted labels, of which y has all that occur, for at least so many rows."""
     owner = type(estimator).__name__
     given = public_classes(owner, estimator.classes)
     present = np.unique(y)
@@ -194,7 +194,7 @@ def known_classes(estimator: Any, y: NDArray[Any]) -> NDArray[Any]:
     ones = classes[1:] if len(classes) == 2 else classes
     check_memory(
         owner,
-        2.0 * len(ones) * len(y),
+        2.0 * len(ones) * max(len(y), n_rows),
         f"{len(classes)} classes",
         "If y has numbers and not labels, use a regressor.",
     )
