@@ -115,6 +115,11 @@ class Session:
         self.spend(label, mechanism)
         return Drawn(mechanism, mechanism.sample(self.rng))
 
+    def each(self, label: str, mechanism: Any) -> Callable[[], Drawn]:
+        """Charge for all releases of a mechanism; return what samples the noise of the next."""
+        self.charge(self.prefix + label, mechanism)
+        return lambda: Drawn(mechanism, mechanism.sample(self.rng))
+
     def add(self, label: str, mechanism: Any, values: Any) -> NDArray[np.float64]:
         """Release exact values that were summed already, plus the noise of one release."""
         return self.draw(label, mechanism).on(values)

@@ -9,6 +9,7 @@ import math
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import KW_ONLY, dataclass, replace
+from functools import partial
 from typing import Any, ClassVar, Generic, TypeVar
 
 from sklearn.base import is_classifier
@@ -34,7 +35,7 @@ from skdpnoise.data.table import Partitioned
 from skdpnoise.ledger import LedgerWarning
 from skdpnoise.planning.mixin import PlanMixin
 from skdpnoise.privacy import Adjacency, LossBudget, PrivacyGuarantee
-from skdpnoise.queries.ranges import COUNT_SHARE, release_record_count
+from skdpnoise.queries.ranges import COUNT_SHARE
 from skdpnoise.sampling import RandomWords, random_words
 
 Budget = TypeVar("Budget")
@@ -63,10 +64,13 @@ class FitSession(Session):
         """Return the session with the number of records, which costs a share under add/remove."""
         if self.adjacency == "replace_one":
             return replace(self, n_records=float(n_rows))
-        part = total.share(COUNT_SHARE)
-        found = max(2.0, release_record_count(n_rows, part, noise, self.rng, self.charge))
+        found = max(2.0, self.count(n_rows, total.share(COUNT_SHARE), noise))
         self.account.n_records = found
         return replace(self, n_records=found)
+
+    def of_groups(self) -> Session:
+        """Return a session for mechanisms that protect a whole group already."""
+        return Session(self.rng, self.adjacency, partial(self.account.charge, of_groups=True))
 
     def report(self, *, empty: bool = False) -> PrivacyReport:
         """Return the report of all that was charged."""

@@ -24,11 +24,11 @@ from skdpnoise.data.parts import Tables
 from skdpnoise.data.rows import RowSource, as_sources, is_spread
 from skdpnoise.data.schema import Schema
 from skdpnoise.data.sparse_tables import read_sparse
-from skdpnoise.data.table import InMemory, Partitioned, Table, survey
+from skdpnoise.data.table import InMemory, Partitioned, survey
 from skdpnoise.data.tables import read_table, surviving, within_limits
 from skdpnoise.data.targets import check_present, labels_of_parts, missing_target
 
-__all__ = ["Form", "Numbers", "Supervised", "read", "scanned", "unwrapped"]
+__all__ = ["Form", "Numbers", "Supervised", "read", "scan_partitions"]
 
 Leaf = TypeVar("Leaf")
 Known = TypeVar("Known", bound=Schema)
@@ -39,6 +39,7 @@ class Form(ABC, Generic[Leaf, Known]):
     """How rows are checked, and converted to leaves."""
 
     fewest: int  # rows that a fit needs
+    in_memory: bool = False  # whether partitions are refused
 
     @abstractmethod
     def read(self, estimator: Any, tables: Tables) -> tuple[InMemory[Leaf], Any]:
@@ -75,18 +76,18 @@ def read(
     owner = type(estimator).__name__
     if "y" in tables and tables["y"] is None:
         raise missing_target(owner)
-    if not any(map(is_spread, (*tables.values(), groups))):
+    if form.in_memory or not any(map(is_spread, (*tables.values(), groups))):
         rows, found = form.read(estimator, tables)
         schema = form.agreed(estimator, [found], None)
         return schema, Groups.in_memory(f"{owner}.fit", rows, most, groups)
     sources = as_sources(**tables, groups=groups)
-    partitions, batches, computed = scanned(estimator, form, sources, n_jobs)
+    partitions, batches, computed = scan_partitions(estimator, form, sources, n_jobs)
     schema = form.agreed(estimator, batches, sources["X"])
     load, tail = form.load(schema, computed)
     return schema, Groups.in_partitions(f"{owner}.fit", partitions, most).map(load, *tail)
 
 
-def scanned(
+def scan_partitions(
     estimator: Any, form: Form[Any, Any], sources: dict[str, RowSource], n_jobs: int | None
 ) -> tuple[Partitioned[Tables], list[Any], frozenset[str]]:
     """Check every batch of all partitions; return these, what was found, and what was computed."""
@@ -171,9 +172,10 @@ class Supervised(Form[dict[str, Any], Schema]):
     """X and y by name: y as the estimator's `_read_target` checks it."""
 
     features: Numbers
-    loaded: Callable[[Any], NDArray[Any]]  # converts some of a target that was checked
     labels: bool = False  # whether y has labels, which are public
+    loaded: Callable[[Any], NDArray[Any]] = np.asarray  # converts some of a target that was checked
     fewest: int = 2
+    in_memory: bool = False
 
     def read(self, estimator: Any, tables: Tables) -> tuple[InMemory[dict[str, Any]], Any]:
         """Return both, the columns, and the labels."""
@@ -223,11 +225,6 @@ def agree_on_columns(estimator: Any, found: list[Known]) -> Known:
     return first
 
 
-def unwrapped(table: Table[Any]) -> Any:
-    """Return rows as queries take them: arrays as they are, and tables in partitions."""
-    return getattr(table, "leaf", table)
-
-
 def _schema_of(estimator: Any, table: Any) -> Schema:
     names = getattr(estimator, "feature_names_in_", None)
     return Schema(
@@ -236,6 +233,7 @@ def _schema_of(estimator: Any, table: Any) -> Schema:
         names=None if names is None else tuple(names),
         dtype=table.dtype.str,
         sparse=issparse(table),
+        row_shape=table.shape[1:],
     )
 
 

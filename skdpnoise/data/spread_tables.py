@@ -10,7 +10,7 @@ from typing import Any
 from numpy.typing import NDArray
 
 from skdpnoise.data.computed import is_computed
-from skdpnoise.data.reading import Numbers, array_of, limits_of, scanned
+from skdpnoise.data.reading import Numbers, array_of, limits_of, scan_partitions
 from skdpnoise.data.rows import as_sources, is_spread
 from skdpnoise.data.schema import Schema
 from skdpnoise.data.table import Partitioned
@@ -66,7 +66,7 @@ def read_spread(
         raise missing_target(type(estimator).__name__)
     sources = as_sources(X=X, y=None if target is None else y, groups=groups)
     form = _Checked(options, ensure_min_samples, target=target)
-    rows, found, computed = scanned(estimator, form, sources, n_jobs)
+    rows, found, computed = scan_partitions(estimator, form, sources, n_jobs)
     columns = form.agreed(estimator, [one for one, _ in found], None)
     checked = [one for _, one in found]
     return Survey(rows, columns, checked, "X" in computed, limits_of(options))

@@ -20,7 +20,6 @@ since the hockey-stick divergence is jointly convex.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -28,16 +27,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skdpnoise.base.private_fit import FitSession
-from skdpnoise.data.reading import unwrapped
 from skdpnoise.data.table import Table, in_units
 from skdpnoise.decomposition import _budget as rules
 from skdpnoise.kernels.second_moments import Floats, clipped_row_sums, row_norms
-from skdpnoise.mechanisms import AdditiveMechanism, KNormMechanism, calibrate, k_norm
-from skdpnoise.privacy import GaussianLoss, LossBudget, PrivacyLoss
+from skdpnoise.mechanisms.row_sums import row_sum
+from skdpnoise.privacy import LossBudget
 from skdpnoise.queries.norm_quantile import private_norm_quantile
-from skdpnoise.sampling import RandomWords
 from skdpnoise.sampling.keyed import new_key, words_of_rows
-from skdpnoise.sensitivity import RowBounds, SensitivityProfile, clipped_rows
 
 _FAR = 4.0  # a radius that shrinks by more was that of an offset, which is then looked for again
 _DOWN = 64.0  # how much smaller than the last one a radius may be found to be
@@ -45,38 +41,6 @@ _LAST_DOWN, _LAST_UP = 4.0, 4.0
 _TAIL = 4.0  # where few rows may be shrunk: above the radius of a mean
 _BYTE = 256  # subsets are drawn by one random byte for each record
 _BYTES = 8  # of a word
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class RowSum:
-    """Noise on a sum of rows that are held in a ball, and the facts that a report names."""
-
-    mechanism: AdditiveMechanism | KNormMechanism  # what draws
-    noise: str
-    scale: Floats  # shape (n_columns,)
-    sensitivity: SensitivityProfile  # what one record can do to the sum
-    n_releases: int = 1
-
-    def privacy_loss(self) -> PrivacyLoss:
-        """Return what the release costs."""
-        return self.mechanism.privacy_loss()
-
-    def sample(self, rng: RandomWords) -> NDArray[np.int64]:
-        """Return the noise in grid steps, shape (n_columns,)."""
-        return np.asarray(self.mechanism.sample(rng)[0])
-
-
-def row_sum(n_columns: int, radius: float, loss: LossBudget, adjacency: Any) -> RowSum:
-    """Calibrate the noise of a sum of rows of norm at most `radius`."""
-    # Under a pure budget its density falls with the Euclidean norm: for p columns, half the
-    # variance of Laplace noise.
-    profile = clipped_rows(RowBounds(n_columns, radius), adjacency)
-    if isinstance(loss, GaussianLoss):
-        additive = calibrate("iid_gaussian", profile, loss)
-        return RowSum(additive, additive.noise, additive.scale, profile)
-    assert profile.l2 is not None
-    ball = k_norm(2, profile.l2, n_columns, loss)
-    return RowSum(ball, "k_norm", np.full(n_columns, ball.scale), profile)
 
 
 class Locator:
@@ -150,7 +114,7 @@ class Locator:
         self._used += share
         session = self._session
         return private_norm_quantile(
-            unwrapped(self._rows.map(self._of_rows(row_norms))),
+            self._rows.map(self._of_rows(row_norms)),
             level,
             self._total.share(share),
             limits=limits,

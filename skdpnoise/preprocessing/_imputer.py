@@ -12,7 +12,6 @@ from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
 from skdpnoise.base.constructors import Constraints, constructor_of_fields
 from skdpnoise.base.register import register_private
-from skdpnoise.data.reading import unwrapped
 from skdpnoise.data.table import Table
 from skdpnoise.data.tables import read_table, survivable
 from skdpnoise.preprocessing._labels import unique_names
@@ -102,7 +101,7 @@ class DPSimpleImputer(PrivateScaler):
         if self.strategy != "median":
             at = (np.arange(_POINTS) + 0.5) / _POINTS
         ends = bounds[0], bounds[1]
-        found = private_quantiles(unwrapped(rows), at, bounds=ends, missing=True, **release)
+        found = private_quantiles(rows, at, bounds=ends, missing=True, **release)
         what = f"puts {self.fill_value:g} for what is missing in"
         self._warn(~found.found, what, typical_found=found.typical_found)
         middle = found.values.mean(axis=0)

@@ -13,9 +13,9 @@ from skdpnoise.data.cell_tables import Kinds, cells_in
 from skdpnoise.data.cells import is_missing
 from skdpnoise.data.fitted_kinds import kind_of_labels
 from skdpnoise.data.kinds import Kind
-from skdpnoise.data.reading import unwrapped
 from skdpnoise.data.table import Table
-from skdpnoise.queries.categories import CategoryMechanism, Label, found_categories, label_of
+from skdpnoise.mechanisms.categories import CategoryMechanism
+from skdpnoise.queries.categories import Label, label_of, release_categories
 
 _PLAIN = (str, int, bool, float)  # whose values are compared without code of their own
 
@@ -67,13 +67,12 @@ def found_in(
     rows: Table[Any], wanted: Mapping[int, bool], made: CategoryMechanism, session: FitSession
 ) -> dict[int, tuple[Any, ...]]:
     """Release the categories of some columns, in their order; of truth values as such."""
-    session.account.charge("categories", made, of_groups=True)
-    found = {}
-    for place, truth in wanted.items():  # one by one: lists of single values are large
-        cells = unwrapped(cells_in(rows, place))
-        shown = found_categories(cells, made, session.rng)[0]
-        found[place] = tuple(map(bool, shown)) if truth else shown
-    return found
+    columns = (cells_in(rows, place) for place in wanted)  # one by one: lists of cells are large
+    found = release_categories("categories", columns, made, session.of_groups())
+    return {
+        place: tuple(map(bool, shown)) if truth else shown
+        for (place, truth), (shown, _) in zip(wanted.items(), found, strict=True)
+    }
 
 
 def numbered(

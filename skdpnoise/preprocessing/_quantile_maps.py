@@ -16,7 +16,6 @@ from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 from skdpnoise.base.constructors import Constraints, constructor_of_fields
 from skdpnoise.base.public_output import PublicOutput
 from skdpnoise.base.register import register_private
-from skdpnoise.data.reading import unwrapped
 from skdpnoise.data.table import Table
 from skdpnoise.data.tables import read_projections, read_table
 from skdpnoise.preprocessing._labels import unique_names
@@ -119,7 +118,7 @@ class DPKBinsDiscretizer(QuantileMap, BinsParameter):
         if self.strategy == "uniform":
             ends = bounds[0] + at[:, np.newaxis] * (bounds[1] - bounds[0])
             return _edges_of(ends)
-        found = private_quantiles(unwrapped(rows), at, bounds=(bounds[0], bounds[1]), **release)
+        found = private_quantiles(rows, at, bounds=(bounds[0], bounds[1]), **release)
         self._warn(~found.found, "cuts at 0", typical_found=found.typical_found)
         return _edges_of(found.values) | {"n_samples_seen_": found.n_samples}
 
@@ -280,7 +279,7 @@ class DPQuantileTransformer(QuantileMap, PointsParameter):
 
     def _statistics(self, rows: Table[Any], bounds: np.ndarray, release: Facts) -> Facts:
         at = np.linspace(0.0, 1.0, int(self.n_quantiles))
-        found = private_quantiles(unwrapped(rows), at, bounds=(bounds[0], bounds[1]), **release)
+        found = private_quantiles(rows, at, bounds=(bounds[0], bounds[1]), **release)
         what = "maps by the range from 0 to 1"
         self._warn(~found.found, what, typical_found=found.typical_found)
         values = np.where(found.found, found.values, at[:, np.newaxis])

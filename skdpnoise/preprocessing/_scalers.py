@@ -20,7 +20,7 @@ from skdpnoise.base.constructors import Constraints, constructor_of_fields
 from skdpnoise.base.private_fit import PrivateEstimator
 from skdpnoise.base.public_output import hand_on
 from skdpnoise.base.register import register_private
-from skdpnoise.data.reading import Numbers, unwrapped
+from skdpnoise.data.reading import Numbers
 from skdpnoise.data.table import Table
 from skdpnoise.data.tables import read_table, survivable
 from skdpnoise.mechanisms import noise_options
@@ -251,7 +251,7 @@ class DPStandardScaler(PrivateScaler):
         if not (self.with_mean or self.with_std):
             return {"mean_": None, "var_": None, "scale_": None}
         found = private_moments(
-            unwrapped(rows), bounds=(bounds[0], bounds[1]), second=self.with_std, **release
+            rows, bounds=(bounds[0], bounds[1]), second=self.with_std, **release
         )
         self._warn(~found.found, "leaves as they are", typical_found=found.typical_found)
         fitted: Facts = {"mean_": found.mean, "n_samples_seen_": found.n_samples}
@@ -358,7 +358,7 @@ class DPRobustScaler(PrivateScaler):
             return {"center_": None, "scale_": None}
         ends = _quantile_range(self)
         wanted = [ends[0], 0.5, ends[1]]
-        found = private_quantiles(unwrapped(rows), wanted, bounds=(bounds[0], bounds[1]), **release)
+        found = private_quantiles(rows, wanted, bounds=(bounds[0], bounds[1]), **release)
         self._warn(~found.found, "leaves as they are", typical_found=found.typical_found)
         low, middle, high = found.values
         # A bin of a column far from zero may be too narrow for its digits.
@@ -462,7 +462,7 @@ class DPMinMaxScaler(PrivateScaler, IntervalParameter):
         if searched.size:
             if searched.size < low.size:
                 rows = rows.map(partial(_some_columns, searched), searched.size)
-            found = private_quantiles(unwrapped(rows), _quantile_range(self), **release)
+            found = private_quantiles(rows, _quantile_range(self), **release)
             lost = np.zeros(low.size, dtype=bool)
             lost[searched] = ~found.found
             what = "takes the range from 0 to 1 for"

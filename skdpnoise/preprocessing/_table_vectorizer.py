@@ -24,7 +24,6 @@ from skdpnoise.base.register import register_private
 from skdpnoise.base.tags import PrivateTags
 from skdpnoise.data.cell_tables import Cells, read_any_table
 from skdpnoise.data.cells import cells_of
-from skdpnoise.data.reading import unwrapped
 from skdpnoise.data.table import Table
 from skdpnoise.data.tables import check_infinite
 from skdpnoise.mechanisms.allocation import RULES
@@ -277,7 +276,7 @@ class DPTableVectorizer(PrivateEstimator, TransformerMixin, BaseEstimator, Schem
         bounds = np.where(np.isfinite(open_ends), ends, open_ends)
         inner = np.linspace(0.0, 1.0, int(self.n_bins) + 1)[1:-1] if self.n_bins else np.empty(0)
         quantiles = private_quantiles(
-            unwrapped(values),
+            values,
             np.concatenate([_MIDDLE, inner]),
             plan.numbers,
             noise=plan.noise,

@@ -8,8 +8,8 @@ from sklearn.covariance import EmpiricalCovariance
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from skdpnoise.decomposition import DPCovariance
-from skdpnoise.decomposition._location import RowSum
 from skdpnoise.mechanisms import SymmetricMatrixMechanism
+from skdpnoise.mechanisms.row_sums import RowSum
 
 
 @pytest.mark.quick(37)

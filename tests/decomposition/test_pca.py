@@ -16,11 +16,12 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from skdpnoise.data.table import InMemory
 from skdpnoise.decomposition import DPPCA, DPCovariance
 from skdpnoise.decomposition import _budget as budget_rules
-from skdpnoise.decomposition._location import Locator, RowSum, _subset
+from skdpnoise.decomposition._location import Locator, _subset
 from skdpnoise.decomposition.moments import denoised
 from skdpnoise.ledger import PrivacyLedger
 from skdpnoise.mechanisms import SECOND_MOMENT_NOISES, SymmetricMatrixMechanism
 from skdpnoise.mechanisms.requests import CHOICES
+from skdpnoise.mechanisms.row_sums import RowSum
 from skdpnoise.privacy import GaussianLoss, PureLoss
 from skdpnoise.queries.ranges import COUNT_SHARE
 from tests._session import session_of
