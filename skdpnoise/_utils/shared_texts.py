@@ -92,8 +92,8 @@ error_weights : "curvature", "uniform" or array-like, default="curvature"
     curvature; 1 (the same for standardised columns); or positive weights of shape (n_features,),
     with one more for the intercept.
 
-LeastSquaresModel
------------------
+LeastSquaresParameters
+----------------------
 solver : {"auto", "gradient", "gram", "joint"}, default="auto"
     As that of :class:`DPCoordinateDescentRegressor`. "gram" solves this very problem, but for
     noise; the clipped gradients of the others are weaker, so that α shrinks more with them.
@@ -103,8 +103,8 @@ alpha : float, default=1.0
 %(DescentParameters: column_groups)s
     "auto" takes "joint" then.
 
-WholeGradientModel
-------------------
+WholeGradientParameters
+-----------------------
 %(PrivateEstimator: noise)s
     Normal noise only, and delta > 0.
 clip : float or "auto", default="auto"

@@ -20,7 +20,7 @@ from skdpnoise.mechanisms.grid_sizes import exact_integers, exact_numbers
 from skdpnoise.mechanisms.vectors import add_steps
 from skdpnoise.privacy import Adjacency, LossBudget, PrivacyGuarantee
 from skdpnoise.sampling import RandomWords
-from skdpnoise.sampling.observer import plus_noise
+from skdpnoise.sampling.observer import adder, plus_noise
 from skdpnoise.sensitivity import SensitivityProfile, clipped_sum
 
 __all__ = ["Charge", "Drawn", "Query", "Released", "Session", "no_charge"]
@@ -54,6 +54,11 @@ class Drawn:
 
     mechanism: Any
     noise: NDArray[Any]  # in grid steps
+
+    @property
+    def adder(self) -> Callable[[int, int], int]:
+        """Adds one part of the noise to one integer, many times over."""
+        return adder(self.mechanism)
 
     def add(self, integers: Any, noise: Any = None) -> Any:
         """Return integers plus their noise, in grid steps; plus a part of it if one is given."""
@@ -101,10 +106,19 @@ class Session:
         """Return the session with labels that begin so."""
         return replace(self, prefix=self.prefix + prefix)
 
+    def spend(self, label: str, mechanism: Any) -> None:
+        """Charge for all releases of a mechanism, under the prefix of the session."""
+        self.charge(self.prefix + label, mechanism)
+
     def draw(self, label: str, mechanism: Any) -> Drawn:
         """Charge for all releases of a mechanism, and sample their noise."""
-        self.charge(self.prefix + label, mechanism)
+        self.spend(label, mechanism)
         return Drawn(mechanism, mechanism.sample(self.rng))
+
+    def each(self, label: str, mechanism: Any) -> Callable[[], Drawn]:
+        """Charge for all releases of a mechanism; return what samples the noise of the next."""
+        self.charge(self.prefix + label, mechanism)
+        return lambda: Drawn(mechanism, mechanism.sample(self.rng))
 
     def add(self, label: str, mechanism: Any, values: Any) -> NDArray[np.float64]:
         """Release exact values that were summed already, plus the noise of one release."""
@@ -151,12 +165,12 @@ class Session:
 
     def choose(self, label: str, mechanism: Any, utilities: Any) -> int:
         """Release the place of one candidate, chosen by private utilities."""
-        self.charge(self.prefix + label, mechanism)
+        self.spend(label, mechanism)
         return int(mechanism.select(utilities, self.rng))
 
     def cells(
         self, label: str, mechanism: Any, columns: Iterable[Counts]
     ) -> list[tuple[NDArray[np.bool_], NDArray[np.float64]]]:
         """Release which counts of each column reach a threshold, and these with noise."""
-        self.charge(self.prefix + label, mechanism)
+        self.spend(label, mechanism)
         return [mechanism.shown(counts, self.rng, names) for counts, names in columns]

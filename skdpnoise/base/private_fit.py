@@ -1,13 +1,15 @@
-"""What all estimators share: the one way into a private fit, and how it is charged.
+"""The one way into a private fit, which all estimators share, and how it is charged.
 
 Messages never show a value of the data.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, replace
+from functools import partial
 from typing import Any, ClassVar, Generic, TypeVar
 
 from sklearn.base import is_classifier
@@ -17,30 +19,68 @@ from skdpnoise._utils.numbers import BUDGET, check_grouped
 from skdpnoise._utils.parameters import check_parameters, check_size
 from skdpnoise._utils.redaction import silence
 from skdpnoise._utils.warnings import PrivacyWarning
-from skdpnoise.accounting import Account, Ledger
+from skdpnoise.accounting import Account, Ledger, PrivacyReport
 from skdpnoise.accounting.declared import COLUMNS, LABELS
+from skdpnoise.accounting.session import Session
 from skdpnoise.base import advice
 from skdpnoise.base.constructors import Constraints, constructor_of_fields
 from skdpnoise.base.over_parts import OverPartsMixin
 from skdpnoise.base.surroundings import clone_with_ledger, warn_of_company
 from skdpnoise.base.tags import PrivateTags, tags_of
-from skdpnoise.data.groups import GroupedRows, SpreadRows, group_codes
+from skdpnoise.data.groups import GroupedRows, Groups, SpreadRows, group_codes
+from skdpnoise.data.reading import Form, read
 from skdpnoise.data.rows import noting_guesses
-from skdpnoise.data.spread_tables import Survey, is_spread, read_spread
+from skdpnoise.data.schema import Schema
 from skdpnoise.data.table import Partitioned
-from skdpnoise.data.tables import read_table
 from skdpnoise.ledger import LedgerWarning
 from skdpnoise.planning.mixin import PlanMixin
 from skdpnoise.privacy import Adjacency, LossBudget, PrivacyGuarantee
-from skdpnoise.queries.ranges import COUNT_SHARE, release_record_count
-from skdpnoise.sampling import RandomWords
+from skdpnoise.queries.ranges import COUNT_SHARE
+from skdpnoise.sampling import RandomWords, random_words
 
 Budget = TypeVar("Budget")
+Leaf = TypeVar("Leaf")
+Known = TypeVar("Known", bound=Schema)
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class FitSession(Session):
+    """The terms on which one fit releases, and the account that it charges."""
+
+    account: Account
+    n_records: float = math.nan  # public, or estimated privately by `counted`
+
+    @property
+    def guarantee(self) -> PrivacyGuarantee:
+        """Return what the whole fit promises."""
+        return self.account.guarantee
+
+    @property
+    def rows_per_group(self) -> int:
+        """The most rows of a group; 1 where records are protected."""
+        return self.account.rows_per_group or 1
+
+    def counted(self, n_rows: int, noise: str, total: LossBudget) -> FitSession:
+        """Return the session with the number of records, which costs a share under add/remove."""
+        if self.adjacency == "replace_one":
+            return replace(self, n_records=float(n_rows))
+        found = max(2.0, self.count(n_rows, total.share(COUNT_SHARE), noise))
+        self.account.n_records = found
+        return replace(self, n_records=found)
+
+    def of_groups(self) -> Session:
+        """Return a session for mechanisms that protect a whole group already."""
+        return Session(self.rng, self.adjacency, partial(self.account.charge, of_groups=True))
+
+    def report(self, *, empty: bool = False) -> PrivacyReport:
+        """Return the report of all that was charged."""
+        owner = type(self.account.estimator).__name__
+        return self.account.report(owner, secure=self.rng.secure, empty=empty)
 
 
 @dataclass(frozen=True, slots=True)
 class PrivateRun(Generic[Budget]):
-    """What every stage of a fit needs that releases something."""
+    """A session by the name that linear models still use."""
 
     account: Account  # where every release is charged for before it is drawn
     rng: RandomWords  # source of all randomness
@@ -51,29 +91,9 @@ class PrivateRun(Generic[Budget]):
 def known_records(
     n_rows: int, account: Account, rng: RandomWords, noise: str, total: LossBudget
 ) -> float:
-    """Return the number of records: public under replace-one, bought under add/remove."""
-    if account.guarantee.adjacency == "replace_one":
-        return float(n_rows)
-    part = total.share(COUNT_SHARE)
-    found = release_record_count(n_rows, part, noise, rng, account.charge)
-    account.n_records = max(2.0, found)
-    return account.n_records
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class FitRows:
-    """The rows that a fit reads, whole or in parts, of which so many of each group are used."""
-
-    table: Any  # an array; in parts what a first look found
-    rows: Any  # GroupedRows; in parts SpreadRows
-    n_columns: int
-
-    def keep(self, rng: RandomWords) -> Any:
-        """Return the rows that are used: an array, or a Partitioned of such."""
-        if isinstance(self.table, Survey):
-            return self.rows.keep(rng).map(self.table.table, self.n_columns)
-        (kept,) = self.rows.keep(rng, self.table)
-        return kept
+    """Return the number of records by the name that linear models still use."""
+    session = FitSession(rng, account.guarantee.adjacency, account.charge, account=account)
+    return session.counted(n_rows, noise, total).n_records
 
 
 @constructor_of_fields
@@ -111,8 +131,8 @@ class PrivateEstimator(OverPartsMixin, PlanMixin):
         return found
 
     @contextmanager
-    def _private_fit(self, groups: Any, params: dict[str, Any]) -> Iterator[Account]:
-        """Check the parameters; give the account of the fit: the one way into a private fit."""
+    def _session(self, groups: Any, params: dict[str, Any]) -> Iterator[FitSession]:
+        """Check the parameters; give the session of the fit: the one way into a private fit."""
         # Within, a fit reads all of its data, checks its plans, pays, and only then lets a private
         # value meet noise. No warning but our own is heard from the first look at the data on: what
         # warns, and whether, may depend on a single record. Whatever is raised leaves the estimator
@@ -129,46 +149,49 @@ class PrivateEstimator(OverPartsMixin, PlanMixin):
         advice.advise(self)
         with advice.held_back(), noting_guesses() as account.declared:
             with unchanged_on_failure(self), silence(*heard), account.noted():
-                yield account
+                rng = random_words(self.random_state)
+                yield FitSession(rng, guarantee.adjacency, account.charge, account=account)
             advice.advise_on_bought_number(self, account.n_records, grouped=groups is not None)
 
-    def _read_rows(self, X: Any, groups: Any, n_jobs: int | None = None, **options: Any) -> FitRows:
-        """Check X and the groups: an array or a frame by `read_table`, or rows in parts."""
+    @contextmanager
+    def _private_fit(self, groups: Any, params: dict[str, Any]) -> Iterator[Account]:
+        """Give the account of a session, by the name that linear models still use."""
+        with self._session(groups, params) as session:
+            yield session.account
+
+    def _read_rows(self, form: Form[Leaf, Known], **tables: Any) -> tuple[Known, Groups[Leaf]]:
+        """Check X, y and the groups; return what is public of the rows, and which may be used."""
         # This looks at the private data and is not charged: whether a fit is refused tells that a
         # value is missing or infinite. See "sharp edges" in the documentation.
-        options["ensure_min_samples"] = 2
-        if not (is_spread(X) or is_spread(groups)):
-            table = read_table(self, X, **options)
-            check_size(self, *table.shape)
-            return FitRows(table, self._grouped(groups, len(table)), table.shape[1])
-        found = read_spread(self, X, groups=groups, n_jobs=n_jobs, **options)
-        n_columns = found.columns.n_columns
-        check_size(self, len(found.rows), n_columns)
-        return FitRows(found, self._grouped_parts(found.rows), n_columns)
+        schema, rows = read(self, form, most=int(self.rows_per_group), **tables)
+        check_size(self, rows.n_rows, math.prod(rows.rows.shape[1:]))
+        self._check_kept(rows.n_rows, rows.n_kept, rows.n_groups)
+        public = self.adjacency == "replace_one"
+        return replace(schema, n_rows=rows.n_kept) if public else schema, rows
+
+    def _check_kept(self, n_rows: int, n_kept: int, n_groups: int | None) -> None:
+        """Refuse groups that leave too few rows; warn of what their public number says."""
+        if n_groups is not None and n_kept < 2:
+            raise ValueError(
+                f"{type(self).__name__}.fit needs 2 rows at least, but rows_per_group="
+                f"{self.rows_per_group} keeps {n_kept} of these 'groups'. Give data of more "
+                "groups, or keep more rows."
+            )
+        advice.advise_on_public_number(self, n_rows, n_groups)
 
     def _grouped(self, groups: Any, n_rows: int) -> GroupedRows:
-        """Check the groups; return which rows belong together."""
-        name = type(self).__name__
-        codes = None if groups is None else group_codes(f"{name}.fit", groups, n_rows)
+        """Check the groups of rows in memory, as linear models still do."""
+        owner = f"{type(self).__name__}.fit"
+        codes = None if groups is None else group_codes(owner, groups, n_rows)
         rows = GroupedRows(codes, int(self.rows_per_group), n_rows)
-        if codes is not None and rows.n_kept < 2:
-            raise ValueError(
-                f"{name}.fit needs 2 rows at least, but rows_per_group={self.rows_per_group} keeps "
-                f"{rows.n_kept} of these 'groups'. Give data of more groups, or keep more rows."
-            )
-        advice.advise_on_public_number(self, n_rows, rows.n_groups)
+        self._check_kept(n_rows, rows.n_kept, rows.n_groups)
         return rows
 
     def _grouped_parts(self, rows: Partitioned[Any]) -> SpreadRows:
-        """Check the groups of rows in parts; return which rows belong together."""
-        name = type(self).__name__
-        found = SpreadRows.of(f"{name}.fit", rows, int(self.rows_per_group))
-        if found.n_kept < 2:
-            raise ValueError(
-                f"{name}.fit needs 2 rows at least, but rows_per_group={self.rows_per_group} keeps "
-                f"{found.n_kept} of these. Give more rows or groups, or keep more rows."
-            )
-        advice.advise_on_public_number(self, found.n_rows, found.n_groups)
+        """Check the groups of rows in partitions, as linear models still do."""
+        owner = f"{type(self).__name__}.fit"
+        found = SpreadRows.of(owner, rows, int(self.rows_per_group))
+        self._check_kept(found.n_rows, found.n_kept, found.n_groups)
         return found
 
 

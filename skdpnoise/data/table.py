@@ -44,12 +44,13 @@ from threading import Lock
 from typing import Any, Generic, Self, TypeVar
 
 import numpy as np
+from joblib import effective_n_jobs
 from numpy.typing import NDArray
 
 from skdpnoise.data.parts import Choose, Facts, Job, Keep, Runner, Task, from_limbs, raised
 from skdpnoise.data.ranks import CountedRanks, Ranks, SortedRanks
 from skdpnoise.data.rows import RowSource, as_sources, is_spread
-from skdpnoise.data.states import forget, new_token, state
+from skdpnoise.data.states import forget, new_token, scratch, state
 
 __all__ = [
     "Fold",
@@ -132,8 +133,19 @@ class Table(ABC, Generic[Leaf]):
         return len(self), *self.tail
 
     @abstractmethod
+    def n_threads(self, n_jobs: int | None) -> int:
+        """Return how many threads may work on a leaf: one where jobs read partitions."""
+
+    @abstractmethod
     def map(self, function: Callable[[Leaf], Other], *tail: int) -> Table[Other]:
         """Return what a function of single rows makes of them, and the shape of one row."""
+
+    @abstractmethod
+    def laid_out(self, function: Callable[[Leaf], Leaf]) -> Table[Leaf]:
+        """Return the rows as a function arranges them for many passes; it changes no value.
+
+        It is called once in memory. Partitions, which are read anew in each pass, stay as they are.
+        """
 
     @abstractmethod
     def total(self, step: Callable[[Leaf], Integers], label: str = "sums") -> Integers:
@@ -212,8 +224,14 @@ class InMemory(Table[Leaf]):
     def __len__(self) -> int:
         return self.n_rows
 
+    def n_threads(self, n_jobs: int | None) -> int:
+        return int(effective_n_jobs(n_jobs))
+
     def map(self, function: Callable[[Leaf], Other], *tail: int) -> InMemory[Other]:
         return InMemory(function(self.leaf), self.n_rows, tail)
+
+    def laid_out(self, function: Callable[[Leaf], Leaf]) -> InMemory[Leaf]:
+        return self.map(function, *self.tail)
 
     def total(self, step: Callable[[Leaf], Integers], label: str = "sums") -> Integers:
         return step(self.leaf)
@@ -294,6 +312,9 @@ class Partitioned(Table[Leaf]):
     def __len__(self) -> int:
         return sum(self.rows.n_taken)
 
+    def n_threads(self, n_jobs: int | None) -> int:
+        return 1
+
     def only(self, *names: str) -> Partitioned[Leaf]:
         """Return some of the tables alone, before anything is made of them."""
         assert not self.loads
@@ -303,6 +324,9 @@ class Partitioned(Table[Leaf]):
         """Return what a function of single rows makes of them, and the shape of one row."""
         loads: Any = (*self.loads, function)
         return Partitioned(self.rows, loads, self.needs, tail)
+
+    def laid_out(self, function: Callable[[Leaf], Leaf]) -> Partitioned[Leaf]:
+        return self
 
     def total(self, step: Callable[[Leaf], Integers], label: str = "sums") -> Integers:
         """Return the sum over all parts of what a function returns for some rows of one."""
@@ -415,7 +439,14 @@ class _Kept:
 
     def begin(self, start: Callable[[Any], Any], leaf: Any) -> None:
         """Return to what it is before the first update."""
-        self.state, self.made = start(leaf), 0
+        self.state, self.made = _own(start(leaf)), 0
+
+
+def _own(state: Any) -> Any:
+    """Return a state whose arrays are copies: leaves may lie in memory that is used again."""
+    if isinstance(state, list | tuple):
+        return type(state)(_own(one) for one in state)
+    return scratch(state) if isinstance(state, np.ndarray) else state
 
 
 def _advanced(facts: tuple[Any, ...], history: tuple[Any, ...], leaf: Any) -> Integers:
@@ -453,10 +484,8 @@ Tables = dict[str, Any]
 def scanned(
     check: Callable[[Tables], tuple[Leaf, Any]], read: Callable[[Tables], Leaf], **tables: Any
 ) -> tuple[Table[Leaf], list[Any]]:
-    """Look at tables for the first time; return their rows and what a check found of them.
-
-    `check` returns the leaf of some rows and what it found, `read` the leaf alone.
-    """
+    """Look at tables for the first time; return their rows and what a check found of them."""
+    # `check` returns the leaf of some rows and what it found, `read` the leaf alone.
     if any(map(is_spread, tables.values())):
         rows = looked_at(partial(_note, check), **tables)
         return rows.map(read), [found for part in rows.rows.facts for found in part.found]

@@ -14,14 +14,19 @@ from skdpnoise.base.constructors import Constraints, constructor_of_fields
 from skdpnoise.base.register import register_private
 from skdpnoise.base.scores import QuietScoreMixin
 from skdpnoise.kernels.losses import Loss, huber
-from skdpnoise.linear_model._parameters import TargetParameters
-from skdpnoise.linear_model._whole_gradients import WholeGradientModel
+from skdpnoise.linear_model._model import PrivateLinearModel
+from skdpnoise.linear_model._parameters import TargetParameters, WholeGradientParameters
 
 
 @register_private
 @constructor_of_fields
 class DPHuberRegressor(
-    CallbackSupportMixin, QuietScoreMixin, RegressorMixin, TargetParameters, WholeGradientModel
+    CallbackSupportMixin,
+    QuietScoreMixin,
+    RegressorMixin,
+    TargetParameters,
+    WholeGradientParameters,
+    PrivateLinearModel,
 ):
     r"""Linear regression that far targets move little, protecting every record.
 

@@ -12,26 +12,20 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from skdpnoise._utils.parameters import check_memory, check_within, number_vector
+from skdpnoise.accounting.session import Session
 from skdpnoise.base.constructors import Constraints, constructor_of_fields
 from skdpnoise.base.register import register_private
 from skdpnoise.base.scores import QuietScoreMixin
+from skdpnoise.data.schema import Schema
+from skdpnoise.data.table import Table
 from skdpnoise.linear_model._budget import Budget
-from skdpnoise.linear_model._coordinate_descent import (
-    DPCoordinateDescentRegressor,
-    PrivateLinearModel,
-)
-from skdpnoise.linear_model._defaults import path_alpha
-from skdpnoise.linear_model._gram import (
-    GRAM_NOISES,
-    GramPlan,
-    PseudoData,
-    check_gram,
-    check_moments,
-    plan_gram,
-)
+from skdpnoise.linear_model._coordinate_descent import DPCoordinateDescentRegressor
+from skdpnoise.linear_model._model import PrivateLinearModel
 from skdpnoise.linear_model._parameters import MIX, ROW_NORM, TargetParameters
-from skdpnoise.linear_model._records import Data, Problem, Settings
-from skdpnoise.linear_model._scaling import Run
+from skdpnoise.linear_model._records import Fitted, Rows, Settings
+from skdpnoise.linear_model._rules import MOMENT_NOISES, path_alpha
+from skdpnoise.linear_model.solvers.moments import MOMENTS, MomentsPlan, PseudoData
+from skdpnoise.linear_model.solvers.plans import Plan, Solver
 
 
 @register_private
@@ -109,8 +103,9 @@ class DPLassoPath(QuietScoreMixin, RegressorMixin, TargetParameters, PrivateLine
     [0, 2]
     """
 
+    _solvers: ClassVar[dict[str, Solver]] = {"gram": MOMENTS}
     _parameter_constraints: ClassVar[Constraints] = {
-        "noise": [StrOptions(set(GRAM_NOISES))],
+        "noise": [StrOptions(set(MOMENT_NOISES))],
         "alphas": [Interval(Integral, 1, None, closed="left"), "array-like"],
         "l1_ratio": MIX,
         "row_norm": ROW_NORM,
@@ -124,34 +119,26 @@ class DPLassoPath(QuietScoreMixin, RegressorMixin, TargetParameters, PrivateLine
     row_norm: float | str = "auto"
     _pseudo_data: PseudoData = field(init=False)
 
-    def _read(self, settings: Settings, X: Any, y: Any, groups: Any) -> Data:
+    def _check_plans(
+        self, settings: Settings, schema: Schema, solver: Solver, budget: Budget
+    ) -> None:
+        super()._check_plans(settings, schema, solver, budget)
         check_within(self, "eps", 1e-100, 1.0)
         given = self._given_alphas()
-        data = super()._read(settings, X, y, groups)
         n_alphas = int(self.alphas) if given is None else len(given)
-        n_bytes, reason = (
-            32.0 * n_alphas * (data.X.shape[1] + 2),
-            f"the path of {n_alphas} 'alphas'",
-        )
+        n_bytes = 32.0 * n_alphas * (schema.n_columns + 2)
+        reason = f"the path of {n_alphas} 'alphas'"
         check_memory("DPLassoPath", n_bytes, reason, "Ask for fewer of them.")
-        return data
-
-    def _check_plans(self, settings: Settings, data: Data, budget: Budget) -> None:
-        check_moments(settings, data.X.shape[1])
-        check_gram(settings, data.X.shape[1], budget)
-
-    def _plan(self, settings: Settings, run: Run, problem: Problem) -> GramPlan:
-        return plan_gram(settings, problem.columns, run.n_samples, run.budget)
 
     def _solve(
-        self, settings: Settings, problem: Problem, plan: GramPlan, draws: np.ndarray
-    ) -> dict[str, Any]:
-        problem = plan.standardised(problem)
-        features, units = problem.features, problem.target.units
-        pseudo = plan.release(problem, draws, settings.n_jobs)
-        alpha = path_alpha(plan.noise_level, int(features.used.sum()))
-        given = self._given_alphas()
-        alphas = self._grid(pseudo) if given is None else given
+        self, plan: Plan, table: Table[Rows], session: Session, given: tuple[Any, Any]
+    ) -> Fitted:
+        assert isinstance(plan, MomentsPlan)
+        features, units = plan.problem.features, plan.problem.target.units
+        pseudo = plan.moments.release(table, session, self.n_jobs)
+        alpha = path_alpha(plan.moments.noise_level, int(features.used.sum()))
+        alphas = self._given_alphas()
+        alphas = self._grid(pseudo) if alphas is None else alphas
         models = pseudo.solve(np.append(alphas, alpha), self.l1_ratio)
         coefs, intercepts = features.in_user_units(models, units)
         path = {"alphas_": alphas, "coefs_": coefs[:-1].T, "intercepts_": intercepts[:-1]}

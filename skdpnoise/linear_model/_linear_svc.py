@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import KW_ONLY
-from functools import partial
 from numbers import Real
 from typing import Any, ClassVar
 
@@ -15,16 +14,21 @@ from skdpnoise.base.callbacks import CallbackSupportMixin
 from skdpnoise.base.constructors import Constraints, constructor_of_fields
 from skdpnoise.base.register import register_private
 from skdpnoise.base.scores import QuietScoreMixin
-from skdpnoise.data.targets import against_rest, known_classes
 from skdpnoise.kernels.losses import Loss, hinge
-from skdpnoise.linear_model._records import Data, Outputs, Settings, Target
-from skdpnoise.linear_model._scaling import Run
-from skdpnoise.linear_model._whole_gradients import WholeGradientModel
+from skdpnoise.linear_model._model import PrivateLinearModel
+from skdpnoise.linear_model._parameters import WholeGradientParameters
+from skdpnoise.linear_model._targets import LABELS
 
 
 @register_private
 @constructor_of_fields
-class DPLinearSVC(CallbackSupportMixin, QuietScoreMixin, ClassifierMixin, WholeGradientModel):
+class DPLinearSVC(
+    CallbackSupportMixin,
+    QuietScoreMixin,
+    ClassifierMixin,
+    WholeGradientParameters,
+    PrivateLinearModel,
+):
     r"""Linear support vector classifier, protecting every record.
 
     .. math:: \min_w \frac{1}{n} \sum_i \ell_h\bigl(y_i (x_i^\top w + b)\bigr)
@@ -103,7 +107,7 @@ class DPLinearSVC(CallbackSupportMixin, QuietScoreMixin, ClassifierMixin, WholeG
         "smoothing": [Interval(Real, 1e-3, 1e3, closed="both")],
         "classes": [None, "array-like"],
     }
-    _output = slice(None)
+    _target = LABELS
 
     _: KW_ONLY
     smoothing: float = 1.0
@@ -113,13 +117,6 @@ class DPLinearSVC(CallbackSupportMixin, QuietScoreMixin, ClassifierMixin, WholeG
 
     def _minimised(self) -> Loss:
         return hinge(self.smoothing)
-
-    def _outputs(self, y: np.ndarray) -> tuple[Outputs, None, dict[str, Any]]:
-        classes = known_classes(self, y)
-        return partial(against_rest, classes), None, {"classes_": classes}
-
-    def _find_target(self, settings: Settings, run: Run, data: Data) -> tuple[Target, Run]:
-        return Target(np.zeros(len(data.outputs))), run
 
     def decision_function(self, X: Any) -> np.ndarray:
         """Return the margins of the second class, or of each class against the rest.

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, replace
-from functools import partial
+from dataclasses import KW_ONLY
 from typing import Any, ClassVar
 
 import numpy as np
@@ -15,21 +14,21 @@ from skdpnoise.base.callbacks import CallbackSupportMixin
 from skdpnoise.base.constructors import Constraints, constructor_of_fields
 from skdpnoise.base.register import register_private
 from skdpnoise.base.scores import QuietScoreMixin
-from skdpnoise.data.targets import against_rest, known_classes
 from skdpnoise.kernels import LOGISTIC
-from skdpnoise.kernels.joint import SOFTMAX
-from skdpnoise.linear_model._class_weights import public_weights, release_balance
-from skdpnoise.linear_model._descent import GAIN
-from skdpnoise.linear_model._joint import FEW_RECORDS
-from skdpnoise.linear_model._records import Data, Outputs, Problem, Settings, Target
-from skdpnoise.linear_model._scaling import Run, release_log_odds
-from skdpnoise.linear_model._whole_gradients import EitherSolverModel
-from skdpnoise.privacy import gdp_mu
+from skdpnoise.linear_model._model import COORDINATE_OR_GRADIENT, PrivateLinearModel
+from skdpnoise.linear_model._parameters import EitherClipParameters
+from skdpnoise.linear_model._targets import LABELS
 
 
 @register_private
 @constructor_of_fields
-class DPLogisticCD(CallbackSupportMixin, QuietScoreMixin, ClassifierMixin, EitherSolverModel):
+class DPLogisticCD(
+    CallbackSupportMixin,
+    QuietScoreMixin,
+    ClassifierMixin,
+    EitherClipParameters,
+    PrivateLinearModel,
+):
     r"""Logistic regression with an elastic-net penalty, protecting every record.
 
     :class:`DPLogisticRegression` is another name of this class.
@@ -146,50 +145,11 @@ class DPLogisticCD(CallbackSupportMixin, QuietScoreMixin, ClassifierMixin, Eithe
         "classes": [None, "array-like"],
         "class_weight": [dict, StrOptions({"balanced"}), None],
     }
-    _loss, _last, _output = LOGISTIC, GAIN, slice(None)
+    _loss, _target, _solvers = LOGISTIC, LABELS, COORDINATE_OR_GRADIENT
 
     _: KW_ONLY
     classes: Any = None
     class_weight: Any = None
-
-    def _outputs(self, y: np.ndarray) -> tuple[Outputs, None, dict[str, Any]]:
-        classes = known_classes(self, y)
-        return partial(against_rest, classes), None, {"classes_": classes}
-
-    def _find_target(self, settings: Settings, run: Run, data: Data) -> tuple[Target, Run]:
-        if not settings.joint:
-            return Target(release_log_odds(run, data.outputs)), run
-        weights = public_weights(settings.owner, self.class_weight, data.attributes["classes_"])
-        if isinstance(self.class_weight, str):
-            weights = release_balance(run, data.outputs)
-        return Target(np.zeros(len(data.outputs)), weights=weights), run
-
-    def _settled(self, settings: Settings, data: Data) -> Settings:
-        public_weights(settings.owner, self.class_weight, data.attributes["classes_"])
-        settings = super()._settled(settings, data)
-        multinomial = settings.joint and len(data.outputs) > 1
-        return replace(settings, loss=SOFTMAX) if multinomial else settings
-
-    def _prefers_joint(self, data: Data) -> bool:
-        """Whether nothing is asked for that is made for gradients clipped in each coordinate."""
-        if not super()._prefers_joint(data):
-            return False
-        # Few records, of a public number, find no scales: then the largest class is hard to beat.
-        known = self.adjacency == "replace_one" and not np.isfinite(data.bounds).all()
-        few = gdp_mu(self.epsilon, self.delta) * data.rows.n_kept < FEW_RECORDS
-        return not (known and few and len(data.outputs) == 1)
-
-    def _standardise(self, settings: Settings, run: Run, data: Data, target: Target) -> Problem:
-        problem = super()._standardise(settings, run, data, target)
-        if not (settings.joint and settings.fit_intercept) or problem.features.used.any():
-            return problem
-        # No column is used: what was meant for the gradients finds the shares of the classes.
-        rest = replace(run.budget, first="classes", searching=1.0 - run.budget.scaling)
-        if run.budget.first == "classes":  # balanced, so that all are alike
-            return problem
-        weights = 1.0 if target.weights is None else target.weights.values
-        constant = release_log_odds(replace(run, budget=rest), data.outputs, weights)
-        return replace(problem, target=replace(target, constant=constant))
 
     def decision_function(self, X: Any) -> np.ndarray:
         """Return the log-odds of the second class, or of each class against the rest.

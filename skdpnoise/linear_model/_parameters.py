@@ -18,7 +18,10 @@ __all__ = [
     "STRENGTH",
     "CoordinateParameters",
     "DescentParameters",
+    "EitherClipParameters",
+    "LeastSquaresParameters",
     "TargetParameters",
+    "WholeGradientParameters",
 ]
 
 STRENGTH = [Interval(Real, 0, None, closed="left")]
@@ -71,3 +74,36 @@ class TargetParameters:
 
     _: KW_ONLY
     target_bounds: tuple[float, float] | None = None
+
+
+@constructor_of_fields
+class LeastSquaresParameters(TargetParameters):
+    """Parameters of least squares by any solver."""
+
+    _parameter_constraints: ClassVar[Constraints] = {
+        "solver": [StrOptions({"auto", "gradient", "gram", "joint"})],
+        "alpha": STRENGTH,
+        "column_groups": GROUPS,
+    }
+
+    _: KW_ONLY
+    solver: str = "auto"
+    alpha: float | str = 1.0
+    column_groups: Any = None
+
+
+@constructor_of_fields
+class WholeGradientParameters(DescentParameters):
+    """Parameters of models whose gradients are clipped as a whole."""
+
+
+@constructor_of_fields
+class EitherClipParameters(CoordinateParameters):
+    """Parameters of models whose gradients are clipped as a whole, or in each coordinate."""
+
+    _parameter_constraints: ClassVar[Constraints] = {
+        "solver": [StrOptions({"auto", "coordinate", "joint"})]
+    }
+
+    _: KW_ONLY
+    solver: str = "auto"

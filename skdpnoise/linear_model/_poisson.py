@@ -9,23 +9,25 @@ import numpy as np
 from sklearn.base import RegressorMixin
 from sklearn.metrics import d2_tweedie_score
 
-from skdpnoise._utils.parameters import as_bounds
 from skdpnoise.base.callbacks import CallbackSupportMixin
 from skdpnoise.base.constructors import constructor_of_fields
 from skdpnoise.base.register import register_private
 from skdpnoise.base.scores import QuietScoreMixin
-from skdpnoise.data.computed import is_computed
 from skdpnoise.kernels import POISSON
-from skdpnoise.linear_model._parameters import TargetParameters
-from skdpnoise.linear_model._records import Data, Outputs, Rate, Settings, one_output, output_within
-from skdpnoise.linear_model._scaling import Run, release_rate
-from skdpnoise.linear_model._whole_gradients import EitherSolverModel
+from skdpnoise.linear_model._model import COORDINATE_OR_GRADIENT, PrivateLinearModel
+from skdpnoise.linear_model._parameters import EitherClipParameters, TargetParameters
+from skdpnoise.linear_model._targets import COUNTS
 
 
 @register_private
 @constructor_of_fields
 class DPPoissonRegressor(
-    CallbackSupportMixin, QuietScoreMixin, RegressorMixin, TargetParameters, EitherSolverModel
+    CallbackSupportMixin,
+    QuietScoreMixin,
+    RegressorMixin,
+    TargetParameters,
+    EitherClipParameters,
+    PrivateLinearModel,
 ):
     r"""Poisson regression with an elastic-net penalty, protecting every record.
 
@@ -126,26 +128,13 @@ class DPPoissonRegressor(
     True
     """
 
-    _loss, _last, _counts = POISSON, None, True
+    _loss, _target, _solvers = POISSON, COUNTS, COORDINATE_OR_GRADIENT
     _metric = staticmethod(partial(d2_tweedie_score, power=1))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.target_tags.positive_only = True
         return tags
-
-    def _outputs(self, y: np.ndarray) -> tuple[Outputs, np.ndarray, dict[str, Any]]:
-        name, bounds = type(self).__name__, as_bounds(self.target_bounds, 1, "target_bounds", self)
-        if not bounds[1, 0] > 0.0:
-            raise ValueError(
-                f"The 'target_bounds' parameter of {name} must end above 0. Got {bounds[1, 0]:g}."
-            )
-        computed, bounds = is_computed("y", self), np.maximum(bounds, 0.0)
-        within = not computed and tuple(bounds[:, 0]) == (0.0, np.inf)
-        return (one_output if within else partial(output_within, bounds)), bounds, {}
-
-    def _find_target(self, settings: Settings, run: Run, data: Data) -> tuple[Rate, Run]:
-        return release_rate(settings, run, data.outputs[0], data.target_bounds)
 
     def _means(self, scores: np.ndarray) -> np.ndarray:
         return np.asarray(np.exp(np.clip(scores, -700.0, 700.0)))

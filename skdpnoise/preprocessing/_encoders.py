@@ -15,33 +15,26 @@ from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
-from skdpnoise.accounting import Account
 from skdpnoise.base.advice import warn_last
 from skdpnoise.base.constructors import Constraints, constructor_of_fields
-from skdpnoise.base.private_fit import PrivateEstimator
+from skdpnoise.base.private_fit import FitSession, PrivateEstimator
 from skdpnoise.base.public_output import PublicOutput, hand_on
 from skdpnoise.base.register import register_private
 from skdpnoise.base.tags import PrivateTags
+from skdpnoise.data.cell_tables import Cells, CellSchema, read_any_table
 from skdpnoise.data.cells import cells_of, check_labels_of, of_truth_values
 from skdpnoise.data.fitted_kinds import kind_of_labels
 from skdpnoise.data.tables import read_projections
 from skdpnoise.preprocessing._labels import (
     as_categories,
+    found_in,
     given_categories,
     kinds_given,
     named,
     numbered,
-    read_any_table,
     unique_names,
 )
-from skdpnoise.preprocessing._spread import Columns, SpreadTable, WholeTable, read_cells
-from skdpnoise.queries.categories import (
-    CategoryMechanism,
-    category_mechanism,
-    category_noises,
-    found_categories,
-)
-from skdpnoise.sampling import RandomWords, random_words
+from skdpnoise.queries.categories import CategoryMechanism, category_mechanism, category_noises
 
 _LARGEST = 1e100  # codes are numbers that the next fit takes
 
@@ -82,22 +75,50 @@ class PrivateEncoder(PrivateEstimator, TransformerMixin, BaseEstimator, ABC):
         ------
         %(fits: ValueError, BudgetExceededError, TypeError)s
         """
-        with self._private_fit(groups, params) as account:
+        with self._session(groups, params) as session:
             self._check_own_params()
-            read = read_cells(self, X, groups, expected=partial(kinds_given, self.categories))
-            names = getattr(self, "feature_names_in_", None)
-            given = given_categories(self, self.n_features_in_, names)
-            _check_labels(type(self).__name__, read.columns, given)
-            rng = random_words(self.random_state)
-            found, made = _bought(self, read, given, account, rng)
-            report = account.report(type(self).__name__, secure=rng.secure, empty=True)
-            categories = [as_categories(one) for one in found]
-            self.categories_, self.category_mechanism_ = categories, made
-            self._kinds = tuple(map(kind_of_labels, categories))
+            form = Cells(expected=partial(kinds_given, self.categories))
+            schema, rows = self._read_rows(form, X=X, groups=groups)
+            given = given_categories(self, schema.n_columns, schema.names)
+            _check_labels(type(self).__name__, schema, given)
+            made = self._plan(given, session)
+            categories = dict(enumerate(given))
+            if made is not None:
+                wanted = {
+                    k: of_truth_values(schema.kinds[k], schema.contents[k])
+                    for k, one in categories.items()
+                    if one is None
+                }
+                categories |= found_in(rows.keep(session.rng), wanted, made, session)
+            report = session.report(empty=True)
+            self.categories_ = [as_categories(one or ()) for one in categories.values()]
+            self.category_mechanism_ = made
+            self._kinds = tuple(map(kind_of_labels, self.categories_))
             self.privacy_ = report
             self._warn_of_none([k for k, one in enumerate(given) if one is None])
             hand_on(self, self.public_output_)
         return self
+
+    def _plan(
+        self, given: Sequence[tuple[Any, ...] | None], session: FitSession
+    ) -> CategoryMechanism | None:
+        """Return what finds the categories that are not given, and charge a ledger for it."""
+        n_open = sum(one is None for one in given)
+        if not n_open:
+            return None
+        make = partial(
+            category_mechanism,
+            *(type(self).__name__, self.noise, n_open, session.adjacency),
+            rows_per_group=session.rows_per_group,
+        )
+        made = make(session.guarantee)
+        session.account.spend(
+            [made.privacy_loss()],
+            made.noise,
+            of_groups=[0],
+            stages_for=lambda guarantee: [make(guarantee).privacy_loss()],
+        )
+        return made
 
     def _check_own_params(self) -> None:
         """Check what the constraints cannot say."""
@@ -139,47 +160,13 @@ class PrivateEncoder(PrivateEstimator, TransformerMixin, BaseEstimator, ABC):
         return tags
 
 
-def _check_labels(owner: str, columns: Columns, given: Sequence[tuple[Any, ...] | None]) -> None:
+def _check_labels(owner: str, schema: CellSchema, given: Sequence[tuple[Any, ...] | None]) -> None:
     """Refuse columns of which one value would decide how others are read or shown."""
-    facts = zip(columns.names, columns.kinds, columns.contents, given, strict=True)
+    facts = zip(schema.columns, schema.kinds, schema.contents, given, strict=True)
     for name, kind, held, known in facts:
         held = held | {"odd"} if kind.name == "other" else held
         kept = held if known is None else held & {"wide", "odd"}
         check_labels_of(owner, f"column {name!r} of X", kept)
-
-
-def _bought(
-    estimator: Any,
-    read: WholeTable | SpreadTable,
-    given: Sequence[tuple[Any, ...] | None],
-    account: Account,
-    rng: RandomWords,
-) -> tuple[list[tuple[Any, ...]], CategoryMechanism | None]:
-    """Return the categories of each column, and what found those that are not given; charge it."""
-    n_open = sum(one is None for one in given)
-    if not n_open:
-        return [one for one in given if one is not None], None
-    make = partial(
-        category_mechanism,
-        *(type(estimator).__name__, estimator.noise, n_open, account.guarantee.adjacency),
-        rows_per_group=account.rows_per_group or 1,
-    )
-    made = make(account.guarantee)
-    account.spend(
-        [made.privacy_loss()],
-        made.noise,
-        of_groups=[0],
-        stages_for=lambda guarantee: [make(guarantee).privacy_loss()],
-    )
-    account.charge("categories", made, of_groups=True)
-    kept, found, columns = read.kept(rng), [], read.columns
-    for k, known in enumerate(given):
-        if known is None:  # one column after the other: lists of single values are large
-            known = found_categories(read.cells(kept, k), made, rng)[0]
-            if of_truth_values(columns.kinds[k], columns.contents[k]):
-                known = tuple(map(bool, known))
-        found.append(known)
-    return found, made
 
 
 @register_private

@@ -12,6 +12,7 @@ from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
 from skdpnoise.base.constructors import Constraints, constructor_of_fields
 from skdpnoise.base.register import register_private
+from skdpnoise.data.table import Table
 from skdpnoise.data.tables import read_table, survivable
 from skdpnoise.preprocessing._labels import unique_names
 from skdpnoise.preprocessing._scalers import Facts, PrivateScaler
@@ -92,15 +93,15 @@ class DPSimpleImputer(PrivateScaler):
     def _released(self, bounds: np.ndarray) -> np.ndarray:
         return np.full(bounds.shape[1], self.strategy != "constant")
 
-    def _statistics(self, X: Any, bounds: np.ndarray, release: Facts) -> Facts:
-        constant = np.full(X.shape[1], float(self.fill_value))
+    def _statistics(self, rows: Table[Any], bounds: np.ndarray, release: Facts) -> Facts:
+        constant = np.full(bounds.shape[1], float(self.fill_value))
         if self.strategy == "constant":
             return {"statistics_": constant, "n_present_": None}
         at = np.array([0.5])
         if self.strategy != "median":
             at = (np.arange(_POINTS) + 0.5) / _POINTS
         ends = bounds[0], bounds[1]
-        found = private_quantiles(X, at, bounds=ends, missing=True, **release)
+        found = private_quantiles(rows, at, bounds=ends, missing=True, **release)
         what = f"puts {self.fill_value:g} for what is missing in"
         self._warn(~found.found, what, typical_found=found.typical_found)
         middle = found.values.mean(axis=0)

@@ -16,6 +16,7 @@ from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 from skdpnoise.base.constructors import Constraints, constructor_of_fields
 from skdpnoise.base.public_output import PublicOutput
 from skdpnoise.base.register import register_private
+from skdpnoise.data.table import Table
 from skdpnoise.data.tables import read_projections, read_table
 from skdpnoise.preprocessing._labels import unique_names
 from skdpnoise.preprocessing._scalers import Facts, PrivateScaler
@@ -112,12 +113,12 @@ class DPKBinsDiscretizer(QuantileMap, BinsParameter):
             )
         return np.full(bounds.shape[1], self.strategy == "quantile")
 
-    def _statistics(self, X: Any, bounds: np.ndarray, release: Facts) -> Facts:
+    def _statistics(self, rows: Table[Any], bounds: np.ndarray, release: Facts) -> Facts:
         at = np.linspace(0.0, 1.0, int(self.n_bins) + 1)
         if self.strategy == "uniform":
             ends = bounds[0] + at[:, np.newaxis] * (bounds[1] - bounds[0])
             return _edges_of(ends)
-        found = private_quantiles(X, at, bounds=(bounds[0], bounds[1]), **release)
+        found = private_quantiles(rows, at, bounds=(bounds[0], bounds[1]), **release)
         self._warn(~found.found, "cuts at 0", typical_found=found.typical_found)
         return _edges_of(found.values) | {"n_samples_seen_": found.n_samples}
 
@@ -276,9 +277,9 @@ class DPQuantileTransformer(QuantileMap, PointsParameter):
     _: KW_ONLY
     output_distribution: Literal["uniform", "normal"] = "uniform"
 
-    def _statistics(self, X: Any, bounds: np.ndarray, release: Facts) -> Facts:
+    def _statistics(self, rows: Table[Any], bounds: np.ndarray, release: Facts) -> Facts:
         at = np.linspace(0.0, 1.0, int(self.n_quantiles))
-        found = private_quantiles(X, at, bounds=(bounds[0], bounds[1]), **release)
+        found = private_quantiles(rows, at, bounds=(bounds[0], bounds[1]), **release)
         what = "maps by the range from 0 to 1"
         self._warn(~found.found, what, typical_found=found.typical_found)
         values = np.where(found.found, found.values, at[:, np.newaxis])

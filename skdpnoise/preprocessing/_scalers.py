@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import KW_ONLY
 from functools import partial
 from typing import Any, ClassVar
@@ -20,14 +20,14 @@ from skdpnoise.base.constructors import Constraints, constructor_of_fields
 from skdpnoise.base.private_fit import PrivateEstimator
 from skdpnoise.base.public_output import hand_on
 from skdpnoise.base.register import register_private
-from skdpnoise.data.table import mapped
+from skdpnoise.data.reading import Numbers
+from skdpnoise.data.table import Table
 from skdpnoise.data.tables import read_table, survivable
 from skdpnoise.mechanisms import noise_options
-from skdpnoise.privacy import LossBudget, PureLoss
+from skdpnoise.privacy import LossBudget, PrivacyGuarantee, PrivacyLoss, PureLoss
 from skdpnoise.queries.moments import moments_budget, private_moments
 from skdpnoise.queries.quantiles import private_quantiles, quantiles_budget
 from skdpnoise.queries.ranges import STEPS, stage_losses
-from skdpnoise.sampling import random_words
 
 Facts = dict[str, Any]  # arguments of a query, or fitted attributes, by name
 
@@ -68,35 +68,42 @@ class PrivateScaler(PrivateEstimator, OneToOneFeatureMixin, TransformerMixin, Ba
         ------
         %(fits: ValueError, BudgetExceededError, TypeError)s
         """
-        with self._private_fit(groups, params) as account:
+        with self._session(groups, params) as session:
             self._check_own_params()
-            rows = self._read_rows(X, groups, missing=self._takes_missing)
-            bounds = as_bounds(self.feature_bounds, rows.n_columns, "feature_bounds", self)
-            counts = self.adjacency == "add_remove"
-            release: Facts = {"adjacency": self.adjacency, "charge": account.charge}
-            released = self._released(bounds)
-            if released.any():
-                searches = not np.isfinite(bounds[:, released]).all()
-                n_columns, n_releases = int(released.sum()), STEPS if searches else 1
-                facts = account.guarantee, n_columns, self.adjacency, n_releases
-                noise, budget = self._budget(self.noise, *facts, account.rows_per_group or 1)
-                release |= {"noise": noise, "guarantee": budget}
-                if searches or counts:
-                    # Squares add, so that stages would say no more.
-                    stages = [budget]
-                    if isinstance(budget, PureLoss):
-                        stages = stage_losses(budget, counts=counts, searches=searches)
-                    account.spend(stages, noise)
-                # else there is one mechanism, which says best what it costs
-            rng = release["random_state"] = random_words(self.random_state)
-            fitted = self._statistics(rows.keep(rng), bounds, release)
-            if counts:
-                account.n_records = fitted.get("n_samples_seen_")
-            report = account.report(type(self).__name__, secure=rng.secure, empty=True)
+            form = Numbers({"missing": self._takes_missing})
+            schema, rows = self._read_rows(form, X=X, groups=groups)
+            bounds = as_bounds(self.feature_bounds, schema.n_columns, "feature_bounds", self)
+            release, stages = self._plan(bounds, session.guarantee, session.rows_per_group)
+            if stages:
+                session.account.spend(stages, release["noise"])
+            release |= {"random_state": session.rng, "charge": session.charge}
+            fitted = self._statistics(rows.keep(session.rng), bounds, release)
+            if self.adjacency == "add_remove":
+                session.account.n_records = fitted.get("n_samples_seen_")
+            report = session.report(empty=True)
             self.__dict__.update(fitted, privacy_=report)
             if hasattr(self, "public_output_"):
                 hand_on(self, self.public_output_)
         return self
+
+    def _plan(
+        self, bounds: np.ndarray, guarantee: PrivacyGuarantee, rows_per_group: int
+    ) -> tuple[Facts, Sequence[PrivacyLoss]]:
+        """Return noise and budget of the release, and the stages that a ledger is charged."""
+        released, counts = self._released(bounds), guarantee.adjacency == "add_remove"
+        release: Facts = {"adjacency": guarantee.adjacency}
+        if not released.any():
+            return release, []
+        searches = not np.isfinite(bounds[:, released]).all()
+        n_columns, n_releases = int(released.sum()), STEPS if searches else 1
+        facts = guarantee, n_columns, guarantee.adjacency, n_releases
+        noise, budget = self._budget(self.noise, *facts, rows_per_group)
+        release |= {"noise": noise, "guarantee": budget}
+        if not (searches or counts):  # one mechanism, which says best what it costs
+            return release, []
+        if isinstance(budget, PureLoss):
+            return release, stage_losses(budget, counts=counts, searches=searches)
+        return release, [budget]  # squares add, so that stages would say no more
 
     def _check_own_params(self) -> None:
         """Check what the constraints cannot say."""
@@ -106,9 +113,8 @@ class PrivateScaler(PrivateEstimator, OneToOneFeatureMixin, TransformerMixin, Ba
         """Return of which columns something is released."""
 
     @abstractmethod
-    def _statistics(self, X: Any, bounds: np.ndarray, release: Facts) -> Facts:
+    def _statistics(self, rows: Table[Any], bounds: np.ndarray, release: Facts) -> Facts:
         """Return the fitted attributes; all but public facts must come from charged releases."""
-        # X is an array, or a Partitioned of arrays.
 
     def transform(self, X: Any) -> Any:
         """Shift and scale every column; only a parameter ``clip`` makes it clip.
@@ -241,10 +247,12 @@ class DPStandardScaler(PrivateScaler):
     def _released(self, bounds: np.ndarray) -> np.ndarray:
         return np.full(bounds.shape[1], self.with_mean or self.with_std)
 
-    def _statistics(self, X: Any, bounds: np.ndarray, release: Facts) -> Facts:
+    def _statistics(self, rows: Table[Any], bounds: np.ndarray, release: Facts) -> Facts:
         if not (self.with_mean or self.with_std):
             return {"mean_": None, "var_": None, "scale_": None}
-        found = private_moments(X, bounds=(bounds[0], bounds[1]), second=self.with_std, **release)
+        found = private_moments(
+            rows, bounds=(bounds[0], bounds[1]), second=self.with_std, **release
+        )
         self._warn(~found.found, "leaves as they are", typical_found=found.typical_found)
         fitted: Facts = {"mean_": found.mean, "n_samples_seen_": found.n_samples}
         if not self.with_std:
@@ -345,12 +353,12 @@ class DPRobustScaler(PrivateScaler):
     def _released(self, bounds: np.ndarray) -> np.ndarray:
         return np.full(bounds.shape[1], self.with_centering or self.with_scaling)
 
-    def _statistics(self, X: Any, bounds: np.ndarray, release: Facts) -> Facts:
+    def _statistics(self, rows: Table[Any], bounds: np.ndarray, release: Facts) -> Facts:
         if not (self.with_centering or self.with_scaling):
             return {"center_": None, "scale_": None}
         ends = _quantile_range(self)
         wanted = [ends[0], 0.5, ends[1]]
-        found = private_quantiles(X, wanted, bounds=(bounds[0], bounds[1]), **release)
+        found = private_quantiles(rows, wanted, bounds=(bounds[0], bounds[1]), **release)
         self._warn(~found.found, "leaves as they are", typical_found=found.typical_found)
         low, middle, high = found.values
         # A bin of a column far from zero may be too narrow for its digits.
@@ -447,15 +455,14 @@ class DPMinMaxScaler(PrivateScaler, IntervalParameter):
     def _released(self, bounds: np.ndarray) -> np.ndarray:
         return np.asarray(~np.isfinite(bounds).all(axis=0))
 
-    def _statistics(self, X: Any, bounds: np.ndarray, release: Facts) -> Facts:
+    def _statistics(self, rows: Table[Any], bounds: np.ndarray, release: Facts) -> Facts:
         low, high = bounds.copy()
         searched = np.flatnonzero(self._released(bounds))
         fitted: Facts = {}
         if searched.size:
-            table = X
             if searched.size < low.size:
-                table = mapped(X, partial(_some_columns, searched), searched.size)
-            found = private_quantiles(table, _quantile_range(self), **release)
+                rows = rows.map(partial(_some_columns, searched), searched.size)
+            found = private_quantiles(rows, _quantile_range(self), **release)
             lost = np.zeros(low.size, dtype=bool)
             lost[searched] = ~found.found
             what = "takes the range from 0 to 1 for"
@@ -467,7 +474,7 @@ class DPMinMaxScaler(PrivateScaler, IntervalParameter):
             high[searched] = np.maximum(high[searched], low[searched] + narrow)
             fitted["n_samples_seen_"] = found.n_samples
         elif self.adjacency == "replace_one":
-            fitted["n_samples_seen_"] = len(X)
+            fitted["n_samples_seen_"] = len(rows)
         first, last = self.feature_range
         scale = (last - first) / (high - low)
         fitted |= {"data_min_": low, "data_max_": high, "data_range_": high - low}

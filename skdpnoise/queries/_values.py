@@ -59,10 +59,8 @@ def read_values(
     read: Callable[[Any], Any] | None = None,
     filled: Callable[[Any], Any] | None = None,
 ) -> tuple[Table[Any], tuple[int, ...]]:
-    """Return checked values and the shape of one record; a table was checked by its reader.
-
-    `check` and `read` make arrays, or lists, of some values; `read` need not check them again.
-    """
+    """Return checked values and the shape of one record; a table was checked by its reader."""
+    # `check` and `read` make arrays, or lists, of some values; `read` need not check them again.
     if isinstance(values, Table):
         return values if filled is None else values.map(filled, *values.tail), values.tail
     rows, tails = scanned(

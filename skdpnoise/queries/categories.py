@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 import sys
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from functools import partial
@@ -282,7 +282,7 @@ def _is_within(mechanism: CategoryMechanism, guarantee: PrivacyGuarantee) -> boo
 
 
 def release_categories(
-    label: str, columns: Sequence[Table[Any]], mechanism: CategoryMechanism, session: Session
+    label: str, columns: Iterable[Table[Any]], mechanism: CategoryMechanism, session: Session
 ) -> list[tuple[tuple[Any, ...], NDArray[np.float64]]]:
     """Return the categories of each column that are shown, sorted, and their noisy counts."""
     # Counts alone come to where the noise is, in the order of the labels, and the labels stay where

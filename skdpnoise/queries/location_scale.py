@@ -13,6 +13,7 @@ from skdpnoise._utils.shared_texts import shared_texts
 from skdpnoise.accounting.account import Ledger
 from skdpnoise.accounting.session import Charge
 from skdpnoise.accounting.terms import Paid, Terms
+from skdpnoise.data.table import Table
 from skdpnoise.mechanisms.calibrate import shared_budget
 from skdpnoise.privacy import Adjacency, LossBudget, PrivacyGuarantee
 from skdpnoise.privacy.loss import promised
@@ -69,7 +70,7 @@ class LocationScale(Paid):
 
 @shared_texts
 def private_location_scale(
-    columns: ArrayLike | Sequence[NDArray[np.floating]],
+    columns: ArrayLike | Sequence[NDArray[np.floating]] | Table[Any],
     guarantee: PrivacyGuarantee | LossBudget | None = None,
     *,
     epsilon: float | None = None,

@@ -77,7 +77,7 @@ class Moments(Paid):
 
 @shared_texts
 def private_moments(
-    values: ArrayLike,
+    values: ArrayLike | Table[Any],
     guarantee: PrivacyGuarantee | LossBudget | None = None,
     *,
     epsilon: float | None = None,

@@ -14,6 +14,7 @@ from skdpnoise._utils.shared_texts import shared_texts
 from skdpnoise.accounting.account import Ledger
 from skdpnoise.accounting.session import Charge
 from skdpnoise.accounting.terms import Terms
+from skdpnoise.data.table import Table
 from skdpnoise.mechanisms.calibrate import shared_budget
 from skdpnoise.mechanisms.selection.choice_within import NormQuantileMechanism
 from skdpnoise.privacy import Adjacency, LossBudget, PrivacyGuarantee
@@ -43,7 +44,7 @@ _UNIT, _MOST = 2.0**-10, 2.0**40
 
 @shared_texts
 def private_norm_quantile(
-    norms: NDArray[np.float64],
+    norms: NDArray[np.float64] | Table[Any],
     level: float,
     guarantee: PrivacyGuarantee | LossBudget | None = None,
     *,

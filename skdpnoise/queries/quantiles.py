@@ -81,7 +81,7 @@ class Quantiles(Paid):
 
 @shared_texts
 def private_quantiles(
-    values: ArrayLike,
+    values: ArrayLike | Table[Any],
     probabilities: ArrayLike,
     guarantee: PrivacyGuarantee | LossBudget | None = None,
     *,

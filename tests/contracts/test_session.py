@@ -12,11 +12,8 @@ DEFINE = ("accounting", "ledger", "mechanisms", "noises", "sampling")
 # Rooms that still do it by themselves, and in how many places: to shrink, and at last to go.
 LEFT = {
     "compose": 1,
-    "decomposition": 6,
     "linear_model": 30,
     "model_selection": 8,
-    "neural_network": 6,
-    "preprocessing": 2,
 }
 FUNCTIONS = {"add_quanta", "adder", "exact_release", "noisy_cells", "note_charge", "plus_noise"}
 METHODS = {"charge", "release", "sample", "select", "shown"}

@@ -10,7 +10,7 @@ block are raised to ℓ + h²/ℓ with h = κ/2, half the noise level: that mini
 :math:`|G w - g|^2 + h^2 |w|^2`, as errors in the predictors ask for. The square root of the result
 is data of a few rows, from which any least-squares solver gets the answer. Every model is drawn
 towards the constant 0, the centre of the target, by as much as a ridge on the same moments may be
-noise (:func:`~skdpnoise.linear_model._defaults.kept`).
+noise (:func:`~skdpnoise.linear_model._rules.kept`).
 """
 
 from __future__ import annotations
@@ -21,47 +21,39 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from joblib import effective_n_jobs
 from numpy.typing import ArrayLike
 from sklearn.linear_model import enet_path, ridge_regression
 
 from skdpnoise._utils.parameters import check_memory
 from skdpnoise._utils.redaction import silence
-from skdpnoise.accounting import Account
-from skdpnoise.data.table import in_units
+from skdpnoise.accounting.session import Session
+from skdpnoise.data.schema import Schema
+from skdpnoise.data.table import Table
 from skdpnoise.kernels.second_moments import second_moments
+from skdpnoise.linear_model import _rules as rules
 from skdpnoise.linear_model._budget import Budget
-from skdpnoise.linear_model._defaults import choose_row_norm, kept
 from skdpnoise.linear_model._penalties import of_standard_columns
-from skdpnoise.linear_model._records import LIMIT, Problem, Settings, Standardisation
-from skdpnoise.mechanisms import SECOND_MOMENT_NOISES, SymmetricMatrixMechanism, noise_options
+from skdpnoise.linear_model._records import Problem, Rows, Settings
+from skdpnoise.linear_model._standard_units import Standardisation, plain_units
+from skdpnoise.linear_model.solvers.plans import FinalStep, Plan, Solver
+from skdpnoise.mechanisms import SymmetricMatrixMechanism
 from skdpnoise.mechanisms.matrices.calibrate import calibrate_second_moments
 from skdpnoise.mechanisms.requests import CHOICES
-from skdpnoise.sampling import RandomWords
-from skdpnoise.sampling.observer import plus_noise
 from skdpnoise.sensitivity.second_moments import RowBounds
-
-# The same family buys locations and scales, so it must be one for vectors too.
-GRAM_NOISES = [noise for noise in noise_options(adaptive=True) if noise in SECOND_MOMENT_NOISES]
 
 _MATRICES = 8  # of p by p that are held at once
 _LEAST_PENALTY = 1e-100  # of a column: the square of one over it is a number
-_SMALLEST = 0.02  # of h: eigenvalues are raised by at most h over this
-# Least part of the target's mean that is kept: it was found twice, here and by a search, and either
-# is noisy.
-_TRUSTED = 0.5
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class GramPlan:
-    """Everything about the release that is fixed before the data are used."""
+class MomentsRelease:
+    """One release of second moments, fixed before the rows are used."""
 
     # Of the second moments of features, target and, with an intercept, the constant.
     mechanism: SymmetricMatrixMechanism | None  # None where there is nothing to fit
     columns: Standardisation  # of the features and, last, the target; those used make the rows
     constant: int  # 1 if rows end with the constant 1, else 0
-    n_samples: float  # the divisor: the number of records, public or estimated privately
-    n_passes = 1  # to callbacks
+    n_samples: float  # the divisor
 
     @property
     def noise_level(self) -> float:
@@ -72,128 +64,159 @@ class GramPlan:
         deviation = np.delete(np.delete(self.mechanism.standard_deviation, target, 0), target, 1)
         return float(np.linalg.norm(deviation) / np.sqrt(len(deviation)) / self.n_samples)
 
-    def charge(self, account: Account) -> None:
-        """Charge for the second moments."""
-        if self.mechanism is not None:
-            account.charge("second moments", self.mechanism)
-
-    def draw(self, rng: RandomWords) -> np.ndarray:
-        """Return the noise, in grid steps, shape (n_columns, n_columns), symmetric."""
-        if self.mechanism is None:
-            return np.zeros((0, 0), dtype=np.int64)
-        return self.mechanism.sample(rng)
-
-    @property
-    def automatic(self) -> float:
-        """Strength of the ridge that "auto" stands for: half the noise level."""
-        return 0.5 * self.noise_level
-
-    def standardised(self, problem: Problem) -> Problem:
-        """Return the problem with limits on what is far from the rest of its column."""
-        return replace(problem, features=problem.features.capped())
-
-    def passes(
-        self, settings: Settings, problem: Problem, draws: np.ndarray
-    ) -> Iterator[np.ndarray]:
-        """Yield the only model, of shape (1, n_features + 1), in standard units."""
-        pseudo = self.release(problem, draws, settings.n_jobs)
-        if isinstance(settings.alpha, str):
-            yield pseudo.solve([self.automatic], 0.0)
-        elif settings.penalties is of_standard_columns:  # one of a path
-            yield pseudo.solve([settings.alpha], settings.l1_ratio)
-        else:
-            yield pseudo.penalised(*settings.penalties(settings, problem, self.n_samples))
-
-    def finish(self, path: np.ndarray, problem: Problem, draws: np.ndarray) -> np.ndarray:
-        """Return the models as they are."""
-        return path
-
-    @staticmethod
-    def averaged(path: np.ndarray) -> np.ndarray:
-        """Return the only model."""
-        return np.asarray(path[-1])
-
     def release(
         self,
-        problem: Problem,
-        noise: np.ndarray,
+        table: Table[Rows],
+        session: Session,
         n_jobs: int | None,
-        features: Callable[[Problem], np.ndarray] | None = None,
+        features: Callable[[Rows], np.ndarray] | None = None,
     ) -> PseudoData:
-        """Release the noisy mean second moments, in standard units, as data that have them."""
-        # Of X, or of features that a function makes of the rows.
+        """Release the noisy mean second moments, in standard units, as data that have them.
+
+        They are of X, or of features that a function makes of the rows.
+        """
         # The sums are exact integers, and the integer noise is added to them: the order of the
         # records, memory layout and threads do not change a bit of the result.
         mechanism, used = self.mechanism, self.columns.used[:-1]
         if mechanism is None:
             return make_pseudo_data(np.zeros((1, 1)), used & False, 0.0)
-        moments = problem.total(partial(self._moments, n_jobs, features), "second moments")
-        noisy = in_units(plus_noise(mechanism, moments, noise), mechanism.grid_size)
+        label, n_threads = "second moments", table.n_threads(n_jobs)
+        drawn = session.draw(label, mechanism)
+        moments = table.total(partial(self._moments, n_threads, features), label)
+        noisy = drawn.in_units(moments)
         return make_pseudo_data(noisy / self.n_samples, used, self.noise_level)
 
-    def _moments(self, n_jobs: int | None, features: Any, problem: Problem) -> np.ndarray:
+    def _moments(self, n_threads: int, features: Any, rows: Rows) -> np.ndarray:
         """Return the second moments of some rows, in grid steps."""
         mechanism, columns, used = self.mechanism, self.columns, self.columns.used[:-1]
         assert mechanism is not None
-        X = problem.data.X if features is None else features(problem)
-        y, constant = problem.data.y, np.ones(self.constant)
+        X = rows.X if features is None else features(rows)
+        constant = np.ones(self.constant)
         return second_moments(
-            [*_columns(X, used), y, np.broadcast_to(1.0, (len(y), self.constant))],
+            [*_columns(X, used), rows.y, np.broadcast_to(1.0, (len(rows), self.constant))],
             center=np.append(columns.center[columns.used], 0.0 * constant),
             scale=np.append(columns.scale[columns.used], constant),
             row_grid_size=mechanism.row_grid_size,
             norm=mechanism.row_bounds.norm,
             columns=mechanism.row_bounds.columns,
             l1_norm=mechanism.row_bounds.l1_norm,
-            n_threads=effective_n_jobs(n_jobs),
+            n_threads=n_threads,
         )
 
 
-def plan_gram(
+@dataclass(frozen=True, slots=True, eq=False)
+class MomentsPlan:
+    """One model, exactly solved from one release."""
+
+    problem: Problem  # with limits on what is far from the rest of its column
+    moments: MomentsRelease
+    n_passes = 1
+    final: tuple[FinalStep, ...] = ()
+
+    @property
+    def solver(self) -> Solver:
+        """The solver that planned."""
+        return MOMENTS
+
+    @property
+    def automatic(self) -> float:
+        """Strength of the ridge that "auto" stands for: half the noise level."""
+        return 0.5 * self.moments.noise_level
+
+    def run(self, table: Table[Rows], session: Session) -> Iterator[np.ndarray]:
+        """Yield the only model, of shape (1, n_features + 1), in standard units."""
+        problem, settings = self.problem, self.problem.settings
+        pseudo = self.moments.release(table, session, settings.n_jobs)
+        if isinstance(settings.alpha, str):
+            yield pseudo.solve([self.automatic], 0.0)
+        elif settings.penalty is of_standard_columns:  # one of a path
+            yield pseudo.solve([settings.alpha], settings.l1_ratio)
+        else:
+            yield pseudo.penalised(*settings.penalty(problem, self.moments.n_samples))
+
+    def average(self, path: np.ndarray) -> np.ndarray:
+        """Return the only model."""
+        return np.asarray(path[-1])
+
+
+class SecondMoments:
+    """Releases second moments once, and solves the penalised problem from them."""
+
+    def check(self, settings: Settings, schema: Schema, budget: Budget) -> None:
+        """Raise what planning would raise, before anything is spent."""
+        check_size_of_moments(settings, schema.n_columns)
+        if settings.noise not in rules.MOMENT_NOISES:
+            raise ValueError(
+                f"The 'noise' parameter of {settings.owner} must be one of {rules.MOMENT_NOISES} "
+                f"with solver='gram'. Got {settings.noise!r} instead. solver='gradient' takes it."
+            )
+        plan_moments(settings, plain_units(schema.n_columns + 1), 1.0, budget.least)
+
+    def plan(self, problem: Problem, n_samples: float, budget: Budget) -> MomentsPlan:
+        """Return the plan for so many records, a public or a released number."""
+        moments = plan_moments(problem.settings, problem.columns, n_samples, budget)
+        return MomentsPlan(replace(problem, features=problem.features.capped()), moments)
+
+
+@dataclass(frozen=True, slots=True)
+class MomentsOr:
+    """Second moments where their noise is small, by released numbers, else another solver."""
+
+    other: Solver
+
+    def check(self, settings: Settings, schema: Schema, budget: Budget) -> None:
+        """Raise what planning would raise, before anything is spent."""
+        check_size_of_moments(settings, schema.n_columns)
+        self.other.check(settings, schema, budget)
+
+    def plan(self, problem: Problem, n_samples: float, budget: Budget) -> Plan:
+        """Return the plan of either solver."""
+        settings, features = problem.settings, problem.features
+        if not rules.asks_for_descent(settings):
+            plan = MOMENTS.plan(problem, n_samples, budget)
+            reach = features.reach[features.used]
+            if rules.prefers_moments(plan.moments.noise_level, reach):
+                return plan
+        return self.other.plan(problem, n_samples, budget)
+
+
+MOMENTS = SecondMoments()
+
+
+def plan_moments(
     settings: Settings,
     columns: Standardisation,
     n_samples: float,
     budget: Budget,
     part: float = 1.0,
-) -> GramPlan:
+) -> MomentsRelease:
     """Choose the ball of the rows and calibrate second moments for a part of the model's budget."""
     columns = columns.capped()
     constant, used = int(settings.fit_intercept), columns.used
     if not used[-1] or not (used[:-1].any() or constant):
-        return GramPlan(None, columns, constant, n_samples)
+        return MomentsRelease(None, columns, constant, n_samples)
     limits = np.append(columns.limit[used], np.ones(constant))
     longest = float(np.linalg.norm(limits))
     # "auto" stays within the kind of budget, pure or Gaussian, that was chosen for the whole fit.
     noise = settings.noise if settings.noise in CHOICES else budget.noise
     left = budget.model.share(part) if part < 1.0 else budget.model
 
-    def plan(row_norm: float) -> GramPlan:
+    def plan(row_norm: float) -> MomentsRelease:
         bounds = RowBounds(limits.size, row_norm, columns=limits)
         mechanism = calibrate_second_moments(noise, bounds, left, budget.adjacency)
-        return GramPlan(mechanism, columns, constant, n_samples)
+        return MomentsRelease(mechanism, columns, constant, n_samples)
 
     if not isinstance(settings.row_norm, str):
         return plan(min(float(settings.row_norm), longest))
-    return plan(choose_row_norm(limits.size, longest, lambda radius: plan(radius).noise_level))
+    norm = rules.choose_row_norm(limits.size, longest, lambda radius: plan(radius).noise_level)
+    return plan(norm)
 
 
-def check_moments(settings: Settings, n_features: int) -> None:
+def check_size_of_moments(settings: Settings, n_features: int) -> None:
     """Refuse more columns than there is memory for."""
     n_bytes, reason = 8.0 * (n_features + 2) ** 2, f"second moments of {n_features} columns"
     remedy = "Choose fewer columns, or another solver of DPCoordinateDescentRegressor."
     check_memory(settings.owner, _MATRICES * n_bytes, reason, remedy)
-
-
-def check_gram(settings: Settings, n_features: int, budget: Budget) -> None:
-    """Raise what planning would raise, before anything is spent or the data are used."""
-    if settings.noise not in GRAM_NOISES:
-        raise ValueError(
-            f"The 'noise' parameter of {settings.owner} must be one of {GRAM_NOISES} "
-            f"with solver='gram'. Got {settings.noise!r} instead. solver='gradient' takes it."
-        )
-    ones = np.ones(n_features + 1)
-    columns = Standardisation(0.0 * ones, ones, ones > 0.0, LIMIT * ones)
-    plan_gram(settings, columns, 1.0, budget.least)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -241,7 +264,8 @@ class PseudoData:
         """Return coefficients of all features and intercepts, drawn in by what may be noise."""
         models, part = np.zeros((len(coefs), self.used.size + 1)), self._kept()
         models[:, np.flatnonzero(self.used)] = part * coefs
-        models[:, -1] = max(part, _TRUSTED) * self.target_mean - part * coefs @ self.feature_mean
+        mean = max(part, rules.MOMENTS.least_mean) * self.target_mean
+        models[:, -1] = mean - part * coefs @ self.feature_mean
         return models
 
     def _kept(self) -> float:
@@ -257,7 +281,7 @@ class PseudoData:
         variance = self.noise_level**2 / (n_features + 1.0) * (1.0 + coefs @ coefs)
         # Half of it: where eigenvalues were raised, coefficients are nearer to 0 already.
         noise = 0.5 * variance * (values / (values + ridge) ** 2).sum()
-        return float(kept(explained, noise, 1.0 + np.sqrt(2.0 / n_features)))
+        return float(rules.kept(explained, noise, 1.0 + np.sqrt(2.0 / n_features)))
 
     def _coefs(self, alphas: np.ndarray, l1_ratio: float) -> np.ndarray:
         coefs = np.zeros((len(alphas), self.X.shape[1]))
@@ -317,4 +341,5 @@ def _raised(matrix: np.ndarray, level: float) -> np.ndarray:
     if level == 0.0 or matrix.size == 0:
         return np.zeros_like(matrix)
     values, vectors = np.linalg.eigh(matrix)
-    return np.asarray((vectors * (level**2 / np.maximum(values, _SMALLEST * level))) @ vectors.T)
+    least = rules.MOMENTS.least_eigenvalue * level
+    return np.asarray((vectors * (level**2 / np.maximum(values, least))) @ vectors.T)

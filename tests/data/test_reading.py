@@ -7,9 +7,10 @@ import pandas as pd
 import pytest
 
 from skdpnoise import DPRidge, DPSimpleImputer, DPStandardScaler
-from skdpnoise.data import scan_batches, spread_tables
+from skdpnoise.data import scan_batches
 from skdpnoise.data.computed import reading
-from skdpnoise.data.spread_tables import read_spread
+from skdpnoise.data.computed import reading as computing
+from skdpnoise.data.reading import Numbers, read
 from tests._cases import each_value
 
 GOOD = np.random.default_rng(0).normal(size=(6, 3))
@@ -26,9 +27,9 @@ def frame(table, dtype=np.float64):
     return pd.DataFrame(table.astype(dtype), columns=list("abc"))
 
 
-def looked_at(*batches, estimator=None, **options):
+def scanned(*batches, estimator=None, n_jobs=None, **options):
     estimator = DPStandardScaler() if estimator is None else estimator
-    return read_spread(estimator, scan_batches(lambda: batches), **options)
+    return read(estimator, Numbers(options), X=scan_batches(lambda: batches), n_jobs=n_jobs)
 
 
 def error_of(function, *arguments, **options):
@@ -42,17 +43,17 @@ def test_a_value_of_later_rows_is_refused_as_one_of_the_first(name):
     options = {"largest": 1e20}
     table = GOOD.copy()
     table[4, 1] = BAD[name]
-    first = error_of(looked_at, frame(table), **options)
-    assert error_of(looked_at, frame(GOOD), frame(GOOD), frame(table), **options) == first
+    first = error_of(scanned, frame(table), **options)
+    assert error_of(scanned, frame(GOOD), frame(GOOD), frame(table), **options) == first
 
 
 def test_missing_values_of_later_rows_are_taken_where_those_of_the_first_are():
     table = GOOD.copy()
     table[4, 1] = np.nan
-    both = looked_at(frame(GOOD), frame(table), estimator=DPSimpleImputer(), missing=True)
-    assert len(both.rows) == 12
+    _, both = scanned(frame(GOOD), frame(table), estimator=DPSimpleImputer(), missing=True)
+    assert both.n_rows == 12
     table[4, 1] = np.inf
-    kind, text = error_of(looked_at, frame(GOOD), frame(table), missing=True)
+    kind, text = error_of(scanned, frame(GOOD), frame(table), missing=True)
     assert kind is ValueError
     assert "infinity" in text
 
@@ -61,30 +62,31 @@ def test_missing_values_of_later_rows_are_taken_where_those_of_the_first_are():
 def test_what_a_step_computed_is_not_refused_in_any_thread(n_jobs):
     table = GOOD.copy()
     table[4, 1] = np.nan
-    with reading({"X"}):
-        found = looked_at(frame(table), frame(GOOD), frame(table), n_jobs=n_jobs)
-    assert found.survives
-    assert len(found.rows) == 18
+    with computing({"X"}):
+        _, rows = scanned(frame(table), frame(GOOD), frame(table), n_jobs=n_jobs)
+    found = rows.rows.joined(lambda leaf, _: leaf, np.concatenate)
+    assert found.shape == (18, 3)
+    assert found[4, 1] == 0.0
 
 
 def test_each_form_is_checked_as_a_whole_once(monkeypatch):
-    read = []
+    given = []
 
     def spied(estimator, X, **options):
-        read.append(X)
+        given.append(X)
         return read_table(estimator, X, **options)
 
-    read_table = spread_tables.read_table
-    monkeypatch.setattr(spread_tables, "read_table", spied)
+    read_table = reading.read_table
+    monkeypatch.setattr(reading, "read_table", spied)
     single = frame(GOOD, np.float32)
     counts = frame(GOOD * 0.0, np.int64)
-    found = looked_at(frame(GOOD), single, counts, frame(GOOD), single, counts)
-    assert len(read) == 3
-    assert found.columns == spread_tables.Columns(3, ("a", "b", "c"), "<f8")
-    read.clear()
-    assert looked_at(single, single).columns.dtype == "<f4"
-    assert len(read) == 1
-    assert looked_at(single, frame(GOOD), single).columns.dtype == "<f8"
+    schema, _ = scanned(frame(GOOD), single, counts, frame(GOOD), single, counts)
+    assert len(given) == 3
+    assert (schema.n_columns, schema.names, schema.dtype) == (3, ("a", "b", "c"), "<f8")
+    given.clear()
+    assert scanned(single, single)[0].dtype == "<f4"
+    assert len(given) == 1
+    assert scanned(single, frame(GOOD), single)[0].dtype == "<f8"
 
 
 def test_later_rows_of_other_names_are_refused():
@@ -92,15 +94,15 @@ def test_later_rows_of_other_names_are_refused():
     rows = scan_batches(lambda: [GOOD] * 3)
     named = rows.map(lambda table: pd.DataFrame(table, columns=next(names)), 3)
     with pytest.raises(ValueError, match="same columns in all parts"):
-        read_spread(DPStandardScaler(), named)
+        read(DPStandardScaler(), Numbers(), X=named)
 
 
 def test_a_missing_value_of_a_nullable_type_is_refused_in_later_rows():
     table = frame(np.rint(GOOD)).astype({"a": "Int64", "b": "Float64"})
-    assert len(looked_at(table, table).rows) == 12
+    assert scanned(table, table)[1].n_rows == 12
     broken = table.copy()
     broken.loc[4, "a"] = pd.NA
-    kind, text = error_of(looked_at, table, broken)
+    kind, text = error_of(scanned, table, broken)
     assert kind is ValueError
     assert "NaN" in text
 
@@ -119,7 +121,7 @@ class Mine(pd.DataFrame):
     ],
 )
 def test_other_tables_are_always_checked_as_a_whole(table):
-    assert spread_tables._form(table) is None
+    assert reading._columns_of_floats(table) is None
 
 
 @each_value(1)
