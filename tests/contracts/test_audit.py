@@ -23,11 +23,11 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from skdpnoise.linear_model._descent import DescentPlan
 
 from benchmarks._remembered import remembered
 from skdpnoise import DPCoordinateDescentRegressor, DPLogisticCD
 from skdpnoise.linear_model import _descent
-from skdpnoise.linear_model._descent import DescentPlan
 from skdpnoise.mechanisms import AdditiveMechanism
 from tests._audit import audit, released
 

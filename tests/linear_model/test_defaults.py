@@ -8,12 +8,12 @@ import operator
 
 import numpy as np
 import pytest
+from skdpnoise.linear_model._defaults import choose_defaults, scaling_share
 
 from skdpnoise import DPCoordinateDescentRegressor, DPLogisticCD
 from skdpnoise.kernels import LOSSES
 from skdpnoise.ledger import Account
 from skdpnoise.linear_model._budget import split_budget
-from skdpnoise.linear_model._defaults import choose_defaults, scaling_share
 from skdpnoise.linear_model._records import Settings
 from skdpnoise.privacy import PrivacyGuarantee
 from tests.linear_model._public import public_data

@@ -7,12 +7,12 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
+from skdpnoise.linear_model._defaults import choose_row_norm, prefers_gram
+from skdpnoise.linear_model._gram import make_pseudo_data
 from sklearn.linear_model import ElasticNet, Ridge, lasso_path
 
 from skdpnoise import DPCoordinateDescentRegressor, DPLassoPath
 from skdpnoise.ledger import Account
-from skdpnoise.linear_model._defaults import choose_row_norm, prefers_gram
-from skdpnoise.linear_model._gram import make_pseudo_data
 from skdpnoise.mechanisms import SymmetricMatrixMechanism
 
 pytestmark = pytest.mark.filterwarnings("ignore::skdpnoise.PrivacyWarning")

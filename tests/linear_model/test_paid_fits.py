@@ -4,6 +4,7 @@ import itertools
 
 import numpy as np
 import pytest
+from skdpnoise.linear_model._defaults import MOST_PASSES, choose_defaults
 
 from skdpnoise import (
     DPCoordinateDescentRegressor,
@@ -12,7 +13,6 @@ from skdpnoise import (
     DPPoissonRegressor,
 )
 from skdpnoise.kernels import SQUARED
-from skdpnoise.linear_model._defaults import MOST_PASSES, choose_defaults
 
 pytestmark = pytest.mark.filterwarnings("ignore::skdpnoise.PrivacyWarning")
 TARGETS = {

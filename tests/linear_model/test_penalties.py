@@ -7,13 +7,13 @@ import warnings
 import numpy as np
 import pytest
 from scipy.optimize import minimize
+from skdpnoise.linear_model._gram import PseudoData
 from sklearn.base import clone
 from sklearn.linear_model import ElasticNet, Lasso, LinearRegression, Ridge
 from sklearn.utils import get_tags
 
 from skdpnoise import DPCoordinateDescentRegressor, DPElasticNet, DPLasso, DPRidge
 from skdpnoise.linear_model import _penalties
-from skdpnoise.linear_model._gram import PseudoData
 from skdpnoise.linear_model._records import Problem, Settings, Standardisation, Target
 from tests._replay import two_runs
 from tests.contracts._register import Forbidden

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from numpy.testing import assert_allclose
+from skdpnoise.linear_model._levels import LevelPlan
 from sklearn.linear_model import PoissonRegressor
 from sklearn.metrics import d2_tweedie_score, r2_score
 
@@ -31,7 +32,6 @@ from skdpnoise.kernels import POISSON
 from skdpnoise.ledger import Account
 from skdpnoise.linear_model import _descent, _poisson
 from skdpnoise.linear_model._budget import split_budget
-from skdpnoise.linear_model._levels import LevelPlan
 from skdpnoise.linear_model._records import Settings
 from skdpnoise.mechanisms import calibrate
 from skdpnoise.privacy import GaussianLoss, PrivacyGuarantee, gdp_mu

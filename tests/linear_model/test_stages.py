@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
+from skdpnoise.linear_model._descent import GAIN, RESIDUALS, plan_descent
 
 from skdpnoise import (
     DPCoordinateDescentRegressor,
@@ -15,7 +16,6 @@ from skdpnoise import (
 from skdpnoise.kernels import LOGISTIC, SQUARED
 from skdpnoise.ledger import Account
 from skdpnoise.linear_model._budget import split_budget
-from skdpnoise.linear_model._descent import GAIN, RESIDUALS, plan_descent
 from skdpnoise.linear_model._records import Settings
 from skdpnoise.privacy import PrivacyGuarantee
 from skdpnoise.sampling import SeededWords

@@ -9,6 +9,8 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 from scipy.sparse import csr_array
+from skdpnoise.linear_model._descent import linear_functions
+from skdpnoise.linear_model._joint import RowScaling
 from sklearn.base import clone
 from sklearn.datasets import load_digits
 from sklearn.linear_model import QuantileRegressor
@@ -18,8 +20,6 @@ from sklearn.svm import LinearSVC
 from skdpnoise import DPHuberRegressor, DPLinearSVC, DPQuantileRegressor
 from skdpnoise.kernels.losses import hinge, huber, pinball
 from skdpnoise.linear_model._column_groups import NO_GROUP
-from skdpnoise.linear_model._descent import linear_functions
-from skdpnoise.linear_model._joint import RowScaling
 from skdpnoise.privacy import gdp_mu
 from tests._replay import two_runs
 from tests.contracts._register import Forbidden
