@@ -53,9 +53,16 @@ def _numbers(node: ast.AST) -> Iterator[ast.Constant]:
 
 
 def constants(source: str) -> dict[str, str]:
-    """Name and value, as written, of every numeric constant of a module."""
+    """Name and value, as written, of every numeric constant and field of rules of a module."""
     found: dict[str, str] = {}
     for node in ast.parse(source).body:
+        if isinstance(node, ast.ClassDef) and node.name.endswith("Rules"):
+            fields = (one for one in node.body if isinstance(one, ast.AnnAssign))
+            found |= {
+                f"{node.name}.{ast.unparse(one.target)}": _written(source, one.value)
+                for one in fields
+                if one.value is not None
+            }
         if isinstance(node, ast.Assign):
             target, value = node.targets[0], node.value
         elif isinstance(node, ast.AnnAssign) and node.value is not None:
@@ -97,6 +104,8 @@ def values(package: Path, file: str, names: Sequence[str]) -> dict[str, str]:
             found[name] = numbers_within(source, name[:-2])
         elif name in here:
             found[name] = here[name]
+        elif any(one.startswith(f"{name}.") for one in here):  # the fields of rules
+            found |= {one: here[one] for one in here if one.startswith(f"{name}.")}
         else:
             raise ValueError(f"{KEPT.name} names {name!r} of {file}, which is not there.")
     return found
@@ -115,7 +124,11 @@ def unnamed(package: Path, kept: Mapping[str, Any]) -> list[str]:
         file = path.relative_to(package).as_posix()
         if file.partition("/")[0] not in rooms:
             here = constants(path.read_text(encoding="utf-8"))
-            missing += [f"{file}: {name}" for name in here if (file, name) not in named]
+            missing += [
+                f"{file}: {name}"
+                for name in here
+                if not {(file, name), (file, name.partition(".")[0])} & named
+            ]
     return missing
 
 

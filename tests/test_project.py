@@ -60,7 +60,7 @@ def test_names_that_contributors_are_sent_to_are_in_the_files_that_are_named():
         "PrivateEstimator": "skdpnoise/base/private_fit.py",
         "read_table": "skdpnoise/data/tables.py",
         "register_private": "skdpnoise/base/register.py",
-        "plus_noise": "skdpnoise/sampling/observer.py",
+        "Session": "skdpnoise/accounting/session.py",
         "ENTRIES": "tests/contracts/_register.py",
         "SOUND": "benchmarks/_audit_cases.py",
         "LINE": "tests/test_imports.py",

@@ -30,7 +30,7 @@ __all__ = ["Account", "BudgetExceededError", "Chargeable", "Ledger", "public_par
 
 
 class Chargeable(Protocol):
-    """What an account must know of a mechanism."""
+    """Facts of a mechanism that an account must know."""
 
     @property
     def noise(self) -> str:
@@ -42,7 +42,7 @@ class Chargeable(Protocol):
 
     @property
     def sensitivity(self) -> Any:
-        """What one record can do to one release; has ``n_coordinates``."""
+        """Profile of one release; has ``n_coordinates``."""
 
     @property
     def scale(self) -> Any:
@@ -53,7 +53,7 @@ class Chargeable(Protocol):
 
 
 class Ledger(Protocol):
-    """What remembers the cost of many fits: such as :class:`~skdpnoise.ledger.PrivacyLedger`.
+    """Remembers the cost of many fits, such as :class:`~skdpnoise.ledger.PrivacyLedger`.
 
     Examples
     --------

@@ -18,10 +18,8 @@ class Budget:
     total: LossBudget
 
     def split(self, **shares: float) -> dict[str, Budget]:
-        """Return the parts by name; together they cost no more than the whole.
-
-        A share of 0 has no part, and a share of 1 is the whole as it is.
-        """
+        """Return the parts by name; together they cost no more than the whole."""
+        # A share of 0 has no part, and a share of 1 is the whole as it is.
         if not (min(shares.values()) >= 0.0 and sum(shares.values()) <= 1.0 + _ROUNDING):
             raise ValueError(f"Shares must be non-negative and add up to 1 at most. Got {shares}.")
         return {

@@ -119,11 +119,10 @@ class SecondMoments:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class GroupedSum:
-    """Sums of clipped rows in public groups, or counts of records in them, group after group.
+    """Sums of clipped rows in public groups, or counts of records in them, group after group."""
 
-    A record is in one group, or in none: its code is then negative. Without rows it is one count;
-    with several columns of codes, one count for each of them, and sums go column after column.
-    """
+    # A record is in one group, or in none: its code is then negative. Without rows it is one count;
+    # with several columns of codes, one count for each of them, column after column.
 
     n_groups: int
     codes: Callable[[Any], NDArray[np.intp]]  # (n_records,), of counts also (n_records, n_columns)
@@ -143,11 +142,12 @@ class GroupedSum:
         return partial(self._counts if self.rows is None else self._sums, grid_size)
 
     def _counts(self, grid_size: Floats, leaf: Any) -> Integers:
-        codes = self.codes(leaf).reshape(-1, self.n_columns)
-        place = codes + self.n_groups * np.arange(self.n_columns)
-        size = self.n_groups * self.n_columns
-        counts = np.bincount(place[self._are_groups(codes)], minlength=size)
-        return np.asarray(counts * np.rint(1.0 / grid_size).astype(np.int64))
+        # A bin before the groups and one after them take the records of no group.
+        codes = np.clip(self.codes(leaf), -1, self.n_groups).reshape(-1, self.n_columns)
+        n_bins, size = self.n_groups + 2, (self.n_groups + 2) * self.n_columns
+        places = codes + (1 + n_bins * np.arange(self.n_columns))
+        counts = np.bincount(places.ravel(), minlength=size).reshape(-1, n_bins)[:, 1:-1]
+        return np.asarray(counts.ravel() * np.rint(1.0 / grid_size).astype(np.int64))
 
     def _sums(self, grid_size: Floats, leaf: Any) -> Integers:
         assert self.rows is not None and self.low is not None and self.high is not None

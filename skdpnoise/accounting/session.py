@@ -106,9 +106,13 @@ class Session:
         """Return the session with labels that begin so."""
         return replace(self, prefix=self.prefix + prefix)
 
+    def spend(self, label: str, mechanism: Any) -> None:
+        """Charge for all releases of a mechanism, under the prefix of the session."""
+        self.charge(self.prefix + label, mechanism)
+
     def draw(self, label: str, mechanism: Any) -> Drawn:
         """Charge for all releases of a mechanism, and sample their noise."""
-        self.charge(self.prefix + label, mechanism)
+        self.spend(label, mechanism)
         return Drawn(mechanism, mechanism.sample(self.rng))
 
     def each(self, label: str, mechanism: Any) -> Callable[[], Drawn]:
@@ -161,12 +165,12 @@ class Session:
 
     def choose(self, label: str, mechanism: Any, utilities: Any) -> int:
         """Release the place of one candidate, chosen by private utilities."""
-        self.charge(self.prefix + label, mechanism)
+        self.spend(label, mechanism)
         return int(mechanism.select(utilities, self.rng))
 
     def cells(
         self, label: str, mechanism: Any, columns: Iterable[Counts]
     ) -> list[tuple[NDArray[np.bool_], NDArray[np.float64]]]:
         """Release which counts of each column reach a threshold, and these with noise."""
-        self.charge(self.prefix + label, mechanism)
+        self.spend(label, mechanism)
         return [mechanism.shown(counts, self.rng, names) for counts, names in columns]

@@ -78,10 +78,8 @@ class Terms:
         return {"adjacency": self.adjacency, "secure": self.rng.secure, "guarantee": asked}
 
     def spend(self, cost: PrivacyLoss, mechanism: str, loss_for: LossFor | None = None) -> None:
-        """Charge the ledger, if there is one, after all checks and before anything is sampled.
-
-        `loss_for` returns what the releases would cost for another guarantee.
-        """
+        """Charge the ledger, if there is one, after all checks and before anything is sampled."""
+        # `loss_for` returns what the releases would cost for another guarantee.
         if self.ledger is None:
             return
         facts: dict[str, Any] = {"adjacency": self.adjacency, "unit": "record"}

@@ -58,6 +58,7 @@ __all__ = [
     "Partitioned",
     "Surveyed",
     "Table",
+    "as_rows",
     "in_units",
     "looked_at",
     "mapped",
@@ -115,11 +116,10 @@ class Surveyed:
 
 
 class Table(ABC, Generic[Leaf]):
-    """Private rows: one partition in memory, or many anywhere.
+    """Private rows: one partition in memory, or many anywhere."""
 
-    Nothing is asked of them but sums of integers, and of few rows by their numbers. A *leaf* is
-    what a function of whole tables takes: an array, a record of arrays, or a dict of tables.
-    """
+    # Nothing is asked of them but sums of integers, and of few rows by their numbers. A *leaf* is
+    # what a function of whole tables takes: an array, a record of arrays, or a dict of tables.
 
     __slots__ = ()
     tail: tuple[int, ...]  # what follows the number of rows in the shape of leaves
@@ -160,10 +160,7 @@ class Table(ABC, Generic[Leaf]):
         *,
         by_part: bool = False,
     ) -> Any:
-        """Return what a function makes of something from all partitions.
-
-        `take` gets a leaf and the number of its first row.
-        """
+        """Return what `finish` makes of what `take` returns for leaves and their first numbers."""
 
     @abstractmethod
     def chosen(self, choose: Choose) -> Table[Leaf]:
@@ -190,12 +187,10 @@ class Table(ABC, Generic[Leaf]):
         advance: Callable[[State, Leaf, Update], Integers],
         label: str = "sums",
     ) -> Fold[Update]:
-        """Return sums of a state that each partition keeps with its rows.
-
-        `advance` changes a state in place by an update, which is public, and returns the integers
-        of its rows. A state is a function of the rows and of the updates so far: one that is lost
-        is made anew.
-        """
+        """Return sums of a state that each partition keeps with its rows."""
+        # `advance` changes a state in place by an update, which is public, and returns the integers
+        # of its rows. A state is a function of the rows and of the updates so far: one that is lost
+        # is made anew.
 
 
 class Fold(ABC, Generic[Update]):
@@ -214,7 +209,7 @@ class Fold(ABC, Generic[Update]):
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class InMemory(Table[Leaf]):
-    """Rows in memory: one leaf. Functions are called once, and nothing is copied."""
+    """Rows in memory: one leaf, of which functions are called once and nothing is copied."""
 
     leaf: Leaf
     n_rows: int
@@ -488,10 +483,8 @@ Tables = dict[str, Any]
 def scanned(
     check: Callable[[Tables], tuple[Leaf, Any]], read: Callable[[Tables], Leaf], **tables: Any
 ) -> tuple[Table[Leaf], list[Any]]:
-    """Look at tables for the first time; return their rows and what a check found of them.
-
-    `check` returns the leaf of some rows and what it found, `read` the leaf alone.
-    """
+    """Look at tables for the first time; return their rows and what a check found of them."""
+    # `check` returns the leaf of some rows and what it found, `read` the leaf alone.
     if any(map(is_spread, tables.values())):
         rows = looked_at(partial(_note, check), **tables)
         return rows.map(read), [found for part in rows.rows.facts for found in part.found]
@@ -499,6 +492,11 @@ def scanned(
     first = next(iter(tables.values()))
     n_rows = first.shape[0] if hasattr(first, "shape") else len(first)
     return InMemory(leaf, n_rows), [found]
+
+
+def as_rows(values: Any) -> Table[Any]:
+    """Return a table as it is, and values of all records as a table in memory."""
+    return values if isinstance(values, Table) else InMemory(values, len(values))
 
 
 def _note(check: Callable[[Tables], tuple[Any, Any]], tables: Tables) -> Any:

@@ -29,7 +29,7 @@ from skdpnoise.sampling.words import with_caveat
 
 Vector = NDArray[np.float64]
 Both = tuple[NDArray[Any], NDArray[Any]]
-"""What is true of some records, and what is said of them."""
+"""True values of some records, and predictions of them."""
 Cells = Callable[[Both], tuple[NDArray[np.intp], NDArray[np.intp]]]
 """From records to the row and the column of the cell of each, negative of none."""
 
@@ -87,7 +87,7 @@ class Asked:
 
     @property
     def facts(self) -> tuple[Adjacency, bool, bool, PrivacyGuarantee | None]:
-        """What every record of a result states beside its numbers."""
+        """Facts that every result states beside its numbers."""
         asked = self.guarantee if isinstance(self.guarantee, PrivacyGuarantee) else None
         return self.relation, bool(self.same_rows), self.rng.secure, asked
 
@@ -258,14 +258,14 @@ def places_of(values: NDArray[Any], names: Sequence[Any]) -> NDArray[np.intp]:
 
 
 @dataclass(frozen=True, slots=True)
-class Clip:
+class TargetBounds:
     """Public bounds of a target, to which it and predictions are clipped."""
 
     low: float
     high: float
 
     @classmethod
-    def within(cls, owner: str, bounds: tuple[float, float]) -> Clip:
+    def within(cls, owner: str, bounds: tuple[float, float]) -> TargetBounds:
         """Return bounds, or say what is wrong with them."""
         low, high = check_array(owner, "target_bounds", bounds, (2,)).tolist()
         if not low < high:

@@ -88,7 +88,7 @@ class PrivateRocCurve:
 
     @property
     def privacy(self) -> PrivacyLoss:
-        """What the curve cost by itself."""
+        """Loss of the curve by itself."""
         return self.mechanism.privacy_loss()
 
     def __str__(self) -> str:
@@ -136,7 +136,7 @@ class PrivateCalibrationCurve:
 
     @property
     def privacy(self) -> PrivacyLoss:
-        """What the curve cost by itself."""
+        """Loss of the curve by itself."""
         return self.mechanism.privacy_loss()
 
     def __str__(self) -> str:

@@ -24,7 +24,7 @@ from skdpnoise.metrics._records import (
     SEEN,
     Asked,
     Both,
-    Clip,
+    TargetBounds,
     Vector,
     are_equal,
     area_under,
@@ -96,7 +96,7 @@ class PrivateScore:
 
     @property
     def privacy(self) -> PrivacyLoss:
-        """What the score cost by itself."""
+        """Loss of the score by itself."""
         return self.mechanism.privacy_loss()
 
     def __float__(self) -> float:
@@ -229,7 +229,7 @@ def private_mean_absolute_error(
     """
     owner = "private_mean_absolute_error"
     guarantee = promised(owner, guarantee, epsilon, delta, adjacency)
-    clip = Clip.within(owner, target_bounds)
+    clip = TargetBounds.within(owner, target_bounds)
     errors = two_columns(owner, y_true, y_pred, kinds=_NUMBERS).map(clip.distances)
     asked = Asked(owner, guarantee, adjacency, noise, same_rows, random_words(random_state), ledger)
     return _mean(asked, errors, 2.0 * clip.half)
@@ -288,7 +288,7 @@ def private_root_mean_squared_error(
     """
     owner = "private_root_mean_squared_error"
     guarantee = promised(owner, guarantee, epsilon, delta, adjacency)
-    clip = Clip.within(owner, target_bounds)
+    clip = TargetBounds.within(owner, target_bounds)
     squares = two_columns(owner, y_true, y_pred, kinds=_NUMBERS).map(clip.squares)
     asked = Asked(owner, guarantee, adjacency, noise, same_rows, random_words(random_state), ledger)
     estimate = asked.mean(squares, 0.0, (2.0 * clip.half) ** 2)
@@ -355,7 +355,7 @@ def private_r2_score(
     """
     owner = "private_r2_score"
     guarantee = promised(owner, guarantee, epsilon, delta, adjacency)
-    clip = Clip.within(owner, target_bounds)
+    clip = TargetBounds.within(owner, target_bounds)
     columns = two_columns(owner, y_true, y_pred, kinds=_NUMBERS).map(clip.of_variance, 3)
     asked = Asked(owner, guarantee, adjacency, noise, same_rows, random_words(random_state), ledger)
     low, high = [0.0, -1.0, 0.0], [4.0, 1.0, 1.0]

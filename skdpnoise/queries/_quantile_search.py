@@ -34,7 +34,7 @@ _BITS, _TAIL = 14, 1e-3
 
 @dataclass(frozen=True, slots=True)
 class Search:
-    """What the stages of a search share."""
+    """The budget of a search, and all that its stages have in common."""
 
     loss: LossBudget  # of all of them
     shares: Sequence[float]  # of the median, the spread, the mean square and the mean
@@ -58,7 +58,7 @@ class Bulk:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Belief:
-    """What is believed of a real number: the probability of intervals between doubles."""
+    """The probability that a real number lies in each of some intervals between doubles."""
 
     # The doubles from one edge to the next are equally probable: within an octave this is uniform.
 
@@ -79,7 +79,7 @@ class Belief:
     def middle(self) -> float:
         """Return the median, with no more leading bits than it takes to halve what is likely."""
         # So thresholds of a search share their leading bits, and so do the counts below them of
-        # rows in parts: few passes count for all of them.
+        # rows in partitions: few passes count for all of them.
         low, middle, high = (
             int(ordered(np.array([self.quantile(part)]))[0]) for part in (_TAIL, 0.5, 1.0 - _TAIL)
         )
@@ -108,7 +108,7 @@ class Belief:
 def believe_location(low: float, high: float) -> Belief:
     """Return what is believed of a location before any data: units near 1, and public bounds."""
     # Octaves lose probability as a power of their distance from 1. Where both bounds are finite,
-    # one half of the probability is spread evenly between them.
+    # one half of the probability is even between them.
     octaves = np.ldexp(1.0, _EXPONENTS)
     edges = np.concatenate([-octaves[::-1], [0.0], octaves])
     weights = _octave_weights(0.0)
@@ -151,20 +151,20 @@ def believe_octaves(least: float, most: float) -> Belief:
 
 
 def plan_search(
-    noise: str, parts: tuple[int, int], loss: LossBudget, adjacency: Adjacency, n_steps: int
+    noise: str, weights: tuple[int, int], loss: LossBudget, adjacency: Adjacency, n_steps: int
 ) -> AdditiveMechanism:
     """Return the noise of all steps of a search with the given a and b."""
     # A record adds a or -b, whatever the threshold: it moves every sum by at most a + b if it is
     # replaced, and by at most max(a, b) if it is added or removed (clipped_sum). The steps are
     # adaptive releases of one mechanism, which is charged for all of them.
-    below, above = parts
+    below, above = weights
     sums = clipped_sum(-float(above), float(below), adjacency)
     return calibrate(noise, sums, loss, n_releases=n_steps)
 
 
 def search_quantile(
     ranks: Ranks,
-    parts: tuple[int, int],
+    weights: tuple[int, int],
     belief: Belief,
     drawn: Drawn,
     n_samples: float,
@@ -172,7 +172,7 @@ def search_quantile(
     """Return what is believed of the quantile q = b/(a + b) after all steps of a mechanism."""
     # Sums are exact integers, and the thresholds and the belief depend on
     # earlier answers and public numbers only: they are post-processing.
-    below, above = parts
+    below, above = weights
     probability, unit = above / (below + above), (below + above) * n_samples
     mechanism, noise = drawn.mechanism, drawn.noise
     grid_sizes = np.broadcast_to(mechanism.grid_size, noise.shape)[:, 0].tolist()

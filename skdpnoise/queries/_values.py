@@ -45,29 +45,29 @@ def as_table(
     # What is missing is NaN in the columns, where it is skipped; or what a function fills in.
     check = partial(_checked_values, owner, name, n_dims, missing)
     read = partial(_as_array, missing=missing)
-    if filled is not None and isinstance(values, Table):
-        values = values.map(filled, *values.tail)
-    elif filled is not None:
+    if filled is not None:
         check, read = partial(_of_filled, check, filled), partial(_of_filled, read, filled)
-    rows, tail = read_values(owner, values, check, read)
+    rows, tail = read_values(owner, values, check, read, filled)
     shape, tail = (np.asarray, tail) if tail else (_first, (1,))
     return rows.map(_as_columns, *tail).or_else(np.empty((0, *tail))), shape
 
 
 def read_values(
-    owner: str, values: Any, check: Callable[[Any], Any], read: Callable[[Any], Any] | None = None
+    owner: str,
+    values: Any,
+    check: Callable[[Any], Any],
+    read: Callable[[Any], Any] | None = None,
+    filled: Callable[[Any], Any] | None = None,
 ) -> tuple[Table[Any], tuple[int, ...]]:
-    """Return checked values and the shape of one record; a table was checked by its reader.
-
-    Both functions make arrays, or lists, of some values; the second need not check them again.
-    """
+    """Return checked values and the shape of one record; a table was checked by its reader."""
+    # `check` and `read` make arrays, or lists, of some values; `read` need not check them again.
     if isinstance(values, Table):
-        return values, values.tail
+        return values if filled is None else values.map(filled, *values.tail), values.tail
     rows, tails = scanned(
         partial(_checked_and_tail, check), partial(_of_values, read or check), values=values
     )
     if len(set(tails)) > 1:
-        raise ValueError(f"{owner} needs the same columns in all parts of the rows.")
+        raise ValueError(f"{owner} needs the same columns in all partitions of the rows.")
     return rows, tails[0] if tails else values.shape[1:]
 
 

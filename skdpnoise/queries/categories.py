@@ -43,7 +43,7 @@ from skdpnoise.data.cells import (
     together,
 )
 from skdpnoise.data.kinds import OBJECTS, Kind, kinds_of
-from skdpnoise.data.table import InMemory, Table, scanned
+from skdpnoise.data.table import Table, as_rows, scanned
 from skdpnoise.mechanisms.calibrate import calibrate
 from skdpnoise.mechanisms.categories import CategoryMechanism
 from skdpnoise.mechanisms.requests import noise_options
@@ -155,9 +155,9 @@ def private_categories(
     not exactly text, a number of Python or numpy (of 64 bits), or a truth value is not counted
     (None, NaN, enumerations). Refused are columns of dates, truth values beside numbers, and whole
     numbers from 2**53 on in columns of numpy's types, where one missing value would round all of
-    them. Of rows in parts the
-    different values come together in one place, and only those that are shown leave it. The time it
-    takes, which hangs on how many categories there are and how long they are, is not protected.
+    them. Of rows in partitions the different values come together in one place, and only those that
+    are shown leave it. The time it takes, which hangs on how many categories there are and how long
+    they are, is not protected.
 
     Parameters
     ----------
@@ -304,9 +304,8 @@ def found_categories(
     column: Any, mechanism: CategoryMechanism, rng: RandomWords
 ) -> tuple[tuple[Any, ...], NDArray[np.float64]]:
     """Return the categories of a column that are shown, which were charged for."""
-    table = column if isinstance(column, Table) else InMemory(column, len(column))
     session = Session(rng, mechanism.adjacency)
-    return release_categories("categories", [table], mechanism, session)[0]
+    return release_categories("categories", [as_rows(column)], mechanism, session)[0]
 
 
 Tally = tuple[Any, Any]  # different values, and how often they occur
@@ -420,7 +419,7 @@ def _read(owner: str, values: Any) -> tuple[list[Table[Any]], list[bool]]:
     if not facts:
         return columns, [False] * n_columns
     if len({len(found) for found in facts}) > 1:
-        raise ValueError(f"{owner} needs the same columns in all parts of the rows.")
+        raise ValueError(f"{owner} needs the same columns in all partitions of the rows.")
     shown = []
     for found in zip(*facts, strict=True):
         name = found[0][0]

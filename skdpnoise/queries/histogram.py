@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -13,6 +14,7 @@ from skdpnoise._utils.checks import check_collected, complaint
 from skdpnoise._utils.shared_texts import shared_texts
 from skdpnoise.accounting.account import Ledger
 from skdpnoise.accounting.queries import GroupedSum
+from skdpnoise.accounting.session import Query
 from skdpnoise.accounting.terms import Terms
 from skdpnoise.data.table import Table
 from skdpnoise.mechanisms.additive import AdditiveMechanism
@@ -20,7 +22,7 @@ from skdpnoise.mechanisms.calibrate import calibrate
 from skdpnoise.mechanisms.exact import are_finite, are_integers, are_real, exact_numbers
 from skdpnoise.privacy import Adjacency, LossBudget, PrivacyGuarantee
 from skdpnoise.privacy.loss import checked_relation, promised
-from skdpnoise.queries._tiles import Floats, Places
+from skdpnoise.queries._tiles import Floats, Integers, Places
 from skdpnoise.queries._values import as_table, read_values
 from skdpnoise.queries.aggregates import PrivateEstimate
 from skdpnoise.sampling import random_words
@@ -193,7 +195,20 @@ def private_histogram(
     return PrivateEstimate(found.values, found.standard_deviation, made, **terms.facts)
 
 
-def _bins(owner: str, values: Any, bins: Any) -> tuple[Table[Any], GroupedSum]:
+@dataclass(frozen=True, slots=True, eq=False)
+class _Histogram:
+    """Counts of values in bins: faster than the codes of a :class:`GroupedSum`."""
+
+    edges: Floats
+
+    def sensitivity(self, adjacency: Adjacency) -> SensitivityProfile:
+        return histogram_counts(self.edges.size - 1, adjacency)
+
+    def step(self, grid_size: Floats) -> Callable[[Any], Integers]:
+        return partial(_in_bins, self.edges, grid_size)
+
+
+def _bins(owner: str, values: Any, bins: Any) -> tuple[Table[Any], Query]:
     """Return the values, and what counts how many fall in each bin."""
     edges = np.asarray(bins)
     if edges.ndim != 1 or edges.size < 2 or edges.dtype.kind not in "iuf":
@@ -205,20 +220,17 @@ def _bins(owner: str, values: Any, bins: Any) -> tuple[Table[Any], GroupedSum]:
     if not (edges[1:] > edges[:-1]).all():
         raise ValueError(f"The 'bins' parameter of {owner} must increase strictly.")
     table, _ = as_table(owner, values, n_dims=(1,))
-    return table, GroupedSum(edges.size - 1, partial(_in_bins, edges))
+    return table, _Histogram(edges)
 
 
-def _in_bins(edges: Floats, table: NDArray[Any]) -> Places:
+def _in_bins(edges: Floats, grid_size: Floats, table: NDArray[Any]) -> Integers:
     # As doubles, whatever the others are: in which bin a value falls is a function of it alone.
     with np.errstate(over="ignore"):  # a warning would tell of a single record
         column = table[:, 0].astype(np.float64)
-    bins = np.searchsorted(edges, column, side="right") - 1
-    bins[column == edges[-1]] -= 1  # the last bin is closed on both sides
-    bins[bins == edges.size - 1] = -1
-    return bins
+    return np.histogram(column, edges)[0] * np.rint(1.0 / grid_size).astype(np.int64)
 
 
-def _categories(owner: str, values: Any, categories: Any) -> tuple[Table[Any], GroupedSum]:
+def _categories(owner: str, values: Any, categories: Any) -> tuple[Table[Any], Query]:
     """Return the values, and what counts how many equal each category."""
     labels = _one_by_one(owner, "categories", categories)
     places = {label: place for place, label in enumerate(labels)}

@@ -278,7 +278,7 @@ def _counts(table: Table[NDArray[Any]], columns: Places, edges: list[Floats]) ->
     return [row[: ends.size - 1] for row, ends in zip(found, edges, strict=True)]
 
 
-class Strategy:
+class PrefixStrategy:
     """Linear functions A x of the counts x, and cumulative sums estimated from them.
 
     Reference: Henzinger, Upadhyay and Upadhyay, "Almost tight error bounds on differentially
@@ -339,12 +339,12 @@ class Strategy:
         return sums
 
 
-prefix_strategy = lru_cache(maxsize=64)(Strategy)
+prefix_strategy = lru_cache(maxsize=64)(PrefixStrategy)
 
 
 def _plan(
     noise: str, budget: LossBudget, n_bins: list[int], adjacency: Adjacency
-) -> tuple[float, list[Strategy], AdditiveMechanism]:
+) -> tuple[float, list[PrefixStrategy], AdditiveMechanism]:
     """Return the least predicted error, and each column's strategy and all noise that have it."""
     if isinstance(budget, GaussianLoss) and noise.endswith("_gaussian"):
         branchings: tuple[int, ...] = (SQUARE_ROOT,)
@@ -362,7 +362,7 @@ def _plan(
     return min(plans, key=lambda plan: plan[0])
 
 
-def _change(strategies: list[Strategy]) -> SensitivityProfile:
+def _change(strategies: list[PrefixStrategy]) -> SensitivityProfile:
     """Bound the change of all A x together; see the proof of :func:`private_quantiles`."""
     box = np.concatenate([np.full(len(s.rows), s.largest) for s in strategies])
     l1 = sum(s.l1 for s in strategies)

@@ -50,7 +50,7 @@ import numpy as np
 
 from skdpnoise.accounting.session import Charge, Session, no_charge
 from skdpnoise.data.ranks import Ranks
-from skdpnoise.data.table import InMemory, Table
+from skdpnoise.data.table import Table, as_rows
 from skdpnoise.mechanisms.calibrate import calibrate
 from skdpnoise.privacy import Adjacency, LossBudget, PureLoss
 from skdpnoise.queries._quantile_choice import choose_bulk
@@ -125,8 +125,8 @@ class SearchedLocation:
     hidden: bool = False  # whether noise hides the location, which is then 0 or between the bounds
 
 
-class Terms(TypedDict):
-    """On what terms values are searched, as :func:`private_location_scale` takes them too."""
+class SearchTerms(TypedDict):
+    """Parameters of a search, as :func:`private_location_scale` takes them too."""
 
     noise: str
     adjacency: Adjacency
@@ -155,13 +155,12 @@ def search_location(
     values: Any,
     loss: LossBudget,
     bounds: tuple[float, float] = (-math.inf, math.inf),
-    **terms: Unpack[Terms],
+    **terms: Unpack[SearchTerms],
 ) -> SearchedLocation:
     """Find the location and scale of a column, from a few hundred records over ε."""
     rng, charge = random_words(terms.get("random_state")), terms.get("charge") or no_charge
-    table = values if isinstance(values, Table) else InMemory.of(np.asarray(values))
     session = Session(rng, terms["adjacency"], charge)
-    return search_table(table, loss, bounds, terms["noise"], terms["n_samples"], session)
+    return search_table(as_rows(values), loss, bounds, terms["noise"], terms["n_samples"], session)
 
 
 def search_table(
@@ -222,16 +221,16 @@ def _searched(data: Ranks, bounds: tuple[float, float], search: Search) -> Bulk:
 
 def _bisected(
     ranks: Ranks,
-    parts: tuple[int, int],
+    weights: tuple[int, int],
     belief: Belief,
     search: Search,
     stage: tuple[str, LossBudget, int],
 ) -> Belief:
     """Charge for a bisection of so many steps, and run it."""
     label, loss, n_steps = stage
-    mechanism = plan_search(search.noise, parts, loss, search.session.adjacency, n_steps)
+    mechanism = plan_search(search.noise, weights, loss, search.session.adjacency, n_steps)
     drawn = search.session.draw(label, mechanism)
-    return search_quantile(ranks, parts, belief, drawn, search.n_samples)
+    return search_quantile(ranks, weights, belief, drawn, search.n_samples)
 
 
 def _refined(column: Table[Any], bulk: Bulk, search: Search) -> tuple[float, float, float]:

@@ -37,7 +37,6 @@ from skdpnoise.data import scan_batches, states, table
 from skdpnoise.data.cell_tables import Cells
 from skdpnoise.data.parts import SpreadError
 from skdpnoise.data.reading import _Scan
-from skdpnoise.linear_model import _descent
 from tests._same_bits import COUNTS, WAYS, by_way, cut, differing, in_parts, source_of
 
 N, NAMES = 3000, ["far", "tiny", "wide"]
@@ -256,7 +255,7 @@ def test_a_state_that_is_lost_is_made_anew(monkeypatch):
             states._states.clear()
         return states.state(token, name, make)
 
-    monkeypatch.setattr(_descent, "state", forgetful)
+    monkeypatch.setattr(table, "state", forgetful)
     assert differing(whole, over("coordinates", in_parts(FRAME, 7))) == []
     assert lost > 60
 

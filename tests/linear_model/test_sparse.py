@@ -13,7 +13,7 @@ from sklearn.utils import get_tags
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from skdpnoise import DPLogisticCD
-from skdpnoise.linear_model import _joint as descent
+from skdpnoise.linear_model.solvers import gradient as descent
 from skdpnoise.privacy import gdp_mu
 from tests.contracts._register import Forbidden
 

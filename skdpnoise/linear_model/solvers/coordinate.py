@@ -112,7 +112,7 @@ class CoordinatePlan:
 
     def average(self, path: np.ndarray) -> np.ndarray:
         """Return the mean of the last fifth of the iterates."""
-        return np.asarray(path[-_n_averaged(len(path)) :].mean(axis=0))
+        return averaged(path)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -317,6 +317,11 @@ def _error_weights(settings: Settings, n_features: int) -> np.ndarray:
             f"{weights.shape}."
         )
     return np.append(weights, 1.0)[: n_features + 1]
+
+
+def averaged(path: np.ndarray) -> np.ndarray:
+    """Return the mean of the last fifth of the iterates."""
+    return np.asarray(path[-_n_averaged(len(path)) :].mean(axis=0))
 
 
 def _n_averaged(n_passes: int) -> int:
