@@ -8,7 +8,6 @@ import operator
 
 import numpy as np
 import pytest
-from skdpnoise.linear_model._defaults import choose_defaults, scaling_share
 
 from skdpnoise import DPCoordinateDescentRegressor, DPLogisticCD
 from skdpnoise.kernels import LOSSES

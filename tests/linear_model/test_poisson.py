@@ -14,7 +14,6 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from numpy.testing import assert_allclose
-from skdpnoise.linear_model._levels import LevelPlan
 from sklearn.linear_model import PoissonRegressor
 from sklearn.metrics import d2_tweedie_score, r2_score
 
