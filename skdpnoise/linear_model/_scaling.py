@@ -18,7 +18,6 @@ from skdpnoise.base.advice import (
     warn_of_hidden_target,
 )
 from skdpnoise.base.private_fit import FitSession
-from skdpnoise.data.reading import unwrapped
 from skdpnoise.data.schema import Schema
 from skdpnoise.data.table import Table
 from skdpnoise.kernels.second_moments import clipped_row_sums
@@ -76,7 +75,7 @@ def standardise(
     part, prefix = (run.budget.target, "target: ") if target else (run.budget.features, "")
     ends = bounds[0], bounds[1]
     found = private_location_scale(
-        unwrapped(table), part, bounds=ends, pooled=settings.whole, **run.terms(prefix)
+        table, part, bounds=ends, pooled=settings.whole, **run.terms(prefix)
     )
     if not found.found.all():
         _warn(settings, run, found)
@@ -110,7 +109,7 @@ def _located(
             return standard, run, None
         run = replace(run, budget=run.budget.with_search(run.n_samples))
     found = search_location(
-        unwrapped(y),
+        y,
         run.budget.search,
         bounds=(float(bounds[0, 0]), float(bounds[1, 0])),
         **run.terms("target: "),
@@ -189,7 +188,7 @@ def release_rate(
     another = None if seen else run.budget.with_another_look()
     if another is not None:
         part, budget = another
-        column, terms = unwrapped(y.map(_as_column, 1)), run.terms("target: ")
+        column, terms = y.map(_as_column, 1), run.terms("target: ")
         rare = private_location_scale(column, part, bounds=(0.0, np.inf), **terms)
         run = replace(run, budget=budget)
         seen = bool(rare.found[0] and rare.scale[0] >= _LEAST_FOUND)

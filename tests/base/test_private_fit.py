@@ -48,7 +48,7 @@ def test_it_is_two_at_least_whatever_the_noise_is():
 def test_numbers_of_records_are_bought_in_one_place():
     package = Path(skdpnoise.__file__).parent
     text = {path: path.read_text("utf-8") for path in package.rglob("*.py")}
-    where = [path.name for path, code in text.items() if 'charge("number of records"' in code]
-    assert where == ["ranges.py"]
+    where = [path.name for path, code in text.items() if '= "number of records"' in code]
+    assert where == ["session.py"]
     shares = [path.name for path, code in text.items() if re.search(r"\bCOUNT\w* = 0\.", code)]
     assert shares == ["ranges.py"]
