@@ -10,7 +10,7 @@ from sklearn.base import clone
 from sklearn.linear_model import LinearRegression
 
 from skdpnoise import DPCoordinateDescentRegressor, DPLogisticCD, PrivacyWarning
-from skdpnoise.linear_model._records import LIMIT, Standardisation
+from skdpnoise.linear_model._standard_units import LIMIT, Standardisation
 from skdpnoise.linear_model.solvers import final_steps
 from tests._cases import quick
 
