@@ -1,6 +1,7 @@
-"""ruff, mypy and codespell find nothing to say; `make test` runs a part of every file of tests."""
+"""ruff, mypy and codespell find nothing to say; contracts ask for abilities; runs are alike."""
 
 import ast
+import re
 import subprocess
 import sys
 from importlib import import_module
@@ -90,19 +91,23 @@ def test_contracts_ask_what_an_estimator_can_do_and_not_which_it_is():
 
 
 @pytest.mark.slow
-def test_examples_draw_the_same_words_in_every_run(pytester):
-    conftest = ROOT / "conftest.py"
-    pytester.makeconftest(conftest.read_text(encoding="utf-8"))
-    lines = (
-        ">>> from skdpnoise.sampling.words import SystemWords",
-        ">>> print(SystemWords().take(1)[0])",
-        "-1",
+def test_words_are_the_same_in_every_run_or_an_error(pytester):
+    pytester.makeconftest((ROOT / "conftest.py").read_text(encoding="utf-8"))
+    pytester.makeini(f"[pytest]\npythonpath = {ROOT}")
+    take = "from skdpnoise.sampling.words import SystemWords\n\n\ndef take():\n"
+    pytester.makepyfile(
+        test_it=f"{take}    return SystemWords().take(1)[0]\n\n\n"
+        "def test_asked(the_same_words):\n    print('drew', take())\n\n\n"
+        "def test_unasked():\n    take()\n"
     )
-    pytester.maketxtfile(page="\n".join(lines))
+    example = ">>> from skdpnoise.sampling.words import SystemWords\n"
+    pytester.maketxtfile(page=example + ">>> print(SystemWords().take(1)[0])\n-1")
     drawn = []
     for _ in range(2):
-        run = pytester.runpytest_subprocess("-p", "no:xdist", "--doctest-glob=*.txt")
-        run.assert_outcomes(failed=1)  # and shows what was drawn
-        shown = run.outlines.index("Got:")
-        drawn.append(int(run.outlines[shown + 1]))
+        run = pytester.runpytest_subprocess("-s", "-p", "no:xdist", "--doctest-glob=*.txt")
+        run.assert_outcomes(passed=1, failed=2)  # the example shows what was drawn
+        text = run.stdout.str()
+        assert "UnaskedWords: words differ from run to run" in text
+        drawn.append(re.findall(r"drew (\d+)|Got:\s+(\d+)", text))
+    assert len(drawn[0]) == 2
     assert drawn[0] == drawn[1]

@@ -1,4 +1,4 @@
-"""What a fit released, what it cost, and what that promises."""
+"""Report of a fit: its releases, their cost, and the guarantee that they keep."""
 
 from __future__ import annotations
 
@@ -176,7 +176,7 @@ class PrivacyReport(Shown):
 
     @property
     def unit(self) -> str:
-        """What is protected: "record" or "group"."""
+        """The unit that is protected: "record" or "group"."""
         return "record" if self.rows_per_group is None else "group"
 
     @property

@@ -131,4 +131,3 @@ def reason_of(error: BaseException) -> str | None:
         return None
     first, *_ = str(error).splitlines() or [""]
     return f"{type(error).__name__}: {first}"
-

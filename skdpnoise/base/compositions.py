@@ -36,7 +36,7 @@ _SET_BY_METHODS = frozenset({"_sklearn_output_config", "_metadata_request", "_sk
 
 @dataclass(frozen=True, slots=True)
 class Inside:
-    """What a composition holds, and what is wrong with its own parameters."""
+    """The children of a composition, and a complaint about its own parameters."""
 
     children: Children
     complaint: str | None = None

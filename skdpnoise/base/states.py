@@ -1,4 +1,4 @@
-"""Whether the fitted state of a step that learns nothing is what its parameters now say.
+"""Checks that the fitted state of a step that learns nothing is that of its parameters.
 
 The condition of a class is about parameters, and those may be set after a fit: an encoder that
 found its categories in the data still has them, whatever `categories` says since.

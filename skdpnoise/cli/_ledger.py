@@ -15,7 +15,7 @@ from skdpnoise.accounting.encoding import encode_loss
 from skdpnoise.cli._files import new_file
 from skdpnoise.cli._output import FORMATS, jsonable, print_json, print_table, printable
 from skdpnoise.ledger import Charge, LedgerStorageError, PrivacyLedger, UnknownDatasetError
-from skdpnoise.ledger.charge import past
+from skdpnoise.ledger.charge import history_columns
 from skdpnoise.ledger.storage.database import DatabaseStorage
 from skdpnoise.sampling.words import SEEDED
 
@@ -61,7 +61,6 @@ def show(args: Namespace) -> None:
 
 
 def history(args: Namespace) -> None:
-    """Print every charge."""
     ledger = PrivacyLedger.open(args.dataset, args.storage)
     first = 0 if args.last is None else -args.last
     records = _records(ledger, ledger.charges())[first:]
@@ -97,7 +96,6 @@ def export(args: Namespace) -> None:
 
 
 def _write(ledger: PrivacyLedger, kind: str, file: TextIO) -> int:
-    """Write every charge, and return how many there are."""
     charges = ledger.charges()
     records = _records(ledger, charges)
     for record, charge in zip(records, charges, strict=True):
@@ -121,7 +119,6 @@ def _promised(ledger: PrivacyLedger) -> dict[str, Any]:
 
 
 def _facts(ledger: PrivacyLedger) -> dict[str, Any]:
-    """Return what is promised and what is spent, for machines."""
     total = ledger.total()
     return {
         **_promised(ledger),
@@ -175,14 +172,13 @@ def _print_all(found: list[dict[str, Any]], storage: str) -> None:
 
 
 def _records(ledger: PrivacyLedger, charges: Sequence[Charge]) -> list[dict[str, Any]]:
-    """Return the history as plain values."""
-    columns = past(charges, ledger.guarantee.delta)
+    columns = history_columns(charges, ledger.guarantee.delta)
     rows = zip(*columns.values(), strict=True)
     return [jsonable(dict(zip(columns, row, strict=True))) for row in rows]
 
 
 def _csv(records: list[dict[str, Any]]) -> str:
-    """Return a table in which what is not a plain value is JSON, and no text is a formula."""
+    """Return a CSV table, with JSON for lists and dicts, and no text that is a formula."""
     names = (*_TABLE, "parameters", "token", "exact_loss")
     out = io.StringIO(newline="")
     csv.writer(out, lineterminator="\n").writerow(names)

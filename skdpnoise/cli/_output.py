@@ -23,7 +23,6 @@ NO_MEMORY = (
 
 
 def print_json(value: Any) -> None:
-    """Print JSON on the standard output."""
     print(json.dumps(jsonable(value), indent=2, allow_nan=False))
 
 

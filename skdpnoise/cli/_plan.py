@@ -7,7 +7,7 @@ from argparse import ArgumentParser, Namespace
 from pathlib import Path
 from typing import Any
 
-from skdpnoise.cli._estimators import made
+from skdpnoise.cli._estimators import load_estimator
 from skdpnoise.cli._files import path_of
 from skdpnoise.cli._output import MEMORY, NO_MEMORY, print_json, print_sheet
 
@@ -22,7 +22,6 @@ name: [low, high] for two numbers, a list of categories (longer, or of texts), "
 
 
 def add_arguments(commands: Any, storage: str | None) -> None:
-    """Add the command to those of the program."""
     parser: ArgumentParser = commands.add_parser(
         "plan",
         help="what a fit would release, hide and reach, before anything is spent",
@@ -66,12 +65,11 @@ def add_arguments(commands: Any, storage: str | None) -> None:
 
 
 def run(args: Namespace) -> None:
-    """Plan, and print the plan."""
     from skdpnoise.ledger import PrivacyLedger
     from skdpnoise.planning import plan
     from skdpnoise.reporting.sheet import sheet_of
 
-    estimator = made(args.estimator)
+    estimator = load_estimator(args.estimator)
     asked = {name: getattr(args, name) for name in ("epsilon", "delta")}
     estimator.set_params(**{name: value for name, value in asked.items() if value is not None})
     ledger = None
@@ -105,7 +103,6 @@ def _schema(path: Path) -> dict[str, Any]:
 
 
 def _is_pair(spec: Any) -> bool:
-    """Return whether a list is one of two numbers."""
     return (
         isinstance(spec, list)
         and len(spec) == 2

@@ -291,6 +291,12 @@ class Behind(_Stand):
         """Check, and transform as far as that needs no draw."""
         return self._read(X, y, groups, transforms=True)
 
+    def get_feature_names_out(self, input_features: Any = None) -> Any:
+        """Return the names of what is handed on."""
+        if self.run.drawn:
+            return input_features
+        return super().get_feature_names_out(input_features)
+
     def _read(self, X: Any, y: Any, groups: Any, *, transforms: bool) -> Any:
         if y is self.run.y:
             with _looking(frozenset({"X"}), self.run.assume_finite):

@@ -61,7 +61,7 @@ def fit_steps(
             if places is None and type(pipeline) is Pipeline:
                 stack.enter_context(handing_on(pipeline))
             pipeline = _with(pipeline, guarded, owner, in_parts=is_spread(X))
-            if is_spread(X):
+            if is_spread(X) and hasattr(pipeline, "steps"):
                 stack.enter_context(over_parts(owner, pipeline, reads_parts))
             if places is not None and type(pipeline) is Pipeline:
                 stack.enter_context(handing_on(pipeline))
@@ -89,6 +89,13 @@ def fit_steps(
         "quote values of the data and is not shown: fit the step by itself to public data of the "
         "same form to see it."
     )
+
+
+def fit_guarded(owner: str, model: Any, X: Any, y: Any) -> Any:
+    """Return a composition fitted by scikit-learn's own code, which refuses types and no values."""
+    if not is_private(model):
+        model = _with(model, guards(model, passed()), owner, in_parts=is_spread(X))
+    return taken_back(model.fit(X, y))
 
 
 def check_steps(owner: str, model: Any, parts: Collection[Part], *, grouped: bool) -> None:

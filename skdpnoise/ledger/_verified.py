@@ -114,7 +114,6 @@ class VerifiedCharges:
         return total
 
     def _check_budget(self, transaction: Transaction, budget: StoredBudget) -> None:
-        """Refuse a budget that is not the one that was opened, or not the one that was set."""
         # What is charged must fit the budget that is stored, not one that this process remembers.
         if transaction.budget != budget:
             raise self._replaced(
@@ -151,7 +150,7 @@ class VerifiedCharges:
         self.extend(total, last[0], summary.digest)
 
     def look_through(self, transaction: Transaction) -> None:
-        """Read every charge in full, once: are all as written, and does one have a seed?"""
+        """Read every charge in full, once, and note whether one has a seed."""
         # A charge of a newcomer is judged by the sums of the older ones. Here is more time.
         digest, number, secure = self._looked.digest, self._looked.number, self.secure
         for row in transaction.each(number or None):
@@ -186,7 +185,6 @@ class VerifiedCharges:
         )
 
     def sealed(self, digest: str) -> str:
-        """Return the digest that is kept beside the charges."""
         return base.digest_of(self._seal, digest)
 
     def add(self, total: Composition, row: Row, digest: str) -> None:
@@ -196,7 +194,6 @@ class VerifiedCharges:
         self.extend(total, row, digest)
 
     def extend(self, total: Composition, row: Row, digest: str) -> None:
-        """Go on to a composition that ends with a charge."""
         self.composition, self.digest = total, digest
         self.number, self.token, self.time = row.number, row.token, row.time
         self.refused.clear()
@@ -217,7 +214,7 @@ class VerifiedCharges:
         return max(time, self.time)
 
     def summary(self, total: Composition, row: Row, digest: str) -> Summary | None:
-        """Return what to write down now and then, and at once where computing it took long."""
+        """Return a summary after every 64 charges, or where the composition took long."""
         if total.unsummarised < _SUMMARISE and total.anchor is self.composition.anchor:
             return None
         total.unsummarised = 0

@@ -1,4 +1,4 @@
-"""What a ledger tells: single charges, what they make together, and what was spent when."""
+"""Charges of a ledger, their total, and the spending after each."""
 
 from __future__ import annotations
 
@@ -114,29 +114,39 @@ class Charge:
 
     @property
     def declared(self) -> tuple[str, ...]:
-        """What the user declared public where it was charged, as far as that was said."""
+        """Steps and facts that the user declared public, as far as the charge says."""
         return declared_in(self.parameters)
 
     @property
     def secure(self) -> bool:
-        """Whether no seed was set where it was charged, as far as that was said."""
+        """True if no seed was set, as far as the charge says."""
         seeded = self.parameters.get("random_state") is not None
         return not seeded and HIDDEN_SEED not in repr(self.parameters)
 
     @classmethod
     def of(cls, row: Row) -> Charge:
-        """Return the charge that a storage holds; raise if it is none."""
+        """Return the charge of a stored row; raise if it cannot be read."""
         reading.check_texts(row)
         loss = reading.read_cost(row.loss, row.epsilon, row.delta)
-        time, parameters = reading.time_in(row.time), reading.parameters_in(row.parameters)
-        names, stated = (row.label, row.estimator, row.mechanism), (row.epsilon, row.delta)
-        reason = None if row.returned is None else str(parameters.get(REASON, ""))
-        charge = cls(row.number, time, *names, loss, stated, row.who, parameters, row.token)
-        return replace(charge, returned=reason, returns=row.returned)
+        parameters = reading.parameters_in(row.parameters)
+        return cls(
+            number=row.number,
+            time=reading.time_in(row.time),
+            label=row.label,
+            estimator=row.estimator,
+            mechanism=row.mechanism,
+            loss=loss,
+            guarantee=(row.epsilon, row.delta),
+            who=row.who,
+            parameters=parameters,
+            token=row.token,
+            returned=None if row.returned is None else str(parameters.get(REASON, "")),
+            returns=row.returned,
+        )
 
     @classmethod
     def shown(cls, row: Row) -> Charge:
-        """Return the charge that a storage holds, or what can be read of it."""
+        """Return the charge of a stored row, or what can be read of it."""
         try:
             charge = cls.of(row)
             _check_composes(row.loss)
@@ -170,7 +180,6 @@ def with_returns(charges: Iterable[Charge]) -> tuple[Charge, ...]:
 
 @lru_cache(maxsize=4096)
 def _check_composes(text: str) -> None:
-    """Raise if a stored loss has a curve that is none."""
     Composition().add(decode_loss(text), (0.0, 0.0))
 
 
@@ -187,7 +196,7 @@ def _number(value: object) -> float:
 
 @dataclass(frozen=True, repr=False)
 class LedgerTotal(Shown):
-    r"""What all charges of a ledger guarantee together.
+    r"""The guarantee of all charges of a ledger together.
 
     Prints as text, and as a card in notebooks.
 
@@ -248,7 +257,7 @@ class LedgerTotal(Shown):
 
     @property
     def spent(self) -> float:
-        """ε that counts against the budget: tight, or the one that allows for looking."""
+        """ε that counts against the budget: of tight composition, or of the adaptive rule."""
         return self.adaptive_epsilon if self.adaptive else self.epsilon
 
     def _sheet(self) -> Sheet:
@@ -258,7 +267,7 @@ class LedgerTotal(Shown):
 
     @property
     def headline(self) -> str:
-        """How many charges there are, and of what budget."""
+        """Number of the charges, and the budget."""
         g = self.guarantee
         budget = f"the budget (epsilon={g.epsilon:.6g}, delta={g.delta:.6g}), {g.adjacency}"
         return f"{self.n_charges} charge{'' if self.n_charges == 1 else 's'} of {budget}"
@@ -299,14 +308,15 @@ def ledger_sheet(name: str, total: LedgerTotal, unit: str, charges: Sequence[Cha
     )
 
 
-def past(charges: Iterable[Charge], delta: float) -> dict[str, list[Any]]:
-    """Return the columns of a history: all charges, with what had been spent after each."""
-    columns, losses = listed(charges)
+def history_columns(charges: Iterable[Charge], delta: float) -> dict[str, list[Any]]:
+    columns, losses = columns_of(charges)
     return columns | {"spent": spent_after_each(losses, delta)}
 
 
-def listed(charges: Iterable[Charge]) -> tuple[dict[str, list[Any]], list[PrivacyLoss | None]]:
-    """Return the columns of a history, what had been spent still empty, and all losses."""
+def columns_of(
+    charges: Iterable[Charge],
+) -> tuple[dict[str, list[Any]], list[PrivacyLoss | None]]:
+    """Return the columns of a history, with "spent" still empty, and all losses."""
     columns: dict[str, list[Any]] = {name: [] for name in _COLUMNS}
     losses: list[PrivacyLoss | None] = []
     costs: dict[int, str] = {}
@@ -314,7 +324,7 @@ def listed(charges: Iterable[Charge]) -> tuple[dict[str, list[Any]], list[Privac
     append = [column.append for name, column in columns.items() if name != "spent"]
     reasons: dict[int, str | None] = {}
     for charge in charges:
-        losses.append(charge.loss if charge.returned is None else PureLoss(0.0))
+        losses.append(charge.loss)
         if charge.returns is not None:
             reasons[charge.returns] = charge.returned
         key = id(charge.loss)  # decoded once, and kept in the list
@@ -326,13 +336,14 @@ def listed(charges: Iterable[Charge]) -> tuple[dict[str, list[Any]], list[Privac
         for add, value in zip(append, (charge.number, charge.time, *values), strict=True):
             add(value)
     for place, number in enumerate(columns["number"]):
-        if number in reasons:
-            columns["returned"][place], losses[place] = reasons[number], PureLoss(0.0)
+        reason = columns["returned"][place] = reasons.get(number, columns["returned"][place])
+        if reason is not None:
+            losses[place] = PureLoss(0.0)
     return columns, losses
 
 
 def spent_after_each(losses: Sequence[PrivacyLoss | None], delta: float) -> list[float]:
-    """Return the tight ε after each loss; between computed ones that of the next."""
+    """Return the tight ε after each loss, computed at some; others have that of the next."""
     if None in losses:
         first = losses.index(None)
         return spent_after_each(losses[:first], delta) + [math.inf] * (len(losses) - first)
@@ -351,7 +362,7 @@ def spent_after_each(losses: Sequence[PrivacyLoss | None], delta: float) -> list
 
 
 def stored_parameters(parameters: Mapping[str, Any] | None) -> str:
-    """Return constructor parameters as JSON text: never a seed, nor arrays that may hold data."""
+    """Return constructor parameters as JSON, without seeds and arrays that may hold data."""
     given = {_key(name): value for name, value in (parameters or {}).items()}
     kept = {name: value for name, value in given.items() if name.rpartition("__")[2] != "ledger"}
     return json.dumps(_named(kept, _DEPTH))
@@ -362,7 +373,7 @@ def _key(name: object) -> str:
 
 
 def _named(values: Mapping[Any, Any], depth: int) -> dict[str, Any]:
-    """Return what is written down under names: of a seed only that there is one."""
+    """Return values by name, without the values of seeds."""
     stored = {_key(name): _stored(value, depth) for name, value in values.items()}
     for name, value in values.items():
         if _key(name).endswith("random_state") and not isinstance(value, bool | None):
@@ -371,7 +382,7 @@ def _named(values: Mapping[Any, Any], depth: int) -> dict[str, Any]:
 
 
 def _stored(value: Any, depth: int) -> Any:
-    """Return a value as JSON has it; of what is no plain value, the name of its class."""
+    """Return a plain value as JSON has it, and the name of the class of any other."""
     # A repr may hold anything: the seed of an estimator, or data.
     if isinstance(value, np.generic) and isinstance(value.item(), int | str):
         value = value.item()
@@ -392,7 +403,7 @@ def _stored(value: Any, depth: int) -> Any:
 
 
 def _stored_array(value: Any, depth: int) -> Any:
-    """Return the entries of a short array; else its shape, and the kind of its entries."""
+    """Return the entries of a short array, and the shape and dtype of a long one."""
     kind, dtype = type(value).__name__, getattr(value, "dtype", None)
     if getattr(value, "size", _LONG + 1) > _LONG or not hasattr(value, "tolist"):
         return f"{kind} of shape {value.shape}" + (f", {dtype}" if dtype is not None else "")
@@ -400,7 +411,7 @@ def _stored_array(value: Any, depth: int) -> Any:
 
 
 def _plain(value: Any) -> Any:
-    """Return None, a bool, a number or a text, each of a size that any program can read."""
+    """Return None, a bool, a number or a text, shortened if it is long."""
     if value is None or isinstance(value, bool):
         return value
     if isinstance(value, str):

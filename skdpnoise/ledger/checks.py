@@ -85,7 +85,7 @@ def check_kind(
 def stated(
     loss: PrivacyLoss, guarantee: PrivacyGuarantee | tuple[float, float] | None, delta: float
 ) -> tuple[float, float]:
-    """Return ε and δ for the basic sums: what is stated, or else what the loss implies."""
+    """Return ε and δ for basic composition: as stated, or else as the loss implies."""
     if isinstance(guarantee, PrivacyGuarantee):
         return guarantee.epsilon, guarantee.delta
     owner = "PrivacyLedger.charge"

@@ -1,4 +1,4 @@
-"""A budget that lasts: what a data set may disclose, and every charge against it."""
+"""The privacy budget of a data set, kept in a storage, and the charges against it."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ from skdpnoise.ledger.charge import (
     REASON,
     Charge,
     LedgerTotal,
+    columns_of,
     ledger_sheet,
-    listed,
     spent_after_each,
     stored_parameters,
     with_returns,
@@ -160,12 +160,12 @@ class PrivacyLedger:
 
     @property
     def unit(self) -> str:
-        """What is protected: ``"record"`` or ``"group"``."""
+        """The unit that is protected: ``"record"`` or ``"group"``."""
         return self._opened().unit
 
     @property
     def adaptive(self) -> bool:
-        """Whether losses may be chosen by looking at results."""
+        """True if losses may be chosen by looking at results."""
         return self._opened().adaptive
 
     @property
@@ -222,14 +222,21 @@ class PrivacyLedger:
         loss, noise = checks.loss_of(cost)
         loss_at = loss_at or recalibrated(cost, guarantee)
         check_relation("PrivacyLedger.charge", loss, self.guarantee.adjacency)
-        label = checked_name("label", label)
-        mechanism = checked_text("mechanism", mechanism or noise)
-        estimator = checked_text("estimator", estimator)
-        cost = encode_loss(compact(loss))
-        stated = checks.stated(loss, guarantee, self._opened().delta)
-        stored, token = stored_parameters(parameters), uuid.uuid4().hex
-        row = Row(0, token, "", label, mechanism, estimator, cost, *stated, self.who, stored)
-        with self._mine() as known:
+        epsilon, delta = checks.stated(loss, guarantee, self._opened().delta)
+        row = Row(
+            number=0,
+            token=uuid.uuid4().hex,
+            time="",
+            label=checked_name("label", label),
+            mechanism=checked_text("mechanism", mechanism or noise),
+            estimator=checked_text("estimator", estimator),
+            loss=encode_loss(compact(loss)),
+            epsilon=epsilon,
+            delta=delta,
+            who=self.who,
+            parameters=stored_parameters(parameters),
+        )
+        with self._locked() as known:
             if known.number == 0:  # adding up older charges need not hold the lock of a writer
                 self._read()
             return self._storage.attempt(
@@ -268,7 +275,7 @@ class PrivacyLedger:
     def _return(self, charge: Charge, reason: str) -> bool:
         """Write the line that returns a charge, unless there are as many as there may be."""
         token = digest_of("returned", charge.token)[: len(charge.token)]  # so that there is one
-        with self._mine() as known:
+        with self._locked() as known:
             return self._storage.attempt(lambda _: self._written(known, charge, token, reason))
 
     def _written(self, known: VerifiedCharges, charge: Charge, token: str, reason: str) -> bool:
@@ -324,7 +331,7 @@ class PrivacyLedger:
         >>> ledger.covers(PureLoss(0.75)), ledger.covers(PureLoss(0.75), PureLoss(0.75))
         (True, False)
         """
-        total = self._with(costs, adjacency, unit)
+        total = self._composed_with(costs, adjacency, unit)
         return not costs or total.fits(self.guarantee, adaptive=self.adaptive)
 
     def left_after(
@@ -360,14 +367,14 @@ class PrivacyLedger:
         >>> round(ledger.left_after(PureLoss(0.75)), 3), round(ledger.left_after(PureLoss(1.5)), 3)
         (0.25, -0.5)
         """
-        total = self._with(costs, adjacency, unit)
+        total = self._composed_with(costs, adjacency, unit)
         budget = self.guarantee
         return budget.epsilon - total.counted(budget.delta, adaptive=self.adaptive)
 
-    def _with(
+    def _composed_with(
         self, costs: tuple[Any, ...], adjacency: Adjacency | None, unit: str | None
     ) -> Composition:
-        """Return what there would be after charges for these."""
+        """Return the composition after charges for these costs."""
         checks.check_kind(self._opened(), self.dataset, adjacency, unit)
         total = self._read().composition
         for cost in costs:
@@ -414,7 +421,7 @@ class PrivacyLedger:
     def _fitting(
         self, spent: Composition, row: Row, loss: PrivacyLoss
     ) -> tuple[Row, Composition | None]:
-        """Return the row with what its loss makes of the total, None if that is too much."""
+        """Return the row and the total with it, which is None if it exceeds the budget."""
         # What the short form was rounded up by may be what is missing.
         for form in dict.fromkeys((row.loss, encode_loss(loss))):
             total = spent.with_one_more(decode_loss(form), (row.epsilon, row.delta))
@@ -438,10 +445,19 @@ class PrivacyLedger:
         known = self._read(full=True)
         total = known.composition
         with reading.readable("The total", self._where):
-            epsilon, adaptive = total.epsilon(budget.delta), total.adaptive_epsilon(budget.delta)
-            sums = total.loss(epsilon), epsilon, total.basic, adaptive
-            said = self.adaptive, known.secure, known.declared, known.n_returned
-            return LedgerTotal(budget, total.count, *sums, *said)
+            epsilon = total.epsilon(budget.delta)
+            return LedgerTotal(
+                guarantee=budget,
+                n_charges=total.count,
+                loss=total.loss(epsilon),
+                epsilon=epsilon,
+                basic=total.basic,
+                adaptive_epsilon=total.adaptive_epsilon(budget.delta),
+                adaptive=self.adaptive,
+                secure=known.secure,
+                declared=known.declared,
+                n_returned=known.n_returned,
+            )
 
     def charges(self) -> tuple[Charge, ...]:
         """Return all charges in their order, also ones that cannot be read: see `Charge`.
@@ -450,15 +466,15 @@ class PrivacyLedger:
         -------
         tuple of Charge
         """
-        return self._told(with_returns)
+        return self._over_charges(with_returns)
 
-    def _told(self, tell: Callable[[Iterable[Charge]], T]) -> T:
-        """Return what is told of all charges, which come one by one."""
+    def _over_charges(self, work: Callable[[Iterable[Charge]], T]) -> T:
+        """Return ``work(charges)`` of all charges, which come one by one."""
         self._opened()
 
         def read(_: int) -> T:
             with self._storage.transaction(self.dataset, write=False) as transaction:
-                return tell(map(Charge.shown, transaction.each()))
+                return work(map(Charge.shown, transaction.each()))
 
         return self._storage.attempt(read)
 
@@ -478,7 +494,7 @@ class PrivacyLedger:
             If pandas is not installed: it comes with the extra ``pandas``.
         """
         pandas = pandas_for("PrivacyLedger.history")
-        columns, losses = self._told(listed)
+        columns, losses = self._over_charges(columns_of)
         # By now the storage is free again: this takes a while.
         columns["spent"] = spent_after_each(losses, self.guarantee.delta)
         times = pandas.Series(columns["time"], dtype="datetime64[us, UTC]")
@@ -493,7 +509,7 @@ class PrivacyLedger:
                 if full:
                     known.look_through(transaction)
 
-        with self._mine() as known:
+        with self._locked() as known:
             self._storage.attempt(read)
             return known
 
@@ -502,8 +518,8 @@ class PrivacyLedger:
         return f"the data set {self.dataset!r} in {self.storage or 'memory'}"
 
     @contextmanager
-    def _mine(self) -> Iterator[VerifiedCharges]:
-        """Hold what this process has read: after a fork, the lock of the parent may be held."""
+    def _locked(self) -> Iterator[VerifiedCharges]:
+        """Lock what this process has read; a fork begins anew, its parent may hold the lock."""
         seal = self._opened().seal(self.dataset)
         known = self._known.setdefault(os.getpid(), VerifiedCharges(self._where, seal))
         with known.lock:

@@ -53,7 +53,7 @@ LossAt = Callable[[float], PrivacyLoss]
 
 
 class _Kind(NamedTuple):
-    """Losses like one that was asked for, by a size that grows with ε."""
+    """Losses of the same kind as the one that was asked for, by a size that grows with ε."""
 
     asked: float  # size of the loss that was asked for
     at: LossAt  # of a size
@@ -72,11 +72,11 @@ class _Remaining:
         return self.spent.with_one_more(loss, (0.0, 0.0))
 
     def by_sums(self, total: Composition) -> bool:
-        """Return whether no curve is needed to see whether a total fits."""
+        """Return True if sums decide whether a total fits, without a privacy curve."""
         return self.adaptive or self.budget.delta == 0.0 or not total.terms
 
     def excess(self, loss: PrivacyLoss, *, quick: bool = True) -> float:
-        """Return the logarithm of δ over that of the budget: at most 0 if one more loss fits."""
+        """Return log(δ / δ of the budget) with one more loss, which fits if that is at most 0."""
         total, epsilon, delta = self.after(loss), self.budget.epsilon, self.budget.delta
         if total.pure <= self.limit:
             return -math.inf
@@ -92,7 +92,7 @@ class _Remaining:
         return math.log(max(found, _NOTHING) / delta) + _SAFE * safe
 
     def square(self, excess: float) -> float:
-        """Return μ² of the Gaussian loss that has a δ at the ε of the budget."""
+        """Return μ² of the Gaussian loss with this δ at the ε of the budget."""
         delta = min(self.budget.delta * math.exp(min(max(excess, -700.0), 700.0)), _MOST)
         return gdp_mu(self.budget.epsilon, delta) ** 2 if delta > _NOTHING else 0.0
 
@@ -130,7 +130,7 @@ class _Remaining:
 def recalibrated(
     cost: Any, guarantee: PrivacyGuarantee | tuple[float, float] | None
 ) -> LossAt | None:
-    """Return the loss by ε of a mechanism that was made for what is stated; None of any other."""
+    """Return the loss by ε of a mechanism calibrated for the stated guarantee, else None."""
     recipe = getattr(cost, "recipe", None)
     if recipe is None:
         return None
@@ -146,7 +146,7 @@ def refusal(
     budget: StoredBudget,
     loss_at: LossAt | None,
 ) -> tuple[str, float]:
-    """Say what was asked, what is spent and what is left; and the largest ε that would fit."""
+    """Return the message of a refusal, and the largest ε that would fit."""
     after = spent.with_one_more(loss, (0.0, 0.0)).counted(budget.delta, adaptive=budget.adaptive)
     # Rounding up must not say more than what was checked.
     before = min(spent.counted(budget.delta, adaptive=budget.adaptive), budget.epsilon)
@@ -204,7 +204,7 @@ def largest_epsilon(
 
 
 def _kind_of(loss: PrivacyLoss, stated: tuple[float, float]) -> _Kind:
-    """Return losses of the same kind of noise, for the δ that was stated."""
+    """Return losses of the same kind of noise, for the stated δ."""
     # All of a pure loss is proportional to ε, a Gaussian one is that of μ(ε, δ), and of others the
     # noise widens by one factor, in units of the change.
     epsilon, delta = stated
@@ -244,14 +244,12 @@ def _kind_of(loss: PrivacyLoss, stated: tuple[float, float]) -> _Kind:
 
 
 def _asked_in_words(loss: PrivacyLoss, stated: tuple[float, float]) -> str:
-    """Say what was asked for: a loss by numbers has no short form but what it was made for."""
     return f"({stated[0]:g}, {stated[1]:g})-DP" if isinstance(loss, NumericLoss) else str(loss)
 
 
 def _in_words(
     largest: float, loss: PrivacyLoss, stated: tuple[float, float], *, calibrated: bool
 ) -> str:
-    """Say what ε fits, and how sure that is."""
     same = f"with the same noise and delta={stated[1]:g}"
     if calibrated or _is_proportional(loss, stated):
         largest_is = f"The largest epsilon that still fits, {same}, is {largest!r}"
@@ -262,7 +260,7 @@ def _in_words(
 
 
 def _is_proportional(loss: PrivacyLoss, stated: tuple[float, float]) -> bool:
-    """Return whether calibration for another ε gives the same noise, only wider."""
+    """Return True if calibration for another ε gives the same noise, scaled."""
     # The shape of other noise, the part of δ that is a chance of total disclosure, and the ratio of
     # scales depend on ε, and only a calibration finds them.
     if isinstance(loss, PureLoss | GaussianLoss) or loss.epsilon(0.0) <= stated[0] * _PURE:
@@ -295,7 +293,7 @@ def _shrunk(loss: NumericLoss, factor: float) -> NumericLoss:
 
 
 def _widened(curve: LossCurve, shift: float, factor: float) -> tuple[LossCurve, float]:
-    """Return the curve and the shift where the noise is wider by the inverse of a factor."""
+    """Return the curve and the shift of noise that is wider by 1 / factor."""
     # On the integers the shape is what widens: a change is whole. The steps of a staircase keep
     # their width and get lower, so that all a smaller ε says of it is its largest loss.
     if isinstance(curve, DiscreteLaplace | DiscreteGaussian):

@@ -19,7 +19,7 @@ from skdpnoise.accounting.caps import Cap, UnsettledError
 from skdpnoise.base.advice import left_to
 from skdpnoise.base.compositions import private_estimators
 from skdpnoise.base.parts import after_charge, private_parts
-from skdpnoise.compose.fitting import check_steps, read_steps
+from skdpnoise.compose.fitting import check_steps, fit_guarded, read_steps
 from skdpnoise.compose.shares import with_budget
 from skdpnoise.data.parts import SpreadError
 from skdpnoise.data.table import mapped, total
@@ -171,7 +171,7 @@ class Problem:
                 parallel_config("sequential"),
                 after_charge(model),
             ):
-                model.fit(*self.records.of(rows))
+                model = fit_guarded("The search", model, *self.records.of(rows))
         except Exception:
             if not cap.refused:
                 raise

@@ -25,7 +25,7 @@ from skdpnoise.accounting import PrivacyReport
 from skdpnoise.accounting.report import noise_in_records, release_shares
 from skdpnoise.accounting.uncharged import uncharged
 from skdpnoise.planning.plans import PlannedStage, PrivacyPlan, SimulatedScore
-from skdpnoise.planning.synthetic import Law, Records, kind_of, law_for, part_of
+from skdpnoise.planning.synthetic import Law, MadeUpRecords, kind_of, law_for, part_of
 from skdpnoise.privacy import PrivacyGuarantee
 from skdpnoise.sampling.words import SEEDED
 
@@ -208,7 +208,7 @@ class _Simulation:
                 self.scores.setdefault(epsilon, []).append(found)
 
     def fitted(
-        self, records: Records, seed: int, epsilon: float, ledger: Any = None
+        self, records: MadeUpRecords, seed: int, epsilon: float, ledger: Any = None
     ) -> tuple[Any, list[str], list[str]]:
         """Return a fitted copy, what it warned of, and the names of columns that noise hid."""
         copy = clone(self.estimator)

@@ -1,4 +1,4 @@
-"""What a plan says: noise and cost of each stage, what is hidden, and scores of a simulation."""
+"""Plans: noise and cost of each stage, hidden columns, and scores of a simulation."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ class SimulatedScore:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class PrivacyPlan(Shown):
-    """What a fit would release, hide and reach, before anything is spent.
+    """Releases, hidden columns and scores of a fit, before anything is spent.
 
     Prints as text, and as a table in notebooks. It is made of public facts alone.
 

@@ -65,7 +65,7 @@ class Display:
         return self
 
     def _layout(self) -> Layout | None:
-        """Return how panels are laid out; None of a display with one Axes."""
+        """Return the layout of several panels; None of a display with one Axes."""
         return None
 
     def _title_at(self) -> str:

@@ -27,7 +27,6 @@ _WIDE = 10.0  # values that span more get a logarithmic axis
 
 
 def pyplot() -> Any:
-    """Return matplotlib.pyplot, or say how to install it."""
     try:
         import matplotlib.pyplot
     except ImportError as error:
@@ -47,7 +46,7 @@ def style(index: int, given: dict[str, Any]) -> dict[str, Any]:
 
 
 def check_axes(owner: str, ax: Any) -> None:
-    """Raise if a display cannot draw here: without matplotlib, or on what is no Axes."""
+    """Raise if matplotlib is missing, or this is no Axes."""
     pyplot()
     if ax is not None:
         _check_axes(owner, ax, "a matplotlib Axes or None")
@@ -90,13 +89,11 @@ def _check_axes(owner: str, ax: object, allowed: str) -> None:
 
 
 def wrong_kind(owner: str, name: str, value: object, allowed: str) -> TypeError:
-    """Return the error that says what a parameter must be."""
     got = f"Got an object of type {type(value).__name__} instead."
     return TypeError(f"The {name!r} parameter of {owner} must be {allowed}. {got}")
 
 
 def check_additive(owner: str, mechanism: object) -> AdditiveMechanism:
-    """Return the mechanism if it is additive noise."""
     if not isinstance(mechanism, AdditiveMechanism):
         allowed = "an AdditiveMechanism, which calibrate returns"
         raise wrong_kind(owner, "mechanism", mechanism, allowed)
@@ -104,7 +101,6 @@ def check_additive(owner: str, mechanism: object) -> AdditiveMechanism:
 
 
 def report_of(owner: str, estimator: Any) -> PrivacyReport:
-    """Return the privacy report of a fitted estimator."""
     report = getattr(estimator, "privacy_", None)
     if isinstance(report, PrivacyReport):
         return report
@@ -115,13 +111,13 @@ def report_of(owner: str, estimator: Any) -> PrivacyReport:
 
 
 def coordinates_of(mechanism: AdditiveMechanism, sizes: Vector) -> dict[str, Any]:
-    """Return what displays say of a mechanism: a range of sizes by coordinate, and a title."""
+    """Return the fields of a display of a mechanism: sizes by coordinate, and a title."""
     rows = np.atleast_2d(sizes)
     return {"smallest": rows.min(axis=0), "largest": rows.max(axis=0), "name": mechanism.noise}
 
 
 def kinds_of(report: PrivacyReport, name: str | None) -> dict[str, Any]:
-    """Return what displays say of every report: sizes in records, whose they are, and a title."""
+    """Return the fields of a display of a report: sizes in records, names, and a title."""
     releases, guarantee = report.releases, report.guarantee
     # Kinds of release have units of their own; a record is the one that they share.
     size = np.array([noise_in_records(release, guarantee) for release in releases])

@@ -1,4 +1,4 @@
-"""Where the noise goes, and where the privacy budget does."""
+"""Noise and share of the privacy budget, by coordinate or by release."""
 
 from __future__ import annotations
 

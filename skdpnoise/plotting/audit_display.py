@@ -1,4 +1,4 @@
-"""Claimed beside found: what an audit has shown."""
+"""The ε that audits have found, beside the claim."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from skdpnoise._utils.checks import check_option, check_type
 from skdpnoise._utils.shared_texts import shared_texts
 from skdpnoise.ledger import PrivacyLedger
-from skdpnoise.ledger.charge import past
+from skdpnoise.ledger.charge import history_columns
 from skdpnoise.plotting._display import Display
 from skdpnoise.plotting._panels import style
 from skdpnoise.privacy import PrivacyGuarantee
@@ -184,7 +184,7 @@ class LedgerDisplay(Display):
         %(displays: TypeError)s
         """
         check_type("LedgerDisplay.from_ledger", "ledger", ledger, PrivacyLedger)
-        columns = past(ledger.charges(), ledger.guarantee.delta)
+        columns = history_columns(ledger.charges(), ledger.guarantee.delta)
         display = cls(
             time=[moment.replace(tzinfo=None) for moment in columns["time"]],  # UTC
             spent=columns["spent"],

@@ -1,4 +1,4 @@
-"""The noise itself: its densities, and its size by coordinate."""
+"""Densities of the noise, and its size by coordinate."""
 
 from __future__ import annotations
 
@@ -214,7 +214,7 @@ def _curves_of(mechanism: AdditiveMechanism) -> list[_Curve]:
 
 
 def _unit_family(release: Release) -> Noise | None:
-    """Return the noise at unit scale if a report says enough to know it: it holds no shapes."""
+    """Return the noise at unit scale, or None if it has a shape, which reports do not hold."""
     try:
         family = get_noise(release.noise.partition("_")[2])
     except ValueError:

@@ -339,7 +339,6 @@ def _rising(x: Any, y: Any) -> list[Any]:
 
 
 def _diagonal(ax: Any, label: str) -> Any:
-    """Draw the diagonal of a square; return it."""
     (line,) = ax.plot([0, 1], [0, 1], color="0.4", linestyle=":", label=label, zorder=1.5)
     ax.set(xlim=(-_EDGE, 1 + _EDGE), ylim=(-_EDGE, 1 + _EDGE), aspect="equal")
     ax.grid(alpha=0.25)

@@ -49,7 +49,6 @@ class Sheet:
 
 
 def sheet_of(shown: Shown) -> Sheet:
-    """Return the facts that a result says of itself."""
     return shown._sheet()
 
 

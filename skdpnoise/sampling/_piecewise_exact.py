@@ -9,7 +9,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from skdpnoise.sampling._piecewise_kernel import CHOICE_BITS, Exponents, Table, point_bits
+from skdpnoise.sampling._piecewise_kernel import CHOICE_BITS, EnvelopeTable, Exponents, point_bits
 from skdpnoise.sampling.bits import BROKEN, Words
 from skdpnoise.sampling.lazy import CAPACITY
 
@@ -94,7 +94,7 @@ def _exp_of_minus(value: Decimal) -> Decimal:
     return (-min(value, Decimal(_HUGE))).exp()
 
 
-def draw_exactly(words: Words, position: int, table: Table) -> tuple[int, int]:
+def draw_exactly(words: Words, position: int, table: EnvelopeTable) -> tuple[int, int]:
     """Return a draw, a fixed function of the words from bit `position` on, and the bit after it."""
     reader = BitReader(words, position)
     while True:
@@ -132,7 +132,7 @@ def draw_exactly(words: Words, position: int, table: Table) -> tuple[int, int]:
     return (-magnitude if choice & 1 else magnitude), reader.position
 
 
-def _within(table: Table, cell: int, reader: BitReader) -> tuple[int, int, Fraction]:
+def _within(table: EnvelopeTable, cell: int, reader: BitReader) -> tuple[int, int, Fraction]:
     """Return index and level of a cell of the envelope, and its height."""
     if cell < table.index.size:
         height = Fraction(float(table.cells.height[cell]))

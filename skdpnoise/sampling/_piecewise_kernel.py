@@ -203,7 +203,7 @@ def fill_piecewise(
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
+class EnvelopeTable:
     """The envelope of one law at one precision."""
 
     law: Exponents
@@ -224,7 +224,7 @@ def point_bits(level: int | Integers, bits: int | None) -> Integers:
 
 
 @np.errstate(all="ignore")
-def build_table(law: Exponents, bits: int | None) -> Table | None:
+def build_table(law: Exponents, bits: int | None) -> EnvelopeTable | None:
     """Return the envelope of a law, or None if the draws would not fit into 64 bits."""
     top = _top(law)
     largest = 2.0 ** (62 if bits is None else 63 - bits)
@@ -261,7 +261,7 @@ def build_table(law: Exponents, bits: int | None) -> Table | None:
     )
     accepted = scale * float((width * (least + most)).sum()) / 2.0 ** (CHOICE_BITS + 1)
     attempt = CHOICE_BITS + 1 + float(np.dot(weights[:-1] / 2.0**CHOICE_BITS, n_bits))
-    return Table(law, cells, bits, index, level, top, scale, attempt / accepted)
+    return EnvelopeTable(law, cells, bits, index, level, top, scale, attempt / accepted)
 
 
 def _top(law: Exponents) -> int | None:

@@ -49,8 +49,8 @@ from skdpnoise._utils.checks import check_count, check_real, complaint
 from skdpnoise.sampling._piecewise_exact import OutOfWordsError, draw_exactly
 from skdpnoise.sampling._piecewise_kernel import (
     ROUNDING,
+    EnvelopeTable,
     Exponents,
-    Table,
     build_table,
     fill_piecewise,
 )
@@ -102,11 +102,7 @@ class Exponent:
     Examples
     --------
     >>> normal = Exponent(knots=(0.0,), coefficients=((0.0, 0.0, 0.5, 0.0),))
-    >>> staircase = Exponent(
-    ...     knots=(0.0, 0.5),
-    ...     coefficients=((0.0, 0.0, 0.0, 0.0), (1.0, 0.0, 0.0, 0.0)),
-    ...     period=(1.0, 1.0),
-    ... )
+    >>> staircase = Exponent((0.0, 0.5), ((0.0,) * 4, (1.0, 0.0, 0.0, 0.0)), period=(1.0, 1.0))
     """
 
     knots: tuple[float, ...]
@@ -226,7 +222,7 @@ def _law(exponent: Exponent, *, on_integers: bool) -> Exponents:
 
 
 @lru_cache(maxsize=128)
-def _table(exponent: Exponent, bits: int | None) -> Table:
+def _table(exponent: Exponent, bits: int | None) -> EnvelopeTable:
     table = build_table(_law(exponent, on_integers=bits is None), bits)
     if table is None:
         remedy = "" if bits is None else f" with bits={bits!r}: ask for fewer bits"
@@ -234,7 +230,7 @@ def _table(exponent: Exponent, bits: int | None) -> Table:
     return table
 
 
-def _draw(table: Table, rng: RandomWords, size: Shape) -> Integers:
+def _draw(table: EnvelopeTable, rng: RandomWords, size: Shape) -> Integers:
     draws = np.empty(size, dtype=np.int64)
     out = draws.reshape(-1)
     state = int(table.bits is not None), _BAND, tuple(table.law), tuple(table.cells)

@@ -26,7 +26,7 @@ from skdpnoise.ledger import BudgetExceededError, PrivacyReport, Release
 from skdpnoise.privacy import GaussianLoss, NumericLoss, PrivacyGuarantee, Promised, PureLoss
 from skdpnoise.privacy.curves import NormalShift
 from skdpnoise.sampling import random_words
-from tests._cases import each_value, every_pair
+from tests._cases import each_value, quick
 from tests.contracts._register import Forbidden, Notebook
 
 pytestmark = [
@@ -122,7 +122,7 @@ def test_a_cap_counts_both_and_refuses_either():
         plain.charge("first", half, adjacency="replace_one", guarantee=(1.0, 1e-6))
 
 
-@every_pair
+@each_value(1)
 @pytest.mark.slow
 @pytest.mark.parametrize("noise", ["auto", "iid_laplace"])
 @pytest.mark.parametrize("groups", [None, np.arange(3000) // 2])
@@ -178,6 +178,7 @@ def test_a_report_of_more_than_was_charged_settles_nothing(more):
         cap.settle([("a", report)])
 
 
+@quick("auto")
 @pytest.mark.parametrize("solver", ["auto", "gram"])
 def test_what_is_handed_on_is_rehearsed_so_that_nothing_fails_after_the_charge(solver):
     number = FRAME["number"].to_numpy()

@@ -24,9 +24,9 @@ from skdpnoise import (
 )
 from skdpnoise.base import register
 from skdpnoise.compose import UnpaidStepError, register_private, taken_apart
-from tests._cases import quick
+from tests._cases import each_value
 from tests.compose._pipelines import Notebook, X, Y
-from tests.contracts._register import PRIVATE
+from tests.contracts._register import PRIVATE, each, ways
 
 pytestmark = pytest.mark.filterwarnings("ignore::skdpnoise.PrivacyWarning")
 MODEL = DPLogisticCD(classes=[0, 1])
@@ -66,14 +66,7 @@ def test_no_metaclass_makes_a_class_a_known_one():
     assert ledger.charges == []
 
 
-@quick(
-    "DPPCA",
-    "DPCoordinateDescentRegressor joint 2",
-    "DPOrdinalEncoder",
-    "DPLogisticCD 2 coordinate",
-    "DPRidge",
-)
-@pytest.mark.parametrize("entry", PRIVATE, ids=lambda one: one.name)
+@each(ways(PRIVATE))
 def test_nothing_that_a_class_defines_is_replaced_on_an_instance(entry):
     """Methods, and also settings that are attributes of the class."""
     estimator = entry.estimator()
@@ -146,6 +139,7 @@ TUPLES = {
 }
 
 
+@each_value(1)
 @pytest.mark.parametrize("name", TUPLES)
 @pytest.mark.parametrize("step", [DPStandardScaler(), Normalizer()], ids=lambda s: repr(s))
 def test_steps_in_tuples_are_refused_before_the_charge(name, step):
@@ -182,7 +176,7 @@ def test_a_parameter_that_init_forgets_is_not_that_of_the_class():
         Forgetful(ledger=Notebook()).fit(X, Y)
 
 
-@pytest.mark.parametrize("entry", PRIVATE, ids=lambda one: one.name)
+@each(ways(PRIVATE))
 def test_a_state_without_a_parameter_is_not_fitted(entry):
     estimator = entry.estimator()
     for name in estimator.get_params(deep=False):

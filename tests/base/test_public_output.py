@@ -17,6 +17,7 @@ from skdpnoise import (
     DPTableVectorizer,
 )
 from skdpnoise.compose import PublicOutput
+from tests._cases import quick
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::skdpnoise.PrivacyWarning"),
@@ -47,6 +48,7 @@ def test_bounds_and_groups_reach_the_model():
     assert model.steps[1][1].column_groups is None
 
 
+@quick("DPTableVectorizer-DataFrame")
 @pytest.mark.parametrize(
     ("first", "X"),
     [

@@ -15,7 +15,7 @@ from skdpnoise import PrivacyLedger
 from skdpnoise.cli import main
 from skdpnoise.cli._files import new_file
 from skdpnoise.privacy import PureLoss
-from tests._cases import each_value
+from tests._cases import each_value, quick
 
 pytest.importorskip("sqlalchemy")
 
@@ -64,6 +64,7 @@ def targets(folder: Path, ending: str, *, linked: bool) -> list[str]:
     return [*named, "other.csv"]
 
 
+@quick("sqlite:///./budget.db--shm")
 @each_value(1)
 @pytest.mark.parametrize("ending", BESIDE)
 @pytest.mark.parametrize("url", URLS)

@@ -24,6 +24,7 @@ from skdpnoise import (
 from skdpnoise.compose import UnpaidStepError, register_private
 from skdpnoise.ledger import BudgetExceededError
 from skdpnoise.privacy import GaussianLoss, PureLoss, gdp_mu
+from tests._cases import each_value
 from tests.compose._pipelines import PEOPLE, Notebook, X, Y, private_pipeline, two_steps
 
 pytestmark = [
@@ -34,6 +35,7 @@ pytestmark = [
 # What is charged and stated
 
 
+@each_value(1)
 @pytest.mark.parametrize("adjacency", ["replace_one", "add_remove"])
 @pytest.mark.parametrize("delta", [0.0, 1e-6])
 def test_the_whole_budget_is_charged_once_before_anything_is_drawn(delta, adjacency):

@@ -25,7 +25,7 @@ from skdpnoise import (
     PrivacyWarning,
 )
 from skdpnoise.compose import UnpaidStepError
-from tests._cases import each_value, quick
+from tests._cases import each_value
 from tests.compose._pipelines import Notebook, X, Y, private_pipeline, rng, two_steps
 
 pytestmark = [
@@ -206,7 +206,7 @@ def test_parameters_are_changed_between_the_check_and_the_fit_in_vain(monkeypatc
     assert model[0].epsilon < 1.0
 
 
-@quick("DPPCA(n_components=2, whiten=True)-float32")
+@each_value(1)
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("first", [DPStandardScaler(), DPPCA(2, whiten=True)], ids=str)
 def test_no_value_makes_a_later_step_fail_after_the_charge(first, dtype):

@@ -107,7 +107,7 @@ def test_a_step_that_is_vouched_for_is_rehearsed_on_a_copy():
     np.testing.assert_array_equal(table, 2.0 * TABLE)
 
 
-@quick("DPCoordinateDescentRegressor()-front0")
+@each_value(1)
 @pytest.mark.parametrize("front", [[], [("scale", DPStandardScaler())]])
 @pytest.mark.parametrize("model", [MODEL, DPCoordinateDescentRegressor()], ids=str)
 def test_a_warning_of_a_column_of_targets_comes_once_and_before_the_charge(front, model):
@@ -164,6 +164,7 @@ IMPUTER = SimpleImputer(strategy="constant", fill_value=0, keep_empty_features=T
 NUMBERS = [[k % 3] for k in range(60)]
 
 
+@each_value(1)
 @pytest.mark.slow
 @pytest.mark.parametrize("as_row", [list, tuple])
 @pytest.mark.parametrize("search", [False, True])
@@ -269,6 +270,7 @@ def test_steps_that_take_any_number_of_columns_stay_behind_one_that_finds_them_o
 # Messages and parameters
 
 
+@each_value(1)
 @pytest.mark.parametrize("secret", [np.array(3.75), 3.75, np.float64(3.75)])
 @pytest.mark.parametrize("place", ["X", "y"])
 def test_a_single_number_in_the_place_of_data_is_refused_and_not_quoted(place, secret):

@@ -1,4 +1,4 @@
-"""scikit-learn's common checks, once for each class, whose settings take turns."""
+"""scikit-learn's common checks: each class as it is, and other settings, which take turns."""
 
 from __future__ import annotations
 
@@ -8,17 +8,15 @@ from functools import partial
 from typing import Any
 
 import pytest
-from sklearn.utils.estimator_checks import estimator_checks_generator
+from sklearn.utils.estimator_checks import check_estimator, estimator_checks_generator
 
 from skdpnoise import (
     DPPCA,
     BoundsClipper,
     DPCoordinateDescentRegressor,
     DPCovariance,
-    DPElasticNet,
     DPGridSearchCV,
     DPKBinsDiscretizer,
-    DPLasso,
     DPLassoPath,
     DPLogisticCD,
     DPMinMaxScaler,
@@ -28,7 +26,6 @@ from skdpnoise import (
     DPPoissonRegressor,
     DPQuantileTransformer,
     DPRandomizedSearchCV,
-    DPRidge,
     DPRobustScaler,
     DPSimpleImputer,
     DPStandardScaler,
@@ -43,18 +40,9 @@ pytestmark = pytest.mark.filterwarnings("ignore::skdpnoise.PrivacyWarning")
 CLASSIFIER = DPLogisticCD(feature_bounds=(-4.0, 4.0))
 REGRESSOR = DPCoordinateDescentRegressor(feature_bounds=(-4.0, 4.0), target_bounds=(-8.0, 8.0))
 LAW = TruncatedNegativeBinomial(eta=1.0, gamma=0.3)
-# Of these three all but two defaults are the same.
-ONE_KIND = (DPRidge, DPLasso, DPElasticNet)
-QUICK = (
-    "DPCoordinateDescentRegressor",
-    "DPLogisticCD",
-    "DPPCA",
-    "DPStandardScaler",
-    "DPSimpleImputer",
-    "DPTableVectorizer",
-)
-MAKES = dict.fromkeys(entry.make for entry in ENTRIES if entry.alone and not entry.by_torch)
-DEFAULTS = [make() for make in MAKES]
+ALONE = [entry for entry in ENTRIES if entry.alone and not entry.by_torch]
+QUICK = (DPCoordinateDescentRegressor, DPLogisticCD, DPPCA, DPStandardScaler, DPTableVectorizer)
+CLASSES = list(dict.fromkeys(entry.make for entry in ALONE))
 OTHERS = [
     DPCoordinateDescentRegressor(
         epsilon=5.0,
@@ -181,22 +169,29 @@ def name(check: Any) -> str:
 
 
 def cases() -> Iterator[Any]:
-    """Each check of each class with one of its settings, which take turns."""
-    found: dict[str, dict[str, list[Any]]] = defaultdict(lambda: defaultdict(list))
-    for estimator in DEFAULTS + OTHERS:
-        kind = ONE_KIND[0] if isinstance(estimator, ONE_KIND) else type(estimator)
+    """Each check of each way through a fit, with one of its classes and settings, in turn."""
+    found: dict[Any, dict[str, list[Any]]] = defaultdict(lambda: defaultdict(list))
+    for estimator in OTHERS:
+        way = next(cls for cls in type(estimator).__mro__ if "fit" in vars(cls))
         for case in estimator_checks_generator(estimator):
-            if "array_api" not in name(case[1]):  # which would be skipped
-                found[kind.__name__][name(case[1])].append(case)
-    for kind, checks in found.items():
-        marks = [] if kind in QUICK else [pytest.mark.slow]
+            found[way][name(case[1])].append(case)
+    for checks in found.values():
         for turn, (check, settings) in enumerate(checks.items()):
             case = settings[turn % len(settings)]
-            yield pytest.param(*case, id=f"{kind}-{check}", marks=marks)
+            kind = type(case[0])
+            if "array_api" not in check:  # which would be skipped
+                marks = [] if kind in QUICK else [pytest.mark.slow]
+                yield pytest.param(*case, id=f"{kind.__name__}-{check}", marks=marks)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("make", CLASSES)
+def test_every_class_passes_all_checks_as_it_is(make):
+    check_estimator(make())
 
 
 @pytest.mark.parametrize(("estimator", "check"), list(cases()))
-def test_scikit_learn_common_checks(estimator, check):
+def test_each_check_is_passed_by_other_settings_too(estimator, check):
     if getattr(estimator, "delta", 1.0) == 0.0 and "check_class_weight_classifiers" in str(check):
         with pytest.raises(ValueError, match="delta positive"):  # for weights of classes
             check(estimator)

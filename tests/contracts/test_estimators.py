@@ -15,7 +15,7 @@ from sklearn.model_selection import GridSearchCV, cross_validate
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
-from tests._cases import each_value, every_pair, quick
+from tests._cases import each_value, quick
 from tests.contracts._register import DESCENTS, each
 
 pytestmark = pytest.mark.filterwarnings("ignore::skdpnoise.PrivacyWarning")
@@ -110,7 +110,7 @@ class TestCompany:
         assert str(copy.privacy_) == str(model.privacy_)
 
     @quick("C-1")
-    @every_pair
+    @each_value(1)
     @pytest.mark.parametrize("n_jobs", [1, 2, -1])
     @pytest.mark.parametrize("order", ["C", "F"])
     def test_threads_and_memory_layout_do_not_change_a_bit(self, entry, order, n_jobs):

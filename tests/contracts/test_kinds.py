@@ -361,7 +361,7 @@ ORDERS = {
 }
 
 
-@quick("True-reversed", "False-as in the fit", "False-beside others")
+@each_value(1)
 @pytest.mark.parametrize("order", ORDERS)
 @pytest.mark.parametrize("parts", [False, True])
 def test_columns_that_a_step_takes_by_name_are_compared_in_any_order(order, parts):

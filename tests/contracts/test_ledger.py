@@ -28,15 +28,7 @@ from skdpnoise.mechanisms import AdditiveMechanism
 from skdpnoise.privacy import GaussianLoss, NumericLoss, PureLoss, gdp_mu
 from skdpnoise.sampling import words as word_sources
 from tests._cases import each_value, quick
-from tests.contracts._register import (
-    CLASSES,
-    MODELS,
-    PRIVATE,
-    each,
-    every_private_class,
-    every_private_estimator,
-    ways,
-)
+from tests.contracts._register import CLASSES, MODELS, PRIVATE, each, every_private_class, ways
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::skdpnoise.PrivacyWarning"),
@@ -470,7 +462,7 @@ def test_the_plan_of_a_gaussian_fit_is_its_whole_budget():
 
 
 @pytest.mark.slow
-@every_private_estimator
+@each(ways(PRIVATE))
 def test_budgets_beyond_what_a_family_can_use_are_fitted_or_refused_before_the_charge(entry):
     noise = ("inid_osgt", "inid_subbotin", "inid_flipped_huber")[PRIVATE.index(entry) % 3]
     notebook = Notebook()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import replace
 from functools import cache
 
@@ -51,20 +52,21 @@ def guarantees(noise):
 
 ON_THE_BOX = [noise for noise in NOISES if worth_trying(noise, "box")]
 PAIRS = [(noise, name) for noise in NOISES for name in SENSITIVITIES if worth_trying(noise, name)]
-# Each guarantee of a noise is met on the box, and on its other sensitivities in turn.
+SHARE = Counter(noise for noise, _ in PAIRS)
+# The guarantees of a noise take turns on its sensitivities; all are on the box where these are few.
 CASES = [
     (noise, name, guarantee, n_releases)
     for k, (noise, name) in enumerate(PAIRS)
     for turn, guarantee in enumerate(guarantees(noise))
     for n_releases in ((1, 3) if name == "box" and noise.endswith("laplace") else (1,))
-    if name == "box" or turn == k % len([*guarantees(noise)])
+    if turn == k % len([*guarantees(noise)]) or (name == "box" and SHARE[noise] < 3)
 ]
 
 
 @quick(
-    "spr_truncated_laplace-constant-guarantee89-1",
-    "inid_truncated_laplace-l1-guarantee134-1",
-    "iid_truncated_laplace-box-guarantee43-3",
+    "spr_truncated_laplace-constant-guarantee69-1",
+    "inid_truncated_laplace-l1-guarantee103-1",
+    "iid_truncated_laplace-box-guarantee33-3",
 )
 @pytest.mark.parametrize(("noise", "name", "guarantee", "n_releases"), CASES)
 def test_the_charge_never_exceeds_the_guarantee_and_one_per_cent_less_noise_would(

@@ -50,7 +50,7 @@ def collector(met):
     return add
 
 
-@quick("add_remove-squared")
+@each_value(1)
 @pytest.mark.parametrize("loss", LOSSES.values(), ids=LOSSES)
 @pytest.mark.parametrize("adjacency", ADJACENCIES)
 def test_one_record_moves_a_sum_by_at_most_the_stated_number_of_quanta(loss, adjacency):
@@ -193,6 +193,7 @@ def test_one_record_of_three_classes_costs_no_more_than_is_paid_for(solver, most
     assert all(one.share <= TOLERANCE for one in runs.moved)
 
 
+@each_value(1)
 @pytest.mark.slow
 @pytest.mark.parametrize("adjacency", ADJACENCIES)
 @pytest.mark.parametrize("noise", ["iid_laplace", "inid_gaussian"])

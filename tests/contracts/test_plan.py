@@ -11,8 +11,8 @@ import pytest
 from skdpnoise import PrivacyLedger
 from skdpnoise.ledger import BudgetExceededError
 from skdpnoise.privacy import GaussianLoss, PureLoss
-from tests._cases import each_value, quick
-from tests.contracts._register import PRIVATE, Forbidden, each, every_private_estimator, state, ways
+from tests._cases import each_value
+from tests.contracts._register import PRIVATE, Forbidden, each, state, ways
 
 N, P = 300, 3
 QUICK = {"epsilons": (), "n_fits": 1}
@@ -23,14 +23,7 @@ def of_everybody():
     return np.append(*np.random.get_state()[1:3])  # noqa: NPY002
 
 
-@quick(
-    "DPPoissonRegressor 2",
-    "DPStandardScaler",
-    "DPLasso 0.01",
-    "DPGridSearchCV DPLogisticCD",
-    "DPQuantileRegressor 2",
-)
-@every_private_estimator
+@each(ways(PRIVATE))
 def test_a_plan_charges_nothing_and_leaves_the_estimator_and_all_randomness_alone(entry):
     source = np.random.RandomState(3)
     model = entry.estimator(ledger=Forbidden(), random_state=source)
@@ -65,7 +58,7 @@ def test_the_same_seed_gives_the_same_plan_and_another_one_another(entry):
 @pytest.mark.usefixtures("the_same_words")
 @each_value(1)
 @pytest.mark.slow
-@every_private_estimator
+@each(ways(PRIVATE))
 @pytest.mark.parametrize("delta", [1e-6, 0.0])
 def test_the_largest_epsilon_of_a_ledger_is_charged_and_one_per_cent_more_is_refused(entry, delta):
     model = entry.estimator(delta=delta)

@@ -85,7 +85,7 @@ CHANGES = {
 
 @each_value(1)
 @pytest.mark.slow
-@each(PRIVATE)
+@each(ways(PRIVATE))
 @pytest.mark.parametrize("change", CHANGES)
 def test_what_follows_from_a_name_or_a_type_is_listed(entry, change):
     y, names = entry.y(X), frame()

@@ -112,10 +112,7 @@ def test_tables_that_cannot_be_fitted_are_refused_before_the_charge(entry):
     assert n_cases >= 60 - len(TAKEN[entry.reads])
 
 
-@quick("DPLinearSVC 2", "DPCoordinateDescentRegressor gram", "DPLogisticCD 2 joint")
-@pytest.mark.parametrize(
-    "entry", [entry for entry in ENTRIES if entry.target], ids=lambda entry: entry.name
-)
+@each(ways([entry for entry in ENTRIES if entry.target]))
 def test_targets_that_cannot_be_learned_are_refused_before_the_charge(entry):
     assert refused(entry, {name: (GOOD, y) for name, y in targets(entry.target).items()}) >= 40
 
@@ -160,7 +157,7 @@ def test_a_refused_fit_leaves_an_earlier_one_as_it_was(entry):
 
 
 @pytest.mark.slow
-@every_estimator
+@each(ways(ENTRIES))
 def test_methods_of_a_fitted_estimator_quote_neither_training_data_nor_what_they_get(entry):
     X, y = GOOD[:, [1, 0, 2]], entry.y(GOOD)
     # Of these rows labels are rare: the kind of a column is that of the categories that are known.
@@ -186,10 +183,7 @@ def test_methods_of_a_fitted_estimator_quote_neither_training_data_nor_what_they
     assert found == {}
 
 
-@quick("DPLogisticCD 2", "DPGridSearchCV DPLogisticCD")
-@pytest.mark.parametrize(
-    "entry", [entry for entry in ENTRIES if entry.target], ids=lambda entry: entry.name
-)
+@each(ways([entry for entry in ENTRIES if entry.target]))
 def test_scores_do_not_quote_targets(entry):
     X = GOOD - GOOD.mean(axis=0)
     estimator = entry.estimator().fit(X, entry.y(X))

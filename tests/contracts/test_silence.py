@@ -108,7 +108,7 @@ def test_what_a_user_asks_of_warnings_and_of_floats_does_not_stop_a_fit(entry):
             entry.estimator(random_state=0).fit(*data)
 
 
-@every_private_estimator
+@each(ways(PRIVATE))
 def test_rows_far_from_those_of_a_fit_are_transformed_and_predicted_in_silence(entry):
     X = rng.normal(size=(40, 2)).astype(np.float32)
     estimator = entry.estimator(feature_bounds=(-3.0, 3.0)).fit(X, entry.y(X))

@@ -230,7 +230,7 @@ def test_a_search_scores_the_same_model_with_and_without_a_missing_value(kind):
         assert np.mean(predicted == LABELS) > 0.8
 
 
-@quick("True-polars Boolean")
+@each_value(1)
 @pytest.mark.parametrize("kind", ["polars Int64", "polars Boolean", "pandas category of int"])
 @pytest.mark.parametrize("searched", [False, True])
 def test_on_frozen_releases_one_missing_value_leaves_the_same_model(kind, searched):

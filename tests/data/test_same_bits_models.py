@@ -34,11 +34,11 @@ from skdpnoise import (
 )
 from skdpnoise.compose._over_parts import _applied
 from skdpnoise.data import scan_batches, states, table
+from skdpnoise.data.cell_tables import Cells
 from skdpnoise.data.parts import SpreadError
-from skdpnoise.linear_model import _descent
-from skdpnoise.preprocessing._spread import _Check
+from skdpnoise.data.reading import _Scan
 from tests._cases import each_value
-from tests._same_bits import COUNTS, WAYS, by_way, cut, differing, in_parts, source_of
+from tests._same_bits import COUNTS, by_way, cut, differing, in_parts, source_of
 
 N, NAMES = 3000, ["far", "tiny", "wide"]
 
@@ -112,7 +112,7 @@ def over(name, rows, *, grouped=False, **settings):
 @pytest.mark.parametrize("name", MODELS)
 def test_a_fit_to_parts_has_the_bits_of_one_in_memory(name):
     whole = in_memory(name)
-    for n_parts in COUNTS if name in ORDERLESS else (2, 7):
+    for n_parts in COUNTS:
         assert differing(whole, over(name, in_parts(FRAME, n_parts))) == [], n_parts
 
 
@@ -122,30 +122,6 @@ def test_rare_values_within_bounds_are_held_alike_in_parts():
     whole = in_memory("coordinates within bounds", frame, **facts)
     parts = over("coordinates within bounds", in_parts(frame, 3), **facts)
     assert differing(whole, parts) == []
-
-
-@each_value(1)
-@pytest.mark.parametrize("n_parts", [1, 64])
-@pytest.mark.parametrize("name", MODELS)
-def test_one_part_and_many_have_the_same_bits(name, n_parts):
-    assert differing(in_memory(name), over(name, in_parts(FRAME, n_parts))) == []
-
-
-@each_value(1)
-@pytest.mark.slow
-@pytest.mark.parametrize("way", WAYS)
-@pytest.mark.parametrize("name", ["moments", "two classes", "counts, coordinates"])
-def test_files_and_frames_of_dask_have_the_same_bits(name, way, tmp_path):
-    if way == "dask array":
-        import dask.array
-
-        model, target = prepared(name)
-        X = dask.array.from_array(FRAME[NAMES].to_numpy(), chunks=(400, 2))
-        y = dask.array.from_array(FRAME[target].to_numpy(), chunks=400)
-        whole = clone(model).fit(FRAME[NAMES].to_numpy(), FRAME[target].to_numpy())
-        assert differing(whole, model.fit(X, y)) == []
-    else:
-        assert differing(in_memory(name), over(name, by_way(way, FRAME, tmp_path))) == []
 
 
 @each_value(1)
@@ -255,7 +231,7 @@ def test_a_state_that_is_lost_is_made_anew(monkeypatch):
             states._states.clear()
         return states.state(token, name, make)
 
-    monkeypatch.setattr(_descent, "state", forgetful)
+    monkeypatch.setattr(table, "state", forgetful)
     assert differing(whole, over("coordinates", in_parts(FRAME, 7))) == []
     assert lost > 60
 
@@ -309,10 +285,9 @@ def test_a_target_may_be_a_table_of_one_column(name):
 def test_a_first_look_holds_no_rows():
     rows = np.ones((4, 2))
     known = weakref.ref(rows)
-    found, facts = _Check(DPOrdinalEncoder, False, False, None, frozenset())({"X": rows})
+    schema = _Scan(DPOrdinalEncoder, Cells(), frozenset())({"X": rows})
     del rows
-    assert found.shape == (0, 2)
-    assert facts.names == ("x0", "x1")
+    assert schema.columns == ("x0", "x1")
     assert known() is None
 
 

@@ -25,7 +25,7 @@ from skdpnoise.data.computed import reading
 from skdpnoise.data.local import LocalRunner
 from skdpnoise.decomposition import _budget
 from tests._cases import each_value
-from tests._same_bits import COUNTS, WAYS, by_way, differing, fitted, in_parts, source_of
+from tests._same_bits import COUNTS, differing, fitted, in_parts, source_of
 
 N = 1200
 NAMES = ["far", "tiny", "wide", "flag"]
@@ -105,19 +105,6 @@ def test_any_number_of_parts_gives_the_same_bits(name, delta, adjacency):
     assert bool(bills[0]) == bool(whole.privacy_.releases)
 
 
-@each_value(1)
-@pytest.mark.parametrize("way", WAYS)
-@pytest.mark.parametrize("name", ESTIMATORS)
-def test_files_and_dask_give_the_same_bits(name, way, tmp_path):
-    import dask
-
-    frame = pd.DataFrame(table(), columns=NAMES)
-    whole = prepared(name).fit(frame if way != "dask array" else frame.to_numpy())
-    with dask.config.set(scheduler="threads"):
-        model = prepared(name).fit(by_way(way, frame, tmp_path))
-    assert differing(whole, model) == []
-
-
 @pytest.mark.parametrize("name", ["components", "standard", "quantiles", "means"])
 def test_float32_stays_float32_in_parts(name):
     X = table(np.float32)
@@ -195,6 +182,7 @@ def test_labels_and_rows_of_different_sources_are_refused():
 # Values
 
 
+@each_value(1)
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["means", "modes", "a constant"])
 @pytest.mark.parametrize("adjacency", ["replace_one", "add_remove"])
@@ -251,6 +239,7 @@ def test_a_fit_of_one_row_in_parts_is_refused():
 # Large data
 
 
+@each_value(1)
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["components", "covariance"])
 @pytest.mark.parametrize("adjacency", ["replace_one", "add_remove"])
@@ -276,6 +265,7 @@ def test_a_subset_of_large_data_has_the_same_rows_in_parts(name, adjacency, monk
 # Pipelines
 
 
+@each_value(1)
 @pytest.mark.slow
 @pytest.mark.parametrize("framed", [False, True])
 @pytest.mark.parametrize("n_parts", [2, 7])

@@ -12,6 +12,7 @@ from sklearn.base import clone
 from sklearn.decomposition import PCA
 from sklearn.pipeline import make_pipeline
 
+from skdpnoise.data.table import InMemory
 from skdpnoise.decomposition import DPPCA, DPCovariance
 from skdpnoise.decomposition import _budget as budget_rules
 from skdpnoise.decomposition._location import Locator, _subset
@@ -22,8 +23,8 @@ from skdpnoise.mechanisms.requests import CHOICES
 from skdpnoise.mechanisms.vectors import VectorMechanism
 from skdpnoise.privacy import GaussianLoss, PureLoss
 from skdpnoise.queries.ranges import COUNT_SHARE
-from skdpnoise.sampling import SeededWords
-from tests._cases import each_value, every_pair
+from tests._cases import each_value, every_pair, quick
+from tests._session import session_of
 
 NOISES = [noise for noise in SECOND_MOMENT_NOISES if noise not in CHOICES]
 PURE = [noise for noise in NOISES if not noise.endswith("gaussian")]
@@ -64,6 +65,7 @@ def exact_rows(n, p, seed=0):
     return np.concatenate([rows, -rows])
 
 
+@each_value(1)
 @pytest.mark.parametrize("center", [True, False])
 @pytest.mark.parametrize("k", [None, 3, 0.9])
 def test_without_noise_the_components_are_those_of_scikit_learn(center, k, no_noise, monkeypatch):
@@ -71,13 +73,13 @@ def test_without_noise_the_components_are_those_of_scikit_learn(center, k, no_no
     middle = np.array([3.0, -1.0, 0.5, 20.0, 0.0, 7.0])[: rows.shape[1]] * center
     settings = {"epsilon": 1e7, "row_norm": 100.0, "center": center, "random_state": 0}
     seen = []
-    release = SymmetricMatrixMechanism.release
+    sample = SymmetricMatrixMechanism.sample
 
-    def noted(self, counts, words=None):
+    def noted(self, words):
         seen.append(self.row_grid_size)
-        return release(self, counts, words)
+        return sample(self, words)
 
-    monkeypatch.setattr(SymmetricMatrixMechanism, "release", noted)
+    monkeypatch.setattr(SymmetricMatrixMechanism, "sample", noted)
     DPPCA(**settings).fit(rows + middle)
     # The same budget and bounds give the same grid steps; rows of whole grid steps are not rounded.
     whole = np.rint(rows / seen[0]) * seen[0]
@@ -182,6 +184,12 @@ def test_public_bounds_and_norms_save_releases():
     assert labels(center=False, row_norm=1000.0) == ["second moments"]
 
 
+@quick(
+    "1e-20-1e+100-DPCovariance",
+    "1.0-1e+100-DPCovariance",
+    "1e-90-1e+100-DPPCA",
+    "1e-60-1e+100-DPPCA",
+)
 @every_pair
 @pytest.mark.parametrize("estimator", [DPPCA(1), DPCovariance()], ids=lambda e: type(e).__name__)
 @pytest.mark.parametrize("row_norm", [1e-100, 1e-30, 1e-20, 1.0, 1e30, 1e100])
@@ -202,6 +210,7 @@ def test_bounds_and_norms_of_any_size_are_refused_before_the_charge_or_fitted(
     model.set_params(row_norm=None).fit(problem(5_000)[:, :2] * 1e-20)
 
 
+@pytest.mark.usefixtures("the_same_words")
 def test_narrow_public_bounds_put_less_noise_on_their_columns():
     X = problem() - [50.0, -3.0, 0.0, 900.0]
     bounds = ([-40.0, -40.0, -0.1, -40.0], [40.0, 40.0, 0.1, 40.0])
@@ -233,6 +242,7 @@ def test_explained_variance_is_right_where_nothing_is_shrunk():
     assert 0.9 < model.explained_variance_ratio_.sum() <= 1.0 + 1e-12
 
 
+@pytest.mark.slow
 def test_denoising_takes_off_what_noise_adds():
     rng = np.random.default_rng(0)
     p, strength = 400, np.array([5.0, 3.0, 2.0])
@@ -261,13 +271,14 @@ def test_subsets_of_neighbours_are_neighbours(adjacency):
         other[-1] = 9.0
         if adjacency == "add_remove":
             other = other[:-1]
-        taken = [_subset(D, 10.0, 60.0, adjacency, SeededWords(seed)) for D in (X, other)]
-        here, there = (set(rows.ravel().tolist()) for rows, _ in taken)
+        tables = [InMemory.of(table) for table in (X, other)]
+        taken = [_subset(rows, 10.0, session_of(seed, adjacency)) for rows in tables]
+        here, there = (set(rows.leaf.ravel().tolist()) for rows, _ in taken)
         assert len(here - there) <= 1
         assert len(there - here) <= 1
         assert taken[0][1] == taken[1][1]  # what the sums are divided by is public
-    everything, count = _subset(X, 40.0, 60.0, adjacency, SeededWords(0))
-    assert everything is X
+    everything, count = _subset(tables[0], 40.0, session_of(0, adjacency))
+    assert everything is tables[0]
     assert count == 60.0
 
 
@@ -309,6 +320,7 @@ def test_shares_leave_enough_for_the_second_moments_whatever_happens(total, n_ro
     assert 0.5 < budget_rules.mean_level(total, shares, n_rows) < 1.0
 
 
+@quick("add_remove-settings1", "replace_one-settings2")
 @each_value(1)
 @pytest.mark.parametrize("settings", [{}, {"delta": 0.0}, {"row_norm": 40.0}, {"center": False}])
 @pytest.mark.parametrize("adjacency", ["replace_one", "add_remove"])
@@ -423,6 +435,7 @@ def test_layout_threads_and_precision_of_the_data_do_not_matter():
             np.testing.assert_array_equal(model.mean_, reference.mean_)
 
 
+@pytest.mark.usefixtures("the_same_words")
 def test_pipelines_clones_and_pickles():
     X = problem()
     pipeline = make_pipeline(DPPCA(2, 5.0, random_state=0), PCA(1)).fit(X)

@@ -20,7 +20,7 @@ from sklearn.base import BaseEstimator, clone
 import skdpnoise
 from skdpnoise.accounting import composition
 from skdpnoise.ledger import BudgetExceededError, LedgerWarning, PrivacyLedger
-from skdpnoise.ledger.charge import Charge, listed, past
+from skdpnoise.ledger.charge import Charge, columns_of, history_columns
 from skdpnoise.mechanisms import calibrate
 from skdpnoise.noises import get_noise, noise_names
 from skdpnoise.privacy import GaussianLoss, NumericLoss, PrivacyGuarantee, PureLoss
@@ -425,7 +425,7 @@ def test_a_history_holds_one_charge_at_a_time(ledger, monkeypatch):
         most.append(len(alive))
         return charge
 
-    expected = pd.DataFrame(past(ledger.charges(), DELTA))
+    expected = pd.DataFrame(history_columns(ledger.charges(), DELTA))
     monkeypatch.setattr(Charge, "shown", classmethod(shown))
     frame = ledger.history()
     assert max(most) <= 2
@@ -447,10 +447,10 @@ def test_a_long_history_is_read_in_little_more_memory_than_it_takes(sqlite, data
             "FROM skdpnoise_charges, k WHERE number = 1"
         )
     connection.close()
-    ledger._told(listed)  # what is imported, and compiled
+    ledger._over_charges(columns_of)  # what is imported, and compiled
     tracemalloc.start()
     try:
-        columns, losses = ledger._told(listed)
+        columns, losses = ledger._over_charges(columns_of)
         kept, peak = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()

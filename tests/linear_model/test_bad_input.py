@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from skdpnoise import DPCoordinateDescentRegressor, DPLogisticCD, DPPoissonRegressor
-from tests._cases import each_value, every_pair
+from tests._cases import each_value
 
 pytestmark = pytest.mark.filterwarnings("ignore::skdpnoise.PrivacyWarning")
 
@@ -36,7 +36,7 @@ def _refused(estimator, X, y, *words, error=ValueError):
     return message
 
 
-@every_pair
+@each_value(1)
 @ALL
 @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
 @pytest.mark.parametrize("place", ["X", "y"])
@@ -48,6 +48,7 @@ def test_values_that_are_not_finite(Estimator, value, place):
     _refused(Estimator(), X, y, "NaN" if np.isnan(value) else "infinity")
 
 
+@each_value(1)
 @ALL
 @pytest.mark.parametrize("value", [1e308, -1e200])
 def test_huge_values(Estimator, value):
@@ -63,6 +64,7 @@ def test_subnormal_values(Estimator):
     _refused(Estimator(), X, y, "Input X", "subnormal", "set them to zero")
 
 
+@each_value(1)
 @pytest.mark.parametrize("Estimator", REGRESSORS)
 @pytest.mark.parametrize("value, word", [(1e308, "beyond"), (1e-310, "subnormal")])
 def test_targets_out_of_range(Estimator, value, word):
@@ -176,6 +178,7 @@ def test_parameters_out_of_range_are_named(Estimator, name, value):
     _refused(Estimator(**{name: value}), X, y, f"'{name}'" if name != "random_state" else name)
 
 
+@each_value(1)
 @ALL
 @pytest.mark.parametrize(
     "settings", [{"error_weights": [1.0]}, {"budget_growth": 2.0, "n_passes": 40}], ids=str
@@ -212,7 +215,7 @@ def test_sample_weight_is_refused_with_the_reason(Estimator):
         Estimator().fit(X, y, weights=np.ones(60))
 
 
-@every_pair
+@each_value(1)
 @ALL
 @pytest.mark.parametrize("bounds", [None, (-5.0, 5.0)])
 @pytest.mark.parametrize("adjacency", ["replace_one", "add_remove"])

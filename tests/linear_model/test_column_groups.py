@@ -13,7 +13,7 @@ from sklearn.base import clone
 
 from skdpnoise import DPLogisticCD
 from skdpnoise.privacy import gdp_mu
-from tests._cases import quick
+from tests._cases import each_value
 from tests._replay import two_runs
 from tests.contracts._register import Forbidden
 
@@ -37,7 +37,7 @@ def fitted(X, y, epsilon=1.0, **keywords):
         return DPLogisticCD(epsilon, **keywords).fit(X, y)
 
 
-@quick("add_remove-3")
+@each_value(1)
 @pytest.mark.parametrize("n_classes", [2, 3])
 @pytest.mark.parametrize("adjacency", ["replace_one", "add_remove"])
 def test_groups_need_no_bounds_and_cost_no_scales(n_classes, adjacency):
@@ -68,6 +68,7 @@ def test_a_column_without_bounds_is_found_and_others_are_not_searched():
     assert model.score(X, y) > fitted(X, y, 1e4, feature_bounds=None).score(X, y) - 0.05
 
 
+@each_value(1)
 @pytest.mark.slow
 @pytest.mark.parametrize("adjacency", ["replace_one", "add_remove"])
 @pytest.mark.parametrize("factor", [1.0, 1e100])
@@ -136,7 +137,7 @@ def test_what_is_no_partition_is_refused_before_the_charge(groups):
         fitted(*made(100), column_groups=groups, ledger=Forbidden())
 
 
-@quick("3-csr_matrix")
+@each_value(1)
 @pytest.mark.parametrize("container", [sparse.csr_matrix, sparse.csc_array, sparse.coo_array])
 @pytest.mark.parametrize("n_classes", [2, 3])
 def test_sparse_rows_are_fitted_and_predicted(container, n_classes):

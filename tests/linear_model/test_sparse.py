@@ -12,9 +12,9 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.utils import get_tags
 
 from skdpnoise import DPLogisticCD
-from skdpnoise.linear_model import _joint as descent
+from skdpnoise.linear_model.solvers import gradient as descent
 from skdpnoise.privacy import gdp_mu
-from tests._cases import quick
+from tests._cases import each_value, quick
 from tests.contracts._register import Forbidden
 
 GROUPS = [[0, 1, 2, 3], [4, 5, 6]]
@@ -46,7 +46,7 @@ COVERED = [
 ]
 
 
-@quick("2-settings1")
+@each_value(1)
 @pytest.mark.parametrize("settings", COVERED)
 @pytest.mark.parametrize("n_classes", [2, 3])
 def test_sparse_rows_give_the_same_model_in_any_format(settings, n_classes):
@@ -142,6 +142,7 @@ def _clip(X, y, **settings):
 VALUES = [1e100, -1e100, 1e50, 7.0, 1.0, 0.5, 1e-30]
 
 
+@each_value(1)
 @pytest.mark.slow
 @pytest.mark.parametrize("sparse", [False, True])
 @pytest.mark.parametrize("adjacency", ["replace_one", "add_remove"])

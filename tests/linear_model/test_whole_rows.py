@@ -22,7 +22,7 @@ from skdpnoise import (
     DPRidge,
 )
 from skdpnoise.privacy import gdp_mu
-from tests._cases import each_value, every_pair, quick
+from tests._cases import each_value, quick
 from tests._replay import two_runs
 from tests.contracts._register import Forbidden
 
@@ -68,7 +68,7 @@ def fitted(name, X, y, epsilon=1.0, **keywords):
 
 
 @quick("replace_one-True-lasso")
-@every_pair
+@each_value(1)
 @every_model
 @pytest.mark.parametrize("sparse", [False, True])
 @pytest.mark.parametrize("adjacency", ["replace_one", "add_remove"])
@@ -124,7 +124,7 @@ def test_sparse_rows_give_the_same_model_in_any_format(name, settings):
 
 
 @quick("replace_one-False-huber")
-@every_pair
+@each_value(1)
 @every_model
 @pytest.mark.parametrize("sparse", [False, True])
 @pytest.mark.parametrize("adjacency", ["replace_one", "add_remove"])
@@ -157,6 +157,7 @@ def test_a_wrong_declaration_costs_no_guarantee(name, sparse, adjacency):
     assert largest["gradients"] > 0.4
 
 
+@each_value(1)
 @pytest.mark.slow
 @pytest.mark.parametrize("sparse", [False, True])
 @pytest.mark.parametrize("name", ["squares", "huber"])
@@ -213,6 +214,7 @@ def test_what_sparse_rows_cannot_have_is_refused_before_the_charge(name, setting
             fitted(name, sp.csr_array(X), y, ledger=Forbidden(), **given)
 
 
+@quick("iid_gaussian-squares")
 @each_value(1)
 @every_model
 @pytest.mark.parametrize("noise", ["iid_gaussian", "spr_gaussian", "inid_gaussian"])
@@ -232,7 +234,8 @@ def test_any_normal_noise_is_taken(name, noise):
 def test_passes_that_are_not_made_need_no_memory(monkeypatch):
     asked = []
     monkeypatch.setattr(
-        "skdpnoise.linear_model._joint.check_memory", lambda *facts: asked.append(facts[1])
+        "skdpnoise.linear_model.solvers.gradient.check_memory",
+        lambda *facts: asked.append(facts[1]),
     )
     X = sp.csr_array((np.random.default_rng(0).random((500, 1000)) < 0.01).astype(float))
     settings = {"column_groups": [range(1000)], "random_state": 0}

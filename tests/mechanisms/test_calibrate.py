@@ -160,6 +160,7 @@ def brute_force_worst(sensitivity, scale, order):
     return worst
 
 
+@each_value(2)
 @pytest.mark.parametrize("rule", RULES)
 @pytest.mark.parametrize("sensitivity", JOINT[:3], ids=["box", "l1", "l2"])
 def test_gaussian_scales_meet_the_guarantee_and_one_per_cent_less_noise_fails(rule, sensitivity):
@@ -178,6 +179,7 @@ def test_gaussian_scales_meet_the_guarantee_and_one_per_cent_less_noise_fails(ru
     assert less.privacy_loss().delta(1.0) > 1e-6
 
 
+@each_value(2)
 @pytest.mark.parametrize("rule", RULES)
 @pytest.mark.parametrize("sensitivity", JOINT[:3], ids=["box", "l1", "l2"])
 def test_laplace_scales_meet_the_guarantee_and_one_per_cent_less_noise_fails(rule, sensitivity):
@@ -306,6 +308,7 @@ def test_auto_is_the_best_of_what_it_compares(guarantee, n_releases, profile, p)
     assert chosen.expected_error(p) <= other.expected_error(p) * (1.0 + 1e-9)
 
 
+@each_value(2)
 @pytest.mark.parametrize("guarantee", [PURE, APPROXIMATE, GaussianLoss(0.5)], ids=str)
 @pytest.mark.parametrize("size", [1, 20, 5000])
 def test_auto_computes_few_compositions_and_none_again(guarantee, size, monkeypatch):
@@ -391,7 +394,7 @@ def test_a_gaussian_loss_as_target_leaves_only_families_that_keep_to_it():
         calibrate("inid_truncated_laplace", JOINT[0], GaussianLoss(0.25))
 
 
-@every_pair
+@each_value(3)
 @pytest.mark.slow
 @pytest.mark.filterwarnings("error")
 @pytest.mark.parametrize("family", ["laplace", "gaussian", "osgt", "subbotin", "flipped_huber"])

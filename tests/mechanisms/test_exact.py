@@ -24,7 +24,7 @@ from skdpnoise.privacy import GaussianLoss, PrivacyGuarantee, PureLoss
 from skdpnoise.queries import noisy_histogram, private_count, private_histogram
 from skdpnoise.sampling import SeededWords
 from skdpnoise.sensitivity import SensitivityProfile
-from tests._cases import each_value, every_pair, quick
+from tests._cases import each_value, quick
 
 ONE = SensitivityProfile([1.0])
 WIDE = SensitivityProfile([2.0**30, 2.0**30])  # grid steps of about 2**5: 2**60 is not clipped
@@ -50,7 +50,7 @@ def as_uint64(row):
 
 
 @quick("beside a float")
-@every_pair
+@each_value(2)
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("n", BEGINNINGS)
 @pytest.mark.parametrize("noise", ["iid_discrete_laplace", "iid_discrete_gaussian"])
@@ -133,7 +133,7 @@ def test_infinity_beside_large_integers_is_refused():
         calibrate("iid_discrete_laplace", TWO, PureLoss(1.0)).release([2**60 + 1, 0.5])
 
 
-@every_pair
+@each_value(3)
 @pytest.mark.parametrize("make", [ExponentialMechanism, PermuteAndFlip, ReportNoisyMax])
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("n", BEGINNINGS)

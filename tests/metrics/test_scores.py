@@ -15,12 +15,15 @@ import pytest
 from sklearn import metrics as ordinary
 
 from skdpnoise import metrics
+from skdpnoise.accounting.session import Drawn
 from skdpnoise.ledger import BudgetExceededError, PrivacyLedger
-from skdpnoise.mechanisms import AdditiveMechanism
 from skdpnoise.metrics import curves
 from skdpnoise.privacy import GaussianLoss, PrivacyGuarantee, PureLoss
-from tests._cases import each_value
+from tests._cases import each_value, quick
 from tests.contracts._register import Notebook
+
+pytestmark = pytest.mark.usefixtures("the_same_words")
+
 
 RNG = np.random.default_rng(0)
 N = 16_000
@@ -119,11 +122,11 @@ def test_one_record_moves_the_release_by_what_is_declared_at_most(
     other = changed(small, kind) if adjacency == "replace_one" else [one[:-1] for one in small]
     met = []
 
-    def noted(self, value, random_state=None):
-        met.append((self, np.asarray(value, dtype=np.float64)))
-        return np.asarray(value, dtype=np.float64)
+    def noted(self, values):
+        met.append((self.mechanism, np.asarray(values, dtype=np.float64)))
+        return np.asarray(values, dtype=np.float64)
 
-    monkeypatch.setattr(AdditiveMechanism, "release", noted)
+    monkeypatch.setattr(Drawn, "on", noted)
     guarantee = PrivacyGuarantee(1.0, 1e-6, adjacency)
     for given in (small, other):
         score(*given, guarantee, random_state=0, **public)
@@ -142,6 +145,7 @@ def test_one_record_moves_the_release_by_what_is_declared_at_most(
     assert 0.0 < moved.sum() <= (2.0 if adjacency == "replace_one" else 1.0)
 
 
+@quick("balanced accuracy")
 @every_score
 def test_it_is_charged_once_for_what_it_states(score, data, public, exact):
     ledger = Notebook()
@@ -267,6 +271,7 @@ KINDS = {
 }
 
 
+@quick("list-no time")
 @each_value(1)
 @pytest.mark.parametrize("odd", ODD.values(), ids=ODD)
 @pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
@@ -295,6 +300,7 @@ def test_one_odd_record_changes_nothing_but_its_own_term(odd, kind):
     assert float(metrics.private_accuracy_score([None, 1], [None, 1], guarantee)) < 0.6
 
 
+@quick("1")
 @pytest.mark.parametrize("n", [0, 1, 3, 10])
 def test_where_noise_hides_how_many_records_a_label_has_the_error_says_so(n):
     guarantee = PrivacyGuarantee(0.5, adjacency="add_remove")

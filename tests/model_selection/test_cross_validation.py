@@ -27,6 +27,9 @@ from tests._cases import each_value
 from tests.contracts._register import Notebook
 from tests.model_selection._searches import LABELS, SCORE, Untouched, X
 
+pytestmark = pytest.mark.usefixtures("the_same_words")
+
+
 MODEL = DPLogisticCD(feature_bounds=(-1.0, 1.0))
 LINE = DPCoordinateDescentRegressor(feature_bounds=(-1.0, 1.0), target_bounds=(-2.0, 2.0))
 RNG = np.random.default_rng(0)
@@ -100,6 +103,7 @@ class Stopped(Exception):
     """Ends a fit before anything is fitted."""
 
 
+@each_value(1)
 @pytest.mark.slow
 @adjacencies
 @pytest.mark.parametrize(
@@ -142,6 +146,7 @@ def test_scores_are_near_those_of_the_models_that_are_returned(name):
         assert one.privacy_ is found.privacy
 
 
+@each_value(1)
 @pytest.mark.slow
 @adjacencies
 @pytest.mark.parametrize("budget", [PureLoss(0.3), GaussianLoss(0.1)])

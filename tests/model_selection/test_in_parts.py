@@ -28,6 +28,9 @@ from tests._cases import each_value
 from tests._same_bits import COUNTS, by_way, in_parts, source_of
 from tests.model_selection._searches import Door, Reached, Untouched
 
+pytestmark = pytest.mark.usefixtures("the_same_words")
+
+
 N = 400
 RNG = np.random.default_rng(0)
 NAMES = ["a", "b", "c"]
@@ -122,6 +125,7 @@ def test_dask_sifts_groups_where_the_chunks_are():
     assert asked("noisy_max", table, rows_per_group=2) == expected
 
 
+@each_value(1)
 @pytest.mark.slow
 @pytest.mark.parametrize("adjacency", ["replace_one", "add_remove"])
 @pytest.mark.parametrize(("model", "target"), [(LABELS, "label"), (NUMBERS, "y")])

@@ -29,8 +29,11 @@ from skdpnoise.inspection import Transcript
 from skdpnoise.metrics.scoring import BITS
 from skdpnoise.model_selection import _runs
 from skdpnoise.model_selection._runs import Parts
-from tests._cases import each_value, every_pair
+from tests._cases import each_value, quick
 from tests.model_selection._searches import CLASSIFIER, LABELS, SCORE, Drawn, Untouched, X, both
+
+pytestmark = pytest.mark.usefixtures("the_same_words")
+
 
 REGRESSOR = DPCoordinateDescentRegressor(target_bounds=(-8.0, 8.0), n_passes=1)
 UNITS = {"strategy": "noisy_max", "epsilon": 2.0}
@@ -62,6 +65,7 @@ INNER = {
 }
 
 
+@quick("union of columns")
 @quiet
 @pytest.mark.parametrize("inner", INNER)
 def test_parts_that_would_run_in_threads_know_that_the_search_is_charged(inner):
@@ -118,7 +122,8 @@ def test_units_are_bought_however_few_records_fall_into_their_part(scoring, monk
     assert all(labels == found[0] for labels in found)
 
 
-@every_pair
+@quick("classes-noisy_max-replace_one")
+@each_value(1)
 @quiet
 @pytest.mark.parametrize("adjacency", ["replace_one", "add_remove"])
 @pytest.mark.parametrize("strategy", ["noisy_max", "repeated"])
@@ -150,6 +155,7 @@ SPENDING = {
 }
 
 
+@quick("refit of two-0.0")
 @each_value(1)
 @quiet
 @pytest.mark.parametrize("delta", [0.0, 1e-6])
@@ -318,6 +324,7 @@ def test_a_scalar_is_refused_and_not_quoted(data):
         assert caught.value.__cause__ is caught.value.__context__ is None
 
 
+@quick("release")
 @quiet
 @pytest.mark.parametrize("strategy", ["release", "noisy_max", "repeated"])
 def test_a_search_does_not_change_what_other_threads_hear(strategy, monkeypatch):

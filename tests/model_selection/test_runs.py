@@ -26,8 +26,11 @@ from skdpnoise.compose import register_private
 from skdpnoise.model_selection import _search
 from skdpnoise.model_selection._runs import FAILED, UNSETTLED, Problem
 from skdpnoise.privacy import TruncatedNegativeBinomial, gdp_mu
-from tests._cases import each_value
+from tests._cases import each_value, quick
 from tests.model_selection._searches import CLASSIFIER, LABELS, SCORE, TWO, Untouched, X
+
+pytestmark = pytest.mark.usefixtures("the_same_words")
+
 
 LAW = TruncatedNegativeBinomial(eta=1.0, gamma=0.1)
 STRATEGIES = {
@@ -131,6 +134,7 @@ def nothing_attached(error):
     return error.__cause__ is None and error.__context__ is None
 
 
+@quick("FittedTwice-repeated", "Silent-repeated")
 @each_value(1)
 @pytest.mark.parametrize("name", STRATEGIES)
 @pytest.mark.parametrize("kind", [FittedTwice, Greedy, Copied, Silent, Threaded, Unpaid])
@@ -181,6 +185,7 @@ class Failing(DPLogisticCD):
     error = ValueError
 
 
+@quick("noisy_max")
 @pytest.mark.parametrize("name", STRATEGIES)
 def test_a_run_that_fails_is_the_worst_and_nothing_else_is_told(name):
     search = DPGridSearchCV(Failing(n_passes=2), {"alpha": [0.0, 0.7]}, random_state=0)
@@ -282,6 +287,7 @@ class TestRefits:
             assert last.privacy_ is not search.privacy_
             assert last.privacy_.guarantee.epsilon == last.epsilon < 1.0
 
+    @quick("True")
     @pytest.mark.parametrize("within", [False, True])
     def test_the_winner_of_one_release_does_so_too(self, within):
         ledger = Notebook()

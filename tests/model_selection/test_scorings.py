@@ -13,6 +13,9 @@ from skdpnoise.privacy import GaussianLoss, PureLoss
 from tests._cases import each_value
 from tests.model_selection._searches import Untouched
 
+pytestmark = pytest.mark.usefixtures("the_same_words")
+
+
 RNG = np.random.default_rng(0)
 N = 30_000
 X = RNG.uniform(-1.0, 1.0, size=(N, 3))
@@ -98,6 +101,7 @@ def test_shares_of_labels_are_bought_within_the_budget_of_other_records(delta, m
     assert search.privacy_.total.epsilon(delta) <= 1.0 + 1e-9
 
 
+@each_value(1)
 @pytest.mark.slow
 @pytest.mark.parametrize("strategy", ["repeated", "noisy_max"])
 @pytest.mark.parametrize("name", ["balanced_accuracy", "roc_auc"])

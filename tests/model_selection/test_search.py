@@ -33,6 +33,10 @@ from skdpnoise.model_selection._delegation import Delegation
 from skdpnoise.model_selection._runs import Problem
 from skdpnoise.model_selection._search import PrivateSearchCV
 from skdpnoise.privacy import GaussianLoss, PoissonRepetitions, TruncatedNegativeBinomial, gdp_mu
+from tests._cases import each_value, quick
+
+pytestmark = pytest.mark.usefixtures("the_same_words")
+
 
 CLASSIFIER = DPLogisticCD(feature_bounds=(-4.0, 4.0))
 REGRESSOR = DPCoordinateDescentRegressor(feature_bounds=(-4.0, 4.0), target_bounds=(-8.0, 8.0))
@@ -86,6 +90,7 @@ def test_regressions_report_about_their_r2(options, data):
     assert search.best_score_ == pytest.approx(search.score(data[0], data[1]), abs=0.08)
 
 
+@pytest.mark.slow
 def test_only_what_was_paid_for_is_kept(data):
     search = DPGridSearchCV(
         CLASSIFIER, {"alpha": [0.0, 0.1, 0.2]}, repetitions=LAW, random_state=0
@@ -125,6 +130,7 @@ def test_results_have_one_row_whatever_the_value_of_a_parameter_is(estimator, na
     assert column[0] is search.best_params_[name]
 
 
+@pytest.mark.slow
 def test_the_report_is_that_of_the_whole_search_and_of_its_winner(data):
     search = DPGridSearchCV(CLASSIFIER, {"alpha": [0.0, 0.1, 0.2]}, random_state=0)
     search.fit(data[0], data[2])
@@ -282,6 +288,7 @@ def test_candidates_may_come_from_distributions(data):
 
 
 class TestLedger:
+    @pytest.mark.slow
     def test_a_search_is_charged_once_for_all_of_it(self, data):
         ledger = PrivacyLedger("people", 3.0, 1e-5)
         search = DPGridSearchCV(
@@ -330,6 +337,7 @@ class TestLedger:
 
 
 class TestGroups:
+    @quick("repeated")
     @pytest.mark.parametrize("name", STRATEGIES)
     def test_the_guarantee_is_for_groups(self, name, data):
         ledger = PrivacyLedger("people", 1.0, 1e-6, unit="group")
@@ -378,6 +386,7 @@ FROM_THE_BASE = {"n_features_in_"}
 NO_WINNER_HAS = {"transform", "inverse_transform", "score_samples"}
 
 
+@each_value(1)
 @pytest.mark.parametrize("refit", [False, True])
 @pytest.mark.parametrize("estimator", [CLASSIFIER, REGRESSOR], ids=lambda e: type(e).__name__)
 def test_a_search_is_one_of_scikit_learns_with_nothing_of_it_that_is_not_paid_for(

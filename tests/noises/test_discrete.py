@@ -69,7 +69,7 @@ def test_quantiles_are_the_smallest_integers(noise):
     assert noise.isf(0.25).shape == ()
 
 
-@each_value(2)
+@each_value(1)
 @every_noise
 @pytest.mark.parametrize("shift", [1, 2, 9, 30])
 def test_delta_is_the_sum_over_the_integers(noise, shift):

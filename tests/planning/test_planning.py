@@ -26,6 +26,7 @@ from skdpnoise.mechanisms import calibrate
 from skdpnoise.planning.plan_fits import _stages
 from skdpnoise.privacy import PrivacyGuarantee, PureLoss
 from skdpnoise.sensitivity import SensitivityProfile
+from tests._cases import each_value
 
 QUICK = {"epsilons": (), "n_fits": 1}
 SCHEMA = {"age": (17, 90), "hours": (0, 100), "job": ["clerk", "nurse", "cook"]}
@@ -62,6 +63,7 @@ def test_stages_are_those_of_a_fit_to_so_many_rows():
     assert found.share_of == "μ²"
 
 
+@each_value(1)
 @pytest.mark.parametrize("n_releases", [1, 5])
 @pytest.mark.parametrize("noise", ["iid_laplace", "iid_gaussian"])
 def test_noise_in_records_is_the_scale_over_what_a_record_changes(noise, n_releases):

@@ -24,7 +24,7 @@ from skdpnoise import (
 from skdpnoise.accounting.approximate import ChanceBudget
 from skdpnoise.privacy import GaussianLoss, PrivacyGuarantee
 from skdpnoise.queries.categories import category_mechanism
-from tests._cases import each_value, every_pair
+from tests._cases import each_value
 from tests.contracts._register import Forbidden, Notebook
 
 pytestmark = [
@@ -41,6 +41,7 @@ GIVEN = [["red", "blue"], [2, 3]]
 ENCODERS = [DPOneHotEncoder, DPOrdinalEncoder]
 
 
+@each_value(1)
 @pytest.mark.parametrize("make", ENCODERS)
 @pytest.mark.parametrize("adjacency", ["replace_one", "add_remove"])
 def test_frequent_categories_are_found_and_rare_ones_are_not(make, adjacency):
@@ -108,6 +109,7 @@ def test_the_charge_is_the_loss_of_the_mechanism_and_within_the_guarantee(noise,
     assert charge["unit"] == ("record" if rows is None else "group")
 
 
+@each_value(1)
 @pytest.mark.slow
 @pytest.mark.parametrize("rows", [1, 2, 5])
 @pytest.mark.parametrize("noise", ["iid_gaussian", "iid_laplace"])
@@ -175,6 +177,7 @@ def test_frames_of_all_kinds_are_read_alike(make):
         np.testing.assert_array_equal(table, tables["pandas"], err_msg=name)
 
 
+@each_value(1)
 @pytest.mark.parametrize("kind", ["pandas", "polars"])
 @pytest.mark.parametrize("make", ENCODERS)
 def test_frames_come_out_with_names(make, kind):
@@ -238,6 +241,7 @@ def test_a_column_without_categories_is_named():
         DPOneHotEncoder().fit(pd.DataFrame({"name": [f"person {k}" for k in range(500)]}))
 
 
+@each_value(1)
 @pytest.mark.parametrize("make", [*ENCODERS, DPTableVectorizer])
 @pytest.mark.parametrize("adjacency", ["replace_one", "add_remove"])
 def test_of_a_group_no_more_rows_count_than_are_paid_for(make, adjacency):
@@ -258,7 +262,7 @@ def _names(fitted):
     return fitted.get_feature_names_out().tolist()
 
 
-@every_pair
+@each_value(1)
 @pytest.mark.parametrize("noise", ["iid_gaussian", "iid_laplace"])
 @pytest.mark.parametrize("adjacency", ["replace_one", "add_remove"])
 @pytest.mark.parametrize("rows", [1, 2, 3, 7])
@@ -292,6 +296,7 @@ def _most_shown(made, rows):
     return best[rows]
 
 
+@each_value(1)
 @pytest.mark.parametrize("make", ENCODERS)
 @pytest.mark.parametrize("delta", [1e-6, 0.0])
 def test_public_categories_stand_in_any_pipeline(make, delta):

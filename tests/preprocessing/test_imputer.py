@@ -8,7 +8,7 @@ import pytest
 from sklearn.impute import SimpleImputer
 
 from skdpnoise import DPLogisticCD, DPPipeline, DPSimpleImputer
-from tests._cases import every_pair
+from tests._cases import each_value
 from tests.contracts._register import Forbidden
 
 pytestmark = pytest.mark.filterwarnings("ignore::skdpnoise.PrivacyWarning")
@@ -21,7 +21,7 @@ FULL[:, 2] = np.where(rng.random(20_000) < 0.6, 2.0, FULL[:, 2])
 X = np.where(rng.random(FULL.shape) < [0.5, 0.1, 0.3], np.nan, FULL)
 
 
-@every_pair
+@each_value(1)
 @pytest.mark.parametrize("strategy", ["mean", "median", "most_frequent"])
 @pytest.mark.parametrize("bounds", [None, (0.0, 100.0)])
 @pytest.mark.parametrize("delta", [1e-6, 0.0])

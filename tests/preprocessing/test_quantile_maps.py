@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 
 from skdpnoise import DPKBinsDiscretizer, DPQuantileTransformer
+from tests._cases import each_value
 from tests.contracts._register import Forbidden
 
 pytestmark = pytest.mark.filterwarnings("ignore::skdpnoise.PrivacyWarning")
@@ -15,6 +16,7 @@ rng = np.random.default_rng(0)
 X = np.column_stack([rng.exponential(3.0, 20_000), rng.normal(-1e6, 10.0, 20_000)])
 
 
+@each_value(1)
 @pytest.mark.parametrize("n_bins", [2, 5, 16])
 @pytest.mark.parametrize("adjacency", ["replace_one", "add_remove"])
 def test_bins_hold_about_as_many_records_each(n_bins, adjacency):

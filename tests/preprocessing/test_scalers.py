@@ -18,7 +18,7 @@ from skdpnoise import (
 )
 from skdpnoise.mechanisms import AdditiveMechanism
 from skdpnoise.queries.quantiles import Quantiles
-from tests._cases import each_value, every_pair, quick
+from tests._cases import each_value, quick
 
 pytestmark = pytest.mark.usefixtures("the_same_words")
 
@@ -49,7 +49,7 @@ def without_noise(monkeypatch):
 
 
 class TestWithoutNoise:
-    @every_pair
+    @each_value(1)
     @pytest.mark.parametrize("settings", GUARANTEES, ids=str)
     @pytest.mark.parametrize("noise", ["auto", "iid_laplace"])
     @pytest.mark.parametrize("n", [500, 20_000])
@@ -71,6 +71,7 @@ class TestWithoutNoise:
         np.testing.assert_allclose(ours.mean_, theirs.mean_, rtol=1e-8)
         np.testing.assert_allclose(ours.scale_, theirs.scale_, rtol=1e-8)
 
+    @each_value(1)
     @pytest.mark.parametrize("settings", [{}, {"quantile_range": (10.0, 80.0)}], ids=str)
     @pytest.mark.parametrize("unit_variance", [True, False])
     def test_robust_scaler_is_within_a_bin(self, settings, unit_variance, without_noise):
@@ -251,7 +252,7 @@ class TestParameters:
 @pytest.mark.parametrize("Scaler", SCALERS)
 class TestBadInput:
     @quick("5000")
-    @every_pair
+    @each_value(1)
     @pytest.mark.parametrize("settings", GUARANTEES, ids=str)
     @pytest.mark.parametrize("n", [2, 50, 5000])
     @pytest.mark.filterwarnings("ignore::skdpnoise.PrivacyWarning")

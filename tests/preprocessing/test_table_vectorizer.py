@@ -25,7 +25,7 @@ from skdpnoise import (
     PrivacyWarning,
 )
 from skdpnoise.privacy import PrivacyGuarantee
-from tests._cases import every_pair, quick
+from tests._cases import each_value, quick
 from tests.contracts._register import Forbidden, Notebook
 
 pytestmark = [
@@ -113,7 +113,7 @@ def test_dates_become_calendars(fitted):
 
 
 @quick("inid_laplace-3-add_remove-0.0")
-@every_pair
+@each_value(1)
 @pytest.mark.parametrize("delta", [1e-6, 0.0])
 @pytest.mark.parametrize("adjacency", ["replace_one", "add_remove"])
 @pytest.mark.parametrize("rows", [None, 3])
@@ -406,7 +406,7 @@ def test_missing_values_that_pass_by_are_left_to_an_imputer_behind():
 USUAL = {"truth": [True, False], "whole": [1, 2], "wide": [2**53, 2**53 + 1], "text": ["a", "b"]}
 
 
-@every_pair
+@each_value(1)
 @pytest.mark.parametrize("usual", USUAL)
 @pytest.mark.parametrize("odd", ["a", 1.5, True, 2**53 + 1, None, decimal.Decimal(1)])
 @pytest.mark.parametrize("make", [DPTableVectorizer, DPOneHotEncoder])

@@ -174,6 +174,7 @@ def test_values_outside_their_range_are_refused(function, arguments):
         function(*arguments)
 
 
+@each_value(2)
 @pytest.mark.parametrize("epsilon", [0.01, 1.0, 8.0])
 @pytest.mark.parametrize("delta", [1e-9, 1e-4, 0.1])
 def test_corollary_6_gives_a_pure_loss_that_meets_the_guarantee(epsilon, delta):

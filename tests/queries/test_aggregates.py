@@ -11,16 +11,17 @@ import pandas as pd
 import pytest
 from scipy.stats import chi2
 
+from skdpnoise.accounting.terms import Terms
+from skdpnoise.data.table import InMemory
 from skdpnoise.mechanisms import calibrate
 from skdpnoise.noises import get_noise, noise_names
 from skdpnoise.privacy import GaussianLoss, PrivacyGuarantee, PureLoss
 from skdpnoise.queries import private_count, private_histogram, private_mean, private_sum
-from skdpnoise.queries._query import Query
 from skdpnoise.queries.aggregates import _check_summands, _exact_sums, _release, _rounded_deviation
 from skdpnoise.queries.norm_quantile import private_norm_quantile
 from skdpnoise.sampling import SeededWords
 from skdpnoise.sensitivity import SensitivityProfile
-from tests._cases import each_value, quick
+from tests._cases import each_value
 from tests._statistics import FALSE_ALARM
 
 pytestmark = pytest.mark.usefixtures("the_same_words")
@@ -37,8 +38,8 @@ def bounds_of(low, high, n_columns):
 
 
 def noisy_sums(data, bounds, mechanism):
-    query = Query("f", PureLoss(1.0), None, None, SeededWords(0))
-    sums, count = _release(query, data, bounds, mechanism)
+    terms = Terms("f", PureLoss(1.0), None, None, SeededWords(0))
+    sums, count = _release(terms, InMemory.of(data), bounds, mechanism)
     return sums if count is None else np.append(sums, count)
 
 
@@ -62,7 +63,7 @@ def neighbour(table, adjacency, rng):
     return np.delete(table, row, axis=0) if rng.random() < 0.3 else np.vstack([table, record])
 
 
-@quick("private_sum-add_remove")
+@each_value(1)
 @RELATIONS
 @pytest.mark.parametrize("way", [private_sum, private_mean])
 def test_no_record_moves_what_is_released_further_than_the_profile(adjacency, way):
@@ -100,10 +101,11 @@ def test_a_contribution_is_at_most_the_whole_steps_of_the_half_width(share):
     unit = np.array([1.0 / steps])
     for value, sign in ((1.0, 1), (-1.0, -1), (50.0, 1), (-50.0, -1)):
         for n_records in (1, 3):
-            table = np.full((n_records, 1), value)
+            table = InMemory.of(np.full((n_records, 1), value))
             assert _exact_sums(table, bounds, unit) == [sign * 1000 * n_records]
 
 
+@each_value(1)
 @pytest.mark.parametrize("way", [private_sum, private_mean])
 @pytest.mark.parametrize("delta", [0.0, 1e-6])
 def test_the_mechanism_depends_on_public_facts_alone(way, delta):
@@ -187,7 +189,7 @@ def test_the_centred_mean_is_more_exact_than_a_noisy_sum_over_a_noisy_count():
     assert np.std(np.array(found) - data.mean()) < 0.65 * plain
 
 
-@quick("private_mean-add_remove")
+@each_value(1)
 @RELATIONS
 @pytest.mark.parametrize("way", [private_sum, private_mean])
 def test_errors_are_those_that_are_stated(adjacency, way):

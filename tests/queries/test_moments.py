@@ -7,13 +7,13 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+from skdpnoise.data.table import InMemory
 from skdpnoise.inspection.auditing._costs import TOLERANCE
 from skdpnoise.mechanisms import AdditiveMechanism
 from skdpnoise.privacy import GaussianLoss, PrivacyGuarantee, PureLoss
 from skdpnoise.queries import private_moments
-from skdpnoise.queries._sweeps import Records
 from skdpnoise.queries.moments import _exact_sums
-from tests._cases import every_pair, quick
+from tests._cases import each_value, every_pair, quick
 from tests._replay import two_runs
 
 CLEAR = PrivacyGuarantee(1e4, 1e-6)
@@ -24,7 +24,7 @@ def normal(n=4000, seed=0):
 
 
 def column(x):
-    return Records(x[:, np.newaxis]), np.zeros(1, dtype=np.intp)
+    return InMemory.of(x[:, np.newaxis]), np.zeros(1, dtype=np.intp)
 
 
 @pytest.mark.slow
@@ -68,6 +68,7 @@ def test_integers_that_meet_the_noise_move_by_what_is_charged(adjacency, guarant
                 assert one.share <= TOLERANCE
 
 
+@each_value(1)
 @pytest.mark.parametrize("guarantee", [PrivacyGuarantee(1.0, 1e-6), PrivacyGuarantee(1.0)])
 @pytest.mark.parametrize("adjacency", ["replace_one", "add_remove"])
 def test_what_is_charged_is_within_the_guarantee(guarantee, adjacency):
@@ -105,6 +106,7 @@ def test_variances_cost_the_means_nothing_under_gaussian_noise():
     assert deviations[1] == pytest.approx(deviations[0], rel=1e-5)
 
 
+@each_value(1)
 @pytest.mark.parametrize("delta", [0.0, 1e-6])
 @pytest.mark.parametrize("bounds", [None, ([0.0, -1e-3], [20.0, 1e-3])], ids=["open", "bounded"])
 def test_defaults_are_useful_and_more_budget_means_less_error(delta, bounds):

@@ -1,4 +1,4 @@
-"""Places where a ledger is kept: memory, or a database."""
+"""Storages of ledgers: memory, or a database."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ MEMORY = "memory"
 
 
 def storage_of(storage: str | None) -> Storage:
-    """Return the storage that is asked for, else that of the environment, else memory."""
+    """Return the given storage, else that of the environment, else memory."""
     if storage is None:
         storage = os.environ.get(STORAGE) or MEMORY
         if storage != MEMORY:
@@ -27,5 +27,5 @@ def storage_of(storage: str | None) -> Storage:
 
 
 def reopened(address: str | None) -> Storage:
-    """Return the storage of a pickled ledger; one in memory was left in another process."""
+    """Return the storage of a pickled ledger, which is closed if it was memory."""
     return MemoryStorage(process=0) if address is None else DatabaseStorage(address)

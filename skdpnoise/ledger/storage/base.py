@@ -134,7 +134,7 @@ class Storage(Protocol):
 def settled(
     dataset: str, stored: StoredBudget | None, wanted: dict[str, Any], known: Sequence[str] = ()
 ) -> StoredBudget:
-    """Return what is stored, from which nothing wanted may differ, else what is wanted."""
+    """Return the stored budget if nothing wanted differs from it, else a new one."""
     wanted = {name: value for name, value in wanted.items() if value is not None}
     if stored is None and "epsilon" not in wanted:
         names = ", ".join(map(repr, known[:20])) or "none yet"
@@ -167,14 +167,13 @@ def checked_name(name: str, value: object) -> str:
 
 
 def checked_text(name: str, value: object, owner: str = "PrivacyLedger.charge") -> str | None:
-    """Return None or a text that every storage can keep."""
     if value is None:
         return None
     return _storable(f"The {name!r} parameter of {owner} must be None or a str", value)
 
 
 def _storable(allowed: str, text: object) -> str:
-    """Return a text that can be written as UTF-8 and has no NUL, which ends a text elsewhere."""
+    """Return a text that every database can keep: UTF-8 without NUL."""
     if not isinstance(text, str):
         raise TypeError(f"{allowed}. Got {text!r} of type {type(text).__name__} instead.")
     try:
@@ -196,5 +195,5 @@ def digest_of(*values: object) -> str:
 
 
 def now() -> str:
-    """Return the time in UTC; such texts sort as the times do."""
+    """Return the time in UTC as a text; such texts sort by time."""
     return datetime.now(UTC).isoformat(timespec="microseconds")

@@ -1,4 +1,4 @@
-"""Ledgers in a database: SQLite in a file of one's own, PostgreSQL for a team."""
+"""Ledgers in SQLite or PostgreSQL."""
 
 from __future__ import annotations
 
@@ -221,7 +221,7 @@ class DatabaseStorage:
             ) from error
 
         def explain(context: Any) -> Any:
-            """Return what stands for an error that is none of databases, as one of a codec."""
+            """Return a ledger error for an error of a codec or the driver."""
             error, known = context.original_exception, context.sqlalchemy_exception
             foreign = known is None and isinstance(error, Exception)
             return self._explained(error) if foreign else None
@@ -232,7 +232,7 @@ class DatabaseStorage:
         return engine
 
     def _configure(self, engine: Any) -> None:
-        """Let every connection to a file begin as it must."""
+        """Set up every connection to a file of SQLite."""
 
         def configure(connection: Any, _: Any) -> None:
             # The transactions are begun below, as they must: with the lock of a writer.
@@ -268,7 +268,7 @@ class DatabaseStorage:
         return engine.begin()
 
     def _stored(self, connection: Any, dataset: str) -> tuple[StoredBudget | None, list[str]]:
-        """Return what was set for a data set; if nothing was, the names of all others."""
+        """Return the budget of a data set, or None and the names of all others."""
         row = self._row(connection, dataset)
         if row is None:
             return None, self._names(connection)
@@ -283,7 +283,7 @@ class DatabaseStorage:
             return [base.checked_name("dataset", name) for name in names]
 
     def _row(self, connection: Any, dataset: str, *, write: bool = False) -> Any:
-        """Return what is stored of a data set; a writer holds its row until the end."""
+        """Return the row of a data set, which a writer locks."""
         columns = [column for column in self.datasets.c if column.name != "summary"]  # it is long
         query = self.sa.select(*columns).where(self.datasets.c.name == dataset)
         return connection.execute(query.with_for_update() if write else query).first()
@@ -296,7 +296,6 @@ class DatabaseStorage:
             )
 
     def _passes(self, error: Any) -> bool:
-        """Return whether trying again may help."""
         if isinstance(error, self.sa.exc.IntegrityError):
             return True  # somebody else was first
         if not isinstance(error, self.sa.exc.DBAPIError):
@@ -339,12 +338,11 @@ _REMEDIES = {
 
 
 def _close(engine: Any, process: int) -> None:
-    """Close the connections of an engine, if they are this process's own."""
     engine.dispose(close=os.getpid() == process)
 
 
 def _summary_in(text: str) -> Summary:
-    """Return a summary as it was written; of what nobody wrote, one that no charges agree with."""
+    """Return a stored summary; if it cannot be read, one that agrees with no charges."""
     try:
         found = Summary(*json.loads(text))
     except (TypeError, ValueError, RecursionError):
@@ -355,8 +353,6 @@ def _summary_in(text: str) -> Summary:
 
 
 class _Transaction:
-    """A transaction of a database."""
-
     def __init__(self, storage: DatabaseStorage, connection: Any, row: Any) -> None:
         self._storage, self._connection, self._key = storage, connection, row.id
         self.head, self.seal = reading.head_in(row.head), row.seal
@@ -379,12 +375,12 @@ class _Transaction:
         return summary, [Alike(*row) for row in found]
 
     def rows(self, after: int | None) -> list[Row]:
-        return [Row(*row) for row in self._connection.execute(self._after(after))]
+        return [Row._make(row) for row in self._connection.execute(self._after(after))]
 
     def each(self, after: int | None = None) -> Iterator[Row]:
         options = {"yield_per": _AT_ONCE}
         found = self._connection.execute(self._after(after), execution_options=options)
-        return (Row(*row) for row in found)
+        return map(Row._make, found)
 
     def _after(self, after: int | None) -> Any:
         charges = self._storage.charges.c
@@ -394,7 +390,7 @@ class _Transaction:
     def find(self, token: str) -> Row | None:
         query = self._all().where(self._storage.charges.c.token == token)
         found = self._connection.execute(query).first()
-        return None if found is None else Row(*found)
+        return None if found is None else Row._make(found)
 
     def _all(self) -> Any:
         return self._storage.sa.select(*(self._storage.charges.c[name] for name in Row._fields))

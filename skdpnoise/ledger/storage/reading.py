@@ -38,7 +38,6 @@ def readable(what: str, where: str) -> Iterator[None]:
 
 
 def reason_of(error: Exception) -> str:
-    """Return an error in one line that is not long."""
     return shortened(" ".join(f"{type(error).__name__}: {error}".split()))
 
 
@@ -54,7 +53,6 @@ def read_cost(loss: object, epsilon: object, delta: object) -> PrivacyLoss:
 
 
 def time_in(stored: object) -> datetime:
-    """Return a stored time, which is in UTC."""
     time = datetime.fromisoformat(_text("time", stored))
     if time.utcoffset() != timedelta(0):
         raise ValueError(f"the time is not in UTC: {stored!r}")
@@ -62,7 +60,6 @@ def time_in(stored: object) -> datetime:
 
 
 def parameters_in(stored: object) -> dict[str, Any]:
-    """Return stored parameters."""
     found = json.loads(_text("parameters", stored))
     if not isinstance(found, dict):
         raise TypeError(f"the parameters are not named, but of type {type(found).__name__}")
@@ -70,7 +67,6 @@ def parameters_in(stored: object) -> dict[str, Any]:
 
 
 def check_texts(row: Row) -> None:
-    """Raise if a number or a text of a charge is none."""
     if type(row.number) is not int or row.number < 1:
         raise ValueError("the number is not a whole number above 0")
     for name in ("token", "label"):
@@ -87,14 +83,13 @@ def _text(name: str, value: object) -> str:
 
 
 def budget_in(row: Any) -> StoredBudget:
-    """Return what a row says, which need be no budget: `check_budget` looks at that."""
+    """Return the budget of a row, unchecked."""
     adaptive = row.adaptive == 1 if row.adaptive in (0, 1) else row.adaptive
     most = getattr(row, "most_returned", None)  # since version 5
     return StoredBudget(row.epsilon, row.delta, row.adjacency, row.unit, adaptive, most)
 
 
 def check_budget(budget: StoredBudget, adaptive: object) -> None:
-    """Raise if a stored budget is none."""
     _check_number("epsilon", budget.epsilon, math.inf)
     _check_number("delta", budget.delta, 1.0)
     if not budget.epsilon > 0.0:
@@ -117,7 +112,7 @@ def _check_number(name: str, value: object, high: float) -> None:
 
 
 def head_in(text: object) -> Head:
-    """Return the number and the digest of the last charge; of what nobody wrote, none that fit."""
+    """Return the stored head; if it cannot be read, one that fits no charge."""
     try:
         return Head(*json.loads(str(text)))
     except FAULTS:

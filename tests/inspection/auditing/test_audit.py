@@ -187,6 +187,7 @@ class Twice(DPStandardScaler):
         return super().fit(np.vstack([X[at : at + 1], X]))
 
 
+@each_value(1)
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("adjacency", "bounds"),
@@ -205,6 +206,7 @@ def test_replays_catch_a_record_that_counts_twice_by_its_place(adjacency, bounds
     assert audit(Twice(at, **settings_of), rows, **settings).passed
 
 
+@each_value(1)
 @pytest.mark.parametrize("adjacency", ["replace_one", "add_remove"])
 @pytest.mark.parametrize("place", [0, 20, 40])
 def test_a_pair_that_is_given_is_looked_at_in_its_place(adjacency, place):

@@ -156,6 +156,7 @@ def in_a_class(ledger):
     return InsideOut()
 
 
+@each_value(1)
 @pytest.mark.usefixtures("the_same_words")
 @pytest.mark.slow
 @pytest.mark.parametrize("hold", [in_a_grid, in_a_class])
@@ -227,7 +228,7 @@ def test_an_error_that_both_neighbours_raise_is_no_finding_and_one_that_only_one
     assert "one of the fits raises an error that the other does not (one)" in problem
 
 
-@quick("table1-replace_one")
+@each_value(1)
 @pytest.mark.parametrize("adjacency", ["replace_one", "add_remove"])
 @pytest.mark.parametrize(
     "table", [100.0 * X.astype(np.float16), 1e37 * X.astype(np.float32), (10 * X).astype(np.int8)]

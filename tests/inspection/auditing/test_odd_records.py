@@ -17,7 +17,7 @@ from sklearn.preprocessing import OneHotEncoder
 from benchmarks._remembered import remembered
 from skdpnoise import DPCoordinateDescentRegressor, DPLogisticCD, DPPipeline, DPStandardScaler
 from skdpnoise.inspection import audit
-from tests._cases import each_value, every_pair, quick
+from tests._cases import each_value, quick
 
 RNG = np.random.default_rng(0)
 N = 40
@@ -71,6 +71,7 @@ def mixed(adjacency, model):
     return DPPipeline([("parts", parts), ("model", model)], adjacency=adjacency)
 
 
+@each_value(1)
 @pytest.mark.slow
 @pytest.mark.parametrize("adjacency", ADJACENCIES)
 @pytest.mark.parametrize("kind", ["frame", "polars", "nullable"])
@@ -134,7 +135,7 @@ def plain(cell):
     return None if cell is pd.NA else cell
 
 
-@every_pair
+@each_value(1)
 @pytest.mark.slow
 @pytest.mark.parametrize("adjacency", ADJACENCIES)
 @pytest.mark.parametrize("kind", AS)

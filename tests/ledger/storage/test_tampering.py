@@ -241,7 +241,7 @@ def test_every_change_of_a_charge_is_found_before_there_is_a_summary(
     assert_found(dataset, sqlite)
 
 
-@quick("4-5")
+@each_value(1)
 @pytest.mark.parametrize("n", [5, 70])
 @pytest.mark.parametrize("last", [1, 4, 5])
 def test_the_last_charges_cannot_be_removed_unseen(sqlite, dataset, n, last):

@@ -20,7 +20,7 @@ from skdpnoise.noises import get_noise
 from skdpnoise.privacy import GaussianLoss, PrivacyGuarantee, PureLoss, gdp_mu
 from skdpnoise.sampling import SeededWords
 from skdpnoise.sensitivity import RowBounds
-from tests._cases import each_value, every_pair, quick
+from tests._cases import each_value, quick
 from tests._statistics import FALSE_ALARM, fit_pvalue
 from tests.mechanisms.matrices._second_moments import (
     ADJACENCIES,
@@ -33,7 +33,7 @@ from tests.mechanisms.matrices._second_moments import (
 
 
 @quick("iid_laplace")
-@every_pair
+@each_value(3)
 @pytest.mark.parametrize("adjacency", ADJACENCIES)
 @pytest.mark.parametrize("kind", BOUNDS)
 @pytest.mark.parametrize("noise", NOISES)

@@ -12,7 +12,7 @@ from skdpnoise.kernels import second_moments
 from skdpnoise.mechanisms import calibrate_second_moments
 from skdpnoise.privacy import PureLoss
 from skdpnoise.sensitivity import RowBounds
-from tests._cases import every_pair, quick
+from tests._cases import each_value, quick
 from tests.mechanisms.matrices._second_moments import ADJACENCIES, BOUNDS, NOISES, budget, resource
 
 # What a row can do, replayed through the solver that counts
@@ -72,7 +72,7 @@ REACHED = (
 
 
 @quick("inid_gaussian")
-@every_pair
+@each_value(3)
 @pytest.mark.parametrize("adjacency", ADJACENCIES)
 @pytest.mark.parametrize("kind", BOUNDS)
 @pytest.mark.parametrize("noise", NOISES)

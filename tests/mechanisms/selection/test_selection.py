@@ -16,7 +16,7 @@ from skdpnoise.mechanisms.selection import (
     ReportNoisyMax,
     whole_quanta,
 )
-from skdpnoise.mechanisms.selection._kinds import (
+from skdpnoise.mechanisms.selection._choice_laws import (
     draw_exponential,
     draw_permute_and_flip,
     laplace_law,
@@ -341,7 +341,7 @@ def test_what_are_not_utilities_is_refused_without_a_value(make, utilities, erro
     assert "123.25" not in str(caught.value)
 
 
-@every_pair
+@each_value(2)
 @EVERY
 @pytest.mark.parametrize("name", ["sensitivity", "epsilon"])
 @pytest.mark.parametrize("value", [0.0, -1.0, np.inf, np.nan, 1e-300])

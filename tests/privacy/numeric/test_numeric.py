@@ -49,6 +49,7 @@ def test_composed_normal_shifts_are_the_gaussian_loss(mu, count):
         assert truth <= found <= truth * 1.02
 
 
+@each_value(2)
 @pytest.mark.parametrize("epsilon", [0.01, 0.3, 2.0])
 @pytest.mark.parametrize("count", [2, 9, 60])
 def test_composed_randomised_response_is_the_binomial_formula(epsilon, count):
