@@ -8,7 +8,7 @@ composition alone. What is computed is refused by its type, never for a value.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -260,19 +260,16 @@ class PublicReader(_Stand):
     def fit(self, X: Any, y: Any = None) -> PublicReader:
         """Fit the step."""
         _check_types(self.label, self.step, X, passed=True)
-        with self._looking():
+        with _looking(_NOTHING, self.run.assume_finite):
             self.step.fit(X, y)
         return self
 
     def fit_transform(self, X: Any, y: Any = None) -> Any:
         """Fit, and transform the same data."""
         _check_types(self.label, self.step, X, passed=True)
-        with self._looking():
+        with _looking(_NOTHING, self.run.assume_finite):
             _check_output(self.label, self.step, X, y)
             return self.step.fit_transform(X, y)
-
-    def _looking(self) -> AbstractContextManager[None]:
-        return _looking(_NOTHING, self.run.assume_finite)
 
 
 class Behind(_Stand):
@@ -305,14 +302,12 @@ class Behind(_Stand):
             return X
         step = self._guarded(X)
         grouped = {} if groups is None or not is_private(self.step) else {"groups": groups}
-        computed = DATA if y is not self.run.y else frozenset({"X"})
         try:
-            with _looking(computed, self.run.assume_finite) if computed else nullcontext():
-                step.fit(X, y, **grouped)
-                output = getattr(self.step, "public_output_", None)
-                if output is not None:
-                    hand_on(self, output, _stood_for)
-                return step.transform(X) if transforms else X
+            step.fit(X, y, **grouped)
+            output = getattr(self.step, "public_output_", None)
+            if output is not None:
+                hand_on(self, output, _stood_for)
+            return step.transform(X) if transforms else X
         except Rehearsed:
             self.run.drawn = True
             return X

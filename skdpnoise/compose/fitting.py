@@ -30,7 +30,11 @@ from skdpnoise.compose._reading import guards, is_ours, put, readers, reads_part
 from skdpnoise.data.computed import DATA, passed, reading
 from skdpnoise.data.rows import is_spread
 from skdpnoise.ledger import LedgerWarning
+from skdpnoise.mechanisms.calibrate import shared_budget
+from skdpnoise.noises import noise_names
+from skdpnoise.privacy import PrivacyGuarantee
 from skdpnoise.sampling.observer import unobserved
+from skdpnoise.sensitivity import SensitivityProfile
 
 _SHOWN = (PrivacyWarning, LedgerWarning, DataConversionWarning)  # the last tells of a shape
 
@@ -106,9 +110,18 @@ def check_steps(owner: str, model: Any, parts: Collection[Part], *, grouped: boo
             _check_reached(part.label, steps)
     for _, one in private_estimators(model):
         one._validate_params()
+        _check_noise(one)
     for part in parts:
         if part.kind == "public" and hasattr(part.estimator, "_parameter_constraints"):
             part.estimator._validate_params()
+
+
+def _check_noise(step: Any) -> None:
+    """Refuse a noise that cannot give the guarantee that a step has a share of."""
+    noise = str(getattr(step, "noise", ""))
+    if noise.partition("_")[2] in noise_names():
+        guarantee = PrivacyGuarantee(step.epsilon, step.delta, step.adjacency)
+        shared_budget(noise, SensitivityProfile([1.0]), guarantee, 1)
 
 
 def _check_reached(label: str, steps: Mapping[str, Any]) -> None:

@@ -37,6 +37,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skdpnoise._utils.checks import check_collected
+from skdpnoise._utils.context import within
 from skdpnoise.data.missing import is_missing
 from skdpnoise.data.table import InMemory, Partitioned, Table
 from skdpnoise.sampling import RandomWords, SystemWords
@@ -164,7 +165,8 @@ class Groups(Generic[Leaf]):
         # chance of n²/2^65 different labels have the same, and data are refused in vain.
         if "groups" not in rows.needs:
             return cls(rows, len(rows))
-        key = SystemWords().take(2).tobytes()
+        with within(reservation=None):  # it hides labels, and nothing depends on it
+            key = SystemWords().take(2).tobytes()
         labels = rows.only("groups").map(_labels_of_tables)
         n_rounds, n_groups = 1 + len(rows) // _HASHES_AT_ONCE, 0
         for one in range(n_rounds):

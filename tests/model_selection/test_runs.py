@@ -23,7 +23,7 @@ from skdpnoise import (
     DPStandardScaler,
 )
 from skdpnoise.compose import register_private
-from skdpnoise.model_selection import _search
+from skdpnoise.ledger import PrivacyLedger
 from skdpnoise.model_selection._runs import FAILED, UNSETTLED, Problem
 from skdpnoise.privacy import TruncatedNegativeBinomial, gdp_mu
 from tests._cases import each_value, quick
@@ -156,9 +156,12 @@ def test_so_does_one_in_another_process():
     test_a_run_that_does_not_report_what_it_charged_ends_the_search(Greedy, "noisy_max", n_jobs=2)
 
 
-def test_an_estimator_that_never_charges_is_refused_before_the_charge():
+@pytest.mark.usefixtures("the_same_words")
+def test_an_estimator_that_never_charges_is_refused_and_what_it_drew_is_paid():
+    ledger = PrivacyLedger("people", 5.0, 1e-5, "memory")
     with pytest.raises(ValueError, match="must charge for what it releases"):
-        DPGridSearchCV(Unpaid(), {}, ledger=Untouched()).fit(X, LABELS)
+        DPGridSearchCV(Unpaid(), {}, ledger=ledger).fit(X, LABELS)
+    assert (ledger.total().n_charges, ledger.total().n_returned) == (1, 0)
 
 
 @pytest.mark.slow
@@ -229,7 +232,6 @@ def test_a_failure_of_anything_else_is_told_as_the_same_error(monkeypatch):
         search = DPGridSearchCV(DPCoordinateDescentRegressor(), grid, ledger=Notebook())
         with monkeypatch.context() as patch:
             patch.setattr(Problem, "noisy_score", fails)
-            patch.setattr(_search, "rehearse", lambda *args: None)
             with pytest.raises(RuntimeError) as caught:
                 search.fit(X, SCORE)
         assert str(caught.value) == FAILED

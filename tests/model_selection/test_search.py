@@ -314,7 +314,8 @@ class TestLedger:
         search = DPGridSearchCV(REGRESSOR, {"alpha": [0.01, 0.1]}, ledger=ledger)
         with pytest.raises(ValueError, match="NaN"):
             search.fit(X, data[1])
-        assert ledger.charges() == ()
+        total = ledger.total()
+        assert (total.n_charges, total.n_returned, total.epsilon) == (0, 1, 0.0)
 
     def test_a_search_that_fails_later_says_that_it_has_spent(self, data, monkeypatch):
         ledger = PrivacyLedger("people", 5.0, 1e-5)

@@ -1,7 +1,8 @@
-"""A rehearsal hears what the fit would, changes nothing, and leaves nothing to fail for."""
+"""What is read and checked before the first draw changes nothing, and is heard once."""
 
 from __future__ import annotations
 
+import contextlib
 import warnings
 from datetime import date
 from decimal import Decimal
@@ -52,7 +53,7 @@ NOTHING_RELEASED = DPMinMaxScaler(feature_bounds=(-3.0, 3.0))
 
 @pytest.mark.slow
 @pytest.mark.parametrize("first", [DPRobustScaler(), DPPCA(n_components=1)], ids=str)
-def test_a_replay_sees_the_fit_and_not_its_rehearsal(first):
+def test_a_replay_sees_the_fit_and_not_the_checks_before_it(first):
     pipeline = DPPipeline([("first", first), ("model", MODEL)])
     found = audit(pipeline, TABLE[:24], Y[:24], method="replay", random_state=0)
     assert found.passed
@@ -81,7 +82,7 @@ IN_PLACE = {
 
 @pytest.mark.parametrize("steps", IN_PLACE.values(), ids=IN_PLACE)
 def test_what_steps_do_in_place_is_done_once(steps):
-    """A refusal by the ledger ends the fit behind the rehearsal: until then nothing is changed."""
+    """A refusal by the ledger ends the fit before the first draw: until then nothing is changed."""
 
     class Refusing(Notebook):
         def charge(self, label, cost, **facts):
@@ -95,7 +96,7 @@ def test_what_steps_do_in_place_is_done_once(steps):
     np.testing.assert_array_equal(table, kept)
 
 
-def test_a_step_that_is_vouched_for_is_rehearsed_on_a_copy():
+def test_a_step_that_is_vouched_for_checks_a_copy():
     class Doubling(Normalizer):
         def transform(self, X):
             X *= 2.0
@@ -243,19 +244,19 @@ BY_COLUMN = {
 @each_value(1)
 @pytest.mark.parametrize("step", BY_COLUMN.values(), ids=BY_COLUMN)
 @pytest.mark.parametrize("n_components", OPEN)
-def test_a_step_that_needs_so_many_columns_is_refused_behind_one_that_finds_them_out(
+def test_a_step_that_needs_so_many_columns_costs_the_reservation_behind_one_that_finds_them_out(
     n_components, step
 ):
-    """Which of them there are is released: the fit would fail when it is paid for."""
+    """Which of them there are is released: whether the fit fails is paid for."""
     for front in (
         DPPCA(n_components=n_components),
         DPPipeline([("p", DPPCA(n_components=n_components))]),
     ):
         ledger = Notebook()
         steps = [("front", front), ("step", step), ("scale", DPStandardScaler())]
-        with pytest.raises(ValueError, match="n_components"):
+        with contextlib.suppress(ValueError):
             DPPipeline(steps, ledger=ledger).fit(TABLE)
-        assert ledger.charges == []
+        assert len(ledger.charges) == 1
 
 
 @pytest.mark.slow
@@ -317,13 +318,10 @@ class Particular(DPStandardScaler):
         return super().fit(X, y, groups)
 
 
-def test_what_no_noise_can_stand_for_is_refused_before_the_charge(monkeypatch):
-    """What comes behind it could not be checked, and might fail for a value after the charge."""
+def test_a_step_that_takes_no_made_up_values_is_fitted(monkeypatch):
     known = [(cls, None) for cls in [*register._private, Particular]]
     monkeypatch.setattr(register, "_private", register.ExactClasses(known))
     ledger = Notebook()
     steps = [("own", Particular()), ("scale", DPStandardScaler())]
-    with pytest.raises(ValueError, match=r"'own'.*made-up values"):
-        DPPipeline(steps, ledger=ledger).fit(TABLE)
-    assert ledger.charges == []
-    assert hasattr(DPPipeline(steps[:1]).fit(TABLE), "steps_")
+    assert hasattr(DPPipeline(steps, ledger=ledger).fit(TABLE), "steps_")
+    assert len(ledger.charges) == 1
