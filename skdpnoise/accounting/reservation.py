@@ -8,10 +8,9 @@ reservation is returned.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from threading import RLock
-from typing import Any, Literal, NoReturn, Protocol
+from typing import Any, Literal, NoReturn, Protocol, TypeVar
 
 from sklearn.exceptions import DataConversionWarning
 from sklearn.utils._param_validation import InvalidParameterError
@@ -20,6 +19,8 @@ from skdpnoise._utils.context import within
 from skdpnoise._utils.warnings import PrivacyWarning
 
 __all__ = ["Reservation", "Reserving", "reason_of", "returnable"]
+
+Result = TypeVar("Result")
 
 _DECLARED = (ValueError, TypeError, InvalidParameterError, PrivacyWarning, DataConversionWarning)
 
@@ -102,24 +103,34 @@ class Reservation:
     __copy__ = __deepcopy__ = __reduce_ex__ = _refuse_copies
 
 
-@contextmanager
-def returnable(reservation: Reservation) -> Iterator[None]:
-    """Read and check what was passed; a failure of a declared kind returns the reservation."""
+def returnable(reservation: Reservation, read: Callable[[], Result]) -> Result:
+    """Return what a function reads and checks; its declared failures return the reservation."""
     # Whatever takes a random word within, noise or a choice of rows, keeps it first: the sources of
     # words look for it in the context.
     try:
         with within(reservation=reservation):
-            yield
+            return read()
     except BaseException as error:
-        reason = reason_of(error)
+        shown = _settled(reservation, error)
+        if shown is error:
+            raise
+    raise shown  # outside the handler: what is not paid for is not attached to it
+
+
+def _settled(reservation: Reservation, error: BaseException) -> BaseException:
+    """Return or keep a reservation after a failure; return the error that is to be raised."""
+    reason = reason_of(error)
+    try:
         if reason is None:
             reservation.keep()
         else:
-            try:
-                reservation.give_back(reason)
-            except Exception as failure:
-                error.add_note(f"What was reserved could not be returned: {failure}")
-        raise
+            reservation.give_back(reason)
+    except Exception as failure:
+        if reason is None:
+            failure.__context__ = None
+            return failure
+        error.add_note(f"What was reserved could not be returned: {failure}")
+    return error
 
 
 def reason_of(error: BaseException) -> str | None:

@@ -68,7 +68,7 @@ def hand_on(
     transformer: Any, output: PublicOutput, behind: Callable[[Any], Any] = lambda step: step
 ) -> None:
     """Tell the step behind a transformer what is public, where its user has not said it."""
-    # `behind` finds the step in what stands for it in a rehearsal.
+    # `behind` finds the step in what stands for it while data are checked.
     after = behind((context().next_steps or {}).get(id(transformer)))
     if after is None or not hasattr(after, "get_params"):
         return

@@ -237,10 +237,14 @@ class DPPipeline(FittedSteps):
             self, guarantee, lambda asked: as_loss(budget_of(asked)), *terms
         )
         # read
-        with returnable(reservation):
-            data, columns = self._read(copy, X, y, groups)
+
+        def read() -> Any:
+            rows_of, target, codes, columns = self._read(copy, X, y, groups)
             if checked is not None:
-                read_steps(checked, *data, parts)
+                read_steps(checked, rows_of, target, codes, parts)
+            return rows_of, target, codes, columns
+
+        X, y, codes, columns = returnable(reservation, read)
         releases = closed is None or closed.asked
         if releases:
             reservation.keep()
@@ -251,7 +255,7 @@ class DPPipeline(FittedSteps):
         with within(reservation=reservation), held_back():
             try:
                 with after_charge(copy), silence(PrivacyWarning, LedgerWarning):
-                    model = fit_steps(self._shown(priced(cap)), *data, parts)
+                    model = fit_steps(self._shown(priced(cap)), X, y, codes, parts)
                 fitted = private_parts(model, fitted=True)
                 cap.settle((part.label, part.estimator.privacy_) for part in fitted)
                 report = whole_report(self, budget, fitted, declared, rows)
@@ -270,13 +274,13 @@ class DPPipeline(FittedSteps):
             advise_on_bought_number(self, report.n_records, grouped=groups is not None)
         return self
 
-    def _read(self, copy: Any, X: Any, y: Any, groups: Any) -> tuple[tuple[Any, Any, Any], Any]:
-        """Return the data as steps read them, and what the columns are."""
+    def _read(self, copy: Any, X: Any, y: Any, groups: Any) -> tuple[Any, Any, Any, Any]:
+        """Return X, y and groups as steps read them, and what the columns are."""
         if is_spread(X):
             (rows_of_X,) = as_sources(X=X).values()
             columns, n_groups = columns_to_fit(self, rows_of_X, [copy]), None
             advise_on_public_number(self, len(rows_of_X), n_groups)
-            return (X, y, groups), columns
+            return X, y, groups, columns
         X, columns = read_to_fit(self, X, [copy])
         y = target_without_lists(read_once("DPPipeline", y, name="y"))
         n_rows = check_data("DPPipeline", X, y)
@@ -284,7 +288,7 @@ class DPPipeline(FittedSteps):
             codes = None if groups is None else group_codes("DPPipeline.fit", groups, n_rows)
         n_groups = None if codes is None else int(codes.max()) + 1
         advise_on_public_number(self, n_rows, n_groups)
-        return (X, y, codes), columns
+        return X, y, codes, columns
 
     @available_if(offers("fit_transform"))
     def fit_transform(self, X: Any, y: Any = None, groups: Any = None, **params: Any) -> Any:

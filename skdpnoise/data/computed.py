@@ -4,7 +4,7 @@ A refusal costs nothing. If what a public step computes could be refused, then a
 threshold in front of it would answer exact questions about the data, for nothing before the charge
 and by a fit that fails after it. So every step behind another takes what it gets: our own
 estimators replace each value that is not finite, or too large for sums, by itself, and
-scikit-learn's do not look. The same holds in the rehearsal and after the charge.
+scikit-learn's do not look. The same holds while data are checked and after that.
 """
 
 from __future__ import annotations

@@ -19,7 +19,7 @@ _ROWS = (list, tuple)
 
 
 def read_once(owner: str, data: Any, *, name: str = "X") -> Any:
-    """Return data that are read on demand as an array: what is rehearsed is what is fitted."""
+    """Return data that are read on demand as an array: what is checked is what is fitted."""
     check_collected(owner, name, data)
     data = as_frame(data)
     if _is_table(data) or not hasattr(data, "__array__"):

@@ -139,7 +139,7 @@ class PrivateSearchCV(WholeMixin, PlanMixin, Delegation, BaseSearchCV, CallbackS
         rng = random_words(self.random_state)
         candidates = sealed_candidates(self, self._candidates(rng))
         scoring = choose_scoring(owner, self.scoring, [c.estimator for c in candidates])
-        known = self._public_units(scoring)
+        units = self._public_units(scoring)
         check_grouped(self, groups)
         labelled = is_classifier(candidates[0].estimator)
         # plan
@@ -150,7 +150,7 @@ class PrivateSearchCV(WholeMixin, PlanMixin, Delegation, BaseSearchCV, CallbackS
         reference = _runs.REFERENCE if buys else 0.0
         given = public_labels(owner, candidates)
         declared = declared_by(candidates, X, y, given)
-        terms = (buys, known, self.adjacency, self.delta, declared, rng)
+        terms = (buys, units, self.adjacency, self.delta, declared, rng)
         problem = Problem(candidates, scoring, *terms)
         for one in strategy.fitted_alone(candidates):
             problem.check(owner, one, strategy.fit_budget)
@@ -164,25 +164,28 @@ class PrivateSearchCV(WholeMixin, PlanMixin, Delegation, BaseSearchCV, CallbackS
         stated = report.unit, report.releases[0].noise, report.declared
         reservation = reserve_whole(self, guarantee, cost_of, *stated)
         # read
-        with returnable(reservation):
+
+        def read() -> Any:
             records, columns = self._read(X, y, groups, candidates)
             classes = records.labels if given is None else given
             if labelled and classes is not None:
-                check_two_classes(
-                    owner, classes, "'classes' of the estimator that is searched over"
-                )
+                where = "'classes' of the estimator that is searched over"
+                check_two_classes(owner, classes, where)
             check_pairs(owner, scoring, 0 if classes is None else len(classes), self.adjacency)
             self._check_enough(records, reference)
-            problem = replace(problem, classes=classes, records=records)
+            known = replace(problem, classes=classes, records=records)
             for one in strategy.fitted_alone(candidates):
-                problem.read(owner, one, strategy.fit_budget)
+                known.read(owner, one, strategy.fit_budget)
+            return known, columns
+
+        known, columns = returnable(reservation, read)
         reservation.keep()
         note_charge("choice and scores", report)
         # draw, choose, store
         with within(reservation=reservation), self._noted(report), advice.held_back():
-            records = records.used(rng)
+            records = known.records.used(rng)
             parts = self._divided(records, strategy, reference, rng)
-            problem = replace(problem, records=records, parts=parts)
+            problem = replace(known, records=records, parts=parts)
             outcome = _runs.without_traces(lambda: self._run(problem, strategy))
             bought, said = advice.bought_number(outcome.model), outcome.said()
             for model in outcome.models:

@@ -118,7 +118,7 @@ def observed(
 
 
 def unobserved(function: Callable[P, R], /, *args: P.args, **kwargs: P.kwargs) -> R:
-    """Call a function whose draws are thrown away, such as a rehearsal, while nobody looks on."""
+    """Call a function whose draws are thrown away, such as a dry run, while nobody looks on."""
     # Whatever of it were published after all would differ between the data sets of a replay.
     return observed(None, function, *args, **kwargs)
 

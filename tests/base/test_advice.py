@@ -433,6 +433,6 @@ def test_the_repr_of_an_estimator_is_scikit_learn_s():
 def test_a_dry_run_says_nothing_of_what_it_made_up():
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        with advice.held_back(), advice.rehearsing():
+        with advice.held_back(), advice.dry_run():
             advice.warn_last("made up")
     assert caught == []

@@ -121,7 +121,7 @@ def test_values_that_are_accepted_are_not_changed_after_the_charge():
         (pd.DataFrame(X, columns=["a"]), {"rows_per_group": 3}, np.arange(len(X)) // 3),
     ],
 )
-def test_the_last_step_is_rehearsed_whatever_holds_the_data(given, settings, groups):
+def test_the_target_of_the_last_step_is_checked_whatever_holds_the_data(given, settings, groups):
     ledger = Notebook()
     inner = DPPipeline([("scale", DPStandardScaler())])
     for first in (DPStandardScaler(), inner):
@@ -146,7 +146,7 @@ class ReadOnDemand:
         return np.asarray(self.arrays[(self.reads - 1) % len(self.arrays)], dtype=dtype)
 
 
-def test_what_is_rehearsed_is_what_is_fitted():
+def test_what_is_checked_is_what_is_fitted():
     ledger = Notebook()
     pipeline = DPPipeline(
         [("scale", DPStandardScaler()), ("model", DPLogisticCD(classes=[0, 1]))],

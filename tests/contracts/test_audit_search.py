@@ -13,7 +13,7 @@ from sklearn.base import clone
 
 from benchmarks._remembered import remembered
 from skdpnoise import DPCoordinateDescentRegressor, DPGridSearchCV, DPLogisticCD
-from skdpnoise.model_selection import _runs, _search
+from skdpnoise.model_selection import _runs
 from skdpnoise.model_selection._runs import Parts, Problem
 from skdpnoise.privacy import GaussianLoss, TruncatedNegativeBinomial
 from tests._audit import audit
@@ -108,7 +108,7 @@ def searches(search, where, n_runs=RUNS):
     with remembered(), pytest.MonkeyPatch.context() as patch:
         patch.setattr(_runs, "divide", lambda records, *args: parts(len(records), where))
         # Checks of parameters and data take most of the time of a tiny search.
-        patch.setattr(_search, "rehearse", lambda *args: None)
+        patch.setattr(_runs.Problem, "read", lambda *args: None)
         search = clone(search)
         return [
             np.array(

@@ -474,14 +474,14 @@ def test_a_search_of_few_rows_or_groups_fails_before_the_charge_or_not_at_all(
 
 
 @pytest.mark.slow
-def test_a_rehearsal_gets_every_row_once(monkeypatch):
+def test_every_candidate_reads_every_row_once(monkeypatch):
     seen = []
 
     def noted(problem, *args):
         seen.append(problem.records.all().size)
         return True
 
-    monkeypatch.setattr(_runs.Problem, "rehearsed", noted)
+    monkeypatch.setattr(_runs.Problem, "read", noted)
     for estimator, y in ((REGRESSOR, SCORE), (CLASSIFIER, LABELS)):
         with pytest.raises(Reached):
             DPGridSearchCV(estimator, {"alpha": [0.0, 0.1]}, ledger=Door()).fit(X, y)

@@ -298,7 +298,7 @@ IN_PLACE = {
 
 @quiet
 @pytest.mark.parametrize("step", IN_PLACE)
-def test_a_rehearsal_does_not_write_into_the_data(step):
+def test_reading_does_not_write_into_the_data(step):
     model = Pipeline([("s", IN_PLACE[step]), ("m", clone(CLASSIFIER))])
     for table in (np.asfortranarray(X), X.copy(), pd.DataFrame(X.copy()), X.tolist()):
         search = DPGridSearchCV(model, {"m__alpha": [0.0]}, epsilon=5.0)
@@ -307,7 +307,7 @@ def test_a_rehearsal_does_not_write_into_the_data(step):
 
 
 @quiet
-def test_a_rehearsal_does_not_write_into_the_target():
+def test_reading_does_not_write_into_the_target():
     scaler = DPStandardScaler(feature_bounds=(-4.0, 4.0), copy=False)
     model = TransformedTargetRegressor(clone(REGRESSOR), transformer=scaler, check_inverse=False)
     y = SCORE.copy()

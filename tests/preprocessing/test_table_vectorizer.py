@@ -283,7 +283,7 @@ def test_copies_pickles_and_orders_of_records(fitted):
 
 
 @pytest.mark.slow
-def test_a_rehearsal_looks_at_no_value():
+def test_no_value_decides_what_is_charged():
     seen = []
     for values in (["a", "b"] * 3000, [f"own {k}" for k in range(6000)]):
         ledger = Notebook()

@@ -140,12 +140,12 @@ def test_replayed_randomness_is_in_step_whatever_the_data_make_the_samplers_do()
     assert Transcript(0).watch(draw, 5) != Transcript(1).watch(draw, 5)
 
 
-def test_a_rehearsal_is_not_observed_and_the_fit_after_it_is():
-    def rehearse_and_fit():
+def test_a_dry_run_is_not_observed_and_the_fit_after_it_is():
+    def try_and_fit():
         plus_noise(None, np.zeros(1, dtype=int), np.zeros(1, dtype=int))
         return unobserved(is_observed), is_observed()
 
     transcript = Transcript()
-    assert transcript.watch(rehearse_and_fit) == (False, True)
+    assert transcript.watch(try_and_fit) == (False, True)
     assert len(transcript.meetings) == 1
     assert unobserved(is_observed) is False
