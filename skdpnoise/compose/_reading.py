@@ -15,12 +15,20 @@ from typing import Any
 
 import numpy as np
 from sklearn import config_context, get_config
-from sklearn.base import BaseEstimator, TransformerMixin, clone, is_classifier, is_regressor
+from sklearn.base import (
+    BaseEstimator,
+    OneToOneFeatureMixin,
+    TransformerMixin,
+    clone,
+    is_classifier,
+    is_regressor,
+)
 from sklearn.compose import ColumnTransformer, TransformedTargetRegressor
 from sklearn.pipeline import FeatureUnion, Pipeline
 from sklearn.utils import assert_all_finite, get_tags
 from sklearn.utils.metaestimators import available_if
 
+from skdpnoise._utils.silence import silence
 from skdpnoise.accounting.caps import Rehearsed
 from skdpnoise.base.compositions import below, inner_of
 from skdpnoise.base.public_output import hand_on
@@ -80,7 +88,13 @@ class Pass:
 
     def __init__(self, y: Any) -> None:
         self.y, self.assume_finite = y, bool(get_config()["assume_finite"])
-        self.drawn = False  # whether what comes next could only be made with a draw
+        self.zeros = False  # whether what comes next is zeros in place of a result
+        self.drawn = False  # whether it could only be made with a draw
+
+    def after_draw(self, step: Any, X: Any) -> None:
+        """Go on with zeros behind a step that returns as many columns as it gets."""
+        known = isinstance(step, OneToOneFeatureMixin) and not is_spread(X)
+        self.zeros, self.drawn = True, self.drawn or not known
 
     def __sklearn_clone__(self) -> Pass:
         return self
@@ -226,7 +240,7 @@ class PrivateReader(_Stand):
                 self._fitted(X, y, groups)
             self.draws_ = False  # it has nothing to release
         except Rehearsed:
-            self.run.drawn = True
+            self.run.after_draw(self.step, X)
         return self
 
     def fit_transform(self, X: Any, y: Any = None, groups: Any = None) -> Any:
@@ -237,7 +251,7 @@ class PrivateReader(_Stand):
     def transform(self, X: Any) -> Any:
         """Return what the step makes of the data, or columns of zeros where that needs a draw."""
         if self.draws_:
-            return X if is_spread(X) else _zeros(len(X), self.label, _output(self.step))
+            return X if is_spread(X) else _zeros(X, self.step, self.label)
         output = getattr(self.step, "public_output_", None)
         if output is not None:
             hand_on(self, output, _stood_for)
@@ -246,7 +260,8 @@ class PrivateReader(_Stand):
     def get_feature_names_out(self, input_features: Any = None) -> Any:
         """Return the names of what `transform` gives."""
         if self.draws_:
-            return np.array([self.label], dtype=object)
+            known = input_features is not None and isinstance(self.step, OneToOneFeatureMixin)
+            return input_features if known else np.array([self.label], dtype=object)
         return self.step.get_feature_names_out(input_features)
 
 
@@ -300,17 +315,21 @@ class Behind(_Stand):
                 _check_targets(self.step, y, len(X))
         if self.run.drawn:
             return X
+        if self.run.zeros and _holds_vouched(self.step):
+            self.run.drawn = True  # which might fail for zeros
+            return X
         step = self._guarded(X)
         grouped = {} if groups is None or not is_private(self.step) else {"groups": groups}
         try:
-            step.fit(X, y, **grouped)
+            with silence():  # what is to be heard of y was said above
+                step.fit(X, y, **grouped)
             output = getattr(self.step, "public_output_", None)
             if output is not None:
                 hand_on(self, output, _stood_for)
             return step.transform(X) if transforms else X
         except Rehearsed:
-            self.run.drawn = True
-            return X
+            self.run.after_draw(self.step, X)
+            return X if self.run.drawn else _zeros(X, self.step, self.label)
 
     def _guarded(self, X: Any) -> Any:
         """Return the step with guards before what it holds."""
@@ -486,17 +505,32 @@ def _output(step: Any) -> str:
     return str(own.get("transform", get_config()["transform_output"]))
 
 
-def _zeros(n_rows: int, label: str, output: str) -> Any:
-    """Return a column of zeros in the form that a step returns."""
-    zeros = np.zeros((n_rows, 1))
+def _holds_vouched(step: Any) -> bool:
+    """Return whether a person vouches for a step, or one within it."""
+    found = (one.step for one in leaves(step, _NOTHING))
+    return any(
+        hasattr(one, "fit")
+        and not is_private(one)
+        and type(one) is not TransformedTargetRegressor
+        and rule_of(one) is None
+        for one in found
+    )
+
+
+def _zeros(X: Any, step: Any, label: str) -> Any:
+    """Return zeros in the form that a step returns: its columns, or one if they are not known."""
+    known = isinstance(step, OneToOneFeatureMixin)
+    zeros = np.zeros(np.shape(X) if known else (len(X), 1))
+    names = list(getattr(X, "columns", range(zeros.shape[1]))) if known else [label]
+    output = _output(step)
     if output == "pandas":
         import pandas as pd
 
-        return pd.DataFrame(zeros, columns=[label])
+        return pd.DataFrame(zeros, columns=names)
     if output == "polars":
         import polars as pl
 
-        return pl.DataFrame(zeros, schema=[label])
+        return pl.DataFrame(zeros, schema=list(map(str, names)))
     return zeros
 
 

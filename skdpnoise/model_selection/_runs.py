@@ -279,6 +279,17 @@ def give_ledger(model: Any, ledger_of: Callable[[str], Any]) -> None:
                 give_ledger(step, partial(_same, ledger))
 
 
+def check_found(model: Any) -> None:
+    """Refuse a private step whose class no other process finds."""
+    for part in private_parts(model):
+        if "<locals>" in type(part.estimator).__qualname__:
+            raise ValueError(
+                f"{type(part.estimator).__name__} is registered as private in one process, and is "
+                "not in another. Register its class in a module that all processes import, or set "
+                "n_jobs=None."
+            )
+
+
 def check_all_pay(model: Any, labels: tuple[str, ...]) -> None:
     """Refuse a model that lost a private part on its way to the process that fits it."""
     here = tuple(part.label for part in private_parts(model))

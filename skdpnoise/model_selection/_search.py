@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from copy import deepcopy
+from copy import copy, deepcopy
 from dataclasses import KW_ONLY, field, replace
 from inspect import signature
 from numbers import Integral, Real
@@ -154,12 +154,15 @@ class PrivateSearchCV(WholeMixin, PlanMixin, Delegation, BaseSearchCV, CallbackS
         problem = Problem(candidates, scoring, *terms)
         for one in strategy.fitted_alone(candidates):
             problem.check(owner, one, strategy.fit_budget)
+            if self.n_jobs not in (None, 1):
+                _runs.check_found(one.estimator)
         report = strategy.report(owner, guarantee, problem, most)
 
         def cost_of(asked: PrivacyGuarantee) -> PrivacyLoss:
             chosen = strategy if asked == guarantee else self._strategy(asked, candidates, most)
             return chosen.loss(most or 1)
 
+        asked, ledger = copy(self), self.ledger  # whoever is charged may change parameters
         # reserve
         stated = report.unit, report.releases[0].noise, report.declared
         reservation = reserve_whole(self, guarantee, cost_of, *stated)
@@ -172,7 +175,7 @@ class PrivateSearchCV(WholeMixin, PlanMixin, Delegation, BaseSearchCV, CallbackS
                 where = "'classes' of the estimator that is searched over"
                 check_two_classes(owner, classes, where)
             check_pairs(owner, scoring, 0 if classes is None else len(classes), self.adjacency)
-            self._check_enough(records, reference)
+            asked._check_enough(records, reference)
             known = replace(problem, classes=classes, records=records)
             for one in strategy.fitted_alone(candidates):
                 known.read(owner, one, strategy.fit_budget)
@@ -184,12 +187,12 @@ class PrivateSearchCV(WholeMixin, PlanMixin, Delegation, BaseSearchCV, CallbackS
         # draw, choose, store
         with within(reservation=reservation), self._noted(report), advice.held_back():
             records = known.records.used(rng)
-            parts = self._divided(records, strategy, reference, rng)
+            parts = asked._divided(records, strategy, reference, rng)
             problem = replace(known, records=records, parts=parts)
             outcome = _runs.without_traces(lambda: self._run(problem, strategy))
             bought, said = advice.bought_number(outcome.model), outcome.said()
             for model in outcome.models:
-                settled(model, report, self.ledger)
+                settled(model, report, ledger)
             self._store(outcome, problem, strategy)
             self._columns, self.privacy_ = columns, report
             if outcome.hidden:  # last: where warnings are errors, what was paid for is there
@@ -307,8 +310,9 @@ class PrivateSearchCV(WholeMixin, PlanMixin, Delegation, BaseSearchCV, CallbackS
         """Refuse too few records, as far as is public before they are divided."""
         # Of a private number of rows it tells whether two are left: hardly ever, if half are.
         left = len(records) * (1.0 - self._fraction - reference)
-        public = self.adjacency == "replace_one"
-        if left < 2.0 if public else self._fraction > _HALF:
+        units = len(records) if records.n_groups is None else records.n_groups
+        few = left < 2.0 or units < 2 + (reference > 0.0)  # a group falls into one part
+        if few if self.adjacency == "replace_one" else self._fraction > _HALF:
             raise self._too_few()
 
     def _too_few(self) -> ValueError:

@@ -148,9 +148,8 @@ def test_folds_are_the_same(model, target, adjacency):
 def records(table, groups=None, most=1):
     """Return the records that a search reads, with frozen coins for groups."""
     search = DPGridSearchCV(LABELS, {}, rows_per_group=most)
-    return read_records(
-        search, table[NAMES], table["label"], groups, SeededWords(5), classifier=True
-    )
+    found = read_records(search, table[NAMES], table["label"], groups, classifier=True)
+    return found.used(SeededWords(5))
 
 
 def rows_of(part, of):
