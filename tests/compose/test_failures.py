@@ -186,6 +186,44 @@ def test_errors_and_lines_of_equal_outcomes_are_equal(name):
     assert len(seen) == 1
 
 
+class Picky(PolynomialFeatures):
+    """A step that fails for a value, for which somebody vouches."""
+
+    def fit(self, X, y=None):
+        if (np.asarray(X) > 0.9).any():
+            raise ValueError("above 0.9")
+        return super().fit(X, y)
+
+
+def test_what_a_person_vouches_for_is_never_returned():
+    """Nobody knows of which values its errors tell."""
+    ledger = PrivacyLedger("people", 20.0, 1e-4, "memory")
+    steps = [("own", Picky(2)), ("scale", DPStandardScaler())]
+    with pytest.raises(ValueError, match="Picky, a step of DPPipeline"):
+        DPPipeline(steps, public=["own"], ledger=ledger).fit(X)
+    assert (ledger.total().n_charges, ledger.total().n_returned) == (1, 0)
+
+
+class Notebook:
+    """A ledger of somebody else's, which can only charge."""
+
+    def __init__(self):
+        self.charges = []
+
+    def charge(self, label, cost, **facts):
+        self.charges.append(label)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_ledger_that_can_only_charge_is_charged_once_before_the_first_word(name):
+    ledger = Notebook()
+    with pytest.raises(ValueError, match=f"NaN{HIDDEN}"):
+        COMPOSITIONS[name](ledger, BAD, Y)
+    assert ledger.charges == []
+    COMPOSITIONS[name](ledger, X, Y)
+    assert len(ledger.charges) == 1
+
+
 # A process that ends at any line
 
 WATCHED = ("accounting/reservation.py", "compose/_pipeline.py", "compose/fitting.py")
