@@ -14,9 +14,8 @@ from skdpnoise._utils.context import within
 from skdpnoise._utils.numbers import check_grouped, check_numbers
 from skdpnoise._utils.silence import silence
 from skdpnoise._utils.warnings import PrivacyWarning
-from skdpnoise.accounting.approximate import Budget, as_loss
-from skdpnoise.accounting.caps import Cap, UnsettledError
 from skdpnoise.accounting.declared import FACTS
+from skdpnoise.accounting.limits import Budget, SpendingLimit, UnsettledError, as_loss
 from skdpnoise.accounting.reservation import returnable
 from skdpnoise.base.advice import (
     advise,
@@ -221,11 +220,13 @@ class DPPipeline(FittedSteps):
         budget = budget_of(guarantee)
         rng = random_words(self.random_state)
 
-        def priced(cap: Cap) -> Any:
-            model = with_budget(copy, budget, self.delta, ledger=cap, rng=rng, weights=weights)
+        def priced(limit: SpendingLimit) -> Any:
+            model = with_budget(copy, budget, self.delta, ledger=limit, rng=rng, weights=weights)
             return self._for_groups(model, rows)
 
-        closed = None if is_charged(self) else Cap(None, self.adjacency)  # of what is around it
+        closed = (
+            None if is_charged(self) else SpendingLimit(None, self.adjacency)
+        )  # of what is around it
         checked = None if closed is None else priced(closed)
         if checked is not None:
             check_steps("DPPipeline", checked, parts, grouped=groups is not None)
@@ -251,13 +252,13 @@ class DPPipeline(FittedSteps):
         else:
             reservation.give_back("no step releases anything")
         # draw
-        cap = Cap(budget, self.adjacency)
+        limit = SpendingLimit(budget, self.adjacency)
         with within(reservation=reservation), held_back():
             try:
                 with after_charge(copy), silence(PrivacyWarning, LedgerWarning):
-                    model = fit_steps(self._shown(priced(cap)), X, y, codes, parts)
+                    model = fit_steps(self._shown(priced(limit)), X, y, codes, parts)
                 fitted = private_parts(model, fitted=True)
-                cap.settle((part.label, part.estimator.privacy_) for part in fitted)
+                limit.settle((part.label, part.estimator.privacy_) for part in fitted)
                 report = whole_report(self, budget, fitted, declared, rows)
                 if report.releases and not releases:
                     raise UnsettledError(

@@ -29,7 +29,7 @@ from sklearn.utils import assert_all_finite, get_tags
 from sklearn.utils.metaestimators import available_if
 
 from skdpnoise._utils.silence import silence
-from skdpnoise.accounting.caps import Rehearsed
+from skdpnoise.accounting.limits import NothingDrawnError
 from skdpnoise.base.compositions import below, inner_of
 from skdpnoise.base.public_output import hand_on
 from skdpnoise.base.register import is_private, rule_of
@@ -93,7 +93,8 @@ class Pass:
 
     def after_draw(self, step: Any, X: Any) -> None:
         """Go on with zeros behind a step that returns as many columns as it gets."""
-        known = isinstance(step, OneToOneFeatureMixin) and not is_spread(X)
+        keeps = isinstance(step, OneToOneFeatureMixin) and not hasattr(type(step), "public_output_")
+        known = keeps and not is_spread(X)  # and what comes next is told nothing
         self.zeros, self.drawn = True, self.drawn or not known
 
     def __sklearn_clone__(self) -> Pass:
@@ -239,7 +240,7 @@ class PrivateReader(_Stand):
             with _looking(self.computed, self.run.assume_finite):
                 self._fitted(X, y, groups)
             self.draws_ = False  # it has nothing to release
-        except Rehearsed:
+        except NothingDrawnError:
             self.run.after_draw(self.step, X)
         return self
 
@@ -327,7 +328,7 @@ class Behind(_Stand):
             if output is not None:
                 hand_on(self, output, _stood_for)
             return step.transform(X) if transforms else X
-        except Rehearsed:
+        except NothingDrawnError:
             self.run.after_draw(self.step, X)
             return X if self.run.drawn else _zeros(X, self.step, self.label)
 

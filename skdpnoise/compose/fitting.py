@@ -18,7 +18,7 @@ from sklearn.utils._param_validation import InvalidParameterError
 from skdpnoise._utils.silence import silence
 from skdpnoise._utils.warnings import PrivacyWarning
 from skdpnoise.accounting import PrivacyReport
-from skdpnoise.accounting.caps import Rehearsed
+from skdpnoise.accounting.limits import NothingDrawnError
 from skdpnoise.base.advice import dry_run
 from skdpnoise.base.compositions import inner_of, private_estimators
 from skdpnoise.base.parts import Part, all_ours, private_parts
@@ -54,7 +54,7 @@ def fit_steps(
     places: Mapping[str, Any] | None = None,
 ) -> Any:
     """Fit a pipeline whose parts charge a cap; no message or warning shows a value of the data."""
-    # Parallel steps run one after the other, in this thread: here a cap counts what they charge,
+    # Parallel steps run one after the other, in this thread: here a limit counts what they charge,
     # and here it is quiet. Other steps than the first get what others computed: guards refuse
     # types, for the time of the fit.
     guarded = guards(pipeline, passed()) if places is None else places
@@ -77,7 +77,7 @@ def fit_steps(
                 if part.kind == "private" and part.label in steps:
                     steps[part.label].set_fit_request(groups=True)
             return taken_back(pipeline.fit(X, y, groups=groups))
-    except Rehearsed:
+    except NothingDrawnError:
         raise
     except Exception as error:
         blamed = _quoting(error, parts)
@@ -159,7 +159,7 @@ def read_steps(
         silence(DataConversionWarning),
         reading(DATA),
         config_context(assume_finite=all_ours(model)),
-        suppress(Rehearsed),
+        suppress(NothingDrawnError),
     ):
         unobserved(fit_steps, model, X, y, groups, parts, owner=owner, places=places)
 

@@ -8,14 +8,14 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
-from skdpnoise.accounting.approximate import (
+from skdpnoise.accounting.limits import (
     ApproximateBudget,
     Budget,
     ChanceBudget,
     SearchBudget,
+    SpendingLimit,
     stated_epsilon,
 )
-from skdpnoise.accounting.caps import Cap
 from skdpnoise.base.compositions import inner_of
 from skdpnoise.base.parts import Part, private_parts
 from skdpnoise.base.tags import tags_of
@@ -118,7 +118,7 @@ def with_budget(
     budget: Budget,
     delta: float,
     *,
-    ledger: Cap | None,
+    ledger: SpendingLimit | None,
     rng: RandomWords,
     weights: Mapping[str, float] | None = None,
 ) -> Any:

@@ -12,8 +12,8 @@ import numpy as np
 
 from skdpnoise._utils.numbers import NUMBERS
 from skdpnoise.accounting import PrivacyReport
-from skdpnoise.accounting.approximate import Budget, as_loss
 from skdpnoise.accounting.declared import COLUMNS, FACTS, declared_below, said_public
+from skdpnoise.accounting.limits import Budget, as_loss
 from skdpnoise.accounting.reservation import Reservation
 from skdpnoise.base.compositions import private_estimators
 from skdpnoise.base.parts import Part

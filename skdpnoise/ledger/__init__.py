@@ -3,6 +3,7 @@
 from skdpnoise.accounting.account import Account, BudgetExceededError, Chargeable, Ledger
 from skdpnoise.accounting.encoding import decode_loss, encode_loss
 from skdpnoise.accounting.report import PrivacyReport, Release
+from skdpnoise.accounting.reservation import Reservation
 from skdpnoise.ledger.charge import Charge, LedgerTotal
 from skdpnoise.ledger.errors import (
     BudgetChangedError,
@@ -37,6 +38,7 @@ __all__ = [
     "PrivacyLedger",
     "PrivacyReport",
     "Release",
+    "Reservation",
     "UnknownDatasetError",
     "decode_loss",
     "encode_loss",

@@ -36,7 +36,7 @@ from sklearn.utils._param_validation import Interval
 from skdpnoise._utils.parallel import in_order
 from skdpnoise._utils.shared_texts import shared_texts
 from skdpnoise.accounting import Ledger, PrivacyReport
-from skdpnoise.accounting.approximate import SearchBudget, pure_part
+from skdpnoise.accounting.limits import SearchBudget, pure_part
 from skdpnoise.base.compositions import Children, below, register_inner
 from skdpnoise.base.constructors import Constraints, constructor_of_fields
 from skdpnoise.compose.shares import search_budget

@@ -14,8 +14,7 @@ from sklearn.utils import _safe_indexing
 
 from skdpnoise._utils.context import Said
 from skdpnoise._utils.redaction import silence
-from skdpnoise.accounting.approximate import Budget
-from skdpnoise.accounting.caps import Cap, UnsettledError
+from skdpnoise.accounting.limits import Budget, SpendingLimit, UnsettledError
 from skdpnoise.base.advice import left_to
 from skdpnoise.base.compositions import private_estimators
 from skdpnoise.base.parts import after_charge, private_parts
@@ -157,11 +156,11 @@ class Problem:
         """Return the estimator fitted to some rows, the training part if none are given."""
         # Compositions fit their parts one by one, whatever their `n_jobs` and joblib are told: in
         # another thread nobody would know that the search is charged, and nothing would be silent.
-        # Its cap is made here, in the process that fits, and taken off again: it spends the budget
-        # once, and the model that is returned has charged what it reports.
+        # Its limit is made here, in the process that fits, and taken off again: it spends the
+        # budget once, and the model that is returned has charged what it reports.
         rows = self.parts.train if rows is None else rows
-        model, cap = priced.estimator, Cap(priced.budget, self.adjacency)
-        give_ledger(model, cap.part)
+        model, limit = priced.estimator, SpendingLimit(priced.budget, self.adjacency)
+        give_ledger(model, limit.part)
         check_all_pay(model, priced.labels)
         said: list[Said] = []
         try:
@@ -173,9 +172,9 @@ class Problem:
             ):
                 model = fit_guarded("The search", model, *self.records.of(rows))
         except Exception:
-            if not cap.refused:
+            if not limit.refused:
                 raise
-        settle(cap, model)
+        settle(limit, model)
         give_ledger(model, partial(_same, None))
         return said_by(model, said)
 
@@ -188,12 +187,12 @@ class Problem:
     def read(self, owner: str, candidate: Candidate, budget: Budget) -> None:
         """Have a candidate check all records, as far as it needs no draw."""
         priced = replace(self, rng=SystemWords()).priced(candidate.estimator, budget)
-        model, cap = priced.estimator, Cap(None, self.adjacency)
-        give_ledger(model, cap.part)
+        model, limit = priced.estimator, SpendingLimit(None, self.adjacency)
+        give_ledger(model, limit.part)
         with silence(), parallel_config("sequential"):
             X, y = self.records.of(self.records.all())
             read_steps(model, X, y, None, candidate.parts, owner=owner)
-        if not cap.asked:
+        if not limit.asked:
             raise ValueError(
                 f"The 'estimator' parameter of {owner} must charge for what it releases. Got "
                 f"{type(candidate.estimator).__name__}, which released nothing, or did not charge."
@@ -305,11 +304,11 @@ def _same(ledger: Any, label: str) -> Any:
     return ledger
 
 
-def settle(cap: Cap, model: Any) -> None:
-    """Stop the search unless a run has charged its cap for what its fitted parts report."""
+def settle(limit: SpendingLimit, model: Any) -> None:
+    """Stop the search unless a run has charged its limit for what its fitted parts report."""
     found = private_parts(model, fitted=True)
     try:
-        cap.settle([(part.label, getattr(part.estimator, "privacy_", None)) for part in found])
+        limit.settle([(part.label, getattr(part.estimator, "privacy_", None)) for part in found])
     except UnsettledError:
         raise SearchStopped(UNSETTLED) from None
 

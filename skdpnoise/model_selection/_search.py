@@ -25,7 +25,7 @@ from skdpnoise._utils.numbers import JOBS, check_grouped
 from skdpnoise._utils.parameters import as_bounds, check_parameters
 from skdpnoise._utils.redaction import silence
 from skdpnoise.accounting import PrivacyReport
-from skdpnoise.accounting.approximate import pure_part
+from skdpnoise.accounting.limits import pure_part
 from skdpnoise.accounting.reservation import returnable
 from skdpnoise.base import advice
 from skdpnoise.base.callbacks import CallbackSupportMixin, with_callbacks

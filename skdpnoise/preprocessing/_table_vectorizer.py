@@ -15,7 +15,7 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from skdpnoise.accounting.approximate import ChanceBudget
+from skdpnoise.accounting.limits import ChanceBudget
 from skdpnoise.base.advice import cause_of_hiding, note_hidden, warn_last
 from skdpnoise.base.constructors import Constraints, constructor_of_fields
 from skdpnoise.base.private_fit import FitSession, PrivateEstimator

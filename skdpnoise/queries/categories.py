@@ -29,7 +29,7 @@ from skdpnoise._utils.checks import (
 )
 from skdpnoise._utils.shared_texts import shared_texts
 from skdpnoise.accounting.account import Ledger
-from skdpnoise.accounting.approximate import CHANCE_SHARE
+from skdpnoise.accounting.limits import CHANCE_SHARE
 from skdpnoise.accounting.session import Session
 from skdpnoise.accounting.terms import Terms
 from skdpnoise.data.cells import (

@@ -21,8 +21,12 @@ from skdpnoise import (
     DPTableVectorizer,
     total_guarantee,
 )
-from skdpnoise.accounting.approximate import ApproximateBudget, ChanceBudget
-from skdpnoise.accounting.caps import Cap, UnsettledError
+from skdpnoise.accounting.limits import (
+    ApproximateBudget,
+    ChanceBudget,
+    SpendingLimit,
+    UnsettledError,
+)
 from skdpnoise.compose.shares import whole_budget, with_budget
 from skdpnoise.ledger import BudgetExceededError, PrivacyReport, Release
 from skdpnoise.privacy import GaussianLoss, NumericLoss, PrivacyGuarantee, Promised, PureLoss
@@ -115,11 +119,11 @@ def test_a_cap_counts_both_and_refuses_either():
     budget = ChanceBudget(0.5, 1e-6)
     half = budget.share(0.49).numeric()
     for more in (GaussianLoss(0.4), NumericLoss(((Promised(0.6e-6), 0.0, 1),)), PureLoss(0.01)):
-        cap = Cap(budget, "replace_one")
+        cap = SpendingLimit(budget, "replace_one")
         cap.charge("first", half, adjacency="replace_one", guarantee=(1.0, 1e-6))
         with pytest.raises(BudgetExceededError):
             cap.charge("second", more, adjacency="replace_one", guarantee=(1.0, 1e-6))
-    plain = Cap(GaussianLoss(0.5), "replace_one")
+    plain = SpendingLimit(GaussianLoss(0.5), "replace_one")
     with pytest.raises(BudgetExceededError):
         plain.charge("first", half, adjacency="replace_one", guarantee=(1.0, 1e-6))
 
@@ -172,7 +176,7 @@ def test_several_normal_shifts_are_counted_each():
 def test_a_report_of_more_than_was_charged_settles_nothing(more):
     charged = ChanceBudget(0.3, 1e-7)
     told = ChanceBudget(0.6, 1e-7) if more == "mu" else ChanceBudget(0.3, 4e-7)
-    cap = Cap(ChanceBudget(1.0, 1e-6), "replace_one")
+    cap = SpendingLimit(ChanceBudget(1.0, 1e-6), "replace_one")
     guarantee = (5.0, 1e-5)
     cap.part("a").charge("a", charged.numeric(), adjacency="replace_one", guarantee=guarantee)
     loss = told.numeric()

@@ -15,7 +15,7 @@ from skdpnoise import (
     PrivacyGuarantee,
     PrivacyLedger,
 )
-from skdpnoise.accounting.approximate import ApproximateBudget, as_loss
+from skdpnoise.accounting.limits import ApproximateBudget, as_loss
 from skdpnoise.inspection import audit
 from skdpnoise.ledger import BudgetExceededError
 from skdpnoise.metrics.scoring import BITS, SCORINGS

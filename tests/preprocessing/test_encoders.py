@@ -21,7 +21,7 @@ from skdpnoise import (
     DPPipeline,
     DPTableVectorizer,
 )
-from skdpnoise.accounting.approximate import ChanceBudget
+from skdpnoise.accounting.limits import ChanceBudget
 from skdpnoise.privacy import GaussianLoss, PrivacyGuarantee
 from skdpnoise.queries.categories import category_mechanism
 from tests._cases import each_value

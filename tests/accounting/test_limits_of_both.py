@@ -7,8 +7,7 @@ from fractions import Fraction
 
 import pytest
 
-from skdpnoise.accounting.approximate import ApproximateBudget, pure_part
-from skdpnoise.accounting.caps import Cap, UnsettledError
+from skdpnoise.accounting.limits import ApproximateBudget, SpendingLimit, UnsettledError, pure_part
 from skdpnoise.compose.shares import whole_budget
 from skdpnoise.ledger import BudgetExceededError
 from skdpnoise.privacy import GaussianLoss, PrivacyGuarantee, PureLoss, gdp_mu
@@ -62,7 +61,7 @@ def normal(epsilon, delta):
 
 
 def test_fits_are_counted_by_what_they_state():
-    cap = Cap(WHOLE, "add_remove")
+    cap = SpendingLimit(WHOLE, "add_remove")
     charge(cap, "a", normal(0.6, 5e-7), (0.6, 5e-7))
     charge(cap, "b", PureLoss(0.4), (0.4, 0.0))
     with pytest.raises(BudgetExceededError):
@@ -84,21 +83,21 @@ def test_fits_are_counted_by_what_they_state():
     ids=["no statement", "beyond it", "beyond its delta", "delta", "epsilon", "a foreign loss"],
 )
 def test_what_is_not_within_the_limit_is_refused(cost, stated):
-    cap = Cap(WHOLE, "add_remove")
+    cap = SpendingLimit(WHOLE, "add_remove")
     with pytest.raises(BudgetExceededError):
         charge(cap, "a", cost, stated)
     assert cap.refused
 
 
 def test_later_charges_of_a_fit_are_within_what_the_first_one_stated():
-    cap = Cap(WHOLE, "add_remove")
+    cap = SpendingLimit(WHOLE, "add_remove")
     charge(cap, "a", PureLoss(0.3), (0.5, 0.0))
     charge(cap, "a", PureLoss(0.2), None)
     with pytest.raises(BudgetExceededError):
         charge(cap, "a", PureLoss(1e-6), None)
-    other = Cap(WHOLE, "add_remove")
+    other = SpendingLimit(WHOLE, "add_remove")
     charge(other, "a", PureLoss(0.3), (0.5, 0.0))
     with pytest.raises(BudgetExceededError):
         charge(other, "b", PureLoss(0.1), None)
     with pytest.raises(BudgetExceededError):
-        charge(Cap(WHOLE, "add_remove"), "a", PureLoss(0.1), (0.1, 0.0), "replace_one")
+        charge(SpendingLimit(WHOLE, "add_remove"), "a", PureLoss(0.1), (0.1, 0.0), "replace_one")

@@ -1,15 +1,17 @@
-"""A guard that the parts of a composition spend what was charged for the whole, and no more.
+"""What the parts of a composition may spend, and a guard that they spend no more.
 
+Budgets of parts are ε (pure), μ (Gaussian), an (ε, δ) whose numbers add up, or a μ and a chance.
 Every part charges before it samples noise; so that the run is within the loss for which it is
-accounted, or does not happen. Costs add up, of adaptive parts too, in ε (pure) or in μ² (Gaussian),
-and so do chances of what is shown.
-A copy could be spent a second time, and what another process charges would be lost: there is none.
+accounted, or does not happen. Costs add up, of adaptive parts too, in ε or in μ², and so do chances
+of what is shown. A copy of a limit could be spent a second time, and what another process charges
+would be lost: there is none.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable
+from dataclasses import dataclass
 from threading import Lock
 from typing import Any, NoReturn
 
@@ -17,16 +19,177 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skdpnoise.accounting import BudgetExceededError, PrivacyReport
-from skdpnoise.accounting.approximate import ApproximateBudget, Budget, ChanceBudget
 from skdpnoise.data.computed import Allowance
-from skdpnoise.privacy import GaussianLoss, NumericLoss, PrivacyLoss, PureLoss, gdp_mu
+from skdpnoise.privacy import (
+    GaussianLoss,
+    LossBudget,
+    NumericLoss,
+    PrivacyGuarantee,
+    PrivacyLoss,
+    Promised,
+    PureLoss,
+    gdp_epsilon,
+    gdp_mu,
+)
+from skdpnoise.privacy.curves import NormalShift
+
+__all__ = [
+    "CHANCE_SHARE",
+    "ApproximateBudget",
+    "Budget",
+    "ChanceBudget",
+    "NothingDrawnError",
+    "SearchBudget",
+    "SpendingLimit",
+    "StepLimit",
+    "UnsettledError",
+    "as_loss",
+    "pure_part",
+    "stated_epsilon",
+]
+
+
+CHANCE_SHARE = 0.5  # of δ, for the chance that a record shows a category of its own
+
+_ROOM = 1.0 - 1e-9  # for what rounding adds to sums of shares
+_LARGEST = 700.0  # whose exponential is a number
+_NOTHING = 1e-100  # the shift that a numeric loss makes of 0
+
+
+@dataclass(frozen=True, slots=True)
+class ApproximateBudget:
+    """Budget of steps that are (ε, δ)-private each: both numbers add up."""
+
+    # Dwork and Roth, "The Algorithmic Foundations of Differential Privacy", 2014, Theorem 3.16
+    # (sums) and Theorem 2.2 (groups). Steps that sample records would lose most of what sampling
+    # gives if Gaussian losses were shared out: their tail is that of a step without sampling.
+
+    epsilon: float
+    delta: float
+
+    @classmethod
+    def of(cls, guarantee: PrivacyGuarantee) -> ApproximateBudget:
+        """Return a guarantee as a budget, rounded down."""
+        return cls(guarantee.epsilon * _ROOM, guarantee.delta * _ROOM)
+
+    def __str__(self) -> str:
+        return f"({self.epsilon:.6g}, {self.delta:.3g})-DP"
+
+    def share(self, fraction: float) -> ApproximateBudget:
+        """Return a part of both, rounded down."""
+        room = 1.0 if fraction == 1.0 else _ROOM
+        return ApproximateBudget(self.epsilon * fraction * room, self.delta * fraction * room)
+
+    def per_row(self, rows: int) -> ApproximateBudget:
+        """Return what makes this the budget of groups of so many rows, if each row has it."""
+        each = self.epsilon / rows * _ROOM
+        if rows * each > _LARGEST:
+            raise ValueError(
+                f"The 'epsilon' parameter must be at most {_LARGEST:g} where groups of {rows} rows "
+                f"share epsilon and delta. Got {self.epsilon:g}."
+            )
+        return ApproximateBudget(each, self.delta / (rows * math.exp((rows - 1) * each)) * _ROOM)
+
+    def for_group(self, rows: int) -> NumericLoss:
+        """Return the loss for groups of so many rows, if this is that of a row."""
+        delta = rows * math.exp((rows - 1) * self.epsilon) * self.delta
+        return NumericLoss(((Promised(delta), rows * self.epsilon, 1),))
+
+    def numeric(self) -> NumericLoss:
+        """Return the loss of all that has this budget."""
+        return self.for_group(1)
+
+
+@dataclass(frozen=True, slots=True)
+class ChanceBudget:
+    r"""What parts with normal noise share, some of which may show by chance what one record has.
+
+    .. math:: L = L_{\mu} + L_p, \qquad \mu^2 = \sum_k \mu_k^2, \quad p = \sum_k p_k
+
+    Reference: Dong, Roth and Su, arXiv:1905.02383, Theorem 3.2 (squares of μ). Zhu, Dong and Wang,
+    AISTATS 2022, Theorem 10 (chances beside them).
+    """
+
+    # L_p is infinite with probability p, and else 0. A step of its own that shows by chance keeps
+    # the same division of its (ε, δ): half of δ is for chances.
+
+    mu: float
+    chance: float
+
+    @classmethod
+    def of(cls, guarantee: PrivacyGuarantee) -> ChanceBudget:
+        """Return a guarantee as a budget, rounded down."""
+        chance = CHANCE_SHARE * guarantee.delta * _ROOM
+        return cls(gdp_mu(guarantee.epsilon, guarantee.delta - chance) * _ROOM, chance)
+
+    @classmethod
+    def spent(cls, loss: PrivacyLoss) -> ChanceBudget | None:
+        """Return a loss as a budget; None if it is of another kind."""
+        if type(loss) is GaussianLoss:
+            return cls(loss.mu, 0.0)
+        if type(loss) is PureLoss and loss.pure_epsilon == 0.0:
+            return cls(0.0, 0.0)
+        squares, chance = 0.0, 0.0
+        for curve, shift, count in loss.terms if type(loss) is NumericLoss else ((None, 0.0, 1),):
+            if type(curve) is NormalShift:
+                squares += count * shift**2
+            elif type(curve) is Promised and shift <= _NOTHING:
+                chance += count * curve.delta
+            else:
+                return None
+        return cls(math.sqrt(squares), chance)
+
+    def __str__(self) -> str:
+        return f"{self.mu:.6g}-GDP and a chance of {self.chance:.3g}"
+
+    def share(self, fraction: float) -> ChanceBudget:
+        """Return a part of both: of the square of μ, and of the chance."""
+        return ChanceBudget(self.mu * math.sqrt(fraction), self.chance * fraction)
+
+    def guarantee(self) -> tuple[float, float]:
+        """Return the ε and δ of a step that shows by chance and has this budget."""
+        delta = self.chance / CHANCE_SHARE
+        return stated_epsilon(self.mu, delta - self.chance), delta
+
+    def numeric(self) -> NumericLoss:
+        """Return the loss of all that has this budget."""
+        terms = ((NormalShift(), self.mu, 1), (Promised(self.chance), 0.0, 1))
+        return NumericLoss(tuple(term for term in terms if term[1] or self.chance))
+
+
+def stated_epsilon(mu: float, delta: float) -> float:
+    """Return an ε that stands for at most μ at δ."""
+    epsilon = gdp_epsilon(mu, delta)
+    while epsilon > 0.0 and gdp_mu(epsilon, delta) > mu:
+        epsilon *= 1.0 - 1e-9
+    return epsilon
+
+
+SearchBudget = LossBudget | ApproximateBudget
+"""Budgets that a search divides among its fits, whatever these divide in turn."""
+
+Budget = SearchBudget | ChanceBudget
+"""Budgets that a composition divides among its steps."""
+
+
+def as_loss(budget: Budget) -> PrivacyLoss:
+    """Return the loss of all that has a budget."""
+    return budget.numeric() if isinstance(budget, ApproximateBudget | ChanceBudget) else budget
+
+
+def pure_part(budget: Budget) -> LossBudget:
+    """Return what a release that is not a part's own may cost: of an (ε, δ) its ε, else the μ."""
+    if isinstance(budget, ChanceBudget):
+        return GaussianLoss(budget.mu)
+    return PureLoss(budget.epsilon) if isinstance(budget, ApproximateBudget) else budget
+
 
 _ROUNDING = 1e-9  # relative, between charges and reports; the limit itself is kept exactly
-_NOTHING = np.zeros(2)
+_NO_AMOUNT = np.zeros(2)
 _EXACT = 1e-12  # relative, of a numeric loss of exactly some ε, which is rounded up
 
 
-class Rehearsed(Exception):
+class NothingDrawnError(Exception):
     """Raised by a closed cap: all checks are passed, and nothing is drawn yet."""
 
 
@@ -50,7 +213,7 @@ class _OneObject(Allowance):
         _no_copy()
 
 
-class Cap(_OneObject):
+class SpendingLimit(_OneObject):
     """Stands where a ledger would, and lets the parts of one run spend no more than it may cost."""
 
     def __init__(self, limit: Budget | None, adjacency: str) -> None:
@@ -67,9 +230,9 @@ class Cap(_OneObject):
         """True where there is a limit: the whole run was charged."""
         return self.limit is not None
 
-    def part(self, label: str) -> PartCap:
+    def part(self, label: str) -> StepLimit:
         """Return what one part charges, so that it is known which part it was."""
-        return PartCap(self, label)
+        return StepLimit(self, label)
 
     def charge(self, label: str, cost: Any, *, adjacency: str | None = None, **facts: Any) -> None:
         """Allow a charge, or refuse it."""
@@ -106,9 +269,9 @@ class Cap(_OneObject):
             )
         if isinstance(self.limit, ApproximateBudget):
             return  # a report is within its guarantee, which is what was counted
-        spent = self._spent.get(label, _NOTHING)
-        released = sum((self._amount(report.total) for report in reports), start=_NOTHING)
-        allowed = sum(map(self._allowed, reports), start=_NOTHING)
+        spent = self._spent.get(label, _NO_AMOUNT)
+        released = sum((self._amount(report.total) for report in reports), start=_NO_AMOUNT)
+        allowed = sum(map(self._allowed, reports), start=_NO_AMOUNT)
         most = 1.0 + _ROUNDING
         if (released > spent * most).any() or (spent > allowed * most).any():
             raise UnsettledError(
@@ -119,9 +282,9 @@ class Cap(_OneObject):
     def _charge(self, part: str, label: str, cost: Any, adjacency: Any, stated: Any) -> None:
         self.asked = True
         if self.limit is None:
-            raise Rehearsed
+            raise NothingDrawnError
         with self._lock:
-            amount = _NOTHING
+            amount = _NO_AMOUNT
             if isinstance(self.limit, ApproximateBudget):
                 within = self._is_promised(part, cost, stated)
             else:
@@ -134,7 +297,7 @@ class Cap(_OneObject):
                     f"{label!r} would cost {cost} with adjacency {adjacency!r}: more than is left "
                     f"of {self.limit} with adjacency {self.adjacency!r} for one run."
                 )
-            self._spent[part] = self._spent.get(part, _NOTHING) + amount
+            self._spent[part] = self._spent.get(part, _NO_AMOUNT) + amount
             self.n_charges += 1
             if stated is not None:  # the first charge of a fit states the guarantee of all of it
                 self._fits.setdefault(part, []).append((float(stated[0]), float(stated[1])))
@@ -180,7 +343,7 @@ class Cap(_OneObject):
     def _amount(self, cost: Any) -> NDArray[np.float64]:
         """Return a cost in the currency of the limit: ε or μ², and a chance; infinite if none."""
         if type(cost) is PureLoss and cost.pure_epsilon == 0.0:
-            return _NOTHING
+            return _NO_AMOUNT
         if type(self.limit) is PureLoss:
             known = type(cost) in (PureLoss, NumericLoss)
             return np.array([cost.pure_epsilon if known else np.inf, 0.0])
@@ -190,12 +353,12 @@ class Cap(_OneObject):
         return np.array([found.mu**2, found.chance])
 
 
-class PartCap(_OneObject):
+class StepLimit(_OneObject):
     """Charges of one step of a run, which go to the cap of the run under the name of the step."""
 
     dataset = "one run"  # what errors call a ledger
 
-    def __init__(self, cap: Cap, label: str) -> None:
+    def __init__(self, cap: SpendingLimit, label: str) -> None:
         self.cap, self.label = cap, label
 
     @property

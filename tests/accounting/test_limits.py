@@ -13,7 +13,7 @@ from sklearn.base import clone
 from sklearn.pipeline import make_pipeline
 
 from skdpnoise import DPLogisticCD, DPRobustScaler, DPStandardScaler
-from skdpnoise.accounting.caps import Cap, Rehearsed, UnsettledError
+from skdpnoise.accounting.limits import NothingDrawnError, SpendingLimit, UnsettledError
 from skdpnoise.accounting.report import PrivacyReport, Release
 from skdpnoise.compose.shares import with_budget
 from skdpnoise.ledger import BudgetExceededError
@@ -30,13 +30,15 @@ def test_a_fit_within_its_share_passes_and_one_beyond_is_stopped(budget):
     y = X[:, 0] + rng.normal(size=2000) > 0
     words = SeededWords(0)
     delta = 0.0 if isinstance(budget, PureLoss) else 1e-6
-    cap = Cap(budget, "replace_one")
+    cap = SpendingLimit(budget, "replace_one")
     model = with_budget(CLASSIFIER, budget, delta, ledger=cap, rng=words)
     model.fit(X, y)
     assert cap.n_charges == 1
     with pytest.raises(BudgetExceededError):  # a second fit from the same share
         model.fit(X, y)
-    greedy = with_budget(CLASSIFIER, budget, delta, ledger=Cap(budget, "replace_one"), rng=words)
+    greedy = with_budget(
+        CLASSIFIER, budget, delta, ledger=SpendingLimit(budget, "replace_one"), rng=words
+    )
     with pytest.raises(BudgetExceededError):
         greedy.set_params(epsilon=1.001 * greedy.epsilon).fit(X, y)
 
@@ -55,7 +57,7 @@ FACTS = {"adjacency": "replace_one", "guarantee": (0.5, 0.0)}
 
 
 def test_a_cap_has_no_copies_and_clones_of_estimators_share_it():
-    cap = Cap(HALF, "replace_one")
+    cap = SpendingLimit(HALF, "replace_one")
     holder = DPLogisticCD(ledger=cap.part("a"))
     for make in (copy.deepcopy, pickle.dumps):
         for one in (cap, cap.part("a"), holder, [holder], make_pipeline(holder)):
@@ -80,7 +82,7 @@ def test_a_cap_has_no_copies_and_clones_of_estimators_share_it():
     ids=["no relation", "another relation", "too much", "another loss", "a foreign loss", "none"],
 )
 def test_what_a_cap_does_not_know_is_refused_and_remembered(cost, facts):
-    cap = Cap(HALF, "replace_one")
+    cap = SpendingLimit(HALF, "replace_one")
     with pytest.raises(BudgetExceededError):
         cap.part("a").charge("fit", cost, **facts)
     assert cap.n_charges == 0
@@ -89,15 +91,15 @@ def test_what_a_cap_does_not_know_is_refused_and_remembered(cost, facts):
 
 
 def test_a_closed_cap_notes_that_it_was_asked():
-    cap = Cap(None, "replace_one")
+    cap = SpendingLimit(None, "replace_one")
     assert not cap.asked
-    with pytest.raises(Rehearsed):
+    with pytest.raises(NothingDrawnError):
         cap.part("a").charge("fit", HALF, **FACTS)
     assert cap.asked
 
 
 def test_threads_cannot_spend_a_cap_together():
-    cap = Cap(PureLoss(1.0), "replace_one")
+    cap = SpendingLimit(PureLoss(1.0), "replace_one")
     refused = []
 
     def spend():
@@ -142,7 +144,7 @@ def report(epsilon, released=None):
     ],
 )
 def test_a_run_settles_if_its_parts_report_what_they_charged(reports, settles):
-    cap = Cap(PureLoss(1.0), "replace_one")
+    cap = SpendingLimit(PureLoss(1.0), "replace_one")
     cap.part("a").charge("fit", HALF, **FACTS)
     if settles:
         cap.settle(reports)
