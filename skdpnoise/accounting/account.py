@@ -302,9 +302,10 @@ class Account:
                 self._take(label, loss)
             self._total = total
             of, size = mechanism.counted
-            sizes = mechanism.n_releases, size
             scales = float(np.min(mechanism.scale)), float(np.max(mechanism.scale))
-            self._releases.append(Release(label, mechanism.noise, *sizes, scales, loss, of))
+            self._releases.append(
+                Release(label, mechanism.noise, mechanism.n_releases, size, scales, loss, of)
+            )
 
     @contextmanager
     def noted(self) -> Iterator[None]:
@@ -356,10 +357,17 @@ class Account:
             merged.append(Release(label, noise, n_releases, n_coordinates, scale, loss, made_of))
         if total is None:
             total, n = PureLoss(0.0), None
-        made, rows, planned = tuple(merged), self.rows_per_group, self._planned
-        facts: dict[str, Any] = {"rows_per_group": rows, "n_records": n, "planned": planned}
-        facts["declared"] = self._declared
-        return PrivacyReport(estimator, self.guarantee, made, total, secure, **facts)
+        return PrivacyReport(
+            estimator=estimator,
+            guarantee=self.guarantee,
+            releases=tuple(merged),
+            total=total,
+            secure=secure,
+            rows_per_group=self.rows_per_group,
+            declared=self._declared,
+            n_records=n,
+            planned=self._planned,
+        )
 
     def __deepcopy__(self, memo: dict[int, Any] | None = None) -> Account:
         return self

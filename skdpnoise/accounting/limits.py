@@ -1,4 +1,4 @@
-"""What the parts of a composition may spend, and a guard that they spend no more.
+"""Budgets of the parts of a composition, and a guard that they spend no more.
 
 Budgets of parts are ε (pure), μ (Gaussian), an (ε, δ) whose numbers add up, or a μ and a chance.
 Every part charges before it samples noise; so that the run is within the loss for which it is
@@ -102,7 +102,7 @@ class ApproximateBudget:
 
 @dataclass(frozen=True, slots=True)
 class ChanceBudget:
-    r"""What parts with normal noise share, some of which may show by chance what one record has.
+    r"""The budget that parts with normal noise share, some of which may show a record by chance.
 
     .. math:: L = L_{\mu} + L_p, \qquad \mu^2 = \sum_k \mu_k^2, \quad p = \sum_k p_k
 

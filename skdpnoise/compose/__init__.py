@@ -1,4 +1,4 @@
-"""What may stand beside a private model: the register, and compositions with one guarantee."""
+"""Compositions with one guarantee, and the register of what may stand beside a private model."""
 
 from importlib import import_module
 from typing import TYPE_CHECKING

@@ -73,7 +73,7 @@ def _applied(step: Any, X: Any) -> Any:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Transform:
-    """What a public step makes of rows, under the settings of scikit-learn where it was asked."""
+    """The rows that a public step returns, under the settings of scikit-learn that were given."""
 
     # Other threads and processes have settings of their own: there a step might refuse a value that
     # a private step computed, after the charge, or warn of one.

@@ -1,4 +1,4 @@
-"""What reads the user's data in a composition, and what may be refused of what steps make of them.
+"""The steps that read the user's data in a composition, and refusals of types between steps.
 
 Only the X and y that the user passes may be refused for their values, and only before a random word
 is taken. Which steps read them, rather than what another step computed, is a fact of the

@@ -97,7 +97,7 @@ class TotalReport(Shown):
 
     @property
     def unit(self) -> str:
-        """What is protected: "group" if every fit that released something protects groups."""
+        """The unit that is protected: "group" if every fit that released anything has groups."""
         units = {report.unit for _, report in self._spent}
         return "group" if units == {"group"} else "record"
 
@@ -108,7 +108,7 @@ class TotalReport(Shown):
 
     @property
     def secure(self) -> bool:
-        """Whether all noise came from the operating system's cryptographic source."""
+        """True if all noise came from the operating system's cryptographic source."""
         return all(report.secure for _, report in self.steps)
 
     def _sheet(self) -> Sheet:

@@ -1,4 +1,4 @@
-"""What a composition states and charges: one report, one entry in the ledger, shares by name."""
+"""The statements of a composition: one report, one entry in the ledger, shares by name."""
 
 from __future__ import annotations
 
@@ -106,11 +106,19 @@ def whole_report(
     if not isinstance(total, PureLoss | GaussianLoss):
         total = as_loss(budget)  # what was allowed is known in advance, and is more
     guarantee = PrivacyGuarantee(pipeline.epsilon, pipeline.delta, pipeline.adjacency)
-    secure = all(report.secure for _, report in reports)
     own = [name for label, one in reports for name in declared_below(label, one.declared)]
     bought = [report.n_records for _, report in reports if report.n_records is not None]
-    shown = (secure, rows_per_group, in_order([*declared, *own]), max(bought, default=None))
-    return PrivacyReport(name, guarantee, releases, total, *shown, planned=as_loss(budget))
+    return PrivacyReport(
+        estimator=name,
+        guarantee=guarantee,
+        releases=releases,
+        total=total,
+        secure=all(report.secure for _, report in reports),
+        rows_per_group=rows_per_group,
+        declared=in_order([*declared, *own]),
+        n_records=max(bought, default=None),
+        planned=as_loss(budget),
+    )
 
 
 def _public_parameters(estimator: Any) -> dict[str, Any]:

@@ -43,7 +43,7 @@ from skdpnoise.compose.shares import search_budget
 from skdpnoise.compose.whole import ReportOfModels, digests_of
 from skdpnoise.metrics.scoring import Losses, pair_share
 from skdpnoise.model_selection._candidates import Candidate
-from skdpnoise.model_selection._runs import Outcome, Parts, Problem, Target
+from skdpnoise.model_selection._runs import Outcome, Parts, SearchProblem, Target
 from skdpnoise.model_selection._search import PrivateSearchCV
 from skdpnoise.model_selection._splits import tossed
 from skdpnoise.model_selection._strategies import Strategy, Tell, one_run
@@ -301,7 +301,7 @@ class _CrossValidation(PrivateSearchCV):
             f"least in every fold. Got {self.cv!r}, and too few rows, or groups, for it."
         )
 
-    def _store(self, outcome: Outcome, problem: Problem, strategy: Strategy) -> None:
+    def _store(self, outcome: Outcome, problem: SearchProblem, strategy: Strategy) -> None:
         self.folds_, self.scoring_ = outcome.folds, problem.scoring.name
 
 
@@ -323,19 +323,25 @@ class Folds(Strategy):
         fit, score = total.share((1.0 - _SCORE) / (n_folds - 1)), total.share(_SCORE)
         return cls(total, fit, pure_part(score), n_folds)
 
-    def choose(self, problem: Problem, losses: Losses, target: Target) -> tuple[int, float]:
+    def choose(self, problem: SearchProblem, losses: Losses, target: Target) -> tuple[int, float]:
         """Score the only candidate."""
         return 0, problem.noisy_score(int(losses.sums[0]), self.score_budget, target)
 
     def report(
-        self, owner: str, guarantee: PrivacyGuarantee, problem: Problem, rows_per_group: int | None
+        self,
+        owner: str,
+        guarantee: PrivacyGuarantee,
+        problem: SearchProblem,
+        rows_per_group: int | None,
     ) -> PrivacyReport:
         """Return the report, with the number of the scores."""
         report = Strategy.report(self, owner, guarantee, problem, rows_per_group)
         (line,) = report.releases
         return replace(report, releases=(replace(line, n_coordinates=self.n_folds),))
 
-    def run(self, problem: Problem, target: Target, n_jobs: int | None, tell: Tell) -> Outcome:
+    def run(
+        self, problem: SearchProblem, target: Target, n_jobs: int | None, tell: Tell
+    ) -> Outcome:
         """Fit and score all folds; if one cannot be fitted there is no result."""
         folds, kept = problem.parts.folds, problem.parts.reference
         (only,) = problem.candidates
@@ -360,7 +366,7 @@ class Folds(Strategy):
         return Outcome(0, models[-1], float(np.mean(scores)), folds=(models, scores, errors))
 
 
-def _of_fold(target: Target, problem: Problem) -> Target:
+def _of_fold(target: Target, problem: SearchProblem) -> Target:
     """Return the units of a fold: how many pairs it has is its own."""
     if not problem.scoring.by_pairs or target.shares is None:
         return target

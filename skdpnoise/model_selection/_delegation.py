@@ -1,4 +1,4 @@
-"""What a fitted search hands on to its winner, as scikit-learn's searches do."""
+"""Methods that a fitted search hands on to its winner, as scikit-learn's searches do."""
 
 from __future__ import annotations
 

@@ -94,12 +94,12 @@ class Target:
 
     @property
     def units(self) -> Any:
-        """What losses of records are measured in."""
+        """The units in which losses of records are measured."""
         return self.scale if self.shares is None else self.shares
 
 
 class Outcome(NamedTuple):
-    """What leaves the search: the winner, its noisy score, and whether the units are hidden."""
+    """The result of a search: the winner, its noisy score, and whether the units are hidden."""
 
     candidate: int
     model: Any
@@ -128,7 +128,7 @@ class Priced:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Problem:
+class SearchProblem:
     """Everything that runs share."""
 
     candidates: Sequence[Candidate]  # sealed and checked
@@ -384,7 +384,7 @@ def divide(
     return Parts(*tossed(records, shares, enough, rng, again=again))
 
 
-def release_shares(problem: Problem, y: Any, budget: LossBudget) -> Target:
+def release_shares(problem: SearchProblem, y: Any, budget: LossBudget) -> Target:
     """Release the shares of the labels, each a histogram's count, within a budget."""
     assert problem.classes is not None
     classes, relation = problem.classes, problem.adjacency
@@ -407,7 +407,7 @@ def _of_labels(labels: NDArray[Any], y: NDArray[Any]) -> NDArray[np.int64]:
     return np.array([np.count_nonzero(y == label) for label in labels])
 
 
-def release_units(problem: Problem, y: Any, budget: LossBudget) -> tuple[Target, bool]:
+def release_units(problem: SearchProblem, y: Any, budget: LossBudget) -> tuple[Target, bool]:
     """Release location and scale of the target, unless public, and its variance, for R²."""
     if problem.scoring.needs_shares:
         return release_shares(problem, y, budget), False

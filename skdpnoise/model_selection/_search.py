@@ -53,7 +53,7 @@ from skdpnoise.model_selection._candidates import (
 )
 from skdpnoise.model_selection._data import read_records
 from skdpnoise.model_selection._delegation import Delegation
-from skdpnoise.model_selection._runs import Outcome, Parts, Problem, Target
+from skdpnoise.model_selection._runs import Outcome, Parts, SearchProblem, Target
 from skdpnoise.model_selection._strategies import NoisyMax, OneRelease, RepeatedRuns, Strategy
 from skdpnoise.planning.mixin import PlanMixin
 from skdpnoise.privacy import PrivacyGuarantee, PrivacyLoss
@@ -150,8 +150,16 @@ class PrivateSearchCV(WholeMixin, PlanMixin, Delegation, BaseSearchCV, CallbackS
         reference = _runs.REFERENCE if buys else 0.0
         given = public_labels(owner, candidates)
         declared = declared_by(candidates, X, y, given)
-        terms = (buys, units, self.adjacency, self.delta, declared, rng)
-        problem = Problem(candidates, scoring, *terms)
+        problem = SearchProblem(
+            candidates=candidates,
+            scoring=scoring,
+            buys=buys,
+            known=units,
+            adjacency=self.adjacency,
+            delta=self.delta,
+            declared=declared,
+            rng=rng,
+        )
         for one in strategy.fitted_alone(candidates):
             problem.check(owner, one, strategy.fit_budget)
             if self.n_jobs not in (None, 1):
@@ -219,7 +227,7 @@ class PrivateSearchCV(WholeMixin, PlanMixin, Delegation, BaseSearchCV, CallbackS
         """Raise what is wrong with any single parameter: more than scikit-learn's constraints."""
         check_parameters(self)
 
-    def _run(self, problem: Problem, strategy: Strategy) -> Outcome:
+    def _run(self, problem: SearchProblem, strategy: Strategy) -> Outcome:
         """Run the search; the number of tasks is told where it is public."""
         n_tasks = None if strategy.name == "repeated" else len(problem.candidates)
         with progress(self, n_tasks) as tell, silence():
@@ -329,7 +337,7 @@ class PrivateSearchCV(WholeMixin, PlanMixin, Delegation, BaseSearchCV, CallbackS
             return None
         return Target(0.5 * low + 0.5 * high, 0.25 * (high - low))
 
-    def _store(self, outcome: Outcome, problem: Problem, strategy: Strategy) -> None:
+    def _store(self, outcome: Outcome, problem: SearchProblem, strategy: Strategy) -> None:
         """Set the fitted attributes."""
         best = problem.candidates[outcome.candidate].parameters
         self.best_params_, self.best_index_ = best, 0

@@ -55,7 +55,7 @@ from skdpnoise.mechanisms.selection import (
 from skdpnoise.metrics.scoring import BITS, NARROW, Losses
 from skdpnoise.model_selection import _runs
 from skdpnoise.model_selection._candidates import Candidate
-from skdpnoise.model_selection._runs import Outcome, Priced, Problem, Target
+from skdpnoise.model_selection._runs import Outcome, Priced, SearchProblem, Target
 from skdpnoise.privacy import GaussianLoss, LossBudget, PrivacyGuarantee, PrivacyLoss, PureLoss
 from skdpnoise.privacy.repetition.laws import RepetitionLaw
 from skdpnoise.queries import private_argmax
@@ -83,7 +83,7 @@ class Strategy(ABC):
 
     @property
     def score_budget(self) -> LossBudget:
-        """What a published score costs."""
+        """The cost of a published score."""
         return self.choice_budget.share(self.scored)
 
     def fitted_alone(self, candidates: Sequence[Candidate]) -> Sequence[Candidate]:
@@ -91,10 +91,10 @@ class Strategy(ABC):
         return candidates
 
     def loss(self, rows: int) -> PrivacyLoss:
-        """What the whole search costs with respect to a group of at most so many rows."""
+        """Return the cost of the search with respect to a group of at most so many rows."""
         return self.total.for_group(rows)
 
-    def choose(self, problem: Problem, losses: Losses, target: Target) -> tuple[int, float]:
+    def choose(self, problem: SearchProblem, losses: Losses, target: Target) -> tuple[int, float]:
         """Return the best of fitted models, and its noisy score."""
         utilities, sensitivity, monotonic = _utilities(losses, problem)
         known: dict[str, Any] = {"sensitivity": sensitivity, "monotonic": monotonic}
@@ -105,7 +105,11 @@ class Strategy(ABC):
         return best, problem.noisy_score(int(losses.sums[best]), self.score_budget, target)
 
     def report(
-        self, owner: str, guarantee: PrivacyGuarantee, problem: Problem, rows_per_group: int | None
+        self,
+        owner: str,
+        guarantee: PrivacyGuarantee,
+        problem: SearchProblem,
+        rows_per_group: int | None,
     ) -> PrivacyReport:
         """Return the report of a search, known before it begins."""
         loss = self.loss(rows_per_group or 1)
@@ -119,7 +123,9 @@ class Strategy(ABC):
         return PrivacyReport(owner, guarantee, (line,), *shown, planned=loss)
 
     @abstractmethod
-    def run(self, problem: Problem, target: Target, n_jobs: int | None, tell: Tell) -> Outcome:
+    def run(
+        self, problem: SearchProblem, target: Target, n_jobs: int | None, tell: Tell
+    ) -> Outcome:
         """Choose; `tell` is called after each part whose number is public."""
 
 
@@ -160,7 +166,9 @@ class OneRelease(Strategy):
     def fitted_alone(self, candidates: Sequence[Candidate]) -> Sequence[Candidate]:
         return [replace(candidates[0], estimator=self.estimator)]
 
-    def run(self, problem: Problem, target: Target, n_jobs: int | None, tell: Tell) -> Outcome:
+    def run(
+        self, problem: SearchProblem, target: Target, n_jobs: int | None, tell: Tell
+    ) -> Outcome:
         path = problem.fitted(problem.priced(self.estimator, self.fit_budget))
         said = _runs.taken_from(path)
         models = [_model_of(path, candidate.estimator) for candidate in problem.candidates]
@@ -185,7 +193,9 @@ class NoisyMax(Strategy):
         choice = total.share(1.0 - _REFIT) if refit else total
         return cls(total, choice.share(1.0 / n_candidates), pure_part(choice), refit)
 
-    def run(self, problem: Problem, target: Target, n_jobs: int | None, tell: Tell) -> Outcome:
+    def run(
+        self, problem: SearchProblem, target: Target, n_jobs: int | None, tell: Tell
+    ) -> Outcome:
         priced = [problem.priced(c.estimator, self.fit_budget) for c in problem.candidates]
         models = []
         for model in in_order((delayed(_fitted)(problem, one) for one in priced), n_jobs):
@@ -237,7 +247,9 @@ class RepeatedRuns(Strategy):
         """Loss of the best of all runs; one run has the base loss for a group."""
         return repeated_loss(as_loss(self.base), self.law)
 
-    def run(self, problem: Problem, target: Target, n_jobs: int | None, tell: Tell) -> Outcome:
+    def run(
+        self, problem: SearchProblem, target: Target, n_jobs: int | None, tell: Tell
+    ) -> Outcome:
         """Draw how many runs, and run; ties are broken by chance."""
         rng = problem.rng
         n_runs = self.law.sample(rng)
@@ -255,7 +267,7 @@ class RepeatedRuns(Strategy):
         return Outcome(chosen[best], models[best], score)
 
     def choose(
-        self, problem: Problem, losses: Losses, target: Target, models: Sequence[Any] = ()
+        self, problem: SearchProblem, losses: Losses, target: Target, models: Sequence[Any] = ()
     ) -> tuple[int, float]:
         """Take the best noisy score; a run that failed, without a model, is the worst."""
         # So nothing is seen of a run that failed unless all have.
@@ -284,7 +296,7 @@ def _final(estimator: Any) -> Any:
     return estimator.steps[-1][1] if type(estimator) is Pipeline else estimator
 
 
-def _fitted(problem: Problem, priced: Priced) -> Any:
+def _fitted(problem: SearchProblem, priced: Priced) -> Any:
     """Return a fitted model; None if the fit failed, which is an outcome like another."""
     # Where parts of the rows are lost, or change, the search ends: an outcome above all others, so
     # that the best of any number of runs is still what is published.
@@ -296,7 +308,7 @@ def _fitted(problem: Problem, priced: Priced) -> Any:
         return None
 
 
-def one_run(problem: Problem, priced: Priced, target: Target) -> tuple[Any, int]:
+def one_run(problem: SearchProblem, priced: Priced, target: Target) -> tuple[Any, int]:
     """Return a fitted model and the sum of its losses."""
     model = _fitted(problem, priced)
     return model, int(problem.losses([model], target).sums[0])
@@ -314,7 +326,7 @@ class _Ranged:
         return loss
 
 
-def _utilities(losses: Losses, problem: Problem) -> tuple[NDArray[np.float64], float, bool]:
+def _utilities(losses: Losses, problem: SearchProblem) -> tuple[NDArray[np.float64], float, bool]:
     """Return the utilities of candidates, how far one record moves each, and whether all alike."""
     # Of losses that vary by degrees, candidates are compared by the difference to the mean over all
     # candidates, record by record, held within a sixteenth of the range: good candidates differ by

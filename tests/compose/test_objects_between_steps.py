@@ -207,3 +207,19 @@ def test_objects_that_a_pipeline_hands_on_are_refused_by_their_type_whatever_the
         assert "needs columns of a numeric type" in text
         ends.add(text)
     assert len(ends) == 1
+
+
+@pytest.mark.parametrize("last", [DPStandardScaler(), DPPipeline([("scale", DPStandardScaler())])])
+def test_a_private_step_gets_no_objects_from_a_private_one(last):
+    """It would convert single values, and might fail for one."""
+    ends = set()
+    for value in ("x", 37, 1e200):
+        table = ORDINARY.assign(t=ORDINARY["t"].astype(object))
+        table.loc[7, "t"] = value
+        columns = [("scale", DPStandardScaler(), ["a"]), ("same", "passthrough", ["t"])]
+        front = DPPipeline([("columns", ColumnTransformer(columns, sparse_threshold=0))])
+        ends.add(outcome([front, last], table))
+    assert len(ends) == 1
+    text, charges = ends.pop()
+    assert charges == 1
+    assert "needs columns of a numeric type" in text

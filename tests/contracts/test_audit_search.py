@@ -14,7 +14,7 @@ from sklearn.base import clone
 from benchmarks._remembered import remembered
 from skdpnoise import DPCoordinateDescentRegressor, DPGridSearchCV, DPLogisticCD
 from skdpnoise.model_selection import _runs
-from skdpnoise.model_selection._runs import Parts, Problem
+from skdpnoise.model_selection._runs import Parts, SearchProblem
 from skdpnoise.privacy import GaussianLoss, TruncatedNegativeBinomial
 from tests._audit import audit
 
@@ -108,7 +108,7 @@ def searches(search, where, n_runs=RUNS):
     with remembered(), pytest.MonkeyPatch.context() as patch:
         patch.setattr(_runs, "divide", lambda records, *args: parts(len(records), where))
         # Checks of parameters and data take most of the time of a tiny search.
-        patch.setattr(_runs.Problem, "read", lambda *args: None)
+        patch.setattr(_runs.SearchProblem, "read", lambda *args: None)
         search = clone(search)
         return [
             np.array(
@@ -141,21 +141,21 @@ def test_a_search_that_publishes_nearly_exact_scores_is_caught(monkeypatch):
     monkeypatch.setattr(
         _runs, "released_mean", lambda losses, budget, *args: mean(losses, hardly_noisy, *args)
     )
-    monkeypatch.setattr(Problem, "fitted", constant_model)
+    monkeypatch.setattr(SearchProblem, "fitted", constant_model)
     search = SEARCHES["noisy max, gaussian, add or remove"]
     assert audit(*searches(search, "validation"), search.delta) > search.epsilon
 
 
 @pytest.mark.slow
 def test_a_search_with_fits_that_cost_nothing_is_caught(monkeypatch):
-    priced = Problem.priced
+    priced = SearchProblem.priced
 
     def generous(problem, estimator, budget):
         asking = priced(problem, estimator, budget)
         asking.estimator.set_params(epsilon=50.0)
         return asking
 
-    monkeypatch.setattr(Problem, "priced", generous)
+    monkeypatch.setattr(SearchProblem, "priced", generous)
     search = clone(SEARCHES["noisy max, gaussian, add or remove"])
     search.set_params(param_grid={"alpha": [0.0, 1e-6, 2e-6]})  # whichever is chosen, it tells
     with pytest.raises(RuntimeError, match="did not charge"):  # the cap does not allow it

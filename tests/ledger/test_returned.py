@@ -164,6 +164,18 @@ def test_old_charges_are_kept_reservations(sqlite, dataset):
     assert again.total().basic == (0.5, 0.0)
 
 
+def test_a_limit_that_was_raised_in_the_storage_is_found(sqlite, dataset):
+    import sqlalchemy as sa
+
+    PrivacyLedger(dataset, 1.0, DELTA, sqlite, most_returned=0)
+    engine = sa.create_engine(sqlite)
+    with engine.begin() as connection:
+        connection.exec_driver_sql("UPDATE skdpnoise_datasets SET most_returned = 9")
+    engine.dispose()
+    with pytest.raises(LedgerStorageError, match="is not the one that the ledger wrote"):
+        PrivacyLedger.open(dataset, sqlite).reserve("fit", PureLoss(0.1))
+
+
 # All paths of a small model
 
 

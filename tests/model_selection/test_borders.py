@@ -481,7 +481,7 @@ def test_every_candidate_reads_every_row_once(monkeypatch):
         seen.append(problem.records.all().size)
         return True
 
-    monkeypatch.setattr(_runs.Problem, "read", noted)
+    monkeypatch.setattr(_runs.SearchProblem, "read", noted)
     for estimator, y in ((REGRESSOR, SCORE), (CLASSIFIER, LABELS)):
         with pytest.raises(Reached):
             DPGridSearchCV(estimator, {"alpha": [0.0, 0.1]}, ledger=Door()).fit(X, y)

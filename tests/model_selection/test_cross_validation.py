@@ -56,7 +56,7 @@ def test_a_record_pays_for_all_models_but_one_and_for_one_score(total, k):
 @pytest.mark.parametrize("scoring", ["accuracy", "roc_auc"])
 def test_every_record_is_in_all_training_sets_but_one_and_scored_once(scoring, monkeypatch):
     fitted, scored = [], []
-    fit, losses = _runs.Problem.fitted, _runs.Problem.losses
+    fit, losses = _runs.SearchProblem.fitted, _runs.SearchProblem.losses
 
     def noted_fit(self, priced, rows=None):
         fitted.append(self.parts.train if rows is None else rows)
@@ -66,8 +66,8 @@ def test_every_record_is_in_all_training_sets_but_one_and_scored_once(scoring, m
         scored.append(self.parts.validation)
         return losses(self, models, target)
 
-    monkeypatch.setattr(_runs.Problem, "fitted", noted_fit)
-    monkeypatch.setattr(_runs.Problem, "losses", noted_losses)
+    monkeypatch.setattr(_runs.SearchProblem, "fitted", noted_fit)
+    monkeypatch.setattr(_runs.SearchProblem, "losses", noted_losses)
     dp_cross_validate(MODEL, X, LABELS, cv=4, scoring=scoring)
     times = np.bincount(np.concatenate(scored), minlength=len(X))
     used = times > 0
@@ -199,7 +199,7 @@ def test_a_fit_that_fails_leaves_no_result_and_no_value(monkeypatch):
     def fails(self, priced, rows=None):
         raise ValueError("a value of a record")
 
-    monkeypatch.setattr(_runs.Problem, "fitted", fails)
+    monkeypatch.setattr(_runs.SearchProblem, "fitted", fails)
     ledger = Notebook()
     with pytest.raises(_runs.SearchStopped) as stopped:
         dp_cross_validate(MODEL, X, LABELS, cv=3, ledger=ledger)

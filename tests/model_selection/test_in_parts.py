@@ -254,7 +254,7 @@ def test_rows_that_change_while_a_search_runs_end_it(refit):
 
 def test_rows_that_change_before_the_winner_is_fitted_again_end_a_search(monkeypatch):
     """That fit sees the same rows in every pass, and nothing scores it."""
-    fits, fitted = [], _runs.Problem.fitted
+    fits, fitted = [], _runs.SearchProblem.fitted
 
     def counted(*given):
         fits.append(None)
@@ -263,7 +263,7 @@ def test_rows_that_change_before_the_winner_is_fitted_again_end_a_search(monkeyp
     def read(part):
         return [part[::-1] if len(fits) == 3 else part]
 
-    monkeypatch.setattr(_runs.Problem, "fitted", counted)
+    monkeypatch.setattr(_runs.SearchProblem, "fitted", counted)
     rows = scan_batches([partial(read, part) for part in (FRAME[:150], FRAME[150:])])
     search = DPGridSearchCV(LABELS, {"alpha": [0.0, 0.1]}, refit=True, strategy="noisy_max")
     with pytest.raises(SpreadError, match="changed while they were read"):
@@ -273,14 +273,14 @@ def test_rows_that_change_before_the_winner_is_fitted_again_end_a_search(monkeyp
 
 
 def test_a_part_that_is_lost_in_a_run_ends_the_search_and_makes_no_worst_candidate(monkeypatch):
-    fit = _runs.Problem.fitted
+    fit = _runs.SearchProblem.fitted
 
     def lost(problem, priced, *rows):
         if priced.estimator.alpha == 0.1:
             raise SpreadError("A part of the rows was lost.")
         return fit(problem, priced, *rows)
 
-    monkeypatch.setattr(_runs.Problem, "fitted", lost)
+    monkeypatch.setattr(_runs.SearchProblem, "fitted", lost)
     rows = in_parts(FRAME, 3)
     for strategy in ("noisy_max", "repeated"):
         search = DPGridSearchCV(LABELS, {"alpha": [0.1]}, strategy=strategy, random_state=0)

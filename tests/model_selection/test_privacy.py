@@ -161,7 +161,7 @@ SPENDING = {
 @pytest.mark.parametrize("delta", [0.0, 1e-6])
 @pytest.mark.parametrize("name", SPENDING)
 def test_each_part_of_the_records_spends_the_total_and_no_more(name, delta, monkeypatch):
-    fits, fitted = [], _runs.Problem.fitted
+    fits, fitted = [], _runs.SearchProblem.fitted
 
     def noted(problem, priced, rows=None):
         fits.append((problem.parts, priced, problem.parts.train if rows is None else rows))
@@ -170,7 +170,7 @@ def test_each_part_of_the_records_spends_the_total_and_no_more(name, delta, monk
     def amount(loss):
         return loss.pure_epsilon if delta == 0.0 else loss.mu**2
 
-    monkeypatch.setattr(_runs.Problem, "fitted", noted)
+    monkeypatch.setattr(_runs.SearchProblem, "fitted", noted)
     options, grid = SPENDING[name]
     model = DPCoordinateDescentRegressor(delta=delta)
     search = DPGridSearchCV(model, grid, delta=delta, epsilon=2.0, random_state=0, **options)
@@ -193,13 +193,13 @@ def test_each_part_of_the_records_spends_the_total_and_no_more(name, delta, monk
 
 @quiet
 def test_a_winner_is_fitted_again_as_itself_to_all_records_that_the_search_used(monkeypatch):
-    fits, fitted = [], _runs.Problem.fitted
+    fits, fitted = [], _runs.SearchProblem.fitted
 
     def noted(problem, priced, rows=None):
         fits.append((problem.parts, priced.estimator, rows))
         return fitted(problem, priced, rows)
 
-    monkeypatch.setattr(_runs.Problem, "fitted", noted)
+    monkeypatch.setattr(_runs.SearchProblem, "fitted", noted)
     grid = {"fit_intercept": [False, True], "alpha": [100.0, 0.01]}
     search = DPGridSearchCV(REGRESSOR, grid, strategy="noisy_max", epsilon=50.0, random_state=0)
     search.fit(X, SCORE)

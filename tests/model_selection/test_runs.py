@@ -24,7 +24,7 @@ from skdpnoise import (
 )
 from skdpnoise.compose import register_private
 from skdpnoise.ledger import PrivacyLedger
-from skdpnoise.model_selection._runs import FAILED, UNSETTLED, Problem
+from skdpnoise.model_selection._runs import FAILED, UNSETTLED, SearchProblem
 from skdpnoise.privacy import TruncatedNegativeBinomial, gdp_mu
 from tests._cases import each_value, quick
 from tests.model_selection._searches import CLASSIFIER, LABELS, SCORE, TWO, Untouched, X
@@ -211,13 +211,13 @@ def test_if_all_fail_the_error_is_the_same_whatever_failed(name, monkeypatch):
 
 
 def test_if_all_fail_none_is_fitted_again(monkeypatch):
-    fits, fitted = [], Problem.fitted
+    fits, fitted = [], SearchProblem.fitted
 
     def noted(problem, priced, rows=None):
         fits.append(rows)
         return fitted(problem, priced, rows)
 
-    monkeypatch.setattr(Problem, "fitted", noted)
+    monkeypatch.setattr(SearchProblem, "fitted", noted)
     search = DPGridSearchCV(Failing(n_passes=2), {"alpha": [0.6, 0.7]}, **STRATEGIES["refit"])
     with pytest.raises(RuntimeError, match="no result"):
         search.fit(X, LABELS)
@@ -231,7 +231,7 @@ def test_a_failure_of_anything_else_is_told_as_the_same_error(monkeypatch):
     for grid in ({"alpha": [0.01, 0.1]}, {"alpha": [0.01], "n_passes": [2]}):
         search = DPGridSearchCV(DPCoordinateDescentRegressor(), grid, ledger=Notebook())
         with monkeypatch.context() as patch:
-            patch.setattr(Problem, "noisy_score", fails)
+            patch.setattr(SearchProblem, "noisy_score", fails)
             with pytest.raises(RuntimeError) as caught:
                 search.fit(X, SCORE)
         assert str(caught.value) == FAILED

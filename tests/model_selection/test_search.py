@@ -30,7 +30,7 @@ from skdpnoise import (
 )
 from skdpnoise.ledger import BudgetExceededError
 from skdpnoise.model_selection._delegation import Delegation
-from skdpnoise.model_selection._runs import Problem
+from skdpnoise.model_selection._runs import SearchProblem
 from skdpnoise.model_selection._search import PrivateSearchCV
 from skdpnoise.privacy import GaussianLoss, PoissonRepetitions, TruncatedNegativeBinomial, gdp_mu
 from tests._cases import each_value, quick
@@ -324,7 +324,7 @@ class TestLedger:
         def fails(*args):
             raise MemoryError
 
-        monkeypatch.setattr(Problem, "losses", fails)
+        monkeypatch.setattr(SearchProblem, "losses", fails)
         with pytest.raises(MemoryError) as caught:
             search.fit(data[0], data[1])
         assert "stays spent" in caught.value.__notes__[0]
@@ -501,7 +501,7 @@ class TestParts:
     @pytest.mark.parametrize("name", STRATEGIES)
     def test_fits_and_scores_see_the_rows_that_their_budget_is_for(self, name, data, monkeypatch):
         fitted, scored = [], []
-        original, losses = Problem.fitted, Problem.losses
+        original, losses = SearchProblem.fitted, SearchProblem.losses
 
         def note_fit(problem, model, rows=None):
             fitted.append(problem.parts.train if rows is None else rows)
@@ -511,8 +511,8 @@ class TestParts:
             scored.append(problem.parts.validation)
             return losses(problem, *args)
 
-        monkeypatch.setattr(Problem, "fitted", note_fit)
-        monkeypatch.setattr(Problem, "losses", note_score)
+        monkeypatch.setattr(SearchProblem, "fitted", note_fit)
+        monkeypatch.setattr(SearchProblem, "losses", note_score)
         groups = np.arange(8000) // 4
         search = DPGridSearchCV(
             REGRESSOR, {"alpha": [0.0, 0.1, 0.2]}, epsilon=9.0, rows_per_group=2, random_state=0
