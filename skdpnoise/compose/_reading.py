@@ -86,8 +86,9 @@ def leaves(
 class Pass:
     """One reading of the data: how far it goes without a draw."""
 
-    def __init__(self, y: Any) -> None:
-        self.y, self.assume_finite = y, bool(get_config()["assume_finite"])
+    def __init__(self, y: Any, *, checks_y: bool) -> None:
+        self.y, self.checks_y = y, checks_y  # as the user passed it
+        self.assume_finite = bool(get_config()["assume_finite"])
         self.zeros = False  # whether what comes next is zeros in place of a result
         self.drawn = False  # whether it could only be made with a draw
 
@@ -105,7 +106,7 @@ def readers(model: Any, passed: frozenset[str], y: Any) -> dict[str, Any]:
     """Return what takes the places of steps while the data are read and checked, by label."""
     # Each step that gets what the user passed looks at its values, as in scikit-learn; a private
     # one up to its first charge. What stands behind a draw is not fitted.
-    run = Pass(y)
+    run = Pass(y, checks_y="y" in passed)
     found: dict[str, Any] = {}
     for one in leaves(model, passed):
         if type(one.step) is TransformedTargetRegressor:
@@ -311,7 +312,7 @@ class Behind(_Stand):
         return super().get_feature_names_out(input_features)
 
     def _read(self, X: Any, y: Any, groups: Any, *, transforms: bool) -> Any:
-        if y is self.run.y:
+        if self.run.checks_y and y is self.run.y:
             with _looking(frozenset({"X"}), self.run.assume_finite):
                 _check_targets(self.step, y, len(X))
         if self.run.drawn:

@@ -102,6 +102,17 @@ def test_a_threshold_on_the_target_does_not_answer_either(transformer):
         assert outcome([("model", target)], TABLE, changed) == ("fitted", 1)
 
 
+@pytest.mark.parametrize("front", [[], [("s", SCALE)]])
+def test_a_target_that_was_computed_is_refused_by_no_step_of_a_pipeline_within(front):
+    within = DPPipeline([("s", SCALE), ("m", DPCoordinateDescentRegressor())])
+    target = TransformedTargetRegressor(
+        within, func=np.log, inverse_func=np.exp, check_inverse=False
+    )
+    y = np.exp(0.1 * TABLE[:, 0])
+    for changed in (y, np.append(y[1:], 0.0)):
+        assert outcome([*front, ("model", target)], TABLE, changed) == ("fitted", 1)
+
+
 def test_labels_are_not_computed_so_that_none_of_them_is_unknown():
     target = TransformedTargetRegressor(
         DPLogisticCD(classes=[0, 1]), func=np.sign, inverse_func=np.sign, check_inverse=False
