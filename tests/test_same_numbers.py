@@ -137,7 +137,6 @@ def agree(found: dict[str, Any], kept: dict[str, Any]) -> None:
     assert (found["texts"], found["charges"]) == (kept["texts"], kept["charges"])
 
 
-@pytest.mark.quick(8)
 @pytest.mark.parametrize("storage", ["memory", "parts"])
 @pytest.mark.parametrize(("name", "adjacency"), _cases())
 def test_a_seeded_fit_gives_what_it_gave(name, adjacency, storage):

@@ -160,7 +160,8 @@ class Table(ABC, Generic[Leaf]):
         *,
         by_part: bool = False,
     ) -> Any:
-        """Return what `finish` makes of what `take` returns for leaves and their first numbers."""
+        """Return what a function makes of something from all partitions."""
+        # `take` gets a leaf and the number of its first row.
 
     @abstractmethod
     def chosen(self, choose: Choose) -> Table[Leaf]:
@@ -209,7 +210,7 @@ class Fold(ABC, Generic[Update]):
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class InMemory(Table[Leaf]):
-    """Rows in memory: one leaf, of which functions are called once and nothing is copied."""
+    """Rows in memory: one leaf, of which functions are called once, without a copy."""
 
     leaf: Leaf
     n_rows: int

@@ -14,7 +14,7 @@ from skdpnoise.accounting.account import Ledger
 from skdpnoise.accounting.session import Charge
 from skdpnoise.accounting.terms import Paid, Terms
 from skdpnoise.data.table import Table
-from skdpnoise.mechanisms.sharing import shared_budget
+from skdpnoise.mechanisms.calibrate import shared_budget
 from skdpnoise.privacy import Adjacency, LossBudget, PrivacyGuarantee
 from skdpnoise.privacy.loss import promised
 from skdpnoise.queries._sweeps import Visit

@@ -19,8 +19,7 @@ from skdpnoise.accounting.session import Charge
 from skdpnoise.accounting.terms import Paid, Terms
 from skdpnoise.data.table import Table
 from skdpnoise.mechanisms.additive import AdditiveMechanism
-from skdpnoise.mechanisms.calibrate import calibrate
-from skdpnoise.mechanisms.sharing import shared_budget
+from skdpnoise.mechanisms.calibrate import calibrate, shared_budget
 from skdpnoise.privacy import Adjacency, GaussianLoss, LossBudget, PrivacyGuarantee, PureLoss
 from skdpnoise.privacy.loss import promised
 from skdpnoise.queries._sweeps import tallies

@@ -45,6 +45,10 @@ from skdpnoise import (
     total_guarantee,
 )
 from skdpnoise.compose import UnpaidStepError, taken_apart
+from tests._cases import each_value, quick
+
+pytestmark = pytest.mark.usefixtures("the_same_words")
+
 
 rng = np.random.default_rng(0)
 X = rng.integers(0, 4, size=(400, 3)).astype(float)
@@ -269,6 +273,7 @@ def told():
         yield lambda: [str(w.message) for w in caught if w.category is PrivacyWarning]
 
 
+@quick("one fit for each class", "a copy of a winner")
 @pytest.mark.parametrize(("outcome", "make", "named"), TABLE.values(), ids=list(TABLE))
 def test_each_composition_raises_warns_or_charges(outcome, make, named, told):
     if outcome == WARNS:
@@ -285,6 +290,7 @@ def test_each_composition_raises_warns_or_charges(outcome, make, named, told):
         assert ledger.labels[1:] == [f"{named}.fit"]
 
 
+@quick("an ordinary model after a private step")
 @every_composition
 def test_no_total_is_stated(make, named):
     composition = make()
@@ -312,6 +318,7 @@ def test_a_private_pipeline_refuses_it_before_anything_is_fitted_or_charged(
     assert not hasattr(pipeline, "steps_")
 
 
+@quick("rows seen several times")
 @every_composition
 def test_an_ordinary_fit_warns_once_and_names_step_and_remedy(make, named, told):
     composition = make()
@@ -387,6 +394,8 @@ def _alpha(model):
     return next(name for name in model.get_params() if name.endswith("alpha"))
 
 
+@quick("RandomizedSearchCV-in a pipeline")
+@each_value(1)
 @pytest.mark.parametrize("make", MODELS.values(), ids=list(MODELS))
 @pytest.mark.parametrize("validate", VALIDATIONS.values(), ids=list(VALIDATIONS))
 def test_an_ordinary_validation_warns_once_that_its_scores_are_not_private(validate, make, told):

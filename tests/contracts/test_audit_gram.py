@@ -18,6 +18,7 @@ from skdpnoise.data.groups import Groups
 from skdpnoise.inspection.auditing._costs import TOLERANCE, total_moved
 from skdpnoise.mechanisms.matrices.calibrate import SymmetricMatrixMechanism
 from tests._audit import audit
+from tests._cases import every_pair, quick
 from tests._replay import two_runs
 from tests.contracts._register import Entry, each
 
@@ -179,7 +180,8 @@ GRAMS = [
 ]
 
 
-@pytest.mark.quick(2)
+@quick("DPLassoPath-add_remove-gaussian, the same on the triangle")
+@every_pair
 @pytest.mark.parametrize("name", FITS)
 @pytest.mark.parametrize("adjacency", ADJACENCIES)
 @each(GRAMS)

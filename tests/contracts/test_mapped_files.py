@@ -9,7 +9,7 @@ import pytest
 
 from skdpnoise.kernels import columns
 from skdpnoise.kernels.joint import rows
-from tests.contracts._register import CLASSES, each
+from tests.contracts._register import CLASSES, each, ways
 
 pytestmark = [
     pytest.mark.slow,
@@ -73,7 +73,7 @@ def peak(entry, X, y):
     return most
 
 
-@each(CLASSES)
+@each(ways(CLASSES))
 def test_extra_memory_is_a_few_numbers_for_each_row(entry, mapped):
     y = entry.y(mapped)
     y = y if y is None else y.astype(np.float64)

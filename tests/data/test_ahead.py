@@ -11,6 +11,7 @@ import pytest
 
 from skdpnoise.data.ahead import _FEWEST_COLUMNS, Ahead, read_ahead
 from skdpnoise.data.parts import SpreadError
+from tests._cases import quick
 
 
 class Batch:
@@ -24,6 +25,7 @@ def no_thread_is_left():
     assert [one.name for one in threading.enumerate() if one.name == "read-ahead"] == []
 
 
+@pytest.mark.slow
 def test_all_comes_in_its_order():
     assert list(read_ahead(n for n in range(100))) == list(range(100))
     assert list(read_ahead(n for n in ())) == []
@@ -33,7 +35,7 @@ class Panic(BaseException):
     """No Exception, as what readers in other languages raise may be."""
 
 
-@pytest.mark.quick(3)
+@quick("KeyboardInterrupt")
 @pytest.mark.parametrize("kind", [KeyError, Panic, KeyboardInterrupt])
 def test_an_error_comes_where_its_value_would_be(kind):
     def numbers():
@@ -47,6 +49,7 @@ def test_an_error_comes_where_its_value_would_be(kind):
         next(found)
 
 
+@pytest.mark.slow
 def test_the_interpreter_does_not_wait_for_the_thread():
     found = read_ahead(n for n in range(9))
     assert next(found) == 0
@@ -54,6 +57,7 @@ def test_the_interpreter_does_not_wait_for_the_thread():
     found.close()
 
 
+@pytest.mark.slow
 def test_one_is_made_while_one_is_used_and_no_more():
     made, reached = [], threading.Event()
 
@@ -72,6 +76,7 @@ def test_one_is_made_while_one_is_used_and_no_more():
     assert list(found) == list(range(1, 9))
 
 
+@pytest.mark.slow
 def test_what_was_used_is_let_go():
     made = []
 
@@ -89,6 +94,7 @@ def test_what_was_used_is_let_go():
     assert most <= 2
 
 
+@pytest.mark.slow
 def test_whoever_ends_early_ends_the_thread_and_closes_the_reader():
     closed = threading.Event()
 
@@ -105,6 +111,7 @@ def test_whoever_ends_early_ends_the_thread_and_closes_the_reader():
     assert closed.is_set()
 
 
+@pytest.mark.slow
 def test_all_of_the_reader_runs_in_one_thread():
     def names():
         try:
@@ -148,6 +155,7 @@ def expected(part, columns=COLUMNS):
     return [(part, k, columns) for k in range(3)]
 
 
+@pytest.mark.slow
 def test_parts_come_in_their_order_from_one_thread():
     reader = Reader()
     ahead = Ahead(reader)
@@ -158,6 +166,7 @@ def test_parts_come_in_their_order_from_one_thread():
     assert reader.threads != {threading.get_ident()}
 
 
+@pytest.mark.slow
 def test_the_next_part_is_begun_while_the_last_rows_of_one_are_used():
     reader = Reader()
     ahead = Ahead(reader)
@@ -167,6 +176,7 @@ def test_the_next_part_is_begun_while_the_last_rows_of_one_are_used():
     ahead.close()
 
 
+@pytest.mark.slow
 def test_whatever_is_read_next_is_what_was_asked_for():
     reader = Reader()
     ahead = Ahead(reader)
@@ -181,6 +191,7 @@ def test_whatever_is_read_next_is_what_was_asked_for():
     ahead.close()
 
 
+@pytest.mark.slow
 def test_few_columns_are_read_where_they_are_used():
     reader = Reader()
     ahead = Ahead(reader)
@@ -192,6 +203,7 @@ def test_few_columns_are_read_where_they_are_used():
     ahead.close()
 
 
+@pytest.mark.slow
 def test_a_part_that_fails_does_so_when_it_is_read_and_each_time():
     reader = Reader()
     reader.fails = 1
@@ -204,6 +216,7 @@ def test_a_part_that_fails_does_so_when_it_is_read_and_each_time():
     ahead.close()
 
 
+@pytest.mark.slow
 def test_rows_of_parts_that_were_used_are_let_go():
     class Rows:
         n_parts = 9
@@ -226,12 +239,14 @@ def test_rows_of_parts_that_were_used_are_let_go():
     assert most <= 2
 
 
+@pytest.mark.slow
 def test_whoever_forgets_it_leaves_no_thread():
     ahead = Ahead(Reader())
     assert next(ahead.read(0, COLUMNS)) == (0, 0, COLUMNS)
     del ahead
 
 
+@pytest.mark.slow
 def test_other_threads_read_alone():
     reader, found = Reader(), {}
     ahead = Ahead(reader)
@@ -252,6 +267,7 @@ def test_other_threads_read_alone():
     ahead.close()
 
 
+@pytest.mark.slow
 def test_a_part_that_is_left_for_another_gives_no_rows_more_and_says_so():
     ahead = Ahead(Reader())
     one = ahead.read(0, COLUMNS)
@@ -262,6 +278,7 @@ def test_a_part_that_is_left_for_another_gives_no_rows_more_and_says_so():
     ahead.close()
 
 
+@pytest.mark.slow
 def test_a_reader_that_fails_where_it_is_closed_shows_nothing(monkeypatch):
     shown = []
     monkeypatch.setattr(threading, "excepthook", shown.append)
@@ -278,6 +295,7 @@ def test_a_reader_that_fails_where_it_is_closed_shows_nothing(monkeypatch):
     assert shown == []
 
 
+@pytest.mark.slow
 def test_in_another_process_it_is_the_reader():
     ahead = Ahead(range(3))
     assert pickle.loads(pickle.dumps(ahead)) == range(3)

@@ -19,6 +19,7 @@ from skdpnoise.data.table import InMemory, survey
 from skdpnoise.decomposition._location import _chosen, _subset
 from skdpnoise.sampling import SeededWords
 from skdpnoise.sampling.keyed import words_of_rows
+from tests._cases import quick
 from tests._same_bits import COUNTS, in_parts, source_of
 from tests._session import session_of
 
@@ -39,7 +40,6 @@ def by_digit(begin, end):
     return np.arange(begin, end) % 10 < 3
 
 
-@pytest.mark.quick(4)
 @pytest.mark.parametrize("n_parts", COUNTS)
 def test_rows_are_chosen_by_their_numbers_among_all(n_parts):
     X = np.arange(N)
@@ -66,7 +66,6 @@ def test_rows_are_counted_some_at_a_time(monkeypatch):
     assert len(some) == by_digit(0, N).sum()
 
 
-@pytest.mark.quick(3)
 @pytest.mark.parametrize("n_parts", COUNTS[:3])
 def test_rows_are_chosen_among_those_that_groups_keep(n_parts):
     groups = np.arange(N) // 5  # parts cut at multiples of five
@@ -105,6 +104,7 @@ def test_bytes_of_rows_are_those_of_words_of_eight():
     assert abs(_chosen(key, 64, 0, 1 << 16).mean() - 0.25) < 0.01
 
 
+@quick("replace_one")
 @pytest.mark.parametrize("adjacency", ["replace_one", "add_remove"])
 def test_one_record_of_one_part_changes_one_row_of_a_subset(adjacency):
     # By brute force: any record, in any part, replaced; or the last one left out, since a byte goes

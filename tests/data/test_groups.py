@@ -22,6 +22,7 @@ import pytest
 from skdpnoise.data.groups import Groups, choose_rows, group_codes
 from skdpnoise.data.table import InMemory
 from skdpnoise.sampling import SeededWords
+from tests._cases import each_value, quick
 from tests._statistics import FALSE_ALARM, uniform_pvalue
 
 
@@ -168,6 +169,9 @@ def test_labels_of_any_kind_are_told_apart(groups):
 MANY = np.random.default_rng(0).integers(-40, 40, 1000)
 
 
+@quick(
+    "ndarray object", "ndarray int8", "Series datetime64[us, UTC]", "ndarray bool", "ndarray <U21"
+)
 @pytest.mark.parametrize(
     "groups",
     [
@@ -269,6 +273,7 @@ class Row(tuple):
         return id(self)
 
 
+@each_value(1)
 @pytest.mark.parametrize("part", [lambda label: label, lambda label: ("Ann", label)])
 @pytest.mark.parametrize("make", [Person, Scalar, lambda: Name("Ann"), lambda: Row((1, 2))])
 def test_labels_that_are_not_known_to_be_hashed_by_their_value_are_refused(part, make):
@@ -326,6 +331,7 @@ def test_labels_that_are_hashed_by_their_value(one, other):
         assert group_codes("Owner", given, 5).tolist() == [0, 1, 0, 1, 0]
 
 
+@each_value(1)
 @pytest.mark.parametrize("part", [lambda label: label, lambda label: (1, label)])
 @pytest.mark.parametrize("label", [pa.scalar(None, pa.int64()), frozenset({float("nan")}), None])
 def test_labels_that_hold_nothing_are_missing_whatever_holds_them(label, part):

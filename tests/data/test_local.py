@@ -20,7 +20,6 @@ X = np.random.default_rng(0).normal(size=(700, 3))
 BACKENDS = ["threading", "loky", "multiprocessing", "sequential"]
 
 
-@pytest.mark.quick(4)
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_threads_and_processes_give_the_same(backend):
     rows = seen(X=in_parts(X, 7)).map(values)
@@ -99,7 +98,6 @@ def test_what_cannot_be_pickled_is_an_error_of_its_own():
         assert "must be picklable" in refused(rows.total, lambda rows: lock and tenths(rows))
 
 
-@pytest.mark.quick(3)
 @pytest.mark.parametrize(("n_jobs", "in_a_thread"), [(None, True), (1, True), (2, False)])
 def test_one_job_at_a_time_reads_files_ahead(tmp_path, monkeypatch, n_jobs, in_a_thread):
     import pandas as pd

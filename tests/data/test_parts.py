@@ -27,11 +27,11 @@ from skdpnoise.data.parts import (
 )
 from skdpnoise.data.reading import _Scan
 from skdpnoise.data.rows import Taking
+from tests._cases import each_value
 from tests._same_bits import COUNTS, in_parts, source_of
 from tests.data._seen import SECRET, refused, seen, targets, tenths, values
 
 
-@pytest.mark.quick(4)
 @pytest.mark.parametrize("n_parts", COUNTS)
 def test_sums_are_those_of_all_rows_at_once(n_parts):
     X = np.random.default_rng(0).normal(size=(700, 3))
@@ -51,7 +51,6 @@ LARGE = {
 }
 
 
-@pytest.mark.quick(len(LARGE))
 @pytest.mark.parametrize("numbers", LARGE.values(), ids=LARGE.keys())
 def test_sums_are_exact_whatever_their_size(numbers):
     X = np.array(numbers, dtype=np.int64)
@@ -124,7 +123,6 @@ WRONG = {
 }
 
 
-@pytest.mark.quick(len(WRONG))
 @pytest.mark.parametrize("parts", WRONG.values(), ids=WRONG.keys())
 def test_a_part_that_is_lost_or_there_twice_is_noticed(parts):
     with pytest.raises(SpreadError, match="lost or counted twice"):
@@ -210,7 +208,6 @@ def ends(rows):
 TEXTS = np.array([[SECRET], ["Bob"]], dtype=object)
 
 
-@pytest.mark.quick(2)
 @pytest.mark.parametrize("n_jobs", [None, 2])
 def test_an_error_of_a_step_shows_no_value(n_jobs):
     rows = seen(n_jobs, X=source_of([TEXTS, TEXTS])).map(values)
@@ -288,7 +285,6 @@ CHANGED = {
 }
 
 
-@pytest.mark.quick(len(CHANGED))
 @pytest.mark.parametrize("batches", CHANGED.values(), ids=CHANGED.keys())
 def test_a_part_that_changed_is_refused(batches):
     other = Batches(ROWS)
@@ -337,7 +333,6 @@ def _with_place(rows, first):
     return first, len(rows)
 
 
-@pytest.mark.quick(2)
 @pytest.mark.parametrize("empty", [[], [ROWS[:0]]], ids=["no batch", "an empty batch"])
 def test_empty_parts_add_nothing(empty):
     sources = [scan_batches([lambda: [ROWS], *[lambda: empty] * 2, lambda: [ROWS]])]
@@ -428,7 +423,6 @@ def _frame(memory):
     return pd.DataFrame(memory, columns=["a", "b", "person"], copy=False)
 
 
-@pytest.mark.quick(2)
 @pytest.mark.parametrize("n_rows", [6, 24])
 def test_rows_that_are_kept_while_more_are_read_are_copied(n_rows):
     table = np.arange(72).reshape(24, 3)
@@ -447,7 +441,7 @@ def _persons(tables, first):
     return np.asarray(tables["groups"])
 
 
-@pytest.mark.quick(4)
+@each_value(1)
 @pytest.mark.parametrize("column", [np.asarray, pd.Series])
 @pytest.mark.parametrize("types", [(np.int64, np.uint64), (np.uint64, np.int64)])
 def test_labels_of_other_types_stay_what_they_are(types, column):

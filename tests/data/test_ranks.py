@@ -10,6 +10,7 @@ import pytest
 from skdpnoise.data import scan_batches
 from skdpnoise.data.ranks import SortedRanks, ordered
 from skdpnoise.data.table import InMemory, looked_at
+from tests._cases import each_value
 
 TINY, LARGEST = np.nextafter(0.0, 1.0), np.finfo(np.float64).max
 ENDS = np.array([0.0, -0.0, TINY, -TINY, 2.0**-1022, 1.0, -1.0, LARGEST, -LARGEST, np.inf, -np.inf])
@@ -20,6 +21,7 @@ def of_y(tables):
     return tables["y"]
 
 
+@each_value(1)
 @pytest.mark.parametrize("low", [-np.inf, -1.0, 0.0])
 @pytest.mark.parametrize("high", [np.inf, 1.0])
 def test_all_values_and_one_ulp_beside_them_are_told_apart(low, high):

@@ -68,7 +68,6 @@ LABELS = {
 }
 
 
-@pytest.mark.quick(5)
 @pytest.mark.parametrize("name", LABELS)
 def test_a_group_is_never_torn_apart(name):
     labels = LABELS[name]

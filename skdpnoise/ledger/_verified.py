@@ -1,4 +1,4 @@
-"""What a process has read of a ledger so far, so that a charge reads only what is new."""
+"""The charges that a process has read and checked, so that another one reads only new ones."""
 
 from __future__ import annotations
 
@@ -14,20 +14,19 @@ from skdpnoise.accounting.declared import declared_in
 from skdpnoise.accounting.encoding import terms_from_json
 from skdpnoise.ledger.charge import Charge
 from skdpnoise.ledger.errors import LedgerStorageError, LedgerWarning
-from skdpnoise.ledger.storage import reading
-from skdpnoise.ledger.storage.database import Transaction
-from skdpnoise.ledger.storage.memory import Facts, Head, Row, Summary, digest_of, now
+from skdpnoise.ledger.storage import base, reading
+from skdpnoise.ledger.storage.base import Head, Row, StoredBudget, Summary, Transaction
 from skdpnoise.privacy import PrivacyLoss
 from skdpnoise.sampling.words import HIDDEN_SEED
 
-__all__ = ["Known"]
+__all__ = ["VerifiedCharges"]
 
 _SUMMARISE = 64  # charges that a newcomer must read one by one, at most
 _SKEW = timedelta(seconds=10)  # by which the clocks of two machines may disagree in silence
 _ALIKE = Decimal("1e-25")  # sums round up, in whatever order they are made, in the fortieth place
 
 
-class Known:
+class VerifiedCharges:
     """The composition of the charges up to a number."""
 
     # A storage has beside its charges the digest of all of them, each of which goes into it with
@@ -45,7 +44,7 @@ class Known:
         self.declared: tuple[str, ...] = ()  # steps, by the charges that were read in full
         self._where, self._seal = where, seal
 
-    def read(self, transaction: Transaction, budget: Facts) -> None:
+    def read(self, transaction: Transaction, budget: StoredBudget) -> None:
         """Read the charges since the last time, from within a transaction."""
         self._check_budget(transaction, budget)
         if self.number == 0:
@@ -77,10 +76,9 @@ class Known:
                 self._declare(row)
         self.extend(total, rows[-1], digest)
 
-    def _check_budget(self, transaction: Transaction, budget: Facts) -> None:
-        """Refuse a budget that is not the one that was opened, or not the one that was set."""
+    def _check_budget(self, transaction: Transaction, budget: StoredBudget) -> None:
         # What is charged must fit the budget that is stored, not one that this process remembers.
-        if transaction.facts != budget:
+        if transaction.budget != budget:
             raise self._replaced(
                 f"The budget of {self._where} is no longer the one that was opened"
             )
@@ -108,7 +106,7 @@ class Known:
         self.extend(total, last[0], summary.digest)
 
     def look_through(self, transaction: Transaction) -> None:
-        """Read every charge in full, once: are all as written, and does one have a seed?"""
+        """Read every charge in full, once, and note whether one has a seed."""
         # A charge of a newcomer is judged by the sums of the older ones. Here is more time.
         digest, number, secure = self._looked.digest, self._looked.number, self.secure
         for row in transaction.each(number or None):
@@ -143,11 +141,9 @@ class Known:
         )
 
     def sealed(self, digest: str) -> str:
-        """Return the digest that is kept beside the charges."""
-        return digest_of(self._seal, digest)
+        return base.digest_of(self._seal, digest)
 
     def extend(self, total: Composition, row: Row, digest: str) -> None:
-        """Go on to a composition that ends with a charge."""
         self.composition, self.digest = total, digest
         self.number, self.token, self.time = row.number, row.token, row.time
         self.refused.clear()
@@ -155,7 +151,7 @@ class Known:
     def next_time(self) -> str:
         """Return the time of a new charge: never before the last one, with a warning if need be."""
         # That is before the commit: who makes warnings errors gets one, and nothing is spent.
-        time = now()
+        time = base.now()
         behind = datetime.fromisoformat(self.time or time) - datetime.fromisoformat(time)
         if behind > _SKEW:
             warnings.warn(
@@ -168,7 +164,7 @@ class Known:
         return max(time, self.time)
 
     def summary(self, total: Composition, row: Row, digest: str) -> Summary | None:
-        """Return what to write down now and then, and at once where computing it took long."""
+        """Return a summary after every 64 charges, or where the composition took long."""
         if total.unsummarised < _SUMMARISE and total.anchor is self.composition.anchor:
             return None
         total.unsummarised = 0

@@ -8,12 +8,13 @@ from contextlib import suppress
 import numpy as np
 import pytest
 
-from skdpnoise.mechanisms import AdditiveMechanism, _quick, calibrate
-from skdpnoise.mechanisms._numeric import Request
-from skdpnoise.mechanisms._quick import delta_of_both, quick_mixture, quick_shape, settled
+from skdpnoise.mechanisms import AdditiveMechanism, _auto, calibrate
+from skdpnoise.mechanisms._auto import delta_of_both, quick_mixture, quick_shape, settled
+from skdpnoise.mechanisms._scale_search import Request
 from skdpnoise.noises import get_noise
 from skdpnoise.privacy import GaussianLoss, NumericLoss, PrivacyGuarantee, PureLoss
 from skdpnoise.sensitivity import SensitivityProfile
+from tests._cases import each_value, every_pair
 
 QUICK = ("inid_gaussian", "inid_laplace", "inid_staircase", "inid_subbotin", "inid_mixture")
 PROFILES = {
@@ -25,6 +26,7 @@ PROFILES = {
 }
 
 
+@each_value(2)
 @pytest.mark.parametrize("epsilon", [0.1, 1.0, 6.0])
 @pytest.mark.parametrize(("shift", "mu"), [(0.05, 0.03), (0.8, 0.3), (3.0, 0.9), (0.3, 1.5)])
 def test_the_curve_of_one_laplace_and_one_normal_number(epsilon, shift, mu):
@@ -34,6 +36,7 @@ def test_the_curve_of_one_laplace_and_one_normal_number(epsilon, shift, mu):
     assert found == pytest.approx(exact, rel=1e-3, abs=1e-12)
 
 
+@every_pair
 @pytest.mark.parametrize("profile", PROFILES)
 @pytest.mark.parametrize("epsilon", [0.2, 1.0, 5.0])
 @pytest.mark.parametrize("n_releases", [1, 4])
@@ -55,6 +58,7 @@ def test_without_delta_there_are_no_proposals(guarantee):
     assert isinstance(said["inid_mixture"], str)
 
 
+@each_value(1)
 @pytest.mark.filterwarnings("error")
 @pytest.mark.parametrize("delta", [1e-300, 1e-80, 1e-62, 1e-41, 1e-39, 0.09, 0.11, 0.63, 0.99])
 @pytest.mark.parametrize("epsilon", [0.1, 2.0])
@@ -151,11 +155,12 @@ def test_without_a_quick_bound_that_holds_scales_are_raised_until_the_loss_meets
         asked.append(wanted)
         return mechanism
 
-    monkeypatch.setattr(_quick, "raised", raised)
+    monkeypatch.setattr(_auto, "raised", raised)
     assert np.isfinite(settled(start, request).scale).all()
     assert asked == [target]
 
 
+@each_value(1)
 @pytest.mark.slow
 @pytest.mark.parametrize("epsilon", [0.3, 3.0])
 @pytest.mark.parametrize("profile", PROFILES)

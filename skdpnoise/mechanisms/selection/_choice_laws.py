@@ -59,7 +59,7 @@ def _accepts(digits: Digits, position: int, gap: int, bits: int) -> tuple[int, i
 def _fill_choices(
     words: Words, position: int, out: Integers, done: int, state: tuple[Any, ...]
 ) -> Progress:
-    """Random candidates, accepted with probability exp(-gap / 2**bits) or put back, or not."""
+    """Fill `out` with random candidates, each accepted with probability exp(-gap / 2**bits)."""
     gaps, bits, width, numbers, order, left, returns = state
     digits = Digits(words, width, numbers)
     end = 64 * words.size
@@ -87,13 +87,13 @@ def _fill_choices(
 
 
 def draw_laplace(rng: RandomWords, utilities: Integers, bits: int, size: int) -> Integers:
-    """Draw the largest of utility + round(2**bits * Z), Z Laplace; ties to the first."""
+    """Return where utility + round(2**bits * Z) is largest, Z Laplace; ties to the first."""
     noisy = rounded_laplace(rng, (size, utilities.size), bits) + utilities
     return np.asarray(np.argmax(noisy, axis=1), dtype=np.int64)
 
 
 def _choose(rng: RandomWords, utilities: Integers, bits: int, size: int, returns: bool) -> Integers:
-    """Draw indices from what each candidate lies below the best."""
+    """Return indices sampled by how far each candidate lies below the best."""
     out = np.zeros(size, dtype=np.int64)
     n = utilities.size
     if n > 1:
@@ -169,8 +169,8 @@ def _blocks(nodes: Floats, weights: Floats, n: int) -> list[tuple[Floats, Floats
     return [(nodes[i : i + rows], weights[i : i + rows]) for i in starts]
 
 
-class Kind(NamedTuple):
-    """What draws candidates by utilities in grid steps, and its law by gaps to the best."""
+class ChoiceLaw(NamedTuple):
+    """A sampler of candidates by utilities in grid steps, and its law by gaps to the best."""
 
     draw: Callable[[RandomWords, Integers, int, int], Integers]
     law: Callable[[Floats], Floats]
@@ -178,8 +178,8 @@ class Kind(NamedTuple):
 
 
 KINDS = {
-    "exponential": Kind(draw_permute_and_flip, permute_and_flip_law),
-    "laplace": Kind(draw_laplace, laplace_law, excess=1.0),
-    "gumbel": Kind(draw_exponential, proportional_law),
+    "exponential": ChoiceLaw(draw_permute_and_flip, permute_and_flip_law),
+    "laplace": ChoiceLaw(draw_laplace, laplace_law, excess=1.0),
+    "gumbel": ChoiceLaw(draw_exponential, proportional_law),
 }
 """By the noise whose largest is chosen."""

@@ -7,13 +7,13 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from skdpnoise.mechanisms.quanta import nearest_quanta, rounding_cost
+from skdpnoise.mechanisms.grid_sizes import nearest_steps, rounding_cost
 from skdpnoise.sensitivity import SensitivityProfile
 
 
 def exact_error(value, grid_size):
     """How far the integer is from the exact quotient."""
-    quanta = nearest_quanta(np.array([value]), np.array([grid_size]))[0]
+    quanta = nearest_steps(np.array([value]), np.array([grid_size]))[0]
     return abs(Fraction(value) / Fraction(grid_size) - int(quanta))
 
 
@@ -36,7 +36,7 @@ def test_a_float_quotient_alone_would_be_wrong_by_many_quanta():
 
 def test_values_beyond_the_largest_integer_are_clipped():
     value, grid_size = np.array([1e308, -1e308, 2.0**70]), np.array([1.0, 1e-200, 1.0])
-    assert nearest_quanta(value, grid_size).tolist() == [2**62, -(2**62), 2**62]
+    assert nearest_steps(value, grid_size).tolist() == [2**62, -(2**62), 2**62]
 
 
 @pytest.mark.parametrize("order", [1.0, 2.0])
@@ -46,7 +46,7 @@ def test_rounding_never_adds_more_than_is_charged_and_can_add_nearly_as_much(ord
     grid_size = scale * 2.0**-bits
     base = rng.normal(size=(20_000, 3)) * 5
     moved = base + rng.choice([-1.0, 1.0], base.shape) * limit
-    integers = nearest_quanta(moved, np.broadcast_to(grid_size, moved.shape)) - nearest_quanta(
+    integers = nearest_steps(moved, np.broadcast_to(grid_size, moved.shape)) - nearest_steps(
         base, np.broadcast_to(grid_size, base.shape)
     )
     grown = np.linalg.norm(integers * 2.0**-bits, order, axis=1).max()

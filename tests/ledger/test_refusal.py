@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import pickle
 from dataclasses import replace
 from functools import partial
@@ -28,7 +29,11 @@ from skdpnoise.privacy import (
 )
 from skdpnoise.queries import private_categories, private_mean
 from skdpnoise.sensitivity import SensitivityProfile
-from tests.contracts._register import every_private_estimator
+from tests._cases import each_value, quick
+from tests.contracts._register import PRIVATE, each, ways
+
+pytestmark = pytest.mark.usefixtures("the_same_words")
+
 
 DELTA = 1e-6
 ONE, TWO = SensitivityProfile([1.0]), SensitivityProfile([1.0, 2.0])
@@ -113,13 +118,18 @@ def ask(ledger, kind, epsilon):
     return ledger.charge("fit", cost, guarantee=guarantee)
 
 
-CASES = [(kind, before) for kind in KINDS for before in BEFORE]
+CASES = [  # every second one: each kind after some losses, and each loss before some kinds
+    (kind, before)
+    for (i, kind), (k, before) in itertools.product(enumerate(KINDS), enumerate(BEFORE))
+    if (i + k) % 2 == 0
+]
 # slow to calibrate
 CASES += [(laplace_of_many_releases, before) for before in ("nothing", "gaussian")]
 CASES += [(huber, "gaussian"), (discrete_gaussian, "nothing"), (discrete_gaussian, "gaussian")]
 
 
-@pytest.mark.quick(5)
+@quick("fixed-pure_beside_a_delta-pure", "fixed-pure-nothing")
+@each_value(1)
 @pytest.mark.parametrize(("kind", "before"), CASES, ids=lambda x: getattr(x, "__name__", x))
 @pytest.mark.parametrize("adaptive", [False, True], ids=["fixed", "adaptive"])
 def test_what_is_named_fits_and_one_per_cent_more_does_not(kind, before, adaptive):
@@ -144,6 +154,7 @@ def test_what_is_named_fits_and_one_per_cent_more_does_not(kind, before, adaptiv
     assert ledger.total().n_charges == len(BEFORE[before]) + 1
 
 
+@each_value(1)
 @pytest.mark.slow
 @pytest.mark.parametrize("profile", [ONE, TWO, SensitivityProfile([1.0, 2.0, 0.5])])
 @pytest.mark.parametrize("before", BEFORE)
@@ -161,6 +172,7 @@ def test_what_is_named_fits_of_noise_whose_delta_is_a_chance_of_disclosure(profi
     ask(ledger, truncated, largest)
 
 
+@each_value(1)
 @pytest.mark.slow
 @pytest.mark.parametrize("noise", ["inid_laplace", "spr_laplace", "auto"])
 @pytest.mark.parametrize("profile", [[0.16, 3.66, 0.76, 0.51], np.r_[20.0, np.ones(50)]])
@@ -206,9 +218,10 @@ class Until(PrivacyLedger):
         raise Paid
 
 
+@each_value(1)
 @pytest.mark.slow
 @pytest.mark.parametrize("spent", ["nothing", "gaussian"])
-@every_private_estimator
+@each(ways(PRIVATE))
 def test_every_estimator_may_use_what_is_named_and_not_one_per_cent_more(entry, spent):
     X = np.random.default_rng(0).normal(size=(200, 2))
     rows = np.round(X) if entry.reads == "labels" else X
@@ -285,6 +298,7 @@ def test_where_a_calibration_decides_the_refusal_does_not_say_that_nothing_fits(
     ask(ledger, truncated, refusal.value.largest_epsilon)
 
 
+@each_value(1)
 @pytest.mark.parametrize("shift", [1e-12, 1.0, 1e3])
 @pytest.mark.parametrize("shape", [1e-9, 10.0, 700.0])
 def test_truncated_noise_of_any_size_is_refused_in_words(shift, shape):
@@ -358,6 +372,7 @@ def test_estimators_and_functions_can_use_what_is_named():
 
 
 # With a δ, a curve of several coordinates would take minutes.
+@quick("0.0-changes0")
 @pytest.mark.parametrize(
     "delta, changes", [(0.0, [1.0, 3.0]), pytest.param(1e-6, [1.0], marks=pytest.mark.slow)]
 )
@@ -411,8 +426,8 @@ SPENT = {
 }
 
 
+@each_value(1)
 @pytest.mark.slow
-@pytest.mark.quick(3)
 @pytest.mark.parametrize("spent", SPENT)
 @pytest.mark.parametrize("kind", SEARCHES)
 @pytest.mark.parametrize(("delta", "asked"), [(DELTA, 1.5), (1e-7, 3.0), (0.0, 1.5)])
@@ -457,6 +472,7 @@ def test_a_cross_validation_may_use_what_is_named_to_the_last_digit():
     assert refusal.value.largest_epsilon == 1.0
 
 
+@each_value(1)
 @pytest.mark.parametrize("factor", [2.0, 1.05, 0.5])
 @pytest.mark.parametrize("curve", [PureLoss, lambda e: PureLoss(e).numeric() + GaussianLoss(0.01)])
 def test_what_is_named_is_what_calibration_finds_and_not_the_same_noise_made_wider(curve, factor):

@@ -15,7 +15,7 @@ from itertools import islice
 import numpy as np
 from numpy.typing import NDArray
 
-from skdpnoise.mechanisms._numeric import Request, least_factor
+from skdpnoise.mechanisms._scale_search import Request, least_factor
 from skdpnoise.mechanisms.additive import AdditiveMechanism, least_epsilon, least_mu
 from skdpnoise.mechanisms.allocation import allocate, refuse_groups, worst_case_norm
 from skdpnoise.mechanisms.requests import number_of
@@ -54,7 +54,7 @@ def by_shape(noise: str, request: Request, *, rough: bool = False) -> AdditiveMe
     steps = limit
     if rule == "iid" and not family.lattice:
         steps = np.full(limit.size, limit.max())  # the same noise everywhere
-    search = _Search(noise, family, for_ratio, request, steps)
+    search = _RatioSearch(noise, family, for_ratio, request, steps)
     proposals = [
         (search.mechanism(ratio), ratio, promise)
         for nominal in islice(search.nominal_scales(), 1 if rough else None)
@@ -90,7 +90,7 @@ def raised(
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Search:
+class _RatioSearch:
     """A search for the ratios of one noise."""
 
     noise: str
@@ -116,7 +116,7 @@ class _Search:
         moving = request.sensitivity.per_coordinate > 0.0
         with np.errstate(divide="ignore", invalid="ignore"):
             ratio = np.where(moving, self.steps / nominal, 0.0)
-        # A tiny ratio takes bits from the others; what all of them get more, they hardly miss.
+        # A tiny ratio would cost the others bits: all ratios are raised by a negligible floor.
         most = float(ratio.size * request.n_releases)
         floor = 0.0 if lattice else min(_LEAST_RATIO, _SMALL_PART * number_of(target) / most)
         if self.family.supports_pure and not isinstance(target, GaussianLoss):
@@ -128,7 +128,7 @@ class _Search:
             yield np.where(moving, ratio * part + floor, 0.0), PureLoss(epsilon)
         if isinstance(target, PureLoss):
             return
-        # changes, in grid steps or steps
+        # changes, in grid steps
         steps = self.steps if lattice else np.ones(ratio.size)
         pairs, times = np.unique(
             np.stack([ratio[moving], steps[moving]]), axis=1, return_counts=True

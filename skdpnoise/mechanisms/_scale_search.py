@@ -1,8 +1,7 @@
-r"""Calibration where no norm decides: scales and shapes found with the numeric loss.
+"""Calibration where no norm decides: scales and shapes found with the numeric loss.
 
 Letters: λ the sensitivity, s the scales, w the error weights, p the exponent of the error, c a
-common factor of the scales. What a search finds is only a proposal; the factor is then set, and the
-guarantee checked, by the loss of the finished mechanism.
+common factor of the scales. A search only proposes; the loss of the finished mechanism then sets c.
 """
 
 from __future__ import annotations
@@ -47,7 +46,7 @@ _FLOOR = 1e-9  # of delta: a probability that may count as that of total disclos
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Request:
-    """What a calibration is asked for; a guarantee with δ = 0 is a pure loss."""
+    """The arguments of a calibration; a guarantee with δ = 0 is a pure loss."""
 
     sensitivity: SensitivityProfile
     n_releases: int
@@ -57,7 +56,6 @@ class Request:
 
     @property
     def mean_weights(self) -> Vector | None:
-        """The weights of the coordinates, means over releases."""
         weights = self.weights
         return weights if weights is None or weights.ndim == 1 else weights.mean(axis=0)
 
@@ -85,7 +83,7 @@ class Request:
         return gdp_mu(self.target.epsilon, self.target.delta)
 
     def excess(self, groups: list[Group]) -> float:
-        """Return the excess of composed shifts over the target: at most 0 is met."""
+        """Return the excess of composed shifts over the target, at most 0 where it is met."""
         assert not isinstance(self.target, PureLoss)
         if isinstance(self.target, GaussianLoss):
             squares = sum(float(n @ gaussian_mu(f, a) ** 2) for f, a, n in groups)
@@ -133,13 +131,13 @@ def propose(rule: str, name: str, request: Request) -> Proposal:
     bounds = [box_of(request.sensitivity)]
     if counted_by(request.sensitivity, (get_noise(name),)) == "release":
         bounds.insert(0, request.sensitivity)
-    proposals = [_Search(rule, name, each, request).run() for each in bounds]
+    proposals = [_ScaleSearch(rule, name, each, request).run() for each in bounds]
     return min(proposals, key=lambda proposal: proposal.error)
 
 
 @dataclass(slots=True)
-class _Search:
-    """One search for scales and shape."""
+class _ScaleSearch:
+    """A search for scales and shape."""
 
     # It remembers how far the last factor was from that of normal noise: the next one starts there.
 
@@ -185,8 +183,8 @@ class _Search:
         return self.attempt(shape, self.best_family(shape), rough=False)
 
     def following(self, rule: str) -> Proposal:
-        """Return exactly what a search for another rule finds."""
-        return _Search(rule, self.name, self.sensitivity, self.request).run()
+        """Return the result of a search for another rule."""
+        return _ScaleSearch(rule, self.name, self.sensitivity, self.request).run()
 
     def scales(self, rule: str, order: float) -> Vector:
         return self.request.scales(rule, order, self.sensitivity)
@@ -233,7 +231,7 @@ class _Search:
 
 
 def propose_mixture(request: Request) -> Proposal:
-    r"""Return the best mixture, or say why there is none.
+    r"""Return the best mixture; raise if there is none.
 
     .. math:: b_j = c \, (\lambda_j / w_j)^{1/(p+1)} \text{ on the m largest}, \qquad
               \sigma_j = c \rho \, (\lambda_j^2 / w_j)^{1/(p+2)} \text{ on the rest}
@@ -248,7 +246,7 @@ def propose_mixture(request: Request) -> Proposal:
 
 
 def prepared_mixture(request: Request) -> tuple[Mixtures, list[int]]:
-    """Return what mixtures are made of, and numbers of Laplace coordinates to try."""
+    """Return the search for mixtures, and numbers of Laplace coordinates to try."""
     if not isinstance(request.target, PrivacyGuarantee):
         raise ValueError(
             f"The 'noise' parameter of calibrate is {MIXTURE!r}, which needs a PrivacyGuarantee "
@@ -277,7 +275,7 @@ def prepared_mixture(request: Request) -> tuple[Mixtures, list[int]]:
 
 @dataclass(slots=True)
 class Mixtures:
-    """Errors of mixtures; the last factor is where the next search begins."""
+    """Errors of mixtures, each search from the last factor."""
 
     request: Request
     limit: Vector  # in this unit

@@ -1,4 +1,4 @@
-"""How much still fits: the largest ε of a release of the same kind that a budget would cover."""
+"""Refusals of charges, with the largest ε of a release of the same kind that still fits."""
 
 from __future__ import annotations
 
@@ -6,12 +6,13 @@ import math
 from collections.abc import Callable
 from contextlib import suppress
 from decimal import ROUND_FLOOR, Context, Decimal
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from skdpnoise.accounting.composition import Composition
-from skdpnoise.ledger.storage.memory import Facts
+from skdpnoise.ledger.storage.base import StoredBudget
+from skdpnoise.mechanisms.charging import loss_at as loss_of_recipe
 from skdpnoise.noises.discrete_gaussian import DiscreteGaussian
 from skdpnoise.noises.discrete_laplace import DiscreteLaplace
 from skdpnoise.noises.laplace import Laplace
@@ -22,6 +23,7 @@ from skdpnoise.privacy import (
     LossCurve,
     NumericLoss,
     PoissonSampled,
+    PrivacyGuarantee,
     PrivacyLoss,
     PureLoss,
     RandomisedResponse,
@@ -31,7 +33,7 @@ from skdpnoise.privacy.numeric.loss import bounds_near, composed_delta
 from skdpnoise.privacy.repetition.curve import Composed, Repetition
 from skdpnoise.privacy.repetition.sketch import sketched
 
-__all__ = ["LossAt", "asked_in_words", "in_words", "largest_epsilon"]
+__all__ = ["LossAt", "largest_epsilon", "recalibrated", "refusal"]
 
 _DIGITS = Context(prec=4, rounding=ROUND_FLOOR)  # of what is stated
 _NOTHING, _MOST = 1e-300, 1.0 - 1e-6  # of δ
@@ -51,7 +53,7 @@ LossAt = Callable[[float], PrivacyLoss]
 
 
 class _Kind(NamedTuple):
-    """Losses like one that was asked for, by a size that grows with ε."""
+    """Losses of the same kind as the one that was asked for, by a size that grows with ε."""
 
     asked: float  # size of the loss that was asked for
     at: LossAt  # of a size
@@ -59,27 +61,27 @@ class _Kind(NamedTuple):
     sure: float = 1.0  # part of that ε whose calibration gives no more than the size
 
 
-class _Room:
-    """The losses that a ledger still covers."""
+class _Remaining:
+    """The budget that is left."""
 
-    def __init__(self, spent: Composition, facts: Facts) -> None:
-        self.spent, self.facts, self.budget = spent, facts, facts.guarantee
-        self.limit = Decimal(repr(facts.epsilon))
+    def __init__(self, spent: Composition, budget: StoredBudget) -> None:
+        self.spent, self.budget, self.adaptive = spent, budget.guarantee, budget.adaptive
+        self.limit = Decimal(repr(budget.epsilon))
 
     def after(self, loss: PrivacyLoss) -> Composition:
         return self.spent.with_one_more(loss, (0.0, 0.0))
 
     def by_sums(self, total: Composition) -> bool:
-        """Return whether no curve is needed to see whether a total fits."""
-        return self.facts.adaptive or self.budget.delta == 0.0 or not total.terms
+        """Return True if sums decide whether a total fits, without a privacy curve."""
+        return self.adaptive or self.budget.delta == 0.0 or not total.terms
 
     def excess(self, loss: PrivacyLoss, *, quick: bool = True) -> float:
-        """Return the logarithm of δ over that of the budget: at most 0 if one more loss fits."""
+        """Return log(δ / δ of the budget) with one more loss, which fits if that is at most 0."""
         total, epsilon, delta = self.after(loss), self.budget.epsilon, self.budget.delta
         if total.pure <= self.limit:
             return -math.inf
         if self.by_sums(total):
-            return -math.inf if total.fits(self.budget, adaptive=self.facts.adaptive) else math.inf
+            return -math.inf if total.fits(self.budget, adaptive=self.adaptive) else math.inf
         if total.only is not None:
             return math.log(max(total.delta(epsilon), _NOTHING) / delta)
         quick_loss = _sketched(loss) if quick else loss
@@ -90,7 +92,7 @@ class _Room:
         return math.log(max(found, _NOTHING) / delta) + _SAFE * safe
 
     def square(self, excess: float) -> float:
-        """Return μ² of the Gaussian loss that has a δ at the ε of the budget."""
+        """Return μ² of the Gaussian loss with this δ at the ε of the budget."""
         delta = min(self.budget.delta * math.exp(min(max(excess, -700.0), 700.0)), _MOST)
         return gdp_mu(self.budget.epsilon, delta) ** 2 if delta > _NOTHING else 0.0
 
@@ -125,18 +127,59 @@ class _Room:
         return best
 
 
+def recalibrated(
+    cost: Any, guarantee: PrivacyGuarantee | tuple[float, float] | None
+) -> LossAt | None:
+    """Return the loss by ε of a mechanism calibrated for the stated guarantee, else None."""
+    recipe = getattr(cost, "recipe", None)
+    if recipe is None:
+        return None
+    asked = recipe.guarantee
+    known = guarantee in (asked, (asked.epsilon, asked.delta))
+    return loss_of_recipe(asked, recipe.loss) if known else None
+
+
+def refusal(
+    loss: PrivacyLoss,
+    guarantee: tuple[float, float],
+    spent: Composition,
+    budget: StoredBudget,
+    loss_at: LossAt | None,
+) -> tuple[str, float]:
+    """Return the message of a refusal, and the largest ε that would fit."""
+    after = spent.with_one_more(loss, (0.0, 0.0)).counted(budget.delta, adaptive=budget.adaptive)
+    # Rounding up must not say more than what was checked.
+    before = min(spent.counted(budget.delta, adaptive=budget.adaptive), budget.epsilon)
+    largest = largest_epsilon(loss, guarantee, spent, budget, loss_at)
+    found = _in_words(largest, loss, guarantee, calibrated=loss_at is not None)
+    remedy = f"{found}; what is promised here does not change."
+    if budget.adaptive and after == math.inf:
+        remedy = (
+            "A ledger with adaptive=True takes pure and Gaussian losses only: use a noise with "
+            "such a loss, or a ledger with adaptive=False if losses are fixed in advance."
+        )
+    text = (
+        f"asks for {_asked_in_words(loss, guarantee)}, with which the total would be "
+        f"epsilon={after:.4g} at delta={budget.delta:g}: {spent.count} "
+        f"charge{'' if spent.count == 1 else 's'} spent {before:.4g} of the budget "
+        f"epsilon={budget.epsilon:g}, and {budget.epsilon - before:.4g} is left. "
+        f"Nothing was charged. {remedy}"
+    )
+    return text, largest
+
+
 def largest_epsilon(
     loss: PrivacyLoss,
     stated: tuple[float, float],
     spent: Composition,
-    facts: Facts,
+    budget: StoredBudget,
     loss_at: LossAt | None = None,
 ) -> float:
     """Return the largest ε for which a refused release would have fitted, rounded down."""
-    room, kind = _Room(spent, facts), _kind_of(loss, stated)
-    excess = room.excess(loss, quick=False)  # from what was computed to refuse it
-    found = kind.named(room.largest(kind, kind.asked, excess))
-    if loss_at is None or (facts.adaptive and found == 0.0):
+    left, kind = _Remaining(spent, budget), _kind_of(loss, stated)
+    excess = left.excess(loss, quick=False)  # from what was computed to refuse it
+    found = kind.named(left.largest(kind, kind.asked, excess))
+    if loss_at is None or (budget.adaptive and found == 0.0):
         return _floor(found * kind.sure)
     # What is calibrated for less may be of another kind: another law of runs, or no runs at all.
     low, high = 0.0, stated[0]
@@ -149,19 +192,19 @@ def largest_epsilon(
         excess, most = math.inf, 1.0
         with suppress(ValueError):  # if no noise gives this guarantee
             kind = _kind_of(loss := loss_at(epsilon), (epsilon, stated[1]))
-            excess = room.excess(loss)
+            excess = left.excess(loss)
         if excess > 0.0:
             high = epsilon
         else:
             low, most = epsilon, high / epsilon
-            if room.excess(kind.at(_CLOSE * kind.asked)) > 0.0:
+            if left.excess(kind.at(_CLOSE * kind.asked)) > 0.0:
                 break
-        found = kind.named(room.largest(kind, most * kind.asked, excess))
+        found = kind.named(left.largest(kind, most * kind.asked, excess))
     return low
 
 
 def _kind_of(loss: PrivacyLoss, stated: tuple[float, float]) -> _Kind:
-    """Return losses of the same kind of noise, for the δ that was stated."""
+    """Return losses of the same kind of noise, for the stated δ."""
     # All of a pure loss is proportional to ε, a Gaussian one is that of μ(ε, δ), and of others the
     # noise widens by one factor, in units of the change.
     epsilon, delta = stated
@@ -200,15 +243,13 @@ def _kind_of(loss: PrivacyLoss, stated: tuple[float, float]) -> _Kind:
     return _Kind(1.0, lambda factor: _shrunk(numeric, factor), named, sure)
 
 
-def asked_in_words(loss: PrivacyLoss, stated: tuple[float, float]) -> str:
-    """Say what was asked for: a loss by numbers has no short form but what it was made for."""
+def _asked_in_words(loss: PrivacyLoss, stated: tuple[float, float]) -> str:
     return f"({stated[0]:g}, {stated[1]:g})-DP" if isinstance(loss, NumericLoss) else str(loss)
 
 
-def in_words(
+def _in_words(
     largest: float, loss: PrivacyLoss, stated: tuple[float, float], *, calibrated: bool
 ) -> str:
-    """Say what ε fits, and how sure that is."""
     same = f"with the same noise and delta={stated[1]:g}"
     if calibrated or _is_proportional(loss, stated):
         largest_is = f"The largest epsilon that still fits, {same}, is {largest!r}"
@@ -219,7 +260,7 @@ def in_words(
 
 
 def _is_proportional(loss: PrivacyLoss, stated: tuple[float, float]) -> bool:
-    """Return whether calibration for another ε gives the same noise, only wider."""
+    """Return True if calibration for another ε gives the same noise, scaled."""
     # The shape of other noise, the part of δ that is a chance of total disclosure, and the ratio of
     # scales depend on ε, and only a calibration finds them.
     if isinstance(loss, PureLoss | GaussianLoss) or loss.epsilon(0.0) <= stated[0] * _PURE:
@@ -252,7 +293,7 @@ def _shrunk(loss: NumericLoss, factor: float) -> NumericLoss:
 
 
 def _widened(curve: LossCurve, shift: float, factor: float) -> tuple[LossCurve, float]:
-    """Return the curve and the shift where the noise is wider by the inverse of a factor."""
+    """Return the curve and the shift of noise that is wider by 1 / factor."""
     # On the integers the shape is what widens: a change is whole. The steps of a staircase keep
     # their width and get lower, so that all a smaller ε says of it is its largest loss.
     if isinstance(curve, DiscreteLaplace | DiscreteGaussian):

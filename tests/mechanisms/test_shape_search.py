@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 
 from skdpnoise.mechanisms import calibrate
-from skdpnoise.mechanisms._shapes import meets
+from skdpnoise.mechanisms._shape_search import meets
 from skdpnoise.mechanisms.additive import least_epsilon
 from skdpnoise.privacy import GaussianLoss, PrivacyGuarantee, PureLoss
 from skdpnoise.sensitivity import SensitivityProfile
+from tests._cases import quick
 
 FAMILIES = ["discrete_gaussian", "discrete_laplace", "staircase"]
 
@@ -27,6 +28,7 @@ def profile(family, size, seed):
 MANY = [(20, 100, 3.337, 2.66e-3), (20, 5, 0.262, 3.6e-8)]
 
 
+@quick("staircase-20-100-3.337-0.00266")
 @pytest.mark.parametrize(("size", "n_releases", "epsilon", "delta"), MANY)
 @pytest.mark.parametrize("family", FAMILIES)
 def test_the_own_loss_of_many_coordinates_meets_the_guarantee(

@@ -1,9 +1,9 @@
-r"""What "auto" proposes for δ > 0 beside noise with a formula: a few evaluations, no search.
+"""Proposals of "auto" for δ > 0 beside noise with a formula: a few evaluations, no search.
 
-Two kinds of noise come close to what a search finds: noise of a shape between Laplace and normal,
-where the two of them do about equally well; and Laplace noise on the coordinates that dominate with
-normal noise on the others. A proposal is not a claim: calibrate corrects its scales until the loss
-of the finished mechanism meets the guarantee.
+Two kinds of noise come close to the result of a search: a shape between Laplace and normal, where
+these do about equally well; and Laplace noise on the coordinates that dominate with normal noise on
+the others. calibrate raises the proposed scales until the loss of the mechanism meets the
+guarantee.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import log_ndtr, ndtr
 
-from skdpnoise.mechanisms._numeric import Proposal, Request, prepared_mixture
-from skdpnoise.mechanisms._shapes import raised
+from skdpnoise.mechanisms._scale_search import Proposal, Request, prepared_mixture
+from skdpnoise.mechanisms._shape_search import raised
 from skdpnoise.mechanisms.additive import AdditiveMechanism
 from skdpnoise.mechanisms.allocation import box_of, over_groups
 from skdpnoise.noises import get_noise
