@@ -1,4 +1,4 @@
-"""What fitted estimators make of rows in parts: of some at a time, whenever these are read."""
+"""Methods of fitted estimators over partitions: of some rows at a time, whenever they are read."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class OverPartsMixin:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Answer:
-    """What one method of a fitted estimator returns for some rows."""
+    """One method of a fitted estimator, applied to some rows."""
 
     estimator: Any
     method: str
