@@ -69,10 +69,7 @@ def read(
     n_jobs: int | None = None,
     **tables: Any,
 ) -> tuple[Known, Groups[Leaf]]:
-    """Check all rows, and set what an estimator knows of its columns.
-
-    Of each group in `groups` at most so many rows are to be kept.
-    """
+    """Check all rows, of which so many of each group may be kept, and tell the estimator."""
     owner = type(estimator).__name__
     if "y" in tables and tables["y"] is None:
         raise missing_target(owner)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
@@ -14,8 +14,17 @@ from skdpnoise._utils.context import context, within
 from skdpnoise.data.kinds import Kind
 from skdpnoise.data.partitions import Runner, quietly
 
-__all__ = ["RowReader", "RowSource", "Taking", "as_sources", "is_spread", "noting_guesses"]
+__all__ = [
+    "RowReader",
+    "RowSource",
+    "Taking",
+    "as_sources",
+    "by_storage",
+    "is_spread",
+    "noting_guesses",
+]
 
+Made = TypeVar("Made")
 FOUND_BY_READING = "types of columns, which were found by reading the file"
 
 
@@ -295,6 +304,19 @@ def is_spread(table: Any) -> bool:
     if isinstance(table, RowSource):
         return True
     return type(table).__module__.partition(".")[0] in ("dask", "dask_expr") and _of_dask(table)
+
+
+def by_storage(
+    rows: Any, in_memory: Callable[[Any], Made], in_partitions: Callable[[RowSource], Made]
+) -> Made:
+    """Return what one function makes of rows in memory, or another of a source in partitions.
+
+    Examples
+    --------
+    >>> by_storage(np.zeros(3), len, repr)
+    3
+    """
+    return in_partitions(as_sources(X=rows)["X"]) if is_spread(rows) else in_memory(rows)
 
 
 def as_sources(**tables: Any) -> dict[str, RowSource]:
