@@ -27,7 +27,7 @@ from skdpnoise.data.table import Table
 from skdpnoise.data.tables import FLOATS, read_table
 from skdpnoise.kernels import LOGISTIC, SQUARED, Loss
 from skdpnoise.kernels.joint import SOFTMAX
-from skdpnoise.linear_model._budget import Budget, split_budget, stages_for
+from skdpnoise.linear_model._budget import FitBudget, split_budget, stages_for
 from skdpnoise.linear_model._choice import check_whole_rows, prefers_gradient, whole_rows
 from skdpnoise.linear_model._class_weights import public_weights
 from skdpnoise.linear_model._column_groups import NO_GROUP, numbered_groups
@@ -39,7 +39,7 @@ from skdpnoise.linear_model._targets import NUMBERS, TargetKind
 from skdpnoise.linear_model.solvers.coordinate import COORDINATE
 from skdpnoise.linear_model.solvers.gradient import GRADIENT
 from skdpnoise.linear_model.solvers.moments import MOMENTS, MomentsOr
-from skdpnoise.linear_model.solvers.plans import Plan, Solver, finished
+from skdpnoise.linear_model.solvers.plans import Solver, SolverPlan
 from skdpnoise.mechanisms import noise_options
 
 __all__ = ["COORDINATE_OR_GRADIENT", "MOMENTS_OR_DESCENT", "PrivateLinearModel"]
@@ -122,8 +122,8 @@ class PrivateLinearModel(PrivateEstimator, BaseEstimator):
             # release
             table = rows.keep(session.rng)
             session = session.counted(len(table), budget.noise, budget.total)
-            run = Run(session, budget.for_records(session.n_records))
-            problem, run = self._target.problem(settings, schema, run, table)
+            run = Run(settings, schema, session, budget.for_records(session.n_records))
+            problem, run = self._target.problem(run, table)
             plan = solver.plan(problem, session.n_records, run.budget)
             # solve
             model = self._solve(plan, table, session, (X, y))
@@ -198,23 +198,24 @@ class PrivateLinearModel(PrivateEstimator, BaseEstimator):
         return (replace(settings, loss=SOFTMAX) if multinomial else settings), solver
 
     def _check_plans(
-        self, settings: Settings, schema: Schema, solver: Solver, budget: Budget
+        self, settings: Settings, schema: Schema, solver: Solver, budget: FitBudget
     ) -> None:
         """Raise what planning would raise, before anything is spent."""
         solver.check(settings, schema, budget)
-        if COORDINATE in self._solvers.values():  # of settings that are not used, too
+        if solver in (GRADIENT, MOMENTS) and COORDINATE in self._solvers.values():
+            # Of settings that are not used, too.
             COORDINATE.check(settings, schema, budget)
 
     def _solve(
-        self, plan: Plan, table: Table[Rows], session: Session, given: tuple[Any, Any]
+        self, plan: SolverPlan, table: Table[Rows], session: Session, given: tuple[Any, Any]
     ) -> Fitted:
         """Make the passes, telling callbacks of each; return the fitted attributes."""
         model = partial(self._model, plan)
-        finish = partial(finished, plan=plan, table=table, session=session)
+        finish = partial(plan.finished, table=table, session=session)
         passes = plan.run(table, session)
         return model(collect_passes(self, passes, plan.n_passes, model, given, finish))
 
-    def _model(self, plan: Plan, path: np.ndarray) -> Fitted:
+    def _model(self, plan: SolverPlan, path: np.ndarray) -> Fitted:
         """Return the fitted attributes, in the user's units."""
         # `path` has shape (n_passes, n_outputs, n_features + 1), in standard units.
         problem, output = plan.problem, self._target.output
@@ -228,12 +229,12 @@ class PrivateLinearModel(PrivateEstimator, BaseEstimator):
         }
         if classes is not None:
             model["classes_"] = classes
-        if plan.solver is not MOMENTS:
+        if plan.solver != MOMENTS.name:
             model["coef_path_"] = slopes[:, output]
             model["intercept_path_"] = intercepts[:, output]
             model["n_passes_"] = len(path)
         if len(self._solvers) > 1:
-            names = {solver: name for name, solver in self._solvers.items()}
+            names = {solver.name: name for name, solver in self._solvers.items()}
             model["solver_"] = names[plan.solver]
         return model
 

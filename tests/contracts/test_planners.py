@@ -23,7 +23,7 @@ from skdpnoise.data.groups import Groups
 from skdpnoise.data.rows import RowSource
 from skdpnoise.data.schema import Schema
 from skdpnoise.data.table import Fold, InMemory, Surveyed, Table
-from skdpnoise.linear_model._records import Problem, Rows
+from skdpnoise.linear_model._records import LinearProblem, Rows
 
 ROOT = Path(__file__).resolve().parents[2]
 ROOMS = ["linear_model"]  # those that come next are added here
@@ -103,7 +103,7 @@ def test_the_planners_of_linear_models_are_among_those_that_are_walked():
     names = {planner.__qualname__ for planner in planners("linear_model")}
     for name in ("split_budget", "stages_for", "prefers_gradient", "GradientDescent.plan"):
         assert name in names
-    assert {"CoordinateDescent.check", "PrivateLinearModel._settled", "Budget.stages"} <= names
+    assert {"CoordinateDescent.check", "PrivateLinearModel._settled", "FitBudget.stages"} <= names
 
 
 @dataclasses.dataclass
@@ -131,7 +131,7 @@ def plan_by_subclass(facts: Innocent) -> None: ...
 def plan_by_anything(facts: Any) -> None: ...
 def plan_by_unknown(facts) -> None: ...
 def plan_by_closure(facts: Callable[[Rows], float]) -> None: ...
-def plan_by_public(facts: Problem, bounds: NDArray[np.float64], n: float | None) -> None: ...
+def plan_by_public(facts: LinearProblem, bounds: NDArray[np.float64], n: float | None) -> None: ...
 
 
 @pytest.mark.parametrize(
@@ -160,12 +160,12 @@ MUTANTS = {
     "nothing private": "return GRADIENT.plan(problem, n, budget).n_samples",
 }
 SNIPPET = """
-from skdpnoise.linear_model._budget import Budget
-from skdpnoise.linear_model._records import Problem
+from skdpnoise.linear_model._budget import FitBudget
+from skdpnoise.linear_model._records import LinearProblem
 from skdpnoise.linear_model.solvers.gradient import GRADIENT
 
 
-def plan_steps(problem: Problem, n: float, budget: Budget) -> float:
+def plan_steps(problem: LinearProblem, n: float, budget: FitBudget) -> float:
     {body}
 """
 
