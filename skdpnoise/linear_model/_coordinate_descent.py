@@ -21,7 +21,7 @@ from skdpnoise.linear_model._parameters import (
     LeastSquaresParameters,
 )
 from skdpnoise.linear_model._records import Fitted
-from skdpnoise.linear_model.solvers.moments import SecondMomentsPlan
+from skdpnoise.linear_model.solvers.moments import OneReleasePlan
 from skdpnoise.linear_model.solvers.plans import SolverPlan
 
 
@@ -170,6 +170,6 @@ class DPCoordinateDescentRegressor(
 
     def _model(self, plan: SolverPlan, path: np.ndarray) -> Fitted:
         strength = plan.problem.settings.strength
-        if isinstance(plan, SecondMomentsPlan) and isinstance(self.alpha, str):
+        if isinstance(plan, OneReleasePlan) and isinstance(self.alpha, str):
             strength = plan.automatic
         return super()._model(plan, path) | {"alpha_": strength}

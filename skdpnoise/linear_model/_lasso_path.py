@@ -24,7 +24,7 @@ from skdpnoise.linear_model._model import PrivateLinearModel
 from skdpnoise.linear_model._parameters import MIX, ROW_NORM, TargetParameters
 from skdpnoise.linear_model._records import Fitted, Rows, Settings
 from skdpnoise.linear_model._rules import MOMENT_NOISES, path_alpha
-from skdpnoise.linear_model.solvers.moments import MOMENTS, PseudoData, SecondMomentsPlan
+from skdpnoise.linear_model.solvers.moments import MOMENTS, OneReleasePlan, PseudoData
 from skdpnoise.linear_model.solvers.plans import Solver, SolverPlan
 
 
@@ -133,7 +133,7 @@ class DPLassoPath(QuietScoreMixin, RegressorMixin, TargetParameters, PrivateLine
     def _solve(
         self, plan: SolverPlan, table: Table[Rows], session: Session, given: tuple[Any, Any]
     ) -> Fitted:
-        assert isinstance(plan, SecondMomentsPlan)
+        assert isinstance(plan, OneReleasePlan)
         features, units = plan.problem.features, plan.problem.target.units
         pseudo = plan.moments.release(table, session, self.n_jobs)
         alpha = path_alpha(plan.moments.noise_level, int(features.used.sum()))

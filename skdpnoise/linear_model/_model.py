@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import KW_ONLY, field, replace
 from functools import partial
 from typing import Any, ClassVar, Self
@@ -15,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from skdpnoise._utils.numbers import JOBS
 from skdpnoise._utils.parameters import as_bounds, check_within
+from skdpnoise._utils.shared_texts import shared_texts
 from skdpnoise.accounting.session import Session
 from skdpnoise.base.callbacks import collect_passes, with_callbacks
 from skdpnoise.base.constructors import Constraints, constructor_of_fields
@@ -42,7 +43,12 @@ from skdpnoise.linear_model.solvers.moments import MOMENTS, MomentsOr
 from skdpnoise.linear_model.solvers.plans import Solver, SolverPlan
 from skdpnoise.mechanisms import noise_options
 
-__all__ = ["COORDINATE_OR_GRADIENT", "MOMENTS_OR_DESCENT", "PrivateLinearModel"]
+__all__ = [
+    "COORDINATE_OR_GRADIENT",
+    "MOMENTS_OR_DESCENT",
+    "LabelPredictions",
+    "PrivateLinearModel",
+]
 
 # The solvers of models, by the names that `solver` has.
 COORDINATE_OR_GRADIENT: Mapping[str, Solver] = {"coordinate": COORDINATE, "joint": GRADIENT}
@@ -248,6 +254,45 @@ class PrivateLinearModel(PrivateEstimator, BaseEstimator):
         # far from zero brings.
         with np.errstate(all="ignore"):  # of rows far from those of the fit
             return np.asarray(center + scale * (features.scores(X, model[:, :-1]) + model[:, -1]))
+
+
+@shared_texts
+class LabelPredictions:
+    """Predictions of linear models of labels."""
+
+    classes_: np.ndarray
+    _linear: Callable[[Any], np.ndarray]
+
+    def decision_function(self, X: Any) -> np.ndarray:
+        """Return the scores of the second class, or of each class against the rest.
+
+        Parameters
+        ----------
+        %(predictions: X)s
+
+        Returns
+        -------
+        ndarray of shape (n_samples,) or (n_samples, n_classes)
+            The first for two classes; of logistic regression, log-odds.
+        """
+        scores = self._linear(X)
+        return scores[:, 0] if len(self.classes_) == 2 else scores
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Predict labels.
+
+        Parameters
+        ----------
+        %(predictions: X)s
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            Values of ``classes_``.
+        """
+        scores = self.decision_function(X)
+        places = (scores > 0).astype(int) if scores.ndim == 1 else scores.argmax(1)
+        return np.asarray(self.classes_[places])
 
 
 def _rows_of(make: Outputs, tables: dict[str, Any]) -> Rows:

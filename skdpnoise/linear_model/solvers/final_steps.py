@@ -76,7 +76,7 @@ class ShrinkToConstant:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Recentre:
-    """Moves the intercept by the part of the noisy mean residual that is expected to be no noise."""
+    """Moves the intercept by the part of a noisy mean residual that is likely no noise."""
 
     # Gradients are clipped, so that an intercept tends to a median. Residuals are clipped to ±r.
 

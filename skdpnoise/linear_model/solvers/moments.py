@@ -103,7 +103,7 @@ class MomentsRelease:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class SecondMomentsPlan(SolverPlan):
+class OneReleasePlan(SolverPlan):
     """One model, exactly solved from one release, with limits on what is far in its column."""
 
     solver = "moments"
@@ -145,13 +145,11 @@ class SecondMomentsSolver:
             )
         plan_moments(settings, plain_units(schema.n_columns + 1), 1.0, budget.least)
 
-    def plan(
-        self, problem: LinearProblem, n_samples: float, budget: FitBudget
-    ) -> SecondMomentsPlan:
+    def plan(self, problem: LinearProblem, n_samples: float, budget: FitBudget) -> OneReleasePlan:
         """Return the plan for so many records, a public or a released number."""
         moments = plan_moments(problem.settings, problem.columns, n_samples, budget)
         capped = replace(problem, features=problem.features.capped())
-        return SecondMomentsPlan(capped, n_samples, 1, moments)
+        return OneReleasePlan(capped, n_samples, 1, moments)
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,7 @@ from skdpnoise.linear_model._budget import FitBudget
 from skdpnoise.linear_model._records import LinearProblem, LinearTarget, Rows, Settings
 from skdpnoise.linear_model._standard_units import LIMIT, RowScaling, plain_units
 
-__all__ = ["FinalStep", "Passed", "Plan", "Solver", "made_up_problem"]
+__all__ = ["FinalStep", "Passed", "Solver", "SolverPlan", "made_up_problem"]
 
 
 class FinalStep(Protocol):
