@@ -235,12 +235,13 @@ def circles(graph: Mapping[str, Set[str]]) -> list[list[str]]:
 
 
 def borrowed(files: Sequence[SourceFile]) -> list[tuple[str, str]]:
-    """Return importers and underscore files of another folder that they import."""
+    """Return importers and underscore files that lie neither beside nor above them."""
     folder = {file.module: file.path.parent for file in files}
     graph = import_graph(files)
     return [
         (module, other)
         for module in sorted(graph)
         for other in sorted(graph[module])
-        if other.rpartition(".")[2].startswith("_") and folder[module] != folder[other]
+        if other.rpartition(".")[2].startswith("_")
+        and not folder[module].is_relative_to(folder[other])
     ]

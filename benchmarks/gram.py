@@ -48,9 +48,9 @@ from benchmarks._report import add_common_arguments, print_table, save_json
 from skdpnoise import DPCoordinateDescentRegressor, DPLassoPath, PrivacyWarning
 from skdpnoise.datasets import fetch_california
 from skdpnoise.kernels import SQUARED, second_moments
-from skdpnoise.linear_model._defaults import choose_defaults, choose_row_norm
-from skdpnoise.linear_model._descent import DescentPlan
-from skdpnoise.linear_model._gram import make_pseudo_data
+from skdpnoise.linear_model._rules import choose_defaults, choose_row_norm
+from skdpnoise.linear_model.solvers.coordinate import averaged
+from skdpnoise.linear_model.solvers.moments import make_pseudo_data
 from skdpnoise.mechanisms import calibrate, calibrate_second_moments
 from skdpnoise.mechanisms.matrices.calibrate import SymmetricMatrixMechanism
 from skdpnoise.sampling import random_words
@@ -189,7 +189,7 @@ def descent_errors(problem: Problem, seeds: Sequence[int]) -> Array:
     mechanism = mechanism_for("spread", problem, auto.n_passes, auto.clip, auto.budget_growth)
     settings: dict[str, Any] = {"clip": auto.clip, "step": auto.relaxation, "order": "shuffled"}
     paths = (private_path(problem, mechanism, seed=seed, **settings) for seed in seeds)
-    return np.array([problem.relative_error(DescentPlan.averaged(path)) for path in paths])
+    return np.array([problem.relative_error(averaged(path)) for path in paths])
 
 
 def compare_lasso(X: Array, y: Array, seeds: Sequence[int], quick: bool) -> list[dict[str, Any]]:

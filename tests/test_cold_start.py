@@ -15,7 +15,7 @@ import pytest
 import skdpnoise
 from skdpnoise import compose
 from skdpnoise.cli import _main
-from skdpnoise.ledger.privacy_ledger import STORAGE
+from skdpnoise.ledger.storage import STORAGE
 
 ROOT = Path(__file__).resolve().parents[1]
 

@@ -38,7 +38,7 @@ def check_real(
     low_closed: bool = False,
     high_closed: bool = False,
 ) -> float:
-    """Return ``value`` as a float of the stated interval, or raise an error that states it.
+    """Return ``value`` as a float of an interval, or raise an error; booleans are no numbers.
 
     Parameters
     ----------
@@ -53,11 +53,6 @@ def check_real(
     Returns
     -------
     float
-
-    Raises
-    ------
-    TypeError, ValueError
-        If ``value`` is not a real number (booleans are not), or outside the interval, or NaN.
 
     Examples
     --------
@@ -99,11 +94,6 @@ def check_count(
     -------
     int
 
-    Raises
-    ------
-    TypeError, ValueError
-        If ``value`` is not an integer, or outside of these.
-
     Examples
     --------
     >>> check_count("calibrate", "n_releases", 3)
@@ -130,11 +120,6 @@ def check_adjacency(owner: str, value: object) -> Adjacency:
     Returns
     -------
     {"replace_one", "add_remove"}
-
-    Raises
-    ------
-    TypeError, ValueError
-        If ``value`` is not a string, or neither of the two names.
 
     Examples
     --------

@@ -1,58 +1,18 @@
 """Texts that public docstrings share, each written once, and what puts them in.
 
-In a docstring a line such as ``%(estimators: epsilon, delta)s`` stands for entries of the section
-"estimators" below. Indented lines that follow the mark continue the last entry.
+In a docstring a line such as ``%(fits: X, y)s`` stands for entries of the section "fits" below, and
+in a section for entries of one above it. Indented lines that follow the mark continue the last
+entry. A section named after a class is of constructor parameters, which
+:func:`skdpnoise.base.constructors.constructor_of_fields` puts in.
 
 estimators
 ----------
-epsilon : float, default=1.0
-    The guarantee's ε > 0: smaller is more private.
-delta : float, default=1e-6
-    The guarantee's δ in [0, 1). Choose it well below one over the number of records. 0 asks for
-    pure privacy, which Laplace noise can give and Gaussian noise cannot.
-noise : str, default="auto"
-    ``"<rule>_<family>"`` with rule "iid", "spr" or "inid" and a family such as "gaussian" or
-    "laplace" (``noise_options(adaptive=True)`` of :mod:`skdpnoise.mechanisms` lists all). "auto"
-    takes Gaussian or Laplace noise, whichever has the smaller expected error.
-adjacency : {"replace_one", "add_remove"}, default="replace_one"
-    Whether neighbouring data sets differ in the value of one record, or in its presence. In the
-    second case the number of records is private, and estimated with a part of the budget.
-l1_ratio : float, default=0.5
-    Mix of the penalty, 1 for the lasso and 0 for ridge.
-fit_intercept : bool, default=True
-    Whether to fit an intercept. Without one, columns are scaled but not centred.
-n_passes : int or "auto", default="auto"
-    Passes over the coordinates, fixed before the data are seen.
-clip : float or "auto", default="auto"
-    Bound on one record's gradient in each coordinate, in standardised units.
-budget_growth : float or "auto", default="auto"
-    Ratio g ≥ 1 of the budgets of successive passes: noise in late passes hurts more.
-error_weights : "curvature", "uniform" or array-like, default="curvature"
-    Weight of each coordinate's noise in the allocation of "inid" noise: the inverse public
-    curvature; 1 (the same for standardised columns); or positive weights of shape (n_features,),
-    with one more for the intercept.
 feature_bounds : tuple (low, high), dict of such by column, or None, default=None
     **Public** bounds of the features in their own units, each a number or an array of shape
     (n_features,); infinite where a column has none. For frames also a dict of columns by name,
     such as ``{"age": (17, 90)}``; others have none. They must not be read from the data.
-column_groups : list or dict of lists of columns, default=None
-    Groups of columns, by number or name, in each of which a row has Euclidean norm at most 1:
-    one-hot columns of one category, or hashed words with norm 1. Longer parts are made shorter, so
-    that a wrong **declaration** costs accuracy, never the guarantee. These columns need no bounds,
-    and no budget is spent on their scales.
 target_bounds : tuple (low, high) or None, default=None
     **Public** bounds of the target. None finds its location and scale privately.
-rows_per_group : int, default=1
-    With ``groups`` in fit: the most rows of a group that are used, chosen at random where it has
-    more. **Public**; the noise grows with it. See "who counts as one person" in the documentation.
-ledger : object with ``charge`` or None, default=None
-    A :class:`~skdpnoise.ledger.PrivacyLedger` that records the cost of every fit, and refuses one
-    beyond the budget of the data set. Copies of the estimator share it.
-random_state : int, RandomState, Generator or None, default=None
-    None takes noise from the operating system's cryptographic source. Anything else is
-    reproducible and gives no protection against anyone who knows it: for tests only.
-copy : bool, default=True
-    Whether to leave X as it is; otherwise it is transformed in place where possible.
 n_jobs : int or None, default=None
     Threads for large data; None is one, -1 all. The result does not depend on it.
 n_features_in_ : int
@@ -66,26 +26,123 @@ clip_range_ : ndarray of shape (2, n_features)
 n_samples_seen_ : int or float
     Number of records: public, or noisy under "add_remove".
 
-fits
-----
-X : array-like or RowSource of shape (n_samples, n_features)
-    The private rows; finite. Float32 and float64 arrays are read without a copy.
-y : Ignored
-    For pipelines.
-groups : array-like or RowSource of shape (n_samples,) or None, default=None
-    Labels of the owners of rows: people, households, devices. The guarantee then holds for groups,
-    of each of which at most ``rows_per_group`` rows are used. None protects single records.
-**params : dict
-    Refused, but for ``sample_weight=None``: no sensitivity with weights is proven.
-TypeError
-    If anything but X, y and groups is passed.
-ValueError
-    If a parameter or the data are not as described, or the noise cannot give the guarantee.
-BudgetExceededError
-    If the ledger does not cover the fit: nothing is spent then, and an earlier fit stays.
+PrivateEstimator
+----------------
+epsilon : float, default=1.0
+    The guarantee's ε > 0: smaller is more private.
+delta : float, default=1e-6
+    The guarantee's δ in [0, 1). Choose it well below one over the number of records. 0 asks for
+    pure privacy, which Laplace noise can give and Gaussian noise cannot.
+noise : str, default="auto"
+    ``"<rule>_<family>"`` with rule "iid", "spr" or "inid" and a family such as "gaussian" or
+    "laplace" (``noise_options(adaptive=True)`` of :mod:`skdpnoise.mechanisms` lists all). "auto"
+    takes Gaussian or Laplace noise, whichever has the smaller expected error.
+adjacency : {"replace_one", "add_remove"}, default="replace_one"
+    Whether neighbouring data sets differ in the value of one record, or in its presence. In the
+    second case the number of records is private, and estimated with a part of the budget.
+rows_per_group : int, default=1
+    With ``groups`` in fit: the most rows of a group that are used, chosen at random where it has
+    more. **Public**; the noise grows with it. See "who counts as one person" in the documentation.
+ledger : object with ``charge`` or None, default=None
+    A :class:`~skdpnoise.ledger.PrivacyLedger` that records the cost of every fit, and refuses one
+    beyond the budget of the data set. Copies of the estimator share it.
+random_state : int, RandomState, Generator or None, default=None
+    None takes noise from the operating system's cryptographic source. Anything else is
+    reproducible and gives no protection against anyone who knows it: for tests only.
 
-networks
---------
+PrivateLinearModel
+------------------
+fit_intercept : bool, default=True
+    Whether to fit an intercept. Without one, columns are scaled but not centred.
+%(estimators: feature_bounds)s
+    None finds locations and scales privately, with a part of the budget.
+%(estimators: n_jobs, target_bounds)s
+
+regressors
+----------
+coef_ : ndarray of shape (n_features,)
+    Coefficients in the user's units.
+intercept_ : float
+    Intercept in the user's units.
+solver_ : str
+    "gradient", "gram" or "joint".
+
+DescentParameters
+-----------------
+alpha : float, default=0.0
+    Strength of the penalty, on coefficients of columns in units of their standard deviation.
+l1_ratio : float, default=0.5
+    Mix of the penalty, 1 for the lasso and 0 for ridge.
+n_passes : int or "auto", default="auto"
+    Passes over the coordinates, fixed before the data are seen.
+clip : float or "auto", default="auto"
+    Bound on one record's gradient in each coordinate, in standardised units.
+column_groups : list or dict of lists of columns, default=None
+    Groups of columns, by number or name, in each of which a row has Euclidean norm at most 1:
+    one-hot columns of one category, or hashed words with norm 1. Longer parts are made shorter, so
+    that a wrong **declaration** costs accuracy, never the guarantee. These columns need no bounds,
+    and no budget is spent on their scales.
+
+CoordinateParameters
+--------------------
+budget_growth : float or "auto", default="auto"
+    Ratio g ≥ 1 of the budgets of successive passes: noise in late passes hurts more.
+error_weights : "curvature", "uniform" or array-like, default="curvature"
+    Weight of each coordinate's noise in the allocation of "inid" noise: the inverse public
+    curvature; 1 (the same for standardised columns); or positive weights of shape (n_features,),
+    with one more for the intercept.
+
+LeastSquaresParameters
+----------------------
+solver : {"auto", "gradient", "gram", "joint"}, default="auto"
+    As that of :class:`DPCoordinateDescentRegressor`. "gram" solves this very problem, but for
+    noise; the clipped gradients of the others are weaker, so that α shrinks more with them.
+alpha : float, default=1.0
+    α, beside half the mean of squares. Columns in small units are penalised more: scale them,
+    or use :class:`DPCoordinateDescentRegressor`, whose penalty is of standardised columns.
+%(DescentParameters: column_groups)s
+    "auto" takes "joint" then.
+
+WholeGradientParameters
+-----------------------
+%(PrivateEstimator: noise)s
+    Normal noise only, and delta > 0.
+clip : float or "auto", default="auto"
+    Bound on the norm of one record's gradient, of standardised columns.
+
+PrivateScaler
+-------------
+%(estimators: feature_bounds)s
+    None finds ranges privately, with 70 % of the budget.
+copy : bool, default=True
+    Whether to leave X as it is; otherwise it is transformed in place where possible.
+
+PrivateEncoder
+--------------
+delta : float, default=1e-6
+    The guarantee's δ in (0, 1), half of which is the chance to show a category that a single
+    record has. 0 needs public categories.
+categories : "auto", list or dict, default="auto"
+    **Public** categories: for each column a list, or "auto" to find them; or a dict of lists
+    by the names of columns, others are found. They must not be read from the data.
+noise : str, default="auto"
+    Of counts: ``"iid_gaussian"``, ``"iid_laplace"`` or another noise of one scale; "auto" takes
+    the one of these two that shows more.
+
+PrivateMomentsMixin
+-------------------
+noise : str, default="auto"
+    See :func:`~skdpnoise.mechanisms.calibrate_second_moments`. It decides whether the steps
+    share μ² (normal noise) or ε.
+row_norm : float or None, default=None
+    Public bound R on the norm of a centred row. None finds a quantile of the norms privately.
+feature_bounds : tuple (low, high), dict of such by column, or None, default=None
+    Public bounds on the features, each a number or of shape (n_features,); infinite where
+    nothing is known. Columns whose bounds are narrow get less noise.
+%(estimators: n_jobs)s
+
+PrivateNetwork
+--------------
 noise : str, default="auto"
     Normal or Laplace noise with rule "iid" (one scale for all groups), "spr" (equal shares of the
     budget) or "inid" (shares of the least total noise), such as "inid_gaussian". "auto" is that, or
@@ -116,18 +173,62 @@ momentum : float, default=0.9
     Of "sgd".
 alpha : float, default=0.0
     Strength of the squared penalty on weights, biases not included.
-classes : array-like of shape (n_classes,) or None, default=None
-    **Public** labels. None takes those that occur in y.
+%(estimators: feature_bounds)s
+    Features are put into ±1 within finite ones. None finds locations and scales privately,
+    with a tenth of the budget.
 n_samples : int or None, default=None
     **Public** number of records, or of people with `groups`. None estimates it from a small part
     of the budget.
 device : str, default="cpu"
     Where torch computes, such as "cuda".
+
+LayerParameters
+---------------
+hidden_layer_sizes : int or array-like of int, default=(100,)
+    Widths of the hidden layers.
+activation : {"identity", "logistic", "tanh", "relu"}, default="tanh"
+    Of hidden layers. A bounded one loses less to clipping.
+
+ModuleParameters
+----------------
 module : callable or None, default=None
-    Class or function that returns a `torch.nn.Module` from rows, shape (n, n_features) or that of
-    X, to outputs. Parameters such as ``module__hidden=64`` go to it. None is a perceptron with one
-    layer of 100. It must keep nothing of the rows. The module, frozen parameters included, is
-    declared public.
+    Makes a `torch.nn.Module` that takes rows, shape (n, n_features) or that of X, and returns
+    outputs: a class, or a function. Parameters such as ``module__hidden=64`` go to it. None is a
+    multilayer perceptron with one layer of 100. It must keep nothing of the rows. What it makes is
+    declared public, with frozen parameters, which stay as they are.
+%(estimators: feature_bounds)s
+    Features are put into ±1 within finite ones. None leaves them as they are; without a
+    module it buys locations and scales.
+
+NetworkClassifier
+-----------------
+classes : array-like of shape (n_classes,) or None, default=None
+    **Public** labels. None takes those that occur in y.
+
+NetworkRegressor
+----------------
+%(estimators: target_bounds)s
+
+fits
+----
+X : array-like or RowSource of shape (n_samples, n_features)
+    The private rows; finite. Float32 and float64 arrays are read without a copy.
+y : Ignored
+    For pipelines.
+groups : array-like or RowSource of shape (n_samples,) or None, default=None
+    Labels of the owners of rows: people, households, devices. The guarantee then holds for groups,
+    of each of which at most ``rows_per_group`` rows are used. None protects single records.
+**params : dict
+    Refused, but for ``sample_weight=None``: no sensitivity with weights is proven.
+TypeError
+    If anything but X, y and groups is passed.
+ValueError
+    If a parameter or the data are not as described, or the noise cannot give the guarantee.
+BudgetExceededError
+    If the ledger does not cover the fit: nothing is spent then, and an earlier fit stays.
+
+networks
+--------
 module_ : torch.nn.Module
     The trained network, in eval mode: the mean of the last fifth of its states.
 allocation_ : dict of ndarray
@@ -142,16 +243,25 @@ predictions
 X : array-like of shape (n_samples, n_features)
     Features, clipped to ``clip_range_``.
 
-searches
---------
+WholeMixin
+----------
+epsilon : float, default=1.0
+    The guarantee's ε > 0, of the whole.
+delta : float, default=1e-6
+    The guarantee's δ in [0, 1), of the whole. 0 asks for pure privacy.
+public : collection of str, default=()
+    Names of steps that learn nothing private. The report lists them as "declared public by the
+    user".
+rows_per_group : int, default=1
+    **Public**: of each group (``fit(..., groups=...)``) at most so many rows are used.
+%(PrivateEstimator: random_state)s
+
+PrivateSearchCV
+---------------
 estimator : estimator
     A private estimator, or a composition whose steps are private or known to learn nothing: this
     is checked for **every candidate** before anything is fitted. Callbacks of its own are refused,
     since they would see exact scores.
-epsilon : float, default=1.0
-    ε of the whole search.
-delta : float, default=1e-6
-    δ of the whole search. 0 asks for pure privacy.
 scoring : str or None, default=None
     The score. None is accuracy for classifiers and R² for regressors. "accuracy",
     "balanced_accuracy", "roc_auc" (two labels, adjacency "replace_one") and "neg_log_loss" are for
@@ -183,16 +293,14 @@ target_bounds : tuple (low, high) or None, default=None
     the records, except for "release".
 adjacency : {"replace_one", "add_remove"}, default="replace_one"
     Neighbouring relation, that of the estimator.
-public : collection of str, default=()
-    Names of steps that learn nothing private. The report lists them as "declared public by the
-    user".
 ledger : PrivacyLedger or None, default=None
     Charged once for the whole search. The estimator's own must be None. The winner keeps this
     ledger: fitting it again is charged.
-rows_per_group : int, default=1
-    **Public**: most rows of each group (``fit(..., groups=...)``) that are used.
 n_jobs : int or None, default=None
     Processes for the fits.
+
+searches
+--------
 best_params_ : dict
     Parameters of the winner.
 best_estimator_ : estimator
@@ -266,41 +374,20 @@ secure : bool, default=True
 guarantee : PrivacyGuarantee or None, default=None
     The wanted guarantee; None where it was a loss.
 
-checks
-------
-owner : str
-    The class or function to name in the message.
-name : str
-    The parameter to name.
-value : object
-    The given value.
-
-conversions
------------
-mu : float
-    The parameter μ ≥ 0 of Gaussian privacy: the shift of a normal variable by one record, in
-    standard deviations.
-epsilon : float
-    ε ≥ 0.
-delta : float
-    δ in (0, 1).
-rho : float
-    ρ > 0.
-
 mechanisms
 ----------
+bounds : RowBounds
+    Bounds that every row obeys.
+rng : RandomWords
+    Random generator.
+law : TruncatedNegativeBinomial or PoissonRepetitions
+    Law of K.
 n_coordinates : int
     K.
 n_releases : int, default=1
     Number of releases, which may be chosen adaptively.
 adjacency : {"replace_one", "add_remove"}, default="replace_one"
     The neighbouring relation.
-bounds : RowBounds
-    Bounds that every row obeys.
-rng : RandomWords
-    Source of randomness.
-law : TruncatedNegativeBinomial or PoissonRepetitions
-    Law of K.
 sensitivity : float
     Δ, public: the most that one record moves any utility; in their units.
 epsilon : float
@@ -309,15 +396,6 @@ monotonic : bool, default=False
     Whether a record moves all utilities in the same direction.
 TypeError
     If an argument is of the wrong kind.
-
-allocation
-----------
-sensitivity : SensitivityProfile
-    λ and its joint bounds, for one release.
-order : float
-    q.
-p : float, default=2.0
-    Error exponent.
 
 displays
 --------
@@ -416,11 +494,42 @@ DESCR : str
     Where the data are from.
 OSError
     If no source works (the message names both ways), or a local file is not the published one.
+
+checks
+------
+owner : str
+    The class or function to name in the message.
+name : str
+    The parameter to name.
+value : object
+    The given value.
+
+conversions
+-----------
+mu : float
+    The parameter μ ≥ 0 of Gaussian privacy: the shift of a normal variable by one record, in
+    standard deviations.
+epsilon : float
+    ε ≥ 0.
+delta : float
+    δ in (0, 1).
+rho : float
+    ρ > 0.
+
+allocation
+----------
+sensitivity : SensitivityProfile
+    λ and its joint bounds, for one release.
+order : float
+    q.
+p : float, default=2.0
+    Error exponent.
 """
 
 from __future__ import annotations
 
 import re
+from functools import partial
 from typing import Any, TypeVar, cast
 
 _Documented = TypeVar("_Documented")
@@ -429,16 +538,24 @@ _SECTION = re.compile(r"^(\w+)\n-+\n", re.MULTILINE)
 _ENTRY = re.compile(r"^(\S.*?)(?: :.*)?\n(?: .*\n)+", re.MULTILINE)
 
 
+def _entries(texts: dict[str, dict[str, str]], mark: re.Match[str]) -> str:
+    """Return the entries that a mark stands for, indented as it is."""
+    indent, section, names = mark.groups()
+    found = "\n".join(texts[section][name] for name in names.split(", "))
+    return re.sub("^(?=.)", indent, found, flags=re.MULTILINE)
+
+
 def _read(text: str) -> dict[str, dict[str, str]]:
     """Return the entries of every section by name."""
     _, *parts = _SECTION.split(text)
-    return {
-        section: {entry[1]: entry[0].rstrip() for entry in _ENTRY.finditer(body)}
-        for section, body in zip(parts[::2], parts[1::2], strict=True)
-    }
+    texts: dict[str, dict[str, str]] = {}
+    for section, body in zip(parts[::2], parts[1::2], strict=True):
+        found = _ENTRY.finditer(_MARK.sub(partial(_entries, texts), body))
+        texts[section] = {entry[1]: entry[0].rstrip() for entry in found}
+    return texts
 
 
-_TEXTS = _read(__doc__ or "")  # python -OO strips it, and the docstrings with the marks
+TEXTS = _read(__doc__ or "")  # python -OO strips it, and the docstrings with the marks
 
 
 def shared_texts(documented: _Documented) -> _Documented:
@@ -448,12 +565,5 @@ def shared_texts(documented: _Documented) -> _Documented:
     for one in (documented, *inner, *methods):
         text = getattr(one, "__doc__", None)
         if isinstance(text, str) and "%(" in text:
-            cast(Any, one).__doc__ = _MARK.sub(_entries, text)
+            cast(Any, one).__doc__ = _MARK.sub(partial(_entries, TEXTS), text)
     return documented
-
-
-def _entries(mark: re.Match[str]) -> str:
-    """Return the entries that a mark stands for, indented as it is."""
-    indent, section, names = mark.groups()
-    texts = "\n".join(_TEXTS[section][name] for name in names.split(", "))
-    return re.sub("^(?=.)", indent, texts, flags=re.MULTILINE)

@@ -1,4 +1,4 @@
-"""The account of one fit or query, its report, and limits of compositions."""
+"""Spending of one fit or query: its account, its report, and limits of compositions."""
 
 from skdpnoise.accounting.account import Account, BudgetExceededError, Chargeable, Ledger
 from skdpnoise.accounting.encoding import decode_loss, encode_loss

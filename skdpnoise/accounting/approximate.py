@@ -39,7 +39,7 @@ _NOTHING = 1e-100  # the shift that a numeric loss makes of 0
 
 @dataclass(frozen=True, slots=True)
 class ApproximateBudget:
-    """What parts that are (ε, δ)-private each share: both numbers add up."""
+    """Budget of steps that are (ε, δ)-private each: both numbers add up."""
 
     # Dwork and Roth, "The Algorithmic Foundations of Differential Privacy", 2014, Theorem 3.16
     # (sums) and Theorem 2.2 (groups). Steps that sample records would lose most of what sampling
@@ -147,10 +147,10 @@ def stated_epsilon(mu: float, delta: float) -> float:
 
 
 SearchBudget = LossBudget | ApproximateBudget
-"""What a search divides among its fits, whatever these divide in turn."""
+"""Budgets that a search divides among its fits, whatever these divide in turn."""
 
 Budget = SearchBudget | ChanceBudget
-"""What a composition divides among its parts."""
+"""Budgets that a composition divides among its steps."""
 
 
 def as_loss(budget: Budget) -> PrivacyLoss:

@@ -64,7 +64,7 @@ class Cap(_OneObject):
 
     @property
     def is_open(self) -> bool:
-        """Whether there is a limit: what this stands for was charged."""
+        """True where there is a limit: the whole run was charged."""
         return self.limit is not None
 
     def part(self, label: str) -> PartCap:
@@ -191,7 +191,7 @@ class Cap(_OneObject):
 
 
 class PartCap(_OneObject):
-    """What one part of a run charges: the cap of the run, by the name of the part."""
+    """Charges of one step of a run, which go to the cap of the run under the name of the step."""
 
     dataset = "one run"  # what errors call a ledger
 
@@ -200,7 +200,7 @@ class PartCap(_OneObject):
 
     @property
     def is_open(self) -> bool:
-        """Whether the cap of the run has a limit."""
+        """True where the cap of the run has a limit."""
         return self.cap.is_open
 
     def charge(self, label: str, cost: Any, *, adjacency: str | None = None, **facts: Any) -> None:

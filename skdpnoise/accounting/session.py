@@ -6,8 +6,9 @@ moves it are one object, a :class:`Query`, so that the two cannot disagree.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from typing import Any, Protocol
 
 import numpy as np
@@ -15,15 +16,24 @@ from numpy.typing import NDArray
 
 from skdpnoise.data.table import Table, in_units
 from skdpnoise.mechanisms.calibrate import calibrate
-from skdpnoise.privacy import Adjacency, LossBudget
+from skdpnoise.mechanisms.grid_sizes import exact_integers, exact_numbers
+from skdpnoise.mechanisms.vectors import add_steps
+from skdpnoise.privacy import Adjacency, LossBudget, PrivacyGuarantee
 from skdpnoise.sampling import RandomWords
-from skdpnoise.sampling.observer import plus_noise
-from skdpnoise.sensitivity import SensitivityProfile
+from skdpnoise.sampling.observer import adder, plus_noise
+from skdpnoise.sensitivity import SensitivityProfile, clipped_sum
 
-__all__ = ["Charge", "Drawn", "Query", "Released", "Session"]
+__all__ = ["Charge", "Drawn", "Query", "Released", "Session", "no_charge"]
 
 Charge = Callable[[str, Any], None]
 """Takes a label and the mechanism that will release, before it samples."""
+
+Counts = tuple[Sequence[int], Callable[[], Sequence[Any]]]
+"""How many records have each category of a column, and what returns these categories."""
+
+
+def no_charge(label: str, mechanism: Any) -> None:
+    """Charge nothing: the caller does the accounting."""
 
 
 class Query(Protocol):
@@ -45,6 +55,11 @@ class Drawn:
     mechanism: Any
     noise: NDArray[Any]  # in grid steps
 
+    @property
+    def adder(self) -> Callable[[int, int], int]:
+        """Adds one part of the noise to one integer, many times over."""
+        return adder(self.mechanism)
+
     def add(self, integers: Any, noise: Any = None) -> Any:
         """Return integers plus their noise, in grid steps; plus a part of it if one is given."""
         return plus_noise(self.mechanism, integers, self.noise if noise is None else noise)
@@ -52,6 +67,17 @@ class Drawn:
     def in_units(self, integers: Any, noise: Any = None) -> NDArray[np.float64]:
         """Return integers plus their noise, in the units of the query."""
         return in_units(self.add(integers, noise), self.mechanism.grid_size)
+
+    def on(self, values: Any) -> NDArray[np.float64]:
+        """Return exact values, rounded to grid steps as a whole, plus their noise."""
+        rows = exact_numbers(values).reshape(self.noise.shape)
+        noisy = add_steps(rows, self.noise, self.mechanism.grid_size, self.mechanism)
+        return noisy.reshape(np.shape(values))
+
+    def on_fractions(self, values: Sequence[Fraction]) -> NDArray[np.float64]:
+        """Return fractions of one release, rounded to grid steps as a whole, plus their noise."""
+        steps = exact_integers(values, self.mechanism.grid_size.tolist())
+        return self.in_units(steps, self.noise[0])
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -73,23 +99,78 @@ class Session:
 
     rng: RandomWords
     adjacency: Adjacency
-    charge: Charge
+    charge: Charge = no_charge
     prefix: str = ""  # of labels
 
     def under(self, prefix: str) -> Session:
         """Return the session with labels that begin so."""
         return replace(self, prefix=self.prefix + prefix)
 
+    def spend(self, label: str, mechanism: Any) -> None:
+        """Charge for all releases of a mechanism, under the prefix of the session."""
+        self.charge(self.prefix + label, mechanism)
+
     def draw(self, label: str, mechanism: Any) -> Drawn:
         """Charge for all releases of a mechanism, and sample their noise."""
-        self.charge(self.prefix + label, mechanism)
+        self.spend(label, mechanism)
         return Drawn(mechanism, mechanism.sample(self.rng))
 
-    def release(
-        self, label: str, query: Query, table: Table[Any], loss: LossBudget, noise: str
-    ) -> Released:
-        """Release the noisy sums of a query once, for such a loss."""
-        mechanism = calibrate(noise, query.sensitivity(self.adjacency), loss)
+    def each(self, label: str, mechanism: Any) -> Callable[[], Drawn]:
+        """Charge for all releases of a mechanism; return what samples the noise of the next."""
+        self.charge(self.prefix + label, mechanism)
+        return lambda: Drawn(mechanism, mechanism.sample(self.rng))
+
+    def add(self, label: str, mechanism: Any, values: Any) -> NDArray[np.float64]:
+        """Release exact values that were summed already, plus the noise of one release."""
+        return self.draw(label, mechanism).on(values)
+
+    def released(self, label: str, query: Query, table: Table[Any], mechanism: Any) -> Released:
+        """Release the noisy sums of a query once, with noise that was calibrated for it."""
         drawn = self.draw(label, mechanism)
         sums = table.total(query.step(mechanism.grid_size), label)
         return Released(drawn.in_units(sums, drawn.noise[0]), mechanism)
+
+    def release(
+        self,
+        label: str,
+        query: Query,
+        table: Table[Any],
+        loss: LossBudget | PrivacyGuarantee,
+        noise: str,
+    ) -> Released:
+        """Release the noisy sums of a query once, for such a loss."""
+        mechanism = calibrate(noise, query.sensitivity(self.adjacency), loss)
+        return self.released(label, query, table, mechanism)
+
+    def tally(
+        self,
+        label: str,
+        query: Query,
+        table: Table[Any],
+        loss: LossBudget | PrivacyGuarantee,
+        noise: str,
+    ) -> Released:
+        """Release sums of whole numbers, such as counts, which are rounded once they are summed."""
+        mechanism = calibrate(noise, query.sensitivity(self.adjacency), loss)
+        drawn = self.draw(label, mechanism)
+        counts = table.total(query.step(np.ones(mechanism.grid_size.shape[-1])), label)
+        return Released(drawn.on(np.ravel(counts)), mechanism)
+
+    def count(
+        self, n_records: int, loss: LossBudget, noise: str, label: str = "number of records"
+    ) -> float:
+        """Release a noisy number of records, which one record moves by 1."""
+        mechanism = calibrate(noise, clipped_sum(0.0, 1.0), loss)
+        return float(self.add(label, mechanism, np.array([n_records]))[0])
+
+    def choose(self, label: str, mechanism: Any, utilities: Any) -> int:
+        """Release the place of one candidate, chosen by private utilities."""
+        self.spend(label, mechanism)
+        return int(mechanism.select(utilities, self.rng))
+
+    def cells(
+        self, label: str, mechanism: Any, columns: Iterable[Counts]
+    ) -> list[tuple[NDArray[np.bool_], NDArray[np.float64]]]:
+        """Release which counts of each column reach a threshold, and these with noise."""
+        self.spend(label, mechanism)
+        return [mechanism.shown(counts, self.rng, names) for counts, names in columns]

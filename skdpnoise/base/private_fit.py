@@ -1,14 +1,16 @@
-"""What all estimators share: the one way into a private fit, and how it is charged.
+"""The one way into a private fit, which all estimators share, and how it is charged.
 
 Messages never show a value of the data.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
-from typing import Any, ClassVar, Generic, TypeVar
+from dataclasses import KW_ONLY, dataclass, replace
+from functools import partial
+from typing import Any, ClassVar, TypeVar
 
 from sklearn.base import is_classifier
 from sklearn.exceptions import DataConversionWarning
@@ -17,76 +19,83 @@ from skdpnoise._utils.numbers import BUDGET, check_grouped
 from skdpnoise._utils.parameters import check_parameters, check_size
 from skdpnoise._utils.redaction import silence
 from skdpnoise._utils.warnings import PrivacyWarning
-from skdpnoise.accounting import Account
+from skdpnoise.accounting import Account, Ledger, PrivacyReport
 from skdpnoise.accounting.declared import COLUMNS, LABELS
+from skdpnoise.accounting.session import Session
 from skdpnoise.base import advice
+from skdpnoise.base.constructors import Constraints, constructor_of_fields
 from skdpnoise.base.over_parts import OverPartsMixin
 from skdpnoise.base.surroundings import clone_with_ledger, warn_of_company
-from skdpnoise.data.groups import GroupedRows, SpreadRows, group_codes
+from skdpnoise.base.tags import PrivateTags, tags_of
+from skdpnoise.data.groups import Groups
+from skdpnoise.data.reading import Form, read
 from skdpnoise.data.rows import noting_guesses
-from skdpnoise.data.spread_tables import Survey, is_spread, read_spread
-from skdpnoise.data.table import Partitioned
-from skdpnoise.data.tables import read_table
+from skdpnoise.data.schema import Schema
 from skdpnoise.ledger import LedgerWarning
 from skdpnoise.planning.mixin import PlanMixin
-from skdpnoise.privacy import LossBudget, PrivacyGuarantee
-from skdpnoise.queries.ranges import COUNT_SHARE, release_record_count
-from skdpnoise.sampling import RandomWords
+from skdpnoise.privacy import Adjacency, LossBudget, PrivacyGuarantee
+from skdpnoise.queries.ranges import COUNT_SHARE
+from skdpnoise.sampling import random_words
 
-Budget = TypeVar("Budget")
-
-
-@dataclass(frozen=True, slots=True)
-class PrivateRun(Generic[Budget]):
-    """What every stage of a fit needs that releases something."""
-
-    account: Account  # where every release is charged for before it is drawn
-    rng: RandomWords  # source of all randomness
-    n_samples: float  # number of records, public or estimated privately
-    budget: Budget  # what the stages may cost
+Leaf = TypeVar("Leaf")
+Known = TypeVar("Known", bound=Schema)
 
 
-def known_records(
-    n_rows: int, account: Account, rng: RandomWords, noise: str, total: LossBudget
-) -> float:
-    """Return the number of records: public under replace-one, bought under add/remove."""
-    if account.guarantee.adjacency == "replace_one":
-        return float(n_rows)
-    part = total.share(COUNT_SHARE)
-    found = release_record_count(n_rows, part, noise, rng, account.charge)
-    account.n_records = max(2.0, found)
-    return account.n_records
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class FitSession(Session):
+    """The terms on which one fit releases, and the account that it charges."""
+
+    account: Account
+    n_records: float = math.nan  # public, or estimated privately by `counted`
+
+    @property
+    def guarantee(self) -> PrivacyGuarantee:
+        """Return what the whole fit promises."""
+        return self.account.guarantee
+
+    @property
+    def rows_per_group(self) -> int:
+        """The most rows of a group; 1 where records are protected."""
+        return self.account.rows_per_group or 1
+
+    def counted(self, n_rows: int, noise: str, total: LossBudget) -> FitSession:
+        """Return the session with the number of records, which costs a share under add/remove."""
+        if self.adjacency == "replace_one":
+            return replace(self, n_records=float(n_rows))
+        found = max(2.0, self.count(n_rows, total.share(COUNT_SHARE), noise))
+        self.account.n_records = found
+        return replace(self, n_records=found)
+
+    def of_groups(self) -> Session:
+        """Return a session for mechanisms that protect a whole group already."""
+        return Session(self.rng, self.adjacency, partial(self.account.charge, of_groups=True))
+
+    def report(self, *, empty: bool = False) -> PrivacyReport:
+        """Return the report of all that was charged."""
+        owner = type(self.account.estimator).__name__
+        return self.account.report(owner, secure=self.rng.secure, empty=empty)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class FitRows:
-    """The rows that a fit reads, whole or in parts, of which so many of each group are used."""
-
-    table: Any  # an array; in parts what a first look found
-    rows: Any  # GroupedRows; in parts SpreadRows
-    n_columns: int
-
-    def keep(self, rng: RandomWords) -> Any:
-        """Return the rows that are used: an array, or a Partitioned of such."""
-        if isinstance(self.table, Survey):
-            return self.rows.keep(rng).map(self.table.table, self.n_columns)
-        (kept,) = self.rows.keep(rng, self.table)
-        return kept
-
-
-class PrivateFitMixin(OverPartsMixin, PlanMixin):
+@constructor_of_fields
+class PrivateEstimator(OverPartsMixin, PlanMixin):
     """Parameters and conduct of every estimator whose ``fit`` spends privacy."""
 
-    epsilon: float
-    delta: float
-    adjacency: Any
-    rows_per_group: int
-    ledger: Any
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = BUDGET
-    _declares: ClassVar[tuple[str, ...]] = ()  # parameters that are code of the user's
-    _reads_labels: ClassVar[bool] = False  # of each column, as its type says
+    # It stands left of scikit-learn's mixins: what `transform` returns is wrapped by them first.
+
+    epsilon: float = 1.0
+    delta: float = 1e-6
+    _: KW_ONLY
+    noise: str = "auto"
+    adjacency: Adjacency = "replace_one"
+    rows_per_group: int = 1
+    ledger: Ledger | None = None
+    random_state: Any = None
+    _parameter_constraints: ClassVar[Constraints] = BUDGET
 
     __sklearn_clone__ = clone_with_ledger
+
+    def __private_tags__(self) -> PrivateTags:
+        return PrivateTags()
 
     def _validate_params(self) -> None:
         """Raise what is wrong with any single parameter: more than scikit-learn's constraints."""
@@ -94,16 +103,16 @@ class PrivateFitMixin(OverPartsMixin, PlanMixin):
 
     def _vouched(self) -> list[str]:
         """Return what a fit reads without paying for it, public by the word of the user."""
-        found = [name for name in self._declares if getattr(self, name) is not None]
+        found = [name for name in tags_of(self).declares if getattr(self, name) is not None]
         if is_classifier(self) and getattr(self, "classes", None) is None:
             found.append(LABELS)
-        if self._reads_labels or hasattr(self, "feature_names_in_"):
+        if tags_of(self).reads_labels or hasattr(self, "feature_names_in_"):
             found.append(COLUMNS)
         return found
 
     @contextmanager
-    def _private_fit(self, groups: Any, params: dict[str, Any]) -> Iterator[Account]:
-        """Check the parameters; give the account of the fit: the one way into a private fit."""
+    def _session(self, groups: Any, params: dict[str, Any]) -> Iterator[FitSession]:
+        """Check the parameters; give the session of the fit: the one way into a private fit."""
         # Within, a fit reads all of its data, checks its plans, pays, and only then lets a private
         # value meet noise. No warning but our own is heard from the first look at the data on: what
         # warns, and whether, may depend on a single record. Whatever is raised leaves the estimator
@@ -120,47 +129,25 @@ class PrivateFitMixin(OverPartsMixin, PlanMixin):
         advice.advise(self)
         with advice.held_back(), noting_guesses() as account.declared:
             with unchanged_on_failure(self), silence(*heard), account.noted():
-                yield account
+                rng = random_words(self.random_state)
+                yield FitSession(rng, guarantee.adjacency, account.charge, account=account)
             advice.advise_on_bought_number(self, account.n_records, grouped=groups is not None)
 
-    def _read_rows(self, X: Any, groups: Any, n_jobs: int | None = None, **options: Any) -> FitRows:
-        """Check X and the groups: an array or a frame by `read_table`, or rows in parts."""
+    def _read_rows(self, form: Form[Leaf, Known], **tables: Any) -> tuple[Known, Groups[Leaf]]:
+        """Check X, y and the groups; return what is public of the rows, and which may be used."""
         # This looks at the private data and is not charged: whether a fit is refused tells that a
         # value is missing or infinite. See "sharp edges" in the documentation.
-        options["ensure_min_samples"] = 2
-        if not (is_spread(X) or is_spread(groups)):
-            table = read_table(self, X, **options)
-            check_size(self, *table.shape)
-            return FitRows(table, self._grouped(groups, len(table)), table.shape[1])
-        found = read_spread(self, X, groups=groups, n_jobs=n_jobs, **options)
-        n_columns = found.columns.n_columns
-        check_size(self, len(found.rows), n_columns)
-        return FitRows(found, self._grouped_parts(found.rows), n_columns)
-
-    def _grouped(self, groups: Any, n_rows: int) -> GroupedRows:
-        """Check the groups; return which rows belong together."""
-        name = type(self).__name__
-        codes = None if groups is None else group_codes(f"{name}.fit", groups, n_rows)
-        rows = GroupedRows(codes, int(self.rows_per_group), n_rows)
-        if codes is not None and rows.n_kept < 2:
+        schema, rows = read(self, form, most=int(self.rows_per_group), **tables)
+        check_size(self, rows.n_rows, math.prod(rows.rows.shape[1:]))
+        if rows.n_groups is not None and rows.n_kept < 2:
             raise ValueError(
-                f"{name}.fit needs 2 rows at least, but rows_per_group={self.rows_per_group} keeps "
-                f"{rows.n_kept} of these 'groups'. Give data of more groups, or keep more rows."
+                f"{type(self).__name__}.fit needs 2 rows at least, but rows_per_group="
+                f"{self.rows_per_group} keeps {rows.n_kept} of these 'groups'. Give data of more "
+                "groups, or keep more rows."
             )
-        advice.advise_on_public_number(self, n_rows, rows.n_groups)
-        return rows
-
-    def _grouped_parts(self, rows: Partitioned[Any]) -> SpreadRows:
-        """Check the groups of rows in parts; return which rows belong together."""
-        name = type(self).__name__
-        found = SpreadRows.of(f"{name}.fit", rows, int(self.rows_per_group))
-        if found.n_kept < 2:
-            raise ValueError(
-                f"{name}.fit needs 2 rows at least, but rows_per_group={self.rows_per_group} keeps "
-                f"{found.n_kept} of these. Give more rows or groups, or keep more rows."
-            )
-        advice.advise_on_public_number(self, found.n_rows, found.n_groups)
-        return found
+        advice.advise_on_public_number(self, rows.n_rows, rows.n_groups)
+        public = self.adjacency == "replace_one"
+        return replace(schema, n_rows=rows.n_kept) if public else schema, rows
 
 
 @contextmanager

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY
 from typing import Any, ClassVar
 
 from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 from sklearn.utils.metaestimators import available_if
 
-from skdpnoise._utils.numbers import BUDGET, check_grouped, check_numbers
-from skdpnoise._utils.shared_texts import shared_texts
+from skdpnoise._utils.numbers import check_grouped, check_numbers
 from skdpnoise._utils.silence import silence
 from skdpnoise._utils.warnings import PrivacyWarning
-from skdpnoise.accounting import Ledger
 from skdpnoise.accounting.approximate import Budget, as_loss
 from skdpnoise.accounting.caps import Cap, UnsettledError
 from skdpnoise.accounting.declared import FACTS
@@ -25,6 +23,7 @@ from skdpnoise.base.advice import (
     held_back,
 )
 from skdpnoise.base.compositions import Children, register_inner, watched
+from skdpnoise.base.constructors import Constraints, constructor_of_fields
 from skdpnoise.base.parts import after_charge, private_parts, taken_apart
 from skdpnoise.base.register import register_private
 from skdpnoise.base.surroundings import clone_with_ledger, warn_of_company
@@ -54,13 +53,12 @@ from skdpnoise.data.groups import group_codes
 from skdpnoise.data.lists import read_once, target_without_lists
 from skdpnoise.data.rows import as_sources, is_spread
 from skdpnoise.ledger import LedgerWarning
-from skdpnoise.privacy import Adjacency, PrivacyGuarantee
+from skdpnoise.privacy import PrivacyGuarantee
 from skdpnoise.sampling import random_words
 
 
-@shared_texts
 @register_private
-@dataclass(eq=False, repr=False)
+@constructor_of_fields
 class DPPipeline(FittedSteps):
     r"""Steps that are fitted one after the other, under one guarantee.
 
@@ -80,10 +78,7 @@ class DPPipeline(FittedSteps):
         ...), steps that learn nothing (``OneHotEncoder`` with given categories, ``BoundsClipper``,
         "passthrough", ...), and compositions of such (``ColumnTransformer``, ...); see
         :func:`~skdpnoise.compose.taken_apart`.
-    epsilon : float, default=1.0
-        The guarantee's ε > 0, of all steps together.
-    delta : float, default=1e-6
-        The guarantee's δ in [0, 1). 0 asks for pure privacy.
+    %(parameters)s
     adjacency : {"replace_one", "add_remove"}, default="replace_one"
         Neighbouring relation of all steps. A step that asks for "add_remove" itself is refused
         under "replace_one".
@@ -92,14 +87,9 @@ class DPPipeline(FittedSteps):
         quarter of another one's to a :class:`~skdpnoise.DPTableVectorizer`. What is
         divided is ε for pure noise and μ² for Gaussian noise. A name stands for all private steps
         below it, which share equally.
-    public : collection of str, default=()
-        Names of steps of which you know that they learn nothing private; the report lists them.
-    rows_per_group : int, default=1
-        With `groups` in fit: the most rows of a group that each step uses. **Public**.
     ledger : object with ``charge`` or None, default=None
         Where the cost of every fit is recorded, once for the whole, before anything is sampled.
         Fitted steps get it too: fitting one of them again is charged.
-    %(estimators: random_state)s
     verbose : bool, default=False
         Whether to print the time of each step.
 
@@ -163,24 +153,15 @@ class DPPipeline(FittedSteps):
     learns from the data without privacy: use DPStandardScaler. ...
     """
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+    _parameter_constraints: ClassVar[Constraints] = {
         "steps": [list],
-        **BUDGET,
         "weights": [None, dict],
-        "public": [tuple, list, set, frozenset],
         "verbose": ["boolean"],
     }
 
     steps: list[tuple[str, Any]]
     _: KW_ONLY
-    epsilon: float = 1.0
-    delta: float = 1e-6
-    adjacency: Adjacency = "replace_one"
     weights: Mapping[str, float] | None = None
-    public: Collection[str] = ()
-    rows_per_group: int = 1
-    ledger: Ledger | None = None
-    random_state: Any = None
     verbose: bool = False
 
     def __sklearn_tags__(self) -> Any:

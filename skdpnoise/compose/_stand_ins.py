@@ -25,6 +25,7 @@ from skdpnoise.base.compositions import below, inner_of
 from skdpnoise.base.parts import private_parts
 from skdpnoise.base.public_output import hand_on
 from skdpnoise.base.register import is_private, rule_of
+from skdpnoise.base.tags import tags_of
 from skdpnoise.compose._over_parts import stand_in_for
 from skdpnoise.data.columns import is_numeric, is_polars, made_up
 from skdpnoise.data.computed import DATA, reading
@@ -86,12 +87,12 @@ def open_widths(composition: Any) -> list[str]:
 
 def _finds_labels(step: Any) -> bool:
     """Return whether a step, or one within it, returns columns for categories that it finds."""
-    return any(one._shows_by_chance for one in _readers_of_labels(step))
+    return any(tags_of(one).reveals_by_chance for one in _readers_of_labels(step))
 
 
 def _readers_of_labels(step: Any) -> Iterator[Any]:
     """Yield a private step, and those within it, that read columns of categories."""
-    if getattr(step, "_reads_labels", False):
+    if tags_of(step).reads_labels:
         yield step
     for _, child in inner_of(step)[0]:
         for part in private_parts(child):

@@ -18,6 +18,7 @@ from skdpnoise.accounting.approximate import (
 from skdpnoise.accounting.caps import Cap
 from skdpnoise.base.compositions import inner_of
 from skdpnoise.base.parts import Part, private_parts
+from skdpnoise.base.tags import tags_of
 from skdpnoise.mechanisms.requests import CHOICES
 from skdpnoise.noises import noise_names
 from skdpnoise.privacy import GaussianLoss, PrivacyGuarantee, PureLoss, gdp_mu
@@ -82,12 +83,12 @@ def pure_noise(estimator: Any) -> bool:
 
 def samples_records(estimator: Any) -> bool:
     """Return whether a private part samples records, so that its loss is no Gaussian one."""
-    return _any_part(estimator, "_samples_records")
+    return _any_part(estimator, "samples_records")
 
 
 def shows_by_chance(estimator: Any) -> bool:
     """Return whether a private part may show, by chance, what only one record has."""
-    return _any_part(estimator, "_shows_by_chance")
+    return _any_part(estimator, "reveals_by_chance")
 
 
 def whole_budget(
@@ -134,9 +135,8 @@ def with_budget(
         own = part.estimator.get_params(deep=False)
         new: dict[str, Any] = {"ledger": None if ledger is None else ledger.part(part.label)}
         new |= _terms(shares[part.label], delta)
-        normal = getattr(part.estimator, "_normal_noise", "inid_gaussian")
         if own.get("noise") in CHOICES and isinstance(shares[part.label], _NORMAL):
-            new["noise"] = normal
+            new["noise"] = tags_of(part.estimator).normal_noise
         if ledger is not None:
             new["adjacency"] = ledger.adjacency
         new["random_state"] = seed_from(rng)
@@ -191,7 +191,7 @@ def _any_part(estimator: Any, fact: str) -> bool:
     """Return whether a fact holds of a private part, at any depth."""
     for part in private_parts(estimator):
         inner = [child for _, child in inner_of(part.estimator)[0]]
-        if getattr(part.estimator, fact, False) or any(_any_part(one, fact) for one in inner):
+        if getattr(tags_of(part.estimator), fact) or any(_any_part(one, fact) for one in inner):
             return True
     return False
 

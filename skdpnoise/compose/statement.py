@@ -16,6 +16,7 @@ from skdpnoise.accounting.approximate import Budget, as_loss
 from skdpnoise.accounting.declared import COLUMNS, FACTS, declared_below, said_public
 from skdpnoise.base.compositions import private_estimators
 from skdpnoise.base.parts import Part
+from skdpnoise.base.tags import tags_of
 from skdpnoise.data.rows import FOUND_BY_READING
 from skdpnoise.mechanisms.charging import to_name_the_largest
 from skdpnoise.privacy import GaussianLoss, PrivacyGuarantee, PrivacyLoss, PureLoss
@@ -135,7 +136,7 @@ def shares_by_name(given: Mapping[str, Any] | None, parts: Collection[Part]) -> 
     labels = [part.label for part in parts if part.kind == "private"]
     if given is None:
         private = [part for part in parts if part.kind == "private"]
-        return {part.label: getattr(part.estimator, "_asks_for", 1.0) for part in private}
+        return {part.label: tags_of(part.estimator).weight for part in private}
     below = {
         name: [label for label in labels if label == name or label.startswith(f"{name}__")]
         for name in given

@@ -7,20 +7,23 @@ What is compared is a digest of each step: its class, its parameters, and all th
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import replace
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import KW_ONLY, replace
 from functools import partial
 from hashlib import blake2b
 from types import CellType, CodeType, FunctionType, MethodType
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.pipeline import Pipeline
 
-from skdpnoise.accounting import PrivacyReport
+from skdpnoise._utils.numbers import BUDGET
+from skdpnoise.accounting import Ledger, PrivacyReport
 from skdpnoise.base.compositions import inner_of
+from skdpnoise.base.constructors import Constraints, constructor_of_fields
 from skdpnoise.base.contents import of_library
 from skdpnoise.base.parts import private_parts
+from skdpnoise.privacy import Adjacency
 
 __all__ = ["ReportOfModels", "WholeMixin", "digests_of"]
 
@@ -28,8 +31,23 @@ __all__ = ["ReportOfModels", "WholeMixin", "digests_of"]
 _NOT_COMPARED = frozenset({"ledger", "n_jobs", "privacy_", "random_state", "verbose"})
 
 
+@constructor_of_fields
 class WholeMixin:
-    """Keeps the report of a composition of fitted steps."""
+    """Parameters of a composition of steps under one guarantee, and its report."""
+
+    _parameter_constraints: ClassVar[Constraints] = {
+        **BUDGET,
+        "public": [tuple, list, set, frozenset],
+    }
+
+    _: KW_ONLY
+    epsilon: float = 1.0
+    delta: float = 1e-6
+    adjacency: Adjacency = "replace_one"
+    public: Collection[str] = ()
+    rows_per_group: int = 1
+    ledger: Ledger | None = None
+    random_state: Any = None
 
     @property
     def privacy_(self) -> PrivacyReport:

@@ -31,27 +31,29 @@ import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, Generic, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from skdpnoise._utils.checks import check_collected
 from skdpnoise.data.missing import is_missing
-from skdpnoise.data.table import Partitioned
+from skdpnoise.data.table import InMemory, Partitioned, Table
 from skdpnoise.sampling import RandomWords, SystemWords
 from skdpnoise.sampling.keyed import new_key, words_of_rows
 
 __all__ = [
-    "GroupedRows",
+    "Groups",
     "RowWords",
-    "SpreadRows",
     "check_labels",
     "choose_rows",
     "group_codes",
     "sample_rows",
     "words_of_groups",
 ]
+
+Leaf = TypeVar("Leaf")
+Other = TypeVar("Other")
 
 # Classes whose equal objects have equal hashes, and subclasses that change neither.
 _LABELS = {
@@ -68,40 +70,6 @@ _LIKE_PYTHON: tuple[type, ...] = (
     *(np.bool_, np.float64, np.complex128, np.str_, np.bytes_),
     *(np.dtype(code).type for code in "bhilqBHILQ"),
 )
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class GroupedRows:
-    """Which rows belong together, and how many of each group may be used."""
-
-    # shape (n_rows,): number of each row's group; None where each row stands for itself
-    codes: NDArray[np.intp] | None
-    most: int  # the most rows of a group that are kept
-    n_rows: int  # number of rows
-
-    @property
-    def n_groups(self) -> int | None:
-        """Number of groups; None where each row stands for itself."""
-        return None if self.codes is None else int(self.codes.max(initial=-1)) + 1
-
-    @property
-    def n_kept(self) -> int:
-        """Number of rows that will be kept: known before any coin is tossed."""
-        if self.codes is None:
-            return self.n_rows
-        return int(np.minimum(np.bincount(self.codes), self.most).sum())
-
-    def keep(self, rng: RandomWords, *tables: NDArray[Any]) -> tuple[NDArray[Any], ...]:
-        """Return the kept rows of each table, in their order; the tables themselves if all are."""
-        if self.codes is None or self.n_kept == self.n_rows:
-            return tables
-        rows = sample_rows(self.codes, self.most, rng)
-        return tuple(
-            np.asarray(table[rows], order="F" if table.flags.f_contiguous else "C")
-            if isinstance(table, np.ndarray)
-            else table[rows]  # sparse
-            for table in tables
-        )
 
 
 def sample_rows(codes: NDArray[np.intp], most: int, rng: RandomWords) -> NDArray[np.intp]:
@@ -165,14 +133,15 @@ def _hashes(key: bytes, labels: NDArray[Any]) -> NDArray[np.uint64]:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class SpreadRows:
-    """Which rows of all parts belong together: of each group they must lie in one part."""
+class Groups(Generic[Leaf]):
+    """Rows, which of them belong together, and how many of each group may be used."""
 
-    rows: Partitioned[Any]  # tables by name, with the labels as "groups" if there are some
+    rows: Table[Leaf]  # all of them
     n_kept: int  # rows that will be kept: known before any coin is tossed
-    n_groups: int | None = None  # None where each row is its own
+    n_groups: int | None = None  # None where each row stands for itself
     most: int = 1  # rows of a group that are kept
-    per_part: tuple[int, ...] = ()  # rows that are kept
+    codes: NDArray[np.intp] | None = None  # in memory the number of each row's group
+    per_partition: tuple[int, ...] = ()  # else how many rows of each partition are kept
 
     @property
     def n_rows(self) -> int:
@@ -180,8 +149,17 @@ class SpreadRows:
         return len(self.rows)
 
     @classmethod
-    def of(cls, owner: str, rows: Partitioned[Any], most: int) -> SpreadRows:
-        """Look at all labels; refuse a group that lies in several parts."""
+    def in_memory(cls, owner: str, rows: InMemory[Leaf], most: int, labels: Any) -> Groups[Leaf]:
+        """Check the labels of rows in memory."""
+        if labels is None:
+            return cls(rows, len(rows))
+        codes = group_codes(owner, labels, len(rows))
+        n_kept = int(np.minimum(np.bincount(codes), most).sum())
+        return cls(rows, n_kept, int(codes.max(initial=-1)) + 1, most, codes)
+
+    @classmethod
+    def in_partitions(cls, owner: str, rows: Partitioned[Any], most: int) -> Self:
+        """Scan all labels, the table "groups"; refuse a group that lies in several partitions."""
         # Keyed hashes of labels are compared where the parts come together, some at a time. With a
         # chance of n²/2^65 different labels have the same, and data are refused in vain.
         if "groups" not in rows.needs:
@@ -202,13 +180,23 @@ class SpreadRows:
                 )
         counted = iter(found[:-2].tolist())  # of parts that have rows
         counts = tuple(next(counted) if n_rows else 0 for n_rows in rows.rows.n_rows)
-        return cls(rows, sum(counts), n_groups, most, counts)
+        return cls(rows, sum(counts), n_groups, most, None, counts)
 
-    def keep(self, rng: RandomWords) -> Partitioned[Any]:
-        """Return the kept rows."""
-        if self.n_groups is None or self.n_kept == self.n_rows:
-            return self.rows
-        return self.rows.sampled(partial(_kept, self.most, new_key(rng)), self.per_part)
+    def map(self, function: Callable[[Leaf], Other], *tail: int) -> Groups[Other]:
+        """Return what a function of single rows makes of them, and the shape of one row."""
+        rows = self.rows.map(function, *tail)
+        return Groups(rows, self.n_kept, self.n_groups, self.most, self.codes, self.per_partition)
+
+    def keep(self, rng: RandomWords) -> Table[Leaf]:
+        """Return the kept rows, in their order; all rows, and no coin is tossed, if all are."""
+        rows: Any = self.rows
+        if self.n_kept == self.n_rows:
+            kept: Table[Leaf] = rows
+        elif self.codes is None:
+            kept = rows.sampled(partial(_kept, self.most, new_key(rng)), self.per_partition)
+        else:
+            kept = rows.rows(sample_rows(self.codes, self.most, rng))
+        return kept
 
 
 _HASHES_AT_ONCE = 1 << 22

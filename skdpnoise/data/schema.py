@@ -24,4 +24,10 @@ class Schema:
     column_groups: NDArray[np.intp] | None = None  # number of each column's group; -1 for none
     classes: NDArray[Any] | None = None  # the labels, sorted; None of a target of numbers
     target_bounds: NDArray[np.float64] | None = None  # (2, 1), of a target of numbers
-    n_outputs: int = 1  # linear functions that are fitted
+    n_outputs: int = 1  # functions that are fitted
+    row_shape: tuple[int, ...] = ()  # of rows that are arrays, such as images
+
+    @property
+    def identity(self) -> tuple[Any, ...]:
+        """Return what all batches of rows must agree on."""
+        return self.n_columns, self.names

@@ -44,11 +44,13 @@ from threading import Lock
 from typing import Any, Generic, Self, TypeVar
 
 import numpy as np
+from joblib import effective_n_jobs
 from numpy.typing import NDArray
 
 from skdpnoise.data.parts import Choose, Facts, Job, Keep, Runner, Task, from_limbs, raised
-from skdpnoise.data.rows import RowSource, as_sources
-from skdpnoise.data.states import forget, new_token, state
+from skdpnoise.data.ranks import CountedRanks, Ranks, SortedRanks
+from skdpnoise.data.rows import RowSource, as_sources, is_spread
+from skdpnoise.data.states import forget, new_token, scratch, state
 
 __all__ = [
     "Fold",
@@ -56,9 +58,11 @@ __all__ = [
     "Partitioned",
     "Surveyed",
     "Table",
+    "as_rows",
     "in_units",
     "looked_at",
     "mapped",
+    "scanned",
     "survey",
     "total",
 ]
@@ -70,7 +74,13 @@ Update = TypeVar("Update")
 Integers = NDArray[Any]
 """Of int64; Python's own where 64 bits would not do."""
 
+Gathered = Callable[[NDArray[Any], NDArray[Any], NDArray[np.intp], NDArray[np.intp]], Integers]
+"""From an array, places of rows in it, its columns, and their places among all that are asked for,
+to integers for each of these columns."""
+
 _AT_ONCE = 1 << 20  # rows whose choice is counted at a time
+_GATHERED = 1 << 21  # values of rows that come together at a time
+_COLUMNS_AT_ONCE = 4  # of those
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -123,8 +133,19 @@ class Table(ABC, Generic[Leaf]):
         return len(self), *self.tail
 
     @abstractmethod
+    def n_threads(self, n_jobs: int | None) -> int:
+        """Return how many threads may work on a leaf: one where jobs read partitions."""
+
+    @abstractmethod
     def map(self, function: Callable[[Leaf], Other], *tail: int) -> Table[Other]:
         """Return what a function of single rows makes of them, and the shape of one row."""
+
+    @abstractmethod
+    def laid_out(self, function: Callable[[Leaf], Leaf]) -> Table[Leaf]:
+        """Return the rows as a function arranges them for many passes; it changes no value.
+
+        It is called once in memory. Partitions, which are read anew in each pass, stay as they are.
+        """
 
     @abstractmethod
     def total(self, step: Callable[[Leaf], Integers], label: str = "sums") -> Integers:
@@ -145,6 +166,20 @@ class Table(ABC, Generic[Leaf]):
     @abstractmethod
     def chosen(self, choose: Choose) -> Table[Leaf]:
         """Return the rows that are chosen by their numbers alone."""
+
+    @abstractmethod
+    def or_else(self, leaf: Leaf) -> Table[Leaf]:
+        """Return the rows; if there are none, a leaf that has none."""
+
+    @abstractmethod
+    def gathered(
+        self, numbers: NDArray[Any], columns: NDArray[np.intp], step: Gathered, label: str = "sums"
+    ) -> Integers:
+        """Return the integers that a step finds for columns of some rows of arrays together."""
+
+    @abstractmethod
+    def ranked(self) -> Ranks:
+        """Return the values of a table of vectors, of which is asked how many are smaller."""
 
     @abstractmethod
     def folded(
@@ -189,8 +224,14 @@ class InMemory(Table[Leaf]):
     def __len__(self) -> int:
         return self.n_rows
 
+    def n_threads(self, n_jobs: int | None) -> int:
+        return int(effective_n_jobs(n_jobs))
+
     def map(self, function: Callable[[Leaf], Other], *tail: int) -> InMemory[Other]:
         return InMemory(function(self.leaf), self.n_rows, tail)
+
+    def laid_out(self, function: Callable[[Leaf], Leaf]) -> InMemory[Leaf]:
+        return self.map(function, *self.tail)
 
     def total(self, step: Callable[[Leaf], Integers], label: str = "sums") -> Integers:
         return step(self.leaf)
@@ -211,6 +252,19 @@ class InMemory(Table[Leaf]):
     def rows(self, numbers: NDArray[np.intp]) -> InMemory[Leaf]:
         """Return rows by their numbers."""
         return InMemory(rows_at(self.leaf, numbers), len(numbers), self.tail)
+
+    def or_else(self, leaf: Leaf) -> InMemory[Leaf]:
+        return self
+
+    def gathered(
+        self, numbers: NDArray[Any], columns: NDArray[np.intp], step: Gathered, label: str = "sums"
+    ) -> Integers:
+        values: Any = self.leaf
+        return step(values, numbers, columns, np.arange(columns.size))
+
+    def ranked(self) -> Ranks:
+        values: Any = self.leaf
+        return SortedRanks.of(values)
 
     def folded(
         self,
@@ -258,6 +312,9 @@ class Partitioned(Table[Leaf]):
     def __len__(self) -> int:
         return sum(self.rows.n_taken)
 
+    def n_threads(self, n_jobs: int | None) -> int:
+        return 1
+
     def only(self, *names: str) -> Partitioned[Leaf]:
         """Return some of the tables alone, before anything is made of them."""
         assert not self.loads
@@ -267,6 +324,9 @@ class Partitioned(Table[Leaf]):
         """Return what a function of single rows makes of them, and the shape of one row."""
         loads: Any = (*self.loads, function)
         return Partitioned(self.rows, loads, self.needs, tail)
+
+    def laid_out(self, function: Callable[[Leaf], Leaf]) -> Partitioned[Leaf]:
+        return self
 
     def total(self, step: Callable[[Leaf], Integers], label: str = "sums") -> Integers:
         """Return the sum over all parts of what a function returns for some rows of one."""
@@ -284,6 +344,26 @@ class Partitioned(Table[Leaf]):
         """Return what a function makes of something from all parts."""
         task = Task(self.loads, take, self.needs, collects=True, whole=by_part)
         return raised(self.rows.runner.collect(self.rows.jobs(task), finish, label))
+
+    def or_else(self, leaf: Leaf) -> Table[Leaf]:
+        return self if len(self) else InMemory(leaf, 0, self.tail)
+
+    def gathered(
+        self, numbers: NDArray[Any], columns: NDArray[np.intp], step: Gathered, label: str = "sums"
+    ) -> Integers:
+        # Rows come together where the partitions are, of some columns at a time.
+        rows, places = np.unique(numbers, return_inverse=True)
+        places = places.reshape(numbers.shape)
+        n_columns = max(1, _GATHERED // max(1, rows.size))
+        found = []
+        for begin in range(0, columns.size, n_columns):
+            which = np.arange(begin, min(begin + n_columns, columns.size))
+            finish = partial(_by_columns, step, places, which)
+            found.append(self.joined(partial(_taken, rows, columns[which]), finish, label))
+        return np.concatenate(found)
+
+    def ranked(self) -> Ranks:
+        return CountedRanks(self)
 
     def sampled(self, keep: Keep, n_kept: Sequence[int]) -> Partitioned[Leaf]:
         """Return the rows that are kept of groups with too many."""
@@ -306,6 +386,26 @@ class Partitioned(Table[Leaf]):
         label: str = "sums",
     ) -> Fold[Update]:
         return _FoldOfPartitions(self, start, advance, label)
+
+
+def _taken(
+    rows: NDArray[Any], columns: NDArray[np.intp], table: NDArray[Any], first: int
+) -> NDArray[Any]:
+    """Return the columns of a leaf of those of its rows that come together."""
+    begin, end = np.searchsorted(rows, [first, first + len(table)])
+    return np.asarray(table[np.ix_(rows[begin:end] - first, columns)])
+
+
+def _by_columns(
+    step: Gathered, places: NDArray[Any], which: NDArray[np.intp], tables: list[NDArray[Any]]
+) -> Integers:
+    """Return what a step finds for few columns at a time: a copy of all were twice the memory."""
+    found = []
+    for begin in range(0, which.size, _COLUMNS_AT_ONCE):
+        some = which[begin : begin + _COLUMNS_AT_ONCE]
+        rows = np.concatenate([one[:, begin : begin + some.size] for one in tables])
+        found.append(step(rows, places, np.arange(some.size), some))
+    return np.concatenate(found)
 
 
 class _FoldOfPartitions(Fold[Update]):
@@ -339,7 +439,14 @@ class _Kept:
 
     def begin(self, start: Callable[[Any], Any], leaf: Any) -> None:
         """Return to what it is before the first update."""
-        self.state, self.made = start(leaf), 0
+        self.state, self.made = _own(start(leaf)), 0
+
+
+def _own(state: Any) -> Any:
+    """Return a state whose arrays are copies: leaves may lie in memory that is used again."""
+    if isinstance(state, list | tuple):
+        return type(state)(_own(one) for one in state)
+    return scratch(state) if isinstance(state, np.ndarray) else state
 
 
 def _advanced(facts: tuple[Any, ...], history: tuple[Any, ...], leaf: Any) -> Integers:
@@ -369,6 +476,32 @@ def looked_at(check: Callable[[dict[str, Any]], Any], **tables: Any) -> Partitio
     sources = as_sources(**tables)
     runner = next(iter(sources.values())).reader.runner(sources, None)
     return survey(runner, check, list(sources))
+
+
+Tables = dict[str, Any]
+
+
+def scanned(
+    check: Callable[[Tables], tuple[Leaf, Any]], read: Callable[[Tables], Leaf], **tables: Any
+) -> tuple[Table[Leaf], list[Any]]:
+    """Look at tables for the first time; return their rows and what a check found of them."""
+    # `check` returns the leaf of some rows and what it found, `read` the leaf alone.
+    if any(map(is_spread, tables.values())):
+        rows = looked_at(partial(_note, check), **tables)
+        return rows.map(read), [found for part in rows.rows.facts for found in part.found]
+    leaf, found = check(tables)
+    first = next(iter(tables.values()))
+    n_rows = first.shape[0] if hasattr(first, "shape") else len(first)
+    return InMemory(leaf, n_rows), [found]
+
+
+def as_rows(values: Any) -> Table[Any]:
+    """Return a table as it is, and values of all records as a table in memory."""
+    return values if isinstance(values, Table) else InMemory(values, len(values))
+
+
+def _note(check: Callable[[Tables], tuple[Any, Any]], tables: Tables) -> Any:
+    return check(tables)[1]
 
 
 def mapped(table: Any, function: Callable[[Any], Any], *tail: int) -> Any:

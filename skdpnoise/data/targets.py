@@ -75,6 +75,11 @@ def check_present(owner: str, y: Any) -> None:
         )
 
 
+def missing_target(owner: str) -> ValueError:
+    """Return the error of a fit without a target."""
+    return ValueError(f"This {owner} estimator requires y to be passed, but the target y is None.")
+
+
 def _missing(owner: str, y: Any, *, otherwise: str = "") -> ValueError:
     """Return the error of a target that some record does not have, with what leaves these out."""
     return ValueError(
@@ -169,8 +174,8 @@ def check_two_classes(owner: str, classes: Collection[Any], where: str) -> None:
         )
 
 
-def known_classes(estimator: Any, y: NDArray[Any]) -> NDArray[Any]:
-    """Return the sorted labels, of which y has all that occur."""
+def known_classes(estimator: Any, y: NDArray[Any], n_rows: int = 0) -> NDArray[Any]:
+    """Return the sorted labels, of which y has all that occur, for at least so many rows."""
     owner = type(estimator).__name__
     given = public_classes(owner, estimator.classes)
     present = np.unique(y)
@@ -189,7 +194,7 @@ def known_classes(estimator: Any, y: NDArray[Any]) -> NDArray[Any]:
     ones = classes[1:] if len(classes) == 2 else classes
     check_memory(
         owner,
-        2.0 * len(ones) * len(y),
+        2.0 * len(ones) * max(len(y), n_rows),
         f"{len(classes)} classes",
         "If y has numbers and not labels, use a regressor.",
     )
@@ -210,9 +215,7 @@ def labels_of_parts(owner: str, found: list[NDArray[Any]]) -> NDArray[Any]:
 def _vector(owner: str, y: Any, n_rows: int) -> NDArray[Any]:
     """Return y as one-dimensional array of any type, of the right length."""
     if y is None:
-        raise ValueError(
-            f"This {owner} estimator requires y to be passed, but the target y is None."
-        )
+        raise missing_target(owner)
     text = (
         f"{owner} needs y as a one-dimensional array of numbers or labels, shape ({n_rows},). Got "
         f"an object of type {type(y).__name__} that cannot be read as one."

@@ -12,9 +12,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from skdpnoise.accounting import Account
 from skdpnoise.mechanisms import SymmetricMatrixMechanism, calibrate_second_moments
-from skdpnoise.privacy import GaussianLoss, LossBudget, PureLoss, gdp_mu
+from skdpnoise.privacy import GaussianLoss, LossBudget, PrivacyGuarantee, PureLoss, gdp_mu
 from skdpnoise.sensitivity import RowBounds
 
 COARSE_ROUNDS = 3
@@ -45,16 +44,17 @@ class Shares:
     mean: float
 
 
-def choose_budget(noise: str, n_columns: int, account: Account) -> tuple[str, LossBudget]:
+def choose_budget(
+    noise: str, n_columns: int, guarantee: PrivacyGuarantee, rows_per_group: int
+) -> tuple[str, LossBudget]:
     """Choose the noise of the second moments, if that is "auto", and the kind of the budget."""
-    bounds, guarantee = RowBounds(n_columns, 1.0), account.guarantee
-    pure: LossBudget = PureLoss(guarantee.epsilon)
-    kinds: list[tuple[LossBudget, float]] = [(pure, _PURE_REST)]
+    bounds = RowBounds(n_columns, 1.0)
+    kinds: list[tuple[LossBudget, float]] = [(PureLoss(guarantee.epsilon), _PURE_REST)]
     if guarantee.delta > 0.0:
         kinds.append((GaussianLoss(gdp_mu(guarantee.epsilon, guarantee.delta)), _GAUSSIAN_REST))
     found: list[tuple[float, str, LossBudget]] = []
     for whole, rest in kinds:
-        total = whole.per_row(account.rows_per_group or 1)
+        total = whole.per_row(rows_per_group)
         try:
             mechanism = calibrate_second_moments(noise, bounds, total.share(rest))
         except ValueError:  # of the other kind
@@ -99,8 +99,8 @@ def noise_level(mechanism: SymmetricMatrixMechanism, n_samples: float) -> float:
     """Return about the largest eigenvalue of the noise, in units of n times the squared radius."""
     # It is twice the root mean square singular value, as for matrices of independent entries.
     deviation = mechanism.standard_deviation
-    spread = float(np.linalg.norm(deviation)) / math.sqrt(len(deviation))
-    return 2.0 * spread / (n_samples * mechanism.row_bounds.norm**2)
+    size = float(np.linalg.norm(deviation)) / math.sqrt(len(deviation))
+    return 2.0 * size / (n_samples * mechanism.row_bounds.norm**2)
 
 
 def mean_level(total: LossBudget, shares: Shares, n_rows: float) -> float:

@@ -2,30 +2,26 @@
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 from scipy.linalg import eigh
 from sklearn.covariance import EmpiricalCovariance, empirical_covariance, log_likelihood
 from sklearn.utils.validation import check_is_fitted
 
-from skdpnoise._utils.shared_texts import shared_texts
-from skdpnoise.accounting import Ledger
+from skdpnoise.base.constructors import constructor_of_fields
 from skdpnoise.base.private_fit import check_unpaid_arguments
 from skdpnoise.base.register import register_private
 from skdpnoise.data.tables import read_table
 from skdpnoise.decomposition.moments import PrivateMoments, PrivateMomentsMixin, denoised
 from skdpnoise.kernels.second_moments import Floats
-from skdpnoise.privacy import Adjacency
 
 _LEAST = 1e-9  # eigenvalues are at least this part of the largest: the matrix can be inverted
 
 
-@shared_texts
 @register_private
-@dataclass(eq=False, repr=False)
+@constructor_of_fields
 class DPCovariance(PrivateMomentsMixin, EmpiricalCovariance):
     r"""Covariance matrix, protecting every record of the training data.
 
@@ -42,19 +38,11 @@ class DPCovariance(PrivateMomentsMixin, EmpiricalCovariance):
 
     Parameters
     ----------
-    %(estimators: epsilon, delta)s
-    noise : str, default="auto"
-        See :func:`~skdpnoise.mechanisms.calibrate_second_moments`.
-    %(estimators: adjacency)s
+    %(parameters)s
     store_precision : bool, default=True
         Whether ``precision_`` is computed and kept.
     assume_centered : bool, default=False
         Whether the second moments are about the origin; else about a private mean.
-    row_norm : float or None, default=None
-        Public bound on the norm of a centred row; None finds one privately.
-    feature_bounds : tuple (low, high), dict of such by column, or None, default=None
-        Public bounds on the features, each a number or of shape (n_features,).
-    %(estimators: rows_per_group, ledger, random_state, n_jobs)s
 
     Attributes
     ----------
@@ -85,24 +73,11 @@ class DPCovariance(PrivateMomentsMixin, EmpiricalCovariance):
     True
     """
 
-    _parameter_constraints = (
-        EmpiricalCovariance._parameter_constraints | PrivateMomentsMixin._parameter_constraints
-    )
     _keeps_rows = True
 
-    epsilon: float = 1.0
-    delta: float = 1e-6
     _: KW_ONLY
-    noise: str = "auto"
-    adjacency: Adjacency = "replace_one"
     store_precision: bool = True
     assume_centered: bool = False
-    row_norm: float | None = None
-    feature_bounds: tuple[ArrayLike, ArrayLike] | dict[str, Any] | None = None
-    rows_per_group: int = 1
-    ledger: Ledger | None = None
-    random_state: Any = None
-    n_jobs: int | None = None
 
     @property
     def _centers(self) -> bool:

@@ -26,19 +26,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from skdpnoise.base.private_fit import PrivateRun
-from skdpnoise.data.table import Partitioned, in_units, mapped, total
+from skdpnoise.base.private_fit import FitSession
+from skdpnoise.data.table import Table, in_units
 from skdpnoise.decomposition import _budget as rules
 from skdpnoise.kernels.second_moments import Floats, clipped_row_sums, row_norms
-from skdpnoise.mechanisms import AdditiveMechanism, KNormMechanism, calibrate, k_norm
-from skdpnoise.privacy import GaussianLoss, LossBudget
+from skdpnoise.mechanisms.row_sums import row_sum
+from skdpnoise.privacy import LossBudget
 from skdpnoise.queries.norm_quantile import private_norm_quantile
-from skdpnoise.sampling import RandomWords
 from skdpnoise.sampling.keyed import new_key, words_of_rows
-from skdpnoise.sampling.observer import plus_noise
-from skdpnoise.sensitivity import RowBounds, clipped_rows
-
-RowNoise = AdditiveMechanism | KNormMechanism
 
 _FAR = 4.0  # a radius that shrinks by more was that of an offset, which is then looked for again
 _DOWN = 64.0  # how much smaller than the last one a radius may be found to be
@@ -48,31 +43,26 @@ _BYTE = 256  # subsets are drawn by one random byte for each record
 _BYTES = 8  # of a word
 
 
-def row_sum(n_columns: int, radius: float, loss: LossBudget, adjacency: Any) -> RowNoise:
-    """Calibrate the noise of a sum of rows of norm at most `radius`."""
-    # Under a pure budget its density falls with the Euclidean norm: for p columns, half the
-    # variance of Laplace noise.
-    profile = clipped_rows(RowBounds(n_columns, radius), adjacency)
-    if isinstance(loss, GaussianLoss):
-        return calibrate("iid_gaussian", profile, loss)
-    assert profile.l2 is not None
-    return k_norm(2, profile.l2, n_columns, loss)
-
-
 class Locator:
-    """Finds a centre and a radius of the rows, adaptively, from shares of the budget."""
+    """Finds a center and a radius of the rows, adaptively, from shares of the budget."""
 
     def __init__(
-        self, X: Any, run: PrivateRun[LossBudget], n_threads: int, *, keeps_rows: bool
+        self,
+        rows: Table[Any],
+        session: FitSession,
+        total: LossBudget,
+        *,
+        keeps_rows: bool,
+        n_jobs: int | None,
     ) -> None:
-        # X may lie in parts.
-        self._keeps_rows, self._n_threads = keeps_rows, n_threads
-        self._run, self._adjacency = run, run.account.guarantee.adjacency
-        needed = rules.rows_needed(run.budget, X.shape[1])
-        self._rows, self._n_rows = _subset(X, needed, run.n_samples, self._adjacency, run.rng)
-        self._shares = rules.share_out(run.budget, self._n_rows, keeps_rows=keeps_rows)
-        self._center = np.zeros(X.shape[1])
-        self._level = rules.mean_level(run.budget, self._shares, self._n_rows)
+        n_columns = rows.shape[1]
+        self._session, self._total, self._keeps_rows = session, total, keeps_rows
+        self._n_threads = rows.n_threads(n_jobs)
+        needed = rules.rows_needed(total, n_columns)
+        self._rows, self._n_rows = _subset(rows, needed, session)
+        self._shares = rules.share_out(total, self._n_rows, keeps_rows=keeps_rows)
+        self._center = np.zeros(n_columns)
+        self._level = rules.mean_level(total, self._shares, self._n_rows)
         self._used = 0.0
 
     def find(
@@ -102,7 +92,7 @@ class Locator:
             limits = (radius / down, radius * up)
         if row_norm is None:
             level = rules.row_level(
-                self._run.budget, shares, self._n_rows, noise, keeps_rows=self._keeps_rows
+                self._total, shares, self._n_rows, noise, keeps_rows=self._keeps_rows
             )
             row_norm = self._radius(level, shares.last, limits)
         return self._center, row_norm, self._used
@@ -122,49 +112,48 @@ class Locator:
 
     def _radius(self, level: float, share: float, limits: tuple[float, float] | None) -> float:
         self._used += share
+        session = self._session
         return private_norm_quantile(
-            mapped(self._rows, self._of_rows(row_norms)),
+            self._rows.map(self._of_rows(row_norms)),
             level,
-            self._run.budget.share(share),
+            self._total.share(share),
             limits=limits,
             n_samples=self._n_rows,
-            adjacency=self._adjacency,
-            random_state=self._run.rng,
-            charge=self._run.account.charge,
+            adjacency=session.adjacency,
+            random_state=session.rng,
+            charge=session.charge,
         )
 
     def _move(self, share: float, radius: float, label: str) -> None:
         self._used += share
-        release = row_sum(self._center.size, radius, self._run.budget.share(share), self._adjacency)
-        self._run.account.charge(label, release)
-        grid_size = release.grid_size
+        session, size = self._session, self._center.size
+        release = row_sum(size, radius, self._total.share(share), session.adjacency)
+        drawn, grid_size = session.draw(label, release), release.grid_size
         add = self._of_rows(clipped_row_sums, row_grid_size=grid_size, norm=radius)
-        sums = total(self._rows, add, label)
-        noisy = plus_noise(release, sums, release.sample(self._run.rng)[0])
-        step = in_units(noisy, grid_size / self._n_rows)
+        step = in_units(
+            drawn.add(self._rows.total(add, label), drawn.noise[0]), grid_size / self._n_rows
+        )
         length = float(np.linalg.norm(step))
         if length > radius:  # no mean of rows in a ball lies outside it
             step *= radius / length
         self._center = np.clip(self._center + step, self._low, self._high)
 
     def _of_rows(self, function: Callable[..., Any], **facts: Any) -> Callable[[Any], Any]:
-        """Return a function of rows about the centre as it is now."""
+        """Return a function of rows about the center as it is now."""
         return partial(function, center=self._center, n_threads=self._n_threads, **facts)
 
 
-def _subset(
-    X: Any, needed: float, n_samples: float, adjacency: str, rng: RandomWords
-) -> tuple[Any, float]:
+def _subset(rows: Table[Any], needed: float, session: FitSession) -> tuple[Table[Any], float]:
     """Return some records, each taken with one public probability, and about how many."""
-    threshold = int(np.ceil(_BYTE * needed / n_samples)) if needed < n_samples else _BYTE
+    n = session.n_records
+    threshold = int(np.ceil(_BYTE * needed / n)) if needed < n else _BYTE
     if threshold > _BYTE // 2:
-        return X, n_samples
-    choose = partial(_chosen, new_key(rng), threshold)
-    taken = X.chosen(choose) if isinstance(X, Partitioned) else X[np.flatnonzero(choose(0, len(X)))]
+        return rows, n
+    taken = rows.chosen(partial(_chosen, new_key(session.rng), threshold))
     # If n is public, how many were taken is known from the coins alone; else it is private.
-    if adjacency == "replace_one":
+    if session.adjacency == "replace_one":
         return taken, float(max(len(taken), 1))
-    return taken, n_samples * threshold / _BYTE
+    return taken, n * threshold / _BYTE
 
 
 def _chosen(key: bytes, threshold: int, begin: int, end: int) -> NDArray[np.bool_]:

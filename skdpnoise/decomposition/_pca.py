@@ -2,34 +2,43 @@
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY
 from numbers import Integral
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike
 from scipy.linalg import eigh
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils._param_validation import Interval, RealNotInt, StrOptions
 from sklearn.utils.extmath import svd_flip
 from sklearn.utils.validation import check_is_fitted
 
-from skdpnoise._utils.shared_texts import shared_texts
-from skdpnoise.accounting import Ledger
+from skdpnoise.base.constructors import Constraints, constructor_of_fields
 from skdpnoise.base.register import register_private
 from skdpnoise.data.tables import read_projections, read_table, survivable
 from skdpnoise.decomposition.moments import PrivateMoments, PrivateMomentsMixin, denoised
 from skdpnoise.kernels.products import row_products
 from skdpnoise.kernels.second_moments import Floats
-from skdpnoise.privacy import Adjacency
 
 _ABOVE_NOISE = 1.1  # an eigenvalue counts as signal this far beyond the edge of the noise
 
 
-@shared_texts
+@constructor_of_fields
+class ComponentsParameter:
+    """The parameter that DPPCA has first: what all share follows."""
+
+    n_components: int | float | str | None = None
+
+
 @register_private
-@dataclass(eq=False, repr=False)
-class DPPCA(PrivateMomentsMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+@constructor_of_fields
+class DPPCA(
+    PrivateMomentsMixin,
+    ClassNamePrefixFeaturesOutMixin,
+    TransformerMixin,
+    BaseEstimator,
+    ComponentsParameter,
+):
     r"""Principal component analysis, protecting every record of the training data.
 
     Noise is added once, to the second moments of the rows about a private mean,
@@ -53,21 +62,11 @@ class DPPCA(PrivateMomentsMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
     n_components : int, float, "auto" or None, default=None
         Number of components; a share of the (private) variance, in (0, 1); "auto" for those that
         stand out of the noise, one at least; None for as many as there are features.
-    %(estimators: epsilon, delta)s
-    noise : str, default="auto"
-        See :func:`~skdpnoise.mechanisms.calibrate_second_moments`. It decides whether the steps
-        share μ² (normal noise) or ε.
-    %(estimators: adjacency)s
+    %(parameters)s
     center : bool, default=True
         Whether to subtract a private mean; else components are those of rows about the origin.
-    row_norm : float or None, default=None
-        Public bound R on the norm of a centred row. None finds a quantile of the norms privately.
-    feature_bounds : tuple (low, high), dict of such by column, or None, default=None
-        Public bounds on the features, each a number or of shape (n_features,); infinite where
-        nothing is known. Columns whose bounds are narrow get less noise.
     whiten : bool, default=False
         Whether :meth:`transform` scales the components to unit variance.
-    %(estimators: rows_per_group, ledger, random_state, n_jobs)s
 
     Attributes
     ----------
@@ -121,7 +120,7 @@ class DPPCA(PrivateMomentsMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
     (20000, 2)
     """
 
-    _parameter_constraints = PrivateMomentsMixin._parameter_constraints | {
+    _parameter_constraints: ClassVar[Constraints] = {
         "n_components": [
             None,
             Interval(Integral, 1, None, closed="left"),
@@ -132,20 +131,9 @@ class DPPCA(PrivateMomentsMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
         "whiten": ["boolean"],
     }
 
-    n_components: int | float | str | None = None
-    epsilon: float = 1.0
-    delta: float = 1e-6
     _: KW_ONLY
-    noise: str = "auto"
-    adjacency: Adjacency = "replace_one"
     center: bool = True
-    row_norm: float | None = None
-    feature_bounds: tuple[ArrayLike, ArrayLike] | dict[str, Any] | None = None
     whiten: bool = False
-    rows_per_group: int = 1
-    ledger: Ledger | None = None
-    random_state: Any = None
-    n_jobs: int | None = None
 
     def transform(self, X: Any) -> Floats:
         """Project rows on the components; nothing is clipped.

@@ -16,29 +16,36 @@ With groups, all of this is with respect to one of the rows that are kept.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import KW_ONLY, dataclass
 from functools import partial
 from numbers import Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from joblib import effective_n_jobs
+from numpy.typing import NDArray
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from skdpnoise._utils.numbers import JOBS
 from skdpnoise._utils.parameters import as_bounds, check_memory, check_within
-from skdpnoise._utils.shared_texts import shared_texts
-from skdpnoise.accounting import Account
-from skdpnoise.base.private_fit import FitRows, PrivateFitMixin, PrivateRun, known_records
-from skdpnoise.data.table import Partitioned
-from skdpnoise.data.table import total as sum_over
+from skdpnoise.base.constructors import Constraints, constructor_of_fields
+from skdpnoise.base.private_fit import (
+    FitSession,
+    PrivateEstimator,
+)
+from skdpnoise.data.reading import Numbers
+from skdpnoise.data.schema import Schema
+from skdpnoise.data.table import Table
 from skdpnoise.decomposition._budget import choose_budget, noise_level
 from skdpnoise.decomposition._location import Locator
 from skdpnoise.kernels.second_moments import Floats, second_moments
-from skdpnoise.mechanisms import SECOND_MOMENT_NOISES, calibrate_second_moments
-from skdpnoise.privacy import PureLoss
+from skdpnoise.mechanisms import (
+    SECOND_MOMENT_NOISES,
+    SymmetricMatrixMechanism,
+    calibrate_second_moments,
+)
+from skdpnoise.privacy import LossBudget, PrivacyGuarantee, PrivacyLoss, PureLoss
 from skdpnoise.queries.ranges import COUNT_SHARE, stage_losses
-from skdpnoise.sampling import RandomWords, random_words
 from skdpnoise.sensitivity import RowBounds
 
 __all__ = ["PrivateMoments", "PrivateMomentsMixin", "denoised"]
@@ -49,11 +56,12 @@ _MOST_EXPONENT = 30.0  # of radii as they are: with _NARROWEST, what balls of ro
 _SMALLEST, _LARGEST = 1e-100, 1e100  # of norms of rows, in the user's units
 _NARROWEST = 1e-60  # bounds on a column, in norms of rows, that still make a difference
 _MATRICES = 8  # of p by p that are held at once
+_LARGEST_COUNT = 2**63 - 2**61  # of second moments in grid steps
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PrivateMoments:
-    """What was released, all of it public."""
+    """Released moments."""
 
     mean: Floats  # shape (n_columns,): the private mean, or zeros
     # shape (n_columns, n_columns): second moments of the shrunk rows about that mean, over n − 1
@@ -64,19 +72,16 @@ class PrivateMoments:
     row_norm: float  # norm that rows were shrunk to
 
 
-@shared_texts
-class PrivateMomentsMixin(PrivateFitMixin, ABC):
+@constructor_of_fields
+class PrivateMomentsMixin(PrivateEstimator, ABC):
     """The one fit of all estimators on these moments, and the parameters that they share."""
 
-    noise: str
-    feature_bounds: Any
-    row_norm: float | None
-    n_jobs: int | None
-    random_state: Any
-
+    _: KW_ONLY
+    row_norm: float | None = None
+    feature_bounds: tuple[Any, Any] | dict[str, Any] | None = None
+    n_jobs: int | None = None
     _keeps_rows: ClassVar[bool] = False  # whether few rows are shrunk
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **PrivateFitMixin._parameter_constraints,
+    _parameter_constraints: ClassVar[Constraints] = {
         "noise": [StrOptions(set(SECOND_MOMENT_NOISES))],
         "row_norm": [None, Interval(Real, 0, None, closed="neither")],
         "feature_bounds": [None, tuple, list, dict, np.ndarray],
@@ -98,19 +103,41 @@ class PrivateMomentsMixin(PrivateFitMixin, ABC):
         ------
         %(fits: ValueError, BudgetExceededError, TypeError)s
         """
-        with self._private_fit(groups, params) as account:
-            limits: Any = {"largest": np.inf, "keeps_subnormal": True}
-            rows = self._read_rows(X, groups, self.n_jobs, **limits)
-            self._check_columns(rows.n_columns)
-            bounds = self._checked_bounds(rows.n_columns)
-            facts = self.noise, bounds, self.row_norm, self._centers, self._keeps_rows
-            settings = _Settings(*facts, effective_n_jobs(self.n_jobs))
-            rng = random_words(self.random_state)
-            moments = _private_moments(settings, rows, account, rng)
+        with self._session(groups, params) as session:
+            form = Numbers({"largest": np.inf, "keeps_subnormal": True})
+            schema, rows = self._read_rows(form, X=X, groups=groups, n_jobs=self.n_jobs)
+            self._check_columns(schema.n_columns)
+            plan = self._plan(schema, session.guarantee, session.rows_per_group)
+            session.account.spend(plan.stages, plan.noise)
+            moments = plan.run(rows.keep(session.rng), session)
             self._store(moments)
             self.n_samples_, self.row_norm_ = moments.n_samples, moments.row_norm
-            self.privacy_ = account.report(type(self).__name__, secure=rng.secure)
+            self.privacy_ = session.report()
         return self
+
+    def _plan(
+        self, schema: Schema, guarantee: PrivacyGuarantee, rows_per_group: int
+    ) -> MomentsPlan:
+        """Return how the moments of rows with these columns are released."""
+        bounds = self._checked_bounds(schema.n_columns)
+        facts = self.noise, schema.n_columns, guarantee, rows_per_group
+        noise, total = choose_budget(*facts)
+        whole = calibrate_second_moments(
+            noise, RowBounds(schema.n_columns, 1.0), total, guarantee.adjacency
+        )
+        # How often rows are looked for depends on what was found, and so does what later steps get.
+        counts = isinstance(total, PureLoss) and guarantee.adjacency == "add_remove"
+        return MomentsPlan(
+            noise=noise,
+            total=total,
+            whole=whole,
+            stages=stage_losses(total, counts=counts, searches=False),
+            bounds=bounds,
+            row_norm=self.row_norm,
+            centers=self._centers,
+            keeps_rows=self._keeps_rows,
+            n_jobs=self.n_jobs,
+        )
 
     @property
     @abstractmethod
@@ -140,60 +167,57 @@ class PrivateMomentsMixin(PrivateFitMixin, ABC):
         """Set the fitted attributes from released numbers."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Settings:
-    """What the release knows of the estimator."""
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class MomentsPlan:
+    """How mean and second moments are released, fixed by public facts."""
 
-    noise: str
+    noise: str  # of the second moments
+    total: LossBudget
+    whole: SymmetricMatrixMechanism  # of all of the budget, in units of the radius
+    stages: Sequence[PrivacyLoss]
     bounds: Floats  # shape (2, n_columns): public, infinite where there are none
     row_norm: float | None
     centers: bool  # whether second moments are about a private mean
     keeps_rows: bool  # whether few rows are shrunk
-    n_threads: int
+    n_jobs: int | None
+
+    def run(self, rows: Table[Any], session: FitSession) -> PrivateMoments:
+        """Release mean and covariance of the rows."""
+        # The noise of the second moments may not fit one number.
+        count_noise = "iid_laplace" if isinstance(self.total, PureLoss) else "iid_gaussian"
+        session = session.counted(len(rows), count_noise, self.total)
+        facts: dict[str, Any] = {"keeps_rows": self.keeps_rows, "n_jobs": self.n_jobs}
+        locator = Locator(rows, session, self.total, **facts)
+        level = noise_level(self.whole, session.n_records)
+        mean, radius, used = locator.find(self.bounds, self.row_norm, level, center=self.centers)
+        used += COUNT_SHARE if session.adjacency == "add_remove" else 0.0
+        unit = _unit(radius)
+        ball = _row_bounds(self.bounds, mean, radius, self.noise, unit)
+        left = self.total.share(1.0 - used) if used else self.total
+        mechanism = calibrate_second_moments(self.noise, ball, left, session.adjacency)
+        drawn = session.draw("second moments", mechanism)
+        add = partial(
+            second_moments,
+            center=mean,
+            scale=unit,
+            row_grid_size=mechanism.row_grid_size,
+            norm=ball.norm,
+            columns=ball.columns,
+            l1_norm=ball.l1_norm,
+            n_threads=rows.n_threads(self.n_jobs),
+        )
+        counts = _with_room(rows.total(add, "second moments"))
+        divisor = session.n_records - (0.0 if self.keeps_rows else float(self.centers))
+        deviation = float(np.linalg.norm(mechanism.standard_deviation)) / np.sqrt(mean.size)
+        covariance = drawn.in_units(counts) / divisor * unit**2
+        return PrivateMoments(
+            mean, covariance, deviation / divisor * unit**2, session.n_records, radius
+        )
 
 
-def _private_moments(
-    settings: _Settings, rows: FitRows, account: Account, rng: RandomWords
-) -> PrivateMoments:
-    """Release mean and covariance of the rows."""
-    n_columns, adjacency = rows.n_columns, account.guarantee.adjacency
-    noise, total = choose_budget(settings.noise, n_columns, account)
-    whole = calibrate_second_moments(noise, RowBounds(n_columns, 1.0), total, adjacency)
-    # How often rows are looked for depends on what was found, and so does what later steps get.
-    pure, private_n = isinstance(total, PureLoss), adjacency == "add_remove"
-    account.spend(stage_losses(total, counts=pure and private_n, searches=False), noise)
-    X = rows.keep(rng)
-    # Parts are read at a time instead.
-    n_threads = 1 if isinstance(X, Partitioned) else settings.n_threads
-    # The noise of the second moments may not fit one number.
-    count_noise = "iid_laplace" if pure else "iid_gaussian"
-    n_samples = known_records(len(X), account, rng, count_noise, total)
-    run = PrivateRun(account, rng, n_samples, total)
-    locator = Locator(X, run, n_threads, keeps_rows=settings.keeps_rows)
-    level, center = noise_level(whole, n_samples), settings.centers
-    mean, radius, used = locator.find(settings.bounds, settings.row_norm, level, center=center)
-    used += COUNT_SHARE if private_n else 0.0
-    unit = _unit(radius)
-    ball = _row_bounds(settings.bounds, mean, radius, noise, unit)
-    left = total.share(1.0 - used) if used else total
-    mechanism = calibrate_second_moments(noise, ball, left, adjacency)
-    account.charge("second moments", mechanism)
-    add = partial(
-        second_moments,
-        center=mean,
-        scale=unit,
-        row_grid_size=mechanism.row_grid_size,
-        norm=ball.norm,
-        columns=ball.columns,
-        l1_norm=ball.l1_norm,
-        n_threads=n_threads,
-    )
-    counts = sum_over(X, add, "second moments")
-    divisor = n_samples - (0.0 if settings.keeps_rows else float(center))
-    deviation = float(np.linalg.norm(mechanism.standard_deviation)) / np.sqrt(n_columns)
-    covariance = mechanism.release(counts, rng) / divisor * unit**2
-    noise_left = deviation / divisor * unit**2
-    return PrivateMoments(mean, covariance, noise_left, n_samples, radius)
+def _with_room(counts: NDArray[Any]) -> NDArray[Any]:
+    """Return sums that noise in 64 bits can be added to; those of more bits as they are."""
+    return counts if counts.dtype.kind == "O" else np.clip(counts, -_LARGEST_COUNT, _LARGEST_COUNT)
 
 
 def _row_bounds(

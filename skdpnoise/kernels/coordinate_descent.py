@@ -6,7 +6,9 @@ import math
 import operator
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -28,6 +30,9 @@ __all__ = [
 
 Sweep = tuple[int, float, int, tuple[float, float] | None]
 """Which coordinate has changed, by how much, which one comes next; and its grid step and bound."""
+
+Scores = tuple[NDArray[np.float64], NDArray[Any]]
+"""The score of each row, and the targets unless it contains them: as ``Loss.start`` gives them."""
 
 # Rows per block: enough to forget the cost of starting one, and few enough for the column of ones
 # to stay in the second-level cache.
@@ -168,19 +173,18 @@ def coordinate_descent(
     del y  # of many rows
 
     with threads(n, enough_threads(n, n_threads), block) as run:
-        sweeps = Sweeps(X, scores, loss.code, scalings, block, run)
+        sweeps = partial(Sweeps(X, loss.code, scalings, block, run), scores)
         divisor = float(n if n_samples is None else n_samples)
         updates = Updates(n_passes, divisor, step, l1, l2, grids, noise, add, order)
         yield from visit(sweeps, n_coordinates, updates, coef_init)
 
 
 class Sweeps:
-    """Scores of some rows, and sweeps that move them and sum the next gradient."""
+    """Sweeps over some rows, which move their scores and sum the next gradient."""
 
     def __init__(
         self,
         X: NDArray[Any],
-        scores: tuple[NDArray[np.float64], NDArray[Any]],
         code: int,
         scalings: list[tuple[float, float, float]] | None,
         block: int = _BLOCK_ROWS,
@@ -191,10 +195,16 @@ class Sweeps:
 
         self._run = run_at_once if run is None else run
         self._columns = Columns(X, np.ones(min(block, len(X)), dtype=X.dtype), self._run)
-        (self._score, self._target), self._code = scores, code
-        self._scalings, self._block = scalings, block
+        self._code, self._scalings, self._block = code, scalings, block
+        self._X = X
 
-    def __call__(self, sweep: Sweep) -> float | int:
+    def at_hand(self, n_threads: int, stack: ExitStack) -> Sweeps:
+        """Return sweeps over rows with contiguous columns, by threads that end with a stack."""
+        X = columnwise(self._X, n_threads)
+        run = threads(len(X), enough_threads(len(X), n_threads), self._block)
+        return Sweeps(X, self._code, self._scalings, self._block, stack.enter_context(run))
+
+    def __call__(self, scores: Scores, sweep: Sweep) -> float | int:
         """Move the scores by a change of one coordinate; return the next sum of gradients."""
         # One sweep does both, so the scores lag one update behind the coefficients between sweeps.
         from skdpnoise.kernels._kernels import plain_sweep, private_sweep
@@ -204,7 +214,7 @@ class Sweeps:
         if self._scalings is not None:
             scaling = self._scalings[previous] + self._scalings[following]
         one, other = self._columns.take(previous, following)
-        block, code, score, target = self._block, self._code, self._score, self._target
+        (score, target), block, code = scores, self._block, self._code
 
         def move(sweep: Callable[..., Any], *ends: Any) -> list[Any]:
             """Make a sweep over the rows of every thread."""

@@ -22,15 +22,6 @@ from skdpnoise.reporting import statement as words
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = [
-    "model_card",
-    "registry_record",
-    "registry_yaml",
-    "releases_frame",
-    "report_from_json",
-    "report_to_json",
-]
-
 _FORMAT = "skdpnoise.PrivacyReport/1"
 _ASKED = "[More Information Needed]"  # as model cards of Hugging Face say it
 _NEEDED = (
@@ -305,7 +296,7 @@ def registry_record(
 
 
 def _basic(owner: str, basic: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what a person says of what is published, or ask for what is missing."""
+    """Return the section that a person writes, checked."""
     missing = [name for name in _NEEDED if not basic.get(name)]
     if missing:
         allowed = f"have {', '.join(_NEEDED)}"
@@ -326,7 +317,6 @@ def _basic(owner: str, basic: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _texts(owner: str, name: str, values: Any) -> list[str]:
-    """Return a list of texts, which one text is not."""
     if isinstance(values, str) or not values or not all(isinstance(one, str) for one in values):
         raise TypeError(complaint(owner, name, "be a list of texts", repr(values)))
     return list(values)
@@ -425,7 +415,7 @@ def registry_yaml(record: Mapping[str, Any]) -> str:
         ) from error
 
     class Dumper(yaml.SafeDumper):  # type: ignore[misc]
-        """Of texts of several lines as they are: folded ones are refused by the registry."""
+        """Writes texts of several lines unfolded, as the registry wants them."""
 
         def ignore_aliases(self, data: Any) -> bool:
             return True
@@ -519,7 +509,6 @@ def model_card(
 
 
 def _paragraphs(texts: Sequence[str]) -> str:
-    """Return paragraphs and lists of the statement in Markdown."""
     bullets = all(text.startswith("- ") for text in texts)
     return ("\n" if bullets else "\n\n").join(_escaped(text) for text in texts)
 

@@ -2,15 +2,13 @@
 
 from skdpnoise._utils.warnings import PrivacyWarning
 from skdpnoise.linear_model._coordinate_descent import DPCoordinateDescentRegressor
-from skdpnoise.linear_model._elastic_net import DPElasticNet
 from skdpnoise.linear_model._huber import DPHuberRegressor
-from skdpnoise.linear_model._lasso import DPLasso
 from skdpnoise.linear_model._lasso_path import DPLassoPath
 from skdpnoise.linear_model._linear_svc import DPLinearSVC
 from skdpnoise.linear_model._logistic import DPLogisticCD, DPLogisticRegression
+from skdpnoise.linear_model._penalised import DPElasticNet, DPLasso, DPRidge
 from skdpnoise.linear_model._poisson import DPPoissonRegressor
 from skdpnoise.linear_model._quantile import DPQuantileRegressor
-from skdpnoise.linear_model._ridge import DPRidge
 
 __all__ = [
     "DPCoordinateDescentRegressor",

@@ -6,10 +6,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from skdpnoise.accounting import Account
-from skdpnoise.linear_model import _defaults as rules
+from skdpnoise.data.schema import Schema
+from skdpnoise.linear_model import _rules as rules
 from skdpnoise.linear_model._column_groups import NO_GROUP
-from skdpnoise.linear_model._records import Data, Settings
+from skdpnoise.linear_model._records import Settings
 from skdpnoise.mechanisms import calibrate, shared_budget
 from skdpnoise.noises.registry import shape_rule
 from skdpnoise.privacy import Adjacency, GaussianLoss, LossBudget, PrivacyGuarantee, PureLoss
@@ -68,7 +68,7 @@ class Budget:
     @property
     def least(self) -> Budget:
         """The budget that leaves least to features and model, whatever numbers are released."""
-        searching = 0.0 if self.first == "nothing" else rules.MOST_SEARCHING
+        searching = 0.0 if self.first == "nothing" else rules.SHARES.most_search
         return replace(self, searching=searching)
 
     @property
@@ -76,7 +76,7 @@ class Budget:
         """What the gradients or second moments may cost."""
         return self._rest(1.0 - self.scaling)
 
-    def stages(self, n_samples: float) -> list[LossBudget]:
+    def stages(self, n_samples: float | None) -> list[LossBudget]:
         """Return what each stage may cost, fixed before the first one: for a ledger."""
         # Gaussian losses add in squares, so that stages would say no more than the total does.
         # Where the number of records is bought, what is left is shared by that number; where a
@@ -86,6 +86,7 @@ class Budget:
             return [self.total]
         if self.counting:
             return [self.total.share(self.counting), self.total.share(1.0 - self.counting)]
+        assert n_samples is not None
         known = self.for_records(n_samples)
         if known.first == "nothing":
             return [known.features, known.model]
@@ -103,7 +104,7 @@ class Budget:
             mechanism = calibrate(self.noise, histograms, self.total)
             scaling = rules.scaling_share(float(mechanism.standard_deviation.mean()) / n_samples)
         if self.centred:
-            scaling = rules.centring_share(self.centred, n_samples * self._total_mu)
+            scaling = rules.row_share(self.centred, n_samples * self._total_mu)
         known = replace(self, scaling=scaling)
         if self.first == "search":
             return known.with_search(n_samples)
@@ -118,13 +119,13 @@ class Budget:
         left = self.total.share(self._left)
         # Where there are bounds, what comes after is worth more than a better search.
         bare = self.first == "scaling"
-        needed = search_share(self.noise, left, n_samples, rules.MOST_SEARCHING, bare=bare)
-        return replace(self, searching=max(rules.LEAST_SEARCHING, needed))
+        needed = search_share(self.noise, left, n_samples, rules.SHARES.most_search, bare=bare)
+        return replace(self, searching=max(rules.SHARES.least_search, needed))
 
     def with_another_look(self) -> tuple[LossBudget, Budget] | None:
         """Return what a second look at the target may cost, and the budget after it."""
         # None where there is none, or where the search took so much that it would find nothing.
-        if not self.looking or self.searching > rules.MOST_BEFORE_LOOK:
+        if not self.looking or self.searching > rules.SHARES.most_before_look:
             return None
         taken = (1.0 - self.searching) * self.looking
         after = replace(self, searching=self.searching + taken)
@@ -146,53 +147,67 @@ class Budget:
         return self.total.share(rest * part / (1.0 - self._target_part))
 
 
-def split_budget(settings: Settings, account: Account, data: Data) -> Budget:
-    """Choose the noise, if that is "auto", and share the guarantee out, on public facts alone."""
-    n_outputs, n_features = len(data.outputs), data.bounds.shape[1]
-    n_coordinates = n_outputs * (n_features + 1)
-    guarantee, rows = account.guarantee, account.rows_per_group or 1
+def split_budget(
+    settings: Settings, rows_per_group: int, schema: Schema, guarantee: PrivacyGuarantee
+) -> Budget:
+    """Choose the noise, if that is "auto", and share the guarantee out."""
+    n_outputs, n_features = schema.n_outputs, schema.n_columns
+    assert schema.bounds is not None
+    assert schema.column_groups is not None
+    n_coordinates, shares = n_outputs * (n_features + 1), rules.SHARES
     gradients = clipped_gradient(np.ones(n_coordinates), guarantee.adjacency)
-    noise, total = shared_budget(settings.noise, gradients, guarantee, rules.REFERENCE_PASSES, rows)
-    bounded = np.isfinite(data.bounds).all(axis=0)
+    passes = rules.COORDINATE.reference_passes
+    noise, total = shared_budget(settings.noise, gradients, guarantee, passes, rows_per_group)
+    bounded = np.isfinite(schema.bounds).all(axis=0)
     n_open_features = n_open = n_features - int(bounded.sum())
-    alone = settings.joint and settings.fit_intercept and data.target_bounds is None
-    centred = n_features if alone and bounded.all() and not settings.sparse else 0
-    # A column with public bounds needs a quarter of the scaling of another, and one whose scale is
-    # public nothing.
-    known = (data.groups != NO_GROUP) | settings.sparse if not centred else np.zeros(1, dtype=bool)
-    needs = float(np.where(known, 0.0, np.where(bounded, 0.25, 1.0)).sum()), 0.0
-    weighed = settings.joint and isinstance(settings.class_weight, str)
-    first = "classes" if weighed or (settings.fit_intercept and not settings.joint) else "nothing"
-    if data.target_bounds is not None:
+    target_bounds, intercept = schema.target_bounds, settings.fit_intercept
+    alone = settings.whole and intercept and target_bounds is None
+    centred = n_features if alone and bounded.all() and not schema.sparse else 0
+    # A column whose scale is public needs nothing.
+    known = (schema.column_groups != NO_GROUP) | schema.sparse
+    known = known if not centred else np.zeros(1, dtype=bool)
+    wanted = np.where(bounded, shares.bounded_column, 1.0)
+    needs = float(np.where(known, 0.0, wanted).sum()), 0.0
+    weighed = settings.whole and isinstance(settings.class_weight, str)
+    first = "classes" if weighed or (intercept and not settings.whole) else "nothing"
+    if target_bounds is not None:
         needs = needs[0], float(np.sqrt(n_features))
-        first = "scaling" if np.isfinite(data.target_bounds).all() else "search"
+        first = "scaling" if np.isfinite(target_bounds).all() else "search"
         n_open += first == "search"
-    counting = COUNT_SHARE if guarantee.adjacency == "add_remove" else 0.0
     scaling = rules.scaling_share(0.0 if n_open else None)
-    searching = rules.LEAST_SEARCHING if first in ("search", "classes") else 0.0
     if not any(needs):
         needs, scaling = (1.0, 0.0), 0.0
-    shares = counting, scaling, searching, rules.second_look(settings.loss)
-    last = centred, rules.FOR_WEIGHTS if weighed else 1.0
-    budget = Budget(noise, total, guarantee.adjacency, needs, n_open, first, *shares, *last)
+    budget = Budget(
+        noise,
+        total,
+        guarantee.adjacency,
+        needs,
+        n_open,
+        first,
+        counting=COUNT_SHARE if guarantee.adjacency == "add_remove" else 0.0,
+        scaling=scaling,
+        searching=shares.least_search if first in ("search", "classes") else 0.0,
+        looking=rules.second_look(settings.loss),
+        centred=centred,
+        most_for_classes=shares.class_weights if weighed else 1.0,
+    )
     # A release may be too small for the noise where the scale does not decide all.
     if isinstance(total, PureLoss) or shape_rule(noise.partition("_")[2]) is not None:
-        _rehearse(budget, n_open_features, n_features, n_outputs)
+        _check_smallest(budget, n_open_features, n_features, n_outputs)
     return budget
 
 
 def stages_for(
-    settings: Settings, rows_per_group: int | None, data: Data, guarantee: PrivacyGuarantee
+    settings: Settings, rows_per_group: int, schema: Schema, guarantee: PrivacyGuarantee
 ) -> list[LossBudget]:
     """Return what each stage of the same fit may cost for another guarantee."""
-    account = Account(guarantee, rows_per_group=rows_per_group)
-    return split_budget(settings, account, data).stages(data.rows.n_kept)
+    return split_budget(settings, rows_per_group, schema, guarantee).stages(schema.n_rows)
 
 
-def _rehearse(budget: Budget, n_open: int, n_features: int, n_outputs: int) -> None:
-    """Raise what the smallest releases before the model would raise, before anything is spent."""
-    least, classes = budget.least, replace(budget, searching=rules.LEAST_CLASSES)
-    releases = [(1, least.model.share(rules.LEAST_LAST))]
+def _check_smallest(budget: Budget, n_open: int, n_features: int, n_outputs: int) -> None:
+    """Raise what the smallest releases before the model would raise."""
+    least, classes = budget.least, replace(budget, searching=rules.SHARES.least_classes)
+    releases = [(1, least.model.share(rules.SHARES.least_gain))]
     if budget.counting:
         releases.append((1, budget.total.share(budget.counting)))
     if budget.first == "classes":

@@ -1,4 +1,4 @@
-r"""Weights of classes, public or from paid numbers of records.
+r"""Weights of classes, public or from released numbers of records.
 
 A record's slopes are multiplied by the weight of its class, in units of the largest weight, and so
 is the bound C that its gradient is clipped to:
@@ -13,41 +13,24 @@ weights would mean nothing wherever both classes are clipped.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from numbers import Real
 from typing import Any
 
 import numpy as np
 
+from skdpnoise.data.table import Table
+from skdpnoise.linear_model._records import ClassWeights, Rows
 from skdpnoise.linear_model._scaling import Run, release_class_counts
 
-__all__ = ["ClassWeights", "public_weights", "release_balance"]
+__all__ = ["public_weights", "release_balance"]
 
 _LARGEST_WEIGHT = 100.0  # of "balanced"
 _FROM, _TO = 1e-6, 1e6  # weights that are given
 _LEAST_SHARE = 0.5  # of the records, that public weights are thought to leave at least
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class ClassWeights:
-    """Weights of the classes, and what they make of the number of records."""
-
-    values: np.ndarray  # (n_classes,), w
-    share: float  # the sum of u over all records by their number; as far as it is known
-
-    @property
-    def relative(self) -> np.ndarray:
-        """The weights in units of the largest one, u."""
-        return np.asarray(self.values / self.values.max())
-
-    @property
-    def penalty(self) -> float:
-        """What penalties beside the mean of w times the loss are beside that of u times it."""
-        return 1.0 / (self.share * float(self.values.max()))
-
-
 def public_weights(owner: str, class_weight: Any, classes: np.ndarray) -> ClassWeights | None:
-    """Return the weight of every class; None where all are alike, or numbers of records say it."""
+    """Return the weight of every class; None where all are alike, or released numbers say it."""
     if class_weight is None or class_weight == "balanced":
         return None
     text = f"must be None, 'balanced' or a dict from labels to weights from {_FROM:g} to {_TO:g}"
@@ -67,9 +50,9 @@ def public_weights(owner: str, class_weight: Any, classes: np.ndarray) -> ClassW
     return ClassWeights(weights, max(_LEAST_SHARE, float(weights.mean() / weights.max())))
 
 
-def release_balance(run: Run, outputs: list[np.ndarray]) -> ClassWeights:
+def release_balance(run: Run, table: Table[Rows], n_outputs: int) -> ClassWeights:
     r"""Release how many records each class has; return the weights :math:`n / (K n_k)`."""
     # Noisy numbers are no smaller than their noise is wide, and no weight is above the largest.
-    counts = release_class_counts(run, outputs)
+    counts = release_class_counts(run, table, n_outputs)
     weights = np.minimum(counts.sum() / (len(counts) * counts), _LARGEST_WEIGHT)
     return ClassWeights(weights, float(weights @ counts / counts.sum() / weights.max()))

@@ -1,399 +1,40 @@
-"""Linear models by coordinate descent with differential privacy: their one fit, and regression."""
+"""Least squares by coordinate descent, whole gradients or second moments."""
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, dataclass, replace
-from functools import partial
-from numbers import Integral, Real
-from typing import Any, ClassVar, Self
+from dataclasses import KW_ONLY
+from typing import ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike
-from scipy.sparse import issparse
-from sklearn.base import BaseEstimator, RegressorMixin, is_classifier
-from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.validation import check_is_fitted
+from sklearn.base import RegressorMixin
+from sklearn.utils._param_validation import StrOptions
 
-from skdpnoise._utils.numbers import JOBS
-from skdpnoise._utils.parameters import as_bounds, check_size, check_within
-from skdpnoise._utils.shared_texts import shared_texts
-from skdpnoise.accounting import Ledger
-from skdpnoise.base.callbacks import CallbackSupportMixin, collect_passes, with_callbacks
-from skdpnoise.base.private_fit import PrivateFitMixin, PrivateRun, known_records
+from skdpnoise.base.callbacks import CallbackSupportMixin
+from skdpnoise.base.constructors import Constraints, constructor_of_fields
 from skdpnoise.base.register import register_private
 from skdpnoise.base.scores import QuietScoreMixin
-from skdpnoise.data.computed import is_computed
-from skdpnoise.data.sparse_tables import read_sparse
-from skdpnoise.data.spread_tables import is_spread, read_spread
-from skdpnoise.data.tables import FLOATS, read_table
-from skdpnoise.data.targets import labels_of_parts, read_labels, read_numbers
-from skdpnoise.kernels import SQUARED, Loss
-from skdpnoise.linear_model._budget import Budget, split_budget, stages_for
-from skdpnoise.linear_model._column_groups import NO_GROUP, numbered_groups
-from skdpnoise.linear_model._defaults import prefers_gram
-from skdpnoise.linear_model._descent import RESIDUALS, DescentPlan, check_descent, plan_descent
-from skdpnoise.linear_model._gram import GRAM_NOISES, GramPlan, check_gram, check_moments, plan_gram
-from skdpnoise.linear_model._joint import (
-    ENOUGH_RECORDS,
-    MANY_COLUMNS,
-    JointPlan,
-    check_joint,
-    check_whole_rows,
-    is_normal,
-    of_whole_rows,
-    plan_joint,
-    scale_for_joint,
+from skdpnoise.linear_model._model import MOMENTS_OR_DESCENT, PrivateLinearModel
+from skdpnoise.linear_model._parameters import (
+    ROW_NORM,
+    STRENGTH,
+    CoordinateParameters,
+    LeastSquaresParameters,
 )
-from skdpnoise.linear_model._penalties import of_standard_columns
-from skdpnoise.linear_model._records import (
-    Data,
-    Fitted,
-    Loads,
-    Outputs,
-    Problem,
-    Settings,
-    SpreadData,
-    Target,
-    one_output,
-)
-from skdpnoise.linear_model._scaling import Run, standardise, standardise_target
-from skdpnoise.mechanisms import noise_options
-from skdpnoise.privacy import Adjacency, gdp_mu
-from skdpnoise.sampling import random_words
-
-
-@shared_texts
-class PrivateLinearModel(PrivateFitMixin, BaseEstimator):
-    """The one fit of all linear models, their parameters and their linear function."""
-
-    # What is here is a regression by private gradients. Another model overrides the steps that it
-    # does otherwise.
-
-    feature_bounds: Any
-    target_bounds: Any
-    random_state: Any
-    _loss: ClassVar[Loss] = SQUARED
-    _last: ClassVar[Any] = RESIDUALS
-    _penalties: ClassVar[Any] = staticmethod(of_standard_columns)
-    _output: ClassVar[int | slice] = 0  # regressors have one output and drop its axis
-    _takes_sparse: ClassVar[bool] = False
-    _counts: ClassVar[bool] = False  # whether targets are not negative
-    _standardised: tuple[Any, np.ndarray, float, float]  # features, models, centre, scale
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **PrivateFitMixin._parameter_constraints,
-        "noise": [StrOptions(set(noise_options(adaptive=True)))],
-        "alpha": [Interval(Real, 0, None, closed="left")],
-        "l1_ratio": [Interval(Real, 0, 1, closed="both")],
-        "fit_intercept": ["boolean"],
-        "n_passes": [StrOptions({"auto"}), Interval(Integral, 1, None, closed="left")],
-        "clip": [StrOptions({"auto"}), Interval(Real, 0, None, closed="neither")],
-        "budget_growth": [StrOptions({"auto"}), Interval(Real, 1, None, closed="left")],
-        "row_norm": [StrOptions({"auto"}), Interval(Real, 0, None, closed="neither")],
-        "feature_bounds": [None, tuple, list, dict, np.ndarray],
-        "target_bounds": [None, tuple, list, np.ndarray],
-        "column_groups": [None, dict, "array-like"],
-        "error_weights": [StrOptions({"curvature", "uniform"}), "array-like"],
-        "n_jobs": JOBS,
-    }
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        public = self.feature_bounds is not None or getattr(self, "column_groups", None) is not None
-        by_rows = getattr(self, "solver", "joint") in ("auto", "joint")
-        tags.input_tags.sparse = self._takes_sparse and public and by_rows and is_normal(self)
-        return tags
-
-    def __init_subclass__(cls, **options: Any) -> None:
-        super().__init_subclass__(**options)
-        shared_texts(cls)
-        # Of what is listed above, a model has the constraints of the parameters that it has.
-        cls._parameter_constraints = {
-            name: allowed
-            for name, allowed in (
-                PrivateLinearModel._parameter_constraints | cls._parameter_constraints
-            ).items()
-            if hasattr(cls, name) or name not in PrivateLinearModel._parameter_constraints
-        }
-
-    @with_callbacks
-    def fit(self, X: Any, y: Any, groups: Any = None, **params: Any) -> Self:
-        """Fit the model to private data, spending the whole guarantee.
-
-        Parameters
-        ----------
-        X : array-like or RowSource of shape (n_samples, n_features)
-            Features, float32 or float64, finite. Gradients are summed column by column: for these,
-            arrays in row order are copied once, and large memory-mapped files read more slowly.
-        y : array-like or RowSource of shape (n_samples,)
-            Target; finite. Of a classifier, labels of one kind: text, whole numbers or booleans.
-        %(fits: groups, **params)s
-
-        Returns
-        -------
-        self : object
-            The fitted model.
-
-        Raises
-        ------
-        %(fits: ValueError, BudgetExceededError, TypeError)s
-        """
-        with self._private_fit(groups, params) as account:
-            # check
-            settings = Settings.of(self)
-            data = self._read(settings, X, y, groups)
-            settings = self._settled(settings, data)
-            budget = split_budget(settings, account, data)
-            self._check_plans(settings, data, budget)
-            plan = partial(stages_for, settings, account.rows_per_group, data)
-            account.spend(budget.stages(data.rows.n_kept), budget.noise, stages_for=plan)
-            # bound
-            rng = random_words(self.random_state)
-            data = data.kept(rng)
-            n_samples = known_records(len(data.y), account, rng, budget.noise, budget.total)
-            run = PrivateRun(account, rng, n_samples, budget.for_records(n_samples))
-            target, run = self._find_target(settings, run, data)
-            problem = self._standardise(settings, run, data, target)
-            # calibrate, charge, draw
-            plan = self._plan(settings, run, problem)
-            plan.charge(account)
-            draws = plan.draw(rng)
-            # solve, store
-            model = self._solve(settings, problem, plan, draws)
-            report = account.report(type(self).__name__, secure=rng.secure)
-            self.__dict__.update(model, privacy_=report)
-        return self
-
-    def predict(self, X: Any) -> np.ndarray:
-        """Predict the target.
-
-        Parameters
-        ----------
-        %(predictions: X)s
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-            In the units of the target.
-        """
-        return self._means(self._linear(X)[:, 0])
-
-    def _means(self, scores: np.ndarray) -> np.ndarray:
-        """Return means of the target from values of the linear function."""
-        return scores
-
-    def _minimised(self) -> Loss:
-        """Return the loss, which parameters may shape."""
-        return self._loss
-
-    def _settled(self, settings: Settings, data: Data) -> Settings:
-        """Return the settings once it is known what the outputs are."""
-        return settings
-
-    def _read(self, settings: Settings, X: Any, y: Any, groups: Any) -> Data:
-        """Return the data, or refuse what cannot be fitted."""
-        # These checks look at the private data and are not paid for: whether a fit is refused tells
-        # that a value is missing, infinite or out of range. See "sharp edges" in the documentation.
-        # What is converted anyway lies as passes read it.
-        if is_spread(X) or is_spread(y):
-            return self._read_parts(X, y, groups)
-        order = "F" if isinstance(X, np.ndarray) and X.dtype not in FLOATS else None
-        if issparse(X) and self._takes_sparse:
-            X = read_sparse(self, X)
-        else:
-            X = read_table(self, X, ensure_min_samples=2, order=order)
-        check_size(self, *X.shape)
-        self._check_ranges(X.shape[1])
-        y = self._read_target(y, X.shape[0])
-        rows = self._grouped(groups, len(y))
-        bounds, numbers = self._public_columns(X.shape[1])
-        make, target_bounds, attributes = self._outputs(y)
-        return Data(X, y, rows, bounds, make(y), target_bounds, attributes, numbers)
-
-    def _read_parts(self, X: Any, y: Any, groups: Any) -> Data:
-        """Return data that lie in parts, after a look at each, or refuse what cannot be fitted."""
-        kind, labels = type(self), is_classifier(self)
-        check = partial(_found_of_target, kind, labels)
-        options: Any = {"n_jobs": self.n_jobs, "ensure_min_samples": 2}
-        survey = read_spread(self, X, y, groups, target=check, **options)
-        check_size(self, len(survey.rows), survey.columns.n_columns)
-        self._check_ranges(survey.columns.n_columns)
-        rows = self._grouped_parts(survey.rows)
-        bounds, numbers = self._public_columns(survey.columns.n_columns)
-        found = labels_of_parts(type(self).__name__, survey.found) if labels else np.zeros(0)
-        make, target_bounds, attributes = self._outputs(found)
-        nothing = make(found[:0])
-        public = Data(None, None, None, bounds, nothing, target_bounds, attributes, numbers)
-        load = Loads(survey.table, partial(_target_of_part, kind, labels), make, public)
-        return SpreadData.of(rows, load, public)
-
-    def _read_target(self, y: Any, n_rows: int) -> np.ndarray:
-        """Return the target, or refuse it."""
-        if is_classifier(self):
-            return read_labels(type(self).__name__, y, n_rows)
-        numbers = read_numbers(self, y, n_rows)
-        if self._counts and (numbers < 0.0).any() and not is_computed("y", self):
-            name = type(self).__name__
-            raise ValueError(f"{name} needs counts or rates, and y has negative values.")
-        return numbers
-
-    def _public_columns(self, n_columns: int) -> tuple[np.ndarray, np.ndarray]:
-        """Return public bounds of the columns, and the numbers of their groups."""
-        bounds = as_bounds(self.feature_bounds, n_columns, "feature_bounds", self)
-        numbers = numbered_groups(self, n_columns)
-        bounds[:, numbers != NO_GROUP] = np.array([[-1.0], [1.0]])  # of parts of norm 1
-        return bounds, numbers
-
-    def _check_ranges(self, n_columns: int) -> None:
-        """Refuse parameters and sizes that a later step would not bear."""
-        # Of standardised records: what is beyond these only takes digits from double precision.
-        for name, low in (("clip", 1e-100), ("row_norm", 1e-50), ("alpha", 0.0)):
-            if hasattr(self, name):
-                check_within(self, name, low, 1e100)
-
-    def _outputs(self, y: np.ndarray) -> tuple[Outputs, np.ndarray | None, dict[str, Any]]:
-        """Return what makes the targets of outputs, public bounds, and what else is public."""
-        # Of labels, y has at least one of each that occurs.
-        return one_output, as_bounds(self.target_bounds, 1, "target_bounds", self), {}
-
-    def _check_plans(self, settings: Settings, data: Data, budget: Budget) -> None:
-        """Raise what planning would raise, before anything is spent or the data are used."""
-        check_descent(settings, data.X.shape, len(data.outputs), budget)
-
-    def _find_target(self, settings: Settings, run: Run, data: Data) -> tuple[Target, Run]:
-        """Buy what must be known of the target; return it, and the run with what is left."""
-        assert data.target_bounds is not None
-        scaling, run = standardise_target(settings, run, data.y, data.target_bounds)
-        return Target(np.zeros(1), scaling), run
-
-    def _standardise(self, settings: Settings, run: Run, data: Data, target: Target) -> Problem:
-        """Buy what must be known of the features; return what is to be minimised."""
-        if settings.joint:
-            return Problem(data, scale_for_joint(settings, run, data), target)
-        features = standardise(settings, run, data.X, data.bounds)
-        return Problem(data, features, target)
-
-    def _plan(self, settings: Settings, run: Run, problem: Problem) -> Any:
-        """Choose passes and noise, by settings and released numbers."""
-        used, n_outputs = problem.features.used, len(problem.data.outputs)
-        settings = replace(settings, spread=problem.target.spread)
-        return plan_descent(settings, used, n_outputs, run.n_samples, run.budget)
-
-    def _solve(self, settings: Settings, problem: Problem, plan: Any, draws: Any) -> Fitted:
-        """Make the passes, telling callbacks of each; return the fitted attributes."""
-        problem = plan.standardised(problem)
-        model = partial(self._model, settings, problem, plan)
-        finish = partial(plan.finish, problem=problem, draws=draws)
-        passes, data = plan.passes(settings, problem, draws), problem.data
-        return model(collect_passes(self, passes, plan.n_passes, model, (data.X, data.y), finish))
-
-    def _model(self, settings: Settings, problem: Problem, plan: Any, path: np.ndarray) -> Fitted:
-        """Return the fitted attributes, in the user's units."""
-        # `path` has shape (n_passes, n_outputs, n_features + 1), in standard units.
-        features, units, output = problem.features, problem.target.units, self._output
-        slopes, intercepts = features.in_user_units(path, units)
-        model = {
-            "coef_": plan.averaged(slopes)[output],
-            "intercept_": plan.averaged(intercepts)[output],
-            "clip_range_": features.range,
-            "_standardised": (features, plan.averaged(path), *units),
-            **problem.data.attributes,
-        }
-        if isinstance(plan, DescentPlan | JointPlan):
-            model["coef_path_"] = slopes[:, output]
-            model["intercept_path_"] = intercepts[:, output]
-            model["n_passes_"] = len(path)
-        return model
-
-    def _linear(self, X: Any) -> np.ndarray:
-        """Return the linear function, shape (n_samples, n_outputs)."""
-        check_is_fitted(self)
-        features, model, center, scale = self._standardised
-        sparse = issparse(X) and self._takes_sparse
-        X = read_sparse(self, X, reset=False) if sparse else read_table(self, X, reset=False)
-        # The same function as clip(X) @ coef_ + intercept_, without the cancellation that a column
-        # far from zero brings.
-        with np.errstate(all="ignore"):  # of rows far from those of the fit
-            return np.asarray(center + scale * (features.scores(X, model[:, :-1]) + model[:, -1]))
-
-
-def _found_of_target(kind: type, labels: bool, y: Any, n_rows: int) -> Any:
-    """Check some of the target; return the labels that there are."""
-    y = kind()._read_target(y, n_rows)
-    return np.unique(y) if labels else None
-
-
-def _target_of_part(kind: type, labels: bool, y: Any) -> np.ndarray:
-    """Return some of a target that was checked."""
-    found = np.asarray(y).ravel()  # of a table of one column
-    if labels:
-        plain = found.dtype.kind in "iub"
-        return found if plain else read_labels(kind.__name__, y, len(found))
-    return np.asarray(found, dtype=np.float64)
-
-
-class LeastSquaresModel(CallbackSupportMixin, QuietScoreMixin, RegressorMixin, PrivateLinearModel):
-    """Least squares by the solver that suits the records: second moments or gradients."""
-
-    solver: str
-    epsilon: float
-    delta: float
-    noise: str
-    adjacency: Adjacency
-    _takes_sparse = True
-    _parameter_constraints = PrivateLinearModel._parameter_constraints | {
-        "solver": [StrOptions({"auto", "gradient", "gram", "joint"})],
-    }
-
-    def _check_plans(self, settings: Settings, data: Data, budget: Budget) -> None:
-        if settings.joint:
-            check_joint(settings, data, budget)
-        elif self.solver != "gradient":
-            check_moments(settings, data.X.shape[1])
-        if self.solver == "gram":
-            check_gram(settings, data.X.shape[1], budget)
-        super()._check_plans(settings, data, budget)  # of settings that are not used, too
-
-    def _plan(self, settings: Settings, run: Run, problem: Problem) -> Any:
-        if settings.joint:
-            return plan_joint(settings, problem, 1, run.n_samples, run.budget)
-        if self.solver == "gram" or (self.solver == "auto" and not self._asks_for_descent()):
-            features = problem.features
-            plan = plan_gram(settings, problem.columns, run.n_samples, run.budget)
-            reach = features.reach[features.used]
-            if self.solver == "gram" or prefers_gram(plan.noise_level, reach):
-                return plan
-        return super()._plan(settings, run, problem)
-
-    def _settled(self, settings: Settings, data: Data) -> Settings:
-        given = check_whole_rows(self, data)
-        automatic = self.solver == "auto" and (given or self._drowns_moments(settings, data))
-        if self.solver == "joint" or automatic:
-            return of_whole_rows(self, settings, data)
-        return settings
-
-    def _drowns_moments(self, settings: Settings, data: Data) -> bool:
-        """Whether columns are so many, for the records, that second moments would be noise."""
-        if self._asks_for_descent() or not isinstance(settings.row_norm, str):
-            return False
-        if data.X.shape[1] < MANY_COLUMNS or not is_normal(self):
-            return False
-        # How many records there are is public under replace-one alone.
-        known = data.rows.n_kept if self.adjacency == "replace_one" else 0.0
-        strength = gdp_mu(self.epsilon, self.delta) * known
-        return bool(strength < ENOUGH_RECORDS * data.X.shape[1])
-
-    def _asks_for_descent(self) -> bool:
-        """Whether a parameter is set that only the gradient solver has."""
-        return self.noise not in GRAM_NOISES
-
-    def _model(self, settings: Settings, problem: Problem, plan: Any, path: np.ndarray) -> Fitted:
-        solver = {GramPlan: "gram", JointPlan: "joint", DescentPlan: "gradient"}[type(plan)]
-        return super()._model(settings, problem, plan, path) | {"solver_": solver}
+from skdpnoise.linear_model._records import Fitted
+from skdpnoise.linear_model.solvers.moments import MomentsPlan
+from skdpnoise.linear_model.solvers.plans import Plan
 
 
 @register_private
-@dataclass(eq=False, repr=False)
-class DPCoordinateDescentRegressor(LeastSquaresModel):
+@constructor_of_fields
+class DPCoordinateDescentRegressor(
+    CallbackSupportMixin,
+    QuietScoreMixin,
+    RegressorMixin,
+    CoordinateParameters,
+    LeastSquaresParameters,
+    PrivateLinearModel,
+):
     r"""Least squares with an elastic-net penalty, protecting every record of the training data.
 
     .. math:: \min_w \frac{1}{2n} \sum_i (x_i^\top w + b - y_i)^2
@@ -404,10 +45,10 @@ class DPCoordinateDescentRegressor(LeastSquaresModel):
 
     Parameters
     ----------
-    %(estimators: epsilon, delta, noise)s
+    %(parameters)s
+    %(noise)s
         Second moments take "iid" and "inid" Gaussian and Laplace noise; for these "auto" also tries
         the noises made for matrices.
-    %(estimators: adjacency)s
     solver : {"auto", "gradient", "gram", "joint"}, default="auto"
         "gradient" descends along noisy gradients, pass by pass, each clipped in each coordinate.
         "gram" releases the second moments of the rows once, and solves the penalised problem
@@ -424,29 +65,23 @@ class DPCoordinateDescentRegressor(LeastSquaresModel):
         "gradient", which shrinks as it is, and for "gram" a ridge of half the noise level, whatever
         `l1_ratio` is. A number means the same in all three; but clipped gradients are weaker than
         whole ones, so that with "gradient" and "joint" it shrinks more than in scikit-learn.
-    %(estimators: l1_ratio, fit_intercept)s
     row_norm : float or "auto", default="auto"
         For "gram": **public** radius of the ball that standardised rows, target and intercept's
         constant included, are shrunk into. Longer rows count less.
-    %(estimators: n_passes)s
-        This and the next are for "gradient" and "joint", the one after them for "gradient".
-    %(estimators: clip, budget_growth, feature_bounds)s
-        None finds locations and scales privately, with a part of the budget.
-    %(estimators: column_groups)s
-        "auto" takes "joint" then.
-    %(estimators: target_bounds)s
-    %(estimators: error_weights)s
+    %(n_passes)s
+        For "gradient" and "joint".
+    %(clip)s
+        For "gradient" and "joint".
+    %(budget_growth)s
         For "gradient".
-    %(estimators: rows_per_group, ledger, random_state, n_jobs)s
+    %(column_groups)s
+        "auto" takes "joint" then.
+    %(error_weights)s
+        For "gradient".
 
     Attributes
     ----------
-    coef_ : ndarray of shape (n_features,)
-        Coefficients in the user's units.
-    intercept_ : float
-        Intercept in the user's units.
-    solver_ : str
-        "gradient", "gram" or "joint".
+    %(regressors: coef_, intercept_, solver_)s
     alpha_ : float
         Strength of the penalty.
     coef_path_, intercept_path_ : ndarray of shape (n_passes, ...)
@@ -523,38 +158,18 @@ class DPCoordinateDescentRegressor(LeastSquaresModel):
     PrivacyGuarantee(epsilon=1.0, delta=1e-06, adjacency='replace_one')
     """
 
-    _parameter_constraints = LeastSquaresModel._parameter_constraints | {
-        "alpha": [StrOptions({"auto"}), Interval(Real, 0, None, closed="left")],
+    _solvers = MOMENTS_OR_DESCENT
+    _parameter_constraints: ClassVar[Constraints] = {
+        "alpha": [StrOptions({"auto"}), *STRENGTH],
+        "row_norm": ROW_NORM,
     }
 
-    epsilon: float = 1.0
-    delta: float = 1e-6
     _: KW_ONLY
-    noise: str = "auto"
-    adjacency: Adjacency = "replace_one"
-    solver: str = "auto"
     alpha: float | str = "auto"
-    l1_ratio: float = 0.5
-    fit_intercept: bool = True
     row_norm: float | str = "auto"
-    n_passes: int | str = "auto"
-    clip: float | str = "auto"
-    budget_growth: float | str = "auto"
-    feature_bounds: tuple[ArrayLike, ArrayLike] | dict[str, Any] | None = None
-    column_groups: Any = None
-    target_bounds: tuple[float, float] | None = None
-    error_weights: str | ArrayLike = "curvature"
-    rows_per_group: int = 1
-    ledger: Ledger | None = None
-    random_state: Any = None
-    n_jobs: int | None = None
 
-    def _asks_for_descent(self) -> bool:
-        given = (self.n_passes, self.clip, self.budget_growth, self.error_weights)
-        automatic = all(isinstance(one, str) for one in given) and self.error_weights != "uniform"
-        return super()._asks_for_descent() or not automatic
-
-    def _model(self, settings: Settings, problem: Problem, plan: Any, path: np.ndarray) -> Fitted:
-        automatic = isinstance(plan, GramPlan) and isinstance(settings.alpha, str)
-        strength = plan.automatic if automatic else settings.strength
-        return super()._model(settings, problem, plan, path) | {"alpha_": strength}
+    def _model(self, plan: Plan, path: np.ndarray) -> Fitted:
+        strength = plan.problem.settings.strength
+        if isinstance(plan, MomentsPlan) and isinstance(self.alpha, str):
+            strength = plan.automatic
+        return super()._model(plan, path) | {"alpha_": strength}

@@ -2,24 +2,32 @@
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY
 from numbers import Real
-from typing import Any
+from typing import ClassVar
 
 from sklearn.base import RegressorMixin
 from sklearn.utils._param_validation import Interval
 
 from skdpnoise.base.callbacks import CallbackSupportMixin
+from skdpnoise.base.constructors import Constraints, constructor_of_fields
 from skdpnoise.base.register import register_private
 from skdpnoise.base.scores import QuietScoreMixin
 from skdpnoise.kernels.losses import Loss, huber
-from skdpnoise.linear_model._whole_gradients import WholeGradientModel
-from skdpnoise.privacy import Adjacency
+from skdpnoise.linear_model._model import PrivateLinearModel
+from skdpnoise.linear_model._parameters import TargetParameters, WholeGradientParameters
 
 
 @register_private
-@dataclass(eq=False, repr=False)
-class DPHuberRegressor(CallbackSupportMixin, QuietScoreMixin, RegressorMixin, WholeGradientModel):
+@constructor_of_fields
+class DPHuberRegressor(
+    CallbackSupportMixin,
+    QuietScoreMixin,
+    RegressorMixin,
+    TargetParameters,
+    WholeGradientParameters,
+    PrivateLinearModel,
+):
     r"""Linear regression that far targets move little, protecting every record.
 
     .. math:: \min_w \frac{1}{n} \sum_i h_k\Bigl(\frac{x_i^\top w + b - y_i}{\sigma}\Bigr)
@@ -31,29 +39,17 @@ class DPHuberRegressor(CallbackSupportMixin, QuietScoreMixin, RegressorMixin, Wh
 
     Parameters
     ----------
-    %(estimators: epsilon, delta, noise, adjacency)s
-        Normal noise only, and delta > 0.
+    %(parameters)s
     threshold : float, default=1.35
         k, in units of the target's scale: where the loss becomes linear. It is `epsilon` of
         :class:`~sklearn.linear_model.HuberRegressor`, whose scale is that of the residuals and not
         of the target.
-    alpha : float, default=0.0
-        Strength of the penalty, on coefficients of columns in units of their standard deviation.
-    %(estimators: l1_ratio, fit_intercept, n_passes)s
     clip : float or "auto", default="auto"
         Bound on the norm of one record's gradient, of standardised columns and target.
-    %(estimators: feature_bounds)s
-        None finds locations and scales privately, with a part of the budget.
-    %(estimators: column_groups)s
-    %(estimators: target_bounds)s
-    %(estimators: rows_per_group, ledger, random_state, n_jobs)s
 
     Attributes
     ----------
-    coef_ : ndarray of shape (n_features,)
-        Coefficients in the user's units.
-    intercept_ : float
-        Intercept in the user's units.
+    %(regressors: coef_, intercept_)s
     coef_path_, intercept_path_ : ndarray of shape (n_passes, ...)
         Coefficients after every pass, of which ``coef_`` is the mean of the last two fifths.
     %(estimators: clip_range_)s
@@ -97,28 +93,12 @@ class DPHuberRegressor(CallbackSupportMixin, QuietScoreMixin, RegressorMixin, Wh
     True
     """
 
-    _parameter_constraints = WholeGradientModel._parameter_constraints | {
+    _parameter_constraints: ClassVar[Constraints] = {
         "threshold": [Interval(Real, 1e-3, 1e3, closed="both")]
     }
 
-    epsilon: float = 1.0
-    delta: float = 1e-6
     _: KW_ONLY
-    noise: str = "auto"
-    adjacency: Adjacency = "replace_one"
     threshold: float = 1.35
-    alpha: float = 0.0
-    l1_ratio: float = 0.5
-    fit_intercept: bool = True
-    n_passes: int | str = "auto"
-    clip: float | str = "auto"
-    feature_bounds: tuple[Any, Any] | dict[str, Any] | None = None
-    column_groups: Any = None
-    target_bounds: tuple[float, float] | None = None
-    rows_per_group: int = 1
-    ledger: Any = None
-    random_state: Any = None
-    n_jobs: int | None = None
 
     def _minimised(self) -> Loss:
         return huber(self.threshold)

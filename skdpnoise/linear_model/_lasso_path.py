@@ -2,42 +2,35 @@
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, dataclass, field
+from dataclasses import KW_ONLY, field
 from numbers import Integral, Real
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike
 from sklearn.base import RegressorMixin
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from skdpnoise._utils.parameters import check_memory, check_within, number_vector
-from skdpnoise.accounting import Ledger
+from skdpnoise.accounting.session import Session
+from skdpnoise.base.constructors import Constraints, constructor_of_fields
 from skdpnoise.base.register import register_private
 from skdpnoise.base.scores import QuietScoreMixin
+from skdpnoise.data.schema import Schema
+from skdpnoise.data.table import Table
 from skdpnoise.linear_model._budget import Budget
-from skdpnoise.linear_model._coordinate_descent import (
-    DPCoordinateDescentRegressor,
-    PrivateLinearModel,
-)
-from skdpnoise.linear_model._defaults import path_alpha
-from skdpnoise.linear_model._gram import (
-    GRAM_NOISES,
-    GramPlan,
-    PseudoData,
-    check_gram,
-    check_moments,
-    plan_gram,
-)
-from skdpnoise.linear_model._records import Data, Problem, Settings
-from skdpnoise.linear_model._scaling import Run
-from skdpnoise.privacy import Adjacency
+from skdpnoise.linear_model._coordinate_descent import DPCoordinateDescentRegressor
+from skdpnoise.linear_model._model import PrivateLinearModel
+from skdpnoise.linear_model._parameters import MIX, ROW_NORM, TargetParameters
+from skdpnoise.linear_model._records import Fitted, Rows, Settings
+from skdpnoise.linear_model._rules import MOMENT_NOISES, path_alpha
+from skdpnoise.linear_model.solvers.moments import MOMENTS, MomentsPlan, PseudoData
+from skdpnoise.linear_model.solvers.plans import Plan, Solver
 
 
 @register_private
-@dataclass(eq=False, repr=False)
-class DPLassoPath(QuietScoreMixin, RegressorMixin, PrivateLinearModel):
+@constructor_of_fields
+class DPLassoPath(QuietScoreMixin, RegressorMixin, TargetParameters, PrivateLinearModel):
     r"""The whole path of lasso or elastic-net penalties, for the price of one release.
 
     .. math:: \min_w \frac{1}{2n} \sum_i (x_i^\top w + b - y_i)^2
@@ -49,10 +42,9 @@ class DPLassoPath(QuietScoreMixin, RegressorMixin, PrivateLinearModel):
 
     Parameters
     ----------
-    %(estimators: epsilon, delta)s
+    %(parameters)s
     noise : str, default="auto"
         "iid" or "inid" with "gaussian" or "laplace"; "auto" is that of the least expected error.
-    %(estimators: adjacency)s
     l1_ratio : float, default=1.0
         Mix of the penalty, 1 for the lasso and 0 for ridge.
     alphas : int or array-like, default=100
@@ -60,13 +52,9 @@ class DPLassoPath(QuietScoreMixin, RegressorMixin, PrivateLinearModel):
         in their logarithm from the least one for which all coefficients are 0.
     eps : float, default=1e-3
         Length of the path: its smallest penalty over its largest. Not a privacy parameter.
-    %(estimators: fit_intercept)s
     row_norm : float or "auto", default="auto"
         **Public** radius of the ball that standardised rows, target and intercept's constant
         included, are shrunk into.
-    %(estimators: feature_bounds)s
-        None finds locations and scales privately, with a part of the budget.
-    %(estimators: target_bounds, rows_per_group, ledger, random_state, n_jobs)s
 
     Attributes
     ----------
@@ -115,58 +103,42 @@ class DPLassoPath(QuietScoreMixin, RegressorMixin, PrivateLinearModel):
     [0, 2]
     """
 
-    _parameter_constraints = PrivateLinearModel._parameter_constraints | {
-        "noise": [StrOptions(set(GRAM_NOISES))],
+    _solvers: ClassVar[dict[str, Solver]] = {"gram": MOMENTS}
+    _parameter_constraints: ClassVar[Constraints] = {
+        "noise": [StrOptions(set(MOMENT_NOISES))],
         "alphas": [Interval(Integral, 1, None, closed="left"), "array-like"],
+        "l1_ratio": MIX,
+        "row_norm": ROW_NORM,
         "eps": [Interval(Real, 0, 1, closed="neither")],
     }
 
-    epsilon: float = 1.0
-    delta: float = 1e-6
     _: KW_ONLY
-    noise: str = "auto"
-    adjacency: Adjacency = "replace_one"
     l1_ratio: float = 1.0
     alphas: Any = 100
     eps: float = 1e-3
-    fit_intercept: bool = True
     row_norm: float | str = "auto"
-    feature_bounds: tuple[ArrayLike, ArrayLike] | dict[str, Any] | None = None
-    target_bounds: tuple[float, float] | None = None
-    rows_per_group: int = 1
-    ledger: Ledger | None = None
-    random_state: Any = None
-    n_jobs: int | None = None
     _pseudo_data: PseudoData = field(init=False)
 
-    def _read(self, settings: Settings, X: Any, y: Any, groups: Any) -> Data:
+    def _check_plans(
+        self, settings: Settings, schema: Schema, solver: Solver, budget: Budget
+    ) -> None:
+        super()._check_plans(settings, schema, solver, budget)
         check_within(self, "eps", 1e-100, 1.0)
         given = self._given_alphas()
-        data = super()._read(settings, X, y, groups)
         n_alphas = int(self.alphas) if given is None else len(given)
-        n_bytes, reason = (
-            32.0 * n_alphas * (data.X.shape[1] + 2),
-            f"the path of {n_alphas} 'alphas'",
-        )
+        n_bytes = 32.0 * n_alphas * (schema.n_columns + 2)
+        reason = f"the path of {n_alphas} 'alphas'"
         check_memory("DPLassoPath", n_bytes, reason, "Ask for fewer of them.")
-        return data
-
-    def _check_plans(self, settings: Settings, data: Data, budget: Budget) -> None:
-        check_moments(settings, data.X.shape[1])
-        check_gram(settings, data.X.shape[1], budget)
-
-    def _plan(self, settings: Settings, run: Run, problem: Problem) -> GramPlan:
-        return plan_gram(settings, problem.columns, run.n_samples, run.budget)
 
     def _solve(
-        self, settings: Settings, problem: Problem, plan: GramPlan, draws: np.ndarray
-    ) -> dict[str, Any]:
-        problem = plan.standardised(problem)
-        features, units = problem.features, problem.target.units
-        pseudo = plan.release(problem, draws, settings.n_jobs)
-        alpha = path_alpha(plan.noise_level, int(features.used.sum()))
-        given = self._given_alphas()
-        alphas = self._grid(pseudo) if given is None else given
+        self, plan: Plan, table: Table[Rows], session: Session, given: tuple[Any, Any]
+    ) -> Fitted:
+        assert isinstance(plan, MomentsPlan)
+        features, units = plan.problem.features, plan.problem.target.units
+        pseudo = plan.moments.release(table, session, self.n_jobs)
+        alpha = path_alpha(plan.moments.noise_level, int(features.used.sum()))
+        alphas = self._given_alphas()
+        alphas = self._grid(pseudo) if alphas is None else alphas
         models = pseudo.solve(np.append(alphas, alpha), self.l1_ratio)
         coefs, intercepts = features.in_user_units(models, units)
         path = {"alphas_": alphas, "coefs_": coefs[:-1].T, "intercepts_": intercepts[:-1]}

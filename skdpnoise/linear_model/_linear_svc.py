@@ -2,30 +2,33 @@
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, dataclass
-from functools import partial
+from dataclasses import KW_ONLY
 from numbers import Real
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike
 from sklearn.base import ClassifierMixin
 from sklearn.utils._param_validation import Interval
 
 from skdpnoise.base.callbacks import CallbackSupportMixin
+from skdpnoise.base.constructors import Constraints, constructor_of_fields
 from skdpnoise.base.register import register_private
 from skdpnoise.base.scores import QuietScoreMixin
-from skdpnoise.data.targets import against_rest, known_classes
 from skdpnoise.kernels.losses import Loss, hinge
-from skdpnoise.linear_model._records import Data, Outputs, Settings, Target
-from skdpnoise.linear_model._scaling import Run
-from skdpnoise.linear_model._whole_gradients import WholeGradientModel
-from skdpnoise.privacy import Adjacency
+from skdpnoise.linear_model._model import PrivateLinearModel
+from skdpnoise.linear_model._parameters import WholeGradientParameters
+from skdpnoise.linear_model._targets import LABELS
 
 
 @register_private
-@dataclass(eq=False, repr=False)
-class DPLinearSVC(CallbackSupportMixin, QuietScoreMixin, ClassifierMixin, WholeGradientModel):
+@constructor_of_fields
+class DPLinearSVC(
+    CallbackSupportMixin,
+    QuietScoreMixin,
+    ClassifierMixin,
+    WholeGradientParameters,
+    PrivateLinearModel,
+):
     r"""Linear support vector classifier, protecting every record.
 
     .. math:: \min_w \frac{1}{n} \sum_i \ell_h\bigl(y_i (x_i^\top w + b)\bigr)
@@ -37,8 +40,7 @@ class DPLinearSVC(CallbackSupportMixin, QuietScoreMixin, ClassifierMixin, WholeG
 
     Parameters
     ----------
-    %(estimators: epsilon, delta, noise, adjacency)s
-        Normal noise only, and delta > 0.
+    %(parameters)s
     smoothing : float, default=1.0
         h, a **public** number: margins from 1 - h to 1 lose their square over 2h. It is the hinge
         loss for 0, and the squared one beyond the margins for more.
@@ -47,16 +49,9 @@ class DPLinearSVC(CallbackSupportMixin, QuietScoreMixin, ClassifierMixin, WholeG
         beside the mean loss: 1 / (C n) for C of :class:`~sklearn.svm.LinearSVC` and n records.
     l1_ratio : float, default=0.0
         Mix of the penalty: 0 is a ridge, 1 a lasso.
-    %(estimators: fit_intercept, n_passes)s
-    clip : float or "auto", default="auto"
-        Bound on the norm of one record's gradient, of standardised columns.
-    %(estimators: feature_bounds)s
-        None finds locations and scales privately, with a part of the budget.
-    %(estimators: column_groups)s
     classes : array-like of shape (n_classes,) or None, default=None
         The **public** labels, two or more, each once and all of one kind. None treats those that
         occur in y as public.
-    %(estimators: rows_per_group, ledger, random_state, n_jobs)s
 
     Attributes
     ----------
@@ -108,40 +103,20 @@ class DPLinearSVC(CallbackSupportMixin, QuietScoreMixin, ClassifierMixin, WholeG
     True
     """
 
-    _parameter_constraints = WholeGradientModel._parameter_constraints | {
+    _parameter_constraints: ClassVar[Constraints] = {
         "smoothing": [Interval(Real, 1e-3, 1e3, closed="both")],
         "classes": [None, "array-like"],
     }
-    _output = slice(None)
+    _target = LABELS
 
-    epsilon: float = 1.0
-    delta: float = 1e-6
     _: KW_ONLY
-    noise: str = "auto"
-    adjacency: Adjacency = "replace_one"
     smoothing: float = 1.0
     alpha: float = 0.001
     l1_ratio: float = 0.0
-    fit_intercept: bool = True
-    n_passes: int | str = "auto"
-    clip: float | str = "auto"
-    feature_bounds: tuple[Any, Any] | dict[str, Any] | None = None
-    column_groups: Any = None
-    classes: ArrayLike | None = None
-    rows_per_group: int = 1
-    ledger: Any = None
-    random_state: Any = None
-    n_jobs: int | None = None
+    classes: Any = None
 
     def _minimised(self) -> Loss:
         return hinge(self.smoothing)
-
-    def _outputs(self, y: np.ndarray) -> tuple[Outputs, None, dict[str, Any]]:
-        classes = known_classes(self, y)
-        return partial(against_rest, classes), None, {"classes_": classes}
-
-    def _find_target(self, settings: Settings, run: Run, data: Data) -> tuple[Target, Run]:
-        return Target(np.zeros(len(data.outputs))), run
 
     def decision_function(self, X: Any) -> np.ndarray:
         """Return the margins of the second class, or of each class against the rest.

@@ -2,35 +2,33 @@
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, dataclass, replace
-from functools import partial
-from typing import Any
+from dataclasses import KW_ONLY
+from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike
 from scipy.special import softmax
 from sklearn.base import ClassifierMixin
 from sklearn.utils._param_validation import StrOptions
 
-from skdpnoise.accounting import Ledger
 from skdpnoise.base.callbacks import CallbackSupportMixin
+from skdpnoise.base.constructors import Constraints, constructor_of_fields
 from skdpnoise.base.register import register_private
 from skdpnoise.base.scores import QuietScoreMixin
-from skdpnoise.data.targets import against_rest, known_classes
 from skdpnoise.kernels import LOGISTIC
-from skdpnoise.kernels.joint import SOFTMAX
-from skdpnoise.linear_model._class_weights import public_weights, release_balance
-from skdpnoise.linear_model._descent import GAIN
-from skdpnoise.linear_model._joint import FEW_RECORDS
-from skdpnoise.linear_model._records import Data, Outputs, Problem, Settings, Target
-from skdpnoise.linear_model._scaling import Run, release_log_odds
-from skdpnoise.linear_model._whole_gradients import EitherSolverModel
-from skdpnoise.privacy import Adjacency, gdp_mu
+from skdpnoise.linear_model._model import COORDINATE_OR_GRADIENT, PrivateLinearModel
+from skdpnoise.linear_model._parameters import EitherClipParameters
+from skdpnoise.linear_model._targets import LABELS
 
 
 @register_private
-@dataclass(eq=False, repr=False)
-class DPLogisticCD(CallbackSupportMixin, QuietScoreMixin, ClassifierMixin, EitherSolverModel):
+@constructor_of_fields
+class DPLogisticCD(
+    CallbackSupportMixin,
+    QuietScoreMixin,
+    ClassifierMixin,
+    EitherClipParameters,
+    PrivateLinearModel,
+):
     r"""Logistic regression with an elastic-net penalty, protecting every record.
 
     :class:`DPLogisticRegression` is another name of this class.
@@ -44,7 +42,7 @@ class DPLogisticCD(CallbackSupportMixin, QuietScoreMixin, ClassifierMixin, Eithe
 
     Parameters
     ----------
-    %(estimators: epsilon, delta, noise, adjacency)s
+    %(parameters)s
     solver : {"auto", "coordinate", "joint"}, default="auto"
         "joint" clips a record's whole gradient, of all columns and classes, by one norm, so that
         many of them cost no more than few; it needs normal noise and delta > 0. "coordinate" clips
@@ -56,10 +54,6 @@ class DPLogisticCD(CallbackSupportMixin, QuietScoreMixin, ClassifierMixin, Eithe
         Strength of the penalty, on coefficients of standardised columns and beside the mean loss:
         1 / (C n) for C of :class:`~sklearn.linear_model.LogisticRegression` and n records. Clipped
         gradients are weaker than whole ones, so it shrinks more than there.
-    %(estimators: l1_ratio, fit_intercept, n_passes, clip)s
-    %(estimators: budget_growth, feature_bounds)s
-        None finds locations and scales privately, with a part of the budget.
-    %(estimators: column_groups)s
     classes : array-like of shape (n_classes,) or None, default=None
         The **public** labels, two or more, each once and all of one kind. None treats those that
         occur in y as public: give them where the presence of a label says something about a person.
@@ -71,8 +65,6 @@ class DPLogisticCD(CallbackSupportMixin, QuietScoreMixin, ClassifierMixin, Eithe
         more than without weights. A dict has **public** weights by label, 1 where there is none.
         "balanced" is n / (K n_k) for K classes, from noisy numbers of records, which a part of the
         budget buys; no weight is above 100.
-    %(estimators: error_weights)s
-    %(estimators: rows_per_group, ledger, random_state, n_jobs)s
 
     Attributes
     ----------
@@ -149,72 +141,15 @@ class DPLogisticCD(CallbackSupportMixin, QuietScoreMixin, ClassifierMixin, Eithe
     ((3,), (3, 2))
     """
 
-    _parameter_constraints = EitherSolverModel._parameter_constraints | {
+    _parameter_constraints: ClassVar[Constraints] = {
         "classes": [None, "array-like"],
         "class_weight": [dict, StrOptions({"balanced"}), None],
     }
-    _loss, _last, _output = LOGISTIC, GAIN, slice(None)
+    _loss, _target, _solvers = LOGISTIC, LABELS, COORDINATE_OR_GRADIENT
 
-    epsilon: float = 1.0
-    delta: float = 1e-6
     _: KW_ONLY
-    noise: str = "auto"
-    adjacency: Adjacency = "replace_one"
-    solver: str = "auto"
-    alpha: float = 0.0
-    l1_ratio: float = 0.5
-    fit_intercept: bool = True
-    n_passes: int | str = "auto"
-    clip: float | str = "auto"
-    budget_growth: float | str = "auto"
-    feature_bounds: tuple[ArrayLike, ArrayLike] | dict[str, Any] | None = None
-    column_groups: Any = None
-    classes: ArrayLike | None = None
+    classes: Any = None
     class_weight: Any = None
-    error_weights: str | ArrayLike = "curvature"
-    rows_per_group: int = 1
-    ledger: Ledger | None = None
-    random_state: Any = None
-    n_jobs: int | None = None
-
-    def _outputs(self, y: np.ndarray) -> tuple[Outputs, None, dict[str, Any]]:
-        classes = known_classes(self, y)
-        return partial(against_rest, classes), None, {"classes_": classes}
-
-    def _find_target(self, settings: Settings, run: Run, data: Data) -> tuple[Target, Run]:
-        if not settings.joint:
-            return Target(release_log_odds(run, data.outputs)), run
-        weights = public_weights(settings.owner, self.class_weight, data.attributes["classes_"])
-        if isinstance(self.class_weight, str):
-            weights = release_balance(run, data.outputs)
-        return Target(np.zeros(len(data.outputs)), weights=weights), run
-
-    def _settled(self, settings: Settings, data: Data) -> Settings:
-        public_weights(settings.owner, self.class_weight, data.attributes["classes_"])
-        settings = super()._settled(settings, data)
-        multinomial = settings.joint and len(data.outputs) > 1
-        return replace(settings, loss=SOFTMAX) if multinomial else settings
-
-    def _prefers_joint(self, data: Data) -> bool:
-        """Whether nothing is asked for that is made for gradients clipped in each coordinate."""
-        if not super()._prefers_joint(data):
-            return False
-        # Few records, of a public number, find no scales: then the largest class is hard to beat.
-        known = self.adjacency == "replace_one" and not np.isfinite(data.bounds).all()
-        few = gdp_mu(self.epsilon, self.delta) * data.rows.n_kept < FEW_RECORDS
-        return not (known and few and len(data.outputs) == 1)
-
-    def _standardise(self, settings: Settings, run: Run, data: Data, target: Target) -> Problem:
-        problem = super()._standardise(settings, run, data, target)
-        if not (settings.joint and settings.fit_intercept) or problem.features.used.any():
-            return problem
-        # No column is used: what was meant for the gradients finds the shares of the classes.
-        rest = replace(run.budget, first="classes", searching=1.0 - run.budget.scaling)
-        if run.budget.first == "classes":  # balanced, so that all are alike
-            return problem
-        weights = 1.0 if target.weights is None else target.weights.values
-        constant = release_log_odds(replace(run, budget=rest), data.outputs, weights)
-        return replace(problem, target=replace(target, constant=constant))
 
     def decision_function(self, X: Any) -> np.ndarray:
         """Return the log-odds of the second class, or of each class against the rest.

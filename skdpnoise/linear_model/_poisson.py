@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, dataclass
 from functools import partial
 from typing import Any
 
@@ -10,21 +9,26 @@ import numpy as np
 from sklearn.base import RegressorMixin
 from sklearn.metrics import d2_tweedie_score
 
-from skdpnoise._utils.parameters import as_bounds
 from skdpnoise.base.callbacks import CallbackSupportMixin
+from skdpnoise.base.constructors import constructor_of_fields
 from skdpnoise.base.register import register_private
 from skdpnoise.base.scores import QuietScoreMixin
-from skdpnoise.data.computed import is_computed
 from skdpnoise.kernels import POISSON
-from skdpnoise.linear_model._records import Data, Outputs, Rate, Settings, one_output, output_within
-from skdpnoise.linear_model._scaling import Run, release_rate
-from skdpnoise.linear_model._whole_gradients import EitherSolverModel
-from skdpnoise.privacy import Adjacency
+from skdpnoise.linear_model._model import COORDINATE_OR_GRADIENT, PrivateLinearModel
+from skdpnoise.linear_model._parameters import EitherClipParameters, TargetParameters
+from skdpnoise.linear_model._targets import COUNTS
 
 
 @register_private
-@dataclass(eq=False, repr=False)
-class DPPoissonRegressor(CallbackSupportMixin, QuietScoreMixin, RegressorMixin, EitherSolverModel):
+@constructor_of_fields
+class DPPoissonRegressor(
+    CallbackSupportMixin,
+    QuietScoreMixin,
+    RegressorMixin,
+    TargetParameters,
+    EitherClipParameters,
+    PrivateLinearModel,
+):
     r"""Poisson regression with an elastic-net penalty, protecting every record.
 
     .. math:: \min_w \frac{1}{n} \sum_i \bigl(e^{s_i} - s_i y_i / m\bigr)
@@ -37,7 +41,7 @@ class DPPoissonRegressor(CallbackSupportMixin, QuietScoreMixin, RegressorMixin, 
 
     Parameters
     ----------
-    %(estimators: epsilon, delta, noise, adjacency)s
+    %(parameters)s
     solver : {"auto", "coordinate", "joint"}, default="auto"
         "joint" clips a record's whole gradient, of all columns, by one norm, so that many of them
         cost no more than few; it needs normal noise and delta > 0. "coordinate" clips it in each
@@ -47,20 +51,14 @@ class DPPoissonRegressor(CallbackSupportMixin, QuietScoreMixin, RegressorMixin, 
         Strength of the penalty, on coefficients of standardised columns. The loss is divided by m:
         α here is about α m in :class:`~sklearn.linear_model.PoissonRegressor`. Few passes and
         clipped gradients shrink without it.
-    %(estimators: l1_ratio, fit_intercept, n_passes)s
     clip : float or "auto", default="auto"
         Bound on one record's gradient, of standardised features and a target in units of its
         scale: in each coordinate or, with "joint", on its norm. Counts have long tails, which too
         small a bound makes biased.
-    %(estimators: budget_growth, feature_bounds)s
-        None finds locations and scales privately, with a part of the budget.
-    %(estimators: column_groups)s
     target_bounds : tuple (low, high) or None, default=None
         **Public** bounds that the target is clipped to, such as (0, 50). A low end below 0 counts
         as 0. None finds mean and scale privately, as for the features. A scale below 1e-9 is not
         seen: choose another unit for such rates.
-    %(estimators: error_weights)s
-    %(estimators: rows_per_group, ledger, random_state, n_jobs)s
 
     Attributes
     ----------
@@ -130,47 +128,13 @@ class DPPoissonRegressor(CallbackSupportMixin, QuietScoreMixin, RegressorMixin, 
     True
     """
 
-    _loss, _last, _counts = POISSON, None, True
+    _loss, _target, _solvers = POISSON, COUNTS, COORDINATE_OR_GRADIENT
     _metric = staticmethod(partial(d2_tweedie_score, power=1))
-
-    epsilon: float = 1.0
-    delta: float = 1e-6
-    _: KW_ONLY
-    noise: str = "auto"
-    adjacency: Adjacency = "replace_one"
-    solver: str = "auto"
-    alpha: float = 0.0
-    l1_ratio: float = 0.5
-    fit_intercept: bool = True
-    n_passes: int | str = "auto"
-    clip: float | str = "auto"
-    budget_growth: float | str = "auto"
-    feature_bounds: tuple[Any, Any] | dict[str, Any] | None = None
-    column_groups: Any = None
-    target_bounds: tuple[float, float] | None = None
-    error_weights: Any = "curvature"
-    rows_per_group: int = 1
-    ledger: Any = None
-    random_state: Any = None
-    n_jobs: int | None = None
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.target_tags.positive_only = True
         return tags
-
-    def _outputs(self, y: np.ndarray) -> tuple[Outputs, np.ndarray, dict[str, Any]]:
-        name, bounds = type(self).__name__, as_bounds(self.target_bounds, 1, "target_bounds", self)
-        if not bounds[1, 0] > 0.0:
-            raise ValueError(
-                f"The 'target_bounds' parameter of {name} must end above 0. Got {bounds[1, 0]:g}."
-            )
-        computed, bounds = is_computed("y", self), np.maximum(bounds, 0.0)
-        within = not computed and tuple(bounds[:, 0]) == (0.0, np.inf)
-        return (one_output if within else partial(output_within, bounds)), bounds, {}
-
-    def _find_target(self, settings: Settings, run: Run, data: Data) -> tuple[Rate, Run]:
-        return release_rate(settings, run, data.outputs[0], data.target_bounds)
 
     def _means(self, scores: np.ndarray) -> np.ndarray:
         return np.asarray(np.exp(np.clip(scores, -700.0, 700.0)))

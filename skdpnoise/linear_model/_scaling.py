@@ -1,9 +1,10 @@
-"""From the user's units to standardised columns, privately or by public bounds."""
+"""From the user's units to standard ones, by public bounds or private locations and scales."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
+import math
+from dataclasses import dataclass, fields, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -16,38 +17,65 @@ from skdpnoise.base.advice import (
     warn_last,
     warn_of_hidden_target,
 )
-from skdpnoise.base.private_fit import PrivateRun
-from skdpnoise.data.table import mapped, total
+from skdpnoise.base.private_fit import FitSession
+from skdpnoise.data.schema import Schema
+from skdpnoise.data.table import Table
+from skdpnoise.kernels.second_moments import clipped_row_sums
+from skdpnoise.linear_model import _rules as rules
 from skdpnoise.linear_model._budget import Budget
-from skdpnoise.linear_model._records import LIMIT, Rate, Settings, Standardisation
+from skdpnoise.linear_model._column_groups import NO_GROUP
+from skdpnoise.linear_model._records import Rate, Rows, Settings
+from skdpnoise.linear_model._standard_units import LIMIT, RowScaling, Standardisation
 from skdpnoise.mechanisms import calibrate
 from skdpnoise.queries import private_location_scale
 from skdpnoise.queries.location_scale import LocationScale
 from skdpnoise.queries.searched_location import SearchedLocation, search_location
-from skdpnoise.sensitivity import clipped_sum, histogram_counts
+from skdpnoise.sensitivity import (
+    RowBounds,
+    SensitivityProfile,
+    clipped_rows,
+    clipped_sum,
+    histogram_counts,
+)
 
-Run = PrivateRun[Budget]
-"""What every stage of a linear fit needs that releases something."""
-
-# A target within bounds is hidden if the noise of its mean is more than this part of its scale;
-# bounds are wide from so many times ±3 scales on.
-_HIDDEN, _HIDDEN_BETWEEN_TIGHT_BOUNDS, _WIDE = 0.25, 0.3, 2.0
 _LEAST_RATE = 1e-9  # a smaller scale is what a search finds where nearly all counts are 0
 _LEAST_FOUND = 1e-29  # magnitudes end at 2**-100: a scale about there is an end, and not found
-# Of counts, in scales. By Markov's inequality a mean is at least 1/14 of the quantile of 13/14.
-_LEAST_MEAN = 1.0 / 16.0
-_NOISY = 0.15  # the noise of a location that is worth a warning, in scales
+_BLOCK = 4096  # rows whose squares are held at once
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Run:
+    """The terms on which the stages of one fit release."""
+
+    session: FitSession
+    budget: Budget
+
+    @property
+    def n_samples(self) -> float:
+        """Number of records, public or released."""
+        return self.session.n_records
+
+    def terms(self, prefix: str) -> dict[str, Any]:
+        """Return what a query needs to release something for this fit."""
+        session = self.session
+        return {
+            "noise": self.budget.noise,
+            "adjacency": session.adjacency,
+            "n_samples": session.n_records,
+            "random_state": session.rng,
+            "charge": lambda label, mechanism: session.charge(prefix + label, mechanism),
+        }
 
 
 def standardise(
-    settings: Settings, run: Run, table: np.ndarray, bounds: np.ndarray, *, target: bool = False
+    settings: Settings, run: Run, table: Table[Any], bounds: np.ndarray, *, target: bool = False
 ) -> Standardisation:
     """Release locations and scales of features or target; public bounds save most of the budget."""
     # Nothing within public bounds is clipped yet: a rare value may be what a column is about.
     part, prefix = (run.budget.target, "target: ") if target else (run.budget.features, "")
     ends = bounds[0], bounds[1]
     found = private_location_scale(
-        table, part, bounds=ends, pooled=settings.joint, **_terms(run, prefix)
+        table, part, bounds=ends, pooled=settings.whole, **run.terms(prefix)
     )
     if not found.found.all():
         _warn(settings, run, found)
@@ -59,19 +87,8 @@ def standardise(
     return standard if settings.fit_intercept else standard.through_origin()
 
 
-def _terms(run: Run, prefix: str) -> dict[str, Any]:
-    """Return what a query needs to release something for this fit."""
-    return {
-        "noise": run.budget.noise,
-        "adjacency": run.budget.adjacency,
-        "n_samples": run.n_samples,
-        "random_state": run.rng,
-        "charge": lambda label, mechanism: run.account.charge(prefix + label, mechanism),
-    }
-
-
 def standardise_target(
-    settings: Settings, run: Run, y: np.ndarray, bounds: np.ndarray
+    settings: Settings, run: Run, y: Table[Any], bounds: np.ndarray
 ) -> tuple[Standardisation, Run]:
     """Release location and scale of the target; return them, and the run with what is left."""
     # A target without bounds is searched for. So is one whose bounds turn out to be much wider than
@@ -83,11 +100,11 @@ def standardise_target(
 
 
 def _located(
-    settings: Settings, run: Run, y: np.ndarray, bounds: np.ndarray
+    settings: Settings, run: Run, y: Table[Any], bounds: np.ndarray
 ) -> tuple[Standardisation, Run, SearchedLocation | None]:
     """Return what the target's scaling within bounds or its search released, and what is left."""
     if run.budget.first == "scaling":
-        standard = standardise(settings, run, mapped(y, as_column, 1), bounds, target=True)
+        standard = standardise(settings, run, y.map(_as_column, 1), bounds, target=True)
         if not _is_hidden(standard, run, bounds):
             return standard, run, None
         run = replace(run, budget=run.budget.with_search(run.n_samples))
@@ -95,7 +112,7 @@ def _located(
         y,
         run.budget.search,
         bounds=(float(bounds[0, 0]), float(bounds[1, 0])),
-        **_terms(run, "target: "),
+        **run.terms("target: "),
     )
     facts = found.location, found.scale, found.found, LIMIT
     standard = Standardisation(*(np.array([fact]) for fact in facts))
@@ -103,54 +120,62 @@ def _located(
 
 
 def _is_hidden(standard: Standardisation, run: Run, bounds: np.ndarray) -> bool:
-    """Whether the noise of the target's mean within these bounds is much of its scale."""
+    """Return True if the noise of the target's mean within these bounds is much of its scale."""
     # In halves of the interval: sums in units of very narrow bounds would leave the doubles.
     one_sum = clipped_sum(-1.0, 1.0, run.budget.adjacency)
     mechanism = calibrate(run.budget.noise, one_sum, run.budget.target.share(0.5))
     half = 0.5 * (bounds[1] - bounds[0])
-    most = _HIDDEN if standard.reach[0] > _WIDE else _HIDDEN_BETWEEN_TIGHT_BOUNDS
+    wide = standard.reach[0] > rules.TARGET.wide
+    most = rules.TARGET.hidden if wide else rules.TARGET.hidden_in_tight_bounds
     noise = mechanism.standard_deviation[0] / run.n_samples * half[0]
     return not noise <= most * standard.scale[0]
 
 
 def release_log_odds(
-    run: Run, outputs: Sequence[np.ndarray], weights: np.ndarray | float = 1.0
+    run: Run, table: Table[Rows], n_outputs: int, weights: np.ndarray | float = 1.0
 ) -> np.ndarray:
     """Release how many records are in each class; return the log-odds of every output."""
     # Without an intercept they are 0, and nothing is released.
     if run.budget.first == "nothing":
-        return np.zeros(len(outputs))
-    counts = release_class_counts(run, outputs) * weights
+        return np.zeros(n_outputs)
+    counts = release_class_counts(run, table, n_outputs) * weights
     others = counts.sum() - counts
-    return np.asarray(np.log(counts / others)[-len(outputs) :])
+    return np.asarray(np.log(counts / others)[-n_outputs:])
 
 
-def release_class_counts(run: Run, outputs: Sequence[np.ndarray]) -> np.ndarray:
+@dataclass(frozen=True, slots=True)
+class ClassCounts:
+    """How many records each class has: of two classes the second has the only output."""
+
+    n_outputs: int
+
+    def sensitivity(self, adjacency: Any) -> SensitivityProfile:
+        """Return that of counts of which a record is in one."""
+        return histogram_counts(max(2, self.n_outputs), adjacency)
+
+    def step(self, grid_size: np.ndarray) -> Any:
+        """Return what counts."""
+        return _counts_of_classes
+
+
+def _counts_of_classes(rows: Rows) -> np.ndarray:
+    found = [np.count_nonzero(output > 0) for output in rows.outputs]
+    return np.array(found if len(found) > 1 else [len(rows) - found[0], found[0]])
+
+
+def release_class_counts(run: Run, table: Table[Rows], n_outputs: int) -> np.ndarray:
     """Release how many records are in each class: no fewer than the noise is wide."""
-    # A record is one count (skdpnoise.sensitivity.histogram_counts): of two classes, the output's
-    # and the other; of more, its own.
-    found = [int(total(output, _count_positive, "classes")) for output in outputs]
-    positive = np.array(found, dtype=np.int64)
-    if positive.size == 1:
-        positive = np.array([len(outputs[0]) - positive[0], positive[0]])
-    sensitivity = histogram_counts(positive.size, run.budget.adjacency)
-    mechanism = calibrate(run.budget.noise, sensitivity, run.budget.search)
-    run.account.charge("class shares", mechanism)
-    counts = mechanism.release(positive, run.rng)
-    return np.maximum(counts, max(0.5, float(mechanism.standard_deviation[0])))
+    query, loss, noise = ClassCounts(n_outputs), run.budget.search, run.budget.noise
+    found = run.session.tally("class shares", query, table, loss, noise)
+    return np.maximum(found.values, max(0.5, float(found.standard_deviation[0])))
 
 
-def as_column(values: np.ndarray) -> np.ndarray:
-    """Return a vector as a table of one column."""
+def _as_column(values: np.ndarray) -> np.ndarray:
     return values[:, np.newaxis]
 
 
-def _count_positive(output: np.ndarray) -> np.ndarray:
-    return np.asarray(np.count_nonzero(output > 0))
-
-
 def release_rate(
-    settings: Settings, run: Run, y: np.ndarray, bounds: np.ndarray | None
+    settings: Settings, run: Run, y: Table[Any], bounds: np.ndarray | None
 ) -> tuple[Rate, Run]:
     """Release mean and scale of counts, as of any target; return them and the rest of the run."""
     # Where the search finds that nearly all are alike, they are scaled as a feature is: by
@@ -163,8 +188,8 @@ def release_rate(
     another = None if seen else run.budget.with_another_look()
     if another is not None:
         part, budget = another
-        terms = _terms(run, "target: ")
-        rare = private_location_scale(mapped(y, as_column, 1), part, bounds=(0.0, np.inf), **terms)
+        column, terms = y.map(_as_column, 1), run.terms("target: ")
+        rare = private_location_scale(column, part, bounds=(0.0, np.inf), **terms)
         run = replace(run, budget=budget)
         seen = bool(rare.found[0] and rare.scale[0] >= _LEAST_FOUND)
         if seen:
@@ -176,16 +201,16 @@ def release_rate(
             search = SearchedLocation(0.0, float(error), 1.0, found=False)
         found = replace(found, scale=np.ones(1), used=np.zeros(1, dtype=bool))
     _warn_of_constant(settings, run, search)
-    least = found.scale * np.where(found.used, _LEAST_MEAN, 0.5 / run.n_samples)
+    least = found.scale * np.where(found.used, rules.TARGET.least_mean, 0.5 / run.n_samples)
     center = np.maximum(found.center, least) if settings.fit_intercept else np.ones(1)
     return Rate(np.zeros(1), replace(found, center=center)), run
 
 
 def _warn_of_constant(settings: Settings, run: Run, found: SearchedLocation | None) -> None:
     """Say how noisy the location that a search found is, by released numbers and public ones."""
-    if found is None or (found.found and found.error <= _NOISY * found.scale):
+    if found is None or (found.found and found.error <= rules.TARGET.noisy * found.scale):
         return
-    name, epsilon = settings.owner, run.account.guarantee.epsilon
+    name, epsilon = settings.owner, settings.epsilon
     only = "one constant" if settings.fit_intercept else "0 everywhere"
     if found.hidden:
         warn_of_hidden_target(f"{name} predicts {only}, which tells nothing of the target", epsilon)
@@ -203,9 +228,148 @@ def _warn_of_constant(settings: Settings, run: Run, found: SearchedLocation | No
 
 def _warn(settings: Settings, run: Run, found: LocationScale) -> None:
     """Say which columns are left out, and why."""
-    epsilon = run.account.guarantee.epsilon
-    cause = cause_of_hiding(epsilon, typical_found=found.typical_found)
+    cause = cause_of_hiding(settings.epsilon, typical_found=found.typical_found)
+    columns = named(run.session.account.estimator, ~found.found)
     warn_last(
-        f"{settings.owner} leaves out {named(run.account.estimator, ~found.found)}: {cause}. More "
-        "records, a larger epsilon or public bounds (feature_bounds) would help."
+        f"{settings.owner} leaves out {columns}: {cause}. More records, a larger epsilon or public "
+        "bounds (feature_bounds) would help."
     )
+
+
+def standardise_features(
+    settings: Settings, schema: Schema, run: Run, table: Table[Rows]
+) -> Standardisation:
+    """Release what must be known of the features, for gradients of whole rows or of columns."""
+    X = table.map(_features, schema.n_columns)
+    return (_scale_whole_rows if settings.whole else _scale_columns)(settings, schema, run, X)
+
+
+def _features(rows: Rows) -> Any:
+    return rows.X
+
+
+def _scale_columns(settings: Settings, schema: Schema, run: Run, X: Table[Any]) -> Standardisation:
+    assert schema.bounds is not None
+    return standardise(settings, run, X, schema.bounds)
+
+
+def _scale_whole_rows(settings: Settings, schema: Schema, run: Run, X: Table[Any]) -> RowScaling:
+    groups, within = schema.column_groups, schema.bounds
+    assert groups is not None
+    assert within is not None
+    grouped, p = groups != NO_GROUP, groups.size
+    if schema.sparse:  # zeros stay zeros
+        largest = np.abs(within).max(axis=0)
+        standard = Standardisation(np.zeros(p), largest, largest > 0.0, np.ones(p))
+        return _of_groups(standard, np.full(p, rules.ROWS.guessed_sparse), groups)
+    if run.budget.centred:
+        standard = _scale_bounded_rows(run, X, within, groups)
+    elif grouped.any():
+        facts = np.zeros(p), np.ones(p), np.ones(p, dtype=bool), np.ones(p)
+        alone, standard = np.flatnonzero(~grouped), Standardisation(*facts)
+        if alone.size:
+            some = X.map(partial(_columns_of, alone), alone.size)
+            found = standardise(settings, run, some, within[:, alone])
+            for field_ in fields(Standardisation):
+                getattr(standard, field_.name)[alone] = getattr(found, field_.name)
+    else:
+        standard = standardise(settings, run, X, within)
+    # By its deviation alone a column that is hardly ever 1 would have very long rows, by half of
+    # its bounds alone one that is far from them would hardly count: scales are between.
+    bounds = np.where(grouped, [[-np.inf], [np.inf]], within)
+    half = 0.5 * bounds[1] - 0.5 * bounds[0]
+    known = np.isfinite(half) & standard.used
+    part = np.where(known, np.clip(standard.scale / np.where(known, half, 1.0), 0.0, 1.0), 1.0)
+    scale, limit = standard.scale / np.sqrt(part), standard.limit * np.sqrt(part)
+    softened = replace(standard, scale=scale, limit=limit)
+    return _of_groups(softened, np.sqrt(part), groups)
+
+
+def _columns_of(columns: np.ndarray, X: np.ndarray) -> np.ndarray:
+    return X[:, columns]
+
+
+def _of_groups(standard: Standardisation, spread: np.ndarray, groups: np.ndarray) -> RowScaling:
+    """Return the scaling, with what is known of columns of groups."""
+    grouped = groups != NO_GROUP
+    sizes = np.bincount(groups[grouped])[groups[grouped]]
+    spread[grouped] = np.sqrt(1.0 / sizes)
+    facts = standard.center, standard.scale, standard.used, standard.limit
+    return RowScaling(*facts, spread, groups)
+
+
+def _scale_bounded_rows(
+    run: Run, X: Table[Any], bounds: np.ndarray, groups: np.ndarray
+) -> Standardisation:
+    """Release means and mean squares of rows within public bounds, for centres and scales."""
+    grouped, known = groups != NO_GROUP, rules.ROWS
+    half = 0.5 * bounds[1] - 0.5 * bounds[0]
+    middle, used = 0.5 * bounds[1] + 0.5 * bounds[0], half > 0.0
+    half, p = np.where(used, half, 1.0), half.size
+    mean, variance = np.zeros(p), np.full(p, known.guessed**2)
+    if run.budget.scaling and used.any():
+        query, loss = RowMoments(middle, half, groups), run.budget.features
+        label = "means and squares of rows"
+        found = run.session.release(label, query, X, loss, "iid_gaussian")
+        both = found.values / run.n_samples
+        first, second = both[:p], both[p:] + 0.5
+        noise = float(found.standard_deviation[0]) / run.n_samples
+        keep = rules.kept(float((first**2).sum()), p * noise**2, 1.0)
+        mean = np.clip(keep * first, -1.0, 1.0)
+        alone = ~grouped
+        variance[alone] = second - mean[alone] ** 2
+        if alone.any():
+            common, n_alone = variance[alone].mean(), int(alone.sum())
+            others = variance[alone] - common
+            energy = float((others**2).sum())
+            drawn = rules.kept(energy, n_alone * noise**2, known.shrinkage)
+            variance[alone] = common + drawn * others
+    mean = np.where(used, mean, 0.0)
+    part = np.sqrt(np.clip(variance, known.least**2, 1.0))
+    part[grouped] = 1.0
+    return Standardisation(middle + half * mean, half * part, used, (1.0 + np.abs(mean)) / part)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RowMoments:
+    """Sums of rows in halves of public bounds, and of their squares less a half."""
+
+    # With z within ±1, the norm of (z, z² - 1/2) is at most the root of p + p/4. Of groups, whose
+    # part of a row has norm 1, only z is summed.
+
+    middle: np.ndarray
+    half: np.ndarray
+    groups: np.ndarray
+
+    @property
+    def alone(self) -> np.ndarray:
+        """The columns in no group."""
+        return np.flatnonzero(self.groups == NO_GROUP)
+
+    @property
+    def limits(self) -> RowBounds:
+        """What a row is clipped to."""
+        n_alone = self.alone.size
+        columns = np.append(np.ones(self.half.size), np.full(n_alone, 0.5))
+        norm = math.sqrt(1.25 * n_alone + self.groups.max() + 1)
+        return RowBounds(columns.size, norm, columns=columns)
+
+    def sensitivity(self, adjacency: Any) -> SensitivityProfile:
+        """Return that of a sum of rows within a ball and a box."""
+        return clipped_rows(self.limits, adjacency)
+
+    def step(self, grid_size: np.ndarray) -> Any:
+        """Return what sums rows, in grid steps."""
+        return partial(_sums_of_moments, self, grid_size)
+
+
+def _sums_of_moments(query: RowMoments, grid_size: np.ndarray, X: Any) -> np.ndarray:
+    limits, alone = query.limits, query.alone
+    sums = np.zeros(grid_size.size, dtype=np.int64)
+    bounds: dict[str, Any] = {"norm": limits.norm, "columns": limits.columns}
+    for begin in range(0, len(X), _BLOCK):
+        values = X[begin : begin + _BLOCK].astype(np.float64)
+        z = np.clip((values - query.middle) / query.half, -1.0, 1.0)
+        both = np.hstack([z, z[:, alone] ** 2 - 0.5])
+        sums += clipped_row_sums(both, row_grid_size=grid_size, **bounds)
+    return sums

@@ -12,9 +12,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from skdpnoise._utils.checks import check_array, check_count, check_option, check_real, check_type
 from skdpnoise._utils.shared_texts import shared_texts
-from skdpnoise.mechanisms._numeric import Proposal, Request, propose, propose_mixture
-from skdpnoise.mechanisms._quick import quick_mixture, quick_shape, settled
-from skdpnoise.mechanisms._shapes import by_shape, raised
+from skdpnoise.mechanisms._auto import quick_mixture, quick_shape, settled
+from skdpnoise.mechanisms._scale_search import Proposal, Request, propose, propose_mixture
+from skdpnoise.mechanisms._shape_search import by_shape, raised
 from skdpnoise.mechanisms.additive import AdditiveMechanism, compared, stated
 from skdpnoise.mechanisms.allocation import moving_coordinates, worst_shift
 from skdpnoise.mechanisms.base import Recipe

@@ -50,13 +50,6 @@ class VectorMechanism(Mechanism):
         first : int or None, default=None
             Index of the first release, from 0. It must be given if scales differ between releases
             and not all are sampled.
-
-        Examples
-        --------
-        >>> from skdpnoise.mechanisms import k_norm
-        >>> from skdpnoise.privacy import PureLoss
-        >>> k_norm(2, 1.0, 3, PureLoss(1.0), n_releases=2).sample(random_words(0)).shape
-        (2, 3)
         """
         return self._draw(rng, *self._span("sample", "n_releases", n_releases, first))
 
@@ -106,13 +99,6 @@ class VectorMechanism(Mechanism):
             Error exponent; 2 gives the total variance, 1 the total absolute error.
         weights : array-like of shape (n_coordinates,) or (n_releases, n_coordinates), or None
             w; None is all ones.
-
-        Examples
-        --------
-        >>> from skdpnoise.mechanisms import k_norm
-        >>> from skdpnoise.privacy import PureLoss
-        >>> round(k_norm(1, 2.0, 2, PureLoss(0.5)).expected_error(p=1), 5)  # two of scale 2/0.5
-        8.0
         """
         moments = self._moments(check_real(f"{type(self).__name__}.expected_error", "p", p))
         errors = np.broadcast_to(moments, (self.n_releases, moments.shape[-1]))
@@ -201,7 +187,7 @@ def add_steps(
 ) -> Vector:
     """Return values, rounded to grid steps, plus noise; unchanged where the grid size is zero."""
     # The sum of integers is exact, also beyond 2**53. What is returned is the double nearest to it,
-    # times the grid step: post-processing. An observer is told which mechanism drew.
+    # times the grid step: post-processing. An observer is told which mechanism sampled.
     step = np.broadcast_to(grid_size, value.shape)
     noisy = step > 0.0
     rows = np.empty(value.shape)

@@ -12,10 +12,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from skdpnoise._utils.checks import check_array, check_collected, complaint
+from skdpnoise.accounting.queries import GroupedSum
+from skdpnoise.accounting.terms import Terms
 from skdpnoise.data.fitted_kinds import NUMBER, kind_of_labels
 from skdpnoise.data.kinds import Kind
-from skdpnoise.data.rows import is_spread
-from skdpnoise.data.table import looked_at, total
+from skdpnoise.data.table import Table, scanned
 from skdpnoise.mechanisms import AdditiveMechanism
 from skdpnoise.metrics._kinds import Held, check_kinds, kinds_held, plain_entry
 from skdpnoise.privacy import Adjacency, LossBudget, PrivacyGuarantee
@@ -28,7 +29,9 @@ from skdpnoise.sampling.words import with_caveat
 
 Vector = NDArray[np.float64]
 Both = tuple[NDArray[Any], NDArray[Any]]
-"""What is true of some records, and what is said of them."""
+"""True values of some records, and predictions of them."""
+Cells = Callable[[Both], tuple[NDArray[np.intp], NDArray[np.intp]]]
+"""From records to the row and the column of the cell of each, negative of none."""
 
 _HUGE = 1e300
 # Standard deviations of its noise that a number of records must reach; ratios to fewer are hidden.
@@ -38,7 +41,7 @@ _N_BINS, _LOG_ODDS = 48, 6.0  # of scores: equally wide in log-odds, between end
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What a score is asked for beside its data."""
+    """The parameters that all scores have beside their data."""
 
     owner: str
     guarantee: PrivacyGuarantee | LossBudget
@@ -59,32 +62,39 @@ class Asked:
         return known | {"random_state": self.rng, "ledger": self.ledger}
 
     def mean(self, values: Any, low: Any, high: Any, **weights: Any) -> PrivateEstimate:
-        """Return the noisy mean of values between two ends."""
+        """Return the noisy mean of values between two ends, by one release."""
         return private_mean(values, low, high, self.guarantee, **self._terms, **weights)
 
-    def counts(self, counts: NDArray[Any]) -> tuple[Vector, AdditiveMechanism]:
-        """Return noisy counts of cells, of which one record is in one."""
-        noisy, made = noisy_histogram(counts.reshape(-1), self.guarantee, **self._terms)
-        return noisy.reshape(counts.shape), made
+    def counts(
+        self, records: Table[Both], cells: Cells, shape: tuple[int, int]
+    ) -> tuple[Vector, AdditiveMechanism]:
+        """Return noisy counts of cells in rows and columns, of which one record is in one."""
+        terms = Terms("noisy_histogram", self.guarantee, self.relation, self.ledger, self.rng)
+        query = GroupedSum(shape[0] * shape[1], partial(_cell_numbers, cells, shape[1]))
+        session = terms.session(terms.spend_for)
+        found = session.tally("cells", query, records, self.guarantee, self.noise)
+        made: AdditiveMechanism = found.mechanism
+        return found.values.reshape(shape), made
 
-    def public_total(self, counts: NDArray[np.int64]) -> int | None:
-        """Return the number of records, all of which are counted, if it is public."""
-        return int(counts.sum()) if self.relation == "replace_one" else None
+    def sums(self, sums: Vector) -> tuple[Vector, AdditiveMechanism]:
+        """Return noisy sums by cells, between which one record is divided."""
+        noisy, made = noisy_histogram(sums.reshape(-1), self.guarantee, **self._terms)
+        return noisy.reshape(sums.shape), made
+
+    def public_total(self, records: Table[Both]) -> int | None:
+        """Return the number of records if it is public."""
+        return len(records) if self.relation == "replace_one" else None
 
     @property
     def facts(self) -> tuple[Adjacency, bool, bool, PrivacyGuarantee | None]:
-        """What every record of a result states beside its numbers."""
+        """Facts that every result states beside its numbers."""
         asked = self.guarantee if isinstance(self.guarantee, PrivacyGuarantee) else None
         return self.relation, bool(self.same_rows), self.rng.secure, asked
 
 
-def counted(
-    rows: NDArray[np.intp], columns: NDArray[np.intp], n_rows: int, n_columns: int
-) -> NDArray[np.int64]:
-    """Return how many records are in each cell; negative places are none."""
-    there = (rows >= 0) & (columns >= 0)
-    flat = rows[there] * n_columns + columns[there]
-    return np.bincount(flat, minlength=n_rows * n_columns).reshape(n_rows, n_columns)
+def _cell_numbers(cells: Cells, n_columns: int, both: Both) -> NDArray[np.intp]:
+    rows, columns = cells(both)
+    return np.where((rows < 0) | (columns < 0), -1, rows * n_columns + columns)
 
 
 def one_column(owner: str, name: str, values: ArrayLike) -> NDArray[Any]:
@@ -159,19 +169,14 @@ def two_columns(
     *,
     read: Read = one_column,
     kinds: tuple[Kind | None, Kind | None] | None = None,
-) -> Any:
-    """Return what is true and what is said of all records as a pair, or of parts of them."""
+) -> Table[Both]:
+    """Return what is true and what is said of records, as pairs."""
     # `kinds` are what parameters say that both are, None where they may be of several; where they
     # say nothing both must be alike.
-    tables = {"y_true": y_true, name: given}
     reads = partial(_both, owner, name, read)
-    if not (is_spread(y_true) or is_spread(given)):
-        both = reads(tables)
-        check_kinds(owner, [kinds_held(tables)], kinds)
-        return both
-    rows = looked_at(partial(_looked_at, reads), **tables)
-    check_kinds(owner, [held for part in rows.rows.facts for held in part.found], kinds)
-    return rows.map(reads) if len(rows) else reads({"y_true": [], name: []})
+    rows, held = scanned(partial(_both_and_kinds, reads), reads, **{"y_true": y_true, name: given})
+    check_kinds(owner, held, kinds)
+    return rows.or_else(reads({"y_true": [], name: []}))
 
 
 def _both(owner: str, name: str, read: Read, tables: dict[str, Any]) -> Both:
@@ -182,9 +187,10 @@ def _both(owner: str, name: str, read: Read, tables: dict[str, Any]) -> Both:
     return truth, found
 
 
-def _looked_at(reads: Callable[[dict[str, Any]], Both], tables: dict[str, Any]) -> Held:
-    reads(tables)
-    return kinds_held(tables)
+def _both_and_kinds(
+    reads: Callable[[dict[str, Any]], Both], tables: dict[str, Any]
+) -> tuple[Both, Held]:
+    return reads(tables), kinds_held(tables)
 
 
 def checked_label(owner: str, pos_label: Any) -> Any:
@@ -202,20 +208,19 @@ def judged(wanted: Any, both: Both) -> tuple[NDArray[np.bool_], Vector]:
     return places_of(truth, [wanted]) == 0, as_floats(scores, 0.0)
 
 
-def counts_by_bin(
-    owner: str, y_true: Any, y_score: Any, pos_label: Any, edges: Vector
-) -> NDArray[np.int64]:
-    """Return how many other and positive records there are, in each bin of the score."""
+def scored(
+    owner: str, y_true: Any, given: Any, name: str, pos_label: Any
+) -> tuple[Table[Both], Any]:
+    """Return what is true of records and their scores, and the label of positive ones."""
     wanted = checked_label(owner, pos_label)
     kinds = kind_of_labels([wanted]), NUMBER
-    records = two_columns(owner, y_true, y_score, "y_score", kinds=kinds)
-    return total(records, partial(_by_bin, wanted, edges), "scores by bin")
+    return two_columns(owner, y_true, given, name, kinds=kinds), wanted
 
 
-def _by_bin(wanted: Any, edges: Vector, both: Both) -> NDArray[np.int64]:
+def in_bins(wanted: Any, edges: Vector, both: Both) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Return whether each record is positive, 1 or 0, and the bin of its score."""
     positive, scores = judged(wanted, both)
-    places = np.searchsorted(edges, scores, side="right")
-    return counted(positive.astype(np.intp), places, 2, edges.size + 1)
+    return positive.astype(np.intp), np.searchsorted(edges, scores, side="right")
 
 
 def inner_edges(owner: str, bins: ArrayLike | None) -> Vector:
@@ -253,14 +258,14 @@ def places_of(values: NDArray[Any], names: Sequence[Any]) -> NDArray[np.intp]:
 
 
 @dataclass(frozen=True, slots=True)
-class Clip:
+class TargetBounds:
     """Public bounds of a target, to which it and predictions are clipped."""
 
     low: float
     high: float
 
     @classmethod
-    def within(cls, owner: str, bounds: tuple[float, float]) -> Clip:
+    def within(cls, owner: str, bounds: tuple[float, float]) -> TargetBounds:
         """Return bounds, or say what is wrong with them."""
         low, high = check_array(owner, "target_bounds", bounds, (2,)).tolist()
         if not low < high:

@@ -16,8 +16,6 @@ from sklearn.isotonic import isotonic_regression
 
 from skdpnoise._utils.checks import check_count, complaint
 from skdpnoise._utils.shared_texts import shared_texts
-from skdpnoise.data.fitted_kinds import NUMBER, kind_of_labels
-from skdpnoise.data.table import total
 from skdpnoise.mechanisms import AdditiveMechanism
 from skdpnoise.metrics._records import (
     SEEN,
@@ -25,12 +23,11 @@ from skdpnoise.metrics._records import (
     Both,
     Vector,
     area_under,
-    checked_label,
-    counts_by_bin,
+    in_bins,
     inner_edges,
     judged,
+    scored,
     stated,
-    two_columns,
 )
 from skdpnoise.noises import get_noise, noise_names
 from skdpnoise.privacy import Adjacency, LossBudget, PrivacyGuarantee, PrivacyLoss
@@ -91,7 +88,7 @@ class PrivateRocCurve:
 
     @property
     def privacy(self) -> PrivacyLoss:
-        """What the curve cost by itself."""
+        """Loss of the curve by itself."""
         return self.mechanism.privacy_loss()
 
     def __str__(self) -> str:
@@ -139,7 +136,7 @@ class PrivateCalibrationCurve:
 
     @property
     def privacy(self) -> PrivacyLoss:
-        """What the curve cost by itself."""
+        """Loss of the curve by itself."""
         return self.mechanism.privacy_loss()
 
     def __str__(self) -> str:
@@ -216,12 +213,12 @@ def private_roc_curve(
     owner = "private_roc_curve"
     guarantee = promised(owner, guarantee, epsilon, delta, adjacency)
     edges = inner_edges(owner, bins)
-    counts = counts_by_bin(owner, y_true, y_score, pos_label, edges)
+    records, wanted = scored(owner, y_true, y_score, "y_score", pos_label)
     asked = Asked(owner, guarantee, adjacency, noise, same_rows, random_words(random_state), ledger)
-    noisy, made = asked.counts(counts)
+    noisy, made = asked.counts(records, partial(in_bins, wanted, edges), (2, edges.size + 1))
     deviation = float(made.standard_deviation[0])
     (fpr, fpr_error), (tpr, tpr_error) = (_rates(one[::-1], deviation) for one in noisy)
-    area, area_error = area_under(noisy, deviation, asked.public_total(counts))
+    area, area_error = area_under(noisy, deviation, asked.public_total(records))
     thresholds = np.concatenate([[np.inf], edges[::-1], [-np.inf]])
     rates = fpr, tpr, thresholds, fpr_error, tpr_error
     return PrivateRocCurve(*rates, area, area_error, made, *asked.facts)
@@ -308,13 +305,11 @@ def private_calibration_curve(
     if family in noise_names() and get_noise(family).lattice:
         must = "name a noise on the real numbers, since records are divided between ends of bins"
         raise ValueError(complaint(owner, "noise", must, repr(noise)))
-    wanted = checked_label(owner, pos_label)
-    kinds = kind_of_labels([wanted]), NUMBER
-    records = two_columns(owner, y_true, y_prob, "y_prob", kinds=kinds)
-    units = total(records, partial(_divided, wanted, m), "bins")
+    records, wanted = scored(owner, y_true, y_prob, "y_prob", pos_label)
+    units = records.total(partial(_divided, wanted, m), "bins")
     sums = np.ldexp(units.astype(np.float64), -_UNIT_BITS)
     asked = Asked(owner, guarantee, adjacency, noise, same_rows, random_words(random_state), ledger)
-    noisy, made = asked.counts(sums)
+    noisy, made = asked.sums(sums)
     deviation = float(made.standard_deviation[0])
     count, right, upper = noisy.sum(axis=(0, 2)), noisy[1].sum(axis=1), noisy[:, :, 1].sum(axis=0)
     size = np.where(count >= 2.0 * SEEN * deviation, count, np.nan)  # a sum of four cells

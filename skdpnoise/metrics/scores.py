@@ -19,22 +19,21 @@ from numpy.typing import ArrayLike, NDArray
 from skdpnoise._utils.checks import check_real
 from skdpnoise._utils.shared_texts import shared_texts
 from skdpnoise.data.fitted_kinds import NUMBER, kind_of_labels
-from skdpnoise.data.table import mapped, total
 from skdpnoise.mechanisms import AdditiveMechanism
 from skdpnoise.metrics._records import (
     SEEN,
     Asked,
     Both,
-    Clip,
+    TargetBounds,
     Vector,
     are_equal,
     area_under,
     chance_table,
-    counted,
-    counts_by_bin,
+    in_bins,
     inner_edges,
     label_list,
     places_of,
+    scored,
     stated,
     two_columns,
 )
@@ -97,7 +96,7 @@ class PrivateScore:
 
     @property
     def privacy(self) -> PrivacyLoss:
-        """What the score cost by itself."""
+        """Loss of the score by itself."""
         return self.mechanism.privacy_loss()
 
     def __float__(self) -> float:
@@ -173,10 +172,9 @@ def private_accuracy_score(
     """
     owner = "private_accuracy_score"
     guarantee = promised(owner, guarantee, epsilon, delta, adjacency)
-    right = mapped(two_columns(owner, y_true, y_pred), _right)
+    right = two_columns(owner, y_true, y_pred).map(_right)
     asked = Asked(owner, guarantee, adjacency, noise, same_rows, random_words(random_state), ledger)
-    estimate = asked.mean(right, 0.0, 1.0)
-    return _score(asked, float(estimate.value), estimate.standard_error, estimate.mechanism)
+    return _mean(asked, right, 1.0)
 
 
 @shared_texts
@@ -231,11 +229,10 @@ def private_mean_absolute_error(
     """
     owner = "private_mean_absolute_error"
     guarantee = promised(owner, guarantee, epsilon, delta, adjacency)
-    clip = Clip.within(owner, target_bounds)
-    errors = mapped(two_columns(owner, y_true, y_pred, kinds=_NUMBERS), clip.distances)
+    clip = TargetBounds.within(owner, target_bounds)
+    errors = two_columns(owner, y_true, y_pred, kinds=_NUMBERS).map(clip.distances)
     asked = Asked(owner, guarantee, adjacency, noise, same_rows, random_words(random_state), ledger)
-    estimate = asked.mean(errors, 0.0, 2.0 * clip.half)
-    return _score(asked, float(estimate.value), estimate.standard_error, estimate.mechanism)
+    return _mean(asked, errors, 2.0 * clip.half)
 
 
 @shared_texts
@@ -291,8 +288,8 @@ def private_root_mean_squared_error(
     """
     owner = "private_root_mean_squared_error"
     guarantee = promised(owner, guarantee, epsilon, delta, adjacency)
-    clip = Clip.within(owner, target_bounds)
-    squares = mapped(two_columns(owner, y_true, y_pred, kinds=_NUMBERS), clip.squares)
+    clip = TargetBounds.within(owner, target_bounds)
+    squares = two_columns(owner, y_true, y_pred, kinds=_NUMBERS).map(clip.squares)
     asked = Asked(owner, guarantee, adjacency, noise, same_rows, random_words(random_state), ledger)
     estimate = asked.mean(squares, 0.0, (2.0 * clip.half) ** 2)
     root = math.sqrt(max(float(estimate.value), 0.0))
@@ -358,8 +355,8 @@ def private_r2_score(
     """
     owner = "private_r2_score"
     guarantee = promised(owner, guarantee, epsilon, delta, adjacency)
-    clip = Clip.within(owner, target_bounds)
-    columns = mapped(two_columns(owner, y_true, y_pred, kinds=_NUMBERS), clip.of_variance, 3)
+    clip = TargetBounds.within(owner, target_bounds)
+    columns = two_columns(owner, y_true, y_pred, kinds=_NUMBERS).map(clip.of_variance, 3)
     asked = Asked(owner, guarantee, adjacency, noise, same_rows, random_words(random_state), ledger)
     low, high = [0.0, -1.0, 0.0], [4.0, 1.0, 1.0]
     estimate = asked.mean(columns, low, high, weights=_WEIGHTS)
@@ -432,10 +429,9 @@ def private_log_loss(
     read = partial(chance_table, len(names))
     kinds = kind_of_labels(names), NUMBER
     records = two_columns(owner, y_true, y_prob, "y_prob", read=read, kinds=kinds)
-    losses = mapped(records, partial(_log_losses, names, float(limit)))
+    losses = records.map(partial(_log_losses, names, float(limit)))
     asked = Asked(owner, guarantee, adjacency, noise, same_rows, random_words(random_state), ledger)
-    estimate = asked.mean(losses, 0.0, limit)
-    return _score(asked, float(estimate.value), estimate.standard_error, estimate.mechanism)
+    return _mean(asked, losses, limit)
 
 
 @shared_texts
@@ -493,9 +489,8 @@ def private_confusion_matrix(
     guarantee = promised(owner, guarantee, epsilon, delta, adjacency)
     names = label_list(owner, labels)
     records = two_columns(owner, y_true, y_pred, kinds=(kind_of_labels(names),) * 2)
-    counts = total(records, partial(_confusions, names), "confusions")
     asked = Asked(owner, guarantee, adjacency, noise, same_rows, random_words(random_state), ledger)
-    noisy, made = asked.counts(counts)
+    noisy, made = asked.counts(records, partial(_confusions, names), (len(names), len(names)))
     return _score(asked, noisy, float(made.standard_deviation[0]), made)
 
 
@@ -555,9 +550,8 @@ def private_balanced_accuracy_score(
     guarantee = promised(owner, guarantee, epsilon, delta, adjacency)
     names = label_list(owner, labels)
     records = two_columns(owner, y_true, y_pred, kinds=(kind_of_labels(names),) * 2)
-    counts = total(records, partial(_right_by_label, names), "labels")
     asked = Asked(owner, guarantee, adjacency, noise, same_rows, random_words(random_state), ledger)
-    noisy, made = asked.counts(counts)
+    noisy, made = asked.counts(records, partial(_right_by_label, names), (len(names), 2))
     positive = np.maximum(noisy, 0.0)
     sizes = np.maximum(positive.sum(axis=1), 1.0)
     share = positive / sizes[:, np.newaxis]
@@ -634,10 +628,10 @@ def private_roc_auc_score(
     owner = "private_roc_auc_score"
     guarantee = promised(owner, guarantee, epsilon, delta, adjacency)
     edges = inner_edges(owner, bins)
-    counts = counts_by_bin(owner, y_true, y_score, pos_label, edges)
+    records, wanted = scored(owner, y_true, y_score, "y_score", pos_label)
     asked = Asked(owner, guarantee, adjacency, noise, same_rows, random_words(random_state), ledger)
-    noisy, made = asked.counts(counts)
-    total = asked.public_total(counts)
+    noisy, made = asked.counts(records, partial(in_bins, wanted, edges), (2, edges.size + 1))
+    total = asked.public_total(records)
     area, standard_error = area_under(noisy, float(made.standard_deviation[0]), total)
     return _score(asked, area, standard_error, made)
 
@@ -656,15 +650,20 @@ def _log_losses(names: list[Any], limit: float, both: Both) -> Vector:
     return np.asarray(np.clip(losses, 0.0, limit))
 
 
-def _confusions(names: list[Any], both: Both) -> NDArray[np.int64]:
+def _confusions(names: list[Any], both: Both) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     truth, found = (places_of(one, names) for one in both)
-    return counted(truth, found, len(names), len(names))
+    return truth, found
 
 
-def _right_by_label(names: list[Any], both: Both) -> NDArray[np.int64]:
-    """Return how many predictions are wrong and right, by label."""
-    right = are_equal(*both).astype(np.intp)
-    return counted(places_of(both[0], names), right, len(names), 2)
+def _right_by_label(names: list[Any], both: Both) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Return the place of each true label, and whether the prediction is right, 1 or 0."""
+    return places_of(both[0], names), are_equal(*both).astype(np.intp)
+
+
+def _mean(asked: Asked, losses: Any, most: float) -> PrivateScore:
+    """Return the score that is a mean of values from 0 to the most."""
+    estimate = asked.mean(losses, 0.0, most)
+    return _score(asked, float(estimate.value), estimate.standard_error, estimate.mechanism)
 
 
 def _score(asked: Asked, value: Any, error: Any, made: AdditiveMechanism) -> PrivateScore:

@@ -7,9 +7,9 @@ predictions are made in blocks of one size, so that no sum inside a matrix produ
 differently when a record is added elsewhere.
 
 **Balanced accuracy** is a mean over labels, whose numbers of records are private. Shares q of the
-K labels are bought from other records, or are public. An error on label k weighs 1/q_k, in units of
-the largest weight, so that a record's loss is in [0, 1] as ever; the mean loss over K min(q) is the
-mean over labels of the share of errors, but for how far q is from the shares of these records.
+K labels are estimated from other records, or are public. An error on label k weighs 1/q_k, in units
+of the largest weight, so that a record's loss is in [0, 1] as ever; the mean loss over K min(q) is
+the mean over labels of the share of errors, but for how far q is from the shares of these records.
 
 **The area under the ROC curve** is no sum over records, but one over pairs. Among a *public* number
 n of records a positive and a negative one make a pair, whose loss is 1 if the negative one has the
@@ -111,7 +111,7 @@ def _chances(model: Any, X: Any, y: NDArray[Any], limit: float, units: LabelShar
 
 @dataclass(frozen=True, slots=True)
 class Scoring:
-    """What is measured, and how far one record can move its sum."""
+    """A score as a sum over records, and how far one record can move it."""
 
     name: str  # scikit-learn's name of the score
     exact: Callable[..., Vector]  # the losses of records before they are clipped and rounded

@@ -17,6 +17,7 @@ from skdpnoise._utils.numbers import strange_type
 from skdpnoise.accounting.declared import LABELS
 from skdpnoise.base.compositions import named_estimators, private_estimators
 from skdpnoise.base.parts import Part, taken_apart
+from skdpnoise.base.tags import tags_of
 from skdpnoise.compose.shares import check_shareable, pure_noise, samples_records, shows_by_chance
 from skdpnoise.compose.statement import declared_of, in_order, read_unpaid
 from skdpnoise.data.targets import public_classes
@@ -114,7 +115,7 @@ def _check_objects(owner: str, candidate: Candidate) -> None:
                 f"The 'estimator' parameter of {owner} must be unchanged by a clone. Got "
                 f"{_named(name, one)}, whose clone has attributes of its own: {sorted(own)}."
             )
-        own_code = getattr(type(one), "_declares", ())  # of exact classes: others are refused
+        own_code = tags_of(one).declares  # of exact classes: others are refused
         for key, value in given.items():
             if key.partition("__")[0] in own_code:
                 continue

@@ -38,6 +38,7 @@ from skdpnoise._utils.shared_texts import shared_texts
 from skdpnoise.accounting import Ledger, PrivacyReport
 from skdpnoise.accounting.approximate import SearchBudget, pure_part
 from skdpnoise.base.compositions import Children, below, register_inner
+from skdpnoise.base.constructors import Constraints, constructor_of_fields
 from skdpnoise.compose.shares import search_budget
 from skdpnoise.compose.whole import ReportOfModels, digests_of
 from skdpnoise.metrics.scoring import Losses, pair_share
@@ -183,12 +184,12 @@ def dp_cross_validate(
         ε of everything.
     delta : float, default=1e-6
         δ of everything. 0 asks for pure privacy.
-    %(searches: target_bounds, adjacency, public)s
+    %(PrivateSearchCV: target_bounds, adjacency)s
+    %(WholeMixin: public)s
     ledger : PrivacyLedger or None, default=None
         What is charged, once, for everything. The estimator's own must be None.
-    %(searches: rows_per_group)s
-    %(estimators: random_state)s
-    %(searches: n_jobs)s
+    %(WholeMixin: rows_per_group, random_state)s
+    %(PrivateSearchCV: n_jobs)s
     return_estimator : bool, default=False
         Whether to return the fitted models: they are paid for.
 
@@ -251,12 +252,11 @@ def dp_cross_validate(
     return PrivateCrossValidation(*facts, tuple(models) if return_estimator else None)
 
 
-@dataclass(eq=False, repr=False)
+@constructor_of_fields
 class _CrossValidation(PrivateSearchCV):
     """A search with one candidate, which is fitted and scored fold by fold."""
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **PrivateSearchCV._parameter_constraints,
+    _parameter_constraints: ClassVar[Constraints] = {
         "cv": [Interval(Integral, 2, None, closed="left")],
     }
 

@@ -6,7 +6,7 @@ from abc import abstractmethod
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from copy import deepcopy
-from dataclasses import KW_ONLY, dataclass, field
+from dataclasses import KW_ONLY, field
 from inspect import signature
 from numbers import Integral, Real
 from typing import Any, ClassVar
@@ -20,15 +20,15 @@ from sklearn.utils import get_tags
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 
 from skdpnoise._utils.checks import check_type
-from skdpnoise._utils.numbers import BUDGET, JOBS, check_grouped
+from skdpnoise._utils.numbers import JOBS, check_grouped
 from skdpnoise._utils.parameters import as_bounds, check_parameters
 from skdpnoise._utils.redaction import silence
-from skdpnoise._utils.shared_texts import shared_texts
-from skdpnoise.accounting import Ledger, PrivacyReport
+from skdpnoise.accounting import PrivacyReport
 from skdpnoise.accounting.approximate import pure_part
 from skdpnoise.base import advice
 from skdpnoise.base.callbacks import CallbackSupportMixin, with_callbacks
 from skdpnoise.base.compositions import Children, register_inner
+from skdpnoise.base.constructors import Constraints, constructor_of_fields
 from skdpnoise.base.private_fit import check_unpaid_arguments
 from skdpnoise.base.register import register_private
 from skdpnoise.base.surroundings import clone_with_ledger, warn_of_company
@@ -55,7 +55,7 @@ from skdpnoise.model_selection._rehearsal import rehearse
 from skdpnoise.model_selection._runs import Outcome, Parts, Problem, Target
 from skdpnoise.model_selection._strategies import NoisyMax, OneRelease, RepeatedRuns, Strategy
 from skdpnoise.planning.mixin import PlanMixin
-from skdpnoise.privacy import Adjacency, PrivacyGuarantee, PrivacyLoss
+from skdpnoise.privacy import PrivacyGuarantee, PrivacyLoss
 from skdpnoise.privacy.repetition.laws import PoissonRepetitions, TruncatedNegativeBinomial
 from skdpnoise.sampling import RandomWords, random_words
 from skdpnoise.sampling.observer import note_charge, unobserved
@@ -73,39 +73,29 @@ _HOOKS = ("on_fit_task_begin", "on_fit_task_end")
 _SECRET = {"X", "y", "fitted_estimator"}
 
 
-@shared_texts
-@dataclass(eq=False, repr=False)
+@constructor_of_fields
 class PrivateSearchCV(WholeMixin, PlanMixin, Delegation, BaseSearchCV, CallbackSupportMixin):
     """A search over candidates under one guarantee; subclasses say which candidates."""
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+    _parameter_constraints: ClassVar[Constraints] = {
         "estimator": [HasMethods(["fit", "get_params", "set_params"])],
-        **BUDGET,
         "scoring": [None, StrOptions(set(SCORINGS))],
         "strategy": [StrOptions({"auto", "release", "repeated", "noisy_max"})],
         "repetitions": [StrOptions({"auto"}), *_LAWS],
         "refit": [StrOptions({"auto"}), "boolean"],
         "validation_fraction": [StrOptions({"auto"}), Interval(Real, 0, 1, closed="neither")],
         "target_bounds": [None, tuple, list, np.ndarray],
-        "public": [tuple, list, set, frozenset],
         "n_jobs": JOBS,
     }
 
     estimator: Any
     _: KW_ONLY
-    epsilon: float = 1.0
-    delta: float = 1e-6
     scoring: str | None = None
     strategy: str = "auto"
     repetitions: Any = "auto"
     refit: bool | str = "auto"
     validation_fraction: float | str = "auto"
     target_bounds: tuple[float, float] | None = None
-    adjacency: Adjacency = "replace_one"
-    public: Collection[str] = ()
-    ledger: Ledger | None = None
-    rows_per_group: int = 1
-    random_state: Any = None
     n_jobs: int | None = None
 
     @abstractmethod
@@ -354,9 +344,8 @@ def progress(search: Any, n_tasks: int | None) -> Iterator[Callable[[str], None]
     whole.call_on_fit_task_end(**common)
 
 
-@shared_texts
 @register_private
-@dataclass(eq=False, repr=False)
+@constructor_of_fields
 class DPGridSearchCV(PrivateSearchCV):
     r"""Search over a grid of parameters: search, score and final model under one guarantee.
 
@@ -366,15 +355,11 @@ class DPGridSearchCV(PrivateSearchCV):
 
     Parameters
     ----------
-    %(searches: estimator)s
+    %(parameters)s
     param_grid : dict or list of dict
         Values of parameters, as for scikit-learn's `GridSearchCV`; numbers, text, arrays and
         estimators, of which `fit` makes copies at once. **Public**: it must not be made by looking
         at the data.
-    %(searches: epsilon, delta, scoring, strategy, repetitions, refit, validation_fraction)s
-    %(searches: target_bounds, adjacency, public, ledger, rows_per_group)s
-    %(estimators: random_state)s
-    %(searches: n_jobs)s
 
     Attributes
     ----------
@@ -401,7 +386,7 @@ class DPGridSearchCV(PrivateSearchCV):
     (ε=1, δ=1e-06)-DP, replace_one
     """
 
-    _parameter_constraints = PrivateSearchCV._parameter_constraints | {"param_grid": [dict, list]}
+    _parameter_constraints: ClassVar[Constraints] = {"param_grid": [dict, list]}
 
     param_grid: Mapping[str, Any] | Sequence[Mapping[str, Any]]
 
@@ -409,9 +394,8 @@ class DPGridSearchCV(PrivateSearchCV):
         return list(ParameterGrid(self.param_grid))
 
 
-@shared_texts
 @register_private
-@dataclass(eq=False, repr=False)
+@constructor_of_fields
 class DPRandomizedSearchCV(PrivateSearchCV):
     """Search over candidates sampled from distributions, under one guarantee.
 
@@ -420,13 +404,9 @@ class DPRandomizedSearchCV(PrivateSearchCV):
 
     Parameters
     ----------
-    %(searches: estimator)s
+    %(parameters)s
     param_distributions : dict or list of dict
         Values of parameters, or distributions with a method ``rvs``.
-    %(searches: epsilon, delta, scoring, strategy, repetitions, refit, validation_fraction)s
-    %(searches: target_bounds, adjacency, public, ledger, rows_per_group)s
-    %(estimators: random_state)s
-    %(searches: n_jobs)s
     n_iter : int, default=10
         Number of candidates.
 
@@ -450,7 +430,7 @@ class DPRandomizedSearchCV(PrivateSearchCV):
     ('release', 10, True)
     """
 
-    _parameter_constraints = PrivateSearchCV._parameter_constraints | {
+    _parameter_constraints: ClassVar[Constraints] = {
         "param_distributions": [dict, list],
         "n_iter": [Interval(Integral, 1, None, closed="left")],
     }

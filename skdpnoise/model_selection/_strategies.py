@@ -44,6 +44,8 @@ from skdpnoise.accounting import PrivacyReport, Release
 from skdpnoise.accounting.approximate import ApproximateBudget, SearchBudget, as_loss, pure_part
 from skdpnoise.data.parts import SpreadError
 from skdpnoise.linear_model import DPCoordinateDescentRegressor, DPLassoPath
+from skdpnoise.linear_model._records import Settings
+from skdpnoise.linear_model._rules import asks_for_descent
 from skdpnoise.mechanisms.selection import (
     ExponentialMechanism,
     approximate_base,
@@ -137,7 +139,7 @@ class OneRelease(Strategy):
         if type(final) is not DPCoordinateDescentRegressor or isinstance(total, ApproximateBudget):
             return None
         by_moments = final.solver in ("auto", "gram") and final.column_groups is None
-        if not by_moments or final._asks_for_descent():
+        if not by_moments or asks_for_descent(Settings.of(final)):
             return None
         prefix = "" if final is first else f"{first.steps[-1][0]}__"
         free = {prefix + name for name in _FREE}

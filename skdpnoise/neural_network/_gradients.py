@@ -31,7 +31,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from skdpnoise.neural_network._modules import Groups
+from skdpnoise.neural_network._modules import ParameterGroups
 from skdpnoise.sampling import RandomWords
 from skdpnoise.sampling.observer import words_go_by_rows
 
@@ -97,7 +97,9 @@ def _like(torch: Any, parameter: Any) -> Any:
 class PersonGradients:
     """Gradients of the mean loss of each person's rows, by :func:`torch.func.vmap`."""
 
-    def __init__(self, torch: Any, module: Any, groups: Groups, loss: Callable[..., Any]) -> None:
+    def __init__(
+        self, torch: Any, module: Any, groups: ParameterGroups, loss: Callable[..., Any]
+    ) -> None:
         self._torch, self._names = torch, groups.names
         self._n_threads = torch.get_num_threads()
         state = dict(module.named_parameters()) | dict(module.named_buffers())

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 __all__ = [
     "ACTIVATIONS",
-    "Groups",
+    "ParameterGroups",
     "grouped",
     "keeping_nothing",
     "load_torch",
@@ -199,7 +199,7 @@ def _held_by(function: Any) -> list[Any]:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Groups:
+class ParameterGroups:
     """The parameters that are trained, in an order in which groups are adjacent."""
 
     labels: tuple[str, ...]  # of the groups
@@ -228,7 +228,9 @@ class Groups:
         return np.repeat(np.arange(len(self.labels)), self.n_parameters)
 
 
-def grouped(owner: str, module: Any, clip_groups: str | Callable[[str], Hashable]) -> Groups:
+def grouped(
+    owner: str, module: Any, clip_groups: str | Callable[[str], Hashable]
+) -> ParameterGroups:
     """Return the groups of the parameters that are trained."""
     tensors = {
         name: tuple(one.shape) for name, one in module.named_parameters() if one.requires_grad
@@ -243,7 +245,7 @@ def grouped(owner: str, module: Any, clip_groups: str | Callable[[str], Hashable
     members = np.array([numbers[label] for label in labels], dtype=np.int64)
     order = np.argsort(members, kind="stable")
     names: Sequence[str] = list(tensors)
-    return Groups(
+    return ParameterGroups(
         tuple(map(str, numbers)),
         tuple(names[i] for i in order),
         tuple(tensors[names[i]] for i in order),

@@ -4,29 +4,35 @@ from __future__ import annotations
 
 import copy
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import KW_ONLY, dataclass, fields, replace
 from numbers import Integral, Real
+from operator import itemgetter
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, is_classifier
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from skdpnoise._utils.parameters import as_bounds, check_memory, check_size
-from skdpnoise._utils.shared_texts import shared_texts
-from skdpnoise.accounting import Account
+from skdpnoise._utils.parameters import as_bounds, check_memory
 from skdpnoise.base.advice import warn_of_hidden_target
 from skdpnoise.base.callbacks import CallbackSupportMixin, follow_epochs, with_callbacks
-from skdpnoise.base.private_fit import PrivateFitMixin
+from skdpnoise.base.constructors import Constraints, constructor_of_fields
+from skdpnoise.base.private_fit import FitSession, PrivateEstimator
+from skdpnoise.base.tags import PrivateTags
+from skdpnoise.data.groups import Groups
+from skdpnoise.data.reading import Numbers, Supervised
+from skdpnoise.data.schema import Schema
+from skdpnoise.data.table import Table
 from skdpnoise.data.tables import read_table
 from skdpnoise.mechanisms.sampled import FAMILIES
-from skdpnoise.neural_network._data import LIMIT, Data, Scaling, Target, members_of
+from skdpnoise.neural_network._data import LIMIT, Scaling, members_of
 from skdpnoise.neural_network._gradients import PersonGradients, slots_agree
 from skdpnoise.neural_network._modules import (
-    Groups,
+    ParameterGroups,
     grouped,
     keeping_nothing,
     load_torch,
@@ -35,11 +41,9 @@ from skdpnoise.neural_network._modules import (
 )
 from skdpnoise.neural_network._plan import Shares, planned_sampling, share_out
 from skdpnoise.neural_network._training import People, Steps, Training, n_slots_for
-from skdpnoise.privacy import LossBudget, PureLoss
+from skdpnoise.privacy import Adjacency, LossBudget, PureLoss
 from skdpnoise.queries import private_location_scale
-from skdpnoise.queries.ranges import release_record_count
 from skdpnoise.queries.searched_location import search_location
-from skdpnoise.sampling import RandomWords, random_words
 from skdpnoise.sensitivity import GroupedProfile
 
 __all__ = ["PrivateNetwork"]
@@ -51,64 +55,59 @@ _OF_IMAGES = 4  # axes of the weights of a layer of images
 NOISES = {f"{rule}_{family}" for rule in ("iid", "spr", "inid") for family in FAMILIES}
 
 
-@dataclass(frozen=True, slots=True)
-class Buying:
-    """What every stage needs that buys something."""
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class PeopleSession(FitSession):
+    """The terms on which a training releases: `n_records` are people, who may have many rows."""
 
-    account: Account
-    rng: RandomWords
     shares: Shares
-    most_rows: int
-    n_people: float = 1.0
-    n_rows: float = 1.0
+    most_rows: int  # of a person
+    n_rows: float = 1.0  # that are used, of all people
 
-    def charge(self, label: str, mechanism: Any) -> None:
-        """Charge for what a person moves by its sensitivity, whatever the person's rows are."""
-        self.account.charge(label, mechanism, of_groups=True)
+    @classmethod
+    def of(cls, session: FitSession, shares: Shares, most_rows: int) -> PeopleSession:
+        """Return a session with what its stages may cost."""
+        facts = {one.name: getattr(session, one.name) for one in fields(session)}
+        return cls(**facts, shares=shares, most_rows=most_rows)
 
     def of_rows(self, loss: LossBudget) -> LossBudget:
         """Return what a release may cost for one row, if a person's cost so much."""
         order = 1 if isinstance(loss, PureLoss) else 2
         return loss.share(float(self.most_rows) ** -order)
 
-    def terms(self, prefix: str) -> dict[str, Any]:
+    def terms(self, prefix: str = "") -> dict[str, Any]:
         """Return what a query of rows needs."""
+        session = self.under(prefix)
         return {
             "noise": "iid_" + self.shares.noise.partition("_")[2],
             "adjacency": "add_remove",
             "n_samples": self.n_rows,
             "random_state": self.rng,
-            "charge": lambda label, made: self.account.charge(prefix + label, made),
+            "charge": lambda label, made: session.charge(session.prefix + label, made),
         }
 
 
-@shared_texts
-class PrivateNetwork(CallbackSupportMixin, PrivateFitMixin, BaseEstimator):
+@constructor_of_fields
+class PrivateNetwork(CallbackSupportMixin, PrivateEstimator, BaseEstimator, ABC):
     """The one fit of all networks, their parameters and their function."""
 
-    epsilon: float
-    delta: float
-    noise: str
-    clip_groups: Any
-    clip: Any
-    batch_size: Any
-    max_iter: int
-    solver: str
-    learning_rate_init: Any
-    momentum: float
-    alpha: float
-    feature_bounds: Any
-    n_samples: Any
-    random_state: Any
-    device: str
-    module: Any = None
-    # What the kinds of network say: how the target is read, its losses, and it as a tensor.
-    _read_target: Callable[[Any, int], Target]
-    _row_losses: Callable[[Any], Callable[..., Any]]
-    _tensor: Callable[[Any, Target, Scaling | None], Any]
-    _samples_records: ClassVar[bool] = True
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **PrivateFitMixin._parameter_constraints,
+    _: KW_ONLY
+    epsilon: float = 1.0
+    delta: float = 1e-6
+    adjacency: Adjacency = "add_remove"
+    clip_groups: Any = "global"
+    clip: Any = "auto"
+    batch_size: Any = "auto"
+    max_iter: int = 20
+    solver: str = "sgd"
+    learning_rate_init: float | str = "auto"
+    momentum: float = 0.9
+    alpha: float = 0.0
+    feature_bounds: Any = None
+    n_samples: int | None = None
+    device: str = "cpu"
+    module: ClassVar[Any] = None
+    _target_dtype: ClassVar[str]  # torch's name of the type of targets
+    _parameter_constraints: ClassVar[Constraints] = {
         "adjacency": [StrOptions({"add_remove"})],
         "noise": [StrOptions({"auto"} | NOISES)],
         "clip_groups": [StrOptions({"global", "layer", "tensor"}), callable],
@@ -132,9 +131,9 @@ class PrivateNetwork(CallbackSupportMixin, PrivateFitMixin, BaseEstimator):
         "device": [str],
     }
 
-    def __init_subclass__(cls, **options: Any) -> None:
-        super().__init_subclass__(**options)
-        shared_texts(cls)
+    def __private_tags__(self) -> PrivateTags:
+        # A module is the user's code, and so are its parameters.
+        return PrivateTags(samples_records=True, declares=("module",))
 
     @with_callbacks
     def fit(self, X: Any, y: Any, groups: Any = None, **params: Any) -> Self:
@@ -163,79 +162,99 @@ class PrivateNetwork(CallbackSupportMixin, PrivateFitMixin, BaseEstimator):
             If torch is not installed.
         %(fits: ValueError, BudgetExceededError, TypeError)s
         """
-        owner = type(self).__name__
-        with self._private_fit(groups, params) as account:
+        with self._session(groups, params) as session:
             # check
-            torch = load_torch(owner)
-            data = self._read(X, y, groups)
-            bought = data.opens, data.target.bounds is not None
-            shares = share_out(self, account.guarantee, features=bought[0], target=bought[1])
-            rng = random_words(self.random_state)
+            torch = load_torch(type(self).__name__)
+            schema, rows = self._read(X, y, groups)
+            shares = share_out(
+                self,
+                session.guarantee,
+                features=schema.bounds is not None and not np.isfinite(schema.bounds).all(),
+                target=schema.target_bounds is not None,
+            )
             # Whose state a user may rely on; and no error tells that a gradient is not a number.
             with torch.random.fork_rng(devices=[]), torch.autograd.set_detect_anomaly(False):
-                torch.manual_seed(int(rng.take(1)[0] >> np.uint64(1)))
-                module, parts, gradients = self._network(torch, data)
+                torch.manual_seed(int(session.rng.take(1)[0] >> np.uint64(1)))
+                module, parts, gradients = self._network(torch, schema)
                 pristine = copy.deepcopy(module)  # which no private row passes through
                 profile = self._profile(shares.noise, parts)
-                shares.spend(account, profile)
+                shares.spend(session.account, profile)
                 # bound
-                buying = self._count(Buying(account, rng, shares, int(self.rows_per_group)), data)
-                sampling = shares.sampling or planned_sampling(self, buying.n_people)
+                people = PeopleSession.of(session, shares, int(self.rows_per_group))
+                people = self._count(people, rows)
+                sampling = shares.sampling or planned_sampling(self, people.n_records)
                 assert sampling is not None
                 mechanism = shares.mechanism(sampling, profile)
-                shares.fix(account, mechanism)
-                buying = self._count_rows(buying, data)
-                members = members_of(data.rows, rng)
-                whole = data.rows.codes is None
-                used = slice(None) if whole else members[members >= 0]
-                scalings = self._buy_scalings(buying, data, used)
+                shares.fix(people.account, mechanism)
+                people = self._count_rows(people, rows.n_kept)
+                members = members_of(rows, people.rng)
+                table: Any = rows.rows
+                used = table if rows.codes is None else table.rows(members[members >= 0])
+                scalings = self._buy_scalings(people, schema, used)
                 # charge, draw, solve
-                buying.charge("gradients", mechanism)
+                draw = people.of_groups().each("gradients", mechanism)
                 steps = Steps.of(self)
-                size = n_slots_for(int(parts.sizes.sum()), sampling.rate * buying.n_people)
+                size = n_slots_for(int(parts.sizes.sum()), sampling.rate * people.n_records)
                 agree = slots_agree(
-                    torch, gradients, *self._trial(torch, data, module, parts, size)
+                    torch, gradients, *self._trial(torch, schema, module, parts, size)
                 )
                 size = size if agree else 2 ** int(math.log2(max(1, size // _QUEUED)))
-                facts = buying.n_people, size, agree, self._adapts
-                training = Training(parts, mechanism, profile, steps, *facts)
-                people = self._people(torch, data, scalings, members)
+                facts = people.n_records, size, agree, self._adapts
+                training = Training(parts, mechanism, draw, profile, steps, *facts)
+                tensors = self._people(torch, schema, scalings, members, table.leaf)
 
                 def model(state: tuple[dict[str, Any], NDArray[np.float64]]) -> dict[str, Any]:
                     fitted = copy.deepcopy(pristine)
                     fitted.load_state_dict(state[0])
                     allocation = training.allocation(state[1])
                     own = {"module_": fitted.eval(), "allocation_": allocation}
-                    return own | self._fitted(data, scalings, training)
+                    return own | self._fitted(schema, scalings, training)
 
-                epochs = training.epochs(torch, module, gradients, people, rng)
+                epochs = training.epochs(torch, module, gradients, tensors, people.rng)
                 fitted = follow_epochs(self, epochs, steps.n_epochs, model, (X, y))
                 # store
-                report = account.report(owner, secure=rng.secure)
+                report = session.report()
             self.__dict__.update(fitted, privacy_=report)
         return self
 
-    def _read(self, X: Any, y: Any, groups: Any) -> Data:
-        """Return the data, or refuse what cannot be fitted."""
+    @abstractmethod
+    def _read_target(self, y: Any, n_rows: int) -> NDArray[Any]:
+        """Return the target, or refuse it."""
+
+    @abstractmethod
+    def _of_outputs(self, schema: Schema) -> Schema:
+        """Return the schema with the public facts of the target."""
+
+    @abstractmethod
+    def _targets(self, schema: Schema, scaling: Scaling | None, y: NDArray[Any]) -> NDArray[Any]:
+        """Return the target as the loss takes it."""
+
+    @abstractmethod
+    def _row_losses(self, torch: Any) -> Callable[..., Any]:
+        """Return the function of outputs and targets that gives the loss of each row."""
+
+    def _read(self, X: Any, y: Any, groups: Any) -> tuple[Schema, Groups[dict[str, Any]]]:
+        """Return what is public of the rows, and the rows; refuse what cannot be fitted."""
         wide = self.module is not None
-        X = read_table(self, X, ensure_min_samples=2, allow_nd=wide)
-        n_columns = int(np.prod(X.shape[1:]))
-        check_size(self, X.shape[0], n_columns)
-        target = self._read_target(y, X.shape[0])
-        rows = self._grouped(groups, X.shape[0])
-        needed, most = 8.0 * len(X) * int(self.rows_per_group), f"rows_per_group={rows.most}"
-        check_memory(type(self).__name__, needed, most, "Use fewer rows of each group.")
+        numbers = Numbers({"allow_nd": wide})
+        form = Supervised(numbers, labels=is_classifier(self), in_memory=True)
+        schema, rows = self._read_rows(form, X=X, y=y, groups=groups)
+        needed, most = 8.0 * rows.n_rows * int(self.rows_per_group), int(self.rows_per_group)
+        reason = f"rows_per_group={most}"
+        check_memory(type(self).__name__, needed, reason, "Use fewer rows of each group.")
+        n_columns = math.prod(schema.row_shape)
         bounds = as_bounds(self.feature_bounds, n_columns, "feature_bounds", self)
         as_they_are = wide and self.feature_bounds is None
-        return Data(X, target, rows, None if as_they_are else bounds)
+        schema = replace(schema, bounds=None if as_they_are else bounds)
+        return self._of_outputs(schema), rows
 
-    def _network(self, torch: Any, data: Data) -> tuple[Any, Groups, PersonGradients]:
+    def _network(self, torch: Any, schema: Schema) -> tuple[Any, ParameterGroups, PersonGradients]:
         """Return a new network and the groups of its parameters, tried on zeros."""
         owner = type(self).__name__
-        module = make_module(self, int(np.prod(data.X.shape[1:])), data.target.n_outputs)
+        module = make_module(self, math.prod(schema.row_shape), schema.n_outputs)
         module.to(device=self.device, dtype=torch.float32)
         refuse_mixing(owner, module)
-        shape = int(self.rows_per_group), *data.X.shape[1:]
+        shape = int(self.rows_per_group), *schema.row_shape
         rows = torch.zeros(shape, device=self.device, dtype=torch.float32)
         with torch.no_grad():
             module(rows)  # lazy layers get their shapes
@@ -246,14 +265,14 @@ class PrivateNetwork(CallbackSupportMixin, PrivateFitMixin, BaseEstimator):
                 if one.ndim == _OF_IMAGES:
                     one.data = one.data.contiguous(memory_format=torch.channels_last)
         parts = grouped(owner, module, self.clip_groups)
-        if found != (len(rows), data.target.n_outputs):
+        if found != (len(rows), schema.n_outputs):
             raise ValueError(
-                f"The 'module' parameter of {owner} must make {data.target.n_outputs} outputs of "
-                f"each row, of shape {(len(rows), data.target.n_outputs)} from rows of shape "
+                f"The 'module' parameter of {owner} must make {schema.n_outputs} outputs of "
+                f"each row, of shape {(len(rows), schema.n_outputs)} from rows of shape "
                 f"{tuple(rows.shape)}. Got shape {found}."
             )
         gradients = PersonGradients(torch, module, parts, self._row_losses(torch))
-        trained, batch = self._trial(torch, data, module, parts, 1)
+        trained, batch = self._trial(torch, schema, module, parts, 1)
         with keeping_nothing(owner, module):
             try:
                 gradients(trained, *batch)
@@ -267,13 +286,13 @@ class PrivateNetwork(CallbackSupportMixin, PrivateFitMixin, BaseEstimator):
         return module, parts, gradients
 
     def _trial(
-        self, torch: Any, data: Data, module: Any, parts: Groups, n_slots: int
+        self, torch: Any, schema: Schema, module: Any, parts: ParameterGroups, n_slots: int
     ) -> tuple[dict[str, Any], Any]:
         """Return parameters, and a batch of zeros."""
         trained = {n: p.detach() for n, p in module.named_parameters() if n in parts.names}
         shape, kind = (n_slots, int(self.rows_per_group)), {"device": self.device}
-        rows = torch.zeros((*shape, *data.X.shape[1:]), dtype=torch.float32, **kind)
-        targets = self._tensor(torch, data.target.alike(math.prod(shape)), None).reshape(shape)
+        rows = torch.zeros((*shape, *schema.row_shape), dtype=torch.float32, **kind)
+        targets = torch.zeros(shape, dtype=getattr(torch, self._target_dtype))
         ones = torch.ones(shape, dtype=torch.float32, **kind)
         return trained, (rows, targets.to(self.device), ones)
 
@@ -282,7 +301,7 @@ class PrivateNetwork(CallbackSupportMixin, PrivateFitMixin, BaseEstimator):
         """Whether the clips follow the norms."""
         return isinstance(self.clip, str) and self.clip == "adaptive"
 
-    def _profile(self, noise: str, parts: Groups) -> GroupedProfile:
+    def _profile(self, noise: str, parts: ParameterGroups) -> GroupedProfile:
         """Return what one person in a sample can do to each group."""
         order = 2 if noise.endswith("_gaussian") else 1
         sizes, n_groups = parts.n_parameters, len(parts.labels)
@@ -305,52 +324,47 @@ class PrivateNetwork(CallbackSupportMixin, PrivateFitMixin, BaseEstimator):
             groups = np.append(groups, np.full(n_groups, n_groups))
         return GroupedProfile(bounds, groups, order)
 
-    def _count(self, buying: Buying, data: Data) -> Buying:
-        """Return the same with the number of people, public or bought."""
-        shares, rng = buying.shares, buying.rng
-        n_people = self.n_samples
+    def _count(self, session: PeopleSession, rows: Groups[Any]) -> PeopleSession:
+        """Return the session with the number of people, public or estimated privately."""
+        shares = session.shares
+        n_people: Any = self.n_samples
         if shares.count is not None:
             noise = "iid_laplace" if isinstance(shares.count, PureLoss) else "iid_gaussian"
-            found = release_record_count(data.n_people, shares.count, noise, rng, buying.charge)
-            n_people = buying.account.n_records = max(2.0, found)
-        return replace(buying, n_people=float(n_people))
+            number = rows.n_rows if rows.n_groups is None else rows.n_groups
+            found = session.of_groups().count(number, shares.count, noise)
+            n_people = session.account.n_records = max(2.0, found)
+        return replace(session, n_records=float(n_people))
 
-    def _count_rows(self, buying: Buying, data: Data) -> Buying:
-        """Return the same with the number of rows: that of people, or bought."""
-        shares, rng, n_rows = buying.shares, buying.rng, buying.n_people
-        if shares.rows is not None:
-            part, noise = buying.of_rows(shares.rows), buying.terms("")["noise"]
-            n_kept = data.rows.n_kept
-
-            def charge(label: str, mechanism: Any) -> None:
-                buying.account.charge("number of rows", mechanism)
-
-            n_rows = max(2.0, release_record_count(n_kept, part, noise, rng, charge))
-        return replace(buying, n_rows=float(n_rows))
+    def _count_rows(self, session: PeopleSession, n_kept: int) -> PeopleSession:
+        """Return the session with the number of rows: that of people, or estimated privately."""
+        shares = session.shares
+        if shares.rows is None:
+            return replace(session, n_rows=session.n_records)
+        part, noise = session.of_rows(shares.rows), session.terms()["noise"]
+        found = session.count(n_kept, part, noise, "number of rows")
+        return replace(session, n_rows=max(2.0, found))
 
     def _buy_scalings(
-        self, buying: Buying, data: Data, used: slice | NDArray[np.intp]
+        self, session: PeopleSession, schema: Schema, rows: Table[dict[str, Any]]
     ) -> tuple[Scaling | None, Scaling | None]:
-        """Buy what must be known of features and target, of these rows."""
+        """Release what must be known of features and target."""
         features = target = None
-        shares, bounds = buying.shares, data.bounds
+        shares, bounds = session.shares, schema.bounds
         if shares.features is not None:
             assert bounds is not None
-            part, table = buying.of_rows(shares.features), data.X[used]
-            table = table.reshape(len(table), -1)
-            found = private_location_scale(
-                table, part, bounds=(bounds[0], bounds[1]), **buying.terms("")
-            )
+            part, ends = session.of_rows(shares.features), (bounds[0], bounds[1])
+            table = rows.map(_flat_features, bounds.shape[1])
+            found = private_location_scale(table, part, bounds=ends, **session.terms())
             scale = np.where(found.found, found.scale, np.inf)  # what is hidden becomes 0
             features = Scaling(found.location, scale, LIMIT)
         elif bounds is not None:
             low, high = bounds
             features = Scaling(0.5 * low + 0.5 * high, 0.5 * high - 0.5 * low, 1.0)
         if shares.target is not None:
-            assert data.target.bounds is not None
-            low, high = data.target.bounds[:, 0].tolist()
-            part, values = buying.of_rows(shares.target), data.target.values[used]
-            one = search_location(values, part, (low, high), **buying.terms("target: "))
+            assert schema.target_bounds is not None
+            low, high = schema.target_bounds[:, 0].tolist()
+            part, values = session.of_rows(shares.target), rows.map(itemgetter("y"))
+            one = search_location(values, part, (low, high), **session.terms("target: "))
             target = Scaling(np.array(one.location), np.array(one.scale), LIMIT)
             if one.hidden:
                 warn_of_hidden_target(f"{type(self).__name__} learns little", self.epsilon)
@@ -359,17 +373,18 @@ class PrivateNetwork(CallbackSupportMixin, PrivateFitMixin, BaseEstimator):
     def _people(
         self,
         torch: Any,
-        data: Data,
+        schema: Schema,
         scalings: tuple[Scaling | None, Scaling | None],
         members: NDArray[np.intp],
+        leaf: dict[str, Any],
     ) -> People:
         """Return the private rows as tensors, in the units of the network."""
-        rows = torch.from_numpy(_in_units(data.X, scalings[0])).to(self.device)
-        targets = self._tensor(torch, data.target, scalings[1]).to(self.device)
+        rows = torch.from_numpy(_in_units(leaf["X"], scalings[0])).to(self.device)
+        targets = torch.from_numpy(self._targets(schema, scalings[1], leaf["y"])).to(self.device)
         return People(torch, rows, targets, members)
 
     def _fitted(
-        self, data: Data, scalings: tuple[Scaling | None, Scaling | None], training: Training
+        self, schema: Schema, scalings: tuple[Scaling | None, Scaling | None], training: Training
     ) -> dict[str, Any]:
         """Return the fitted attributes beside the network."""
         return {
@@ -377,8 +392,7 @@ class PrivateNetwork(CallbackSupportMixin, PrivateFitMixin, BaseEstimator):
             "n_steps_": training.mechanism.n_releases,
             "sampling_rate_": training.mechanism.rate,
             "_scalings": scalings,
-            **data.target.attributes,
-        }
+        } | ({} if schema.classes is None else {"classes_": schema.classes})
 
     def _outputs(self, X: Any) -> NDArray[np.float64]:
         """Return the outputs of the network for each row."""
@@ -395,6 +409,11 @@ class PrivateNetwork(CallbackSupportMixin, PrivateFitMixin, BaseEstimator):
                 rows[: len(some)] = torch.from_numpy(some)
                 found.append(module(rows)[: len(some)].cpu().numpy())
         return np.concatenate(found).astype(np.float64)
+
+
+def _flat_features(leaf: dict[str, Any]) -> NDArray[Any]:
+    X: NDArray[Any] = leaf["X"]
+    return X.reshape(len(X), -1)
 
 
 def _in_units(X: NDArray[Any], scaling: Scaling | None) -> NDArray[np.float32]:

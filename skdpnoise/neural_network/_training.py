@@ -12,19 +12,19 @@ size of a batch.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from skdpnoise.accounting.session import Drawn
 from skdpnoise.kernels.joint.parts import ClippedParts
 from skdpnoise.mechanisms.sampled import SampledMechanism
 from skdpnoise.neural_network._gradients import PersonGradients, rounds, sampled
-from skdpnoise.neural_network._modules import Groups
+from skdpnoise.neural_network._modules import ParameterGroups
 from skdpnoise.sampling import RandomWords
-from skdpnoise.sampling.observer import plus_noise
 from skdpnoise.sensitivity import GroupedProfile
 
 __all__ = ["People", "Steps", "Training", "n_slots_for"]
@@ -99,8 +99,9 @@ class Steps:
 class Training:
     """All that is fixed before the first batch."""
 
-    groups: Groups
+    groups: ParameterGroups
     mechanism: SampledMechanism
+    draw: Callable[[], Drawn]  # samples its noise for the next step
     profile: GroupedProfile
     steps: Steps
     n_people: float  # public or bought
@@ -192,7 +193,7 @@ class Training:
         if self.adaptive:  # a person is one step of so many for each group, within or beyond
             each = int(self.profile.bounds[-1] / clips.size ** (1.0 / order) / grid_size[-1])
             total = np.append(total, each * excess)
-        noisy = plus_noise(self.mechanism, total, self.mechanism.sample(rng))
+        noisy = self.draw().add(total)
         noisy = noisy * grid_size / (self.mechanism.rate * self.n_people)
         mean = noisy[: starts[-1]] * np.repeat(unit, self.groups.n_parameters)
         if not self.adaptive:

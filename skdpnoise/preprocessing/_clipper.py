@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 
 from skdpnoise._utils.documented import DocumentedMixin
@@ -14,7 +13,7 @@ from skdpnoise._utils.shared_texts import shared_texts
 from skdpnoise.base.over_parts import OverPartsMixin
 from skdpnoise.base.private_fit import check_unpaid_arguments, unchanged_on_failure
 from skdpnoise.base.register import register_public
-from skdpnoise.data.spread_tables import is_spread, read_spread
+from skdpnoise.data.reading import Numbers, read
 from skdpnoise.data.tables import read_table
 
 
@@ -57,7 +56,7 @@ class BoundsClipper(
 
     def __init__(
         self,
-        feature_bounds: tuple[ArrayLike, ArrayLike] | dict[str, Any] | None = None,
+        feature_bounds: tuple[Any, Any] | dict[str, Any] | None = None,
         *,
         copy: bool = True,
     ) -> None:
@@ -85,8 +84,7 @@ class BoundsClipper(
         check_unpaid_arguments(self, params)
         check_parameters(self)
         with unchanged_on_failure(self):
-            read = read_spread if is_spread(X) else read_table
-            read(self, X, largest=np.inf, keeps_subnormal=True)
+            read(self, Numbers({"largest": np.inf, "keeps_subnormal": True}, fewest=1), X=X)
             as_bounds(self.feature_bounds, self.n_features_in_, "feature_bounds", self)
         return self
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY
 from functools import partial
 from itertools import chain, pairwise
 from typing import Any, ClassVar, Literal
@@ -15,65 +15,47 @@ from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
-from skdpnoise._utils.shared_texts import shared_texts
-from skdpnoise.accounting import Account, Ledger
 from skdpnoise.base.advice import warn_last
-from skdpnoise.base.private_fit import PrivateFitMixin
+from skdpnoise.base.constructors import Constraints, constructor_of_fields
+from skdpnoise.base.private_fit import FitSession, PrivateEstimator
 from skdpnoise.base.public_output import PublicOutput, hand_on
 from skdpnoise.base.register import register_private
+from skdpnoise.base.tags import PrivateTags
+from skdpnoise.data.cell_tables import Cells, CellSchema, read_any_table
 from skdpnoise.data.cells import cells_of, check_labels_of, of_truth_values
 from skdpnoise.data.fitted_kinds import kind_of_labels
 from skdpnoise.data.tables import read_projections
 from skdpnoise.preprocessing._labels import (
     as_categories,
+    found_in,
     given_categories,
     kinds_given,
     named,
     numbered,
-    read_any_table,
     unique_names,
 )
-from skdpnoise.preprocessing._spread import Columns, SpreadTable, WholeTable, read_cells
-from skdpnoise.privacy import Adjacency
-from skdpnoise.queries.categories import (
-    CategoryMechanism,
-    category_mechanism,
-    category_noises,
-    found_categories,
-)
-from skdpnoise.sampling import RandomWords, random_words
+from skdpnoise.queries.categories import CategoryMechanism, category_mechanism, category_noises
 
 _LARGEST = 1e100  # codes are numbers that the next fit takes
 
 
-@shared_texts
-@dataclass(eq=False, repr=False)
-class PrivateEncoder(PrivateFitMixin, TransformerMixin, BaseEstimator, ABC):
+@constructor_of_fields
+class PrivateEncoder(PrivateEstimator, TransformerMixin, BaseEstimator, ABC):
     """A transformer of columns of categories."""
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **PrivateFitMixin._parameter_constraints,
+    _parameter_constraints: ClassVar[Constraints] = {
         "noise": [StrOptions(set(category_noises()))],
         "categories": [StrOptions({"auto"}), list, tuple, dict],
     }
-    _reads_labels: ClassVar[bool] = True  # a rehearsal makes up categories, not numbers
-    _normal_noise: ClassVar[str] = "iid_gaussian"  # of counts, in a composition
 
     _: KW_ONLY
     categories: Any = "auto"
-    noise: str = "auto"
-    adjacency: Adjacency = "replace_one"
-    rows_per_group: int = 1
-    ledger: Ledger | None = None
-    random_state: Any = None
 
-    @property
-    def _shows_by_chance(self) -> bool:
-        """Whether a fit may show what only one record has."""
+    def __private_tags__(self) -> PrivateTags:
         given = self.categories
-        if isinstance(given, list | tuple):
-            return any(isinstance(one, str) for one in given)
-        return True  # a dict may leave out columns
+        lists = isinstance(given, list | tuple)  # a dict may leave out columns
+        finds = not lists or any(isinstance(one, str) for one in given)
+        return PrivateTags(reads_labels=True, reveals_by_chance=finds, normal_noise="iid_gaussian")
 
     def fit(self, X: Any, y: Any = None, groups: Any = None, **params: Any) -> Any:
         """Find the categories that are not given, spending the guarantee.
@@ -93,22 +75,50 @@ class PrivateEncoder(PrivateFitMixin, TransformerMixin, BaseEstimator, ABC):
         ------
         %(fits: ValueError, BudgetExceededError, TypeError)s
         """
-        with self._private_fit(groups, params) as account:
+        with self._session(groups, params) as session:
             self._check_own_params()
-            read = read_cells(self, X, groups, expected=partial(kinds_given, self.categories))
-            names = getattr(self, "feature_names_in_", None)
-            given = given_categories(self, self.n_features_in_, names)
-            _check_labels(type(self).__name__, read.columns, given)
-            rng = random_words(self.random_state)
-            found, made = _bought(self, read, given, account, rng)
-            report = account.report(type(self).__name__, secure=rng.secure, empty=True)
-            categories = [as_categories(one) for one in found]
-            self.categories_, self.category_mechanism_ = categories, made
-            self._kinds = tuple(map(kind_of_labels, categories))
+            form = Cells(expected=partial(kinds_given, self.categories))
+            schema, rows = self._read_rows(form, X=X, groups=groups)
+            given = given_categories(self, schema.n_columns, schema.names)
+            _check_labels(type(self).__name__, schema, given)
+            made = self._plan(given, session)
+            categories = dict(enumerate(given))
+            if made is not None:
+                wanted = {
+                    k: of_truth_values(schema.kinds[k], schema.contents[k])
+                    for k, one in categories.items()
+                    if one is None
+                }
+                categories |= found_in(rows.keep(session.rng), wanted, made, session)
+            report = session.report(empty=True)
+            self.categories_ = [as_categories(one or ()) for one in categories.values()]
+            self.category_mechanism_ = made
+            self._kinds = tuple(map(kind_of_labels, self.categories_))
             self.privacy_ = report
             self._warn_of_none([k for k, one in enumerate(given) if one is None])
             hand_on(self, self.public_output_)
         return self
+
+    def _plan(
+        self, given: Sequence[tuple[Any, ...] | None], session: FitSession
+    ) -> CategoryMechanism | None:
+        """Return what finds the categories that are not given, and charge a ledger for it."""
+        n_open = sum(one is None for one in given)
+        if not n_open:
+            return None
+        make = partial(
+            category_mechanism,
+            *(type(self).__name__, self.noise, n_open, session.adjacency),
+            rows_per_group=session.rows_per_group,
+        )
+        made = make(session.guarantee)
+        session.account.spend(
+            [made.privacy_loss()],
+            made.noise,
+            of_groups=[0],
+            stages_for=lambda guarantee: [make(guarantee).privacy_loss()],
+        )
+        return made
 
     def _check_own_params(self) -> None:
         """Check what the constraints cannot say."""
@@ -150,52 +160,17 @@ class PrivateEncoder(PrivateFitMixin, TransformerMixin, BaseEstimator, ABC):
         return tags
 
 
-def _check_labels(owner: str, columns: Columns, given: Sequence[tuple[Any, ...] | None]) -> None:
+def _check_labels(owner: str, schema: CellSchema, given: Sequence[tuple[Any, ...] | None]) -> None:
     """Refuse columns of which one value would decide how others are read or shown."""
-    facts = zip(columns.names, columns.kinds, columns.contents, given, strict=True)
+    facts = zip(schema.columns, schema.kinds, schema.contents, given, strict=True)
     for name, kind, held, known in facts:
         held = held | {"odd"} if kind.name == "other" else held
         kept = held if known is None else held & {"wide", "odd"}
         check_labels_of(owner, f"column {name!r} of X", kept)
 
 
-def _bought(
-    estimator: Any,
-    read: WholeTable | SpreadTable,
-    given: Sequence[tuple[Any, ...] | None],
-    account: Account,
-    rng: RandomWords,
-) -> tuple[list[tuple[Any, ...]], CategoryMechanism | None]:
-    """Return the categories of each column, and what found those that are not given; charge it."""
-    n_open = sum(one is None for one in given)
-    if not n_open:
-        return [one for one in given if one is not None], None
-    make = partial(
-        category_mechanism,
-        *(type(estimator).__name__, estimator.noise, n_open, account.guarantee.adjacency),
-        rows_per_group=account.rows_per_group or 1,
-    )
-    made = make(account.guarantee)
-    account.spend(
-        [made.privacy_loss()],
-        made.noise,
-        of_groups=[0],
-        stages_for=lambda guarantee: [make(guarantee).privacy_loss()],
-    )
-    account.charge("categories", made, of_groups=True)
-    kept, found, columns = read.kept(rng), [], read.columns
-    for k, known in enumerate(given):
-        if known is None:  # one column after the other: lists of single values are large
-            known = found_categories(read.cells(kept, k), made, rng)[0]
-            if of_truth_values(columns.kinds[k], columns.contents[k]):
-                known = tuple(map(bool, known))
-        found.append(known)
-    return found, made
-
-
-@shared_texts
 @register_private
-@dataclass(eq=False, repr=False)
+@constructor_of_fields
 class DPOneHotEncoder(PrivateEncoder):
     r"""Turn each column into one of zeros and a single one for each of its categories.
 
@@ -205,17 +180,7 @@ class DPOneHotEncoder(PrivateEncoder):
 
     Parameters
     ----------
-    %(estimators: epsilon)s
-    delta : float, default=1e-6
-        The guarantee's δ in (0, 1), half of which is the chance to show a category that a single
-        record has. 0 needs public categories.
-    categories : "auto", list or dict, default="auto"
-        **Public** categories: for each column a list, or "auto" to find them; or a dict of lists
-        by the names of columns, others are found. They must not be read from the data.
-    noise : str, default="auto"
-        Of counts: ``"iid_gaussian"``, ``"iid_laplace"`` or another noise of one scale; "auto" takes
-        the one of these two that shows more.
-    %(estimators: adjacency, rows_per_group, ledger, random_state)s
+    %(parameters)s
     handle_missing : {"other", "indicator"}, default="other"
         Whether missing values (None, NaN, NA) count as other ones, or get a column for each
         feature.
@@ -265,13 +230,11 @@ class DPOneHotEncoder(PrivateEncoder):
            [0., 0., 1.]])
     """
 
-    _parameter_constraints = PrivateEncoder._parameter_constraints | {
+    _parameter_constraints: ClassVar[Constraints] = {
         "handle_missing": [StrOptions({"other", "indicator"})],
         "dtype": [StrOptions({"float64", "float32"})],
     }
 
-    epsilon: float = 1.0
-    delta: float = 1e-6
     _: KW_ONLY
     handle_missing: Literal["other", "indicator"] = "other"
     dtype: Literal["float64", "float32"] = "float64"
@@ -359,9 +322,8 @@ class DPOneHotEncoder(PrivateEncoder):
         return unique_names(chain.from_iterable([f"{n}_{k}" for k in own] for n, own in pairs))
 
 
-@shared_texts
 @register_private
-@dataclass(eq=False, repr=False)
+@constructor_of_fields
 class DPOrdinalEncoder(OneToOneFeatureMixin, PrivateEncoder):
     r"""Turn each category into its number.
 
@@ -370,17 +332,7 @@ class DPOrdinalEncoder(OneToOneFeatureMixin, PrivateEncoder):
 
     Parameters
     ----------
-    %(estimators: epsilon)s
-    delta : float, default=1e-6
-        The guarantee's δ in (0, 1), half of which is the chance to show a category that a single
-        record has. 0 needs public categories.
-    categories : "auto", list or dict, default="auto"
-        **Public** categories: for each column a list, or "auto" to find them; or a dict of lists
-        by the names of columns, others are found. They must not be read from the data.
-    noise : str, default="auto"
-        Of counts: ``"iid_gaussian"``, ``"iid_laplace"`` or another noise of one scale; "auto" takes
-        the one of these two that shows more.
-    %(estimators: adjacency, rows_per_group, ledger, random_state)s
+    %(parameters)s
     unknown_value, encoded_missing_value : float, default=-1
         What other categories become, and missing values (None, NaN, NA).
 
@@ -415,13 +367,11 @@ class DPOrdinalEncoder(OneToOneFeatureMixin, PrivateEncoder):
            [-1.]])
     """
 
-    _parameter_constraints = PrivateEncoder._parameter_constraints | {
+    _parameter_constraints: ClassVar[Constraints] = {
         "unknown_value": [int, float],
         "encoded_missing_value": [int, float],
     }
 
-    epsilon: float = 1.0
-    delta: float = 1e-6
     _: KW_ONLY
     unknown_value: float = -1
     encoded_missing_value: float = -1

@@ -2,29 +2,27 @@
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY
 from typing import Any, ClassVar, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
-from skdpnoise._utils.shared_texts import shared_texts
-from skdpnoise.accounting import Ledger
+from skdpnoise.base.constructors import Constraints, constructor_of_fields
 from skdpnoise.base.register import register_private
+from skdpnoise.data.table import Table
 from skdpnoise.data.tables import read_table, survivable
 from skdpnoise.preprocessing._labels import unique_names
 from skdpnoise.preprocessing._scalers import Facts, PrivateScaler
-from skdpnoise.privacy import Adjacency
 from skdpnoise.queries.quantiles import private_quantiles, quantiles_budget
 
 _POINTS = 400  # quantiles whose mean is the mean
 
 
-@shared_texts
 @register_private
-@dataclass(eq=False, repr=False)
+@constructor_of_fields
 class DPSimpleImputer(PrivateScaler):
     r"""Replace missing numbers of each column by a private mean, median or mode.
 
@@ -33,10 +31,7 @@ class DPSimpleImputer(PrivateScaler):
 
     Parameters
     ----------
-    %(estimators: epsilon, delta)s
-    %(estimators: noise, adjacency, feature_bounds)s
-        None finds ranges privately, with 70 % of the budget.
-    %(estimators: copy, rows_per_group, ledger, random_state)s
+    %(parameters)s
     strategy : {"mean", "median", "most_frequent", "constant"}, default="mean"
         What takes the place. The mean is of values within 64 scales of the bulk, or within public
         bounds. The most frequent value is the middle of the shortest interval with a tenth of the
@@ -74,23 +69,17 @@ class DPSimpleImputer(PrivateScaler):
     True
     """
 
-    _parameter_constraints = PrivateScaler._parameter_constraints | {
+    _parameter_constraints: ClassVar[Constraints] = {
         "strategy": [StrOptions({"mean", "median", "most_frequent", "constant"})],
         "fill_value": [int, float],
         "add_indicator": ["boolean"],
     }
     _takes_missing: ClassVar[bool] = True
 
-    epsilon: float = 1.0
-    delta: float = 1e-6
     _: KW_ONLY
     strategy: Literal["mean", "median", "most_frequent", "constant"] = "mean"
     fill_value: float = 0.0
     add_indicator: bool = False
-    # As in the class above: annotations of a constructor are read in its own module.
-    adjacency: Adjacency = "replace_one"
-    feature_bounds: tuple[ArrayLike, ArrayLike] | dict[str, Any] | None = None
-    ledger: Ledger | None = None
 
     _budget = staticmethod(quantiles_budget)
 
@@ -104,15 +93,15 @@ class DPSimpleImputer(PrivateScaler):
     def _released(self, bounds: np.ndarray) -> np.ndarray:
         return np.full(bounds.shape[1], self.strategy != "constant")
 
-    def _statistics(self, X: Any, bounds: np.ndarray, release: Facts) -> Facts:
-        constant = np.full(X.shape[1], float(self.fill_value))
+    def _statistics(self, rows: Table[Any], bounds: np.ndarray, release: Facts) -> Facts:
+        constant = np.full(bounds.shape[1], float(self.fill_value))
         if self.strategy == "constant":
             return {"statistics_": constant, "n_present_": None}
         at = np.array([0.5])
         if self.strategy != "median":
             at = (np.arange(_POINTS) + 0.5) / _POINTS
         ends = bounds[0], bounds[1]
-        found = private_quantiles(X, at, bounds=ends, missing=True, **release)
+        found = private_quantiles(rows, at, bounds=ends, missing=True, **release)
         what = f"puts {self.fill_value:g} for what is missing in"
         self._warn(~found.found, what, typical_found=found.typical_found)
         middle = found.values.mean(axis=0)

@@ -1,112 +1,23 @@
-"""Columns of categories: read one value at a time, numbered, and named."""
+"""Columns of categories: numbered, and named."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils.validation import validate_data
 
-from skdpnoise._utils.redaction import silence, without_values
+from skdpnoise.base.private_fit import FitSession
+from skdpnoise.data.cell_tables import Kinds, cells_in
 from skdpnoise.data.cells import is_missing
-from skdpnoise.data.columns import by_declared_type, is_polars
-from skdpnoise.data.computed import is_computed
-from skdpnoise.data.fitted_kinds import as_fitted, kind_of_labels, kinds_in
+from skdpnoise.data.fitted_kinds import kind_of_labels
 from skdpnoise.data.kinds import Kind
-from skdpnoise.data.lists import read_once
-from skdpnoise.data.tables import check_form, check_types, complex_data, is_complex
-from skdpnoise.queries.categories import Label, label_of
-
-Kinds = Sequence[Kind | None]
-Expected = Kinds | Callable[[Sequence[Any], Sequence[Kind]], Kinds] | None
+from skdpnoise.data.table import Table
+from skdpnoise.mechanisms.categories import CategoryMechanism
+from skdpnoise.queries.categories import Label, label_of, release_categories
 
 _PLAIN = (str, int, bool, float)  # whose values are compared without code of their own
-FLAT = (
-    "Expected 2D array, got an array with fewer dimensions in {}. Reshape your data with "
-    "X.reshape(-1, 1) if it has one feature, or X.reshape(1, -1) if it is one sample."
-)
-
-
-def read_any_table(
-    estimator: Any,
-    X: Any,
-    *,
-    reset: bool,
-    dates: bool = False,
-    expected: Expected = None,
-) -> Any:
-    """Return a frame or an array of which no single value decides how the others are read."""
-    # `expected` are the kinds of the columns at the fit; or, in a fit, what makes them of names and
-    # declared kinds, for what parameters say of the columns.
-    owner = type(estimator).__name__
-    X = rows_as_array(owner, X) if isinstance(X, list | tuple) else read_once(owner, X)
-    X = check_form(owner, "X", X)
-    if is_complex(X):
-        raise complex_data(owner, "X")
-    if len(getattr(X, "shape", ())) != 2:
-        raise ValueError(FLAT.format(owner))
-    if 0 in X.shape:
-        raise ValueError(no_rows(owner, X.shape))
-    with silence():
-        without_values(
-            lambda: validate_data(estimator, X, reset=reset, skip_check_array=True),
-            f"The names of the columns of X are not those that {owner} was fitted to.",
-        )
-    kinds = kinds_in(X)
-    if callable(expected):
-        names = [*map(str, X.columns)] if hasattr(X, "columns") else range(X.shape[1])
-        expected = None if kinds is None else expected(names, kinds)
-    if reset:
-        estimator._kinds = kinds
-    why = "as its parameters say (or mend those)" if reset else "as in fit"
-    X = as_fitted(owner, X, expected, why=why, values=not is_computed("X", estimator))
-    if not dates:  # else whoever reads dates says of each column what it can be
-        _refuse_dates(owner, X)
-        check_types(owner, "X", X)
-    if not (isinstance(X, np.ndarray) or hasattr(X, "iloc") or is_polars(X)):
-        return by_declared_type(owner, X)  # which refuses it
-    return X
-
-
-def no_rows(owner: str, shape: tuple[int, ...]) -> str:
-    """Return what is said of a table without rows, or without columns."""
-    which = ("sample", "feature")[shape.index(0)]
-    return (
-        f"Found array with 0 {which}(s) (shape={shape}) while a minimum of 1 is required by "
-        f"{owner}."
-    )
-
-
-def _refuse_dates(owner: str, X: Any) -> None:
-    """Refuse columns of dates, which are no categories, by their names."""
-    dates = [k for k, kind in enumerate(kinds_in(X) or ()) if kind.name == "date"]
-    if dates:
-        name = X.columns[dates[0]] if hasattr(X, "columns") else f"x{dates[0]}"
-        raise TypeError(
-            f"{owner} takes categories, and column {name!r} of X has dates, of which nearly every "
-            "record has its own. Use DPTableVectorizer, which takes dates; or make few categories "
-            f"of them first, as in X[{name!r}].dt.year."
-        )
-
-
-def rows_as_array(owner: str, rows: Any) -> NDArray[Any]:
-    """Return a list of rows as an array of objects: no value decides how the others are read."""
-    lengths = {len(row) if isinstance(row, list | tuple | np.ndarray) else -1 for row in rows}
-    if len(lengths) > 1 or -1 in lengths:
-        raise ValueError(FLAT.format(owner))
-    table = np.empty((len(rows), lengths.pop() if lengths else 0), dtype=object)
-    for place, row in enumerate(rows):
-        table[place] = list(row)
-    return table
-
-
-def taken(cells: Any, kept: NDArray[Any]) -> Any:
-    """Return the cells of some rows, in their order; all of them as they are."""
-    if len(kept) == len(cells):
-        return cells
-    return cells[kept] if isinstance(cells, np.ndarray) else [cells[row] for row in kept]
 
 
 def given_categories(
@@ -150,6 +61,18 @@ def checked_categories(given: Any, expected: str) -> tuple[Any, ...]:
         raise ValueError(f"{expected}. Got an object of type {type(given).__name__}.")
     truth = [isinstance(one, bool | np.bool_) for one in listed]
     return tuple(bool(one) if true else one for one, true in zip(labels, truth, strict=True))
+
+
+def found_in(
+    rows: Table[Any], wanted: Mapping[int, bool], made: CategoryMechanism, session: FitSession
+) -> dict[int, tuple[Any, ...]]:
+    """Release the categories of some columns, in their order; of truth values as such."""
+    columns = (cells_in(rows, place) for place in wanted)  # one by one: lists of cells are large
+    found = release_categories("categories", columns, made, session.of_groups())
+    return {
+        place: tuple(map(bool, shown)) if truth else shown
+        for (place, truth), (shown, _) in zip(wanted.items(), found, strict=True)
+    }
 
 
 def numbered(

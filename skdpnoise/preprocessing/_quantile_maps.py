@@ -2,25 +2,24 @@
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY
 from itertools import pairwise
 from numbers import Integral
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from scipy.special import ndtr, ndtri
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
-from skdpnoise._utils.shared_texts import shared_texts
-from skdpnoise.accounting import Ledger
+from skdpnoise.base.constructors import Constraints, constructor_of_fields
 from skdpnoise.base.public_output import PublicOutput
 from skdpnoise.base.register import register_private
+from skdpnoise.data.table import Table
 from skdpnoise.data.tables import read_projections, read_table
 from skdpnoise.preprocessing._labels import unique_names
 from skdpnoise.preprocessing._scalers import Facts, PrivateScaler
-from skdpnoise.privacy import Adjacency
 from skdpnoise.queries.quantiles import private_quantiles, quantiles_budget
 
 _MOST = 1000  # bins or quantiles: more than 128 bins of a release can tell apart
@@ -39,10 +38,16 @@ class QuantileMap(PrivateScaler):
         return []
 
 
-@shared_texts
+@constructor_of_fields
+class BinsParameter:
+    """The parameter that DPKBinsDiscretizer has first: what all share follows."""
+
+    n_bins: int = 5
+
+
 @register_private
-@dataclass(eq=False, repr=False)
-class DPKBinsDiscretizer(QuantileMap):
+@constructor_of_fields
+class DPKBinsDiscretizer(QuantileMap, BinsParameter):
     """Cut each column into bins that hold about as many records each.
 
     The private counterpart of :class:`sklearn.preprocessing.KBinsDiscretizer` with equal masses, or
@@ -50,13 +55,10 @@ class DPKBinsDiscretizer(QuantileMap):
 
     Parameters
     ----------
+    %(parameters)s
     n_bins : int, default=5
         Bins of each column, 2 to 1000; where a value is frequent, some of them stay empty, so that
         the number of columns hangs on no record.
-    %(estimators: epsilon, delta)s
-    %(estimators: noise, adjacency, feature_bounds)s
-        None finds ranges privately, with 70 % of the budget.
-    %(estimators: copy, rows_per_group, ledger, random_state)s
     encode : {"onehot-dense", "ordinal"}, default="onehot-dense"
         Whether a bin becomes a column of its own, or a number.
     strategy : {"quantile", "uniform"}, default="quantile"
@@ -93,22 +95,15 @@ class DPKBinsDiscretizer(QuantileMap):
     True
     """
 
-    _parameter_constraints = PrivateScaler._parameter_constraints | {
+    _parameter_constraints: ClassVar[Constraints] = {
         "n_bins": [Interval(Integral, 2, _MOST, closed="both")],
         "encode": [StrOptions({"onehot-dense", "ordinal"})],
         "strategy": [StrOptions({"quantile", "uniform"})],
     }
 
-    n_bins: int = 5
-    epsilon: float = 1.0
-    delta: float = 1e-6
     _: KW_ONLY
     encode: Literal["onehot-dense", "ordinal"] = "onehot-dense"
     strategy: Literal["quantile", "uniform"] = "quantile"
-    # As in the class above: annotations of a constructor are read in its own module.
-    adjacency: Adjacency = "replace_one"
-    feature_bounds: tuple[ArrayLike, ArrayLike] | dict[str, Any] | None = None
-    ledger: Ledger | None = None
 
     def _released(self, bounds: np.ndarray) -> np.ndarray:
         if self.strategy == "uniform" and not np.isfinite(bounds).all():
@@ -118,12 +113,12 @@ class DPKBinsDiscretizer(QuantileMap):
             )
         return np.full(bounds.shape[1], self.strategy == "quantile")
 
-    def _statistics(self, X: Any, bounds: np.ndarray, release: Facts) -> Facts:
+    def _statistics(self, rows: Table[Any], bounds: np.ndarray, release: Facts) -> Facts:
         at = np.linspace(0.0, 1.0, int(self.n_bins) + 1)
         if self.strategy == "uniform":
             ends = bounds[0] + at[:, np.newaxis] * (bounds[1] - bounds[0])
             return _edges_of(ends)
-        found = private_quantiles(X, at, bounds=(bounds[0], bounds[1]), **release)
+        found = private_quantiles(rows, at, bounds=(bounds[0], bounds[1]), **release)
         self._warn(~found.found, "cuts at 0", typical_found=found.typical_found)
         return _edges_of(found.values) | {"n_samples_seen_": found.n_samples}
 
@@ -223,10 +218,16 @@ def _edges_of(ends: NDArray[np.float64]) -> Facts:
     return {"bin_edges_": edges, "n_bins_": np.full(edges.size, len(ends) - 1)}
 
 
-@shared_texts
+@constructor_of_fields
+class PointsParameter:
+    """The parameter that DPQuantileTransformer has first: what all share follows."""
+
+    n_quantiles: int = 100
+
+
 @register_private
-@dataclass(eq=False, repr=False)
-class DPQuantileTransformer(QuantileMap):
+@constructor_of_fields
+class DPQuantileTransformer(QuantileMap, PointsParameter):
     """Map each column to its quantiles, evenly spread or normal.
 
     The private counterpart of :class:`sklearn.preprocessing.QuantileTransformer`: rare and extreme
@@ -234,12 +235,9 @@ class DPQuantileTransformer(QuantileMap):
 
     Parameters
     ----------
+    %(parameters)s
     n_quantiles : int, default=100
         Points between which the map is linear, 2 to 1000.
-    %(estimators: epsilon, delta)s
-    %(estimators: noise, adjacency, feature_bounds)s
-        None finds ranges privately, with 70 % of the budget.
-    %(estimators: copy, rows_per_group, ledger, random_state)s
     output_distribution : {"uniform", "normal"}, default="uniform"
         Values from 0 to 1, or normal ones that end at ±3.09.
 
@@ -271,24 +269,17 @@ class DPQuantileTransformer(QuantileMap):
     True
     """
 
-    _parameter_constraints = PrivateScaler._parameter_constraints | {
+    _parameter_constraints: ClassVar[Constraints] = {
         "n_quantiles": [Interval(Integral, 2, _MOST, closed="both")],
         "output_distribution": [StrOptions({"uniform", "normal"})],
     }
 
-    n_quantiles: int = 100
-    epsilon: float = 1.0
-    delta: float = 1e-6
     _: KW_ONLY
     output_distribution: Literal["uniform", "normal"] = "uniform"
-    # As in the class above: annotations of a constructor are read in its own module.
-    adjacency: Adjacency = "replace_one"
-    feature_bounds: tuple[ArrayLike, ArrayLike] | dict[str, Any] | None = None
-    ledger: Ledger | None = None
 
-    def _statistics(self, X: Any, bounds: np.ndarray, release: Facts) -> Facts:
+    def _statistics(self, rows: Table[Any], bounds: np.ndarray, release: Facts) -> Facts:
         at = np.linspace(0.0, 1.0, int(self.n_quantiles))
-        found = private_quantiles(X, at, bounds=(bounds[0], bounds[1]), **release)
+        found = private_quantiles(rows, at, bounds=(bounds[0], bounds[1]), **release)
         what = "maps by the range from 0 to 1"
         self._warn(~found.found, what, typical_found=found.typical_found)
         values = np.where(found.found, found.values, at[:, np.newaxis])

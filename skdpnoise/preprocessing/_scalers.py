@@ -3,62 +3,53 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
-from dataclasses import KW_ONLY, dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import KW_ONLY
 from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike
 from scipy.special import ndtri
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from skdpnoise._utils.parameters import as_bounds, number_pair
-from skdpnoise._utils.shared_texts import shared_texts
-from skdpnoise.accounting import Ledger
 from skdpnoise.base.advice import cause_of_hiding, named, note_hidden, warn_last
-from skdpnoise.base.private_fit import PrivateFitMixin
+from skdpnoise.base.constructors import Constraints, constructor_of_fields
+from skdpnoise.base.private_fit import PrivateEstimator
 from skdpnoise.base.public_output import hand_on
 from skdpnoise.base.register import register_private
-from skdpnoise.data.table import mapped
+from skdpnoise.data.reading import Numbers
+from skdpnoise.data.table import Table
 from skdpnoise.data.tables import read_table, survivable
 from skdpnoise.mechanisms import noise_options
-from skdpnoise.privacy import Adjacency, LossBudget, PureLoss
+from skdpnoise.privacy import LossBudget, PrivacyGuarantee, PrivacyLoss, PureLoss
 from skdpnoise.queries.moments import moments_budget, private_moments
 from skdpnoise.queries.quantiles import private_quantiles, quantiles_budget
 from skdpnoise.queries.ranges import STEPS, stage_losses
-from skdpnoise.sampling import random_words
 
 Facts = dict[str, Any]  # arguments of a query, or fitted attributes, by name
 
 _UNDOES = {np.add: np.subtract, np.subtract: np.add, np.multiply: np.divide, np.divide: np.multiply}
 
 
-@shared_texts
-@dataclass(eq=False, repr=False)
-class PrivateScaler(PrivateFitMixin, OneToOneFeatureMixin, TransformerMixin, BaseEstimator, ABC):
+@constructor_of_fields
+class PrivateScaler(PrivateEstimator, OneToOneFeatureMixin, TransformerMixin, BaseEstimator, ABC):
     """A transformer of single columns whose statistics are released privately."""
 
     _takes_missing: ClassVar[bool] = False  # whether NaN stands for no value
     # Returns the noise and the loss that the mechanism of the statistics shares out.
     _budget: ClassVar[Callable[..., tuple[str, LossBudget]]]
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **PrivateFitMixin._parameter_constraints,
+    _parameter_constraints: ClassVar[Constraints] = {
         "noise": [StrOptions(set(noise_options(adaptive=True)))],
         "feature_bounds": [None, tuple, list, dict, np.ndarray],
         "copy": ["boolean"],
     }
 
     _: KW_ONLY
-    noise: str = "auto"
-    adjacency: Adjacency = "replace_one"
-    feature_bounds: tuple[ArrayLike, ArrayLike] | dict[str, Any] | None = None
+    feature_bounds: tuple[Any, Any] | dict[str, Any] | None = None
     copy: bool = True
-    rows_per_group: int = 1
-    ledger: Ledger | None = None
-    random_state: Any = None
 
     def fit(self, X: Any, y: Any = None, groups: Any = None, **params: Any) -> Any:
         """Release the statistics of private data, spending the guarantee.
@@ -77,35 +68,42 @@ class PrivateScaler(PrivateFitMixin, OneToOneFeatureMixin, TransformerMixin, Bas
         ------
         %(fits: ValueError, BudgetExceededError, TypeError)s
         """
-        with self._private_fit(groups, params) as account:
+        with self._session(groups, params) as session:
             self._check_own_params()
-            rows = self._read_rows(X, groups, missing=self._takes_missing)
-            bounds = as_bounds(self.feature_bounds, rows.n_columns, "feature_bounds", self)
-            counts = self.adjacency == "add_remove"
-            release: Facts = {"adjacency": self.adjacency, "charge": account.charge}
-            released = self._released(bounds)
-            if released.any():
-                searches = not np.isfinite(bounds[:, released]).all()
-                n_columns, n_releases = int(released.sum()), STEPS if searches else 1
-                facts = account.guarantee, n_columns, self.adjacency, n_releases
-                noise, budget = self._budget(self.noise, *facts, account.rows_per_group or 1)
-                release |= {"noise": noise, "guarantee": budget}
-                if searches or counts:
-                    # Squares add, so that stages would say no more.
-                    stages = [budget]
-                    if isinstance(budget, PureLoss):
-                        stages = stage_losses(budget, counts=counts, searches=searches)
-                    account.spend(stages, noise)
-                # else there is one mechanism, which says best what it costs
-            rng = release["random_state"] = random_words(self.random_state)
-            fitted = self._statistics(rows.keep(rng), bounds, release)
-            if counts:
-                account.n_records = fitted.get("n_samples_seen_")
-            report = account.report(type(self).__name__, secure=rng.secure, empty=True)
+            form = Numbers({"missing": self._takes_missing})
+            schema, rows = self._read_rows(form, X=X, groups=groups)
+            bounds = as_bounds(self.feature_bounds, schema.n_columns, "feature_bounds", self)
+            release, stages = self._plan(bounds, session.guarantee, session.rows_per_group)
+            if stages:
+                session.account.spend(stages, release["noise"])
+            release |= {"random_state": session.rng, "charge": session.charge}
+            fitted = self._statistics(rows.keep(session.rng), bounds, release)
+            if self.adjacency == "add_remove":
+                session.account.n_records = fitted.get("n_samples_seen_")
+            report = session.report(empty=True)
             self.__dict__.update(fitted, privacy_=report)
             if hasattr(self, "public_output_"):
                 hand_on(self, self.public_output_)
         return self
+
+    def _plan(
+        self, bounds: np.ndarray, guarantee: PrivacyGuarantee, rows_per_group: int
+    ) -> tuple[Facts, Sequence[PrivacyLoss]]:
+        """Return noise and budget of the release, and the stages that a ledger is charged."""
+        released, counts = self._released(bounds), guarantee.adjacency == "add_remove"
+        release: Facts = {"adjacency": guarantee.adjacency}
+        if not released.any():
+            return release, []
+        searches = not np.isfinite(bounds[:, released]).all()
+        n_columns, n_releases = int(released.sum()), STEPS if searches else 1
+        facts = guarantee, n_columns, guarantee.adjacency, n_releases
+        noise, budget = self._budget(self.noise, *facts, rows_per_group)
+        release |= {"noise": noise, "guarantee": budget}
+        if not (searches or counts):  # one mechanism, which says best what it costs
+            return release, []
+        if isinstance(budget, PureLoss):
+            return release, stage_losses(budget, counts=counts, searches=searches)
+        return release, [budget]  # squares add, so that stages would say no more
 
     def _check_own_params(self) -> None:
         """Check what the constraints cannot say."""
@@ -115,9 +113,8 @@ class PrivateScaler(PrivateFitMixin, OneToOneFeatureMixin, TransformerMixin, Bas
         """Return of which columns something is released."""
 
     @abstractmethod
-    def _statistics(self, X: Any, bounds: np.ndarray, release: Facts) -> Facts:
+    def _statistics(self, rows: Table[Any], bounds: np.ndarray, release: Facts) -> Facts:
         """Return the fitted attributes; all but public facts must come from charged releases."""
-        # X is an array, or a Partitioned of arrays.
 
     def transform(self, X: Any) -> Any:
         """Shift and scale every column; only a parameter ``clip`` makes it clip.
@@ -180,9 +177,8 @@ class PrivateScaler(PrivateFitMixin, OneToOneFeatureMixin, TransformerMixin, Bas
         return tags
 
 
-@shared_texts
 @register_private
-@dataclass(eq=False, repr=False)
+@constructor_of_fields
 class DPStandardScaler(PrivateScaler):
     r"""Subtract private means and divide by private standard deviations.
 
@@ -194,10 +190,7 @@ class DPStandardScaler(PrivateScaler):
 
     Parameters
     ----------
-    %(estimators: epsilon, delta)s
-    %(estimators: noise, adjacency, feature_bounds)s
-        None finds ranges privately, with 70 % of the budget.
-    %(estimators: copy, rows_per_group, ledger, random_state)s
+    %(parameters)s
     with_mean : bool, default=True
         Whether to subtract the mean.
     with_std : bool, default=True
@@ -240,13 +233,11 @@ class DPStandardScaler(PrivateScaler):
     True
     """
 
-    _parameter_constraints = PrivateScaler._parameter_constraints | {
+    _parameter_constraints: ClassVar[Constraints] = {
         "with_mean": ["boolean"],
         "with_std": ["boolean"],
     }
 
-    epsilon: float = 1.0
-    delta: float = 1e-6
     _: KW_ONLY
     with_mean: bool = True
     with_std: bool = True
@@ -256,10 +247,12 @@ class DPStandardScaler(PrivateScaler):
     def _released(self, bounds: np.ndarray) -> np.ndarray:
         return np.full(bounds.shape[1], self.with_mean or self.with_std)
 
-    def _statistics(self, X: Any, bounds: np.ndarray, release: Facts) -> Facts:
+    def _statistics(self, rows: Table[Any], bounds: np.ndarray, release: Facts) -> Facts:
         if not (self.with_mean or self.with_std):
             return {"mean_": None, "var_": None, "scale_": None}
-        found = private_moments(X, bounds=(bounds[0], bounds[1]), second=self.with_std, **release)
+        found = private_moments(
+            rows, bounds=(bounds[0], bounds[1]), second=self.with_std, **release
+        )
         self._warn(~found.found, "leaves as they are", typical_found=found.typical_found)
         fitted: Facts = {"mean_": found.mean, "n_samples_seen_": found.n_samples}
         if not self.with_std:
@@ -274,9 +267,8 @@ class DPStandardScaler(PrivateScaler):
         return [(np.subtract, mean), (np.divide, self.scale_ if self.with_std else None)]
 
 
-@shared_texts
 @register_private
-@dataclass(eq=False, repr=False)
+@constructor_of_fields
 class DPRobustScaler(PrivateScaler):
     r"""Subtract private medians and divide by private interquartile ranges.
 
@@ -287,10 +279,7 @@ class DPRobustScaler(PrivateScaler):
 
     Parameters
     ----------
-    %(estimators: epsilon, delta)s
-    %(estimators: noise, adjacency, feature_bounds)s
-        None finds ranges privately, with 70 % of the budget.
-    %(estimators: copy, rows_per_group, ledger, random_state)s
+    %(parameters)s
     with_centering : bool, default=True
         Whether to subtract the median.
     with_scaling : bool, default=True
@@ -338,15 +327,13 @@ class DPRobustScaler(PrivateScaler):
     True
     """
 
-    _parameter_constraints = PrivateScaler._parameter_constraints | {
+    _parameter_constraints: ClassVar[Constraints] = {
         "with_centering": ["boolean"],
         "with_scaling": ["boolean"],
         "quantile_range": [tuple],
         "unit_variance": ["boolean"],
     }
 
-    epsilon: float = 1.0
-    delta: float = 1e-6
     _: KW_ONLY
     with_centering: bool = True
     with_scaling: bool = True
@@ -366,12 +353,12 @@ class DPRobustScaler(PrivateScaler):
     def _released(self, bounds: np.ndarray) -> np.ndarray:
         return np.full(bounds.shape[1], self.with_centering or self.with_scaling)
 
-    def _statistics(self, X: Any, bounds: np.ndarray, release: Facts) -> Facts:
+    def _statistics(self, rows: Table[Any], bounds: np.ndarray, release: Facts) -> Facts:
         if not (self.with_centering or self.with_scaling):
             return {"center_": None, "scale_": None}
         ends = _quantile_range(self)
         wanted = [ends[0], 0.5, ends[1]]
-        found = private_quantiles(X, wanted, bounds=(bounds[0], bounds[1]), **release)
+        found = private_quantiles(rows, wanted, bounds=(bounds[0], bounds[1]), **release)
         self._warn(~found.found, "leaves as they are", typical_found=found.typical_found)
         low, middle, high = found.values
         # A bin of a column far from zero may be too narrow for its digits.
@@ -389,10 +376,16 @@ class DPRobustScaler(PrivateScaler):
         return [(np.subtract, self.center_), (np.divide, self.scale_)]
 
 
-@shared_texts
+@constructor_of_fields
+class IntervalParameter:
+    """The parameter that DPMinMaxScaler has first: what all share follows."""
+
+    feature_range: tuple[float, float] = (0, 1)
+
+
 @register_private
-@dataclass(eq=False, repr=False)
-class DPMinMaxScaler(PrivateScaler):
+@constructor_of_fields
+class DPMinMaxScaler(PrivateScaler, IntervalParameter):
     r"""Map public bounds, or a private low and high quantile, to an interval.
 
     .. math:: z_j = a + (b - a) (x_j - l_j) / (h_j - l_j)
@@ -403,10 +396,9 @@ class DPMinMaxScaler(PrivateScaler):
 
     Parameters
     ----------
+    %(parameters)s
     feature_range : tuple (a, b), default=(0, 1)
         The interval, a < b.
-    %(estimators: epsilon, delta)s
-    %(estimators: noise, adjacency, feature_bounds, copy, rows_per_group, ledger, random_state)s
     clip : bool, default=False
         Whether :meth:`transform` clips to the interval; else values beyond quantiles lie outside.
     quantile_range : tuple (low, high), default=(1.0, 99.0)
@@ -443,15 +435,12 @@ class DPMinMaxScaler(PrivateScaler):
     True
     """
 
-    _parameter_constraints = PrivateScaler._parameter_constraints | {
+    _parameter_constraints: ClassVar[Constraints] = {
         "feature_range": [tuple],
         "clip": ["boolean"],
         "quantile_range": [tuple],
     }
 
-    feature_range: tuple[float, float] = (0, 1)
-    epsilon: float = 1.0
-    delta: float = 1e-6
     _: KW_ONLY
     clip: bool = False
     quantile_range: tuple[float, float] = (1.0, 99.0)
@@ -466,15 +455,14 @@ class DPMinMaxScaler(PrivateScaler):
     def _released(self, bounds: np.ndarray) -> np.ndarray:
         return np.asarray(~np.isfinite(bounds).all(axis=0))
 
-    def _statistics(self, X: Any, bounds: np.ndarray, release: Facts) -> Facts:
+    def _statistics(self, rows: Table[Any], bounds: np.ndarray, release: Facts) -> Facts:
         low, high = bounds.copy()
         searched = np.flatnonzero(self._released(bounds))
         fitted: Facts = {}
         if searched.size:
-            table = X
             if searched.size < low.size:
-                table = mapped(X, partial(_some_columns, searched), searched.size)
-            found = private_quantiles(table, _quantile_range(self), **release)
+                rows = rows.map(partial(_some_columns, searched), searched.size)
+            found = private_quantiles(rows, _quantile_range(self), **release)
             lost = np.zeros(low.size, dtype=bool)
             lost[searched] = ~found.found
             what = "takes the range from 0 to 1 for"
@@ -486,7 +474,7 @@ class DPMinMaxScaler(PrivateScaler):
             high[searched] = np.maximum(high[searched], low[searched] + narrow)
             fitted["n_samples_seen_"] = found.n_samples
         elif self.adjacency == "replace_one":
-            fitted["n_samples_seen_"] = len(X)
+            fitted["n_samples_seen_"] = len(rows)
         first, last = self.feature_range
         scale = (last - first) / (high - low)
         fitted |= {"data_min_": low, "data_max_": high, "data_range_": high - low}

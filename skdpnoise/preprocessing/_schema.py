@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 
 from skdpnoise._utils.numbers import NUMBERS
+from skdpnoise.data.cell_tables import CellSchema
 from skdpnoise.data.cells import Contents, check_labels_of, of_truth_values
 from skdpnoise.data.kinds import OBJECTS, Kind
 from skdpnoise.preprocessing._labels import checked_categories
-from skdpnoise.preprocessing._spread import Columns
 
 __all__ = ["Column", "planned_columns"]
 
@@ -50,9 +50,9 @@ class Column:
         return self.kind == "category" and self.categories is None and not self.buckets
 
 
-def planned_columns(owner: str, schema: Any, columns: Columns) -> list[Column]:
+def planned_columns(owner: str, schema: Any, known: CellSchema) -> list[Column]:
     """Return what each column of a table is, or say what is wrong with the schema."""
-    names = columns.names
+    names = known.columns
     given = {} if schema is None else schema
     for name in given:
         if name not in names:
@@ -62,11 +62,11 @@ def planned_columns(owner: str, schema: Any, columns: Columns) -> list[Column]:
                 f"Got {shown}, which is none of them."
             )
     planned = []
-    for name, kind, contents in zip(names, columns.kinds, columns.contents, strict=True):
+    for name, kind, contents in zip(names, known.kinds, known.contents, strict=True):
         entry = given.get(name)
-        known = _undeclared if entry is None else partial(_column, given=entry)
-        column = known(owner, name, kind, contents)
-        if name in columns.guessed and (entry is None or not _says_the_type(column)):
+        plan = _undeclared if entry is None else partial(_column, given=entry)
+        column = plan(owner, name, kind, contents)
+        if name in known.guessed and (entry is None or not _says_the_type(column)):
             raise ValueError(
                 f"{owner} would have to guess the type of column {name!r} of X, which was found by "
                 f"reading its file. Say it there: scan_csv(..., dtypes={{{name!r}: ...}})."

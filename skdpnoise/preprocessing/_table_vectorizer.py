@@ -15,15 +15,16 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from skdpnoise._utils.shared_texts import shared_texts
-from skdpnoise.accounting import Account, Ledger
 from skdpnoise.accounting.approximate import ChanceBudget
 from skdpnoise.base.advice import cause_of_hiding, note_hidden, warn_last
-from skdpnoise.base.private_fit import PrivateFitMixin
+from skdpnoise.base.constructors import Constraints, constructor_of_fields
+from skdpnoise.base.private_fit import FitSession, PrivateEstimator
 from skdpnoise.base.public_output import PublicOutput, hand_on
 from skdpnoise.base.register import register_private
+from skdpnoise.base.tags import PrivateTags
+from skdpnoise.data.cell_tables import Cells, read_any_table
 from skdpnoise.data.cells import cells_of
-from skdpnoise.data.table import Partitioned
+from skdpnoise.data.table import Table
 from skdpnoise.data.tables import check_infinite
 from skdpnoise.mechanisms.allocation import RULES
 from skdpnoise.preprocessing._blocks import (
@@ -36,15 +37,13 @@ from skdpnoise.preprocessing._blocks import (
     in_units,
 )
 from skdpnoise.preprocessing._kinds import fitted_kind, kinds_by_schema
-from skdpnoise.preprocessing._labels import read_any_table, unique_names
+from skdpnoise.preprocessing._labels import found_in, unique_names
 from skdpnoise.preprocessing._schema import Column, planned_columns
-from skdpnoise.preprocessing._spread import read_cells
-from skdpnoise.privacy import Adjacency, GaussianLoss, LossBudget, PrivacyGuarantee, PureLoss
-from skdpnoise.queries.categories import CategoryMechanism, category_mechanism, found_categories
+from skdpnoise.privacy import GaussianLoss, LossBudget, PrivacyGuarantee, PureLoss
+from skdpnoise.queries.categories import CategoryMechanism, category_mechanism
 from skdpnoise.queries.quantiles import Quantiles, private_quantiles, quantiles_budget
 from skdpnoise.queries.ranges import STEPS, stage_losses
 from skdpnoise.reporting.cards import card, table
-from skdpnoise.sampling import RandomWords, random_words
 
 _CATEGORIES = 0.5  # of the budget, where numbers are bought too
 _ROOM = 1.0 - 1e-3  # of pure losses beside a chance, whose sum is rounded up
@@ -55,18 +54,24 @@ _NOISES = {"auto"} | {f"{rule}_{law}" for rule in RULES for law in ("gaussian", 
 
 
 @dataclass(frozen=True, slots=True)
-class Bought:
-    """How the budget of a table is divided."""
+class VectorizerPlan:
+    """How the budget of a table is divided, on public facts alone."""
 
     categories: CategoryMechanism | None
     numbers: LossBudget | None  # for one row
     noise: str  # of numbers
 
 
-@shared_texts
+@constructor_of_fields
+class SchemaParameter:
+    """The parameter that DPTableVectorizer has first: what all share follows."""
+
+    schema: dict[str, Any] | None = None
+
+
 @register_private
-@dataclass(eq=False, repr=False)
-class DPTableVectorizer(PrivateFitMixin, TransformerMixin, BaseEstimator):
+@constructor_of_fields
+class DPTableVectorizer(PrivateEstimator, TransformerMixin, BaseEstimator, SchemaParameter):
     r"""Turn a table of numbers, categories and dates into columns for a model.
 
     The private counterpart of skrub's ``TableVectorizer``. What a column is, is said by `schema` or
@@ -100,7 +105,7 @@ class DPTableVectorizer(PrivateFitMixin, TransformerMixin, BaseEstimator):
         - a dict with "kind" ("number", "category", "ordinal", "date", "drop") and "bounds", "log",
           "categories", "buckets" (a number of buckets into which categories are hashed, at no cost)
           or "nullable" (whether missing values get a column; true by default).
-    %(estimators: epsilon)s
+    %(parameters)s
     delta : float, default=1e-6
         The guarantee's δ in [0, 1). Half of it is the chance to show a category that a single
         record has; with 0 all categories must be given, or hashed.
@@ -111,7 +116,6 @@ class DPTableVectorizer(PrivateFitMixin, TransformerMixin, BaseEstimator):
     noise : str, default="auto"
         "gaussian" or "laplace" after a rule, such as "inid_gaussian"; counts of categories take it
         with one scale. "auto" is Gaussian noise, or Laplace noise where delta is 0.
-    %(estimators: adjacency, rows_per_group, ledger, random_state)s
 
     Attributes
     ----------
@@ -156,32 +160,20 @@ class DPTableVectorizer(PrivateFitMixin, TransformerMixin, BaseEstimator):
     age age_bin0 age_bin1 age_bin2 age_bin3 age_missing town_A town_B town_other town_missing
     """
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **PrivateFitMixin._parameter_constraints,
+    _parameter_constraints: ClassVar[Constraints] = {
         "schema": [None, dict],
         "n_bins": [Interval(Integral, 0, 100, closed="both")],
         "add_indicator": ["boolean"],
         "noise": [StrOptions(_NOISES)],
     }
-    _reads_labels: ClassVar[bool] = True
-    _asks_for: ClassVar[float] = 0.25  # of a composition, beside 1 for a model
 
-    schema: dict[str, Any] | None = None
-    epsilon: float = 1.0
-    delta: float = 1e-6
     _: KW_ONLY
     n_bins: int = 8
     add_indicator: bool = True
-    noise: str = "auto"
-    adjacency: Adjacency = "replace_one"
-    rows_per_group: int = 1
-    ledger: Ledger | None = None
-    random_state: Any = None
 
-    @property
-    def _shows_by_chance(self) -> bool:
-        """Whether a fit may show what only one record has: not under pure privacy."""
-        return float(self.delta) > 0.0
+    def __private_tags__(self) -> PrivateTags:
+        chance = self.delta != 0.0
+        return PrivateTags(reads_labels=True, reveals_by_chance=chance, weight=0.25)
 
     def fit(self, X: Any, y: Any = None, groups: Any = None, **params: Any) -> Any:
         """Buy what the schema leaves open, spending the guarantee.
@@ -200,33 +192,35 @@ class DPTableVectorizer(PrivateFitMixin, TransformerMixin, BaseEstimator):
         ------
         %(fits: ValueError, BudgetExceededError, TypeError)s
         """
-        with self._private_fit(groups, params) as account:
+        with self._session(groups, params) as session:
             if self.n_bins == 1:
                 raise ValueError(
                     "The 'n_bins' parameter of DPTableVectorizer must be 0 or 2 at least. Got 1."
                 )
-            wanted = partial(kinds_by_schema, self.schema)
-            read = read_cells(self, X, groups, dates=True, finite=True, expected=wanted)
-            columns = planned_columns(type(self).__name__, self.schema, read.columns)
+            form = Cells(partial(kinds_by_schema, self.schema), dates=True, finite=True)
+            known, rows = self._read_rows(form, X=X, groups=groups)
+            columns = planned_columns(type(self).__name__, self.schema, known)
             if not self.add_indicator:
                 columns = [replace(column, nullable=False) for column in columns]
-            bought = self._divided(columns, account)
-            rng = random_words(self.random_state)
-            kept = read.kept(rng)
-            cells = [read.cells(kept, k) for k in range(len(columns))]
-            found = _categories(columns, cells, bought, account, rng)
-            numbers = self._numbers(columns, cells, bought, account, rng)
+            plan = self._plan(columns, session)
+            kept = rows.keep(session.rng)
+            categories = [column.categories or () for column in columns]
+            if plan.categories is not None:
+                wanted = {k: column.truth for k, column in enumerate(columns) if column.is_open}
+                for k, shown in found_in(kept, wanted, plan.categories, session).items():
+                    categories[k] = shown
+            numbers = self._numbers(columns, kept, plan, session)
             blocks = [  # what objects held says no more than the categories that are shown
                 Block(replace(column, truth=False), facts, kinds)
-                for column, facts, kinds in zip(columns, numbers, found, strict=True)
+                for column, facts, kinds in zip(columns, numbers, categories, strict=True)
             ]
-            report = account.report(type(self).__name__, secure=rng.secure, empty=True)
-            self.columns_, self.privacy_ = TableColumns(tuple(blocks)), report
+            self.privacy_ = session.report(empty=True)
+            self.columns_ = TableColumns(tuple(blocks))
             names = [block.column.name for block in blocks]
-            asked = kinds_by_schema(self.schema, names, read.columns.kinds)
-            known = map(fitted_kind, blocks, read.columns.kinds)
-            self._kinds = tuple(one or kind for one, kind in zip(asked, known, strict=True))
-            self.category_mechanism_ = bought.categories
+            asked = kinds_by_schema(self.schema, names, known.kinds)
+            fitted = map(fitted_kind, blocks, known.kinds)
+            self._kinds = tuple(one or kind for one, kind in zip(asked, fitted, strict=True))
+            self.category_mechanism_ = plan.categories
             self._warn(blocks)
             hand_on(self, self.public_output_)
         return self
@@ -234,11 +228,11 @@ class DPTableVectorizer(PrivateFitMixin, TransformerMixin, BaseEstimator):
     def _vouched(self) -> list[str]:
         return [*super()._vouched(), *(["schema"] if self.schema else [])]
 
-    def _divided(self, columns: Sequence[Column], account: Account) -> Bought:
+    def _plan(self, columns: Sequence[Column], session: FitSession) -> VectorizerPlan:
         """Divide the budget, and charge a ledger for all of it."""
         n_open = sum(column.is_open for column in columns)
         n_numbers = sum(column.kind in ("number", "date") for column in columns)
-        guarantee, rows = account.guarantee, account.rows_per_group or 1
+        guarantee, rows = session.guarantee, session.rows_per_group
         noise = self.noise
         if noise == "auto":
             noise = "iid_gaussian" if guarantee.delta > 0.0 else "iid_laplace"
@@ -260,23 +254,23 @@ class DPTableVectorizer(PrivateFitMixin, TransformerMixin, BaseEstimator):
             facts_of = {"counts": counts, "searches": searches}
             stages += stage_losses(numbers, **facts_of) if split else [numbers]
         if stages:
-            account.spend(stages, noise, of_groups=[0] if n_open else [])
-        return Bought(made, numbers, noise)
+            session.account.spend(stages, noise, of_groups=[0] if n_open else [])
+        return VectorizerPlan(made, numbers, noise)
 
     def _numbers(
         self,
         columns: Sequence[Column],
-        cells: Sequence[Any],
-        bought: Bought,
-        account: Account,
-        rng: RandomWords,
+        rows: Table[Any],
+        plan: VectorizerPlan,
+        session: FitSession,
     ) -> list[NumberFacts | None]:
-        """Return what is bought of every column of numbers or dates."""
+        """Release what is needed of every column of numbers or dates."""
         facts: list[NumberFacts | None] = [None] * len(columns)
         places = [k for k, column in enumerate(columns) if column.kind in ("number", "date")]
-        if bought.numbers is None or not places:
+        if plan.numbers is None or not places:
             return facts
-        values = _table_of([columns[k] for k in places], [cells[k] for k in places])
+        wanted = {k: columns[k] for k in places}
+        values = rows.map(partial(_numbers_of, wanted), len(wanted))
         ends = np.array([in_units(columns[k], np.array(columns[k].bounds)) for k in places]).T
         open_ends = np.array([columns[k].bounds for k in places]).T
         bounds = np.where(np.isfinite(open_ends), ends, open_ends)
@@ -284,16 +278,16 @@ class DPTableVectorizer(PrivateFitMixin, TransformerMixin, BaseEstimator):
         quantiles = private_quantiles(
             values,
             np.concatenate([_MIDDLE, inner]),
-            bought.numbers,
-            noise=bought.noise,
-            adjacency=account.guarantee.adjacency,
+            plan.numbers,
+            noise=plan.noise,
+            adjacency=session.adjacency,
             bounds=(bounds[0], bounds[1]),
             missing=True,
-            random_state=rng,
-            charge=account.charge,
+            random_state=session.rng,
+            charge=session.charge,
         )
-        if account.guarantee.adjacency == "add_remove":
-            account.n_records = quantiles.n_samples
+        if session.adjacency == "add_remove":
+            session.account.n_records = quantiles.n_samples
         for k, found in zip(places, _scaled(quantiles), strict=True):
             facts[k] = found
         return facts
@@ -433,26 +427,9 @@ def _values(column: Column, cells: Any) -> NDArray[np.float64]:
     return in_units(column, as_doubles(cells))
 
 
-def _table_of(columns: Sequence[Column], cells: Sequence[Any]) -> Any:
-    """Return columns of numbers side by side, whole or in parts."""
-    if not isinstance(cells[0], Partitioned):
-        return np.column_stack([_values(*both) for both in zip(columns, cells, strict=True)])
-    loads = [one.loads for one in cells]
-    together = replace(cells[0], loads=())
-    load = partial(_side_by_side, tuple(columns), tuple(loads))
-    return together.map(load, len(columns))
-
-
-def _side_by_side(
-    columns: Sequence[Column], loads: Sequence[Sequence[Any]], tables: Any
-) -> NDArray[np.float64]:
-    found = []
-    for column, steps in zip(columns, loads, strict=True):
-        cells = tables
-        for step in steps:
-            cells = step(cells)
-        found.append(_values(column, cells))
-    return np.column_stack(found)
+def _numbers_of(wanted: dict[int, Column], table: Any) -> NDArray[np.float64]:
+    """Return columns of numbers side by side."""
+    return np.column_stack([_values(one, cells_of(table, k)) for k, one in wanted.items()])
 
 
 def _is_searched(column: Column) -> bool:
@@ -481,24 +458,6 @@ def _rest(guarantee: PrivacyGuarantee, share: float, rows: int, *, pure: bool) -
         room = 1.0 if share == 1.0 else _ROOM
         return PureLoss(share * guarantee.epsilon * room).per_row(rows)
     return GaussianLoss(ChanceBudget.of(guarantee).share(share).mu).per_row(rows)
-
-
-def _categories(
-    columns: Sequence[Column],
-    cells: Sequence[Any],
-    bought: Bought,
-    account: Account,
-    rng: RandomWords,
-) -> list[tuple[Any, ...]]:
-    """Return the categories of every column: given, found, or none."""
-    found = [column.categories or () for column in columns]
-    if bought.categories is not None:
-        account.charge("categories", bought.categories, of_groups=True)
-        for k, column in enumerate(columns):
-            if column.is_open:
-                shown = found_categories(cells[k], bought.categories, rng)[0]
-                found[k] = tuple(map(bool, shown)) if column.truth else shown
-    return found
 
 
 def _scaled(found: Quantiles) -> list[NumberFacts]:

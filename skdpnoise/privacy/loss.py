@@ -66,13 +66,7 @@ class _Divisible(BaseLoss):
         return self._scaled(_rounded_down(self._of_releases(fraction)))
 
     def per_row(self, rows: int) -> Self:
-        """Return the loss per row, if this one is per group: ε or μ over ``rows``, rounded down.
-
-        Examples
-        --------
-        >>> print(PureLoss(1.0).per_row(5), GaussianLoss(1.0).per_row(5))
-        0.2-DP 0.2-GDP
-        """
+        """Return the loss per row, if this one is per group: ε or μ over ``rows``, rounded down."""
         rows = check_count(f"{type(self).__name__}.per_row", "rows", rows)
         return self._scaled(_rounded_down(1.0 / rows))
 
@@ -82,11 +76,6 @@ class _Divisible(BaseLoss):
         Neighbours that differ in a group are so many steps apart. Each step multiplies a
         probability by at most exp(ε) (Dwork and Roth 2014, Theorem 2.2), and trade-off functions of
         successive shifts by μ compose to that of their sum (Dong, Roth and Su, Theorem 2.14).
-
-        Examples
-        --------
-        >>> print(PureLoss(0.5).for_group(4), GaussianLoss(0.5).for_group(4))
-        2-DP 2-GDP
         """
         return self._scaled(check_count(f"{type(self).__name__}.for_group", "rows", rows))
 

@@ -1,4 +1,4 @@
-"""What an analyst asks: counts, sums, means, histograms, quantiles, locations and scales."""
+"""Queries of analysts: counts, sums, means, histograms, quantiles, locations and scales."""
 
 from skdpnoise.queries.aggregates import PrivateEstimate, private_count, private_mean, private_sum
 from skdpnoise.queries.argmax import private_argmax

@@ -29,6 +29,8 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from skdpnoise.accounting.session import Session
+from skdpnoise.data.ranks import Ranks
 from skdpnoise.privacy import Adjacency, LossBudget
 from skdpnoise.queries._quantile_search import (
     Belief,
@@ -38,10 +40,8 @@ from skdpnoise.queries._quantile_search import (
     believe_octaves,
     believe_spread,
 )
-from skdpnoise.queries._ranks import Ranks
 from skdpnoise.queries._tiles import Floats, Integers
 from skdpnoise.queries.norm_quantile import NormQuantileMechanism, exact_terms
-from skdpnoise.queries.ranges import Releases
 
 _MISS = 0.003  # chance that one of many parts is chosen, though all records are in another
 _ZERO = 0.25  # least probability of the cell at zero: columns with many zeros are common
@@ -66,7 +66,7 @@ def choose_bulk(data: Ranks, bounds: tuple[float, float], search: Search) -> Bul
     loss, shares, n_samples = search.loss, search.shares, search.n_samples
     halves = [loss.share(shares[0] * part) for part in _MEDIAN_SHARES]
     parts = (1, parts_told_apart(halves[1], n_samples, _MOST_PARTS))
-    stage = "median", search.releases
+    stage = "median", search.session
     cell = choose_quantile(data, 0.5, believe_location(*bounds), halves, parts, stage)
     median = cell.quantile(0.5)
     center = median if abs(median) > _NOTHING else 0.0
@@ -93,7 +93,7 @@ def _closer(data: Ranks, cell: Belief, search: Search) -> Bulk:
     costs = [left * need / sum(_CLOSER_NEEDS) for need in _CLOSER_NEEDS]
     first = search.loss.share(costs[0] if enough else left)
     parts = (parts_told_apart(first, search.n_samples, _MOST_CLOSER),)
-    stage = "median", search.releases
+    stage = "median", search.session
     closer = choose_quantile(data, 0.5, cell, (first,), parts, stage)
     median = closer.quantile(0.5)
     if not enough:
@@ -110,7 +110,7 @@ def _spread(
 ) -> float:
     """Return the distance from the centre that such a part of the values keeps."""
     distances = data.distances(center)
-    stage = "spread", search.releases
+    stage = "spread", search.session
     return choose_quantile(distances, probability, prior, (loss,), (1,), stage).quantile(0.5)
 
 
@@ -120,23 +120,22 @@ def choose_quantile(
     belief: Belief,
     losses: Sequence[LossBudget],
     n_parts: Sequence[int],
-    stage: tuple[str, Releases],
+    stage: tuple[str, Session],
 ) -> Belief:
     """Return the cell that was chosen last."""
     # Each choice cuts what is left into so many parts: first every interval of the belief, then the
     # cell that was chosen.
-    label, releases = stage
-    sensitivity = utility_sensitivity(probability, releases.adjacency)
+    label, session = stage
+    sensitivity = utility_sensitivity(probability, session.adjacency)
     edges, log_mass = belief.edges, belief.log_mass
     for loss, parts in zip(losses, n_parts, strict=True):
         cells, log_mass = _cut(edges, log_mass, parts)
         mechanism = NormQuantileMechanism.within(loss, sensitivity=sensitivity)
-        releases.charge(label, mechanism)
         below = ranks.below(cells)
         # in records: a choice multiplies probabilities by exp(utility / scale)
         preference = log_mass * mechanism.scale[0]
         utilities = quantile_utilities(below, probability * ranks.size, preference)
-        place = mechanism.select(utilities, releases.rng)
+        place = session.choose(label, mechanism, utilities)
         edges, log_mass = cells[place : place + 2], np.zeros(1)
     return Belief(edges, log_mass)
 

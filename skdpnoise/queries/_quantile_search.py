@@ -14,15 +14,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from skdpnoise.accounting.session import Drawn, Session
+from skdpnoise.data.ranks import Ranks, ordered, real
 from skdpnoise.mechanisms.additive import AdditiveMechanism
 from skdpnoise.mechanisms.calibrate import calibrate
 from skdpnoise.noises import Noise
 from skdpnoise.privacy import Adjacency, LossBudget
-from skdpnoise.queries._ranks import Ranks, ordered, real
 from skdpnoise.queries._tiles import Floats, Integers
-from skdpnoise.queries.ranges import Releases
-from skdpnoise.sampling import RandomWords
-from skdpnoise.sampling.observer import plus_noise
 from skdpnoise.sensitivity import clipped_sum
 
 _EXPONENTS = np.arange(-1022, 341)  # octaves of magnitudes that are told apart, to beyond 1e100
@@ -36,12 +34,13 @@ _BITS, _TAIL = 14, 1e-3
 
 @dataclass(frozen=True, slots=True)
 class Search:
-    """What the stages of a search share."""
+    """The budget of a search, and all that its stages have in common."""
 
     loss: LossBudget  # of all of them
     shares: Sequence[float]  # of the median, the spread, the mean square and the mean
     strength: float  # number of records over the standard deviation of the noise on one count
-    releases: Releases
+    noise: str  # `"<rule>_<family>"`
+    session: Session
     n_samples: float
 
 
@@ -59,7 +58,7 @@ class Bulk:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Belief:
-    """What is believed of a real number: the probability of intervals between doubles."""
+    """The probability that a real number lies in each of some intervals between doubles."""
 
     # The doubles from one edge to the next are equally probable: within an octave this is uniform.
 
@@ -80,7 +79,7 @@ class Belief:
     def middle(self) -> float:
         """Return the median, with no more leading bits than it takes to halve what is likely."""
         # So thresholds of a search share their leading bits, and so do the counts below them of
-        # rows in parts: few passes count for all of them.
+        # rows in partitions: few passes count for all of them.
         low, middle, high = (
             int(ordered(np.array([self.quantile(part)]))[0]) for part in (_TAIL, 0.5, 1.0 - _TAIL)
         )
@@ -109,7 +108,7 @@ class Belief:
 def believe_location(low: float, high: float) -> Belief:
     """Return what is believed of a location before any data: units near 1, and public bounds."""
     # Octaves lose probability as a power of their distance from 1. Where both bounds are finite,
-    # one half of the probability is spread evenly between them.
+    # one half of the probability is even between them.
     octaves = np.ldexp(1.0, _EXPONENTS)
     edges = np.concatenate([-octaves[::-1], [0.0], octaves])
     weights = _octave_weights(0.0)
@@ -152,39 +151,38 @@ def believe_octaves(least: float, most: float) -> Belief:
 
 
 def plan_search(
-    noise: str, parts: tuple[int, int], loss: LossBudget, adjacency: Adjacency, n_steps: int
+    noise: str, weights: tuple[int, int], loss: LossBudget, adjacency: Adjacency, n_steps: int
 ) -> AdditiveMechanism:
     """Return the noise of all steps of a search with the given a and b."""
     # A record adds a or -b, whatever the threshold: it moves every sum by at most a + b if it is
     # replaced, and by at most max(a, b) if it is added or removed (clipped_sum). The steps are
     # adaptive releases of one mechanism, which is charged for all of them.
-    below, above = parts
+    below, above = weights
     sums = clipped_sum(-float(above), float(below), adjacency)
     return calibrate(noise, sums, loss, n_releases=n_steps)
 
 
 def search_quantile(
     ranks: Ranks,
-    parts: tuple[int, int],
+    weights: tuple[int, int],
     belief: Belief,
-    mechanism: AdditiveMechanism,
+    drawn: Drawn,
     n_samples: float,
-    rng: RandomWords,
 ) -> Belief:
-    """Return what is believed of the quantile q = b/(a + b) after all steps of the mechanism."""
+    """Return what is believed of the quantile q = b/(a + b) after all steps of a mechanism."""
     # Sums are exact integers, and the thresholds and the belief depend on
     # earlier answers and public numbers only: they are post-processing.
-    below, above = parts
+    below, above = weights
     probability, unit = above / (below + above), (below + above) * n_samples
-    draws = mechanism.sample(rng)
-    grid_sizes = np.broadcast_to(mechanism.grid_size, draws.shape)[:, 0].tolist()
-    scales = np.broadcast_to(mechanism.scale, draws.shape)[:, 0].tolist()
-    for draw, grid_size, scale in zip(draws, grid_sizes, scales, strict=True):
+    mechanism, noise = drawn.mechanism, drawn.noise
+    grid_sizes = np.broadcast_to(mechanism.grid_size, noise.shape)[:, 0].tolist()
+    scales = np.broadcast_to(mechanism.scale, noise.shape)[:, 0].tolist()
+    for one, grid_size, scale in zip(noise, grid_sizes, scales, strict=True):
         belief, edge = belief.cut(belief.middle())
         n_below = int(ranks.below(belief.edges[edge : edge + 1])[0])
         steps_below, steps_above = round(below / grid_size), round(above / grid_size)
         total = n_below * steps_below - (ranks.size - n_below) * steps_above
-        answer = float(plus_noise(mechanism, np.array([total]), draw)[0]) * grid_size
+        answer = float(drawn.add(np.array([total]), one)[0]) * grid_size
         facts = mechanism.family, answer / unit + probability, scale / unit
         log_mass = belief.log_mass.copy()
         log_mass[:edge] += _log_likelihood(*facts, probability, 1.0)

@@ -6,9 +6,8 @@ depends on the tiles, the threads, or the layout of the table.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
 from typing import Any
@@ -16,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from skdpnoise.data.table import Partitioned
+from skdpnoise.data.table import Table
 from skdpnoise.queries import _tiles
 from skdpnoise.queries._tiles import Floats, Integers, Places
 
@@ -36,62 +35,75 @@ _INTERPRETED, _MOST_AT_ONCE, _MOST_IN_ALL = 1 << 20, 1 << 23, 1 << 27
 _interpreted = {"values": 0}
 # Below this many, handing work to a thread costs more than it saves.
 _VALUES_PER_THREAD = 1 << 18
-_PAIRED_VALUES = 1 << 21  # of pairs in parts, that come together at a time
-_COLUMNS_AT_ONCE = 4  # of those
 _MOST_PAIRED = 1 << 31  # two row numbers share 64 bits
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Records:
-    """The values of the records, in the order of the table, which may lie in parts."""
-
-    table: Any  # an array, or a Partitioned of such
-
-    def __len__(self) -> int:
-        return len(self.table)
-
-    def load(self, loops: Any, columns: Places, begin: int, n: int, tile: Floats) -> None:
-        """Copy values in double precision."""
-        rows, first = slice(begin, begin + n), int(columns[0])
-        if columns[-1] - first == columns.size - 1:  # increasing, so these lie side by side
-            np.copyto(tile[:, :n], self.table[rows, first : first + columns.size].T)
-            return
-        for row, column in zip(tile, columns.tolist(), strict=True):
-            row[:n] = self.table[rows, column]
+Load = Callable[[Any, Places, int, int, Floats], None]
+"""``load(loops, columns, begin, n, tile)`` writes n values of each column into a tile."""
 
 
-class Gaps:
-    """Differences of the two records of each pair, in double precision."""
-
-    def __init__(self, table: NDArray[np.floating], pairs: Integers) -> None:
-        """Take pairs of records by their numbers, shape (2, n_pairs)."""
-        # Pairs are sorted, so that one record of each is read in the order of memory.
-        if len(table) > _MOST_PAIRED:
-            raise ValueError("Columns without public bounds may have at most 2**31 records.")
-        self.pairs = np.sort(pairs[0] << _tiles.HALF_WORD | pairs[1])
-        # One compiled loop, whether or not the data can be written to.
-        self.table = table.view()
-        self.table.flags.writeable = False
-
-    def __len__(self) -> int:
-        return self.pairs.size
-
-    def load(self, loops: Any, columns: Places, begin: int, n: int, tile: Floats) -> None:
-        """Write differences."""
-        loops.subtract(self.table, self.pairs[begin : begin + n], columns, tile)
+def tallies(table: Table[NDArray[Any]], columns: Places, width: int, visit: Visit) -> Integers:
+    """Return `width` integers for each column: the sums of the visits to all values."""
+    step = partial(tallied, columns=columns, width=width, visit=visit, n_in_all=len(table))
+    return np.asarray(table.total(step, "sums of columns"))
 
 
-def tallies(
-    source: Records | Gaps, columns: Places, width: int, visit: Visit, n_in_all: int | None = None
-) -> Iterator[tuple[Places, Integers]]:
-    """Yield places in `columns`, and `width` integers for each of them: the sums of all visits."""
-    # The records may be some of so many.
-    n = len(source)
-    n_in_all = n if n_in_all is None else n_in_all
-    if isinstance(source.table, Partitioned):
-        step = partial(_tallied, columns, width, visit, n)
-        yield np.arange(columns.size), source.table.total(step, "sums of columns")
+def tallied_gaps(
+    table: Table[NDArray[Any]], pairs: Integers, columns: Places, width: int, visit: Visit
+) -> Integers:
+    """Return `width` integers for each column: the sums of visits to differences of pairs."""
+    step = partial(_tallied_gaps, width, visit)
+    return np.asarray(table.gathered(pairs, columns, step, "pairs of rows"))
+
+
+def tallied(
+    rows: NDArray[Any], columns: Places, width: int, visit: Visit, n_in_all: int | None = None
+) -> Integers:
+    """Return the sums of the visits to the values of some rows, of so many."""
+    n_in_all = len(rows) if n_in_all is None else n_in_all
+    return swept(partial(_load, rows), len(rows), columns, width, visit, n_in_all)
+
+
+def _tallied_gaps(
+    width: int, visit: Visit, rows: NDArray[Any], pairs: Integers, columns: Places, which: Places
+) -> Integers:
+    def visit_some(loops: Any, tile: Floats, n: int, counts: Integers, some: Places) -> None:
+        visit(loops, tile, n, counts, which[some])
+
+    n_pairs = pairs.shape[1]
+    return swept(differences(rows, pairs), n_pairs, columns, width, visit_some, n_pairs)
+
+
+def _load(
+    rows: NDArray[Any], loops: Any, columns: Places, begin: int, n: int, tile: Floats
+) -> None:
+    """Copy values in double precision."""
+    places, first = slice(begin, begin + n), int(columns[0])
+    if columns[-1] - first == columns.size - 1:  # increasing, so these lie side by side
+        np.copyto(tile[:, :n], rows[places, first : first + columns.size].T)
         return
+    for row, column in zip(tile, columns.tolist(), strict=True):
+        row[:n] = rows[places, column]
+
+
+def differences(rows: NDArray[Any], pairs: Integers) -> Load:
+    """Return what writes differences of the two records of pairs, of shape (2, n_pairs)."""
+    # Pairs are sorted, so that one record of each is read in the order of memory.
+    if len(rows) > _MOST_PAIRED:
+        raise ValueError("Columns without public bounds may have at most 2**31 records.")
+    order = np.sort(pairs[0] << _tiles.HALF_WORD | pairs[1])
+    # One compiled loop, whether or not the data can be written to.
+    table = rows.view()
+    table.flags.writeable = False
+
+    def load(loops: Any, columns: Places, begin: int, n: int, tile: Floats) -> None:
+        loops.subtract(table, order[begin : begin + n], columns, tile)
+
+    return load
+
+
+def swept(load: Load, n: int, columns: Places, width: int, visit: Visit, n_in_all: int) -> Integers:
+    """Return the sums of all visits to n values of each column, which are some of so many."""
     loops, most_threads = _loops(n * columns.size, n_in_all * columns.size)
 
     def count(which: Places, rows: tuple[int, int]) -> Integers:
@@ -102,10 +114,11 @@ def tallies(
         for begin in range(*rows, n_rows):
             n = min(n_rows, rows[1] - begin)
             with np.errstate(all="ignore"):  # a warning would tell of a single record
-                source.load(loops, columns[which], begin, n, tile)
+                load(loops, columns[which], begin, n, tile)
                 visit(loops, tile, n, counts, which)
         return counts
 
+    found = [np.zeros((0, width), dtype=np.int64)]
     for start in range(0, columns.size, _MOST_COLUMNS):
         which = np.arange(start, min(start + _MOST_COLUMNS, columns.size))
         n_threads = max(1, min(most_threads, n * which.size // _VALUES_PER_THREAD))
@@ -114,70 +127,8 @@ def tallies(
         # lock of the interpreter.
         with ThreadPoolExecutor(n_threads) as pool:
             waiting = [pool.submit(count, which, rows) for rows in others]
-            totals = sum((part.result() for part in waiting), start=count(which, first))
-        yield which, totals
-
-
-def _tallied(
-    columns: Places, width: int, visit: Visit, n_in_all: int, table: NDArray[np.floating]
-) -> Integers:
-    """Return the sums of all visits to some rows."""
-    found = [counts for _, counts in tallies(Records(table), columns, width, visit, n_in_all)]
-    return np.concatenate(found) if found else np.zeros((0, width), dtype=np.int64)
-
-
-def tallied_gaps(
-    table: Any, pairs: Integers, columns: Places, width: int, visit: Visit
-) -> Integers:
-    """Return `width` integers for each column: the sums of visits to differences of pairs."""
-    if not isinstance(table, Partitioned):
-        gaps = Gaps(table, pairs)
-        return np.concatenate([counts for _, counts in tallies(gaps, columns, width, visit)])
-    # Records of pairs come together where the parts are, of some columns at a time.
-    rows, places = np.unique(pairs, return_inverse=True)
-    places = places.reshape(pairs.shape)
-    n_columns = max(1, _PAIRED_VALUES // max(1, rows.size))
-    found = []
-    for begin in range(0, columns.size, n_columns):
-        some = np.arange(begin, min(begin + n_columns, columns.size))
-        take = partial(_taken, rows, columns[some])
-        finish = partial(_gaps_between, places, width, visit, some)
-        found.append(table.joined(take, finish, "pairs of rows"))
+            found.append(sum((part.result() for part in waiting), start=count(which, first)))
     return np.concatenate(found)
-
-
-def _taken(
-    rows: Integers, columns: Places, table: NDArray[np.floating], first: int
-) -> NDArray[np.floating]:
-    """Return the rows of a leaf that are in pairs."""
-    begin, end = np.searchsorted(rows, [first, first + len(table)])
-    return np.asarray(table[np.ix_(rows[begin:end] - first, columns)])
-
-
-def _gaps_between(
-    places: Integers,
-    width: int,
-    visit: Visit,
-    which: Places,
-    tables: list[NDArray[np.floating]],
-) -> Integers:
-    """Return the sums of visits to the differences of rows that came together."""
-    found = []
-    for begin in range(0, which.size, _COLUMNS_AT_ONCE):  # a copy of all would be twice the memory
-        lot = which[begin : begin + _COLUMNS_AT_ONCE]
-        table = np.concatenate([one[:, begin : begin + lot.size] for one in tables])
-        seen = _visit_of(visit, lot)
-        found.append(tallied_gaps(table, places, np.arange(lot.size), width, seen))
-    return np.concatenate(found)
-
-
-def _visit_of(visit: Visit, which: Places) -> Visit:
-    """Return a visit to some columns, which stand at other places among all."""
-
-    def visit_some(loops: Any, tile: Floats, n: int, counts: Integers, some: Places) -> None:
-        visit(loops, tile, n, counts, which[some])
-
-    return visit_some
 
 
 def _loops(n_values: int, n_in_all: int) -> tuple[Any, int]:

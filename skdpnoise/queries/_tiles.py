@@ -1,4 +1,4 @@
-"""What the values of a tile count for, in numpy.
+"""Integers that the values of a tile count for, in numpy.
 
 The rows of a tile belong to columns of the data, of which each has its own row of counts and its
 own settings; the first n values of a row are meant, and may be overwritten. ``_tile_loops`` has the

@@ -20,21 +20,21 @@ from skdpnoise._utils.checks import (
     complaint,
 )
 from skdpnoise._utils.shared_texts import shared_texts
+from skdpnoise.accounting.account import Ledger
+from skdpnoise.accounting.session import Drawn
+from skdpnoise.accounting.terms import Terms
 from skdpnoise.data.missing import Missing, present
-from skdpnoise.data.rows import is_spread
-from skdpnoise.data.table import Partitioned, mapped
+from skdpnoise.data.table import Table
 from skdpnoise.mechanisms.additive import AdditiveMechanism
 from skdpnoise.mechanisms.calibrate import calibrate
-from skdpnoise.mechanisms.charging import Ledger
 from skdpnoise.noises import get_noise, noise_names
 from skdpnoise.privacy import Adjacency, LossBudget, PrivacyGuarantee, PrivacyLoss
 from skdpnoise.privacy.loss import checked_relation, promised
 from skdpnoise.queries import _tiles
-from skdpnoise.queries._query import Query, as_table, ends, spread_values
-from skdpnoise.queries._sweeps import Records, tallies
+from skdpnoise.queries._sweeps import tallies
 from skdpnoise.queries._tiles import Floats, Integers, Places
-from skdpnoise.sampling import RandomWords, random_words
-from skdpnoise.sampling.observer import plus_noise
+from skdpnoise.queries._values import as_table, ends, read_values
+from skdpnoise.sampling import random_words
 from skdpnoise.sampling.words import with_caveat
 from skdpnoise.sensitivity import SensitivityProfile, clipped_sum
 
@@ -177,14 +177,13 @@ def private_count(
     check_option(owner, "missing", missing, get_args(Missing))
     tell = _mask if missing == "error" else _present
     n, rng = _count(owner, tell, records), random_words(random_state)
+    terms = Terms(owner, guarantee, relation, ledger, rng)
     mechanism = calibrate(noise, SensitivityProfile([1.0]), guarantee)
-    query = Query(owner, guarantee, relation, ledger, rng)
-    query.spend_for(mechanism)
+    drawn = terms.session(terms.spend_for).draw("count", mechanism)
     # No number fails after the charge: what is cut off moves no two counts further apart.
-    steps = min(n, _MOST) * _count_steps(mechanism)
-    (released,) = _with_noise([steps], mechanism, rng)
+    (released,) = _with_noise([min(n, _MOST) * _count_steps(mechanism)], drawn)
     error = _rounded_deviation(mechanism)
-    return PrivateEstimate(round(released), error, mechanism, **query.facts)
+    return PrivateEstimate(round(released), error, mechanism, **terms.facts)
 
 
 @shared_texts
@@ -273,9 +272,9 @@ def private_sum(
     _check_noise(owner, noise)
     table, shape, within = _check_summands(owner, values, low, high, weights, missing)
     if missing == "skip":
-        table = mapped(table, partial(_with_zeros, within.low, within.high), within.low.size)
+        table = table.map(partial(_with_zeros, within.low, within.high), within.low.size)
         within = within.with_zero()
-    query = Query(owner, guarantee, relation, ledger, random_words(random_state))
+    terms = Terms(owner, guarantee, relation, ledger, random_words(random_state))
     centre, importance = within.centre, within.weights
     profile = SensitivityProfile(2.0 * within.half_width)
     if relation == "add_remove":
@@ -283,7 +282,7 @@ def private_sum(
     mechanism = calibrate(noise, profile, guarantee, weights=importance)
     deviation, counted = mechanism.standard_deviation, False
     if relation == "add_remove" and centre.any():
-        joint = _with_count(query, noise, within, float(importance @ centre**2))
+        joint = _with_count(terms, noise, within, float(importance @ centre**2))
         combined = np.hypot(joint.standard_deviation[:-1], centre * joint.standard_deviation[-1])
         error = float(importance @ combined**2)
         counted = error <= _FREE * mechanism.expected_error(weights=importance)
@@ -291,9 +290,9 @@ def private_sum(
         mechanism, deviation = joint, combined
     elif relation == "add_remove":
         within = within.uncentred()
-    sums, count = _release(query, table, within, mechanism)
+    sums, count = _release(terms, table, within, mechanism)
     sums = sums + (len(table) if count is None else count) * within.centre
-    return PrivateEstimate(shape(sums), shape(deviation), mechanism, count, **query.facts)
+    return PrivateEstimate(shape(sums), shape(deviation), mechanism, count, **terms.facts)
 
 
 @shared_texts
@@ -394,7 +393,7 @@ def private_mean(
     relation = checked_relation(owner, adjacency, guarantee)
     _check_noise(owner, noise)
     table, shape, within = _check_summands(owner, values, low, high, weights, missing)
-    query = Query(owner, guarantee, relation, ledger, random_words(random_state))
+    terms = Terms(owner, guarantee, relation, ledger, random_words(random_state))
     half, n = within.half_width, len(table)
     if relation == "replace_one" and n == 0:
         raise ValueError(
@@ -402,13 +401,13 @@ def private_mean(
             "number of records is public: an empty table has no mean."
         )
     if missing == "skip":
-        return _mean_of_present(query, noise, table, shape, within)
+        return _mean_of_present(terms, noise, table, shape, within)
     if relation == "add_remove":
-        mechanism = _with_count(query, noise, within, float(within.weights @ half**2) / 3)
+        mechanism = _with_count(terms, noise, within, float(within.weights @ half**2) / 3)
     else:
         profile = SensitivityProfile(2.0 * half)
         mechanism = calibrate(noise, profile, guarantee, weights=within.weights)
-    sums, count = _release(query, table, within, mechanism)
+    sums, count = _release(terms, table, within, mechanism)
     divisor = float(n) if count is None else max(count, 1.0)
     distance = np.clip(sums / divisor, -half, half)
     deviation = mechanism.standard_deviation
@@ -417,22 +416,19 @@ def private_mean(
     mean = np.clip(within.centre + distance, within.low, within.high)
     # Between two bounds no estimate errs by more than their distance.
     error = np.minimum(deviation / divisor, 2.0 * half)
-    return PrivateEstimate(shape(mean), shape(error), mechanism, count, **query.facts)
+    return PrivateEstimate(shape(mean), shape(error), mechanism, count, **terms.facts)
 
 
 def _count(owner: str, tell: Callable[[str, Any], NDArray[np.bool_]], records: Any) -> int:
     """Return how many records there are, or of how many a function tells that they count."""
-    if is_spread(records):
-        rows = spread_values(owner, records, partial(_check_column, owner, tell))
-        step = partial(_count_true, owner, tell)
-        return int(rows.total(step, "count")) if len(rows) else 0
     if tell is _mask and (type(records) is int or _is_whole(records)):
         if records < 0:
             raise ValueError(
                 f"The 'records' parameter of {owner} must not be negative if it is a count."
             )
         return int(records)  # of any size
-    return int(_count_true(owner, tell, records))
+    rows, _ = read_values(owner, records, partial(tell, owner))
+    return int(rows.or_else(np.zeros(0, dtype=bool)).total(_count_true, "count"))
 
 
 def _is_whole(records: Any) -> bool:
@@ -466,12 +462,8 @@ def _present(owner: str, records: Any) -> NDArray[np.bool_]:
     raise TypeError(complaint(owner, "records", must, f"{type(records).__name__}", remedy))
 
 
-def _check_column(owner: str, tell: Callable[[str, Any], Any], records: Any) -> None:
-    tell(owner, records)
-
-
-def _count_true(owner: str, tell: Callable[[str, Any], Any], records: Any) -> Integers:
-    return np.asarray(np.count_nonzero(tell(owner, records)))
+def _count_true(mask: NDArray[np.bool_]) -> Integers:
+    return np.asarray(np.count_nonzero(mask))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -503,8 +495,8 @@ class _Bounds:
 
 
 def _release(
-    query: Query,
-    table: NDArray[Any] | Partitioned[Any],
+    terms: Terms,
+    table: Table[NDArray[Any]],
     bounds: _Bounds,
     mechanism: AdditiveMechanism,
 ) -> tuple[Floats, float | None]:
@@ -516,25 +508,24 @@ def _release(
     unit = np.ldexp(mechanism.grid_size[:n_columns], -_FINE_BITS)
     if np.floor(bounds.half_width / unit).max() >= 2.0**62:
         raise ValueError(
-            f"The bounds of {query.owner} are too wide in some columns for the noise that others "
+            f"The bounds of {terms.owner} are too wide in some columns for the noise that others "
             "need: choose units, or weights, in which the columns are nearer to each other."
         )
-    query.spend_for(mechanism)
+    drawn = terms.session(terms.spend_for).draw("sums", mechanism)
     totals = _exact_sums(table, bounds, unit)
     if mechanism.grid_size.size == n_columns:
-        return _with_noise(totals, mechanism, query.rng), None
+        return _with_noise(totals, drawn), None
     totals.append(len(table) * _count_steps(mechanism))
-    noisy = _with_noise(totals, mechanism, query.rng)
+    noisy = _with_noise(totals, drawn)
     return noisy[:-1], float(noisy[-1])
 
 
-def _exact_sums(table: Any, bounds: _Bounds, unit: Floats) -> list[int]:
+def _exact_sums(table: Table[NDArray[Any]], bounds: _Bounds, unit: Floats) -> list[int]:
     # As two digits each, so that no number of records overflows.
     limit = np.floor(bounds.half_width / unit)
     facts = np.stack([bounds.low, bounds.high, bounds.centre, unit, limit])
-    columns = np.arange(limit.size)
-    found = [counts for _, counts in tallies(Records(table), columns, 2, partial(_visit, facts))]
-    return [(high << _tiles.HALF_SUM) + low for high, low in np.concatenate(found).tolist()]
+    found = tallies(table, np.arange(limit.size), 2, partial(_visit, facts))
+    return [(high << _tiles.HALF_SUM) + low for high, low in found.tolist()]
 
 
 def _visit(
@@ -548,56 +539,54 @@ def _count_steps(mechanism: AdditiveMechanism) -> int:
     return math.floor(1.0 / math.ldexp(mechanism.grid_size[-1], -_FINE_BITS))
 
 
-def _with_noise(totals: list[int], mechanism: AdditiveMechanism, rng: RandomWords) -> Floats:
+def _with_noise(totals: list[int], drawn: Drawn) -> Floats:
     """Return noisy sums of exact ones in fine grid steps."""
     half = 1 << (_FINE_BITS - 1)
-    (draws,) = mechanism.sample(rng)
     # Python's integers: a sum may be larger than any of numpy's.
-    quanta = np.array([t + half >> _FINE_BITS for t in totals], dtype=object)
-    noisy = plus_noise(mechanism, quanta, draws.astype(object))
-    return np.asarray(mechanism.grid_size * noisy.astype(np.float64))
+    steps = np.array([t + half >> _FINE_BITS for t in totals], dtype=object)
+    return drawn.in_units(steps, drawn.noise[0].astype(object))
 
 
-def _with_count(query: Query, noise: str, bounds: _Bounds, weight: float) -> AdditiveMechanism:
+def _with_count(terms: Terms, noise: str, bounds: _Bounds, weight: float) -> AdditiveMechanism:
     """Return the mechanism for centred sums and, as the last coordinate, the number of records."""
     profile = SensitivityProfile(np.append(bounds.half_width, 1.0))
     weights = np.append(bounds.weights, weight)
-    return calibrate(noise, profile, query.guarantee, weights=weights)
+    return calibrate(noise, profile, terms.guarantee, weights=weights)
 
 
 def _mean_of_present(
-    query: Query,
+    terms: Terms,
     noise: str,
-    table: NDArray[Any] | Partitioned[Any],
+    table: Table[NDArray[Any]],
     shape: Callable[[Floats], Any],
     bounds: _Bounds,
 ) -> PrivateEstimate:
     """Return noisy sums of the values that there are over noisy numbers of them, by column."""
     half, n_columns = bounds.half_width, bounds.half_width.size
-    steps = _STEPS_OF_ONE if query.adjacency == "replace_one" else (1.0,)
-    made = (_jointly(query, noise, bounds, step) for step in steps)
+    steps = _STEPS_OF_ONE if terms.adjacency == "replace_one" else (1.0,)
+    made = (_jointly(terms, noise, bounds, step) for step in steps)
     _, step, mechanism = min(made, key=itemgetter(0))
     facts = bounds.centre, half, step
-    shares = mapped(table, partial(_shares_and_presence, *facts), 2 * n_columns)
+    shares = table.map(partial(_shares_and_presence, *facts), 2 * n_columns)
     reach = np.repeat([1.0, step], n_columns)
     ends = _Bounds(-reach, reach, np.zeros_like(reach), reach, np.ones_like(reach))
-    sums, _ = _release(query, shares, ends, mechanism)
+    sums, _ = _release(terms, shares, ends, mechanism)
     deviation = mechanism.standard_deviation
     count = sums[n_columns:] / step
     divisor = np.maximum(count, 1.0)
     distance = np.clip(sums[:n_columns] / divisor, -1.0, 1.0)
     mean = np.clip(bounds.centre + half * distance, bounds.low, bounds.high)
-    spread = np.hypot(deviation[:n_columns], distance * deviation[n_columns:] / step)
-    error = half * np.minimum(spread / divisor, 2.0)
-    return PrivateEstimate(shape(mean), shape(error), mechanism, shape(count), **query.facts)
+    deviation = np.hypot(deviation[:n_columns], distance * deviation[n_columns:] / step)
+    error = half * np.minimum(deviation / divisor, 2.0)
+    return PrivateEstimate(shape(mean), shape(error), mechanism, shape(count), **terms.facts)
 
 
 def _jointly(
-    query: Query, noise: str, bounds: _Bounds, step: float
+    terms: Terms, noise: str, bounds: _Bounds, step: float
 ) -> tuple[float, float, AdditiveMechanism]:
     """Return the mechanism for sums of shares and counts of values, and the error of the means."""
     n_columns = bounds.half_width.size
-    if query.adjacency == "replace_one":
+    if terms.adjacency == "replace_one":
         # In units of half widths, of each column: (2, 0) of two values, (1, step) of one and none.
         l1, l2 = max(2.0, 1.0 + step), math.sqrt(n_columns * max(4.0, 1.0 + step**2))
         each = np.repeat([2.0, step], n_columns)
@@ -606,7 +595,7 @@ def _jointly(
         profile = SensitivityProfile(np.repeat([1.0, step], n_columns))
     importance = bounds.weights * bounds.half_width**2
     weights = np.append(importance, importance / (3.0 * step**2))
-    mechanism = calibrate(noise, profile, query.guarantee, weights=weights)
+    mechanism = calibrate(noise, profile, terms.guarantee, weights=weights)
     return mechanism.expected_error(weights=weights), step, mechanism
 
 

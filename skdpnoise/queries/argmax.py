@@ -8,7 +8,8 @@ from numpy.typing import ArrayLike
 
 from skdpnoise._utils.checks import check_option, check_type
 from skdpnoise._utils.shared_texts import shared_texts
-from skdpnoise.mechanisms.charging import Ledger
+from skdpnoise.accounting.account import Ledger
+from skdpnoise.accounting.terms import Terms
 from skdpnoise.mechanisms.selection import (
     ExponentialMechanism,
     PermuteAndFlip,
@@ -17,7 +18,6 @@ from skdpnoise.mechanisms.selection import (
 )
 from skdpnoise.privacy import GaussianLoss, LossBudget, PrivacyGuarantee, PureLoss
 from skdpnoise.privacy.loss import promised
-from skdpnoise.queries._query import Query
 from skdpnoise.sampling import random_words
 
 __all__ = ["private_argmax"]
@@ -113,5 +113,6 @@ def private_argmax(
     if ranged and isinstance(mechanism, ExponentialMechanism):
         cost = mechanism.gaussian_loss()
     relation = guarantee.adjacency if isinstance(guarantee, PrivacyGuarantee) else None
-    Query("private_argmax", guarantee, relation, ledger, rng).spend(cost, method)
-    return mechanism.select(utilities, rng), mechanism
+    terms = Terms("private_argmax", guarantee, relation, ledger, rng)
+    session = terms.session(lambda *_: terms.spend(cost, method))
+    return session.choose("choice", mechanism, utilities), mechanism

@@ -12,25 +12,26 @@ from __future__ import annotations
 import math
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from functools import partial
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from skdpnoise._utils.checks import (
-    check_adjacency,
     check_collected,
-    check_count,
-    check_real,
     check_type,
     complaint,
 )
 from skdpnoise._utils.shared_texts import shared_texts
+from skdpnoise.accounting.account import Ledger
 from skdpnoise.accounting.approximate import CHANCE_SHARE
+from skdpnoise.accounting.session import Session
+from skdpnoise.accounting.terms import Terms
 from skdpnoise.data.cells import (
     Contents,
     cells_of,
@@ -42,239 +43,32 @@ from skdpnoise.data.cells import (
     together,
 )
 from skdpnoise.data.kinds import OBJECTS, Kind, kinds_of
-from skdpnoise.data.rows import is_spread
-from skdpnoise.data.table import Partitioned, looked_at
-from skdpnoise.mechanisms.additive import AdditiveMechanism
-from skdpnoise.mechanisms.base import Mechanism
+from skdpnoise.data.table import Table, as_rows, scanned
 from skdpnoise.mechanisms.calibrate import calibrate
-from skdpnoise.mechanisms.charging import Ledger
+from skdpnoise.mechanisms.categories import CategoryMechanism
 from skdpnoise.mechanisms.requests import noise_options
 from skdpnoise.noises import noise_names
 from skdpnoise.privacy import (
     Adjacency,
     GaussianLoss,
     LossBudget,
-    NumericLoss,
     PrivacyGuarantee,
     PrivacyLoss,
-    Promised,
     PureLoss,
     gdp_mu,
 )
 from skdpnoise.privacy.loss import checked_relation, promised
-from skdpnoise.queries._query import Query
 from skdpnoise.sampling import RandomWords, random_words
-from skdpnoise.sampling.observer import Cells, noisy_cells
 from skdpnoise.sampling.words import with_caveat
 from skdpnoise.sensitivity import SensitivityProfile
 
 __all__ = ["CategoryMechanism", "PrivateCategories", "private_categories"]
 
-_UP = 1.0 + 1e-12  # relative error of a tail
 _QUICK = ("iid_laplace", "iid_gaussian")
-_MOST_STEPS = 2.0**61  # of a count
 _MOST_BITS = 64  # of a whole number, as numpy has them; longer ones may be too long to print
 _SHOWN = 8  # categories of a column that are printed
 
 Label = str | int | float  # of all categories that are equal one stands for them: 1, 1.0, True
-
-
-@dataclass(frozen=True, slots=True)
-class CategoryMechanism(Mechanism):
-    r"""Noisy counts of categories, shown where they reach a threshold.
-
-    **Guarantee.** Between neighbours, one record less is one less in one cell of each column, and a
-    record that is replaced is also one more in another. Take such a cell. If somebody else has its
-    category, the cell is released as a number with noise that moves by one, and hidden below the
-    threshold, which is post-processing. If nobody else has it, the neighbour never shows it, and
-    the other data set shows it with probability p₁: the pair of ``Promised(p1)`` with ε = 0
-    dominates both orders. Cells have noise of their own, so that the losses compose:
-
-    .. math:: L = L_{\text{noise on all moved cells}} + \sum_{\text{moved cells}} L_{p_1}
-
-    **Groups** of m rows move counts as m rows do one after the other: by a vector whose l1 and l2
-    norms are at most m times as large, which costs normal noise m μ, and other noise m ε. In each
-    column, and in each direction, at most m cells belong to this group alone, each with at most m
-    records: they are shown with probability :math:`p_m` at most.
-
-    Parameters
-    ----------
-    additive : AdditiveMechanism
-        The noise of the cells that one record moves: one coordinate for each column, two under
-        replace-one, each moving by 1, with one scale for all.
-    threshold : float
-        τ > 1, in records.
-    adjacency : {"replace_one", "add_remove"}, default="replace_one"
-        Neighbouring relation.
-    rows_per_group : int, default=1
-        m, the most rows of what is protected.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If a field is of the wrong kind, the noise differs between cells or is charged for moves of
-        less than one, or fields contradict one another.
-
-    References
-    ----------
-    Korolova, Kenthapadi, Mishra and Ntoulas, WWW 2009. Balcer and Vadhan, arXiv:1709.05396, Theorem
-    4.5 (stability-based histograms). Zhu, Dong and Wang, AISTATS 2022, Theorem 10 (composition).
-
-    Examples
-    --------
-    >>> from skdpnoise.mechanisms import calibrate
-    >>> from skdpnoise.privacy import PureLoss
-    >>> from skdpnoise.sensitivity import SensitivityProfile
-    >>> cells = SensitivityProfile([1.0, 1.0], l1=2.0)
-    >>> made = CategoryMechanism(calibrate("iid_laplace", cells, PureLoss(1.0)), 30.0)
-    >>> round(made.chance(1) * 1e7, 2), round(made.chance(40), 3)
-    (2.52, 0.997)
-    >>> round(made.privacy_loss().epsilon(1e-6), 3)
-    1.0
-    """
-
-    additive: AdditiveMechanism
-    threshold: float
-    adjacency: Adjacency = "replace_one"
-    rows_per_group: int = 1
-
-    def __post_init__(self) -> None:
-        owner = type(self).__name__
-        check_type(owner, "additive", self.additive, AdditiveMechanism)
-        check_adjacency(owner, self.adjacency)
-        threshold = check_real(owner, "threshold", self.threshold, low=1.0)
-        object.__setattr__(self, "threshold", threshold)
-        rows = check_count(owner, "rows_per_group", self.rows_per_group)
-        object.__setattr__(self, "rows_per_group", rows)
-        made = self.additive
-        profile, scale = made.sensitivity, made.scale
-        joint = scale.size if profile.l1 is None else profile.l1
-        joint_l2 = math.sqrt(scale.size) if profile.l2 is None else profile.l2
-        if not threshold * 2.0**made.bits <= _MOST_STEPS / 2.0 * float(scale.min()):
-            raise ValueError(
-                f"The 'threshold' parameter of {owner} must be at most 2**60 steps of the noise. "
-                f"Got {threshold:g}."
-            )
-        alike = made.n_releases == 1 and scale.ndim == 1 and np.ptp(scale) == 0.0
-        moves = bool((profile.per_coordinate >= 1.0).all()) and joint >= scale.size
-        moves = moves and joint_l2 >= math.sqrt(scale.size)
-        moves = moves and type(profile) is SensitivityProfile  # and not one of groups
-        if made.family.lattice or len(set(made.families or ())) > 1 or not (alike and moves):
-            raise ValueError(
-                f"The 'additive' parameter of {owner} must be real noise of one law for one "
-                "release, in which every coordinate moves by 1, all of them at once."
-            )
-        loss = made.privacy_loss()
-        if rows > 1 and not (isinstance(loss, GaussianLoss) or math.isfinite(loss.epsilon(0.0))):
-            raise ValueError(
-                f"The 'additive' parameter of {owner} must be normal noise, or noise that gives "
-                f"pure privacy, for groups of rows. Got {made.noise!r}."
-            )
-        if scale.size % self._per_column:
-            raise ValueError(
-                f"The 'additive' parameter of {owner} must have two coordinates for each column "
-                f"under 'replace_one'. Got {scale.size}."
-            )
-
-    @property
-    def _per_column(self) -> int:
-        return 2 if self.adjacency == "replace_one" else 1
-
-    @property
-    def n_columns(self) -> int:
-        """Number of columns."""
-        return self.additive.scale.size // self._per_column
-
-    @property
-    def counted(self) -> tuple[str, int]:
-        """What reports count: columns."""
-        return "columns", self.n_columns
-
-    @property
-    def noise(self) -> str:
-        return self.additive.noise
-
-    @property
-    def sensitivity(self) -> SensitivityProfile:
-        """How far one record can move the counts of its cells."""
-        return self.additive.sensitivity
-
-    @property
-    def scale(self) -> NDArray[np.float64]:
-        """Scale of the noise on the counts that one record moves."""
-        return self.additive.scale
-
-    @property
-    def grid_size(self) -> float:
-        """Size of one integer step: every shown count is a multiple of it."""
-        return float(self.additive.grid_size[0])
-
-    def chance(self, n_records: int) -> float:
-        """Return the probability that a category of so many records is shown, rounded up.
-
-        Parameters
-        ----------
-        n_records : int
-            At least 1.
-
-        Returns
-        -------
-        float
-        """
-        n_records = check_count(type(self).__name__, "n_records", n_records)
-        # A rounded draw is at least k where the real one is at least k - 1/2.
-        steps = self._limit - int(self._in_steps([n_records])[0]) - 0.5
-        tail = self.additive.family.sf(steps * 2.0**-self.additive.bits)
-        return min(1.0, math.nextafter(float(tail) * _UP, 1.0))
-
-    def privacy_loss(self) -> PrivacyLoss:
-        """Return what the counts and the choice cost together, for groups if there are any."""
-        rows, cells = self.rows_per_group, self.additive.scale.size
-        noise = _of_rows(self.additive, rows).numeric()
-        return NumericLoss(((Promised(self.chance(rows)), 0.0, rows * cells),)) + noise
-
-    def shown(
-        self,
-        counts: Sequence[int],
-        rng: RandomWords,
-        names: Callable[[], Sequence[Any]] | None = None,
-    ) -> tuple[NDArray[np.bool_], NDArray[np.float64]]:
-        """Return which of the counts of one column are shown, and these with noise.
-
-        Parameters
-        ----------
-        counts : sequence of int
-            How many records have each category that occurs.
-        rng : RandomWords
-            Where noise comes from.
-        names : callable or None, default=None
-            Returns the category of each count. Called only where an audit looks on, which must
-            know which counts of two neighbours belong together; None: they are the same ones.
-
-        Returns
-        -------
-        shown : ndarray of bool
-        noisy : ndarray of shape (n_shown,)
-            Noisy counts, at least the threshold.
-        """
-        made = self.additive
-        steps = self._in_steps(counts)
-        draws = made.family.sample_rounded(rng, steps.shape, made.bits)
-        few = int(self._in_steps([self.rows_per_group])[0])
-        cells = Cells(names or (lambda: range(len(counts))), few, self._limit - 1)
-        noisy = noisy_cells(self, cells, steps, draws)
-        shown = noisy >= self._limit
-        return shown, np.asarray(noisy[shown] * self.grid_size, dtype=np.float64)
-
-    @property
-    def _limit(self) -> int:
-        """The threshold in grid steps, rounded up."""
-        return math.ceil(self.threshold / self.grid_size)
-
-    def _in_steps(self, counts: Any) -> NDArray[np.int64]:
-        """Return counts in grid steps, clipped so that no sum with noise leaves 64 bits."""
-        steps = np.rint(np.asarray(counts, dtype=np.float64) / self.grid_size)
-        return np.minimum(steps, _MOST_STEPS).astype(np.int64)
 
 
 @shared_texts
@@ -361,9 +155,9 @@ def private_categories(
     not exactly text, a number of Python or numpy (of 64 bits), or a truth value is not counted
     (None, NaN, enumerations). Refused are columns of dates, truth values beside numbers, and whole
     numbers from 2**53 on in columns of numpy's types, where one missing value would round all of
-    them. Of rows in parts the
-    different values come together in one place, and only those that are shown leave it. The time it
-    takes, which hangs on how many categories there are and how long they are, is not protected.
+    them. Of rows in partitions the different values come together in one place, and only those that
+    are shown leave it. The time it takes, which hangs on how many categories there are and how long
+    they are, is not protected.
 
     Parameters
     ----------
@@ -412,14 +206,14 @@ def private_categories(
     columns, of_truth = _read(owner, values)
     make = partial(category_mechanism, owner, noise, len(columns), relation)
     mechanism = make(guarantee)
-    rng = random_words(random_state)
-    query = Query(owner, guarantee, relation, ledger, rng)
-    query.spend(mechanism.privacy_loss(), mechanism.noise, lambda other: make(other).privacy_loss())
-    found = [found_categories(column, mechanism, rng) for column in columns]
+    terms = Terms(owner, guarantee, relation, ledger, random_words(random_state))
+    cost = mechanism.privacy_loss(), mechanism.noise, lambda other: make(other).privacy_loss()
+    session = terms.session(lambda *_: terms.spend(*cost))
+    found = release_categories("categories", columns, mechanism, session)
     both = zip(found, of_truth, strict=True)
     categories = tuple(tuple(map(bool, one)) if truth else one for (one, _), truth in both)
     counts = tuple(counts for _, counts in found)
-    return PrivateCategories(categories, counts, mechanism, rng.secure, guarantee)
+    return PrivateCategories(categories, counts, mechanism, terms.rng.secure, guarantee)
 
 
 def category_mechanism(
@@ -482,56 +276,52 @@ def _for_rows(
     return [GaussianLoss(gdp_mu(rest.epsilon, rest.delta)).per_row(rows_per_group)]
 
 
-def _of_rows(made: AdditiveMechanism, rows: int) -> PrivacyLoss:
-    """Return what noise costs groups of so many rows."""
-    loss = made.privacy_loss()
-    if rows == 1:
-        return loss
-    if isinstance(loss, GaussianLoss):
-        return loss.for_group(rows)
-    return PureLoss(loss.epsilon(0.0)).for_group(rows)
-
-
 def _is_within(mechanism: CategoryMechanism, guarantee: PrivacyGuarantee) -> bool:
     """Return whether the loss of a mechanism, rounded up, is within a guarantee."""
     return mechanism.privacy_loss().delta(guarantee.epsilon) <= guarantee.delta
 
 
-def found_categories(
-    column: Iterable[Any] | Partitioned[Any], mechanism: CategoryMechanism, rng: RandomWords
-) -> tuple[tuple[Any, ...], NDArray[np.float64]]:
-    """Return the categories of a column that are shown, sorted, and their noisy counts."""
-    if isinstance(column, Partitioned):
-        return _found_in_parts(column, mechanism, rng)
-    tallies = [_tallied(column, 0)]
-    counts = _counts_of(tallies)
-    shown, noisy = mechanism.shown(counts.tolist(), rng, partial(_names_of, tallies))
-    return tuple(_labels_at(np.flatnonzero(shown), tallies)), noisy
-
-
-def _found_in_parts(
-    column: Partitioned[Any], mechanism: CategoryMechanism, rng: RandomWords
-) -> tuple[tuple[Any, ...], NDArray[np.float64]]:
-    """Return what is shown of a column that lies in parts."""
+def release_categories(
+    label: str, columns: Iterable[Table[Any]], mechanism: CategoryMechanism, session: Session
+) -> list[tuple[tuple[Any, ...], NDArray[np.float64]]]:
+    """Return the categories of each column that are shown, sorted, and their noisy counts."""
     # Counts alone come to where the noise is, in the order of the labels, and the labels stay where
-    # the rows are; then those that are shown are asked for.
-    counts = column.joined(_tallied, _counts_of, "categories")
-    names = partial(column.joined, _tallied, _names_of, "categories")
-    shown, noisy = mechanism.shown(counts.tolist(), rng, names)
-    labels = column.joined(_tallied, partial(_labels_at, np.flatnonzero(shown)), "categories")
-    return tuple(labels), noisy
+    # the rows are; then those that are shown are asked for. (In memory values are counted once.)
+    tallied = [column.map(_tallied) for column in columns]
+    counts = (
+        (one.joined(_taken, _counts_of, label), partial(one.joined, _taken, _names_of, label))
+        for one in tallied
+    )
+    return [
+        (tuple(one.joined(_taken, partial(_labels_at, np.flatnonzero(shown)), label)), noisy)
+        for one, (shown, noisy) in zip(
+            tallied, session.cells(label, mechanism, counts), strict=True
+        )
+    ]
+
+
+def found_categories(
+    column: Any, mechanism: CategoryMechanism, rng: RandomWords
+) -> tuple[tuple[Any, ...], NDArray[np.float64]]:
+    """Return the categories of a column that are shown, which were charged for."""
+    session = Session(rng, mechanism.adjacency)
+    return release_categories("categories", [as_rows(column)], mechanism, session)[0]
 
 
 Tally = tuple[Any, Any]  # different values, and how often they occur
 
 
-def _tallied(column: Any, first: int) -> Tally:
+def _tallied(column: Any) -> Tally:
     """Return the different values of some rows and how often they occur: numbers as an array."""
     if isinstance(column, np.ndarray):
         real = column[np.isfinite(column)] if column.dtype.kind == "f" else column
         return np.unique(real, return_counts=True)
     tally = Counter(label for label in map(label_of, column) if label is not None)
     return [*tally], [*tally.values()]
+
+
+def _taken(tally: Tally, first: int) -> Tally:
+    return tally
 
 
 def _merged(tallies: list[Tally]) -> Tally:
@@ -620,19 +410,16 @@ def _table_of(values: Any) -> Any:
     return values if isinstance(values, tuple(kinds)) and n_columns_of(values) else None
 
 
-def _read(owner: str, values: Any) -> tuple[list[Any], list[bool]]:
-    """Return the columns of a table, whole or in parts, and of which truth values are shown."""
-    if is_spread(values):
-        rows = looked_at(partial(_facts, owner), values=values)
-        facts = [found for part in rows.rows.facts for found in part.found]
-        n_columns = len(facts[0]) if facts else (*values.shape, 1)[1]
-        columns = [rows.map(partial(_column_of, owner, place)) for place in range(n_columns)]
-    else:
-        columns, facts = label_columns(owner, values), [_facts(owner, {"values": values})]
+def _read(owner: str, values: Any) -> tuple[list[Table[Any]], list[bool]]:
+    """Return the columns of a table, and of which truth values are shown."""
+    check = partial(_columns_and_facts, owner)
+    rows, facts = scanned(check, partial(_columns, owner), values=values)
+    n_columns = len(facts[0]) if facts else (*values.shape, 1)[1]
+    columns = [rows.map(itemgetter(place)).or_else([]) for place in range(n_columns)]
     if not facts:
-        return [[] for _ in columns], [False] * len(columns)
+        return columns, [False] * n_columns
     if len({len(found) for found in facts}) > 1:
-        raise ValueError(f"{owner} needs the same columns in all parts of the rows.")
+        raise ValueError(f"{owner} needs the same columns in all partitions of the rows.")
     shown = []
     for found in zip(*facts, strict=True):
         name = found[0][0]
@@ -642,17 +429,22 @@ def _read(owner: str, values: Any) -> tuple[list[Any], list[bool]]:
     return columns, shown
 
 
-def _facts(owner: str, tables: dict[str, Any]) -> list[tuple[str, Kind, Contents]]:
+def _columns(owner: str, tables: dict[str, Any]) -> list[Any]:
+    return label_columns(owner, tables["values"])
+
+
+def _columns_and_facts(
+    owner: str, tables: dict[str, Any]
+) -> tuple[list[Any], list[tuple[str, Kind, Contents]]]:
+    return _columns(owner, tables), _facts(tables["values"])
+
+
+def _facts(values: Any) -> list[tuple[str, Kind, Contents]]:
     """Return of each column what it is called, what it is declared to be, and what it holds."""
-    label_columns(owner, tables["values"])  # which refuses what is no table
-    table = _table_of(tables["values"])
+    table = _table_of(values)
     if isinstance(table, list):
         return [("the list", OBJECTS, contents_of_objects(table))]
     places = range(n_columns_of(table))
     named = hasattr(table, "iloc") and hasattr(table, "columns")
     names = [f"column {table.columns[k] if named else k!r}" for k in places]
     return [*zip(names, kinds_of(table), contents_of(table), strict=True)]
-
-
-def _column_of(owner: str, place: int, tables: dict[str, Any]) -> Any:
-    return label_columns(owner, tables["values"])[place]

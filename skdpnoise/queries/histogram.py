@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -12,16 +12,18 @@ from numpy.typing import ArrayLike, NDArray
 
 from skdpnoise._utils.checks import check_collected, complaint
 from skdpnoise._utils.shared_texts import shared_texts
-from skdpnoise.data.rows import is_spread
-from skdpnoise.data.table import total
+from skdpnoise.accounting.account import Ledger
+from skdpnoise.accounting.queries import GroupedSum
+from skdpnoise.accounting.session import Query
+from skdpnoise.accounting.terms import Terms
+from skdpnoise.data.table import Table
 from skdpnoise.mechanisms.additive import AdditiveMechanism
 from skdpnoise.mechanisms.calibrate import calibrate
-from skdpnoise.mechanisms.charging import Ledger
 from skdpnoise.mechanisms.grid_sizes import are_finite, are_integers, are_real, exact_numbers
 from skdpnoise.privacy import Adjacency, LossBudget, PrivacyGuarantee
 from skdpnoise.privacy.loss import checked_relation, promised
-from skdpnoise.queries._query import Query, as_table, spread_values
-from skdpnoise.queries._tiles import Floats, Integers
+from skdpnoise.queries._tiles import Floats, Integers, Places
+from skdpnoise.queries._values import as_table, read_values
 from skdpnoise.queries.aggregates import PrivateEstimate
 from skdpnoise.sampling import random_words
 from skdpnoise.sensitivity import SensitivityProfile, histogram_counts
@@ -116,9 +118,8 @@ def noisy_histogram(
         size, given = sensitivity.n_coordinates, f"shape {array.shape}, noise {mechanism.noise!r}"
         must = f"have {size} entries, those of the sensitivity, integer for noise on the integers"
         raise ValueError(complaint(owner, "counts", must, given))
-    Query(owner, guarantee, adjacency, ledger, rng).spend_for(mechanism)
-    noisy = mechanism.release(array.reshape(-1), rng)
-    return noisy.reshape(array.shape), mechanism
+    terms = Terms(owner, guarantee, adjacency, ledger, rng)
+    return terms.session(terms.spend_for).add("counts", mechanism, array), mechanism
 
 
 @shared_texts
@@ -185,20 +186,30 @@ def private_histogram(
         raise ValueError(
             f"Exactly one of the 'bins' and 'categories' parameters of {owner} must be given."
         )
-    if bins is not None:
-        counts = _count_bins(owner, values, bins)
-    else:
-        counts = _count_categories(owner, values, categories)
-    rng = random_words(random_state)
-    mechanism = calibrate(noise, histogram_counts(counts.size, relation), guarantee)
-    query = Query(owner, guarantee, relation, ledger, rng)
-    query.spend_for(mechanism)
-    noisy = mechanism.release(counts, rng)
-    return PrivateEstimate(noisy, mechanism.standard_deviation, mechanism, **query.facts)
+    table, query = (_bins if categories is None else _categories)(
+        owner, values, bins if categories is None else categories
+    )
+    terms = Terms(owner, guarantee, relation, ledger, random_words(random_state))
+    found = terms.session(terms.spend_for).tally("histogram", query, table, guarantee, noise)
+    made: AdditiveMechanism = found.mechanism
+    return PrivateEstimate(found.values, found.standard_deviation, made, **terms.facts)
 
 
-def _count_bins(owner: str, values: ArrayLike, bins: ArrayLike) -> Integers:
-    """Return how many values fall in each bin."""
+@dataclass(frozen=True, slots=True, eq=False)
+class _Histogram:
+    """Counts of values in bins: faster than the codes of a :class:`GroupedSum`."""
+
+    edges: Floats
+
+    def sensitivity(self, adjacency: Adjacency) -> SensitivityProfile:
+        return histogram_counts(self.edges.size - 1, adjacency)
+
+    def step(self, grid_size: Floats) -> Callable[[Any], Integers]:
+        return partial(_in_bins, self.edges, grid_size)
+
+
+def _bins(owner: str, values: Any, bins: Any) -> tuple[Table[Any], Query]:
+    """Return the values, and what counts how many fall in each bin."""
     edges = np.asarray(bins)
     if edges.ndim != 1 or edges.size < 2 or edges.dtype.kind not in "iuf":
         must = "be a one-dimensional array of at least two edges"
@@ -209,34 +220,28 @@ def _count_bins(owner: str, values: ArrayLike, bins: ArrayLike) -> Integers:
     if not (edges[1:] > edges[:-1]).all():
         raise ValueError(f"The 'bins' parameter of {owner} must increase strictly.")
     table, _ = as_table(owner, values, n_dims=(1,))
-    return total(table, partial(_in_bins, edges), "bins")
+    return table, _Histogram(edges)
 
 
-def _in_bins(edges: Floats, table: NDArray[Any]) -> Integers:
+def _in_bins(edges: Floats, grid_size: Floats, table: NDArray[Any]) -> Integers:
     # As doubles, whatever the others are: in which bin a value falls is a function of it alone.
     with np.errstate(over="ignore"):  # a warning would tell of a single record
         column = table[:, 0].astype(np.float64)
-    return np.histogram(column, edges)[0]
+    return np.histogram(column, edges)[0] * np.rint(1.0 / grid_size).astype(np.int64)
 
 
-def _count_categories(owner: str, values: Any, categories: ArrayLike | None) -> Integers:
-    """Return how many values equal each category."""
+def _categories(owner: str, values: Any, categories: Any) -> tuple[Table[Any], Query]:
+    """Return the values, and what counts how many equal each category."""
     labels = _one_by_one(owner, "categories", categories)
-    if not labels or len(set(labels)) < len(labels):
+    places = {label: place for place, label in enumerate(labels)}
+    if not labels or len(places) < len(labels):
         raise ValueError(f"The 'categories' parameter of {owner} must hold distinct values.")
-    if is_spread(values):
-        values = spread_values(owner, values, partial(_check_labels, owner))
-        values = values if len(values) else []
-    return total(values, partial(_of_labels, owner, labels), "categories")
+    table, _ = read_values(owner, values, partial(_one_by_one, owner, "values"))
+    return table.or_else([]), GroupedSum(len(labels), partial(_places_of, places))
 
 
-def _check_labels(owner: str, values: Any) -> None:
-    _one_by_one(owner, "values", values)
-
-
-def _of_labels(owner: str, labels: list[Hashable], values: Any) -> Integers:
-    tally = Counter(_one_by_one(owner, "values", values))
-    return np.array([tally[label] for label in labels], dtype=np.int64)
+def _places_of(places: dict[Hashable, int], labels: list[Hashable]) -> Places:
+    return np.array([places.get(label, -1) for label in labels], dtype=np.intp)
 
 
 def _one_by_one(owner: str, name: str, given: Any) -> list[Hashable]:

@@ -4,20 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from skdpnoise._utils.shared_texts import shared_texts
+from skdpnoise.accounting.account import Ledger
+from skdpnoise.accounting.session import Charge
+from skdpnoise.accounting.terms import Paid, Terms
+from skdpnoise.data.table import Table
 from skdpnoise.mechanisms.calibrate import shared_budget
-from skdpnoise.mechanisms.charging import Ledger
 from skdpnoise.privacy import Adjacency, LossBudget, PrivacyGuarantee
 from skdpnoise.privacy.loss import promised
-from skdpnoise.queries._query import Paid, Query
+from skdpnoise.queries._sweeps import Visit
 from skdpnoise.queries._tiles import Floats, Places
-from skdpnoise.queries.ranges import DIGIT_BITS, MOST_DIGITS, SEARCH_SHARES, Charge, Ranges
+from skdpnoise.queries.ranges import (
+    DIGIT_BITS,
+    MOST_DIGITS,
+    SEARCH_SHARES,
+    ColumnSums,
+    Ranges,
+)
 from skdpnoise.sampling import RandomWords
 from skdpnoise.sensitivity import clipped_sum
 
@@ -62,7 +70,7 @@ class LocationScale(Paid):
 
 @shared_texts
 def private_location_scale(
-    columns: ArrayLike | Sequence[NDArray[np.floating]],
+    columns: ArrayLike | Sequence[NDArray[np.floating]] | Table[Any],
     guarantee: PrivacyGuarantee | LossBudget | None = None,
     *,
     epsilon: float | None = None,
@@ -145,13 +153,13 @@ def private_location_scale(
     """
     owner = "private_location_scale"
     guarantee = promised(owner, guarantee, epsilon, delta, adjacency)
-    query = Query.adaptive(owner, guarantee, adjacency, ledger, random_state)
-    ranges = Ranges(query, noise, _stacked(columns), bounds, "columns")
-    n_samples = query.count(n_samples, len(ranges.records))
+    terms = Terms.adaptive(owner, guarantee, adjacency, ledger, random_state)
+    ranges = Ranges(terms, noise, _stacked(columns), bounds, "columns")
+    n_samples = terms.count(n_samples, len(ranges.table))
     # One family for all steps: that for a few sums.
-    sums = clipped_sum(-np.ones(ranges.low.size), 1.0, query.adjacency)
+    sums = clipped_sum(-np.ones(ranges.low.size), 1.0, terms.adjacency)
     noise, total = shared_budget(noise, sums, guarantee, _STEPS)
-    ranges.find(noise, total, n_samples, charge, pooled=pooled)
+    ranges.find(terms.session(charge), noise, total, n_samples, pooled=pooled)
     location, scale, found = ranges.center.copy(), ranges.unit.copy(), ranges.found
     open_columns = np.flatnonzero(~ranges.bounded)
     bounded = np.flatnonzero(ranges.bounded)
@@ -164,7 +172,7 @@ def private_location_scale(
             reach = 1.0 if group is bounded else _REACH
             suffix = label if open_columns.size else ""
             location[group], scale[group] = _refine(ranges, group, reach, loss, n_samples, suffix)
-    return LocationScale(location, scale, found, ranges.typical_found, privacy=total, **query.facts)
+    return LocationScale(location, scale, found, ranges.typical_found, privacy=total, **terms.facts)
 
 
 def finest_histogram(n_columns: int) -> tuple[float, int]:
@@ -183,7 +191,13 @@ def _refine(
 ) -> tuple[Floats, Floats]:
     """Return locations and scales from the values clipped to a reach in units of the locations."""
     location, unit = ranges.center[columns], ranges.unit[columns]
-    release = partial(ranges.releases.sums, ranges.records, columns)
+
+    def release(
+        label: str, contribution: Visit, low: float, loss: LossBudget
+    ) -> tuple[Floats, float]:
+        sums = ColumnSums(len(ranges.table), columns, contribution, low, reach)
+        found = ranges.session.release(label, sums, ranges.table, loss, ranges.noise)
+        return found.values / n_samples, float(found.standard_deviation[0]) / n_samples
 
     def clipped(loops: Any, tile: Floats, n: int, _: Any, which: Places) -> None:
         loops.clip(tile, n, location[which], unit[which], reach)
@@ -193,14 +207,12 @@ def _refine(
         loops.fold(tile, n, mean[which], reach)
 
     half = loss.share(0.5)
-    sums, noise = release(clipped, (-reach, reach), half, "means" + suffix)
-    mean = np.clip(_james_stein(sums / n_samples, noise / n_samples), -reach, reach)
-    label = "mean absolute deviations" + suffix
-    sums, noise = release(deviation, (0.0, reach), half, label)
-    spread = _james_stein(sums / n_samples, noise / n_samples)
-    # The floor keeps a spread that the noise made tiny, or negative, from blowing values up.
-    floor = 0.25 if reach > 1.0 else min(max(0.02, noise / n_samples), 1.0)
-    scale = np.maximum(_TO_SIGMA * spread, floor) * unit
+    means, noise = release("means" + suffix, clipped, -reach, half)
+    mean = np.clip(_james_stein(means, noise), -reach, reach)
+    means, noise = release("mean absolute deviations" + suffix, deviation, 0.0, half)
+    # The floor keeps a scale that the noise made tiny, or negative, from blowing values up.
+    floor = 0.25 if reach > 1.0 else min(max(0.02, noise), 1.0)
+    scale = np.maximum(_TO_SIGMA * _james_stein(means, noise), floor) * unit
     return location + mean * unit, scale
 
 
@@ -210,8 +222,8 @@ def _james_stein(estimates: Floats, noise: float) -> Floats:
     if n_estimates < 4:
         return estimates
     centred = estimates - estimates.mean()
-    spread = float(centred @ centred)
-    keep = max(0.0, 1.0 - (n_estimates - 3) * noise**2 / spread) if spread > 0.0 else 0.0
+    square = float(centred @ centred)
+    keep = max(0.0, 1.0 - (n_estimates - 3) * noise**2 / square) if square > 0.0 else 0.0
     return np.asarray(estimates.mean() + keep * centred)
 
 

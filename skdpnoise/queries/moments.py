@@ -10,16 +10,17 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from skdpnoise._utils.shared_texts import shared_texts
+from skdpnoise.accounting.account import Ledger
+from skdpnoise.accounting.session import Charge, Drawn
+from skdpnoise.accounting.terms import Paid, Terms
+from skdpnoise.data.table import Table
 from skdpnoise.mechanisms.additive import AdditiveMechanism
 from skdpnoise.mechanisms.calibrate import calibrate, shared_budget
-from skdpnoise.mechanisms.charging import Ledger
-from skdpnoise.mechanisms.vectors import exact_release
 from skdpnoise.privacy import Adjacency, LossBudget, PrivacyGuarantee, PureLoss
 from skdpnoise.privacy.loss import promised
-from skdpnoise.queries._query import Paid, Query
-from skdpnoise.queries._sweeps import Records, tallies
+from skdpnoise.queries._sweeps import tallies
 from skdpnoise.queries._tiles import DIGIT, LIMB, STEPS, Floats, Places
-from skdpnoise.queries.ranges import Charge, Ranges
+from skdpnoise.queries.ranges import Ranges
 from skdpnoise.sensitivity import clipped_sum
 from skdpnoise.sensitivity.bounds import FREE_L1, FREE_L2, clipped_moments
 
@@ -76,7 +77,7 @@ class Moments(Paid):
 
 @shared_texts
 def private_moments(
-    values: ArrayLike,
+    values: ArrayLike | Table[Any],
     guarantee: PrivacyGuarantee | LossBudget | None = None,
     *,
     epsilon: float | None = None,
@@ -159,37 +160,37 @@ def private_moments(
     """
     owner = "private_moments"
     guarantee = promised(owner, guarantee, epsilon, delta, adjacency)
-    query = Query.adaptive(owner, guarantee, adjacency, ledger, random_state)
-    ranges = Ranges(query, noise, values, bounds)
+    terms = Terms.adaptive(owner, guarantee, adjacency, ledger, random_state)
+    ranges = Ranges(terms, noise, values, bounds)
     chosen, budget = moments_budget(
-        noise, guarantee, ranges.low.size, query.adjacency, ranges.n_releases
+        noise, guarantee, ranges.low.size, terms.adjacency, ranges.n_releases
     )
-    ranges.find(chosen, budget, n_samples, charge)
-    n, paid = ranges.n_samples, {"privacy": budget, **query.facts}
+    ranges.find(terms.session(charge), chosen, budget, n_samples)
+    n, paid = ranges.n_samples, {"privacy": budget, **terms.facts}
     kept = np.flatnonzero(ranges.found)
-    mean, spread = np.zeros(ranges.found.size), np.ones(ranges.found.size)
+    mean, deviation = np.zeros(ranges.found.size), np.ones(ranges.found.size)
     clear = ranges.found.copy()
     if kept.size == 0:
-        return Moments(mean, spread, ranges.found, clear, n, ranges.typical_found, **paid)
+        return Moments(mean, deviation, ranges.found, clear, n, ranges.typical_found, **paid)
     bounded = ranges.bounded[kept]
     reach = np.where(bounded, 1.0, _reach(ranges, kept.size, second=second))
     half = reach * ranges.unit[kept]
     typical = np.where(bounded, _TYPICAL, 1.0)
     factors, mechanism = _calibrated(ranges, reach / typical, second=second)
     label = "means and mean squares" if second else "means"
-    ranges.releases.charge(label, mechanism)
-    totals = _exact_sums(ranges.records, kept, ranges.center[kept], half)
-    released, deviation = _release(mechanism, totals, factors, ranges.releases.rng)
+    drawn = ranges.session.draw(label, mechanism)
+    totals = _exact_sums(ranges.table, kept, ranges.center[kept], half)
+    released, error = _noisy(drawn, totals, factors)
     m = np.clip(released[0] / n, -1.0, 1.0)
     mean[kept] = ranges.center[kept] + half * m
     if second:
         # What the variance of a constant column would not exceed; at most that of a uniform law.
-        hidden = _CLEAR * deviation[1] / n + (_CLEAR * deviation[0] / n) ** 2
+        hidden = _CLEAR * error[1] / n + (_CLEAR * error[0] / n) ** 2
         v = released[1] / n - m**2
         clear[kept] = v > hidden
         floor = np.where(bounded, np.minimum(hidden, 1.0 / 3.0), (_FLOOR / reach) ** 2)
-        spread[kept] = half * np.sqrt(np.clip(v, floor, 1.0))
-    return Moments(mean, spread, ranges.found, clear, n, ranges.typical_found, **paid)
+        deviation[kept] = half * np.sqrt(np.clip(v, floor, 1.0))
+    return Moments(mean, deviation, ranges.found, clear, n, ranges.typical_found, **paid)
 
 
 def moments_budget(
@@ -218,7 +219,7 @@ def _reach(ranges: Ranges, n_columns: int, *, second: bool) -> float:
 
 def _calibrated(ranges: Ranges, half: Floats, *, second: bool) -> tuple[Floats, AdditiveMechanism]:
     """Return rows a and b, and the mechanism, for half widths in typical standard deviations."""
-    noise, adjacency, budget = ranges.releases.noise, ranges.releases.adjacency, ranges.budget
+    noise, adjacency, budget = ranges.noise, ranges.session.adjacency, ranges.budget
     pure = isinstance(budget, PureLoss)
     power = 1.0 / 3.0 if pure else 0.5
     first = half ** (1.0 - power) if noise.startswith("inid") else half.copy()
@@ -235,7 +236,7 @@ def _calibrated(ranges: Ranges, half: Floats, *, second: bool) -> tuple[Floats, 
 
 
 def _exact_sums(
-    records: Records, columns: Places, center: Floats, half: Floats
+    table: Table[NDArray[Any]], columns: Places, center: Floats, half: Floats
 ) -> list[tuple[int, int]]:
     """Return Σ k and Σ k² of the values' roundings k to 2**-34 of the half width, exactly."""
 
@@ -244,24 +245,18 @@ def _exact_sums(
         loops.add_powers(tile, n, counts)
 
     digit, totals = int(DIGIT), []
-    for _, counts in tallies(records, columns, 8, visit):
-        for limbs in counts.tolist():
-            pairs = zip(limbs[::2], limbs[1::2], strict=True)
-            total, high, mixed, low = ((above << LIMB) + below for above, below in pairs)
-            totals.append((total, (high * digit + 2 * mixed) * digit + low))
+    for limbs in tallies(table, columns, 8, visit).tolist():
+        pairs = zip(limbs[::2], limbs[1::2], strict=True)
+        total, high, mixed, low = ((above << LIMB) + below for above, below in pairs)
+        totals.append((total, (high * digit + 2 * mixed) * digit + low))
     return totals
 
 
-def _release(
-    mechanism: AdditiveMechanism, totals: list[tuple[int, int]], factors: Floats, rng: Any
-) -> tuple[Floats, Floats]:
+def _noisy(drawn: Drawn, totals: list[tuple[int, int]], factors: Floats) -> tuple[Floats, Floats]:
     """Return noisy S and Q and their standard errors, each of shape (1 or 2, n_columns)."""
     units = [Fraction(1, int(STEPS)), Fraction(1, int(STEPS) ** 2)][: len(factors)]
     exact = [unit * total[part] for part, unit in enumerate(units) for total in totals]
-
-    def weighted(row: list[Fraction]) -> list[Fraction]:
-        return [Fraction(f) * value for f, value in zip(factors.flat, row, strict=True)]
-
-    released = exact_release(mechanism, np.array([exact], dtype=object), weighted, rng)[0]
-    deviation = np.broadcast_to(mechanism.standard_deviation, factors.size)
-    return released.reshape(factors.shape) / factors, deviation.reshape(factors.shape) / factors
+    weighted = [Fraction(f) * value for f, value in zip(factors.flat, exact, strict=True)]
+    released, deviation = drawn.on_fractions(weighted), drawn.mechanism.standard_deviation
+    deviation = np.broadcast_to(deviation, factors.size).reshape(factors.shape)
+    return released.reshape(factors.shape) / factors, deviation / factors

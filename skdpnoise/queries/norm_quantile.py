@@ -3,26 +3,24 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
-from skdpnoise._utils.checks import check_collected, check_real, check_type, complaint
+from skdpnoise._utils.checks import check_collected, check_real, complaint
 from skdpnoise._utils.shared_texts import shared_texts
-from skdpnoise.data.rows import is_spread
-from skdpnoise.data.table import Partitioned, total
-from skdpnoise.mechanisms.base import Mechanism
+from skdpnoise.accounting.account import Ledger
+from skdpnoise.accounting.session import Charge
+from skdpnoise.accounting.terms import Terms
+from skdpnoise.data.table import Table
 from skdpnoise.mechanisms.calibrate import shared_budget
-from skdpnoise.mechanisms.charging import Ledger
-from skdpnoise.mechanisms.selection import ExponentialMechanism, PermuteAndFlip, range_epsilon
-from skdpnoise.privacy import Adjacency, GaussianLoss, LossBudget, PrivacyGuarantee, PureLoss
+from skdpnoise.mechanisms.selection.choice_within import NormQuantileMechanism
+from skdpnoise.privacy import Adjacency, LossBudget, PrivacyGuarantee
 from skdpnoise.privacy.loss import promised
-from skdpnoise.queries._query import Query, spread_values
 from skdpnoise.queries._tiles import Floats
-from skdpnoise.queries.ranges import Charge, uncharged
+from skdpnoise.queries._values import read_values
 from skdpnoise.sampling import RandomWords
 from skdpnoise.sensitivity import SensitivityProfile
 
@@ -44,98 +42,9 @@ _STEPS = np.exp2(np.arange(1, _PER_OCTAVE) / _PER_OCTAVE - 1.0)
 _UNIT, _MOST = 2.0**-10, 2.0**40
 
 
-@dataclass(frozen=True, slots=True)
-class NormQuantileMechanism(Mechanism):
-    r"""One private choice of a radius among public candidates.
-
-    **Guarantee.** That of its selection, if one record moves every utility by at most
-    ``selection.sensitivity``. Under a Gaussian budget it is the exponential mechanism, charged for
-    its bounded range; under a pure one it is permute-and-flip.
-
-    Parameters
-    ----------
-    selection : ExponentialMechanism or PermuteAndFlip
-        What chooses.
-    bounded_range : bool
-        Whether it is charged for the range of its loss, as a Gaussian loss.
-
-    References
-    ----------
-    Dong, Durfee and Rogers, "Optimal differential privacy composition for exponential mechanisms",
-    ICML 2020. McKenna and Sheldon, "Permute-and-flip", NeurIPS 2020, Theorem 1.
-
-    Examples
-    --------
-    >>> from skdpnoise.sampling import SeededWords
-    >>> mechanism = NormQuantileMechanism.within(GaussianLoss(0.5))
-    >>> mechanism.select([500, 100, 200], SeededWords(0)), str(mechanism.privacy_loss())
-    (0, '0.5-GDP')
-    """
-
-    selection: ExponentialMechanism | PermuteAndFlip
-    bounded_range: bool
-
-    def __post_init__(self) -> None:
-        kinds = (ExponentialMechanism, PermuteAndFlip)
-        check_type(type(self).__name__, "selection", self.selection, *kinds)
-        if self.bounded_range != (type(self.selection) is ExponentialMechanism):
-            raise ValueError(
-                "The 'bounded_range' parameter of NormQuantileMechanism must be True for an "
-                "ExponentialMechanism, and False for PermuteAndFlip, whose loss has no bounded "
-                f"range. Got {self.bounded_range!r} instead."
-            )
-
-    @classmethod
-    def within(
-        cls, budget: LossBudget, *, monotonic: bool = False, sensitivity: float = 1.0
-    ) -> NormQuantileMechanism:
-        """Return the mechanism that spends a pure or Gaussian budget on utilities of a sensitivity.
-
-        They are `monotonic` if a record moves all of them in the same direction.
-        """
-        if isinstance(budget, GaussianLoss):
-            epsilon = range_epsilon(budget.mu)
-            return cls(ExponentialMechanism(sensitivity, epsilon, monotonic), True)
-        return cls(PermuteAndFlip(sensitivity, budget.pure_epsilon, monotonic), False)
-
-    @property
-    def noise(self) -> str:
-        """Name of the mechanism, for reports."""
-        return "exponential_mechanism" if self.bounded_range else "permute_and_flip"
-
-    @property
-    def sensitivity(self) -> SensitivityProfile:
-        """How far one record can move a utility."""
-        return SensitivityProfile([self.selection.sensitivity])
-
-    @property
-    def scale(self) -> NDArray[np.float64]:
-        """Records that make a candidate e times as likely, shape (1,)."""
-        return np.array([self.selection.scale])
-
-    @property
-    def grid_size(self) -> float:
-        """Size of one integer step of the utilities, in records."""
-        return self.selection.grid_size
-
-    def privacy_loss(self) -> PureLoss | GaussianLoss:
-        """Return what one choice costs."""
-        if self.bounded_range:
-            assert isinstance(self.selection, ExponentialMechanism)
-            return self.selection.gaussian_loss()
-        return self.selection.privacy_loss()
-
-    def select(self, utilities: ArrayLike, rng: RandomWords) -> int:
-        """Return the index of the chosen candidate, which may be made public.
-
-        Utilities, of shape (n_candidates,), are in records; larger is better.
-        """
-        return self.selection.select(utilities, rng)
-
-
 @shared_texts
 def private_norm_quantile(
-    norms: NDArray[np.float64],
+    norms: NDArray[np.float64] | Table[Any],
     level: float,
     guarantee: PrivacyGuarantee | LossBudget | None = None,
     *,
@@ -216,19 +125,18 @@ def private_norm_quantile(
     owner = "private_norm_quantile"
     guarantee = promised(owner, guarantee, epsilon, delta, adjacency)
     q = check_real(owner, "level", level, high=1.0)
-    values: Any = norms if isinstance(norms, Partitioned) else _read_norms(owner, norms)
-    query = Query.adaptive(owner, guarantee, adjacency, ledger, random_state)
-    n_samples = query.count(n_samples, len(values), low=-math.inf)
+    values, _ = read_values(owner, norms, partial(_checked_norms, owner), np.asarray)
+    terms = Terms.adaptive(owner, guarantee, adjacency, ledger, random_state)
+    n_samples = terms.count(n_samples, len(values), low=-math.inf)
     one = SensitivityProfile([1.0])
     budget = shared_budget("auto", one, guarantee, 2)[1]
     low, high = (_LOWEST, _HIGHEST) if limits is None else _check_limits(owner, limits)
-    up_to = total(values, partial(_counts, high), "norms of rows")
-    charge = charge or uncharged
-    query.spend(budget, NormQuantileMechanism.within(budget).noise)
+    up_to = values.or_else(np.zeros(0)).total(partial(_counts, high), "norms of rows")
+    session = terms.session(charge)
+    terms.spend(budget, NormQuantileMechanism.within(budget).noise)
     if high - low > _WINDOW:
-        first, monotonic = budget.share(_MAGNITUDE), query.adjacency == "add_remove"
+        first, monotonic = budget.share(_MAGNITUDE), terms.adjacency == "add_remove"
         mechanism = NormQuantileMechanism.within(first, monotonic=monotonic)
-        charge("magnitude of norms", mechanism)
         tops = np.arange(high, low + _WINDOW - 1, -_PER_OCTAVE)
         preference = np.zeros(tops.size)
         if limits is None:
@@ -236,16 +144,17 @@ def private_norm_quantile(
             # in records: an exponential mechanism multiplies probabilities by exp(utility / scale)
             preference = -np.log1p(octaves**2) * mechanism.scale[0]
         held = up_to[tops - _LOWEST] - up_to[tops - _WINDOW - _LOWEST]
-        high = int(tops[mechanism.select(_window_utilities(held, preference), query.rng)])
+        utilities = _window_utilities(held, preference)
+        high = int(tops[session.choose("magnitude of norms", mechanism, utilities)])
         low = high - _WINDOW
         budget = budget.share(1.0 - _MAGNITUDE)
     mechanism = NormQuantileMechanism.within(budget)
-    charge("norm quantile", mechanism)
     candidates = np.arange(low, high + 1)
     octaves = (candidates - low) / _PER_OCTAVE
     price = (1.0 - q) * n_samples * octaves * min(_PRICE, _MOST_PRICE / max(1.0, octaves[-1]))
     utilities = _rank_utilities(up_to[candidates - _LOWEST], q * n_samples, price)
-    return float(np.exp2(candidates[mechanism.select(utilities, query.rng)] / _PER_OCTAVE))
+    chosen = session.choose("norm quantile", mechanism, utilities)
+    return float(np.exp2(candidates[chosen] / _PER_OCTAVE))
 
 
 def _rank_utilities(counts: NDArray[np.int_], rank: float, price: Floats) -> Floats:
@@ -263,16 +172,7 @@ def exact_terms(public: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.asarray(np.rint(np.clip(public, -_MOST, _MOST) / _UNIT) * _UNIT)
 
 
-def _read_norms(owner: str, norms: Any) -> Any:
-    """Return norms, whole or in parts, or say what is wrong with them."""
-    if not is_spread(norms):
-        _check_norms(owner, norms)
-        return np.asarray(norms)
-    parts = spread_values(owner, norms, partial(_check_norms, owner))
-    return parts.map(np.asarray) if len(parts) else np.zeros(0)
-
-
-def _check_norms(owner: str, norms: Any) -> None:
+def _checked_norms(owner: str, norms: Any) -> NDArray[Any]:
     check_collected(owner, "norms", norms)
     values = np.asarray(norms)
     if not (values.dtype.kind == "f" and values.ndim == 1 and (values >= 0.0).all()):
@@ -280,6 +180,7 @@ def _check_norms(owner: str, norms: Any) -> None:
             f"The 'norms' parameter of {owner} must be a one-dimensional array of non-negative "
             "floating-point numbers."
         )
+    return values
 
 
 @np.errstate(over="ignore")  # a warning would tell of a single record

@@ -14,17 +14,17 @@ from scipy.spatial.distance import cdist
 
 from skdpnoise._utils.checks import complaint
 from skdpnoise._utils.shared_texts import shared_texts
-from skdpnoise.data.rows import RowSource, as_sources, is_spread
-from skdpnoise.data.table import Partitioned, mapped
+from skdpnoise.accounting.account import Ledger
+from skdpnoise.accounting.session import Charge
+from skdpnoise.accounting.terms import Paid, Terms
+from skdpnoise.data.table import Table
 from skdpnoise.mechanisms.additive import AdditiveMechanism
 from skdpnoise.mechanisms.calibrate import calibrate, shared_budget
-from skdpnoise.mechanisms.charging import Ledger
 from skdpnoise.privacy import Adjacency, GaussianLoss, LossBudget, PrivacyGuarantee, PureLoss
 from skdpnoise.privacy.loss import promised
-from skdpnoise.queries._query import Paid, Query
-from skdpnoise.queries._sweeps import Records, tallies
+from skdpnoise.queries._sweeps import tallies
 from skdpnoise.queries._tiles import Floats, Integers, Places
-from skdpnoise.queries.ranges import Charge, Ranges
+from skdpnoise.queries.ranges import Ranges
 from skdpnoise.sensitivity import SensitivityProfile, histogram_counts
 
 __all__ = ["Quantiles", "private_quantiles", "quantiles_budget"]
@@ -81,7 +81,7 @@ class Quantiles(Paid):
 
 @shared_texts
 def private_quantiles(
-    values: ArrayLike,
+    values: ArrayLike | Table[Any],
     probabilities: ArrayLike,
     guarantee: PrivacyGuarantee | LossBudget | None = None,
     *,
@@ -173,18 +173,13 @@ def private_quantiles(
     if wanted.ndim != 1 or not ((wanted >= 0.0) & (wanted <= 1.0)).all():
         must = "be a number or a one-dimensional array of numbers in the range [0, 1]"
         raise ValueError(complaint(owner, "probabilities", must, repr(probabilities)))
-    query = Query.adaptive(owner, guarantee, adjacency, ledger, random_state)
-    given: Any = as_sources(values=values)["values"] if is_spread(values) else values
-    if missing:
-        tail = given.tail if isinstance(given, RowSource | Partitioned) else ()
-        given = mapped(given, _filled, *tail)
-    ranges = Ranges(query, noise, given, bounds)
-    ranges.missing = missing
+    terms = Terms.adaptive(owner, guarantee, adjacency, ledger, random_state)
+    ranges = Ranges(terms, noise, values, bounds, filled=_filled if missing else None)
     chosen, total = quantiles_budget(
-        noise, guarantee, ranges.low.size, query.adjacency, ranges.n_releases
+        noise, guarantee, ranges.low.size, terms.adjacency, ranges.n_releases
     )
-    ranges.find(chosen, total, n_samples, charge)
-    found, releases = ranges.found, ranges.releases
+    ranges.find(terms.session(charge), chosen, total, n_samples)
+    found = ranges.found
     quantiles, resolution = np.zeros((wanted.size, found.size)), np.ones(found.size)
     present = np.full(found.size, ranges.n_samples)
     kept = np.flatnonzero(found)
@@ -196,11 +191,11 @@ def private_quantiles(
         ]
         counted = [_with_missing(ends) for ends in edges] if missing else edges
         sizes = [ends.size - 1 for ends in counted]
-        _, strategies, mechanism = _plan(chosen, ranges.budget, sizes, query.adjacency)
-        releases.charge("cumulative counts", mechanism)
-        counts = _counts(ranges.records, kept, counted)
+        _, strategies, mechanism = _plan(chosen, ranges.budget, sizes, terms.adjacency)
+        drawn = ranges.session.draw("cumulative counts", mechanism)
+        counts = _counts(ranges.table, kept, counted)
         answers = [s.answers(count) for s, count in zip(strategies, counts, strict=True)]
-        noisy = mechanism.release(np.concatenate(answers), releases.rng)
+        noisy = drawn.on(np.concatenate(answers))
         parts = np.split(noisy, np.cumsum([a.size for a in answers])[:-1])
         least = _SURE * float(mechanism.standard_deviation.max())
         for j, ends, strategy, part in zip(kept, edges, strategies, parts, strict=True):
@@ -212,7 +207,7 @@ def private_quantiles(
                 quantiles[:, j] = _invert(sums, ends, wanted * n, n)
                 resolution[j] = np.diff(ends).min()
     facts = ranges.n_samples, present if missing else None, ranges.typical_found
-    return Quantiles(quantiles, resolution, found, *facts, privacy=total, **query.facts)
+    return Quantiles(quantiles, resolution, found, *facts, privacy=total, **terms.facts)
 
 
 def quantiles_budget(
@@ -268,7 +263,7 @@ def _without_missing(sums: Floats, total: float) -> tuple[Floats, float]:
     return rising, float(rising[-1])
 
 
-def _counts(records: Records, columns: Places, edges: list[Floats]) -> list[Integers]:
+def _counts(table: Table[NDArray[Any]], columns: Places, edges: list[Floats]) -> list[Integers]:
     """Return counts in bins closed on the left; the outermost hold all beyond them."""
     n_bins = 1 << (max(ends.size for ends in edges) - 2).bit_length()
     inner = np.full((columns.size, n_bins - 1), np.inf)
@@ -278,11 +273,11 @@ def _counts(records: Records, columns: Places, edges: list[Floats]) -> list[Inte
     def visit(loops: Any, tile: Floats, n: int, counts: Any, which: Any) -> None:
         loops.count_bins(tile, n, inner[which], counts)
 
-    found = np.concatenate([counts for _, counts in tallies(records, columns, n_bins, visit)])
+    found = tallies(table, columns, n_bins, visit)
     return [row[: ends.size - 1] for row, ends in zip(found, edges, strict=True)]
 
 
-class Strategy:
+class PrefixStrategy:
     """Linear functions A x of the counts x, and cumulative sums estimated from them.
 
     Reference: Henzinger, Upadhyay and Upadhyay, "Almost tight error bounds on differentially
@@ -343,12 +338,12 @@ class Strategy:
         return sums
 
 
-prefix_strategy = lru_cache(maxsize=64)(Strategy)
+prefix_strategy = lru_cache(maxsize=64)(PrefixStrategy)
 
 
 def _plan(
     noise: str, budget: LossBudget, n_bins: list[int], adjacency: Adjacency
-) -> tuple[float, list[Strategy], AdditiveMechanism]:
+) -> tuple[float, list[PrefixStrategy], AdditiveMechanism]:
     """Return the least predicted error, and each column's strategy and all noise that have it."""
     if isinstance(budget, GaussianLoss) and noise.endswith("_gaussian"):
         branchings: tuple[int, ...] = (SQUARE_ROOT,)
@@ -366,7 +361,7 @@ def _plan(
     return min(plans, key=lambda plan: plan[0])
 
 
-def _change(strategies: list[Strategy]) -> SensitivityProfile:
+def _change(strategies: list[PrefixStrategy]) -> SensitivityProfile:
     """Bound the change of all A x together; see the proof of :func:`private_quantiles`."""
     box = np.concatenate([np.full(len(s.rows), s.largest) for s in strategies])
     l1 = sum(s.l1 for s in strategies)

@@ -43,11 +43,14 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, NotRequired, TypedDict, Unpack
 
 import numpy as np
-from numpy.typing import ArrayLike
 
+from skdpnoise.accounting.session import Charge, Session, no_charge
+from skdpnoise.data.ranks import Ranks
+from skdpnoise.data.table import Table, as_rows
 from skdpnoise.mechanisms.calibrate import calibrate
 from skdpnoise.privacy import Adjacency, LossBudget, PureLoss
 from skdpnoise.queries._quantile_choice import choose_bulk
@@ -60,10 +63,9 @@ from skdpnoise.queries._quantile_search import (
     plan_search,
     search_quantile,
 )
-from skdpnoise.queries._ranks import Ranks, ranked
-from skdpnoise.queries._sweeps import Records
+from skdpnoise.queries._sweeps import Visit
 from skdpnoise.queries._tiles import Floats
-from skdpnoise.queries.ranges import Charge, Releases, uncharged
+from skdpnoise.queries.ranges import ColumnSums
 from skdpnoise.sampling import random_words
 from skdpnoise.sensitivity import clipped_sum
 
@@ -123,8 +125,8 @@ class SearchedLocation:
     hidden: bool = False  # whether noise hides the location, which is then 0 or between the bounds
 
 
-class Terms(TypedDict):
-    """On what terms values are searched, as :func:`private_location_scale` takes them too."""
+class SearchTerms(TypedDict):
+    """Parameters of a search, as :func:`private_location_scale` takes them too."""
 
     noise: str
     adjacency: Adjacency
@@ -150,18 +152,30 @@ def search_share(
 
 
 def search_location(
-    values: ArrayLike,
+    values: Any,
     loss: LossBudget,
     bounds: tuple[float, float] = (-math.inf, math.inf),
-    **terms: Unpack[Terms],
+    **terms: Unpack[SearchTerms],
 ) -> SearchedLocation:
     """Find the location and scale of a column, from a few hundred records over ε."""
-    data = ranked(values, *bounds)
-    noise, n_samples = terms["noise"], terms["n_samples"]
-    rng, charge = random_words(terms.get("random_state")), terms.get("charge") or uncharged
-    releases = Releases(noise, terms["adjacency"], rng, charge)
+    rng, charge = random_words(terms.get("random_state")), terms.get("charge") or no_charge
+    session = Session(rng, terms["adjacency"], charge)
+    return search_table(as_rows(values), loss, bounds, terms["noise"], terms["n_samples"], session)
+
+
+def search_table(
+    table: Table[Any],
+    loss: LossBudget,
+    bounds: tuple[float, float],
+    noise: str,
+    n_samples: float,
+    session: Session,
+) -> SearchedLocation:
+    """Find the location and scale of the only column of a table of vectors."""
+    column = table.map(partial(_clipped, *bounds))
+    data = column.ranked()
     schedule, strength = _schedule(loss), count_strength(noise, loss, n_samples)
-    search = Search(loss, schedule.shares(strength), strength, releases, n_samples)
+    search = Search(loss, schedule.shares(strength), strength, noise, session, n_samples)
     if strength < schedule.least:
         stage = "median", loss, schedule.n_steps
         belief = _bisected(data, _HALF, believe_location(*bounds), search, stage)
@@ -169,8 +183,16 @@ def search_location(
     bulk = schedule.quantiles(data, bounds, search)
     if not bulk.found or bulk.spread <= max(_CONSTANT * abs(bulk.median), 1e-290):
         return SearchedLocation(bulk.median, bulk.spread, 1.0, False)
-    mean, error, scale = _refined(data, bulk, search)
+    mean, error, scale = _refined(column.map(_as_column, 1), bulk, search)
     return SearchedLocation(bulk.median + mean, error, scale, True)
+
+
+def _clipped(low: float, high: float, values: Any) -> Floats:
+    return np.asarray(np.clip(np.asarray(values, dtype=np.float64), low, high))
+
+
+def _as_column(values: Floats) -> Floats:
+    return values[:, np.newaxis]
 
 
 def _by_median(belief: Belief, low: float, high: float) -> SearchedLocation:
@@ -199,45 +221,44 @@ def _searched(data: Ranks, bounds: tuple[float, float], search: Search) -> Bulk:
 
 def _bisected(
     ranks: Ranks,
-    parts: tuple[int, int],
+    weights: tuple[int, int],
     belief: Belief,
     search: Search,
     stage: tuple[str, LossBudget, int],
 ) -> Belief:
     """Charge for a bisection of so many steps, and run it."""
-    (label, loss, n_steps), releases = stage, search.releases
-    mechanism = plan_search(releases.noise, parts, loss, releases.adjacency, n_steps)
-    releases.charge(label, mechanism)
-    return search_quantile(ranks, parts, belief, mechanism, search.n_samples, releases.rng)
+    label, loss, n_steps = stage
+    mechanism = plan_search(search.noise, weights, loss, search.session.adjacency, n_steps)
+    drawn = search.session.draw(label, mechanism)
+    return search_quantile(ranks, weights, belief, drawn, search.n_samples)
 
 
-def _refined(data: Ranks, bulk: Bulk, search: Search) -> tuple[float, float, float]:
+def _refined(column: Table[Any], bulk: Bulk, search: Search) -> tuple[float, float, float]:
     """Return the mean, from the centre, the noise of that mean, and a standard deviation."""
-    releases, n_samples, center, spread = (
-        search.releases,
-        search.n_samples,
-        bulk.median,
-        bulk.spread,
-    )
+    n_samples, center, spread = search.n_samples, bulk.median, bulk.spread
     losses = [search.loss.share(part) for part in bulk.shares]
+
+    def release(
+        label: str, contribution: Visit, interval: tuple[float, float], loss: LossBudget
+    ) -> tuple[float, float]:
+        sums = ColumnSums(len(column), np.zeros(1, dtype=np.intp), contribution, *interval)
+        found = search.session.release(label, sums, column, loss, search.noise)
+        return found.values[0] / n_samples, float(found.standard_deviation[0]) / n_samples
 
     def square(loops: Any, tile: Floats, n: int, *_: Any) -> None:
         tile[:, :n] = np.minimum(np.abs(tile[:, :n] - center) / spread, _FARTHEST) ** 2
 
-    label, most = "mean square", _FARTHEST**2
-    column = Records(data.column), np.zeros(1, dtype=np.intp)
-    sums, noise = releases.sums(*column, square, (0.0, most), losses[0], label)
-    squares = _drawn_in(sums[0] / n_samples, noise / n_samples, _TYPICAL, _DEVIATION)
+    found, noise = release("mean square", square, (0.0, _FARTHEST**2), losses[0])
+    squares = _drawn_in(found, noise, _TYPICAL, _DEVIATION)
     # The floor keeps a mean square that the noise made tiny, or negative, from blowing values up.
     scale = math.sqrt(max(squares, _LEAST)) * spread
-    reach = mean_reach(count_strength(releases.noise, losses[1], n_samples))
+    reach = mean_reach(count_strength(search.noise, losses[1], n_samples))
 
     def clipped(loops: Any, tile: Floats, n: int, *_: Any) -> None:
         loops.clip(tile, n, np.array([center]), np.array([scale]), reach)
 
-    sums, noise = releases.sums(*column, clipped, (-reach, reach), losses[1], "mean")
-    error = noise / n_samples
-    mean = float(np.clip(_drawn_in(sums[0] / n_samples, error, 0.0, _SHIFT), -reach, reach))
+    found, error = release("mean", clipped, (-reach, reach), losses[1])
+    mean = float(np.clip(_drawn_in(found, error, 0.0, _SHIFT), -reach, reach))
     return mean * scale, error * scale, scale
 
 

@@ -102,11 +102,7 @@ class Exponent:
     Examples
     --------
     >>> normal = Exponent(knots=(0.0,), coefficients=((0.0, 0.0, 0.5, 0.0),))
-    >>> staircase = Exponent(
-    ...     knots=(0.0, 0.5),
-    ...     coefficients=((0.0, 0.0, 0.0, 0.0), (1.0, 0.0, 0.0, 0.0)),
-    ...     period=(1.0, 1.0),
-    ... )
+    >>> staircase = Exponent((0.0, 0.5), ((0.0,) * 4, (1.0, 0.0, 0.0, 0.0)), period=(1.0, 1.0))
     """
 
     knots: tuple[float, ...]

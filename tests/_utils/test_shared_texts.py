@@ -9,24 +9,39 @@ from pathlib import Path
 
 import pytest
 
+import skdpnoise
+from skdpnoise import neural_network
 from skdpnoise._utils import shared_texts as module
 from skdpnoise._utils.shared_texts import shared_texts
 
 PACKAGE = Path(__file__).resolve().parents[2] / "skdpnoise"
 MARK = re.compile(r"%\((\w+): ([\w, *]+)\)s")
+LEFT = re.compile(r"^ *%\(\w", re.MULTILINE)
 
 
-def marks():
-    """File, section and name of every mark in the package."""
+def marked():
+    """Section and name of every text for which a mark in the package stands."""
     for path in sorted(PACKAGE.rglob("*.py")):
-        if path != Path(module.__file__):
-            for section, names in MARK.findall(path.read_text(encoding="utf-8")):
-                yield from ((path.name, section, name) for name in names.split(", "))
+        text = path.read_text(encoding="utf-8")
+        # The first paragraphs of the file of the texts say what a mark is.
+        text = text.partition("\nestimators\n---")[2] if path == Path(module.__file__) else text
+        for section, names in MARK.findall(text):
+            yield from ((section, name) for name in names.split(", "))
+
+
+def inherited():
+    """Section and name of every text of a parameter that a public class shows."""
+    rooms = skdpnoise, neural_network
+    public = {getattr(room, name) for room in rooms for name in room.__all__}
+    for kind in [one for one in public if isinstance(one, type)]:
+        shown = inspect.getdoc(kind) or ""
+        for section in {base.__name__ for base in kind.__mro__} & set(module.TEXTS):
+            yield from ((section, n) for n, text in module.TEXTS[section].items() if text in shown)
 
 
 def test_every_shared_text_is_used_and_more_than_once():
-    used = [(section, name) for _, section, name in marks()]
-    kept = {(section, name) for section, texts in module._TEXTS.items() for name in texts}
+    used = [*marked(), *inherited()]
+    kept = {(section, name) for section, texts in module.TEXTS.items() for name in texts}
     assert kept == set(used)
     assert {one for one in kept if used.count(one) == 1} == set()
 
@@ -36,7 +51,8 @@ def test_marks_in_a_class_and_its_methods_are_replaced():
     class Model:
         """Fit.
 
-        %(estimators: epsilon, l1_ratio)s
+        %(PrivateEstimator: epsilon)s
+        %(DescentParameters: l1_ratio)s
             Between 0 and 1.
         """
 
@@ -68,7 +84,7 @@ def test_marks_in_a_class_and_its_methods_are_replaced():
     assert Model.of.__doc__ == "%(displays: ax)s."
 
 
-@pytest.mark.parametrize("mark", ["%(estimators: nothing)s", "%(nowhere: epsilon)s"])
+@pytest.mark.parametrize("mark", ["%(fits: nothing)s", "%(nowhere: X)s"])
 def test_an_unknown_mark_is_an_error(mark):
     def function():
         pass
@@ -82,14 +98,14 @@ def test_no_docstring_of_the_package_keeps_a_mark():
     left = []
     for path in sorted(PACKAGE.rglob("*.py")):
         text = path.read_text(encoding="utf-8")
-        if not MARK.search(text) or path == Path(module.__file__):
+        if not LEFT.search(text) or path == Path(module.__file__):
             continue
         name = ".".join(("skdpnoise", *path.relative_to(PACKAGE).with_suffix("").parts))
         loaded = importlib.import_module(name)
         for one in vars(loaded).values():
             if getattr(one, "__module__", None) == name:
                 inner = vars(one).values() if inspect.isclass(one) else ()
-                left += [x for x in (one, *inner) if MARK.search(getattr(x, "__doc__", "") or "")]
+                left += [x for x in (one, *inner) if LEFT.search(getattr(x, "__doc__", "") or "")]
     assert left == []
 
 

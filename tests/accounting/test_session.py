@@ -1,12 +1,17 @@
 """A session charges first, and adds the noise that it charged for."""
 
+from fractions import Fraction
+
 import numpy as np
+import pytest
 
 from skdpnoise.accounting.session import Session
 from skdpnoise.data.table import InMemory
-from skdpnoise.privacy import GaussianLoss
+from skdpnoise.mechanisms import PermuteAndFlip, calibrate
+from skdpnoise.mechanisms.categories import CategoryMechanism
+from skdpnoise.privacy import GaussianLoss, PureLoss
 from skdpnoise.sampling import random_words
-from skdpnoise.sensitivity import clipped_sum
+from skdpnoise.sensitivity import SensitivityProfile, clipped_sum
 
 
 class Clipped:
@@ -65,3 +70,63 @@ def test_nothing_is_sampled_or_summed_where_the_charge_is_refused():
     except ValueError as error:
         assert str(error) == "refused"
     np.testing.assert_array_equal(before[1].take(1), before[0])
+
+
+def test_choices_and_cells_and_counts_are_charged_once_before_they_are_made():
+    charged = []
+    session = a_session(charged).under("table: ")
+    chooser = PermuteAndFlip(1.0, 50.0)
+    assert session.choose("best", chooser, [1.0, 500.0, 2.0]) == 1
+    cells = SensitivityProfile(np.ones(2), l1=2.0)
+    made = CategoryMechanism(calibrate("iid_laplace", cells, PureLoss(1.0)), 30.0)
+    columns = [([500, 1], lambda: ["a", "b"]), ([400], lambda: ["c"])]
+    first, second = session.cells("names", made, columns)
+    assert first[0].tolist() == [True, False] and second[0].tolist() == [True]
+    assert abs(session.count(1000, GaussianLoss(1.0), "iid_gaussian") - 1000.0) < 10.0
+    assert [label for label, _ in charged] == [
+        "table: best",
+        "table: names",
+        "table: number of records",
+    ]
+    assert charged[0][1] is chooser and charged[1][1] is made
+
+
+@pytest.mark.parametrize("ask", ["choose", "cells", "count", "add"])
+def test_nothing_is_chosen_or_shown_where_the_charge_is_refused(ask):
+    class Untouchable:
+        n_releases = 1
+
+        def select(self, utilities, rng):
+            raise AssertionError("a choice was made")
+
+        def shown(self, counts, rng, names):
+            raise AssertionError("cells were shown")
+
+        def sample(self, rng):
+            raise AssertionError("noise was sampled")
+
+    def refuse(label, mechanism):
+        raise ValueError("refused")
+
+    session = Session(random_words(0), "replace_one", refuse)
+    how = {
+        "choose": ("choice", Untouchable(), [0.0, 1.0]),
+        "cells": ("cells", Untouchable(), [([1], lambda: ["a"])]),
+        "count": (10, GaussianLoss(1.0), "iid_gaussian"),
+        "add": ("sums", Untouchable(), [1.0]),
+    }
+    with pytest.raises(ValueError, match="refused"):
+        getattr(session, ask)(*how[ask])
+
+
+def test_exact_values_and_fractions_get_the_noise_of_a_mechanism():
+    mechanism = calibrate("iid_gaussian", SensitivityProfile(np.ones(3)), GaussianLoss(1.0))
+    values = np.array([3, 10**15, -7])
+    expected = mechanism.release(values, random_words(4))
+    session = Session(random_words(4), "replace_one")
+    np.testing.assert_array_equal(session.add("sums", mechanism, values), expected)
+    drawn = Session(random_words(4), "replace_one").draw("sums", mechanism)
+    halves = [Fraction(int(value)) / 2 for value in values]
+    np.testing.assert_array_equal(
+        drawn.on_fractions(halves), drawn.on(np.array([1.5, 5.0e14, -3.5]))
+    )

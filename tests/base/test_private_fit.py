@@ -8,19 +8,17 @@ from pathlib import Path
 import pytest
 
 import skdpnoise
-from skdpnoise.base.private_fit import known_records
-from skdpnoise.ledger import Account
-from skdpnoise.privacy import GaussianLoss, PrivacyGuarantee, PureLoss
+from skdpnoise.privacy import GaussianLoss, PureLoss
 from skdpnoise.queries.ranges import COUNT_SHARE
-from skdpnoise.sampling import SeededWords
+from tests._session import session_of
 
 KINDS = {"iid_laplace": PureLoss(1.0), "iid_gaussian": GaussianLoss(0.2)}
 
 
 def bought(adjacency, noise, n_rows, seed=0):
     """The number that is known, and the account that it was charged to."""
-    account = Account(PrivacyGuarantee(1.0, 1e-6, adjacency))
-    return known_records(n_rows, account, SeededWords(seed), noise, KINDS[noise]), account
+    session = session_of(seed, adjacency).counted(n_rows, noise, KINDS[noise])
+    return session.n_records, session.account
 
 
 @pytest.mark.parametrize("noise", KINDS)
@@ -50,7 +48,7 @@ def test_it_is_two_at_least_whatever_the_noise_is():
 def test_numbers_of_records_are_bought_in_one_place():
     package = Path(skdpnoise.__file__).parent
     text = {path: path.read_text("utf-8") for path in package.rglob("*.py")}
-    where = [path.name for path, code in text.items() if 'charge("number of records"' in code]
-    assert where == ["ranges.py"]
+    where = [path.name for path, code in text.items() if '= "number of records"' in code]
+    assert where == ["session.py"]
     shares = [path.name for path, code in text.items() if re.search(r"\bCOUNT\w* = 0\.", code)]
     assert shares == ["ranges.py"]

@@ -16,6 +16,9 @@ NAMES = {"a": 1}
 WORD = "text"
 lower = 7
 
+class NearRules:
+    near: float = 0.25  # in scales
+
 def share(level):
     return 0.4 * max(1, level) ** 0.75
 """
@@ -58,7 +61,8 @@ def test_commands_are_benchmarks_that_exist(kept):
 
 def test_values_are_read_as_written():
     found = {"LIMIT": "3.0", "_NEAR": "0.5", "_FAR": "-2.0**10", "_LOW": "read(4)"}
-    assert constants.constants(SOURCE) == found | {"_HIGH": "read(4)"}
+    found |= {"_HIGH": "read(4)", "NearRules.near": "0.25"}
+    assert constants.constants(SOURCE) == found
     assert numbers_within(SOURCE, "share") == "0.4, 0.75"
 
 
@@ -72,5 +76,8 @@ def test_a_name_that_is_not_there_and_a_constant_without_a_name_are_seen(tmp_pat
         values(tmp_path, "room/file.py", ["gone()"])
     entry = {"file": "room/file.py", "names": ["LIMIT", "_NEAR", "_FAR", "_LOW"]}
     kept = {"tuned": [entry], "exact": [], "rooms": []}
+    assert unnamed(tmp_path, kept) == ["room/file.py: _HIGH", "room/file.py: NearRules.near"]
+    entry["names"].append("NearRules")
     assert unnamed(tmp_path, kept) == ["room/file.py: _HIGH"]
+    assert values(tmp_path, "room/file.py", ["NearRules"]) == {"NearRules.near": "0.25"}
     assert unnamed(tmp_path, kept | {"rooms": [{"rooms": ["room"]}]}) == []

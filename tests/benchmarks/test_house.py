@@ -204,7 +204,7 @@ FREE = [
     ("other_state", "a = {}\ndef f():\n  b = {}\n  b[1] = a[1]"),
     ("other_state", "a = {}\na[1] = 2"),
     ("other_state", "from decimal import A\na = A()\ndef g():\n  class A: pass\n  a.add(1, 2)"),
-    ("other_state", "_FAMILIES = {}\ndef f():\n  _FAMILIES[1] = 2"),
+    ("other_state", "FAMILIES = {}\ndef f():\n  FAMILIES[1] = 2"),
     ("other_state", "@cache\ndef f(a: int, b: tuple[float, ...]): pass"),
     ("other_state", "def g(x):\n  @cache\n  def f(values): pass"),
     ("starred_calls", "def _f(a, b, c, d, e, f, g): pass\n_f(1, 2, 3, 4, 5, 6, 7)"),

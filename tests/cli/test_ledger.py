@@ -125,7 +125,7 @@ def test_what_is_left_follows_the_rule_that_decides(run, storage):
     assert facts["left"] == pytest.approx(1.0 - facts["spent"]["adaptive"])
     out = run("show", dataset="looks")[1]
     assert "may be chosen by looking at results" in out
-    assert f"epsilon={facts['left']:.4g} (" in out
+    assert f"left {facts['left']:.4g}" in out
 
 
 def test_show_without_a_data_set_lists_all_of_them(run, storage):

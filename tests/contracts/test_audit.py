@@ -26,8 +26,8 @@ import pytest
 
 from benchmarks._remembered import remembered
 from skdpnoise import DPCoordinateDescentRegressor, DPLogisticCD
-from skdpnoise.linear_model import _descent
-from skdpnoise.linear_model._descent import DescentPlan
+from skdpnoise.accounting.session import Drawn, Session
+from skdpnoise.linear_model.solvers.final_steps import MajorityFallback, ShrinkToConstant
 from skdpnoise.mechanisms import AdditiveMechanism
 from tests._audit import audit, released
 
@@ -104,28 +104,28 @@ BROKEN = {
 @pytest.mark.parametrize("family", BROKEN)
 def test_an_estimator_with_half_the_noise_in_its_descent_is_caught(monkeypatch, family):
     model, *size = BROKEN[family]
-    draw = DescentPlan.draw
+    draw = Session.draw
 
-    def halved(self, words):
-        draws = draw(self, words)
-        return replace(draws, noise=draws.noise // 2)
+    def halved(self, label, mechanism):
+        drawn = draw(self, label, mechanism)
+        return replace(drawn, noise=drawn.noise // 2) if label == "gradients" else drawn
 
-    monkeypatch.setattr(DescentPlan, "draw", halved)
-    # What is drawn in to the constant model is post-processing: the attack sees what it is made of.
-    monkeypatch.setattr(_descent, "drawn_in", lambda path, *facts: path)
-    monkeypatch.setattr(_descent.Gain, "finish", lambda self, path, *facts: path)
+    monkeypatch.setattr(Session, "draw", halved)
+    # What shrinks to the constant model is post-processing: the attack sees what it is made of.
+    for step in (ShrinkToConstant, MajorityFallback):
+        monkeypatch.setattr(step, "__call__", lambda self, path, *facts: path)
     assert audit(*runs(model, *size), model.delta) > model.epsilon
 
 
 @pytest.mark.slow
 def test_an_estimator_that_finds_its_scales_without_noise_is_caught(monkeypatch):
-    sample, draw = AdditiveMechanism.sample, DescentPlan.draw
+    sample, draw = AdditiveMechanism.sample, Session.draw
 
-    def drawn(self, words):
-        noise = sample(self.mechanism, words)
-        return replace(draw(self, words), noise=noise)
+    def drawn(self, label, mechanism):
+        found = draw(self, label, mechanism)
+        return Drawn(mechanism, sample(mechanism, self.rng)) if label == "gradients" else found
 
     monkeypatch.setattr(AdditiveMechanism, "sample", lambda *args, **kw: 0 * sample(*args, **kw))
-    monkeypatch.setattr(DescentPlan, "draw", drawn)
+    monkeypatch.setattr(Session, "draw", drawn)
     model = DPCoordinateDescentRegressor(**GAUSSIAN, **PASS)
     assert audit(*runs(model, 400, 1e3, 150), model.delta) > model.epsilon

@@ -30,7 +30,8 @@ from skdpnoise import (
     total_guarantee,
 )
 from skdpnoise.data import groups
-from skdpnoise.data.groups import GroupedRows, group_codes, sample_rows
+from skdpnoise.data.groups import Groups, sample_rows
+from skdpnoise.data.table import InMemory
 from skdpnoise.decomposition import _budget as budget_rules
 from skdpnoise.decomposition import moments
 from skdpnoise.inspection.auditing._costs import TOLERANCE, total_moved
@@ -79,7 +80,7 @@ def people(rng, n):
 def kept_rows(labels):
     """Return how many rows will be kept of the first so many."""
     return lambda table: (
-        GroupedRows(group_codes("Test", labels[: len(table)], len(table)), MOST, len(table)).n_kept
+        Groups.in_memory("Test", InMemory.of(table), MOST, labels[: len(table)]).n_kept
     )
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy.special import ndtr, ndtri_exp
 
-from skdpnoise.mechanisms._numeric import gaussian_mu
+from skdpnoise.mechanisms._scale_search import gaussian_mu
 from skdpnoise.noises import Noise, get_noise, noise_names
 from skdpnoise.privacy import LossCurve, NumericLoss, gdp_delta
 from skdpnoise.sampling import SeededWords, SystemWords

@@ -11,6 +11,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from skdpnoise.accounting.session import Drawn
 from skdpnoise.inspection import Transcript
 from skdpnoise.mechanisms import AdditiveMechanism, calibrate
 from skdpnoise.privacy import PrivacyGuarantee
@@ -80,11 +81,11 @@ def data(n=400):
 def test_every_number_that_a_fit_releases_is_an_integer_number_of_quanta(
     monkeypatch, entry, settings
 ):
-    release, sample, results = AdditiveMechanism.release, AdditiveMechanism.sample, []
+    on, sample, results = Drawn.on, AdditiveMechanism.sample, []
 
-    def noted_release(self, value, random_state=None):
-        released = release(self, value, random_state)
-        results.append((self, released))
+    def noted_on(self, values):
+        released = on(self, values)
+        results.append((self.mechanism, released))
         return released
 
     def noted_sample(self, *args, **kwargs):
@@ -92,7 +93,7 @@ def test_every_number_that_a_fit_releases_is_an_integer_number_of_quanta(
         assert draws.dtype == np.int64
         return draws
 
-    monkeypatch.setattr(AdditiveMechanism, "release", noted_release)
+    monkeypatch.setattr(Drawn, "on", noted_on)
     monkeypatch.setattr(AdditiveMechanism, "sample", noted_sample)
     transcript = Transcript()
     model = transcript.watch(entry.estimator(epsilon=8.0, **settings, n_passes=2).fit, *data())

@@ -24,6 +24,7 @@ from skdpnoise import (
 )
 from skdpnoise.base.advice import warn_last
 from skdpnoise.base.register import register_private
+from skdpnoise.base.tags import PrivateTags
 from skdpnoise.model_selection import dp_cross_validate
 from tests._cases import each_value
 from tests.contracts._register import PRIVATE, Notebook, each, ways
@@ -84,8 +85,6 @@ def test_a_fit_that_is_charged_leaves_its_result_whatever_it_warns_of(entry, adj
 class Told(TransformerMixin, BaseEstimator):
     """A step that warns of what it released."""
 
-    _normal_noise = "iid_gaussian"
-
     def __init__(
         self,
         epsilon=1.0,
@@ -97,6 +96,9 @@ class Told(TransformerMixin, BaseEstimator):
     ):
         self.epsilon, self.delta, self.adjacency = epsilon, delta, adjacency
         self.noise, self.ledger, self.random_state = noise, ledger, random_state
+
+    def __private_tags__(self):
+        return PrivateTags(normal_noise="iid_gaussian")
 
     def fit(self, X, y=None, groups=None):
         given = {name: getattr(self, name) for name in ("epsilon", "delta", "adjacency", "ledger")}

@@ -12,15 +12,16 @@ from skdpnoise import DPStandardScaler
 from skdpnoise.data import scan_batches
 from skdpnoise.data import table as tables
 from skdpnoise.data.chosen import only_chosen
-from skdpnoise.data.groups import GroupedRows, SpreadRows
+from skdpnoise.data.groups import Groups
 from skdpnoise.data.parts import SpreadError
 from skdpnoise.data.rows import as_sources
-from skdpnoise.data.table import survey
+from skdpnoise.data.table import InMemory, survey
 from skdpnoise.decomposition._location import _chosen, _subset
 from skdpnoise.sampling import SeededWords
 from skdpnoise.sampling.keyed import words_of_rows
 from tests._cases import quick
 from tests._same_bits import COUNTS, in_parts, source_of
+from tests._session import session_of
 
 N = 90
 
@@ -74,11 +75,12 @@ def test_rows_are_chosen_among_those_that_groups_keep(n_parts):
     source = source_of(parts)
     tables = as_sources(X=source.map(_first_column), groups=source.map(_last_column))
     rows = seen(**tables)
-    grouped = SpreadRows.of("fit", rows, 2)
+    grouped = Groups.in_partitions("fit", rows, 2)
     kept = grouped.keep(SeededWords(0)).map(values)
     whole = kept.joined(lambda leaf, _: leaf, np.concatenate)
     assert len(whole) == 36
-    assert np.array_equal(whole, GroupedRows(groups, 2, N).keep(SeededWords(0), np.arange(N))[0])
+    in_memory = Groups.in_memory("fit", InMemory.of(np.arange(N)), 2, groups)
+    assert np.array_equal(whole, in_memory.keep(SeededWords(0)).leaf)
     some, expected = kept.chosen(by_digit), whole[by_digit(0, 36)]
     for here in (some, seen(X=only_chosen(tables, some.rows)["X"]).map(values)):
         places = here.joined(_with_places, partial(np.concatenate, axis=1))
@@ -109,7 +111,6 @@ def test_one_record_of_one_part_changes_one_row_of_a_subset(adjacency):
     # By brute force: any record, in any part, replaced; or the last one left out, since a byte goes
     # with the number of a row, and so with the others of a neighbour by another outcome of the key.
     X = np.random.default_rng(0).normal(size=(N, 1))
-    facts = 10.0, 60.0, adjacency
     for seed, at in product(range(5), range(0, N, 7)):
         other = X.copy()
         other[at] = 9.0
@@ -118,9 +119,10 @@ def test_one_record_of_one_part_changes_one_row_of_a_subset(adjacency):
         taken = []
         for table in (X, other):
             rows = seen(X=in_parts(table, 7)).map(values, 1)
-            some, count = _subset(rows, *facts, SeededWords(seed))
+            some, count = _subset(rows, 10.0, session_of(seed, adjacency))
             found = some.joined(lambda leaf, _: leaf, np.concatenate)
-            assert np.array_equal(found, _subset(table, *facts, SeededWords(seed))[0])
+            whole, _ = _subset(InMemory.of(table), 10.0, session_of(seed, adjacency))
+            assert np.array_equal(found, whole.leaf)
             taken.append((set(found.ravel().tolist()), count))
         (here, n_here), (there, n_there) = taken
         assert len(here - there) <= 1

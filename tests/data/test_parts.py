@@ -11,6 +11,7 @@ import pytest
 from skdpnoise import DPOrdinalEncoder
 from skdpnoise.compose._over_parts import _without_rows
 from skdpnoise.data import scan_batches
+from skdpnoise.data.cell_tables import Cells
 from skdpnoise.data.chosen import only_chosen
 from skdpnoise.data.dask_rows import _opened
 from skdpnoise.data.local import LocalRunner
@@ -24,8 +25,8 @@ from skdpnoise.data.parts import (
     from_limbs,
     in_order,
 )
+from skdpnoise.data.reading import _Scan
 from skdpnoise.data.rows import Taking
-from skdpnoise.preprocessing._spread import _Check
 from tests._cases import each_value
 from tests._same_bits import COUNTS, in_parts, source_of
 from tests.data._seen import SECRET, refused, seen, targets, tenths, values
@@ -397,8 +398,8 @@ def test_rows_are_taken_by_their_places_and_not_by_their_labels():
     table = ByLabels({"a": [1.0, 2.0, 3.0]}, index=[-2.0, -1.0, 0.0])
     assert between(table, 1, 3)["a"].tolist() == [2.0, 3.0]
     assert len(_without_rows(table)) == 0
-    rows, _ = _Check(DPOrdinalEncoder, False, False, None, frozenset())({"X": table})
-    assert (len(rows), list(rows)) == (0, ["a"])
+    schema = _Scan(DPOrdinalEncoder, Cells(), frozenset())({"X": table})
+    assert (schema.columns, schema.names) == (("a",), ("a",))
     chunk = _opened({"X": Taking()}, [table])(frozenset({"X"}))
     assert [len(tables["X"]) for tables in chunk] == [3]
     assert between(np.arange(5), 1, 3).tolist() == [1, 2]

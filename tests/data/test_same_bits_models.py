@@ -34,9 +34,9 @@ from skdpnoise import (
 )
 from skdpnoise.compose._over_parts import _applied
 from skdpnoise.data import scan_batches, states, table
+from skdpnoise.data.cell_tables import Cells
 from skdpnoise.data.parts import SpreadError
-from skdpnoise.linear_model import _descent
-from skdpnoise.preprocessing._spread import _Check
+from skdpnoise.data.reading import _Scan
 from tests._cases import each_value
 from tests._same_bits import COUNTS, by_way, cut, differing, in_parts, source_of
 
@@ -231,7 +231,7 @@ def test_a_state_that_is_lost_is_made_anew(monkeypatch):
             states._states.clear()
         return states.state(token, name, make)
 
-    monkeypatch.setattr(_descent, "state", forgetful)
+    monkeypatch.setattr(table, "state", forgetful)
     assert differing(whole, over("coordinates", in_parts(FRAME, 7))) == []
     assert lost > 60
 
@@ -285,10 +285,9 @@ def test_a_target_may_be_a_table_of_one_column(name):
 def test_a_first_look_holds_no_rows():
     rows = np.ones((4, 2))
     known = weakref.ref(rows)
-    found, facts = _Check(DPOrdinalEncoder, False, False, None, frozenset())({"X": rows})
+    schema = _Scan(DPOrdinalEncoder, Cells(), frozenset())({"X": rows})
     del rows
-    assert found.shape == (0, 2)
-    assert facts.names == ("x0", "x1")
+    assert schema.columns == ("x0", "x1")
     assert known() is None
 
 

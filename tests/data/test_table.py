@@ -7,7 +7,8 @@ import pandas as pd
 import pytest
 
 from skdpnoise.data import scan_batches, states, table
-from skdpnoise.data.table import InMemory, looked_at, rows_at
+from skdpnoise.data.ranks import ordered
+from skdpnoise.data.table import InMemory, as_rows, looked_at, rows_at, scanned
 
 N = 101
 CUTS = slice(0, 30), slice(30, 30), slice(30, 99), slice(99, N)
@@ -70,6 +71,51 @@ def test_what_partitions_give_comes_together_in_the_order_of_the_rows(rows):
 def _in_order(parts):
     assert [first for first, _ in parts] == [*np.cumsum([0, *(len(y) for _, y in parts[:-1])])]
     return np.concatenate([y for _, y in parts])
+
+
+def test_rows_that_come_together_are_those_of_the_numbers(rows):
+    X, _ = arrays().values()
+    numbers, columns = np.array([[70, 3, 99], [3, 40, 0]]), np.array([2, 0])
+    found = rows.map(lambda leaf: leaf.x, 3).gathered(numbers, columns, products)
+    expected = (X[numbers[0]] * X[numbers[1]]).sum(axis=0)[columns] + [0, 1]
+    np.testing.assert_array_equal(found, expected)
+
+
+def products(leaf, places, columns, which):
+    first, second = (leaf[np.ix_(some, columns)] for some in places)
+    return (first * second).sum(axis=0) + which
+
+
+def test_ranks_are_those_of_all_values(rows):
+    X, _ = arrays().values()
+    ranks = rows.map(lambda leaf: leaf.x[:, 1].astype(float)).ranked()
+    keys = ordered(np.array([-2.0, 0.0, 5.0]))
+    assert ranks.size == N
+    expected = [np.count_nonzero(X[:, 1] < end) for end in (-2, 0, 5)]
+    assert ranks.below(keys).tolist() == expected
+    assert ranks.distances(1.0).below(keys[2:]).tolist() == [np.count_nonzero(abs(X[:, 1] - 1) < 5)]
+
+
+def test_a_first_look_returns_rows_and_what_it_found():
+    frame = pd.DataFrame({"y": arrays()["y"]})
+
+    def check(tables):
+        return read(tables), int(tables["y"].max())
+
+    def read(tables):
+        return np.asarray(tables["y"])
+
+    batches = scan_batches(lambda: (frame[cut] for cut in CUTS))["y"]
+    for values, n_found in ((frame["y"], 1), (batches, 3)):
+        rows, found = scanned(check, read, y=values)
+        assert len(rows) == N and len(found) == n_found
+        assert max(found) == frame["y"].max()
+        assert rows.total(lambda leaf: leaf.sum()) == frame["y"].sum()
+        assert rows.or_else(None) is rows
+        assert as_rows(rows) is rows
+    none, found = scanned(check, read, y=scan_batches(lambda: [frame[:0]])["y"])
+    assert len(none) == 0 and found == []
+    assert none.or_else(np.zeros(0)).total(lambda leaf: leaf.sum()) == 0
 
 
 def start(leaf):

@@ -34,13 +34,13 @@ def test_without_noise_it_is_scikit_learns(centered, monkeypatch):
         sample = owner.sample
         monkeypatch.setattr(owner, "sample", lambda self, words, f=sample: 0 * f(self, words))
     seen = []
-    release = SymmetricMatrixMechanism.release
+    sample = SymmetricMatrixMechanism.sample
 
-    def noted(self, counts, words=None):
+    def noted(self, words):
         seen.append(self.row_grid_size)
-        return release(self, counts, words)
+        return sample(self, words)
 
-    monkeypatch.setattr(SymmetricMatrixMechanism, "release", noted)
+    monkeypatch.setattr(SymmetricMatrixMechanism, "sample", noted)
     rows = np.concatenate([problem(200), -problem(200)])
     settings = {"epsilon": 1e7, "row_norm": 64.0, "assume_centered": centered, "random_state": 0}
     DPCovariance(**settings).fit(rows)

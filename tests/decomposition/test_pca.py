@@ -12,6 +12,7 @@ from sklearn.base import clone
 from sklearn.decomposition import PCA
 from sklearn.pipeline import make_pipeline
 
+from skdpnoise.data.table import InMemory
 from skdpnoise.decomposition import DPPCA, DPCovariance
 from skdpnoise.decomposition import _budget as budget_rules
 from skdpnoise.decomposition._location import Locator, _subset
@@ -22,8 +23,8 @@ from skdpnoise.mechanisms.requests import CHOICES
 from skdpnoise.mechanisms.vectors import VectorMechanism
 from skdpnoise.privacy import GaussianLoss, PureLoss
 from skdpnoise.queries.ranges import COUNT_SHARE
-from skdpnoise.sampling import SeededWords
 from tests._cases import each_value, every_pair, quick
+from tests._session import session_of
 
 NOISES = [noise for noise in SECOND_MOMENT_NOISES if noise not in CHOICES]
 PURE = [noise for noise in NOISES if not noise.endswith("gaussian")]
@@ -72,13 +73,13 @@ def test_without_noise_the_components_are_those_of_scikit_learn(center, k, no_no
     middle = np.array([3.0, -1.0, 0.5, 20.0, 0.0, 7.0])[: rows.shape[1]] * center
     settings = {"epsilon": 1e7, "row_norm": 100.0, "center": center, "random_state": 0}
     seen = []
-    release = SymmetricMatrixMechanism.release
+    sample = SymmetricMatrixMechanism.sample
 
-    def noted(self, counts, words=None):
+    def noted(self, words):
         seen.append(self.row_grid_size)
-        return release(self, counts, words)
+        return sample(self, words)
 
-    monkeypatch.setattr(SymmetricMatrixMechanism, "release", noted)
+    monkeypatch.setattr(SymmetricMatrixMechanism, "sample", noted)
     DPPCA(**settings).fit(rows + middle)
     # The same budget and bounds give the same grid steps; rows of whole grid steps are not rounded.
     whole = np.rint(rows / seen[0]) * seen[0]
@@ -270,13 +271,14 @@ def test_subsets_of_neighbours_are_neighbours(adjacency):
         other[-1] = 9.0
         if adjacency == "add_remove":
             other = other[:-1]
-        taken = [_subset(D, 10.0, 60.0, adjacency, SeededWords(seed)) for D in (X, other)]
-        here, there = (set(rows.ravel().tolist()) for rows, _ in taken)
+        tables = [InMemory.of(table) for table in (X, other)]
+        taken = [_subset(rows, 10.0, session_of(seed, adjacency)) for rows in tables]
+        here, there = (set(rows.leaf.ravel().tolist()) for rows, _ in taken)
         assert len(here - there) <= 1
         assert len(there - here) <= 1
         assert taken[0][1] == taken[1][1]  # what the sums are divided by is public
-    everything, count = _subset(X, 40.0, 60.0, adjacency, SeededWords(0))
-    assert everything is X
+    everything, count = _subset(tables[0], 40.0, session_of(0, adjacency))
+    assert everything is tables[0]
     assert count == 60.0
 
 

@@ -28,7 +28,9 @@ def ledger(storage, dataset):
 
 
 def test_a_warning_that_is_an_error_spends_nothing(ledger, monkeypatch):
-    monkeypatch.setattr("skdpnoise.ledger._known.now", lambda: "2020-01-01T00:00:00.000000+00:00")
+    monkeypatch.setattr(
+        "skdpnoise.ledger.storage.base.now", lambda: "2020-01-01T00:00:00.000000+00:00"
+    )
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         with pytest.raises(LedgerWarning, match="behind the last charge"):

@@ -10,8 +10,8 @@ from sklearn.base import clone
 from sklearn.linear_model import LinearRegression
 
 from skdpnoise import DPCoordinateDescentRegressor, DPLogisticCD, PrivacyWarning
-from skdpnoise.linear_model import _descent
-from skdpnoise.linear_model._records import LIMIT, Standardisation
+from skdpnoise.linear_model._standard_units import LIMIT, Standardisation
+from skdpnoise.linear_model.solvers import final_steps
 from tests._cases import quick
 
 pytestmark = pytest.mark.filterwarnings("ignore::skdpnoise.PrivacyWarning")
@@ -267,28 +267,28 @@ def test_a_penalty_means_nearly_the_same_however_wide_public_bounds_are(solver):
         assert 0.6 < model.coef_[0] < 0.9
 
 
-def with_a_last_release(monkeypatch, contributions):
+def with_a_last_release(monkeypatch, rounded_sum):
     """Return a fit at whose end residuals are released, and how many rows were taken at a time."""
     rng = np.random.default_rng(0)
     X = rng.normal(size=(2000, 3))
     y = X @ [1.0, -1.0, 0.5] + 1.0 + rng.normal(size=2000)
     sizes = []
 
-    def counted(self, coefficients, problem):
-        sizes.append(len(problem.data.y))
-        return contributions(self, coefficients, problem)
+    def counted(values, reach, grid_size):
+        sizes.append(len(values))
+        return rounded_sum(values, reach, grid_size)
 
     model = DPCoordinateDescentRegressor(2.0, solver="gradient", random_state=0)
     with monkeypatch.context() as patch:
-        patch.setattr(_descent.Residuals, "contributions", counted)
+        patch.setattr(final_steps, "_rounded_sum", counted)
         return model.fit(X, y), sizes
 
 
 def test_every_row_counts_once_in_the_last_release_whatever_the_blocks(monkeypatch):
     models = []
     for n_rows in (8192, 7, 1999):
-        monkeypatch.setattr(_descent, "_BLOCK_ROWS", n_rows)
-        model, sizes = with_a_last_release(monkeypatch, _descent.Residuals.contributions)
+        monkeypatch.setattr(final_steps, "_BLOCK", n_rows)
+        model, sizes = with_a_last_release(monkeypatch, final_steps._rounded_sum)
         assert sum(sizes) == 2000
         assert max(sizes) == min(n_rows, 2000)
         models.append(model)
@@ -300,12 +300,11 @@ def test_every_row_counts_once_in_the_last_release_whatever_the_blocks(monkeypat
 @pytest.mark.parametrize("value", [np.nan, -np.nan, np.inf, -np.inf])
 def test_a_row_that_is_no_number_by_the_end_of_a_fit_counts_as_one_row(value, monkeypatch):
     # The user's memory may change after it was checked: the guarantee may not rest on it.
-    release = _descent.Residuals.contributions
+    release = final_steps._rounded_sum
 
-    def poisoned(self, coefficients, problem):
-        values = release(self, coefficients, problem)
+    def poisoned(values, reach, grid_size):
         values[5] = value
-        return values
+        return release(values, reach, grid_size)
 
     plain, changed = (with_a_last_release(monkeypatch, one) for one in (release, poisoned))
     assert changed[1] == plain[1] != []

@@ -11,12 +11,11 @@ import pytest
 
 from skdpnoise import DPCoordinateDescentRegressor, DPLogisticCD
 from skdpnoise.kernels import LOSSES
-from skdpnoise.ledger import Account
 from skdpnoise.linear_model._budget import split_budget
-from skdpnoise.linear_model._defaults import choose_defaults, scaling_share
 from skdpnoise.linear_model._records import Settings
+from skdpnoise.linear_model._rules import choose_defaults, scaling_share
 from skdpnoise.privacy import PrivacyGuarantee
-from tests.linear_model._public import public_data
+from tests.linear_model._public import public_schema
 
 pytestmark = pytest.mark.filterwarnings("ignore::skdpnoise.PrivacyWarning")
 
@@ -46,9 +45,8 @@ def test_shares_make_the_whole_whatever_the_number_of_records(adjacency):
     settings = Settings.of(DPCoordinateDescentRegressor())
     for delta in (0.0, 1e-6):
         guarantee = PrivacyGuarantee(1.0, delta, adjacency)
-        account = Account(guarantee)
-        data = public_data(open_bounds, open_bounds[:, :1])
-        budget = split_budget(settings, account, data)
+        schema = public_schema(open_bounds, open_bounds[:, :1])
+        budget = split_budget(settings, 1, schema, guarantee)
         for n_samples in (50.0, 500.0, 1e6):
             shares = budget.for_records(n_samples)
             parts = [shares.search, shares.features, shares.model]

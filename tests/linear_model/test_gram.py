@@ -11,8 +11,8 @@ from sklearn.linear_model import ElasticNet, Ridge, lasso_path
 
 from skdpnoise import DPCoordinateDescentRegressor, DPLassoPath
 from skdpnoise.ledger import Account
-from skdpnoise.linear_model._defaults import choose_row_norm, prefers_gram
-from skdpnoise.linear_model._gram import make_pseudo_data
+from skdpnoise.linear_model._rules import choose_row_norm, prefers_moments
+from skdpnoise.linear_model.solvers.moments import make_pseudo_data
 from skdpnoise.mechanisms import SymmetricMatrixMechanism
 from tests._cases import each_value, quick
 
@@ -214,10 +214,10 @@ def test_auto_takes_second_moments_where_their_noise_is_small():
     assert DPCoordinateDescentRegressor(20.0, **auto).fit(X, y).solver_ == "gram"
     assert DPCoordinateDescentRegressor(0.1, **auto).fit(X, y).solver_ == "gradient"
     reach = np.ones(3)
-    assert prefers_gram(1e-3, reach)
-    assert not prefers_gram(1.0, reach)
+    assert prefers_moments(1e-3, reach)
+    assert not prefers_moments(1.0, reach)
     # descent needs scales that hold all within the bounds
-    assert prefers_gram(1.0, 10.0 * reach)
+    assert prefers_moments(1.0, 10.0 * reach)
 
 
 @pytest.mark.parametrize(

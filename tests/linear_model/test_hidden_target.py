@@ -69,7 +69,7 @@ def test_a_number_of_records_that_is_released_wrong_is_no_harm_or_is_said(
 ):
     X, y = made()
     y = np.round(np.maximum(y, 0.0))
-    where = "skdpnoise.base.private_fit.release_record_count"
+    where = "skdpnoise.base.private_fit.FitSession.count"
     monkeypatch.setattr(where, lambda *_: ratio * len(y))
     for seed in range(6):
         model = Estimator(300.0 / len(y), delta, adjacency="add_remove", random_state=seed)

@@ -11,7 +11,8 @@ from sklearn.datasets import load_digits
 from sklearn.linear_model import LogisticRegression
 
 from skdpnoise import DPCoordinateDescentRegressor, DPLogisticCD
-from skdpnoise.linear_model import _joint
+from skdpnoise.accounting import session
+from skdpnoise.linear_model.solvers.gradient import GradientPlan
 from skdpnoise.privacy import gdp_mu
 from tests._cases import each_value, quick
 from tests._replay import two_runs
@@ -360,16 +361,16 @@ def test_whole_gradients_of_numbers_need_normal_noise():
 def test_scores_are_drawn_in_by_the_noise_that_simulations_give_them(epsilon):
     X, y = made()
     seen, plans = [], []
-    original = _joint.JointPlan.slope_noise
+    original = GradientPlan.slope_noise
 
-    def spy(plan, steps):
-        plans.append((plan, steps))
-        return original(plan, steps)
+    def spy(plan):
+        plans.append(plan)
+        return original(plan)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(_joint.JointPlan, "slope_noise", spy)
+        patch.setattr(GradientPlan, "slope_noise", spy)
         fitted(X, y, epsilon, solver="joint")
-    plan, steps = plans[0]
+    plan, steps = plans[0], plans[0].steps
     assert (np.ptp(steps) > 0.0) == (epsilon > 10.0)  # steps grow where there is little noise
     rng = np.random.default_rng(0)
     deviation = float(plan.mechanism.standard_deviation[0])
@@ -379,8 +380,8 @@ def test_scores_are_drawn_in_by_the_noise_that_simulations_give_them(epsilon):
             velocity = 0.9 * velocity + draw / plan.n_samples
             slope -= step * velocity
             path.append(slope)
-        seen.append(plan.averaged(np.array(path)))
-    assert np.var(seen) == pytest.approx(plan.slope_noise(steps), rel=0.2)
+        seen.append(plan.average(np.array(path)))
+    assert np.var(seen) == pytest.approx(plan.slope_noise(), rel=0.2)
 
 
 @each_value(1)
@@ -410,7 +411,7 @@ def test_noise_of_passes_means_and_gains_is_what_is_charged_for(n_classes):
 
     X, y = made(1000, n_classes=n_classes)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(_joint, "plus_noise", watched)
+        patch.setattr(session, "plus_noise", watched)
         for seed in range(60):
             fitted(X, y, solver="joint", n_passes=5, random_state=seed)
     assert (len(means), len(passes), len(gains)) == (60, 300, 60 * (n_classes == 2))

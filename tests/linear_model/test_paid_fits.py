@@ -12,7 +12,7 @@ from skdpnoise import (
     DPPoissonRegressor,
 )
 from skdpnoise.kernels import SQUARED
-from skdpnoise.linear_model._defaults import MOST_PASSES, choose_defaults
+from skdpnoise.linear_model._rules import COORDINATE, choose_defaults
 from tests._cases import each_value, quick
 
 pytestmark = pytest.mark.filterwarnings("ignore::skdpnoise.PrivacyWarning")
@@ -68,7 +68,8 @@ def test_a_growth_is_refused_by_the_most_passes_that_auto_can_make(Estimator, de
 
 def test_the_most_passes_of_auto_are_as_many_as_are_said():
     passes = [choose_defaults(level, SQUARED).n_passes for level in (1e-30, 1e-3, 0.02, 1e3)]
-    assert passes[:2] == [MOST_PASSES] * 2 and 2 <= passes[3] < passes[2] < MOST_PASSES
+    most = COORDINATE.most_passes
+    assert passes[:2] == [most] * 2 and 2 <= passes[3] < passes[2] < most
 
 
 @quick("DPPoissonRegressor-0.0-replace_one-iid_staircase")

@@ -7,7 +7,8 @@ import inspect
 import operator
 import warnings
 from dataclasses import replace
-from functools import reduce
+from functools import partial, reduce
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -27,18 +28,18 @@ from skdpnoise import (
 from skdpnoise.data.computed import reading
 from skdpnoise.inspection.auditing._costs import TOLERANCE, total_moved
 from skdpnoise.kernels import POISSON
-from skdpnoise.ledger import Account
-from skdpnoise.linear_model import _descent, _poisson
+from skdpnoise.linear_model import _poisson
 from skdpnoise.linear_model._budget import split_budget
-from skdpnoise.linear_model._levels import LevelPlan
 from skdpnoise.linear_model._records import Settings
+from skdpnoise.linear_model.solvers import coordinate
+from skdpnoise.linear_model.solvers.final_steps import MatchMean
 from skdpnoise.mechanisms import calibrate
 from skdpnoise.privacy import GaussianLoss, PrivacyGuarantee, gdp_mu
 from skdpnoise.sensitivity import GroupedProfile
 from tests._cases import each_value, quick
 from tests._replay import two_runs
 from tests.contracts._register import Forbidden, said
-from tests.linear_model._public import public_data
+from tests.linear_model._public import public_schema
 
 pytestmark = pytest.mark.filterwarnings("ignore::skdpnoise.PrivacyWarning")
 
@@ -308,17 +309,20 @@ def test_the_level_is_that_of_the_counts():
 @pytest.mark.slow
 def test_the_level_has_the_noise_that_it_is_charged_for(monkeypatch):
     X, y = several(2000)
-    seen, moved = [], LevelPlan.moved
+    seen, moved = [], MatchMean.__call__
 
-    def watched(plan, model, spread, problem, draws):
-        without, with_noise = (
-            moved(plan, model, spread, problem, times * draws) for times in (0, 1)
-        )
-        noise = draws * plan.mechanism.grid_size / plan.mechanism.standard_deviation
-        seen.append([with_noise - without, *noise])
-        return with_noise
+    def watched(step, path, plan, table, session):
+        drawn = session.draw("level", step.mechanism)
+        moves = []
+        for times in (0, 1):
+            noise = replace(drawn, noise=times * drawn.noise)
+            again = SimpleNamespace(draw=lambda *_, noise=noise: noise)
+            moves.append(moved(step, path, plan, table, again))
+        noise = drawn.noise[0] * step.mechanism.grid_size / step.mechanism.standard_deviation
+        seen.append([moves[1][-1, 0, -1] - moves[0][-1, 0, -1], *noise])
+        return moves[1]
 
-    monkeypatch.setattr(LevelPlan, "moved", watched)
+    monkeypatch.setattr(MatchMean, "__call__", watched)
     for seed in range(40):
         DPPoissonRegressor(n_passes=2, random_state=seed).fit(X, y)
     seen = np.array(seen)
@@ -356,26 +360,29 @@ def level(noise, missed=0.1, error=0.1):
         "iid_gaussian", GroupedProfile([np.sqrt(2.0)], np.zeros(2)), GaussianLoss(1.0)
     )
     n_samples = float(mechanism.standard_deviation[0]) / noise
-    return LevelPlan(mechanism, n_samples, 1.0, 1.0, error, missed)
+    return MatchMean(mechanism, n_samples, 1.0, 1.0, error, missed)
 
 
 def test_a_level_is_believed_by_what_it_mends_over_what_is_noise():
     plan = level(0.1)
     assert plan.believed == pytest.approx(0.5)
-    assert plan.doubt(1.0) == pytest.approx(0.01 + 0.5 * 0.01)
-    assert plan.doubt(3.0) == pytest.approx(0.09 + 0.5 * 0.01)
+    assert plan.variance(1.0) == pytest.approx(0.01 + 0.5 * 0.01)
+    assert plan.variance(3.0) == pytest.approx(0.09 + 0.5 * 0.01)
 
 
 def test_a_level_moves_less_where_passes_find_it_as_well(monkeypatch):
     X, y = several(2000)
-    moved, seen = LevelPlan.moved, []
+    moved, seen = MatchMean.__call__, []
 
-    def watched(plan, *given):
-        parts = (1.0, 0.1, 1e-4)
-        seen.extend(moved(replace(plan, missed=part * plan.missed), *given) for part in parts)
-        return seen[0]
+    def watched(step, path, plan, table, session):
+        drawn = session.draw("level", step.mechanism)
+        again = SimpleNamespace(draw=lambda *_: drawn)
+        for part in (1.0, 0.1, 1e-4):
+            found = moved(replace(step, missed=part * step.missed), path, plan, table, again)
+            seen.append(found[-1, 0, -1] - path[-1, 0, -1])
+        return path
 
-    monkeypatch.setattr(LevelPlan, "moved", watched)
+    monkeypatch.setattr(MatchMean, "__call__", watched)
     DPPoissonRegressor(1.0, random_state=0).fit(X, y)
     assert 0.0 < abs(seen[2]) < 1e-3 * abs(seen[0])
     assert abs(seen[2]) < abs(seen[1]) < abs(seen[0])
@@ -391,19 +398,21 @@ def test_a_penalty_to_nothing_leaves_the_mean_to_the_level():
 # What it rests on
 
 
-def plain_descent(X, y, *, loss, n_passes, step, l1, l2, clip, grid_size, noise, add, **rest):
+def plain_descent(plan, rows, updates):
     """Coordinate descent in numpy that knows a loss by its slope alone."""
-    center, scale, limit = rest["center"], rest["scale"], rest["limit"]
-    columns = np.column_stack([np.clip((X - center) / scale, -limit, limit), np.ones(len(X))])
-    theta = np.zeros(columns.shape[1])
-    for t in range(n_passes):
-        for k in rest["order"][t]:
+    features, loss, step = plan.problem.features, plan.problem.settings.loss, updates.step
+    columns = np.column_stack([features(rows.X), np.ones(len(rows))])
+    (y,), theta = plan.problem.target(rows.outputs), np.zeros(columns.shape[1])
+    for t in range(updates.n_passes):
+        for k in updates.order[t]:
             slopes = loss.slope(columns @ theta, y) * columns[:, k]
-            q = grid_size[t, k]
-            total = int(np.rint(np.clip(slopes, -clip, clip) / q).astype(np.int64).sum())
-            moved = theta[k] - step * q * add(total, int(noise[t, k])) / rest["n_samples"]
-            soft = np.sign(moved) * max(abs(moved) - step * l1[k], 0.0)
-            theta[k] = soft / (1.0 + step * l2[k])
+            q = updates.grids[0][t, k]
+            clipped = np.clip(slopes, -plan.clip, plan.clip)
+            total = int(np.rint(clipped / q).astype(np.int64).sum())
+            noisy = q * updates.add(total, int(updates.noise[t, k]))
+            moved = theta[k] - step * noisy / updates.n_samples
+            soft = np.sign(moved) * max(abs(moved) - step * updates.l1[k], 0.0)
+            theta[k] = soft / (1.0 + step * updates.l2[k])
         yield theta.copy()
 
 
@@ -413,13 +422,15 @@ def test_the_model_survives_a_change_of_the_solver(monkeypatch, settings):
     settings = {"n_passes": 4, "solver": "coordinate", "random_state": 0} | settings
     model = DPPoissonRegressor(2.0, **settings)
     ours = model.fit(X, y).coef_path_, model.intercept_
-    called = []
+    run, called = coordinate.CoordinatePlan.run, []
 
-    def other(*args, **kwargs):
-        called.append(kwargs["loss"])
-        return plain_descent(*args, **kwargs)
+    def other(plan, table, session):
+        called.append(plan.problem.settings.loss)
+        descent = partial(plain_descent, plan, table.leaf)
+        monkeypatch.setattr(coordinate, "visit", lambda sums, size, updates: descent(updates))
+        return run(plan, table, session)
 
-    monkeypatch.setattr(_descent, "coordinate_descent", other)
+    monkeypatch.setattr(coordinate.CoordinatePlan, "run", other)
     model.fit(X, y)
     assert called == [POISSON]
     assert_allclose(model.coef_path_, ours[0], rtol=1e-6)
@@ -443,9 +454,8 @@ def test_the_file_of_the_model_takes_nothing_but_the_loss_from_the_solvers():
 def test_what_all_stages_may_cost_with_a_second_look_adds_up_to_the_whole(bounds, n_samples, delta):
     settings = Settings.of(DPPoissonRegressor())
     ends = np.array([[0.0], [np.inf]] if bounds is None else [[bounds[0]], [bounds[1]]])
-    account = Account(PrivacyGuarantee(1.0, delta))
-    data = public_data(np.array([[-1.0, -np.inf], [1.0, np.inf]]), ends)
-    budget = split_budget(settings, account, data)
+    schema = public_schema(np.array([[-1.0, -np.inf], [1.0, np.inf]]), ends)
+    budget = split_budget(settings, 1, schema, PrivacyGuarantee(1.0, delta))
     known = budget.for_records(n_samples)
     first = [known.target] if bounds else []
     staged = reduce(operator.add, budget.stages(n_samples))

@@ -12,7 +12,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.utils import get_tags
 
 from skdpnoise import DPLogisticCD
-from skdpnoise.linear_model import _joint as descent
+from skdpnoise.linear_model.solvers import gradient as descent
 from skdpnoise.privacy import gdp_mu
 from tests._cases import each_value, quick
 from tests.contracts._register import Forbidden

@@ -1,6 +1,8 @@
-"""The stages of a fit: what each is handed, and what it draws."""
+"""The stages of a fit: what each is handed, and what it samples."""
 
 from __future__ import annotations
+
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -12,15 +14,19 @@ from skdpnoise import (
     DPLogisticCD,
     DPPoissonRegressor,
 )
+from skdpnoise.accounting.session import Session
+from skdpnoise.data.table import InMemory
 from skdpnoise.kernels import LOGISTIC, SQUARED
-from skdpnoise.ledger import Account
 from skdpnoise.linear_model._budget import split_budget
-from skdpnoise.linear_model._descent import GAIN, RESIDUALS, plan_descent
-from skdpnoise.linear_model._records import Settings
+from skdpnoise.linear_model._penalties import of_standard_columns
+from skdpnoise.linear_model._records import Problem, Rows, Settings, Target
+from skdpnoise.linear_model._standard_units import Standardisation
+from skdpnoise.linear_model.solvers import coordinate
+from skdpnoise.linear_model.solvers.plans import finished
 from skdpnoise.privacy import PrivacyGuarantee
 from skdpnoise.sampling import SeededWords
 from tests._cases import each_value
-from tests.linear_model._public import public_data
+from tests.linear_model._public import public_schema
 
 ESTIMATORS = [DPCoordinateDescentRegressor, DPLogisticCD, DPPoissonRegressor]
 
@@ -39,21 +45,47 @@ def plan_of(estimator, used, n_outputs=1, n_samples=2000.0):
     settings, used = Settings.of(estimator), np.asarray(used)
     bounds = np.tile([[-1.0], [1.0]], used.size)
     target_bounds = bounds[:, :1] if hasattr(estimator, "target_bounds") else None
-    account = Account(PrivacyGuarantee(estimator.epsilon, estimator.delta))
-    data = public_data(bounds, target_bounds, n_outputs)
-    budget = split_budget(settings, account, data)
-    return plan_descent(settings, used, n_outputs, n_samples, budget.for_records(n_samples))
+    schema = public_schema(bounds, target_bounds, n_outputs)
+    guarantee = PrivacyGuarantee(estimator.epsilon, estimator.delta)
+    budget = split_budget(settings, 1, schema, guarantee).for_records(n_samples)
+    ones = np.ones(used.size)
+    features, target = Standardisation(0.0 * ones, ones, used, 3.0 * ones), np.zeros(n_outputs)
+    problem = Problem(settings, schema, features, Target(target))
+    return coordinate.COORDINATE.plan(problem, n_samples, budget)
+
+
+def rows_of(plan):
+    shape = 10, plan.problem.schema.n_columns
+    outputs = [np.ones(10)] * plan.problem.schema.n_outputs
+    return InMemory(Rows(np.zeros(shape), np.ones(10), outputs), 10)
+
+
+def updates_of(plan, words, monkeypatch):
+    """Run a plan; return its updates of all outputs, and what was charged."""
+    seen, charged = [], []
+
+    def noted(sums, size, updates):
+        seen.append(updates)
+        yield from np.zeros((updates.n_passes, size))
+
+    session = Session(words, "replace_one", lambda label, mechanism: charged.append(label))
+    with monkeypatch.context() as patch:
+        patch.setattr(coordinate, "visit", noted)
+        path = np.stack(list(plan.run(rows_of(plan), session)))
+        finished(path, plan, rows_of(plan), session)
+    return SimpleNamespace(updates=seen, charged=charged)
 
 
 def test_settings_hold_what_an_estimator_has_and_defaults_for_the_rest():
     model = DPLogisticCD(alpha=0.5, clip=2.0, fit_intercept=False, n_jobs=3)
     settings = Settings.of(model)
-    assert (settings.owner, settings.loss, settings.last) == ("DPLogisticCD", LOGISTIC, GAIN)
+    assert (settings.owner, settings.loss) == ("DPLogisticCD", LOGISTIC)
     assert (settings.alpha, settings.clip, settings.n_jobs) == (0.5, 2.0, 3)
     assert settings.fit_intercept is False and settings.row_norm == "auto"
+    assert not settings.column_groups and Settings.of(DPLogisticCD(column_groups=[])).column_groups
     path = Settings.of(DPLassoPath(row_norm=2.0))
     assert (path.row_norm, path.n_passes, path.clip) == (2.0, "auto", "auto")
-    assert (path.loss, path.last) == (SQUARED, RESIDUALS)
+    assert (path.loss, path.penalty) == (SQUARED, of_standard_columns)
     # A change of the estimator after its settings were read changes nothing.
     model.set_params(clip=9.0)
     assert settings.clip == 2.0
@@ -62,35 +94,42 @@ def test_settings_hold_what_an_estimator_has_and_defaults_for_the_rest():
 @each_value(1)
 @pytest.mark.parametrize("Estimator", ESTIMATORS)
 @pytest.mark.parametrize("n_outputs", [1, 3])
-def test_a_plan_draws_noise_for_every_update_and_a_fresh_order_for_every_pass(Estimator, n_outputs):
+def test_a_plan_samples_noise_for_every_update_and_an_order_for_every_pass(
+    Estimator, n_outputs, monkeypatch
+):
     plan = plan_of(Estimator(n_passes=40), [True, False, True, True, True], n_outputs)
-    draws = plan.draw(SeededWords(0))
+    found = updates_of(plan, SeededWords(0), monkeypatch).updates
     visited = [0, 2, 3, 4, 5]  # the features that are used, and the intercept
-    assert draws.noise.shape == (40, n_outputs * len(visited))
-    assert (np.sort(draws.order, axis=1) == visited).all()
-    assert len({tuple(order) for order in draws.order.tolist()}) > 20
-    again = plan.draw(SeededWords(0))
-    assert_array_equal(again.order, draws.order)
-    assert_array_equal(again.noise, draws.noise)
+    assert len(found) == n_outputs
+    for updates in found:
+        assert updates.noise.shape == (40, 6)
+        assert (updates.noise[:, 1] == 0).all() and (updates.noise[:, visited] != 0).all()
+        assert (np.sort(updates.order, axis=1) == visited).all()
+        assert len({tuple(order) for order in updates.order.tolist()}) > 20
+    again = updates_of(plan, SeededWords(0), monkeypatch).updates
+    for one, other in zip(found, again, strict=True):
+        assert_array_equal(one.order, other.order)
+        assert_array_equal(one.noise, other.noise)
 
 
 @pytest.mark.parametrize("Estimator", [DPCoordinateDescentRegressor, DPLogisticCD])
-def test_what_is_last_has_noise_of_its_own_and_where_nothing_is_last_none(Estimator):
+def test_a_last_release_is_charged_and_where_there_is_none_nothing_is(Estimator, monkeypatch):
     with_intercept = plan_of(Estimator(0.3), [True, True])
-    assert with_intercept.last is not None
-    assert len({int(with_intercept.draw(SeededWords(seed)).last[0]) for seed in range(5)}) == 5
+    charged = updates_of(with_intercept, SeededWords(0), monkeypatch).charged
+    assert charged[0] == "gradients" and len(charged) == 2
     without = plan_of(Estimator(0.3, fit_intercept=False), [True, True])
-    assert without.last is None and without.draw(SeededWords(0)).last == 0
-    assert (np.sort(without.draw(SeededWords(0)).order, axis=1) == [0, 1]).all()
-    assert plan_of(DPPoissonRegressor(), [True, True]).last is None
+    found = updates_of(without, SeededWords(0), monkeypatch)
+    assert found.charged == ["gradients"]
+    assert (np.sort(found.updates[0].order, axis=1) == [0, 1]).all()
+    counts = updates_of(plan_of(DPPoissonRegressor(), [True, True]), SeededWords(0), monkeypatch)
+    assert counts.charged == ["gradients"]
 
 
-def test_without_features_nothing_is_drawn_but_for_what_is_last():
+def test_without_features_nothing_is_sampled_but_for_a_last_release(monkeypatch):
     words = Noted(0)
-    plan = plan_of(DPLogisticCD(), [False, False])
-    draws = plan.draw(words)
+    found = updates_of(plan_of(DPLogisticCD(), [False, False]), words, monkeypatch)
     assert words.taken == 0
-    assert draws.noise.shape == draws.order.shape == (1, 0)
+    assert found.updates == found.charged == []
     regression = plan_of(DPCoordinateDescentRegressor(), [False, False])
-    assert regression.last is not None and regression.draw(words).noise.size == 0
+    assert updates_of(regression, words, monkeypatch).charged == ["residuals"]
     assert words.taken > 0

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -18,8 +17,7 @@ from sklearn.svm import LinearSVC
 from skdpnoise import DPHuberRegressor, DPLinearSVC, DPQuantileRegressor
 from skdpnoise.kernels.losses import hinge, huber, pinball
 from skdpnoise.linear_model._column_groups import NO_GROUP
-from skdpnoise.linear_model._descent import linear_functions
-from skdpnoise.linear_model._joint import RowScaling
+from skdpnoise.linear_model._standard_units import RowScaling, linear_functions
 from skdpnoise.privacy import gdp_mu
 from tests._cases import each_value
 from tests._replay import two_runs
@@ -191,8 +189,7 @@ def test_what_is_bought_of_scores_reads_the_same_bits_of_a_row_in_any_block(spar
     scaling, model = RowScaling(*facts, groups), rng.normal(size=(3, p + 1))
 
     def scores(rows):
-        data = SimpleNamespace(X=csr_array(rows) if sparse else rows)
-        return linear_functions(model, SimpleNamespace(data=data, features=scaling))
+        return linear_functions(model, csr_array(rows) if sparse else rows, scaling)
 
     whole = scores(X)
     for size in (1, 2, 7, 64):

@@ -234,7 +234,8 @@ def test_any_normal_noise_is_taken(name, noise):
 def test_passes_that_are_not_made_need_no_memory(monkeypatch):
     asked = []
     monkeypatch.setattr(
-        "skdpnoise.linear_model._joint.check_memory", lambda *facts: asked.append(facts[1])
+        "skdpnoise.linear_model.solvers.gradient.check_memory",
+        lambda *facts: asked.append(facts[1]),
     )
     X = sp.csr_array((np.random.default_rng(0).random((500, 1000)) < 0.01).astype(float))
     settings = {"column_groups": [range(1000)], "random_state": 0}

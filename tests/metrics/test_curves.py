@@ -8,8 +8,8 @@ from sklearn.calibration import calibration_curve
 from sklearn.metrics import roc_auc_score
 
 from skdpnoise import metrics
+from skdpnoise.accounting.session import Drawn
 from skdpnoise.ledger import BudgetExceededError, PrivacyLedger
-from skdpnoise.mechanisms import AdditiveMechanism
 from skdpnoise.privacy import GaussianLoss, PrivacyGuarantee, PureLoss
 from tests._cases import each_value
 from tests.contracts._register import Notebook
@@ -78,11 +78,11 @@ def test_its_standard_errors_cover_what_noise_does(curve, adjacency):
 def test_one_record_moves_the_release_by_what_is_declared_at_most(curve, adjacency, monkeypatch):
     met = []
 
-    def noted(self, value, random_state=None):
-        met.append((self, np.asarray(value, dtype=np.float64)))
-        return np.asarray(value, dtype=np.float64)
+    def noted(self, values):
+        met.append((self.mechanism, np.asarray(values, dtype=np.float64)))
+        return np.asarray(values, dtype=np.float64)
 
-    monkeypatch.setattr(AdditiveMechanism, "release", noted)
+    monkeypatch.setattr(Drawn, "on", noted)
     guarantee = PrivacyGuarantee(1.0, 1e-6, adjacency)
     rng = np.random.default_rng(0)
     y, chances = LABELS[:50].copy(), CHANCES[:50].copy()
@@ -183,10 +183,10 @@ def test_what_makes_no_curve_is_refused_before_the_charge(curve, scores, given, 
 def test_what_is_published_hangs_on_the_release_alone(make, adjacency, monkeypatch):
     released = np.random.default_rng(0).uniform(50.0, 100.0, size=200)
 
-    def frozen(self, value, random_state=None):
-        return released[: np.size(value)]
+    def frozen(self, values):
+        return released[: np.size(values)]
 
-    monkeypatch.setattr(AdditiveMechanism, "release", frozen)
+    monkeypatch.setattr(Drawn, "on", frozen)
     guarantee = PrivacyGuarantee(1.0, adjacency=adjacency)
     there = slice(0, -1) if adjacency == "add_remove" else slice(0, None)
     others = np.append(CHANCES[:-1], 0.5 * CHANCES[-1])

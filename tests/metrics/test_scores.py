@@ -15,8 +15,8 @@ import pytest
 from sklearn import metrics as ordinary
 
 from skdpnoise import metrics
+from skdpnoise.accounting.session import Drawn
 from skdpnoise.ledger import BudgetExceededError, PrivacyLedger
-from skdpnoise.mechanisms import AdditiveMechanism
 from skdpnoise.metrics import curves
 from skdpnoise.privacy import GaussianLoss, PrivacyGuarantee, PureLoss
 from tests._cases import each_value, quick
@@ -122,11 +122,11 @@ def test_one_record_moves_the_release_by_what_is_declared_at_most(
     other = changed(small, kind) if adjacency == "replace_one" else [one[:-1] for one in small]
     met = []
 
-    def noted(self, value, random_state=None):
-        met.append((self, np.asarray(value, dtype=np.float64)))
-        return np.asarray(value, dtype=np.float64)
+    def noted(self, values):
+        met.append((self.mechanism, np.asarray(values, dtype=np.float64)))
+        return np.asarray(values, dtype=np.float64)
 
-    monkeypatch.setattr(AdditiveMechanism, "release", noted)
+    monkeypatch.setattr(Drawn, "on", noted)
     guarantee = PrivacyGuarantee(1.0, 1e-6, adjacency)
     for given in (small, other):
         score(*given, guarantee, random_state=0, **public)

@@ -174,7 +174,7 @@ def test_a_person_counts_once_whatever_rows_there_are():
 
 @each_kind
 def test_noise_that_is_made_for_a_row_where_a_person_is_promised_is_refused(make, y, monkeypatch):
-    monkeypatch.setattr(network_fits.Buying, "of_rows", lambda self, loss: loss)
+    monkeypatch.setattr(network_fits.PeopleSession, "of_rows", lambda self, loss: loss)
     with pytest.raises(RuntimeError, match="which fits into none of the losses"):
         make(rows_per_group=3, **QUICK).fit(X, y, groups=np.arange(600) // 3)
 
@@ -512,14 +512,14 @@ def test_a_person_more_moves_the_sum_within_every_bound_and_no_other(
         """Return the sum of the first batch of some people, and the mechanism."""
         seen = []
 
-        def note(mechanism, total, noise):
-            seen.append((total.copy(), mechanism))
+        def note(drawn, total):
+            seen.append((total.copy(), drawn.mechanism))
             raise KeyboardInterrupt
 
         def coupled(rng, people, n_slots, *, agree):
             return rounds(Fixed(words[some][people]), people, n_slots, agree=agree)
 
-        monkeypatch.setattr(training, "plus_noise", note)
+        monkeypatch.setattr(training.Drawn, "add", note)
         monkeypatch.setattr(training, "rounds", coupled)
         model = DPMLPClassifier(width, rows_per_group=rows_per_group, max_iter=1, random_state=0)
         model.set_params(**settings, **public)

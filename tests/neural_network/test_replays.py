@@ -70,8 +70,8 @@ def test_gradients_that_are_longer_than_their_clip_are_found(monkeypatch):
 
 
 def test_a_number_of_records_that_nobody_paid_for_is_found(monkeypatch):
-    def counted(self, buying, data):
-        return _network.replace(buying, n_people=float(data.n_people), n_rows=float(data.n_people))
+    def counted(self, session, rows):
+        return _network.replace(session, n_records=float(rows.n_rows), n_rows=float(rows.n_rows))
 
     monkeypatch.setattr(_network.PrivateNetwork, "_count", counted)
     assert replayed(CASES["bought"]).problems != ()

@@ -15,7 +15,6 @@ from tests._cases import each_value, quick
 from tests._same_bits import in_parts
 from tests.contracts._register import Notebook
 
-plt.switch_backend("Agg")
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(4000, 2))
 LABELS = np.where(X[:, 0] + RNG.normal(size=4000) > 0, "yes", "no")
@@ -30,12 +29,6 @@ CASES = {
     ),
 }
 both = pytest.mark.parametrize(("display", "make", "fields"), CASES.values(), ids=CASES)
-
-
-@pytest.fixture(autouse=True)
-def no_figures_left():
-    yield
-    plt.close("all")
 
 
 @both

@@ -11,11 +11,12 @@ import pandas as pd
 import pytest
 from scipy.stats import chi2
 
+from skdpnoise.accounting.terms import Terms
+from skdpnoise.data.table import InMemory
 from skdpnoise.mechanisms import calibrate
 from skdpnoise.noises import get_noise, noise_names
 from skdpnoise.privacy import GaussianLoss, PrivacyGuarantee, PureLoss
 from skdpnoise.queries import private_count, private_histogram, private_mean, private_sum
-from skdpnoise.queries._query import Query
 from skdpnoise.queries.aggregates import _check_summands, _exact_sums, _release, _rounded_deviation
 from skdpnoise.queries.norm_quantile import private_norm_quantile
 from skdpnoise.sampling import SeededWords
@@ -37,8 +38,8 @@ def bounds_of(low, high, n_columns):
 
 
 def noisy_sums(data, bounds, mechanism):
-    query = Query("f", PureLoss(1.0), None, None, SeededWords(0))
-    sums, count = _release(query, data, bounds, mechanism)
+    terms = Terms("f", PureLoss(1.0), None, None, SeededWords(0))
+    sums, count = _release(terms, InMemory.of(data), bounds, mechanism)
     return sums if count is None else np.append(sums, count)
 
 
@@ -100,7 +101,7 @@ def test_a_contribution_is_at_most_the_whole_steps_of_the_half_width(share):
     unit = np.array([1.0 / steps])
     for value, sign in ((1.0, 1), (-1.0, -1), (50.0, 1), (-50.0, -1)):
         for n_records in (1, 3):
-            table = np.full((n_records, 1), value)
+            table = InMemory.of(np.full((n_records, 1), value))
             assert _exact_sums(table, bounds, unit) == [sign * 1000 * n_records]
 
 

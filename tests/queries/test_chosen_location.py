@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from skdpnoise.accounting.session import Session
+from skdpnoise.data.ranks import SortedRanks
 from skdpnoise.privacy import PureLoss
 from skdpnoise.queries._quantile_choice import choose_bulk, halved, joined, parts_told_apart
 from skdpnoise.queries._quantile_search import Search, believe_octaves, believe_spread, real
-from skdpnoise.queries._ranks import ranked
-from skdpnoise.queries.ranges import Releases, uncharged
 from skdpnoise.queries.searched_location import search_location
 from skdpnoise.sampling import random_words
 from tests._cases import each_value
@@ -131,8 +131,8 @@ def test_parts_of_a_belief_keep_its_mass_and_join_below_the_least():
 
 def test_a_bulk_without_room_for_a_mean_leaves_no_share():
     shares = (0.36, 0.43, 0.04, 0.16)
-    releases = Releases("inid_laplace", "replace_one", random_words(0), uncharged)
-    terms = Search(PureLoss(LEAST * 2**0.5 / N), shares, LEAST, releases, float(N))
-    bulk = choose_bulk(ranked(NORMAL + 1e9, -np.inf, np.inf), (-np.inf, np.inf), terms)
+    session, loss = Session(random_words(0), "replace_one"), PureLoss(LEAST * 2**0.5 / N)
+    search = Search(loss, shares, LEAST, "inid_laplace", session, float(N))
+    bulk = choose_bulk(SortedRanks.of(NORMAL + 1e9), (-np.inf, np.inf), search)
     assert not bulk.found and bulk.shares == (0.0, 0.0)
     assert abs(bulk.median - 1e9) <= bulk.spread

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from skdpnoise.data.table import InMemory
 from skdpnoise.privacy import GaussianLoss, PrivacyGuarantee, PureLoss
 from skdpnoise.queries import private_quantiles
-from skdpnoise.queries._sweeps import Records
 from skdpnoise.queries.quantiles import _counts, _filled, _with_missing, prefix_strategy
 from tests._cases import each_value, every_pair
 
@@ -37,7 +37,7 @@ def test_a_missing_value_is_one_count_in_a_bin_of_its_own_whatever_the_edges():
     ends = np.array([-1.0, 0.0, 1.0, 4.0])
     largest = np.finfo(float).max
     column = np.array([[-9.0], [0.0], [1.0], [1e300], [largest], [largest]])
-    (counts,) = _counts(Records(column), np.array([0]), [_with_missing(ends)])
+    (counts,) = _counts(InMemory.of(column), np.array([0]), [_with_missing(ends)])
     assert counts.tolist() == [1, 1, 2, 2]  # the last bin is for what is missing
 
 

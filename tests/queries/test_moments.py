@@ -7,11 +7,11 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+from skdpnoise.data.table import InMemory
 from skdpnoise.inspection.auditing._costs import TOLERANCE
 from skdpnoise.mechanisms import AdditiveMechanism
 from skdpnoise.privacy import GaussianLoss, PrivacyGuarantee, PureLoss
 from skdpnoise.queries import private_moments
-from skdpnoise.queries._sweeps import Records
 from skdpnoise.queries.moments import _exact_sums
 from tests._cases import each_value, every_pair, quick
 from tests._replay import two_runs
@@ -24,7 +24,7 @@ def normal(n=4000, seed=0):
 
 
 def column(x):
-    return Records(x[:, np.newaxis]), np.zeros(1, dtype=np.intp)
+    return InMemory.of(x[:, np.newaxis]), np.zeros(1, dtype=np.intp)
 
 
 @pytest.mark.slow

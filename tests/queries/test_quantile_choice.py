@@ -7,6 +7,8 @@ from itertools import combinations_with_replacement
 import numpy as np
 import pytest
 
+from skdpnoise.accounting.session import Session
+from skdpnoise.data.ranks import SortedRanks
 from skdpnoise.privacy import GaussianLoss, PureLoss
 from skdpnoise.queries._quantile_choice import (
     _cut,
@@ -15,8 +17,6 @@ from skdpnoise.queries._quantile_choice import (
     utility_sensitivity,
 )
 from skdpnoise.queries._quantile_search import believe_location, believe_spread, ordered, real
-from skdpnoise.queries._ranks import ranked
-from skdpnoise.queries.ranges import Releases
 from skdpnoise.sampling import random_words
 from tests._cases import each_value, quick
 
@@ -25,19 +25,18 @@ RNG = np.random.default_rng(0)
 
 def choose(values, loss, probability=0.5, seed=0, belief=None):
     charged = []
-    releases = Releases(
-        "iid_laplace",
-        "replace_one",
+    session = Session(
         random_words(seed),
+        "replace_one",
         lambda label, mechanism: charged.append(mechanism.privacy_loss()),
     )
     found = choose_quantile(
-        ranked(values, -np.inf, np.inf),
+        SortedRanks.of(values),
         probability,
         believe_location(-np.inf, np.inf) if belief is None else belief,
         (loss.share(0.5), loss.share(0.5)),
         (1, 1 << 18),
-        ("median", releases),
+        ("median", session),
     )
     return found.quantile(0.5), charged
 
@@ -111,13 +110,11 @@ def test_a_rounded_rank_of_many_records_moves_by_no_more(probability):
 @pytest.mark.parametrize("adjacency", ["replace_one", "add_remove"])
 def test_a_choice_is_charged_for_what_it_was_given_whatever_the_sensitivity(adjacency):
     mechanisms = []
-    releases = Releases(
-        "iid_laplace", adjacency, random_words(0), lambda label, one: mechanisms.append(one)
-    )
+    session = Session(random_words(0), adjacency, lambda label, one: mechanisms.append(one))
     belief = believe_location(-np.inf, np.inf)
     for probability in (0.5, 0.85):
-        ranks = ranked(RNG.normal(size=50), -np.inf, np.inf)
-        choose_quantile(ranks, probability, belief, (PureLoss(1.0),), (1,), ("median", releases))
+        ranks = SortedRanks.of(RNG.normal(size=50))
+        choose_quantile(ranks, probability, belief, (PureLoss(1.0),), (1,), ("median", session))
     sensitivities = [one.selection.sensitivity for one in mechanisms]
     assert sensitivities == [0.5 if adjacency == "add_remove" else 1.0, 1.0]
     assert [one.privacy_loss().pure_epsilon for one in mechanisms] == [1.0, 1.0]

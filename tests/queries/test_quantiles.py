@@ -5,10 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from skdpnoise.accounting.session import Drawn
+from skdpnoise.data.table import InMemory
 from skdpnoise.mechanisms import AdditiveMechanism
 from skdpnoise.privacy import GaussianLoss, PrivacyGuarantee, PureLoss
 from skdpnoise.queries import private_quantiles
-from skdpnoise.queries._sweeps import Records
 from skdpnoise.queries.quantiles import (
     SQUARE_ROOT,
     _change,
@@ -109,13 +110,14 @@ def test_integers_that_meet_the_noise_move_by_what_is_charged(
 ):
     """The transcript of the last release of neighbours, with the ranges of the first data set."""
     released = []
-    release = AdditiveMechanism.release
+    on = Drawn.on
 
-    def noted(self, value, random_state=None):
-        released.append((self, np.rint(np.asarray(value) / self.grid_size)))
-        return release(self, value, random_state)
+    def noted(self, values):
+        steps = np.rint(np.asarray(values) / self.mechanism.grid_size)
+        released.append((self.mechanism, steps))
+        return on(self, values)
 
-    monkeypatch.setattr(AdditiveMechanism, "release", noted)
+    monkeypatch.setattr(Drawn, "on", noted)
     rng = np.random.default_rng(0)
     X = rng.normal(0.0, 1.0, size=(3000, 2))
     for extreme in (1e9, -1e9, 0.0):
@@ -220,7 +222,7 @@ def test_quantiles_never_decrease_and_stay_in_range_whatever_the_noise():
 def test_counts_hold_every_record_and_bins_are_closed_on_the_left():
     edges = _edges(0.0, 4.0, None)
     values = np.array([-1e300, -4.0, 0.0, np.nextafter(0.0, -1.0), 4.0, 1e300])
-    (counts,) = _counts(Records(values[:, np.newaxis]), np.array([0]), [edges])
+    (counts,) = _counts(InMemory.of(values[:, np.newaxis]), np.array([0]), [edges])
     assert counts.sum() == 6
     assert counts[[0, 127, 128, 255]].tolist() == [2, 1, 1, 2]
 

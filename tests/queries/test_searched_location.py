@@ -7,6 +7,8 @@ import warnings
 import numpy as np
 import pytest
 
+from skdpnoise.accounting.session import Session
+from skdpnoise.data.ranks import SortedRanks
 from skdpnoise.privacy import GaussianLoss, PureLoss, gdp_mu
 from skdpnoise.queries._quantile_search import (
     believe_location,
@@ -14,7 +16,6 @@ from skdpnoise.queries._quantile_search import (
     plan_search,
     search_quantile,
 )
-from skdpnoise.queries._ranks import ranked
 from skdpnoise.queries.searched_location import count_strength, search_location, search_share
 from skdpnoise.sampling import random_words
 from tests._cases import each_value, every_pair, quick
@@ -35,20 +36,6 @@ LOSSES = {
     ("inid_gaussian", 300.0): GaussianLoss(gdp_mu(300.0 / N, 1e-6)),
     ("inid_laplace", 500.0): PureLoss(500.0 / N),
 }
-
-
-@each_value(1)
-@pytest.mark.parametrize("center", [-9.0, -1.0, 0.0, 0.3, 2.0, 9.0])
-@pytest.mark.parametrize("n", [0, 1, 2, 1000])
-def test_distances_of_sorted_values_are_sorted(center, n):
-    rng = np.random.default_rng(n)
-    for values in (rng.normal(size=n), rng.integers(-3, 3, n).astype(float)):
-        values.sort()
-        expected = np.sort(np.abs(values - center))
-        assert (
-            ranked(values, -np.inf, np.inf).distances(center).column[:, 0].tobytes()
-            == expected.tobytes()
-        )
 
 
 @quick("replace_one", "add_remove")
@@ -143,11 +130,11 @@ def test_the_stated_error_is_that_of_the_location():
 
 def test_no_noise_finds_quantiles_to_the_last_digits():
     y = np.random.default_rng(2).lognormal(3.0, 2.0, size=4001)
-    ranks = ranked(y, -np.inf, np.inf)
+    ranks, session = SortedRanks.of(y), Session(random_words(0), "replace_one")
     for parts, probability in (((1, 1), 0.5), ((1, 9), 0.9), ((3, 1), 0.25)):
         mechanism = plan_search("inid_gaussian", parts, GaussianLoss(1e4), "replace_one", 64)
         belief = believe_location(-np.inf, np.inf)
-        found = search_quantile(ranks, parts, belief, mechanism, 4001.0, random_words(0))
+        found = search_quantile(ranks, parts, belief, session.draw("median", mechanism), 4001.0)
         found = found.quantile(0.5)
         assert abs(np.mean(y < found) - probability) < 1e-3
 

@@ -9,7 +9,8 @@ import numba
 import numpy as np
 import pytest
 
-from skdpnoise.data.table import looked_at
+from skdpnoise.data import table
+from skdpnoise.data.table import InMemory, looked_at
 from skdpnoise.inspection import Transcript
 from skdpnoise.privacy import PrivacyGuarantee
 from skdpnoise.queries import (
@@ -20,7 +21,7 @@ from skdpnoise.queries import (
     private_moments,
     private_quantiles,
 )
-from skdpnoise.queries._sweeps import Gaps, Records, all_finite, tallies
+from skdpnoise.queries._sweeps import all_finite, differences, tallied_gaps, tallies
 from skdpnoise.sampling import SeededWords, integers, secret_pairs
 from tests._cases import each_value, every_pair, quick
 from tests._same_bits import in_parts
@@ -153,10 +154,11 @@ def test_bin_indices_are_those_of_exact_arithmetic(module):
 @pytest.mark.parametrize("n", [1, 2, 3, 10, 4001])
 def test_gaps_are_of_the_pairs_that_are_given(n):
     pairs = secret_pairs(SeededWords(n), n, n)
-    gaps = Gaps(np.zeros((n, 1)), pairs)
-    found = zip((gaps.pairs >> 32).tolist(), (gaps.pairs & (2**32 - 1)).tolist(), strict=True)
-    assert sorted(found) == sorted(zip(*pairs.tolist(), strict=True))
-    assert len(gaps) == n // 2 == np.unique(pairs).size / 2
+    records = np.random.default_rng(n).normal(size=(n, 1))
+    tile = np.empty((1, n // 2))
+    differences(records, pairs)(_tiles, np.array([0]), 0, n // 2, tile)
+    assert sorted(tile[0]) == sorted((records[pairs[0]] - records[pairs[1]])[:, 0])
+    assert n // 2 == np.unique(pairs).size / 2
 
 
 @each_value(1)
@@ -179,7 +181,7 @@ def test_every_matching_of_its_size_is_drawn_as_often(n, most, sparse, monkeypat
 @pytest.mark.parametrize("at_a_time", [1, 300, 10**6])
 def test_gaps_of_rows_in_parts_are_those_of_a_table(at_a_time, monkeypatch):
     # More columns than come together at a time, not in their order, each with steps of its own.
-    monkeypatch.setattr(_sweeps, "_PAIRED_VALUES", at_a_time)
+    monkeypatch.setattr(table, "_GATHERED", at_a_time)
     X = np.random.default_rng(0).standard_cauchy((60, 11))
     pairs = secret_pairs(SeededWords(0), 60, 25)
     columns, steps = np.array([10, 0, 3, 4, 5, 7, 1, 9, 2]), 1.0 + np.arange(9)
@@ -189,11 +191,11 @@ def test_gaps_of_rows_in_parts_are_those_of_a_table(at_a_time, monkeypatch):
         counts[:, 1] += which
 
     plain = np.rint(steps * np.abs(X[pairs[0]] - X[pairs[1]])[:, columns]).sum(axis=0)
-    found = _sweeps.tallied_gaps(X, pairs, columns, 2, visit)
+    found = tallied_gaps(InMemory.of(X), pairs, columns, 2, visit)
     assert np.array_equal(found[:, 0], plain)
     for n_parts in (1, 7):
         rows = looked_at(len, X=in_parts(X, n_parts)).map(values)
-        assert np.array_equal(_sweeps.tallied_gaps(rows, pairs, columns, 2, visit), found)
+        assert np.array_equal(tallied_gaps(rows, pairs, columns, 2, visit), found)
 
 
 def values(tables):
@@ -205,7 +207,7 @@ def test_an_observed_order_is_not_overwritten():
     first = Transcript(0)
     pairs = first.watch(secret_pairs, None, 8, 4)
     kept = pairs.copy()
-    Gaps(np.zeros((8, 1)), pairs)
+    differences(np.zeros((8, 1)), pairs)
     assert (Transcript(0, earlier=first).watch(secret_pairs, None, 8, 4) == kept).all()
 
 
@@ -274,8 +276,8 @@ def test_threads_layout_tiles_and_loops_do_not_change_one_bit(name, dtype, swept
     for compiled in (False, True):
         for n_threads in (1, 3):
             swept_in_pieces(n_threads, compiled)
-            for table in layouts:
-                found = query(table)
+            for layout in layouts:
+                found = query(layout)
                 for field in whole.__slots__:
                     assert np.array_equal(getattr(found, field), getattr(whole, field))
 
@@ -288,9 +290,8 @@ def test_columns_apart_are_read_as_those_side_by_side():
             assert (tile[:, :n] == X[:n, columns].T).all()
             counts[:, 0] += n
 
-        ((which, counts),) = tallies(Records(X), np.array(columns), 1, visit)
-        assert which.tolist() == list(range(len(columns)))
-        assert (counts == 100).all()
+        counts = tallies(InMemory.of(X), np.array(columns), 1, visit)
+        assert counts.tolist() == [[100]] * len(columns)
 
 
 @every_pair
@@ -298,11 +299,11 @@ def test_columns_apart_are_read_as_those_side_by_side():
 @pytest.mark.parametrize("shape", [(1,), (70_001,), (3, 5), (2, 70_001), (40_000, 2)])
 @pytest.mark.parametrize("order", ["C", "F"])
 def test_one_entry_that_is_not_finite_is_noticed_wherever_it_is(bad, shape, order):
-    table = np.zeros(shape, order=order)
-    assert all_finite(table)
-    for index in (0, table.size // 2, table.size - 1):
-        table.flat[index] = bad
-        assert not all_finite(table)
-        table.flat[index] = 0.0
+    rows = np.zeros(shape, order=order)
+    assert all_finite(rows)
+    for index in (0, rows.size // 2, rows.size - 1):
+        rows.flat[index] = bad
+        assert not all_finite(rows)
+        rows.flat[index] = 0.0
     assert all_finite(np.zeros((3, 0)))
     assert all_finite(np.zeros(3, dtype=int))

@@ -158,6 +158,11 @@ class GridRows:
         self._dtype = np.float32 if float(largest.max(initial=0.0)) < _SINGLE else np.float64
         self._kept: dict[int, Any] | None = {} if keep and not _is_large_file(X) else None
 
+    def keeping(self) -> GridRows:
+        """Keep the integers of blocks for the next pass, if they fit; return the rows."""
+        self._kept = None if _is_large_file(self.X) else {}
+        return self
+
     def blocks(self, first: int = 0, last: int | None = None) -> Iterator[Block]:
         """Yield rows, some at a time; their integers are kept for the next time if they fit.
 

@@ -221,7 +221,7 @@ class SymmetricMatrixMechanism(Mechanism):
             )
         if values.shape != shape:
             raise ValueError(f"{allowed} of shape {shape}. Got shape {values.shape} instead.")
-        # Of all sums of k k' this is true, so that the refusal says nothing of the data.
+        # Every sum of k k' is symmetric, so that the error discloses nothing of the data.
         if (values != values.T).any():
             raise ValueError(
                 f"{allowed} symmetric, as every sum of products of rows is: what one record can do "
@@ -323,9 +323,6 @@ def calibrate_second_moments(
 
     Examples
     --------
-    >>> calibrate_second_moments("auto", RowBounds(50, 1.0), PrivacyGuarantee(1.0, 1e-6))
-    SymmetricMatrixMechanism(noise='inid_gaussian', n_columns=50, adjacency='replace_one',
-    loss=0.236704-GDP)
     >>> calibrate_second_moments("auto", RowBounds(50, 1.0), PrivacyGuarantee(1.0))
     SymmetricMatrixMechanism(noise='wishart', n_columns=50, adjacency='replace_one', loss=1-DP)
     """
@@ -380,7 +377,7 @@ def _calibrate(
         worst = family.change(bounds, adjacency, units, off_diagonal) * _MARGIN
         scale = units * math.sqrt(worst / resource * (1.0 + 1e-13))
         square = bounds.largest_square(scale)
-        # so little noise that its grid steps are one step wide: take more
+        # So little noise would have too few grid steps: take more.
         if square > _LARGEST_SQUARE:
             scale *= math.sqrt(square / _LARGEST_SQUARE)
         wanted = math.floor(0.5 * math.log2(max(1.0, _LARGEST_SQUARE / square)))

@@ -18,7 +18,7 @@ from skdpnoise._utils.checks import check_option, check_type
 from skdpnoise._utils.shared_texts import shared_texts
 from skdpnoise.mechanisms import grid_sizes
 from skdpnoise.mechanisms.base import Mechanism
-from skdpnoise.mechanisms.selection._kinds import KINDS, ChoiceLaw
+from skdpnoise.mechanisms.selection._choice_laws import KINDS, ChoiceLaw
 from skdpnoise.privacy import GaussianLoss, PureLoss, check_count, check_real
 from skdpnoise.sampling import RandomWords, random_words
 from skdpnoise.sampling.observer import chosen
@@ -82,11 +82,6 @@ class SelectionMechanism(Mechanism):
         utilities : array-like of shape (n_candidates,)
             u, finite; larger is better. Candidates and their number are public; utilities are not.
         %(queries: random_state)s
-
-        Examples
-        --------
-        >>> ExponentialMechanism(sensitivity=1.0, epsilon=1.0).select([3, 40, 5], random_state=0)
-        1
         """
         integers = self._integers(utilities)
 

@@ -62,8 +62,6 @@ def repeated_loss(base: PrivacyLoss, law: RepetitionLaw) -> PureLoss | NumericLo
     Examples
     --------
     >>> law = TruncatedNegativeBinomial(eta=1.0, gamma=0.05)
-    >>> print(repeated_loss(PureLoss(0.2), law))
-    0.561686-DP
     >>> round(repeated_loss(GaussianLoss(0.14), law).epsilon(1e-6), 2)
     0.93
     """

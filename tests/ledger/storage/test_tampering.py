@@ -10,7 +10,7 @@ import pytest
 import sqlalchemy as sa
 
 from skdpnoise.ledger import LedgerError, LedgerStorageError, LedgerWarning, PrivacyLedger
-from skdpnoise.ledger.storage.memory import Facts, Row
+from skdpnoise.ledger.storage.base import Row, StoredBudget
 from skdpnoise.noises import get_noise
 from skdpnoise.privacy import GaussianLoss, NumericLoss, PureLoss
 from tests._cases import each_value, quick
@@ -352,7 +352,7 @@ def test_who_opens_a_ledger_charges_no_budget_but_the_one_that_was_set(
 def test_a_seal_that_is_written_to_match_does_not_match_the_charges(sqlite, dataset, n, seal):
     filled(dataset, sqlite, n)
     if seal.startswith("the"):
-        seal = f"'{Facts(300.0, DELTA).seal(dataset)}'"
+        seal = f"'{StoredBudget(300.0, DELTA).seal(dataset)}'"
     run(sqlite, f"UPDATE skdpnoise_datasets SET epsilon = 300, seal = {seal}")
     for work in (PrivacyLedger.total, lambda ledger: ledger.charge("fit", PureLoss(1e-6))):
         with pytest.raises(LedgerStorageError, match=r"not the one that|not those that"):

@@ -16,7 +16,7 @@ from skdpnoise.mechanisms.selection import (
     ReportNoisyMax,
     whole_quanta,
 )
-from skdpnoise.mechanisms.selection._kinds import (
+from skdpnoise.mechanisms.selection._choice_laws import (
     draw_exponential,
     draw_permute_and_flip,
     laplace_law,

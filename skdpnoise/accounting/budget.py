@@ -1,0 +1,33 @@
+"""How the stages of one run share a loss: by parts that are fixed before the first release."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from skdpnoise.privacy import LossBudget
+
+__all__ = ["Budget"]
+
+_ROUNDING = 1e-9  # what rounding adds to a sum of shares
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """A pure or Gaussian loss that is divided by shares: of ε, or of the square of μ."""
+
+    total: LossBudget
+
+    def split(self, **shares: float) -> dict[str, Budget]:
+        """Return the parts by name; together they cost no more than the whole."""
+        # A share of 0 has no part, and a share of 1 is the whole as it is.
+        if not (min(shares.values()) >= 0.0 and sum(shares.values()) <= 1.0 + _ROUNDING):
+            raise ValueError(f"Shares must be non-negative and add up to 1 at most. Got {shares}.")
+        return {
+            name: self if share == 1.0 else Budget(self.total.share(share))
+            for name, share in shares.items()
+            if share
+        }
+
+    def stages(self, **shares: float) -> list[LossBudget]:
+        """Return the losses of the parts in their order, as an account fixes them."""
+        return [part.total for part in self.split(**shares).values()]

@@ -1,0 +1,190 @@
+"""Sums over records that are made from one bound: what is summed, and how far a record moves it.
+
+Each query clips what a record contributes to its bound, rounds it to grid steps, and sums integers.
+Its sensitivity is computed from the same bound (:mod:`skdpnoise.sensitivity`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from skdpnoise.privacy import Adjacency
+from skdpnoise.sensitivity import (
+    RowBounds,
+    SensitivityProfile,
+    clipped_gradient,
+    clipped_rows,
+    clipped_sum,
+    grouped_sum,
+    histogram_counts,
+    second_moments_profile,
+)
+
+__all__ = ["ClippedGradient", "ClippedRows", "ClippedSum", "GroupedSum", "SecondMoments"]
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+Step = Callable[[Any], Integers]
+Rows = Callable[[Any], NDArray[Any]]
+"""From a leaf of a table to what its records contribute, shape (n_records, n_columns)."""
+
+_PRODUCTS = 1 << 20  # of entries of rows, that are held at a time
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ClippedSum:
+    """Sums of columns that are clipped to an interval."""
+
+    low: Floats
+    high: Floats
+    rows: Rows = np.asarray
+
+    def sensitivity(self, adjacency: Adjacency) -> SensitivityProfile:
+        """Return the most that one record moves the sums."""
+        return clipped_sum(self.low, self.high, adjacency)
+
+    def step(self, grid_size: Floats) -> Step:
+        """Return what sums clipped values in grid steps."""
+        return partial(self._sums, grid_size)
+
+    def _sums(self, grid_size: Floats, leaf: Any) -> Integers:
+        return _summed(_clipped(self.rows(leaf), self.low, self.high), grid_size)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ClippedGradient:
+    """Sums of gradients whose entries are clipped to [−C_j, C_j]."""
+
+    clip: Floats
+    gradients: Rows  # a function of a row and of public coefficients
+
+    def sensitivity(self, adjacency: Adjacency) -> SensitivityProfile:
+        """Return the most that one record moves the sums."""
+        return clipped_gradient(self.clip, adjacency)
+
+    def step(self, grid_size: Floats) -> Step:
+        """Return what sums clipped gradients in grid steps."""
+        return ClippedSum(-self.clip, self.clip, self.gradients).step(grid_size)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ClippedRows:
+    """Sums of rows that are clipped to a box and shrunk into balls."""
+
+    bounds: RowBounds
+    rows: Rows = np.asarray
+
+    def sensitivity(self, adjacency: Adjacency) -> SensitivityProfile:
+        """Return the most that one record moves the sums."""
+        return clipped_rows(self.bounds, adjacency)
+
+    def step(self, grid_size: Floats) -> Step:
+        """Return what sums bounded rows in grid steps."""
+        return partial(self._sums, grid_size)
+
+    def _sums(self, grid_size: Floats, leaf: Any) -> Integers:
+        return _summed(bounded(self.rows(leaf), self.bounds), grid_size)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SecondMoments:
+    """Sums of the products of two entries of bounded rows: of the upper triangle, row by row."""
+
+    bounds: RowBounds
+    rows: Rows = np.asarray
+
+    def sensitivity(self, adjacency: Adjacency) -> SensitivityProfile:
+        """Return the most that one record moves the sums."""
+        return second_moments_profile(self.bounds, adjacency)
+
+    def step(self, grid_size: Floats) -> Step:
+        """Return what sums products in grid steps."""
+        return partial(self._sums, grid_size)
+
+    def _sums(self, grid_size: Floats, leaf: Any) -> Integers:
+        first, second = np.triu_indices(self.bounds.n_columns)
+        rows, total = self.rows(leaf), np.zeros(first.size, dtype=np.int64)
+        at_once = max(1, _PRODUCTS // first.size)
+        for begin in range(0, len(rows), at_once):
+            some = bounded(rows[begin : begin + at_once], self.bounds)
+            total += _summed(some[:, first] * some[:, second], grid_size)
+        return total
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class GroupedSum:
+    """Sums of clipped rows in public groups, or counts of records in them, group after group."""
+
+    # A record is in one group, or in none: its code is then negative. Without rows it is one count;
+    # with several columns of codes, one count for each of them, column after column.
+
+    n_groups: int
+    codes: Callable[[Any], NDArray[np.intp]]  # (n_records,), of counts also (n_records, n_columns)
+    low: Floats | None = None  # (n_columns,), of rows
+    high: Floats | None = None
+    rows: Rows | None = None
+    n_columns: int = 1  # of codes
+
+    def sensitivity(self, adjacency: Adjacency) -> SensitivityProfile:
+        """Return the most that one record moves the sums."""
+        if self.low is None or self.high is None:
+            return histogram_counts(self.n_groups, adjacency, self.n_columns)
+        return grouped_sum(self.low, self.high, self.n_groups, adjacency)
+
+    def step(self, grid_size: Floats) -> Step:
+        """Return what sums clipped rows, or counts records, in grid steps."""
+        return partial(self._counts if self.rows is None else self._sums, grid_size)
+
+    def _counts(self, grid_size: Floats, leaf: Any) -> Integers:
+        # A bin before the groups and one after them take the records of no group.
+        codes = np.clip(self.codes(leaf), -1, self.n_groups).reshape(-1, self.n_columns)
+        n_bins, size = self.n_groups + 2, (self.n_groups + 2) * self.n_columns
+        places = codes + (1 + n_bins * np.arange(self.n_columns))
+        counts = np.bincount(places.ravel(), minlength=size).reshape(-1, n_bins)[:, 1:-1]
+        return np.asarray(counts.ravel() * np.rint(1.0 / grid_size).astype(np.int64))
+
+    def _sums(self, grid_size: Floats, leaf: Any) -> Integers:
+        assert self.rows is not None and self.low is not None and self.high is not None
+        codes, grid = self.codes(leaf), grid_size.reshape(self.n_groups, -1)
+        there = self._are_groups(codes)
+        order = np.flatnonzero(there)[np.argsort(codes[there], kind="stable")]
+        groups, begins = np.unique(codes[order], return_index=True)
+        rows = _clipped(self.rows(leaf)[order], self.low, self.high)
+        total = np.zeros(grid.shape, dtype=np.int64)
+        if groups.size:
+            total[groups] = np.add.reduceat(_in_steps(rows, grid[codes[order]]), begins)
+        return total.ravel()
+
+    def _are_groups(self, codes: NDArray[np.intp]) -> NDArray[np.bool_]:
+        return (codes >= 0) & (codes < self.n_groups)
+
+
+def bounded(rows: NDArray[Any], bounds: RowBounds) -> Floats:
+    """Return rows, each clipped to the box of its bounds and then shrunk into their balls."""
+    clipped = _clipped(rows, -bounds.limits, bounds.limits)
+    norms = np.linalg.norm(clipped, axis=1)
+    factor = bounds.norm / np.maximum(norms, bounds.norm)
+    if bounds.l1_norm is not None:
+        sums = np.abs(clipped).sum(axis=1)
+        factor = np.minimum(factor, bounds.l1_norm / np.maximum(sums, bounds.l1_norm))
+    return np.asarray(clipped * factor[:, np.newaxis])
+
+
+def _clipped(rows: NDArray[Any], low: Floats, high: Floats) -> Floats:
+    """Return rows within bounds; what is no number becomes one of them."""
+    with np.errstate(all="ignore"):  # a warning would tell of a single record
+        return np.fmax(np.fmin(np.asarray(rows, dtype=np.float64), high), low)
+
+
+def _summed(values: Floats, grid_size: Floats) -> Integers:
+    return np.asarray(_in_steps(values, grid_size).sum(axis=0))
+
+
+def _in_steps(values: Floats, grid_size: Floats) -> Integers:
+    return np.rint(values / grid_size).astype(np.int64)

@@ -1,0 +1,260 @@
+"""Rows are read and checked once, in memory or in partitions, and become a table of leaves.
+
+A *form* says what rows become. It checks whole rows in memory, or each batch where partitions are
+scanned for the first time, and converts batches that were checked in every later pass.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Any, Generic, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import issparse
+from sklearn.utils.validation import check_array
+
+from skdpnoise.data.computed import is_computed, reading
+from skdpnoise.data.groups import Groups, check_labels
+from skdpnoise.data.kinds import are_numbers, as_numbers
+from skdpnoise.data.parts import Tables
+from skdpnoise.data.rows import RowSource, as_sources, is_spread
+from skdpnoise.data.schema import Schema
+from skdpnoise.data.sparse_tables import read_sparse
+from skdpnoise.data.table import InMemory, survey
+from skdpnoise.data.tables import read_table, surviving, within_limits
+from skdpnoise.data.targets import check_present, labels_of_parts, missing_target
+
+__all__ = ["Form", "Numbers", "Supervised", "read"]
+
+Leaf = TypeVar("Leaf")
+Known = TypeVar("Known", bound=Schema)
+_LIMITS = ("largest", "keeps_subnormal", "missing")  # options of read_table
+
+
+class Form(ABC, Generic[Leaf, Known]):
+    """How rows are checked, and converted to leaves."""
+
+    fewest: int  # rows that a fit needs
+    in_memory: bool = False  # whether partitions are refused
+
+    @abstractmethod
+    def read(self, estimator: Any, tables: Tables) -> tuple[InMemory[Leaf], Any]:
+        """Check rows in memory; return them, and what is public of them."""
+
+    def scan(self, estimator: Any, tables: Tables) -> Any:
+        """Check one batch of a partition; return what is public of it."""
+        return self.read(estimator, tables)[1]
+
+    @abstractmethod
+    def agreed(self, estimator: Any, found: list[Any], source: RowSource | None) -> Known:
+        """Return what is public of all batches, and tell the estimator."""
+
+    @abstractmethod
+    def load(
+        self, schema: Known, computed: frozenset[str]
+    ) -> tuple[Callable[[Tables], Leaf], tuple[int, ...]]:
+        """Return what converts a batch that was checked, and the shape of one row."""
+
+
+def read(
+    estimator: Any,
+    form: Form[Leaf, Known],
+    *,
+    groups: Any = None,
+    most: int = 1,
+    n_jobs: int | None = None,
+    **tables: Any,
+) -> tuple[Known, Groups[Leaf]]:
+    """Check all rows, and set what an estimator knows of its columns.
+
+    Of each group in `groups` at most so many rows are to be kept.
+    """
+    owner = type(estimator).__name__
+    if "y" in tables and tables["y"] is None:
+        raise missing_target(owner)
+    if form.in_memory or not any(map(is_spread, (*tables.values(), groups))):
+        rows, found = form.read(estimator, tables)
+        schema = form.agreed(estimator, [found], None)
+        return schema, Groups.in_memory(f"{owner}.fit", rows, most, groups)
+    sources = as_sources(**tables, groups=groups)
+    computed = frozenset(name for name in tables if is_computed(name, estimator))
+    scan = _Scan(type(estimator), form, computed)
+    partitions = survey(sources["X"].reader.runner(sources, n_jobs), scan, list(sources))
+    batches = [one for facts in partitions.rows.facts for one in facts.found]
+    if not batches or len(partitions) < form.fewest:
+        shape = (len(partitions), *sources["X"].tail)
+        raise ValueError(
+            f"Found array with {len(partitions)} sample(s) (shape={shape}) while a minimum of "
+            f"{form.fewest} is required by {owner}."
+        )
+    schema = form.agreed(estimator, batches, sources["X"])
+    load, tail = form.load(schema, computed)
+    return schema, Groups.in_partitions(f"{owner}.fit", partitions, most).map(load, *tail)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Scan:
+    """Checks some rows by a fresh estimator of the same class: parameters do not travel."""
+
+    kind: type
+    form: Form[Any, Any]
+    computed: frozenset[str]
+
+    def __call__(self, tables: Tables) -> Any:
+        with reading(self.computed):
+            found = self.form.scan(self.kind(), tables)
+        if "groups" in tables:
+            check_labels(f"{self.kind.__name__}.fit", tables["groups"])
+        return found
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Numbers(Form[Any, Schema]):
+    """X as an array of float32 or float64, or as a sparse one."""
+
+    options: dict[str, Any] = field(default_factory=dict)  # of read_table
+    fewest: int = 2
+    sparse: bool = False  # whether sparse rows are taken
+    known: dict[Any, Schema] = field(default_factory=dict)  # of frames of floats, by their columns
+
+    def read(self, estimator: Any, tables: Tables) -> tuple[InMemory[Any], Schema]:
+        """Return the numbers, and their columns."""
+        X: Any = tables["X"]
+        if self.sparse and issparse(X):
+            table = read_sparse(estimator, X)
+        else:
+            options = self.options | {"ensure_min_samples": self.fewest}
+            table = read_table(estimator, X, **options)
+        return InMemory(table, table.shape[0], table.shape[1:]), _schema_of(estimator, table)
+
+    def scan(self, estimator: Any, tables: Tables) -> Schema:
+        """Return the columns of one batch."""
+        X = tables["X"]
+        columns = _columns_of_floats(X)
+        schema = self.known.get(columns)
+        if schema is not None:  # all but the values was checked in rows like these
+            within_limits(estimator, as_numbers(X, schema.dtype), **_limits_of(self.options))
+            return schema
+        schema = _schema_of(estimator, read_table(estimator, X, **self.options))
+        if columns is not None:
+            self.known[columns] = schema
+        return schema
+
+    def agreed(self, estimator: Any, found: list[Schema], source: RowSource | None) -> Schema:
+        """Return the columns of all batches, of the wider type."""
+        first = agree_on_columns(estimator, found)
+        return replace(first, dtype=np.result_type(*{one.dtype for one in found}).str)
+
+    def load(
+        self, schema: Schema, computed: frozenset[str]
+    ) -> tuple[Callable[[Tables], Any], tuple[int, ...]]:
+        """Return what makes arrays of batches."""
+        limits = _limits_of(self.options) if "X" in computed else None
+        return partial(_array_of, schema.dtype, limits), (schema.n_columns,)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Supervised(Form[dict[str, Any], Schema]):
+    """X and y by name: y as the estimator's `_read_target` checks it."""
+
+    features: Numbers
+    loaded: Callable[[Any], NDArray[Any]] = np.asarray  # converts some of a target that was checked
+    labels: bool = False  # whether y has labels, which are public
+    fewest: int = 2
+    in_memory: bool = False
+
+    def read(self, estimator: Any, tables: Tables) -> tuple[InMemory[dict[str, Any]], Any]:
+        """Return both, the columns, and the labels."""
+        rows, schema = self.features.read(estimator, tables)
+        y, labels = self._target(estimator, tables["y"], len(rows))
+        return InMemory({"X": rows.leaf, "y": y}, len(rows), rows.tail), (schema, labels)
+
+    def scan(self, estimator: Any, tables: Tables) -> Any:
+        """Return the columns and the labels of one batch."""
+        schema = self.features.scan(estimator, tables)
+        if not is_computed("y"):
+            check_present(type(estimator).__name__, tables["y"])
+        return schema, self._target(estimator, tables["y"], len(tables["X"]))[1]
+
+    def agreed(self, estimator: Any, found: list[Any], source: RowSource | None) -> Schema:
+        """Return the columns, and all labels that occur as the classes."""
+        schema = self.features.agreed(estimator, [one for one, _ in found], source)
+        if not self.labels:
+            return schema
+        labels = labels_of_parts(type(estimator).__name__, [one for _, one in found])
+        return replace(schema, classes=labels)
+
+    def load(
+        self, schema: Schema, computed: frozenset[str]
+    ) -> tuple[Callable[[Tables], dict[str, Any]], tuple[int, ...]]:
+        """Return what makes arrays of batches."""
+        features, tail = self.features.load(schema, computed)
+        return partial(_both, features, self.loaded), tail
+
+    def _target(self, estimator: Any, y: Any, n_rows: int) -> tuple[Any, Any]:
+        y = estimator._read_target(y, n_rows)
+        return y, np.unique(y) if self.labels else None
+
+
+def agree_on_columns(estimator: Any, found: list[Known]) -> Known:
+    """Tell the estimator the columns of all batches, and return the first; refuse others."""
+    first = found[0]
+    if any(one.identity != first.identity for one in found):
+        raise ValueError(
+            f"{type(estimator).__name__} needs the same columns in all parts of the rows."
+        )
+    estimator.n_features_in_ = first.n_columns
+    if first.names is not None:
+        estimator.feature_names_in_ = np.array(first.names, dtype=object)
+    elif hasattr(estimator, "feature_names_in_"):
+        del estimator.feature_names_in_
+    return first
+
+
+def _schema_of(estimator: Any, table: Any) -> Schema:
+    names = getattr(estimator, "feature_names_in_", None)
+    return Schema(
+        n_columns=table.shape[1],
+        n_rows=None,
+        names=None if names is None else tuple(names),
+        dtype=table.dtype.str,
+        sparse=issparse(table),
+        row_shape=table.shape[1:],
+    )
+
+
+def _columns_of_floats(X: Any) -> Any:
+    """Return the names and the types of a frame of numbers; None of other tables."""
+    if not hasattr(X, "iloc") or getattr(X, "ndim", 0) != 2:
+        return None
+    import pandas as pd
+
+    plain = type(X) is pd.DataFrame and are_numbers(X)
+    return (tuple(X.columns), *X.dtypes) if plain else None
+
+
+def _limits_of(options: dict[str, Any]) -> dict[str, Any]:
+    """Return the options of :func:`read_table` that limit values."""
+    return {name: options[name] for name in _LIMITS if name in options}
+
+
+def _array_of(dtype: str, limits: dict[str, Any] | None, tables: Tables) -> NDArray[Any]:
+    """Return X as an array; with limits, values beyond them are replaced."""
+    X = tables["X"]
+    if hasattr(X, "iloc") and are_numbers(X):
+        table: NDArray[Any] = as_numbers(X, dtype)
+    else:
+        table = X.to_numpy() if hasattr(X, "to_numpy") else np.asarray(X)
+    if table.dtype != dtype:  # as read_table reads it
+        table = check_array(X, dtype=dtype, ensure_all_finite=False)
+    return table if limits is None else surviving(table, **limits)
+
+
+def _both(
+    features: Callable[[Tables], Any], target: Callable[[Any], NDArray[Any]], tables: Tables
+) -> dict[str, Any]:
+    return {"X": features(tables), "y": target(tables["y"])}

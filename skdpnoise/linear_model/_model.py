@@ -1,0 +1,254 @@
+"""The one fit of all linear models: check, plan, reserve, release, solve, store."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import KW_ONLY, field, replace
+from functools import partial
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from scipy.sparse import issparse
+from sklearn.base import BaseEstimator
+from sklearn.utils._param_validation import StrOptions
+from sklearn.utils.validation import check_is_fitted
+
+from skdpnoise._utils.numbers import JOBS
+from skdpnoise._utils.parameters import as_bounds, check_within
+from skdpnoise.accounting.session import Session
+from skdpnoise.base.callbacks import collect_passes, with_callbacks
+from skdpnoise.base.constructors import Constraints, constructor_of_fields
+from skdpnoise.base.private_fit import PrivateEstimator
+from skdpnoise.data.groups import Groups
+from skdpnoise.data.reading import Numbers, Supervised
+from skdpnoise.data.schema import Schema
+from skdpnoise.data.sparse_tables import read_sparse
+from skdpnoise.data.table import Table
+from skdpnoise.data.tables import FLOATS, read_table
+from skdpnoise.kernels import LOGISTIC, SQUARED, Loss
+from skdpnoise.kernels.joint import SOFTMAX
+from skdpnoise.linear_model._budget import Budget, split_budget, stages_for
+from skdpnoise.linear_model._choice import check_whole_rows, prefers_gradient, whole_rows
+from skdpnoise.linear_model._class_weights import public_weights
+from skdpnoise.linear_model._column_groups import NO_GROUP, numbered_groups
+from skdpnoise.linear_model._penalties import of_standard_columns
+from skdpnoise.linear_model._records import Fitted, Outputs, Rows, Settings
+from skdpnoise.linear_model._rules import is_normal
+from skdpnoise.linear_model._scaling import Run
+from skdpnoise.linear_model._targets import NUMBERS, TargetKind
+from skdpnoise.linear_model.solvers.coordinate import COORDINATE
+from skdpnoise.linear_model.solvers.gradient import GRADIENT
+from skdpnoise.linear_model.solvers.moments import MOMENTS, MomentsOr
+from skdpnoise.linear_model.solvers.plans import Plan, Solver, finished
+from skdpnoise.mechanisms import noise_options
+
+__all__ = ["COORDINATE_OR_GRADIENT", "MOMENTS_OR_DESCENT", "PrivateLinearModel"]
+
+# The solvers of models, by the names that `solver` has.
+COORDINATE_OR_GRADIENT: Mapping[str, Solver] = {"coordinate": COORDINATE, "joint": GRADIENT}
+MOMENTS_OR_DESCENT: Mapping[str, Solver] = {
+    "auto": MomentsOr(COORDINATE),
+    "gradient": COORDINATE,
+    "gram": MOMENTS,
+    "joint": GRADIENT,
+}
+
+
+@constructor_of_fields
+class PrivateLinearModel(PrivateEstimator, BaseEstimator):
+    """A loss, a penalty, a kind of target and the solvers that are allowed; and its one fit."""
+
+    _: KW_ONLY
+    fit_intercept: bool = True
+    feature_bounds: tuple[Any, Any] | dict[str, Any] | None = None
+    n_jobs: int | None = None
+    # Features, models, and centre and scale of the target.
+    _standardised: tuple[Any, np.ndarray, float, float] = field(init=False)
+    _loss: ClassVar[Loss] = SQUARED
+    _penalty: ClassVar[Any] = staticmethod(of_standard_columns)
+    _target: ClassVar[TargetKind] = NUMBERS
+    _solvers: ClassVar[Mapping[str, Solver]] = {"joint": GRADIENT}
+    _parameter_constraints: ClassVar[Constraints] = {
+        "noise": [StrOptions(set(noise_options(adaptive=True)))],
+        "fit_intercept": ["boolean"],
+        "feature_bounds": [None, tuple, list, dict, np.ndarray],
+        "n_jobs": JOBS,
+    }
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        public = self.feature_bounds is not None or getattr(self, "column_groups", None) is not None
+        by_rows = getattr(self, "solver", "joint") in ("auto", "joint") and self._takes_sparse
+        tags.input_tags.sparse = public and by_rows and is_normal(self.noise, self.delta)
+        return tags
+
+    @property
+    def _takes_sparse(self) -> bool:
+        return "joint" in self._solvers
+
+    @with_callbacks
+    def fit(self, X: Any, y: Any, groups: Any = None, **params: Any) -> Self:
+        """Fit the model to private data, spending the whole guarantee.
+
+        Parameters
+        ----------
+        X : array-like or RowSource of shape (n_samples, n_features)
+            Features, float32 or float64, finite. Gradients are summed column by column: for these,
+            arrays in row order are copied once, and large memory-mapped files read more slowly.
+        y : array-like or RowSource of shape (n_samples,)
+            Target; finite. Of a classifier, labels of one kind: text, whole numbers or booleans.
+        %(fits: groups, **params)s
+
+        Returns
+        -------
+        self : object
+            The fitted model.
+
+        Raises
+        ------
+        %(fits: ValueError, BudgetExceededError, TypeError)s
+        """
+        with self._session(groups, params) as session:
+            # check
+            schema, rows = self._read_supervised(X, y, groups)
+            settings, solver = self._settled(schema)
+            # plan
+            terms = settings, session.rows_per_group, schema
+            budget = split_budget(*terms, session.guarantee)
+            self._check_plans(settings, schema, solver, budget)
+            # reserve
+            stages = budget.stages(schema.n_rows)
+            session.account.spend(stages, budget.noise, stages_for=partial(stages_for, *terms))
+            # release
+            table = rows.keep(session.rng)
+            session = session.counted(len(table), budget.noise, budget.total)
+            run = Run(session, budget.for_records(session.n_records))
+            problem, run = self._target.problem(settings, schema, run, table)
+            plan = solver.plan(problem, session.n_records, run.budget)
+            # solve
+            model = self._solve(plan, table, session, (X, y))
+            # store
+            self.__dict__.update(model, privacy_=session.report())
+        return self
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Predict the target.
+
+        Parameters
+        ----------
+        %(predictions: X)s
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            In the units of the target.
+        """
+        return self._means(self._linear(X)[:, 0])
+
+    def _means(self, scores: np.ndarray) -> np.ndarray:
+        """Return means of the target from values of the linear function."""
+        return scores
+
+    def _minimised(self) -> Loss:
+        """Return the loss, which parameters may shape."""
+        return self._loss
+
+    def _read_supervised(self, X: Any, y: Any, groups: Any) -> tuple[Schema, Groups[Rows]]:
+        """Read the rows; return what is public of them, and which may be used."""
+        # What is converted anyway lies as passes read it.
+        order = "F" if isinstance(X, np.ndarray) and X.dtype not in FLOATS else None
+        features = Numbers({"order": order}, sparse=self._takes_sparse)
+        loaded = partial(self._target.loaded, type(self).__name__)
+        form = Supervised(features, loaded, labels=self._target.labels)
+        schema, rows = self._read_rows(form, X=X, y=y, groups=groups, n_jobs=self.n_jobs)
+        self._check_ranges(schema.n_columns)
+        bounds = as_bounds(self.feature_bounds, schema.n_columns, "feature_bounds", self)
+        numbers = numbered_groups(self, schema.n_columns)
+        bounds[:, numbers != NO_GROUP] = np.array([[-1.0], [1.0]])  # of parts of norm 1
+        known = replace(schema, bounds=bounds, column_groups=numbers)
+        known, make = self._target.public(self, known)
+        return known, rows.map(partial(_rows_of, make), schema.n_columns)
+
+    def _read_target(self, y: Any, n_rows: int) -> np.ndarray:
+        """Return the target, or refuse it."""
+        return self._target.read(self, y, n_rows)
+
+    def _check_ranges(self, n_columns: int) -> None:
+        """Refuse parameters and sizes that a later step would not bear."""
+        # Of standardised records: what is beyond these only takes digits from double precision.
+        for name, low in (("clip", 1e-100), ("row_norm", 1e-50), ("alpha", 0.0)):
+            if hasattr(self, name):
+                check_within(self, name, low, 1e100)
+
+    def _settled(self, schema: Schema) -> tuple[Settings, Solver]:
+        """Return the settings and the solver that suit what is public of the rows."""
+        settings = Settings.of(self)
+        if schema.classes is not None:
+            public_weights(settings.owner, settings.class_weight, schema.classes)
+        needs = check_whole_rows(settings, schema)
+        name = settings.solver
+        if name == "auto":
+            gradient = needs or prefers_gradient(settings, schema)
+            name = "joint" if gradient and "joint" in self._solvers else next(iter(self._solvers))
+        solver = self._solvers[name]
+        if solver is not GRADIENT:
+            return settings, solver
+        settings = whole_rows(settings, schema)
+        multinomial = settings.loss is LOGISTIC and schema.n_outputs > 1
+        return (replace(settings, loss=SOFTMAX) if multinomial else settings), solver
+
+    def _check_plans(
+        self, settings: Settings, schema: Schema, solver: Solver, budget: Budget
+    ) -> None:
+        """Raise what planning would raise, before anything is spent."""
+        solver.check(settings, schema, budget)
+        if COORDINATE in self._solvers.values():  # of settings that are not used, too
+            COORDINATE.check(settings, schema, budget)
+
+    def _solve(
+        self, plan: Plan, table: Table[Rows], session: Session, given: tuple[Any, Any]
+    ) -> Fitted:
+        """Make the passes, telling callbacks of each; return the fitted attributes."""
+        model = partial(self._model, plan)
+        finish = partial(finished, plan=plan, table=table, session=session)
+        passes = plan.run(table, session)
+        return model(collect_passes(self, passes, plan.n_passes, model, given, finish))
+
+    def _model(self, plan: Plan, path: np.ndarray) -> Fitted:
+        """Return the fitted attributes, in the user's units."""
+        # `path` has shape (n_passes, n_outputs, n_features + 1), in standard units.
+        problem, output = plan.problem, self._target.output
+        features, units, classes = problem.features, problem.target.units, problem.schema.classes
+        slopes, intercepts = features.in_user_units(path, units)
+        model = {
+            "coef_": plan.average(slopes)[output],
+            "intercept_": plan.average(intercepts)[output],
+            "clip_range_": features.range,
+            "_standardised": (features, plan.average(path), *units),
+        }
+        if classes is not None:
+            model["classes_"] = classes
+        if plan.solver is not MOMENTS:
+            model["coef_path_"] = slopes[:, output]
+            model["intercept_path_"] = intercepts[:, output]
+            model["n_passes_"] = len(path)
+        if len(self._solvers) > 1:
+            names = {solver: name for name, solver in self._solvers.items()}
+            model["solver_"] = names[plan.solver]
+        return model
+
+    def _linear(self, X: Any) -> np.ndarray:
+        """Return the linear function, shape (n_samples, n_outputs)."""
+        check_is_fitted(self)
+        features, model, center, scale = self._standardised
+        sparse = issparse(X) and self._takes_sparse
+        X = read_sparse(self, X, reset=False) if sparse else read_table(self, X, reset=False)
+        # The same function as clip(X) @ coef_ + intercept_, without the cancellation that a column
+        # far from zero brings.
+        with np.errstate(all="ignore"):  # of rows far from those of the fit
+            return np.asarray(center + scale * (features.scores(X, model[:, :-1]) + model[:, -1]))
+
+
+def _rows_of(make: Outputs, tables: dict[str, Any]) -> Rows:
+    y = tables["y"]
+    return Rows(tables["X"], y, make(y))

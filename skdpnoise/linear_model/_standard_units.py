@@ -1,0 +1,160 @@
+"""Standard units: from the columns of a user to those in which models are fitted, and back."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, fields, replace
+from typing import Any
+
+import numpy as np
+
+from skdpnoise.kernels import row_products
+from skdpnoise.kernels.joint import columns_of, hold_parts
+from skdpnoise.linear_model._column_groups import NO_GROUP
+
+LIMIT = 3.0  # standardised values are clipped to this many scales
+# And to this many where public bounds are wider: a value farther off has more leverage on second
+# moments than it deserves. Binary columns are never clipped.
+FARTHEST = 20.0
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Standardisation:
+    """Centres, scales and which columns are used; all arrays have shape (n_columns,)."""
+
+    center: np.ndarray  # in the units of the columns, as the scale
+    scale: np.ndarray
+    used: np.ndarray  # False for columns that are constant or drowned in noise
+    limit: np.ndarray  # standardised values are clipped to ± this
+
+    @property
+    def reach(self) -> np.ndarray:
+        """The limit in units of ±3: above 1 where bounds are wide for the spread of the column."""
+        return self.limit / LIMIT
+
+    def deviations(self) -> np.ndarray:
+        """Return the standard deviations of the columns in standard units."""
+        return np.ones_like(self.scale)
+
+    def softened(self) -> Standardisation:
+        """Return one with scales between those that the columns have and those of the limits."""
+        # A mean square is at most the largest value times the mean of magnitudes: in these units
+        # it is of the order of 1 for any column, however few values are far from all others.
+        root = np.sqrt(self.reach)
+        return Softened(self.center, self.scale * root, self.used, self.limit / root)
+
+    def capped(self) -> Standardisation:
+        """Return a standardisation that clips what is far from all the rest of its column."""
+        return replace(self, limit=np.minimum(self.limit, FARTHEST))
+
+    def through_origin(self) -> Standardisation:
+        """Return a standardisation that leaves 0 where it is, for models without an intercept."""
+        scale = np.hypot(self.center, self.scale)
+        widest = np.hypot(self.center, self.scale * self.reach)
+        return Standardisation(np.zeros_like(self.center), scale, self.used, LIMIT * widest / scale)
+
+    def __call__(self, values: np.ndarray) -> np.ndarray:
+        """Return the values in standard units, clipped; columns that are not used become 0."""
+        standard = np.subtract(self.held(values), self.center, dtype=np.float64)
+        standard /= self.scale
+        standard[:, ~self.used] = 0.0
+        return np.asarray(np.clip(standard, -self.limit, self.limit, out=standard))
+
+    def scores(self, X: Any, slopes: np.ndarray) -> np.ndarray:
+        """Return the products of the rows in standard units with slopes of several outputs."""
+        if isinstance(X, np.ndarray):
+            # Last digits of a row must not hang on what is beside it.
+            return row_products(self(X), slopes.T)
+        # What is not stored is 0 in the user's units: rows are that, and what differs from it.
+        rows: Any = self.held(X.astype(np.float64))
+        nothing, columns = self(np.zeros((1, X.shape[1]))), rows.indices
+        standard = (rows.data - self.center[columns]) / self.scale[columns]
+        standard = np.clip(standard, -self.limit[columns], self.limit[columns])
+        rows.data = np.where(self.used[columns], standard, 0.0) - nothing[0, columns]
+        return np.asarray(rows @ slopes.T + nothing @ slopes.T)
+
+    def held(self, X: Any) -> Any:
+        """Return rows as they came, their parts held to what was declared of them."""
+        return X
+
+    def in_user_units(
+        self, model: np.ndarray, units: tuple[float, float]
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Return slopes and intercepts from coefficients in standard units, the intercept last."""
+        center, scale = units  # of the target
+        # A feature that is not used has coefficient 0, whatever its scale.
+        slopes = scale * model[..., :-1] / self.scale
+        return slopes, center + scale * model[..., -1] - slopes @ self.center
+
+    @property
+    def range(self) -> np.ndarray:
+        """The interval that is not clipped, of shape (2, n_columns)."""
+        reach = np.where(self.used, self.limit * self.scale, np.inf)
+        return np.stack([self.center - reach, self.center + reach])
+
+
+class Softened(Standardisation):
+    """A standardisation between bounds, in which columns are the smaller the wider these are."""
+
+    def deviations(self) -> np.ndarray:
+        """Return the standard deviations of the columns in these units."""
+        return np.asarray(1.0 / self.reach)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RowScaling(Standardisation):
+    """A standardisation in which columns of rare values stay smaller than others."""
+
+    spread: np.ndarray  # standard deviations of the columns in these units
+    groups: np.ndarray  # numbers of groups of columns whose part of a row has norm 1; -1 for none
+
+    def deviations(self) -> np.ndarray:
+        """Return the standard deviations of the columns in these units."""
+        return self.spread
+
+    @property
+    def length(self) -> float:
+        """R, the norm of a typical row."""
+        return float(np.linalg.norm(self.spread[self.used]))
+
+    @property
+    def longest(self) -> float:
+        """The norm that no row exceeds: of a group, 1 more than that of its centre."""
+        numbers, alone = self.groups, self.used & (self.groups == NO_GROUP)
+        parts = [1.0 + np.linalg.norm(self.center[numbers == k]) for k in range(numbers.max() + 1)]
+        return math.hypot(float(np.linalg.norm(self.limit[alone])), *map(float, parts))
+
+    def held(self, X: Any) -> Any:
+        """Return rows as they came, their parts in groups held to the norm 1."""
+        groups = columns_of(self.groups)
+        if not groups:
+            return X
+        rows = X.astype(np.float64)
+        hold_parts(rows, groups)
+        return rows
+
+
+def side_by_side(*columns: Standardisation) -> Standardisation:
+    """Return the scaling of columns of which each has one, in their order."""
+    arrays = ([getattr(one, field.name) for one in columns] for field in fields(Standardisation))
+    return Standardisation(*map(np.concatenate, arrays))
+
+
+def plain_units(n_columns: int) -> Standardisation:
+    """Return the scaling of columns that are in standard units."""
+    ones = np.ones(n_columns)
+    return Standardisation(0.0 * ones, ones, ones > 0.0, LIMIT * ones)
+
+
+def linear_functions(model: np.ndarray, X: Any, features: Standardisation) -> np.ndarray:
+    """Return the scores of the records, shape (n_outputs, n_samples)."""
+    # They are summed column by column, so that what a record adds depends on no other record, to
+    # the last bit.
+    if not isinstance(X, np.ndarray):  # products of sparse rows are summed entry by entry
+        return np.asarray(features.scores(X, model[:, :-1]).T + model[:, -1:])
+    X = features.held(X)
+    scores = np.repeat(model[:, -1:], len(X), axis=1)
+    for j in np.flatnonzero(features.used & (model[:, :-1] != 0.0).any(axis=0)):
+        standard = (X[:, j].astype(np.float64) - features.center[j]) / features.scale[j]
+        scores += model[:, j, np.newaxis] * np.clip(standard, -features.limit[j], features.limit[j])
+    return scores

@@ -1,0 +1,329 @@
+"""Coordinate descent: one record's gradient is clipped in each coordinate by itself."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from skdpnoise._utils.parameters import check_memory, number_vector
+from skdpnoise.accounting.session import Session
+from skdpnoise.data.schema import Schema
+from skdpnoise.data.table import Fold, Table
+from skdpnoise.kernels import LOGISTIC, SQUARED, Loss
+from skdpnoise.kernels.coordinate_descent import (
+    Scores,
+    Sweep,
+    Sweeps,
+    Updates,
+    grids_of_passes,
+    scalings_of,
+    visit,
+)
+from skdpnoise.linear_model import _rules as rules
+from skdpnoise.linear_model._budget import Budget
+from skdpnoise.linear_model._records import Problem, Rows, Settings, Target
+from skdpnoise.linear_model._standard_units import Standardisation
+from skdpnoise.linear_model.solvers.final_steps import MajorityFallback, Recentre, ShrinkToConstant
+from skdpnoise.linear_model.solvers.plans import FinalStep, Solver, made_up_problem
+from skdpnoise.mechanisms import AdditiveMechanism, calibrate
+from skdpnoise.queries.searched_location import count_strength, mean_reach
+from skdpnoise.sampling import permutation
+from skdpnoise.sensitivity import clipped_gradient, clipped_sum
+
+__all__ = ["COORDINATE", "CoordinateDescent", "CoordinatePlan"]
+
+_LARGEST_GROWTH = math.log(1e6)  # of the budget from the first pass to the last
+_MOST_GROWTH = 16.0  # as a logarithm: more than what is refused for itself
+_SUM, _QUANTA = 2.0**62, 2.0**26  # 64-bit sums, and the largest contribution to one
+_MANY = 2.0**30  # records, at which "auto" makes the most passes
+_COPIES = 8  # of one number for each pass, output and coordinate that are held at once
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CoordinatePlan:
+    """Passes, clip and noise of coordinate descent."""
+
+    problem: Problem  # in units that suit the steps, whatever the bounds are
+    mechanism: AdditiveMechanism | None  # of all passes; None where no coordinate is updated
+    coordinates: np.ndarray  # that are updated, among the features and, last, the intercept
+    n_passes: int
+    clip: float  # bound C on one record's gradient in every coordinate, in standard units
+    step: float
+    n_samples: float  # the divisor
+    final: tuple[FinalStep, ...] = ()
+
+    @property
+    def solver(self) -> Solver:
+        """The solver that planned."""
+        return COORDINATE
+
+    def slope_noise(self) -> float:
+        """Return the sum of the variances that noise gives the mean of the last slopes."""
+        # A step replaces a standardised coefficient but for the other coordinates, so that the
+        # noise of a pass is that of its iterate; less for columns within wide bounds.
+        if self.mechanism is None:
+            return 0.0
+        per_pass = (self.n_passes, -1, self.coordinates.size)
+        shape = (self.n_passes, self.mechanism.sensitivity.n_coordinates)
+        deviation = np.broadcast_to(self.mechanism.standard_deviation, shape).reshape(per_pass)
+        n = _n_averaged(self.n_passes)
+        slopes = deviation[-n:, :, self.coordinates < self.problem.schema.n_columns]
+        return float(((self.step * slopes / (self.n_samples * n)) ** 2).sum())
+
+    def run(self, table: Table[Rows], session: Session) -> Iterator[np.ndarray]:
+        """Yield the iterate of every pass in standard units, shape (n_outputs, n_features + 1)."""
+        problem, settings, n_passes = self.problem, self.problem.settings, self.n_passes
+        constant, n_features = problem.target.constant, problem.schema.n_columns
+        if self.mechanism is None:
+            yield np.column_stack([np.zeros((constant.size, n_features)), constant])
+            return
+        drawn = session.draw("gradients", self.mechanism)
+        order = [permutation(session.rng, self.coordinates.size) for _ in range(n_passes)]
+        # Of coordinates that are not visited any will do that the clip is no huge multiple of.
+        shape = (constant.size, n_passes, n_features + 1)
+        quanta, noise = np.full(shape, self.clip), np.zeros(shape, dtype=np.int64)
+        grid_size = np.broadcast_to(self.mechanism.grid_size, drawn.noise.shape)
+        for every, visited in ((quanta, grid_size), (noise, drawn.noise)):
+            by_output = visited.reshape(n_passes, constant.size, self.coordinates.size)
+            every[..., self.coordinates] = by_output.swapaxes(0, 1)
+        l1, l2 = (np.append(one, 0.0) for one in settings.penalty(problem, self.n_samples))
+        common: dict[str, Any] = {"n_passes": n_passes, "n_samples": self.n_samples}
+        common |= {"step": self.step, "l1": l1, "l2": l2}  # no penalty of the intercept
+        common |= {"order": self.coordinates[np.stack(order)], "add": drawn.adder}
+        size = n_features + 1
+        grids = [grids_of_passes(self.clip, one, (n_passes, size), len(table)) for one in quanta]
+        with ExitStack() as stack:
+            prepare = partial(_at_hand, table.n_threads(settings.n_jobs), stack)
+            rows = table.map(partial(_swept, settings.loss.code, problem.features))
+            start = partial(_start, settings.loss, problem.target)
+            sums = rows.laid_out(prepare).folded(start, _advance, "gradients")
+            fold = stack.enter_context(sums)
+            outputs = [
+                visit(partial(_sum, fold, k), size, Updates(grids=grid, noise=noise[k], **common))
+                for k, grid in enumerate(grids)
+            ]
+            yield from map(np.stack, zip(*outputs, strict=True))
+
+    def average(self, path: np.ndarray) -> np.ndarray:
+        """Return the mean of the last fifth of the iterates."""
+        return averaged(path)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Swept:
+    """Rows that are read column by column."""
+
+    sweeps: Sweeps
+    outputs: list[np.ndarray]
+
+
+def _swept(code: int, features: Standardisation, rows: Rows) -> _Swept:
+    p = rows.X.shape[1]
+    scalings = scalings_of(features.center, features.scale, features.limit, p, p + 1)
+    return _Swept(Sweeps(rows.X, code, scalings), rows.outputs)
+
+
+def _at_hand(n_threads: int, stack: ExitStack, rows: _Swept) -> _Swept:
+    return replace(rows, sweeps=rows.sweeps.at_hand(n_threads, stack))
+
+
+def _start(loss: Loss, target: Target, rows: _Swept) -> list[Scores]:
+    """Return the scores of all rows before the first sweep, for each output."""
+    return [loss.start(output) for output in target(rows.outputs)]
+
+
+def _advance(scores: list[Scores], rows: _Swept, update: tuple[int, Sweep]) -> np.ndarray:
+    """Move the scores of one output; return the next sum of its gradients."""
+    output, sweep = update
+    return np.asarray(rows.sweeps(scores[output], sweep))
+
+
+def _sum(fold: Fold[tuple[int, Sweep]], output: int, sweep: Sweep) -> int:
+    return int(fold.total((output, sweep)))
+
+
+class CoordinateDescent:
+    """Coordinate descent along clipped gradients, each coordinate once in every pass."""
+
+    def check(self, settings: Settings, schema: Schema, budget: Budget) -> None:
+        """Raise what planning would raise, before anything is spent."""
+        n_features = schema.n_columns
+        _check_sums(settings, schema.n_rows or 1, n_features)
+        if not isinstance(settings.n_passes, str):
+            n_numbers = int(settings.n_passes) * schema.n_outputs * (n_features + 1)
+            reason = f"the noise of 'n_passes'={settings.n_passes}"
+            check_memory(settings.owner, 8.0 * _COPIES * n_numbers, reason, "Use fewer passes.")
+        _check_growth(settings)
+        # So many records, and so little for them, ask for the smallest parts of a loss.
+        plan_coordinates(made_up_problem(settings, schema), _MANY, budget.least)
+
+    def plan(self, problem: Problem, n_samples: float, budget: Budget) -> CoordinatePlan:
+        """Return the plan for so many records, a public or a released number."""
+        if problem.schema.n_rows is None:
+            _check_sums(problem.settings, n_samples, problem.schema.n_columns)
+        return plan_coordinates(problem, n_samples, budget)
+
+
+COORDINATE = CoordinateDescent()
+
+
+def plan_coordinates(problem: Problem, n_samples: float, budget: Budget) -> CoordinatePlan:
+    """Choose passes, clip and noise scales, and a release after the passes if one is worth it."""
+    # The gradient of a record in coordinate j, clipped to [−C, C], is a contribution to a sum; one
+    # pass releases these sums for every coordinate and output once, and T passes compose
+    # adaptively. Weights of pass t and coordinate j are w_{tj} = g^{t(2+q)/q} v_j, so that the
+    # budget of the passes grows by the factor g, with v_j = 1/M_j ("curvature"), 1 ("uniform") or
+    # given.
+    settings, order = problem.settings, budget.order
+    problem = replace(problem, features=problem.features.softened())
+    if settings.loss not in (SQUARED, LOGISTIC) or not settings.fit_intercept:
+        return _planned(problem, n_samples, budget, 0.0)
+    strength = count_strength(budget.noise, budget.model, n_samples)
+    uses_features = bool(problem.features.used.any())
+    if settings.loss is SQUARED:
+        if not uses_features:  # the mean is all there is
+            return _planned(problem, n_samples, budget, 1.0, mean_reach(strength))
+        part, reach = rules.residual_share(strength, order), rules.COORDINATE_FINAL.residual_reach
+        return _planned(problem, n_samples, budget, part, reach)
+    share = rules.gain_share(strength, order)
+    doubtful = uses_features and strength < rules.COORDINATE_FINAL.strong
+    plan = _planned(problem, n_samples, budget, share if doubtful else 0.0)
+    noisy = plan.slope_noise() > rules.COORDINATE_FINAL.noisy_scores * problem.schema.n_outputs
+    if noisy and uses_features and not doubtful:
+        return _planned(problem, n_samples, budget, share)
+    return plan
+
+
+def _planned(
+    problem: Problem, n_samples: float, budget: Budget, part: float, reach: float = 1.0
+) -> CoordinatePlan:
+    """Return the plan if such a part of the model's budget is for a last release of some reach."""
+    settings, used, n_outputs = problem.settings, problem.features.used, problem.schema.n_outputs
+    coordinates = np.flatnonzero(np.append(used, settings.fit_intercept))
+    adjacency, left, order = budget.adjacency, budget.model, budget.order
+    last = None
+    if part:
+        one_sum = clipped_sum(-reach, reach, adjacency)
+        last = calibrate(budget.noise, one_sum, left.share(part))
+    if not used.any():  # the constant model is all there is
+        plan = CoordinatePlan(problem, None, coordinates, 1, 1.0, 1.0, n_samples)
+        return _with_final(plan, last, reach)
+    left = left.share(1.0 - part)
+    ones = np.ones(coordinates.size * n_outputs)
+    one_pass = calibrate(budget.noise, clipped_gradient(ones, adjacency), left)
+    noise_level = float(one_pass.standard_deviation.mean()) / n_samples
+    noise_level *= rules.COORDINATE.reference_passes ** (1.0 / order - 0.5)
+    auto = rules.choose_defaults(noise_level, settings.loss)
+    n_passes = int(_given(settings.n_passes, auto.n_passes))
+    clip = problem.target.spread * float(_given(settings.clip, auto.clip))
+    growth = _given(settings.budget_growth, auto.budget_growth)
+    weights = np.tile(_error_weights(settings, used.size)[coordinates], n_outputs)
+    if growth != 1.0:
+        later = growth ** ((np.arange(n_passes) - n_passes + 1) * (2.0 + order) / order)
+        weights = later[:, np.newaxis] * weights
+    gradients = clipped_gradient(clip * ones, adjacency)
+    mechanism = calibrate(budget.noise, gradients, left, n_releases=n_passes, weights=weights)
+    step = auto.relaxation / settings.loss.curvature
+    plan = CoordinatePlan(problem, mechanism, coordinates, n_passes, clip, step, n_samples)
+    return _with_final(plan, last, reach)
+
+
+def _with_final(
+    plan: CoordinatePlan, last: AdditiveMechanism | None, reach: float
+) -> CoordinatePlan:
+    """Return the plan with its final steps."""
+    rule, problem = rules.COORDINATE_FINAL, plan.problem
+    n_slopes = int(problem.features.used.sum()) * problem.schema.n_outputs
+    deviation = float(np.sqrt(2.0 / max(n_slopes, 1)))
+    shrinkage = rule.shrinkage + rule.shrinkage_deviations * deviation
+    steps: tuple[FinalStep, ...] = (ShrinkToConstant(plan.slope_noise(), shrinkage),)
+    if last is not None and problem.settings.loss is SQUARED:
+        off = rule.center_off if plan.mechanism is None else rule.intercept_off
+        steps += (Recentre(last, reach, off),)
+    elif last is not None:
+        steps += (MajorityFallback(last),)
+    return replace(plan, final=steps)
+
+
+def _given(value: float | str, automatic: float) -> float:
+    """Return what a parameter stands for."""
+    return automatic if isinstance(value, str) else value
+
+
+def _check_sums(settings: Settings, n_rows: float, n_columns: int) -> None:
+    """Refuse noise scales so far apart that sums of integers would leave 64 bits."""
+    # All scales span the same number of grid steps, chosen so that the largest one is no fewer than
+    # 2**24 of what a record can change (`mechanisms.calibrate`); the smallest is then as many more
+    # as it is smaller. Scales fall as the cube root of weights, or more slowly, and at most as the
+    # budget of the passes grows.
+    weights, most = _error_weights(settings, n_columns), rules.COORDINATE.most_passes
+    growth = _given(settings.budget_growth, 1.0)
+    n_passes = _given(settings.n_passes, most)
+    growing = min(n_passes * math.log(growth), _MOST_GROWTH)
+    apart = float(np.cbrt(weights.max() / weights.min())) * math.exp(growing)
+    farthest = _SUM / (n_rows * _QUANTA)
+    if apart > farthest:
+        raise ValueError(
+            f"The 'error_weights' or the 'budget_growth' parameter of {settings.owner} makes noise "
+            f"scales {apart:.3g} times as large as others, too far apart for {n_rows:.0f} rows: "
+            f"sums of their integers would leave 64 bits. Use at most {farthest:.3g}."
+        )
+
+
+def _check_growth(settings: Settings) -> None:
+    """Refuse a growth that is too large for the passes, or for the most that "auto" stands for."""
+    # How many "auto" stands for depends on released numbers: a fit that is paid for must bear all.
+    growth, most = settings.budget_growth, settings.n_passes
+    if isinstance(growth, str):
+        return
+    passes = f"n_passes={most}"
+    if isinstance(most, str):
+        most = rules.COORDINATE.most_passes
+        passes = f"n_passes='auto', which may make {most} passes"
+    largest = math.exp(_LARGEST_GROWTH / int(most))
+    if growth > largest:
+        # Rounded down, so that what is advised is accepted.
+        places = 3 - math.floor(math.log10(largest - 1.0)) if largest < 2.0 else 3
+        advised = math.floor(largest * 10.0**places) / 10.0**places
+        raise ValueError(
+            f"The 'budget_growth' parameter of {settings.owner} is too large for {passes}: the "
+            f"first pass would get nothing. Got {growth:g}; use at most {advised!r}, or a smaller "
+            "number of 'n_passes'."
+        )
+
+
+def _error_weights(settings: Settings, n_features: int) -> np.ndarray:
+    """Return the weight of every feature's error, and of the intercept's."""
+    weights = settings.error_weights
+    if isinstance(weights, str):
+        # Standardised columns and the intercept share one curvature.
+        alike = 1.0 / settings.loss.curvature if weights == "curvature" else 1.0
+        return np.full(n_features + 1, alike)
+    expected = n_features + bool(settings.fit_intercept)
+    text = (
+        f"'curvature', 'uniform' or an array of shape ({expected},), one positive number for each "
+        "feature and, with fit_intercept, one for the intercept, from 1e-100 to 1e+100"
+    )
+    weights = number_vector(settings.owner, "error_weights", weights, text)
+    if weights.shape != (expected,) or not ((weights >= 1e-100) & (weights <= 1e100)).all():
+        raise ValueError(
+            f"The 'error_weights' parameter of {settings.owner} must be {text}. Got shape "
+            f"{weights.shape}."
+        )
+    return np.append(weights, 1.0)[: n_features + 1]
+
+
+def averaged(path: np.ndarray) -> np.ndarray:
+    """Return the mean of the last fifth of the iterates."""
+    return np.asarray(path[-_n_averaged(len(path)) :].mean(axis=0))
+
+
+def _n_averaged(n_passes: int) -> int:
+    """Return the number of last iterates whose mean is the model."""
+    return max(1, -(-n_passes // 5))

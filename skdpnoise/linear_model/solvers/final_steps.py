@@ -1,0 +1,376 @@
+r"""Final steps after the passes of a solver: post-processing, and last releases.
+
+Slopes shrink by what the known noise explains of them. Clipped gradients leave an intercept near a
+median, a mean rate too small, slopes too small; and noise may leave labels worse than those of the
+largest class. One more sum tells, and mends it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from skdpnoise.accounting.session import Session
+from skdpnoise.data.table import Table
+from skdpnoise.kernels.links import exponential_mean
+from skdpnoise.linear_model import _rules as rules
+from skdpnoise.linear_model._budget import Budget
+from skdpnoise.linear_model._records import Problem, Rows, in_blocks
+from skdpnoise.linear_model._standard_units import linear_functions
+from skdpnoise.linear_model.solvers.moments import MomentsRelease
+from skdpnoise.mechanisms import AdditiveMechanism, calibrate
+from skdpnoise.privacy import GaussianLoss, LossBudget
+from skdpnoise.sensitivity import GroupedProfile
+
+__all__ = [
+    "MajorityFallback",
+    "MatchMean",
+    "Recentre",
+    "RescaleOnMoments",
+    "ShrinkRates",
+    "ShrinkScores",
+    "ShrinkSlopes",
+    "ShrinkToConstant",
+    "TwoClassFallback",
+    "plan_mean",
+]
+
+_BLOCK = 8192  # rows whose linear functions are held at once
+
+
+def _released(
+    session: Session,
+    label: str,
+    mechanism: AdditiveMechanism,
+    table: Table[Rows],
+    step: Callable[[Rows], np.ndarray],
+) -> np.ndarray:
+    """Release what a step sums of blocks of rows, in grid steps; return it in its units."""
+    drawn = session.draw(label, mechanism)
+    sums = table.total(partial(in_blocks, step, _BLOCK), label)
+    return drawn.in_units(sums, drawn.noise[0])
+
+
+def _scores(model: np.ndarray, problem: Problem, rows: Rows) -> np.ndarray:
+    return linear_functions(model, rows.X, problem.features)
+
+
+def _nearer(path: np.ndarray, constant: np.ndarray, keep: float) -> np.ndarray:
+    """Return the iterates with this part of their distance from the constant model."""
+    anchor = np.zeros(path.shape[1:])
+    anchor[:, -1] = constant
+    return np.asarray(anchor + keep * (path - anchor))
+
+
+@dataclass(frozen=True, slots=True)
+class ShrinkToConstant:
+    """Shrinks all iterates of coordinate descent to the constant model."""
+
+    noise: float  # variances that noise gives the mean of the last slopes, all together
+    shrinkage: float
+
+    def __call__(
+        self, path: np.ndarray, plan: Any, table: Table[Rows], session: Session
+    ) -> np.ndarray:
+        energy = float((plan.average(path[..., :-1]) ** 2).sum())
+        keep = rules.kept(energy, self.noise, self.shrinkage)
+        return _nearer(path, plan.problem.target.constant, keep)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Recentre:
+    """Moves the intercept by the part of the noisy mean residual that is expected to be no noise.
+
+    Gradients are clipped, so that an intercept tends to a median. Residuals are clipped to ±r
+    scales (:func:`skdpnoise.sensitivity.clipped_sum`).
+    """
+
+    mechanism: AdditiveMechanism
+    reach: float  # r
+    off: float  # how far off the intercept may be, in scales
+
+    def __call__(
+        self, path: np.ndarray, plan: Any, table: Table[Rows], session: Session
+    ) -> np.ndarray:
+        problem, mechanism, reach = plan.problem, self.mechanism, self.reach
+        drawn = session.draw("residuals", mechanism)
+        if not problem.target.units[1]:
+            return path
+        step = partial(_residuals, plan.average(path), problem, reach, mechanism.grid_size)
+        sums = table.total(partial(in_blocks, step, _BLOCK), "residuals")
+        mean = float(drawn.in_units(sums, drawn.noise[0])[0]) / plan.n_samples
+        noise = float(mechanism.standard_deviation[0]) / plan.n_samples
+        keep = self.off**2 / (self.off**2 + noise**2)
+        moved = path.copy()
+        moved[..., -1] += keep * np.clip(mean, -reach, reach)
+        return moved
+
+
+def _residuals(
+    model: np.ndarray, problem: Problem, reach: float, grid_size: np.ndarray, rows: Rows
+) -> np.ndarray:
+    """Return the sum of residuals in standard units; of the target as it came, not clipped."""
+    center, scale = problem.target.units
+    residuals = (rows.y - center) / scale - _scores(model, problem, rows)[0]
+    return _rounded_sum(residuals, reach, grid_size)
+
+
+def _rounded_sum(values: np.ndarray, reach: float, grid_size: np.ndarray) -> np.ndarray:
+    """Return the sum of values, each clipped and rounded to grid steps."""
+    # Whatever a row holds by now: fmin and fmax take the bound for NaN.
+    values = np.fmax(np.fmin(values, reach), -reach)
+    steps = np.rint(values / float(grid_size[0])).astype(np.int64)
+    return np.asarray(steps.sum(keepdims=True))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class MajorityFallback:
+    """Shrinks slopes whose labels may be worse than the largest class, by a released gain.
+
+    A record adds −1, 0 or 1: whether the model labels it rightly, less whether the largest class
+    does. Shrunk slopes give few records another label than that class, if it leads by a wide
+    margin. Outputs are -1 and +1: one for two classes, else one for each class against the rest.
+    """
+
+    mechanism: AdditiveMechanism
+
+    def __call__(
+        self, path: np.ndarray, plan: Any, table: Table[Rows], session: Session
+    ) -> np.ndarray:
+        problem, mechanism, model = plan.problem, self.mechanism, plan.average(path)
+        constant = problem.target.constant
+        step = partial(_gains, model, problem, mechanism.grid_size)
+        sums = _released(session, "gain over the largest class", mechanism, table, step)
+        gain = float(sums[0]) / plan.n_samples
+        noise = float(mechanism.standard_deviation[0]) / plan.n_samples
+        if gain > rules.COORDINATE_FINAL.sure * noise:
+            return path
+        # Scores of standardised features vary by about the norm of the slopes; two of them, more.
+        lead = abs(constant[0]) if len(constant) == 1 else np.diff(np.sort(constant)[-2:])[0]
+        slopes = plan.average(path)[:, :-1]
+        spread = np.linalg.norm(slopes, axis=1).max() * np.sqrt(min(len(constant), 2))
+        return _nearer(path, constant, kept_for_few_labels(lead, spread))
+
+
+def _gains(model: np.ndarray, problem: Problem, grid_size: np.ndarray, rows: Rows) -> np.ndarray:
+    constant, right = problem.target.constant, _labels(rows.outputs)
+    rightly = (_labels(_scores(model, problem, rows)) == right).astype(np.float64)
+    gains = rightly - (_labels(constant[:, np.newaxis]) == right)
+    return _rounded_sum(gains, 1.0, grid_size)
+
+
+def kept_for_few_labels(lead: float, spread: float) -> float:
+    """Return the part of slopes with which labels of few records differ from the largest class."""
+    rule = rules.COORDINATE_FINAL
+    return float(np.clip(lead / max(rule.few_labels * spread, 1e-300), rule.least_kept, 1.0))
+
+
+def _labels(scores: Sequence[np.ndarray] | np.ndarray) -> np.ndarray:
+    """Return the number of the class with the largest score; of two classes, the second if > 0."""
+    found: np.ndarray = (
+        np.greater(scores[0], 0.0) if len(scores) == 1 else np.argmax(scores, axis=0)
+    )
+    return found
+
+
+class ShrinkScores:
+    """Shrinks scores as a whole, so that labels stay as they are."""
+
+    def __call__(
+        self, path: np.ndarray, plan: Any, table: Table[Rows], session: Session
+    ) -> np.ndarray:
+        return path * _ridge_kept(path, plan, plan.n_slopes * plan.slope_noise())
+
+
+class ShrinkSlopes:
+    """Shrinks slopes of a model of numbers, whose intercept is where they are."""
+
+    def __call__(
+        self, path: np.ndarray, plan: Any, table: Table[Rows], session: Session
+    ) -> np.ndarray:
+        # Rows of many records pull noise back.
+        noise = plan.n_slopes * min(plan.slope_noise(), plan.resting_noise())
+        keep = _ridge_kept(path, plan, noise)
+        return np.asarray(path * np.append(np.full(path.shape[-1] - 1, keep), 1.0))
+
+
+def _ridge_kept(path: np.ndarray, plan: Any, noise: float) -> float:
+    energy = float((plan.average(path)[:, :-1] ** 2).sum())
+    return energy / (energy + noise) if energy > 0.0 else 1.0
+
+
+class ShrinkRates:
+    """Shrinks logarithms of rates to the mean rate."""
+
+    def __call__(
+        self, path: np.ndarray, plan: Any, table: Table[Rows], session: Session
+    ) -> np.ndarray:
+        # Where rates are small, so is the curvature that pulls noise back.
+        model = plan.average(path)
+        curvature = rules.GRADIENT.curvature * math.exp(min(float(model[0, -1]), 0.0))
+        noise = plan.n_slopes * plan.slope_noise(curvature)
+        energy = float((model[:, :-1] ** 2).sum())
+        keep = rules.kept(energy, noise, rules.GRADIENT_FINAL.shrinkage_of_counts)
+        return np.asarray(path * keep)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TwoClassFallback:
+    """Shrinks slopes whose labels may be no better than those of one class, by two gains.
+
+    A record that is labelled rightly gains 1 over the class that it is not of, and else loses 1
+    against its own: (0, 1), (1, 0), (0, -1) or (-1, 0), at most 2 apart.
+    """
+
+    mechanism: AdditiveMechanism
+
+    def __call__(
+        self, path: np.ndarray, plan: Any, table: Table[Rows], session: Session
+    ) -> np.ndarray:
+        rule, n, model = rules.GRADIENT_FINAL, plan.n_samples, plan.average(path)
+        label, step = "gain over either class", partial(_gains_over_both, model, plan.problem)
+        drawn = session.draw(label, self.mechanism)
+        gains = table.total(partial(in_blocks, step, _BLOCK), label)
+        steps = np.rint(gains / float(self.mechanism.grid_size[0])).astype(np.int64)
+        over_first, over_second = drawn.in_units(steps, drawn.noise[0]) / n
+        deviation = float(self.mechanism.standard_deviation[0]) / n
+        # The records that are labelled are those of the fit: labels that mean nothing gain, too.
+        n_used = plan.problem.features.used.sum()
+        least = rule.sure * deviation + rule.overfit * math.sqrt(n_used / n)
+        if min(over_first, over_second) > least:
+            return path
+        few, moved = 0.5 / n, path.copy()
+        share = min(max(0.5 + 0.5 * (over_first - over_second), few), 1.0 - few)
+        log_odds = math.log(share / (1.0 - share))
+        spread = float(np.linalg.norm(model[:, :-1]))
+        moved[..., :-1] *= kept_for_few_labels(abs(log_odds), spread)
+        moved[..., -1] = log_odds
+        return moved
+
+
+def _gains_over_both(model: np.ndarray, problem: Problem, rows: Rows) -> np.ndarray:
+    """Return how many more labels a model has right than either class alone."""
+    positive = rows.outputs[0] > 0
+    right = np.count_nonzero((_scores(model, problem, rows)[0] > 0.0) == positive)
+    found = np.count_nonzero(positive)
+    return np.array([right - (positive.size - found), right - found])
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RescaleOnMoments:
+    """Multiplies a model of numbers by the slope of the target on its predictions.
+
+    Passes over clipped gradients leave a model too small or, with noise, too large. Its predictions
+    are one feature of a fit to second moments.
+    """
+
+    moments: MomentsRelease
+    penalised: bool  # by the user, so that slopes are not made larger again
+
+    def __call__(
+        self, path: np.ndarray, plan: Any, table: Table[Rows], session: Session
+    ) -> np.ndarray:
+        model, features = plan.average(path), plan.problem.features
+        model[:, -1] = 0.0
+        unit = float(np.linalg.norm(model[:, :-1] * features.spread))
+        predictions = partial(_predictions, model / (unit or 1.0), plan.problem)
+        released = self.moments.release(table, session, plan.problem.settings.n_jobs, predictions)
+        if unit == 0.0:
+            return path
+        slope, intercept = released.solve([0.0], 0.0)[0]
+        keep = float(slope) / unit
+        rescaled = path * (min(keep, 1.0) if self.penalised else keep)
+        rescaled[..., -1] = intercept
+        return np.asarray(rescaled)
+
+
+def _predictions(model: np.ndarray, problem: Problem, rows: Rows) -> np.ndarray:
+    """Return the linear function of a model as a table of one column."""
+    blocks = (_scores(model, problem, some)[0] for some in rows.blocks(_BLOCK))
+    return np.concatenate([*blocks])[:, np.newaxis]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class MatchMean:
+    r"""Brings the mean prediction of a model of rates to the mean of the counts.
+
+    .. math:: \sum_i \Bigl(\min\Bigl(1, \frac{e^{s_i}}{u}\Bigr),
+              \min\Bigl(1, \frac{y_i}{m v}\Bigr)\Bigr)
+
+    is released, with s_i the linear function of the finished model and u and v the largest values
+    that count, by released numbers. Both entries are in [0, 1]: a record moves them by √2 in
+    Euclidean norm at most, under both adjacencies. The intercept moves by the logarithm of their
+    ratio, times the part of it that is likely to be more than noise.
+    """
+
+    mechanism: AdditiveMechanism
+    n_samples: float
+    farther: float  # factor of both limits
+    counted: float  # v
+    error: float  # of the released mean of the counts, in its own units
+    missed: float  # by how much passes may find it wrong
+
+    @property
+    def noise(self) -> np.ndarray:
+        """Standard deviations of the means of both sums, in units of the released mean, at most."""
+        part = self.mechanism.standard_deviation / self.n_samples
+        return np.asarray(part * [self.farther, self.counted])
+
+    @property
+    def believed(self) -> float:
+        """Part of the counts' mean that is taken from here: it is what they are units of, too."""
+        return float(self.error**2 / (self.error**2 + self.noise[1] ** 2))
+
+    def variance(self, predicted: float) -> float:
+        """Return the variance of how far the intercept is to move, for such a limit."""
+        rate = predicted / self.farther * float(self.noise[0])
+        return rate**2 + self.believed * float(self.noise[1]) ** 2
+
+    def __call__(
+        self, path: np.ndarray, plan: Any, table: Table[Rows], session: Session
+    ) -> np.ndarray:
+        model, rule = plan.average(path), rules.LEVEL
+        size = float(np.linalg.norm(model[:, :-1] * plan.problem.features.spread))
+        predicted = self.farther * math.exp(min(rule.predicted * size, 40.0))
+        limits = predicted, self.counted, float(self.mechanism.grid_size[0])
+        step = partial(_rates_and_counts, model, plan.problem, limits)
+        noisy = _released(session, "level", self.mechanism, table, step) / self.n_samples
+        counted = 1.0 + self.believed * (self.counted * float(noisy[1]) - 1.0)
+        mean = max(predicted * float(noisy[0]), rule.least_predicted)
+        kept = self.missed**2 / (self.missed**2 + self.variance(predicted))
+        moved = path.copy()
+        moved[..., -1] += kept * math.log(max(counted, rule.least_counted) / mean)
+        return moved
+
+
+def _rates_and_counts(
+    model: np.ndarray, problem: Problem, limits: tuple[float, float, float], rows: Rows
+) -> np.ndarray:
+    """Return the sums of predictions and of counts, both up to their limits, in grid steps."""
+    predicted, counted, unit = limits
+    rates = exponential_mean(_scores(model, problem, rows)[0]) / predicted
+    counts = problem.target(rows.outputs)[0] / counted
+    parts = np.stack([np.fmin(rates, 1.0), np.fmin(counts, 1.0)])
+    return np.asarray(np.rint(parts / unit).astype(np.int64).sum(axis=1))
+
+
+def plan_mean(
+    budget: Budget, left: LossBudget, strength: float, n_samples: float, spread: float
+) -> MatchMean | None:
+    """Return the release for counts of this spread, None where its noise is more than it mends."""
+    rule, profile = rules.LEVEL, GroupedProfile([math.sqrt(2.0)], np.zeros(2))
+    farther = math.sqrt(max(1.0, strength / rule.much))
+    counted = farther * (1.0 + rule.counted * spread)
+    error, missed = math.hypot(rule.known / strength, rule.cut) * spread, rule.missed * spread
+    if budget.counting:  # sums are divided by a number of records that is noisy
+        share = budget.total.share(budget.counting)
+        assert isinstance(share, GaussianLoss)
+        error = math.hypot(error, 1.0 / (share.mu * n_samples))
+    mechanism = calibrate(budget.noise, profile, left)
+    plan = MatchMean(mechanism, n_samples, farther, counted, error, missed)
+    return plan if plan.variance(farther) < missed**2 else None

@@ -1,0 +1,330 @@
+r"""Descent along whole gradients: one record's, in all columns and outputs, is held by one norm.
+
+One pass releases
+
+.. math:: \sum_i \min\Bigl(1, \frac{C}{|x_i| |q_i|}\Bigr) \, x_i \otimes q_i
+
+with x the standardised row and its constant, q the slopes of all outputs. However many columns and
+classes there are, a record moves it by at most C.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from skdpnoise._utils.parameters import check_memory
+from skdpnoise.accounting.session import Drawn, Session
+from skdpnoise.data.schema import Schema
+from skdpnoise.data.table import Table
+from skdpnoise.kernels import POISSON, SQUARED, Loss
+from skdpnoise.kernels.joint import Clip, GridRows, clipped_gradient_sums, descend
+from skdpnoise.linear_model import _rules as rules
+from skdpnoise.linear_model._budget import NORMAL, Budget
+from skdpnoise.linear_model._records import ClassWeights, Problem, Rows, Settings
+from skdpnoise.linear_model._standard_units import RowScaling, plain_units, side_by_side
+from skdpnoise.linear_model.solvers.final_steps import (
+    RescaleOnMoments,
+    ShrinkRates,
+    ShrinkScores,
+    ShrinkSlopes,
+    TwoClassFallback,
+    plan_mean,
+)
+from skdpnoise.linear_model.solvers.moments import plan_moments
+from skdpnoise.linear_model.solvers.plans import FinalStep, Solver, made_up_problem
+from skdpnoise.mechanisms import AdditiveMechanism, calibrate
+from skdpnoise.privacy import GaussianLoss
+from skdpnoise.sensitivity import GroupedProfile
+
+__all__ = ["GRADIENT", "GradientDescent", "GradientPlan"]
+
+_LARGEST_SLOPE = math.sqrt(2.0)  # norm of what any loss of labels multiplies a row by
+_ROW_BITS = 20  # of the norm of a row
+_STEPS = 2.0**34  # of what a record may add; fewer where there are more than 2**24 records
+_TINY = 1e-60  # power of which is a double
+_SUM, _SAFETY = 2.0**60, 4.0  # of all steps; times the number of records, which may be noisy
+_MANY = 2.0**30  # records
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class GradientPlan:
+    """Passes, clip and noise of descent along whole gradients."""
+
+    problem: Problem
+    mechanism: AdditiveMechanism | None  # of all passes; None where no column is used
+    n_passes: int
+    clip: float  # C
+    step: float
+    longest_step: float
+    row_grid_size: float  # of standardised rows
+    n_samples: float  # the divisor, less where classes have weights
+    constant: float  # that rows end with; 0 without an intercept
+    final: tuple[FinalStep, ...] = ()
+    steps: list[float] = field(default_factory=list)  # of the passes that were made
+
+    @property
+    def solver(self) -> Solver:
+        """The solver that planned."""
+        return GRADIENT
+
+    @property
+    def n_slopes(self) -> int:
+        """Number of slopes that are updated, of all outputs."""
+        return int(self.problem.features.used.sum()) * self.problem.schema.n_outputs
+
+    @property
+    def _updated(self) -> np.ndarray:
+        """Index of the coefficients that are updated, among the features and the intercept."""
+        return np.flatnonzero(np.append(self.problem.features.used, self.constant > 0.0))
+
+    def run(self, table: Table[Rows], session: Session) -> Iterator[np.ndarray]:
+        """Yield the iterate of every pass in standard units, shape (n_outputs, n_features + 1)."""
+        mechanism, problem, settings = self.mechanism, self.problem, self.problem.settings
+        shape = problem.schema.n_outputs, problem.schema.n_columns + 1
+        if mechanism is None:
+            coef = np.zeros(shape)
+            coef[:, -1] = problem.target.constant
+            yield coef
+            return
+        drawn = session.draw("gradients", mechanism)
+        noise = np.zeros((self.n_passes, *shape), dtype=np.int64)
+        noise[..., self._updated] = drawn.noise.reshape(self.n_passes, shape[0], -1)
+        weights, n_threads = problem.target.weights, table.n_threads(settings.n_jobs)
+        rows = table.map(partial(_on_grid, problem, self.row_grid_size, self.constant))
+        rows = rows.laid_out(_keeping)
+
+        def gradient(coef: np.ndarray, clip: Any) -> Any:
+            step = partial(_gradients, settings.loss, n_threads, clip, coef)
+            return rows.total(step, "gradients")
+
+        part = 1.0 if weights is None else weights.penalty
+        penalties = settings.penalty(problem, self.n_samples)
+        l1, l2 = (part * np.append(one, 0.0) for one in penalties)  # none of the intercept
+        path = descend(
+            gradient,
+            np.zeros(shape),
+            n_passes=self.n_passes,
+            step=self.step,
+            longest_step=self.longest_step,
+            steps=self.steps,
+            clip=[Clip(self.clip, float(mechanism.grid_size[0]))] * self.n_passes,
+            noise=noise,
+            add=partial(_add, drawn, self._updated),
+            n_samples=self.n_samples,
+            momentum=rules.GRADIENT.momentum,
+            l1=l1,
+            l2=l2,
+        )
+        for coef in path:
+            coef[:, -1] *= self.constant
+            yield coef
+
+    def average(self, path: np.ndarray) -> np.ndarray:
+        """Return the mean of the last iterates."""
+        return np.asarray(path[-_n_averaged(len(path)) :].mean(axis=0))
+
+    def slope_noise(self, curvature: float = 0.0) -> float:
+        """Return the variance that noise gives one slope, which rows of a curvature pull back."""
+        # Column t is what the noise of pass t makes of the iterates.
+        assert self.mechanism is not None
+        path, pull = np.zeros((self.n_passes, self.n_passes)), np.eye(self.n_passes)
+        velocity, slope = np.zeros((2, self.n_passes))
+        for t, step in enumerate(self.steps):
+            velocity = rules.GRADIENT.momentum * velocity + pull[t] + curvature * slope
+            path[t] = slope = slope - step * velocity
+        part = self.average(path)
+        noise = part / self.n_samples * float(self.mechanism.standard_deviation[0])
+        return float((noise**2).sum())
+
+    def resting_noise(self) -> float:
+        """Return the variance of a mean of slopes that rest where gradients end."""
+        # The mean of m iterates moves by the mean of m noisy gradients over the curvature.
+        assert self.mechanism is not None
+        deviation = float(self.mechanism.standard_deviation[0])
+        noise = deviation / self.n_samples / rules.GRADIENT.curvature
+        return noise**2 / _n_averaged(self.n_passes)
+
+
+def _n_averaged(n_passes: int) -> int:
+    """Return the number of last iterates whose mean is the model."""
+    return max(1, math.ceil(rules.GRADIENT.averaged * n_passes))
+
+
+def _add(drawn: Drawn, updated: np.ndarray, sums: np.ndarray, noise: np.ndarray) -> np.ndarray:
+    """Return sums plus noise; what is not updated stays zero, whatever its sums are."""
+    total = np.zeros_like(sums)
+    some = drawn.add(sums[:, updated].ravel(), noise[:, updated].ravel())
+    total[:, updated] = np.reshape(some, (len(sums), -1))
+    return total
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Gridded:
+    """Rows as integers, and what their slopes follow from."""
+
+    rows: GridRows
+    outputs: Sequence[np.ndarray]
+    weights: ClassWeights | None
+
+    def targets(self, begin: int, end: int) -> np.ndarray:
+        """Return the targets of some rows."""
+        return np.stack([one[begin:end] for one in self.outputs], axis=1).astype(np.float64)
+
+    def weight(self, begin: int, end: int) -> np.ndarray:
+        """Return the weights of some rows."""
+        assert self.weights is not None
+        some = [one[begin:end] for one in self.outputs]
+        number = some[0].astype(int) if len(some) == 1 else np.argmax(some, axis=0)
+        return np.asarray(self.weights.relative[number])
+
+
+def _on_grid(problem: Problem, grid_size: float, constant: float, rows: Rows) -> _Gridded:
+    features, target = problem.features, problem.target
+    assert isinstance(features, RowScaling)
+    gridded = GridRows(
+        rows.X,
+        grid_size=grid_size,
+        limit=np.where(features.used, features.limit, 0.0),
+        center=features.center,
+        scale=features.scale,
+        constant=constant,
+        groups=features.groups,
+        keep=False,
+    )
+    outputs = target(rows.outputs)
+    if target.scaling is None:  # labels
+        outputs = [one > 0 for one in outputs]
+    return _Gridded(gridded, outputs, target.weights)
+
+
+def _keeping(rows: _Gridded) -> _Gridded:
+    return replace(rows, rows=rows.rows.keeping())
+
+
+def _gradients(
+    loss: Loss, n_threads: int, clip: Clip, coef: np.ndarray, rows: _Gridded
+) -> np.ndarray:
+    """Return the sum of the gradients of some rows."""
+    weights = None if rows.weights is None else rows.weight
+    facts: dict[str, Any] = {"clip": clip, "weights": weights, "n_threads": n_threads}
+    return clipped_gradient_sums(rows.rows, rows.targets, coef, loss=loss, **facts)
+
+
+class GradientDescent:
+    """Proximal descent with momentum along clipped whole gradients."""
+
+    def check(self, settings: Settings, schema: Schema, budget: Budget) -> None:
+        """Raise what planning would raise, before anything is spent."""
+        n_passes = rules.GRADIENT.most_passes_of_few_rows
+        if not isinstance(settings.n_passes, str):
+            n_passes = float(settings.n_passes)
+        elif schema.n_rows is not None:
+            assert isinstance(budget.total, GaussianLoss)
+            strength, n_rows = budget.total.mu * schema.n_rows, float(schema.n_rows)
+            most = rules.most_passes(strength, n_rows, 1, schema.sparse)  # one at least is used
+            n_passes = max(most, rules.GRADIENT.fewest_passes_of_numbers)
+        size = 32.0 * n_passes * schema.n_outputs * (schema.n_columns + 1)
+        reason = f"the noise of {n_passes:g} passes"
+        check_memory(settings.owner, size, reason, "Use fewer passes.")
+        self.plan(made_up_problem(settings, schema), _MANY, budget.least)
+
+    def plan(self, problem: Problem, n_samples: float, budget: Budget) -> GradientPlan:
+        """Return the plan for so many records, a public or a released number."""
+        # The noise of T passes adds to a score about 2 u T / (μ n), u being how far a pass moves
+        # the score of a row of length L that is clipped. So u T is a multiple of μ n.
+        settings, sparse, loss = problem.settings, problem.schema.sparse, problem.settings.loss
+        features, target, left = problem.features, problem.target, budget.model
+        assert isinstance(left, GaussianLoss)
+        assert isinstance(features, RowScaling)
+        constant = float(settings.fit_intercept)
+        if sparse:  # a 1 would be most of a short row, and of what it may add
+            constant *= min(1.0, rules.GRADIENT.constant_sparse * features.length)
+        n_used = int(np.count_nonzero(features.used))
+        if not n_used or not (target.scaling is None or target.scaling.used[0]):
+            # A constant has been found.
+            return GradientPlan(problem, None, 1, 1.0, 1.0, 1.0, 1.0, n_samples, constant)
+        shape = problem.schema.n_outputs, n_used + bool(constant)
+        length = math.hypot(features.length, constant)
+        longest = math.hypot(features.longest, constant)
+        width = 2.0 if budget.adjacency == "replace_one" else 1.0
+        counted = n_samples * (1.0 if target.weights is None else target.weights.share)
+        strength = 2.0 / width * left.mu * counted
+        part, final = _final_steps(problem, n_samples, budget, strength)
+        left = left.share(1.0 - part)
+        size = target.spread  # of slopes
+        sizes, momentum = (length, size), rules.GRADIENT.momentum
+        n_passes, clip, reach = rules.choose_gradients(
+            settings, strength, sizes, shape, n_samples, sparse
+        )
+        if loss is not POISSON:
+            clip = min(clip, _LARGEST_SLOPE * longest)
+        if not isinstance(settings.clip, str):
+            clip = float(settings.clip) * size
+        longest_step = reach / n_passes * (1.0 - momentum) / (clip * length)
+        # Moments of rows have no eigenvalue above L²; the more is clipped, the longer a step may
+        # be. Of sparse rows L is a guess.
+        step = (1.0 + momentum) / (loss.curvature * (longest if sparse else length) ** 2)
+        if loss is not SQUARED:  # whose residuals have no bound
+            whole = max(min(clip / (length * size), 1.0), _TINY)
+            step /= whole**rules.GRADIENT.shorter_steps
+        step = min(step, longest_step)
+        profile = GroupedProfile([width * clip], np.zeros(math.prod(shape)))
+        mechanism = calibrate(budget.noise, profile, left, n_releases=n_passes)
+        steps = min(_STEPS, _SUM / (_SAFETY * n_samples))
+        bits = math.floor(math.log2(steps * float(mechanism.scale[0]) / clip))
+        mechanism = replace(mechanism, bits=min(max(bits, mechanism.bits), 52))
+        return GradientPlan(
+            problem,
+            mechanism,
+            n_passes,
+            clip,
+            step,
+            longest_step,
+            row_grid_size=2.0 ** math.ceil(math.log2(longest) - _ROW_BITS),
+            n_samples=counted,
+            constant=constant,
+            final=final,
+        )
+
+
+GRADIENT = GradientDescent()
+
+
+def _final_steps(
+    problem: Problem, n_samples: float, budget: Budget, strength: float
+) -> tuple[float, tuple[FinalStep, ...]]:
+    """Return the part of the model's budget for releases after the passes, and the final steps."""
+    settings, target, left = problem.settings, problem.target, budget.model
+    if settings.loss is SQUARED:
+        assert target.scaling is not None
+        noise = budget.noise if budget.noise in rules.MOMENT_NOISES else NORMAL
+        plain, part = (
+            replace(settings, noise=noise, row_norm="auto"),
+            rules.GRADIENT_FINAL.rescaling,
+        )
+        columns = side_by_side(plain_units(1), target.scaling)
+        moments = plan_moments(plain, columns, n_samples, replace(budget, noise=noise), part)
+        return part, (RescaleOnMoments(moments, settings.strength > 0.0),)
+    if settings.loss is POISSON:
+        share, shrunk = rules.LEVEL.share, ShrinkRates()
+        if not settings.fit_intercept:
+            return 0.0, (shrunk,)
+        facts = strength, n_samples, target.spread
+        level = plan_mean(budget, left.share(share), *facts)
+        return (0.0, (shrunk,)) if level is None else (share, (shrunk, level))
+    if target.scaling is not None:
+        return 0.0, (ShrinkSlopes(),)
+    part = rules.share_of_gains(settings, strength, target.weights is not None)
+    if not part:
+        return 0.0, (ShrinkScores(),)
+    # Gains of neighbours are as far apart as gradients of clip 1.
+    width = 2.0 if budget.adjacency == "replace_one" else 1.0
+    both = GroupedProfile([width], np.zeros(2))
+    gains = calibrate(budget.noise, both, left.share(part))
+    return part, (ShrinkScores(), TwoClassFallback(gains))

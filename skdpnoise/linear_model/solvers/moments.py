@@ -1,0 +1,345 @@
+r"""Second moments of bounded rows: planned on public facts, released once, solved for any penalty.
+
+.. math:: G = \frac1n \Bigl(\sum_i z_i z_i^\top + E\Bigr), \qquad z = (x, y, 1)
+
+with x and y standardised, clipped to ±3 and shrunk, the constant included, into a ball of radius R.
+Shrinking a row equals giving it a smaller weight, so an exact linear relation survives.
+
+The noisy matrix is projected to the positive semi-definite cone. Eigenvalues ℓ of the predictors'
+block are raised to ℓ + h²/ℓ with h = κ/2, half the noise level: that minimises
+:math:`|G w - g|^2 + h^2 |w|^2`, as errors in the predictors ask for. The square root of the result
+is data of a few rows, from which any least-squares solver gets the answer. Every model is drawn
+towards the constant 0, the centre of the target, by as much as a ridge on the same moments may be
+noise (:func:`~skdpnoise.linear_model._rules.kept`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.linear_model import enet_path, ridge_regression
+
+from skdpnoise._utils.parameters import check_memory
+from skdpnoise._utils.redaction import silence
+from skdpnoise.accounting.session import Session
+from skdpnoise.data.schema import Schema
+from skdpnoise.data.table import Table
+from skdpnoise.kernels.second_moments import second_moments
+from skdpnoise.linear_model import _rules as rules
+from skdpnoise.linear_model._budget import Budget
+from skdpnoise.linear_model._penalties import of_standard_columns
+from skdpnoise.linear_model._records import Problem, Rows, Settings
+from skdpnoise.linear_model._standard_units import Standardisation, plain_units
+from skdpnoise.linear_model.solvers.plans import FinalStep, Plan, Solver
+from skdpnoise.mechanisms import SymmetricMatrixMechanism
+from skdpnoise.mechanisms.matrices.calibrate import calibrate_second_moments
+from skdpnoise.mechanisms.requests import CHOICES
+from skdpnoise.sensitivity.second_moments import RowBounds
+
+_MATRICES = 8  # of p by p that are held at once
+_LEAST_PENALTY = 1e-100  # of a column: the square of one over it is a number
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class MomentsRelease:
+    """One release of second moments, fixed before the rows are used."""
+
+    # Of the second moments of features, target and, with an intercept, the constant.
+    mechanism: SymmetricMatrixMechanism | None  # None where there is nothing to fit
+    columns: Standardisation  # of the features and, last, the target; those used make the rows
+    constant: int  # 1 if rows end with the constant 1, else 0
+    n_samples: float  # the divisor
+
+    @property
+    def noise_level(self) -> float:
+        """κ, the root mean square singular value of the noise in the predictors' moments."""
+        if self.mechanism is None:
+            return 0.0
+        target = int(np.count_nonzero(self.columns.used)) - 1
+        deviation = np.delete(np.delete(self.mechanism.standard_deviation, target, 0), target, 1)
+        return float(np.linalg.norm(deviation) / np.sqrt(len(deviation)) / self.n_samples)
+
+    def release(
+        self,
+        table: Table[Rows],
+        session: Session,
+        n_jobs: int | None,
+        features: Callable[[Rows], np.ndarray] | None = None,
+    ) -> PseudoData:
+        """Release the noisy mean second moments, in standard units, as data that have them.
+
+        They are of X, or of features that a function makes of the rows.
+        """
+        # The sums are exact integers, and the integer noise is added to them: the order of the
+        # records, memory layout and threads do not change a bit of the result.
+        mechanism, used = self.mechanism, self.columns.used[:-1]
+        if mechanism is None:
+            return make_pseudo_data(np.zeros((1, 1)), used & False, 0.0)
+        label, n_threads = "second moments", table.n_threads(n_jobs)
+        drawn = session.draw(label, mechanism)
+        moments = table.total(partial(self._moments, n_threads, features), label)
+        noisy = drawn.in_units(moments)
+        return make_pseudo_data(noisy / self.n_samples, used, self.noise_level)
+
+    def _moments(self, n_threads: int, features: Any, rows: Rows) -> np.ndarray:
+        """Return the second moments of some rows, in grid steps."""
+        mechanism, columns, used = self.mechanism, self.columns, self.columns.used[:-1]
+        assert mechanism is not None
+        X = rows.X if features is None else features(rows)
+        constant = np.ones(self.constant)
+        return second_moments(
+            [*_columns(X, used), rows.y, np.broadcast_to(1.0, (len(rows), self.constant))],
+            center=np.append(columns.center[columns.used], 0.0 * constant),
+            scale=np.append(columns.scale[columns.used], constant),
+            row_grid_size=mechanism.row_grid_size,
+            norm=mechanism.row_bounds.norm,
+            columns=mechanism.row_bounds.columns,
+            l1_norm=mechanism.row_bounds.l1_norm,
+            n_threads=n_threads,
+        )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class MomentsPlan:
+    """One model, exactly solved from one release."""
+
+    problem: Problem  # with limits on what is far from the rest of its column
+    moments: MomentsRelease
+    n_passes = 1
+    final: tuple[FinalStep, ...] = ()
+
+    @property
+    def solver(self) -> Solver:
+        """The solver that planned."""
+        return MOMENTS
+
+    @property
+    def automatic(self) -> float:
+        """Strength of the ridge that "auto" stands for: half the noise level."""
+        return 0.5 * self.moments.noise_level
+
+    def run(self, table: Table[Rows], session: Session) -> Iterator[np.ndarray]:
+        """Yield the only model, of shape (1, n_features + 1), in standard units."""
+        problem, settings = self.problem, self.problem.settings
+        pseudo = self.moments.release(table, session, settings.n_jobs)
+        if isinstance(settings.alpha, str):
+            yield pseudo.solve([self.automatic], 0.0)
+        elif settings.penalty is of_standard_columns:  # one of a path
+            yield pseudo.solve([settings.alpha], settings.l1_ratio)
+        else:
+            yield pseudo.penalised(*settings.penalty(problem, self.moments.n_samples))
+
+    def average(self, path: np.ndarray) -> np.ndarray:
+        """Return the only model."""
+        return np.asarray(path[-1])
+
+
+class SecondMoments:
+    """Releases second moments once, and solves the penalised problem from them."""
+
+    def check(self, settings: Settings, schema: Schema, budget: Budget) -> None:
+        """Raise what planning would raise, before anything is spent."""
+        check_size_of_moments(settings, schema.n_columns)
+        if settings.noise not in rules.MOMENT_NOISES:
+            raise ValueError(
+                f"The 'noise' parameter of {settings.owner} must be one of {rules.MOMENT_NOISES} "
+                f"with solver='gram'. Got {settings.noise!r} instead. solver='gradient' takes it."
+            )
+        plan_moments(settings, plain_units(schema.n_columns + 1), 1.0, budget.least)
+
+    def plan(self, problem: Problem, n_samples: float, budget: Budget) -> MomentsPlan:
+        """Return the plan for so many records, a public or a released number."""
+        moments = plan_moments(problem.settings, problem.columns, n_samples, budget)
+        return MomentsPlan(replace(problem, features=problem.features.capped()), moments)
+
+
+@dataclass(frozen=True, slots=True)
+class MomentsOr:
+    """Second moments where their noise is small, by released numbers, else another solver."""
+
+    other: Solver
+
+    def check(self, settings: Settings, schema: Schema, budget: Budget) -> None:
+        """Raise what planning would raise, before anything is spent."""
+        check_size_of_moments(settings, schema.n_columns)
+        self.other.check(settings, schema, budget)
+
+    def plan(self, problem: Problem, n_samples: float, budget: Budget) -> Plan:
+        """Return the plan of either solver."""
+        settings, features = problem.settings, problem.features
+        if not rules.asks_for_descent(settings):
+            plan = MOMENTS.plan(problem, n_samples, budget)
+            reach = features.reach[features.used]
+            if rules.prefers_moments(plan.moments.noise_level, reach):
+                return plan
+        return self.other.plan(problem, n_samples, budget)
+
+
+MOMENTS = SecondMoments()
+
+
+def plan_moments(
+    settings: Settings,
+    columns: Standardisation,
+    n_samples: float,
+    budget: Budget,
+    part: float = 1.0,
+) -> MomentsRelease:
+    """Choose the ball of the rows and calibrate second moments for a part of the model's budget."""
+    columns = columns.capped()
+    constant, used = int(settings.fit_intercept), columns.used
+    if not used[-1] or not (used[:-1].any() or constant):
+        return MomentsRelease(None, columns, constant, n_samples)
+    limits = np.append(columns.limit[used], np.ones(constant))
+    longest = float(np.linalg.norm(limits))
+    # "auto" stays within the kind of budget, pure or Gaussian, that was chosen for the whole fit.
+    noise = settings.noise if settings.noise in CHOICES else budget.noise
+    left = budget.model.share(part) if part < 1.0 else budget.model
+
+    def plan(row_norm: float) -> MomentsRelease:
+        bounds = RowBounds(limits.size, row_norm, columns=limits)
+        mechanism = calibrate_second_moments(noise, bounds, left, budget.adjacency)
+        return MomentsRelease(mechanism, columns, constant, n_samples)
+
+    if not isinstance(settings.row_norm, str):
+        return plan(min(float(settings.row_norm), longest))
+    norm = rules.choose_row_norm(limits.size, longest, lambda radius: plan(radius).noise_level)
+    return plan(norm)
+
+
+def check_size_of_moments(settings: Settings, n_features: int) -> None:
+    """Refuse more columns than there is memory for."""
+    n_bytes, reason = 8.0 * (n_features + 2) ** 2, f"second moments of {n_features} columns"
+    remedy = "Choose fewer columns, or another solver of DPCoordinateDescentRegressor."
+    check_memory(settings.owner, _MATRICES * n_bytes, reason, remedy)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PseudoData:
+    """Few rows with the second moments of many: centred, so that solvers need no intercept."""
+
+    X: np.ndarray  # (n_rows, n_features), in standard units, as y
+    y: np.ndarray
+    feature_mean: np.ndarray  # what the intercept makes up for; zeros without one
+    target_mean: float  # the same for the target
+    used: np.ndarray  # which of all features these are; the others have coefficient 0
+    noise_level: float = 0.0  # κ: that of one moment times the root of the number of predictors
+
+    @property
+    def alpha_max(self) -> float:
+        """The least l1 penalty for which all coefficients are 0."""
+        return float(np.abs(self.X.T @ self.y).max(initial=0.0)) / len(self.y)
+
+    def solve(self, alphas: ArrayLike, l1_ratio: float) -> np.ndarray:
+        """Return the elastic nets of all penalties, shape (n_alphas, n_all_features + 1)."""
+        # The last column is the intercept. Each minimises `|y - X w|² / (2 n_rows) + alpha
+        # (l1_ratio |w|_1 + (1 - l1_ratio) |w|² / 2)`.
+        alphas = np.asarray(alphas, dtype=np.float64)
+        return self._models(self._coefs(alphas, l1_ratio))
+
+    def penalised(self, l1: np.ndarray, l2: np.ndarray) -> np.ndarray:
+        """Return the model of a penalty for every column, shape (1, n_all_features + 1)."""
+        # It minimises `|y - X w|² / (2 n_rows) + sum(l1 |w| + l2 w² / 2)`. Squares are of rows
+        # beneath the data, with columns in such units that neither is far from one.
+        l1, l2, n_rows = l1[self.used], l2[self.used], len(self.y)
+        if self.alpha_max == 0.0:
+            return self._models(np.zeros((1, len(l1))))
+        scale = 1.0 / np.sqrt(1.0 + l2)
+        beneath = np.diag(np.sqrt(n_rows - n_rows * scale**2))[l2 > 0.0]
+        X = np.concatenate([self.X * scale, beneath])
+        y = np.append(self.y, np.zeros(len(beneath)))
+        if not l1.any():
+            coefs = scale * ridge_regression(X, y, 0.0, solver="svd")
+        else:
+            unit = np.clip(l1 * scale, _LEAST_PENALTY, 1.0 / _LEAST_PENALTY)
+            coefs = scale / unit * _lasso(X / unit, y, [n_rows / len(y)])[0]
+        return self._models(coefs[np.newaxis])
+
+    def _models(self, coefs: np.ndarray) -> np.ndarray:
+        """Return coefficients of all features and intercepts, drawn in by what may be noise."""
+        models, part = np.zeros((len(coefs), self.used.size + 1)), self._kept()
+        models[:, np.flatnonzero(self.used)] = part * coefs
+        mean = max(part, rules.MOMENTS.least_mean) * self.target_mean
+        models[:, -1] = mean - part * coefs @ self.feature_mean
+        return models
+
+    def _kept(self) -> float:
+        """Return the part of every model that is kept: how much of a ridge is no noise."""
+        n_features = self.X.shape[1]
+        if not self.noise_level or not n_features:
+            return 1.0
+        ridge = 0.5 * self.noise_level
+        coefs = self._coefs(np.array([ridge]), 0.0)[0]
+        explained = ((self.X @ coefs) ** 2).mean()
+        values = np.linalg.svd(self.X, compute_uv=False) ** 2 / len(self.X)
+        # Moments with the target are noisy, and so are those that coefficients are multiplied by.
+        variance = self.noise_level**2 / (n_features + 1.0) * (1.0 + coefs @ coefs)
+        # Half of it: where eigenvalues were raised, coefficients are nearer to 0 already.
+        noise = 0.5 * variance * (values / (values + ridge) ** 2).sum()
+        return float(rules.kept(explained, noise, 1.0 + np.sqrt(2.0 / n_features)))
+
+    def _coefs(self, alphas: np.ndarray, l1_ratio: float) -> np.ndarray:
+        coefs = np.zeros((len(alphas), self.X.shape[1]))
+        if self.alpha_max == 0.0:
+            return coefs
+        lasso = alphas * l1_ratio > 0.0
+        for k in np.flatnonzero(~lasso):
+            coefs[k] = ridge_regression(self.X, self.y, len(self.y) * alphas[k], solver="svd")
+        if lasso.any():
+            order = np.flatnonzero(lasso)[np.argsort(-alphas[lasso], kind="stable")]
+            coefs[order] = _lasso(self.X, self.y, alphas[order], l1_ratio)
+        return coefs
+
+
+def _lasso(X: np.ndarray, y: np.ndarray, alphas: ArrayLike, l1_ratio: float = 1.0) -> np.ndarray:
+    """Return the elastic nets of penalties in descending order, shape (n_alphas, n_features)."""
+    with silence():  # what is left after so many iterations is far below the noise
+        _, path, _ = enet_path(
+            np.asfortranarray(X), y, l1_ratio=l1_ratio, alphas=alphas, tol=1e-12, max_iter=10_000
+        )
+    return np.asarray(path.T)
+
+
+def make_pseudo_data(moments: np.ndarray, used: np.ndarray, noise_level: float) -> PseudoData:
+    """Return data whose second moments are those released, repaired and centred."""
+    n_features = int(np.count_nonzero(used))
+    matrix = _projected(moments)
+    predictors = np.delete(np.arange(len(matrix)), n_features)
+    block = np.ix_(predictors, predictors)
+    matrix[block] += _raised(matrix[block], 0.5 * noise_level)
+    mean = np.zeros(n_features + 1)
+    centred = matrix[: n_features + 1, : n_features + 1]
+    if len(matrix) == n_features + 2 and matrix[-1, -1] > 0.0:
+        # Least squares with a free intercept: what the constant does not explain.
+        mean = matrix[-1, :-1] / matrix[-1, -1]
+        centred = centred - np.outer(mean, matrix[-1, :-1])
+    values, vectors = np.linalg.eigh(0.5 * (centred + centred.T))
+    root = np.sqrt(np.maximum(values, 0.0) * len(values))[:, np.newaxis] * vectors.T
+    return PseudoData(root[:, :-1], root[:, -1], mean[:-1], float(mean[-1]), used, noise_level)
+
+
+def _columns(X: np.ndarray, used: np.ndarray) -> list[np.ndarray]:
+    """Return the columns that are used as few tables that need no copy."""
+    places = np.flatnonzero(used)
+    runs = np.split(places, np.flatnonzero(np.diff(places) > 1) + 1)
+    return [X[:, run[0] : run[-1] + 1] for run in runs if run.size]
+
+
+def _projected(matrix: np.ndarray) -> np.ndarray:
+    """Return the nearest positive semi-definite matrix, in Frobenius norm."""
+    values, vectors = np.linalg.eigh(matrix)
+    return np.asarray((vectors * np.maximum(values, 0.0)) @ vectors.T)
+
+
+def _raised(matrix: np.ndarray, level: float) -> np.ndarray:
+    """Return what raises every eigenvalue ℓ by level²/ℓ."""
+    if level == 0.0 or matrix.size == 0:
+        return np.zeros_like(matrix)
+    values, vectors = np.linalg.eigh(matrix)
+    least = rules.MOMENTS.least_eigenvalue * level
+    return np.asarray((vectors * (level**2 / np.maximum(values, least))) @ vectors.T)

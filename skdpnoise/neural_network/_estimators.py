@@ -1,0 +1,481 @@
+"""Multilayer perceptrons and networks of any kind: classifiers and regressors."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import KW_ONLY, field, replace
+from functools import wraps
+from numbers import Integral
+from typing import Any, ClassVar, Self, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import logsumexp, softmax
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
+from sklearn.utils._param_validation import Interval, StrOptions
+
+from skdpnoise._utils.parameters import as_bounds
+from skdpnoise.base.constructors import Constraints, constructor_of_fields
+from skdpnoise.base.register import register_private
+from skdpnoise.base.scores import QuietScoreMixin
+from skdpnoise.data.schema import Schema
+from skdpnoise.data.targets import known_classes, read_labels, read_numbers
+from skdpnoise.neural_network._data import Scaling
+from skdpnoise.neural_network._modules import ACTIVATIONS
+from skdpnoise.neural_network._network import PrivateNetwork
+
+T = TypeVar("T")
+
+_PREFIX = "module__"
+
+
+@constructor_of_fields
+class NetworkClassifier(QuietScoreMixin, ClassifierMixin, PrivateNetwork):
+    """A network with one output for each class, and the logistic loss."""
+
+    _: KW_ONLY
+    classes: Any = None
+    classes_: NDArray[Any] = field(init=False)
+    _target_dtype: ClassVar[str] = "int64"
+    _parameter_constraints: ClassVar[Constraints] = {"classes": [None, "array-like"]}
+
+    def _read_target(self, y: Any, n_rows: int) -> NDArray[Any]:
+        return read_labels(type(self).__name__, y, n_rows)
+
+    def _of_outputs(self, schema: Schema) -> Schema:
+        classes = known_classes(self, np.asarray(schema.classes))
+        return replace(schema, classes=classes, n_outputs=len(classes))
+
+    def _targets(
+        self, schema: Schema, scaling: Scaling | None, y: NDArray[Any]
+    ) -> NDArray[np.int64]:
+        codes = np.searchsorted(np.asarray(schema.classes), y)  # all labels are among the classes
+        return np.asarray(codes, dtype=np.int64)
+
+    def _row_losses(self, torch: Any) -> Callable[..., Any]:
+        def losses(outputs: Any, targets: Any) -> Any:
+            return torch.nn.functional.cross_entropy(outputs, targets, reduction="none")
+
+        return losses
+
+    def predict_proba(self, X: Any) -> NDArray[np.float64]:
+        """Predict the probability of each class.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Features.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+            In the order of ``classes_``.
+        """
+        return np.asarray(softmax(self._outputs(X), axis=1))
+
+    def predict_log_proba(self, X: Any) -> NDArray[np.float64]:
+        """Predict the logarithm of the probability of each class.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Features.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+        """
+        outputs = self._outputs(X)
+        return np.asarray(outputs - logsumexp(outputs, axis=1, keepdims=True))
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Predict the class.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Features.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+        """
+        codes = np.argmax(self._outputs(X), axis=1)
+        return np.asarray(self.classes_[codes])
+
+
+@constructor_of_fields
+class NetworkRegressor(QuietScoreMixin, RegressorMixin, PrivateNetwork):
+    """A network with one output, and the squared loss of a standardised target."""
+
+    _: KW_ONLY
+    target_bounds: Any = None
+    _target_dtype: ClassVar[str] = "float32"
+    _parameter_constraints: ClassVar[Constraints] = {
+        "target_bounds": [None, tuple, list, np.ndarray]
+    }
+
+    def _read_target(self, y: Any, n_rows: int) -> NDArray[np.float64]:
+        return read_numbers(self, y, n_rows)
+
+    def _of_outputs(self, schema: Schema) -> Schema:
+        bounds = as_bounds(self.target_bounds, 1, "target_bounds", self)
+        return replace(schema, target_bounds=bounds)
+
+    def _targets(
+        self, schema: Schema, scaling: Scaling | None, y: NDArray[Any]
+    ) -> NDArray[np.float32]:
+        return y.astype(np.float32) if scaling is None else scaling(y)
+
+    def _row_losses(self, torch: Any) -> Callable[..., Any]:
+        def losses(outputs: Any, targets: Any) -> Any:
+            return 0.5 * (outputs[..., 0] - targets) ** 2
+
+        return losses
+
+    def predict(self, X: Any) -> NDArray[np.float64]:
+        """Predict the target.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Features.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            In the units of the target.
+        """
+        outputs = self._outputs(X)[:, 0]
+        scaling: Scaling = self._scalings[1]
+        return scaling.back(outputs)
+
+
+@constructor_of_fields
+class LayerParameters:
+    """Parameters of the layers beside those of all networks."""
+
+    _parameter_constraints: ClassVar[Constraints] = {
+        "hidden_layer_sizes": ["array-like", Interval(Integral, 1, None, closed="left")],
+        "activation": [StrOptions(set(ACTIVATIONS))],
+    }
+
+    hidden_layer_sizes: Any = (100,)
+    activation: str = "tanh"
+
+
+@register_private
+@constructor_of_fields
+class DPMLPClassifier(LayerParameters, NetworkClassifier):
+    """Multilayer perceptron for labels, protecting every record of the training data.
+
+    It minimises the multinomial logistic loss by stochastic gradient descent, with gradients of
+    single records that are clipped in groups of parameters, and noise that may differ between
+    groups. It needs torch (``pip install 'skdpnoise[torch]'``).
+
+    Parameters
+    ----------
+    %(parameters)s
+
+    Attributes
+    ----------
+    %(networks: module_)s
+    classes_ : ndarray of shape (n_classes,)
+        The labels.
+    %(networks: allocation_)s
+    n_iter_ : int
+        Epochs.
+    n_steps_ : int
+        Batches.
+    %(networks: sampling_rate_)s
+    %(estimators: n_features_in_, feature_names_in_, privacy_)s
+
+    See Also
+    --------
+    DPNeuralClassifier : Any other network.
+    DPLogisticRegression : A linear model, which is better with few records.
+
+    Notes
+    -----
+    **Privacy.** Neighbours differ in one record, or person, more or fewer. Released are, in this
+    order and all charged for in ``privacy_``, under the labels in quotes:
+
+    1. "number of records", which a person moves by 1; not with `n_samples`.
+    2. Locations and scales of columns without bounds (those of
+       :func:`~skdpnoise.queries.private_location_scale`).
+    3. "gradients": in each step the sum over a Poisson sample of the people of their gradients,
+       each clipped in its groups and rounded to integers within the bounds
+       (:class:`skdpnoise.kernels.joint.parts.ClippedParts`), plus exact integer noise, divided by
+       the chance to be sampled times the number of people. A person in the sample moves it by the
+       bounds, and is in it by a coin from the secure source
+       (:class:`skdpnoise.mechanisms.sampled.SampledMechanism`). A gradient of one person is a
+       function of that person's rows alone, to the last bit. One that is not finite counts as 0.
+
+    The scales of the noise are calibrated to what the rest leaves, exactly and rounded up
+    (:func:`skdpnoise.privacy.poisson_sampled`). All steps are charged for before the first batch;
+    how many there are, and what callbacks see, does not hang on the data. A network's first
+    parameters, the shape of the network and labels are public. Batch norm in training is refused.
+
+    References
+    ----------
+    Abadi et al., "Deep learning with differential privacy", CCS 2016, Algorithm 1. Muthukrishnan
+    and Kalyani, arXiv:2302.03511, Section VI-C (noise of groups). Zhu, Dong and Wang, AISTATS 2022,
+    Theorem 11 (sampling).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skdpnoise.neural_network import DPMLPClassifier
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(2000, 4))
+    >>> y = np.where(X[:, 0] * X[:, 1] > 0, "same", "other")
+    >>> model = DPMLPClassifier(hidden_layer_sizes=16, epsilon=3.0).fit(X, y)
+    >>> model.n_steps_, round(model.sampling_rate_, 2)
+    (200, 0.1)
+    """
+
+
+@register_private
+@constructor_of_fields
+class DPMLPRegressor(LayerParameters, NetworkRegressor):
+    """Multilayer perceptron for numbers, protecting every record of the training data.
+
+    It minimises the squared loss of a standardised target by stochastic gradient descent, with
+    gradients of single records that are clipped in groups of parameters, and noise that may differ
+    between groups. It needs torch (``pip install 'skdpnoise[torch]'``).
+
+    Parameters
+    ----------
+    %(parameters)s
+
+    Attributes
+    ----------
+    %(networks: module_)s
+    %(networks: allocation_)s
+    n_iter_ : int
+        Epochs.
+    n_steps_ : int
+        Batches.
+    %(networks: sampling_rate_)s
+    %(estimators: n_features_in_, feature_names_in_, privacy_)s
+
+    See Also
+    --------
+    DPNeuralRegressor : Any other network.
+    DPCoordinateDescentRegressor : A linear model, which is better with few records.
+
+    Notes
+    -----
+    **Privacy.** Neighbours differ in one record, or person, more or fewer. Released are, in this
+    order and all charged for in ``privacy_``, under the labels in quotes:
+
+    1. "number of records", which a person moves by 1; not with `n_samples`.
+    2. Locations and scales of columns without bounds (those of
+       :func:`~skdpnoise.queries.private_location_scale`).
+    3. Location and scale of the target, "target: ...", as in
+       :class:`~skdpnoise.DPCoordinateDescentRegressor` without bounds.
+    4. "gradients": in each step the sum over a Poisson sample of the people of their gradients,
+       each clipped in its groups and rounded to integers within the bounds
+       (:class:`skdpnoise.kernels.joint.parts.ClippedParts`), plus exact integer noise, divided by
+       the chance to be sampled times the number of people. A person in the sample moves it by the
+       bounds, and is in it by a coin from the secure source
+       (:class:`skdpnoise.mechanisms.sampled.SampledMechanism`). A gradient of one person is a
+       function of that person's rows alone, to the last bit. One that is not finite counts as 0.
+
+    The scales of the noise are calibrated to what the rest leaves, exactly and rounded up
+    (:func:`skdpnoise.privacy.poisson_sampled`). All steps are charged for before the first batch;
+    how many there are, and what callbacks see, does not hang on the data. A network's first
+    parameters, the shape of the network and labels are public. Batch norm in training is refused.
+
+    References
+    ----------
+    Abadi et al., "Deep learning with differential privacy", CCS 2016, Algorithm 1. Muthukrishnan
+    and Kalyani, arXiv:2302.03511, Section VI-C (noise of groups). Zhu, Dong and Wang, AISTATS 2022,
+    Theorem 11 (sampling).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skdpnoise.neural_network import DPMLPRegressor
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(2000, 4))
+    >>> y = np.abs(X[:, 0])
+    >>> model = DPMLPRegressor(hidden_layer_sizes=16, epsilon=3.0).fit(X, y)
+    >>> model.n_steps_, round(model.sampling_rate_, 2)
+    (200, 0.1)
+    """
+
+
+@constructor_of_fields
+class ModuleParameters(BaseEstimator):
+    """Parameters of the module beside those of the estimator."""
+
+    module: Any = None
+    _parameter_constraints: ClassVar[Constraints] = {"module": [None, callable]}
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Return the parameters, those of the module too.
+
+        Parameters
+        ----------
+        deep : bool, default=True
+            Makes no difference here.
+
+        Returns
+        -------
+        dict
+        """
+        own = {name: one for name, one in vars(self).items() if name.startswith(_PREFIX)}
+        params: dict[str, Any] = super().get_params(deep=False)
+        return params | own
+
+    def set_params(self, **params: Any) -> Self:
+        """Set parameters, those of the module too.
+
+        Parameters
+        ----------
+        **params : dict
+            Parameters by name.
+
+        Returns
+        -------
+        self : object
+        """
+        for name in [name for name in params if name.startswith(_PREFIX)]:
+            setattr(self, name, params.pop(name))
+        super().set_params(**params)
+        return self
+
+
+def takes_module_parameters(cls: type[T]) -> type[T]:
+    """Let a constructor take parameters of the module."""
+    plain: Any = cls.__init__
+
+    @wraps(plain)
+    def init(self: Any, *args: Any, **params: Any) -> None:
+        own = {name: params.pop(name) for name in list(params) if name.startswith(_PREFIX)}
+        plain(self, *args, **params)
+        vars(self).update(own)
+
+    setattr(cls, "__init__", init)  # noqa: B010
+    return cls
+
+
+@register_private
+@takes_module_parameters
+@constructor_of_fields
+class DPNeuralClassifier(ModuleParameters, NetworkClassifier):
+    """Any network of torch for labels, protecting every record of the training data.
+
+    It minimises the multinomial logistic loss by stochastic gradient descent, with gradients of
+    single records that are clipped in groups of parameters, and noise that may differ between
+    groups. It needs torch (``pip install 'skdpnoise[torch]'``).
+
+    Parameters
+    ----------
+    %(parameters)s
+
+    Attributes
+    ----------
+    %(networks: module_)s
+    classes_ : ndarray of shape (n_classes,)
+        The labels.
+    %(networks: allocation_)s
+    n_iter_ : int
+        Epochs.
+    n_steps_ : int
+        Batches.
+    %(networks: sampling_rate_)s
+    %(estimators: n_features_in_, feature_names_in_, privacy_)s
+
+    See Also
+    --------
+    DPMLPClassifier : A multilayer perceptron.
+    DPLogisticRegression : A linear model, which is better with few records.
+
+    Notes
+    -----
+    **Privacy.** Released and charged for is what :class:`DPMLPClassifier` releases, in its order;
+    locations and scales of columns only without a module. The first parameters of the network, its
+    shape, its frozen parameters and labels are public. Batch norm in training is refused.
+
+    References
+    ----------
+    Abadi et al., "Deep learning with differential privacy", CCS 2016, Algorithm 1. Muthukrishnan
+    and Kalyani, arXiv:2302.03511, Section VI-C (noise of groups). Zhu, Dong and Wang, AISTATS 2022,
+    Theorem 11 (sampling).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skdpnoise.neural_network import DPNeuralClassifier
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(2000, 4))
+    >>> y = np.where(X[:, 0] * X[:, 1] > 0, "same", "other")
+    >>> def network(width):
+    ...     from torch import nn
+    ...     return nn.Sequential(nn.Linear(4, width), nn.Tanh(), nn.Linear(width, 2))
+    >>> model = DPNeuralClassifier(module=network, module__width=16, epsilon=3.0)
+    >>> model = model.fit(X, y)
+    >>> model.n_steps_, round(model.sampling_rate_, 2)
+    (200, 0.1)
+    """
+
+
+@register_private
+@takes_module_parameters
+@constructor_of_fields
+class DPNeuralRegressor(ModuleParameters, NetworkRegressor):
+    """Any network of torch for numbers, protecting every record of the training data.
+
+    It minimises the squared loss of a standardised target by stochastic gradient descent, with
+    gradients of single records that are clipped in groups of parameters, and noise that may differ
+    between groups. It needs torch (``pip install 'skdpnoise[torch]'``).
+
+    Parameters
+    ----------
+    %(parameters)s
+
+    Attributes
+    ----------
+    %(networks: module_)s
+    %(networks: allocation_)s
+    n_iter_ : int
+        Epochs.
+    n_steps_ : int
+        Batches.
+    %(networks: sampling_rate_)s
+    %(estimators: n_features_in_, feature_names_in_, privacy_)s
+
+    See Also
+    --------
+    DPMLPRegressor : A multilayer perceptron.
+    DPCoordinateDescentRegressor : A linear model, which is better with few records.
+
+    Notes
+    -----
+    **Privacy.** Released and charged for is what :class:`DPMLPRegressor` releases, in its order;
+    locations and scales of columns only without a module. The first parameters of the network, its
+    shape, its frozen parameters and labels are public. Batch norm in training is refused.
+
+    References
+    ----------
+    Abadi et al., "Deep learning with differential privacy", CCS 2016, Algorithm 1. Muthukrishnan
+    and Kalyani, arXiv:2302.03511, Section VI-C (noise of groups). Zhu, Dong and Wang, AISTATS 2022,
+    Theorem 11 (sampling).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skdpnoise.neural_network import DPNeuralRegressor
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(2000, 4))
+    >>> y = np.abs(X[:, 0])
+    >>> def network(width):
+    ...     from torch import nn
+    ...     return nn.Sequential(nn.Linear(4, width), nn.Tanh(), nn.Linear(width, 1))
+    >>> model = DPNeuralRegressor(module=network, module__width=16, epsilon=3.0)
+    >>> model = model.fit(X, y)
+    >>> model.n_steps_, round(model.sampling_rate_, 2)
+    (200, 0.1)
+    """

@@ -1,0 +1,46 @@
+"""Parts of a budget cost no more than the whole, whatever the shares."""
+
+import pytest
+
+from skdpnoise.accounting.budget import Budget
+from skdpnoise.privacy import GaussianLoss, PureLoss
+from skdpnoise.queries.ranges import COUNT_SHARE, SEARCH_SHARES, stage_losses
+
+LOSSES = [PureLoss(1.0), GaussianLoss(0.5)]
+
+
+@pytest.mark.parametrize("loss", LOSSES, ids=str)
+def test_parts_have_their_shares_and_add_up_to_no_more_than_the_whole(loss):
+    parts = Budget(loss).split(count=0.02, search=0.3, nothing=0.0, rest=0.68)
+    assert [*parts] == ["count", "search", "rest"]
+    for share, part in zip((0.02, 0.3, 0.68), parts.values(), strict=True):
+        assert part.total == loss.share(share)
+    total = parts["count"].total + parts["search"].total + parts["rest"].total
+    assert total.delta(0.3) <= loss.delta(0.3) * (1.0 + 1e-9)
+    assert Budget(loss).stages(count=0.02, rest=0.98) == [loss.share(0.02), loss.share(0.98)]
+
+
+def test_the_whole_is_one_part_as_it_is():
+    loss = GaussianLoss(0.1 + 0.2)
+    assert Budget(loss).split(rest=1.0)["rest"].total is loss
+
+
+@pytest.mark.parametrize(
+    "shares", [{"a": 0.6, "b": 0.5}, {"a": -0.1, "b": 0.5}, {"a": float("nan")}]
+)
+def test_shares_beyond_the_whole_are_refused(shares):
+    with pytest.raises(ValueError, match="add up to 1"):
+        Budget(PureLoss(1.0)).split(**shares)
+
+
+@pytest.mark.parametrize("loss", LOSSES, ids=str)
+@pytest.mark.parametrize("counts", [False, True])
+@pytest.mark.parametrize("searches", [False, True])
+def test_stages_of_a_search_are_its_shares_of_what_the_count_leaves(loss, counts, searches):
+    left = 1.0 - COUNT_SHARE if counts else 1.0
+    expected = [COUNT_SHARE] if counts else []
+    if searches:
+        expected += [left * part for part in SEARCH_SHARES]
+        left *= 1.0 - sum(SEARCH_SHARES)
+    found = stage_losses(loss, counts=counts, searches=searches)
+    assert found == [loss if share == 1.0 else loss.share(share) for share in [*expected, left]]

@@ -1,0 +1,131 @@
+"""A query's sums move by no more than its own sensitivity, whichever record changes, and by nearly
+that much."""
+
+import numpy as np
+import pytest
+
+from skdpnoise.accounting.queries import (
+    ClippedGradient,
+    ClippedRows,
+    ClippedSum,
+    GroupedSum,
+    SecondMoments,
+    bounded,
+)
+from skdpnoise.accounting.session import Session
+from skdpnoise.data.table import InMemory
+from skdpnoise.privacy import GaussianLoss
+from skdpnoise.sampling import random_words
+from skdpnoise.sensitivity import RowBounds
+
+N_COLUMNS, N_GROUPS = 3, 2
+LOW, HIGH = np.array([-1.0, 0.0, 0.5]), np.array([2.0, 0.5, 1.5])
+GRID = 2.0**-16  # in units of which a rounded contribution moves a sum by one more at most
+
+
+def codes(leaf):
+    return leaf[:, -1].astype(np.intp)
+
+
+def rows(leaf):
+    return leaf[:, :-1]
+
+
+def codes_by_column(leaf):
+    return (leaf[:, :-1] > 0.0).astype(np.intp) + (leaf[:, :-1] > 1.0)
+
+
+BOXED = RowBounds(N_COLUMNS, norm=1.0, columns=np.array([0.5, 1.0, 0.8]), l1_norm=1.3)
+QUERIES = {
+    "sum": ClippedSum(LOW, HIGH, rows),
+    "gradient": ClippedGradient(np.array([1.0, 0.25, 2.0]), rows),
+    "rows in a ball": ClippedRows(RowBounds(N_COLUMNS, norm=2.0), rows),
+    "rows in a box and two balls": ClippedRows(BOXED, rows),
+    "moments in a ball": SecondMoments(RowBounds(N_COLUMNS, norm=1.0), rows),
+    "moments in a box and a ball": SecondMoments(RowBounds(N_COLUMNS, 1.0, BOXED.columns), rows),
+    "sums by group": GroupedSum(N_GROUPS, codes, LOW, HIGH, rows),
+    "sums of one group": GroupedSum(1, codes, LOW, HIGH, rows),
+    "symmetric sums by group": GroupedSum(N_GROUPS, codes, -HIGH, HIGH, rows),
+    "counts by group": GroupedSum(N_GROUPS, codes),
+    "counts of one group": GroupedSum(1, codes),
+    "counts by column": GroupedSum(3, codes_by_column, n_columns=N_COLUMNS),
+}
+
+
+def some_records(rng, n):
+    """Rows within, at and far beyond all bounds; the last column is a code: of no group too."""
+    values = rng.choice([-1e9, -1e9, -0.8, -0.5, 0.0, 0.5, 0.8, 1e9, 1e9], size=(n, N_COLUMNS))
+    values[::3] = rng.normal(size=values[::3].shape)
+    alike = rng.random(n) < 0.2  # corners that are alike in all columns
+    values[alike] = np.sign(values[alike, :1]) * 1e9
+    return np.column_stack([values, rng.choice([-1, 0, 0, 1, 1, 2], size=n)])
+
+
+def neighbours(adjacency, n=1000):
+    rng = np.random.default_rng(0)
+    table, changes = some_records(rng, 6), some_records(rng, n)
+    for number, record in enumerate(changes):
+        if adjacency == "add_remove":
+            yield table, np.vstack([table, record])
+        else:
+            first, second = table.copy(), table.copy()
+            first[2], second[2] = changes[number - 1], record
+            if number % 2:  # by its mirror image in some columns
+                second[2, :-1] = first[2, :-1] * rng.choice([-1.0, 1.0], size=N_COLUMNS)
+            yield first, second
+
+
+@pytest.mark.parametrize("adjacency", ["replace_one", "add_remove"])
+@pytest.mark.parametrize("name", QUERIES)
+def test_one_record_moves_the_sums_by_the_stated_sensitivity_at_most_and_nearly(name, adjacency):
+    query = QUERIES[name]
+    profile = query.sensitivity(adjacency)
+    size = profile.n_coordinates
+    step = query.step(np.full(size, GRID))
+    changes = [step(second) - step(first) for first, second in neighbours(adjacency)]
+    moved = np.abs(np.array(changes)) * GRID
+    assert moved.shape[1] == size
+    assert (moved <= profile.per_coordinate + GRID).all()
+    np.testing.assert_allclose(moved.max(axis=0), profile.per_coordinate, rtol=0.1)
+    l1, l2 = moved.sum(axis=1).max(), np.linalg.norm(moved, axis=1).max()
+    if profile.l1 is not None:
+        assert l1 <= profile.l1 + size * GRID
+    if profile.l2 is not None:
+        assert l2 <= profile.l2 + np.sqrt(size) * GRID
+    if name.startswith(("counts", "sums", "symmetric", "rows in a ball")):
+        assert l2 >= 0.9 * profile.l2
+    if name.startswith(("counts", "sums", "symmetric")):
+        assert l1 >= 0.9 * profile.l1
+
+
+@pytest.mark.parametrize("name", QUERIES)
+def test_sums_of_parts_are_those_of_all_records_whatever_their_order(name):
+    query, table = QUERIES[name], some_records(np.random.default_rng(1), 400)
+    step = query.step(np.full(query.sensitivity("replace_one").n_coordinates, GRID))
+    parts = step(table[:150]) + step(table[150:150]) + step(table[150:][::-1])
+    np.testing.assert_array_equal(parts, step(table))
+    assert parts.dtype == np.int64
+
+
+def test_grouped_sums_are_those_of_the_rows_with_each_code():
+    table = some_records(np.random.default_rng(2), 300)
+    query = QUERIES["sums by group"]
+    found = query.step(np.full(6, GRID))(table).reshape(N_GROUPS, N_COLUMNS) * GRID
+    for group in range(N_GROUPS):
+        inside = np.clip(rows(table)[codes(table) == group], LOW, HIGH)
+        np.testing.assert_allclose(found[group], inside.sum(axis=0), atol=300 * GRID)
+
+
+def test_counts_are_released_as_whole_numbers_plus_noise():
+    table = InMemory.of(some_records(np.random.default_rng(3), 5000))
+    session = Session(random_words(0), "replace_one")
+    query = QUERIES["counts by group"]
+    found = session.tally("groups", query, table, GaussianLoss(1.0), "iid_gaussian")
+    truth = np.bincount(codes(table.leaf) + 1, minlength=N_GROUPS + 2)[1:-1]
+    assert (np.abs(found.values - truth) < 8.0 * found.standard_deviation).all()
+
+
+def test_missing_values_count_as_a_bound():
+    bounds = RowBounds(2, norm=1.0)
+    assert np.isfinite(bounded(np.array([[np.nan, np.inf]]), bounds)).all()
+    assert ClippedSum(LOW, HIGH).step(np.ones(3))(np.full((2, 3), np.nan)).dtype == np.int64
