@@ -41,6 +41,7 @@ def test_all_values_and_one_ulp_beside_them_are_told_apart(low, high):
         np.testing.assert_array_equal(found, expected)
 
 
+@each_value(1)
 @pytest.mark.parametrize("center", [-9.0, -1.0, 0.0, 0.3, 2.0, 9.0])
 @pytest.mark.parametrize("n", [0, 1, 2, 1000])
 def test_distances_of_sorted_values_are_sorted(center, n):

@@ -66,6 +66,7 @@ def test_rows_are_counted_some_at_a_time(monkeypatch):
     assert len(some) == by_digit(0, N).sum()
 
 
+@pytest.mark.usefixtures("the_same_words")
 @pytest.mark.parametrize("n_parts", COUNTS[:3])
 def test_rows_are_chosen_among_those_that_groups_keep(n_parts):
     groups = np.arange(N) // 5  # parts cut at multiples of five
@@ -145,6 +146,7 @@ def test_errors_of_functions_that_map_rows_are_not_shown():
     assert caught.value.__context__ is None
 
 
+@pytest.mark.usefixtures("the_same_words")
 def test_columns_of_the_same_files_belong_together_however_often_they_are_scanned(tmp_path):
     import pandas as pd
 
