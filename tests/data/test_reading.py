@@ -148,7 +148,7 @@ FRAME = pd.DataFrame(
         "a": np.arange(12.0),
         "b": np.arange(12, dtype=np.float32),
         "town": ["Ulm", "Bonn", None] * 4,
-        "y": ["no", "yes", "no"] * 4,
+        "y": ["no"] * 4 + ["yes", "no"] * 4,  # of the first batch one
         "person": np.repeat([1, 2, 3], 4),
     }
 )
