@@ -225,7 +225,7 @@ def test_what_is_refused_of_all_rows_is_refused_of_parts_and_not_charged(name):
 def test_parts_with_other_columns_are_refused():
     uneven = source_of([FRAME[:300], FRAME[300:]]).map(_wider_at_the_end, 2)
     for ask in (*NUMBERS.values(), lambda X, g: private_categories(X, g)):
-        with pytest.raises(ValueError, match="same columns in all parts"):
+        with pytest.raises(ValueError, match="same columns in all partitions"):
             ask(uneven, PrivacyGuarantee(1.0, 1e-6))
 
 
