@@ -142,10 +142,9 @@ class Table(ABC, Generic[Leaf]):
 
     @abstractmethod
     def laid_out(self, function: Callable[[Leaf], Leaf]) -> Table[Leaf]:
-        """Return the rows as a function arranges them for many passes; it changes no value.
-
-        It is called once in memory. Partitions, which are read anew in each pass, stay as they are.
-        """
+        """Return the rows as a function arranges them for many passes, changing no value."""
+        # It is called once in memory. Partitions, which are read anew in each pass, stay as they
+        # are.
 
     @abstractmethod
     def total(self, step: Callable[[Leaf], Integers], label: str = "sums") -> Integers:

@@ -21,8 +21,8 @@ from skdpnoise.linear_model._parameters import (
     LeastSquaresParameters,
 )
 from skdpnoise.linear_model._records import Fitted
-from skdpnoise.linear_model.solvers.moments import MomentsPlan
-from skdpnoise.linear_model.solvers.plans import Plan
+from skdpnoise.linear_model.solvers.moments import OneReleasePlan
+from skdpnoise.linear_model.solvers.plans import SolverPlan
 
 
 @register_private
@@ -168,8 +168,8 @@ class DPCoordinateDescentRegressor(
     alpha: float | str = "auto"
     row_norm: float | str = "auto"
 
-    def _model(self, plan: Plan, path: np.ndarray) -> Fitted:
+    def _model(self, plan: SolverPlan, path: np.ndarray) -> Fitted:
         strength = plan.problem.settings.strength
-        if isinstance(plan, MomentsPlan) and isinstance(self.alpha, str):
+        if isinstance(plan, OneReleasePlan) and isinstance(self.alpha, str):
             strength = plan.automatic
         return super()._model(plan, path) | {"alpha_": strength}

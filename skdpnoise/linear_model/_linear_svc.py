@@ -6,7 +6,6 @@ from dataclasses import KW_ONLY
 from numbers import Real
 from typing import Any, ClassVar
 
-import numpy as np
 from sklearn.base import ClassifierMixin
 from sklearn.utils._param_validation import Interval
 
@@ -15,7 +14,7 @@ from skdpnoise.base.constructors import Constraints, constructor_of_fields
 from skdpnoise.base.register import register_private
 from skdpnoise.base.scores import QuietScoreMixin
 from skdpnoise.kernels.losses import Loss, hinge
-from skdpnoise.linear_model._model import PrivateLinearModel
+from skdpnoise.linear_model._model import LabelPredictions, PrivateLinearModel
 from skdpnoise.linear_model._parameters import WholeGradientParameters
 from skdpnoise.linear_model._targets import LABELS
 
@@ -25,6 +24,7 @@ from skdpnoise.linear_model._targets import LABELS
 class DPLinearSVC(
     CallbackSupportMixin,
     QuietScoreMixin,
+    LabelPredictions,
     ClassifierMixin,
     WholeGradientParameters,
     PrivateLinearModel,
@@ -117,34 +117,3 @@ class DPLinearSVC(
 
     def _minimised(self) -> Loss:
         return hinge(self.smoothing)
-
-    def decision_function(self, X: Any) -> np.ndarray:
-        """Return the margins of the second class, or of each class against the rest.
-
-        Parameters
-        ----------
-        %(predictions: X)s
-
-        Returns
-        -------
-        ndarray of shape (n_samples,) or (n_samples, n_classes)
-            The first for two classes.
-        """
-        scores = self._linear(X)
-        return scores[:, 0] if len(self.classes_) == 2 else scores
-
-    def predict(self, X: Any) -> np.ndarray:
-        """Predict labels.
-
-        Parameters
-        ----------
-        %(predictions: X)s
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-            Values of ``classes_``.
-        """
-        scores = self.decision_function(X)
-        places = (scores > 0).astype(int) if scores.ndim == 1 else scores.argmax(1)
-        return np.asarray(self.classes_[places])

@@ -15,7 +15,11 @@ from skdpnoise.base.constructors import Constraints, constructor_of_fields
 from skdpnoise.base.register import register_private
 from skdpnoise.base.scores import QuietScoreMixin
 from skdpnoise.kernels import LOGISTIC
-from skdpnoise.linear_model._model import COORDINATE_OR_GRADIENT, PrivateLinearModel
+from skdpnoise.linear_model._model import (
+    COORDINATE_OR_GRADIENT,
+    LabelPredictions,
+    PrivateLinearModel,
+)
 from skdpnoise.linear_model._parameters import EitherClipParameters
 from skdpnoise.linear_model._targets import LABELS
 
@@ -25,6 +29,7 @@ from skdpnoise.linear_model._targets import LABELS
 class DPLogisticCD(
     CallbackSupportMixin,
     QuietScoreMixin,
+    LabelPredictions,
     ClassifierMixin,
     EitherClipParameters,
     PrivateLinearModel,
@@ -150,37 +155,6 @@ class DPLogisticCD(
     _: KW_ONLY
     classes: Any = None
     class_weight: Any = None
-
-    def decision_function(self, X: Any) -> np.ndarray:
-        """Return the log-odds of the second class, or of each class against the rest.
-
-        Parameters
-        ----------
-        %(predictions: X)s
-
-        Returns
-        -------
-        ndarray of shape (n_samples,) or (n_samples, n_classes)
-            The first for two classes.
-        """
-        scores = self._linear(X)
-        return scores[:, 0] if len(self.classes_) == 2 else scores
-
-    def predict(self, X: Any) -> np.ndarray:
-        """Predict labels.
-
-        Parameters
-        ----------
-        %(predictions: X)s
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-            Values of ``classes_``.
-        """
-        scores = self.decision_function(X)
-        places = (scores > 0).astype(int) if scores.ndim == 1 else scores.argmax(1)
-        return np.asarray(self.classes_[places])
 
     def predict_proba(self, X: Any) -> np.ndarray:
         """Predict probabilities; with "coordinate" and three classes, normalised ones of each.

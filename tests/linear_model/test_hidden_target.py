@@ -16,6 +16,7 @@ from skdpnoise import (
     DPPoissonRegressor,
     PrivacyWarning,
 )
+from skdpnoise.accounting.session import Session
 from tests._cases import each_value, quick
 from tests.contracts._register import MODELS
 
@@ -69,8 +70,7 @@ def test_a_number_of_records_that_is_released_wrong_is_no_harm_or_is_said(
 ):
     X, y = made()
     y = np.round(np.maximum(y, 0.0))
-    where = "skdpnoise.base.private_fit.FitSession.count"
-    monkeypatch.setattr(where, lambda *_: ratio * len(y))
+    monkeypatch.setattr(Session, "count", lambda *_: ratio * len(y))
     for seed in range(6):
         model = Estimator(300.0 / len(y), delta, adjacency="add_remove", random_state=seed)
         with warnings.catch_warnings(record=True) as caught:

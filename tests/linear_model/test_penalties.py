@@ -13,7 +13,12 @@ from sklearn.utils import get_tags
 
 from skdpnoise import DPCoordinateDescentRegressor, DPElasticNet, DPLasso, DPRidge
 from skdpnoise.linear_model import _penalties
-from skdpnoise.linear_model._records import Problem, Settings, Standardisation, Target
+from skdpnoise.linear_model._records import (
+    LinearProblem,
+    LinearTarget,
+    Settings,
+    Standardisation,
+)
 from skdpnoise.linear_model.solvers.moments import PseudoData
 from tests._cases import each_value, quick
 from tests._replay import two_runs
@@ -104,10 +109,10 @@ def test_penalties_in_standard_units_are_those_of_the_same_objective():
     rng = np.random.default_rng(0)
     scale, sigma, n = np.array([0.5, 2.0, 1e3]), 4.0, 50.0
     features = Standardisation(np.zeros(3), scale, np.ones(3, bool), np.ones(3))
-    target = Target(np.zeros(1), Standardisation(*np.array([[1.0], [sigma], [1.0], [3.0]])))
+    target = LinearTarget(np.zeros(1), Standardisation(*np.array([[1.0], [sigma], [1.0], [3.0]])))
     for make, power in ((DPRidge, 2), (DPLasso, 1), (DPElasticNet, 0)):
         settings = Settings.of(make(alpha=0.7))
-        l1, l2 = settings.penalty(Problem(settings, None, features, target), n)
+        l1, l2 = settings.penalty(LinearProblem(settings, None, features, target), n)
         for v in rng.normal(size=(5, 3)):
             w = sigma * v / scale
             ours = sigma**2 * (l1 @ np.abs(v) + 0.5 * l2 @ v**2)
@@ -121,9 +126,9 @@ def test_penalties_in_standard_units_are_those_of_the_same_objective():
 
 def test_columns_that_are_not_used_have_a_penalty_that_is_a_number():
     features = Standardisation(np.zeros(2), np.array([0.0, 1e-200]), np.arange(2) > 0, np.ones(2))
-    target = Target(np.zeros(1), Standardisation(*np.array([[0.0], [0.0], [0.0], [3.0]])))
+    target = LinearTarget(np.zeros(1), Standardisation(*np.array([[0.0], [0.0], [0.0], [3.0]])))
     settings = Settings.of(DPElasticNet())
-    l1, l2 = _penalties.elastic_net(Problem(settings, None, features, target), 10.0)
+    l1, l2 = _penalties.elastic_net(LinearProblem(settings, None, features, target), 10.0)
     assert l1[0] == 0.5 and l2[0] == 0.5 and l1[1] > 1e199 and l2[1] == np.inf
 
 
