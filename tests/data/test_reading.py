@@ -7,10 +7,9 @@ import pandas as pd
 import pytest
 
 from skdpnoise import DPRidge, DPSimpleImputer, DPStandardScaler
-from skdpnoise.data import scan_batches
-from skdpnoise.data.computed import reading
+from skdpnoise.data import reading, scan_batches
 from skdpnoise.data.computed import reading as computing
-from skdpnoise.data.reading import Numbers, read
+from skdpnoise.data.reading import NumberColumns, read
 from tests._cases import each_value
 
 GOOD = np.random.default_rng(0).normal(size=(6, 3))
@@ -29,7 +28,7 @@ def frame(table, dtype=np.float64):
 
 def scanned(*batches, estimator=None, n_jobs=None, **options):
     estimator = DPStandardScaler() if estimator is None else estimator
-    return read(estimator, Numbers(options), X=scan_batches(lambda: batches), n_jobs=n_jobs)
+    return read(estimator, NumberColumns(options), X=scan_batches(lambda: batches), n_jobs=n_jobs)
 
 
 def error_of(function, *arguments, **options):
@@ -94,7 +93,7 @@ def test_later_rows_of_other_names_are_refused():
     rows = scan_batches(lambda: [GOOD] * 3)
     named = rows.map(lambda table: pd.DataFrame(table, columns=next(names)), 3)
     with pytest.raises(ValueError, match="same columns in all parts"):
-        read(DPStandardScaler(), Numbers(), X=named)
+        read(DPStandardScaler(), NumberColumns(), X=named)
 
 
 def test_a_missing_value_of_a_nullable_type_is_refused_in_later_rows():

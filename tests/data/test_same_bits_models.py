@@ -33,9 +33,9 @@ from skdpnoise import (
     PrivacyLedger,
 )
 from skdpnoise.compose._over_parts import _applied
-from skdpnoise.data import scan_batches, states, table
-from skdpnoise.data.cell_tables import Cells
-from skdpnoise.data.parts import SpreadError
+from skdpnoise.data import partition_cache, scan_batches, table
+from skdpnoise.data.cell_tables import AnyColumns
+from skdpnoise.data.partitions import SpreadError
 from skdpnoise.data.reading import _Scan
 from tests._cases import each_value
 from tests._same_bits import COUNTS, by_way, cut, differing, in_parts, source_of
@@ -228,8 +228,8 @@ def test_a_state_that_is_lost_is_made_anew(monkeypatch):
         nonlocal lost
         lost += 1
         if lost % 3 == 0:
-            states._states.clear()
-        return states.state(token, name, make)
+            partition_cache._states.clear()
+        return partition_cache.state(token, name, make)
 
     monkeypatch.setattr(table, "state", forgetful)
     assert differing(whole, over("coordinates", in_parts(FRAME, 7))) == []
@@ -255,7 +255,7 @@ def test_moments_that_leave_64_bits_are_used_alike(estimator, monkeypatch):
 
 def test_nothing_is_kept_of_a_fit_that_is_over():
     over("coordinates", in_parts(FRAME, 2))
-    assert not states._states
+    assert not partition_cache._states
 
 
 def test_rows_that_change_between_passes_end_the_fit_after_one_charge():
@@ -285,7 +285,7 @@ def test_a_target_may_be_a_table_of_one_column(name):
 def test_a_first_look_holds_no_rows():
     rows = np.ones((4, 2))
     known = weakref.ref(rows)
-    schema = _Scan(DPOrdinalEncoder, Cells(), frozenset())({"X": rows})
+    schema = _Scan(DPOrdinalEncoder, AnyColumns(), frozenset())({"X": rows})
     del rows
     assert schema.columns == ("x0", "x1")
     assert known() is None

@@ -17,7 +17,6 @@ from skdpnoise import (
     PrivacyWarning,
 )
 from skdpnoise.accounting.session import Session
-from tests._cases import each_value, quick
 from tests.contracts._register import MODELS
 
 quiet = pytest.mark.filterwarnings("ignore::skdpnoise.PrivacyWarning")
@@ -45,7 +44,6 @@ FITS = {
 }
 
 
-@each_value(1)
 @pytest.mark.slow
 @quiet
 @pytest.mark.parametrize("name", FITS)
@@ -60,8 +58,7 @@ def test_regression_is_hardly_worse_than_the_mean_where_n_epsilon_is_300(name, d
     assert np.sort(scores)[1] >= -0.2
 
 
-@quick("0.01-1e-06-DPPoissonRegressor")
-@each_value(1)
+@pytest.mark.quick(2)
 @pytest.mark.parametrize("Estimator", [DPCoordinateDescentRegressor, DPPoissonRegressor])
 @pytest.mark.parametrize("delta", [0.0, 1e-6])
 @pytest.mark.parametrize("ratio", [-0.5, 0.01, 0.3, 0.7, 1.3, 1.8])
@@ -89,7 +86,6 @@ def test_a_shift_of_the_target_shifts_predictions_and_nothing_else():
     assert shifted.score(X, y + 1e5) > 0.4
 
 
-@quick("100.0")
 @quiet
 @pytest.mark.parametrize("high", [1.0, 100.0])
 def test_bounds_of_the_target_may_be_far_wider_than_its_spread(high):
@@ -107,8 +103,7 @@ def test_bounds_of_the_target_may_be_far_wider_than_its_spread(high):
     assert np.sort(scores)[1] >= -0.2
 
 
-@quick("replace_one-False-load_breast_cancer")
-@each_value(1)
+@pytest.mark.quick(6)
 @quiet
 @pytest.mark.parametrize("load", [load_breast_cancer, load_wine, load_iris])
 @pytest.mark.parametrize("public", [False, True])
@@ -164,7 +159,6 @@ def test_enough_records_give_no_warning_about_the_target():
     assert not [w for w in caught if "target" in str(w.message)]
 
 
-@each_value(1)
 @quiet
 @pytest.mark.parametrize("value", [0.0, 7.5, -1e100, 1e100])
 @pytest.mark.parametrize("solver", ["gradient", "gram"])
@@ -177,7 +171,6 @@ def test_a_constant_target_is_predicted(value, solver):
     assert np.abs(predictions - value).max() <= max(1e-3 * abs(value), 1e-3)
 
 
-@quick("0.0")
 @quiet
 @pytest.mark.parametrize("delta", [0.0, 1e-6])
 def test_what_comes_first_is_charged_first_and_all_stages_are_fixed_in_advance(delta):
@@ -247,7 +240,6 @@ def test_second_moments_that_are_noise_give_a_constant_model():
         assert model.score(X, X[:, 0]) >= 0.95
 
 
-@quick("8", "5", "2", "10", "9")
 @pytest.mark.parametrize("seed", range(12))
 def test_a_target_around_zero_has_a_scale_however_near_to_zero_its_median_is_found(seed):
     rng = np.random.default_rng(seed)
@@ -262,8 +254,6 @@ def test_a_target_around_zero_has_a_scale_however_near_to_zero_its_median_is_fou
 REGRESSORS = [entry for entry in MODELS if entry.target != "labels"]
 
 
-@quick("DPRidge-add_remove-1e-06")
-@each_value(1)
 @pytest.mark.parametrize("delta", [0.0, 1e-6])
 @pytest.mark.parametrize("adjacency", ["replace_one", "add_remove"])
 @pytest.mark.parametrize("entry", REGRESSORS, ids=lambda entry: entry.name)
