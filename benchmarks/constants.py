@@ -108,6 +108,8 @@ def values(package: Path, file: str, names: Sequence[str]) -> dict[str, str]:
             found[name] = numbers_within(source, name[:-2])
         elif name in here:
             found[name] = here[name]
+        elif any(one.startswith(f"{name}.") for one in here):  # the fields of rules
+            found |= {one: here[one] for one in here if one.startswith(f"{name}.")}
         else:
             raise ValueError(f"{KEPT.name} names {name!r} of {file}, which is not there.")
     return found
@@ -126,7 +128,11 @@ def unnamed(package: Path, kept: Mapping[str, Any]) -> list[str]:
         file = path.relative_to(package).as_posix()
         if file.partition("/")[0] not in rooms:
             here = constants(path.read_text(encoding="utf-8"))
-            missing += [f"{file}: {name}" for name in here if (file, name) not in named]
+            missing += [
+                f"{file}: {name}"
+                for name in here
+                if not {(file, name), (file, name.partition(".")[0])} & named
+            ]
     return missing
 
 
