@@ -2,6 +2,8 @@
 PYTHON ?= python3
 # Test processes; the tests are written for two cores.
 WORKERS ?= 2
+# Where quick cases are; the pages have none.
+QUICK := tests skdpnoise README.md
 # `make mutants` begins none after so many minutes.
 MINUTES ?= 6
 
@@ -35,10 +37,11 @@ demo: $(VENV)/.demo
 	$(VENV)/bin/python examples/demo.py
 
 test: $(VENV)/.test
-	$(VENV)/bin/python -m pytest -n $(WORKERS) --dist worksteal -m "not slow"
+	$(VENV)/bin/python -m pytest -n $(WORKERS) --dist worksteal -m "not slow" $(QUICK)
 
 test-all: test
-	$(VENV)/bin/python -m pytest -n $(WORKERS) --dist worksteal -m slow tests docs
+	$(VENV)/bin/python -m pytest -n $(WORKERS) --dist worksteal -m slow tests
+	$(VENV)/bin/python -m pytest -n $(WORKERS) --dist worksteal docs
 
 test-oldest: $(OLDEST)/.test
 	$(OLDEST)/bin/python -m pytest -n $(WORKERS) --dist worksteal \
@@ -75,7 +78,7 @@ mutants: $(VENV)/.test
 	  --files $$($(VENV)/bin/python .ci/changed.py files)
 
 coverage: $(VENV)/.test
-	$(VENV)/bin/python -m pytest -n $(WORKERS) --dist worksteal -m "not slow" \
+	$(VENV)/bin/python -m pytest -n $(WORKERS) --dist worksteal -m "not slow" $(QUICK) \
 	  --cov --cov-report=term:skip-covered --cov-report=html
 
 lint: $(VENV)/.test

@@ -5,7 +5,6 @@ from __future__ import annotations
 import gc
 import os
 import threading
-from collections import defaultdict
 from collections.abc import Callable
 from importlib.util import find_spec
 from pathlib import Path
@@ -15,13 +14,27 @@ from zlib import crc32
 import numpy as np
 import pytest
 
+from benchmarks._compiled import cache_folder
 from skdpnoise.sampling import words
 
-_PAGES = Path(__file__).parent / "docs"  # whose examples `make test` leaves out
-_QUICK = 1  # cases of a test that `make test` runs, if the test does not say otherwise
+ROOT = Path(__file__).parent
 # What makes the site, and what it made of the examples, has no examples of its own.
 collect_ignore_glob = ["docs/*.py"]
 NO_DATA = "the real data are not here: set SKDPNOISE_DATA to the folder with the files"
+
+
+PROCESS = os.getpid()
+
+
+class UnaskedWords(BaseException):
+    """A test is not the same in every run; no `except Exception` hides it."""
+
+
+def _unasked(n_bytes: int) -> bytes:
+    """Refuse the system's random words to what has not asked for the same ones in every run."""
+    if os.getpid() != PROCESS:
+        return os.urandom(n_bytes)
+    raise UnaskedWords("words differ from run to run: set a seed or use the fixture the_same_words")
 
 
 def _data_folder() -> Path | None:
@@ -29,19 +42,19 @@ def _data_folder() -> Path | None:
     return Path(folder) if folder and Path(folder).is_dir() else None
 
 
-def pytest_configure(config: pytest.Config) -> None:
+def pytest_configure() -> None:
     # No test, example or subprocess of one may charge the ledger of whoever runs them.
     os.environ.pop("SKDPNOISE_LEDGER", None)
+    words.os = SimpleNamespace(urandom=_unasked)
     # numba gives a new specialisation the next free file name without a lock, so two processes
     # that compile float32 and float64 versions at once could store one under the other's name.
-    worker = os.environ.get("PYTEST_XDIST_WORKER")
-    if worker and "NUMBA_CACHE_DIR" not in os.environ:
-        os.environ["NUMBA_CACHE_DIR"] = str(config.cache.mkdir(f"numba-{worker}"))
+    mine = cache_folder(ROOT, os.environ.get("PYTEST_XDIST_WORKER", "main"))
+    given = os.environ.get("NUMBA_CACHE_DIR")
+    if given is None or Path(given).parent == mine.parent:  # that of who started this process
+        os.environ["NUMBA_CACHE_DIR"] = str(mine)
 
 
-@pytest.hookimpl(tryfirst=True)  # before cases are chosen by their marks
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    _leave_cases_to_test_all(items)
     # What networks compute needs torch: `make test-torch` has an environment with it.
     if find_spec("torch") is None:
         for item in items:
@@ -62,43 +75,21 @@ def pytest_collection_finish() -> None:
     gc.freeze()
 
 
-def _leave_cases_to_test_all(items: list[pytest.Item]) -> None:
-    """Mark cases as slow, but _QUICK of each test, or as many as its marker `quick` says.
-
-    Those are evenly spread, from another one on in each test, so that every estimator of a register
-    is in some. Examples of the pages are all slow.
-    """
-    tests = defaultdict(list)
-    for item in items:
-        if _PAGES in item.path.parents:
-            item.add_marker(pytest.mark.slow)
-        if item.get_closest_marker("slow") is None:
-            marker = item.get_closest_marker("quick")
-            n_quick = _QUICK if marker is None else marker.args[0]
-            tests[item.nodeid.partition("[")[0], n_quick].append(item)
-    for (name, n_quick), cases in tests.items():
-        first = crc32(name.encode())
-        kept = {(len(cases) * k // n_quick + first) % len(cases) for k in range(n_quick)}
-        for number, case in enumerate(cases):
-            if number not in kept:
-                case.add_marker(pytest.mark.slow)
-
-
-@pytest.fixture(autouse=True)
+@pytest.fixture
 def the_same_words(
     request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
 ) -> Callable[[], None]:
-    """Replace the system's random words by those of the test's name; called, begin them again.
+    """Draw the system's random words from the name of the test; called, begin them again.
 
     What passes then passes in every run. Other processes have the system's words: those that a test
     forks must not repeat its own.
     """
-    process, lock = os.getpid(), threading.Lock()
+    lock = threading.Lock()
     seed = crc32(request.node.nodeid.encode())
     source = np.random.Philox(seed)
 
     def urandom(n_bytes: int) -> bytes:
-        if os.getpid() != process:
+        if os.getpid() != PROCESS:
             return os.urandom(n_bytes)
         with lock:
             return source.random_raw(-(-n_bytes // 8)).tobytes()[:n_bytes]
@@ -109,6 +100,13 @@ def the_same_words(
 
     monkeypatch.setattr(words, "os", SimpleNamespace(urandom=urandom))
     return begin_again
+
+
+@pytest.fixture(autouse=True)
+def examples_draw_the_same_words(request: pytest.FixtureRequest) -> None:
+    """Ask for the same words where a reader is shown no seed."""
+    if isinstance(request.node, pytest.DoctestItem):
+        request.getfixturevalue("the_same_words")
 
 
 @pytest.fixture(scope="session")

@@ -1,9 +1,9 @@
-"""What changed since a commit that is known to be good, and which heavy checks that asks for.
+"""What changed, and which heavy checks that asks for.
 
-`changed.py targets` prints targets of the Makefile, `changed.py files` the files themselves. The
-good commit is the one named by SKDPNOISE_GREEN, else where the branch left `main`, else, on `main`,
-the one in `.ci/green`, after which nobody has run all heavy checks, else the parent of the last
-commit. Where git cannot say, as in a shallow clone, everything is taken as changed.
+`changed.py targets` prints targets of the Makefile: all of them, or, where SKDPNOISE_GREEN names a
+commit that is known to be good, those that the changes since ask for. `changed.py files` prints the
+files that changed since that commit, else since the branch left `main`, else since the parent of
+the last commit. Where git cannot say, as in a shallow clone, everything is taken as changed.
 """
 
 import os
@@ -15,7 +15,7 @@ from pathlib import Path
 from oldest import TESTS
 
 ROOT = Path(__file__).resolve().parents[1]
-GREEN = ".ci/green"
+GREEN = "SKDPNOISE_GREEN"
 ALL = ("Makefile", "pyproject.toml", ".ci/run", ".ci/changed.py", ".ci/oldest.py")
 # Each target with the folders and files whose change asks for it, in the order in which they run.
 TARGETS = {
@@ -52,18 +52,13 @@ def changed(root: Path = ROOT) -> list[str] | None:
 
 
 def _good(root: Path) -> str | None:
-    if named := os.environ.get("SKDPNOISE_GREEN"):
+    if named := os.environ.get(GREEN):
         return _git(root, "rev-parse", "--quiet", "--verify", f"{named}^{{commit}}")
     head = _git(root, "rev-parse", "HEAD")
     for main in ("origin/main", "main"):
         base = _git(root, "merge-base", "HEAD", main)
         if base and base != head:
             return base
-    if (root / GREEN).exists():
-        green = (root / GREEN).read_text(encoding="utf-8").split()[0]
-        return (
-            None if _git(root, "merge-base", "--is-ancestor", green, head or "") is None else green
-        )
     return _git(root, "rev-parse", "--quiet", "--verify", "HEAD~1")
 
 
@@ -79,6 +74,9 @@ def _git(root: Path, *words: str) -> str | None:
 
 
 if __name__ == "__main__":
-    found = changed()
+    if sys.argv[1] == "targets":
+        words = due(changed() if os.environ.get(GREEN) else None)
+    else:
+        words = changed() or ["."]
     # No newline: Windows would end the last word with a carriage return.
-    print(*{"targets": lambda: due(found), "files": lambda: found or ["."]}[sys.argv[1]](), end="")
+    print(*words, end="")

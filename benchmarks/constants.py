@@ -17,6 +17,7 @@ KEPT = ROOT / "benchmarks" / "constants.toml"
 PAGE = ROOT / "docs" / "develop" / "constants.md"
 
 _NAME = re.compile(r"_?[A-Z][A-Z0-9_]*$")
+_RULES = re.compile(r"Rules?$")  # the end of the names of records of tuned settings
 _PAGE_HEAD = """\
 # Constants
 
@@ -52,17 +53,20 @@ def _numbers(node: ast.AST) -> Iterator[ast.Constant]:
             yield inner
 
 
+def is_of_rules(name: ast.expr) -> bool:
+    """Return whether a name is that of a record of tuned settings."""
+    return _RULES.search(ast.unparse(name)) is not None
+
+
 def constants(source: str) -> dict[str, str]:
-    """Name and value, as written, of every numeric constant and field of rules of a module."""
+    """Name and value, as written, of every numeric constant, or field of rules, of a module."""
     found: dict[str, str] = {}
     for node in ast.parse(source).body:
-        if isinstance(node, ast.ClassDef) and node.name.endswith("Rules"):
-            fields = (one for one in node.body if isinstance(one, ast.AnnAssign))
-            found |= {
-                f"{node.name}.{ast.unparse(one.target)}": _written(source, one.value)
-                for one in fields
-                if one.value is not None
-            }
+        if isinstance(node, ast.ClassDef) and _RULES.search(node.name):
+            for part in node.body:
+                if isinstance(part, ast.AnnAssign) and part.value and is_numeric(part.value):
+                    found[f"{node.name}.{ast.unparse(part.target)}"] = _written(source, part.value)
+            continue
         if isinstance(node, ast.Assign):
             target, value = node.targets[0], node.value
         elif isinstance(node, ast.AnnAssign) and node.value is not None:
@@ -104,8 +108,6 @@ def values(package: Path, file: str, names: Sequence[str]) -> dict[str, str]:
             found[name] = numbers_within(source, name[:-2])
         elif name in here:
             found[name] = here[name]
-        elif any(one.startswith(f"{name}.") for one in here):  # the fields of rules
-            found |= {one: here[one] for one in here if one.startswith(f"{name}.")}
         else:
             raise ValueError(f"{KEPT.name} names {name!r} of {file}, which is not there.")
     return found
@@ -124,11 +126,7 @@ def unnamed(package: Path, kept: Mapping[str, Any]) -> list[str]:
         file = path.relative_to(package).as_posix()
         if file.partition("/")[0] not in rooms:
             here = constants(path.read_text(encoding="utf-8"))
-            missing += [
-                f"{file}: {name}"
-                for name in here
-                if not {(file, name), (file, name.partition(".")[0])} & named
-            ]
+            missing += [f"{file}: {name}" for name in here if (file, name) not in named]
     return missing
 
 

@@ -15,7 +15,6 @@ import hashlib
 import json
 import math
 import os
-import re
 import shutil
 import subprocess
 import sys
@@ -32,6 +31,7 @@ from pathlib import Path, PurePosixPath
 from queue import SimpleQueue
 from typing import Any
 
+from benchmarks._compiled import compiled_sources
 from benchmarks._report import ROOT, add_common_arguments, print_table, save_json
 
 KEPT = Path(__file__).with_name("mutants.toml")
@@ -39,7 +39,6 @@ _COPIED = ("skdpnoise", "tests", "benchmarks", "docs", "conftest.py", "README.md
 _LONGEST = 600.0  # seconds
 _PARTS = ("not slow", "slow")
 _PASSED = (0, 5)  # exit status of pytest; 5: no test of this part
-_MAKES_KERNELS = re.compile(r"^ *from (numba|skdpnoise\.sampling\.kernels) import", re.MULTILINE)
 _CLOCK = count(1_000_000_000)  # no two versions of a file may look alike to a cache
 
 
@@ -290,9 +289,7 @@ def is_compiled(file: str, root: Path) -> bool:
     A cache of compiled code does not know when a function or constant that it took from another
     file has changed: neither would the mutant run, nor would it be gone when the next one runs.
     """
-    kernels = {path: text for path, text in _sources(root) if _MAKES_KERNELS.search(text)}
-    taken = f"from {file.removesuffix('.py').replace('/', '.')} import"
-    return root / file in kernels or any(taken in text for text in kernels.values())
+    return root / file in compiled_sources(root)
 
 
 def _sources(root: Path) -> list[tuple[Path, str]]:

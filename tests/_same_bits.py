@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import fields, is_dataclass
 from functools import partial
 from itertools import pairwise
 
 import numpy as np
 import pandas as pd
+from sklearn.base import BaseEstimator
 
 from skdpnoise.data import scan_batches, scan_parquet
 
@@ -71,8 +73,20 @@ def fitted(estimator):
 def _equal(one, other):
     if isinstance(one, pd.DataFrame):
         return one.equals(other)
+    if type(one) is not type(other):
+        return False
+    if isinstance(one, BaseEstimator):
+        return differing(one, other) == []
+    if is_dataclass(one):
+        return all(_equal(getattr(one, f.name), getattr(other, f.name)) for f in fields(one))
+    if isinstance(one, dict):
+        return one.keys() == other.keys() and all(_equal(one[k], other[k]) for k in one)
+    if callable(one):
+        return repr(one) == repr(other)
+    if isinstance(one, list | tuple):
+        return len(one) == len(other) and all(map(_equal, one, other))
     if isinstance(one, np.ndarray) and one.dtype == object:
         return len(one) == len(other) and all(map(_equal, one, other))
     if isinstance(one, np.ndarray):
         return one.dtype == np.asarray(other).dtype and np.array_equal(one, other)
-    return type(one) is type(other) and one == other
+    return one == other

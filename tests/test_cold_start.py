@@ -15,7 +15,7 @@ import pytest
 import skdpnoise
 from skdpnoise import compose
 from skdpnoise.cli import _main
-from skdpnoise.ledger.privacy_ledger import STORAGE
+from skdpnoise.ledger.storage import STORAGE
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -83,7 +83,6 @@ def test_compositions_are_imported_when_they_are_asked_for():
 
 
 @pytest.mark.slow
-@pytest.mark.quick(1)
 @pytest.mark.parametrize(
     ("call", "said"),
     [

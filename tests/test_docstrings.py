@@ -79,24 +79,28 @@ def undocumented_methods(cls) -> list[str]:
     ]
 
 
-@pytest.mark.parametrize("room", ROOMS)
-def test_every_room_lists_its_public_names(room):
-    module = importlib.import_module(f"skdpnoise.{room}")
-    assert module.__doc__
-    assert all(hasattr(module, name) for name in module.__all__)
+def public_objects():
+    """Every public class and function by room and name."""
+    for room, name in public_names():
+        yield f"{room}.{name}", getattr(importlib.import_module(f"skdpnoise.{room}"), name)
 
 
-@pytest.mark.quick(99)
-@pytest.mark.parametrize(("room", "name"), list(public_names()))
-def test_a_public_name_has_a_complete_docstring(room, name):
-    assert faults(getattr(importlib.import_module(f"skdpnoise.{room}"), name)) == []
+def test_every_room_lists_its_public_names():
+    modules = [importlib.import_module(f"skdpnoise.{room}") for room in ROOMS]
+    assert [module.__name__ for module in modules if not module.__doc__] == []
+    listed = [(module, name) for module in modules for name in module.__all__]
+    assert [(module, name) for module, name in listed if not hasattr(module, name)] == []
 
 
-@pytest.mark.quick(99)
-@pytest.mark.parametrize(("room", "name"), list(public_names()))
-def test_public_methods_have_docstrings(room, name):
-    obj = getattr(importlib.import_module(f"skdpnoise.{room}"), name)
-    assert not inspect.isclass(obj) or undocumented_methods(obj) == []
+def test_a_public_name_has_a_complete_docstring():
+    found = {name: faults(obj) for name, obj in public_objects()}
+    assert {name: what for name, what in found.items() if what} == {}
+
+
+def test_public_methods_have_docstrings():
+    classes = {name: obj for name, obj in public_objects() if inspect.isclass(obj)}
+    found = {name: undocumented_methods(cls) for name, cls in classes.items()}
+    assert {name: what for name, what in found.items() if what} == {}
 
 
 def _complete(scale, *, shape=None):
@@ -211,12 +215,13 @@ def _name(default: object) -> str:
     return f"{getattr(default, '__module__', '')}.{getattr(default, '__qualname__', '')}".strip("_")
 
 
-@pytest.mark.quick(99)
-@pytest.mark.parametrize(("room", "name"), list(public_names()))
-def test_documented_defaults_are_those_of_the_signature(room, name):
-    obj = getattr(importlib.import_module(f"skdpnoise.{room}"), name)
-    if not (inspect.isclass(obj) and issubclass(obj, BaseException)):
-        assert wrong_defaults(obj) == []
+def test_documented_defaults_are_those_of_the_signature():
+    found = {
+        name: wrong_defaults(obj)
+        for name, obj in public_objects()
+        if not (inspect.isclass(obj) and issubclass(obj, BaseException))
+    }
+    assert {name: what for name, what in found.items() if what} == {}
 
 
 def _misleading(scale=2.0, *, shape=None, size=3):

@@ -33,7 +33,10 @@ KEPT = Path(__file__).with_name("same_numbers.json")
 N, NAMES = 400, ["a", "b", "c"]
 BOUNDS = ([-3.0, -5.0, -1.0], [3.0, 40.0, 3.0])
 ADJACENCIES = ("replace_one", "add_remove")
-pytestmark = pytest.mark.filterwarnings("ignore::skdpnoise.PrivacyWarning")
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::skdpnoise.PrivacyWarning"),
+    pytest.mark.usefixtures("the_same_words"),  # by which labels of groups are compared
+]
 
 
 def _frame() -> pd.DataFrame:
@@ -137,7 +140,6 @@ def agree(found: dict[str, Any], kept: dict[str, Any]) -> None:
     assert (found["texts"], found["charges"]) == (kept["texts"], kept["charges"])
 
 
-@pytest.mark.quick(8)
 @pytest.mark.parametrize("storage", ["memory", "parts"])
 @pytest.mark.parametrize(("name", "adjacency"), _cases())
 def test_a_seeded_fit_gives_what_it_gave(name, adjacency, storage):

@@ -1,4 +1,4 @@
-"""ruff, mypy and codespell find nothing to say; `make test` runs a part of every file of tests."""
+"""ruff, mypy and codespell find nothing to say; contracts ask for abilities; runs are alike."""
 
 import ast
 import re
@@ -7,10 +7,9 @@ import sys
 from importlib import import_module
 from pathlib import Path
 
-import numpy as np
 import pytest
 
-from benchmarks.size import SourceFile, exported, long_parameter_lists
+from benchmarks._source_files import long_parameter_lists, source_files
 
 ROOT = Path(__file__).resolve().parents[1]
 pytest_plugins = ["pytester"]
@@ -40,21 +39,8 @@ def test_no_word_is_misspelt():
 
 @pytest.mark.slow
 def test_private_functions_outside_kernels_take_at_most_six_parameters():
-    package = ROOT / "skdpnoise"
-    files = [SourceFile(path, package) for path in sorted(package.rglob("*.py"))]
     # Ruff's PLR0913 cannot tell them from public ones, whose parameters are scikit-learn's.
-    assert dict(long_parameter_lists(files, exported(files))) == {}
-
-
-def test_make_test_covers_every_file_of_tests():
-    for path in (ROOT / "tests").rglob("test_*.py"):
-        tree = ast.parse(path.read_text(encoding="utf-8"))
-        tests = [
-            [ast.unparse(mark) for mark in node.decorator_list]
-            for node in ast.walk(tree)
-            if isinstance(node, ast.FunctionDef) and node.name.startswith("test_")
-        ]
-        assert any("pytest.mark.slow" not in marks for marks in tests), path.name
+    assert dict(long_parameter_lists(source_files(ROOT))) == {}
 
 
 def branches_on_a_class(source: str) -> list[str]:
@@ -98,85 +84,30 @@ def asks(node: ast.AST, ours: set[str]) -> bool:
     )
 
 
-@pytest.mark.parametrize(
-    "path", sorted((ROOT / "tests" / "contracts").glob("*.py")), ids=lambda path: path.name
-)
-def test_contracts_ask_what_an_estimator_can_do_and_not_which_it_is(path):
-    assert branches_on_a_class(path.read_text(encoding="utf-8")) == []
-
-
-@pytest.mark.parametrize(
-    "line",
-    [
-        "if isinstance(model, DPLogisticCD): pass",
-        "y = 1 if model is not DPLogisticCD else 2",
-        "y = model in (DPPCA, int)",
-        "y = model in BOTH",
-        "y = [one for one in models if type(one) is int]",
-        "if model.__name__ == 'DPPCA': pass",
-        "y = 1 if is_classifier(model) else 2",
-    ],
-)
-def test_the_check_sees_a_branch_on_a_class(line):
-    start = (
-        "from skdpnoise import DPPCA, DPLogisticCD, PrivacyWarning\nBOTH = [DPPCA, DPLogisticCD]\n"
-    )
-    assert len(branches_on_a_class(start + line)) == 1
-    for fine in ("assert isinstance(model, DPPCA)", "y = issubclass(kind, PrivacyWarning)"):
-        assert branches_on_a_class(start + fine) == []
+def test_contracts_ask_what_an_estimator_can_do_and_not_which_it_is():
+    paths = sorted((ROOT / "tests" / "contracts").glob("*.py"))
+    found = {path.name: branches_on_a_class(path.read_text(encoding="utf-8")) for path in paths}
+    assert {name: lines for name, lines in found.items() if lines} == {}
 
 
 @pytest.mark.slow
-def test_as_many_cases_are_quick_as_the_marker_says_evenly_spread(pytester):
-    conftest = ROOT / "conftest.py"
-    pytester.makeconftest(conftest.read_text(encoding="utf-8"))
-    pytester.makeini("[pytest]\nmarkers =\n  slow\n  quick")
+def test_words_are_the_same_in_every_run_or_an_error(pytester):
+    pytester.makeconftest((ROOT / "conftest.py").read_text(encoding="utf-8"))
+    pytester.makeini(f"[pytest]\npythonpath = {ROOT}")
+    take = "from skdpnoise.sampling.words import SystemWords\n\n\ndef take():\n"
     pytester.makepyfile(
-        """
-        import pytest
-
-        @pytest.mark.quick(2)
-        @pytest.mark.parametrize("k", range(8))
-        def test_k(k):
-            print(f"case {k}")
-
-        class TestOther:
-            @pytest.mark.quick(3)
-            @pytest.mark.parametrize("k", range(2))
-            def test_k(self, k):
-                pass
-
-        @pytest.mark.parametrize("k", range(9))
-        def test_without_a_marker(k):
-            pass
-
-        @pytest.mark.parametrize("k", [0, pytest.param(1, marks=pytest.mark.slow), 2, 3])
-        def test_of_which_one_is_slow(k):
-            pass
-        """
+        test_it=f"{take}    return SystemWords().take(1)[0]\n\n\n"
+        "def test_asked(the_same_words):\n    print('drew', take())\n\n\n"
+        "def test_unasked():\n    take()\n"
     )
-    quick = pytester.runpytest_subprocess("-m", "not slow", "-s", "-p", "no:xdist")
-    quick.assert_outcomes(passed=2 + 2 + 1 + 1, deselected=6 + 8 + 3)
-    shown = quick.stdout.str()
-    assert np.diff(sorted(map(int, re.findall(r"case (\d)", shown)))).tolist() == [4]
-    slow = pytester.runpytest_subprocess("-m", "slow", "-p", "no:xdist")
-    slow.assert_outcomes(passed=17, deselected=6)
-
-
-@pytest.mark.slow
-def test_examples_draw_the_same_words_in_every_run(pytester):
-    conftest = ROOT / "conftest.py"
-    pytester.makeconftest(conftest.read_text(encoding="utf-8"))
-    lines = (
-        ">>> from skdpnoise.sampling.words import SystemWords",
-        ">>> print(SystemWords().take(1)[0])",
-        "-1",
-    )
-    pytester.maketxtfile(page="\n".join(lines))
+    example = ">>> from skdpnoise.sampling.words import SystemWords\n"
+    pytester.maketxtfile(page=example + ">>> print(SystemWords().take(1)[0])\n-1")
     drawn = []
     for _ in range(2):
-        run = pytester.runpytest_subprocess("-p", "no:xdist", "--doctest-glob=*.txt")
-        run.assert_outcomes(failed=1)  # and shows what was drawn
-        shown = run.outlines.index("Got:")
-        drawn.append(int(run.outlines[shown + 1]))
+        run = pytester.runpytest_subprocess("-s", "-p", "no:xdist", "--doctest-glob=*.txt")
+        run.assert_outcomes(passed=1, failed=2)  # the example shows what was drawn
+        text = run.stdout.str()
+        assert "UnaskedWords: words differ from run to run" in text
+        drawn.append(re.findall(r"drew (\d+)|Got:\s+(\d+)", text))
+    assert len(drawn[0]) == 2
     assert drawn[0] == drawn[1]

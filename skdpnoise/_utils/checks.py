@@ -14,17 +14,20 @@ from typing import Any, Literal, cast, get_args
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from skdpnoise._utils.shared_texts import shared_texts
+
 Adjacency = Literal["replace_one", "add_remove"]
-"""What counts as neighbouring data: one record replaced, or one record more or fewer."""
+"""The neighbouring relation: one record is replaced, or there is one more or fewer."""
 
 _ADJACENCIES: tuple[Adjacency, ...] = get_args(Adjacency)
 
 
 def complaint(owner: str, name: str, must: str, got: str, remedy: str = "") -> str:
-    """Return what an error says of a parameter: what it must be, what it is, and what to do."""
+    """Return the text of an error: how a parameter must be, its value, and what to do."""
     return f"The {name!r} parameter of {owner} must {must}. Got {got} instead. {remedy}".rstrip()
 
 
+@shared_texts
 def check_real(
     owner: str,
     name: str,
@@ -35,14 +38,11 @@ def check_real(
     low_closed: bool = False,
     high_closed: bool = False,
 ) -> float:
-    """Return ``value`` as a float of the stated interval, or say what is allowed instead.
+    """Return ``value`` as a float of an interval, or raise an error; booleans are no numbers.
 
     Parameters
     ----------
-    owner, name : str
-        The class or function, and its parameter, to name in the message.
-    value : object
-        What the caller gave.
+    %(checks: owner, name, value)s
     low : float, default=0.0
         Lower end of the interval.
     high : float, default=inf
@@ -53,13 +53,6 @@ def check_real(
     Returns
     -------
     float
-
-    Raises
-    ------
-    TypeError
-        If ``value`` is not a real number (booleans and strings are not).
-    ValueError
-        If it lies outside the interval or is not a number.
 
     Examples
     --------
@@ -83,32 +76,23 @@ def check_real(
     return number
 
 
+@shared_texts
 def check_count(
     owner: str, name: str, value: object, *, low: int = 1, high: float = math.inf
 ) -> int:
-    """Return ``value`` as an int from ``low`` to ``high``, or say what is allowed instead.
+    """Return ``value`` as an int from ``low`` to ``high``, or raise an error that states them.
 
     Parameters
     ----------
-    owner, name : str
-        The class or function, and its parameter, to name in the message.
-    value : object
-        What the caller gave.
+    %(checks: owner, name, value)s
     low : int, default=1
-        The smallest count allowed.
+        Smallest count.
     high : float, default=inf
-        The largest count allowed.
+        Largest count.
 
     Returns
     -------
     int
-
-    Raises
-    ------
-    TypeError
-        If ``value`` is not an integer.
-    ValueError
-        If it is outside of these.
 
     Examples
     --------
@@ -125,26 +109,17 @@ def check_count(
     return number
 
 
+@shared_texts
 def check_adjacency(owner: str, value: object) -> Adjacency:
-    """Return ``value`` if it names a neighbouring relation, or say which do.
+    """Return ``value`` if it names a neighbouring relation, or raise an error that names both.
 
     Parameters
     ----------
-    owner : str
-        The class or function to name in the message.
-    value : object
-        What the caller gave.
+    %(checks: owner, value)s
 
     Returns
     -------
     {"replace_one", "add_remove"}
-
-    Raises
-    ------
-    TypeError
-        If ``value`` is not a string.
-    ValueError
-        If it is neither of the two names.
 
     Examples
     --------
@@ -156,7 +131,7 @@ def check_adjacency(owner: str, value: object) -> Adjacency:
 
 
 def check_option(owner: str, name: str, value: object, options: Collection[str]) -> None:
-    """Refuse what is not one of a few words."""
+    """Refuse all but a few texts."""
     allowed = f"The {name!r} parameter of {owner} must be a str among {list(options)}"
     # Exact classes: a subclass of str may equal whatever it is compared with.
     if type(value) not in (str, np.str_):
@@ -213,7 +188,7 @@ def check_collected(owner: str, name: str, data: object) -> None:
 
 
 def pandas_for(what: str) -> Any:
-    """Return pandas for something that is asked for as a frame, or say which extra brings it."""
+    """Return pandas, or say which extra installs it."""
     try:
         import pandas as pd
     except ImportError as error:
@@ -225,7 +200,7 @@ def pandas_for(what: str) -> Any:
 
 
 def check_type(owner: str, name: str, value: object, *kinds: type) -> None:
-    """Refuse what is not exactly of one of these classes: a subclass may do anything."""
+    """Refuse an object whose class is none of these: a subclass may do anything."""
     if type(value) not in kinds:
         names = " or ".join(kind.__name__ for kind in kinds)
         given = f"an object of type {type(value).__name__}"

@@ -1,4 +1,4 @@
-"""What the code deep inside a fit has to know of the run around it: one context variable.
+"""The one context variable: facts of a run for the code deep inside it.
 
 A thread or task that is started anew begins with none of it. Whoever hands a run to another thread
 copies the context.

@@ -1,4 +1,4 @@
-"""What private values do beside a release is not seen: no warning, no error that quotes them."""
+"""No warning, and no error that quotes a value, tells of private data beside a release."""
 
 from __future__ import annotations
 

@@ -9,9 +9,8 @@ estimators
 ----------
 feature_bounds : tuple (low, high), dict of such by column, or None, default=None
     **Public** bounds of the features in their own units, each a number or an array of shape
-    (n_features,); infinite where a column has none. For frames also a dict, such as
-    ``{"age": (17, 90)}``, of columns by name; others have none. They must not be read from the
-    data.
+    (n_features,); infinite where a column has none. For frames also a dict of columns by name,
+    such as ``{"age": (17, 90)}``; others have none. They must not be read from the data.
 target_bounds : tuple (low, high) or None, default=None
     **Public** bounds of the target. None finds its location and scale privately.
 n_jobs : int or None, default=None
@@ -23,8 +22,7 @@ feature_names_in_ : ndarray of str
 privacy_ : PrivacyReport
     The guarantee and every release behind it; prints as text, and as a card in notebooks.
 clip_range_ : ndarray of shape (2, n_features)
-    Values are clipped to this range before the linear function, in fit and predict alike;
-    infinite for columns that are not used.
+    Range to which fit and predict clip values; infinite for columns that are not used.
 n_samples_seen_ : int or float
     Number of records: public, or noisy under "add_remove".
 
@@ -36,21 +34,18 @@ delta : float, default=1e-6
     The guarantee's δ in [0, 1). Choose it well below one over the number of records. 0 asks for
     pure privacy, which Laplace noise can give and Gaussian noise cannot.
 noise : str, default="auto"
-    ``"<rule>_<family>"`` with rule "iid", "spr" or "inid" and a family whose loss adaptive
-    releases can share, such as "gaussian" or "laplace"
-    (:func:`~skdpnoise.mechanisms.noise_options` with ``adaptive=True`` lists them). "auto" takes
-    Gaussian or Laplace noise, whichever has the smaller expected error.
+    ``"<rule>_<family>"`` with rule "iid", "spr" or "inid" and a family such as "gaussian" or
+    "laplace" (``noise_options(adaptive=True)`` of :mod:`skdpnoise.mechanisms` lists all). "auto"
+    takes Gaussian or Laplace noise, whichever has the smaller expected error.
 adjacency : {"replace_one", "add_remove"}, default="replace_one"
-    Whether neighbouring data sets differ in the value of one record, or in its presence. The
-    number of records is public in the first case. In the second it is private, and estimated with
-    a part of the budget.
+    Whether neighbouring data sets differ in the value of one record, or in its presence. In the
+    second case the number of records is private, and estimated with a part of the budget.
 rows_per_group : int, default=1
-    With ``groups`` in fit: the most rows of a group that are used, chosen at random where it
-    has more. **Public**; the noise grows with it. See "who counts as one person" in the
-    documentation.
+    With ``groups`` in fit: the most rows of a group that are used, chosen at random where it has
+    more. **Public**; the noise grows with it. See "who counts as one person" in the documentation.
 ledger : object with ``charge`` or None, default=None
-    Where the cost of every fit is recorded: a :class:`~skdpnoise.ledger.PrivacyLedger`. It refuses
-    a fit that would exceed the budget of the data set. Copies of the estimator share it.
+    A :class:`~skdpnoise.ledger.PrivacyLedger` that records the cost of every fit, and refuses one
+    beyond the budget of the data set. Copies of the estimator share it.
 random_state : int, RandomState, Generator or None, default=None
     None takes noise from the operating system's cryptographic source. Anything else is
     reproducible and gives no protection against anyone who knows it: for tests only.
@@ -83,21 +78,19 @@ n_passes : int or "auto", default="auto"
 clip : float or "auto", default="auto"
     Bound on one record's gradient in each coordinate, in standardised units.
 column_groups : list or dict of lists of columns, default=None
-    Groups of columns, by number or name, each of which shares one unit in every row: one-hot
-    columns of one category, or hashed words with norm 1. This **declares** that the part of a
-    row has Euclidean norm at most 1 in each; a part that is longer is made shorter, so that a
-    wrong declaration costs accuracy, never the guarantee. These columns need no bounds, and no
-    budget is spent on their scales.
+    Groups of columns, by number or name, in each of which a row has Euclidean norm at most 1:
+    one-hot columns of one category, or hashed words with norm 1. Longer parts are made shorter, so
+    that a wrong **declaration** costs accuracy, never the guarantee. These columns need no bounds,
+    and no budget is spent on their scales.
 
 CoordinateParameters
 --------------------
 budget_growth : float or "auto", default="auto"
-    Ratio g ≥ 1 of the budgets of successive passes. Noise in late passes hurts more, so they get
-    more.
+    Ratio g ≥ 1 of the budgets of successive passes: noise in late passes hurts more.
 error_weights : "curvature", "uniform" or array-like, default="curvature"
-    How much noise in each coordinate matters to the allocation of "inid" noise: the inverse
-    public curvature; 1; or positive weights of shape (n_features,), with one more for the
-    intercept. Standardised columns share one curvature, so that the first two agree.
+    Weight of each coordinate's noise in the allocation of "inid" noise: the inverse public
+    curvature; 1 (the same for standardised columns); or positive weights of shape (n_features,),
+    with one more for the intercept.
 
 LeastSquaresParameters
 ----------------------
@@ -151,33 +144,31 @@ feature_bounds : tuple (low, high), dict of such by column, or None, default=Non
 PrivateNetwork
 --------------
 noise : str, default="auto"
-    Normal or Laplace noise with rule "iid", "spr" or "inid", such as "inid_gaussian": one scale for
-    all groups, equal shares of the budget for each group, or the shares that make the total noise
-    least. "auto" is "inid_gaussian", or "inid_laplace" where delta is 0.
+    Normal or Laplace noise with rule "iid" (one scale for all groups), "spr" (equal shares of the
+    budget) or "inid" (shares of the least total noise), such as "inid_gaussian". "auto" is that, or
+    "inid_laplace" where delta is 0.
 adjacency : {"add_remove"}, default="add_remove"
     Neighbouring data sets differ in the presence of one record, or person. Sampling is proven for
     this relation only.
 clip_groups : {"global", "layer", "tensor"} or callable, default="global"
-    Which parameters are clipped together, and get noise of one scale: all of them, those of a
-    layer, or each tensor by itself. A callable takes the name of a tensor, such as "0.weight", and
-    returns the label of its group.
+    Parameters that are clipped together, with noise of one scale: all, those of a layer, or each
+    tensor. A callable returns the label of the group of a tensor's name, such as "0.weight".
 clip : float, array-like of shape (n_groups,), "auto" or "adaptive", default="auto"
     **Public** bound on the norm of a person's gradient in each group, Euclidean for normal noise
     and l1 for Laplace noise. "auto" is 1 over the root of the number of groups; for Laplace noise
     times the root of the group's size. "adaptive" begins there, and follows the median of norms by
     noisy counts of who is within, which are one release with the gradient.
 batch_size : int, float or "auto", default="auto"
-    How large a batch is about: every record enters each batch by a coin of its own, so that sizes
-    vary. A number in (0, 1] is the chance of a record. A whole number is what is expected, which
-    hangs on the number of records: give `n_samples`, or it costs a twentieth of ε. "auto" is the
-    chance with which there are 200 batches.
+    Expected size of a batch, which every record enters independently. A number in (0, 1] is the
+    probability of a record. A whole number depends on the number of records: give `n_samples`, or
+    it costs a twentieth of ε. "auto" is the probability for 200 batches.
 max_iter : int, default=20
-    Epochs: in all of them together each record is in so many batches, on average.
+    Epochs: the average number of batches that a record is in.
 solver : {"sgd", "adam"}, default="sgd"
-    What follows the noisy gradients: post-processing.
+    Optimiser that follows the noisy gradients: post-processing.
 learning_rate_init : float or "auto", default="auto"
-    Length of a step, in units of the bound on a gradient. "auto" is longer where the sum of a batch
-    is more beside its noise, by public and released numbers.
+    Step length, in units of the bound on a gradient. "auto" is longer where the sum of a batch is
+    larger in proportion to its noise, by public and released numbers.
 momentum : float, default=0.9
     Of "sgd".
 alpha : float, default=0.0
@@ -186,8 +177,8 @@ alpha : float, default=0.0
     Features are put into ±1 within finite ones. None finds locations and scales privately,
     with a tenth of the budget.
 n_samples : int or None, default=None
-    **Public** number of records, or of people with `groups`. None buys it with a small part of the
-    budget.
+    **Public** number of records, or of people with `groups`. None estimates it from a small part
+    of the budget.
 device : str, default="cpu"
     Where torch computes, such as "cuda".
 
@@ -225,9 +216,8 @@ X : array-like or RowSource of shape (n_samples, n_features)
 y : Ignored
     For pipelines.
 groups : array-like or RowSource of shape (n_samples,) or None, default=None
-    Labels of what owns the rows: people, households, devices. The guarantee then holds for
-    groups, at most ``rows_per_group`` rows of each are used, and the others are left out.
-    None protects single records.
+    Labels of the owners of rows: people, households, devices. The guarantee then holds for groups,
+    of each of which at most ``rows_per_group`` rows are used. None protects single records.
 **params : dict
     Refused, but for ``sample_weight=None``: no sensitivity with weights is proven.
 TypeError
@@ -260,8 +250,8 @@ epsilon : float, default=1.0
 delta : float, default=1e-6
     The guarantee's δ in [0, 1), of the whole. 0 asks for pure privacy.
 public : collection of str, default=()
-    Names of steps of which you know that they learn nothing private. The report lists them as
-    "declared public by the user".
+    Names of steps that learn nothing private. The report lists them as "declared public by the
+    user".
 rows_per_group : int, default=1
     **Public**: of each group (``fit(..., groups=...)``) at most so many rows are used.
 %(PrivateEstimator: random_state)s
@@ -269,45 +259,43 @@ rows_per_group : int, default=1
 PrivateSearchCV
 ---------------
 estimator : estimator
-    A private estimator, or a composition whose steps are private or known to learn nothing.
-    That is required of **every candidate**, with its own values set, before anything is fitted.
-    Callbacks of its own are refused, since they would see exact scores.
+    A private estimator, or a composition whose steps are private or known to learn nothing: this
+    is checked for **every candidate** before anything is fitted. Callbacks of its own are refused,
+    since they would see exact scores.
 scoring : str or None, default=None
-    What is best. None is accuracy for classifiers and R² for regressors. "accuracy",
-    "balanced_accuracy", "roc_auc" (two labels, adjacency "replace_one") and
-    "neg_log_loss" are for classifiers; "r2", "neg_mean_squared_error",
-    "neg_root_mean_squared_error" and "neg_mean_absolute_error" for regressors. Losses of single
-    records are clipped: log-loss at 4, errors at two scales of the target. For the second and
-    third, the shares of the labels are bought from a tenth of the records.
+    The score. None is accuracy for classifiers and R² for regressors. "accuracy",
+    "balanced_accuracy", "roc_auc" (two labels, adjacency "replace_one") and "neg_log_loss" are for
+    classifiers; "r2", "neg_mean_squared_error", "neg_root_mean_squared_error" and
+    "neg_mean_absolute_error" for regressors. Losses of single records are clipped: log-loss at 4,
+    errors at two scales of the target. The second and third estimate the shares of the labels from
+    a tenth of the records.
 strategy : {"auto", "release", "repeated", "noisy_max"}, default="auto"
-    "release" makes all candidates from one release, where they are post-processing of it
-    (`alpha` and `l1_ratio` of a :class:`~skdpnoise.DPCoordinateDescentRegressor` that can use
-    second moments). "repeated" takes the best of a random number of runs of random candidates.
-    "noisy_max" fits each candidate with a share of the budget. "auto" is the one that leaves
-    most to each fit: "release" where it can be used, "noisy_max" for two or three candidates or
-    with ``refit=True``, else "repeated".
+    "release" makes all candidates from one release, where they are post-processing of it (`alpha`
+    and `l1_ratio` of a :class:`~skdpnoise.DPCoordinateDescentRegressor` with second moments).
+    "repeated" takes the best of a random number of runs of random candidates. "noisy_max" fits each
+    candidate with a share of the budget. "auto" leaves most to each fit: "release" where possible,
+    "noisy_max" for two or three candidates or with ``refit=True``, else "repeated".
 repetitions : law of the number of runs or "auto", default="auto"
     For "repeated": :class:`~skdpnoise.privacy.TruncatedNegativeBinomial` or
     :class:`~skdpnoise.privacy.PoissonRepetitions`.
 refit : bool or "auto", default="auto"
-    For "noisy_max": search with half of the budget, and fit the winner again, to all records
-    that were used, with the other half. Else the winner is published as it was fitted to the
-    training part; fitting it again is not free. "auto" fits it again for more than two
-    candidates, where half of the budget is more than the share of one. With True,
-    ``strategy="auto"`` takes "noisy_max" for any number of candidates.
+    For "noisy_max": search with half of the budget, and fit the winner again, to all used records,
+    with the other half. Else the winner is published as fitted to the training part. "auto" fits it
+    again for more than two candidates, where half of the budget exceeds the share of one. With
+    True, ``strategy="auto"`` takes "noisy_max" for any number of candidates.
 validation_fraction : float or "auto", default="auto"
-    Of the records, on which candidates are scored and not fitted: each record, or group, falls by
-    a secret coin of its own. "auto" is a tenth; for "release" it is none: penalties are judged by
-    the records from which they come, with a twentieth of the budget. That flatters those with
-    many columns for few records; give a number there. With "add_remove" it may be 0.5 at most.
+    Share of the records, or groups, that score candidates and fit none, chosen at random. "auto" is
+    a tenth, and none for "release": there the records of the fit judge the penalties, with a
+    twentieth of the budget, which flatters those with many columns for few records; give a number
+    then. With "add_remove" it may be 0.5 at most.
 target_bounds : tuple (low, high) or None, default=None
     **Public** bounds of the target, for the units of errors. None estimates them from a tenth of
     the records, except for "release".
 adjacency : {"replace_one", "add_remove"}, default="replace_one"
-    What neighbouring data sets are; must be that of the estimator.
+    Neighbouring relation, that of the estimator.
 ledger : PrivacyLedger or None, default=None
-    What is charged, once, for the whole search. The estimator's own must be None. The winner
-    keeps this ledger: fitting it again is charged.
+    Charged once for the whole search. The estimator's own must be None. The winner keeps this
+    ledger: fitting it again is charged.
 n_jobs : int or None, default=None
     Processes for the fits.
 
@@ -316,8 +304,8 @@ searches
 best_params_ : dict
     Parameters of the winner.
 best_estimator_ : estimator
-    The winner, fitted. Its ``privacy_`` is that of the search. To fit it again, or a clone of
-    it, costs what its own ``epsilon`` says, and is charged to `ledger`.
+    The fitted winner. Its ``privacy_`` is that of the search. To fit it, or a clone, again costs
+    its own ``epsilon``, and is charged to `ledger`.
 best_score_ : float
     Its score on the validation part, with noise.
 best_index_ : int
@@ -329,7 +317,7 @@ n_candidates_ : int
 strategy_ : str
     How it was searched.
 fit_budget_ : PureLoss or GaussianLoss
-    What one fit of a candidate could spend; of tables and networks, ε and δ. A winner that is
+    Most that one fit of a candidate could spend; of tables and networks, ε and δ. A winner that is
     fitted again has half of the whole besides.
 scorer_ : callable
     scikit-learn's scorer of that name, without noise or clipping: not for private records.
@@ -341,7 +329,7 @@ classes_ : ndarray
 queries
 -------
 guarantee : PrivacyGuarantee, PureLoss, GaussianLoss or None, default=None
-    What all releases of this call together may cost; or give `epsilon`.
+    Most that all releases of this call together may cost; or give `epsilon`.
 epsilon : float or None, default=None
     The guarantee's ε > 0, instead of `guarantee`: smaller is more private.
 delta : float or None, default=None
@@ -352,15 +340,15 @@ weights : array-like of shape (n_columns,) or None, default=None
 noise : str, default="auto"
     See :func:`~skdpnoise.mechanisms.calibrate`.
 adjacency : {"replace_one", "add_remove"} or None, default=None
-    The neighbouring relation. None takes that of the guarantee. A loss names none: queries of
-    several releases take "replace_one" then, others need it here.
+    The neighbouring relation; None takes that of the guarantee. With a loss, queries of several
+    releases take "replace_one", others need it here.
 charge : callable or None, default=None
     Called as ``charge(label, mechanism)`` before each release.
 TypeError
     If the values are not real numbers.
 missing : {"error", "skip"}, default="error"
-    What to do where a value is missing (None, NaN, or what pandas, polars and Arrow call so): raise
-    an error, or leave the value out. **Public**: say "skip" wherever some record *may* have none.
+    Raise an error for a missing value (None, NaN, or the like of pandas, polars and Arrow), or
+    leave it out. **Public**: say "skip" wherever some record *may* have none.
 n_samples : float or None, default=None
     Number of records. None takes the number of rows, which is public under "replace_one". Under
     "add_remove" None estimates it privately, with 2 % of the budget.
@@ -378,16 +366,22 @@ SpreadError
 results
 -------
 privacy : PrivacyLoss or None, default=None
-    What the result cost; this and what follows is known of every result of a query.
+    Cost of the result; this and the following fields are known of every result of a query.
 adjacency : {"replace_one", "add_remove"} or None, default=None
     Neighbouring relation of the records.
 secure : bool, default=True
     Whether the noise came from the operating system's cryptographic source.
 guarantee : PrivacyGuarantee or None, default=None
-    What was asked for; None where it was a loss.
+    The wanted guarantee; None where it was a loss.
 
 mechanisms
 ----------
+bounds : RowBounds
+    Bounds that every row obeys.
+rng : RandomWords
+    Random generator.
+law : TruncatedNegativeBinomial or PoissonRepetitions
+    Law of K.
 n_coordinates : int
     K.
 n_releases : int, default=1
@@ -397,7 +391,7 @@ adjacency : {"replace_one", "add_remove"}, default="replace_one"
 sensitivity : float
     Δ, public: the most that one record moves any utility; in their units.
 epsilon : float
-    ε, what one selection may cost.
+    ε, the cost of one selection.
 monotonic : bool, default=False
     Whether a record moves all utilities in the same direction.
 TypeError
@@ -410,7 +404,7 @@ ax : matplotlib Axes or None, default=None
 name : str or None, default=None
     Title of the picture; None is its own.
 **kwargs
-    Passed to what is drawn, such as ``color`` or ``alpha``.
+    Passed to the artist, such as ``color`` or ``alpha``.
 curve_kwargs : dict or None, default=None
     Passed to the line of the curve.
 ax_ : matplotlib Axes
@@ -420,7 +414,7 @@ figure_ : matplotlib Figure
 estimator : estimator
     A fitted one, with ``privacy_``.
 TypeError
-    If what to draw is of another kind, or has no privacy report.
+    If the object is of another kind, or has no privacy report.
 NotFittedError
     If it was not fitted.
 yscale : {"log", "linear"}, default="log"
@@ -471,7 +465,7 @@ bins : array-like of shape (n_bins - 1,) or None, default=None
 same_rows : bool, default=False
     Whether the model was fitted to these records, which the result then states; both losses add.
 mechanism : AdditiveMechanism
-    What drew the noise.
+    The mechanism of the noise.
 adjacency : {"replace_one", "add_remove"}
     Neighbouring relation of the records that were scored.
 secure : bool, default=True
@@ -499,8 +493,37 @@ target_names : list of str
 DESCR : str
     Where the data are from.
 OSError
-    If no source works (the message names both ways), or a local file is not the published
-    one.
+    If no source works (the message names both ways), or a local file is not the published one.
+
+checks
+------
+owner : str
+    The class or function to name in the message.
+name : str
+    The parameter to name.
+value : object
+    The given value.
+
+conversions
+-----------
+mu : float
+    The parameter μ ≥ 0 of Gaussian privacy: the shift of a normal variable by one record, in
+    standard deviations.
+epsilon : float
+    ε ≥ 0.
+delta : float
+    δ in (0, 1).
+rho : float
+    ρ > 0.
+
+allocation
+----------
+sensitivity : SensitivityProfile
+    λ and its joint bounds, for one release.
+order : float
+    q.
+p : float, default=2.0
+    Error exponent.
 """
 
 from __future__ import annotations

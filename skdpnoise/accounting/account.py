@@ -9,11 +9,14 @@ from functools import reduce
 from itertools import groupby
 from operator import add, attrgetter
 from threading import RLock
-from typing import Any, Protocol
+from typing import Any
+
+import numpy as np
 
 from skdpnoise.accounting.declared import said_public
 from skdpnoise.accounting.report import PrivacyReport, Release
-from skdpnoise.mechanisms.recipes import LossFor, to_name_the_largest
+from skdpnoise.mechanisms import Mechanism
+from skdpnoise.mechanisms.charging import Ledger, LossFor, to_name_the_largest
 from skdpnoise.privacy import (
     GaussianLoss,
     NumericLoss,
@@ -29,55 +32,7 @@ from skdpnoise.sampling.words import HIDDEN_SEED, is_seeded
 __all__ = ["Account", "BudgetExceededError", "Chargeable", "Ledger", "public_parameters"]
 
 
-class Chargeable(Protocol):
-    """Facts of a mechanism that an account must know."""
-
-    @property
-    def noise(self) -> str:
-        """Name of the noise."""
-
-    @property
-    def n_releases(self) -> int:
-        """Number of releases that are charged for."""
-
-    @property
-    def sensitivity(self) -> Any:
-        """Profile of one release; has ``n_coordinates``."""
-
-    @property
-    def scale(self) -> Any:
-        """Noise scales, an array."""
-
-    def privacy_loss(self) -> PrivacyLoss:
-        """Return what all the releases cost together."""
-
-
-class Ledger(Protocol):
-    """Remembers the cost of many fits, such as :class:`~skdpnoise.ledger.PrivacyLedger`.
-
-    Examples
-    --------
-    >>> class Printed:
-    ...     def charge(self, label, cost, **facts):
-    ...         print(label, cost)
-    >>> ledger: Ledger = Printed()
-    >>> ledger.charge("fit", PureLoss(0.5))
-    fit 0.5-DP
-    """
-
-    def charge(
-        self,
-        label: str,
-        cost: Any,
-        *,
-        guarantee: tuple[float, float] | None = None,
-        adjacency: str | None = None,
-        unit: str | None = None,
-        mechanism: str | None = None,
-        estimator: str | None = None,
-        parameters: dict[str, Any] | None = None,
-    ) -> Any:
-        """Record the cost, or raise BudgetExceededError and record nothing."""
+Chargeable = Mechanism
 
 
 class BudgetExceededError(ValueError):
@@ -308,7 +263,7 @@ class Account:
                 )
             self._stages = [_Stage(loss) for loss in losses]
 
-    def charge(self, label: str, mechanism: Chargeable, *, of_groups: bool = False) -> None:
+    def charge(self, label: str, mechanism: Mechanism, *, of_groups: bool = False) -> None:
         """Charge for all the releases of a mechanism, before it samples noise.
 
         Without :meth:`spend` the ledger is charged for the one mechanism, by the loss of its noise.
@@ -317,7 +272,7 @@ class Account:
         ----------
         label : str
             What is released.
-        mechanism : Chargeable
+        mechanism : Mechanism
             The mechanism that will release it, such as an AdditiveMechanism.
         of_groups : bool, default=False
             Whether its sensitivity is that to a whole group of rows, and not to one.
@@ -338,20 +293,17 @@ class Account:
             total = loss if self._total is None else self._total + loss
             if self._planned is None:
                 self._check_free(label, loss, total)
-                own = getattr(mechanism, "own_loss", mechanism.privacy_loss)
-                exact = own() if whole else loss
-                recipe, loss_for = getattr(mechanism, "recipe", None), None
+                exact = mechanism.own_loss() if whole else loss
+                recipe, loss_for = mechanism.recipe, None
                 if whole and recipe is not None and recipe.guarantee == self.guarantee:
                     loss_for = recipe.loss
                 self._charge_ledger(exact, mechanism.noise, label, loss_for)
             else:
                 self._take(label, loss)
             self._total = total
-            # What is shown of categories is no vector of numbers.
-            usual = "numbers", mechanism.sensitivity.n_coordinates
-            of, size = getattr(mechanism, "counted", usual)
+            of, size = mechanism.counted
             sizes = mechanism.n_releases, size
-            scales = float(mechanism.scale.min()), float(mechanism.scale.max())
+            scales = float(np.min(mechanism.scale)), float(np.max(mechanism.scale))
             self._releases.append(Release(label, mechanism.noise, *sizes, scales, loss, of))
 
     @contextmanager

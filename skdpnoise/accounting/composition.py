@@ -1,4 +1,4 @@
-r"""What many charges cost together, kept so that one more is judged without looking at the rest.
+r"""The cost of many charges, kept so that one more is judged without looking at the rest.
 
 **Losses fixed in advance.** Every loss here is dominated by a pair of distributions: a noise family
 at a shift, randomised response at ε (Kairouz, Oh and Viswanath, arXiv:1311.0776, Theorem 3.3), a

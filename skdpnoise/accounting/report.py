@@ -18,10 +18,10 @@ from skdpnoise.privacy import (
     PureLoss,
     gdp_mu,
 )
-from skdpnoise.reporting.cards import card, facts_in_html, fold, in_plain_words, table
+from skdpnoise.reporting.cards import in_plain_words
+from skdpnoise.reporting.sheet import Sheet, Shown
 from skdpnoise.reporting.statement import as_dict, changed, statement
 from skdpnoise.sampling.observer import is_observed
-from skdpnoise.sampling.words import with_caveat
 
 __all__ = ["PrivacyReport", "Release"]
 
@@ -93,8 +93,8 @@ def _is_watched() -> bool:
     return is_observed() or is_uncharged()
 
 
-@dataclass(frozen=True, slots=True)
-class PrivacyReport:
+@dataclass(frozen=True, slots=True, repr=False)
+class PrivacyReport(Shown):
     """The guarantee of a fitted estimator and every release behind it.
 
     Prints as text, and as a table in notebooks. It holds public numbers only.
@@ -196,29 +196,20 @@ class PrivacyReport:
             return GaussianLoss(max(total.mu, gdp_mu(epsilon, delta)))
         return self.planned or NumericLoss(((Promised(delta), epsilon, 1),))
 
-    def __str__(self) -> str:
-        lines = [
-            *changed(self),
-            f"{self.estimator}: {self._promise}",
-            *("  {}: {}, {}, scale {}, {}".format(*row) for row in self._rows()),
-            f"  total: {self.total}",
-            *(f"  {name}: {text}" for name, text in self._facts()),
-        ]
-        return with_caveat("\n".join(lines), secure=self.secure)
-
-    def __repr__(self) -> str:
-        releases = _counted(len(self.releases), "release")
-        text = f"PrivacyReport of {self.estimator}: {self._promise}, {releases}"
-        text = ". ".join([*changed(self), text])
-        return f"<{with_caveat(text, secure=self.secure, end='. ')}>"
-
-    def _repr_html_(self) -> str:
-        """Return the report as an HTML card, for notebooks."""
-        head = ("released", "vectors x length", "noise", "scale", "cost")
-        last = ("total", "", "", "", str(self.total))
-        figures = table(head, self._rows(), last) + facts_in_html(self._facts())
-        body = in_plain_words(self) + fold("Figures for who knows differential privacy", figures)
-        return card(self.estimator, self._promise, body, secure=self.secure)
+    def _sheet(self) -> Sheet:
+        epsilon, delta = self.guarantee.epsilon, self.guarantee.delta
+        return Sheet(
+            title=self.estimator,
+            promise=f"(epsilon={epsilon:g}, delta={delta:g})-differential privacy",
+            head=("released", "vectors x length", "noise", "scale", "cost"),
+            rows=self._rows(),
+            line="{}: {}, {}, scale {}, {}",
+            facts=[("total", str(self.total)), *self._facts()],
+            changed=changed(self),
+            above=in_plain_words(self),
+            folded="Figures for who knows differential privacy",
+            secure=self.secure,
+        )
 
     def statement(self) -> str:
         """Return a page that people can read who know no differential privacy.
@@ -259,11 +250,6 @@ class PrivacyReport:
         'record'
         """
         return as_dict(self)
-
-    @property
-    def _promise(self) -> str:
-        epsilon, delta = self.guarantee.epsilon, self.guarantee.delta
-        return f"(epsilon={epsilon:g}, delta={delta:g})-differential privacy"
 
     def _rows(self) -> list[tuple[str, ...]]:
         rows: list[tuple[str, ...]] = []

@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 
 from skdpnoise.data.table import Table, in_units
 from skdpnoise.mechanisms.calibrate import calibrate
-from skdpnoise.mechanisms.exact import exact_integers, exact_numbers
-from skdpnoise.mechanisms.vectors import add_quanta
+from skdpnoise.mechanisms.grid_sizes import exact_integers, exact_numbers
+from skdpnoise.mechanisms.vectors import add_steps
 from skdpnoise.privacy import Adjacency, LossBudget, PrivacyGuarantee
 from skdpnoise.sampling import RandomWords
 from skdpnoise.sampling.observer import adder, plus_noise
@@ -71,7 +71,7 @@ class Drawn:
     def on(self, values: Any) -> NDArray[np.float64]:
         """Return exact values, rounded to grid steps as a whole, plus their noise."""
         rows = exact_numbers(values).reshape(self.noise.shape)
-        noisy = add_quanta(rows, self.noise, self.mechanism.grid_size, self.mechanism)
+        noisy = add_steps(rows, self.noise, self.mechanism.grid_size, self.mechanism)
         return noisy.reshape(np.shape(values))
 
     def on_fractions(self, values: Sequence[Fraction]) -> NDArray[np.float64]:

@@ -8,14 +8,14 @@ from typing import Any
 from skdpnoise._utils.checks import check_adjacency
 from skdpnoise.accounting.account import Ledger
 from skdpnoise.accounting.session import Charge, Session, no_charge
-from skdpnoise.mechanisms.recipes import LossFor, to_name_the_largest
+from skdpnoise.mechanisms.charging import LossFor, to_name_the_largest
 from skdpnoise.privacy import Adjacency, LossBudget, PrivacyGuarantee, PrivacyLoss, check_real
 from skdpnoise.sampling import RandomWords, random_words
 from skdpnoise.sampling.words import HIDDEN_SEED
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Paid:
+class WithCost:
     """Costs of a result of several releases, which totals count."""
 
     privacy: PrivacyLoss | None = None  # all three are known of what a query returns

@@ -1,4 +1,4 @@
-"""What all private estimators share: the way into a fit, and what is known of their steps.
+"""Shared by all private estimators: the way into a fit, and the register of steps.
 
 Nothing here is public but what :mod:`skdpnoise.compose` shows. ``private_fit`` is the one way into
 a private fit.

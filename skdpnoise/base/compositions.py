@@ -12,7 +12,9 @@ from sklearn.compose import ColumnTransformer, TransformedTargetRegressor
 from sklearn.pipeline import FeatureUnion, Pipeline
 from sklearn.preprocessing import FunctionTransformer
 
-from skdpnoise.base.register import ExactClasses, is_private, rule_of
+from skdpnoise.base.elementwise import function_remedy
+from skdpnoise.base.exact_classes import ExactClasses
+from skdpnoise.base.register import is_private, rule_of
 
 try:
     from sklearn.callback import ProgressBar
@@ -27,30 +29,14 @@ SPARSE = (
     "must have sparse_threshold=0: else whether its output is sparse depends on how many values "
     "are zero"
 )
-# numpy's own functions of one array, by identity: ``np.frompyfunc`` makes a ufunc of anything.
-_ELEMENTWISE = frozenset(
-    function
-    for function in vars(np).values()
-    if type(function) is np.ufunc and function.nin == function.nout == 1
-)
 Children = tuple[tuple[str, Any], ...]
 # What set_output, set_fit_request and set_callbacks keep on an instance.
 _SET_BY_METHODS = frozenset({"_sklearn_output_config", "_metadata_request", "_skl_callbacks"})
 
 
-def function_remedy(name: str, function: Any) -> str | None:
-    """Return None for None and numpy's functions of single values, else what to do."""
-    if function is None or (type(function) is np.ufunc and function in _ELEMENTWISE):
-        return None
-    return (
-        f"{name} may be None or one of numpy's functions of single values, such as np.log1p; "
-        "any other function may learn from the data, or hold them"
-    )
-
-
 @dataclass(frozen=True, slots=True)
 class Inside:
-    """What a composition holds, and what is wrong with its own parameters."""
+    """The children of a composition, and a complaint about its own parameters."""
 
     children: Children
     complaint: str | None = None

@@ -33,15 +33,17 @@ def _as_report(result: Any, loss: PrivacyLoss) -> PrivacyReport:
         delta = 0.0 if math.isfinite(loss.epsilon(0.0)) else _SOME_DELTA
         asked = PrivacyGuarantee(loss.epsilon(delta), delta)
     made = getattr(result, "mechanism", None)
-    size, scale = (1, 1), (math.nan, math.nan)
+    n_releases, n_coordinates, scale = 1, 1, (math.nan, math.nan)
     if made is not None:
-        size = made.n_releases, made.sensitivity.n_coordinates
+        n_releases, n_coordinates = made.n_releases, made.sensitivity.n_coordinates
         scale = float(made.scale.min()), float(made.scale.max())
     name = str(getattr(result, "name", type(result).__name__))
-    release = Release(name, getattr(made, "noise", "several"), *size, scale, loss)
+    release = Release(
+        name, getattr(made, "noise", "several"), n_releases, n_coordinates, scale, loss
+    )
     guarantee = replace(asked, adjacency=result.adjacency)
     secure = bool(getattr(result, "secure", True))
-    return PrivacyReport(*(name, guarantee, (release,), loss, secure), observed=False, planned=loss)
+    return PrivacyReport(name, guarantee, (release,), loss, secure, observed=False, planned=loss)
 
 
 def carries_loss(thing: Any) -> bool:

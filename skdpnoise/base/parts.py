@@ -21,7 +21,8 @@ from skdpnoise.base.compositions import (
     tampered,
 )
 from skdpnoise.base.costs import carries_loss, cost_of, hides, result_remedy
-from skdpnoise.base.register import Rule, is_private, rule_of
+from skdpnoise.base.exact_classes import Rule
+from skdpnoise.base.register import is_private, rule_of
 from skdpnoise.base.remedies import remedy_for
 from skdpnoise.data.computed import DATA
 
@@ -80,7 +81,7 @@ class Part:
 
     @property
     def prefix(self) -> str:
-        """What the names of its parameters begin with in the whole."""
+        """The beginning of the names of its parameters in the whole."""
         return f"{self.label}__" if self.label else ""
 
 
@@ -142,7 +143,7 @@ def taken_apart(
     normalizer public
     dplogisticcd private
     """
-    walk = _Walk(owner, fitted)
+    walk = _StepWalk(owner, fitted)
     walk.vouch("", (("", estimator),), public, unknown)
     walk.visit("", estimator)
     walk.check(parameter)
@@ -153,7 +154,7 @@ def fitted_parts(
     children: Children, *, owner: str, parameter: str, public: Collection[str] = ()
 ) -> tuple[Part, ...]:
     """Return the fitted parts of estimators and of other results, by names."""
-    walk = _Walk(owner, fitted=True)
+    walk = _StepWalk(owner, fitted=True)
     walk.vouch("", children, public)
     for name, child in children:
         walk.visit(name, child)
@@ -161,7 +162,7 @@ def fitted_parts(
     return tuple(walk.parts)
 
 
-class _Walk:
+class _StepWalk:
     """One walk through a composition: what it found, and what it refuses."""
 
     def __init__(self, owner: str, fitted: bool) -> None:
@@ -179,7 +180,7 @@ class _Walk:
         _check_public(self.owner, public)
         if not public:
             return
-        names = _Walk(self.owner, self.fitted)
+        names = _StepWalk(self.owner, self.fitted)
         for name, child in children:
             names.visit(below(label, name), child)
         labels = [found for found in names.labels if found != label]
@@ -286,7 +287,7 @@ class _Walk:
 
 def private_parts(estimator: Any, *, fitted: bool = False) -> list[Part]:
     """Return the private parts of a composition, whatever else is in it."""
-    walk = _Walk("", fitted)
+    walk = _StepWalk("", fitted)
     walk.visit("", estimator)
     return [part for part in walk.parts if part.kind == "private"]
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import KW_ONLY, dataclass, replace
 from functools import partial
-from typing import Any, ClassVar, Generic, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 from sklearn.base import is_classifier
 from sklearn.exceptions import DataConversionWarning
@@ -27,18 +27,16 @@ from skdpnoise.base.constructors import Constraints, constructor_of_fields
 from skdpnoise.base.over_parts import OverPartsMixin
 from skdpnoise.base.surroundings import clone_with_ledger, warn_of_company
 from skdpnoise.base.tags import PrivateTags, tags_of
-from skdpnoise.data.groups import GroupedRows, Groups, SpreadRows, group_codes
+from skdpnoise.data.groups import Groups
 from skdpnoise.data.reading import Form, read
 from skdpnoise.data.rows import noting_guesses
 from skdpnoise.data.schema import Schema
-from skdpnoise.data.table import Partitioned
 from skdpnoise.ledger import LedgerWarning
 from skdpnoise.planning.mixin import PlanMixin
 from skdpnoise.privacy import Adjacency, LossBudget, PrivacyGuarantee
 from skdpnoise.queries.ranges import COUNT_SHARE
-from skdpnoise.sampling import RandomWords, random_words
+from skdpnoise.sampling import random_words
 
-Budget = TypeVar("Budget")
 Leaf = TypeVar("Leaf")
 Known = TypeVar("Known", bound=Schema)
 
@@ -76,24 +74,6 @@ class FitSession(Session):
         """Return the report of all that was charged."""
         owner = type(self.account.estimator).__name__
         return self.account.report(owner, secure=self.rng.secure, empty=empty)
-
-
-@dataclass(frozen=True, slots=True)
-class PrivateRun(Generic[Budget]):
-    """A session by the name that linear models still use."""
-
-    account: Account  # where every release is charged for before it is drawn
-    rng: RandomWords  # source of all randomness
-    n_samples: float  # number of records, public or estimated privately
-    budget: Budget  # what the stages may cost
-
-
-def known_records(
-    n_rows: int, account: Account, rng: RandomWords, noise: str, total: LossBudget
-) -> float:
-    """Return the number of records by the name that linear models still use."""
-    session = FitSession(rng, account.guarantee.adjacency, account.charge, account=account)
-    return session.counted(n_rows, noise, total).n_records
 
 
 @constructor_of_fields
@@ -134,7 +114,7 @@ class PrivateEstimator(OverPartsMixin, PlanMixin):
     def _session(self, groups: Any, params: dict[str, Any]) -> Iterator[FitSession]:
         """Check the parameters; give the session of the fit: the one way into a private fit."""
         # Within, a fit reads all of its data, checks its plans, pays, and only then lets a private
-        # value meet noise. No warning but our own is heard from the first look at the data on: what
+        # value meet noise. No warning but our own is heard from the first scan of the data on: what
         # warns, and whether, may depend on a single record. Whatever is raised leaves the estimator
         # as it was, with an earlier fit intact, and says what stays spent. Warnings of what was
         # released come last, when the fit is stored.
@@ -153,46 +133,21 @@ class PrivateEstimator(OverPartsMixin, PlanMixin):
                 yield FitSession(rng, guarantee.adjacency, account.charge, account=account)
             advice.advise_on_bought_number(self, account.n_records, grouped=groups is not None)
 
-    @contextmanager
-    def _private_fit(self, groups: Any, params: dict[str, Any]) -> Iterator[Account]:
-        """Give the account of a session, by the name that linear models still use."""
-        with self._session(groups, params) as session:
-            yield session.account
-
     def _read_rows(self, form: Form[Leaf, Known], **tables: Any) -> tuple[Known, Groups[Leaf]]:
         """Check X, y and the groups; return what is public of the rows, and which may be used."""
         # This looks at the private data and is not charged: whether a fit is refused tells that a
         # value is missing or infinite. See "sharp edges" in the documentation.
         schema, rows = read(self, form, most=int(self.rows_per_group), **tables)
         check_size(self, rows.n_rows, math.prod(rows.rows.shape[1:]))
-        self._check_kept(rows.n_rows, rows.n_kept, rows.n_groups)
-        public = self.adjacency == "replace_one"
-        return replace(schema, n_rows=rows.n_kept) if public else schema, rows
-
-    def _check_kept(self, n_rows: int, n_kept: int, n_groups: int | None) -> None:
-        """Refuse groups that leave too few rows; warn of what their public number says."""
-        if n_groups is not None and n_kept < 2:
+        if rows.n_groups is not None and rows.n_kept < 2:
             raise ValueError(
                 f"{type(self).__name__}.fit needs 2 rows at least, but rows_per_group="
-                f"{self.rows_per_group} keeps {n_kept} of these 'groups'. Give data of more "
+                f"{self.rows_per_group} keeps {rows.n_kept} of these 'groups'. Give data of more "
                 "groups, or keep more rows."
             )
-        advice.advise_on_public_number(self, n_rows, n_groups)
-
-    def _grouped(self, groups: Any, n_rows: int) -> GroupedRows:
-        """Check the groups of rows in memory, as linear models still do."""
-        owner = f"{type(self).__name__}.fit"
-        codes = None if groups is None else group_codes(owner, groups, n_rows)
-        rows = GroupedRows(codes, int(self.rows_per_group), n_rows)
-        self._check_kept(n_rows, rows.n_kept, rows.n_groups)
-        return rows
-
-    def _grouped_parts(self, rows: Partitioned[Any]) -> SpreadRows:
-        """Check the groups of rows in partitions, as linear models still do."""
-        owner = f"{type(self).__name__}.fit"
-        found = SpreadRows.of(owner, rows, int(self.rows_per_group))
-        self._check_kept(found.n_rows, found.n_kept, found.n_groups)
-        return found
+        advice.advise_on_public_number(self, rows.n_rows, rows.n_groups)
+        public = self.adjacency == "replace_one"
+        return replace(schema, n_rows=rows.n_kept) if public else schema, rows
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-"""What is public of a step's output is handed to the next step, so that nobody writes lists."""
+"""Public facts of a step's output go to the next step, so that nobody writes lists."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ __all__ = ["PublicOutput", "hand_on", "handing_on"]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PublicOutput:
-    """What is public of the columns that a fitted transformer returns.
+    """Public facts of the columns that a fitted transformer returns.
 
     It hangs on parameters and on released numbers alone. What comes next clips to it all the same,
     so that a guarantee never hangs on whether it is true.

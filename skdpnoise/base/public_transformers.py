@@ -26,8 +26,8 @@ from sklearn.preprocessing import (
 )
 from sklearn.random_projection import GaussianRandomProjection, SparseRandomProjection
 
-from skdpnoise.base.compositions import function_remedy
-from skdpnoise.base.register import Reads, register_public
+from skdpnoise.base.elementwise import function_remedy
+from skdpnoise.base.exact_classes import Reads, Rule
 
 
 def _always(estimator: Any) -> None:
@@ -246,18 +246,18 @@ def _sparse_mask(indicator: MissingIndicator) -> bool:
     return indicator.sparse is True
 
 
-for _class in (Normalizer, Binarizer, PolynomialFeatures):
-    register_public(_class, _always)
-for _class in (GaussianRandomProjection, SparseRandomProjection):
-    register_public(_class, _projection)
-register_public(OneHotEncoder, _one_hot, sparse=_sparse_output, reads=_objects)
-register_public(OrdinalEncoder, _ordinal, reads=_objects)
-register_public(SimpleImputer, _imputer, reads=_objects)
-register_public(MissingIndicator, _indicator, sparse=_sparse_mask, reads=_objects)
-register_public(SplineTransformer, _spline, sparse=_sparse_output)
-register_public(FunctionTransformer, _function, reads=_read_by_function)
-register_public(HashingVectorizer, _hashed_text, sparse=lambda text: True, reads=_objects)
-register_public(FeatureHasher, _always, sparse=lambda hasher: True, reads=_objects)
-register_public(TfidfTransformer, _weighted_text, sparse=lambda transformer: True)
-register_public(RBFSampler, _kernel)
-register_public(PolynomialCountSketch, _seed)
+RULES: tuple[tuple[type, Rule], ...] = (
+    *((kind, Rule(_always)) for kind in (Normalizer, Binarizer, PolynomialFeatures)),
+    *((kind, Rule(_projection)) for kind in (GaussianRandomProjection, SparseRandomProjection)),
+    (OneHotEncoder, Rule(_one_hot, _sparse_output, _objects)),
+    (OrdinalEncoder, Rule(_ordinal, reads=_objects)),
+    (SimpleImputer, Rule(_imputer, reads=_objects)),
+    (MissingIndicator, Rule(_indicator, _sparse_mask, _objects)),
+    (SplineTransformer, Rule(_spline, _sparse_output)),
+    (FunctionTransformer, Rule(_function, reads=_read_by_function)),
+    (HashingVectorizer, Rule(_hashed_text, lambda text: True, _objects)),
+    (FeatureHasher, Rule(_always, lambda hasher: True, _objects)),
+    (TfidfTransformer, Rule(_weighted_text, lambda transformer: True)),
+    (RBFSampler, Rule(_kernel)),
+    (PolynomialCountSketch, Rule(_seed)),
+)

@@ -6,45 +6,12 @@ learn what its parent does not, and a name or a tag says nothing about what ``fi
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
-from importlib import import_module
-from typing import Any, Generic, Literal, TypeVar
+from collections.abc import Callable
+from dataclasses import replace
+from functools import cache
+from typing import Any
 
-T = TypeVar("T")
-Condition = Callable[[Any], str | None]
-Sparse = Callable[[Any], bool]
-Reads = Literal["objects", "values", "types"]
-
-
-@dataclass(frozen=True, slots=True)
-class Rule:
-    """Under which parameters a class learns nothing, what it reads, and what its output is."""
-
-    condition: Condition
-    sparse: Sparse
-    reads: Callable[[Any], Reads]
-
-
-class ExactClasses(Generic[T]):
-    """Facts about classes, found by identity: a metaclass may call two classes equal."""
-
-    def __init__(self, facts: Iterable[tuple[type, T]] = ()) -> None:
-        self._facts = {id(cls): (cls, fact) for cls, fact in facts}  # which keeps them alive
-
-    def __setitem__(self, cls: type, fact: T) -> None:
-        self._facts[id(cls)] = cls, fact
-
-    def __contains__(self, cls: type) -> bool:
-        return id(cls) in self._facts
-
-    def __iter__(self) -> Iterator[type]:
-        return (cls for cls, _ in self._facts.values())
-
-    def get(self, cls: type) -> T | None:
-        """Return what is known of a class, or None."""
-        return self._facts[id(cls)][1] if cls in self else None
-
+from skdpnoise.base.exact_classes import Condition, ExactClasses, Reads, Rule, Sparse, T
 
 _private: ExactClasses[None] = ExactClasses()
 _public: ExactClasses[Rule] = ExactClasses()
@@ -152,7 +119,12 @@ def register_public(
     _check_class("register_public", cls)
     if cls in _private:
         raise TypeError(f"{cls.__name__} is registered as private: it charges what it learns.")
-    _public_beside(cls)[cls] = Rule(condition, sparse or _never, reads or _values)
+    rule = Rule(condition)
+    if sparse is not None:
+        rule = replace(rule, sparse=sparse)
+    if reads is not None:
+        rule = replace(rule, reads=reads)
+    _public_beside(cls)[cls] = rule
     return cls
 
 
@@ -181,20 +153,14 @@ def _public_beside(cls: type) -> ExactClasses[Rule]:
     return _public if str(cls.__module__).startswith("skdpnoise.") else _all_public()
 
 
+@cache
 def _all_public() -> ExactClasses[Rule]:
     """Return the classes registered as public, with scikit-learn's."""
-    import_module(
-        "skdpnoise.base.public_transformers"
-    )  # not before it is asked for: it imports many others
+    from skdpnoise.base.public_transformers import RULES  # not before: it imports many others
+
+    for cls, rule in RULES:
+        _public[cls] = rule
     return _public
-
-
-def _never(estimator: Any) -> bool:
-    return False
-
-
-def _values(estimator: Any) -> Reads:
-    return "values"
 
 
 def _check_class(owner: str, cls: Any) -> None:

@@ -1,4 +1,4 @@
-"""What to do about a step that is refused: words only, nothing is decided here."""
+"""Remedies for steps that are refused: words only, nothing is decided here."""
 
 from __future__ import annotations
 

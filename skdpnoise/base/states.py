@@ -1,4 +1,4 @@
-"""Whether the fitted state of a step that learns nothing is what its parameters now say.
+"""Checks that the fitted state of a step that learns nothing is that of its parameters.
 
 The condition of a class is about parameters, and those may be set after a fit: an encoder that
 found its categories in the data still has them, whatever `categories` says since.
@@ -17,7 +17,7 @@ from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder, SplineTransform
 from sklearn.random_projection import GaussianRandomProjection, SparseRandomProjection
 
 from skdpnoise.base.compositions import CHANGED
-from skdpnoise.base.register import ExactClasses
+from skdpnoise.base.exact_classes import ExactClasses
 
 
 def changed_since_fit(step: Any) -> str | None:

@@ -1,4 +1,4 @@
-"""What a private estimator is fitted within: the warnings of ordinary pipelines and searches.
+"""Misuse warnings: a private estimator within an ordinary pipeline or search.
 
 scikit-learn tells a step nothing of the pipeline around it: ``clone``, tags, metadata routing and
 callbacks pass no reference, and none may be set on a user's object. What can be known exactly is

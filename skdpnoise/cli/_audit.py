@@ -7,7 +7,7 @@ from argparse import ArgumentParser, Namespace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from skdpnoise.cli._estimators import made
+from skdpnoise.cli._estimators import load_estimator
 from skdpnoise.cli._files import path_of
 from skdpnoise.cli._output import print_json, print_table
 
@@ -28,7 +28,6 @@ is public. The command ends with 1 if something was found against the claim.
 
 
 def add_arguments(commands: Any) -> None:
-    """Add the command to those of the program."""
     parser: ArgumentParser = commands.add_parser(
         "audit",
         help="what an estimator claims, beside what replays and many fits find",
@@ -67,7 +66,7 @@ def run(args: Namespace) -> int:
     """Audit, and print the report; 1 if the claim was refuted, or a declaration is broken."""
     from skdpnoise.inspection import audit
 
-    estimator = made(args.estimator)
+    estimator = load_estimator(args.estimator)
     X, y = _read(args.data, args.target)
     names = ("method", "epsilon", "delta", "adjacency", "n_fits", "n_canaries", "false_alarm")
     options = {name: getattr(args, name) for name in (*names, "random_state", "n_jobs")}
@@ -81,7 +80,6 @@ def run(args: Namespace) -> int:
 
 
 def _read(path: Path, target: str | None) -> tuple[Any, Any]:
-    """Return the records, and the target if there is one."""
     from skdpnoise._utils.checks import pandas_for
 
     table = pandas_for("skdpnoise audit").read_csv(path)

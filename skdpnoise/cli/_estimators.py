@@ -1,4 +1,4 @@
-"""Estimators that a command is given by the name of what makes them."""
+"""Estimators that are named on the command line."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ import os
 import sys
 from typing import Any
 
-__all__ = ["made"]
+__all__ = ["load_estimator"]
 
 
-def made(text: str) -> Any:
-    """Import what makes the estimator, and call it."""
+def load_estimator(text: str) -> Any:
+    """Import a class or function by its name, and call it."""
     module_name, colon, name = text.partition(":")
     if not (module_name and colon and name):
         raise ValueError(

@@ -1,4 +1,4 @@
-"""Files that commands read and write; nothing else of the command line writes one."""
+"""Paths of the command line, and the only place where it writes a file."""
 
 from __future__ import annotations
 
@@ -18,7 +18,6 @@ _DATABASE = b"SQLite format 3\0"
 
 
 def path_of(text: str) -> Path:
-    """Return the path that an argument names."""
     if "\0" in text:
         raise ArgumentTypeError("no path can have a NUL")
     return Path(text)
@@ -45,7 +44,6 @@ def new_file(path: Path, storage: Path | None, *, force: bool) -> Iterator[TextI
 
 
 def _check(path: Path, target: Path, storage: Path | None, *, force: bool) -> None:
-    """Refuse a path that must not be written."""
     if path.exists() and not path.is_file():
         raise ValueError(
             f"argument --out: {path} is no file. Leave --out out to write to the standard output."
@@ -64,7 +62,7 @@ def _check(path: Path, target: Path, storage: Path | None, *, force: bool) -> No
 
 
 def _belongs_to_a_database(target: Path, storage: Path | None) -> bool:
-    """Return whether a path is a file of SQLite, or one that SQLite keeps beside such a file."""
+    """Return True for a file of SQLite, or one that SQLite keeps beside it."""
     if storage is not None:
         whole = os.path.realpath(storage)
         if any(_is_same(target, Path(whole + ending)) for ending in _BESIDE):
@@ -79,7 +77,7 @@ def _belongs_to_a_database(target: Path, storage: Path | None) -> bool:
 
 
 def _is_same(one: Path, other: Path) -> bool:
-    """Return whether two paths are one file, also by a link or another spelling."""
+    """Return True if two paths are one file, also by a link or another spelling."""
     try:
         return os.path.samefile(one, other)
     except FileNotFoundError:

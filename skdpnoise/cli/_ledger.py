@@ -12,11 +12,10 @@ from dataclasses import asdict
 from typing import Any, TextIO
 
 from skdpnoise.accounting.encoding import encode_loss
-from skdpnoise.accounting.report import DECLARED
 from skdpnoise.cli._files import new_file
 from skdpnoise.cli._output import FORMATS, jsonable, print_json, print_table, printable
 from skdpnoise.ledger import Charge, LedgerStorageError, PrivacyLedger, UnknownDatasetError
-from skdpnoise.ledger.charge import past
+from skdpnoise.ledger.charge import history_columns
 from skdpnoise.ledger.storage.database import DatabaseStorage
 from skdpnoise.sampling.words import SEEDED
 
@@ -50,17 +49,18 @@ def create(args: Namespace) -> None:
 def show(args: Namespace) -> None:
     """Print the budget and the totals of a data set, or of all."""
     names = DatabaseStorage(args.storage).names() if args.dataset is None else [args.dataset]
-    found = [_facts(PrivacyLedger.open(name, args.storage)) for name in names]
+    ledgers = [PrivacyLedger.open(name, args.storage) for name in names]
+    if args.dataset is not None and not args.json:
+        _print_one(ledgers[0])
+        return
+    found = [_facts(ledger) for ledger in ledgers]
     if args.json:
         print_json(found if args.dataset is None else found[0])
-    elif args.dataset is None:
-        _print_all(found, args.storage)
     else:
-        _print_one(found[0])
+        _print_all(found, args.storage)
 
 
 def history(args: Namespace) -> None:
-    """Print every charge."""
     ledger = PrivacyLedger.open(args.dataset, args.storage)
     first = 0 if args.last is None else -args.last
     records = _records(ledger, ledger.charges())[first:]
@@ -96,7 +96,6 @@ def export(args: Namespace) -> None:
 
 
 def _write(ledger: PrivacyLedger, kind: str, file: TextIO) -> int:
-    """Write every charge, and return how many there are."""
     charges = ledger.charges()
     records = _records(ledger, charges)
     for record, charge in zip(records, charges, strict=True):
@@ -120,7 +119,6 @@ def _promised(ledger: PrivacyLedger) -> dict[str, Any]:
 
 
 def _facts(ledger: PrivacyLedger) -> dict[str, Any]:
-    """Return what is promised and what is spent, for machines."""
     total = ledger.total()
     return {
         **_promised(ledger),
@@ -140,24 +138,21 @@ def _budget(facts: dict[str, Any]) -> str:
     return f"epsilon={facts['epsilon']:g}, delta={facts['delta']:g}, {facts['adjacency']}"
 
 
-def _print_one(facts: dict[str, Any]) -> None:
-    spent, left = facts["spent"], facts["left"]
-    share, basic = 1.0 - left / facts["epsilon"], spent["basic"]
-    losses = "may be chosen by looking at results" if facts["adaptive"] else "are fixed in advance"
+def _print_one(ledger: PrivacyLedger) -> None:
+    total, promised = ledger.total(), _promised(ledger)
+    losses = "may be chosen by looking at results" if ledger.adaptive else "are fixed in advance"
+    share = 1.0 - total.left / total.guarantee.epsilon
     rows = [
-        ("budget", _budget(facts)),
-        ("protected", f"one {facts['unit']}"),
+        ("budget", _budget(promised)),
+        ("protected", f"one {ledger.unit}"),
         ("losses", losses),
-        ("charges", str(facts["charges"])),
-        ("tight composition", f"epsilon={spent['tight']:.4g}"),
-        ("losses chosen by looking", f"counts as epsilon={spent['adaptive']:.4g}"),
-        ("basic composition", f"epsilon={basic['epsilon']:.4g}, delta={basic['delta']:.4g}"),
-        ("left", f"epsilon={left:.4g} ({share:.0%} spent)"),
-        *([(DECLARED, ", ".join(facts["declared"]))] if facts["declared"] else []),
+        ("charges", str(total.n_charges)),
+        *total.facts(),
+        ("spent", f"{share:.0%} of the budget"),
     ]
-    if not facts["secure"]:
+    if not total.secure:
         print(SEEDED)
-    print_table(None, rows, title=f"Ledger of {facts['dataset']}")
+    print_table(None, rows, title=f"Ledger of {ledger.dataset}")
 
 
 def _print_all(found: list[dict[str, Any]], storage: str) -> None:
@@ -177,14 +172,13 @@ def _print_all(found: list[dict[str, Any]], storage: str) -> None:
 
 
 def _records(ledger: PrivacyLedger, charges: Sequence[Charge]) -> list[dict[str, Any]]:
-    """Return the history as plain values."""
-    columns = past(charges, ledger.guarantee.delta)
+    columns = history_columns(charges, ledger.guarantee.delta)
     rows = zip(*columns.values(), strict=True)
     return [jsonable(dict(zip(columns, row, strict=True))) for row in rows]
 
 
 def _csv(records: list[dict[str, Any]]) -> str:
-    """Return a table in which what is not a plain value is JSON, and no text is a formula."""
+    """Return a CSV table, with JSON for lists and dicts, and no text that is a formula."""
     names = (*_TABLE, "parameters", "token", "exact_loss")
     out = io.StringIO(newline="")
     csv.writer(out, lineterminator="\n").writerow(names)

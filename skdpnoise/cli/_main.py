@@ -1,4 +1,4 @@
-"""What the command line understands, and how it ends."""
+"""Arguments and exit codes of the command line."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from skdpnoise.cli._output import FORMATS, MEMORY, NO_MEMORY, printable
 
 __all__ = ["STORAGE", "main"]
 
-# `skdpnoise.ledger.privacy_ledger.STORAGE`, written again because --help waits for no import.
+# `skdpnoise.ledger.storage.STORAGE`, written again because --help waits for no import.
 STORAGE = "SKDPNOISE_LEDGER"
 
 _ENDING = """
@@ -116,7 +116,6 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _command(commands: Any, name: str, text: str, one: bool = True) -> argparse.ArgumentParser:
-    """Add a command with the options that all have."""
     parser: argparse.ArgumentParser = commands.add_parser(
         name,
         help=text,

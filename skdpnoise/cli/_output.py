@@ -7,13 +7,14 @@ import math
 import sys
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-__all__ = ["FORMATS", "MEMORY", "NO_MEMORY", "jsonable", "print_json", "print_table", "printable"]
+if TYPE_CHECKING:
+    from skdpnoise.reporting.sheet import Sheet
 
 FORMATS = ("csv", "json")
 
-# `skdpnoise.ledger.privacy_ledger.MEMORY`, written again because --help waits for no import.
+# `skdpnoise.ledger.storage.MEMORY`, written again because --help waits for no import.
 MEMORY = "memory"
 NO_MEMORY = (
     "argument --storage: a ledger in memory ends with the command. Name a file or a database, such "
@@ -22,7 +23,6 @@ NO_MEMORY = (
 
 
 def print_json(value: Any) -> None:
-    """Print JSON on the standard output."""
     print(json.dumps(jsonable(value), indent=2, allow_nan=False))
 
 
@@ -66,6 +66,13 @@ def print_table(
     # shown as it is, not as markup.
     width = None if sys.stdout.isatty() else 200
     Console(markup=False, emoji=False, highlight=False, width=width).print(table)
+
+
+def print_sheet(sheet: Sheet) -> None:
+    """Print the facts of a result: its rows as a table, then a line for each fact."""
+    print_table(sheet.head, sheet.rows, title=sheet.headline)
+    for name, text in sheet.facts:
+        print(f"{name}: {text}")
 
 
 def printable(text: str) -> str:

@@ -5,18 +5,14 @@ from __future__ import annotations
 import json
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from skdpnoise.cli._estimators import made
+from skdpnoise.cli._estimators import load_estimator
 from skdpnoise.cli._files import path_of
-from skdpnoise.cli._output import MEMORY, NO_MEMORY, print_json, print_table
-
-if TYPE_CHECKING:
-    from skdpnoise.planning import PrivacyPlan
+from skdpnoise.cli._output import MEMORY, NO_MEMORY, print_json, print_sheet
 
 __all__ = ["add_arguments", "run"]
 
-_HEADERS = ("to be released", "share", "vectors x length", "noise", "scale", "as large as")
 _ENDING = """
 The estimator is made by a function without arguments, or a class, of a module that Python can
 import; the current folder is searched first. Its code runs on this machine: name nothing that you
@@ -26,7 +22,6 @@ name: [low, high] for two numbers, a list of categories (longer, or of texts), "
 
 
 def add_arguments(commands: Any, storage: str | None) -> None:
-    """Add the command to those of the program."""
     parser: ArgumentParser = commands.add_parser(
         "plan",
         help="what a fit would release, hide and reach, before anything is spent",
@@ -70,11 +65,11 @@ def add_arguments(commands: Any, storage: str | None) -> None:
 
 
 def run(args: Namespace) -> None:
-    """Plan, and print the plan."""
     from skdpnoise.ledger import PrivacyLedger
     from skdpnoise.planning import plan
+    from skdpnoise.reporting.sheet import sheet_of
 
-    estimator = made(args.estimator)
+    estimator = load_estimator(args.estimator)
     asked = {name: getattr(args, name) for name in ("epsilon", "delta")}
     estimator.set_params(**{name: value for name, value in asked.items() if value is not None})
     ledger = None
@@ -93,8 +88,10 @@ def run(args: Namespace) -> None:
     reaching = None if args.score is None else found.epsilon_for(args.score)
     if args.json:
         print_json(found.to_dict() | ({} if reaching is None else {"epsilon_for": reaching}))
-    else:
-        _show(found, args.score, reaching)
+        return
+    print_sheet(sheet_of(found))
+    if reaching is not None:
+        print(f"epsilon for a score of {args.score:g}: {reaching:.3g}")
 
 
 def _schema(path: Path) -> dict[str, Any]:
@@ -106,18 +103,8 @@ def _schema(path: Path) -> dict[str, Any]:
 
 
 def _is_pair(spec: Any) -> bool:
-    """Return whether a list is one of two numbers."""
     return (
         isinstance(spec, list)
         and len(spec) == 2
         and all(isinstance(end, int | float) and not isinstance(end, bool) for end in spec)
     )
-
-
-def _show(plan: PrivacyPlan, score: float | None, reaching: float | None) -> None:
-    title, *lines = str(plan).splitlines()
-    print_table(_HEADERS, list(plan.rows()), title=title)
-    for line in lines[len(plan.stages) :]:
-        print(line.strip())
-    if reaching is not None:
-        print(f"epsilon for a score of {score:g}: {reaching:.3g}")

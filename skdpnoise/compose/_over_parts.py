@@ -20,7 +20,7 @@ from skdpnoise._utils.silence import silence
 from skdpnoise.base.parts import private_parts
 from skdpnoise.base.register import is_private
 from skdpnoise.data.columns import made_up
-from skdpnoise.data.parts import between
+from skdpnoise.data.partitions import between
 from skdpnoise.data.rows import as_sources, is_spread
 
 __all__ = ["OverParts", "answered", "over_parts", "stand_in_for"]

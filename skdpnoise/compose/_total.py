@@ -17,14 +17,13 @@ from skdpnoise.base.compositions import below, inner_of
 from skdpnoise.base.costs import cost_of
 from skdpnoise.base.parts import Part, fitted_parts, private_parts
 from skdpnoise.privacy import PrivacyGuarantee, PrivacyLoss, PureLoss
-from skdpnoise.reporting.cards import card, facts_in_html, table
-from skdpnoise.sampling.words import with_caveat
+from skdpnoise.reporting.sheet import Sheet, Shown
 
 _MUST_HOLD = "The 'estimators' parameter of total_guarantee must hold"
 
 
-@dataclass(frozen=True, slots=True)
-class TotalReport:
+@dataclass(frozen=True, slots=True, repr=False)
+class TotalReport(Shown):
     r"""The guarantee of several fits together, by basic and by tight composition.
 
     Basic composition adds: :math:`(\sum_k \varepsilon_k, \sum_k \delta_k)`. Tight composition adds
@@ -112,32 +111,20 @@ class TotalReport:
         """Whether all noise came from the operating system's cryptographic source."""
         return all(report.secure for _, report in self.steps)
 
-    def __str__(self) -> str:
-        lines = [f"{self._head}: {self._promise}"]
-        lines += [f"  {name}: {', '.join(parts)}" for name, *parts in self._rows()]
-        lines += [f"  {name}: {text}" for name, text in self._facts()]
-        return with_caveat("\n".join(lines), secure=self.secure)
-
-    def __repr__(self) -> str:
-        text = f"TotalReport of {self._head}: {self._promise}"
-        return f"<{with_caveat(text, secure=self.secure, end='. ')}>"
-
-    def _repr_html_(self) -> str:
-        """Return the report as an HTML card, for notebooks."""
-        head = ("step", "estimator", "guarantee", "cost")
-        figures = table(head, self._rows()) + facts_in_html(self._facts())
-        return card(self._head, self._promise, figures, secure=self.secure)
-
-    @property
-    def _head(self) -> str:
+    def _sheet(self) -> Sheet:
         count = len(self.steps)
-        return f"{count} private fit{'' if count == 1 else 's'}"
-
-    @property
-    def _promise(self) -> str:
-        if self.basic is None:
-            return "nothing was released"
-        return f"{_pair(self.epsilon, self.delta)}-differential privacy"
+        promise = "nothing was released"
+        if self.basic is not None:
+            promise = f"{_pair(self.epsilon, self.delta)}-differential privacy"
+        return Sheet(
+            title=f"{count} private fit{'' if count == 1 else 's'}",
+            promise=promise,
+            head=("step", "estimator", "guarantee", "cost"),
+            rows=self._rows(),
+            line="{}: {}, {}, {}",
+            facts=self._facts(),
+            secure=self.secure,
+        )
 
     def _rows(self) -> list[tuple[str, str, str, str]]:
         rows = []

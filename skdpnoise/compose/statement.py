@@ -18,7 +18,7 @@ from skdpnoise.base.compositions import private_estimators
 from skdpnoise.base.parts import Part
 from skdpnoise.base.tags import tags_of
 from skdpnoise.data.rows import FOUND_BY_READING
-from skdpnoise.mechanisms.recipes import to_name_the_largest
+from skdpnoise.mechanisms.charging import to_name_the_largest
 from skdpnoise.privacy import GaussianLoss, PrivacyGuarantee, PrivacyLoss, PureLoss
 from skdpnoise.sampling.words import HIDDEN_SEED, is_seeded
 

@@ -43,10 +43,8 @@ from skdpnoise.sampling import RandomWords, SystemWords
 from skdpnoise.sampling.keyed import new_key, words_of_rows
 
 __all__ = [
-    "GroupedRows",
     "Groups",
     "RowWords",
-    "SpreadRows",
     "check_labels",
     "choose_rows",
     "group_codes",
@@ -72,40 +70,6 @@ _LIKE_PYTHON: tuple[type, ...] = (
     *(np.bool_, np.float64, np.complex128, np.str_, np.bytes_),
     *(np.dtype(code).type for code in "bhilqBHILQ"),
 )
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class GroupedRows:
-    """Which rows belong together, and how many of each group may be used."""
-
-    # shape (n_rows,): number of each row's group; None where each row stands for itself
-    codes: NDArray[np.intp] | None
-    most: int  # the most rows of a group that are kept
-    n_rows: int  # number of rows
-
-    @property
-    def n_groups(self) -> int | None:
-        """Number of groups; None where each row stands for itself."""
-        return None if self.codes is None else int(self.codes.max(initial=-1)) + 1
-
-    @property
-    def n_kept(self) -> int:
-        """Number of rows that will be kept: known before any coin is tossed."""
-        if self.codes is None:
-            return self.n_rows
-        return int(np.minimum(np.bincount(self.codes), self.most).sum())
-
-    def keep(self, rng: RandomWords, *tables: NDArray[Any]) -> tuple[NDArray[Any], ...]:
-        """Return the kept rows of each table, in their order; the tables themselves if all are."""
-        if self.codes is None or self.n_kept == self.n_rows:
-            return tables
-        rows = sample_rows(self.codes, self.most, rng)
-        return tuple(
-            np.asarray(table[rows], order="F" if table.flags.f_contiguous else "C")
-            if isinstance(table, np.ndarray)
-            else table[rows]  # sparse
-            for table in tables
-        )
 
 
 def sample_rows(codes: NDArray[np.intp], most: int, rng: RandomWords) -> NDArray[np.intp]:
@@ -233,23 +197,6 @@ class Groups(Generic[Leaf]):
         else:
             kept = rows.rows(sample_rows(self.codes, self.most, rng))
         return kept
-
-
-class SpreadRows(Groups[Any]):
-    """Groups by the name that linear models and searches still use."""
-
-    __slots__ = ()
-    rows: Partitioned[Any]
-
-    @classmethod
-    def of(cls, owner: str, rows: Partitioned[Any], most: int) -> SpreadRows:
-        """Scan all labels."""
-        return cls.in_partitions(owner, rows, most)
-
-    def keep(self, rng: RandomWords) -> Partitioned[Any]:
-        """Return the kept rows."""
-        kept: Any = Groups.keep(self, rng)
-        return kept  # type: ignore[no-any-return]
 
 
 _HASHES_AT_ONCE = 1 << 22

@@ -20,15 +20,15 @@ from sklearn.utils.validation import check_array
 from skdpnoise.data.computed import is_computed, reading
 from skdpnoise.data.groups import Groups, check_labels
 from skdpnoise.data.kinds import are_numbers, as_numbers
-from skdpnoise.data.parts import Tables
+from skdpnoise.data.partitions import Tables
 from skdpnoise.data.rows import RowSource, as_sources, is_spread
 from skdpnoise.data.schema import Schema
 from skdpnoise.data.sparse_tables import read_sparse
-from skdpnoise.data.table import InMemory, Partitioned, survey
+from skdpnoise.data.table import InMemory, scan_partitions
 from skdpnoise.data.tables import read_table, surviving, within_limits
 from skdpnoise.data.targets import check_present, labels_of_parts, missing_target
 
-__all__ = ["Form", "Numbers", "Supervised", "read", "scan_partitions"]
+__all__ = ["Form", "NumberColumns", "Supervised", "read"]
 
 Leaf = TypeVar("Leaf")
 Known = TypeVar("Known", bound=Schema)
@@ -69,10 +69,7 @@ def read(
     n_jobs: int | None = None,
     **tables: Any,
 ) -> tuple[Known, Groups[Leaf]]:
-    """Check all rows, and set what an estimator knows of its columns.
-
-    Of each group in `groups` at most so many rows are to be kept.
-    """
+    """Check all rows, of which so many of each group may be kept, and tell the estimator."""
     owner = type(estimator).__name__
     if "y" in tables and tables["y"] is None:
         raise missing_target(owner)
@@ -81,21 +78,9 @@ def read(
         schema = form.agreed(estimator, [found], None)
         return schema, Groups.in_memory(f"{owner}.fit", rows, most, groups)
     sources = as_sources(**tables, groups=groups)
-    partitions, batches, computed = scan_partitions(estimator, form, sources, n_jobs)
-    schema = form.agreed(estimator, batches, sources["X"])
-    load, tail = form.load(schema, computed)
-    return schema, Groups.in_partitions(f"{owner}.fit", partitions, most).map(load, *tail)
-
-
-def scan_partitions(
-    estimator: Any, form: Form[Any, Any], sources: dict[str, RowSource], n_jobs: int | None
-) -> tuple[Partitioned[Tables], list[Any], frozenset[str]]:
-    """Check every batch of all partitions; return these, what was found, and what was computed."""
-    owner = type(estimator).__name__
-    names = frozenset({"X", "y"}).intersection(sources)
-    computed = frozenset(name for name in names if is_computed(name, estimator))
+    computed = frozenset(name for name in tables if is_computed(name, estimator))
     scan = _Scan(type(estimator), form, computed)
-    partitions = survey(sources["X"].reader.runner(sources, n_jobs), scan, list(sources))
+    partitions = scan_partitions(sources["X"].reader.runner(sources, n_jobs), scan, list(sources))
     batches = [one for facts in partitions.rows.facts for one in facts.found]
     if not batches or len(partitions) < form.fewest:
         shape = (len(partitions), *sources["X"].tail)
@@ -103,7 +88,9 @@ def scan_partitions(
             f"Found array with {len(partitions)} sample(s) (shape={shape}) while a minimum of "
             f"{form.fewest} is required by {owner}."
         )
-    return partitions, batches, computed
+    schema = form.agreed(estimator, batches, sources["X"])
+    load, tail = form.load(schema, computed)
+    return schema, Groups.in_partitions(f"{owner}.fit", partitions, most).map(load, *tail)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -123,7 +110,7 @@ class _Scan:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Numbers(Form[Any, Schema]):
+class NumberColumns(Form[Any, Schema]):
     """X as an array of float32 or float64, or as a sparse one."""
 
     options: dict[str, Any] = field(default_factory=dict)  # of read_table
@@ -147,7 +134,7 @@ class Numbers(Form[Any, Schema]):
         columns = _columns_of_floats(X)
         schema = self.known.get(columns)
         if schema is not None:  # all but the values was checked in rows like these
-            within_limits(estimator, as_numbers(X, schema.dtype), **limits_of(self.options))
+            within_limits(estimator, as_numbers(X, schema.dtype), **_limits_of(self.options))
             return schema
         schema = _schema_of(estimator, read_table(estimator, X, **self.options))
         if columns is not None:
@@ -163,17 +150,17 @@ class Numbers(Form[Any, Schema]):
         self, schema: Schema, computed: frozenset[str]
     ) -> tuple[Callable[[Tables], Any], tuple[int, ...]]:
         """Return what makes arrays of batches."""
-        limits = limits_of(self.options) if "X" in computed else None
-        return partial(array_of, schema.dtype, limits), (schema.n_columns,)
+        limits = _limits_of(self.options) if "X" in computed else None
+        return partial(_array_of, schema.dtype, limits), (schema.n_columns,)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Supervised(Form[dict[str, Any], Schema]):
     """X and y by name: y as the estimator's `_read_target` checks it."""
 
-    features: Numbers
-    labels: bool = False  # whether y has labels, which are public
+    features: NumberColumns
     loaded: Callable[[Any], NDArray[Any]] = np.asarray  # converts some of a target that was checked
+    labels: bool = False  # whether y has labels, which are public
     fewest: int = 2
     in_memory: bool = False
 
@@ -247,12 +234,12 @@ def _columns_of_floats(X: Any) -> Any:
     return (tuple(X.columns), *X.dtypes) if plain else None
 
 
-def limits_of(options: dict[str, Any]) -> dict[str, Any]:
+def _limits_of(options: dict[str, Any]) -> dict[str, Any]:
     """Return the options of :func:`read_table` that limit values."""
     return {name: options[name] for name in _LIMITS if name in options}
 
 
-def array_of(dtype: str, limits: dict[str, Any] | None, tables: Tables) -> NDArray[Any]:
+def _array_of(dtype: str, limits: dict[str, Any] | None, tables: Tables) -> NDArray[Any]:
     """Return X as an array; with limits, values beyond them are replaced."""
     X = tables["X"]
     if hasattr(X, "iloc") and are_numbers(X):

@@ -13,7 +13,7 @@ __all__ = ["Schema"]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Schema:
-    """Public facts of the rows of one fit, which hold no row and nothing that can reach one."""
+    """Public facts of the rows of one fit: no row, and nothing that can reach one."""
 
     n_columns: int
     n_rows: int | None  # that the fit uses; None where their number is private

@@ -1,4 +1,4 @@
-"""Where data files are looked for, how they are verified, and what a loader returns."""
+"""Local files with checksums, downloads, and the results of loaders."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ DATA_VARIABLE = "SKDPNOISE_DATA"
 
 @dataclass(frozen=True, slots=True)
 class DataSet:
-    """A public data set: where it is from, and what its columns and the target are."""
+    """A public data set: its files, download, columns and description."""
 
     name: str
     files: dict[str, str]  # names, and sha256 sums of the bytes, both before compression
@@ -41,7 +41,7 @@ class DataSet:
         parse: Callable[..., Any],
         fetch: Callable[..., Any] | None,
     ) -> Any:
-        """Return what local files hold, else what a download gives, else name both ways."""
+        """Return the content of local files, else of a download; the error names both ways."""
         found = {name: _local_bytes(name, sha, data_home) for name, sha in self.files.items()}
         missing = [name for name, content in found.items() if content is None]
         if not missing:
@@ -64,7 +64,7 @@ class DataSet:
     def bunch(
         self, X: NDArray[Any], y: NDArray[Any], *, as_frame: bool, return_X_y: bool, **more: Any
     ) -> Bunch | tuple[Any, Any]:
-        """Dress arrays as scikit-learn's loaders do; columns of objects that are numbers too."""
+        """Return arrays or frames as scikit-learn's loaders do."""
         data, target, frame = X, y, None
         *names, target_name = self.columns
         if as_frame:

@@ -1,4 +1,4 @@
-"""What is installed, for whoever reports a fault."""
+"""Installed versions, for whoever reports a fault."""
 
 from __future__ import annotations
 

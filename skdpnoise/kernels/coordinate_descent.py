@@ -214,20 +214,24 @@ class Sweeps:
         if self._scalings is not None:
             scaling = self._scalings[previous] + self._scalings[following]
         one, other = self._columns.take(previous, following)
-        score, target = scores
-        shared = (self._block, self._code, one, other, score, target, change, scaling)
+        (score, target), block, code = scores, self._block, self._code
+
+        def move(sweep: Callable[..., Any], *ends: Any) -> list[Any]:
+            """Make a sweep over the rows of every thread."""
+            return self._run(sweep, block, code, one, other, score, target, change, scaling, *ends)
+
         if grid is None:
             sums = np.empty(-(-score.size // self._block))
-            self._run(plain_sweep, *shared, sums)
+            move(plain_sweep, sums)
             return float(sums.sum())
         q, bound = grid
         inverse = min(1.0 / q, sys.float_info.max) if q > 0.0 else 0.0
-        return int(sum(self._run(private_sweep, *shared, inverse, q * bound)))
+        return int(sum(move(private_sweep, inverse, q * bound)))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Updates:
-    """What becomes of sums of gradients: as the parameters of :func:`coordinate_descent`."""
+    """Parameters of a descent along sums of gradients, as of :func:`coordinate_descent`."""
 
     n_passes: int
     n_samples: float

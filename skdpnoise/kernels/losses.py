@@ -216,8 +216,8 @@ def pinball(quantile: float, smoothing: float) -> Loss:
         return np.clip((scores - targets) / smoothing + 0.5, 0.0, 1.0) - quantile
 
     whole = 0.0 if quantile == 0.5 else _LONG_ROWS * max(quantile, 1.0 - quantile)
-    facts = "pinball", _NO_KERNEL, 1.0 / smoothing, np.positive, _residuals
-    return Loss(*facts, bend=bend, whole=whole)
+    curvature = 1.0 / smoothing
+    return Loss("pinball", _NO_KERNEL, curvature, np.positive, _residuals, bend=bend, whole=whole)
 
 
 def hinge(smoothing: float) -> Loss:

@@ -1,4 +1,4 @@
-"""What has been spent, and refusing to spend more."""
+"""Budgets of data sets that last: what was spent, and refusals to spend more."""
 
 from skdpnoise.accounting.account import Account, BudgetExceededError, Chargeable, Ledger
 from skdpnoise.accounting.encoding import decode_loss, encode_loss

@@ -1,4 +1,4 @@
-"""What a ledger tells: single charges, what they make together, and what was spent when."""
+"""Charges of a ledger, their total, and the spending after each."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import json
 import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import lru_cache
 from itertools import pairwise
@@ -19,20 +19,11 @@ from skdpnoise.accounting.declared import declared_in
 from skdpnoise.accounting.encoding import decode_loss
 from skdpnoise.accounting.report import DECLARED
 from skdpnoise.ledger.storage import reading
-from skdpnoise.ledger.storage.memory import Row
+from skdpnoise.ledger.storage.base import Row
 from skdpnoise.privacy import NumericLoss, PrivacyGuarantee, PrivacyLoss
-from skdpnoise.reporting.cards import bar, card, facts_in_html, table
+from skdpnoise.reporting.cards import bar
+from skdpnoise.reporting.sheet import Sheet, Shown, sheet_of
 from skdpnoise.sampling.words import HIDDEN_SEED, with_caveat
-
-__all__ = [
-    "Charge",
-    "LedgerTotal",
-    "ledger_card",
-    "listed",
-    "past",
-    "spent_after_each",
-    "stored_parameters",
-]
 
 T = TypeVar("T")
 
@@ -112,27 +103,36 @@ class Charge:
 
     @property
     def declared(self) -> tuple[str, ...]:
-        """What the user declared public where it was charged, as far as that was said."""
+        """Steps and facts that the user declared public, as far as the charge says."""
         return declared_in(self.parameters)
 
     @property
     def secure(self) -> bool:
-        """Whether no seed was set where it was charged, as far as that was said."""
+        """True if no seed was set, as far as the charge says."""
         seeded = self.parameters.get("random_state") is not None
         return not seeded and HIDDEN_SEED not in repr(self.parameters)
 
     @classmethod
     def of(cls, row: Row) -> Charge:
-        """Return the charge that a storage holds; raise if it is none."""
+        """Return the charge of a stored row; raise if it cannot be read."""
         reading.check_texts(row)
         loss = reading.read_cost(row.loss, row.epsilon, row.delta)
-        time, parameters = reading.time_in(row.time), reading.parameters_in(row.parameters)
-        names, stated = (row.label, row.estimator, row.mechanism), (row.epsilon, row.delta)
-        return cls(row.number, time, *names, loss, stated, row.who, parameters, row.token)
+        return cls(
+            number=row.number,
+            time=reading.time_in(row.time),
+            label=row.label,
+            estimator=row.estimator,
+            mechanism=row.mechanism,
+            loss=loss,
+            guarantee=(row.epsilon, row.delta),
+            who=row.who,
+            parameters=reading.parameters_in(row.parameters),
+            token=row.token,
+        )
 
     @classmethod
     def shown(cls, row: Row) -> Charge:
-        """Return the charge that a storage holds, or what can be read of it."""
+        """Return the charge of a stored row, or what can be read of it."""
         try:
             charge = cls.of(row)
             _check_composes(row.loss)
@@ -156,7 +156,6 @@ class Charge:
 
 @lru_cache(maxsize=4096)
 def _check_composes(text: str) -> None:
-    """Raise if a stored loss has a curve that is none."""
     Composition().add(decode_loss(text), (0.0, 0.0))
 
 
@@ -171,9 +170,9 @@ def _number(value: object) -> float:
     return float(value) if isinstance(value, int | float) else math.nan
 
 
-@dataclass(frozen=True)
-class LedgerTotal:
-    r"""What all charges of a ledger guarantee together.
+@dataclass(frozen=True, repr=False)
+class LedgerTotal(Shown):
+    r"""The guarantee of all charges of a ledger together.
 
     Prints as text, and as a card in notebooks.
 
@@ -231,20 +230,17 @@ class LedgerTotal:
 
     @property
     def spent(self) -> float:
-        """ε that counts against the budget: tight, or the one that allows for looking."""
+        """ε that counts against the budget: of tight composition, or of the adaptive rule."""
         return self.adaptive_epsilon if self.adaptive else self.epsilon
 
-    def __str__(self) -> str:
-        return with_caveat(self.text, secure=self.secure)
-
-    @property
-    def text(self) -> str:
-        """What is printed, without a first line about seeds."""
-        return "\n".join([self.headline, *(f"  {name}: {text}" for name, text in self.facts())])
+    def _sheet(self) -> Sheet:
+        share = min(1.0, self.spent / self.guarantee.epsilon)
+        above = bar([("spent", share)], f"{share:.0%} spent")
+        return Sheet(title=self.headline, facts=self.facts(), above=above, secure=self.secure)
 
     @property
     def headline(self) -> str:
-        """How many charges there are, and of what budget."""
+        """Number of the charges, and the budget."""
         g = self.guarantee
         budget = f"the budget (epsilon={g.epsilon:.6g}, delta={g.delta:.6g}), {g.adjacency}"
         return f"{self.n_charges} charge{'' if self.n_charges == 1 else 's'} of {budget}"
@@ -262,38 +258,34 @@ class LedgerTotal:
             *([(DECLARED, ", ".join(self.declared))] if self.declared else []),
         ]
 
-    def _repr_html_(self) -> str:
-        """Return the total as a card, for notebooks."""
-        return card(self.headline, "", _bar(self) + facts_in_html(self.facts()), secure=self.secure)
 
-
-def _bar(total: LedgerTotal) -> str:
-    """Return a bar in HTML, filled by the share that is spent."""
-    share = min(1.0, total.spent / total.guarantee.epsilon)
-    return bar([("spent", share)], f"{share:.0%} spent")
-
-
-def ledger_card(name: str, total: LedgerTotal, unit: str, charges: Sequence[Charge]) -> str:
-    """Return the card of a ledger, in HTML, with its last charges."""
-    head = ("number", "time (UTC)", "label", "mechanism", "cost", "who")
+def ledger_sheet(name: str, total: LedgerTotal, unit: str, charges: Sequence[Charge]) -> Sheet:
+    """Return the facts of a ledger, in cards with its last charges."""
     rows = [
         (str(c.number), f"{c.time:%Y-%m-%d %H:%M}", c.label, c.mechanism or "", c.cost, c.who or "")
         for c in charges[-_SHOWN:]
     ]
-    few = f"<div>the last {_SHOWN} charges:</div>" if len(charges) > _SHOWN else ""
-    facts = facts_in_html([*total.facts(), ("protected", f"one {unit}")])
-    body = _bar(total) + facts + (few + table(head, rows) if charges else "")
-    return card(f"Ledger of {name}", total.headline, body, secure=total.secure)
+    few = [("shown above", f"the last {_SHOWN} charges")] if len(charges) > _SHOWN else []
+    return replace(
+        sheet_of(total),
+        kind="Ledger",
+        title=name,
+        promise=total.headline,
+        head=("number", "time (UTC)", "label", "mechanism", "cost", "who"),
+        rows=rows,
+        facts=[*few, *total.facts(), ("protected", f"one {unit}")],
+    )
 
 
-def past(charges: Iterable[Charge], delta: float) -> dict[str, list[Any]]:
-    """Return the columns of a history: all charges, with what had been spent after each."""
-    columns, losses = listed(charges)
+def history_columns(charges: Iterable[Charge], delta: float) -> dict[str, list[Any]]:
+    columns, losses = columns_of(charges)
     return columns | {"spent": spent_after_each(losses, delta)}
 
 
-def listed(charges: Iterable[Charge]) -> tuple[dict[str, list[Any]], list[PrivacyLoss | None]]:
-    """Return the columns of a history, what had been spent still empty, and all losses."""
+def columns_of(
+    charges: Iterable[Charge],
+) -> tuple[dict[str, list[Any]], list[PrivacyLoss | None]]:
+    """Return the columns of a history, with "spent" still empty, and all losses."""
     columns: dict[str, list[Any]] = {name: [] for name in _COLUMNS}
     losses: list[PrivacyLoss | None] = []
     costs: dict[int, str] = {}
@@ -313,7 +305,7 @@ def listed(charges: Iterable[Charge]) -> tuple[dict[str, list[Any]], list[Privac
 
 
 def spent_after_each(losses: Sequence[PrivacyLoss | None], delta: float) -> list[float]:
-    """Return the tight ε after each loss; between computed ones that of the next."""
+    """Return the tight ε after each loss, computed at some; others have that of the next."""
     if None in losses:
         first = losses.index(None)
         return spent_after_each(losses[:first], delta) + [math.inf] * (len(losses) - first)
@@ -332,7 +324,7 @@ def spent_after_each(losses: Sequence[PrivacyLoss | None], delta: float) -> list
 
 
 def stored_parameters(parameters: Mapping[str, Any] | None) -> str:
-    """Return constructor parameters as JSON text: never a seed, nor arrays that may hold data."""
+    """Return constructor parameters as JSON, without seeds and arrays that may hold data."""
     given = {_key(name): value for name, value in (parameters or {}).items()}
     kept = {name: value for name, value in given.items() if name.rpartition("__")[2] != "ledger"}
     return json.dumps(_named(kept, _DEPTH))
@@ -343,7 +335,7 @@ def _key(name: object) -> str:
 
 
 def _named(values: Mapping[Any, Any], depth: int) -> dict[str, Any]:
-    """Return what is written down under names: of a seed only that there is one."""
+    """Return values by name, without the values of seeds."""
     stored = {_key(name): _stored(value, depth) for name, value in values.items()}
     for name, value in values.items():
         if _key(name).endswith("random_state") and not isinstance(value, bool | None):
@@ -352,7 +344,7 @@ def _named(values: Mapping[Any, Any], depth: int) -> dict[str, Any]:
 
 
 def _stored(value: Any, depth: int) -> Any:
-    """Return a value as JSON has it; of what is no plain value, the name of its class."""
+    """Return a plain value as JSON has it, and the name of the class of any other."""
     # A repr may hold anything: the seed of an estimator, or data.
     if isinstance(value, np.generic) and isinstance(value.item(), int | str):
         value = value.item()
@@ -373,7 +365,7 @@ def _stored(value: Any, depth: int) -> Any:
 
 
 def _stored_array(value: Any, depth: int) -> Any:
-    """Return the entries of a short array; else its shape, and the kind of its entries."""
+    """Return the entries of a short array, and the shape and dtype of a long one."""
     kind, dtype = type(value).__name__, getattr(value, "dtype", None)
     if getattr(value, "size", _LONG + 1) > _LONG or not hasattr(value, "tolist"):
         return f"{kind} of shape {value.shape}" + (f", {dtype}" if dtype is not None else "")
@@ -381,7 +373,7 @@ def _stored_array(value: Any, depth: int) -> Any:
 
 
 def _plain(value: Any) -> Any:
-    """Return None, a bool, a number or a text, each of a size that any program can read."""
+    """Return None, a bool, a number or a text, shortened if it is long."""
     if value is None or isinstance(value, bool):
         return value
     if isinstance(value, str):

@@ -1,4 +1,4 @@
-"""What can go wrong with a ledger that is kept, each with its own name."""
+"""Errors and warnings of ledgers."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ from datetime import date
 from html import escape
 from typing import TYPE_CHECKING, Any
 
-from skdpnoise._utils.checks import complaint, pandas_for
+from skdpnoise._utils.checks import check_type, complaint, pandas_for
 from skdpnoise.accounting.encoding import decode_loss, encode_loss
 from skdpnoise.accounting.report import PrivacyReport, Release, neighbours
 from skdpnoise.ledger.charge import stored_parameters
@@ -21,15 +21,6 @@ from skdpnoise.reporting import statement as words
 
 if TYPE_CHECKING:
     import pandas as pd
-
-__all__ = [
-    "model_card",
-    "registry_record",
-    "registry_yaml",
-    "releases_frame",
-    "report_from_json",
-    "report_to_json",
-]
 
 _FORMAT = "skdpnoise.PrivacyReport/1"
 _ASKED = "[More Information Needed]"  # as model cards of Hugging Face say it
@@ -87,7 +78,7 @@ def releases_frame(report: PrivacyReport) -> pd.DataFrame:
     >>> releases_frame(scaler.privacy_)[["label", "n_coordinates"]].values.tolist()
     [['means and mean squares', 2]]
     """
-    _check_report("releases_frame", report)
+    check_type("releases_frame", "report", report, PrivacyReport)
     pandas = pandas_for("releases_frame")
     rows = [
         (
@@ -126,7 +117,7 @@ def report_to_json(report: PrivacyReport, *, indent: int | None = 2) -> str:
     >>> report_from_json(report_to_json(scaler.privacy_)) == scaler.privacy_
     True
     """
-    _check_report("report_to_json", report)
+    check_type("report_to_json", "report", report, PrivacyReport)
     facts = {"format": _FORMAT, **report.to_dict(), "total": _encoded(report.total)}
     facts["planned"] = None if report.planned is None else _encoded(report.planned)
     for stored, release in zip(facts["releases"], report.releases, strict=True):
@@ -270,7 +261,7 @@ def registry_record(
     ('scales-of-ages-2026', 'Approximate DP')
     """
     owner = "registry_record"
-    _check_report(owner, report)
+    check_type(owner, "report", report, PrivacyReport)
     if words.caveats(report):
         allowed = (
             "be of a private fit (without random_state, and not observed by an audit) of what was "
@@ -305,7 +296,7 @@ def registry_record(
 
 
 def _basic(owner: str, basic: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what a person says of what is published, or ask for what is missing."""
+    """Return the section that a person writes, checked."""
     missing = [name for name in _NEEDED if not basic.get(name)]
     if missing:
         allowed = f"have {', '.join(_NEEDED)}"
@@ -326,7 +317,6 @@ def _basic(owner: str, basic: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _texts(owner: str, name: str, values: Any) -> list[str]:
-    """Return a list of texts, which one text is not."""
     if isinstance(values, str) or not values or not all(isinstance(one, str) for one in values):
         raise TypeError(complaint(owner, name, "be a list of texts", repr(values)))
     return list(values)
@@ -425,7 +415,7 @@ def registry_yaml(record: Mapping[str, Any]) -> str:
         ) from error
 
     class Dumper(yaml.SafeDumper):  # type: ignore[misc]
-        """Of texts of several lines as they are: folded ones are refused by the registry."""
+        """Writes texts of several lines unfolded, as the registry wants them."""
 
         def ignore_aliases(self, data: Any) -> bool:
             return True
@@ -519,7 +509,6 @@ def model_card(
 
 
 def _paragraphs(texts: Sequence[str]) -> str:
-    """Return paragraphs and lists of the statement in Markdown."""
     bullets = all(text.startswith("- ") for text in texts)
     return ("\n" if bullets else "\n\n").join(_escaped(text) for text in texts)
 
@@ -541,9 +530,3 @@ def _parameters(model: Any) -> str | None:
         if not key.endswith(_OVERRULED)
     )
     return "\n".join(["| parameter | value |", "|---|---|", *rows])
-
-
-def _check_report(owner: str, report: Any) -> None:
-    if not isinstance(report, PrivacyReport):
-        given = f"an object of type {type(report).__name__}"
-        raise TypeError(complaint(owner, "report", "be a PrivacyReport", given))

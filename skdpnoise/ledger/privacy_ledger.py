@@ -1,4 +1,4 @@
-"""A budget that lasts: what a data set may disclose, and every charge against it."""
+"""The privacy budget of a data set, kept in a storage, and the charges against it."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ import os
 import uuid
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from skdpnoise._utils.checks import pandas_for
@@ -13,37 +15,31 @@ from skdpnoise.accounting.account import BudgetExceededError
 from skdpnoise.accounting.composition import Composition, compact
 from skdpnoise.accounting.encoding import decode_loss, encode_loss
 from skdpnoise.accounting.uncharged import is_uncharged
-from skdpnoise.ledger import requests
-from skdpnoise.ledger._known import Known
-from skdpnoise.ledger._room import LossAt
-from skdpnoise.ledger.audited import unwritten
+from skdpnoise.ledger import checks
+from skdpnoise.ledger._verified import VerifiedCharges
 from skdpnoise.ledger.charge import (
     Charge,
     LedgerTotal,
-    ledger_card,
-    listed,
+    columns_of,
+    ledger_sheet,
     spent_after_each,
     stored_parameters,
 )
-from skdpnoise.ledger.storage import reading
-from skdpnoise.ledger.storage.database import DatabaseStorage, Storage
-from skdpnoise.ledger.storage.memory import Facts, MemoryStorage, Row
+from skdpnoise.ledger.refusal import LossAt, recalibrated, refusal
+from skdpnoise.ledger.storage import reading, reopened, storage_of
+from skdpnoise.ledger.storage.base import Row, Storage, StoredBudget, checked_name, checked_text
 from skdpnoise.privacy import Adjacency, PrivacyGuarantee, PrivacyLoss
 from skdpnoise.privacy.sampled import check_relation
-from skdpnoise.sampling.words import with_caveat
+from skdpnoise.reporting.sheet import sheet_of
 
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["STORAGE", "PrivacyLedger"]
+__all__ = ["PrivacyLedger"]
 
 T = TypeVar("T")
 
-STORAGE = "SKDPNOISE_LEDGER"
-"""The environment variable that names the storage where none is given."""
-
-MEMORY = "memory"
-"""What asks for a ledger in memory, whatever the environment says."""
+_SOME_DELTA = 1e-6  # of the guarantee of a charge that is not written down
 
 
 class PrivacyLedger:
@@ -88,7 +84,7 @@ class PrivacyLedger:
     skdpnoise...BudgetExceededError: 'a second look' asks for 0.75-DP, with which ...
     """
 
-    _facts: Facts | None
+    _budget: StoredBudget | None
 
     def __init__(
         self,
@@ -102,9 +98,9 @@ class PrivacyLedger:
         adaptive: bool | None = None,
         who: str | None = None,
     ) -> None:
-        wanted = requests.checked(epsilon, delta, adjacency, unit, adaptive)
-        self._start(dataset, storage, who)
-        self._facts = self._storage.open(dataset, wanted)
+        wanted = checks.checked(epsilon, delta, adjacency, unit, adaptive)
+        self._start(dataset, who, storage_of(storage))
+        self._budget = self._storage.open(dataset, wanted)
 
     @classmethod
     def open(
@@ -127,22 +123,20 @@ class PrivacyLedger:
             If there is no such data set.
         """
         ledger = cls.__new__(cls)
-        ledger._start(dataset, storage, who)
+        ledger._start(dataset, who, storage_of(storage))
         ledger._opened()
         return ledger
 
-    def _start(self, dataset: str, storage: str | None, who: str | None) -> None:
-        requests.checked_name("dataset", dataset)
-        requests.checked_text("who", who, "PrivacyLedger")
-        self.dataset, self.who = dataset, who
-        self._storage: Storage = _storage_of(storage)
-        self._facts = None
-        self._known: dict[int, Known] = {}
+    def _start(self, dataset: str, who: str | None, storage: Storage) -> None:
+        self.dataset = checked_name("dataset", dataset)
+        self.who = checked_text("who", who, "PrivacyLedger")
+        self._storage, self._budget = storage, None
+        self._known: dict[int, VerifiedCharges] = {}
 
-    def _opened(self) -> Facts:
-        if self._facts is None:
-            self._facts = self._storage.open(self.dataset, {})
-        return self._facts
+    def _opened(self) -> StoredBudget:
+        if self._budget is None:
+            self._budget = self._storage.open(self.dataset, {})
+        return self._budget
 
     @property
     def guarantee(self) -> PrivacyGuarantee:
@@ -151,12 +145,12 @@ class PrivacyLedger:
 
     @property
     def unit(self) -> str:
-        """What is protected: ``"record"`` or ``"group"``."""
+        """The unit that is protected: ``"record"`` or ``"group"``."""
         return self._opened().unit
 
     @property
     def adaptive(self) -> bool:
-        """Whether losses may be chosen by looking at results."""
+        """True if losses may be chosen by looking at results."""
         return self._opened().adaptive
 
     @property
@@ -208,19 +202,26 @@ class PrivacyLedger:
             If the budget does not cover it; nothing is charged then.
         """
         if is_uncharged():
-            return unwritten(label, cost, guarantee)
-        requests.check_kind(self._opened(), self.dataset, adjacency, unit)
-        loss, noise = requests.loss_of(cost)
-        loss_at = loss_at or requests.recalibrated(cost, guarantee)
+            return _unwritten(label, cost, guarantee)
+        checks.check_kind(self._opened(), self.dataset, adjacency, unit)
+        loss, noise = checks.loss_of(cost)
+        loss_at = loss_at or recalibrated(cost, guarantee)
         check_relation("PrivacyLedger.charge", loss, self.guarantee.adjacency)
-        label = requests.checked_name("label", label)
-        mechanism = requests.checked_text("mechanism", mechanism or noise)
-        estimator = requests.checked_text("estimator", estimator)
-        cost = encode_loss(compact(loss))
-        stated = requests.stated(loss, guarantee, self._opened().delta)
-        stored, token = stored_parameters(parameters), uuid.uuid4().hex
-        row = Row(0, token, "", label, mechanism, estimator, cost, *stated, self.who, stored)
-        with self._mine() as known:
+        epsilon, delta = checks.stated(loss, guarantee, self._opened().delta)
+        row = Row(
+            number=0,
+            token=uuid.uuid4().hex,
+            time="",
+            label=checked_name("label", label),
+            mechanism=checked_text("mechanism", mechanism or noise),
+            estimator=checked_text("estimator", estimator),
+            loss=encode_loss(compact(loss)),
+            epsilon=epsilon,
+            delta=delta,
+            who=self.who,
+            parameters=stored_parameters(parameters),
+        )
+        with self._locked() as known:
             if known.number == 0:  # adding up older charges need not hold the lock of a writer
                 self._read()
             return self._storage.attempt(
@@ -258,7 +259,7 @@ class PrivacyLedger:
         >>> ledger.covers(PureLoss(0.75)), ledger.covers(PureLoss(0.75), PureLoss(0.75))
         (True, False)
         """
-        total = self._with(costs, adjacency, unit)
+        total = self._composed_with(costs, adjacency, unit)
         return not costs or total.fits(self.guarantee, adaptive=self.adaptive)
 
     def left_after(
@@ -294,24 +295,30 @@ class PrivacyLedger:
         >>> round(ledger.left_after(PureLoss(0.75)), 3), round(ledger.left_after(PureLoss(1.5)), 3)
         (0.25, -0.5)
         """
-        total = self._with(costs, adjacency, unit)
+        total = self._composed_with(costs, adjacency, unit)
         budget = self.guarantee
         return budget.epsilon - total.counted(budget.delta, adaptive=self.adaptive)
 
-    def _with(
+    def _composed_with(
         self, costs: tuple[Any, ...], adjacency: Adjacency | None, unit: str | None
     ) -> Composition:
-        """Return what there would be after charges for these."""
-        requests.check_kind(self._opened(), self.dataset, adjacency, unit)
+        """Return the composition after charges for these costs."""
+        checks.check_kind(self._opened(), self.dataset, adjacency, unit)
         total = self._read().composition
         for cost in costs:
-            loss, _ = requests.loss_of(cost, "PrivacyLedger", "costs")
+            loss, _ = checks.loss_of(cost, "PrivacyLedger", "costs")
             check_relation("PrivacyLedger", loss, self.guarantee.adjacency)
             total = total.with_one_more(loss, (0.0, 0.0))
         return total
 
     def _charge(
-        self, known: Known, row: Row, loss: PrivacyLoss, loss_at: LossAt | None, *, retry: bool
+        self,
+        known: VerifiedCharges,
+        row: Row,
+        loss: PrivacyLoss,
+        loss_at: LossAt | None,
+        *,
+        retry: bool,
     ) -> Charge:
         with self._storage.transaction(self.dataset, write=True) as transaction:
             # The answer of a commit may be lost on the way, and not the charge.
@@ -332,9 +339,7 @@ class PrivacyLedger:
                     transaction.write(row, known.sealed(digest), summary)
         if total is None:
             if reason is None:  # the lock is free already: this takes a while
-                reason = requests.refusal(
-                    loss, kind[1:3], known.composition, self._opened(), loss_at
-                )
+                reason = refusal(loss, kind[1:3], known.composition, self._opened(), loss_at)
                 known.refused[kind] = reason
             text, largest = reason
             raise BudgetExceededError(f"{row.label!r} {text}", largest)
@@ -344,7 +349,7 @@ class PrivacyLedger:
     def _fitting(
         self, spent: Composition, row: Row, loss: PrivacyLoss
     ) -> tuple[Row, Composition | None]:
-        """Return the row with what its loss makes of the total, None if that is too much."""
+        """Return the row and the total with it, which is None if it exceeds the budget."""
         # What the short form was rounded up by may be what is missing.
         for form in dict.fromkeys((row.loss, encode_loss(loss))):
             total = spent.with_one_more(decode_loss(form), (row.epsilon, row.delta))
@@ -368,10 +373,18 @@ class PrivacyLedger:
         known = self._read(full=True)
         total = known.composition
         with reading.readable("The total", self._where):
-            epsilon, adaptive = total.epsilon(budget.delta), total.adaptive_epsilon(budget.delta)
-            sums = total.loss(epsilon), epsilon, total.basic, adaptive
-            said = self.adaptive, known.secure, known.declared
-            return LedgerTotal(budget, total.count, *sums, *said)
+            epsilon = total.epsilon(budget.delta)
+            return LedgerTotal(
+                guarantee=budget,
+                n_charges=total.count,
+                loss=total.loss(epsilon),
+                epsilon=epsilon,
+                basic=total.basic,
+                adaptive_epsilon=total.adaptive_epsilon(budget.delta),
+                adaptive=self.adaptive,
+                secure=known.secure,
+                declared=known.declared,
+            )
 
     def charges(self) -> tuple[Charge, ...]:
         """Return all charges in their order, also ones that cannot be read: see `Charge`.
@@ -380,15 +393,15 @@ class PrivacyLedger:
         -------
         tuple of Charge
         """
-        return self._told(tuple)
+        return self._over_charges(tuple)
 
-    def _told(self, tell: Callable[[Iterable[Charge]], T]) -> T:
-        """Return what is told of all charges, which come one by one."""
+    def _over_charges(self, work: Callable[[Iterable[Charge]], T]) -> T:
+        """Return ``work(charges)`` of all charges, which come one by one."""
         self._opened()
 
         def read(_: int) -> T:
             with self._storage.transaction(self.dataset, write=False) as transaction:
-                return tell(map(Charge.shown, transaction.each()))
+                return work(map(Charge.shown, transaction.each()))
 
         return self._storage.attempt(read)
 
@@ -407,13 +420,13 @@ class PrivacyLedger:
             If pandas is not installed: it comes with the extra ``pandas``.
         """
         pandas = pandas_for("PrivacyLedger.history")
-        columns, losses = self._told(listed)
+        columns, losses = self._over_charges(columns_of)
         # By now the storage is free again: this takes a while.
         columns["spent"] = spent_after_each(losses, self.guarantee.delta)
         times = pandas.Series(columns["time"], dtype="datetime64[us, UTC]")
         return pandas.DataFrame({**columns, "time": times})
 
-    def _read(self, *, full: bool = False) -> Known:
+    def _read(self, *, full: bool = False) -> VerifiedCharges:
         self._opened()
 
         def read(_: int) -> None:
@@ -422,7 +435,7 @@ class PrivacyLedger:
                 if full:
                     known.look_through(transaction)
 
-        with self._mine() as known:
+        with self._locked() as known:
             self._storage.attempt(read)
             return known
 
@@ -431,26 +444,26 @@ class PrivacyLedger:
         return f"the data set {self.dataset!r} in {self.storage or 'memory'}"
 
     @contextmanager
-    def _mine(self) -> Iterator[Known]:
-        """Hold what this process has read: after a fork, the lock of the parent may be held."""
+    def _locked(self) -> Iterator[VerifiedCharges]:
+        """Lock what this process has read; a fork begins anew, its parent may hold the lock."""
         seal = self._opened().seal(self.dataset)
-        known = self._known.setdefault(os.getpid(), Known(self._where, seal))
+        known = self._known.setdefault(os.getpid(), VerifiedCharges(self._where, seal))
         with known.lock:
             yield known
 
     def __repr__(self) -> str:
-        facts, where = self._facts, self.storage or "memory"
-        budget = "" if facts is None else f", epsilon={facts.epsilon:g}, delta={facts.delta:g}"
+        b, where = self._budget, self.storage or "memory"
+        budget = "" if b is None else f", epsilon={b.epsilon:g}, delta={b.delta:g}"
         return f"<PrivacyLedger of {self.dataset!r}{budget}, in {where}>"
 
     def __str__(self) -> str:
         total = self.total()
-        text = f"Ledger of {self.dataset}: {total.text}"
-        return with_caveat(text, secure=total.secure)
+        sheet = replace(sheet_of(total), kind="Ledger", title=self.dataset, promise=total.headline)
+        return sheet.text()
 
     def _repr_html_(self) -> str:
         """Return the ledger as a card, for notebooks."""
-        return ledger_card(self.dataset, self.total(), self.unit, self.charges())
+        return ledger_sheet(self.dataset, self.total(), self.unit, self.charges()).html()
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, PrivacyLedger):
@@ -473,19 +486,15 @@ class PrivacyLedger:
         return _again, (self.dataset, self._storage.address, self.who)
 
 
-def _storage_of(storage: str | None) -> Storage:
-    """Return what is asked for, else what the environment names, else memory."""
-    if storage is None:
-        storage = os.environ.get(STORAGE) or MEMORY
-        if storage != MEMORY:
-            return DatabaseStorage(storage, f"The environment variable {STORAGE}")
-    return MemoryStorage() if storage == MEMORY else DatabaseStorage(storage)
+def _unwritten(label: str, cost: Any, guarantee: Any) -> Charge:
+    """Return the charge of an audit or a plan: it has number 0, and is not written down."""
+    loss, noise = checks.loss_of(cost)
+    stated, label = checks.stated(loss, guarantee, _SOME_DELTA), checked_name("label", label)
+    return Charge(0, datetime.now(UTC), label, None, noise, loss, stated, None, {}, "")
 
 
 def _again(dataset: str, url: str | None, who: str | None) -> PrivacyLedger:
     """Return the ledger of a pickle; it is opened when it is used."""
     ledger = PrivacyLedger.__new__(PrivacyLedger)
-    ledger._start(dataset, url or MEMORY, who)
-    if isinstance(ledger._storage, MemoryStorage):
-        ledger._storage.process = 0  # what was charged is in another one
+    ledger._start(dataset, who, reopened(url))
     return ledger

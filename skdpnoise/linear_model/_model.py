@@ -21,7 +21,7 @@ from skdpnoise.base.constructors import Constraints, constructor_of_fields
 from skdpnoise.base.private_fit import PrivateEstimator
 from skdpnoise.base.scores import QuietScoreMixin
 from skdpnoise.data.groups import Groups
-from skdpnoise.data.reading import Numbers, Supervised
+from skdpnoise.data.reading import NumberColumns, Supervised
 from skdpnoise.data.schema import Schema
 from skdpnoise.data.sparse_tables import read_sparse
 from skdpnoise.data.table import Table
@@ -165,9 +165,9 @@ class PrivateLinearModel(PrivateEstimator, BaseEstimator):
         """Read the rows; return what is public of them, and which may be used."""
         # What is converted anyway lies as passes read it.
         order = "F" if isinstance(X, np.ndarray) and X.dtype not in FLOATS else None
-        features = Numbers({"order": order}, sparse=self._takes_sparse)
+        features = NumberColumns({"order": order}, sparse=self._takes_sparse)
         loaded = partial(self._target.loaded, type(self).__name__)
-        form = Supervised(features, self._target.labels, loaded)
+        form = Supervised(features, loaded, labels=self._target.labels)
         schema, rows = self._read_rows(form, X=X, y=y, groups=groups, n_jobs=self.n_jobs)
         self._check_ranges(schema.n_columns)
         bounds = as_bounds(self.feature_bounds, schema.n_columns, "feature_bounds", self)

@@ -1,8 +1,9 @@
-"""What is released: calibrated noise on vectors and matrices, and private selection."""
+"""Mechanisms: calibrated noise on vectors and matrices, and private selection."""
 
-from skdpnoise.mechanisms.additive import AdditiveMechanism, Mechanism
+from skdpnoise.mechanisms.additive import AdditiveMechanism
 from skdpnoise.mechanisms.allocation import allocate, capped_profile, worst_case_norm
-from skdpnoise.mechanisms.calibrate import calibrate
+from skdpnoise.mechanisms.base import Mechanism
+from skdpnoise.mechanisms.calibrate import calibrate, shared_budget
 from skdpnoise.mechanisms.joint.balls import (
     KNormMechanism,
     L1StaircaseMechanism,
@@ -29,7 +30,6 @@ from skdpnoise.mechanisms.selection.repeated import (
     choose_repetitions,
     repeated_loss,
 )
-from skdpnoise.mechanisms.sharing import shared_budget
 
 __all__ = [
     "SECOND_MOMENT_NOISES",

@@ -8,17 +8,17 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import lru_cache
 from operator import itemgetter
-from typing import Any, Protocol, TypeVar, runtime_checkable
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from skdpnoise._utils.checks import check_array, check_count, check_type
 from skdpnoise._utils.sealed import sealed
-from skdpnoise.mechanisms._numeric import gaussian_mu
+from skdpnoise.mechanisms._scale_search import gaussian_mu
 from skdpnoise.mechanisms.allocation import RULES, counted_by, shifts, worst_case_norm, worst_shift
-from skdpnoise.mechanisms.exact import are_integers
-from skdpnoise.mechanisms.recipes import Recipe
+from skdpnoise.mechanisms.base import Recipe
+from skdpnoise.mechanisms.grid_sizes import are_integers
 from skdpnoise.mechanisms.requests import MIXTURE, fits_gaussian
 from skdpnoise.mechanisms.vectors import VectorMechanism
 from skdpnoise.noises import Noise, get_noise, noise_names
@@ -33,33 +33,6 @@ _MOST_BITS = 52
 _SMALLEST, _LARGEST = 1e-290, 1e280  # of grid steps and scales: far from the limits of doubles
 _MANY = 20_000  # shifts; more are rounded up to a grid
 _GRID = 1e-4
-
-
-@runtime_checkable
-class Mechanism(Protocol):
-    """An object that samples noise and states its cost, so that the two cannot disagree.
-
-    Examples
-    --------
-    >>> issubclass(AdditiveMechanism, Mechanism)
-    True
-    """
-
-    def sample(
-        self, rng: RandomWords, n_releases: int | None = None, *, first: int | None = None
-    ) -> NDArray[np.int64]:
-        """Return integer noise, in grid steps, of the releases from an index on."""
-
-    def release(
-        self, value: ArrayLike, random_state: Any = None, *, first: int | None = None
-    ) -> NDArray[np.float64]:
-        """Return the value of the releases from an index on with noise added."""
-
-    def privacy_loss(self) -> PrivacyLoss:
-        """Return what all the releases cost together."""
-
-    def expected_error(self, p: float = 2.0, weights: ArrayLike | None = None) -> float:
-        """Return the expected weighted error of all the releases together."""
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -100,28 +73,26 @@ class AdditiveMechanism(VectorMechanism):
     Parameters
     ----------
     noise : str
-        ``"<rule>_<family>"``; the family draws and is charged for.
+        ``"<rule>_<family>"``; the family is sampled and charged for.
     scale : ndarray of shape (n_coordinates,) or (n_releases, n_coordinates)
         s, in the units of the query.
     bits : int
         B: the standard unit of the noise spans 2**bits grid steps.
     sensitivity : SensitivityProfile or GroupedProfile
-        What one record can do to one release.
+        How far one record can move one release.
     n_releases : int, default=1
         Number of releases that are charged for.
     families : tuple of Noise or None, default=None
         The family of each coordinate, or one for all; None is that of the name.
     promise : PureLoss, GaussianLoss or None, default=None
-        A loss that contains this mechanism's own, and is charged for in its place. Adaptive budgets
-        are added up in it.
+        A loss that contains this mechanism's own and is charged in its place, for adaptive budgets.
     considered : tuple of (str, float or str), default=()
-        What was compared: names with their expected errors, or with the reason of their refusal.
+        Compared names with their expected errors, or with the reason of their refusal.
 
     Raises
     ------
-    TypeError, ValueError
-        If a field is of the wrong kind or out of range, fields contradict one another, or the
-        mechanism's own loss exceeds the promise.
+    ValueError
+        If fields contradict one another, or the mechanism's own loss exceeds the promise.
 
     References
     ----------
@@ -141,10 +112,11 @@ class AdditiveMechanism(VectorMechanism):
     1-DP
     """
 
-    noise: str
-    scale: NDArray[np.float64]
+    # Without field() the property of the base would be taken for the default.
+    noise: str = field()
+    scale: NDArray[np.float64] = field()
     bits: int
-    sensitivity: SensitivityProfile
+    sensitivity: SensitivityProfile = field()
     n_releases: int = 1
     families: tuple[Noise, ...] | None = None
     promise: LossBudget | None = None
@@ -171,16 +143,7 @@ class AdditiveMechanism(VectorMechanism):
         return self.scale * np.sqrt(self._unit_moments(2.0))
 
     def privacy_loss(self) -> PrivacyLoss:
-        """Return what ``n_releases`` releases cost together: the promise, or else the own loss.
-
-        Examples
-        --------
-        >>> from skdpnoise.mechanisms import calibrate
-        >>> from skdpnoise.privacy import GaussianLoss
-        >>> profile = SensitivityProfile([1.0, 4.0])
-        >>> print(calibrate("inid_gaussian", profile, GaussianLoss(0.5)).privacy_loss())
-        0.5-GDP
-        """
+        """Return the cost of all ``n_releases`` releases: the promise, or else the own loss."""
         return self.own_loss() if self.promise is None else self.promise
 
     def own_loss(self) -> PrivacyLoss:
@@ -202,7 +165,7 @@ class AdditiveMechanism(VectorMechanism):
         return self.expected_error() / (self.n_releases * self.sensitivity.n_coordinates)
 
     def explain(self) -> str:
-        """Say what was chosen, what it costs, and what else was considered; public facts only.
+        """Return the choice of noise, its cost, and what else was considered; public facts only.
 
         Examples
         --------
@@ -276,11 +239,10 @@ class AdditiveMechanism(VectorMechanism):
             yield family, np.array([other == family for other in self._families])
 
     def _costs_by(self, order: float) -> bool:
-        """Return whether the worst |d/s|_q says what all noise costs."""
+        """Return whether the cost of all noise follows from the worst |d/s|_q."""
         return len(self._families) == 1 and self.family.norm_order == order
 
     def _worst_shift(self, order: float) -> float:
-        """Return the worst |d/s|_q of all releases together, rounding of the value included."""
         return worst_shift(self.scale, self.sensitivity, self.n_releases, self.bits, order)
 
     def _groups(self) -> Iterator[tuple[Noise, NDArray[np.float64], NDArray[np.float64]]]:
@@ -309,7 +271,6 @@ class AdditiveMechanism(VectorMechanism):
 
 
 def _check_fields(mechanism: AdditiveMechanism) -> None:
-    """Check the fields of a mechanism against one another, and store them in their own types."""
     owner = "AdditiveMechanism"
     check_type(owner, "sensitivity", mechanism.sensitivity, SensitivityProfile, GroupedProfile)
     n_releases = check_count(owner, "n_releases", mechanism.n_releases)
@@ -344,7 +305,7 @@ def _check_promise(mechanism: AdditiveMechanism) -> None:
 
 
 def stated(mechanism: Made, **facts: object) -> Made:
-    """Return a mechanism just made, with fields that its maker has checked or proved."""
+    """Set fields that the maker of a new mechanism has checked or proved, and return it."""
     for name, fact in facts.items():
         object.__setattr__(mechanism, name, fact)
     return mechanism
@@ -373,7 +334,6 @@ def compared(
 def _checked_families(
     noise: object, families: tuple[Noise, ...] | None, n_coordinates: int
 ) -> tuple[Noise, ...]:
-    """Return the families, which go with the name."""
     owner = "AdditiveMechanism"
     if not isinstance(noise, str):
         raise TypeError(f"The 'noise' parameter of {owner} must be a str. Got {noise!r} instead.")
@@ -389,7 +349,7 @@ def _checked_families(
     kinds = {type(family) for family in families}
     known = _known_families(tuple(noise_names()))
     got = sorted(kind.__name__ for kind in kinds)
-    # A family of one's own has the rights of its author until it is registered.
+    # An unregistered family may have any name, but must have all members of a Noise.
     strangers = [family for family in families if type(family) not in known]
     if not all(isinstance(family, Noise) for family in strangers):
         raise TypeError(
@@ -439,7 +399,7 @@ def _check_scale(
 
 
 def _rounded_up(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return positive values; very many of them are rounded up to a fine grid."""
+    """Return positive values, rounded up to a fine grid if there are very many."""
     if values.size <= _MANY:
         return values
     exponent = np.ceil(np.log(values / values.max()) / _GRID)

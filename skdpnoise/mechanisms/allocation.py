@@ -2,9 +2,8 @@ r"""How far one record moves a query, and how much noise goes on which coordinat
 
 Letters: λ the sensitivity profile, w the error weights, p the exponent of the error, q the order of
 the norm in which the noise family's cost adds (Gaussian 2, Laplace 1), r the order of a joint ball.
-A scale vector s costs the worst case of |d/s|_q over all changes d that one record can make. That
-worst case is computed anew for whatever shape a rule proposes, so no rule can break the guarantee:
-a bad rule only wastes accuracy.
+A scale vector s costs the worst case of |d/s|_q over all changes d that one record can make. It is
+computed anew for every proposed shape: a bad rule wastes accuracy and breaks no guarantee.
 
 Groups of coordinates with a norm bound of order r each
 (:class:`~skdpnoise.sensitivity.GroupedProfile`) share one scale within a group. For q >= r that is
@@ -20,7 +19,8 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from skdpnoise.mechanisms.quanta import rounding_cost
+from skdpnoise._utils.shared_texts import shared_texts
+from skdpnoise.mechanisms.grid_sizes import rounding_cost
 from skdpnoise.noises import Noise
 from skdpnoise.sensitivity import GroupedProfile, SensitivityProfile
 from skdpnoise.sensitivity.worst_cases import largest_norm, rounded_up
@@ -68,6 +68,7 @@ def _shape_of_groups(
     return np.asarray((shape / shape.max())[groups.members])
 
 
+@shared_texts
 def capped_profile(
     sensitivity: SensitivityProfile, *, order: float, weights: Vector | None = None, p: float = 2.0
 ) -> Vector:
@@ -83,14 +84,10 @@ def capped_profile(
 
     Parameters
     ----------
-    sensitivity : SensitivityProfile
-        λ and its joint bounds.
-    order : float
-        q.
+    %(allocation: sensitivity, order)s
     weights : ndarray of shape (n_coordinates,) or None, default=None
         w; None is all ones.
-    p : float, default=2.0
-        Error exponent.
+    %(allocation: p)s
 
     Returns
     -------
@@ -112,6 +109,7 @@ def capped_profile(
     return _cap(sensitivity, order, balls[0], weights, p)
 
 
+@shared_texts
 def worst_case_norm(scale: Vector, sensitivity: SensitivityProfile, order: float) -> float:
     r"""Return the most that one record can move a query, measured in units of the noise.
 
@@ -127,10 +125,7 @@ def worst_case_norm(scale: Vector, sensitivity: SensitivityProfile, order: float
     ----------
     scale : ndarray of shape (n_coordinates,) or (n_releases, n_coordinates)
         s, in the units of λ; positive where λ is.
-    sensitivity : SensitivityProfile
-        λ and its joint bounds, for one release.
-    order : float
-        q.
+    %(allocation: sensitivity, order)s
 
     Returns
     -------
@@ -159,6 +154,7 @@ def worst_case_norm(scale: Vector, sensitivity: SensitivityProfile, order: float
     return min(largest_norm(weight, limit, radius, order=order, ball=r) for r, radius in balls)
 
 
+@shared_texts
 def allocate(
     rule: str,
     sensitivity: SensitivityProfile,
@@ -185,16 +181,11 @@ def allocate(
     ----------
     rule : {"iid", "spr", "inid"}
         How the noise is shared within a release.
-    sensitivity : SensitivityProfile
-        λ and its joint bounds, for one release.
-    order : float
-        q.
-    n_releases : int, default=1
-        Number of releases, adaptively chosen.
+    %(allocation: sensitivity, order)s
+    %(mechanisms: n_releases)s
     weights : ndarray of shape (n_coordinates,) or (n_releases, n_coordinates), or None
         Positive error weights; None is all ones.
-    p : float, default=2.0
-        Error exponent.
+    %(allocation: p)s
 
     Returns
     -------
@@ -289,7 +280,7 @@ def worst_shift(
 
 
 def counted_by(sensitivity: SensitivityProfile, families: tuple[Noise, ...]) -> str:
-    """Return what counts as one number moved by the l1 norm: "release", "group" or "coordinate"."""
+    """Return the unit that counts as one number moved by the l1 norm: "release", "group" or so."""
     # Only log-concave noise allows that a change of several numbers counts as one.
     if len(families) > 1 or families[0].lattice or not families[0].log_concave:
         return "coordinate"

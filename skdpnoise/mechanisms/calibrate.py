@@ -1,4 +1,4 @@
-"""From a guarantee to the noise that meets it."""
+"""Calibration: the noise that meets a guarantee."""
 
 from __future__ import annotations
 
@@ -12,14 +12,21 @@ from numpy.typing import ArrayLike, NDArray
 
 from skdpnoise._utils.checks import check_array, check_count, check_option, check_real, check_type
 from skdpnoise._utils.shared_texts import shared_texts
-from skdpnoise.mechanisms._numeric import Proposal, Request, propose, propose_mixture
-from skdpnoise.mechanisms._quick import quick_mixture, quick_shape, settled
-from skdpnoise.mechanisms._shapes import by_shape, raised
+from skdpnoise.mechanisms._auto import quick_mixture, quick_shape, settled
+from skdpnoise.mechanisms._scale_search import Proposal, Request, propose, propose_mixture
+from skdpnoise.mechanisms._shape_search import by_shape, raised
 from skdpnoise.mechanisms.additive import AdditiveMechanism, compared, stated
 from skdpnoise.mechanisms.allocation import moving_coordinates, worst_shift
-from skdpnoise.mechanisms.quanta import rounding_cost
-from skdpnoise.mechanisms.recipes import Recipe
-from skdpnoise.mechanisms.requests import MIXTURE, fits_gaussian, noise_options, number_of
+from skdpnoise.mechanisms.base import Recipe
+from skdpnoise.mechanisms.grid_sizes import rounding_cost
+from skdpnoise.mechanisms.requests import (
+    MIXTURE,
+    budget_of,
+    candidates,
+    fits_gaussian,
+    noise_options,
+    number_of,
+)
 from skdpnoise.noises import Noise, get_noise, noise_names
 from skdpnoise.privacy import GaussianLoss, LossBudget, PrivacyGuarantee, PureLoss
 from skdpnoise.sensitivity import GroupedProfile, SensitivityProfile
@@ -72,13 +79,12 @@ def calibrate(
         δ > 0 of one Subbotin shape and one mixture, in milliseconds; or ``"search"``: the best of
         every "inid" family and of the mixture, in seconds. Both are decided by public facts alone.
     sensitivity : SensitivityProfile or GroupedProfile
-        What one record can do to one release, under the neighbouring relation wanted. Groups have
+        How far one record can move one release, for the wanted neighbouring relation. Groups have
         one scale each, of weights summed over the group (Theorem 4 with the norms of groups in
         place of λ), and need a log-concave family. One scale is best for normal noise, and for
         Laplace noise on l1 groups or equal weights.
     guarantee : PrivacyGuarantee, PureLoss or GaussianLoss
-        What all the releases together may cost. A loss is also what the mechanism then promises
-        and is charged.
+        Most that all releases together may cost. A loss is then also the promise of the mechanism.
     %(mechanisms: n_releases)s
     weights : array-like of shape (n_coordinates,) or (n_releases, n_coordinates), or None
         How much the error of each coordinate (in each release) matters: positive and public; None
@@ -93,10 +99,8 @@ def calibrate(
 
     Raises
     ------
-    %(mechanisms: TypeError)s
     ValueError
-        If the noise is unknown or cannot give the guarantee, a weight is not positive and finite,
-        or magnitudes are beyond double precision.
+        If the noise cannot give the guarantee, or magnitudes are beyond double precision.
 
     References
     ----------
@@ -135,10 +139,77 @@ def calibrate(
     return stated(made, recipe=Recipe(asked, again))
 
 
+def shared_budget(
+    noise: str,
+    sensitivity: SensitivityProfile,
+    guarantee: PrivacyGuarantee | LossBudget,
+    n_releases: int,
+    rows_per_group: int = 1,
+) -> tuple[str, LossBudget]:
+    """Return the noise of a series of stages, chosen if it has no name, and the loss they share.
+
+    The cost of a stage may depend on earlier releases. So costs add up in a loss for which that is
+    proved: pure for families that can be pure, else Gaussian. "auto" takes normal or Laplace noise,
+    and "search" any family, whichever has the smallest expected error for a typical stage.
+
+    Parameters
+    ----------
+    noise : str
+        ``"<rule>_<family>"``, ``"auto"`` or ``"search"``.
+    sensitivity : SensitivityProfile
+        Of the typical stage.
+    guarantee : PrivacyGuarantee, PureLoss or GaussianLoss
+        Most that all stages together may cost.
+    n_releases : int
+        Releases of the typical stage.
+    rows_per_group : int, default=1
+        Most rows of a group, if the guarantee is for groups; sensitivity and budget are per row.
+
+    Returns
+    -------
+    noise : str
+        ``"<rule>_<family>"``.
+    budget : PureLoss or GaussianLoss
+        A loss, with respect to one row, that meets the guarantee.
+
+    References
+    ----------
+    Rogers, Roth, Ullman and Vadhan, "Privacy odometers and filters", NeurIPS 2016 (pure loss).
+    Smith and Thakurta, "Fully adaptive composition for Gaussian differential privacy",
+    arXiv:2210.17520, Theorem 1 (Gaussian loss).
+
+    Examples
+    --------
+    >>> noise, budget = shared_budget(
+    ...     "auto", SensitivityProfile([1.0, 1.0]), PrivacyGuarantee(1.0, 1e-6), n_releases=20
+    ... )
+    >>> print(noise, budget, budget.share(0.25))
+    inid_gaussian 0.236704-GDP 0.118352-GDP
+    """
+    names = candidates(noise)
+    budgets: dict[str, LossBudget] = {}
+    if isinstance(guarantee, PrivacyGuarantee):
+        for name in names:
+            pure = guarantee.delta == 0.0 or get_noise(name.partition("_")[2]).supports_pure
+            budget = budget_of(guarantee, pure=pure)
+            assert budget is not None
+            budgets[name] = budget.per_row(rows_per_group)
+    else:
+        if noise == "auto":
+            names = ["inid_laplace" if isinstance(guarantee, PureLoss) else "inid_gaussian"]
+        budgets = dict.fromkeys(names, guarantee)
+
+    def make(name: str) -> AdditiveMechanism:
+        return calibrate(name, sensitivity, budgets[name], n_releases=n_releases)
+
+    made, _ = compared(names, make, AdditiveMechanism.expected_error)
+    best = min(made, key=AdditiveMechanism.expected_error).noise
+    return best, budgets[best]
+
+
 def _best(
     names: Sequence[str], make: Callable[[str, Request], AdditiveMechanism], request: Request
 ) -> AdditiveMechanism:
-    """Return the mechanism of the smallest expected error, with all that was compared."""
     made, considered = compared(names, lambda noise: make(noise, request), request.expected)
     return stated(min(made, key=request.expected), considered=considered)
 

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from skdpnoise._utils.checks import check_adjacency, check_count, check_real, check_type
 from skdpnoise.mechanisms.additive import AdditiveMechanism
+from skdpnoise.mechanisms.base import Mechanism
 from skdpnoise.privacy import (
     Adjacency,
     GaussianLoss,
@@ -31,7 +32,7 @@ _MOST_STEPS = 2.0**61  # of a count
 
 
 @dataclass(frozen=True, slots=True)
-class CategoryMechanism:
+class CategoryMechanism(Mechanism):
     r"""Noisy counts of categories, shown where they reach a threshold.
 
     **Guarantee.** Between neighbours, one record less is one less in one cell of each column, and a
@@ -143,17 +144,11 @@ class CategoryMechanism:
 
     @property
     def noise(self) -> str:
-        """Name of the noise."""
         return self.additive.noise
 
     @property
-    def n_releases(self) -> int:
-        """One: all counts are shown, or not, at once."""
-        return 1
-
-    @property
     def sensitivity(self) -> SensitivityProfile:
-        """What one record can do to the counts that it moves."""
+        """How far one record can move the counts of its cells."""
         return self.additive.sensitivity
 
     @property

@@ -1,4 +1,4 @@
-"""What calibrate accepts: names of noises, and guarantees as losses."""
+"""The arguments of calibrate: names of noises, and guarantees as losses."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from skdpnoise.noises import Noise, get_noise, noise_names
 from skdpnoise.privacy import GaussianLoss, LossBudget, PrivacyGuarantee, PureLoss, gdp_mu
 
 CHOICES = ("auto", "search")
-"""What names no noise: the best of a few by formulas, and the best of all."""
+"""Choices of a noise: the best of a few by formulas, and the best of all."""
 
 MIXTURE = "inid_mixture"
 """Laplace noise on the coordinates that dominate, normal noise on the others."""
@@ -44,7 +44,7 @@ def noise_options(*, adaptive: bool = False) -> list[str]:
 
 
 def candidates(noise: str) -> list[str]:
-    """Return the name, or those that stand behind "auto" and "search" where losses are shared."""
+    """Return the name, or those that "auto" and "search" try where stages share a loss."""
     if noise == "auto":
         return ["inid_gaussian", "inid_laplace"]
     if noise == "search":
@@ -64,14 +64,13 @@ def budget_of(guarantee: PrivacyGuarantee | LossBudget, *, pure: bool) -> LossBu
 
 
 def number_of(target: PrivacyGuarantee | LossBudget) -> float:
-    """Return the ε or the μ."""
     if isinstance(target, GaussianLoss):
         return target.mu
     return target.pure_epsilon if isinstance(target, PureLoss) else target.epsilon
 
 
 def fits_gaussian(family: Noise) -> bool:
-    """Whether a Gaussian loss can contain the family's: no total disclosure, and a proof."""
+    """Return whether a Gaussian loss provably contains the family's: no total disclosure."""
     bounded = bool(np.isfinite(family.max_loss(1.0)))
     unbounded = family.log_concave and not family.lattice
     return bounded or (unbounded and float(family.hockey_stick(1e4, 1.0)) == 0.0)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
 from skdpnoise._utils.checks import check_type, complaint
 from skdpnoise.mechanisms.additive import AdditiveMechanism
+from skdpnoise.mechanisms.base import Mechanism
 from skdpnoise.mechanisms.calibrate import calibrate
 from skdpnoise.noises import get_noise
 from skdpnoise.privacy import (
@@ -41,28 +42,21 @@ _OTHER_NOISE = (
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class SampledMechanism:
+class SampledMechanism(Mechanism):
     """Noise on T sums, each over a fresh Poisson sample of the records.
 
-    **Guarantee.** For neighbours with and without one record, if every record enters each of the
-    samples by a coin of its own with probability `rate` at most, independently of all else, and
-    the sensitivity of `step` bounds what one record in the sample adds. Sums must not be divided
-    by the size of a sample.
+    **Guarantee.** For neighbours with and without one record, if every record enters each sample
+    with probability `rate` at most, independently of all else, and the sensitivity of `step` bounds
+    the addition of one record in the sample. Sums must not be divided by the size of a sample.
 
     Parameters
     ----------
     step : AdditiveMechanism
-        The noise of one step, for one release.
+        The noise of one step, for one release: normal or Laplace noise in all coordinates.
     rate : float
         q, in (0, 1].
     n_releases : int
         T.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If a field is of the wrong kind, or `step` is for more than one release or has noise that is
-        neither normal nor Laplace in all coordinates.
 
     Notes
     -----
@@ -86,7 +80,7 @@ class SampledMechanism:
 
     step: AdditiveMechanism
     rate: float
-    n_releases: int
+    n_releases: int = field()
 
     def __post_init__(self) -> None:
         owner = type(self).__name__
@@ -102,12 +96,11 @@ class SampledMechanism:
 
     @property
     def noise(self) -> str:
-        """Name of the noise."""
         return self.step.noise
 
     @property
     def sensitivity(self) -> SensitivityProfile:
-        """What one record in the sample can do to one sum."""
+        """How far one record in the sample can move one sum."""
         return self.step.sensitivity
 
     @property
@@ -117,11 +110,9 @@ class SampledMechanism:
 
     @property
     def grid_size(self) -> NDArray[np.float64]:
-        """Size of one integer step."""
         return self.step.grid_size
 
     def privacy_loss(self) -> PrivacyLoss:
-        """Return what all the steps cost together."""
         loss = self.step.own_loss()
         if not isinstance(loss, GaussianLoss):
             numeric = loss.numeric()
@@ -158,25 +149,19 @@ def calibrate_sampled(
     noise : str
         ``"<rule>_gaussian"`` or ``"<rule>_laplace"`` with rule "iid", "spr" or "inid".
     sensitivity : GroupedProfile
-        What one record in the sample can add.
+        Bounds on the addition of one record in the sample.
     guarantee : PrivacyGuarantee
-        Of the relation ``"add_remove"``.
+        Of the relation ``"add_remove"``, with something left for each step.
     rate : float
         q, in (0, 1].
     n_releases : int
         T, the number of steps.
     beside : PrivacyLoss or None, default=None
-        What else is spent of the guarantee.
+        Other losses within the guarantee.
 
     Returns
     -------
     SampledMechanism
-
-    Raises
-    ------
-    ValueError
-        If the noise is another, the relation is ``"replace_one"``, or nothing is left that a step
-        could cost.
 
     References
     ----------

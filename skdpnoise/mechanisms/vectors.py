@@ -1,8 +1,8 @@
-"""What all noise on vectors does: check the value, count releases, sample, add grid steps."""
+"""Noise on vectors: the value is checked, releases are counted, and integers are added exactly."""
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from skdpnoise._utils.sealed import Sealed
 from skdpnoise._utils.shared_texts import shared_texts
-from skdpnoise.mechanisms import exact
-from skdpnoise.privacy import PrivacyLoss, check_count, check_real
+from skdpnoise.mechanisms import grid_sizes
+from skdpnoise.mechanisms.base import Mechanism
+from skdpnoise.privacy import check_count, check_real
 from skdpnoise.sampling import RandomWords, random_words
 from skdpnoise.sampling.observer import plus_noise
 
@@ -21,8 +21,8 @@ Vector = NDArray[np.float64]
 
 
 @shared_texts
-class VectorMechanism(Sealed, ABC):
-    r"""Noise on a vector, added exactly and charged for by one object.
+class VectorMechanism(Mechanism):
+    r"""Noise on a vector, added exactly.
 
     .. math:: M(D)_j = q_j \left(\mathrm{round}(f_j(D)/q_j) + Z_j\right)
     """
@@ -34,56 +34,31 @@ class VectorMechanism(Sealed, ABC):
 
     @property
     @abstractmethod
-    def n_releases(self) -> int:
-        """Number of releases that are charged for."""
-
-    @property
-    @abstractmethod
     def grid_size(self) -> Vector:
         """Size of one integer step, of shape (n_coordinates,) or (n_releases, n_coordinates)."""
-
-    @abstractmethod
-    def privacy_loss(self) -> PrivacyLoss:
-        """Return what ``n_releases`` releases cost together."""
 
     def sample(
         self, rng: RandomWords, n_releases: int | None = None, *, first: int | None = None
     ) -> NDArray[np.int64]:
-        """Return the noise of consecutive releases, in grid steps.
+        """Return the noise of consecutive releases, in grid steps: one row each.
 
         Parameters
         ----------
-        rng : RandomWords
-            Source of randomness.
+        %(mechanisms: rng)s
         n_releases : int or None, default=None
             Number of releases; None is all of them, from ``first`` on.
         first : int or None, default=None
-            Index of the first release, counted from 0. It must be given if scales differ between
-            releases and not all are sampled.
-
-        Returns
-        -------
-        ndarray of int64, shape (n_releases, n_coordinates)
-
-        Raises
-        ------
-        ValueError
-            If more releases are asked for than are charged for, or ``first`` is missing.
-
-        Examples
-        --------
-        >>> from skdpnoise.mechanisms import k_norm
-        >>> from skdpnoise.privacy import PureLoss
-        >>> mechanism = k_norm(2, 1.0, 3, PureLoss(1.0), n_releases=3)
-        >>> mechanism.sample(random_words(0), n_releases=2).shape
-        (2, 3)
+            Index of the first release, from 0. It must be given if scales differ between releases
+            and not all are sampled.
         """
         return self._draw(rng, *self._span("sample", "n_releases", n_releases, first))
 
     def release(
         self, value: ArrayLike, random_state: Any = None, *, first: int | None = None
     ) -> Vector:
-        """Return the value with noise added: what may be made public.
+        """Return the value with noise added, which may be made public.
+
+        Nothing is remembered: each call is another release. No charge covers a second release t.
 
         Parameters
         ----------
@@ -98,26 +73,13 @@ class VectorMechanism(Sealed, ABC):
         -------
         ndarray of the shape of ``value``
 
-        Raises
-        ------
-        TypeError, ValueError
-            If the value is not an array of finite real numbers of such a shape, or releases are
-            asked for that are not charged for, or ``first`` is missing.
-
-        Notes
-        -----
-        Nothing is remembered: each call is another release. Making release t twice is charged for
-        by nobody.
-
         Examples
         --------
         >>> from skdpnoise.mechanisms import calibrate
         >>> from skdpnoise.privacy import GaussianLoss
         >>> from skdpnoise.sensitivity import SensitivityProfile
-        >>> mechanism = calibrate(
-        ...     "iid_gaussian", SensitivityProfile([1.0]), GaussianLoss(0.5), n_releases=2,
-        ...     weights=[[1.0], [9.0]],
-        ... )
+        >>> profile, loss = SensitivityProfile([1.0]), GaussianLoss(0.5)
+        >>> mechanism = calibrate("iid_gaussian", profile, loss, n_releases=2)
         >>> answers = [mechanism.release([10.0], first=t) for t in range(2)]
         """
         rows = self._checked(value)
@@ -125,9 +87,11 @@ class VectorMechanism(Sealed, ABC):
         return self._released(rows, random_state, first).reshape(np.shape(value))
 
     def expected_error(self, p: float = 2.0, weights: ArrayLike | None = None) -> float:
-        r"""Return the expected error of all releases together.
+        r"""Return the expected error of all releases together, in the p-th power of units.
 
         .. math:: \sum_{t, j} w_{tj} \, E|\hat f_{tj} - f_{tj}|^p
+
+        The rounding of the value, below one part in 2**20 of the noise, is not counted.
 
         Parameters
         ----------
@@ -135,20 +99,6 @@ class VectorMechanism(Sealed, ABC):
             Error exponent; 2 gives the total variance, 1 the total absolute error.
         weights : array-like of shape (n_coordinates,) or (n_releases, n_coordinates), or None
             w; None is all ones.
-
-        Returns
-        -------
-        float
-            In the units of the query to the power p. The rounding of the value, below one part in
-            2**20 of the noise, is not counted.
-
-        Examples
-        --------
-        >>> from skdpnoise.mechanisms import k_norm
-        >>> from skdpnoise.privacy import PureLoss
-        >>> mechanism = k_norm(1, 2.0, 2, PureLoss(0.5))  # two coordinates of scale 2/0.5
-        >>> round(mechanism.expected_error(p=1), 5)
-        8.0
         """
         moments = self._moments(check_real(f"{type(self).__name__}.expected_error", "p", p))
         errors = np.broadcast_to(moments, (self.n_releases, moments.shape[-1]))
@@ -164,29 +114,27 @@ class VectorMechanism(Sealed, ABC):
 
     @abstractmethod
     def _draw(self, rng: RandomWords, start: int, count: int) -> NDArray[np.int64]:
-        """Return the noise of so many releases from an index on, in grid steps."""
+        """Return the noise of ``count`` releases from index ``start`` on, in grid steps."""
 
     @abstractmethod
     def _moments(self, p: float) -> Vector:
         """Return E|error|^p of every coordinate, or of every release and coordinate."""
 
     @abstractmethod
-    def _facts(self) -> str:
-        """Return the fields that tell this mechanism from others of its kind."""
+    def _facts(self) -> str: ...
 
     def _released(self, rows: NDArray[Any], random_state: Any, first: int | None) -> Vector:
-        """Return checked values of consecutive releases with noise added."""
         draws = self.sample(random_words(random_state), len(rows), first=first)
         start, grid_size = first or 0, self.grid_size
         step = grid_size if grid_size.ndim == 1 else grid_size[start : start + len(rows)]
-        return add_quanta(rows, draws, step, self)
+        return add_steps(rows, draws, step, self)
 
     def _checked(self, value: ArrayLike) -> NDArray[Any]:
         """Return the exact value of each release, one per row."""
         allowed = f"The 'value' parameter of {type(self).__name__}.release must be"
-        array, n_entries = exact.exact_numbers(value), self.grid_size.shape[-1]
+        array, n_entries = grid_sizes.exact_numbers(value), self.grid_size.shape[-1]
         masked = np.ma.isMaskedArray(value)
-        if masked or not exact.are_real(array):
+        if masked or not grid_sizes.are_real(array):
             kind = "a masked array" if masked else f"an array of dtype {array.dtype}"
             raise TypeError(
                 f"{allowed} an array of real numbers, integers or of double precision or less. Got "
@@ -197,7 +145,7 @@ class VectorMechanism(Sealed, ABC):
                 f"{allowed} of shape ({n_entries},) or (n, {n_entries}) with n up to "
                 f"n_releases={self.n_releases}. Got shape {array.shape} instead."
             )
-        if not exact.are_finite(array):
+        if not grid_sizes.are_finite(array):
             raise ValueError(
                 f"{allowed} finite in every entry: remove or replace NaN and infinity before the "
                 "query is computed."
@@ -234,18 +182,18 @@ class VectorMechanism(Sealed, ABC):
         return start, count
 
 
-def add_quanta(
+def add_steps(
     value: NDArray[Any], draws: NDArray[np.int64], grid_size: Vector, mechanism: Any = None
 ) -> Vector:
-    """Return values, rounded to grid steps, plus draws; unchanged where the grid step is zero."""
+    """Return values, rounded to grid steps, plus noise; unchanged where the grid size is zero."""
     # The sum of integers is exact, also beyond 2**53. What is returned is the double nearest to it,
-    # times the grid step: post-processing. An observer is told which mechanism drew.
+    # times the grid step: post-processing. An observer is told which mechanism sampled.
     step = np.broadcast_to(grid_size, value.shape)
     noisy = step > 0.0
     rows = np.empty(value.shape)
     rows[~noisy] = value[~noisy].astype(np.float64)
-    quanta = exact.exact_quanta(value[noisy], step[noisy])
-    rows[noisy] = plus_noise(mechanism, quanta, draws[noisy]) * step[noisy]
+    integers = grid_sizes.exact_steps(value[noisy], step[noisy])
+    rows[noisy] = plus_noise(mechanism, integers, draws[noisy]) * step[noisy]
     return rows
 
 
@@ -256,9 +204,11 @@ def exact_release(
     random_state: Any,
     first: int | None = None,
 ) -> Vector:
-    """Return what ``parts`` makes of every row, exactly, plus noise of equal grid steps."""
+    """Return ``parts`` of every row, exactly, plus noise in equal grid steps."""
     draws = mechanism.sample(random_words(random_state), len(rows), first=first)
     mixed = [parts([Fraction(entry) for entry in row]) for row in rows.tolist()]
     steps = mechanism.grid_size.tolist()
-    quanta = np.array([exact.exact_integers(row, steps) for row in mixed])
-    return np.asarray(plus_noise(mechanism, quanta, draws) * mechanism.grid_size, dtype=np.float64)
+    integers = np.array([grid_sizes.exact_integers(row, steps) for row in mixed])
+    return np.asarray(
+        plus_noise(mechanism, integers, draws) * mechanism.grid_size, dtype=np.float64
+    )

@@ -16,13 +16,13 @@ from sklearn.utils import _safe_indexing
 from skdpnoise._utils.redaction import silence
 from skdpnoise.base.parts import private_parts
 from skdpnoise.data.arguments import check_data
-from skdpnoise.data.chosen import only_chosen
 from skdpnoise.data.columns import read_features
-from skdpnoise.data.groups import GroupedRows, SpreadRows, check_labels, group_codes
+from skdpnoise.data.groups import Groups, check_labels, group_codes
 from skdpnoise.data.lists import read_once
-from skdpnoise.data.parts import Keep
+from skdpnoise.data.partitions import Keep
 from skdpnoise.data.rows import RowSource, as_sources, is_spread
-from skdpnoise.data.table import Partitioned, looked_at
+from skdpnoise.data.selection import selected_rows
+from skdpnoise.data.table import InMemory, Partitioned, scan_tables
 from skdpnoise.data.targets import check_present, labels_of_parts, read_labels, read_numbers
 from skdpnoise.model_selection._splits import Coins
 from skdpnoise.sampling import RandomWords
@@ -41,7 +41,7 @@ class WholeRecords:
     y: NDArray[Any]
     labels: NDArray[Any] | None  # all labels of a classifier, sorted: public
     groups: Any  # a label for each row; None where each row is its own
-    known: GroupedRows
+    known: Groups[Any]
     kept: Rows  # rows that are used of their groups
 
     @property
@@ -127,7 +127,7 @@ class SpreadRecords:
     sources: dict[str, RowSource]
     rows: Partitioned[dict[str, Any]]  # those that are used of their groups
     labels: NDArray[Any] | None  # all labels of a classifier, sorted: public
-    known: SpreadRows
+    known: Groups[Any]
     look: _Look
 
     @property
@@ -162,7 +162,7 @@ class SpreadRecords:
         """Return sources of some records."""
         rows = part.rows.rows
         everything = rows.keep is None and rows.choose is None
-        found = self.sources if everything else only_chosen(self.sources, rows)
+        found = self.sources if everything else selected_rows(self.sources, rows)
         return found["X"], found["y"]
 
     def handed(self, model: Any) -> Any:
@@ -318,11 +318,11 @@ def read_records(
     n_rows = check_data(owner, X, y)
     _check_many(owner, n_rows)
     y = read_labels(owner, y, n_rows) if classifier else read_numbers(search, y, n_rows)
+    numbers, most = InMemory.of(np.arange(n_rows)), int(search.rows_per_group)
     with silence():
-        codes = None if groups is None else group_codes(f"{owner}.fit", groups, n_rows)
-    known = GroupedRows(codes, int(search.rows_per_group), n_rows)
-    (kept,) = known.keep(rng, np.arange(n_rows))
-    return WholeRecords(X, y, np.unique(y) if classifier else None, groups, known, kept)
+        known = Groups.in_memory(f"{owner}.fit", numbers, most, groups)
+    kept: Any = known.keep(rng)
+    return WholeRecords(X, y, np.unique(y) if classifier else None, groups, known, kept.leaf)
 
 
 def _read_parts(
@@ -333,12 +333,13 @@ def _read_parts(
     if "y" not in sources:
         raise ValueError(f"{owner} needs a target y beside rows in parts. Got None.")
     look = _Look(type(search), classifier)
-    rows = looked_at(look, **sources)
+    rows = scan_tables(look, **sources)
     _check_many(owner, len(rows))
     found = [labels for facts in rows.rows.facts for labels in facts.found]
     labels = labels_of_parts(owner, found) if classifier else None
-    known = SpreadRows.of(f"{owner}.fit", rows, int(search.rows_per_group))
-    return SpreadRecords(sources, known.keep(rng), labels, known, look)
+    known: Any = Groups.in_partitions(f"{owner}.fit", rows, int(search.rows_per_group))
+    kept: Any = known.keep(rng)
+    return SpreadRecords(sources, kept, labels, known, look)
 
 
 def _check_many(owner: str, n_rows: int) -> None:

@@ -23,7 +23,7 @@ from skdpnoise.base.parts import after_charge, private_parts
 from skdpnoise.base.register import is_private
 from skdpnoise.compose.fitting import rehearse
 from skdpnoise.compose.shares import with_budget
-from skdpnoise.data.parts import SpreadError
+from skdpnoise.data.partitions import SpreadError
 from skdpnoise.data.table import mapped, total
 from skdpnoise.mechanisms import calibrate
 from skdpnoise.metrics.scoring import (

@@ -24,7 +24,7 @@ from skdpnoise.privacy import (
 from skdpnoise.queries.ranges import COUNT_SHARE
 from skdpnoise.sensitivity import GroupedProfile
 
-__all__ = ["Sampling", "Shares", "chosen_noise", "planned_sampling", "share_out"]
+__all__ = ["Sampling", "TrainingShares", "chosen_noise", "planned_sampling", "share_out"]
 
 _FEATURES, _TARGET = 0.1, 0.1  # shares of the budget for locations and scales
 _COUNTED = 0.05  # of ε, for a number of people on which the steps hang
@@ -41,8 +41,8 @@ class Sampling:
 
 
 @dataclass(frozen=True, slots=True)
-class Shares:
-    """What the stages before the training may cost a person, and the samples as far as known."""
+class TrainingShares:
+    """Costs of the stages before the training, and the samples as far as known."""
 
     noise: str
     guarantee: PrivacyGuarantee
@@ -140,7 +140,7 @@ def planned_sampling(estimator: Any, n_people: float | None) -> Sampling | None:
 
 def share_out(
     estimator: Any, guarantee: PrivacyGuarantee, *, features: bool, target: bool
-) -> Shares:
+) -> TrainingShares:
     """Share the guarantee out between number of people, scales that are bought, and training."""
     noise, epsilon = chosen_noise(estimator), guarantee.epsilon
     total: LossBudget = PureLoss(epsilon)
@@ -152,7 +152,7 @@ def share_out(
     if public is None:
         count = total.share(COUNT_SHARE) if sampling else PureLoss(_COUNTED * epsilon)
     several = int(estimator.rows_per_group) > 1 and (features or target)
-    return Shares(
+    return TrainingShares(
         noise,
         guarantee,
         count,

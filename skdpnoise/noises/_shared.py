@@ -1,4 +1,4 @@
-"""What families share: the two halves of a symmetric density, and sums over the integers."""
+"""Shared by families: the two halves of a symmetric density, and sums over the integers."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def _zeta_of_negative(s: float) -> float:
 
 
 def only_whole(bits: int, owner: str) -> None:
-    """Refuse binary places: there is nothing after the point."""
+    """Refuse binary places: integers have none."""
     if bits != 0:
         raise ValueError(
             f"The 'bits' parameter of {owner}.sample_rounded must be 0, because the noise is an "

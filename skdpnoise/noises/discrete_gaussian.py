@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import bernoulli, ndtri
 
 from skdpnoise.noises import _shared
-from skdpnoise.noises.registry import Noise, Size, register
+from skdpnoise.noises.base import Noise, Size, register
 from skdpnoise.privacy import half_lines
 from skdpnoise.privacy.half_lines import Array
 from skdpnoise.sampling import Exponent, RandomWords, integer_piecewise
@@ -37,8 +37,7 @@ class DiscreteGaussian(Noise):
     variance is at most :math:`\sigma^2`. It is not a Gaussian privacy loss: `hockey_stick` is its
     own curve, by sums over half-lines of integers.
 
-    The family has no unit scale: its shape is the scale, in integers, and shifts are integers (a
-    shift is rounded down, because an integer-valued query moves by whole steps).
+    Its shape is the scale, and shifts are rounded down to integers, by which the query moves.
 
     Parameters
     ----------
@@ -73,7 +72,7 @@ class DiscreteGaussian(Noise):
 
     @property
     def rate(self) -> float:
-        """1 / (2 sigma^2) as a floating-point number: exactly what is drawn."""
+        """1 / (2 sigma^2) as a floating-point number: exact in the sampler."""
         return 0.5 / (self.shape * self.shape)
 
     @property

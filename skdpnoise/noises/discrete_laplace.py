@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from skdpnoise.noises import _shared
-from skdpnoise.noises.registry import Noise, Size, register
+from skdpnoise.noises.base import Noise, Size, register
 from skdpnoise.privacy import half_lines
 from skdpnoise.privacy.half_lines import Array
 from skdpnoise.sampling import Exponent, RandomWords, integer_piecewise
@@ -26,8 +26,7 @@ class DiscreteLaplace(Noise):
     private. For counts and d = 1 it minimises the expectation of every symmetric loss that grows
     with the error, whatever prior belief its user has.
 
-    The family has no unit scale: its shape is the scale, in integers, and shifts are integers (a
-    shift is rounded down, because an integer-valued query moves by whole steps).
+    Its shape is the scale, and shifts are rounded down to integers, by which the query moves.
 
     Parameters
     ----------
@@ -64,7 +63,7 @@ class DiscreteLaplace(Noise):
 
     @property
     def rate(self) -> float:
-        """The loss of one step, 1 / b as a floating-point number: exactly what is drawn."""
+        """The loss of one step, 1 / b as a floating-point number: exact in the sampler."""
         return 1.0 / self.shape
 
     @property

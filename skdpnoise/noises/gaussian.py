@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import gammaln, ndtr, ndtri
 
 from skdpnoise.noises._shared import log_density
-from skdpnoise.noises.registry import Noise, Size, register
+from skdpnoise.noises.base import Noise, Size, register
 from skdpnoise.privacy import NormalShift
 from skdpnoise.privacy.half_lines import SQRT_2PI, Array
 from skdpnoise.sampling import RandomWords, rounded_gaussian

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from skdpnoise.noises._shared import log_density, reflect, reflect_inverse
-from skdpnoise.noises.registry import Noise, Size, register
+from skdpnoise.noises.base import Noise, Size, register
 from skdpnoise.privacy.half_lines import Array, pairs
 from skdpnoise.sampling import RandomWords, rounded_laplace
 

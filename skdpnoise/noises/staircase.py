@@ -11,7 +11,7 @@ from scipy.optimize import brentq
 from scipy.special import gammaincc
 
 from skdpnoise.noises._shared import reflect, reflect_inverse
-from skdpnoise.noises.registry import Noise, Size, register
+from skdpnoise.noises.base import Noise, Size, register
 from skdpnoise.privacy import check_real, half_lines
 from skdpnoise.privacy.half_lines import Array
 from skdpnoise.sampling import Exponent, RandomWords, rounded_piecewise
@@ -55,10 +55,8 @@ class Staircase(Noise):
     Examples
     --------
     >>> from skdpnoise.noises import get_noise
-    >>> noise = get_noise("staircase", 3.0)
-    >>> laplace = get_noise("laplace")
-    >>> round(noise.absolute_moment(1.0), 4), round(laplace.absolute_moment(1.0) / 3.0, 4)
-    (0.2348, 0.3333)
+    >>> round(get_noise("staircase", 3.0).absolute_moment(1.0), 4)  # Laplace noise: 0.3333
+    0.2348
     """
 
     supports_pure = True

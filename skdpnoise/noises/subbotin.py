@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import gammainc, gammaincc, gammainccinv
 
 from skdpnoise.noises._shared import keep_shape, log_density, reflect, reflect_inverse
-from skdpnoise.noises.registry import Noise, Size, register
+from skdpnoise.noises.base import Noise, Size, register
 from skdpnoise.privacy import half_lines
 from skdpnoise.privacy.half_lines import Array
 from skdpnoise.sampling import Exponent, RandomWords, rounded_piecewise

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import gammainc
 
 from skdpnoise.noises._shared import reflect, reflect_inverse
-from skdpnoise.noises.registry import Noise, Size, register
+from skdpnoise.noises.base import Noise, Size, register
 from skdpnoise.privacy import check_real, half_lines
 from skdpnoise.privacy.half_lines import Array
 from skdpnoise.sampling import Exponent, RandomWords, rounded_piecewise
@@ -33,8 +33,8 @@ class TruncatedLaplace(Noise):
                        {2 (1 - e^{-A})}
 
     as long as :math:`A \ge (\Delta + \varepsilon)/2` and :math:`A \ge \Delta`. For
-    :math:`(\varepsilon, \delta)` at scale :math:`d / \varepsilon` this needs
-    :math:`A = \log(1 + c)` with :math:`c = (e^\varepsilon - 1)/(2\delta)`, and then
+    :math:`(\varepsilon, \delta)` at scale :math:`d / \varepsilon` A must be
+    :math:`\log(1 + c)`, :math:`c = (e^\varepsilon - 1)/(2\delta)`; then
     :math:`E|Z| = 1 - \log(1 + c)/c`.
 
     Parameters

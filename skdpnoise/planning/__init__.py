@@ -1,4 +1,4 @@
-"""What a fit would cost and find, from public facts and made-up rows, before it is run."""
+"""Plans: cost and findings of a fit from public facts and made-up rows, before it is run."""
 
 from skdpnoise.planning.plan_fits import plan
 from skdpnoise.planning.plans import PlannedStage, PrivacyPlan, SimulatedScore

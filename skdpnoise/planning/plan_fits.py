@@ -25,7 +25,7 @@ from skdpnoise.accounting import PrivacyReport
 from skdpnoise.accounting.report import noise_in_records, release_shares
 from skdpnoise.accounting.uncharged import uncharged
 from skdpnoise.planning.plans import PlannedStage, PrivacyPlan, SimulatedScore
-from skdpnoise.planning.synthetic import Law, Records, kind_of, law_for, part_of
+from skdpnoise.planning.synthetic import Law, MadeUpRecords, kind_of, law_for, part_of
 from skdpnoise.privacy import PrivacyGuarantee
 from skdpnoise.sampling.words import SEEDED
 
@@ -44,7 +44,7 @@ _Score = Callable[[Any, Any, Any], float]
 def plan(
     estimator: Any,
     n_samples: int,
-    features: Any,
+    features: Any = None,
     *,
     epsilons: Sequence[float] | None = None,
     classes: Any = None,
@@ -75,11 +75,13 @@ def plan(
         A private estimator, pipeline or search; it is copied.
     n_samples : int
         Number of rows.
-    features : int, list of str or dict
+    features : int, list of str, dict or None, default=None
         Number of columns; or the names of columns of a frame; or a schema: what is public of each
         column by its name, which is a tuple of bounds ``(low, high)``, a list of categories,
-        ``"log"`` for a positive number of any size, or None. Columns that this leaves open have the
-        bounds of the estimator's own `feature_bounds`.
+        ``"log"`` for a positive number of any size, ``"category"``, ``"date"``, or None. Columns
+        that this leaves open are what the `schema` of the estimator's own
+        :class:`~skdpnoise.DPTableVectorizer` says, or have the bounds of its `feature_bounds`.
+        None takes the columns of that schema.
     epsilons : sequence of float or None, default=None
         Where to simulate the score, beside the estimator's own ε; None takes .01, .03, .1, .3 and 3
         times that.
@@ -206,7 +208,7 @@ class _Simulation:
                 self.scores.setdefault(epsilon, []).append(found)
 
     def fitted(
-        self, records: Records, seed: int, epsilon: float, ledger: Any = None
+        self, records: MadeUpRecords, seed: int, epsilon: float, ledger: Any = None
     ) -> tuple[Any, list[str], list[str]]:
         """Return a fitted copy, what it warned of, and the names of columns that noise hid."""
         copy = clone(self.estimator)

@@ -1,4 +1,4 @@
-"""What a plan says: noise and cost of each stage, what is hidden, and scores of a simulation."""
+"""Plans: noise and cost of each stage, hidden columns, and scores of a simulation."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from sklearn.isotonic import isotonic_regression
 from skdpnoise._utils.checks import check_real, complaint
 from skdpnoise.accounting import Release
 from skdpnoise.privacy import PrivacyGuarantee
-from skdpnoise.reporting.cards import card, facts_in_html, table
+from skdpnoise.reporting.sheet import Sheet, Shown
 
 __all__ = ["PlannedStage", "PrivacyPlan", "SimulatedScore"]
 
@@ -90,9 +90,9 @@ class SimulatedScore:
         return max(self.values)
 
 
-@dataclass(frozen=True, slots=True)
-class PrivacyPlan:
-    """What a fit would release, hide and reach, before anything is spent.
+@dataclass(frozen=True, slots=True, repr=False)
+class PrivacyPlan(Shown):
+    """Releases, hidden columns and scores of a fit, before anything is spent.
 
     Prints as text, and as a table in notebooks. It is made of public facts alone.
 
@@ -245,29 +245,18 @@ class PrivacyPlan:
             "affordable": self.affordable,
         }
 
-    def __str__(self) -> str:
-        lines = [f"Plan of {self.estimator}: {self._head}"]
-        lines += [
-            f"  {name}: {share}, {size}, {noise}, scale {scale}, as large as {records}"
-            for name, share, size, noise, scale, records in self.rows()
-        ]
-        return "\n".join([*lines, *(f"  {name}: {text}" for name, text in self._facts())])
-
-    def __repr__(self) -> str:
-        return f"<PrivacyPlan of {self.estimator}: {self._head}>"
-
-    def _repr_html_(self) -> str:
-        """Return the plan as an HTML card, for notebooks."""
-        head = ("to be released", f"share of {self.share_of}", "vectors x length", "noise", "scale")
-        body = table((*head, "as large as"), self.rows()) + facts_in_html(self._facts())
-        return card(f"Plan of {self.estimator}", self._head, body)
-
-    @property
-    def _head(self) -> str:
+    def _sheet(self) -> Sheet:
         g = self.guarantee
-        return (
-            f"{self.n_samples:,} rows of {self.n_columns:,} columns, (epsilon={g.epsilon:g}, "
-            f"delta={g.delta:g})-differential privacy, {g.adjacency}"
+        head = ("to be released", f"share of {self.share_of}", "vectors x length", "noise", "scale")
+        return Sheet(
+            kind="Plan",
+            title=self.estimator,
+            promise=f"{self.n_samples:,} rows of {self.n_columns:,} columns, (epsilon="
+            f"{g.epsilon:g}, delta={g.delta:g})-differential privacy, {g.adjacency}",
+            head=(*head, "as large as"),
+            rows=[*self.rows()],
+            line="{}: {}, {}, {}, scale {}, as large as {}",
+            facts=[*self._facts()],
         )
 
     def rows(self) -> Iterator[tuple[str, ...]]:

@@ -2,8 +2,9 @@ r"""Made-up records of the shape of a private table, from public facts alone.
 
 **The law.** Columns are independent. A number between public bounds is normal about their middle,
 with a sixth of their distance as standard deviation, and clipped to them; without bounds it is
-standard normal; above or below a single bound, and of the kind ``"log"``, it is log-normal. The
-categories of a column are equally probable. Each column has a value :math:`u_j` of mean 0 and
+standard normal; above or below a single bound, and of the kind ``"log"``, it is log-normal. A date
+is normal, with a standard deviation of two years. The categories of a column are equally probable.
+Each column has a value :math:`u_j` of mean 0 and
 variance 1: the standardised number (the logarithm of a log-normal one), or a random effect of each
 category. With weights w, normal and scaled to norm 1, and for each output k of a target
 
@@ -42,23 +43,27 @@ _MEAN_COUNT = 2.0
 _MOST_ENTRIES = 2**27  # of a table: a gigabyte
 _ROUNDS, _ENOUGH = 30, 20_000  # for the shares of classes, and records that they are counted by
 _OWNER = "plan"
+_EPOCH, _DAYS = np.datetime64("2020-01-01", "s"), 730.0
 # Categories that nobody listed are five, and what is left out of a table is a number.
-_KINDS: dict[str, tuple[str, ...]] = {
-    "number": (),
-    "drop": (),
-    "category": ("A", "B", "C", "D", "E"),
+_KINDS: dict[str, dict[str, Any]] = {
+    "number": {},
+    "drop": {},
+    "category": {"categories": ("A", "B", "C", "D", "E")},
+    "date": {"dated": True},
+    "log": {"logarithmic": True},
 }
 
 
 @dataclass(frozen=True, slots=True)
-class Column:
-    """What is public of a column: two bounds, maybe infinite, or its categories."""
+class MadeUpColumn:
+    """Public facts of a column: two bounds, maybe infinite, or its categories."""
 
     name: str
     low: float = -math.inf
     high: float = math.inf
     categories: tuple[Any, ...] = ()
     logarithmic: bool = False
+    dated: bool = False
 
     def draw(self, rng: np.random.Generator, n: int) -> tuple[NDArray[Any], NDArray[Any]]:
         """Return values, and the standardised numbers, or which category each value is."""
@@ -68,6 +73,8 @@ class Column:
             values[:] = self.categories
             return values[codes], codes
         u = rng.standard_normal(n)
+        if self.dated:
+            return _EPOCH + (_DAYS * u).astype("timedelta64[D]"), u
         if self.logarithmic:
             return np.exp(u), u
         if math.isfinite(self.low) and math.isfinite(self.high):
@@ -80,7 +87,7 @@ class Column:
 
 
 @dataclass(frozen=True, slots=True)
-class Records:
+class MadeUpRecords:
     """Made-up records, and the best that could be predicted of their targets."""
 
     X: Any
@@ -90,9 +97,9 @@ class Records:
 
 @dataclass(frozen=True, slots=True)
 class Law:
-    """What made-up records look like."""
+    """The law of made-up records."""
 
-    columns: tuple[Column, ...]
+    columns: tuple[MadeUpColumn, ...]
     framed: bool  # whether columns have names
     kind: Kind | None  # of the target; None without one
     labels: NDArray[Any]  # of the classes
@@ -100,7 +107,7 @@ class Law:
     target_bounds: tuple[float, float]
     signal: float
 
-    def sampler(self, seed: np.random.SeedSequence) -> Callable[[int], Records]:
+    def sampler(self, seed: np.random.SeedSequence) -> Callable[[int], MadeUpRecords]:
         """Return a function that makes records, with weights of its own for each seed."""
         rng, k = np.random.default_rng(seed), len(self.labels)
         n_outputs = k if self.kind == "labels" and k > 2 else 1
@@ -133,7 +140,7 @@ class Law:
 
     def _records(
         self, effects: Sequence[Floats], shifts: Floats, rng: np.random.Generator, n: int
-    ) -> Records:
+    ) -> MadeUpRecords:
         drawn, t, z = self._latent(effects, rng, n)
         X: Any = None
         if self.framed:
@@ -144,20 +151,20 @@ class Law:
         else:
             X = np.column_stack(drawn)
         if self.kind is None:
-            return Records(X, None, None)
+            return MadeUpRecords(X, None, None)
         if self.kind == "labels":
             found = [np.argmax(self._of_classes(one) + shifts, axis=1) for one in (t, z)]
-            return Records(X, *(self.labels[codes] for codes in found))
+            return MadeUpRecords(X, *(self.labels[codes] for codes in found))
         if self.kind == "counts":
             rate = _MEAN_COUNT * np.exp(z[:, 0] - 0.5 * self.signal)
-            return Records(X, rng.poisson(rate).astype(np.float64), rate)
+            return MadeUpRecords(X, rng.poisson(rate).astype(np.float64), rate)
         low, high = self.target_bounds
         middle, unit = 0.0, 1.0
         if math.isfinite(low) and math.isfinite(high):
             middle, unit = 0.5 * low + 0.5 * high, (high - low) / _WIDTH
-        return Records(X, *(np.clip(middle + unit * one[:, 0], low, high) for one in (t, z)))
+        return MadeUpRecords(X, *(np.clip(middle + unit * one[:, 0], low, high) for one in (t, z)))
 
-    def best_score(self, records: Records) -> tuple[str, float] | None:
+    def best_score(self, records: MadeUpRecords) -> tuple[str, float] | None:
         """Return the usual score of such a target by name, and that of the best predictions."""
         if records.y is None or records.best is None:
             return None
@@ -168,7 +175,7 @@ class Law:
         return "R²", float(r2_score(records.y, records.best))
 
 
-def _effects(column: Column, weights: Floats, rng: np.random.Generator) -> Floats:
+def _effects(column: MadeUpColumn, weights: Floats, rng: np.random.Generator) -> Floats:
     """Return what a standardised number is multiplied with, or the effects of categories."""
     if not column.categories:
         return weights[np.newaxis]
@@ -180,7 +187,9 @@ def _effects(column: Column, weights: Floats, rng: np.random.Generator) -> Float
 
 def law_for(estimator: Any, n_samples: int, features: Any, classes: Any, signal: float) -> Law:
     """Return the law of made-up records for an estimator, from what is public of its parameters."""
-    columns, framed = _columns(features, _public(estimator, "feature_bounds", first=True))
+    bounds = _public(estimator, "feature_bounds", first=True)
+    schema = _public(estimator, "schema", first=True)
+    columns, framed = _columns(features, schema if isinstance(schema, Mapping) else {}, bounds)
     if n_samples * len(columns) > _MOST_ENTRIES:
         most = f"be at most {_MOST_ENTRIES // len(columns):,} for {len(columns)} columns"
         remedy = "Larger tables are not made up: plan for fewer columns."
@@ -219,15 +228,23 @@ def _public(estimator: Any, name: str, *, first: bool) -> Any:
     return getattr(part_of(estimator, first=first), name, None)
 
 
-def _columns(features: Any, bounds: Any) -> tuple[tuple[Column, ...], bool]:
+def _columns(
+    features: Any, schema: Mapping[str, Any], bounds: Any
+) -> tuple[tuple[MadeUpColumn, ...], bool]:
     """Return the columns that a number, names or a schema describe, and whether they have names."""
+    # `schema` is that of the estimator's own table, and says what `features` leaves open.
+    if features is None:
+        if not schema:
+            must = "be given where no step has a 'schema' of the columns: their number, or names"
+            raise TypeError(complaint(_OWNER, "features", must, "None"))
+        features = schema
     if isinstance(features, Mapping):
-        specs = list(features.items())
+        specs = [(name, schema.get(name) if one is None else one) for name, one in features.items()]
     elif isinstance(features, Sequence) and not isinstance(features, str | bytes):
-        specs = [(name, None) for name in features]
+        specs = [(name, schema.get(name)) for name in features]
     else:
         n = check_count(_OWNER, "features", features)
-        return _within(tuple(Column(f"column {j}") for j in range(n)), bounds), False
+        return _within(tuple(MadeUpColumn(f"column {j}") for j in range(n)), bounds), False
     columns = tuple(_of_schema(name, spec) for name, spec in specs)
     if not columns or len({column.name for column in columns}) < len(columns):
         raise ValueError(
@@ -238,28 +255,27 @@ def _columns(features: Any, bounds: Any) -> tuple[tuple[Column, ...], bool]:
     return tuple(bounded if spec is None else column for (_, spec), column, bounded in pairs), True
 
 
-def _of_schema(name: Any, spec: Any) -> Column:
+def _of_schema(name: Any, spec: Any) -> MadeUpColumn:
     """Return a column as a schema describes it."""
     if not isinstance(name, str):
         kind = type(name).__name__
         raise TypeError(f"The 'features' parameter of plan must name columns by str. Got a {kind}.")
     if spec is None:
-        return Column(name)
-    if isinstance(spec, str) and spec == "log":
-        return Column(name, logarithmic=True)
+        return MadeUpColumn(name)
     pair = _pair(spec) if isinstance(spec, tuple) else None
     if pair is not None:
-        return Column(name, *pair)
+        return MadeUpColumn(name, *pair)
     if isinstance(spec, Mapping):  # as a DPTableVectorizer takes it
         known = [spec[key] for key in ("categories", "bounds") if spec.get(key) is not None]
-        return _of_schema(name, known[0] if known else spec.get("kind", "category"))
+        usual = "category" if "buckets" in spec else "log" if spec.get("log") else "number"
+        return _of_schema(name, known[0] if known else spec.get("kind", usual))
     if isinstance(spec, list) and spec:
-        return Column(name, categories=tuple(spec))
+        return MadeUpColumn(name, categories=tuple(spec))
     if isinstance(spec, str) and spec in _KINDS:
-        return Column(name, categories=_KINDS[spec])
+        return MadeUpColumn(name, **_KINDS[spec])
     raise ValueError(
-        "The 'features' parameter of plan must describe a column by None (a number), a tuple "
-        "(low, high) with low < high, 'log', or a list of categories. Got "
+        "The 'features' parameter of plan must describe a column by None, a tuple "
+        f"(low, high) with low < high, a list of categories, or one of {[*_KINDS]}. Got "
         f"{type(spec).__name__} for {name!r} instead."
     )
 
@@ -275,17 +291,17 @@ def _pair(bounds: Any) -> tuple[float, float] | None:
     return (float(low), float(high)) if low < high else None
 
 
-def _within(columns: tuple[Column, ...], bounds: Any) -> tuple[Column, ...]:
+def _within(columns: tuple[MadeUpColumn, ...], bounds: Any) -> tuple[MadeUpColumn, ...]:
     """Return columns with the bounds of an estimator's parameter, whose own fit checks it."""
     if isinstance(bounds, Mapping):
         pairs = {name: _pair(pair) for name, pair in bounds.items()}
-        return tuple(Column(c.name, *(pairs.get(c.name) or ())) for c in columns)
+        return tuple(MadeUpColumn(c.name, *(pairs.get(c.name) or ())) for c in columns)
     try:
         low, high = (np.broadcast_to(np.asarray(end, float), len(columns)) for end in bounds)
     except (TypeError, ValueError):
         return columns
     ends = zip(columns, low.tolist(), high.tolist(), strict=True)
-    return tuple(Column(column.name, *pair) for column, *pair in ends)
+    return tuple(MadeUpColumn(column.name, *pair) for column, *pair in ends)
 
 
 def _classes(classes: Any, given: Any) -> tuple[NDArray[Any], Floats]:

@@ -1,4 +1,4 @@
-"""Pictures of noise, its cost, what was spent and what it scores, as scikit-learn draws them."""
+"""Displays of noise, budgets, plans, audits and scores, by scikit-learn's conventions."""
 
 from skdpnoise.plotting.allocation_display import AllocationDisplay
 from skdpnoise.plotting.audit_display import AuditDisplay

@@ -1,4 +1,4 @@
-"""What displays share: inputs, axes, colours, and how rows of numbers are drawn."""
+"""Inputs, axes and colours of displays, and drawing of rows of numbers."""
 
 from __future__ import annotations
 
@@ -27,7 +27,6 @@ _WIDE = 10.0  # values that span more get a logarithmic axis
 
 
 def pyplot() -> Any:
-    """Return matplotlib.pyplot, or say how to install it."""
     try:
         import matplotlib.pyplot
     except ImportError as error:
@@ -46,33 +45,31 @@ def style(index: int, given: dict[str, Any]) -> dict[str, Any]:
     return look | cbook.normalize_kwargs(given, lines.Line2D)
 
 
-def one_panel(owner: str, ax: Any) -> Any:
-    """Return the Axes to draw on: the given one, or that of a new figure."""
-    plt = pyplot()
-    if ax is None:
-        return plt.subplots(figsize=(6.4, 4.4), layout="constrained")[1]
-    _check_axes(owner, ax, "a matplotlib Axes or None")
-    return ax
+def check_axes(owner: str, ax: Any) -> None:
+    """Raise if matplotlib is missing, or this is no Axes."""
+    pyplot()
+    if ax is not None:
+        _check_axes(owner, ax, "a matplotlib Axes or None")
 
 
 def panels(
-    owner: str, ax: Any, shape: tuple[int, int], size: tuple[float, float], **kw: Any
+    owner: str, ax: Any, shape: tuple[int, int], size: tuple[float, float], kw: dict[str, Any]
 ) -> Any:
     """Return an array of Axes: those of a new figure, the given ones, or the given one divided."""
-    plt = pyplot()
-    count = shape[0] * shape[1]
+    plt, count = pyplot(), shape[0] * shape[1]
     if ax is None:
         _, axes = plt.subplots(*shape, figsize=size, layout="constrained", squeeze=False, **kw)
         return axes.ravel()
-    allowed = f"a matplotlib Axes, a sequence of {count} of them, or None"
+    single = "a matplotlib Axes or None"
+    allowed = f"a matplotlib Axes, a sequence of {count} of them, or None" if count > 1 else single
     must = f"The 'ax' parameter of {owner} must be {allowed}."
-    several = isinstance(ax, Sequence | np.ndarray) and not isinstance(ax, str)
+    several = count > 1 and isinstance(ax, Sequence | np.ndarray) and not isinstance(ax, str)
     given = np.array(ax if several else [ax], dtype=object).ravel()
     if several and given.size != count:
         raise ValueError(f"{must} Got {given.size} instead.")
     for each in given:
         _check_axes(owner, each, allowed)
-    if several:
+    if given.size == count:
         return given
     place = ax.get_subplotspec()
     if place is None:
@@ -92,13 +89,11 @@ def _check_axes(owner: str, ax: object, allowed: str) -> None:
 
 
 def wrong_kind(owner: str, name: str, value: object, allowed: str) -> TypeError:
-    """Return the error that says what a parameter must be."""
     got = f"Got an object of type {type(value).__name__} instead."
     return TypeError(f"The {name!r} parameter of {owner} must be {allowed}. {got}")
 
 
 def check_additive(owner: str, mechanism: object) -> AdditiveMechanism:
-    """Return the mechanism if it is additive noise."""
     if not isinstance(mechanism, AdditiveMechanism):
         allowed = "an AdditiveMechanism, which calibrate returns"
         raise wrong_kind(owner, "mechanism", mechanism, allowed)
@@ -106,7 +101,6 @@ def check_additive(owner: str, mechanism: object) -> AdditiveMechanism:
 
 
 def report_of(owner: str, estimator: Any) -> PrivacyReport:
-    """Return the privacy report of a fitted estimator."""
     report = getattr(estimator, "privacy_", None)
     if isinstance(report, PrivacyReport):
         return report
@@ -117,13 +111,13 @@ def report_of(owner: str, estimator: Any) -> PrivacyReport:
 
 
 def coordinates_of(mechanism: AdditiveMechanism, sizes: Vector) -> dict[str, Any]:
-    """Return what displays say of a mechanism: a range of sizes by coordinate, and a title."""
+    """Return the fields of a display of a mechanism: sizes by coordinate, and a title."""
     rows = np.atleast_2d(sizes)
     return {"smallest": rows.min(axis=0), "largest": rows.max(axis=0), "name": mechanism.noise}
 
 
 def kinds_of(report: PrivacyReport, name: str | None) -> dict[str, Any]:
-    """Return what displays say of every report: sizes in records, whose they are, and a title."""
+    """Return the fields of a display of a report: sizes in records, names, and a title."""
     releases, guarantee = report.releases, report.guarantee
     # Kinds of release have units of their own; a record is the one that they share.
     size = np.array([noise_in_records(release, guarantee) for release in releases])
@@ -141,20 +135,6 @@ def kinds_of(report: PrivacyReport, name: str | None) -> dict[str, Any]:
         ),
         "name": with_caveat(name, secure=report.secure),
     }
-
-
-def to_arrays(display: Any, *names: str) -> None:
-    """Make arrays of doubles of what a display was given under these names."""
-    for name in names:
-        setattr(display, name, np.asarray(getattr(display, name), dtype=np.float64))
-
-
-def finish(display: Any, ax: Any, name: str | None, loc: str = "center") -> None:
-    """Set the title, the display's own where none is asked for, and note the figure."""
-    name = display.name if name is None else name
-    if name is not None:
-        ax.set_title(name, loc=loc)
-    display.figure_ = ax.figure
 
 
 def sorted_order(keys: Sequence[Vector], kinds: Sequence[str] | None) -> NDArray[np.intp]:

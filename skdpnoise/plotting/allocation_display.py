@@ -1,4 +1,4 @@
-"""Where the noise goes, and where the privacy budget does."""
+"""Noise and share of the privacy budget, by coordinate or by release."""
 
 from __future__ import annotations
 
@@ -11,16 +11,18 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from skdpnoise._utils.shared_texts import shared_texts
+from skdpnoise.accounting import PrivacyReport
 from skdpnoise.accounting.report import release_shares
 from skdpnoise.mechanisms import AdditiveMechanism
 from skdpnoise.noises import Noise
 from skdpnoise.plotting import _panels
+from skdpnoise.plotting._display import Layout, RowsDisplay
 from skdpnoise.sensitivity import GroupedProfile
 
 
 @shared_texts
 @dataclass(kw_only=True, eq=False, repr=False)
-class AllocationDisplay:
+class AllocationDisplay(RowsDisplay):
     r"""Sensitivity, noise scale and share of the privacy budget, by coordinate or by release.
 
     .. math:: \frac{c_j}{\sum_k c_k}, \qquad c_j = \sum_t (\lambda_j / s_{tj})^2
@@ -92,105 +94,50 @@ class AllocationDisplay:
     kinds: Sequence[str] | None = None
     name: str | None = None
 
-    def __post_init__(self) -> None:
-        _panels.to_arrays(self, "smallest", "largest", "share")
-        if self.sensitivity is not None:
-            _panels.to_arrays(self, "sensitivity")
-        self.kinds = None if self.kinds is None else tuple(self.kinds)
+    _numbers = ("smallest", "largest", "share", "sensitivity")
+    _texts = ("kinds",)
 
-    def plot(self, ax: Any = None, *, name: str | None = None, **kwargs: Any) -> AllocationDisplay:
-        """Draw the panels.
+    def _layout(self) -> Layout:
+        if self.kinds is not None:
+            return (1, 2), (9.0, 1.4 + 0.38 * max(len(self.kinds), 2)), {"sharex": False}
+        count = 2 if self.sensitivity is None else 3
+        return (count, 1), (6.4, 2.2 * count), {"sharex": True}
 
-        Parameters
-        ----------
-        %(panels: ax)s
-        %(displays: name, **kwargs)s
+    def _title_at(self) -> str:
+        return "center" if self.kinds is None else "left"
 
-        Returns
-        -------
-        AllocationDisplay
-        """
-        kinds, count = self.kinds, 0 if self.kinds is None else len(self.kinds)
-        low, high, share = (np.asarray(v) for v in (self.smallest, self.largest, self.share))
+    def _draw(self, axes: Any, /, **kwargs: Any) -> None:
+        kinds, high = self.kinds, np.asarray(self.largest)
         keys = [high]
-        if kinds is None and self.sensitivity is not None:
+        if len(axes) > 2:
             keys = [np.asarray(self.sensitivity), high]
-        shape, size = (1, 2), (9.0, 1.4 + 0.38 * max(count, 2))
-        if kinds is None:
-            shape, size = (len(keys) + 1, 1), (6.4, 2.2 * (len(keys) + 1))
-        axes = _panels.panels("AllocationDisplay.plot", ax, shape, size, sharex=kinds is None)
         order = _panels.sorted_order(keys, kinds)
-        self.ax_, self.order_, self.sensitivity_ = axes, order, None
+        self.order_, self.sensitivity_ = order, None
         if len(keys) > 1:
             values, given = keys[0][order], {"color": _panels.COLOURS[1]} | kwargs
             what = "sensitivity λ"
             self.sensitivity_ = _panels.spread(axes[0], values, values, what, None, **given)
-        sizes = low[order], high[order]
+        sizes = np.asarray(self.smallest)[order], high[order]
         self.scale_ = _panels.spread(axes[-2], *sizes, self.size, kinds, **kwargs)
-        self.share_ = _panels.shares(axes[-1], share[order], self.share_of, kinds, **kwargs)
+        share = np.asarray(self.share)[order]
+        self.share_ = _panels.shares(axes[-1], share, self.share_of, kinds, **kwargs)
         if kinds is None:
             by = "scale" if len(keys) == 1 else "sensitivity"
             _panels.name_coordinates(axes[-1], high, by)
-        _panels.finish(self, axes[0], name, loc="center" if kinds is None else "left")
-        return self
 
     @classmethod
-    def from_mechanism(
-        cls, mechanism: Any, *, ax: Any = None, name: str | None = None, **kwargs: Any
-    ) -> AllocationDisplay:
-        """Compute and draw the allocation of a mechanism, by coordinate.
-
-        Parameters
-        ----------
-        %(panels: mechanism, ax)s
-        %(displays: name, **kwargs)s
-
-        Returns
-        -------
-        AllocationDisplay
-
-        Raises
-        ------
-        %(displays: TypeError)s
-        """
-        mechanism = _panels.check_additive("AllocationDisplay.from_mechanism", mechanism)
+    def _of_mechanism(cls, mechanism: AdditiveMechanism) -> dict[str, Any]:
         sizes, size = mechanism.scale, "noise scale s"
         # Where the coordinates have shapes of their own, scales do not tell who has more noise.
         if mechanism.family.lattice or len(set(mechanism.families or ())) > 1:
             sizes, size = mechanism.standard_deviation, "standard deviation"
-        display = cls(
-            size=size,
-            sensitivity=mechanism.sensitivity.per_coordinate,
-            **_coordinate_shares(mechanism),
-            **_panels.coordinates_of(mechanism, sizes),
-        )
-        return display.plot(ax, name=name, **kwargs)
+        known = {"size": size, "sensitivity": mechanism.sensitivity.per_coordinate}
+        return known | _coordinate_shares(mechanism) | _panels.coordinates_of(mechanism, sizes)
 
     @classmethod
-    def from_estimator(
-        cls, estimator: Any, *, ax: Any = None, name: str | None = None, **kwargs: Any
-    ) -> AllocationDisplay:
-        """Compute and draw the noise and shares of all kinds of release behind a fit.
-
-        Parameters
-        ----------
-        %(displays: estimator)s
-        %(panels: ax)s
-        %(displays: name, **kwargs)s
-
-        Returns
-        -------
-        AllocationDisplay
-
-        Raises
-        ------
-        %(displays: TypeError, NotFittedError)s
-        """
-        report = _panels.report_of("AllocationDisplay.from_estimator", estimator)
-        rows = _panels.kinds_of(report, name)
+    def _of_report(cls, report: PrivacyReport, rows: dict[str, Any]) -> dict[str, Any]:
         share, share_of = release_shares(report)
-        display = cls(size="noise of one release", share=share, share_of=share_of, **rows)
-        return display.plot(ax, **kwargs)
+        return {"size": "noise of one release", "share": share, "share_of": share_of, **rows}
 
 
 def _coordinate_shares(mechanism: AdditiveMechanism) -> dict[str, Any]:

@@ -1,10 +1,10 @@
-"""Claimed beside found: what an audit has shown."""
+"""The ε that audits have found, beside the claim."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -12,7 +12,8 @@ from numpy.typing import ArrayLike
 from skdpnoise._utils.checks import check_type
 from skdpnoise._utils.shared_texts import shared_texts
 from skdpnoise.inspection import AuditReport, audit
-from skdpnoise.plotting._panels import COLOURS, finish, one_panel
+from skdpnoise.plotting._display import Display
+from skdpnoise.plotting._panels import COLOURS
 
 _REFUTED = "//"  # what colour says, for grey prints
 _BROKEN = " (declaration broken)"
@@ -20,7 +21,7 @@ _BROKEN = " (declaration broken)"
 
 @shared_texts
 @dataclass(kw_only=True, eq=False, repr=False)
-class AuditDisplay:
+class AuditDisplay(Display):
     """Lower bounds of ε, one bar for each audit, beside the claim and the most it could show.
 
     Parameters
@@ -62,25 +63,14 @@ class AuditDisplay:
     passed: ArrayLike
     name: str | None = None
 
+    _numbers = ("found", "claimed", "most")
+    _texts = ("names",)
+
     def __post_init__(self) -> None:
-        self.names = tuple(self.names)
-        self.found, self.claimed, self.most = (
-            np.asarray(each, dtype=np.float64) for each in (self.found, self.claimed, self.most)
-        )
+        super().__post_init__()
         self.passed = np.asarray(self.passed, dtype=bool)
 
-    def plot(self, ax: Any = None, *, name: str | None = None, **kwargs: Any) -> AuditDisplay:
-        """Draw the bars, from top to bottom.
-
-        Parameters
-        ----------
-        %(displays: ax, name, **kwargs)s
-
-        Returns
-        -------
-        AuditDisplay
-        """
-        ax = one_panel("AuditDisplay.plot", ax)
+    def _draw(self, ax: Any, /, **kwargs: Any) -> None:
         places = range(len(self.names))
         passed = np.asarray(self.passed)
         colours = [COLOURS[0] if fine else COLOURS[1] for fine in passed]
@@ -102,14 +92,11 @@ class AuditDisplay:
         ax.set_xlim(left=0.0)
         ax.legend(loc="best")
         ax.set_xlabel("ε")
-        finish(self, ax, name)
-        self.ax_ = ax
-        return self
 
     @classmethod
     def from_report(
         cls, report: AuditReport, *, ax: Any = None, name: str | None = None, **kwargs: Any
-    ) -> AuditDisplay:
+    ) -> Self:
         """Draw what an audit has found, one bar for each method.
 
         Parameters
@@ -150,7 +137,7 @@ class AuditDisplay:
         name: str | None = None,
         bar_kwargs: dict[str, Any] | None = None,
         **options: Any,
-    ) -> AuditDisplay:
+    ) -> Self:
         """Audit an estimator and draw what is found.
 
         Parameters

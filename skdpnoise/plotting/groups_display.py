@@ -1,16 +1,17 @@
-"""What each group of parameters of a private network has: clip, noise, and signal over noise."""
+"""Clip, noise, and signal over noise of the groups of parameters of a private network."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from skdpnoise._utils.shared_texts import shared_texts
 from skdpnoise.plotting import _panels
+from skdpnoise.plotting._display import Display, Layout
 from skdpnoise.sampling.words import with_caveat
 
 _PANELS = ("n_parameters", "clip", "noise", "signal_to_noise")
@@ -19,7 +20,7 @@ _TITLES = ("parameters", "clip C", "noise of a parameter", "signal / noise of a 
 
 @shared_texts
 @dataclass(kw_only=True, eq=False, repr=False)
-class GroupsDisplay:
+class GroupsDisplay(Display):
     r"""Parameters, clip, noise and signal over noise of the groups of a private network.
 
     .. math:: \frac{q n \, C_g}{s_g \sqrt{d_g}}
@@ -68,38 +69,28 @@ class GroupsDisplay:
     signal_to_noise: ArrayLike
     name: str | None = None
 
-    def __post_init__(self) -> None:
-        self.group = tuple(map(str, self.group))
-        _panels.to_arrays(self, *_PANELS)
+    _numbers = _PANELS
+    _texts = ("group",)
 
-    def plot(self, ax: Any = None, *, name: str | None = None, **kwargs: Any) -> GroupsDisplay:
-        """Draw the panels.
+    def _layout(self) -> Layout:
+        return (1, 4), (11.0, 1.4 + 0.26 * max(len(self.group), 3)), {}
 
-        Parameters
-        ----------
-        %(panels: ax)s
-        %(displays: name, **kwargs)s
+    def _title_at(self) -> str:
+        return "left"
 
-        Returns
-        -------
-        GroupsDisplay
-        """
-        size = (11.0, 1.4 + 0.26 * max(len(self.group), 3))
-        axes = _panels.panels("GroupsDisplay.plot", ax, (1, 4), size)
-        self.ax_, self.lines_ = axes, []
-        for number, (each, field, what) in enumerate(zip(axes, _PANELS, _TITLES, strict=True)):
+    def _draw(self, axes: Any, /, **kwargs: Any) -> None:
+        self.lines_ = []
+        for number, (ax, field, what) in enumerate(zip(axes, _PANELS, _TITLES, strict=True)):
             values, names = np.asarray(getattr(self, field)), self.group
             given = {"color": _panels.COLOURS[number]} | kwargs
             shown = names if number == 0 else [""] * len(names)
-            self.lines_.append(_panels.spread(each, values, values, what, shown, **given))
-            each.set_xlabel(what)
-        _panels.finish(self, axes[0], name, loc="left")
-        return self
+            self.lines_.append(_panels.spread(ax, values, values, what, shown, **given))
+            ax.set_xlabel(what)
 
     @classmethod
     def from_estimator(
         cls, estimator: Any, *, ax: Any = None, name: str | None = None, **kwargs: Any
-    ) -> GroupsDisplay:
+    ) -> Self:
         """Draw the groups of a fitted network.
 
         Parameters

@@ -1,10 +1,10 @@
-"""What a ledger has spent, against time or charge by charge."""
+"""The spending of a ledger, against time or charge by charge."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -12,8 +12,9 @@ from numpy.typing import ArrayLike, NDArray
 from skdpnoise._utils.checks import check_option, check_type
 from skdpnoise._utils.shared_texts import shared_texts
 from skdpnoise.ledger import PrivacyLedger
-from skdpnoise.ledger.charge import past
-from skdpnoise.plotting._panels import one_panel, style, to_arrays
+from skdpnoise.ledger.charge import history_columns
+from skdpnoise.plotting._display import Display
+from skdpnoise.plotting._panels import style
 from skdpnoise.privacy import PrivacyGuarantee
 
 _ROOM = 1.15  # above the highest line
@@ -24,8 +25,8 @@ _ALONE = np.timedelta64(1, "s")  # the width around charges of one moment
 
 @shared_texts
 @dataclass(kw_only=True, eq=False, repr=False)
-class LedgerDisplay:
-    r"""What the charges of a ledger have spent of its budget.
+class LedgerDisplay(Display):
+    r"""The budget of a ledger, and the part of it that charges have spent.
 
     Steps show the ε that tight composition gives all charges so far, at the δ of the budget. Beside
     them is the basic sum of all ε. Where it is above the budget, only tight composition allowed
@@ -71,13 +72,15 @@ class LedgerDisplay:
     guarantee: PrivacyGuarantee
     name: str | None = None
 
+    _numbers = ("spent", "basic")
+
     def __post_init__(self) -> None:
+        super().__post_init__()
         self.time = np.asarray(self.time, dtype="datetime64[us]")
-        to_arrays(self, "spent", "basic")
 
     def plot(
         self, ax: Any = None, *, by: str = "time", name: str | None = None, **kwargs: Any
-    ) -> LedgerDisplay:
+    ) -> Self:
         """Draw steps, and the budget as a line.
 
         Parameters
@@ -96,7 +99,9 @@ class LedgerDisplay:
             If `ax` is not an Axes.
         """
         check_option("LedgerDisplay.plot", "by", by, ("time", "charge"))
-        ax = one_panel("LedgerDisplay.plot", ax)
+        return super().plot(ax, name=name, by=by, **kwargs)
+
+    def _draw(self, ax: Any, /, *, by: str = "time", **kwargs: Any) -> None:
         budget = self.guarantee
         spent, basic = np.asarray(self.spent), np.asarray(self.basic)
         first, charges, last = self._by_charge(ax) if by == "charge" else self._by_time(ax)
@@ -120,14 +125,12 @@ class LedgerDisplay:
         tallest = min(float(basic.max()), _TALLEST * budget.epsilon)
         ax.set_xlim(first, last)
         ax.set_ylim(0.0, _ROOM * max(budget.epsilon, float(spent.max()), tallest))
-        ax.set(ylabel="ε spent", title=self.name if name is None else name)
+        ax.set_ylabel("ε spent")
         ax.legend(loc="best")
         ax.grid(axis="y", alpha=0.25)
-        self.ax_, self.figure_ = ax, ax.figure
-        return self
 
     def _by_charge(self, ax: Any) -> tuple[Any, NDArray[Any], Any]:
-        """Name the horizontal axis; return where it begins, where charges are, where it ends."""
+        """Name the horizontal axis; return its begin, the places of the charges, and its end."""
         from matplotlib.ticker import MaxNLocator
 
         ax.xaxis.set_major_locator(MaxNLocator(integer=True))
@@ -136,7 +139,7 @@ class LedgerDisplay:
         return 0, np.arange(1, count + 1), max(count, 1) + max(1, math.ceil(_EDGE * count))
 
     def _by_time(self, ax: Any) -> tuple[Any, NDArray[Any], Any]:
-        """Do the same where charges stand at their times."""
+        """Do the same with charges at their times."""
         from matplotlib.dates import AutoDateLocator, ConciseDateFormatter
 
         locator = AutoDateLocator(minticks=3, maxticks=8)
@@ -162,7 +165,7 @@ class LedgerDisplay:
         by: str = "time",
         name: str | None = None,
         **kwargs: Any,
-    ) -> LedgerDisplay:
+    ) -> Self:
         """Read and draw what a ledger has spent.
 
         Parameters
@@ -181,7 +184,7 @@ class LedgerDisplay:
         %(displays: TypeError)s
         """
         check_type("LedgerDisplay.from_ledger", "ledger", ledger, PrivacyLedger)
-        columns = past(ledger.charges(), ledger.guarantee.delta)
+        columns = history_columns(ledger.charges(), ledger.guarantee.delta)
         display = cls(
             time=[moment.replace(tzinfo=None) for moment in columns["time"]],  # UTC
             spent=columns["spent"],

@@ -1,20 +1,21 @@
-"""The noise itself: its densities, and its size by coordinate."""
+"""Densities of the noise, and its size by coordinate."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
-from typing import Any, cast
+from typing import Any, Self, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from skdpnoise._utils.checks import check_option
 from skdpnoise._utils.shared_texts import shared_texts
-from skdpnoise.accounting import Release
+from skdpnoise.accounting import PrivacyReport, Release
 from skdpnoise.mechanisms import AdditiveMechanism
 from skdpnoise.noises import Noise, get_noise
 from skdpnoise.plotting import _panels
+from skdpnoise.plotting._display import Layout, RowsDisplay
 
 _FEW = 5  # more densities than these are represented by three
 _TAIL = 1e-4  # probability beyond each end of the picture
@@ -25,7 +26,7 @@ _ONE_COLUMN = 3  # so many densities are listed below each other
 
 @shared_texts
 @dataclass(kw_only=True, eq=False, repr=False)
-class NoiseDisplay:
+class NoiseDisplay(RowsDisplay):
     r"""Densities of the noise, in the units of the query, and its size by coordinate.
 
     .. math:: f_{tj}(x) = \frac{1}{s_{tj}} f\!\left(\frac{x}{s_{tj}}\right)
@@ -88,16 +89,17 @@ class NoiseDisplay:
     lattice: bool = False
     name: str | None = None
 
+    _numbers = ("smallest", "largest")
+    _texts = ("labels", "kinds")
+
     def __post_init__(self) -> None:
+        super().__post_init__()
         self.values = tuple(np.asarray(each, dtype=np.float64) for each in self.values)
         self.densities = tuple(np.asarray(each, dtype=np.float64) for each in self.densities)
-        self.labels = tuple(self.labels)
-        _panels.to_arrays(self, "smallest", "largest")
-        self.kinds = None if self.kinds is None else tuple(self.kinds)
 
     def plot(
         self, ax: Any = None, *, name: str | None = None, yscale: str = "log", **kwargs: Any
-    ) -> NoiseDisplay:
+    ) -> Self:
         """Draw the two panels.
 
         Parameters
@@ -115,10 +117,15 @@ class NoiseDisplay:
             If `yscale` is neither.
         """
         check_option("NoiseDisplay.plot", "yscale", yscale, ("log", "linear"))
-        size = (9.6, 4.0)
-        if self.kinds is not None:
-            size = (11.5, max(4.0, 1.4 + 0.38 * len(self.kinds)))
-        self.ax_ = left, right = _panels.panels("NoiseDisplay.plot", ax, (1, 2), size)
+        return super().plot(ax, name=name, yscale=yscale, **kwargs)
+
+    def _layout(self) -> Layout:
+        if self.kinds is None:
+            return (1, 2), (9.6, 4.0), {}
+        return (1, 2), (11.5, max(4.0, 1.4 + 0.38 * len(self.kinds))), {}
+
+    def _draw(self, axes: Any, /, *, yscale: str = "log", **kwargs: Any) -> None:
+        left, right = axes
         self._plot_densities(left, yscale, kwargs)
         low, high = np.asarray(self.smallest), np.asarray(self.largest)
         order = self.order_ = _panels.sorted_order([high], self.kinds)
@@ -126,8 +133,6 @@ class NoiseDisplay:
         self.size_ = _panels.spread(right, low[order], high[order], what, self.kinds)
         if self.kinds is None:
             _panels.name_coordinates(right, high, self.size)
-        _panels.finish(self, left, name)
-        return self
 
     def _plot_densities(self, ax: Any, yscale: str, kwargs: dict[str, Any]) -> None:
         steps = {"drawstyle": "steps-mid"} if self.lattice else {}
@@ -158,75 +163,23 @@ class NoiseDisplay:
         ax.legend(title=self.size, loc="upper right", ncols=columns)
 
     @classmethod
-    def from_mechanism(
-        cls,
-        mechanism: Any,
-        *,
-        ax: Any = None,
-        name: str | None = None,
-        yscale: str = "log",
-        **kwargs: Any,
-    ) -> NoiseDisplay:
-        """Compute and draw the noise of a mechanism.
-
-        Parameters
-        ----------
-        %(panels: mechanism, ax)s
-        %(displays: name, yscale, **kwargs)s
-
-        Returns
-        -------
-        NoiseDisplay
-
-        Raises
-        ------
-        %(displays: TypeError)s
-        """
-        mechanism = _panels.check_additive("NoiseDisplay.from_mechanism", mechanism)
+    def _of_mechanism(cls, mechanism: AdditiveMechanism) -> dict[str, Any]:
         curves = _curves_of(mechanism)
         if len(curves) > _FEW:
             ranked = zip(_chosen(curves), ("smallest", "median", "largest"), strict=True)
             curves = [replace(curve, label=_label(curve.size, rank)) for curve, rank in ranked]
         rows = _panels.coordinates_of(mechanism, mechanism.standard_deviation)
-        display = cls(lattice=mechanism.family.lattice, **_tabulated(curves), **rows)
-        return display.plot(ax, name=name, yscale=yscale, **kwargs)
+        return {"lattice": mechanism.family.lattice, **_tabulated(curves), **rows}
 
     @classmethod
-    def from_estimator(
-        cls,
-        estimator: Any,
-        *,
-        ax: Any = None,
-        name: str | None = None,
-        yscale: str = "log",
-        **kwargs: Any,
-    ) -> NoiseDisplay:
-        """Compute and draw the noise of all kinds of release behind a fit.
-
-        Parameters
-        ----------
-        %(displays: estimator)s
-        %(panels: ax)s
-        %(displays: name, yscale, **kwargs)s
-
-        Returns
-        -------
-        NoiseDisplay
-
-        Raises
-        ------
-        %(displays: TypeError, NotFittedError)s
-        """
-        report = _panels.report_of("NoiseDisplay.from_estimator", estimator)
-        rows = _panels.kinds_of(report, name)
+    def _of_report(cls, report: PrivacyReport, rows: dict[str, Any]) -> dict[str, Any]:
         curves = [
             _Curve(family, scale, scale, _label(scale, release.label))
             for release, scale in zip(report.releases, rows["largest"], strict=True)
             if (family := _unit_family(release)) is not None and np.isfinite(scale)
         ]
         curves = _chosen(sorted(curves, key=lambda curve: curve.size))
-        display = cls(size="noise of one release", **_tabulated(curves), **rows)
-        return display.plot(ax, yscale=yscale, **kwargs)
+        return {"size": "noise of one release", **_tabulated(curves), **rows}
 
 
 @dataclass(frozen=True, slots=True)
@@ -261,7 +214,7 @@ def _curves_of(mechanism: AdditiveMechanism) -> list[_Curve]:
 
 
 def _unit_family(release: Release) -> Noise | None:
-    """Return the noise at unit scale if a report says enough to know it: it holds no shapes."""
+    """Return the noise at unit scale, or None if it has a shape, which reports do not hold."""
     try:
         family = get_noise(release.noise.partition("_")[2])
     except ValueError:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -11,14 +11,15 @@ from numpy.typing import ArrayLike
 from skdpnoise._utils.checks import check_type
 from skdpnoise._utils.shared_texts import shared_texts
 from skdpnoise.planning import PrivacyPlan, plan
-from skdpnoise.plotting._panels import COLOURS, finish, one_panel, style, to_arrays
+from skdpnoise.plotting._display import Display
+from skdpnoise.plotting._panels import COLOURS, style
 
 _ROOM = 0.05  # above and below all that is drawn
 
 
 @shared_texts
 @dataclass(kw_only=True, eq=False, repr=False)
-class PlanDisplay:
+class PlanDisplay(Display):
     """Simulated scores against ε: their median, their range and the best possible score.
 
     Parameters
@@ -68,21 +69,9 @@ class PlanDisplay:
     affordable: float | None = None
     name: str | None = None
 
-    def __post_init__(self) -> None:
-        to_arrays(self, "epsilon", "median", "lowest", "highest")
+    _numbers = ("epsilon", "median", "lowest", "highest")
 
-    def plot(self, ax: Any = None, *, name: str | None = None, **kwargs: Any) -> PlanDisplay:
-        """Draw the scores over the logarithm of ε.
-
-        Parameters
-        ----------
-        %(displays: ax, name, **kwargs)s
-
-        Returns
-        -------
-        PlanDisplay
-        """
-        ax = one_panel("PlanDisplay.plot", ax)
+    def _draw(self, ax: Any, /, **kwargs: Any) -> None:
         epsilon, median = np.asarray(self.epsilon), np.asarray(self.median)
         low, high = np.asarray(self.lowest), np.asarray(self.highest)
         given = {"marker": "o", "label": "median of the simulated fits"} | kwargs
@@ -109,14 +98,11 @@ class PlanDisplay:
         ax.set(xlabel="ε", ylabel=f"{self.score_name}, simulated")
         ax.grid(alpha=0.25)
         ax.legend(loc="best")
-        finish(self, ax, name)
-        self.ax_ = ax
-        return self
 
     @classmethod
     def from_plan(
         cls, plan: PrivacyPlan, *, ax: Any = None, name: str | None = None, **kwargs: Any
-    ) -> PlanDisplay:
+    ) -> Self:
         """Draw the scores of a plan.
 
         Parameters
@@ -165,7 +151,7 @@ class PlanDisplay:
         name: str | None = None,
         line_kwargs: dict[str, Any] | None = None,
         **options: Any,
-    ) -> PlanDisplay:
+    ) -> Self:
         """Plan, and draw the scores.
 
         Parameters

@@ -1,19 +1,20 @@
-"""δ against ε: what releases disclose."""
+"""δ against ε of releases."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from skdpnoise._utils.checks import check_array, check_type
 from skdpnoise._utils.shared_texts import shared_texts
-from skdpnoise.ledger.requests import loss_of
-from skdpnoise.plotting._panels import Vector, one_panel, report_of, style, wrong_kind
+from skdpnoise.ledger.checks import loss_of
+from skdpnoise.plotting._display import Display
+from skdpnoise.plotting._panels import Vector, report_of, style, wrong_kind
 from skdpnoise.privacy import PrivacyGuarantee, PrivacyLoss
 from skdpnoise.sampling.words import with_caveat
 
@@ -24,7 +25,7 @@ _FAR = 1e3  # beyond any ε of use: δ here is a chance of total disclosure
 
 @shared_texts
 @dataclass(kw_only=True, eq=False, repr=False)
-class PrivacyLossDisplay:
+class PrivacyLossDisplay(Display):
     r"""δ against ε, for one or several mechanisms or losses.
 
     .. math:: \delta(\varepsilon) = \sup_{D \sim D',\, S}
@@ -75,12 +76,14 @@ class PrivacyLossDisplay:
     names: Sequence[str]
     target: PrivacyGuarantee | None = None
 
-    def __post_init__(self) -> None:
-        self.epsilon = np.asarray(self.epsilon, dtype=np.float64)
-        self.delta = np.atleast_2d(np.asarray(self.delta, dtype=np.float64))
-        self.names = tuple(self.names)
+    _numbers = ("epsilon", "delta")
+    _texts = ("names",)
 
-    def plot(self, ax: Any = None, *, name: str | None = None, **kwargs: Any) -> PrivacyLossDisplay:
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.delta = np.atleast_2d(self.delta)
+
+    def plot(self, ax: Any = None, *, name: str | None = None, **kwargs: Any) -> Self:
         """Draw the curves.
 
         Parameters
@@ -94,15 +97,14 @@ class PrivacyLossDisplay:
         -------
         PrivacyLossDisplay
         """
-        ax = one_panel("PrivacyLossDisplay.plot", ax)
-        names = self.names
-        if name is not None and len(names) == 1:
-            names = (name,)
-        elif name is not None:
-            ax.set_title(name)
+        if name is not None and len(self.names) == 1:
+            name, kwargs = None, {"label": name} | kwargs
+        return super().plot(ax, name=name, **kwargs)
+
+    def _draw(self, ax: Any, /, **kwargs: Any) -> None:
         epsilon = np.asarray(self.epsilon)
         self.lines_ = [
-            ax.plot(epsilon, delta, **style(i, {"label": names[i]} | kwargs))[0]
+            ax.plot(epsilon, delta, **style(i, {"label": self.names[i]} | kwargs))[0]
             for i, delta in enumerate(np.asarray(self.delta))
         ]
         ax.set(yscale="log", xlabel="ε", ylabel="δ")
@@ -111,8 +113,6 @@ class PrivacyLossDisplay:
         self.target_ = None if self.target is None else _mark(ax, self.target)
         ax.legend(loc="best")
         ax.grid(alpha=0.25)
-        self.ax_, self.figure_ = ax, ax.figure
-        return self
 
     @classmethod
     def from_mechanism(
@@ -124,7 +124,7 @@ class PrivacyLossDisplay:
         ax: Any = None,
         name: str | None = None,
         **kwargs: Any,
-    ) -> PrivacyLossDisplay:
+    ) -> Self:
         """Compute and draw the curve of one mechanism or loss.
 
         Parameters
@@ -162,7 +162,7 @@ class PrivacyLossDisplay:
         ax: Any = None,
         name: str | None = None,
         **kwargs: Any,
-    ) -> PrivacyLossDisplay:
+    ) -> Self:
         """Compute and draw the curves of several mechanisms or losses.
 
         Parameters
@@ -204,7 +204,7 @@ class PrivacyLossDisplay:
         ax: Any = None,
         name: str | None = None,
         **kwargs: Any,
-    ) -> PrivacyLossDisplay:
+    ) -> Self:
         """Compute and draw the curve of all that a fit released, with its guarantee marked.
 
         Parameters
@@ -235,7 +235,7 @@ class PrivacyLossDisplay:
         losses: dict[str, PrivacyLoss],
         epsilon: ArrayLike | None,
         target: PrivacyGuarantee | None,
-    ) -> PrivacyLossDisplay:
+    ) -> Self:
         if target is not None:
             check_type(owner, "target", target, PrivacyGuarantee)
         grid = _grid(list(losses.values()), target) if epsilon is None else np.ravel(epsilon)

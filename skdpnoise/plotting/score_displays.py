@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, fields
 from functools import partial
-from typing import Any
+from typing import Any, ClassVar, Self, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -21,7 +22,8 @@ from skdpnoise.metrics import (
     private_calibration_curve,
     private_roc_curve,
 )
-from skdpnoise.plotting._panels import finish, one_panel, style, to_arrays, wrong_kind
+from skdpnoise.plotting._display import Display
+from skdpnoise.plotting._panels import check_axes, style, wrong_kind
 from skdpnoise.privacy import LossBudget, PrivacyGuarantee
 from skdpnoise.sampling.words import with_caveat
 
@@ -31,8 +33,113 @@ _EDGE = 0.02  # beside 0 and 1
 
 
 @shared_texts
+class _CurveDisplay(Display):
+    """Draws a curve that was released for predictions, one Axes each."""
+
+    _curve: ClassVar[type]
+    _release: ClassVar[Callable[..., Any]]
+    line_: Any
+
+    @classmethod
+    def from_curve(
+        cls, curve: Any, *, ax: Any = None, name: str | None = None, **kwargs: Any
+    ) -> Self:
+        """Draw a curve that was released.
+
+        Parameters
+        ----------
+        curve : PrivateRocCurve or PrivateCalibrationCurve
+            As :func:`~skdpnoise.metrics.private_roc_curve` or
+            :func:`~skdpnoise.metrics.private_calibration_curve` returns it.
+        %(displays: ax, name, **kwargs)s
+
+        Returns
+        -------
+        Display
+
+        Raises
+        ------
+        %(displays: TypeError)s
+        """
+        check_type(f"{cls.__name__}.from_curve", "curve", curve, cls._curve)
+        title = with_caveat(f"{curve.privacy}, {curve.adjacency}", secure=curve.secure)
+        names = {one.name for one in fields(cast(Any, cls))} & {one.name for one in fields(curve)}
+        known = {name: getattr(curve, name) for name in names}
+        return cls(**known | {"name": title}).plot(ax, name=name, **kwargs)
+
+    @classmethod
+    def from_predictions(
+        cls,
+        y_true: ArrayLike,
+        y_score: ArrayLike,
+        guarantee: PrivacyGuarantee | LossBudget,
+        *,
+        ax: Any = None,
+        name: str | None = None,
+        curve_kwargs: dict[str, Any] | None = None,
+        **options: Any,
+    ) -> Self:
+        """Release and draw the curve of predictions, which spends the guarantee.
+
+        Parameters
+        ----------
+        %(scores: y_true, y_score)s
+        %(queries: guarantee)s
+        %(displays: ax, name, curve_kwargs)s
+        **options
+            Passed to the function of :mod:`skdpnoise.metrics` that releases the curve, such as
+            `ledger`, and `bins` or `n_bins`.
+
+        Returns
+        -------
+        Display
+
+        Raises
+        ------
+        %(scores: ValueError)s
+        """
+        check_axes(f"{cls.__name__}.from_predictions", ax)
+        curve = cls._release(y_true, y_score, guarantee, **options)
+        return cls.from_curve(curve, ax=ax, name=name, **(curve_kwargs or {}))
+
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator: Any,
+        X: Any,
+        y: ArrayLike,
+        guarantee: PrivacyGuarantee | LossBudget,
+        **options: Any,
+    ) -> Self:
+        """Release and draw the curve of a classifier, which spends the guarantee.
+
+        Parameters
+        ----------
+        %(scores: estimator, X, y)s
+        %(queries: guarantee)s
+        **options
+            As for `from_predictions`, also `ax`, `name` and `curve_kwargs`; `pos_label` is the
+            second of the classes unless it is given.
+
+        Returns
+        -------
+        Display
+
+        Raises
+        ------
+        %(scores: ValueError)s
+        TypeError
+            If the estimator gives no probabilities of two classes.
+        NotFittedError
+            If it was not fitted.
+        """
+        chances, options = _chances(f"{cls.__name__}.from_estimator", estimator, X, options)
+        return cls.from_predictions(y, chances, guarantee, **options)
+
+
+@shared_texts
 @dataclass(kw_only=True, eq=False, repr=False)
-class PrivateRocCurveDisplay:
+class PrivateRocCurveDisplay(_CurveDisplay):
     """A private ROC curve, with a band of 1.96 standard errors of the noise in both rates.
 
     Parameters
@@ -71,23 +178,11 @@ class PrivateRocCurveDisplay:
     roc_auc_standard_error: float | None = None
     name: str | None = None
 
-    def __post_init__(self) -> None:
-        to_arrays(self, "fpr", "tpr", "fpr_standard_error", "tpr_standard_error")
+    _curve = PrivateRocCurve
+    _release = staticmethod(private_roc_curve)
+    _numbers = ("fpr", "tpr", "fpr_standard_error", "tpr_standard_error")
 
-    def plot(
-        self, ax: Any = None, *, name: str | None = None, **kwargs: Any
-    ) -> PrivateRocCurveDisplay:
-        """Draw the curve, its band, and the diagonal.
-
-        Parameters
-        ----------
-        %(displays: ax, name, **kwargs)s
-
-        Returns
-        -------
-        PrivateRocCurveDisplay
-        """
-        ax = one_panel("PrivateRocCurveDisplay.plot", ax)
+    def _draw(self, ax: Any, /, **kwargs: Any) -> None:
         fpr, tpr = np.asarray(self.fpr), np.asarray(self.tpr)
         label = None
         if self.roc_auc is not None:
@@ -109,122 +204,11 @@ class PrivateRocCurveDisplay:
         self.chance_level_ = _diagonal(ax, "chance")
         ax.set(xlabel="false positive rate", ylabel="true positive rate")
         ax.legend(loc="lower right")
-        finish(self, ax, name)
-        self.ax_ = ax
-        return self
-
-    @classmethod
-    def from_curve(
-        cls, curve: PrivateRocCurve, *, ax: Any = None, name: str | None = None, **kwargs: Any
-    ) -> PrivateRocCurveDisplay:
-        """Draw a curve that was released.
-
-        Parameters
-        ----------
-        curve : PrivateRocCurve
-            As :func:`~skdpnoise.metrics.private_roc_curve` returns it.
-        %(displays: ax, name, **kwargs)s
-
-        Returns
-        -------
-        PrivateRocCurveDisplay
-
-        Raises
-        ------
-        %(displays: TypeError)s
-        """
-        check_type("PrivateRocCurveDisplay.from_curve", "curve", curve, PrivateRocCurve)
-        display = cls(
-            fpr=curve.fpr,
-            tpr=curve.tpr,
-            fpr_standard_error=curve.fpr_standard_error,
-            tpr_standard_error=curve.tpr_standard_error,
-            roc_auc=curve.roc_auc,
-            roc_auc_standard_error=curve.roc_auc_standard_error,
-            name=_title(curve),
-        )
-        return display.plot(ax, name=name, **kwargs)
-
-    @classmethod
-    def from_predictions(
-        cls,
-        y_true: ArrayLike,
-        y_score: ArrayLike,
-        guarantee: PrivacyGuarantee | LossBudget,
-        *,
-        ax: Any = None,
-        name: str | None = None,
-        curve_kwargs: dict[str, Any] | None = None,
-        **options: Any,
-    ) -> PrivateRocCurveDisplay:
-        """Release and draw the curve of predictions, which spends the guarantee.
-
-        Parameters
-        ----------
-        %(scores: y_true, y_score)s
-        %(queries: guarantee)s
-        %(displays: ax, name, curve_kwargs)s
-        **options
-            Passed to :func:`~skdpnoise.metrics.private_roc_curve`, such as `ledger` or `bins`.
-
-        Returns
-        -------
-        PrivateRocCurveDisplay
-
-        Raises
-        ------
-        %(scores: ValueError)s
-        """
-        one_panel("PrivateRocCurveDisplay.from_predictions", ax)
-        curve = private_roc_curve(y_true, y_score, guarantee, **options)
-        return cls.from_curve(curve, ax=ax, name=name, **(curve_kwargs or {}))
-
-    @classmethod
-    def from_estimator(
-        cls,
-        estimator: Any,
-        X: Any,
-        y: ArrayLike,
-        guarantee: PrivacyGuarantee | LossBudget,
-        *,
-        ax: Any = None,
-        name: str | None = None,
-        curve_kwargs: dict[str, Any] | None = None,
-        **options: Any,
-    ) -> PrivateRocCurveDisplay:
-        """Release and draw the curve of a classifier, which spends the guarantee.
-
-        Parameters
-        ----------
-        %(scores: estimator, X, y)s
-        %(queries: guarantee)s
-        %(displays: ax, name, curve_kwargs)s
-        **options
-            Passed to :func:`~skdpnoise.metrics.private_roc_curve`, such as `ledger`; `pos_label`
-            is the second of the classes unless it is given.
-
-        Returns
-        -------
-        PrivateRocCurveDisplay
-
-        Raises
-        ------
-        %(scores: ValueError)s
-        TypeError
-            If the estimator gives no probabilities of two classes.
-        NotFittedError
-            If it was not fitted.
-        """
-        owner = "PrivateRocCurveDisplay.from_estimator"
-        chances, options = _chances(owner, estimator, X, options)
-        return cls.from_predictions(
-            y, chances, guarantee, ax=ax, name=name, curve_kwargs=curve_kwargs, **options
-        )
 
 
 @shared_texts
 @dataclass(kw_only=True, eq=False, repr=False)
-class PrivateCalibrationDisplay:
+class PrivateCalibrationDisplay(_CurveDisplay):
     """A private calibration curve, with bars of 1.96 standard errors of the noise.
 
     Parameters
@@ -261,23 +245,11 @@ class PrivateCalibrationDisplay:
     standard_error: ArrayLike
     name: str | None = None
 
-    def __post_init__(self) -> None:
-        to_arrays(self, "prob_true", "prob_pred", "standard_error")
+    _curve = PrivateCalibrationCurve
+    _release = staticmethod(private_calibration_curve)
+    _numbers = ("prob_true", "prob_pred", "standard_error")
 
-    def plot(
-        self, ax: Any = None, *, name: str | None = None, **kwargs: Any
-    ) -> PrivateCalibrationDisplay:
-        """Draw the curve, its bars, and the diagonal.
-
-        Parameters
-        ----------
-        %(displays: ax, name, **kwargs)s
-
-        Returns
-        -------
-        PrivateCalibrationDisplay
-        """
-        ax = one_panel("PrivateCalibrationDisplay.plot", ax)
+    def _draw(self, ax: Any, /, **kwargs: Any) -> None:
         columns = np.array([self.prob_pred, self.prob_true, self.standard_error])
         x, y, error = columns[:, np.isfinite(columns).all(axis=0)]
         given = {"marker": "o", "linewidth": 2.0} | kwargs
@@ -289,43 +261,9 @@ class PrivateCalibrationDisplay:
         if not x.size:
             ax.text(0.7, 0.2, "noise hides all bins", ha="center", transform=ax.transAxes)
         ax.legend(loc="upper left")
-        finish(self, ax, name)
-        self.ax_ = ax
-        return self
 
     @classmethod
-    def from_curve(
-        cls,
-        curve: PrivateCalibrationCurve,
-        *,
-        ax: Any = None,
-        name: str | None = None,
-        **kwargs: Any,
-    ) -> PrivateCalibrationDisplay:
-        """Draw a curve that was released.
-
-        Parameters
-        ----------
-        curve : PrivateCalibrationCurve
-            As :func:`~skdpnoise.metrics.private_calibration_curve` returns it.
-        %(displays: ax, name, **kwargs)s
-
-        Returns
-        -------
-        PrivateCalibrationDisplay
-
-        Raises
-        ------
-        %(displays: TypeError)s
-        """
-        owner = "PrivateCalibrationDisplay.from_curve"
-        check_type(owner, "curve", curve, PrivateCalibrationCurve)
-        columns = {"prob_true": curve.prob_true, "prob_pred": curve.prob_pred}
-        display = cls(**columns, standard_error=curve.standard_error, name=_title(curve))
-        return display.plot(ax, name=name, **kwargs)
-
-    @classmethod
-    def from_predictions(
+    def from_predictions(  # type: ignore[override]  # y_prob is scikit-learn's name
         cls,
         y_true: ArrayLike,
         y_prob: ArrayLike,
@@ -335,7 +273,7 @@ class PrivateCalibrationDisplay:
         name: str | None = None,
         curve_kwargs: dict[str, Any] | None = None,
         **options: Any,
-    ) -> PrivateCalibrationDisplay:
+    ) -> Self:
         """Release and draw the curve of predictions, which spends the guarantee.
 
         Parameters
@@ -357,51 +295,8 @@ class PrivateCalibrationDisplay:
         ------
         %(scores: ValueError)s
         """
-        one_panel("PrivateCalibrationDisplay.from_predictions", ax)
-        curve = private_calibration_curve(y_true, y_prob, guarantee, **options)
-        return cls.from_curve(curve, ax=ax, name=name, **(curve_kwargs or {}))
-
-    @classmethod
-    def from_estimator(
-        cls,
-        estimator: Any,
-        X: Any,
-        y: ArrayLike,
-        guarantee: PrivacyGuarantee | LossBudget,
-        *,
-        ax: Any = None,
-        name: str | None = None,
-        curve_kwargs: dict[str, Any] | None = None,
-        **options: Any,
-    ) -> PrivateCalibrationDisplay:
-        """Release and draw the curve of a classifier, which spends the guarantee.
-
-        Parameters
-        ----------
-        %(scores: estimator, X, y)s
-        %(queries: guarantee)s
-        %(displays: ax, name, curve_kwargs)s
-        **options
-            Passed to :func:`~skdpnoise.metrics.private_calibration_curve`, such as `ledger`;
-            `pos_label` is the second of the classes unless it is given.
-
-        Returns
-        -------
-        PrivateCalibrationDisplay
-
-        Raises
-        ------
-        %(scores: ValueError)s
-        TypeError
-            If the estimator gives no probabilities of two classes.
-        NotFittedError
-            If it was not fitted.
-        """
-        owner = "PrivateCalibrationDisplay.from_estimator"
-        chances, options = _chances(owner, estimator, X, options)
-        return cls.from_predictions(
-            y, chances, guarantee, ax=ax, name=name, curve_kwargs=curve_kwargs, **options
-        )
+        shown = {"ax": ax, "name": name, "curve_kwargs": curve_kwargs}
+        return super().from_predictions(y_true, y_prob, guarantee, **shown, **options)
 
 
 def _chances(
@@ -437,11 +332,6 @@ def _column(place: int, table: Any) -> Any:
     return np.asarray(table)[:, place]
 
 
-def _title(curve: Any) -> str:
-    """Return what the curve cost, and whether its noise has a seed."""
-    return with_caveat(f"{curve.privacy}, {curve.adjacency}", secure=curve.secure)
-
-
 def _rising(x: Any, y: Any) -> list[Any]:
     """Return points sorted by x, with y within 0 and 1 and never falling."""
     order = np.argsort(x, kind="stable")
@@ -449,7 +339,6 @@ def _rising(x: Any, y: Any) -> list[Any]:
 
 
 def _diagonal(ax: Any, label: str) -> Any:
-    """Draw the diagonal of a square; return it."""
     (line,) = ax.plot([0, 1], [0, 1], color="0.4", linestyle=":", label=label, zorder=1.5)
     ax.set(xlim=(-_EDGE, 1 + _EDGE), ylim=(-_EDGE, 1 + _EDGE), aspect="equal")
     ax.grid(alpha=0.25)

@@ -1,4 +1,4 @@
-"""What privacy means: the guarantee asked for, the loss of a release, and conversions."""
+"""The meaning of privacy: the guarantee asked for, the loss of a release, and conversions."""
 
 from skdpnoise._utils.checks import Adjacency, check_adjacency, check_count, check_real
 from skdpnoise.privacy.conversions import (

@@ -15,9 +15,9 @@ from skdpnoise.privacy import half_lines
 class LossCurve(Protocol):
     """A symmetric pair of distributions for each size of a change: what a noise family is.
 
-    Objects must be hashable; equal ones stand for the same curves. What is computed may err by
-    1e-12 of itself, and be that of an epsilon off by a few units in the last place: those who
-    promise something read it by :func:`raised`.
+    Objects must be hashable; equal ones stand for the same curves. Values may err by 1e-12 of
+    themselves, and be those of an epsilon a few units in the last place off: a claim must use
+    :func:`raised`.
     """
 
     def hockey_stick(self, epsilon: ArrayLike, shift: ArrayLike) -> NDArray[np.float64]:
@@ -36,7 +36,7 @@ class Amplified(LossCurve, Protocol):
         """The other curve."""
 
     def amplified(self, loss: ArrayLike) -> NDArray[np.float64]:
-        """Return what becomes of a loss of the other curve."""
+        """Return the loss of this curve that follows from one of the other."""
 
 
 def ways_of(curve: LossCurve) -> tuple[LossCurve, LossCurve]:
@@ -86,7 +86,7 @@ class Promised:
     .. math:: H(e) = \delta + (1 - \delta)
               \max\left(0, \frac{e^{\varepsilon} - e^{e}}{1 + e^{\varepsilon}}\right)
 
-    It is what to charge for releases whose losses hang on what they released.
+    Releases whose losses depend on released values are charged by it.
 
     Parameters
     ----------

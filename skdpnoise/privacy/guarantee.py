@@ -25,13 +25,6 @@ class PrivacyGuarantee:
         Which data sets are neighbours: those where one record is replaced by another (the number
         of records is public), or those where one record is present or absent (it is private).
 
-    Raises
-    ------
-    TypeError
-        If a number is given as a boolean or a string, or the adjacency not as a string.
-    ValueError
-        If a number lies outside its range, or the adjacency is unknown.
-
     References
     ----------
     Dwork and Roth, "The Algorithmic Foundations of Differential Privacy", 2014, Definition 2.4.
@@ -39,8 +32,6 @@ class PrivacyGuarantee:
     Examples
     --------
     >>> guarantee = PrivacyGuarantee(epsilon=1.0, delta=1e-6)
-    >>> guarantee.adjacency
-    'replace_one'
     >>> print(guarantee)
     (ε=1, δ=1e-06)-DP, replace_one
     """

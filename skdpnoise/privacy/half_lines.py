@@ -34,7 +34,6 @@ _SERIES = np.cumprod([1.0, *(-(2.0 * k + 1.0) for k in range(1, 14))])[::-1]
 
 
 def pairs(epsilon: ArrayLike, shift: ArrayLike) -> tuple[Array, Array]:
-    """Return both as arrays of one shape."""
     one, other = np.broadcast_arrays(
         np.asarray(epsilon, dtype=np.float64), np.asarray(shift, dtype=np.float64)
     )
@@ -47,7 +46,7 @@ def unbounded_loss(shift: ArrayLike) -> Array:
 
 
 def ratio(numerator: Array, denominator: Array) -> Array:
-    """Return the quotient, huge but with a finite square where it is infinite or 0 / 0."""
+    """Return the quotient, huge but with a finite square instead of infinity or 0 / 0."""
     with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
         return np.nan_to_num(np.minimum(numerator / denominator, _FARTHEST), nan=_FARTHEST)
 

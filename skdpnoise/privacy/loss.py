@@ -1,4 +1,4 @@
-"""The one currency of accounting: how much privacy a release costs, and how costs add."""
+"""The one currency of accounting: the cost of a release in privacy, and how costs add."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol, Self, TypeVar, runtime_checkable
 
 from skdpnoise._utils.checks import Adjacency, check_adjacency, check_count, check_real
-from skdpnoise.privacy.base import Loss
+from skdpnoise.privacy.base import BaseLoss
 from skdpnoise.privacy.conversions import gdp_delta, gdp_epsilon
 from skdpnoise.privacy.curves import NormalShift, RandomisedResponse
 from skdpnoise.privacy.guarantee import PrivacyGuarantee
@@ -20,7 +20,7 @@ _MARGIN, _FEW_ULPS = 1e-12, 2.0**-49
 
 @runtime_checkable
 class PrivacyLoss(Protocol):
-    """What a release costs: the curve δ(ε), and its composition with other costs.
+    """The cost of a release: the curve δ(ε), and its composition with other costs.
 
     A mechanism with this loss is (ε, δ(ε))-differentially private for every ε ≥ 0 at once, and
     releases may be chosen adaptively: the composition rules below hold then too. The neighbouring
@@ -48,22 +48,13 @@ class PrivacyLoss(Protocol):
         """Return the same loss in the form in which losses of different kinds compose."""
 
 
-class _Divisible(Loss):
-    """A loss that one number says, which can be multiplied: that of a budget."""
+class _Divisible(BaseLoss):
+    """The loss of a budget: one number, which can be multiplied."""
 
     __slots__ = ()
 
     def share(self, fraction: float) -> Self:
-        """Return the loss that a part of the budget may have: of ε, or of μ², rounded down.
-
-        Parameters
-        ----------
-        fraction : float
-            In (0, 1].
-
-        Returns
-        -------
-        PureLoss or GaussianLoss
+        """Return the loss of a ``fraction`` in (0, 1] of the budget: of ε, or of μ², rounded down.
 
         Examples
         --------
@@ -75,45 +66,16 @@ class _Divisible(Loss):
         return self._scaled(_rounded_down(self._of_releases(fraction)))
 
     def per_row(self, rows: int) -> Self:
-        """Return the loss per row that makes this one for groups: ε or μ over rows, rounded down.
-
-        Parameters
-        ----------
-        rows : int
-            The most rows of a group, at least 1.
-
-        Returns
-        -------
-        PureLoss or GaussianLoss
-
-        Examples
-        --------
-        >>> print(PureLoss(1.0).per_row(5), GaussianLoss(1.0).per_row(5))
-        0.2-DP 0.2-GDP
-        """
+        """Return the loss per row, if this one is per group: ε or μ over ``rows``, rounded down."""
         rows = check_count(f"{type(self).__name__}.per_row", "rows", rows)
         return self._scaled(_rounded_down(1.0 / rows))
 
     def for_group(self, rows: int) -> Self:
-        """Return the loss for groups of rows, if this one is per row: so many times ε or μ.
+        """Return the loss per group, if this one is per row: ε or μ times the most ``rows``.
 
         Neighbours that differ in a group are so many steps apart. Each step multiplies a
         probability by at most exp(ε) (Dwork and Roth 2014, Theorem 2.2), and trade-off functions of
         successive shifts by μ compose to that of their sum (Dong, Roth and Su, Theorem 2.14).
-
-        Parameters
-        ----------
-        rows : int
-            The most rows of a group, at least 1.
-
-        Returns
-        -------
-        PureLoss or GaussianLoss
-
-        Examples
-        --------
-        >>> print(PureLoss(0.5).for_group(4), GaussianLoss(0.5).for_group(4))
-        2-DP 2-GDP
         """
         return self._scaled(check_count(f"{type(self).__name__}.for_group", "rows", rows))
 
@@ -126,11 +88,10 @@ class _Divisible(Loss):
 
     @abstractmethod
     def _of_releases(self, count: float) -> float:
-        """Return by what the number grows when so many releases compose."""
+        """Return the factor by which ``count`` releases multiply the number."""
 
     @abstractmethod
-    def _scaled(self, factor: float) -> Self:
-        """Return the loss of so many times the number."""
+    def _scaled(self, factor: float) -> Self: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,8 +117,6 @@ class PureLoss(_Divisible):
     --------
     >>> PureLoss(0.5) + PureLoss(0.25)
     PureLoss(pure_epsilon=0.75)
-    >>> PureLoss(0.5).epsilon(delta=0.0)
-    0.5
     >>> print(PureLoss(0.5).compose(3))
     1.5-DP
 
@@ -231,8 +190,6 @@ class GaussianLoss(_Divisible):
     --------
     >>> GaussianLoss(3.0) + GaussianLoss(4.0)
     GaussianLoss(mu=5.0)
-    >>> print(GaussianLoss(0.25).compose(4))
-    0.5-GDP
     >>> round(GaussianLoss(0.236704381).epsilon(delta=1e-6), 6)
     1.0
     """
@@ -283,7 +240,7 @@ def promised(
     delta: float | None,
     adjacency: Adjacency | None = None,
 ) -> PrivacyGuarantee | Asked:
-    """Return the guarantee that is asked for, by itself or by its numbers."""
+    """Return the guarantee that is asked for, as an object or by its numbers."""
     if epsilon is None:
         if guarantee is None or delta is not None:
             raise TypeError(

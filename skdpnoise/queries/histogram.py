@@ -19,7 +19,7 @@ from skdpnoise.accounting.terms import Terms
 from skdpnoise.data.table import Table
 from skdpnoise.mechanisms.additive import AdditiveMechanism
 from skdpnoise.mechanisms.calibrate import calibrate
-from skdpnoise.mechanisms.exact import are_finite, are_integers, are_real, exact_numbers
+from skdpnoise.mechanisms.grid_sizes import are_finite, are_integers, are_real, exact_numbers
 from skdpnoise.privacy import Adjacency, LossBudget, PrivacyGuarantee
 from skdpnoise.privacy.loss import checked_relation, promised
 from skdpnoise.queries._tiles import Floats, Integers, Places

@@ -1,3 +1,3 @@
-"""What a report says: sentences of a statement, and cards in HTML."""
+"""Reports for people: sentences of a statement, and cards in HTML."""
 
 __all__: list[str] = []

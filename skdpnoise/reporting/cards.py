@@ -76,7 +76,6 @@ background:CanvasText;border-color:Canvas}}
 
 
 def _rule(colours: Mapping[str, str], *pages: str) -> str:
-    """Return the rule that gives cards on such pages these colours."""
     where = ",".join(f"{page} {_CARD}".strip() for page in pages)
     return f"{where}{{{''.join(f'--dp-{name}:{colour};' for name, colour in colours.items())}}}\n"
 
@@ -97,7 +96,6 @@ def _themes(light: Mapping[str, str], dark: Mapping[str, str]) -> str:
 
 
 def _style() -> str:
-    """Return the style of all cards."""
     light, dark = {**_LIGHT, **_MORE_LIGHT}, {**_DARK, **_MORE_DARK}
     high = "vscode-high-contrast"
     pieces = (f"{_CARD} .dp-{k}{{background:var(--dp-piece-{k})}}\n" for k in range(_PIECES))
@@ -115,7 +113,6 @@ _STYLE = _style()
 
 
 def card(title: str, text: str, body: str, *, secure: bool = True) -> str:
-    """Return HTML in the frame that all cards have."""
     # The style comes last: without it, or where a page takes it away, the card is plain text.
     caveat = "" if secure else _warning(SEEDED)
     headline = f"<b>{escape(title)}</b>" + (f": {escape(text)}" if text else "")
@@ -128,17 +125,15 @@ def _warning(text: str) -> str:
 
 
 def paragraphs(*texts: str) -> str:
-    """Return sentences as paragraphs."""
     return "".join(f"<p>{escape(text)}</p>" for text in texts)
 
 
 def fold(title: str, body: str) -> str:
-    """Return what is shown when it is asked for."""
     return f"<details><summary>{escape(title)}</summary>{body}</details>"
 
 
 def bar(pieces: Sequence[tuple[str, float]], label: str) -> str:
-    """Return a bar of shares of a whole, with what it says in words; the last piece is empty."""
+    """Return a bar of shares of a whole, with a text for screen readers."""
     # One more piece than shares: what none of them has.
     spans = "".join(
         f'<span class="{_piece(k, name)}" style="width:{100.0 * share:.3f}%"></span>'
@@ -152,7 +147,7 @@ def _piece(number: int, name: str) -> str:
 
 
 def in_plain_words(report: Any) -> str:
-    """Return what was measured, at which cost, and how noisy it is, for people."""
+    """Return the promise, the releases with their shares and noise, and the unit, in HTML."""
     warnings = "".join(map(_warning, words.caveats(report)[0 if report.secure else 1 :]))
     names = ", ".join(report.declared)
     word = "By the word of the user these are public, or learn nothing private"
@@ -163,7 +158,7 @@ def in_plain_words(report: Any) -> str:
 
 
 def _measured(report: Any) -> str:
-    """Return the bar of the stages, and a list of what each has measured."""
+    """Return a bar of the stages, and a list of the releases of each."""
     stages = words.stages(report)
     if not stages:
         return ""
@@ -182,27 +177,22 @@ def _measured(report: Any) -> str:
     return f"{title}{bar(list(stages.items()), label)}<ul>{''.join(items)}</ul>"
 
 
-def table(
-    head: Sequence[str], rows: Iterable[Sequence[str]], last: Sequence[str] | None = None
-) -> str:
+def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     """Return a table of a card in HTML; only the first column breaks lines."""
 
-    def row(cells: Sequence[str], kind: str = "td", look: str = "") -> str:
+    def row(cells: Sequence[str], kind: str = "td") -> str:
         first = "text-align:left;padding:2px 10px"
         styles = [first, *[f"{first};white-space:nowrap"] * (len(cells) - 1)]
         texts = [
             f'<{kind} style="{style}">{escape(cell)}</{kind}>'
             for style, cell in zip(styles, cells, strict=True)
         ]
-        return f"<tr{look}>{''.join(texts)}</tr>"
+        return f"<tr>{''.join(texts)}</tr>"
 
     body = row(head, "th") + "".join(map(row, rows))
-    if last is not None:
-        body += row(last, look=' style="border-top:1px solid #888;font-weight:bold"')
     look = "border-collapse:collapse;margin:8px 0;font-size:inherit"
     return f'<div style="overflow-x:auto"><table style="{look}">{body}</table></div>'
 
 
 def facts_in_html(facts: Iterable[tuple[str, str]]) -> str:
-    """Return lines of names and texts for a card."""
     return "".join(f"<div><b>{escape(name)}:</b> {escape(text)}</div>" for name, text in facts)

@@ -10,33 +10,6 @@ from typing import Any
 
 from skdpnoise.privacy import GaussianLoss, PrivacyLoss, PureLoss, gdp_mu
 
-__all__ = [
-    "BEFORE",
-    "NOT_SPENT",
-    "THREAT",
-    "as_a_bet",
-    "as_dict",
-    "caveats",
-    "change",
-    "changed",
-    "exactly",
-    "how_noisy",
-    "limit",
-    "made",
-    "measured",
-    "of_unit",
-    "open_facts",
-    "percent",
-    "rounded_up",
-    "sections",
-    "shares",
-    "source",
-    "stage_of",
-    "stages",
-    "statement",
-    "vouched",
-]
-
 _WIDTH = 96
 _AT = (0.0, 0.1, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0)  # ε of the profile
 _CERTAIN = 1e-15  # a δ that nobody will ever see
@@ -97,7 +70,6 @@ def sections(report: Any) -> list[tuple[str, list[str]]]:
 
 
 def statement(report: Any) -> str:
-    """Return the page."""
     lines = [f"Privacy statement: {report.estimator}"]
     lines += [f"*** {text} ***" for text in caveats(report)]
     for title, paragraphs in sections(report):
@@ -110,7 +82,6 @@ def statement(report: Any) -> str:
 
 
 def as_dict(report: Any) -> dict[str, Any]:
-    """Return the facts of a report as plain values."""
     guarantee, allowed = report.guarantee, report.allowed
     return {
         "estimator": report.estimator,
@@ -147,7 +118,7 @@ def as_dict(report: Any) -> dict[str, Any]:
 
 
 def rounded_up(value: float, digits: int = _DIGITS) -> str:
-    """Return a number in decimals that are not below it: what is promised is rounded up."""
+    """Return a number rounded up to some digits."""
     if not math.isfinite(value):
         return str(value)
     exact = Decimal(repr(float(value)))  # as it is written: 0.1 stays 0.1
@@ -156,7 +127,6 @@ def rounded_up(value: float, digits: int = _DIGITS) -> str:
 
 
 def limit(report: Any) -> str:
-    """Return what is limited, and for whom."""
     if not report.releases:
         return "Nothing was measured in the rows: all that the fit needed was public."
     return (
@@ -179,7 +149,6 @@ def _pair(guarantee: Any) -> str:
 
 
 def change(report: Any) -> str:
-    """Return in a sentence what changes by how much if one unit changes."""
     if not report.releases:
         return limit(report)
     return f"{_factor(report.guarantee)}, {_changed(report)}."
@@ -217,7 +186,6 @@ def as_a_bet(report: Any) -> str:
 
 
 def of_unit(report: Any) -> str:
-    """Return what one unit is."""
     if report.rows_per_group is None:
         more = ", and more than k times the δ" if report.guarantee.delta > 0.0 else ""
         return (
@@ -230,7 +198,7 @@ def of_unit(report: Any) -> str:
 
 
 def _weight(loss: PrivacyLoss, report: Any) -> float:
-    """Return what adds up: ε if all is pure, else μ² of the normal noise with the same ε at δ."""
+    """Return the part of a loss that adds up: ε if all is pure, else μ² at the same ε and δ."""
     if isinstance(report.allowed, PureLoss):
         return loss.epsilon(0.0)
     if isinstance(loss, GaussianLoss):
@@ -241,7 +209,6 @@ def _weight(loss: PrivacyLoss, report: Any) -> float:
 
 
 def shares(report: Any) -> list[float]:
-    """Return the share of the budget that each release had."""
     weights = [_weight(release.loss, report) for release in report.releases]
     whole = max(_weight(report.allowed, report), math.fsum(weights))
     return [weight / whole for weight in weights] if whole > 0.0 else [0.0 for _ in weights]
@@ -257,17 +224,14 @@ def stages(report: Any) -> dict[str, float]:
 
 
 def stage_of(release: Any) -> str:
-    """Return what stands before the colon of a label."""
     return str(release.label).partition(": ")[0]
 
 
 def percent(share: float) -> str:
-    """Return a share in words."""
     return f"{100.0 * share:.0f}%" if share >= 0.01 else f"less than {percent(0.01)}"
 
 
 def how_noisy(release: Any) -> str:
-    """Return in words how many numbers were measured, and how much noise they have."""
     numbers = release.n_releases * release.n_coordinates
     low, high = map(_short, release.scale)
     scale = low if low == high else f"{low} to {high}"
@@ -289,7 +253,7 @@ def _short(scale: float) -> str:
 
 
 def measured(report: Any) -> list[str]:
-    """Return what was measured, at which cost, and how noisy it is: one line each."""
+    """Return one line for each release: its noise and its cost."""
     if not report.releases:
         return ["nothing"]
     lines = [
@@ -306,7 +270,7 @@ def measured(report: Any) -> list[str]:
 
 
 def exactly(report: Any) -> str:
-    """Return the figures for who knows the field: what was allowed before anything was drawn."""
+    """Return the privacy profile of the loss that was allowed."""
     allowed = report.allowed
     pairs = [(at, rounded_up(delta, 2)) for at, delta in _profile(report) if delta > _CERTAIN]
     shown = [f"δ({at:g}) = {delta}" for at, delta in pairs]
@@ -328,12 +292,11 @@ def _profile(report: Any) -> list[tuple[float, float]]:
 
 
 def open_facts(report: Any) -> list[str]:
-    """Return what is not protected."""
     return [*_OPEN[report.guarantee.adjacency, report.unit], *_NOT_PROTECTED]
 
 
 def vouched(report: Any) -> list[str]:
-    """Return what is true only if whoever fitted it says the truth."""
+    """Return the assumptions that only the person who fitted it can check."""
     lines = [
         "that bounds, categories and other parameters were not read from these data",
         "that nothing else was published of these data: every further fit, score or choice costs "
@@ -348,14 +311,12 @@ def vouched(report: Any) -> list[str]:
 
 
 def source(report: Any) -> str:
-    """Return where the noise came from."""
     if report.observed:
         return "an audit, which chose it"
     return "the operating system's secure source" if report.secure else "a known seed"
 
 
 def made(report: Any) -> str:
-    """Return what made the model and its noise."""
     text = f"Fitted by {report.software}. Noise: exact integers from {source(report)}."
     if report.n_records is not None:
         text += f" The number of records, with noise: {report.n_records:,.0f}."
@@ -363,7 +324,6 @@ def made(report: Any) -> str:
 
 
 def caveats(report: Any) -> list[str]:
-    """Return what breaks the promise."""
     found = []
     if not report.secure:
         found.append("NOT PRIVATE: random_state was set; who knows the seed can subtract the noise")
@@ -373,7 +333,6 @@ def caveats(report: Any) -> list[str]:
 
 
 def changed(report: Any) -> list[str]:
-    """Return in a sentence what was changed since the fit, if anything was."""
     if not report.changed:
         return []
     return [

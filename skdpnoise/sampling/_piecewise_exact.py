@@ -9,7 +9,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from skdpnoise.sampling._piecewise_kernel import CHOICE_BITS, Law, Table, point_bits
+from skdpnoise.sampling._piecewise_kernel import CHOICE_BITS, EnvelopeTable, Exponents, point_bits
 from skdpnoise.sampling.bits import BROKEN, Words
 from skdpnoise.sampling.lazy import CAPACITY
 
@@ -24,7 +24,7 @@ _HUGE = 10**5
 
 
 class OutOfWordsError(Exception):
-    """The words do not suffice for the draw."""
+    """There are too few words for the draw."""
 
 
 class BitReader:
@@ -35,7 +35,6 @@ class BitReader:
         self.position = position
 
     def take(self, n: int) -> int:
-        """Return the next `n` bits."""
         start, self.position = self.position, self.position + n
         if self.position > 64 * self._words.size:
             raise OutOfWordsError
@@ -43,7 +42,7 @@ class BitReader:
         return int.from_bytes(part.tobytes(), "little") >> (start & 63) & ((1 << n) - 1)
 
 
-def _locate(law: Law, x: Fraction) -> tuple[int, int, Fraction]:
+def _locate(law: Exponents, x: Fraction) -> tuple[int, int, Fraction]:
     """Return the period and the piece of x, and its distance from the start of the period."""
     turns = 0
     if law.length < math.inf:
@@ -52,7 +51,7 @@ def _locate(law: Law, x: Fraction) -> tuple[int, int, Fraction]:
     return turns, bisect_right(law.knots.tolist(), x) - 1, x
 
 
-def _enclose(law: Law, x: Fraction, digits: int) -> tuple[Decimal, Decimal]:
+def _enclose(law: Exponents, x: Fraction, digits: int) -> tuple[Decimal, Decimal]:
     """Return rho(x) - rho(0) and a bound on its error, in arithmetic of so many digits."""
     turns, piece, y = _locate(law, x)
     c0, c1, c2, c3 = map(Fraction, law.coefficients[piece].tolist())
@@ -73,7 +72,7 @@ def _quotient(x: Fraction) -> Decimal:
     return Decimal(x.numerator) / Decimal(x.denominator)
 
 
-def density(law: Law, low: Fraction, high: Fraction, digits: int) -> tuple[Decimal, Decimal]:
+def density(law: Exponents, low: Fraction, high: Fraction, digits: int) -> tuple[Decimal, Decimal]:
     """Return bounds of exp(-rho(x) + rho(0)) over low <= x < high, or at x = low = high."""
     if low >= law.end:
         return Decimal(0), Decimal(0)
@@ -95,7 +94,7 @@ def _exp_of_minus(value: Decimal) -> Decimal:
     return (-min(value, Decimal(_HUGE))).exp()
 
 
-def draw_exactly(words: Words, position: int, table: Table) -> tuple[int, int]:
+def draw_exactly(words: Words, position: int, table: EnvelopeTable) -> tuple[int, int]:
     """Return a draw, a fixed function of the words from bit `position` on, and the bit after it."""
     reader = BitReader(words, position)
     while True:
@@ -133,7 +132,7 @@ def draw_exactly(words: Words, position: int, table: Table) -> tuple[int, int]:
     return (-magnitude if choice & 1 else magnitude), reader.position
 
 
-def _within(table: Table, cell: int, reader: BitReader) -> tuple[int, int, Fraction]:
+def _within(table: EnvelopeTable, cell: int, reader: BitReader) -> tuple[int, int, Fraction]:
     """Return index and level of a cell of the envelope, and its height."""
     if cell < table.index.size:
         height = Fraction(float(table.cells.height[cell]))
@@ -148,7 +147,7 @@ def _within(table: Table, cell: int, reader: BitReader) -> tuple[int, int, Fract
 
 
 def _below(height: int, unit: Fraction, least: Decimal, most: Decimal, digits: int) -> bool | None:
-    """Tell whether a number of [height, height + 1) is below unit * density, if it is known."""
+    """Return whether a number of [height, height + 1) is below unit * density; None if unknown."""
     factor = _quotient(unit)
     rounding = 10 * Decimal(10) ** -digits
     if height + 1 <= factor * least * (1 - rounding):

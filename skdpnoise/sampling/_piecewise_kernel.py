@@ -48,8 +48,8 @@ REFINING_BITS = 20_000
 
 
 # Calls of loops pass records as plain tuples: named ones cost 0.2 ms each to be recognised.
-class Law(NamedTuple):
-    """An exponent as arrays, with what is known of the errors made in evaluating it."""
+class Exponents(NamedTuple):
+    """An exponent as arrays, with bounds on the errors of its evaluation."""
 
     knots: Floats
     coefficients: Floats
@@ -62,7 +62,7 @@ class Law(NamedTuple):
     point: float  # 1.0 for laws on the integers, whose cells are sets of points; else 0.0
 
 
-class Cells(NamedTuple):
+class Envelope(NamedTuple):
     """The envelope: a column for each cell, and two more for the tail and for rejection."""
 
     cumulative: Integers  # sum of the weights of the cells before
@@ -76,7 +76,7 @@ class Cells(NamedTuple):
 
 
 @inner
-def evaluate(x: float, law: Law) -> tuple[float, float]:
+def evaluate(x: float, law: Exponents) -> tuple[float, float]:
     """Return rho(x) - rho(0) and a bound on its error."""
     # The value is exact up to that bound for an argument within x (1 +- spread / 2), if the spread
     # is not zero; such a displacement changes the value much at a jump only.
@@ -100,7 +100,7 @@ def evaluate(x: float, law: Law) -> tuple[float, float]:
 
 
 @inner
-def bounds(low: float, high: float, law: Law, band: float) -> tuple[float, float]:
+def bounds(low: float, high: float, law: Exponents, band: float) -> tuple[float, float]:
     """Return numbers below and above exp(-rho(x) + rho(0)) for all x from `low` to `high`."""
     slack = 2.0 * law.fall + ROUNDING
     value, error = evaluate(high * (1.0 + law.spread), law)
@@ -111,7 +111,7 @@ def bounds(low: float, high: float, law: Law, band: float) -> tuple[float, float
 
 
 @inner
-def cell_bounds(index: int, level: int, law: Law) -> tuple[float, float]:
+def cell_bounds(index: int, level: int, law: Exponents) -> tuple[float, float]:
     """Return bounds of the density on the cell from index * 2**level to (index + 1) * 2**level."""
     low, end = math.ldexp(float(index), int(level)), math.ldexp(float(index + 1), int(level))
     return bounds(low, end - law.point, law, 0.0)
@@ -121,7 +121,7 @@ def cell_bounds(index: int, level: int, law: Law) -> tuple[float, float]:
 def refine(columns: tuple[Any, ...], count: int, lowest: int, law_fields: tuple[Any, ...]) -> int:
     """Split the first `count` cells, and theirs, while they waste too much; return their number."""
     index, level, least, most = columns
-    law = Law(*law_fields)
+    law = Exponents(*law_fields)
     for cell in range(count):
         least[cell], most[cell] = cell_bounds(index[cell], level[cell], law)
     while True:
@@ -144,7 +144,7 @@ def refine(columns: tuple[Any, ...], count: int, lowest: int, law_fields: tuple[
 
 
 @inner
-def _decide(height: int, x: int, cell: int, law: Law, cells: Cells, band: float) -> int:
+def _decide(height: int, x: int, cell: int, law: Exponents, cells: Envelope, band: float) -> int:
     """Compare a number of [height, height + 1) with the density at a number of [x, x + 1) units."""
     unit = cells.unit[cell]
     low = float(x) * unit
@@ -163,7 +163,7 @@ def fill_piecewise(
 ) -> Progress:
     """Fill `out` as far as doubles suffice; a flag says that the next draw needs more."""
     half, band, law_fields, cell_fields = state
-    law, cells = Law(*law_fields), Cells(*cell_fields)
+    law, cells = Exponents(*law_fields), Envelope(*cell_fields)
     end = 64 * words.size
     while done < out.size:
         after = position
@@ -203,11 +203,11 @@ def fill_piecewise(
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
+class EnvelopeTable:
     """The envelope of one law at one precision."""
 
-    law: Law
-    cells: Cells
+    law: Exponents
+    cells: Envelope
     bits: int | None  # binary places of the result, or None for a law on the integers
     index: Integers  # cell i begins at index[i] * 2**level[i]
     level: Integers  # and has the width 2**level[i]
@@ -224,7 +224,7 @@ def point_bits(level: int | Integers, bits: int | None) -> Integers:
 
 
 @np.errstate(all="ignore")
-def build_table(law: Law, bits: int | None) -> Table | None:
+def build_table(law: Exponents, bits: int | None) -> EnvelopeTable | None:
     """Return the envelope of a law, or None if the draws would not fit into 64 bits."""
     top = _top(law)
     largest = 2.0 ** (62 if bits is None else 63 - bits)
@@ -249,7 +249,7 @@ def build_table(law: Law, bits: int | None) -> Table | None:
     # Points that do not fit into 64 bits are far out (or finer than anybody asks for).
     fast = np.log2(index + 1.0) + n_bits < 62.0
     n_bits = np.where(fast, n_bits, 0)
-    cells = Cells(
+    cells = Envelope(
         cumulative=cumulative,
         guide=np.searchsorted(cumulative, starts, side="right") - 1,
         sure=np.maximum(np.floor(scale * width * least).astype(np.int64) - 1, 0),
@@ -261,10 +261,10 @@ def build_table(law: Law, bits: int | None) -> Table | None:
     )
     accepted = scale * float((width * (least + most)).sum()) / 2.0 ** (CHOICE_BITS + 1)
     attempt = CHOICE_BITS + 1 + float(np.dot(weights[:-1] / 2.0**CHOICE_BITS, n_bits))
-    return Table(law, cells, bits, index, level, top, scale, attempt / accepted)
+    return EnvelopeTable(law, cells, bits, index, level, top, scale, attempt / accepted)
 
 
-def _top(law: Law) -> int | None:
+def _top(law: Exponents) -> int | None:
     """Return the least t such that the cells may end at T = 2**t."""
     # The support ends there, or the density is small and rho(T + j T) >= rho(T) + j log 2 for every
     # j: by convexity of the last piece, or as so many whole periods are passed. (A density so
@@ -290,7 +290,7 @@ def _top(law: Law) -> int | None:
     return None
 
 
-def _cells(law: Law, top: int) -> tuple[Integers, Integers, Floats, Floats]:
+def _cells(law: Exponents, top: int) -> tuple[Integers, Integers, Floats, Floats]:
     """Return index, level and bounds of the cells from 0 to 2**top, from left to right."""
     index, level = np.zeros((2, MAX_CELLS), dtype=np.int64)
     index[1:] = 1

@@ -20,7 +20,7 @@ _CHUNK = 1 << 14
 
 BROKEN = (
     "The random words led to an event of probability below 2**-100 (two numbers that agree in 256 "
-    "bits, or a huge draw): the source of random words is broken."
+    "bits, or a huge sample): the random generator is broken."
 )
 
 # A kernel(rng, position, out, done, *parameters) fills out[done:] from the words, beginning at
@@ -33,8 +33,7 @@ Kernel = Callable[..., Progress]
 @inner
 def take_bits(words: Words, position: int, n: int) -> int:
     """Return the n <= 63 bits from bit `position` on; past the end of the words they are zero."""
-    # Whoever reads past the end sees it by comparing its position with 64 * words.size, and must
-    # undo the draw.
+    # A caller compares its position with 64 * words.size, and undoes a draw that read past the end.
     if position + n > 64 * words.size:
         return 0
     first = position >> 6

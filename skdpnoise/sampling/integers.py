@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from skdpnoise._utils.checks import check_count
+from skdpnoise._utils.shared_texts import shared_texts
 from skdpnoise.sampling.bits import Integers, Progress, Words, fill, take_below
 from skdpnoise.sampling.kernels import Compilable
 from skdpnoise.sampling.observer import current
@@ -35,7 +36,7 @@ def _fill_below(
 
 
 def uniform_integers(rng: RandomWords, bounds: Integers, repeats: int, n_bits: int) -> Integers:
-    """Return so many integers below each bound, the largest of which has so many bits."""
+    """Return ``repeats`` integers below each bound, the largest of which has ``n_bits`` bits."""
     out = np.empty(bounds.size * repeats, dtype=np.int64)
     fill(_fill_below, rng, out, _MEAN_ATTEMPTS * n_bits, bounds, repeats)
     return out
@@ -43,7 +44,7 @@ def uniform_integers(rng: RandomWords, bounds: Integers, repeats: int, n_bits: i
 
 @Compilable
 def _shuffle(words: Words, position: int, out: Integers, done: int, n: int) -> Progress:
-    """Fisher-Yates from the back; `done` steps have been taken."""
+    """Continue Fisher and Yates' shuffle from the back, after `done` steps."""
     while done < out.size:
         last = out.size - 1 - done
         # n bits suffice for last + 1 values; fewer would from the next power of two on.
@@ -58,6 +59,7 @@ def _shuffle(words: Words, position: int, out: Integers, done: int, n: int) -> P
     return done, position, False
 
 
+@shared_texts
 def integers_below(rng: RandomWords, bound: int, size: int) -> Integers:
     """Sample independent integers, exactly uniform on 0, ..., `bound` - 1.
 
@@ -65,8 +67,7 @@ def integers_below(rng: RandomWords, bound: int, size: int) -> Integers:
 
     Parameters
     ----------
-    rng : RandomWords
-        Source of randomness.
+    %(mechanisms: rng)s
     bound : int
         Number of possible values, 1 <= `bound` <= 2**62.
     size : int
@@ -76,16 +77,11 @@ def integers_below(rng: RandomWords, bound: int, size: int) -> Integers:
     -------
     samples : ndarray of int64, shape (size,)
 
-    Raises
-    ------
-    TypeError, ValueError
-        If `bound` or `size` is not an integer in its range.
-
     Examples
     --------
     >>> from skdpnoise.sampling import SeededWords
-    >>> draws = integers_below(SeededWords(0), 6, 1000)
-    >>> int(draws.min()), int(draws.max())
+    >>> samples = integers_below(SeededWords(0), 6, 1000)
+    >>> int(samples.min()), int(samples.max())
     (0, 5)
     """
     bound = check_count("integers_below", "bound", bound, high=2**62)
@@ -95,6 +91,7 @@ def integers_below(rng: RandomWords, bound: int, size: int) -> Integers:
     return uniform_integers(rng, np.array([bound]), size, (bound - 1).bit_length())
 
 
+@shared_texts
 def permutation(rng: RandomWords, n: int) -> Integers:
     r"""Sample one of the :math:`n!` orders of 0, ..., `n` - 1, all equally likely.
 
@@ -103,8 +100,7 @@ def permutation(rng: RandomWords, n: int) -> Integers:
 
     Parameters
     ----------
-    rng : RandomWords
-        Source of randomness.
+    %(mechanisms: rng)s
     n : int
         Length, 0 <= `n` <= 2**48.
 
@@ -129,21 +125,20 @@ def permutation(rng: RandomWords, n: int) -> Integers:
     return out
 
 
+@shared_texts
 def secret_order(rng: RandomWords, n: int) -> Integers:
     """Sample an order of `n` records that is never released.
 
     Parameters
     ----------
-    rng : RandomWords
-        Source of randomness.
+    %(mechanisms: rng)s
     n : int
         Number of records, 0 <= `n` <= 2**48.
 
     Returns
     -------
     order : ndarray of int64, shape (n,)
-        As :func:`permutation` draws it, unless an audit couples the orders of two data sets; the
-        caller may write to it.
+        As of :func:`permutation`, unless an audit couples the orders of two data sets; writeable.
 
     Examples
     --------
@@ -155,16 +150,15 @@ def secret_order(rng: RandomWords, n: int) -> Integers:
     return permutation(rng, n) if observer is None else observer.order(n).copy()
 
 
+@shared_texts
 def secret_pairs(rng: RandomWords, n: int, most: int) -> Integers:
     r"""Sample disjoint pairs of `n` records that are never released.
 
-    They are as many as there can be, :math:`\lfloor n / 2 \rfloor`, or so many of these: a random
-    part of a uniformly random matching.
+    A random part of a uniformly random matching, of at most :math:`\lfloor n / 2 \rfloor` pairs.
 
     Parameters
     ----------
-    rng : RandomWords
-        Source of randomness.
+    %(mechanisms: rng)s
     n : int
         Number of records, 0 <= `n` <= 2**48.
     most : int

@@ -27,7 +27,6 @@ _BLOCK = 1 << 10  # words that one call of the function makes
 
 
 def new_key(rng: RandomWords) -> bytes:
-    """Draw a key of 256 bits."""
     words_go_by_rows()
     return rng.take(_KEY_WORDS).tobytes()
 

@@ -66,7 +66,7 @@ class Digits(NamedTuple):
 
 
 def new_numbers(n: int, width: int, constants: tuple[int, ...] = ()) -> Integers:
-    """Return a table of `n` new numbers and of constants of which every digit is known."""
+    """Return a table of `n` new numbers and of constants with all their digits."""
     return _table(n, width, constants).copy()
 
 
@@ -225,7 +225,7 @@ class LazyNumbers:
     known: dict[int, tuple[int, int]] = field(default_factory=dict)
 
     def floor(self, index: int, bits: int) -> int:
-        """Return the integer part of 2**bits times the number, drawing what is not yet known."""
+        """Return floor(2**bits * number), drawing the digits that it takes."""
         value, places = self.known.get(index, (int(self.first[index]), self.bits))
         while places < bits:
             value = value << 64 | int(self.rng.take(1)[0])
@@ -235,7 +235,7 @@ class LazyNumbers:
 
 
 def settled(ends: Callable[[int], tuple[T, T]]) -> T:
-    """Return what two bounds agree on, once they know so many more binary places."""
+    """Return the common value of two bounds, from as many binary places as it takes."""
     for extension in EXTENSIONS:
         low, high = ends(extension)
         if low == high:
@@ -247,7 +247,7 @@ def settled(ends: Callable[[int], tuple[T, T]]) -> T:
 def _fill_floors(
     words: Words, position: int, out: Integers, done: int, state: tuple[Any, ...]
 ) -> Progress:
-    """Draw numbers to so many places, and note those of which more is known, after their count."""
+    """Draw numbers to some places, and note those with more, after their count."""
     normal, bits, width, numbers, noted = state
     digits = Digits(words, width, numbers)
     end = 64 * words.size

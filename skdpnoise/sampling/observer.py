@@ -48,7 +48,7 @@ class Cells(NamedTuple):
 
 
 class Observer(Protocol):
-    """What looks on while one fit runs.
+    """An audit that looks on while one fit runs.
 
     Examples
     --------

@@ -47,7 +47,13 @@ import numpy as np
 
 from skdpnoise._utils.checks import check_count, check_real, complaint
 from skdpnoise.sampling._piecewise_exact import OutOfWordsError, draw_exactly
-from skdpnoise.sampling._piecewise_kernel import ROUNDING, Law, Table, build_table, fill_piecewise
+from skdpnoise.sampling._piecewise_kernel import (
+    ROUNDING,
+    EnvelopeTable,
+    Exponents,
+    build_table,
+    fill_piecewise,
+)
 from skdpnoise.sampling.bits import BROKEN, Integers, Progress, Words, fill
 from skdpnoise.sampling.words import RandomWords
 
@@ -93,21 +99,10 @@ class Exponent:
         A pair (length, increase): the pieces are those of [0, length), and
         :math:`\rho(x + length) = \rho(x) + increase`.
 
-    Raises
-    ------
-    TypeError, ValueError
-        If the pieces do not define such a density.
-
     Examples
     --------
-    The standard normal distribution, and a staircase of steps of one half and one:
-
     >>> normal = Exponent(knots=(0.0,), coefficients=((0.0, 0.0, 0.5, 0.0),))
-    >>> staircase = Exponent(
-    ...     knots=(0.0, 0.5),
-    ...     coefficients=((0.0, 0.0, 0.0, 0.0), (1.0, 0.0, 0.0, 0.0)),
-    ...     period=(1.0, 1.0),
-    ... )
+    >>> staircase = Exponent((0.0, 0.5), ((0.0,) * 4, (1.0, 0.0, 0.0, 0.0)), period=(1.0, 1.0))
     """
 
     knots: tuple[float, ...]
@@ -134,7 +129,6 @@ def _fault(name: str, allowed: str, value: object) -> ValueError:
 
 
 def _floats(name: str, values: object, count: int | None = None) -> tuple[float, ...]:
-    """Return finite numbers as floats."""
     allowed = "finite numbers" if count is None else f"{count} finite numbers each"
     if not isinstance(values, Iterable):
         raise _fault(name, allowed, values)
@@ -148,7 +142,7 @@ def _floats(name: str, values: object, count: int | None = None) -> tuple[float,
 
 
 def _check(exponent: Exponent) -> None:
-    """Raise ValueError if the pieces do not define a density that falls."""
+    """Raise ValueError unless the pieces define a density that falls."""
     knots, pieces = exponent.knots, exponent.coefficients
     last = exponent.end if exponent.period is None else exponent.period[0]
     if not knots or knots[0] != 0.0 or any(a >= b for a, b in pairwise((*knots, last))):
@@ -173,7 +167,7 @@ def _check(exponent: Exponent) -> None:
 
 
 def _rises(start: float, stop: float, piece: Piece) -> bool:
-    """Whether a piece does not decrease and, if it goes on for ever, grows without bound."""
+    """Return whether a piece does not decrease and, if it is infinite, grows without bound."""
     _, c1, c2, c3 = piece
     if c3 != 0.0:
         return min(c1, c2, c3) >= 0.0
@@ -210,11 +204,11 @@ def _fall(exponent: Exponent) -> float:
     return 2.0 * total
 
 
-def _law(exponent: Exponent, *, on_integers: bool) -> Law:
+def _law(exponent: Exponent, *, on_integers: bool) -> Exponents:
     length, increase = exponent.period or (math.inf, 0.0)
     # Integers, whole periods and what is left of them are exact in doubles.
     exact = on_integers and (exponent.period is None or length.is_integer())
-    return Law(
+    return Exponents(
         knots=np.array(exponent.knots),
         coefficients=np.array(exponent.coefficients),
         power=exponent.power,
@@ -228,7 +222,7 @@ def _law(exponent: Exponent, *, on_integers: bool) -> Law:
 
 
 @lru_cache(maxsize=128)
-def _table(exponent: Exponent, bits: int | None) -> Table:
+def _table(exponent: Exponent, bits: int | None) -> EnvelopeTable:
     table = build_table(_law(exponent, on_integers=bits is None), bits)
     if table is None:
         remedy = "" if bits is None else f" with bits={bits!r}: ask for fewer bits"
@@ -236,7 +230,7 @@ def _table(exponent: Exponent, bits: int | None) -> Table:
     return table
 
 
-def _draw(table: Table, rng: RandomWords, size: Shape) -> Integers:
+def _draw(table: EnvelopeTable, rng: RandomWords, size: Shape) -> Integers:
     draws = np.empty(size, dtype=np.int64)
     out = draws.reshape(-1)
     state = int(table.bits is not None), _BAND, tuple(table.law), tuple(table.cells)
@@ -262,7 +256,7 @@ def _draw(table: Table, rng: RandomWords, size: Shape) -> Integers:
 
 
 def rounded_piecewise(rng: RandomWords, size: Shape, bits: int, exponent: Exponent) -> Integers:
-    r"""Draw :math:`\mathrm{round}(2^{\mathrm{bits}} Z)`, Z exactly of the density of an exponent.
+    r"""Sample :math:`\mathrm{round}(2^{\mathrm{bits}} Z)`, Z exactly of the density of an exponent.
 
     .. math:: f(z) = e^{-\rho(|z|)} \Big/ \int e^{-\rho(|t|)}\,dt
 
@@ -273,8 +267,8 @@ def rounded_piecewise(rng: RandomWords, size: Shape, bits: int, exponent: Expone
     Parameters
     ----------
     rng : RandomWords
-        Source of randomness. For a given stream the result does not depend on the pieces in which
-        the words are fetched. Words fetched and not needed are thrown away.
+        Random generator. The result does not depend on the pieces in which its words are fetched;
+        those that are fetched and not needed are thrown away.
     size : int or tuple of int
         Shape of the result.
     bits : int
@@ -289,9 +283,8 @@ def rounded_piecewise(rng: RandomWords, size: Shape, bits: int, exponent: Expone
 
     Raises
     ------
-    TypeError, ValueError
-        If `bits` is not an integer in its range, or the noise is so wide that a draw would not
-        fit into 64 bits with a probability of 2**-100 or more.
+    ValueError
+        If the noise is so wide that 64 bits do not hold a sample, with a probability of 2**-100.
     RuntimeError
         If the words are so far from random that 256 bits do not tell two numbers apart.
 
@@ -304,12 +297,10 @@ def rounded_piecewise(rng: RandomWords, size: Shape, bits: int, exponent: Expone
 
     Examples
     --------
-    Generalised Gaussian noise, density proportional to exp(-abs(z)**1.5):
-
     >>> from skdpnoise.sampling import SeededWords
-    >>> exponent = Exponent(knots=(0.0,), coefficients=((0.0, 0.0, 0.0, 1.0),), power=1.5)
-    >>> draws = rounded_piecewise(SeededWords(0), (4, 1000), bits=20, exponent=exponent)
-    >>> bool(0.8 < (draws / 2**20).std() < 0.9)
+    >>> exponent = Exponent((0.0,), ((0.0, 0.0, 0.0, 1.0),), power=1.5)  # exp(-abs(z)**1.5)
+    >>> samples = rounded_piecewise(SeededWords(0), (4, 1000), bits=20, exponent=exponent)
+    >>> bool(0.8 < (samples / 2**20).std() < 0.9)
     True
     """
     bits = check_count("sample_rounded", "bits", bits, low=0, high=_MOST_BITS)
@@ -321,12 +312,12 @@ _GAUSSIAN = Exponent((0.0,), ((0.0, 0.0, 0.5, 0.0),))
 
 
 def rounded_laplace(rng: RandomWords, size: Shape, bits: int) -> Integers:
-    r"""Draw :math:`\mathrm{round}(2^{\mathrm{bits}} Z)`, Z exactly Laplace of scale 1.
+    r"""Sample :math:`\mathrm{round}(2^{\mathrm{bits}} Z)`, Z exactly Laplace of scale 1.
 
     .. math:: f(z) = \tfrac12 e^{-|z|}
 
     That is `rounded_piecewise` for :math:`\rho(x) = x`, whose coefficients are exact in floating
-    point. Its result, errors and references are those of that function.
+    point; parameters, result, errors and references are those of that function.
 
     Parameters
     ----------
@@ -336,21 +327,19 @@ def rounded_laplace(rng: RandomWords, size: Shape, bits: int) -> Integers:
     Examples
     --------
     >>> from skdpnoise.sampling import SeededWords
-    >>> draws = rounded_laplace(SeededWords(0), 4000, bits=20)
-    >>> bool(0.9 < abs(draws / 2**20).mean() < 1.1)
+    >>> bool(0.9 < abs(rounded_laplace(SeededWords(0), 4000, bits=20) / 2**20).mean() < 1.1)
     True
     """
     return rounded_piecewise(rng, size, bits, _LAPLACE)
 
 
 def rounded_gaussian(rng: RandomWords, size: Shape, bits: int) -> Integers:
-    r"""Draw :math:`\mathrm{round}(2^{\mathrm{bits}} Z)`, Z exactly standard normal.
+    r"""Sample :math:`\mathrm{round}(2^{\mathrm{bits}} Z)`, Z exactly standard normal.
 
     .. math:: f(z) = e^{-z^2/2} / \sqrt{2\pi}
 
     That is `rounded_piecewise` for :math:`\rho(x) = x^2/2`, whose coefficients are exact in
-    floating point; the tail is as exact as the rest. Its result, errors and references are those of
-    that function.
+    floating point; the tail is as exact as the rest. Result, errors and references are its own.
 
     Parameters
     ----------
@@ -360,8 +349,7 @@ def rounded_gaussian(rng: RandomWords, size: Shape, bits: int) -> Integers:
     Examples
     --------
     >>> from skdpnoise.sampling import SeededWords
-    >>> draws = rounded_gaussian(SeededWords(0), 4000, bits=20)
-    >>> bool(0.9 < (draws / 2**20).std() < 1.1)
+    >>> bool(0.9 < (rounded_gaussian(SeededWords(0), 4000, bits=20) / 2**20).std() < 1.1)
     True
     """
     return rounded_piecewise(rng, size, bits, _GAUSSIAN)
@@ -387,11 +375,6 @@ def integer_piecewise(rng: RandomWords, size: Shape, exponent: Exponent) -> Inte
     -------
     samples : ndarray of int64, shape `size`
 
-    Raises
-    ------
-    ValueError, RuntimeError
-        As in `rounded_piecewise`.
-
     References
     ----------
     Canonne, Kamath and Steinke (2020), "The discrete Gaussian for differential privacy", NeurIPS,
@@ -399,12 +382,9 @@ def integer_piecewise(rng: RandomWords, size: Shape, exponent: Exponent) -> Inte
 
     Examples
     --------
-    Discrete Gaussian noise:
-
     >>> from skdpnoise.sampling import SeededWords
     >>> exponent = Exponent(knots=(0.0,), coefficients=((0.0, 0.0, 0.5 / 10.0**2, 0.0),))
-    >>> draws = integer_piecewise(SeededWords(0), 5000, exponent)
-    >>> bool(9.5 < draws.std() < 10.5)
+    >>> bool(9.5 < integer_piecewise(SeededWords(0), 5000, exponent).std() < 10.5)
     True
     """
     return _draw(_table(exponent, None), rng, size)

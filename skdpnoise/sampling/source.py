@@ -1,4 +1,4 @@
-"""Which stream of words a ``random_state`` stands for."""
+"""From a ``random_state`` to a random generator."""
 
 from __future__ import annotations
 
@@ -18,21 +18,14 @@ def random_words(random_state: object = None) -> RandomWords:
     Parameters
     ----------
     random_state : None, int, numpy RandomState, numpy Generator or RandomWords, default=None
-        None draws from the operating system (`SystemWords`), the only choice under which a
+        None is the operating system's source (`SystemWords`), the only choice under which a
         privacy guarantee holds against everyone. A non-negative integer gives the same
-        `SeededWords` every time. A numpy generator seeds fresh `SeededWords` and advances, so
-        that repeated use gives different noise. A `RandomWords` is returned as it is.
+        `SeededWords` every time; a bool is refused. A numpy generator seeds fresh `SeededWords` and
+        advances, so that repeated use gives different noise. `RandomWords` come back unchanged.
 
     Returns
     -------
     rng : RandomWords
-
-    Raises
-    ------
-    TypeError
-        If `random_state` is of another type; a bool is not taken for an integer.
-    ValueError
-        If the integer is negative.
 
     Examples
     --------

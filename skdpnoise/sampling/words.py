@@ -1,4 +1,4 @@
-"""Where randomness comes from: streams of independent uniform 64-bit words."""
+"""Random generators: streams of independent uniform 64-bit words."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ SEEDED = "NOT PRIVATE: random_state is set"
 """The first line of everything that states a guarantee which rests on a seed."""
 
 HIDDEN_SEED = "a seed, which is not written down"
-"""What is noted in place of a seed."""
+"""The note in place of a seed."""
 
 
 @runtime_checkable
@@ -25,7 +25,7 @@ class RandomWords(Protocol):
 
     @property
     def secure(self) -> bool:
-        """Whether nobody outside can predict or replay the words; a guarantee needs that."""
+        """True if nobody outside can predict or replay the words; a guarantee needs that."""
         ...
 
     def take(self, n: int) -> NDArray[np.uint64]:
@@ -94,9 +94,10 @@ class SeededWords:
 
 
 def is_seeded(random_state: object = None) -> bool:
-    """Return whether somebody could know, guess or replay what a `random_state` gives.
+    """Return whether somebody could know, guess or replay the words of a `random_state`.
 
-    Nothing is drawn: a generator does not advance.
+    It is False for None and for a `RandomWords` that is secure, True for all else. Nothing is
+    sampled: a generator does not advance.
 
     Parameters
     ----------
@@ -106,7 +107,6 @@ def is_seeded(random_state: object = None) -> bool:
     Returns
     -------
     bool
-        False for None and for a `RandomWords` that is secure, True for everything else.
 
     Examples
     --------
@@ -119,12 +119,5 @@ def is_seeded(random_state: object = None) -> bool:
 
 
 def with_caveat(text: str, *, secure: bool, end: str = "\n") -> str:
-    """Return a text that states a guarantee; if that rests on a seed, it begins by saying so.
-
-    Examples
-    --------
-    >>> print(with_caveat("(epsilon=1, delta=0)", secure=False))
-    NOT PRIVATE: random_state is set
-    (epsilon=1, delta=0)
-    """
+    """Return a text that states a guarantee, after a warning if that rests on a seed."""
     return text if secure else f"{SEEDED}{end}{text}"

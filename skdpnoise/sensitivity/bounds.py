@@ -1,7 +1,7 @@
 """Bounds on what one record can change, one function per query.
 
-Each function states its neighbouring relation and its proof; the tests change one record in
-thousands of ways and check that the bound holds and is reached.
+Each function states its neighbouring relation and its proof; tests change one record in thousands
+of ways and check that the bound holds and is reached.
 """
 
 from __future__ import annotations
@@ -67,8 +67,8 @@ def clipped_gradient(
     Raises
     ------
     ValueError
-        If a clip is not positive and finite, or the mean is asked for under "add_remove": there the
-        number of records is private. Release the sum, and the count beside it.
+        If the mean is asked for under "add_remove", where the number of records is private. Release
+        the sum, and the count beside it.
 
     References
     ----------
@@ -77,10 +77,8 @@ def clipped_gradient(
 
     Examples
     --------
-    >>> clipped_gradient([0.5, 2.0]).per_coordinate
+    >>> clipped_gradient([0.5, 2.0]).per_coordinate  # half of these under "add_remove"
     array([1., 4.])
-    >>> clipped_gradient([0.5, 2.0], adjacency="add_remove").per_coordinate
-    array([0.5, 2. ])
     """
     adjacency = check_adjacency("clipped_gradient", adjacency)
     values = _vector("clipped_gradient", "clip", clip, positive=True)
@@ -121,21 +119,15 @@ def clipped_sum(
     SensitivityProfile
         λ of shape (n_coordinates,).
 
-    Raises
-    ------
-    ValueError
-        If an end is not finite, or low is not below high everywhere.
-
     References
     ----------
     Dwork and Roth, "The Algorithmic Foundations of Differential Privacy", 2014, Definition 3.1.
 
     Examples
     --------
-    >>> clipped_sum(-1.0, [3.0, 1.0]).per_coordinate
-    array([4., 2.])
-    >>> clipped_sum(-1.0, [3.0, 1.0], adjacency="add_remove").per_coordinate
-    array([3., 1.])
+    >>> bounds = (-1.0, [3.0, 1.0])
+    >>> clipped_sum(*bounds).per_coordinate, clipped_sum(*bounds, "add_remove").per_coordinate
+    (array([4., 2.]), array([3., 1.]))
     """
     adjacency = check_adjacency("clipped_sum", adjacency)
     left, right = _interval("clipped_sum", low, high)
@@ -246,14 +238,14 @@ def histogram_counts(
 
 
 def paired_histogram(n_bins: int, n_columns: int = 1) -> SensitivityProfile:
-    r"""Bound a histogram of a function of disjoint pairs of records, drawn at random.
+    r"""Bound a histogram of a function of disjoint pairs of records, sampled at random.
 
     .. math:: \lambda_j = 1, \qquad \Delta_1 = 2p, \qquad \Delta_2 = \sqrt{2p}
 
-    for p columns, under **both** neighbouring relations. From n records a *matching* is drawn: of
+    for p columns, under **both** neighbouring relations. From n records a *matching* is sampled: of
     :math:`k(n) = \min(\lfloor n/2 \rfloor, m)` disjoint pairs, m public, uniformly among all of
     that size. It is the same for all columns, and is never released.
-    :func:`~skdpnoise.sampling.secret_pairs` draws it.
+    :func:`~skdpnoise.sampling.secret_pairs` samples it.
 
     *Replace one.* In any fixed matching the record is in at most one pair, so each column loses at
     most one count and gains at most one.
@@ -362,11 +354,6 @@ def shifted_sums(low: ArrayLike, high: ArrayLike, shift: ArrayLike) -> Sensitivi
     SensitivityProfile
         λ of shape (n_coordinates + 1,), the count last.
 
-    Raises
-    ------
-    ValueError
-        If an entry is not finite, or low is not below high everywhere.
-
     References
     ----------
     Lebeda, "Better Gaussian mechanism using correlated noise", arXiv:2408.06853 (contributions
@@ -415,11 +402,6 @@ def bounded_ones(
     SensitivityProfile
         λ of shape (n_coordinates,) and Δ_2; Δ_1 without mixing.
 
-    Raises
-    ------
-    ValueError
-        If a record can have more ones than there are coordinates.
-
     References
     ----------
     Joseph and Yu, "Some constructions of private, efficient, and optimal K-norm and elliptic
@@ -457,20 +439,18 @@ def support_sizes(n_coordinates: int, max_ones: int, adjacency: Adjacency) -> di
 def _vector(
     owner: str, name: str, values: ArrayLike, *shapes: tuple[int, ...], positive: bool = False
 ) -> Vector:
-    """Return a number, or a vector of them, as a vector."""
+    """Return a number, or a vector of numbers, as a vector."""
     vector = np.atleast_1d(np.asarray(values))
     return check_array(owner, name, vector, *shapes, sign="positive" if positive else "")
 
 
 def _interval(owner: str, low: ArrayLike, high: ArrayLike) -> tuple[Vector, Vector]:
-    """Return the ends of intervals, of one shape."""
     left, right = np.broadcast_arrays(_vector(owner, "low", low), _vector(owner, "high", high))
     check_order(owner, "low", left, right)
     return left, right
 
 
 def _difference_at_least(high: Vector, low: Vector) -> Vector:
-    """Return the smallest doubles that are not below the differences."""
     # The error of a rounded difference is a double, and found without error (Knuth, "The art of
     # computer programming", volume 2, section 4.2.2, Theorem B).
     near = high - low
@@ -480,7 +460,6 @@ def _difference_at_least(high: Vector, low: Vector) -> Vector:
 
 
 def _at_least(value: Fraction) -> float:
-    """Return the smallest float that is not below the value."""
     nearest = float(value)
     return nearest if Fraction(nearest) >= value else math.nextafter(nearest, math.inf)
 

@@ -48,12 +48,6 @@ class GroupedProfile(SensitivityProfile):
     per_coordinate : ndarray of shape (n_coordinates,)
         Δ_g of the group of each coordinate, a bound on the coordinate alone.
 
-    Raises
-    ------
-    TypeError, ValueError
-        If the bounds are no profile, the groups do not number them, the order is another, or the
-        joint bound is smaller than the largest Δ_g.
-
     References
     ----------
     Muthukrishnan and Kalyani, arXiv:2302.03511, Section VI-C (groups of parameters). The joint
@@ -147,19 +141,7 @@ class GroupedProfile(SensitivityProfile):
 
         .. math:: c_g = \max(1, d_g^{1/q - 1/r})
 
-        Parameters
-        ----------
-        order : float
-            q, of the costs of a noise family.
-
-        Returns
-        -------
-        ndarray of shape (n_groups,)
-
-        Examples
-        --------
-        >>> GroupedProfile([1.0, 1.0], [0, 0, 0, 0, 1]).spread(1.0).round(9)
-        array([2., 1.])
+        Here q is the ``order`` of the costs of a noise family; shape (n_groups,).
         """
         if order >= self.order:
             return np.ones(self.n_groups)
@@ -168,32 +150,13 @@ class GroupedProfile(SensitivityProfile):
         )
 
     def effective(self, scale: Vector, order: float) -> Vector:
-        r"""Return one scale for each group that costs as much as those of its coordinates.
+        r"""Return one scale for each group that costs as much as the ``scale`` of its coordinates.
 
         .. math:: \tilde s_g = \Delta_g \Big/ \max_{|d_g|_r \le \Delta_g} |d_g / s|_q
 
-        It is the smallest scale of the group where q ≥ r, and else
-        :math:`(\sum_{j \in g} s_j^{-a})^{-1/a}` with :math:`a = q r / (r - q)`, rounded down.
-
-        Parameters
-        ----------
-        scale : ndarray of shape (n_coordinates,)
-            s.
-        order : float
-            q.
-
-        Returns
-        -------
-        ndarray of shape (n_groups,)
-            Zero where a coordinate has no noise.
-
-        Examples
-        --------
-        >>> profile = GroupedProfile([1.0, 1.0], [0, 0, 1])
-        >>> profile.effective(np.array([3.0, 4.0, 5.0]), 2.0)
-        array([3., 5.])
-        >>> profile.effective(np.array([3.0, 4.0, 5.0]), 1.0).round(9)
-        array([2.4, 5. ])
+        With q the ``order``, it is the smallest scale of the group where q ≥ r, and else
+        :math:`(\sum_{j \in g} s_j^{-a})^{-1/a}` with :math:`a = q r / (r - q)`, rounded down; it is
+        zero where a coordinate has no noise.
         """
         members, least = self.members, np.full(self.n_groups, np.inf)
         np.minimum.at(least, members, scale)
@@ -219,5 +182,4 @@ class GroupedProfile(SensitivityProfile):
 
 
 def _plain(bounds: ArrayLike, order: float, joint: float | None) -> SensitivityProfile:
-    """Return the profile of norms of groups."""
     return SensitivityProfile(bounds, **{"l1" if order == 1 else "l2": joint})

@@ -1,4 +1,4 @@
-"""What one bounded row can change: sums of rows, and sums of their second moments."""
+"""The most that one bounded row can change sums of rows, and sums of their second moments."""
 
 from __future__ import annotations
 
@@ -39,8 +39,8 @@ class RowBounds(Sealed):
 
     .. math:: |x|_2 \le R, \qquad |x_j| \le c_j, \qquad |x|_1 \le R_1
 
-    They must not be chosen from the data; rows are made to obey them by clipping. (Or they are
-    privately found, and charged.)
+    Clipping makes rows obey them. They must not be read from the data, unless they are estimated
+    privately, and charged.
 
     Parameters
     ----------
@@ -53,15 +53,9 @@ class RowBounds(Sealed):
     l1_norm : float or None, default=None
         R_1.
 
-    Raises
-    ------
-    ValueError
-        If a bound is not positive and finite, or of the wrong shape.
-
     Examples
     --------
-    >>> bounds = RowBounds(3, norm=1.0, columns=[0.5, 1.0, 1.0])
-    >>> bounds
+    >>> RowBounds(3, norm=1.0, columns=[0.5, 1.0, 1.0])
     RowBounds(n_columns=3, norm=1, columns=0.5 to 1)
     """
 
@@ -96,30 +90,16 @@ class RowBounds(Sealed):
     def largest_square(self, scale: ArrayLike) -> float:
         r"""Return the largest :math:`\sum_j x_j^2 / s_j^2` of a row in the box and the ball.
 
-        In :math:`x_j^2` it is a fractional knapsack: the columns of smallest scale are filled
-        first. It is rounded up. A bound on :math:`|x|_1` is not used beyond the box, so with one
-        the result is an upper bound.
-
-        Parameters
-        ----------
-        scale : float or array-like of shape (n_columns,)
-            s, positive.
-
-        Returns
-        -------
-        float
-
-        Examples
-        --------
-        >>> round(RowBounds(2, norm=1.0, columns=[0.6, 1.0]).largest_square([0.5, 1.0]), 12)
-        2.08
+        In :math:`x_j^2` it is a fractional knapsack: the columns of smallest ``scale`` s > 0 are
+        filled first. It is rounded up. A bound on :math:`|x|_1` is not used beyond the box, so with
+        one the result is an upper bound.
         """
         s = _per_column("RowBounds.largest_square", "scale", scale, self.n_columns)
         norm = largest_norm(1.0 / s, self.limits, self.radius, order=2.0)
         return rounded_up(norm * norm)
 
     def largest_sum(self, scale: ArrayLike) -> float:
-        r"""Return the largest :math:`\sum_j |x_j| / s_j` of a row, or a little more.
+        r"""Return the largest :math:`\sum_j |x_j| / s_j` of a row, or a bit more; s is ``scale``.
 
         Over the box and the l2 ball, :math:`x_j = \min(c_j, t/s_j)` with t such that the row lies
         on the ball. With a bound on :math:`|x|_1` as well, for every price θ ≥ 0
@@ -129,22 +109,6 @@ class RowBounds(Sealed):
 
         and the least of these bounds is sought: it is tight up to the precision of the search,
         and valid whatever θ the search ends at. Either is rounded up.
-
-        Parameters
-        ----------
-        scale : float or array-like of shape (n_columns,)
-            s, positive.
-
-        Returns
-        -------
-        float
-
-        Examples
-        --------
-        >>> round(RowBounds(4, norm=1.0).largest_sum(1.0), 12)
-        2.0
-        >>> round(RowBounds(4, norm=1.0, l1_norm=1.5).largest_sum(1.0), 12)
-        1.5
         """
         weight = 1.0 / _per_column("RowBounds.largest_sum", "scale", scale, self.n_columns)
         limits, radius = self.limits, self.radius
@@ -250,9 +214,7 @@ def second_moment_change(
 
     Parameters
     ----------
-    bounds : RowBounds
-        What every row obeys.
-    %(mechanisms: adjacency)s
+    %(mechanisms: bounds, adjacency)s
     norm : {"l2", "l1", "nuclear"}, default="l2"
         Which of the three.
     scale : float or array-like of shape (n_columns,), default=1.0
@@ -265,11 +227,6 @@ def second_moment_change(
     float
         An upper bound, rounded up.
 
-    Raises
-    ------
-    ValueError
-        If an argument is out of range.
-
     References
     ----------
     Dwork, Talwar, Thakurta and Zhang, "Analyze Gauss", STOC 2014, Section 3 (the same noise on the
@@ -280,12 +237,8 @@ def second_moment_change(
     Examples
     --------
     >>> bounds = RowBounds(20, norm=1.0)
-    >>> round(second_moment_change(bounds, "add_remove"), 6)
-    1.0
-    >>> round(second_moment_change(bounds, off_diagonal=0.5**0.5), 6)
-    1.414214
-    >>> round(second_moment_change(bounds, "add_remove", norm="l1"), 6)
-    10.5
+    >>> [round(second_moment_change(bounds, "add_remove", norm=norm), 6) for norm in ("l2", "l1")]
+    [1.0, 10.5]
     """
     owner = "second_moment_change"
     adjacency = check_adjacency(owner, adjacency)
@@ -336,9 +289,7 @@ def second_moments_profile(
 
     Parameters
     ----------
-    bounds : RowBounds
-        What every row obeys.
-    %(mechanisms: adjacency)s
+    %(mechanisms: bounds, adjacency)s
 
     Returns
     -------
@@ -351,8 +302,6 @@ def second_moments_profile(
 
     Examples
     --------
-    >>> second_moments_profile(RowBounds(2, norm=1.0)).per_coordinate.round(12)
-    array([1., 1., 1.])
     >>> second_moments_profile(RowBounds(2, norm=1.0), "add_remove").per_coordinate.round(12)
     array([1. , 0.5, 1. ])
     """
@@ -388,9 +337,7 @@ def clipped_rows(bounds: RowBounds, adjacency: Adjacency = "replace_one") -> Sen
 
     Parameters
     ----------
-    bounds : RowBounds
-        What every row obeys.
-    %(mechanisms: adjacency)s
+    %(mechanisms: bounds, adjacency)s
 
     Returns
     -------

@@ -50,7 +50,7 @@ def rounded_up(value: float, n_terms: int = 1) -> float:
 
 
 def all_rounded_up(values: Vector, n_terms: Vector | float = 1.0) -> Vector:
-    """Return numbers above sums of so many non-negative terms, as :func:`rounded_up` does."""
+    """Return numbers above sums of ``n_terms`` non-negative terms, as :func:`rounded_up` does."""
     return np.asarray(np.nextafter(values * (1.0 + (n_terms + _FEW) * _EPS), np.inf))
 
 

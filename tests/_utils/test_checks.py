@@ -204,6 +204,7 @@ def said_by_hand(source: str) -> list[str]:
     return [text for text in texts if SAID.search(text)]
 
 
+@pytest.mark.slow
 def test_what_a_check_says_no_other_file_says_by_hand():
     package = Path(skdpnoise.__file__).parent
     found = {

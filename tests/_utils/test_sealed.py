@@ -12,6 +12,7 @@ import pytest
 from skdpnoise.mechanisms import calibrate, calibrate_second_moments, correlated_sum
 from skdpnoise.privacy import GaussianLoss, PrivacyGuarantee
 from skdpnoise.sensitivity import RowBounds, SensitivityProfile
+from tests._cases import each_value
 
 PROFILE = SensitivityProfile([1.0, 4.0])
 RECORDS = [
@@ -43,6 +44,7 @@ def arrays(record):
     return found
 
 
+@each_value(2)
 @pytest.mark.parametrize("record", RECORDS, ids=lambda record: type(record).__name__)
 @pytest.mark.parametrize("way", WAYS)
 def test_no_array_of_a_record_or_of_its_copies_can_be_written_to(record, way):

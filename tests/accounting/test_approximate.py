@@ -12,10 +12,12 @@ from skdpnoise.accounting.caps import Cap, UnsettledError
 from skdpnoise.compose.shares import whole_budget
 from skdpnoise.ledger import BudgetExceededError
 from skdpnoise.privacy import GaussianLoss, PrivacyGuarantee, PureLoss, gdp_mu
+from tests._cases import each_value
 
 WHOLE = ApproximateBudget(1.0, 1e-6)
 
 
+@each_value(1)
 @pytest.mark.parametrize("weights", [[0.5, 0.5], [0.1] * 10, [1 / 3] * 3, [0.7, 0.2, 0.1], [1.0]])
 @pytest.mark.parametrize("whole", [WHOLE, ApproximateBudget(7.0, 1e-9)])
 def test_shares_add_up_to_the_whole_at_most(whole, weights):

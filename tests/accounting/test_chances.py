@@ -26,9 +26,13 @@ from skdpnoise.ledger import BudgetExceededError, PrivacyReport, Release
 from skdpnoise.privacy import GaussianLoss, NumericLoss, PrivacyGuarantee, Promised, PureLoss
 from skdpnoise.privacy.curves import NormalShift
 from skdpnoise.sampling import random_words
+from tests._cases import each_value, quick
 from tests.contracts._register import Forbidden, Notebook
 
-pytestmark = pytest.mark.filterwarnings("ignore::skdpnoise.PrivacyWarning")
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::skdpnoise.PrivacyWarning"),
+    pytest.mark.usefixtures("the_same_words"),
+]
 
 rng = np.random.default_rng(0)
 FRAME = pd.DataFrame(
@@ -37,6 +41,7 @@ FRAME = pd.DataFrame(
 Y = (FRAME["kind"] == "a").to_numpy().astype(int)
 
 
+@each_value(1)
 @pytest.mark.parametrize("epsilon", [0.1, 1.0, 8.0])
 @pytest.mark.parametrize("delta", [1e-9, 1e-5, 0.1])
 def test_a_guarantee_is_no_less_than_its_budget_and_little_more(epsilon, delta):
@@ -117,6 +122,7 @@ def test_a_cap_counts_both_and_refuses_either():
         plain.charge("first", half, adjacency="replace_one", guarantee=(1.0, 1e-6))
 
 
+@each_value(1)
 @pytest.mark.slow
 @pytest.mark.parametrize("noise", ["auto", "iid_laplace"])
 @pytest.mark.parametrize("groups", [None, np.arange(3000) // 2])
@@ -172,6 +178,7 @@ def test_a_report_of_more_than_was_charged_settles_nothing(more):
         cap.settle([("a", report)])
 
 
+@quick("auto")
 @pytest.mark.parametrize("solver", ["auto", "gram"])
 def test_what_is_handed_on_is_rehearsed_so_that_nothing_fails_after_the_charge(solver):
     number = FRAME["number"].to_numpy()

@@ -26,6 +26,7 @@ from skdpnoise.privacy import (
     gdp_mu,
 )
 from skdpnoise.sensitivity import SensitivityProfile
+from tests._cases import each_value, quick
 
 DELTA = 1e-6
 
@@ -88,7 +89,8 @@ def test_400_pure_fits_total_4_863():
     assert total.epsilon(DELTA) == pytest.approx(4.863, abs=1e-3)
 
 
-@pytest.mark.quick(8)
+@quick("0.001-1 PureLoss(pure_epsilon=0.3)")
+@each_value(1)
 @pytest.mark.parametrize(
     "losses",
     [
@@ -130,6 +132,8 @@ def test_a_mixed_total_agrees_with_dp_accounting():
     assert found == pytest.approx(theirs.get_epsilon_for_delta(DELTA), rel=3e-3)
 
 
+@quick("0.2-spent1")
+@each_value(1)
 @pytest.mark.parametrize("spent", [(0.05, 0.01), (0.15, 0.01), (0.4, 0.001)])
 @pytest.mark.parametrize("part", [0.1, 0.2, 0.9])
 def test_a_total_is_tight_where_the_loss_is_bounded_or_total_disclosure(spent, part):
@@ -171,7 +175,6 @@ def test_decimal_epsilons_add_up_as_they_are_written(count, epsilon, budget):
 
 
 @pytest.mark.slow
-@pytest.mark.quick(1)
 @pytest.mark.parametrize("seed", range(4))
 def test_every_charge_is_judged_as_the_composed_loss_says(seed):
     # Anchors, which spare computing, must neither let through nor stop what the curve does not.

@@ -21,10 +21,12 @@ from skdpnoise.privacy import (
     RandomisedResponse,
     TruncatedNegativeBinomial,
 )
+from tests._cases import each_value
 
 NUMBERS = (0.1, 1.0 / 3.0, 5e-324, 1.7e308, np.nextafter(1.0, 2.0), 0.0)
 
 
+@each_value(1)
 @pytest.mark.parametrize("number", NUMBERS)
 @pytest.mark.parametrize("kind", [PureLoss, GaussianLoss])
 def test_closed_forms_come_back_exactly(kind, number):

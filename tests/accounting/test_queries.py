@@ -17,6 +17,7 @@ from skdpnoise.data.table import InMemory
 from skdpnoise.privacy import GaussianLoss
 from skdpnoise.sampling import random_words
 from skdpnoise.sensitivity import RowBounds
+from tests._cases import each_value
 
 N_COLUMNS, N_GROUPS = 3, 2
 LOW, HIGH = np.array([-1.0, 0.0, 0.5]), np.array([2.0, 0.5, 1.5])
@@ -75,6 +76,7 @@ def neighbours(adjacency, n=1000):
             yield first, second
 
 
+@each_value(1)
 @pytest.mark.parametrize("adjacency", ["replace_one", "add_remove"])
 @pytest.mark.parametrize("name", QUERIES)
 def test_one_record_moves_the_sums_by_the_stated_sensitivity_at_most_and_nearly(name, adjacency):

@@ -45,6 +45,10 @@ from skdpnoise.queries import (
 )
 from skdpnoise.sampling import SeededWords, SystemWords, is_seeded
 from skdpnoise.sampling.words import SEEDED
+from tests._cases import each_value, quick
+
+pytestmark = pytest.mark.usefixtures("the_same_words")
+
 
 N = 200
 BOUNDS = {"feature_bounds": (-5.0, 5.0)}
@@ -71,6 +75,7 @@ SEEDS = [
     pytest.param(lambda: np.random.default_rng(0), id="Generator"),
 ]
 each_fit = pytest.mark.parametrize("estimator", FITS, ids=lambda e: type(e).__name__)
+some_fits = pytest.mark.parametrize("estimator", FITS[::2], ids=lambda e: type(e).__name__)
 
 
 @pytest.fixture(scope="module")
@@ -119,7 +124,7 @@ def test_an_ordinary_fit_is_not_warned(estimator, data):
     assert SEEDED not in f"{model.privacy_}{model.privacy_!r}{model.privacy_._repr_html_()}"
 
 
-@pytest.mark.quick(27)
+@each_value(1)
 @each_fit
 @pytest.mark.parametrize("seed", SEEDS)
 def test_a_seeded_fit_warns_once_and_its_report_begins_by_saying_so(estimator, seed, data):
@@ -168,6 +173,7 @@ def test_the_winner_of_a_seeded_search_says_so(data):
     assert str(search.best_estimator_.privacy_).startswith(SEEDED)
 
 
+@each_value(1)
 @pytest.mark.parametrize(
     "estimate",
     [
@@ -249,7 +255,8 @@ def test_a_ledger_notes_that_a_release_by_hand_was_seeded(data):
 # --- large ε ---
 
 
-@each_fit
+@quick("DPRobustScaler", "DPGridSearchCV", "DPCoordinateDescentRegressor")
+@some_fits
 def test_an_epsilon_above_ten_is_warned_of(estimator, data):
     assert fitted(configured(estimator, epsilon=10.0), data)[1] == []
     (text,) = fitted(configured(estimator, epsilon=10.5), data)[1]
@@ -263,7 +270,8 @@ def suggested(text):
     return float(text.rpartition("delta=")[2].split()[0])
 
 
-@each_fit
+@quick("DPLassoPath", "DPCoordinateDescentRegressor")
+@some_fits
 def test_a_delta_above_one_over_the_public_number_is_warned_of(estimator, data):
     assert fitted(configured(estimator, delta=1.0 / N), data)[1] == []
     (text,) = fitted(configured(estimator, delta=1.01 / N), data)[1]
@@ -288,7 +296,8 @@ def test_the_default_delta_and_the_suggested_one(n):
         assert len(caught) == told
 
 
-@each_fit
+@quick("DPLassoPath", "DPCoordinateDescentRegressor")
+@some_fits
 def test_where_groups_are_protected_n_is_their_number(estimator, data):
     groups = np.arange(N) // 4
     # By default one search in 200 finds no group for validation among so few.
@@ -299,6 +308,7 @@ def test_where_groups_are_protected_n_is_their_number(estimator, data):
     assert "about 50 groups" in text
 
 
+@each_value(1)
 @pytest.mark.slow
 @pytest.mark.parametrize("estimator", FITS, ids=lambda e: type(e).__name__)
 @pytest.mark.parametrize("grouped", [False, True])
@@ -345,6 +355,7 @@ def test_a_fit_that_buys_no_number_does_not_look_at_the_private_one(data):
 # --- when, where and how often ---
 
 
+@each_value(1)
 @pytest.mark.parametrize(
     "parameters", [{"random_state": 0}, {"epsilon": 11.0}, {"delta": 0.5}], ids=str
 )

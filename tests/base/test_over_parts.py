@@ -26,8 +26,12 @@ from skdpnoise import (
 from skdpnoise.base.over_parts import _METHODS, OverPartsMixin
 from skdpnoise.data import RowSource, scan_batches
 from skdpnoise.data.computed import reading
+from tests._cases import quick
 from tests._same_bits import COUNTS, in_parts
-from tests.contracts._register import CLASSES, ENTRIES, Notebook, each
+from tests.contracts._register import CLASSES, ENTRIES, Notebook, each, ways
+
+pytestmark = pytest.mark.usefixtures("the_same_words")
+
 
 TRANSFORMERS = [
     DPPCA(2, 20.0, whiten=True),
@@ -62,8 +66,7 @@ def together(rows):
     return np.concatenate([*rows.batches()])
 
 
-@pytest.mark.quick(99)
-@each(ALL)
+@each(ways(ALL))
 def test_every_method_of_single_rows_takes_rows_in_parts(entry):
     X = numbers()
     model = fitted(entry, X)
@@ -85,7 +88,10 @@ def test_every_method_of_single_rows_takes_rows_in_parts(entry):
         assert answered.shape == (len(X), *np.shape(expected)[1:])
 
 
-@each(ALL)
+@quick(
+    "DPCoordinateDescentRegressor", "DPPoissonRegressor 2", "DPStandardScaler", "DPOneHotEncoder"
+)
+@each(ways(ALL))
 def test_what_travels_is_the_fitted_model_without_its_ledger_and_report(entry):
     X = numbers()
     model = fitted(entry, X)
@@ -103,7 +109,7 @@ def test_what_travels_is_the_fitted_model_without_its_ledger_and_report(entry):
     assert vars(model) == before  # the model itself has kept everything
 
 
-@pytest.mark.quick(7)
+@quick("DPMinMaxScaler")
 @by_name
 def test_transformed_rows_are_the_same_bits_in_parts(model):
     X = numbers() + np.random.default_rng(1).normal(size=(400, 2))
@@ -115,6 +121,7 @@ def test_transformed_rows_are_the_same_bits_in_parts(model):
         assert np.array_equal(together(rows), X)
 
 
+@quick("DPSimpleImputer")
 @by_name
 def test_names_of_columns_reach_the_next_step(model):
     frame = pd.DataFrame(numbers(), columns=["age", "income"])

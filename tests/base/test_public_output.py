@@ -17,8 +17,12 @@ from skdpnoise import (
     DPTableVectorizer,
 )
 from skdpnoise.compose import PublicOutput
+from tests._cases import quick
 
-pytestmark = pytest.mark.filterwarnings("ignore::skdpnoise.PrivacyWarning")
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::skdpnoise.PrivacyWarning"),
+    pytest.mark.usefixtures("the_same_words"),
+]
 
 rng = np.random.default_rng(0)
 FRAME = pd.DataFrame(
@@ -44,6 +48,7 @@ def test_bounds_and_groups_reach_the_model():
     assert model.steps[1][1].column_groups is None
 
 
+@quick("DPTableVectorizer-DataFrame")
 @pytest.mark.parametrize(
     ("first", "X"),
     [

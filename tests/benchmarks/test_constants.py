@@ -30,6 +30,7 @@ def kept():
         return tomllib.load(text)
 
 
+@pytest.mark.slow
 def test_every_numeric_constant_is_named_or_in_a_room_of_one_kind(kept):
     assert unnamed(PACKAGE, kept) == []
 

@@ -67,7 +67,6 @@ RUN = run_of(
 def test_the_page_is_what_the_kept_figures_give():
     run = json.loads(peers.KEPT.read_text(encoding="utf-8"))
     assert peers.PAGE.read_text(encoding="utf-8") == page(run)
-    assert len(page(run).splitlines()) <= 250
     assert {one["method"] for one in run["results"]} <= METHODS.keys()
     assert {one["data"] for one in run["results"]} == peers.KINDS.keys()
     assert not run["commit"].endswith("-dirty")

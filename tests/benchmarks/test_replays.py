@@ -22,6 +22,7 @@ from benchmarks._odd_records import (
 from benchmarks._remembered import remembered
 from skdpnoise import DPOneHotEncoder
 from skdpnoise.inspection.auditing._neighbours import Neighbours
+from tests._cases import each_value
 
 
 @pytest.fixture(autouse=True)
@@ -70,6 +71,7 @@ def test_every_kind_of_column_is_tried_in_every_container_that_can_hold_it(tmp_p
     assert total >= benchmark.FEWEST
 
 
+@each_value(1)
 @pytest.mark.parametrize("where", PLACES)
 @pytest.mark.parametrize("adjacency", ["replace_one", "add_remove"])
 def test_neighbours_are_alike_but_for_one_record(tmp_path, adjacency, where):

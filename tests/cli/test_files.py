@@ -15,6 +15,7 @@ from skdpnoise import PrivacyLedger
 from skdpnoise.cli import main
 from skdpnoise.cli._files import new_file
 from skdpnoise.privacy import PureLoss
+from tests._cases import each_value, quick
 
 pytest.importorskip("sqlalchemy")
 
@@ -63,7 +64,8 @@ def targets(folder: Path, ending: str, *, linked: bool) -> list[str]:
     return [*named, "other.csv"]
 
 
-@pytest.mark.quick(6)
+@quick("sqlite:///./budget.db--shm")
+@each_value(1)
 @pytest.mark.parametrize("ending", BESIDE)
 @pytest.mark.parametrize("url", URLS)
 def test_the_ledger_is_never_written_over_however_it_is_named(folder, capsys, url, ending):
@@ -197,6 +199,7 @@ def test_a_path_with_a_nul_is_refused_by_name(arguments, capsys):
     assert f"argument {arguments[-2]}: no path can have a NUL" in err
 
 
+@each_value(1)
 @pytest.mark.parametrize("command", ["create", "show", "history", "export"])
 @pytest.mark.parametrize("by", ["option", "environment"])
 def test_a_ledger_in_memory_is_refused_with_the_remedy(command, by, monkeypatch, capsys):

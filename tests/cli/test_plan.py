@@ -86,7 +86,6 @@ def test_a_ledger_is_asked_and_not_charged(capsys, tmp_path, monkeypatch):
     assert len(ledger.charges()) == 1
 
 
-@pytest.mark.quick(3)
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

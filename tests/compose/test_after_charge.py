@@ -23,8 +23,12 @@ from skdpnoise import (
     PrivacyWarning,
 )
 from skdpnoise.compose import register_private
+from tests._cases import quick
 
-pytestmark = pytest.mark.filterwarnings("ignore::skdpnoise.PrivacyWarning")
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::skdpnoise.PrivacyWarning"),
+    pytest.mark.usefixtures("the_same_words"),
+]
 
 rng = np.random.default_rng(0)
 # All are nearly 1, but for one record of the neighbour; the scale makes 4,000 of the difference.
@@ -42,6 +46,7 @@ class Notebook:
         self.charges += 1
 
 
+@quick("between7")
 @pytest.mark.parametrize(
     "between",
     [
@@ -104,6 +109,7 @@ def test_values_that_are_accepted_are_not_changed_after_the_charge():
         )
 
 
+@quick("given4-settings4-groups4", "given1-settings1-None")
 @pytest.mark.parametrize(
     ("given", "settings", "groups"),
     [

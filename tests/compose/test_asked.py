@@ -55,7 +55,6 @@ CASES = {
 }
 
 
-@pytest.mark.quick(18)
 @pytest.mark.parametrize(("step", "expected"), CASES.values(), ids=CASES)
 def test_columns_of_objects_hold_what_is_compared_with_them(step, expected):
     words = OBJECT_TABLE.assign(a=OBJECT_TABLE["b"], c=OBJECT_TABLE["b"])

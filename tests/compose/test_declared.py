@@ -25,7 +25,10 @@ X = np.random.default_rng(0).normal(size=(80, 2))
 Y = X[:, 0] > 0.0
 LINE = "declared public by the user"
 
-pytestmark = pytest.mark.filterwarnings("ignore::skdpnoise.PrivacyWarning")
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::skdpnoise.PrivacyWarning"),
+    pytest.mark.usefixtures("the_same_words"),
+]
 
 
 def pipeline():
@@ -104,7 +107,6 @@ FURTHER = {
 
 
 @pytest.mark.slow
-@pytest.mark.quick(2)
 @pytest.mark.parametrize("make", FURTHER, ids=lambda make: make.__name__)
 def test_it_is_listed_wherever_it_stands_and_however_many_there_are(make):
     ledger = PrivacyLedger("rows", 10.0, 1e-6, storage="memory")
@@ -155,6 +157,7 @@ def fitted(request, tmp_path):
     return MODELS[request.param]().set_params(ledger=ledger).fit(X, Y)
 
 
+@pytest.mark.slow
 def test_reports_totals_and_ledgers_list_it(fitted):
     again = PrivacyLedger.open("rows", fitted.ledger.storage)
     for ledger in (fitted.ledger, again):

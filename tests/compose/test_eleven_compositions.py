@@ -45,6 +45,10 @@ from skdpnoise import (
     total_guarantee,
 )
 from skdpnoise.compose import UnpaidStepError, taken_apart
+from tests._cases import each_value, quick
+
+pytestmark = pytest.mark.usefixtures("the_same_words")
+
 
 rng = np.random.default_rng(0)
 X = rng.integers(0, 4, size=(400, 3)).astype(float)
@@ -237,6 +241,9 @@ TABLE = {
     ),
 }
 COMPOSITIONS = {name: row[1:] for name, row in TABLE.items() if row[0] == WARNS}
+some_compositions = pytest.mark.parametrize(
+    ("make", "named"), [*COMPOSITIONS.values()][::2], ids=[*COMPOSITIONS][::2]
+)
 every_composition = pytest.mark.parametrize(
     ("make", "named"), COMPOSITIONS.values(), ids=list(COMPOSITIONS)
 )
@@ -269,6 +276,7 @@ def told():
         yield lambda: [str(w.message) for w in caught if w.category is PrivacyWarning]
 
 
+@quick("one fit for each class", "a copy of a winner")
 @pytest.mark.parametrize(("outcome", "make", "named"), TABLE.values(), ids=list(TABLE))
 def test_each_composition_raises_warns_or_charges(outcome, make, named, told):
     if outcome == WARNS:
@@ -285,7 +293,7 @@ def test_each_composition_raises_warns_or_charges(outcome, make, named, told):
         assert ledger.labels[1:] == [f"{named}.fit"]
 
 
-@every_composition
+@some_compositions
 def test_no_total_is_stated(make, named):
     composition = make()
     with warnings.catch_warnings():
@@ -312,6 +320,7 @@ def test_a_private_pipeline_refuses_it_before_anything_is_fitted_or_charged(
     assert not hasattr(pipeline, "steps_")
 
 
+@quick("rows seen several times")
 @every_composition
 def test_an_ordinary_fit_warns_once_and_names_step_and_remedy(make, named, told):
     composition = make()
@@ -323,7 +332,7 @@ def test_an_ordinary_fit_warns_once_and_names_step_and_remedy(make, named, told)
         assert search or "DPPipeline" in text
 
 
-@every_composition
+@some_compositions
 def test_every_refused_step_is_told_at_once(make, named):
     both = Pipeline([("one", make()), ("two", TargetEncoder())])
     with pytest.raises(UnpaidStepError) as caught:
@@ -387,6 +396,8 @@ def _alpha(model):
     return next(name for name in model.get_params() if name.endswith("alpha"))
 
 
+@quick("RandomizedSearchCV-in a pipeline")
+@each_value(1)
 @pytest.mark.parametrize("make", MODELS.values(), ids=list(MODELS))
 @pytest.mark.parametrize("validate", VALIDATIONS.values(), ids=list(VALIDATIONS))
 def test_an_ordinary_validation_warns_once_that_its_scores_are_not_private(validate, make, told):

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
-
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -27,9 +25,13 @@ from sklearn.random_projection import GaussianRandomProjection
 from skdpnoise import BoundsClipper, DPPipeline, DPStandardScaler
 from skdpnoise.base import register
 from skdpnoise.compose import register_public
+from tests._cases import each_value, quick
 from tests.compose._pipelines import Notebook
 
-pytestmark = pytest.mark.filterwarnings("ignore::skdpnoise.PrivacyWarning")
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::skdpnoise.PrivacyWarning"),
+    pytest.mark.usefixtures("the_same_words"),
+]
 
 N = 60
 rng = np.random.default_rng(0)
@@ -107,11 +109,6 @@ BETWEEN = [
 ]
 LAST = [None, function("sqrt"), function("reciprocal"), Normalizer(), constant(fill_value=0.0)]
 FORMS = ["mixed", "objects"]
-# Each two of steps beside each other, of first and last ones, and of a step and a form.
-CHAINS = [
-    (before, between, LAST[(i + k) % len(LAST)], FORMS[(i + k) % len(FORMS)])
-    for (i, before), (k, between) in itertools.product(enumerate(BEFORE), enumerate(BETWEEN))
-]
 ORDINARY = pd.DataFrame({"a": rng.uniform(1.0, 2.0, N), "t": rng.choice(["x", "y"], N)})
 RECORDS = [-3.0, 0.0, 37.0, 1e200, -1e-320]
 
@@ -126,9 +123,12 @@ def neighbours(form):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("place", range(len(CHAINS)))
-def test_a_chain_of_public_steps_fails_for_no_record_or_for_each(place):
-    before, between, last, form = CHAINS[place]
+@each_value(2)
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("last", LAST)
+@pytest.mark.parametrize("between", BETWEEN)
+@pytest.mark.parametrize("before", BEFORE)
+def test_a_chain_of_public_steps_fails_for_no_record_or_for_each(before, between, last, form):
     steps = [before, first(between), *([] if last is None else [last])]
     ends = {outcome(steps, table) for table in neighbours(form)}
     assert len(ends) == 1
@@ -185,6 +185,7 @@ def test_a_class_that_does_not_say_what_it_reads_gets_no_objects_from_other_step
     assert outcome([make_pipeline(Normalizer(), Rooted(np.square))], AGES.astype(float))[1] == 1
 
 
+@quick("from_pandas")
 @pytest.mark.parametrize("form", [lambda table: table, pl.from_pandas, pd.DataFrame.to_numpy])
 def test_what_a_pipeline_hands_on_is_rehearsed_although_noise_has_no_text(form):
     """Else the step behind it would fail for a value, when the fit is paid for."""

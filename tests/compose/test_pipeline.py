@@ -24,13 +24,18 @@ from skdpnoise import (
 from skdpnoise.compose import UnpaidStepError, register_private
 from skdpnoise.ledger import BudgetExceededError
 from skdpnoise.privacy import GaussianLoss, PureLoss, gdp_mu
+from tests._cases import each_value
 from tests.compose._pipelines import PEOPLE, Notebook, X, Y, private_pipeline, two_steps
 
-pytestmark = pytest.mark.filterwarnings("ignore::skdpnoise.PrivacyWarning")
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::skdpnoise.PrivacyWarning"),
+    pytest.mark.usefixtures("the_same_words"),
+]
 
 # What is charged and stated
 
 
+@each_value(1)
 @pytest.mark.parametrize("adjacency", ["replace_one", "add_remove"])
 @pytest.mark.parametrize("delta", [0.0, 1e-6])
 def test_the_whole_budget_is_charged_once_before_anything_is_drawn(delta, adjacency):

@@ -11,11 +11,9 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.compose import ColumnTransformer
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from skdpnoise import (
     BoundsClipper,
-    DPCoordinateDescentRegressor,
     DPLogisticCD,
     DPPipeline,
     DPRobustScaler,
@@ -27,18 +25,6 @@ from tests.compose._pipelines import X, Y, private_pipeline, two_steps
 pytestmark = pytest.mark.filterwarnings("ignore::skdpnoise.PrivacyWarning")
 
 # scikit-learn's company
-
-
-@pytest.mark.quick(18)
-@parametrize_with_checks(
-    [
-        private_pipeline(),
-        DPPipeline([("scale", DPStandardScaler()), ("model", DPCoordinateDescentRegressor())]),
-        DPPipeline([("scale", DPStandardScaler())]),
-    ]
-)
-def test_scikit_learn_common_checks(estimator, check):
-    check(estimator)
 
 
 def test_mixed_columns_frames_and_names():
@@ -80,6 +66,7 @@ def test_slices_indices_copies_and_pickles():
     np.testing.assert_array_equal(clone(model).fit(X, Y).predict_proba(X), model.predict_proba(X))
 
 
+@pytest.mark.usefixtures("the_same_words")
 def test_pipelines_within_pipelines_share_what_the_outer_one_gives():
     inner = DPPipeline(two_steps(), epsilon=100.0)
     outer = DPPipeline([("clip", BoundsClipper()), ("inner", inner)], delta=0.0).fit(X, Y)

@@ -25,9 +25,13 @@ from skdpnoise import (
     PrivacyWarning,
 )
 from skdpnoise.compose import UnpaidStepError
+from tests._cases import each_value
 from tests.compose._pipelines import Notebook, X, Y, private_pipeline, rng, two_steps
 
-pytestmark = pytest.mark.filterwarnings("ignore::skdpnoise.PrivacyWarning")
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::skdpnoise.PrivacyWarning"),
+    pytest.mark.usefixtures("the_same_words"),
+]
 
 # What is refused before the charge
 
@@ -87,6 +91,7 @@ def test_wrong_parameters_are_refused_before_the_charge(steps, settings, message
     assert ledger.charges == []
 
 
+@each_value(1)
 @pytest.mark.parametrize("name", ["epsilon", "delta"])
 @pytest.mark.parametrize("value", [Fraction(1, 2), True, "1", Decimal("0.5"), None])
 def test_numbers_of_other_kinds_are_refused_by_name(name, value):
@@ -201,7 +206,7 @@ def test_parameters_are_changed_between_the_check_and_the_fit_in_vain(monkeypatc
     assert model[0].epsilon < 1.0
 
 
-@pytest.mark.quick(3)
+@each_value(1)
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("first", [DPStandardScaler(), DPPCA(2, whiten=True)], ids=str)
 def test_no_value_makes_a_later_step_fail_after_the_charge(first, dtype):

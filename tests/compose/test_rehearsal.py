@@ -35,9 +35,13 @@ from skdpnoise import (
 from skdpnoise.base import register
 from skdpnoise.data.lists import without_lists
 from skdpnoise.inspection import audit
+from tests._cases import each_value, quick
 from tests.compose._pipelines import Notebook
 
-pytestmark = pytest.mark.filterwarnings("ignore::skdpnoise.PrivacyWarning")
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::skdpnoise.PrivacyWarning"),
+    pytest.mark.usefixtures("the_same_words"),
+]
 
 rng = np.random.default_rng(0)
 TABLE = rng.normal(size=(200, 2))
@@ -47,7 +51,6 @@ NOTHING_RELEASED = DPMinMaxScaler(feature_bounds=(-3.0, 3.0))
 
 
 @pytest.mark.slow
-@pytest.mark.quick(1)
 @pytest.mark.parametrize("first", [DPRobustScaler(), DPPCA(n_components=1)], ids=str)
 def test_a_replay_sees_the_fit_and_not_its_rehearsal(first):
     pipeline = DPPipeline([("first", first), ("model", MODEL)])
@@ -104,6 +107,7 @@ def test_a_step_that_is_vouched_for_is_rehearsed_on_a_copy():
     np.testing.assert_array_equal(table, 2.0 * TABLE)
 
 
+@each_value(1)
 @pytest.mark.parametrize("front", [[], [("scale", DPStandardScaler())]])
 @pytest.mark.parametrize("model", [MODEL, DPCoordinateDescentRegressor()], ids=str)
 def test_a_warning_of_a_column_of_targets_comes_once_and_before_the_charge(front, model):
@@ -125,6 +129,8 @@ def test_a_warning_of_a_column_of_targets_comes_once_and_before_the_charge(front
 INNER = DPPipeline([("bounded", NOTHING_RELEASED)])
 
 
+@quick("0.0-steps5-1")
+@each_value(1)
 @pytest.mark.parametrize(
     ("steps", "n_charges"),
     [
@@ -158,6 +164,7 @@ IMPUTER = SimpleImputer(strategy="constant", fill_value=0, keep_empty_features=T
 NUMBERS = [[k % 3] for k in range(60)]
 
 
+@each_value(1)
 @pytest.mark.slow
 @pytest.mark.parametrize("as_row", [list, tuple])
 @pytest.mark.parametrize("search", [False, True])
@@ -206,6 +213,7 @@ def test_lists_that_no_array_can_hold_are_handed_on_as_they_are(data):
     assert without_lists("Test", data) is data
 
 
+@each_value(1)
 @pytest.mark.parametrize(
     "other",
     [1j, Decimal(4), date(2020, 1, 1), np.datetime64("2020-01-01"), [4], {}],
@@ -231,7 +239,8 @@ BY_COLUMN = {
 }
 
 
-@pytest.mark.quick(8)
+@quick("auto-bounds")
+@each_value(1)
 @pytest.mark.parametrize("step", BY_COLUMN.values(), ids=BY_COLUMN)
 @pytest.mark.parametrize("n_components", OPEN)
 def test_a_step_that_needs_so_many_columns_is_refused_behind_one_that_finds_them_out(
@@ -261,6 +270,7 @@ def test_steps_that_take_any_number_of_columns_stay_behind_one_that_finds_them_o
 # Messages and parameters
 
 
+@each_value(1)
 @pytest.mark.parametrize("secret", [np.array(3.75), 3.75, np.float64(3.75)])
 @pytest.mark.parametrize("place", ["X", "y"])
 def test_a_single_number_in_the_place_of_data_is_refused_and_not_quoted(place, secret):

@@ -25,9 +25,13 @@ from skdpnoise import (
     DPPipeline,
     DPStandardScaler,
 )
+from tests._cases import each_value, quick
 from tests.compose._pipelines import Notebook
 
-pytestmark = pytest.mark.filterwarnings("ignore::skdpnoise.PrivacyWarning")
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::skdpnoise.PrivacyWarning"),
+    pytest.mark.usefixtures("the_same_words"),
+]
 
 rng = np.random.default_rng(0)
 TABLE = rng.normal(size=(200, 2))
@@ -69,7 +73,7 @@ BEHIND = [
 ]
 
 
-@pytest.mark.quick(4)
+@quick("SplineTransformer")
 @pytest.mark.parametrize("behind", BEHIND, ids=lambda steps: type(steps[-1]).__name__)
 def test_a_threshold_before_public_steps_does_not_answer_whether_a_record_is_beyond_it(behind):
     """Else bisection would find the smallest value of a column, for nothing."""
@@ -86,6 +90,7 @@ def test_what_was_fitted_to_is_transformed_as_well():
     assert DPPipeline([*steps, ("scale", SCALE)]).fit_transform(below).shape == below.shape
 
 
+@quick("transformer2")
 @pytest.mark.parametrize("transformer", [[LOG], [LOG, SCALE], [LOG, BoundsClipper((0.0, 1.0))]])
 def test_a_threshold_on_the_target_does_not_answer_either(transformer):
     named = [(f"step{place}", step) for place, step in enumerate([THRESHOLD, *transformer])]
@@ -130,6 +135,8 @@ HANDLED = {
 }
 
 
+@quick("in a pipeline", "a column", "inf", "first", "nested")
+@each_value(1)
 @pytest.mark.parametrize("value", [np.nan, np.inf])
 @pytest.mark.parametrize("steps", AS_PASSED.values(), ids=AS_PASSED)
 def test_a_value_of_the_table_that_is_not_finite_is_refused_where_it_is_read_first(steps, value):
@@ -139,6 +146,7 @@ def test_a_value_of_the_table_that_is_not_finite_is_refused_where_it_is_read_fir
     assert outcome([*named, MODEL], table) == ("refused", 0)
 
 
+@quick("default")
 @pytest.mark.parametrize("output", ["default", "pandas", "polars"])
 def test_columns_that_pass_by_are_looked_at_in_every_kind_of_table(output):
     columns = ColumnTransformer([("same", "passthrough", ["a"]), ("s", clone(SCALE), ["b"])])
@@ -155,6 +163,7 @@ def test_columns_that_pass_by_are_looked_at_in_every_kind_of_table(output):
     assert outcome([("model", target)], TABLE, missing["a"].astype("Float64")) == ("refused", 0)
 
 
+@quick("passed by and filled", "encoded")
 @pytest.mark.parametrize("steps", HANDLED.values(), ids=HANDLED)
 def test_a_missing_value_reaches_the_step_that_does_something_about_it(steps):
     table = TABLE.copy()

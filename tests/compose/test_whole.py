@@ -26,8 +26,12 @@ from skdpnoise import (
 from skdpnoise.compose.whole import _digest
 from skdpnoise.ledger import model_card, registry_record, report_from_json, report_to_json
 from skdpnoise.model_selection import dp_cross_validate
+from tests._cases import each_value, quick
 
-pytestmark = pytest.mark.filterwarnings("ignore::skdpnoise.PrivacyWarning")
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::skdpnoise.PrivacyWarning"),
+    pytest.mark.usefixtures("the_same_words"),
+]
 
 X = np.random.default_rng(0).uniform(-1.0, 1.0, size=(120, 3))
 Y = (X[:, 0] > 0.0).astype(int)
@@ -144,7 +148,6 @@ class _Scale:
     ],
     ids=["constant", "name", "closure", "default", "inner", "partial", "method", "numpy"],
 )
-@pytest.mark.quick(8)
 def test_another_function_is_another_step(before, after):
     assert _digest(FunctionTransformer(before)) == _digest(FunctionTransformer(before))
     assert _digest(FunctionTransformer(before)) != _digest(FunctionTransformer(after))
@@ -173,6 +176,7 @@ def test_arrays_of_another_type_or_shape_are_other_arrays():
     assert len({_digest(one) for one in arrays}) == len(arrays)
 
 
+@quick("search of a pipeline", "nested")
 @each_whole
 def test_what_is_as_it_was_fitted_says_nothing_however_it_was_used_or_copied(name):
     whole, _ = fitted(name)
@@ -188,8 +192,8 @@ def test_what_is_as_it_was_fitted_says_nothing_however_it_was_used_or_copied(nam
         assert not any("NOT AS IT IS NOW" in text for text in texts(one))
 
 
+@each_value(1)
 @pytest.mark.slow
-@pytest.mark.quick(6)
 @each_whole
 @pytest.mark.parametrize("change", CHANGES)
 def test_every_statement_of_a_changed_whole_says_so_in_its_first_lines(name, change):
@@ -211,7 +215,8 @@ def test_every_statement_of_a_changed_whole_says_so_in_its_first_lines(name, cha
     assert again.changed == after.changed
 
 
-@pytest.mark.quick(6)
+@quick("pipeline-overwritten")
+@each_value(1)
 @pytest.mark.parametrize("change", CHANGES)
 @pytest.mark.parametrize("name", [name for name in WHOLES if "search" not in name])
 def test_a_cross_validation_says_which_of_its_models_were_changed(name, change):
@@ -230,6 +235,7 @@ def test_a_cross_validation_says_which_of_its_models_were_changed(name, change):
     assert len(total.steps) == (2 if "refit" in change else 1)
 
 
+@quick("search", "pipeline")
 @each_whole
 def test_a_total_counts_what_the_statement_warns_of(name):
     whole, member = fitted(name)

@@ -6,7 +6,7 @@ they do not ask which class it is.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from importlib.util import find_spec
 from typing import Any, ClassVar
@@ -323,6 +323,18 @@ MATRICES = [entry for entry in CLASSES if entry.uncentred]
 def each(entries: list[Entry]) -> Any:
     """Return a mark that runs a test with each of the entries."""
     return pytest.mark.parametrize("entry", entries, ids=lambda entry: entry.name)
+
+
+def ways(entries: Iterable[Entry]) -> list[Entry]:
+    """Return the first entry of each way through a fit, for what those who share it share.
+
+    A way is a `fit` that is written down, what y is, and what columns hold.
+    """
+    found: dict[Any, Entry] = {}
+    for entry in entries:
+        owner = next(cls for cls in entry.make.__mro__ if "fit" in vars(cls))
+        found.setdefault((owner, entry.target, entry.reads, entry.by_torch), entry)
+    return list(found.values())
 
 
 every_estimator = each(ENTRIES)

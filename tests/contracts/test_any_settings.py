@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
+from tests._cases import each_value, quick
 from tests._replay import two_runs
 from tests.contracts._register import MODELS, each
 
@@ -125,8 +126,9 @@ class Draw:
         return seen, predicted, releases, said
 
 
+@quick("0-DPQuantileRegressor 2")
+@each_value(1)
 @each(MODELS)
-@pytest.mark.quick(1)
 @pytest.mark.parametrize("block", range(2))
 def test_no_setting_lets_a_record_move_more_than_is_paid_for_or_show_elsewhere(entry, block):
     found, fitted = {}, 0

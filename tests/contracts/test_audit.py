@@ -117,6 +117,7 @@ def test_an_estimator_with_half_the_noise_in_its_descent_is_caught(monkeypatch, 
     assert audit(*runs(model, *size), model.delta) > model.epsilon
 
 
+@pytest.mark.slow
 def test_an_estimator_that_finds_its_scales_without_noise_is_caught(monkeypatch):
     sample, draw = AdditiveMechanism.sample, Session.draw
 

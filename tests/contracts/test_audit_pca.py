@@ -12,10 +12,12 @@ import numpy as np
 import pytest
 
 from benchmarks._remembered import remembered
-from skdpnoise.decomposition import DPPCA, _location
+from skdpnoise.decomposition import DPPCA
 from skdpnoise.inspection.auditing._costs import TOLERANCE, total_moved
 from skdpnoise.mechanisms import SymmetricMatrixMechanism
+from skdpnoise.mechanisms.vectors import VectorMechanism
 from tests._audit import audit
+from tests._cases import every_pair, quick
 from tests._replay import two_runs
 from tests.contracts._register import MATRICES, each
 
@@ -95,8 +97,8 @@ def test_half_the_noise_on_the_second_moments_is_caught(monkeypatch, name):
 
 @pytest.mark.slow
 def test_a_mean_without_noise_is_caught(monkeypatch):
-    sample = _location.RowSum.sample
-    monkeypatch.setattr(_location.RowSum, "sample", lambda self, words: 0 * sample(self, words))
+    sample = VectorMechanism.sample
+    monkeypatch.setattr(VectorMechanism, "sample", lambda self, words: 0 * sample(self, words))
     model, n_samples = FITS["gaussian, replace one, nothing public"]
     assert audit(*runs(model, n_samples, 200), model.delta) > model.epsilon
 
@@ -113,6 +115,8 @@ SETTINGS = {
 EXTREME = np.array([0.0, -0.0, 1e-30, -1.0, 1.0, 3e4, -1e18, 1e100, -1e100])
 
 
+@quick("DPCovariance-add_remove-pure")
+@every_pair
 @pytest.mark.parametrize("name", SETTINGS)
 @pytest.mark.parametrize("adjacency", ["replace_one", "add_remove"])
 @each(MATRICES)

@@ -134,6 +134,7 @@ def test_hundreds_of_searches_on_neighbours_do_not_refute_the_guarantee(name, wh
     assert audit(*searches(search, where), search.delta) <= search.epsilon
 
 
+@pytest.mark.slow
 def test_a_search_that_publishes_nearly_exact_scores_is_caught(monkeypatch):
     mean = _runs.released_mean
     hardly_noisy = GaussianLoss(50.0)

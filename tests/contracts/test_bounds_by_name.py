@@ -11,7 +11,8 @@ from skdpnoise import DPPipeline, DPRidge, DPStandardScaler
 from skdpnoise.inspection import audit
 from skdpnoise.inspection.auditing._fingerprint import fingerprint
 from skdpnoise.inspection.auditing._neighbours import bounds_of
-from tests.contracts._register import ENTRIES, Forbidden, each
+from tests._cases import each_value, quick
+from tests.contracts._register import ENTRIES, Forbidden, each, ways
 
 pytestmark = pytest.mark.filterwarnings("ignore::skdpnoise.PrivacyWarning")
 
@@ -34,14 +35,16 @@ def learnt(entry, frame, bounds):
     return {name: fingerprint(one) for name, one in fitted.items() if name != "feature_bounds"}
 
 
+@quick("DPCoordinateDescentRegressor-pandas")
+@each_value(1)
 @pytest.mark.parametrize("library", FRAMES)
-@each(BOUNDED)
+@each(ways(BOUNDED))
 def test_they_give_the_same_fit_as_bounds_in_order(entry, library):
     frame = FRAMES[library]()
     assert learnt(entry, frame, BY_NAME) == learnt(entry, frame, IN_ORDER)
 
 
-@each(BOUNDED)
+@each(ways(BOUNDED))
 def test_columns_that_are_not_named_have_none(entry):
     some = {"age": BY_NAME["age"]}
     open_ended = ([-3.0, -np.inf, -np.inf], [3.0, np.inf, np.inf])
@@ -62,8 +65,9 @@ WRONG = {
 }
 
 
+@each_value(1)
 @pytest.mark.parametrize(("bounds", "said"), WRONG.values(), ids=WRONG)
-@each(BOUNDED)
+@each(ways(BOUNDED))
 def test_names_and_pairs_that_cannot_be_meant_are_refused_before_the_charge(entry, bounds, said):
     ledger = {"ledger": Forbidden()} if entry.spends else {}
     model = entry.make(**{**entry.settings, **ledger, "feature_bounds": bounds})
@@ -72,7 +76,8 @@ def test_names_and_pairs_that_cannot_be_meant_are_refused_before_the_charge(entr
     assert said in str(refusal.value)
 
 
-@each(BOUNDED)
+@pytest.mark.usefixtures("the_same_words")
+@each(ways(BOUNDED))
 def test_an_array_has_no_names_also_after_a_frame(entry):
     ledger = {"ledger": Forbidden()} if entry.spends else {}
     model = entry.make(**{**entry.settings, "feature_bounds": BY_NAME})

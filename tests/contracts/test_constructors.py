@@ -43,6 +43,7 @@ from skdpnoise.privacy import (
 )
 from skdpnoise.queries import CategoryMechanism, NormQuantileMechanism
 from skdpnoise.sensitivity import GroupedProfile, RowBounds, SensitivityProfile
+from tests._cases import each_value
 
 PROFILE = SensitivityProfile([1.0, 2.0], l1=2.5)
 ONE = SensitivityProfile([1.0])
@@ -396,6 +397,7 @@ def _facts_of(record, name, number):
     return claims
 
 
+@each_value(1)
 @pytest.mark.parametrize("kind", [np.float16, np.float32, np.uint8, np.int16], ids=str)
 @pytest.mark.parametrize(
     "record",

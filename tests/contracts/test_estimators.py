@@ -14,9 +14,8 @@ from sklearn.compose import ColumnTransformer
 from sklearn.model_selection import GridSearchCV, cross_validate
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from skdpnoise import DPCoordinateDescentRegressor, DPLassoPath, DPLogisticCD, DPPoissonRegressor
+from tests._cases import each_value, quick
 from tests.contracts._register import DESCENTS, each
 
 pytestmark = pytest.mark.filterwarnings("ignore::skdpnoise.PrivacyWarning")
@@ -27,76 +26,6 @@ SAME = {
     "counts": partial(np.testing.assert_allclose, rtol=1e-10),
     "labels": np.testing.assert_array_equal,
 }
-ESTIMATORS = [entry.make() for entry in DESCENTS]
-NON_DEFAULT = [
-    DPCoordinateDescentRegressor(
-        epsilon=5.0,
-        delta=0.0,
-        noise="inid_laplace",
-        alpha=0.1,
-        l1_ratio=1.0,
-        feature_bounds=(-5.0, 5.0),
-        target_bounds=(-500.0, 500.0),
-        n_jobs=2,
-    ),
-    DPCoordinateDescentRegressor(
-        noise="spr_gaussian",
-        adjacency="add_remove",
-        fit_intercept=False,
-        n_passes=3,
-        clip=0.5,
-        budget_growth=1.0,
-        error_weights="uniform",
-    ),
-    DPCoordinateDescentRegressor(solver="gram"),
-    DPCoordinateDescentRegressor(
-        epsilon=3.0,
-        delta=0.0,
-        solver="gram",
-        alpha=0.01,
-        l1_ratio=1.0,
-        adjacency="add_remove",
-        fit_intercept=False,
-        row_norm=2.0,
-        feature_bounds=(-5.0, 5.0),
-        n_jobs=2,
-    ),
-    DPLassoPath(),
-    DPLassoPath(epsilon=20.0, delta=0.0, noise="inid_laplace", alphas=[0.1, 0.01], l1_ratio=0.5),
-    DPLogisticCD(
-        epsilon=0.5,
-        noise="iid_gaussian",
-        adjacency="add_remove",
-        alpha=0.01,
-        l1_ratio=0.0,
-        feature_bounds=(-10.0, 10.0),
-        n_passes=2,
-    ),
-    DPLogisticCD(epsilon=20.0, delta=0.0, fit_intercept=False, clip=1.0, budget_growth=1.5),
-    DPPoissonRegressor(
-        epsilon=5.0,
-        delta=0.0,
-        adjacency="add_remove",
-        alpha=0.01,
-        l1_ratio=1.0,
-        feature_bounds=(-5.0, 5.0),
-        target_bounds=(0.0, 1000.0),
-        error_weights="uniform",
-        n_jobs=2,
-    ),
-    DPPoissonRegressor(fit_intercept=False, n_passes=3, clip=2.0, noise="spr_gaussian"),
-]
-
-
-@pytest.mark.quick(128)
-@parametrize_with_checks(ESTIMATORS + NON_DEFAULT)
-def test_scikit_learn_common_checks(estimator, check):
-    pure = getattr(estimator, "delta", 1.0) == 0.0
-    if pure and "check_class_weight_classifiers" in str(check):
-        with pytest.raises(ValueError, match="delta positive"):  # for weights of classes
-            check(estimator)
-        return
-    check(estimator)
 
 
 @pytest.fixture(scope="module")
@@ -139,6 +68,7 @@ class TestCompany:
         pipeline = make_pipeline(transform, _clear(entry)).fit(frame, y)
         assert pipeline.score(frame, y) > entry.enough - 0.02
 
+    @each_value(1)
     @pytest.mark.slow
     @pytest.mark.parametrize("n_jobs", [None, 2])
     def test_works_in_a_grid_search(self, entry, problem, n_jobs):
@@ -179,6 +109,8 @@ class TestCompany:
         np.testing.assert_array_equal(copy.predict(problem[0]), model.predict(problem[0]))
         assert str(copy.privacy_) == str(model.privacy_)
 
+    @quick("C-1")
+    @each_value(1)
     @pytest.mark.parametrize("n_jobs", [1, 2, -1])
     @pytest.mark.parametrize("order", ["C", "F"])
     def test_threads_and_memory_layout_do_not_change_a_bit(self, entry, order, n_jobs):
@@ -243,6 +175,8 @@ class TestCompany:
         assert html.count("<tr") == len(report.releases) + 2
         assert report.releases[-1].label in html
 
+    @pytest.mark.slow
+    @pytest.mark.usefixtures("the_same_words")
     def test_noise_is_fresh_without_a_random_state(self, entry, problem):
         y = _target(entry, problem)
         first, second = (entry.make().fit(problem[0], y) for _ in range(2))

@@ -30,7 +30,8 @@ from skdpnoise import (
     total_guarantee,
 )
 from skdpnoise.data import groups
-from skdpnoise.data.groups import GroupedRows, group_codes, sample_rows
+from skdpnoise.data.groups import Groups, sample_rows
+from skdpnoise.data.table import InMemory
 from skdpnoise.decomposition import _budget as budget_rules
 from skdpnoise.decomposition import moments
 from skdpnoise.inspection.auditing._costs import TOLERANCE, total_moved
@@ -38,10 +39,14 @@ from skdpnoise.inspection.auditing._fingerprint import fingerprint
 from skdpnoise.ledger import BudgetExceededError
 from skdpnoise.privacy import GaussianLoss, PureLoss
 from skdpnoise.sampling import SeededWords
+from tests._cases import each_value, quick
 from tests._replay import two_runs
-from tests.contracts._register import CLASSES, MATRICES, Entry, each, every_private_class
+from tests.contracts._register import CLASSES, MATRICES, Entry, each, every_private_class, ways
 
-pytestmark = pytest.mark.filterwarnings("ignore::skdpnoise.PrivacyWarning")
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::skdpnoise.PrivacyWarning"),
+    pytest.mark.usefixtures("the_same_words"),
+]
 
 ADJACENCIES = ["replace_one", "add_remove"]
 every_adjacency = pytest.mark.parametrize("adjacency", ADJACENCIES)
@@ -75,7 +80,7 @@ def people(rng, n):
 def kept_rows(labels):
     """Return how many rows will be kept of the first so many."""
     return lambda table: (
-        GroupedRows(group_codes("Test", labels[: len(table)], len(table)), MOST, len(table)).n_kept
+        Groups.in_memory("Test", InMemory.of(table), MOST, labels[: len(table)]).n_kept
     )
 
 
@@ -129,6 +134,7 @@ CASES = {
 }
 
 
+@each_value(1)
 @pytest.mark.slow
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES)
 @every_adjacency
@@ -170,6 +176,8 @@ SETTINGS = {
 }
 
 
+@quick("DPPCA-replace_one-gaussian", "DPPCA-add_remove-not centred", "DPCovariance-add_remove-pure")
+@each_value(1)
 @pytest.mark.parametrize("name", SETTINGS)
 @every_adjacency
 @each(MATRICES)
@@ -213,6 +221,7 @@ def test_the_rows_of_a_group_move_second_moments_by_no_more_than_is_paid_for(
 # The budget
 
 
+@each_value(1)
 @every_private_class
 @every_adjacency
 @pytest.mark.parametrize("delta", [0.0, 1e-6])
@@ -230,6 +239,7 @@ def test_with_a_group_for_each_row_a_fit_is_that_without_groups(entry, adjacency
     assert attributes[0] == attributes[1]
 
 
+@each_value(1)
 @every_private_class
 @every_adjacency
 @pytest.mark.parametrize("delta", [0.0, 1e-6])
@@ -252,7 +262,7 @@ def test_the_report_states_the_guarantee_for_groups(entry, adjacency, delta):
     assert isinstance(report.total, (GaussianLoss, PureLoss)) or otherwise
 
 
-@each([entry for entry in CLASSES if not entry.by_torch])  # these have a test of their own
+@each(ways([entry for entry in CLASSES if not entry.by_torch]))
 def test_noise_that_is_made_for_a_row_where_a_group_is_promised_is_refused(monkeypatch, entry):
     for loss in (PureLoss, GaussianLoss):
         monkeypatch.setattr(loss, "per_row", lambda self, rows: self)
@@ -304,7 +314,7 @@ LABELS = (FRAME["a"] > 0.0).to_numpy()
 PERSON = pd.Series(np.arange(400) // 4, name="person").astype("category")
 
 
-@every_private_class
+@each(ways(CLASSES))
 def test_groups_reach_a_step_of_a_pipeline_that_asks_for_them(entry):
     with config_context(enable_metadata_routing=True):
         first, step, last = (
@@ -335,7 +345,7 @@ def test_groups_reach_every_fit_of_a_search_and_its_splitter():
         assert len(scores) == 2
 
 
-@every_private_class
+@each(ways(CLASSES))
 def test_fit_transform_and_positional_groups_work(entry):
     y = entry.y(FRAME)
     assert entry.estimator().fit(FRAME, y, PERSON).privacy_.unit == "group"
@@ -345,13 +355,13 @@ def test_fit_transform_and_positional_groups_work(entry):
         assert model.privacy_.rows_per_group == 3
 
 
-@every_private_class
+@each(ways(CLASSES))
 def test_a_number_of_rows_without_groups_is_refused(entry):
     with pytest.raises(ValueError, match=r"'rows_per_group' .* must be 1 .* no 'groups'.*set_fit"):
         entry.estimator(rows_per_group=2).fit(FRAME, entry.y(FRAME))
 
 
-@every_private_class
+@each(ways(CLASSES))
 def test_too_few_kept_rows_are_refused(entry):
     y = entry.y(FRAME)
     with pytest.raises(ValueError, match=r"needs 2 rows at least.*keeps 1 of these 'groups'"):

@@ -28,10 +28,14 @@ from skdpnoise import (
 )
 from skdpnoise.data import scan_batches
 from skdpnoise.data.fitted_kinds import kinds_in
-from skdpnoise.data.parts import SpreadError
-from tests.contracts._register import Forbidden, every_private_estimator
+from skdpnoise.data.partitions import SpreadError
+from tests._cases import each_value, quick
+from tests.contracts._register import PRIVATE, Forbidden, each, ways
 
-pytestmark = pytest.mark.filterwarnings("ignore::skdpnoise.PrivacyWarning")
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::skdpnoise.PrivacyWarning"),
+    pytest.mark.usefixtures("the_same_words"),
+]
 
 N = 240
 RNG = np.random.default_rng(0)
@@ -121,8 +125,8 @@ def judge(model, frame, name, change, new):
     return "the same" if same else "other numbers"
 
 
-@pytest.mark.quick(8)
-@every_private_estimator
+@quick("DPStandardScaler")
+@each(ways(PRIVATE))
 def test_another_kind_at_predict_is_the_same_or_refused_by_the_name_of_the_column(entry):
     frame = table_of(entry)
     y = entry.y(NUMBERS[["b"]].to_numpy())
@@ -154,8 +158,8 @@ CONTAINERS = {
 }
 
 
-@pytest.mark.quick(4)
-@every_private_estimator
+@quick("DPRandomizedSearchCV DPPoissonRegressor", "DPPCA", "DPTableVectorizer")
+@each(ways(PRIVATE))
 def test_tables_of_other_libraries_are_read_as_at_the_fit(entry):
     frame = table_of(entry)
     y = entry.y(NUMBERS[["b"]].to_numpy())
@@ -202,7 +206,7 @@ PUBLIC = {
 }
 
 
-@pytest.mark.quick(2)
+@quick("public encoder")
 @pytest.mark.parametrize("name", [*TABLES, *PUBLIC])
 def test_compositions_know_the_kinds_of_the_fit(name):
     frame = TABLE if name in TABLES else TABLE[["a", "town"]]
@@ -284,7 +288,8 @@ def of_kind(held):
     return "text" if "text" in held else "numbers"
 
 
-@pytest.mark.quick(6)
+@quick("columns by name-pipeline")
+@each_value(1)
 @pytest.mark.parametrize("around", ["pipeline", "search"])
 @pytest.mark.parametrize("name", COMPARING)
 def test_what_public_steps_compare_with_is_of_their_kind_in_the_fit_and_later(name, around):
@@ -319,6 +324,7 @@ def test_what_public_steps_compare_with_is_of_their_kind_in_the_fit_and_later(na
                     assert of_kind(other) == listed
 
 
+@quick("search")
 @pytest.mark.parametrize("around", ["pipeline", "search"])
 def test_rows_in_parts_are_of_the_kind_that_public_steps_compare_with(around):
     def parts(table):
@@ -355,7 +361,7 @@ ORDERS = {
 }
 
 
-@pytest.mark.quick(6)
+@each_value(1)
 @pytest.mark.parametrize("order", ORDERS)
 @pytest.mark.parametrize("parts", [False, True])
 def test_columns_that_a_step_takes_by_name_are_compared_in_any_order(order, parts):
@@ -415,6 +421,7 @@ def test_rows_in_parts_have_the_kinds_of_the_fit_too(name):
         model.predict_proba(scan_batches(lambda: [wrong[: N // 2], wrong[N // 2 :]]))
 
 
+@each_value(1)
 @pytest.mark.parametrize(
     ("schema", "column", "remedy"),
     [
@@ -526,6 +533,8 @@ REMEDIES = [
 ]
 
 
+@quick("town-numbers-pandas", "when-days-pandas")
+@each_value(1)
 @pytest.mark.parametrize("library", ["pandas", "polars"])
 @pytest.mark.parametrize(("column", "change"), REMEDIES)
 def test_what_a_refusal_names_works_as_it_stands(library, column, change):

@@ -27,15 +27,13 @@ from skdpnoise.ledger import Account, BudgetExceededError, LedgerWarning
 from skdpnoise.mechanisms import AdditiveMechanism
 from skdpnoise.privacy import GaussianLoss, NumericLoss, PureLoss, gdp_mu
 from skdpnoise.sampling import words as word_sources
-from tests.contracts._register import (
-    MODELS,
-    PRIVATE,
-    each,
-    every_private_class,
-    every_private_estimator,
-)
+from tests._cases import each_value, quick
+from tests.contracts._register import CLASSES, MODELS, PRIVATE, each, every_private_class, ways
 
-pytestmark = pytest.mark.filterwarnings("ignore::skdpnoise.PrivacyWarning")
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::skdpnoise.PrivacyWarning"),
+    pytest.mark.usefixtures("the_same_words"),
+]
 
 ADJACENCIES = ["replace_one", "add_remove"]
 
@@ -67,6 +65,10 @@ def fitted_attributes(model):
 # What is charged
 
 
+@quick(
+    "DPRidge", "DPQuantileTransformer", "DPElasticNet 0.01", "DPHuberRegressor 2", "DPOneHotEncoder"
+)
+@each_value(1)
 @every_private_class
 @pytest.mark.parametrize("adjacency", ADJACENCIES)
 @pytest.mark.parametrize("delta", [0.0, 1e-6])
@@ -175,6 +177,7 @@ def test_a_model_of_a_path_costs_nothing_more():
 # When it is charged
 
 
+@each_value(1)
 @every_private_class
 @pytest.mark.parametrize("adjacency", ADJACENCIES)
 def test_the_ledger_is_charged_before_a_word_is_drawn(monkeypatch, entry, adjacency):
@@ -194,6 +197,7 @@ def test_the_ledger_is_charged_before_a_word_is_drawn(monkeypatch, entry, adjace
 BOUNDS = {"feature_bounds": (1.0, 0.0)}
 
 
+@each_value(1)
 @every_private_class
 @pytest.mark.parametrize(
     "wrong",
@@ -228,7 +232,7 @@ def test_what_cannot_be_fitted_spends_nothing(entry, wrong):
     assert fitted_attributes(model) == {}
 
 
-@every_private_class
+@each(ways(CLASSES))
 def test_a_refused_fit_leaves_the_estimator_as_it_was_and_spends_nothing(entry):
     ledger = Notebook(most=1)
     model = entry.estimator(ledger=ledger)
@@ -247,7 +251,8 @@ def test_a_refused_fit_leaves_the_estimator_as_it_was_and_spends_nothing(entry):
     assert fitted_attributes(new) == {}
 
 
-@every_private_class
+@each_value(1)
+@each(ways(CLASSES))
 @pytest.mark.parametrize("error", [MemoryError, KeyboardInterrupt])
 def test_a_fit_that_fails_after_the_charge_has_spent_it_and_says_so(monkeypatch, entry, error):
     ledger = Notebook()
@@ -279,7 +284,7 @@ class LateClock(Notebook):
         super().charge(label, cost, **facts)
 
 
-@every_private_class
+@each(ways(CLASSES))
 def test_what_a_ledger_warns_of_is_heard_and_as_an_error_spends_nothing(entry):
     ledger = LateClock()
     with pytest.warns(LedgerWarning, match="the clock is late"):
@@ -292,7 +297,7 @@ def test_what_a_ledger_warns_of_is_heard_and_as_an_error_spends_nothing(entry):
     assert len(ledger.charges) == 1
 
 
-@every_private_class
+@each(ways(CLASSES))
 def test_a_fit_without_a_ledger_that_fails_has_no_note(monkeypatch, entry):
     monkeypatch.setattr(AdditiveMechanism, "sample", None)
     monkeypatch.setattr(Account, "report", None)
@@ -301,7 +306,8 @@ def test_a_fit_without_a_ledger_that_fails_has_no_note(monkeypatch, entry):
     assert not hasattr(caught.value, "__notes__")
 
 
-@every_private_class
+@quick("DPPoissonRegressor 2", "DPOneHotEncoder")
+@each(ways(CLASSES))
 def test_the_budget_of_a_data_set_ends(entry):
     ledger = PrivacyLedger("patients", epsilon=2.0, delta=1e-9)
     model = entry.estimator(epsilon=1.5, delta=0.0, ledger=ledger).fit(X, entry.y(X))
@@ -325,7 +331,8 @@ def test_another_adjacency_or_unit_is_refused_by_the_ledger():
 # Copies
 
 
-@every_private_class
+@each_value(1)
+@each(ways(CLASSES))
 @pytest.mark.parametrize("kind", [Notebook, PrivacyLedger])
 def test_a_clone_has_the_same_ledger_and_not_a_copy(entry, kind):
     of_data = {"adjacency": entry.adjacencies[0]}
@@ -336,7 +343,7 @@ def test_a_clone_has_the_same_ledger_and_not_a_copy(entry, kind):
     assert clone(clone(model).fit(X, entry.y(X))).ledger is ledger
 
 
-@every_private_class
+@each(ways(CLASSES))
 def test_a_ledger_is_none_or_can_charge(entry):
     with pytest.raises(ValueError, match=r"'ledger' parameter of .* must be .*charge"):
         entry.estimator(ledger="budget.db").fit(X, entry.y(X))
@@ -347,7 +354,7 @@ def _fit_pickled(pickled, y):
 
 
 @pytest.mark.slow
-@every_private_class
+@each(ways(CLASSES))
 def test_a_pickle_and_worker_processes_charge_the_same_budget(tmp_path, entry):
     pytest.importorskip("sqlalchemy")
     place, adjacency = f"sqlite:///{tmp_path}/budget.db", entry.adjacencies[0]
@@ -407,8 +414,10 @@ def test_a_search_that_would_overspend_is_refused_fit_by_fit(tmp_path, told):
     assert total.epsilon <= 2.5
 
 
+@quick("DPStandardScaler-cross_validate", "DPCoordinateDescentRegressor-cross_validate")
+@each_value(1)
 @pytest.mark.parametrize("validate", [cross_validate, cross_val_score])
-@every_private_class
+@each(ways(CLASSES))
 def test_validation_warns_once_for_each_ledger_also_within_a_pipeline(told, validate, entry):
     for count in (1, 2):
         ledger = Notebook()
@@ -453,7 +462,7 @@ def test_the_plan_of_a_gaussian_fit_is_its_whole_budget():
 
 
 @pytest.mark.slow
-@every_private_estimator
+@each(ways(PRIVATE))
 def test_budgets_beyond_what_a_family_can_use_are_fitted_or_refused_before_the_charge(entry):
     noise = ("inid_osgt", "inid_subbotin", "inid_flipped_huber")[PRIVATE.index(entry) % 3]
     notebook = Notebook()

@@ -9,7 +9,7 @@ import pytest
 
 from skdpnoise.kernels import columns
 from skdpnoise.kernels.joint import rows
-from tests.contracts._register import CLASSES, each
+from tests.contracts._register import CLASSES, each, ways
 
 pytestmark = [
     pytest.mark.slow,
@@ -49,7 +49,7 @@ def learned(estimator, X):
     return arrays | {name: tensor.numpy() for name, tensor in tensors.items()}
 
 
-@each(CLASSES)
+@each(ways(CLASSES))
 def test_a_mapped_file_gives_the_same_bits_as_arrays_in_memory(entry, mapped):
     X = mapped[:2000]
     y = entry.y(X)
@@ -73,7 +73,7 @@ def peak(entry, X, y):
     return most
 
 
-@each(CLASSES)
+@each(ways(CLASSES))
 def test_extra_memory_is_a_few_numbers_for_each_row(entry, mapped):
     y = entry.y(mapped)
     y = y if y is None else y.astype(np.float64)

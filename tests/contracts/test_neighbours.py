@@ -18,6 +18,7 @@ from skdpnoise.mechanisms import AdditiveMechanism, SymmetricMatrixMechanism
 from skdpnoise.privacy import PrivacyGuarantee
 from skdpnoise.queries import NormQuantileMechanism, private_location_scale
 from skdpnoise.sensitivity import paired_histogram
+from tests._cases import each_value, every_pair, quick
 from tests._replay import Ordered, two_runs
 from tests.contracts._register import DESCENTS, each
 
@@ -49,7 +50,7 @@ def collector(met):
     return add
 
 
-@pytest.mark.quick(3)
+@each_value(1)
 @pytest.mark.parametrize("loss", LOSSES.values(), ids=LOSSES)
 @pytest.mark.parametrize("adjacency", ADJACENCIES)
 def test_one_record_moves_a_sum_by_at_most_the_stated_number_of_quanta(loss, adjacency):
@@ -89,6 +90,7 @@ def pairs(order):
     return frozenset(map(frozenset, zip(order[:half], order[half : 2 * half], strict=True)))
 
 
+@each_value(1)
 @pytest.mark.parametrize("place", [0, 1, -1])
 @pytest.mark.parametrize("n_records", [1, 2, 3, 4, 5])
 def test_matchings_of_neighbours_can_be_drawn_together_so_that_one_pair_differs(n_records, place):
@@ -138,7 +140,8 @@ FITS = {
 }
 
 
-@pytest.mark.quick(3)
+@quick("DPHuberRegressor 2-replace_one-pure, bounds")
+@each_value(1)
 @pytest.mark.parametrize("name", FITS)
 @pytest.mark.parametrize("adjacency", ADJACENCIES)
 @each(DESCENTS)
@@ -190,6 +193,7 @@ def test_one_record_of_three_classes_costs_no_more_than_is_paid_for(solver, most
     assert all(one.share <= TOLERANCE for one in runs.moved)
 
 
+@each_value(1)
 @pytest.mark.slow
 @pytest.mark.parametrize("adjacency", ADJACENCIES)
 @pytest.mark.parametrize("noise", ["iid_laplace", "inid_gaussian"])
@@ -231,7 +235,8 @@ def test_each_step_towards_locations_and_scales_costs_what_it_is_charged_for(adj
 # The account
 
 
-@pytest.mark.quick(6)
+@quick("inid_laplace-add_remove-DPHuberRegressor 2")
+@every_pair
 @each(DESCENTS)
 @pytest.mark.parametrize("adjacency", ADJACENCIES)
 @pytest.mark.parametrize("noise", ["auto", "spr_gaussian", "inid_laplace"])
@@ -255,6 +260,7 @@ def test_the_shares_compose_to_the_guarantee_and_nearly_use_it(entry, adjacency,
                     assert total.epsilon(0.0 if pure else delta) >= 0.95 * epsilon
 
 
+@each_value(1)
 @each(DESCENTS)
 @pytest.mark.parametrize("settings", [{}, {"delta": 0.0}, {"adjacency": "add_remove"}, X_BOUNDS])
 def test_every_draw_was_charged_for_before_and_no_mechanism_draws_more(

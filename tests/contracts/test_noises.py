@@ -9,10 +9,11 @@ import numpy as np
 import pytest
 from scipy.special import ndtr, ndtri_exp
 
-from skdpnoise.mechanisms._numeric import gaussian_mu
+from skdpnoise.mechanisms._scale_search import gaussian_mu
 from skdpnoise.noises import Noise, get_noise, noise_names
 from skdpnoise.privacy import LossCurve, NumericLoss, gdp_delta
 from skdpnoise.sampling import SeededWords, SystemWords
+from tests._cases import each_value, quick
 from tests._statistics import FALSE_ALARM, fit_pvalue, hockey_stick
 
 SHIFTS = [0.1, 0.7, 2.0]
@@ -105,6 +106,7 @@ def test_fisher_information_agrees_with_quadrature_of_the_slope(noise):
     assert noise.fisher_information == pytest.approx(slope, rel=1e-3)
 
 
+@each_value(1)
 @every_density
 @pytest.mark.parametrize("z", [-3.0, -0.5, 0.0, 0.3, 1.0, 4.0, 12.0])
 def test_tail_probability_agrees_with_quadrature(noise, z):
@@ -138,7 +140,7 @@ def test_quantiles_invert_tail_probabilities(noise):
     assert noise.isf(1.0) == -noise.isf(0.0)
 
 
-@every_family
+@pytest.mark.parametrize("noise", FAMILIES[::2], ids=str)
 def test_functions_keep_the_shape_of_their_argument(noise):
     for function in (noise.logpdf, noise.sf, noise.isf):
         assert np.shape(function(0.25)) == ()
@@ -148,6 +150,7 @@ def test_functions_keep_the_shape_of_their_argument(noise):
     assert noise.max_loss(np.array([0.0, 1.0])).shape == (2,)
 
 
+@each_value(1)
 @pytest.mark.slow
 @every_density
 @pytest.mark.parametrize("bits", [0, 24, 40])
@@ -179,11 +182,20 @@ def test_integer_draws_follow_their_probabilities(noise):
         noise.sample_rounded(SeededWords(1), 10, 5)
 
 
-@every_density
+@pytest.mark.usefixtures("the_same_words")
+@pytest.mark.parametrize("noise", SMOOTH[::4], ids=str)  # whatever draws, words are words
 def test_draws_from_the_operating_system_follow_the_density(noise):
     assert fit_pvalue(noise.sample_rounded(SystemWords(), 150_000, 24), noise, 24) > FALSE_ALARM
 
 
+@quick(
+    "Subbotin(shape=1.3274091975946836)",
+    "Staircase(shape=1.0, gamma=None)",
+    "TruncatedLaplace(shape=10.0)",
+    "FlippedHuber(shape=1.0)",
+    "2.0",
+)
+@each_value(1)
 @every_density
 @pytest.mark.parametrize("shift", SHIFTS)
 def test_the_curve_covers_the_integral_and_is_reached(noise, shift):
@@ -196,6 +208,7 @@ def test_the_curve_covers_the_integral_and_is_reached(noise, shift):
             assert claimed == pytest.approx(true_delta, rel=2e-3, abs=2e-6)
 
 
+@each_value(1)
 @every_lattice
 @pytest.mark.parametrize("shift", [1, 3])
 def test_the_curve_of_integer_noise_is_the_sum(noise, shift):
@@ -229,6 +242,7 @@ def test_the_largest_loss_is_where_the_curve_ends(noise):
     assert not noise.supports_pure or math.isfinite(noise.max_loss(1.0))
 
 
+@each_value(1)
 @every_density
 @pytest.mark.parametrize("shift", [1e-6, 0.01, 0.3, 1.0, 4.0])
 def test_the_gaussian_loss_of_a_shift_contains_its_curve(noise, shift):
@@ -239,7 +253,7 @@ def test_the_gaussian_loss_of_a_shift_contains_its_curve(noise, shift):
         assert noise.hockey_stick(epsilon, shift) <= gdp_delta(mu, epsilon) * (1 + 1e-7) + 1e-300
 
 
-@pytest.mark.quick(8)
+@each_value(1)
 @every_density
 @pytest.mark.parametrize("shift", [0.01, 0.3, 1.0, 4.0])
 def test_the_gaussian_loss_of_a_log_concave_noise_is_its_largest_rise(noise, shift):
@@ -255,6 +269,7 @@ def test_the_gaussian_loss_of_a_log_concave_noise_is_its_largest_rise(noise, shi
     assert rise.max() * (1.0 - 1e-9) <= mu <= rise.max() * (1.0 + 1e-5)
 
 
+@each_value(1)
 @every_density
 @pytest.mark.parametrize("shift", [0.01, 0.3, 1.0, 4.0])
 def test_the_gaussian_loss_of_other_noise_has_the_total_variation_of_its_largest_loss(noise, shift):

@@ -11,7 +11,8 @@ import pytest
 from skdpnoise import PrivacyLedger
 from skdpnoise.ledger import BudgetExceededError
 from skdpnoise.privacy import GaussianLoss, PureLoss
-from tests.contracts._register import Forbidden, every_private_estimator, state
+from tests._cases import each_value
+from tests.contracts._register import PRIVATE, Forbidden, each, state, ways
 
 N, P = 300, 3
 QUICK = {"epsilons": (), "n_fits": 1}
@@ -22,8 +23,7 @@ def of_everybody():
     return np.append(*np.random.get_state()[1:3])  # noqa: NPY002
 
 
-@pytest.mark.quick(8)
-@every_private_estimator
+@each(ways(PRIVATE))
 def test_a_plan_charges_nothing_and_leaves_the_estimator_and_all_randomness_alone(entry):
     source = np.random.RandomState(3)
     model = entry.estimator(ledger=Forbidden(), random_state=source)
@@ -45,7 +45,7 @@ def test_a_plan_charges_nothing_and_leaves_the_estimator_and_all_randomness_alon
 
 
 @pytest.mark.slow
-@every_private_estimator
+@each(ways(PRIVATE))
 def test_the_same_seed_gives_the_same_plan_and_another_one_another(entry):
     model = entry.estimator()
     first, again = (model.plan(N, P, **QUICK) for _ in range(2))
@@ -55,9 +55,10 @@ def test_the_same_seed_gives_the_same_plan_and_another_one_another(entry):
         assert other.score.values != first.score.values
 
 
+@pytest.mark.usefixtures("the_same_words")
+@each_value(1)
 @pytest.mark.slow
-@pytest.mark.quick(6)
-@every_private_estimator
+@each(ways(PRIVATE))
 @pytest.mark.parametrize("delta", [1e-6, 0.0])
 def test_the_largest_epsilon_of_a_ledger_is_charged_and_one_per_cent_more_is_refused(entry, delta):
     model = entry.estimator(delta=delta)

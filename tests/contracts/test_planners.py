@@ -22,13 +22,13 @@ from numpy.typing import NDArray
 from skdpnoise.data.groups import Groups
 from skdpnoise.data.rows import RowSource
 from skdpnoise.data.schema import Schema
-from skdpnoise.data.table import Fold, InMemory, Surveyed, Table
+from skdpnoise.data.table import Fold, InMemory, ScannedRows, Table
 from skdpnoise.linear_model._records import LinearProblem, Rows
 
 ROOT = Path(__file__).resolve().parents[2]
 ROOMS = ["linear_model"]  # those that come next are added here
 PLANS = re.compile(r"_*(plan|check|split|settle|stages|choose|prefers|share|whole|made_up|asks)")
-CARRIERS = (Table, Fold, Rows, Groups, RowSource, Surveyed)
+CARRIERS = (Table, Fold, Rows, Groups, RowSource, ScannedRows)
 # Types of these rooms are walked; those of others, such as noises, know no rows.
 WALKED = ("skdpnoise.linear_model", "skdpnoise.data", "skdpnoise.accounting")
 

@@ -16,6 +16,7 @@ from skdpnoise.inspection import Transcript
 from skdpnoise.mechanisms import AdditiveMechanism, calibrate
 from skdpnoise.privacy import PrivacyGuarantee
 from skdpnoise.sensitivity import SensitivityProfile
+from tests._cases import each_value
 from tests._statistics import FALSE_ALARM, uniform_pvalue
 from tests.contracts._register import DESCENTS, each
 
@@ -51,6 +52,7 @@ def test_low_bits_betray_the_value_under_the_ordinary_mechanism():
     assert not all_on_lattice(near_zero[0], 2.0**-40)
 
 
+@each_value(1)
 @pytest.mark.parametrize("noise", ["iid_gaussian", "iid_laplace"])
 @pytest.mark.parametrize("sensitivity", [1.0, 0.3])
 def test_the_same_numbers_are_released_for_all_values_and_low_bits_tell_nothing(noise, sensitivity):
@@ -73,6 +75,7 @@ def data(n=400):
     return X, (X[:, 0] > 3.0).astype(int)
 
 
+@each_value(1)
 @pytest.mark.parametrize("settings", FITS)
 @each(DESCENTS)
 def test_every_number_that_a_fit_releases_is_an_integer_number_of_quanta(
@@ -113,6 +116,7 @@ def test_every_number_that_a_fit_releases_is_an_integer_number_of_quanta(
     assert n_numbers > sum(sizes.values()) - digits or not digits
 
 
+@each_value(1)
 @pytest.mark.parametrize("settings", FITS)
 @each(DESCENTS)
 def test_a_model_is_a_function_of_the_released_integers_alone(entry, settings):

@@ -26,11 +26,13 @@ from skdpnoise import (
 from skdpnoise.accounting.declared import COLUMNS, LABELS
 from skdpnoise.ledger import model_card, report_from_json, report_to_json
 from skdpnoise.model_selection import dp_cross_validate
-from tests.contracts._register import ENTRIES, PRIVATE, each
+from tests._cases import each_value
+from tests.contracts._register import ENTRIES, PRIVATE, each, ways
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::skdpnoise.PrivacyWarning"),
     pytest.mark.filterwarnings("ignore::sklearn.exceptions.DataConversionWarning"),
+    pytest.mark.usefixtures("the_same_words"),
 ]
 
 X = np.random.default_rng(0).uniform(-1.0, 1.0, size=(240, 2))
@@ -81,9 +83,9 @@ CHANGES = {
 }
 
 
+@each_value(1)
 @pytest.mark.slow
-@pytest.mark.quick(4)
-@each(PRIVATE)
+@each(ways(PRIVATE))
 @pytest.mark.parametrize("change", CHANGES)
 def test_what_follows_from_a_name_or_a_type_is_listed(entry, change):
     y, names = entry.y(X), frame()
@@ -97,7 +99,6 @@ def test_what_follows_from_a_name_or_a_type_is_listed(entry, change):
 
 
 @pytest.mark.slow
-@pytest.mark.quick(2)
 @each(LABELLED)
 def test_a_label_that_only_one_record_has_is_listed(entry):
     y = entry.y(X)
@@ -110,7 +111,6 @@ def test_a_label_that_only_one_record_has_is_listed(entry):
 
 
 @pytest.mark.slow
-@pytest.mark.quick(2)
 @each(LABELLED)
 def test_labels_that_are_given_are_not_read_and_not_listed(entry):
     one = fitted(entry, X, entry.y(X), classes=[0, 1, 2])
@@ -119,15 +119,14 @@ def test_labels_that_are_given_are_not_read_and_not_listed(entry):
     assert LABELS not in one.privacy_.declared
 
 
-@each([entry for entry in PRIVATE if entry.reads == "numbers"])
+@each(ways([entry for entry in PRIVATE if entry.reads == "numbers"]))
 def test_of_an_array_without_labels_nothing_is_listed(entry):
     given = {"classes": [0, 1]} if entry.target == "labels" else {}
     assert fitted(entry, X, entry.y(X), **given).privacy_.declared == ()
 
 
 @pytest.mark.slow
-@pytest.mark.quick(3)
-@each(PRIVATE)
+@each(ways(PRIVATE))
 def test_the_charge_lists_what_the_report_lists(entry):
     adjacency = entry.estimator().adjacency
     ledger = PrivacyLedger("rows", 50.0, 1e-2, adjacency=adjacency, storage="memory")
@@ -180,7 +179,6 @@ COMPOSITIONS = {
 
 
 @pytest.mark.slow
-@pytest.mark.quick(1)
 @pytest.mark.parametrize("name", COMPOSITIONS)
 def test_a_composition_lists_facts_once_and_steps_by_their_names(name):
     ledger = PrivacyLedger("rows", 10.0, 1e-6, storage="memory")

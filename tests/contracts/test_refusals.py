@@ -22,6 +22,7 @@ from skdpnoise import (
     DPStandardScaler,
 )
 from skdpnoise._utils.parameters import check_size
+from tests._cases import quick
 from tests.contracts._bad_data import (
     GOOD,
     NAME,
@@ -40,13 +41,17 @@ from tests.contracts._register import (
     TARGETS,
     Entry,
     Forbidden,
+    each,
     every_estimator,
-    every_private_estimator,
     said,
     state,
+    ways,
 )
 
-pytestmark = pytest.mark.filterwarnings("ignore::skdpnoise.PrivacyWarning")
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::skdpnoise.PrivacyWarning"),
+    pytest.mark.usefixtures("the_same_words"),
+]
 
 CLEAR = (ValueError, TypeError, MemoryError)
 
@@ -97,6 +102,7 @@ def bad_tables(entry: Entry) -> dict[str, Any]:
     return {name: X for name, X in tables().items() if name not in left_out}
 
 
+@quick("DPCoordinateDescentRegressor gram")
 @every_estimator
 def test_tables_that_cannot_be_fitted_are_refused_before_the_charge(entry):
     y = entry.y(GOOD)
@@ -106,19 +112,18 @@ def test_tables_that_cannot_be_fitted_are_refused_before_the_charge(entry):
     assert n_cases >= 60 - len(TAKEN[entry.reads])
 
 
-@pytest.mark.parametrize(
-    "entry", [entry for entry in ENTRIES if entry.target], ids=lambda entry: entry.name
-)
+@each(ways([entry for entry in ENTRIES if entry.target]))
 def test_targets_that_cannot_be_learned_are_refused_before_the_charge(entry):
     assert refused(entry, {name: (GOOD, y) for name, y in targets(entry.target).items()}) >= 40
 
 
-@every_private_estimator
+@each(ways(PRIVATE))
 def test_groups_that_cannot_be_read_are_refused_before_the_charge(entry):
     cases = {name: (GOOD, entry.y(GOOD), codes) for name, codes in groups().items()}
     assert refused(entry, cases, "groups") >= 15
 
 
+@quick("BoundsClipper (-1.0, 1.0)")
 @every_estimator
 def test_bad_parameters_are_refused_before_the_charge_and_named(entry):
     y, n_cases, found = entry.y(GOOD), 0, {}
@@ -134,7 +139,13 @@ def test_bad_parameters_are_refused_before_the_charge_and_named(entry):
     assert n_cases >= (60 if entry.spends else 20)
 
 
-@every_estimator
+@quick(
+    "DPRandomizedSearchCV DPPoissonRegressor",
+    "DPLogisticCD 2",
+    "DPStandardScaler",
+    "DPTableVectorizer",
+)
+@each(ways(ENTRIES))
 def test_a_refused_fit_leaves_an_earlier_one_as_it_was(entry):
     X = GOOD - GOOD.mean(axis=0)
     estimator = entry.estimator().fit(X, entry.y(X))
@@ -146,7 +157,7 @@ def test_a_refused_fit_leaves_an_earlier_one_as_it_was(entry):
 
 
 @pytest.mark.slow
-@every_estimator
+@each(ways(ENTRIES))
 def test_methods_of_a_fitted_estimator_quote_neither_training_data_nor_what_they_get(entry):
     X, y = GOOD[:, [1, 0, 2]], entry.y(GOOD)
     # Of these rows labels are rare: the kind of a column is that of the categories that are known.
@@ -172,9 +183,7 @@ def test_methods_of_a_fitted_estimator_quote_neither_training_data_nor_what_they
     assert found == {}
 
 
-@pytest.mark.parametrize(
-    "entry", [entry for entry in ENTRIES if entry.target], ids=lambda entry: entry.name
-)
+@each(ways([entry for entry in ENTRIES if entry.target]))
 def test_scores_do_not_quote_targets(entry):
     X = GOOD - GOOD.mean(axis=0)
     estimator = entry.estimator().fit(X, entry.y(X))
@@ -192,6 +201,7 @@ def test_scores_do_not_quote_targets(entry):
 QUOTED = TransformedTargetRegressor(DPCoordinateDescentRegressor(), check_inverse=False)
 
 
+@quick("accuracy")
 @pytest.mark.parametrize(
     ("search", "kind"),
     [
@@ -210,7 +220,14 @@ def test_scores_by_scikit_learn_do_not_quote_targets(search, kind):
         assert found in ([], ["is not refused"]), name
 
 
-@every_estimator
+@quick(
+    "DPGridSearchCV DPLogisticCD",
+    "DPTableVectorizer",
+    "DPLogisticCD 2",
+    "DPSimpleImputer",
+    "DPPipeline",
+)
+@each(ways(ENTRIES))
 def test_no_weights_are_accepted_everywhere(entry):
     X = GOOD - GOOD.mean(axis=0)
     y = entry.y(X)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import threading
 import warnings
 
@@ -21,9 +20,13 @@ from skdpnoise import (
 from skdpnoise._utils.redaction import silence, without_values
 from skdpnoise.privacy import PrivacyGuarantee
 from skdpnoise.queries import private_location_scale
-from tests.contracts._register import Entry, Notebook, every_private_estimator
+from tests._cases import each_value, quick
+from tests.contracts._register import PRIVATE, Entry, Notebook, each, every_private_estimator, ways
 
-pytestmark = pytest.mark.filterwarnings("default::skdpnoise.PrivacyWarning")
+pytestmark = [
+    pytest.mark.filterwarnings("default::skdpnoise.PrivacyWarning"),
+    pytest.mark.usefixtures("the_same_words"),
+]
 
 SINGLE = float(np.finfo(np.float32).max)
 VALUES = {
@@ -74,7 +77,8 @@ def answer(entry: Entry, X, y, settings):
     return others, ledger.charges
 
 
-@pytest.mark.quick(3)
+@quick("DPPCA", "DPCoordinateDescentRegressor gram")
+@each_value(1)
 @every_private_estimator
 @pytest.mark.parametrize("settings", SETTINGS, ids=str)
 def test_pathological_neighbours_are_charged_alike_and_nothing_else_is_heard(
@@ -93,8 +97,8 @@ def test_pathological_neighbours_are_charged_alike_and_nothing_else_is_heard(
     assert capfd.readouterr() == ("", "")
 
 
-@pytest.mark.quick(3)
-@every_private_estimator
+@quick("DPStandardScaler", "DPPipeline", "DPCoordinateDescentRegressor")
+@each(ways(PRIVATE))
 def test_what_a_user_asks_of_warnings_and_of_floats_does_not_stop_a_fit(entry):
     with np.errstate(all="raise"), warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -103,7 +107,7 @@ def test_what_a_user_asks_of_warnings_and_of_floats_does_not_stop_a_fit(entry):
             entry.estimator(random_state=0).fit(*data)
 
 
-@every_private_estimator
+@each(ways(PRIVATE))
 def test_rows_far_from_those_of_a_fit_are_transformed_and_predicted_in_silence(entry):
     X = rng.normal(size=(40, 2)).astype(np.float32)
     estimator = entry.estimator(feature_bounds=(-3.0, 3.0)).fit(X, entry.y(X))
@@ -247,4 +251,3 @@ def test_frames_are_read_as_their_numbers():
     read = DPStandardScaler(random_state=0).fit(frame)
     np.testing.assert_array_equal(whole.mean_, read.mean_)
     assert list(read.feature_names_in_) == ["a", "b", "c"]
-    assert "skdpnoise.estimators" in sys.modules

@@ -26,7 +26,11 @@ from skdpnoise.base.advice import warn_last
 from skdpnoise.base.register import register_private
 from skdpnoise.base.tags import PrivateTags
 from skdpnoise.model_selection import dp_cross_validate
-from tests.contracts._register import PRIVATE, Notebook, each
+from tests._cases import each_value
+from tests.contracts._register import PRIVATE, Notebook, each, ways
+
+pytestmark = pytest.mark.usefixtures("the_same_words")
+
 
 X = np.random.default_rng(0).uniform(-1.0, 1.0, size=(240, 2))
 BOUNDS = {"feature_bounds": (-1.0, 1.0)}
@@ -49,9 +53,9 @@ def fit(model, y, table=X):
     return None
 
 
+@each_value(1)
 @pytest.mark.slow
-@pytest.mark.quick(6)
-@each(PRIVATE)
+@each(ways(PRIVATE))
 @pytest.mark.parametrize("fact", PUBLIC)
 def test_what_is_public_is_raised_before_anything_is_charged(entry, fact):
     ledger, terms = Notebook(), dict(PUBLIC[fact])
@@ -63,9 +67,9 @@ def test_what_is_public_is_raised_before_anything_is_charged(entry, fact):
     assert not hasattr(model, "privacy_")
 
 
+@each_value(1)
 @pytest.mark.slow
-@pytest.mark.quick(4)
-@each(PRIVATE)
+@each(ways(PRIVATE))
 @pytest.mark.parametrize("adjacency", ["replace_one", "add_remove"])
 def test_a_fit_that_is_charged_leaves_its_result_whatever_it_warns_of(entry, adjacency):
     ledger = Notebook()

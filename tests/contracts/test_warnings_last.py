@@ -20,8 +20,12 @@ from skdpnoise import (
 )
 from skdpnoise.linear_model import DPLassoPath
 from skdpnoise.model_selection import dp_cross_validate
+from tests._cases import each_value, quick
 from tests.compose._pipelines import Notebook
 from tests.contracts._register import PRIVATE, each
+
+pytestmark = pytest.mark.usefixtures("the_same_words")
+
 
 rng = np.random.default_rng(0)
 X = rng.normal(size=(60, 3))
@@ -48,6 +52,13 @@ def fitted_attributes(estimator):
     return {name for name in vars(estimator) if name.endswith("_") and not name.startswith("_")}
 
 
+@quick(
+    "robust-0.02-add_remove",
+    "regression-0.02-replace_one",
+    "search-1e-06-replace_one",
+    "range-1e-06-add_remove",
+)
+@each_value(1)
 @pytest.mark.parametrize("adjacency", ["replace_one", "add_remove"])
 @pytest.mark.parametrize("delta", [1e-6, 0.02])
 @pytest.mark.parametrize("case", FITS.values(), ids=FITS)
@@ -126,7 +137,8 @@ def hidden(texts):
     return [text for text in texts if HIDDEN in text]
 
 
-@pytest.mark.quick(4)
+@quick("refit-DPCoordinateDescentRegressor gram")
+@each_value(1)
 @each([entry for entry in PRIVATE if entry.target in ("numbers", "counts")])
 @pytest.mark.parametrize("search", SEARCHES)
 def test_a_search_says_once_that_the_target_of_its_winner_is_hidden(entry, search):

@@ -12,7 +12,6 @@ from skdpnoise.data.kinds import OBJECTS, Kind
 from skdpnoise.queries.categories import label_of
 
 
-@pytest.mark.quick(2)
 @pytest.mark.parametrize("hold", [np.asarray, pd.Series], ids=["array", "series"])
 def test_floats_of_any_size_and_order_of_bytes_are_the_same_cells(hold):
     column = np.array([1.0, 2.5, np.nan])

@@ -25,6 +25,7 @@ from skdpnoise import BoundsClipper, DPGridSearchCV, DPLogisticCD, DPPipeline, D
 from skdpnoise.base.register import _public
 from skdpnoise.data.columns import by_declared_type, is_numeric
 from skdpnoise.inspection.auditing._fingerprint import differences
+from tests._cases import each_value, quick
 from tests._replay import two_runs
 from tests.compose._pipelines import Notebook
 from tests.compose.test_public_register import CASES
@@ -122,7 +123,9 @@ def may_be_refused(message):
     return isinstance(message, str) and ("contains NaN" in message or "cannot take" in message)
 
 
-@pytest.mark.quick(40)
+@quick("FunctionTransformer", "polars Boolean", "pandas int64[pyarrow]")
+@pytest.mark.usefixtures("the_same_words")
+@each_value(1)
 @pytest.mark.parametrize("place", range(len(STEPS)), ids=[one.__name__ for one in STEPS])
 @pytest.mark.parametrize("kind", KINDS)
 def test_one_missing_value_changes_neither_the_state_nor_the_types_of_a_public_step(kind, place):
@@ -211,8 +214,8 @@ def amounts(kind, *, missing):
     return pd.DataFrame({"a": AMOUNT, "c": pd.Categorical(digits, categories=range(10))})
 
 
+@pytest.mark.usefixtures("the_same_words")
 @pytest.mark.slow
-@pytest.mark.quick(1)
 @pytest.mark.parametrize("kind", ["polars", "category"])
 def test_a_search_scores_the_same_model_with_and_without_a_missing_value(kind):
     """The score is 1, or 0 where parts of the records are read as other types."""
@@ -227,6 +230,7 @@ def test_a_search_scores_the_same_model_with_and_without_a_missing_value(kind):
         assert np.mean(predicted == LABELS) > 0.8
 
 
+@each_value(1)
 @pytest.mark.parametrize("kind", ["polars Int64", "polars Boolean", "pandas category of int"])
 @pytest.mark.parametrize("searched", [False, True])
 def test_on_frozen_releases_one_missing_value_leaves_the_same_model(kind, searched):

@@ -20,8 +20,9 @@ from distributed.utils import key_split
 
 from skdpnoise.data import dask_rows
 from skdpnoise.data.dask_rows import DaskRunner
-from skdpnoise.data.parts import Partial
+from skdpnoise.data.partitions import Partial
 from skdpnoise.data.rows import as_sources
+from tests._cases import quick
 from tests.data._seen import SECRET, first_rows, refused, seen, targets, tenths, values
 
 N_PARTS, N_ROWS = 12, 50
@@ -63,7 +64,7 @@ def lambda_mask():
 SCHEDULERS = ["synchronous", "threads", pytest.param("processes", marks=pytest.mark.slow)]
 
 
-@pytest.mark.quick(2)
+@quick("synchronous")
 @pytest.mark.parametrize("scheduler", SCHEDULERS)
 def test_every_scheduler_gives_the_same(scheduler):
     with dask.config.set(scheduler=scheduler, num_workers=2):
@@ -99,7 +100,7 @@ INDICES = {
 }
 
 
-@pytest.mark.quick(len(INDICES))
+@quick("floats in no order", "twice the same")
 @pytest.mark.parametrize("index", INDICES.values(), ids=INDICES.keys())
 def test_rows_are_read_by_their_places_whatever_the_index(index, monkeypatch):
     monkeypatch.setattr(dask_rows, "rows_at_once", lambda n_columns: 100)
@@ -269,6 +270,7 @@ def cluster():
         yield client
 
 
+@pytest.mark.slow
 def test_a_cluster_gives_the_same_and_no_row_comes_here(cluster, monkeypatch):
     gathered = []
     gather = Client.gather

@@ -51,7 +51,6 @@ def rows_of(table, rows):
     return table.iloc[rows] if hasattr(table, "iloc") else table[rows]
 
 
-@pytest.mark.quick(len(COLUMNS))
 @pytest.mark.parametrize("table", COLUMNS.values(), ids=COLUMNS.keys())
 def test_rows_are_known_again_however_they_are_divided(table):
     whole = marks(table)
@@ -73,7 +72,6 @@ def test_batches_may_have_types_of_their_own(columns):
         assert marks(*tables, like=whole) == whole != marks(*tables[::-1], like=whole)
 
 
-@pytest.mark.quick(len(COLUMNS))
 @pytest.mark.parametrize("table", COLUMNS.values(), ids=COLUMNS.keys())
 def test_any_other_rows_are_told_apart(table):
     whole = marks(table)
@@ -88,7 +86,6 @@ def test_any_other_rows_are_told_apart(table):
         assert marks(rows_of(table, rows), like=whole) != whole
 
 
-@pytest.mark.quick(4)
 @pytest.mark.parametrize("moved", [1, 1000, 4096, 65_536])
 def test_long_tables_are_known_again_and_blocks_that_change_places_are_seen(moved):
     table = np.asfortranarray(np.arange(400_000.0).reshape(-1, 2).astype(np.float32))

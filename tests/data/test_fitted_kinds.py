@@ -22,7 +22,6 @@ UTC = datetime.UTC
         (["a", 1], None),
     ],
 )
-@pytest.mark.quick(6)
 def test_categories_of_one_kind_say_what_a_column_must_be(labels, name):
     assert kind_of_labels(labels) == (None if name is None else Kind(name))
 
@@ -46,7 +45,6 @@ def _column(cells):
 
 
 @pytest.mark.parametrize("name", KNOWN)
-@pytest.mark.quick(3)
 def test_one_stranger_among_objects_is_refused_and_named_by_its_column_alone(name):
     frame = _column(KNOWN[name])
     assert as_fitted("Test", frame, [Kind(name)]) is frame
@@ -66,7 +64,6 @@ def test_names_of_a_frame_say_which_column_is_which():
 
 
 @pytest.mark.parametrize("names", [[0, 1], [("a", 1), ("b", 2)], ["a", 1]], ids=str)
-@pytest.mark.quick(3)
 def test_another_order_of_columns_whose_names_are_no_text_is_refused(names):
     frame = pd.DataFrame([[1.0, 2.0]], columns=pd.Index(names))
     columns = FittedColumns.of(frame, kinds_in(frame))

@@ -19,8 +19,10 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-from skdpnoise.data.groups import GroupedRows, choose_rows, group_codes
+from skdpnoise.data.groups import Groups, choose_rows, group_codes
+from skdpnoise.data.table import InMemory
 from skdpnoise.sampling import SeededWords
+from tests._cases import each_value, quick
 from tests._statistics import FALSE_ALARM, uniform_pvalue
 
 
@@ -104,10 +106,12 @@ def test_equal_words_favour_no_row():
 
 def test_no_word_is_read_where_no_group_is_too_large_and_tables_are_not_copied():
     table, labels = np.arange(6.0).reshape(3, 2), np.array(["a", "b", "c"])
-    for rows in (GroupedRows(None, 1, 3), GroupedRows(np.array([0, 1, 1]), 2, 3)):
-        kept, names = rows.keep(Script(), table, labels)
-        assert kept is table
-        assert names is labels
+    tables = InMemory({"X": table, "y": labels}, 3)
+    for groups in (None, [0, 1, 1]):
+        rows = Groups.in_memory("fit", tables, 2, groups)
+        kept = rows.keep(Script()).leaf
+        assert kept["X"] is table
+        assert kept["y"] is labels
         assert rows.n_kept == 3
 
 
@@ -116,8 +120,9 @@ def test_rows_stay_together_in_their_order_and_memory_layout(order):
     rng = np.random.default_rng(0)
     codes = rng.integers(0, 40, 500)
     table = np.asarray(np.column_stack([np.arange(500.0), codes]), order=order)
-    rows = GroupedRows(codes, 3, 500)
-    kept, numbers = rows.keep(SeededWords(1), table, np.arange(500))
+    both = InMemory({"X": table, "numbers": np.arange(500)}, 500)
+    rows = Groups.in_memory("fit", both, 3, codes)
+    kept, numbers = rows.keep(SeededWords(1)).leaf.values()
     assert kept.flags.f_contiguous == (order == "F")
     assert len(numbers) == rows.n_kept == np.minimum(np.bincount(codes), 3).sum()
     assert (np.diff(numbers) > 0).all()
@@ -164,6 +169,9 @@ def test_labels_of_any_kind_are_told_apart(groups):
 MANY = np.random.default_rng(0).integers(-40, 40, 1000)
 
 
+@quick(
+    "ndarray object", "ndarray int8", "Series datetime64[us, UTC]", "ndarray bool", "ndarray <U21"
+)
 @pytest.mark.parametrize(
     "groups",
     [
@@ -265,6 +273,7 @@ class Row(tuple):
         return id(self)
 
 
+@each_value(1)
 @pytest.mark.parametrize("part", [lambda label: label, lambda label: ("Ann", label)])
 @pytest.mark.parametrize("make", [Person, Scalar, lambda: Name("Ann"), lambda: Row((1, 2))])
 def test_labels_that_are_not_known_to_be_hashed_by_their_value_are_refused(part, make):
@@ -322,6 +331,7 @@ def test_labels_that_are_hashed_by_their_value(one, other):
         assert group_codes("Owner", given, 5).tolist() == [0, 1, 0, 1, 0]
 
 
+@each_value(1)
 @pytest.mark.parametrize("part", [lambda label: label, lambda label: (1, label)])
 @pytest.mark.parametrize("label", [pa.scalar(None, pa.int64()), frozenset({float("nan")}), None])
 def test_labels_that_hold_nothing_are_missing_whatever_holds_them(label, part):

@@ -9,11 +9,13 @@ import pyarrow as pa
 import pytest
 
 from skdpnoise.data.kinds import Kind, kind_of, kinds_of
+from tests._cases import each_value
 
 DAY = datetime.date(2024, 1, 1)
 HOUR = datetime.datetime(2024, 1, 1, 12)
 
 
+@each_value(1)
 @pytest.mark.parametrize(
     ("values", "name"),
     [([1, 2], "number"), ([1.5, 2.0], "number"), ([True, False], "boolean"), (["a", "b"], "text")],
@@ -99,6 +101,5 @@ def test_nothing_is_declared_of_objects():
 @pytest.mark.parametrize(
     ("unit", "days"), [*((u, True) for u in "YMWD"), *((u, False) for u in ("h", "m", "s", "ns"))]
 )
-@pytest.mark.quick(8)
 def test_dates_of_numpy_have_a_time_of_day_where_their_unit_says_so(unit, days):
     assert kind_of(np.dtype(f"M8[{unit}]")) == Kind("date", days=days)

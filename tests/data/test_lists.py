@@ -15,6 +15,7 @@ from sklearn.preprocessing import FunctionTransformer
 from skdpnoise import DPCoordinateDescentRegressor, DPGridSearchCV, DPPipeline
 from skdpnoise.data.columns import read_features
 from skdpnoise.data.lists import target_without_lists
+from tests._cases import each_value
 from tests.compose._pipelines import Notebook
 
 WHOLE = [[1, 2], [3, 4], [5, 6]]
@@ -95,6 +96,7 @@ def test_the_reciprocal_of_a_target_does_not_hang_on_one_record(by):
     assert 0.2 < found[0] < 0.4
 
 
+@each_value(1)
 @pytest.mark.parametrize("name", ["a list of somebody else", "rows of somebody else", "series"])
 @pytest.mark.parametrize("search", [False, True])
 def test_what_cannot_be_read_is_refused_before_the_charge(name, search):

@@ -18,9 +18,13 @@ from skdpnoise.privacy import PrivacyGuarantee, PureLoss
 from skdpnoise.queries import private_count, private_mean, private_quantiles, private_sum
 from skdpnoise.sampling import SeededWords
 from skdpnoise.sampling.observer import observed
+from tests._cases import each_value, quick
 from tests._same_bits import COUNTS, in_parts
 from tests._statistics import FALSE_ALARM
 from tests.contracts._register import Notebook
+
+pytestmark = pytest.mark.usefixtures("the_same_words")
+
 
 RELATIONS = pytest.mark.parametrize("adjacency", ["replace_one", "add_remove"])
 SKIP = {"missing": "skip", "noise": "inid_laplace"}
@@ -60,8 +64,9 @@ NULLABLE = {
 }
 FORMS = [
     pytest.param(values, read(values), id=f"{kind}: {name}")
-    for kind, (values, _) in NULLABLE.items()
-    for name, read in READERS.items()
+    for (name, read), (kind, (values, _)) in zip(
+        READERS.items(), itertools.cycle(NULLABLE.items()), strict=False
+    )
 ] + [
     pytest.param(values, pd.Series(values, dtype=dtype), id=f"{kind}: {dtype}")
     for kind, (values, dtypes) in NULLABLE.items()
@@ -77,6 +82,7 @@ if hasattr(pl, "Int128"):
 FORMS += EXACT
 
 
+@each_value(1)
 @RELATIONS
 @pytest.mark.parametrize(("values", "form"), FORMS)
 def test_every_reader_skips_the_same_values(values, form, adjacency):
@@ -131,6 +137,7 @@ def tables(nullable):
     return X, frame.astype("Float64") if nullable else frame
 
 
+@each_value(1)
 @RELATIONS
 @pytest.mark.parametrize("nullable", [False, True])
 def test_parts_give_the_same_bits_and_need_not_have_missing_values(nullable, adjacency, tmp_path):
@@ -194,7 +201,8 @@ def moves(table, adjacency, rng):
             yield np.delete(table, row, axis=0)
 
 
-@pytest.mark.quick(3)
+@quick("private_mean-0.0-replace_one")
+@each_value(1)
 @RELATIONS
 @pytest.mark.parametrize("delta", [0.0, 1e-6])
 @pytest.mark.parametrize("way", [private_mean, private_sum])
@@ -241,6 +249,7 @@ def test_a_value_that_goes_missing_moves_a_count_by_one(adjacency):
         assert abs(after - before) <= one + 1
 
 
+@each_value(1)
 @RELATIONS
 @pytest.mark.parametrize("way", [private_mean, private_sum])
 def test_the_noise_does_not_depend_on_what_is_missing(way, adjacency):
@@ -269,6 +278,7 @@ def test_where_records_are_replaced_the_count_costs_nothing_beside_the_sum(noise
     assert (shares / (counts / step)) ** 2 == pytest.approx(ratio, rel=0.01)
 
 
+@each_value(1)
 @RELATIONS
 @pytest.mark.parametrize("way", ["mean", "sum", "count"])
 def test_errors_are_those_that_are_stated(way, adjacency):
@@ -373,6 +383,7 @@ def test_what_is_refused_is_neither_charged_nor_quoted(call, message):
     assert book.charges == []
 
 
+@each_value(1)
 @RELATIONS
 @pytest.mark.parametrize("way", [private_mean, private_sum, private_count])
 def test_a_ledger_is_charged_once_for_the_mechanism_that_drew(way, adjacency):

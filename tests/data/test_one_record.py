@@ -29,9 +29,10 @@ from skdpnoise import (
 )
 from skdpnoise.data import RowSource
 from skdpnoise.data.fitted_kinds import kind_of_labels
-from skdpnoise.data.parts import SpreadError
+from skdpnoise.data.partitions import SpreadError
 from skdpnoise.inspection import Transcript
 from skdpnoise.inspection.auditing._fingerprint import differences
+from tests._cases import each_value
 from tests._replay import Replayed, two_runs
 from tests.data._readers import IN_PARTS, KINDS, READERS, NotHeld, Opened
 
@@ -169,7 +170,6 @@ def decided(found: Replayed, rows: slice) -> str:
 
 REFUSALS = ValueError, TypeError, SpreadError
 ROWS = {"put in": slice(N), "changed first": slice(1, N), "changed last": slice(N - 1)}
-CASES = [(reader, kind) for reader in READERS for kind in KINDS]
 
 
 class Usual:
@@ -207,8 +207,9 @@ class Usual:
         return f"refused after a charge, or not by the column: {told}"
 
 
-@pytest.mark.quick(6)
-@pytest.mark.parametrize(("reader", "kind"), CASES)
+@each_value(2)
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("reader", READERS)
 def test_one_record_decides_no_name_no_type_no_category_and_nothing_of_other_rows(
     reader, kind, tmp_path
 ):

@@ -24,6 +24,7 @@ from skdpnoise import (
 from skdpnoise.data import RowSource, scan_batches, scan_csv, scan_dataset, scan_parquet
 from skdpnoise.privacy import PrivacyGuarantee
 from skdpnoise.queries import private_categories
+from tests._cases import each_value
 from tests.contracts._register import Forbidden
 
 N = 300
@@ -174,14 +175,17 @@ def _of_a(table, reader):
 
 
 SOME = ("undeclared", "date", "list", "buckets", "one-hot")  # of readers that share much
-CASES = [(reader, kind) for reader in READERS for kind in KINDS if (reader, kind) not in LEFT_OUT]
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("reader", "kind"), CASES)
+@each_value(3)
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("reader", READERS)
 def test_one_missing_odd_or_wide_value_changes_no_name_no_category_and_no_other_row(
     reader, kind, tmp_path
 ):
+    if (reader, kind) in LEFT_OUT:
+        pytest.skip("no such column can be there")
     usual = KINDS[kind][0]
     column = [usual[k % 2] for k in range(N)]
     forms = _forms(kind)
@@ -327,6 +331,7 @@ def test_large_whole_numbers_stay_apart_beside_a_missing_one(tmp_path):
             assert made.categories == ((WIDE, WIDE + 1),)
 
 
+@each_value(1)
 @pytest.mark.parametrize("scan", [_parquet, _dataset, _csv])
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_missing_value_changes_the_type_of_no_batch(scan, kind, tmp_path):

@@ -9,7 +9,8 @@ import pytest
 from skdpnoise import DPRidge, DPSimpleImputer, DPStandardScaler
 from skdpnoise.data import reading, scan_batches
 from skdpnoise.data.computed import reading as computing
-from skdpnoise.data.reading import Numbers, read
+from skdpnoise.data.reading import NumberColumns, read
+from tests._cases import each_value
 
 GOOD = np.random.default_rng(0).normal(size=(6, 3))
 BAD = {
@@ -27,7 +28,7 @@ def frame(table, dtype=np.float64):
 
 def scanned(*batches, estimator=None, n_jobs=None, **options):
     estimator = DPStandardScaler() if estimator is None else estimator
-    return read(estimator, Numbers(options), X=scan_batches(lambda: batches), n_jobs=n_jobs)
+    return read(estimator, NumberColumns(options), X=scan_batches(lambda: batches), n_jobs=n_jobs)
 
 
 def error_of(function, *arguments, **options):
@@ -36,7 +37,6 @@ def error_of(function, *arguments, **options):
     return type(caught.value), str(caught.value)
 
 
-@pytest.mark.quick(5)
 @pytest.mark.parametrize("name", BAD)
 def test_a_value_of_later_rows_is_refused_as_one_of_the_first(name):
     options = {"largest": 1e20}
@@ -57,7 +57,6 @@ def test_missing_values_of_later_rows_are_taken_where_those_of_the_first_are():
     assert "infinity" in text
 
 
-@pytest.mark.quick(2)
 @pytest.mark.parametrize("n_jobs", [1, 2])
 def test_what_a_step_computed_is_not_refused_in_any_thread(n_jobs):
     table = GOOD.copy()
@@ -94,7 +93,7 @@ def test_later_rows_of_other_names_are_refused():
     rows = scan_batches(lambda: [GOOD] * 3)
     named = rows.map(lambda table: pd.DataFrame(table, columns=next(names)), 3)
     with pytest.raises(ValueError, match="same columns in all parts"):
-        read(DPStandardScaler(), Numbers(), X=named)
+        read(DPStandardScaler(), NumberColumns(), X=named)
 
 
 def test_a_missing_value_of_a_nullable_type_is_refused_in_later_rows():
@@ -120,12 +119,11 @@ class Mine(pd.DataFrame):
         pytest.param(GOOD, id="an array"),
     ],
 )
-@pytest.mark.quick(4)
 def test_other_tables_are_always_checked_as_a_whole(table):
     assert reading._columns_of_floats(table) is None
 
 
-@pytest.mark.quick(2)
+@each_value(1)
 @pytest.mark.parametrize("estimator", [DPStandardScaler(), DPRidge()], ids=str)
 @pytest.mark.parametrize("n_rows", [0, 1])
 def test_few_rows_are_refused_as_in_memory(estimator, n_rows):

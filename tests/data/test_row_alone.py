@@ -7,7 +7,6 @@ taken out, or one is changed, and all other rows are compared, cell by cell and 
 from __future__ import annotations
 
 import datetime
-import itertools
 from fractions import Fraction
 
 import numpy as np
@@ -18,6 +17,7 @@ from skdpnoise import DPRidge
 from skdpnoise.data import scan_batches, scan_csv, scan_dataset, scan_parquet
 from skdpnoise.data.rows import as_sources
 from skdpnoise.data.tables import read_table
+from tests._cases import each_value
 
 pa = pytest.importorskip("pyarrow")
 pytest.importorskip("pyarrow.csv")
@@ -135,10 +135,11 @@ def with_odd(column, value):
 
 
 CASES = [(column, value) for column, values in ODD.items() for value in values]
-ALL = [(reader, column, value) for reader, (column, value) in itertools.product(READERS, CASES)]
 
 
-@pytest.mark.parametrize(("reader", "column", "value"), ALL)
+@each_value(2)
+@pytest.mark.parametrize(("column", "value"), CASES)
+@pytest.mark.parametrize("reader", READERS)
 def test_a_row_put_in_or_changed_changes_no_cell_and_no_type_of_any_other_row(
     reader, column, value, tmp_path
 ):

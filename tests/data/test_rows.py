@@ -55,7 +55,6 @@ def test_a_column_that_is_not_there_is_refused_by_its_name():
         assert "'b'" not in str(caught.value)  # a name of a file may be a value of a person
 
 
-@pytest.mark.quick(5)
 @pytest.mark.parametrize("rows", [0, slice(2), ("a", "b"), [True] * 4, np.array([0, 1])])
 def test_rows_are_not_selected(rows):
     with pytest.raises(TypeError, match="no selection of rows"):

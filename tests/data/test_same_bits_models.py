@@ -33,11 +33,12 @@ from skdpnoise import (
     PrivacyLedger,
 )
 from skdpnoise.compose._over_parts import _applied
-from skdpnoise.data import scan_batches, states, table
-from skdpnoise.data.cell_tables import Cells
-from skdpnoise.data.parts import SpreadError
+from skdpnoise.data import partition_cache, scan_batches, table
+from skdpnoise.data.cell_tables import AnyColumns
+from skdpnoise.data.partitions import SpreadError
 from skdpnoise.data.reading import _Scan
-from tests._same_bits import COUNTS, WAYS, by_way, cut, differing, in_parts, source_of
+from tests._cases import each_value
+from tests._same_bits import COUNTS, by_way, cut, differing, in_parts, source_of
 
 N, NAMES = 3000, ["far", "tiny", "wide"]
 
@@ -108,11 +109,10 @@ def over(name, rows, *, grouped=False, **settings):
     return model.fit(rows[NAMES], rows[target], groups=rows["person"] if grouped else None)
 
 
-@pytest.mark.quick(5)
 @pytest.mark.parametrize("name", MODELS)
 def test_a_fit_to_parts_has_the_bits_of_one_in_memory(name):
     whole = in_memory(name)
-    for n_parts in COUNTS if name in ORDERLESS else (2, 7):
+    for n_parts in COUNTS:
         assert differing(whole, over(name, in_parts(FRAME, n_parts))) == [], n_parts
 
 
@@ -124,29 +124,7 @@ def test_rare_values_within_bounds_are_held_alike_in_parts():
     assert differing(whole, parts) == []
 
 
-@pytest.mark.parametrize("n_parts", [1, 64])
-@pytest.mark.parametrize("name", MODELS)
-def test_one_part_and_many_have_the_same_bits(name, n_parts):
-    assert differing(in_memory(name), over(name, in_parts(FRAME, n_parts))) == []
-
-
-@pytest.mark.slow
-@pytest.mark.quick(1)
-@pytest.mark.parametrize("way", WAYS)
-@pytest.mark.parametrize("name", ["moments", "two classes", "counts, coordinates"])
-def test_files_and_frames_of_dask_have_the_same_bits(name, way, tmp_path):
-    if way == "dask array":
-        import dask.array
-
-        model, target = prepared(name)
-        X = dask.array.from_array(FRAME[NAMES].to_numpy(), chunks=(400, 2))
-        y = dask.array.from_array(FRAME[target].to_numpy(), chunks=400)
-        whole = clone(model).fit(FRAME[NAMES].to_numpy(), FRAME[target].to_numpy())
-        assert differing(whole, model.fit(X, y)) == []
-    else:
-        assert differing(in_memory(name), over(name, by_way(way, FRAME, tmp_path))) == []
-
-
+@each_value(1)
 @pytest.mark.slow
 @pytest.mark.parametrize("adjacency", ["replace_one", "add_remove"])
 @pytest.mark.parametrize("name", ["moments", "coordinates", "three classes", "counts"])
@@ -182,7 +160,6 @@ LABELS = {
 }
 
 
-@pytest.mark.quick(len(LABELS))
 @pytest.mark.parametrize("labels", LABELS.values(), ids=LABELS.keys())
 def test_labels_that_parts_cannot_compare_are_refused_before_the_charge(labels):
     ledger = PrivacyLedger("labels in parts", 20.0, 1e-5, storage="memory")
@@ -196,7 +173,6 @@ def test_labels_that_parts_cannot_compare_are_refused_before_the_charge(labels):
     assert not ledger.charges()
 
 
-@pytest.mark.quick(2)
 @pytest.mark.parametrize("kind", [np.int64, np.uint64])
 def test_a_person_in_two_parts_is_refused_whatever_types_labels_have(kind):
     other = {np.int64: np.uint64, np.uint64: np.int64}[kind]
@@ -252,8 +228,8 @@ def test_a_state_that_is_lost_is_made_anew(monkeypatch):
         nonlocal lost
         lost += 1
         if lost % 3 == 0:
-            states._states.clear()
-        return states.state(token, name, make)
+            partition_cache._states.clear()
+        return partition_cache.state(token, name, make)
 
     monkeypatch.setattr(table, "state", forgetful)
     assert differing(whole, over("coordinates", in_parts(FRAME, 7))) == []
@@ -261,7 +237,7 @@ def test_a_state_that_is_lost_is_made_anew(monkeypatch):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("name", [*MODELS][::2])
 def test_sums_that_leave_64_bits_are_used_alike(name, monkeypatch):
     # As if there were so many rows: sums come as integers of Python, of the same values.
     whole, limbs = in_memory(name), table.from_limbs
@@ -279,7 +255,7 @@ def test_moments_that_leave_64_bits_are_used_alike(estimator, monkeypatch):
 
 def test_nothing_is_kept_of_a_fit_that_is_over():
     over("coordinates", in_parts(FRAME, 2))
-    assert not states._states
+    assert not partition_cache._states
 
 
 def test_rows_that_change_between_passes_end_the_fit_after_one_charge():
@@ -309,7 +285,7 @@ def test_a_target_may_be_a_table_of_one_column(name):
 def test_a_first_look_holds_no_rows():
     rows = np.ones((4, 2))
     known = weakref.ref(rows)
-    schema = _Scan(DPOrdinalEncoder, Cells(), frozenset())({"X": rows})
+    schema = _Scan(DPOrdinalEncoder, AnyColumns(), frozenset())({"X": rows})
     del rows
     assert schema.columns == ("x0", "x1")
     assert known() is None

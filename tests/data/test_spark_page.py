@@ -13,7 +13,7 @@ import pandas as pd
 import pytest
 
 from skdpnoise import DPLogisticCD, DPRidge, DPStandardScaler
-from skdpnoise.data.parts import SpreadError
+from skdpnoise.data.partitions import SpreadError
 from tests._same_bits import differing
 from tests.data._seen import SECRET, refused
 
@@ -69,7 +69,6 @@ MODELS = {
 
 
 @pytest.mark.slow
-@pytest.mark.quick(2)
 @pytest.mark.parametrize("model", MODELS.values(), ids=MODELS.keys())
 def test_a_fit_over_partitions_has_the_bits_of_one_in_memory(page, model):
     from sklearn.base import clone

@@ -8,6 +8,7 @@ import scipy.sparse as sp
 
 from skdpnoise import DPLogisticCD
 from skdpnoise.data.sparse_tables import read_sparse
+from tests._cases import each_value
 
 RNG = np.random.default_rng(0)
 DENSE = RNG.uniform(0.1, 1.0, size=(30, 6)) * (RNG.random((30, 6)) < 0.4)
@@ -17,6 +18,7 @@ def read(X, **keywords):
     return read_sparse(DPLogisticCD(), X, **keywords)
 
 
+@each_value(1)
 @pytest.mark.parametrize("kind", ["array", "matrix"])
 @pytest.mark.parametrize("layout", ["csr", "csc", "coo", "lil", "dok", "bsr", "dia"])
 @pytest.mark.parametrize("dtype", [np.float64, np.float32, np.int64, bool])

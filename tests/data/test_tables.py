@@ -10,6 +10,7 @@ import pytest
 
 from skdpnoise import BoundsClipper, DPSimpleImputer, DPStandardScaler
 from skdpnoise.data.tables import check_container, check_values, read_table
+from tests._cases import each_value
 
 LIMITS = {dtype: np.finfo(dtype) for dtype in (np.float32, np.float64)}
 DICTIONARY = pd.ArrowDtype(pa.dictionary(pa.int8(), pa.int64()))
@@ -56,6 +57,7 @@ def test_values_are_refused_where_looking_at_each_would_refuse_them(dtype):
     assert seen >= {"", "NaN", "infinity", "subnormal"}
 
 
+@each_value(1)
 @pytest.mark.parametrize("options", [{}, {"largest": np.inf, "keeps_subnormal": True}])
 @pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
 def test_a_value_is_found_in_the_last_block_of_a_long_table(options, bad):
@@ -66,6 +68,7 @@ def test_a_value_is_found_in_the_last_block_of_a_long_table(options, bad):
             check_values("Model", "X", table, **options)
 
 
+@each_value(1)
 @pytest.mark.parametrize("dtype", LIMITS)
 @pytest.mark.parametrize("sign", [1.0, -1.0])
 def test_finite_values_whose_sum_is_not_are_taken(dtype, sign):
@@ -73,6 +76,7 @@ def test_finite_values_whose_sum_is_not_are_taken(dtype, sign):
     check_values("Model", "X", X, largest=np.inf, keeps_subnormal=True)
 
 
+@each_value(1)
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("order", ["C", "F"])
 def test_arrays_of_floats_are_read_without_a_copy(dtype, order):
@@ -123,7 +127,6 @@ NO_NUMBERS = {
 }
 
 
-@pytest.mark.quick(20)
 @pytest.mark.parametrize("form", NO_NUMBERS)
 def test_the_declared_type_alone_says_that_a_column_holds_no_numbers(form):
     def refusal(cells):

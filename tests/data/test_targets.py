@@ -11,6 +11,7 @@ import pytest
 
 from skdpnoise import DPCoordinateDescentRegressor, DPLogisticCD
 from skdpnoise.data.targets import one_against_rest, public_classes, read_labels, read_numbers
+from tests._cases import each_value
 
 NUMBERS = [0, 1, 1, 0]
 READ = {
@@ -65,6 +66,7 @@ def test_public_classes_are_sorted_and_keep_their_kind(given, found):
     assert classes.dtype.kind in "iufbU"
 
 
+@each_value(1)
 @pytest.mark.parametrize("large", [2**53 + 1, -(2**53) - 1, 2**60, np.int64(2**60), 10**400])
 @pytest.mark.parametrize("beside", [0.0, np.float32(1.0)])
 def test_whole_numbers_that_doubles_cannot_tell_apart_are_refused_beside_floats(large, beside):
@@ -124,6 +126,7 @@ def test_targets_are_read_as_doubles(y):
     np.testing.assert_array_equal(numbers, [1.0, 2.0, 3.0])
 
 
+@each_value(1)
 @pytest.mark.parametrize("kind", [np.float16, np.float32, np.float64, np.longdouble])
 @pytest.mark.parametrize("wrong", [np.nan, np.inf, "1e4000"])
 def test_floating_point_labels_of_every_width_are_checked_one_by_one(kind, wrong):

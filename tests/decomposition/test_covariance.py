@@ -5,23 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from sklearn.covariance import EmpiricalCovariance
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from skdpnoise.decomposition import DPCovariance
 from skdpnoise.mechanisms import SymmetricMatrixMechanism
-from skdpnoise.mechanisms.row_sums import RowSum
-
-
-@pytest.mark.quick(37)
-@parametrize_with_checks(
-    [
-        DPCovariance(),
-        DPCovariance(3.0, 0.0, adjacency="add_remove", assume_centered=True, store_precision=False),
-        DPCovariance(noise="iid_gaussian", feature_bounds=(-10.0, 10.0), n_jobs=2),
-    ]
-)
-def test_scikit_learn_common_checks(estimator, check):
-    check(estimator)
+from skdpnoise.mechanisms.vectors import VectorMechanism
+from tests._cases import each_value
 
 
 def problem(n=20_000, p=3):
@@ -42,7 +30,7 @@ def test_defaults_keep_most_of_the_variance(skewed):
 
 @pytest.mark.parametrize("centered", [True, False])
 def test_without_noise_it_is_scikit_learns(centered, monkeypatch):
-    for owner in (SymmetricMatrixMechanism, RowSum):
+    for owner in (SymmetricMatrixMechanism, VectorMechanism):
         sample = owner.sample
         monkeypatch.setattr(owner, "sample", lambda self, words, f=sample: 0 * f(self, words))
     seen = []
@@ -68,6 +56,7 @@ def test_without_noise_it_is_scikit_learns(centered, monkeypatch):
     assert private.error_norm(public.covariance_) < 1e-6
 
 
+@each_value(1)
 @pytest.mark.parametrize("delta", [0.0, 1e-6])
 @pytest.mark.parametrize("adjacency", ["replace_one", "add_remove"])
 def test_it_is_close_where_there_is_enough_budget(delta, adjacency):
@@ -81,6 +70,7 @@ def test_it_is_close_where_there_is_enough_budget(delta, adjacency):
     assert private.privacy_.total.delta(5.0) <= delta
 
 
+@each_value(1)
 @pytest.mark.parametrize(
     "X", [np.zeros((9, 2)), np.full((9, 2), 5.0), problem(5, 20), 1e60 * problem(5), problem(7, 1)]
 )
@@ -94,6 +84,7 @@ def test_hard_data_give_a_positive_definite_matrix(X, epsilon):
         np.testing.assert_array_equal(model.covariance_, model.covariance_.T)
 
 
+@pytest.mark.slow
 def test_precision_is_kept_or_computed():
     X = problem(500)
     stored = DPCovariance(random_state=0).fit(X)

@@ -11,7 +11,6 @@ import pytest
 from sklearn.base import clone
 from sklearn.decomposition import PCA
 from sklearn.pipeline import make_pipeline
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from skdpnoise.data.table import InMemory
 from skdpnoise.decomposition import DPPCA, DPCovariance
@@ -21,26 +20,14 @@ from skdpnoise.decomposition.moments import denoised
 from skdpnoise.ledger import PrivacyLedger
 from skdpnoise.mechanisms import SECOND_MOMENT_NOISES, SymmetricMatrixMechanism
 from skdpnoise.mechanisms.requests import CHOICES
-from skdpnoise.mechanisms.row_sums import RowSum
+from skdpnoise.mechanisms.vectors import VectorMechanism
 from skdpnoise.privacy import GaussianLoss, PureLoss
 from skdpnoise.queries.ranges import COUNT_SHARE
+from tests._cases import each_value, every_pair, quick
 from tests._session import session_of
 
 NOISES = [noise for noise in SECOND_MOMENT_NOISES if noise not in CHOICES]
 PURE = [noise for noise in NOISES if not noise.endswith("gaussian")]
-
-
-@pytest.mark.quick(72)
-@parametrize_with_checks(
-    [
-        DPPCA(),
-        DPPCA("auto", 5.0, 0.0, adjacency="add_remove", whiten=True),
-        DPPCA(0.5, noise="inid_laplace", center=False, delta=0.0, n_jobs=2),
-        DPPCA(2, noise="iid_gaussian", feature_bounds=(-10.0, 10.0), row_norm=5.0),
-    ]
-)
-def test_scikit_learn_common_checks(estimator, check):
-    check(estimator)
 
 
 def problem(n=4000, seed=0):
@@ -63,7 +50,7 @@ def captured(model, X, k):
 @pytest.fixture
 def no_noise(monkeypatch):
     """Let every release of sums and second moments be exact."""
-    for owner in (SymmetricMatrixMechanism, RowSum):
+    for owner in (SymmetricMatrixMechanism, VectorMechanism):
         sample = owner.sample
         monkeypatch.setattr(owner, "sample", lambda self, words, f=sample: 0 * f(self, words))
 
@@ -78,6 +65,7 @@ def exact_rows(n, p, seed=0):
     return np.concatenate([rows, -rows])
 
 
+@each_value(1)
 @pytest.mark.parametrize("center", [True, False])
 @pytest.mark.parametrize("k", [None, 3, 0.9])
 def test_without_noise_the_components_are_those_of_scikit_learn(center, k, no_noise, monkeypatch):
@@ -147,6 +135,7 @@ def test_whitened_components_have_about_unit_variance():
 # Accuracy, units, bounds
 
 
+@each_value(1)
 @pytest.mark.parametrize("noise", NOISES)
 @pytest.mark.parametrize("adjacency", ["replace_one", "add_remove"])
 def test_every_noise_finds_the_directions_under_both_relations(noise, adjacency):
@@ -163,6 +152,7 @@ def test_every_noise_finds_the_directions_under_both_relations(noise, adjacency)
         assert model.n_samples_ == 20_000
 
 
+@each_value(1)
 @pytest.mark.parametrize("factor", [1e-30, 1e-6, 1e4, 1e40])
 @pytest.mark.parametrize("offset", [0.0, 1.0, 1e5])
 def test_units_and_offsets_hardly_matter(factor, offset):
@@ -194,6 +184,13 @@ def test_public_bounds_and_norms_save_releases():
     assert labels(center=False, row_norm=1000.0) == ["second moments"]
 
 
+@quick(
+    "1e-20-1e+100-DPCovariance",
+    "1.0-1e+100-DPCovariance",
+    "1e-90-1e+100-DPPCA",
+    "1e-60-1e+100-DPPCA",
+)
+@every_pair
 @pytest.mark.parametrize("estimator", [DPPCA(1), DPCovariance()], ids=lambda e: type(e).__name__)
 @pytest.mark.parametrize("row_norm", [1e-100, 1e-30, 1e-20, 1.0, 1e30, 1e100])
 @pytest.mark.parametrize("width", [1e-90, 1e-60, 1e-20, 1.0])
@@ -213,6 +210,7 @@ def test_bounds_and_norms_of_any_size_are_refused_before_the_charge_or_fitted(
     model.set_params(row_norm=None).fit(problem(5_000)[:, :2] * 1e-20)
 
 
+@pytest.mark.usefixtures("the_same_words")
 def test_narrow_public_bounds_put_less_noise_on_their_columns():
     X = problem() - [50.0, -3.0, 0.0, 900.0]
     bounds = ([-40.0, -40.0, -0.1, -40.0], [40.0, 40.0, 0.1, 40.0])
@@ -244,6 +242,7 @@ def test_explained_variance_is_right_where_nothing_is_shrunk():
     assert 0.9 < model.explained_variance_ratio_.sum() <= 1.0 + 1e-12
 
 
+@pytest.mark.slow
 def test_denoising_takes_off_what_noise_adds():
     rng = np.random.default_rng(0)
     p, strength = 400, np.array([5.0, 3.0, 2.0])
@@ -304,6 +303,7 @@ def test_large_data_are_located_by_a_subset(monkeypatch):
 # The budget
 
 
+@every_pair
 @pytest.mark.parametrize(
     "total", [GaussianLoss(1e-6), GaussianLoss(5.0), PureLoss(1e-6), PureLoss(9)]
 )
@@ -320,6 +320,8 @@ def test_shares_leave_enough_for_the_second_moments_whatever_happens(total, n_ro
     assert 0.5 < budget_rules.mean_level(total, shares, n_rows) < 1.0
 
 
+@quick("add_remove-settings1", "replace_one-settings2")
+@each_value(1)
 @pytest.mark.parametrize("settings", [{}, {"delta": 0.0}, {"row_norm": 40.0}, {"center": False}])
 @pytest.mark.parametrize("adjacency", ["replace_one", "add_remove"])
 def test_the_whole_budget_is_used_and_no_more(settings, adjacency):
@@ -357,6 +359,7 @@ HARD = {
 }
 
 
+@each_value(1)
 @pytest.mark.slow
 @pytest.mark.parametrize("name", HARD)
 @pytest.mark.parametrize("whiten", [False, True])
@@ -432,6 +435,7 @@ def test_layout_threads_and_precision_of_the_data_do_not_matter():
             np.testing.assert_array_equal(model.mean_, reference.mean_)
 
 
+@pytest.mark.usefixtures("the_same_words")
 def test_pipelines_clones_and_pickles():
     X = problem()
     pipeline = make_pipeline(DPPCA(2, 5.0, random_state=0), PCA(1)).fit(X)

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from examples.scattering import FIRST_OF_GROUP, N_ANGLES, N_CHANNELS, normalise, scattering
+from tests._cases import each_value
 
 
 def some_images(n_images, side=28, seed=0):
@@ -61,6 +62,7 @@ def test_features_are_what_convolutions_in_space_give():
     np.testing.assert_allclose(found, expected, atol=1e-5)
 
 
+@each_value(1)
 @pytest.mark.parametrize("n_images", [1, 2, 5, 33])
 @pytest.mark.parametrize("place", [0, -1])
 def test_a_record_has_the_same_bits_wherever_it_lies(n_images, place):

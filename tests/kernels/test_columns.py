@@ -7,6 +7,7 @@ import pytest
 
 from skdpnoise.kernels import clipped_row_sums, columns, second_moments, threads
 from skdpnoise.kernels.columns import Columns, columnwise
+from tests._cases import each_value
 
 
 def table(n_rows, dtype=np.float64):
@@ -30,6 +31,7 @@ def test_every_row_is_copied(n_rows, n_threads, monkeypatch):
     assert columnwise(copied, n_threads) is copied
 
 
+@each_value(1)
 @pytest.mark.parametrize("order", ["C", "F"])
 @pytest.mark.parametrize("dtype", [np.int8, np.int64, np.float16, np.longdouble, ">f8", bool])
 def test_other_types_become_double_precision(dtype, order):

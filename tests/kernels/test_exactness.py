@@ -7,6 +7,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from skdpnoise.kernels import LOGISTIC, POISSON, SQUARED, coordinate_descent, threads
+from tests._cases import each_value, every_pair, quick
 from tests.kernels._problems import FINE, each_loss, last, problem, target_of
 
 # --- the update equation, in exact integer arithmetic ---------------------------------------
@@ -117,6 +118,7 @@ def test_every_sum_is_an_integer_number_of_quanta(loss):
     assert_array_equal(sums, np.rint(sums))
 
 
+@quick("poisson")
 @each_loss
 def test_one_record_moves_a_sum_by_at_most_twice_the_bound_and_comes_close(loss):
     rng = np.random.default_rng(5)
@@ -135,6 +137,7 @@ def test_one_record_moves_a_sum_by_at_most_twice_the_bound_and_comes_close(loss)
     assert 0.99 * bound <= largest <= bound
 
 
+@each_value(1)
 @pytest.mark.parametrize("beyond", [-1e-3, -1e-16, 0.0, 3e-16, 1e-6, 1e-3, 0.005, 0.02, 0.5])
 @pytest.mark.parametrize("sign", [-1.0, 1.0])
 def test_a_record_just_beyond_the_clip_adds_the_bound_and_no_more(beyond, sign):
@@ -176,6 +179,8 @@ def test_noise_moves_one_update_by_step_times_quantum_over_the_divisor():
 # --- the same answer however the work is divided --------------------------------------------
 
 
+@quick("squared-float32-standardised")
+@every_pair
 @pytest.mark.parametrize("standardise", [False, True], ids=["raw", "standardised"])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @each_loss

@@ -15,6 +15,7 @@ from sklearn.linear_model import (
 )
 
 from skdpnoise.kernels import LOGISTIC, POISSON
+from tests._cases import every_pair, quick
 from tests.kernels._problems import FINE, PLAIN, labels, last, problem
 
 
@@ -27,6 +28,7 @@ def coefficients(model, intercept):
     return np.append(coef, model.intercept_) if intercept else coef
 
 
+@every_pair
 @pytest.mark.parametrize("mode", [PLAIN, FINE], ids=["plain", "private"])
 @pytest.mark.parametrize("intercept", [False, True], ids=["through_origin", "intercept"])
 @pytest.mark.parametrize(
@@ -90,6 +92,8 @@ def test_without_noise_the_logistic_loss_gives_the_lasso_solution_of_scikit_lear
     assert_allclose(theta, expected, rtol=0, atol=1e-6)
 
 
+@quick("0.0-intercept-plain")
+@every_pair
 @pytest.mark.parametrize("mode", [PLAIN, FINE], ids=["plain", "private"])
 @pytest.mark.parametrize("intercept", [False, True], ids=["through_origin", "intercept"])
 @pytest.mark.parametrize("alpha", [0.0, 0.5])

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from skdpnoise.kernels import products, row_products
+from tests._cases import each_value
 
 CASES = [(1, 1, 1), (7, 1, 3), (300, 5, 2), (1000, 33, 7), (200, 200, 40)]
 
@@ -17,7 +18,7 @@ def problem(n, p, k, dtype=float):
     return rng.normal(size=(n, p)).astype(dtype), rng.normal(size=(p, k)), rng.normal(size=p)
 
 
-@pytest.mark.quick(10)
+@each_value(1)
 @pytest.mark.parametrize("shape", CASES)
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 def test_a_row_has_the_same_bits_beside_any_other_rows(shape, dtype, monkeypatch):

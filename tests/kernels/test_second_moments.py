@@ -21,6 +21,7 @@ from skdpnoise.kernels import (
     row_norms,
     second_moments,
 )
+from tests._cases import each_value, quick
 
 EXTREME = [0.0, -0.0, 1e-310, -1e-160, 1e-30, 1.0, -1.0, 3e4, -1e18, 1e155, -1e308]
 SLACK = Fraction(1) + Fraction(1, 10**11)
@@ -83,6 +84,7 @@ def reference(X, *, center, scale, limit, columns, norm, l1_norm, row_grid_size)
     return np.where(outside[:, None], short, near).astype(np.int64), factor, outside
 
 
+@quick("8")
 @pytest.mark.parametrize("p", [1, 2, 3, 4, 5, 8, 11])
 def test_the_sums_are_those_of_the_formula(p):
     X, keywords = problem(p=p), bounds(p)
@@ -104,6 +106,7 @@ def check_row(row, *, columns, norm, l1_norm, row_grid_size):
     assert all(v <= Fraction(c) * SLACK for v, c in zip(values, columns.tolist(), strict=True))
 
 
+@quick("1e-05", "0.7")
 @pytest.mark.parametrize("grid_size", [1e-5, 0.03, 0.7, 5.0])
 def test_whatever_a_row_holds_its_integers_are_within_the_bounds(grid_size):
     rng, p = np.random.default_rng(1), 4
@@ -123,6 +126,7 @@ def test_whatever_a_row_holds_its_integers_are_within_the_bounds(grid_size):
     assert grid_size > 1e-2 or largest >= 0.99 * stated["norm"]
 
 
+@each_value(2)
 @pytest.mark.parametrize("value", [math.inf, -math.inf, math.nan, 1e308])
 @pytest.mark.parametrize("n_far", [1, 2, 5])
 def test_a_row_without_a_direction_that_would_leave_the_ball_counts_as_zero(value, n_far):
@@ -310,6 +314,7 @@ def test_an_error_in_a_thread_is_raised(monkeypatch):
         row_norms(problem(), n_threads=2)
 
 
+@each_value(2)
 @pytest.mark.slow
 @pytest.mark.parametrize("grid_size", [1e-5, 0.03, 0.7])
 @pytest.mark.parametrize("p", [1, 2, 9, 40])

@@ -13,6 +13,7 @@ from skdpnoise.ledger import LedgerWarning, PrivacyLedger
 from skdpnoise.ledger import charge as charge_module
 from skdpnoise.ledger.charge import Charge
 from skdpnoise.privacy import PureLoss
+from tests._cases import each_value
 
 LOSS = PureLoss(0.1)
 TEXTS = ("dataset", "who", "label", "mechanism", "estimator")
@@ -26,9 +27,10 @@ def ledger(storage, dataset):
     return ledger
 
 
-@pytest.mark.quick(1)
 def test_a_warning_that_is_an_error_spends_nothing(ledger, monkeypatch):
-    monkeypatch.setattr("skdpnoise.ledger._known.now", lambda: "2020-01-01T00:00:00.000000+00:00")
+    monkeypatch.setattr(
+        "skdpnoise.ledger.storage.base.now", lambda: "2020-01-01T00:00:00.000000+00:00"
+    )
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         with pytest.raises(LedgerWarning, match="behind the last charge"):
@@ -38,7 +40,6 @@ def test_a_warning_that_is_an_error_spends_nothing(ledger, monkeypatch):
         assert ledger.charge("fit", LOSS).number == 2
 
 
-@pytest.mark.quick(1)
 def test_an_answer_that_cannot_be_given_spends_nothing(ledger, monkeypatch):
     def fails(row):
         raise MemoryError
@@ -50,6 +51,7 @@ def test_an_answer_that_cannot_be_given_spends_nothing(ledger, monkeypatch):
     assert len(ledger.charges()) == ledger.total().n_charges == 1
 
 
+@each_value(1)
 @pytest.mark.parametrize("name", TEXTS)
 @pytest.mark.parametrize(
     ("value", "error", "message"),
@@ -123,6 +125,7 @@ class Record:
         return "a record of 4711"
 
 
+@each_value(1)
 @pytest.mark.parametrize(
     "wrap",
     [

@@ -11,6 +11,7 @@ from skdpnoise.ledger import BudgetExceededError
 from skdpnoise.mechanisms import calibrate
 from skdpnoise.privacy import GaussianLoss, PrivacyGuarantee, PureLoss, poisson_sampled
 from skdpnoise.sensitivity import SensitivityProfile
+from tests._cases import each_value
 
 NUMERIC = calibrate("iid_flipped_huber", SensitivityProfile([1.0]), PrivacyGuarantee(0.2, 1e-7))
 
@@ -22,6 +23,7 @@ def ledger(**facts):
     return made
 
 
+@each_value(1)
 @pytest.mark.parametrize("adaptive", [False, True])
 @pytest.mark.parametrize("pure", [0.1, 0.5, 0.9, 1.5])
 def test_what_is_covered_is_what_can_be_charged(pure, adaptive):

@@ -8,6 +8,7 @@ import pytest
 
 from skdpnoise.ledger import LedgerStorageError, PrivacyLedger, UnknownDatasetError
 from skdpnoise.privacy import PureLoss
+from tests._cases import quick
 
 VARIABLE = "SKDPNOISE_LEDGER"
 
@@ -62,6 +63,7 @@ def test_a_ledger_in_memory_stays_there_when_it_is_pickled(sqlite, monkeypatch):
         again.charge("fit", PureLoss(0.1))
 
 
+@quick("sqlite:///sub/../budget.db", "sqlite+pysqlite:///budget.db")
 @pytest.mark.parametrize(
     "storage",
     [

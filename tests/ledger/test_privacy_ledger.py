@@ -20,11 +20,12 @@ from sklearn.base import BaseEstimator, clone
 import skdpnoise
 from skdpnoise.accounting import composition
 from skdpnoise.ledger import BudgetExceededError, LedgerWarning, PrivacyLedger
-from skdpnoise.ledger.charge import Charge, listed, past
+from skdpnoise.ledger.charge import Charge, columns_of, history_columns
 from skdpnoise.mechanisms import calibrate
 from skdpnoise.noises import get_noise, noise_names
 from skdpnoise.privacy import GaussianLoss, NumericLoss, PrivacyGuarantee, PureLoss
 from skdpnoise.sensitivity import SensitivityProfile
+from tests._cases import quick
 
 DELTA = 1e-6
 
@@ -72,6 +73,7 @@ def test_a_new_ledger_has_spent_nothing(ledger):
     assert "budget" in ledger._repr_html_()
 
 
+@pytest.mark.slow
 def test_a_refused_charge_spends_nothing_and_says_what_was_asked_spent_and_left(ledger):
     ledger.charge("first", PureLoss(0.75))
     with pytest.raises(
@@ -107,7 +109,7 @@ def test_a_mechanism_is_charged_for_by_what_its_noise_discloses(ledger):
     assert charge.guarantee == (pytest.approx(GaussianLoss(0.1).epsilon(DELTA)), DELTA)
 
 
-@pytest.mark.quick(1)
+@quick("iid_flipped_huber")
 @pytest.mark.parametrize("noise", [f"iid_{name}" for name in noise_names()])
 def test_one_fit_may_spend_the_whole_budget(noise):
     guarantee = PrivacyGuarantee(1.0, DELTA)
@@ -337,7 +339,9 @@ def test_a_ledger_shows_itself(ledger, storage, dataset):
 
 def test_a_clock_that_goes_backwards_is_reported_and_the_charge_kept(ledger, monkeypatch):
     first = ledger.charge("fit", PureLoss(0.1))
-    monkeypatch.setattr("skdpnoise.ledger._known.now", lambda: "2020-01-01T00:00:00.000000+00:00")
+    monkeypatch.setattr(
+        "skdpnoise.ledger.storage.base.now", lambda: "2020-01-01T00:00:00.000000+00:00"
+    )
     with pytest.warns(LedgerWarning, match="behind the last charge.*does not depend on") as seen:
         second = ledger.charge("fit", PureLoss(0.1))
     assert seen[0].filename == __file__
@@ -352,7 +356,7 @@ def test_whatever_clocks_say_charges_keep_their_order_and_count(storage, dataset
     latest = 0
     for number, year in enumerate(clocks, 1):
         text = f"{year:04}-06-01T12:00:00.000000+00:00"
-        monkeypatch.setattr("skdpnoise.ledger._known.now", lambda text=text: text)
+        monkeypatch.setattr("skdpnoise.ledger.storage.base.now", lambda text=text: text)
         if storage is not None:  # a newcomer knows the last time from what is stored
             ledger = PrivacyLedger.open(dataset, storage)
         with warnings.catch_warnings(record=True) as heard:
@@ -363,7 +367,9 @@ def test_whatever_clocks_say_charges_keep_their_order_and_count(storage, dataset
         assert (charge.number, charge.time.year) == (number, latest)
     with warnings.catch_warnings():
         warnings.simplefilter("error")  # before the commit: nothing is charged then
-        monkeypatch.setattr("skdpnoise.ledger._known.now", lambda: "2026-01-01T00:00:00+00:00")
+        monkeypatch.setattr(
+            "skdpnoise.ledger.storage.base.now", lambda: "2026-01-01T00:00:00+00:00"
+        )
         with pytest.raises(LedgerWarning):
             ledger.charge("fit", PureLoss(0.1))
     assert [charge.number for charge in ledger.charges()] == list(range(1, len(clocks) + 1))
@@ -374,6 +380,7 @@ def test_whatever_clocks_say_charges_keep_their_order_and_count(storage, dataset
             ledger.charge("fit", PureLoss(0.1))
 
 
+@pytest.mark.slow
 def test_a_total_is_computed_once_for_what_is_charged(ledger, monkeypatch):
     computed = []
     real = composition._smallest_epsilon
@@ -418,7 +425,7 @@ def test_a_history_holds_one_charge_at_a_time(ledger, monkeypatch):
         most.append(len(alive))
         return charge
 
-    expected = pd.DataFrame(past(ledger.charges(), DELTA))
+    expected = pd.DataFrame(history_columns(ledger.charges(), DELTA))
     monkeypatch.setattr(Charge, "shown", classmethod(shown))
     frame = ledger.history()
     assert max(most) <= 2
@@ -440,10 +447,10 @@ def test_a_long_history_is_read_in_little_more_memory_than_it_takes(sqlite, data
             "FROM skdpnoise_charges, k WHERE number = 1"
         )
     connection.close()
-    ledger._told(listed)  # what is imported, and compiled
+    ledger._over_charges(columns_of)  # what is imported, and compiled
     tracemalloc.start()
     try:
-        columns, losses = ledger._told(listed)
+        columns, losses = ledger._over_charges(columns_of)
         kept, peak = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
@@ -454,13 +461,12 @@ def test_a_long_history_is_read_in_little_more_memory_than_it_takes(sqlite, data
 def test_clocks_that_differ_by_seconds_are_no_news(ledger, monkeypatch, recwarn):
     first = ledger.charge("fit", PureLoss(0.1))
     earlier = (first.time - pd.Timedelta(seconds=5)).isoformat(timespec="microseconds")
-    monkeypatch.setattr("skdpnoise.ledger._known.now", lambda: earlier)
+    monkeypatch.setattr("skdpnoise.ledger.storage.base.now", lambda: earlier)
     assert ledger.charge("fit", PureLoss(0.1)).time == first.time
     assert not [warning for warning in recwarn if warning.category is LedgerWarning]
 
 
 @pytest.mark.slow
-@pytest.mark.quick(1)
 def test_many_charges_are_summed_up_and_the_sum_is_that_of_all(database, dataset):
     ledger = PrivacyLedger(dataset, 3.0, DELTA, database)
     rng = np.random.default_rng(0)

@@ -8,6 +8,7 @@ from skdpnoise.accounting.account import Account
 from skdpnoise.accounting.composition import Composition
 from skdpnoise.accounting.encoding import decode_loss, encode_loss
 from skdpnoise.ledger import BudgetExceededError, PrivacyLedger
+from skdpnoise.mechanisms import Mechanism
 from skdpnoise.noises import get_noise
 from skdpnoise.privacy import GaussianLoss, NumericLoss, PrivacyGuarantee, PureLoss, poisson_sampled
 
@@ -60,8 +61,8 @@ def test_ledgers_and_accounts_of_replaced_records_refuse_them(dataset):
         ledger.charge("training", TRAINING + PureLoss(0.1))
     assert ledger.total().n_charges == 0
 
-    class Trained:
-        noise = "sampled"
+    class Trained(Mechanism):
+        noise, sensitivity, scale, grid_size = "sampled", 1.0, 1.0, 1.0
 
         def privacy_loss(self):
             return TRAINING

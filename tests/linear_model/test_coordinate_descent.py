@@ -12,6 +12,7 @@ from sklearn.linear_model import LinearRegression
 from skdpnoise import DPCoordinateDescentRegressor, DPLogisticCD, PrivacyWarning
 from skdpnoise.linear_model._standard_units import LIMIT, Standardisation
 from skdpnoise.linear_model.solvers import final_steps
+from tests._cases import quick
 
 pytestmark = pytest.mark.filterwarnings("ignore::skdpnoise.PrivacyWarning")
 
@@ -42,6 +43,7 @@ def test_predictions_are_the_linear_function_of_clipped_features():
     np.testing.assert_allclose(model.predict(far), by_hand, rtol=1e-9)
 
 
+@quick("-7")
 @pytest.mark.parametrize("power", [-20, -7, 6, 20])
 def test_a_column_in_other_units_by_a_power_of_two_gives_the_same_predictions(power):
     X, y = _problem()
@@ -51,6 +53,7 @@ def test_a_column_in_other_units_by_a_power_of_two_gives_the_same_predictions(po
     np.testing.assert_allclose(scaled.coef_ * factor, plain.coef_, rtol=1e-9)
 
 
+@quick("1000000.0--30000000.0")
 @pytest.mark.parametrize("factor, shift", [(1e6, -3e7), (1e-6, 4e-3), (10.0, 1e6), (1.0, -1e9)])
 def test_rescaled_and_shifted_columns_and_targets_fit_as_well(factor, shift):
     X, y = _problem()
@@ -165,6 +168,7 @@ def test_error_weights_put_the_noise_where_it_is_asked_to_be():
     assert gradients.scale[1] / gradients.scale[0] == pytest.approx(16**0.25)  # w^(-1/4)
 
 
+@pytest.mark.slow
 def test_less_epsilon_fits_worse():
     X, y = _problem(2000)
     scores = [

@@ -17,6 +17,7 @@ from skdpnoise import (
     PrivacyWarning,
 )
 from skdpnoise.accounting.session import Session
+from tests._cases import each_value, quick
 from tests.contracts._register import MODELS
 
 quiet = pytest.mark.filterwarnings("ignore::skdpnoise.PrivacyWarning")
@@ -58,7 +59,8 @@ def test_regression_is_hardly_worse_than_the_mean_where_n_epsilon_is_300(name, d
     assert np.sort(scores)[1] >= -0.2
 
 
-@pytest.mark.quick(2)
+@quick("0.01-1e-06-DPPoissonRegressor")
+@each_value(1)
 @pytest.mark.parametrize("Estimator", [DPCoordinateDescentRegressor, DPPoissonRegressor])
 @pytest.mark.parametrize("delta", [0.0, 1e-6])
 @pytest.mark.parametrize("ratio", [-0.5, 0.01, 0.3, 0.7, 1.3, 1.8])
@@ -103,7 +105,8 @@ def test_bounds_of_the_target_may_be_far_wider_than_its_spread(high):
     assert np.sort(scores)[1] >= -0.2
 
 
-@pytest.mark.quick(6)
+@quick("replace_one-False-load_breast_cancer")
+@each_value(1)
 @quiet
 @pytest.mark.parametrize("load", [load_breast_cancer, load_wine, load_iris])
 @pytest.mark.parametrize("public", [False, True])

@@ -13,6 +13,7 @@ from skdpnoise import (
 )
 from skdpnoise.kernels import SQUARED
 from skdpnoise.linear_model._rules import COORDINATE, choose_defaults
+from tests._cases import each_value, quick
 
 pytestmark = pytest.mark.filterwarnings("ignore::skdpnoise.PrivacyWarning")
 TARGETS = {
@@ -71,7 +72,8 @@ def test_the_most_passes_of_auto_are_as_many_as_are_said():
     assert passes[:2] == [most] * 2 and 2 <= passes[3] < passes[2] < most
 
 
-@pytest.mark.quick(4)
+@quick("DPPoissonRegressor-0.0-replace_one-iid_staircase")
+@each_value(1)
 @pytest.mark.parametrize("noise", ["iid_staircase", "inid_staircase", "inid_laplace"])
 @pytest.mark.parametrize("Estimator, delta, adjacency", KINDS)
 def test_every_epsilon_is_borne_or_refused_before_the_charge(Estimator, delta, adjacency, noise):
@@ -84,6 +86,7 @@ def test_every_epsilon_is_borne_or_refused_before_the_charge(Estimator, delta, a
             assert "too small" in message and "larger epsilon" in message
 
 
+@each_value(1)
 @pytest.mark.slow
 @pytest.mark.parametrize("Estimator", [DPCoordinateDescentRegressor, DPLassoPath])
 @pytest.mark.parametrize("width", [2e-290, 1e-285, 1e-250, 1.0, 1e100])

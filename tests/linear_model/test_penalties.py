@@ -13,8 +13,12 @@ from sklearn.utils import get_tags
 
 from skdpnoise import DPCoordinateDescentRegressor, DPElasticNet, DPLasso, DPRidge
 from skdpnoise.linear_model import _penalties
-from skdpnoise.linear_model._records import LinearProblem, LinearTarget, Settings
-from skdpnoise.linear_model._standard_units import Standardisation
+from skdpnoise.linear_model._records import (
+    LinearProblem,
+    LinearTarget,
+    Settings,
+    Standardisation,
+)
 from skdpnoise.linear_model.solvers.moments import PseudoData
 from tests._replay import two_runs
 from tests.contracts._register import Forbidden

@@ -31,7 +31,6 @@ def _rescaled(X, seed):
     return X * powers + rng.normal(size=X.shape[1]) * 100.0 * powers
 
 
-@pytest.mark.quick(1)
 @pytest.mark.parametrize(
     "epsilon, settings, bar",
     [(1.0, {}, 0.657), (0.2, {}, 0.64), (0.1, {}, 0.61), (1.0, PURE, 0.645)],

@@ -24,6 +24,7 @@ from skdpnoise.linear_model._standard_units import Standardisation
 from skdpnoise.linear_model.solvers import coordinate
 from skdpnoise.privacy import PrivacyGuarantee
 from skdpnoise.sampling import SeededWords
+from tests._cases import each_value
 from tests.linear_model._public import public_schema
 
 ESTIMATORS = [DPCoordinateDescentRegressor, DPLogisticCD, DPPoissonRegressor]
@@ -89,6 +90,7 @@ def test_settings_hold_what_an_estimator_has_and_defaults_for_the_rest():
     assert settings.clip == 2.0
 
 
+@each_value(1)
 @pytest.mark.parametrize("Estimator", ESTIMATORS)
 @pytest.mark.parametrize("n_outputs", [1, 3])
 def test_a_plan_samples_noise_for_every_update_and_an_order_for_every_pass(

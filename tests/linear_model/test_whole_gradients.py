@@ -79,7 +79,6 @@ def test_boundless_epsilon_minimises_hubers_loss(threshold):
 
 
 @pytest.mark.slow
-@pytest.mark.quick(1)
 @pytest.mark.parametrize("quantile", [0.1, 0.5, 0.9])
 def test_boundless_epsilon_is_the_quantile_regression(quantile):
     X, y = made("quantile", 6000)

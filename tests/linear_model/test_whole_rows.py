@@ -22,6 +22,7 @@ from skdpnoise import (
     DPRidge,
 )
 from skdpnoise.privacy import gdp_mu
+from tests._cases import each_value, quick
 from tests._replay import two_runs
 from tests.contracts._register import Forbidden
 
@@ -117,8 +118,9 @@ def test_sparse_rows_give_the_same_model_in_any_format(name, settings):
     assert get_tags(model).input_tags.sparse
 
 
+@quick("replace_one-False-huber")
+@each_value(1)
 @every_model
-@pytest.mark.quick(4)
 @pytest.mark.parametrize("sparse", [False, True])
 @pytest.mark.parametrize("adjacency", ["replace_one", "add_remove"])
 def test_a_wrong_declaration_costs_no_guarantee(name, sparse, adjacency):

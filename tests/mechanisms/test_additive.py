@@ -12,6 +12,7 @@ from skdpnoise.noises.gaussian import Gaussian
 from skdpnoise.privacy import GaussianLoss, PrivacyGuarantee, PureLoss
 from skdpnoise.sampling import SeededWords
 from skdpnoise.sensitivity import SensitivityProfile
+from tests._cases import quick
 from tests._statistics import FALSE_ALARM, binned_pvalue
 
 PROFILE = SensitivityProfile([1.0, 4.0, 0.0])
@@ -24,6 +25,7 @@ def no_noise(family, words, size, bits):
     return np.zeros(size, dtype=np.int64)
 
 
+@quick("iid_gaussian")
 @pytest.mark.parametrize("noise", ["inid_gaussian", "inid_laplace", "iid_gaussian", "spr_laplace"])
 def test_noise_has_the_scale_that_is_claimed_and_charged_for(noise):
     mechanism = calibrate(noise, SensitivityProfile([1.0, 4.0]), GUARANTEE)
@@ -86,6 +88,7 @@ def test_absurd_values_are_clipped_and_stay_finite():
     assert np.isfinite(tiny).all()
 
 
+@pytest.mark.usefixtures("the_same_words")
 def test_a_seed_reproduces_a_release_and_none_does_not():
     mechanism = calibrate("inid_gaussian", PROFILE, GUARANTEE)
     value = [1.0, 2.0, 3.0]

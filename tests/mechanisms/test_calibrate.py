@@ -19,6 +19,7 @@ from skdpnoise.privacy import GaussianLoss, PrivacyGuarantee, PureLoss, gdp_mu
 from skdpnoise.privacy.numeric import loss
 from skdpnoise.sensitivity import SensitivityProfile, histogram_counts
 from tests._audit import resource
+from tests._cases import each_value, every_pair, quick
 
 RULES = ["iid", "spr", "inid"]
 APPROXIMATE = PrivacyGuarantee(1.0, 1e-6)
@@ -159,6 +160,7 @@ def brute_force_worst(sensitivity, scale, order):
     return worst
 
 
+@each_value(2)
 @pytest.mark.parametrize("rule", RULES)
 @pytest.mark.parametrize("sensitivity", JOINT[:3], ids=["box", "l1", "l2"])
 def test_gaussian_scales_meet_the_guarantee_and_one_per_cent_less_noise_fails(rule, sensitivity):
@@ -177,6 +179,7 @@ def test_gaussian_scales_meet_the_guarantee_and_one_per_cent_less_noise_fails(ru
     assert less.privacy_loss().delta(1.0) > 1e-6
 
 
+@each_value(2)
 @pytest.mark.parametrize("rule", RULES)
 @pytest.mark.parametrize("sensitivity", JOINT[:3], ids=["box", "l1", "l2"])
 def test_laplace_scales_meet_the_guarantee_and_one_per_cent_less_noise_fails(rule, sensitivity):
@@ -231,7 +234,8 @@ def least_error(family, epsilon, delta):
     return math.exp(2.0 * log_scale) * family.absolute_moment(2.0)
 
 
-@pytest.mark.quick(5)
+@quick("3.0-0.01-flipped_huber", "0.5-0.001-osgt")
+@each_value(2)
 @pytest.mark.parametrize("family", ["flipped_huber", "osgt", "subbotin", "truncated_laplace"])
 @pytest.mark.parametrize(
     ("epsilon", "delta"), [(0.5, 1e-3), (1.0, 1e-3), (0.1, 1e-4), (3.0, 1e-2), (1.0, 1e-6)]
@@ -275,6 +279,7 @@ def test_a_search_takes_the_smallest_error_of_the_kind_asked_for():
         assert all(f"  {noise}: " in chosen.explain() for noise in errors)
 
 
+@every_pair
 @pytest.mark.parametrize(
     "guarantee",
     [PURE, APPROXIMATE, PrivacyGuarantee(6.0), GaussianLoss(0.5), PureLoss(2.0)],
@@ -303,6 +308,7 @@ def test_auto_is_the_best_of_what_it_compares(guarantee, n_releases, profile, p)
     assert chosen.expected_error(p) <= other.expected_error(p) * (1.0 + 1e-9)
 
 
+@each_value(2)
 @pytest.mark.parametrize("guarantee", [PURE, APPROXIMATE, GaussianLoss(0.5)], ids=str)
 @pytest.mark.parametrize("size", [1, 20, 5000])
 def test_auto_computes_few_compositions_and_none_again(guarantee, size, monkeypatch):
@@ -325,6 +331,7 @@ def _counted(computed, function, *args, **kwargs):
     return function(*args, **kwargs)
 
 
+@each_value(2)
 @pytest.mark.slow
 @pytest.mark.parametrize("power", [-200, -100, 100, 200])
 @pytest.mark.parametrize("noise", ["iid_gaussian", "spr_laplace", "inid_gaussian", "inid_laplace"])
@@ -338,7 +345,7 @@ def test_units_do_not_matter(noise, power):
     assert there.bits == here.bits
 
 
-@pytest.mark.quick(17)
+@every_pair
 @pytest.mark.parametrize("noise", ["iid_gaussian", "spr_laplace", "inid_gaussian", "inid_laplace"])
 @pytest.mark.parametrize("spread", [1e-30, 1e-100, 1e-149])
 @pytest.mark.parametrize("bounds", [{}, {"l1": 1.5}, {"l2": 1.2}])
@@ -387,6 +394,7 @@ def test_a_gaussian_loss_as_target_leaves_only_families_that_keep_to_it():
         calibrate("inid_truncated_laplace", JOINT[0], GaussianLoss(0.25))
 
 
+@each_value(3)
 @pytest.mark.slow
 @pytest.mark.filterwarnings("error")
 @pytest.mark.parametrize("family", ["laplace", "gaussian", "osgt", "subbotin", "flipped_huber"])

@@ -18,12 +18,13 @@ from skdpnoise.mechanisms import (
     k_norm,
     l1_staircase,
 )
-from skdpnoise.mechanisms.exact import exact_numbers, exact_quanta
-from skdpnoise.mechanisms.vectors import add_quanta
+from skdpnoise.mechanisms.grid_sizes import exact_numbers, exact_steps
+from skdpnoise.mechanisms.vectors import add_steps
 from skdpnoise.privacy import GaussianLoss, PrivacyGuarantee, PureLoss
 from skdpnoise.queries import noisy_histogram, private_count, private_histogram
 from skdpnoise.sampling import SeededWords
 from skdpnoise.sensitivity import SensitivityProfile
+from tests._cases import each_value, quick
 
 ONE = SensitivityProfile([1.0])
 WIDE = SensitivityProfile([2.0**30, 2.0**30])  # grid steps of about 2**5: 2**60 is not clipped
@@ -48,6 +49,8 @@ def as_uint64(row):
     return np.array(row, dtype=np.uint64)
 
 
+@quick("beside a float")
+@each_value(2)
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("n", BEGINNINGS)
 @pytest.mark.parametrize("noise", ["iid_discrete_laplace", "iid_discrete_gaussian"])
@@ -56,25 +59,26 @@ def test_neighbouring_integers_are_one_apart_before_the_noise(noise, n, way, mon
     seen = []
 
     def note(value, draws, grid_size, mechanism):
-        seen.append(exact_quanta(value, np.broadcast_to(grid_size, value.shape)))
-        return add_quanta(value, draws, grid_size, mechanism)
+        seen.append(exact_steps(value, np.broadcast_to(grid_size, value.shape)))
+        return add_steps(value, draws, grid_size, mechanism)
 
-    monkeypatch.setattr("skdpnoise.mechanisms.vectors.add_quanta", note)
+    monkeypatch.setattr("skdpnoise.mechanisms.vectors.add_steps", note)
     for value in (n, n + 1):
         mechanism.release(WAYS[way]([value, 0]), 0)
     assert [int(quanta[0, 0]) for quanta in seen] == [n, n + 1]
 
 
 @pytest.mark.parametrize("q", [0.1, 1.0, 2.0**-20, 3.7e5, 1e12])
-def test_quanta_of_large_integers_are_nearest_integers(q):
+def test_steps_of_large_integers_are_nearest_integers(q):
     rng = np.random.default_rng(0)
     values = [*BEGINNINGS, *(int(v) for v in rng.integers(-(2**62), 2**62, size=200)), 2**80]
-    found = exact_quanta(exact_numbers([*values, 0.5])[:-1], np.full(len(values), q))
+    found = exact_steps(exact_numbers([*values, 0.5])[:-1], np.full(len(values), q))
     limit = 2**62
     exact = [min(max(round(Fraction(v) / Fraction(q)), -limit), limit) for v in values]
     assert (np.abs(found - np.array(exact)) <= (np.abs(values) <= 2**53)).all()
 
 
+@each_value(2)
 @pytest.mark.parametrize(
     "make",
     [
@@ -129,16 +133,18 @@ def test_infinity_beside_large_integers_is_refused():
         calibrate("iid_discrete_laplace", TWO, PureLoss(1.0)).release([2**60 + 1, 0.5])
 
 
+@each_value(3)
 @pytest.mark.parametrize("make", [ExponentialMechanism, PermuteAndFlip, ReportNoisyMax])
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("n", BEGINNINGS)
 def test_utilities_that_differ_by_one_stay_within_the_sensitivity(make, n, way):
     mechanism = make(1.0, 1.0)
-    low, high = (mechanism._quanta(WAYS[way]([value, 0])) for value in (n, n + 1))
+    low, high = (mechanism._integers(WAYS[way]([value, 0])) for value in (n, n + 1))
     assert 0 <= int(high[0]) - int(low[0]) <= mechanism._steps
     assert low[1] == high[1] == 0
 
 
+@pytest.mark.usefixtures("the_same_words")
 def test_histograms_and_counts_take_integers_of_any_size():
     counts = [2**60 + 129, 5]
     noisy, _ = noisy_histogram(counts, PrivacyGuarantee(1.0), random_state=0)

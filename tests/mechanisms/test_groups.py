@@ -13,6 +13,7 @@ from skdpnoise.mechanisms import AdditiveMechanism, allocate, calibrate, worst_c
 from skdpnoise.noises import get_noise, noise_names
 from skdpnoise.privacy import GaussianLoss, PrivacyGuarantee, PureLoss, gdp_mu
 from skdpnoise.sensitivity import GroupedProfile, SensitivityProfile
+from tests._cases import each_value, every_pair, quick
 from tests.mechanisms._optimisers import error, optimum_under_cuts, vertices
 
 BOUNDS = np.array([0.5, 2.0, 1.2])
@@ -64,6 +65,7 @@ def all_cuts(profile):
             yield cut
 
 
+@every_pair
 @pytest.mark.parametrize("weights", [np.ones(6), WEIGHTS])
 @pytest.mark.parametrize("p", [1.0, 2.0])
 @pytest.mark.parametrize("joint", [None, 2.1])
@@ -97,6 +99,7 @@ def test_laplace_noise_on_groups_in_l2_balls_is_the_optimum_too(weights):
     assert error(scale, weights, 2.0) == pytest.approx(np.exp(best.fun), rel=1e-5)
 
 
+@every_pair
 @pytest.mark.parametrize("joint", [None, 2.1])
 @pytest.mark.parametrize("group_order", [1, 2])
 @pytest.mark.parametrize("order", [1.0, 2.0])
@@ -121,6 +124,7 @@ def test_the_worst_case_of_unequal_scales_within_a_ball_is_reached(order):
     assert np.linalg.norm(2.0 * d / np.linalg.norm(d) / scale, order) == pytest.approx(worst)
 
 
+@quick("inid-1", "iid-2")
 @pytest.mark.parametrize("order", [1, 2])
 @pytest.mark.parametrize("rule", RULES)
 def test_groups_of_one_coordinate_are_the_plain_profile(rule, order):
@@ -182,6 +186,7 @@ def test_the_noise_power_of_groups_of_a_network(others, expected):
     )
 
 
+@every_pair
 @pytest.mark.parametrize("joint", [None, 2.1])
 @pytest.mark.parametrize("group_order", [1, 2])
 @pytest.mark.parametrize("rule", RULES)
@@ -234,8 +239,8 @@ def test_laplace_noise_on_groups_meets_its_guarantee_at_every_change_of_a_grid(j
             assert found > 0.5e-2
 
 
+@each_value(2)
 @pytest.mark.slow
-@pytest.mark.quick(2)
 @pytest.mark.parametrize("name", FAMILIES)
 @pytest.mark.parametrize("rule", RULES)
 def test_families_that_add_up_take_groups_for_approximate_privacy(rule, name):

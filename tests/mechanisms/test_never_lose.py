@@ -10,13 +10,14 @@ import pytest
 from benchmarks.never_lose import SAME, check, random_case
 from skdpnoise.mechanisms import calibrate
 from skdpnoise.sensitivity import SensitivityProfile
+from tests._cases import quick
 
 
 def error(noise, sensitivity, guarantee):
     return calibrate(noise, sensitivity, guarantee).expected_error()
 
 
-@pytest.mark.quick(2)
+@quick("1-laplace")
 @pytest.mark.parametrize("family", ["gaussian", "laplace"])
 @pytest.mark.parametrize("block", range(2))
 def test_inid_with_joint_bounds_never_loses_to_iid_nor_to_the_box(family, block):

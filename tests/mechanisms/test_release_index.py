@@ -76,6 +76,7 @@ def test_consecutive_releases_have_the_noise_of_their_rows(kind):
     assert mechanism.sample(SeededWords(1), first=2).shape == (3, 2)
 
 
+@pytest.mark.usefixtures("the_same_words")
 def test_a_row_without_noise_stays_with_its_own_release():
     profile = SensitivityProfile([1.0, 0.0])
     weights = np.array([[1.0, 1.0], [9.0, 1.0]])

@@ -12,6 +12,7 @@ from skdpnoise.mechanisms.sampled import SampledMechanism, calibrate_sampled
 from skdpnoise.privacy import GaussianLoss, PrivacyGuarantee, PureLoss
 from skdpnoise.sampling import random_words
 from skdpnoise.sensitivity import GroupedProfile, SensitivityProfile
+from tests._cases import each_value, quick
 
 GUARANTEE = PrivacyGuarantee(2.0, 1e-5, "add_remove")
 NOISES = [
@@ -24,6 +25,8 @@ def profile(noise):
     return GroupedProfile([1.0, 0.5, 2.0], MEMBERS, 2 if noise.endswith("gaussian") else 1)
 
 
+@quick("None-iid_laplace")
+@each_value(2)
 @pytest.mark.parametrize("noise", NOISES)
 @pytest.mark.parametrize("beside", [None, GaussianLoss(0.1), PureLoss(0.3)])
 def test_all_that_is_spent_is_within_the_guarantee_and_nearly_all_of_it(noise, beside):
@@ -36,6 +39,7 @@ def test_all_that_is_spent_is_within_the_guarantee_and_nearly_all_of_it(noise, b
     assert whole.epsilon(1e-5) >= 1.999
 
 
+@quick("spr_laplace", "iid_gaussian")
 @pytest.mark.parametrize("noise", NOISES)
 def test_scales_are_those_of_one_release_of_the_same_shift(noise):
     made = calibrate_sampled(noise, profile(noise), GUARANTEE, rate=0.02, n_releases=100)

@@ -11,6 +11,7 @@ from skdpnoise import metrics
 from skdpnoise.accounting.session import Drawn
 from skdpnoise.ledger import BudgetExceededError, PrivacyLedger
 from skdpnoise.privacy import GaussianLoss, PrivacyGuarantee, PureLoss
+from tests._cases import each_value
 from tests.contracts._register import Notebook
 
 RNG = np.random.default_rng(0)
@@ -48,6 +49,7 @@ def test_with_little_noise_a_calibration_curve_is_that_of_scikit_learn(adjacency
     np.testing.assert_allclose(curve.count, np.histogram(CHANCES, 7, (0, 1))[0], atol=0.1)
 
 
+@each_value(1)
 @pytest.mark.slow
 @every_curve
 @adjacencies
@@ -69,8 +71,8 @@ def test_its_standard_errors_cover_what_noise_does(curve, adjacency):
             assert np.std(off) == pytest.approx(told.mean(), rel=0.2)
 
 
+@each_value(1)
 @pytest.mark.slow
-@pytest.mark.quick(1)
 @every_curve
 @adjacencies
 def test_one_record_moves_the_release_by_what_is_declared_at_most(curve, adjacency, monkeypatch):
@@ -104,6 +106,7 @@ def test_one_record_moves_the_release_by_what_is_declared_at_most(curve, adjacen
     np.testing.assert_allclose(largest, [1.0, profile.l1, profile.l2])
 
 
+@pytest.mark.usefixtures("the_same_words")
 @every_curve
 def test_it_is_charged_once_for_what_it_states(curve):
     ledger = Notebook()
@@ -117,6 +120,7 @@ def test_it_is_charged_once_for_what_it_states(curve):
         curve(LABELS, CHANCES, PrivacyGuarantee(0.5, 1e-6), ledger=budget)
 
 
+@each_value(1)
 @every_curve
 @pytest.mark.parametrize("budget", [PureLoss(0.5), GaussianLoss(0.3)])
 def test_a_loss_is_spent_as_it_is(curve, budget):
@@ -126,6 +130,7 @@ def test_a_loss_is_spent_as_it_is(curve, budget):
         curve(LABELS, CHANCES, budget)
 
 
+@pytest.mark.usefixtures("the_same_words")
 @every_curve
 def test_a_curve_says_where_it_comes_from(curve):
     found = curve(LABELS, CHANCES, PrivacyGuarantee(1.0))
@@ -137,6 +142,7 @@ def test_a_curve_says_where_it_comes_from(curve):
     assert "NOT PRIVATE" in str(same)
 
 
+@each_value(1)
 @every_curve
 @adjacencies
 @pytest.mark.parametrize("n", [0, 1, 2])
@@ -163,7 +169,6 @@ WRONG = [
 ]
 
 
-@pytest.mark.quick(6)
 @pytest.mark.parametrize(("curve", "scores", "given", "named"), WRONG)
 def test_what_makes_no_curve_is_refused_before_the_charge(curve, scores, given, named):
     ledger = Notebook()
@@ -172,7 +177,7 @@ def test_what_makes_no_curve_is_refused_before_the_charge(curve, scores, given, 
     assert ledger.charges == []
 
 
-@pytest.mark.quick(4)
+@each_value(1)
 @pytest.mark.parametrize("make", [*CURVES.values(), metrics.private_roc_auc_score])
 @adjacencies
 def test_what_is_published_hangs_on_the_release_alone(make, adjacency, monkeypatch):

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from skdpnoise.data import scan_batches
-from skdpnoise.data.parts import SpreadError
+from skdpnoise.data.partitions import SpreadError
 from skdpnoise.metrics import (
     private_accuracy_score,
     private_balanced_accuracy_score,
@@ -21,6 +21,7 @@ from skdpnoise.metrics import (
     private_root_mean_squared_error,
 )
 from skdpnoise.privacy import PrivacyGuarantee
+from tests._cases import each_value, quick
 from tests._same_bits import COUNTS, by_way, in_parts, source_of
 
 N = 700
@@ -61,6 +62,7 @@ def asked(score, table, relation="replace_one", **options):
     return repr({name: np.asarray(value).tolist() for name, value in fields.items()})
 
 
+@each_value(1)
 @pytest.mark.slow
 @pytest.mark.parametrize("relation", ["replace_one", "add_remove"])
 @pytest.mark.parametrize("score", CALLS, ids=NAMES)
@@ -72,7 +74,7 @@ def test_parts_give_the_same_bits(score, relation, tmp_path):
         assert asked(score, table, relation) == expected
 
 
-@pytest.mark.quick(4)
+@quick("private_root_mean_squared_error")
 @pytest.mark.parametrize("score", CALLS, ids=NAMES)
 def test_parts_without_rows_change_nothing(score):
     expected = asked(score, FRAME)

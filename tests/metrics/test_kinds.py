@@ -9,6 +9,7 @@ import pytest
 from skdpnoise import metrics
 from skdpnoise.data import scan_batches
 from skdpnoise.privacy import PrivacyGuarantee
+from tests._cases import each_value, quick
 
 N = 60
 RNG = np.random.default_rng(0)
@@ -81,6 +82,8 @@ def test_every_score_and_curve_is_in_the_list():
     assert set(CALLS) == {name for name in metrics.__all__ if name.startswith("private_")}
 
 
+@quick("0-private_roc_curve", "0-private_accuracy_score", "0-private_mean_absolute_error")
+@each_value(1)
 @every_score
 @pytest.mark.parametrize("place", [0, 1])
 def test_another_container_gives_the_same_score_and_another_kind_is_refused(name, place):
@@ -114,6 +117,13 @@ def test_both_as_objects_of_unlike_kinds_are_refused_with_a_conversion_that_work
         assert asked(name, *given) == expected
 
 
+@quick(
+    "3.5-private_confusion_matrix",
+    "odd4-private_mean_absolute_error",
+    "x-private_r2_score",
+    "x-private_roc_curve",
+)
+@each_value(1)
 @every_score
 @pytest.mark.parametrize("odd", ["x", None, 3.5, b"x", np.datetime64("2020-01-01")])
 def test_one_odd_record_decides_no_refusal(name, odd):
@@ -128,6 +138,7 @@ def test_one_odd_record_decides_no_refusal(name, odd):
                 assert asked(name, *given)
 
 
+@pytest.mark.usefixtures("the_same_words")
 def test_labels_of_several_kinds_and_bytes_are_compared_and_dates_are_not():
     guarantee, labels = PrivacyGuarantee(1e6), [1, "1"]
     truth, said = [1] * 3 + ["1"] * 5, ["1"] * 2 + [1] * 6
@@ -141,8 +152,14 @@ def test_labels_of_several_kinds_and_bytes_are_compared_and_dates_are_not():
     assert float(metrics.private_accuracy_score(bytes_, bytes_, guarantee)) > 0.99
 
 
+@quick(
+    "private_accuracy_score",
+    "private_r2_score",
+    "private_roc_curve",
+    "private_calibration_curve",
+    "private_balanced_accuracy_score",
+)
 @every_score
-@pytest.mark.quick(3)
 def test_kinds_are_those_of_all_parts_together(name):
     said = CALLS[name][0]
     columns = ["s"] if said.ndim == 1 else ["p", "s"]

@@ -19,7 +19,11 @@ from skdpnoise.accounting.session import Drawn
 from skdpnoise.ledger import BudgetExceededError, PrivacyLedger
 from skdpnoise.metrics import curves
 from skdpnoise.privacy import GaussianLoss, PrivacyGuarantee, PureLoss
+from tests._cases import each_value, quick
 from tests.contracts._register import Notebook
+
+pytestmark = pytest.mark.usefixtures("the_same_words")
+
 
 RNG = np.random.default_rng(0)
 N = 16_000
@@ -72,6 +76,7 @@ def test_every_public_score_is_tested():
     assert tested == set(metrics.__all__)
 
 
+@each_value(1)
 @every_score
 @adjacencies
 def test_with_little_noise_it_is_the_score_of_scikit_learn(score, data, public, exact, adjacency):
@@ -82,6 +87,7 @@ def test_with_little_noise_it_is_the_score_of_scikit_learn(score, data, public, 
     assert found.adjacency == adjacency
 
 
+@each_value(1)
 @pytest.mark.slow
 @every_score
 @adjacencies
@@ -105,6 +111,7 @@ def changed(data, kind):
     return first, second
 
 
+@each_value(1)
 @every_score
 @adjacencies
 def test_one_record_moves_the_release_by_what_is_declared_at_most(
@@ -138,6 +145,7 @@ def test_one_record_moves_the_release_by_what_is_declared_at_most(
     assert 0.0 < moved.sum() <= (2.0 if adjacency == "replace_one" else 1.0)
 
 
+@quick("balanced accuracy")
 @every_score
 def test_it_is_charged_once_for_what_it_states(score, data, public, exact):
     ledger = Notebook()
@@ -151,6 +159,7 @@ def test_it_is_charged_once_for_what_it_states(score, data, public, exact):
         score(*data, PrivacyGuarantee(0.5, 1e-6), ledger=budget, **public)
 
 
+@each_value(1)
 @every_score
 @pytest.mark.parametrize("budget", [PureLoss(0.5), GaussianLoss(0.3)])
 def test_a_loss_is_spent_as_it_is(score, data, public, exact, budget):
@@ -209,7 +218,6 @@ WRONG = [
 ]
 
 
-@pytest.mark.quick(13)
 @pytest.mark.parametrize(("score", "data", "given", "named"), WRONG)
 def test_what_cannot_be_scored_is_refused_before_the_charge(score, data, given, named):
     ledger = Notebook()
@@ -263,7 +271,8 @@ KINDS = {
 }
 
 
-@pytest.mark.quick(20)
+@quick("list-no time")
+@each_value(1)
 @pytest.mark.parametrize("odd", ODD.values(), ids=ODD)
 @pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
 def test_one_odd_record_changes_nothing_but_its_own_term(odd, kind):
@@ -291,6 +300,7 @@ def test_one_odd_record_changes_nothing_but_its_own_term(odd, kind):
     assert float(metrics.private_accuracy_score([None, 1], [None, 1], guarantee)) < 0.6
 
 
+@quick("1")
 @pytest.mark.parametrize("n", [0, 1, 3, 10])
 def test_where_noise_hides_how_many_records_a_label_has_the_error_says_so(n):
     guarantee = PrivacyGuarantee(0.5, adjacency="add_remove")

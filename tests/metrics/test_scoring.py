@@ -19,6 +19,7 @@ from skdpnoise.metrics.scoring import (
 from skdpnoise.model_selection._runs import noisy_mean
 from skdpnoise.privacy import GaussianLoss, PureLoss
 from skdpnoise.sampling import SeededWords
+from tests._cases import each_value, quick
 
 ONE = 1 << BITS
 
@@ -89,6 +90,7 @@ def test_r2_and_squared_error_are_those_of_scikit_learn():
         assert scoring.score(mean, scale, variance) == pytest.approx(sign * expected, rel=1e-5)
 
 
+@quick("2")
 @pytest.mark.parametrize("n_more", [1, 2, 5])
 def test_a_record_added_in_front_changes_the_loss_of_no_other(n_more):
     rng = np.random.default_rng(1)
@@ -101,6 +103,7 @@ def test_a_record_added_in_front_changes_the_loss_of_no_other(n_more):
     np.testing.assert_array_equal(many[n_more:], few)
 
 
+@each_value(1)
 @pytest.mark.parametrize("adjacency", ["replace_one", "add_remove"])
 @pytest.mark.parametrize("budget", [GaussianLoss(0.2), PureLoss(0.5)])
 def test_a_noisy_mean_is_near_the_mean(budget, adjacency):

@@ -46,6 +46,7 @@ from skdpnoise import (
 )
 from skdpnoise.model_selection import _runs, dp_cross_validate
 from skdpnoise.privacy import TruncatedNegativeBinomial
+from tests._cases import each_value, quick
 from tests.contracts._bad_parameters import SPECIAL
 from tests.model_selection._searches import (
     CLASSIFIER,
@@ -59,6 +60,9 @@ from tests.model_selection._searches import (
     X,
     both,
 )
+
+pytestmark = pytest.mark.usefixtures("the_same_words")
+
 
 ONE = DPPipeline([("s", DPStandardScaler()), ("clf", DPLogisticCD())])
 
@@ -238,7 +242,13 @@ ATTACKS = {
 }
 
 
-@pytest.mark.quick(8)
+@quick(
+    "means of the target",
+    "one against the rest",
+    "models with unlike classes",
+    "an own budget",
+    "a parameter called epsilon",
+)
 @pytest.mark.parametrize("name", ATTACKS)
 def test_an_attack_is_refused_before_the_charge(name):
     estimator, grid, text = ATTACKS[name]
@@ -373,6 +383,7 @@ BAD = {
 }
 
 
+@quick("a hole")
 @pytest.mark.parametrize("name", BAD)
 def test_what_cannot_be_searched_is_refused_before_the_charge_and_nothing_is_quoted(name):
     case = dict(BAD[name])
@@ -392,6 +403,7 @@ def test_what_cannot_be_searched_is_refused_before_the_charge_and_nothing_is_quo
             error = error.__cause__ or error.__context__
 
 
+@quick("list", "str", "list_iterator")
 @pytest.mark.parametrize("labels", SPECIAL["classes"], ids=lambda one: type(one).__name__)
 def test_public_labels_of_a_candidate_are_checked_before_they_are_compared(labels):
     good = DPLogisticCD(classes=["no", "yes"])
@@ -436,6 +448,7 @@ class Counted:
         self.count += 1
 
 
+@each_value(1)
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::skdpnoise.PrivacyWarning")
 @pytest.mark.parametrize("adjacency", ["replace_one", "add_remove"])

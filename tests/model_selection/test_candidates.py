@@ -32,6 +32,9 @@ from tests.model_selection._searches import (
     both,
 )
 
+pytestmark = pytest.mark.usefixtures("the_same_words")
+
+
 VOUCHED = make_pipeline(StandardScaler(), DPLogisticCD())
 PENALTIES = {"dplogisticcd__alpha": [0.0, 0.1]}
 

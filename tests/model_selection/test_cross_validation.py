@@ -23,8 +23,12 @@ from skdpnoise.model_selection import _cross_validation, _runs, dp_cross_validat
 from skdpnoise.model_selection._cross_validation import Folds
 from skdpnoise.privacy import GaussianLoss, PureLoss
 from skdpnoise.sampling import SeededWords
+from tests._cases import each_value
 from tests.contracts._register import Notebook
 from tests.model_selection._searches import LABELS, SCORE, Untouched, X
+
+pytestmark = pytest.mark.usefixtures("the_same_words")
+
 
 MODEL = DPLogisticCD(feature_bounds=(-1.0, 1.0))
 LINE = DPCoordinateDescentRegressor(feature_bounds=(-1.0, 1.0), target_bounds=(-2.0, 2.0))
@@ -34,6 +38,7 @@ TARGET = MANY[:, 0] + 0.3 * RNG.normal(size=20_000)
 adjacencies = pytest.mark.parametrize("adjacency", ["replace_one", "add_remove"])
 
 
+@each_value(1)
 @pytest.mark.parametrize("k", [2, 3, 5, 10])
 @pytest.mark.parametrize("total", [PureLoss(1.0), GaussianLoss(0.3), ApproximateBudget(1.0, 1e-6)])
 def test_a_record_pays_for_all_models_but_one_and_for_one_score(total, k):
@@ -98,6 +103,7 @@ class Stopped(Exception):
     """Ends a fit before anything is fitted."""
 
 
+@each_value(1)
 @pytest.mark.slow
 @adjacencies
 @pytest.mark.parametrize(
@@ -140,6 +146,7 @@ def test_scores_are_near_those_of_the_models_that_are_returned(name):
         assert one.privacy_ is found.privacy
 
 
+@each_value(1)
 @pytest.mark.slow
 @adjacencies
 @pytest.mark.parametrize("budget", [PureLoss(0.3), GaussianLoss(0.1)])
@@ -216,7 +223,6 @@ REFUSED = [
 ]
 
 
-@pytest.mark.quick(12)
 @pytest.mark.parametrize(("given", "error", "named"), REFUSED)
 def test_what_cannot_be_done_is_refused_before_the_charge(given, error, named):
     with pytest.raises(error, match=named):

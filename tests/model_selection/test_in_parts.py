@@ -19,13 +19,17 @@ from skdpnoise import (
 )
 from skdpnoise.base.parts import private_parts
 from skdpnoise.data import scan_batches
-from skdpnoise.data.parts import SpreadError
+from skdpnoise.data.partitions import SpreadError
 from skdpnoise.model_selection import _runs, dp_cross_validate
 from skdpnoise.model_selection._data import read_records, without_seeds
 from skdpnoise.model_selection._splits import Coins
 from skdpnoise.sampling import SeededWords
+from tests._cases import each_value
 from tests._same_bits import COUNTS, by_way, in_parts, source_of
 from tests.model_selection._searches import Door, Reached, Untouched
+
+pytestmark = pytest.mark.usefixtures("the_same_words")
+
 
 N = 400
 RNG = np.random.default_rng(0)
@@ -75,7 +79,6 @@ def by_person(n_parts):
 
 
 @pytest.mark.slow
-@pytest.mark.quick(3)
 @pytest.mark.parametrize("name", SEARCHES)
 def test_parts_give_the_same_search(name):
     expected = asked(name, FRAME)
@@ -90,8 +93,8 @@ def test_so_they_do_where_the_number_of_records_is_private(name):
     assert asked(name, in_parts(FRAME, 7), "add_remove") == expected
 
 
+@each_value(1)
 @pytest.mark.slow
-@pytest.mark.quick(1)
 @pytest.mark.parametrize("adjacency", ["replace_one", "add_remove"])
 @pytest.mark.parametrize("name", ["refit", "release", "shares", "units", "pipeline"])
 def test_so_they_do_with_groups(name, adjacency):
@@ -122,8 +125,8 @@ def test_dask_sifts_groups_where_the_chunks_are():
     assert asked("noisy_max", table, rows_per_group=2) == expected
 
 
+@each_value(1)
 @pytest.mark.slow
-@pytest.mark.quick(1)
 @pytest.mark.parametrize("adjacency", ["replace_one", "add_remove"])
 @pytest.mark.parametrize(("model", "target"), [(LABELS, "label"), (NUMBERS, "y")])
 def test_folds_are_the_same(model, target, adjacency):

@@ -29,7 +29,11 @@ from skdpnoise.inspection import Transcript
 from skdpnoise.metrics.scoring import BITS
 from skdpnoise.model_selection import _runs
 from skdpnoise.model_selection._runs import Parts
+from tests._cases import each_value, quick
 from tests.model_selection._searches import CLASSIFIER, LABELS, SCORE, Drawn, Untouched, X, both
+
+pytestmark = pytest.mark.usefixtures("the_same_words")
+
 
 REGRESSOR = DPCoordinateDescentRegressor(target_bounds=(-8.0, 8.0), n_passes=1)
 UNITS = {"strategy": "noisy_max", "epsilon": 2.0}
@@ -61,6 +65,7 @@ INNER = {
 }
 
 
+@quick("union of columns")
 @quiet
 @pytest.mark.parametrize("inner", INNER)
 def test_parts_that_would_run_in_threads_know_that_the_search_is_charged(inner):
@@ -117,7 +122,8 @@ def test_units_are_bought_however_few_records_fall_into_their_part(scoring, monk
     assert all(labels == found[0] for labels in found)
 
 
-@pytest.mark.quick(4)
+@quick("classes-noisy_max-replace_one")
+@each_value(1)
 @quiet
 @pytest.mark.parametrize("adjacency", ["replace_one", "add_remove"])
 @pytest.mark.parametrize("strategy", ["noisy_max", "repeated"])
@@ -149,8 +155,9 @@ SPENDING = {
 }
 
 
+@quick("refit of two-0.0")
+@each_value(1)
 @quiet
-@pytest.mark.quick(12)
 @pytest.mark.parametrize("delta", [0.0, 1e-6])
 @pytest.mark.parametrize("name", SPENDING)
 def test_each_part_of_the_records_spends_the_total_and_no_more(name, delta, monkeypatch):
@@ -212,6 +219,7 @@ SCORES_OF = {
 }
 
 
+@each_value(1)
 @pytest.mark.slow
 @quiet
 @pytest.mark.parametrize("adjacency", ["replace_one", "add_remove"])
@@ -316,6 +324,7 @@ def test_a_scalar_is_refused_and_not_quoted(data):
         assert caught.value.__cause__ is caught.value.__context__ is None
 
 
+@quick("release")
 @quiet
 @pytest.mark.parametrize("strategy", ["release", "noisy_max", "repeated"])
 def test_a_search_does_not_change_what_other_threads_hear(strategy, monkeypatch):
@@ -343,6 +352,7 @@ def test_a_list_of_filters_that_is_restored_after_a_seal_does_not_keep_it():
     assert not any(kind is _Unheard for _, _, kind, *_ in warnings.filters)
 
 
+@each_value(1)
 @quiet
 @pytest.mark.parametrize("strategy", ["auto", "noisy_max", "repeated"])
 @pytest.mark.parametrize("budget", [(0.01, 0.0), (0.01, 1e-6), (8.0, 1e-6)])

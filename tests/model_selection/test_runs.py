@@ -26,7 +26,11 @@ from skdpnoise.compose import register_private
 from skdpnoise.model_selection import _search
 from skdpnoise.model_selection._runs import FAILED, UNSETTLED, Problem
 from skdpnoise.privacy import TruncatedNegativeBinomial, gdp_mu
+from tests._cases import each_value, quick
 from tests.model_selection._searches import CLASSIFIER, LABELS, SCORE, TWO, Untouched, X
+
+pytestmark = pytest.mark.usefixtures("the_same_words")
+
 
 LAW = TruncatedNegativeBinomial(eta=1.0, gamma=0.1)
 STRATEGIES = {
@@ -130,7 +134,8 @@ def nothing_attached(error):
     return error.__cause__ is None and error.__context__ is None
 
 
-@pytest.mark.quick(9)
+@quick("FittedTwice-repeated", "Silent-repeated")
+@each_value(1)
 @pytest.mark.parametrize("name", STRATEGIES)
 @pytest.mark.parametrize("kind", [FittedTwice, Greedy, Copied, Silent, Threaded, Unpaid])
 def test_a_run_that_does_not_report_what_it_charged_ends_the_search(kind, name, n_jobs=None):
@@ -180,6 +185,7 @@ class Failing(DPLogisticCD):
     error = ValueError
 
 
+@quick("noisy_max")
 @pytest.mark.parametrize("name", STRATEGIES)
 def test_a_run_that_fails_is_the_worst_and_nothing_else_is_told(name):
     search = DPGridSearchCV(Failing(n_passes=2), {"alpha": [0.0, 0.7]}, random_state=0)
@@ -281,6 +287,7 @@ class TestRefits:
             assert last.privacy_ is not search.privacy_
             assert last.privacy_.guarantee.epsilon == last.epsilon < 1.0
 
+    @quick("True")
     @pytest.mark.parametrize("within", [False, True])
     def test_the_winner_of_one_release_does_so_too(self, within):
         ledger = Notebook()
@@ -319,6 +326,7 @@ class TestRefits:
         np.testing.assert_array_equal(copy.predict(X), search.predict(X))
 
 
+@each_value(1)
 @pytest.mark.slow
 @pytest.mark.parametrize("backend", ["loky", "threading", "multiprocessing"])
 @pytest.mark.parametrize("settings", [{}, {"refit": True}, {"strategy": "repeated"}], ids=str)

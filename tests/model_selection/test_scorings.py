@@ -10,7 +10,11 @@ from skdpnoise import DPCoordinateDescentRegressor, DPGridSearchCV, DPLogisticCD
 from skdpnoise.inspection import audit
 from skdpnoise.metrics.scoring import SCORINGS
 from skdpnoise.privacy import GaussianLoss, PureLoss
+from tests._cases import each_value
 from tests.model_selection._searches import Untouched
+
+pytestmark = pytest.mark.usefixtures("the_same_words")
+
 
 RNG = np.random.default_rng(0)
 N = 30_000
@@ -23,6 +27,7 @@ MODELS = {
 }
 
 
+@each_value(1)
 @pytest.mark.slow
 @pytest.mark.parametrize("strategy", ["repeated", "noisy_max", "auto"])
 @pytest.mark.parametrize("name", SCORINGS)
@@ -43,7 +48,6 @@ def test_a_search_finds_the_better_candidate_and_its_score(name, strategy):
 
 
 @pytest.mark.slow
-@pytest.mark.quick(1)
 @pytest.mark.parametrize("adjacency", ["replace_one", "add_remove"])
 def test_balanced_accuracy_is_for_both_neighbours_and_many_labels(adjacency):
     y = np.digitize(SCORE, [-0.5, 0.5])
@@ -97,6 +101,7 @@ def test_shares_of_labels_are_bought_within_the_budget_of_other_records(delta, m
     assert search.privacy_.total.epsilon(delta) <= 1.0 + 1e-9
 
 
+@each_value(1)
 @pytest.mark.slow
 @pytest.mark.parametrize("strategy", ["repeated", "noisy_max"])
 @pytest.mark.parametrize("name", ["balanced_accuracy", "roc_auc"])

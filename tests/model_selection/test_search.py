@@ -15,7 +15,6 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection._search import BaseSearchCV
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from skdpnoise import (
     BoundsClipper,
@@ -34,40 +33,14 @@ from skdpnoise.model_selection._delegation import Delegation
 from skdpnoise.model_selection._runs import Problem
 from skdpnoise.model_selection._search import PrivateSearchCV
 from skdpnoise.privacy import GaussianLoss, PoissonRepetitions, TruncatedNegativeBinomial, gdp_mu
+from tests._cases import each_value, quick
+
+pytestmark = pytest.mark.usefixtures("the_same_words")
+
 
 CLASSIFIER = DPLogisticCD(feature_bounds=(-4.0, 4.0))
 REGRESSOR = DPCoordinateDescentRegressor(feature_bounds=(-4.0, 4.0), target_bounds=(-8.0, 8.0))
 LAW = TruncatedNegativeBinomial(eta=1.0, gamma=0.3)
-
-SEARCHES = [
-    DPGridSearchCV(CLASSIFIER, {"alpha": [0.0, 0.1, 0.2]}, repetitions=LAW),
-    DPGridSearchCV(
-        DPLogisticCD(delta=0.0, adjacency="add_remove"),
-        {"alpha": [0.0, 0.1, 0.2]},
-        delta=0.0,
-        epsilon=20.0,
-        scoring="neg_log_loss",
-        adjacency="add_remove",
-        repetitions=LAW,
-    ),
-    DPGridSearchCV(REGRESSOR, {"alpha": [0.0, 0.1, 1.0]}),
-    DPRandomizedSearchCV(
-        REGRESSOR,
-        {"alpha": [1e-3, 1e-2, 0.1, 1.0]},
-        n_iter=3,
-        strategy="noisy_max",
-        refit=True,
-        scoring="neg_mean_squared_error",
-        target_bounds=(-300.0, 300.0),
-    ),
-]
-
-
-@pytest.mark.quick(12)
-@pytest.mark.filterwarnings("ignore::skdpnoise.PrivacyWarning")
-@parametrize_with_checks(SEARCHES)
-def test_scikit_learn_common_checks(estimator, check):
-    check(estimator)
 
 
 @pytest.fixture(scope="module")
@@ -117,6 +90,7 @@ def test_regressions_report_about_their_r2(options, data):
     assert search.best_score_ == pytest.approx(search.score(data[0], data[1]), abs=0.08)
 
 
+@pytest.mark.slow
 def test_only_what_was_paid_for_is_kept(data):
     search = DPGridSearchCV(
         CLASSIFIER, {"alpha": [0.0, 0.1, 0.2]}, repetitions=LAW, random_state=0
@@ -135,7 +109,6 @@ def test_only_what_was_paid_for_is_kept(data):
     }
 
 
-@pytest.mark.quick(5)
 @pytest.mark.parametrize(
     ("estimator", "name", "value"),
     [
@@ -157,6 +130,7 @@ def test_results_have_one_row_whatever_the_value_of_a_parameter_is(estimator, na
     assert column[0] is search.best_params_[name]
 
 
+@pytest.mark.slow
 def test_the_report_is_that_of_the_whole_search_and_of_its_winner(data):
     search = DPGridSearchCV(CLASSIFIER, {"alpha": [0.0, 0.1, 0.2]}, random_state=0)
     search.fit(data[0], data[2])
@@ -169,7 +143,6 @@ def test_the_report_is_that_of_the_whole_search_and_of_its_winner(data):
 
 
 @pytest.mark.slow
-@pytest.mark.quick(2)
 @pytest.mark.parametrize(
     ("n_candidates", "strategy", "refits"),
     [
@@ -315,6 +288,7 @@ def test_candidates_may_come_from_distributions(data):
 
 
 class TestLedger:
+    @pytest.mark.slow
     def test_a_search_is_charged_once_for_all_of_it(self, data):
         ledger = PrivacyLedger("people", 3.0, 1e-5)
         search = DPGridSearchCV(
@@ -363,7 +337,7 @@ class TestLedger:
 
 
 class TestGroups:
-    @pytest.mark.quick(1)
+    @quick("repeated")
     @pytest.mark.parametrize("name", STRATEGIES)
     def test_the_guarantee_is_for_groups(self, name, data):
         ledger = PrivacyLedger("people", 1.0, 1e-6, unit="group")
@@ -412,6 +386,7 @@ FROM_THE_BASE = {"n_features_in_"}
 NO_WINNER_HAS = {"transform", "inverse_transform", "score_samples"}
 
 
+@each_value(1)
 @pytest.mark.parametrize("refit", [False, True])
 @pytest.mark.parametrize("estimator", [CLASSIFIER, REGRESSOR], ids=lambda e: type(e).__name__)
 def test_a_search_is_one_of_scikit_learns_with_nothing_of_it_that_is_not_paid_for(

@@ -8,7 +8,8 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from skdpnoise.data.groups import GroupedRows, group_codes
+from skdpnoise.data.groups import Groups, group_codes
+from skdpnoise.data.table import InMemory
 from skdpnoise.model_selection._data import WholeRecords
 from skdpnoise.model_selection._splits import Coins, tossed
 from skdpnoise.sampling import SeededWords
@@ -21,9 +22,8 @@ SHARES = (0.2, 0.1)
 
 def records_of(n_rows, groups=None, most=1):
     """Records of which only the number, and groups, count."""
-    codes = None if groups is None else group_codes("fit", groups, n_rows)
-    known = GroupedRows(codes, most, n_rows)
-    (kept,) = known.keep(SeededWords(7), np.arange(n_rows))
+    known = Groups.in_memory("fit", InMemory.of(np.arange(n_rows)), most, groups)
+    kept = known.keep(SeededWords(7)).leaf
     return WholeRecords(np.zeros((n_rows, 1)), np.zeros(n_rows), None, groups, known, kept)
 
 
@@ -68,7 +68,6 @@ LABELS = {
 }
 
 
-@pytest.mark.quick(5)
 @pytest.mark.parametrize("name", LABELS)
 def test_a_group_is_never_torn_apart(name):
     labels = LABELS[name]

@@ -9,6 +9,7 @@ import pytest
 
 from skdpnoise.metrics.scoring import BITS, SCORINGS, Losses, pair_losses
 from skdpnoise.model_selection._strategies import _utilities
+from tests._cases import each_value
 
 SCORES = ["accuracy", "balanced_accuracy", "r2"]
 
@@ -31,7 +32,7 @@ def losses_of(scoring, shape, rng):
     return np.where(rng.random(shape) < 0.7, rng.choice([0, largest], shape), rng.integers(largest))
 
 
-@pytest.mark.quick(18)
+@each_value(1)
 @pytest.mark.parametrize("adjacency", ["replace_one", "add_remove"])
 @pytest.mark.parametrize("scoring", SCORES)
 @pytest.mark.parametrize("n_candidates", [2, 3, 40])

@@ -11,6 +11,7 @@ from skdpnoise.noises.discrete_gaussian import DiscreteGaussian
 from skdpnoise.noises.discrete_laplace import DiscreteLaplace
 from skdpnoise.privacy import gdp_delta
 from skdpnoise.sampling import SeededWords
+from tests._cases import each_value
 from tests._statistics import FALSE_ALARM, distance_pvalue, fit_pvalue
 
 NOISES = [
@@ -68,6 +69,7 @@ def test_quantiles_are_the_smallest_integers(noise):
     assert noise.isf(0.25).shape == ()
 
 
+@each_value(1)
 @every_noise
 @pytest.mark.parametrize("shift", [1, 2, 9, 30])
 def test_delta_is_the_sum_over_the_integers(noise, shift):

@@ -11,6 +11,7 @@ from scipy.optimize import brentq, minimize_scalar
 from skdpnoise.noises import get_noise
 from skdpnoise.noises.flipped_huber import FlippedHuber
 from skdpnoise.sampling import SeededWords
+from tests._cases import each_value
 from tests._statistics import FALSE_ALARM, fit_pvalue, hockey_stick
 from tests.noises._quadrature import expectation
 
@@ -51,6 +52,7 @@ def test_tails_and_quantiles_agree(shape):
     np.testing.assert_allclose(slope, np.exp(noise.logpdf(z)) / noise.sf(z), rtol=1e-4)
 
 
+@each_value(1)
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("shift", [0.01, 0.3, 1.0, 2.5, 5.0])
 def test_delta_agrees_with_quadrature(shape, shift):

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from skdpnoise.noises import get_noise, noise_names, register, registry
+from skdpnoise.noises import base, get_noise, noise_names, register, registry
 
 
 class Impostor:
@@ -40,7 +40,8 @@ def test_a_name_is_a_lower_case_identifier(name):
 
 
 def test_a_new_family_is_known_once_registered(monkeypatch):
-    monkeypatch.setattr(registry, "_FAMILIES", dict(registry._FAMILIES))
+    monkeypatch.setattr(registry, "FAMILIES", families := dict(registry.FAMILIES))
+    monkeypatch.setattr(base, "FAMILIES", families)
     register("impostor", Impostor)
     assert "impostor" in noise_names(pure=True)
     assert isinstance(get_noise("impostor"), Impostor)

@@ -25,6 +25,7 @@ from skdpnoise.privacy import (
     gdp_mu,
 )
 from skdpnoise.privacy.curves import raised
+from tests._cases import quick
 
 DIGITS = 50
 SAFE = 1e-11  # what consumers of a curve add to it
@@ -102,6 +103,7 @@ def half_line_delta(law, epsilon, shift):
     return upper(high - s) - mp.exp(e) * upper(high)
 
 
+@quick("1.05-1.0", "1.3-3.0")
 @pytest.mark.parametrize("wider", [0.3, 1.0, 3.0])
 @pytest.mark.parametrize("shape", [1.01, 1.05, 1.3])
 def test_short_falls_of_a_power_keep_their_digits(shape, wider):
@@ -122,7 +124,7 @@ def epsilons(noise, shift):
     return [0.0, 1e-9 * typical, 0.5 * typical, 2.0 * typical, 9.0 * typical]
 
 
-@pytest.mark.quick(3)
+@quick("subbotin-Subbotin(shape=1.9)", "flipped_huber-FlippedHuber(shape=40.0)")
 @pytest.mark.parametrize(
     ("law", "noise"), FAMILIES, ids=lambda value: getattr(value, "__name__", str(value))
 )
@@ -187,6 +189,7 @@ def test_discrete_laplace_noise_is_never_below_its_sums(shape):
                 assert exactly(NumericLoss(((noise, float(n), 1),)).delta(float(e))) >= truth
 
 
+@quick("1.5-0.4")
 @pytest.mark.parametrize(("step", "gamma"), [(1.5, 0.4), (5.0, 0.05), (30.0, 1e-6), (2.0, 1e-15)])
 def test_staircase_noise_is_never_below_the_integral_of_its_steps(step, gamma):
     noise, rng = get_noise("staircase", step, gamma), np.random.default_rng(1)

@@ -15,6 +15,7 @@ from skdpnoise.noises.staircase import Staircase, optimal_gamma
 from skdpnoise.privacy import GaussianLoss, PureLoss
 from skdpnoise.sampling import SeededWords
 from skdpnoise.sensitivity import SensitivityProfile
+from tests._cases import each_value
 from tests._statistics import FALSE_ALARM, fit_pvalue
 
 NOISES = [Staircase(e, g) for e in (0.3, 1.0, 3.0, 20.0) for g in (None, 0.1, 0.5, 0.8)]
@@ -70,7 +71,7 @@ def test_tails_are_straight_between_jumps_and_quantiles_invert_them(noise):
     assert noise.isf([0.0, 0.5, 1.0]).tolist() == [math.inf, 0.0, -math.inf]
 
 
-@pytest.mark.quick(99)
+@each_value(1)
 @every_staircase
 @pytest.mark.parametrize("shift", [0.01, 0.3, 0.99, 1.0, 1.2, 1.75, 2.0, 3.3, 7.9])
 def test_delta_is_the_sum_over_all_steps(noise, shift):
@@ -121,6 +122,7 @@ def test_expected_absolute_error_is_the_published_one(epsilon):
     assert noise.absolute_moment(1.0) < get_noise("laplace").absolute_moment(1.0) / epsilon
 
 
+@each_value(1)
 @pytest.mark.parametrize("epsilon", [0.1, 1.0, 5.0])
 @pytest.mark.parametrize("p", [0.5, 1.0, 1.5, 2.0, 3.0])
 def test_the_best_gamma_has_the_smallest_error(epsilon, p):
@@ -188,6 +190,7 @@ def test_the_best_gamma_of_flat_steps_is_near_one_half(p):
     assert optimal_gamma(1e-4, 2.0) == pytest.approx(0.5 - 1e-4 / 12.0, rel=1e-9)
 
 
+@each_value(1)
 @pytest.mark.parametrize("rule", ["iid", "inid"])
 @pytest.mark.parametrize("size", [1e-9, 1e-4, 1.0, 100.0, 1e8])
 def test_every_budget_is_kept_by_steps_that_can_be_drawn(rule, size):

@@ -17,6 +17,7 @@ from skdpnoise import (
     DPPipeline,
     DPQuantileRegressor,
     DPStandardScaler,
+    DPTableVectorizer,
     PrivacyLedger,
 )
 from skdpnoise.inspection import plan
@@ -25,6 +26,7 @@ from skdpnoise.mechanisms import calibrate
 from skdpnoise.planning.plan_fits import _stages
 from skdpnoise.privacy import PrivacyGuarantee, PureLoss
 from skdpnoise.sensitivity import SensitivityProfile
+from tests._cases import each_value
 
 QUICK = {"epsilons": (), "n_fits": 1}
 SCHEMA = {"age": (17, 90), "hours": (0, 100), "job": ["clerk", "nurse", "cook"]}
@@ -45,6 +47,7 @@ def table_model(**settings):
     return DPPipeline(steps, epsilon=2.0)
 
 
+@pytest.mark.usefixtures("the_same_words")
 def test_stages_are_those_of_a_fit_to_so_many_rows():
     model = DPLogisticCD(epsilon=0.5, feature_bounds=(-3, 3), n_passes=4, solver="coordinate")
     found = model.plan(2_000, 3, **QUICK)
@@ -60,6 +63,7 @@ def test_stages_are_those_of_a_fit_to_so_many_rows():
     assert found.share_of == "μ²"
 
 
+@each_value(1)
 @pytest.mark.parametrize("n_releases", [1, 5])
 @pytest.mark.parametrize("noise", ["iid_laplace", "iid_gaussian"])
 def test_noise_in_records_is_the_scale_over_what_a_record_changes(noise, n_releases):
@@ -158,6 +162,7 @@ def test_hidden_columns_are_seen_in_searches_that_would_use_several_processes():
     assert dict(search.plan(200, ["a", "b"], **QUICK).hidden) == {"a": 1.0, "b": 1.0}
 
 
+@pytest.mark.slow
 def test_a_ledger_that_is_spent_covers_nothing_and_a_rich_one_more_than_is_asked():
     model = DPStandardScaler(epsilon=1.0, delta=0.0, feature_bounds=(-3, 3))
 
@@ -224,3 +229,43 @@ def test_a_fit_that_fails_says_that_a_plan_made_it():
     with pytest.raises(ValueError, match="'feature_bounds' parameter of DPLogisticCD") as caught:
         model.plan(100, 3)
     assert caught.value.__notes__ == ["A plan fitted DPLogisticCD at epsilon=0.01."]
+
+
+OF_A_TABLE = {
+    "age": (17, 90),
+    "job": "category",
+    "town": {"buckets": 8},
+    "day": "date",
+    "money": "log",
+    "grade": {"kind": "ordinal", "categories": ["low", "high"]},
+    "note": "drop",
+    "seen": {"kind": "number", "log": True},
+}
+
+
+def a_table_model(schema):
+    return DPPipeline([("table", DPTableVectorizer(schema=schema)), ("model", DPLogisticCD())])
+
+
+def test_a_plan_takes_the_columns_from_the_pipelines_own_schema():
+    found = plan(a_table_model(OF_A_TABLE), 5_000, n_fits=1)
+    assert found.n_columns == len(OF_A_TABLE)
+    assert found.hidden == ()
+    (score,) = [one for one in found.scores if one.epsilon == 1.0]
+    assert np.mean(score.values) > 0.95 * found.best
+
+
+@pytest.mark.parametrize("features", [["age", "job"], {"age": None, "job": None}])
+def test_what_a_plan_is_told_of_columns_is_completed_by_the_schema(features):
+    schema = {name: OF_A_TABLE[name] for name in features}
+    told = plan(a_table_model(schema), 2_000, features, n_fits=1)
+    own = plan(a_table_model(schema), 2_000, n_fits=1)
+    assert [stage.release for stage in told.stages] == [stage.release for stage in own.stages]
+    assert told.scores == own.scores
+
+
+def test_a_plan_without_columns_needs_a_schema():
+    with pytest.raises(TypeError, match="'features' parameter of plan must be given where no step"):
+        plan(DPLogisticCD(), 2_000)
+    assert DPLogisticCD().plan(2_000, 3, n_fits=1).n_columns == 3
+    assert a_table_model({"age": (17, 90)}).plan(2_000, n_fits=1).n_columns == 1

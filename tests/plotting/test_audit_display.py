@@ -1,6 +1,5 @@
 """The display of an audit draws claimed beside found, where it is told to."""
 
-import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 
@@ -9,7 +8,6 @@ from skdpnoise.inspection import AuditReport, OneRunResult, ReplayResult
 from skdpnoise.plotting import AuditDisplay
 from skdpnoise.privacy import PrivacyGuarantee
 
-plt.switch_backend("Agg")
 CLAIM = PrivacyGuarantee(1.0)
 REPORT = AuditReport(
     "Example",
@@ -21,12 +19,6 @@ REPORT = AuditReport(
     500,
     1e-3,
 )
-
-
-@pytest.fixture(autouse=True)
-def no_figures_left():
-    yield
-    plt.close("all")
 
 
 def test_bars_and_marks_are_at_the_numbers_of_the_report():
@@ -43,17 +35,6 @@ def test_bars_and_marks_are_at_the_numbers_of_the_report():
     assert labels == ["claimed", "most it could show", "found", "found, against the claim"]
     assert display.ax_.get_title() == "Example, δ=0, replace_one"
     assert display.ax_.get_legend() is not None
-
-
-def test_it_draws_where_it_is_told_to_and_keeps_what_is_given():
-    figure, ax = plt.subplots()
-    display = AuditDisplay.from_report(REPORT, ax=ax, name="mine", height=0.2)
-    assert display.ax_ is ax
-    assert display.figure_ is figure
-    assert ax.get_title() == "mine"
-    assert [bar.get_height() for bar in display.found_] == [0.2, 0.2]
-    again = display.plot()
-    assert again.ax_ is not ax
 
 
 def test_an_estimator_is_audited_and_drawn():
@@ -78,5 +59,3 @@ def test_a_broken_declaration_is_named_and_is_not_drawn_as_against_the_claim():
 def test_what_is_no_report_is_refused():
     with pytest.raises(TypeError, match="'report' parameter of AuditDisplay"):
         AuditDisplay.from_report("no")
-    with pytest.raises(TypeError, match="'ax' parameter of AuditDisplay"):
-        AuditDisplay.from_report(REPORT, ax=3)

@@ -1,6 +1,5 @@
 """Displays draw the numbers of what they are given, where they are told to."""
 
-import builtins
 import warnings
 
 import matplotlib.pyplot as plt
@@ -16,8 +15,7 @@ from skdpnoise.mechanisms import calibrate
 from skdpnoise.plotting import AllocationDisplay, GroupsDisplay, NoiseDisplay, PrivacyLossDisplay
 from skdpnoise.privacy import GaussianLoss, PureLoss
 from skdpnoise.sensitivity import GroupedProfile, SensitivityProfile
-
-plt.switch_backend("Agg")
+from tests._cases import quick
 
 DISPLAYS = (AllocationDisplay, NoiseDisplay, PrivacyLossDisplay)
 PURE, APPROXIMATE = PrivacyGuarantee(1.0), PrivacyGuarantee(1.0, 1e-6)
@@ -25,12 +23,6 @@ PURE, APPROXIMATE = PrivacyGuarantee(1.0), PrivacyGuarantee(1.0, 1e-6)
 
 def mechanism_of(noise="inid_laplace", limits=(1.0, 2.0, 4.0, 8.0, 16.0), target=PURE):
     return calibrate(noise, SensitivityProfile(limits), target)
-
-
-@pytest.fixture(autouse=True)
-def no_figures_left():
-    yield
-    plt.close("all")
 
 
 @pytest.fixture(scope="module")
@@ -52,26 +44,6 @@ class Reported:
         self.privacy_ = PrivacyReport("Reported", guarantee, releases, total, True)
 
 
-@pytest.mark.parametrize("display", DISPLAYS)
-def test_a_display_sets_its_axes_and_its_figure(display):
-    drawn = display.from_mechanism(mechanism_of())
-    assert isinstance(drawn, display)
-    axes = np.ravel(drawn.ax_)
-    assert all(isinstance(ax, plt.Axes) for ax in axes)
-    assert {ax.figure for ax in axes} == {drawn.figure_}
-
-
-@pytest.mark.parametrize("display", DISPLAYS)
-def test_a_display_draws_on_the_given_axes(display):
-    count = np.size(display.from_mechanism(mechanism_of()).ax_)
-    figure, axes = plt.subplots(count, squeeze=False)
-    given = axes[0, 0] if count == 1 else axes.ravel()
-    drawn = display.from_mechanism(mechanism_of(), ax=given)
-    assert drawn.figure_ is figure
-    assert list(np.ravel(drawn.ax_)) == list(axes.ravel())
-    assert all(ax.has_data() for ax in axes.ravel())
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("display", [AllocationDisplay, NoiseDisplay])
 def test_one_axes_is_divided_among_the_panels(display):
@@ -87,50 +59,17 @@ def test_one_axes_is_divided_among_the_panels(display):
         display.from_mechanism(mechanism_of(), ax=[left])
 
 
-@pytest.mark.parametrize("display", DISPLAYS)
-def test_a_second_plot_draws_the_same_numbers_elsewhere(display):
-    drawn = display.from_mechanism(mechanism_of())
-    first = np.ravel(drawn.ax_)[0].lines[0].get_ydata()
-    assert drawn.plot() is drawn
-    np.testing.assert_array_equal(np.ravel(drawn.ax_)[0].lines[0].get_ydata(), first)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("display", DISPLAYS)
-def test_keywords_reach_the_artists_and_the_name_is_shown(display):
-    drawn = display.from_mechanism(mechanism_of(), name="my noise", color="black", alpha=0.5)
-    ax = np.ravel(drawn.ax_)[0]
-    assert ax.lines[0].get_color() == "black"
-    assert ax.lines[0].get_alpha() == 0.5
-    assert "my noise" in (ax.get_title(), ax.lines[0].get_label())
-
-
+@quick("PrivacyLossDisplay")
 @pytest.mark.parametrize("display", DISPLAYS)
 def test_inputs_of_the_wrong_kind_are_named(display):
     with pytest.raises(TypeError, match=f"'mechanism' parameter of {display.__name__}"):
         display.from_mechanism("inid_laplace")
-    with pytest.raises(TypeError, match=f"'ax' parameter of {display.__name__}"):
-        display.from_mechanism(mechanism_of(), ax="left")
     with pytest.raises(TypeError, match=f"'estimator' parameter of {display.__name__}"):
         display.from_estimator(object())
     with pytest.raises(TypeError, match=r"'estimator' .* of type LinearRegression"):
         display.from_estimator(LinearRegression().fit([[0.0], [1.0]], [0.0, 1.0]))
     with pytest.raises(NotFittedError):
         display.from_estimator(DPCoordinateDescentRegressor())
-
-
-@pytest.mark.parametrize("display", DISPLAYS)
-def test_without_matplotlib_the_error_names_the_extra(display, monkeypatch):
-    real = builtins.__import__
-
-    def refuse(name, *args, **kwargs):
-        if name.partition(".")[0] == "matplotlib":
-            raise ImportError(name)
-        return real(name, *args, **kwargs)
-
-    monkeypatch.setattr(builtins, "__import__", refuse)
-    with pytest.raises(ImportError, match=r'pip install "skdpnoise\[plot\]"'):
-        display.from_mechanism(mechanism_of())
 
 
 def test_the_drawn_densities_are_those_of_the_mechanism():
@@ -342,6 +281,7 @@ def test_sensitivity_scale_and_share_are_those_of_the_mechanism(noise, target, p
     assert drawn.ax_[2].get_ylabel() == f"share of {unit} (%)"
 
 
+@quick("inid_discrete_laplace")
 @pytest.mark.parametrize("noise", ["inid_discrete_laplace", "inid_staircase"])
 def test_noise_whose_size_is_in_its_shapes_is_shown_by_its_deviation_and_shared_by_loss(noise):
     mechanism = mechanism_of(noise, (1.0, 8.0))

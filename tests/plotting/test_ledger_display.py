@@ -1,7 +1,5 @@
 """The picture of a ledger shows the numbers of its history, and its budget."""
 
-import builtins
-
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
@@ -9,16 +7,9 @@ import pytest
 from skdpnoise import PrivacyGuarantee, PrivacyLedger
 from skdpnoise.plotting import LedgerDisplay
 from skdpnoise.privacy import GaussianLoss, PureLoss
-
-plt.switch_backend("Agg")
+from tests._cases import each_value, quick
 
 BUDGET = PrivacyGuarantee(2.0, 1e-6)
-
-
-@pytest.fixture(autouse=True)
-def no_figures_left():
-    yield
-    plt.close("all")
 
 
 @pytest.fixture(scope="module")
@@ -84,19 +75,8 @@ def test_numbers_that_are_given_are_drawn_at_their_times():
     assert "May" in " ".join(tick.get_text() for tick in drawn.ax_.get_xticklabels())
 
 
-def test_it_draws_on_the_given_axes_again_and_again(ledger):
-    _, ax = plt.subplots()
-    drawn = LedgerDisplay.from_ledger(ledger, ax=ax, name="ours", color="black", alpha=0.5)
-    assert drawn.ax_ is ax
-    assert drawn.figure_ is ax.figure
-    assert ax.get_title() == "ours"
-    assert (drawn.spent_.get_color(), drawn.spent_.get_alpha()) == ("black", 0.5)
-    first = drawn.spent_.get_ydata()
-    assert drawn.plot(by="charge") is drawn
-    assert drawn.ax_ is not ax
-    np.testing.assert_array_equal(drawn.spent_.get_ydata(), first)
-
-
+@quick("0-time")
+@each_value(1)
 @pytest.mark.parametrize("by", ["time", "charge"])
 @pytest.mark.parametrize("count", [0, 1, 2])
 def test_few_charges_are_drawn_without_a_warning(by, count, recwarn):
@@ -133,20 +113,5 @@ def test_a_basic_sum_of_many_budgets_leaves_the_picture():
 def test_inputs_of_the_wrong_kind_are_named(ledger):
     with pytest.raises(TypeError, match=r"'ledger' parameter of LedgerDisplay.* of type str"):
         LedgerDisplay.from_ledger("trips")
-    with pytest.raises(TypeError, match=r"'ax' parameter of LedgerDisplay"):
-        LedgerDisplay.from_ledger(ledger, ax="left")
     with pytest.raises(ValueError, match=r"'by' parameter of LedgerDisplay.* Got 'day'"):
         LedgerDisplay.from_ledger(ledger, by="day")
-
-
-def test_without_matplotlib_the_error_names_the_extra(ledger, monkeypatch):
-    real = builtins.__import__
-
-    def refuse(name, *args, **kwargs):
-        if name.partition(".")[0] == "matplotlib":
-            raise ImportError(name)
-        return real(name, *args, **kwargs)
-
-    monkeypatch.setattr(builtins, "__import__", refuse)
-    with pytest.raises(ImportError, match=r'pip install "skdpnoise\[plot\]"'):
-        LedgerDisplay.from_ledger(ledger)

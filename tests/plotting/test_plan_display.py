@@ -9,7 +9,6 @@ from skdpnoise.inspection import PrivacyPlan, SimulatedScore
 from skdpnoise.plotting import PlanDisplay
 from skdpnoise.privacy import PrivacyGuarantee
 
-plt.switch_backend("Agg")
 SCORES = (
     SimulatedScore(0.1, (-1e6, 0.2, 0.3)),
     SimulatedScore(1.0, (0.5, 0.6, 0.7)),
@@ -19,12 +18,6 @@ FACTS = {"best": 0.9, "signal": 0.5, "n_fits": 3, "affordable": 0.25}
 PLAN = PrivacyPlan(
     "Example", PrivacyGuarantee(1.0), 2_000, 3, (), "ε", (), (), "R²", SCORES, **FACTS
 )
-
-
-@pytest.fixture(autouse=True)
-def no_figures_left():
-    yield
-    plt.close("all")
 
 
 def test_lines_are_at_the_numbers_of_the_plan():

@@ -11,10 +11,10 @@ from skdpnoise import DPLogisticCD
 from skdpnoise.metrics import private_calibration_curve, private_roc_curve
 from skdpnoise.plotting import PrivateCalibrationDisplay, PrivateRocCurveDisplay
 from skdpnoise.privacy import PrivacyGuarantee
+from tests._cases import each_value, quick
 from tests._same_bits import in_parts
 from tests.contracts._register import Notebook
 
-plt.switch_backend("Agg")
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(4000, 2))
 LABELS = np.where(X[:, 0] + RNG.normal(size=4000) > 0, "yes", "no")
@@ -31,12 +31,6 @@ CASES = {
 both = pytest.mark.parametrize(("display", "make", "fields"), CASES.values(), ids=CASES)
 
 
-@pytest.fixture(autouse=True)
-def no_figures_left():
-    yield
-    plt.close("all")
-
-
 @both
 def test_the_line_is_at_the_points_of_the_curve(display, make, fields):
     curve = make(LABELS, CHANCES, GUARANTEE, pos_label="yes", random_state=0)
@@ -50,6 +44,8 @@ def test_the_line_is_at_the_points_of_the_curve(display, make, fields):
     assert ax.get_title() == "mine"
 
 
+@quick("ROC")
+@pytest.mark.usefixtures("the_same_words")
 @both
 def test_its_title_says_what_it_cost_and_whether_the_noise_has_a_seed(display, make, fields):
     plain = display.from_predictions(LABELS, CHANCES, GUARANTEE, pos_label="yes")
@@ -74,6 +70,8 @@ def test_an_estimator_is_drawn_with_its_second_class_and_pays_once(display, make
     assert drawn.line_.get_color() == "red"
 
 
+@quick("False-calibration")
+@each_value(1)
 @both
 @pytest.mark.parametrize("ours", [True, False])
 def test_rows_in_parts_are_drawn_as_all_of_them(display, make, fields, ours):

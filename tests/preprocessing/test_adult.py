@@ -36,7 +36,6 @@ def recipe(epsilon, seed):
     return make_pipeline(columns, model)
 
 
-@pytest.mark.quick(1)
 @pytest.mark.parametrize("seed", range(3))
 def test_adult_with_public_categories(real_data, seed):
     parts = [

@@ -13,7 +13,6 @@ import pytest
 from sklearn.base import clone
 from sklearn.compose import ColumnTransformer
 from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from skdpnoise import (
     DPLogisticCD,
@@ -25,9 +24,13 @@ from skdpnoise import (
 from skdpnoise.accounting.approximate import ChanceBudget
 from skdpnoise.privacy import GaussianLoss, PrivacyGuarantee
 from skdpnoise.queries.categories import category_mechanism
+from tests._cases import each_value
 from tests.contracts._register import Forbidden, Notebook
 
-pytestmark = pytest.mark.filterwarnings("ignore::skdpnoise.PrivacyWarning")
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::skdpnoise.PrivacyWarning"),
+    pytest.mark.usefixtures("the_same_words"),
+]
 
 rng = np.random.default_rng(0)
 N = 4000
@@ -38,19 +41,7 @@ GIVEN = [["red", "blue"], [2, 3]]
 ENCODERS = [DPOneHotEncoder, DPOrdinalEncoder]
 
 
-@pytest.mark.quick(12)
-@parametrize_with_checks(
-    [
-        DPOneHotEncoder(),
-        DPOneHotEncoder(handle_missing="indicator", adjacency="add_remove", dtype="float32"),
-        DPOrdinalEncoder(noise="iid_gaussian"),
-        DPOrdinalEncoder(unknown_value=-5, encoded_missing_value=7.5, adjacency="add_remove"),
-    ]
-)
-def test_scikit_learn_common_checks(estimator, check):
-    check(estimator)
-
-
+@each_value(1)
 @pytest.mark.parametrize("make", ENCODERS)
 @pytest.mark.parametrize("adjacency", ["replace_one", "add_remove"])
 def test_frequent_categories_are_found_and_rare_ones_are_not(make, adjacency):
@@ -101,6 +92,7 @@ def test_pure_privacy_needs_public_categories():
         DPOneHotEncoder(delta=0.0, ledger=Forbidden()).fit(FRAME)
 
 
+@each_value(1)
 @pytest.mark.parametrize("noise", ["auto", "iid_gaussian", "iid_laplace"])
 @pytest.mark.parametrize("rows", [None, 1, 3])
 def test_the_charge_is_the_loss_of_the_mechanism_and_within_the_guarantee(noise, rows):
@@ -117,6 +109,7 @@ def test_the_charge_is_the_loss_of_the_mechanism_and_within_the_guarantee(noise,
     assert charge["unit"] == ("record" if rows is None else "group")
 
 
+@each_value(1)
 @pytest.mark.slow
 @pytest.mark.parametrize("rows", [1, 2, 5])
 @pytest.mark.parametrize("noise", ["iid_gaussian", "iid_laplace"])
@@ -184,6 +177,7 @@ def test_frames_of_all_kinds_are_read_alike(make):
         np.testing.assert_array_equal(table, tables["pandas"], err_msg=name)
 
 
+@each_value(1)
 @pytest.mark.parametrize("kind", ["pandas", "polars"])
 @pytest.mark.parametrize("make", ENCODERS)
 def test_frames_come_out_with_names(make, kind):
@@ -247,6 +241,7 @@ def test_a_column_without_categories_is_named():
         DPOneHotEncoder().fit(pd.DataFrame({"name": [f"person {k}" for k in range(500)]}))
 
 
+@each_value(1)
 @pytest.mark.parametrize("make", [*ENCODERS, DPTableVectorizer])
 @pytest.mark.parametrize("adjacency", ["replace_one", "add_remove"])
 def test_of_a_group_no_more_rows_count_than_are_paid_for(make, adjacency):
@@ -267,11 +262,11 @@ def _names(fitted):
     return fitted.get_feature_names_out().tolist()
 
 
+@each_value(1)
 @pytest.mark.parametrize("noise", ["iid_gaussian", "iid_laplace"])
 @pytest.mark.parametrize("adjacency", ["replace_one", "add_remove"])
 @pytest.mark.parametrize("rows", [1, 2, 3, 7])
 @pytest.mark.parametrize("epsilon", [1.0, 30.0])
-@pytest.mark.quick(16)
 def test_a_group_pays_for_every_cell_that_it_may_have_alone(noise, adjacency, rows, epsilon):
     made = category_mechanism("x", noise, 2, adjacency, PrivacyGuarantee(epsilon, 1e-4), rows)
     cells = 2 * (2 if adjacency == "replace_one" else 1)
@@ -301,6 +296,7 @@ def _most_shown(made, rows):
     return best[rows]
 
 
+@each_value(1)
 @pytest.mark.parametrize("make", ENCODERS)
 @pytest.mark.parametrize("delta", [1e-6, 0.0])
 def test_public_categories_stand_in_any_pipeline(make, delta):

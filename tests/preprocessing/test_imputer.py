@@ -6,9 +6,9 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.impute import SimpleImputer
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from skdpnoise import DPLogisticCD, DPPipeline, DPSimpleImputer
+from tests._cases import each_value
 from tests.contracts._register import Forbidden
 
 pytestmark = pytest.mark.filterwarnings("ignore::skdpnoise.PrivacyWarning")
@@ -21,19 +21,7 @@ FULL[:, 2] = np.where(rng.random(20_000) < 0.6, 2.0, FULL[:, 2])
 X = np.where(rng.random(FULL.shape) < [0.5, 0.1, 0.3], np.nan, FULL)
 
 
-@pytest.mark.quick(12)
-@parametrize_with_checks(
-    [
-        DPSimpleImputer(),
-        DPSimpleImputer(strategy="most_frequent", add_indicator=True, adjacency="add_remove"),
-        DPSimpleImputer(strategy="constant", fill_value=3),
-        DPSimpleImputer(0.5, 0.0, strategy="median", feature_bounds=(-99.0, 99.0)),
-    ]
-)
-def test_scikit_learn_common_checks(estimator, check):
-    check(estimator)
-
-
+@each_value(1)
 @pytest.mark.parametrize("strategy", ["mean", "median", "most_frequent"])
 @pytest.mark.parametrize("bounds", [None, (0.0, 100.0)])
 @pytest.mark.parametrize("delta", [1e-6, 0.0])
@@ -59,6 +47,7 @@ def test_a_constant_costs_nothing():
     assert (imputer.transform(X)[np.isnan(X)] == -1.0).all()
 
 
+@pytest.mark.usefixtures("the_same_words")
 def test_indicators_are_there_for_every_column_whatever_is_missing():
     imputer = DPSimpleImputer(add_indicator=True, random_state=0).fit(FULL)
     frame = pd.DataFrame(X, columns=list("abc"))
@@ -74,6 +63,7 @@ def test_indicators_are_there_for_every_column_whatever_is_missing():
         DPSimpleImputer().fit(X).inverse_transform(X)
 
 
+@pytest.mark.usefixtures("the_same_words")
 def test_a_column_that_is_hidden_gets_the_public_constant():
     few = X[:50].copy()
     with pytest.warns(match="puts 4 for what is missing in 3 of 3 columns"):

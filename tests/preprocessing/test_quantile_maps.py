@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from skdpnoise import DPKBinsDiscretizer, DPQuantileTransformer
+from tests._cases import each_value
 from tests.contracts._register import Forbidden
 
 pytestmark = pytest.mark.filterwarnings("ignore::skdpnoise.PrivacyWarning")
@@ -16,20 +16,7 @@ rng = np.random.default_rng(0)
 X = np.column_stack([rng.exponential(3.0, 20_000), rng.normal(-1e6, 10.0, 20_000)])
 
 
-@pytest.mark.quick(12)
-@parametrize_with_checks(
-    [
-        DPKBinsDiscretizer(),
-        DPKBinsDiscretizer(7, encode="ordinal", adjacency="add_remove"),
-        DPKBinsDiscretizer(strategy="uniform", feature_bounds=(-99.0, 99.0)),
-        DPQuantileTransformer(),
-        DPQuantileTransformer(11, 2.0, 0.0, output_distribution="normal"),
-    ]
-)
-def test_scikit_learn_common_checks(estimator, check):
-    check(estimator)
-
-
+@each_value(1)
 @pytest.mark.parametrize("n_bins", [2, 5, 16])
 @pytest.mark.parametrize("adjacency", ["replace_one", "add_remove"])
 def test_bins_hold_about_as_many_records_each(n_bins, adjacency):

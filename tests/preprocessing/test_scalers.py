@@ -18,6 +18,10 @@ from skdpnoise import (
 )
 from skdpnoise.mechanisms import AdditiveMechanism
 from skdpnoise.queries.quantiles import Quantiles
+from tests._cases import each_value, quick
+
+pytestmark = pytest.mark.usefixtures("the_same_words")
+
 
 SCALERS = [DPStandardScaler, DPRobustScaler, DPMinMaxScaler]
 GUARANTEES = [{"epsilon": 1.0}, {"epsilon": 1.0, "delta": 0.0}, {"adjacency": "add_remove"}]
@@ -45,6 +49,7 @@ def without_noise(monkeypatch):
 
 
 class TestWithoutNoise:
+    @each_value(1)
     @pytest.mark.parametrize("settings", GUARANTEES, ids=str)
     @pytest.mark.parametrize("noise", ["auto", "iid_laplace"])
     @pytest.mark.parametrize("n", [500, 20_000])
@@ -66,6 +71,7 @@ class TestWithoutNoise:
         np.testing.assert_allclose(ours.mean_, theirs.mean_, rtol=1e-8)
         np.testing.assert_allclose(ours.scale_, theirs.scale_, rtol=1e-8)
 
+    @each_value(1)
     @pytest.mark.parametrize("settings", [{}, {"quantile_range": (10.0, 80.0)}], ids=str)
     @pytest.mark.parametrize("unit_variance", [True, False])
     def test_robust_scaler_is_within_a_bin(self, settings, unit_variance, without_noise):
@@ -91,6 +97,7 @@ class TestWithoutNoise:
             assert ours.privacy_.releases == ()
 
 
+@each_value(1)
 @pytest.mark.parametrize("Scaler", SCALERS)
 @pytest.mark.parametrize("settings", GUARANTEES, ids=str)
 def test_defaults_scale_columns_of_any_units(Scaler, settings):
@@ -244,10 +251,11 @@ class TestParameters:
 
 @pytest.mark.parametrize("Scaler", SCALERS)
 class TestBadInput:
+    @quick("5000")
+    @each_value(1)
     @pytest.mark.parametrize("settings", GUARANTEES, ids=str)
     @pytest.mark.parametrize("n", [2, 50, 5000])
     @pytest.mark.filterwarnings("ignore::skdpnoise.PrivacyWarning")
-    @pytest.mark.quick(12)
     def test_constant_columns_and_equal_rows_are_finite(self, Scaler, settings, n):
         mixed = np.column_stack([np.full(n, 7.0), table(n)[:, 0]])
         for X in (mixed, np.tile([3.0, -1e30], (n, 1)), np.zeros((n, 2))):
@@ -265,6 +273,7 @@ class TestBadInput:
         np.testing.assert_array_equal(scaler.transform(X)[:, 0], X[:, 0])
         assert scaler.scale_[1] != 1.0
 
+    @each_value(1)
     @pytest.mark.parametrize("value", [np.nan, np.inf, 1e200, 1e-310])
     def test_values_that_are_not_finite_or_out_of_range_are_refused(self, Scaler, value):
         X = table(100)

@@ -14,7 +14,6 @@ import pyarrow as pa
 import pytest
 from sklearn.base import clone
 from sklearn.compose import ColumnTransformer
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from skdpnoise import (
     DPLogisticCD,
@@ -26,9 +25,13 @@ from skdpnoise import (
     PrivacyWarning,
 )
 from skdpnoise.privacy import PrivacyGuarantee
+from tests._cases import each_value, quick
 from tests.contracts._register import Forbidden, Notebook
 
-pytestmark = pytest.mark.filterwarnings("ignore::skdpnoise.PrivacyWarning")
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::skdpnoise.PrivacyWarning"),
+    pytest.mark.usefixtures("the_same_words"),
+]
 
 rng = np.random.default_rng(0)
 N = 6000
@@ -49,18 +52,6 @@ SCHEMA = {
     "size": {"kind": "ordinal", "categories": ["S", "M", "L"]},
 }
 Y = (TABLE["town"] == "A").to_numpy().astype(int)
-
-
-@pytest.mark.quick(12)
-@parametrize_with_checks(
-    [
-        DPTableVectorizer(),
-        DPTableVectorizer(n_bins=0, adjacency="add_remove"),
-        DPTableVectorizer(noise="iid_laplace", n_bins=3),
-    ]
-)
-def test_scikit_learn_common_checks(estimator, check):
-    check(estimator)
 
 
 @pytest.fixture(scope="module")
@@ -121,6 +112,8 @@ def test_dates_become_calendars(fitted):
     assert sum(found[name] for name in names if name.startswith("seen_weekday")) == 1.0
 
 
+@quick("inid_laplace-3-add_remove-0.0")
+@each_value(1)
 @pytest.mark.parametrize("delta", [1e-6, 0.0])
 @pytest.mark.parametrize("adjacency", ["replace_one", "add_remove"])
 @pytest.mark.parametrize("rows", [None, 3])
@@ -262,6 +255,7 @@ def test_infinite_numbers_are_refused_before_the_charge():
         DPTableVectorizer(SCHEMA, ledger=Forbidden()).fit(table)
 
 
+@pytest.mark.slow
 def test_five_lines_make_a_model():
     model = DPPipeline(
         [("table", DPTableVectorizer(SCHEMA)), ("model", DPLogisticRegression(classes=[0, 1]))],
@@ -412,6 +406,7 @@ def test_missing_values_that_pass_by_are_left_to_an_imputer_behind():
 USUAL = {"truth": [True, False], "whole": [1, 2], "wide": [2**53, 2**53 + 1], "text": ["a", "b"]}
 
 
+@each_value(1)
 @pytest.mark.parametrize("usual", USUAL)
 @pytest.mark.parametrize("odd", ["a", 1.5, True, 2**53 + 1, None, decimal.Decimal(1)])
 @pytest.mark.parametrize("make", [DPTableVectorizer, DPOneHotEncoder])

@@ -20,6 +20,7 @@ from skdpnoise.privacy import (
     zcdp_epsilon,
     zcdp_rho,
 )
+from tests._cases import each_value
 
 REFERENCE = [
     (0.5, 1e-6, 0.124106149),
@@ -55,6 +56,7 @@ def test_mu_has_the_reference_values_to_nine_digits(epsilon, delta, mu):
     assert gdp_mu(epsilon, delta) == pytest.approx(mu, abs=0.51 * 10.0**-decimals)
 
 
+@each_value(2)
 @pytest.mark.parametrize("epsilon", EPSILONS)
 @pytest.mark.parametrize("delta", DELTAS)
 def test_delta_agrees_with_quadrature_of_the_hockey_stick(epsilon, delta):
@@ -80,6 +82,7 @@ def test_the_two_ways_to_compute_delta_meet_where_they_change_over():
         )
 
 
+@each_value(2)
 @pytest.mark.parametrize("epsilon", [0.0, *EPSILONS])
 @pytest.mark.parametrize("delta", [1e-300, *DELTAS])
 def test_mu_is_the_lower_end_and_tight(epsilon, delta):
@@ -88,6 +91,7 @@ def test_mu_is_the_lower_end_and_tight(epsilon, delta):
     assert gdp_delta(mu * (1 + 1e-9), epsilon) > delta
 
 
+@each_value(2)
 @pytest.mark.parametrize("mu", [1e-3, 0.1, 1.0, 7.0])
 @pytest.mark.parametrize("delta", [1e-300, *DELTAS])
 def test_epsilon_is_the_upper_end_and_tight(mu, delta):
@@ -170,6 +174,7 @@ def test_values_outside_their_range_are_refused(function, arguments):
         function(*arguments)
 
 
+@each_value(2)
 @pytest.mark.parametrize("epsilon", [0.01, 1.0, 8.0])
 @pytest.mark.parametrize("delta", [1e-9, 1e-4, 0.1])
 def test_corollary_6_gives_a_pure_loss_that_meets_the_guarantee(epsilon, delta):

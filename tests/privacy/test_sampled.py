@@ -31,6 +31,7 @@ from skdpnoise.privacy.numeric._lattice import Lattice, Plan
 from skdpnoise.privacy.numeric.loss import about_epsilon, bounds_near, composed_delta
 from skdpnoise.privacy.repetition.curve import Composed
 from skdpnoise.privacy.sampled import check_relation, needs_add_remove
+from tests._cases import each_value, every_pair
 
 LAPLACE = get_noise("laplace")
 BASES = {"normal": NormalShift(), "laplace": LAPLACE}
@@ -83,8 +84,8 @@ def integrated(base, shift, rate, epsilon, adding):
         return mpmath.quad(lambda x: max(excess(x), mpmath.mpf(0)), inner)
 
 
+@each_value(1)
 @pytest.mark.slow
-@pytest.mark.quick(2)
 @pytest.mark.parametrize("base", BASES)
 @pytest.mark.parametrize(
     ("rate", "shift", "epsilon"),
@@ -139,6 +140,7 @@ def binomial_delta(pure, rate, steps, epsilon, adding):
     )
 
 
+@each_value(2)
 @pytest.mark.slow
 @pytest.mark.parametrize(("pure", "rate"), [(0.3, 0.5), (2.0, 0.1), (6.0, 0.002), (1.0, 0.97)])
 @pytest.mark.parametrize("steps", [2, 30, 2000])
@@ -248,16 +250,11 @@ def test_epsilon_is_between_the_estimates_of_dp_accounting(rate, mu, steps):
     check_bar(rate, mu, steps, (1e-6,))
 
 
-FACTS = ([1e-4, 0.01, 0.1, 0.5], [1, 100, 10_000], [0.2, 0.5, 1.0, 2.0, 5.0])
-EVERYWHERE = [  # each two of them together
-    (rate, steps, mu)
-    for (i, rate), (j, steps), (k, mu) in itertools.product(*map(enumerate, FACTS))
-    if (i + j + k) % 3 == 0
-]
-
-
+@each_value(2)
 @pytest.mark.slow
-@pytest.mark.parametrize(("rate", "steps", "mu"), EVERYWHERE)
+@pytest.mark.parametrize("rate", [1e-4, 0.01, 0.1, 0.5])
+@pytest.mark.parametrize("steps", [1, 100, 10_000])
+@pytest.mark.parametrize("mu", [0.2, 0.5, 1.0, 2.0, 5.0])
 def test_epsilon_is_between_the_estimates_of_dp_accounting_everywhere(rate, steps, mu):
     check_bar(rate, mu, steps)
 
@@ -305,6 +302,7 @@ def test_rates_near_one_tend_to_the_gaussian_loss():
         assert epsilon * (1.0 - 1e-6) <= near.epsilon(delta) <= epsilon * 1.002
 
 
+@every_pair
 @pytest.mark.parametrize("rate", [1e-6, 0.01, 0.5, 0.99])
 @pytest.mark.parametrize("shift", [1e-3, 0.7, 8.0, 700.0])
 @pytest.mark.parametrize("steps", [1, 1000])
@@ -360,6 +358,7 @@ def test_tails_of_delta_1e_15_are_near_those_that_logs_of_delta_extend_to():
     assert loss.delta(epsilons[2]) <= 1e-15 < loss.delta(epsilons[2] * 0.999)
 
 
+@every_pair
 @pytest.mark.slow
 @pytest.mark.parametrize("rate", [1e-300, 1e-12, 0.3, 1.0 - 2.0**-53])
 @pytest.mark.parametrize("shift", [1e-120, 0.1, 40.0, 1e8])
@@ -450,6 +449,7 @@ def test_the_loss_of_several_releases_is_refused():
 # The largest shift within a guarantee.
 
 
+@each_value(1)
 @pytest.mark.parametrize(
     ("epsilon", "delta", "rate", "steps"),
     [

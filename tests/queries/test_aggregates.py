@@ -21,7 +21,11 @@ from skdpnoise.queries.aggregates import _check_summands, _exact_sums, _release,
 from skdpnoise.queries.norm_quantile import private_norm_quantile
 from skdpnoise.sampling import SeededWords
 from skdpnoise.sensitivity import SensitivityProfile
+from tests._cases import each_value
 from tests._statistics import FALSE_ALARM
+
+pytestmark = pytest.mark.usefixtures("the_same_words")
+
 
 RELATIONS = pytest.mark.parametrize("adjacency", ["replace_one", "add_remove"])
 # The default noise is compared over all families, which takes seconds.
@@ -59,7 +63,7 @@ def neighbour(table, adjacency, rng):
     return np.delete(table, row, axis=0) if rng.random() < 0.3 else np.vstack([table, record])
 
 
-@pytest.mark.quick(1)
+@each_value(1)
 @RELATIONS
 @pytest.mark.parametrize("way", [private_sum, private_mean])
 def test_no_record_moves_what_is_released_further_than_the_profile(adjacency, way):
@@ -101,6 +105,7 @@ def test_a_contribution_is_at_most_the_whole_steps_of_the_half_width(share):
             assert _exact_sums(table, bounds, unit) == [sign * 1000 * n_records]
 
 
+@each_value(1)
 @pytest.mark.parametrize("way", [private_sum, private_mean])
 @pytest.mark.parametrize("delta", [0.0, 1e-6])
 def test_the_mechanism_depends_on_public_facts_alone(way, delta):
@@ -184,6 +189,7 @@ def test_the_centred_mean_is_more_exact_than_a_noisy_sum_over_a_noisy_count():
     assert np.std(np.array(found) - data.mean()) < 0.65 * plain
 
 
+@each_value(1)
 @RELATIONS
 @pytest.mark.parametrize("way", [private_sum, private_mean])
 def test_errors_are_those_that_are_stated(adjacency, way):
@@ -332,6 +338,7 @@ def test_estimates_print_what_they_found():
     assert str(private_count(5, PrivacyGuarantee(1.0), **LAPLACE)).endswith("(1-DP)")
 
 
+@each_value(1)
 @pytest.mark.parametrize("way", [private_sum, private_mean])
 @pytest.mark.parametrize(
     ("values", "low", "high", "error", "message"),

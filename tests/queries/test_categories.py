@@ -17,6 +17,7 @@ from skdpnoise.privacy import GaussianLoss, PrivacyGuarantee
 from skdpnoise.queries import CategoryMechanism, private_categories
 from skdpnoise.sampling import SeededWords
 from skdpnoise.sensitivity import SensitivityProfile
+from tests._cases import each_value, every_pair, quick
 from tests.contracts._register import Notebook
 
 GUARANTEE = PrivacyGuarantee(1.0, 1e-6)
@@ -51,6 +52,7 @@ def hockey_stick(first, second, epsilon):
     return float(np.maximum(first - math.exp(epsilon) * second, 0.0).sum())
 
 
+@each_value(1)
 @pytest.mark.parametrize(("noise", "adjacency"), KINDS)
 @pytest.mark.parametrize("threshold", [2.5, 6.0])
 def test_no_neighbours_are_told_apart_better_than_is_charged_for(noise, adjacency, threshold):
@@ -74,6 +76,7 @@ def test_no_neighbours_are_told_apart_better_than_is_charged_for(noise, adjacenc
     assert closest > (0.9 if adjacency == "add_remove" else 0.45)
 
 
+@every_pair
 @pytest.mark.parametrize(("noise", "adjacency"), KINDS)
 @pytest.mark.parametrize("epsilon", [0.05, 1.0, 5.0])
 @pytest.mark.parametrize("n_columns", [1, 4])
@@ -190,7 +193,7 @@ CONTAINERS = {
 }
 
 
-@pytest.mark.quick(10)
+@quick("arrow table", "array of objects", "index of categories", "polars")
 @pytest.mark.parametrize("container", CONTAINERS.values(), ids=CONTAINERS)
 def test_one_missing_value_does_not_change_how_the_others_are_read(container):
     for values in ([1, 2] * 100, [1, 2] * 99 + [1, None]):
@@ -204,7 +207,7 @@ class Loud:
         raise RuntimeError("secret")
 
 
-@pytest.mark.quick(8)
+@quick("str", "object", "list", "Loud")
 @pytest.mark.parametrize(
     "odd",
     [("a", "b"), ["a"], np.array(["a", "b"]), Loud(), 10**400, "\ud800", np.ma.masked, object()],
@@ -245,6 +248,7 @@ def test_it_is_charged_before_a_word_is_drawn(monkeypatch):
     assert ledger.charges[0]["guarantee"] == (1.0, 1e-6)
 
 
+@pytest.mark.usefixtures("the_same_words")
 def test_a_ledger_takes_the_exact_loss_and_refuses_what_is_too_much():
     ledger = PrivacyLedger("people", 1.5, 1e-5, storage="memory")
     private_categories(TABLE, GUARANTEE, ledger=ledger)

@@ -12,6 +12,7 @@ from skdpnoise.queries._quantile_choice import choose_bulk, halved, joined, part
 from skdpnoise.queries._quantile_search import Search, believe_octaves, believe_spread, real
 from skdpnoise.queries.searched_location import search_location
 from skdpnoise.sampling import random_words
+from tests._cases import each_value
 
 N = 2000
 NORMAL = np.random.default_rng(0).normal(size=N)
@@ -39,6 +40,7 @@ def search(values, strength, seed=0, adjacency="replace_one"):
     return found, [label for label, _ in charged]
 
 
+@each_value(1)
 @pytest.mark.slow
 @pytest.mark.parametrize("strength", [LEAST, 300.0, PLENTY])
 @pytest.mark.parametrize("offset", [0.0, 1e2, -1e4, 1e5, 1e6, -1e7, 1e9, 1e10, 1e12])
@@ -56,6 +58,7 @@ def test_a_spread_is_right_or_said_to_be_hidden_however_far_the_values_are(offse
     assert wrong <= 1  # of a hundred choices about one misses
 
 
+@each_value(1)
 @pytest.mark.slow
 @pytest.mark.parametrize("strength", [LEAST, 300.0, PLENTY])
 @pytest.mark.parametrize("value", [0.0, 7.3, -1e9, 1e-20, 1e30])
@@ -90,6 +93,7 @@ def test_looking_closer_is_paid_by_what_was_left_and_says_what_it_released():
             search(NORMAL + offset, PLENTY, adjacency=adjacency)
 
 
+@each_value(1)
 @pytest.mark.parametrize("released", [0.7, 1.3, 1.7])
 @pytest.mark.parametrize("offset", [0.0, 500.0])
 def test_a_number_of_records_that_is_released_wrong_makes_no_spread_too_wide(offset, released):

@@ -8,11 +8,12 @@ import pytest
 from skdpnoise.privacy import GaussianLoss, PrivacyGuarantee, PureLoss
 from skdpnoise.queries import noisy_histogram
 from skdpnoise.sensitivity import paired_histogram
+from tests._cases import each_value
 
 COUNTS = np.array([[500, 20, 3, 0], [1, 2, 3, 900]])
 
 
-@pytest.mark.quick(1)
+@each_value(1)
 @pytest.mark.parametrize("counts", [COUNTS, COUNTS[0], COUNTS.astype(float)])
 @pytest.mark.parametrize("delta", [0.0, 1e-6])
 def test_the_fullest_bin_of_each_column_is_found_at_an_ordinary_budget(counts, delta):

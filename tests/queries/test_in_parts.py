@@ -21,6 +21,7 @@ from skdpnoise.queries import (
     private_quantiles,
     private_sum,
 )
+from tests._cases import each_value
 from tests._same_bits import COUNTS, WAYS, by_way, in_parts, source_of
 
 N = 900
@@ -81,6 +82,7 @@ def _listed(value):
     return value.tolist() if isinstance(value, np.ndarray) else value
 
 
+@each_value(1)
 @pytest.mark.slow
 @pytest.mark.parametrize("relation", RELATIONS)
 @pytest.mark.parametrize("name", NUMBERS)
@@ -93,6 +95,7 @@ def test_tables_in_parts_give_the_same_bits(name, relation, tmp_path):
         assert numbers(ask(source, guarantee)) == expected
 
 
+@each_value(1)
 @pytest.mark.slow
 @pytest.mark.parametrize("relation", RELATIONS)
 @pytest.mark.parametrize(("name", "column"), CASES)
@@ -142,7 +145,6 @@ EMPTY = {
 }
 
 
-@pytest.mark.quick(3)
 @pytest.mark.parametrize("name", EMPTY)
 def test_of_no_rows_is_asked_what_is_asked_of_an_empty_array(name):
     kind, ask = EMPTY[name]
@@ -206,7 +208,6 @@ REFUSED = {
 }
 
 
-@pytest.mark.quick(3)
 @pytest.mark.parametrize("name", REFUSED)
 def test_what_is_refused_of_all_rows_is_refused_of_parts_and_not_charged(name):
     frame, ask = REFUSED[name]
@@ -225,7 +226,7 @@ def test_what_is_refused_of_all_rows_is_refused_of_parts_and_not_charged(name):
 def test_parts_with_other_columns_are_refused():
     uneven = source_of([FRAME[:300], FRAME[300:]]).map(_wider_at_the_end, 2)
     for ask in (*NUMBERS.values(), lambda X, g: private_categories(X, g)):
-        with pytest.raises(ValueError, match="same columns in all parts"):
+        with pytest.raises(ValueError, match="same columns in all partitions"):
             ask(uneven, PrivacyGuarantee(1.0, 1e-6))
 
 
@@ -233,6 +234,7 @@ def _wider_at_the_end(rows):
     return rows.assign(c=1.0) if rows.index[0] >= 300 else rows
 
 
+@pytest.mark.usefixtures("the_same_words")
 def test_a_ledger_is_charged_once_and_before_the_second_pass():
     passes = []
 

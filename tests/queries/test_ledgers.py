@@ -26,6 +26,7 @@ from skdpnoise.queries import (
     private_sum,
 )
 from skdpnoise.sampling import SeededWords
+from tests._cases import each_value, quick
 
 X = np.random.default_rng(0).uniform(0.0, 1.0, size=(400, 2))
 COLUMN = X[:, 0].copy()
@@ -161,6 +162,8 @@ def test_every_public_private_function_is_here():
         assert parameters["ledger"].kind is inspect.Parameter.KEYWORD_ONLY
 
 
+@quick("06", "private_moments", "private_categories", "private_location_scale", "private_argmax")
+@each_value(1)
 @pytest.mark.parametrize("name", CALLS)
 @pytest.mark.parametrize("delta", [0.0, 1e-6])
 def test_one_charge_covers_the_release_and_stands_before_it(name, delta):
@@ -177,6 +180,7 @@ def test_one_charge_covers_the_release_and_stands_before_it(name, delta):
     assert isinstance(facts["mechanism"], str)
 
 
+@quick("private_mean")
 @pytest.mark.parametrize("name", ["private_sum", "private_mean", "private_quantiles"])
 def test_the_neighbouring_relation_is_passed_on(name):
     book = Book()
@@ -185,6 +189,7 @@ def test_the_neighbouring_relation_is_passed_on(name):
     assert [facts["adjacency"] for _, _, facts in book.lines] == ["add_remove"]
 
 
+@quick("private_argmax", "private_sum", "private_moments")
 @pytest.mark.parametrize("name", CALLS)
 def test_what_the_budget_does_not_cover_draws_nothing(name):
     with pytest.raises(BudgetExceededError):
@@ -205,6 +210,7 @@ def test_what_is_refused_is_not_charged(call):
     assert book.lines == []
 
 
+@each_value(1)
 @pytest.mark.parametrize("name", CALLS)
 @pytest.mark.parametrize("wrong", ["ledger", 3, object()])
 def test_what_cannot_be_charged_is_refused(name, wrong):
@@ -220,6 +226,7 @@ def test_a_bad_source_of_randomness_is_refused_before_the_charge(name):
     assert book.lines == []
 
 
+@pytest.mark.usefixtures("the_same_words")
 def test_a_real_ledger_adds_them_up():
     ledger = PrivacyLedger("trips", epsilon=3.0, delta=1e-6, storage="memory")
     pure = [name for name in CALLS if name not in NEEDS_DELTA]

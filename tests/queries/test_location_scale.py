@@ -12,6 +12,7 @@ from scipy.stats import binom
 from skdpnoise.accounting.session import Session
 from skdpnoise.privacy import GaussianLoss, PrivacyGuarantee, PureLoss, gdp_mu
 from skdpnoise.queries import _tile_loops, _tiles, private_location_scale
+from tests._cases import each_value, every_pair
 from tests._statistics import FALSE_ALARM
 
 N = 6000
@@ -34,7 +35,7 @@ def shapes():
     }
 
 
-@pytest.mark.quick(50)
+@each_value(1)
 @pytest.mark.parametrize("name", shapes())
 @pytest.mark.parametrize("unit", [1e-6, 1.0, 1e6])
 @pytest.mark.parametrize("shift", [0.0, -37.0, 1e4, -1e8, 1e12])
@@ -47,6 +48,7 @@ def test_location_and_scale_are_found_in_any_units(name, unit, shift):
     assert 0.6 < found.scale[0] / bulk.std() < 1.7
 
 
+@each_value(1)
 @pytest.mark.slow
 @pytest.mark.parametrize("end", [-1.0, 1.0])
 @pytest.mark.parametrize("bounds", [None, (-8.0, 8.0)])
@@ -89,6 +91,7 @@ def test_more_budget_means_less_error_and_defaults_are_useful():
     assert errors[1] < errors[0] < 0.5
 
 
+@each_value(1)
 @pytest.mark.parametrize("guarantee", [PrivacyGuarantee(20.0, 1e-6), PrivacyGuarantee(20.0)])
 @pytest.mark.parametrize("power", [-60, -1, 7, 40])
 def test_powers_of_two_change_the_units_and_nothing_else(guarantee, power):
@@ -141,6 +144,7 @@ def test_constant_and_drowned_columns_are_not_found_and_are_not_nan(guarantee):
     assert abs(mixed.location[3]) < 0.2
 
 
+@each_value(1)
 @pytest.mark.parametrize("n", [1, 2, 3, 4, 5])
 @pytest.mark.parametrize("adjacency", ["replace_one", "add_remove"])
 def test_a_handful_of_records_of_either_parity_is_no_error(n, adjacency):
@@ -201,6 +205,7 @@ def test_bounded_and_unbounded_columns_share_one_guarantee():
     assert 0.95 * 0.5 < total <= 0.5
 
 
+@every_pair
 @pytest.mark.parametrize("adjacency", ["replace_one", "add_remove"])
 @pytest.mark.parametrize("guarantee", [PureLoss(3.0), GaussianLoss(1.0)])
 @pytest.mark.parametrize("bounds", [None, (-1e9, 1e9), ([-np.inf, -1e9, 0.0], [np.inf, 1e9, 1e9])])

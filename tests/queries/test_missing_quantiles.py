@@ -9,6 +9,7 @@ from skdpnoise.data.table import InMemory
 from skdpnoise.privacy import GaussianLoss, PrivacyGuarantee, PureLoss
 from skdpnoise.queries import private_quantiles
 from skdpnoise.queries.quantiles import _counts, _filled, _with_missing, prefix_strategy
+from tests._cases import each_value, every_pair
 
 WANTED = [0.25, 0.5, 0.75]
 rng = np.random.default_rng(0)
@@ -17,6 +18,7 @@ GAPS = np.where(rng.random(FULL.shape) < [0.6, 0.1, 0.0], np.nan, FULL)
 BOUNDS = ([0.0, -1e-4, 0.0], [100.0, 1e-4, 2e6])
 
 
+@every_pair
 @pytest.mark.parametrize("adjacency", ["replace_one", "add_remove"])
 @pytest.mark.parametrize("bounds", [None, BOUNDS])
 @pytest.mark.parametrize("delta", [1e-6, 0.0])
@@ -39,6 +41,7 @@ def test_a_missing_value_is_one_count_in_a_bin_of_its_own_whatever_the_edges():
     assert counts.tolist() == [1, 1, 2, 2]  # the last bin is for what is missing
 
 
+@each_value(1)
 @pytest.mark.parametrize("adjacency", ["replace_one", "add_remove"])
 @pytest.mark.parametrize("branching", [0, 4, 8])
 def test_neighbours_move_the_answers_by_no_more_than_is_charged_for(adjacency, branching):

@@ -13,6 +13,7 @@ from skdpnoise.mechanisms import AdditiveMechanism
 from skdpnoise.privacy import GaussianLoss, PrivacyGuarantee, PureLoss
 from skdpnoise.queries import private_moments
 from skdpnoise.queries.moments import _exact_sums
+from tests._cases import each_value, every_pair, quick
 from tests._replay import two_runs
 
 CLEAR = PrivacyGuarantee(1e4, 1e-6)
@@ -40,7 +41,8 @@ def test_sums_of_extreme_values_are_at_the_ends():
     assert _exact_sums(*column(x), np.zeros(1), np.ones(1)) == [(2**34, 3 * 2**68)]
 
 
-@pytest.mark.quick(4)
+@quick("bounded-1-DP-replace_one")
+@every_pair
 @pytest.mark.parametrize("adjacency", ["replace_one", "add_remove"])
 @pytest.mark.parametrize("guarantee", [PureLoss(1.0), GaussianLoss(0.3)], ids=str)
 @pytest.mark.parametrize("bounds", [(-5.0, 5.0), None], ids=["bounded", "open"])
@@ -66,6 +68,7 @@ def test_integers_that_meet_the_noise_move_by_what_is_charged(adjacency, guarant
                 assert one.share <= TOLERANCE
 
 
+@each_value(1)
 @pytest.mark.parametrize("guarantee", [PrivacyGuarantee(1.0, 1e-6), PrivacyGuarantee(1.0)])
 @pytest.mark.parametrize("adjacency", ["replace_one", "add_remove"])
 def test_what_is_charged_is_within_the_guarantee(guarantee, adjacency):
@@ -103,6 +106,7 @@ def test_variances_cost_the_means_nothing_under_gaussian_noise():
     assert deviations[1] == pytest.approx(deviations[0], rel=1e-5)
 
 
+@each_value(1)
 @pytest.mark.parametrize("delta", [0.0, 1e-6])
 @pytest.mark.parametrize("bounds", [None, ([0.0, -1e-3], [20.0, 1e-3])], ids=["open", "bounded"])
 def test_defaults_are_useful_and_more_budget_means_less_error(delta, bounds):
@@ -119,7 +123,7 @@ def test_defaults_are_useful_and_more_budget_means_less_error(delta, bounds):
     assert (errors[0] < 0.25).all()
 
 
-@pytest.mark.quick(48)
+@every_pair
 @pytest.mark.parametrize("guarantee", [PrivacyGuarantee(1.0, 1e-6), PrivacyGuarantee(1.0)])
 @pytest.mark.parametrize("adjacency", ["replace_one", "add_remove"])
 @pytest.mark.parametrize("n", [1, 2, 30, 3000])

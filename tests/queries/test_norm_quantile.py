@@ -20,6 +20,7 @@ from skdpnoise.queries.norm_quantile import (
     private_norm_quantile,
 )
 from skdpnoise.sampling import SeededWords
+from tests._cases import each_value
 
 LOSS = GaussianLoss(0.5)
 
@@ -38,7 +39,7 @@ def utilities_of(norms, monkeypatch, **settings):
     return seen
 
 
-@pytest.mark.quick(1)
+@each_value(1)
 @pytest.mark.parametrize("adjacency", ["replace_one", "add_remove"])
 @pytest.mark.parametrize("limits", [None, (1e-3, 1e3), (2.0, 5.0)])
 def test_one_record_moves_every_utility_by_at_most_one(adjacency, limits, monkeypatch):
@@ -79,6 +80,7 @@ def test_counts_are_exact_functions_of_one_norm():
     np.testing.assert_array_equal(_counts(400, norms)[candidates - _LOWEST], expected)
 
 
+@each_value(1)
 @pytest.mark.parametrize("loss", [GaussianLoss(0.3), PureLoss(0.7)])
 @pytest.mark.parametrize("monotonic", [False, True])
 def test_a_choice_is_charged_within_its_budget_and_nearly_uses_it(loss, monotonic):
@@ -98,6 +100,7 @@ def test_a_choice_is_charged_within_its_budget_and_nearly_uses_it(loss, monotoni
     assert (mechanism.n_releases, mechanism.sensitivity.n_coordinates) == (1, 1)
 
 
+@each_value(1)
 @pytest.mark.parametrize("guarantee", [PrivacyGuarantee(1.0), PrivacyGuarantee(1.0, 1e-6)])
 @pytest.mark.parametrize("size", [1e-60, 1e-3, 1.0, 3e7, 1e80])
 def test_radii_of_any_size_are_found_without_limits(guarantee, size):

@@ -18,6 +18,7 @@ from skdpnoise.queries._quantile_choice import (
 )
 from skdpnoise.queries._quantile_search import believe_location, believe_spread, ordered, real
 from skdpnoise.sampling import random_words
+from tests._cases import each_value, quick
 
 RNG = np.random.default_rng(0)
 
@@ -40,6 +41,7 @@ def choose(values, loss, probability=0.5, seed=0, belief=None):
     return found.quantile(0.5), charged
 
 
+@each_value(1)
 @pytest.mark.slow
 @pytest.mark.parametrize("factor", [1e-200, 1e-3, 1.0, 1e90])
 @pytest.mark.parametrize("probability", [0.5, 0.875])
@@ -68,6 +70,7 @@ def utilities_of(values, edges, probability, preference):
     return quantile_utilities(below, probability * len(values), preference)
 
 
+@quick("0.8888888888888888", "0.5")
 @pytest.mark.parametrize("probability", [0.5, 0.75, 0.85, 8 / 9, 1 / 3])
 def test_one_record_moves_no_utility_by_more_than_the_sensitivity(probability):
     places = np.array([-1e200, -1.0, 0.0, 0.2, 2.0])
@@ -125,6 +128,7 @@ def test_the_utility_is_zero_for_the_cell_with_the_quantile_and_falls_on_both_si
     np.testing.assert_array_equal(utilities, expected)
 
 
+@each_value(1)
 @pytest.mark.parametrize(
     "belief",
     [

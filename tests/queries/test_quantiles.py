@@ -19,6 +19,7 @@ from skdpnoise.queries.quantiles import (
     prefix_strategy,
 )
 from tests._audit import resource
+from tests._cases import each_value, every_pair, quick
 
 QUARTILES = [0.25, 0.5, 0.75]
 BRANCHINGS = (SQUARE_ROOT, 2, 4, 8, 64)
@@ -56,7 +57,8 @@ class TestStrategies:
         assert variance[-1] < 1e-12  # the total is known
         assert strategy.mean_variance() == pytest.approx(variance[:-1].mean(), rel=1e-9)
 
-    @pytest.mark.quick(3)
+    @quick("replace_one-8")
+    @each_value(1)
     @pytest.mark.parametrize("branching", BRANCHINGS)
     @pytest.mark.parametrize("adjacency", ["replace_one", "add_remove"])
     def test_one_record_changes_the_answers_by_what_is_stated_and_by_no_less(
@@ -99,6 +101,7 @@ class TestStrategies:
         np.testing.assert_array_equal(change * 2.0**20, strategy.rows[:, 5])
 
 
+@every_pair
 @pytest.mark.parametrize("adjacency", ["replace_one", "add_remove"])
 @pytest.mark.parametrize("bounds", [None, (-50.0, 50.0)])
 @pytest.mark.parametrize("guarantee", [PureLoss(1.0), GaussianLoss(0.3)], ids=str)
@@ -133,6 +136,7 @@ def test_integers_that_meet_the_noise_move_by_what_is_charged(
             assert np.linalg.norm(change, order) <= resource(mechanism)
 
 
+@each_value(1)
 @pytest.mark.parametrize("guarantee", [PrivacyGuarantee(1.0, 1e-6), PrivacyGuarantee(1.0)])
 @pytest.mark.parametrize("adjacency", ["replace_one", "add_remove"])
 def test_what_is_charged_is_within_the_guarantee(guarantee, adjacency):
@@ -166,6 +170,7 @@ def shapes(n=6000):
     }
 
 
+@each_value(1)
 @pytest.mark.parametrize("name", shapes())
 @pytest.mark.parametrize("bounds", [None, (-40.0, 40.0)])
 def test_quantiles_are_within_a_bin_without_noise(name, bounds, without_noise):
@@ -178,6 +183,7 @@ def test_quantiles_are_within_a_bin_without_noise(name, bounds, without_noise):
     )
 
 
+@quick("0.0")
 @pytest.mark.parametrize("delta", [0.0, 1e-6])
 def test_defaults_are_useful_and_more_budget_means_less_error(delta):
     errors = []
@@ -221,6 +227,7 @@ def test_counts_hold_every_record_and_bins_are_closed_on_the_left():
     assert counts[[0, 127, 128, 255]].tolist() == [2, 1, 1, 2]
 
 
+@every_pair
 @pytest.mark.parametrize("guarantee", [PrivacyGuarantee(1.0, 1e-6), PrivacyGuarantee(1.0)])
 @pytest.mark.parametrize("adjacency", ["replace_one", "add_remove"])
 @pytest.mark.parametrize("n", [1, 2, 30])

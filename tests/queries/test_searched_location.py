@@ -18,6 +18,7 @@ from skdpnoise.queries._quantile_search import (
 )
 from skdpnoise.queries.searched_location import count_strength, search_location, search_share
 from skdpnoise.sampling import random_words
+from tests._cases import each_value, every_pair, quick
 from tests._replay import two_runs
 
 RNG = np.random.default_rng(0)
@@ -37,7 +38,8 @@ LOSSES = {
 }
 
 
-@pytest.mark.quick(10)
+@quick("replace_one", "add_remove")
+@every_pair
 @pytest.mark.parametrize("name", TARGETS)
 @pytest.mark.parametrize(("kind", "loss"), LOSSES.items(), ids=str)
 @pytest.mark.parametrize("adjacency", ["replace_one", "add_remove"])
@@ -54,6 +56,8 @@ def test_a_constant_from_few_records_is_nearly_as_good_as_the_mean(name, kind, l
     assert np.sort(scores)[1] >= -1.05
 
 
+@quick("0.0769682")
+@each_value(1)
 @pytest.mark.parametrize("value", [0.0, 5.0, -1e100, 1e100, 1e-290])
 @pytest.mark.parametrize(("kind", "loss"), LOSSES.items(), ids=str)
 def test_a_constant_target_is_found_and_nothing_overflows(value, kind, loss):
@@ -72,6 +76,7 @@ def test_a_constant_target_is_found_and_nothing_overflows(value, kind, loss):
     assert not found.found or found.scale <= max(0.02 * abs(value), 1e-3)
 
 
+@each_value(1)
 @pytest.mark.parametrize("shift", [0.0, 1e3, -1e5])
 @pytest.mark.parametrize("factor", [1e-8, 1.0, 1e8])
 def test_units_do_not_decide_whether_a_target_is_found(shift, factor):
@@ -167,8 +172,8 @@ def test_shares_buy_what_a_search_needs_and_up_to_twice_that_of_many_records():
         assert search_share(noise, loss, 10.0, 0.9) == 0.9
 
 
+@each_value(1)
 @pytest.mark.slow
-@pytest.mark.quick(1)
 @pytest.mark.parametrize("adjacency", ["replace_one", "add_remove"])
 @pytest.mark.parametrize("noise", ["iid_laplace", "inid_gaussian"])
 def test_each_step_of_a_search_costs_what_it_is_charged_for(adjacency, noise):

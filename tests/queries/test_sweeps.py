@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from skdpnoise.data import table
-from skdpnoise.data.table import InMemory, looked_at
+from skdpnoise.data.table import InMemory, scan_tables
 from skdpnoise.inspection import Transcript
 from skdpnoise.privacy import PrivacyGuarantee
 from skdpnoise.queries import (
@@ -23,6 +23,7 @@ from skdpnoise.queries import (
 )
 from skdpnoise.queries._sweeps import all_finite, differences, tallied_gaps, tallies
 from skdpnoise.sampling import SeededWords, integers, secret_pairs
+from tests._cases import each_value, every_pair, quick
 from tests._same_bits import in_parts
 from tests._statistics import FALSE_ALARM, chi_square_pvalue
 
@@ -63,6 +64,7 @@ def settings():
     }
 
 
+@each_value(1)
 @pytest.mark.parametrize("loops", [_tiles, _tile_loops])
 @pytest.mark.parametrize("value", [np.nan, -np.nan, np.inf, -np.inf, 1e308])
 def test_whatever_a_row_holds_is_clipped(loops, value):
@@ -78,6 +80,8 @@ def test_whatever_a_row_holds_is_clipped(loops, value):
         assert abs(values[0, 0]) == reach
 
 
+@quick("nan-skdpnoise.queries._tiles")
+@each_value(1)
 @pytest.mark.parametrize("loops", [_tiles, _tile_loops])
 @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf, 1e300])
 def test_whatever_a_row_holds_adds_no_more_than_the_most_steps(loops, value):
@@ -91,6 +95,7 @@ def test_whatever_a_row_holds_adds_no_more_than_the_most_steps(loops, value):
     assert abs(int(totals[0, 0]) * 2**_tiles.HALF_SUM + int(totals[0, 1])) == 2
 
 
+@quick("count_lengths", "add_rounded")
 @pytest.mark.parametrize("name", settings())
 def test_compiled_loops_count_what_numpy_does(name):
     arguments, width = settings()[name]
@@ -156,6 +161,7 @@ def test_gaps_are_of_the_pairs_that_are_given(n):
     assert n // 2 == np.unique(pairs).size / 2
 
 
+@each_value(1)
 @pytest.mark.parametrize("sparse", [1, 4])  # with and without an order of all records
 @pytest.mark.parametrize(("n", "most"), [(4, 1), (5, 2), (6, 2), (6, 3)])
 def test_every_matching_of_its_size_is_drawn_as_often(n, most, sparse, monkeypatch):
@@ -188,7 +194,7 @@ def test_gaps_of_rows_in_parts_are_those_of_a_table(at_a_time, monkeypatch):
     found = tallied_gaps(InMemory.of(X), pairs, columns, 2, visit)
     assert np.array_equal(found[:, 0], plain)
     for n_parts in (1, 7):
-        rows = looked_at(len, X=in_parts(X, n_parts)).map(values)
+        rows = scan_tables(len, X=in_parts(X, n_parts)).map(values)
         assert np.array_equal(tallied_gaps(rows, pairs, columns, 2, visit), found)
 
 
@@ -254,6 +260,7 @@ def queries():
     }
 
 
+@each_value(1)
 @pytest.mark.slow
 @pytest.mark.parametrize("name", queries())
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
@@ -287,6 +294,7 @@ def test_columns_apart_are_read_as_those_side_by_side():
         assert counts.tolist() == [[100]] * len(columns)
 
 
+@every_pair
 @pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
 @pytest.mark.parametrize("shape", [(1,), (70_001,), (3, 5), (2, 70_001), (40_000, 2)])
 @pytest.mark.parametrize("order", ["C", "F"])

@@ -12,6 +12,7 @@ from skdpnoise.queries import noisy_histogram, private_count, private_histogram
 LAPLACE = {"noise": "inid_laplace"}
 
 
+@pytest.mark.usefixtures("the_same_words")
 def test_a_histogram_counts_public_bins_and_categories():
     guarantee = PrivacyGuarantee(1.0)
     values = [0.0, 0.5, 1.0, 2.0, 3.0, -1.0, 99.0]

@@ -164,6 +164,7 @@ def cards():
     return [scaler.privacy_, ledger, ledger.total(), found]
 
 
+@pytest.mark.usefixtures("the_same_words")
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::skdpnoise.PrivacyWarning")
 def test_every_card_has_the_same_frame_and_runs_nothing():

@@ -14,6 +14,7 @@ import pytest
 from skdpnoise.ledger import PrivacyReport, Release
 from skdpnoise.privacy import PrivacyGuarantee, PureLoss
 from tests._browser import NONE, find_browser, opened
+from tests._cases import quick
 
 pytestmark = pytest.mark.browser
 SHARES = (0.5, 0.2, 0.05)
@@ -139,8 +140,8 @@ def test_text_is_seen_on_the_ground_of_its_theme(shown, theme, tmp_path):
     assert 0.02 < inked < 0.5
 
 
+@quick("code dark")
 @each_theme
-@pytest.mark.quick(3)
 def test_the_figures_are_folded_and_can_be_read_when_asked_for(shown, theme):
     page = shown(theme)
     assert page.ask("document.querySelector('details').open") is False
@@ -158,8 +159,8 @@ def test_the_figures_are_folded_and_can_be_read_when_asked_for(shown, theme):
     assert max(contrast(ground, one) for one in np.unique(part.reshape(-1, 3), axis=0)) >= 4.5
 
 
+@quick("jupyter light", "more contrast light")
 @each_theme
-@pytest.mark.quick(3)
 def test_the_pieces_of_the_bar_are_as_wide_as_their_shares(shown, theme):
     page = shown(theme)
     pixels = page.picture()
@@ -174,8 +175,8 @@ def test_the_pieces_of_the_bar_are_as_wide_as_their_shares(shown, theme):
     assert ends[: len(SHARES)] == pytest.approx(expected, abs=3.0 / len(row))
 
 
+@quick("more contrast in jupyter dark")
 @each_theme
-@pytest.mark.quick(3)
 def test_a_warning_of_a_seed_is_read_in_every_theme(shown, theme):
     page = shown(theme, secure=False)
     top, bottom, left, right = box(page, ".dp-warning")

@@ -23,9 +23,13 @@ from skdpnoise import (
 from skdpnoise.ledger import PrivacyReport, Release
 from skdpnoise.privacy import GaussianLoss, PrivacyGuarantee, PureLoss, gdp_mu
 from skdpnoise.reporting.statement import shares, stages
-from tests.contracts._register import every_private_estimator
+from tests._cases import quick
+from tests.contracts._register import PRIVATE, each, ways
 
-pytestmark = pytest.mark.filterwarnings("ignore::skdpnoise.PrivacyWarning")
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::skdpnoise.PrivacyWarning"),
+    pytest.mark.usefixtures("the_same_words"),
+]
 
 rng = np.random.default_rng(0)
 X = rng.normal(size=(400, 3))
@@ -42,7 +46,7 @@ def whole(made):
     return " ".join(made.statement().split())
 
 
-@every_private_estimator
+@each(ways(PRIVATE))
 def test_every_report_is_a_page_without_a_value_of_the_data(entry):
     data = X.copy()
     data[7, 1] = SECRET
@@ -105,8 +109,14 @@ def test_what_was_left_unspent_by_looking_is_not_claimed():
     assert model.privacy_.total.mu < model.privacy_.to_dict()["mu"] == most
 
 
-@every_private_estimator
-@pytest.mark.quick(6)
+@quick(
+    "DPRandomizedSearchCV DPPoissonRegressor",
+    "DPOneHotEncoder",
+    "DPCoordinateDescentRegressor",
+    "DPGridSearchCV DPCoordinateDescentRegressor",
+    "DPPoissonRegressor 2",
+)
+@each(ways(PRIVATE))
 def test_what_is_claimed_hangs_on_public_facts_alone(entry):
     wide = 1e3 * rng.standard_cauchy(size=X.shape)
     claims = []

@@ -7,9 +7,11 @@ import numpy as np
 import pytest
 
 from skdpnoise.sampling import SeededWords, SystemWords, bits, integers_below, permutation
+from tests._cases import quick
 from tests._statistics import FALSE_ALARM, uniform_pvalue
 
 
+@quick("7", "100", "3")
 @pytest.mark.parametrize("bound", [2, 3, 5, 6, 7, 8, 100])
 def test_bounded_integers_are_uniform(bound):
     draws = integers_below(SeededWords(0), bound, 50_000)
@@ -30,6 +32,7 @@ def test_one_possible_value_needs_no_words():
     assert not integers_below(SeededWords(0), 1, 5).any()
 
 
+@pytest.mark.usefixtures("the_same_words")
 @pytest.mark.parametrize("n", [0, 1, 2, 3, 64, 65, 1000])
 def test_a_permutation_holds_every_index_once(n):
     order = permutation(SystemWords(), n)

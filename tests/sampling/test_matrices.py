@@ -13,6 +13,7 @@ from skdpnoise.sampling import SeededWords
 from skdpnoise.sampling import balls as sampler
 from skdpnoise.sampling.balls import most_places, rounded_frobenius, rounded_wishart, wishart_places
 from skdpnoise.sampling.lazy import LazyNumbers
+from tests._cases import each_value
 from tests._statistics import FALSE_ALARM, uniform_pvalue
 
 BITS = 20
@@ -109,6 +110,7 @@ def test_a_matrix_of_the_frobenius_ball_has_its_density_and_a_wrong_scale_is_see
         assert uniform_pvalue(pattern, 8) > FALSE_ALARM
 
 
+@each_value(2)
 @pytest.mark.parametrize("bits", [4, 20, 32])
 @pytest.mark.parametrize("size", [1, 2, 7])
 def test_what_doubles_decide_more_places_decide_as_well(size, bits, monkeypatch):

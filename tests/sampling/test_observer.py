@@ -65,6 +65,7 @@ def test_an_observer_cannot_be_left_on_by_a_generator_or_for_another_thread():
     assert seen == [False]
 
 
+@pytest.mark.usefixtures("the_same_words")
 def test_a_fit_that_nobody_observes_draws_from_the_operating_system_and_says_so():
     report = DPStandardScaler(feature_bounds=(-3, 3)).fit(X).privacy_
     assert report.secure

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from decimal import Decimal, localcontext
 from fractions import Fraction
+from itertools import cycle
 
 import numpy as np
 import pytest
@@ -21,6 +22,7 @@ from skdpnoise.sampling import (
 )
 from skdpnoise.sampling._piecewise_exact import density as exact_density
 from skdpnoise.sampling._piecewise_exact import draw_exactly
+from tests._cases import each_value, quick
 from tests._statistics import (
     FALSE_ALARM,
     binned_pvalue,
@@ -39,8 +41,7 @@ continuous = pytest.mark.parametrize("name", LAWS)
 SAMPLERS = {
     **{
         f"{name}-{bits}": (lambda words, size, e=e, b=bits: rounded_piecewise(words, size, b, e))
-        for name, (e, _) in LAWS.items()
-        for bits in (0, 52)
+        for (name, (e, _)), bits in zip(LAWS.items(), cycle((0, 52)), strict=False)
     },
     **{
         name: (lambda words, size, f=make, s=scale: integer_piecewise(words, size, f(s)))
@@ -100,7 +101,8 @@ def values_pvalue(draws, weights):
     return chi_square_pvalue(np.bincount(np.clip(draws, low, high) - low), expected)
 
 
-@pytest.mark.quick(25)
+@quick("1-subbotin_5", "0-truncated_laplace")
+@each_value(2)
 @continuous
 @pytest.mark.parametrize("bits", [0, 1, 24, 52])
 def test_rounded_draws_have_the_exact_distribution(name, bits):
@@ -115,7 +117,8 @@ def test_rounded_draws_have_the_exact_distribution(name, bits):
         assert binned_pvalue(draws, density, bits, scale=scale) < FALSE_ALARM
 
 
-@continuous
+@pytest.mark.usefixtures("the_same_words")
+@pytest.mark.parametrize("name", [*LAWS][::3])
 def test_draws_from_the_operating_system_have_the_exact_distribution(name):
     exponent, density = LAWS[name]
     assert fit_pvalue(rounded_piecewise(SystemWords(), N, 40, exponent), density, 40) > FALSE_ALARM
@@ -177,7 +180,8 @@ def all_exact(table, words, size):
     return draws
 
 
-@pytest.mark.quick(27)
+@quick("laplace", "steep_staircase", "flat_staircase")
+@each_value(2)
 @pytest.mark.parametrize("bits", [0, 5, 24, 52])
 @continuous
 def test_the_fast_path_makes_the_draws_of_the_exact_one(name, bits, fresh_tables):
@@ -197,6 +201,7 @@ def test_the_fast_path_makes_the_integers_of_the_exact_one(name, fresh_tables):
     assert draws.tolist() == all_exact(piecewise._table(make(scale), None), words, 300)
 
 
+@quick("0", "steep_staircase")
 @every
 def test_a_wider_band_of_undecided_draws_changes_no_draw(sampler, fresh_tables):
     narrow = sampler(SeededWords(6), 20_000)
@@ -272,11 +277,11 @@ def test_a_tie_is_decided_by_further_digits():
     later = rounded_piecewise(Script(as_words(*after[2:])), (), 24, exponent)
     assert tied == later
     # A height that stays on the border for ever.
-    with pytest.raises(RuntimeError, match="source of random words is broken"):
+    with pytest.raises(RuntimeError, match="random generator is broken"):
         rounded_piecewise(Script(as_words(*on_the_border, (0, 64 * 20))), (), 24, exponent)
 
 
-@pytest.mark.quick(17)
+@quick("gaussian_1e9", "osgt-52", "steep_staircase-0", "gaussian_0.4")
 @every
 def test_running_out_of_words_anywhere_changes_nothing(sampler, fresh_tables):
     fresh_tables.setattr(_piecewise_kernel, "MAX_CELLS", 70)
@@ -300,13 +305,14 @@ def test_shapes_and_seeds(sampler):
     assert sampler(SeededWords(5), 0).shape == (0,)
 
 
+@each_value(1)
 @every
 @pytest.mark.parametrize("word", [0, 2**64 - 1])
 def test_a_source_that_is_stuck_is_an_error_or_harmless_but_never_a_hang(sampler, word):
     try:
         draws = sampler(Endless(word), 20)
     except RuntimeError as error:
-        assert "source of random words is broken" in str(error)
+        assert "random generator is broken" in str(error)
     else:
         assert np.unique(draws).size == 1
 

@@ -11,6 +11,7 @@ from scipy.stats import expon, halfnorm, laplace, norm
 
 from skdpnoise.sampling import SeededWords, SystemWords, bits, rounded_gaussian, rounded_laplace
 from skdpnoise.sampling.lazy import CDF, _fill_floors, exponentials, half_normals, new_numbers
+from tests._cases import each_value, quick
 from tests._statistics import FALSE_ALARM, binned_pvalue, fit_pvalue, uniform_pvalue
 
 N = 120_000
@@ -59,7 +60,8 @@ class Script:
         return self.rng[self.taken - n : self.taken]
 
 
-@pytest.mark.quick(12)
+@quick("0-gaussian")
+@each_value(2)
 @every(1, 2, 8, 16)
 @pytest.mark.parametrize("bits", [0, 1, 5, 20, 51])
 def test_draws_have_the_exact_distribution(sampler, density, bits):
@@ -77,6 +79,7 @@ def test_the_finest_draws_have_the_exact_distribution(sampler, density):
         assert binned_pvalue(draws, density, 52, scale=scale) < FALSE_ALARM
 
 
+@pytest.mark.usefixtures("the_same_words")
 @every(8)
 def test_draws_from_the_operating_system_have_the_exact_distribution(sampler, density):
     draws = sampler(SystemWords(), N, 30)
@@ -145,6 +148,7 @@ def test_one_seed_gives_one_array(sampler, density):
     assert not (first == sampler(SeededWords(6), (50, 7), 30)).all()
 
 
+@each_value(2)
 @every(2, 8, 32)
 @pytest.mark.parametrize("bits", [0, 20, 51])
 def test_running_out_of_words_anywhere_changes_nothing(sampler, density, bits):
@@ -190,6 +194,7 @@ def test_beginning_anew_with_fresh_words_only_would_be_noticed(normal, density):
     assert fit_pvalue(draws, density, 5) < FALSE_ALARM
 
 
+@each_value(2)
 @every(8)
 @pytest.mark.parametrize("n", [0, 1, 10, 1000, 30_000])
 def test_few_more_words_are_fetched_than_needed(sampler, density, n):
@@ -201,6 +206,7 @@ def test_few_more_words_are_fetched_than_needed(sampler, density, n):
     assert source.taken <= mean + 4 * math.sqrt(n) + 12
 
 
+@each_value(1)
 @every(2, 8, 32)
 @pytest.mark.parametrize("word", [0, 2**64 - 1])
 def test_a_source_that_is_stuck_is_an_error_or_harmless_but_never_a_hang(sampler, density, word):
@@ -208,7 +214,7 @@ def test_a_source_that_is_stuck_is_an_error_or_harmless_but_never_a_hang(sampler
     try:
         draws = sampler(source, 20, 8)
     except RuntimeError as error:
-        assert "source of random words is broken" in str(error)
+        assert "random generator is broken" in str(error)
     else:
         assert np.unique(draws).size == 1
 

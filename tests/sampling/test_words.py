@@ -7,6 +7,7 @@ from skdpnoise.sampling import RandomWords, SeededWords, SystemWords, random_wor
 from tests._statistics import FALSE_ALARM, uniform_pvalue
 
 
+@pytest.mark.usefixtures("the_same_words")
 @pytest.mark.parametrize("words", [SystemWords(), SeededWords(3)])
 def test_every_byte_of_the_words_is_uniform(words):
     taken = words.take(40_000)
@@ -25,6 +26,7 @@ def test_only_the_operating_system_is_secure():
     assert not random_words(np.random.default_rng(0)).secure
 
 
+@pytest.mark.usefixtures("the_same_words")
 def test_the_operating_system_never_repeats_itself():
     assert not (SystemWords().take(100) == SystemWords().take(100)).any()
 

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from skdpnoise.sensitivity import clipped_gradient, clipped_sum, histogram_counts, paired_histogram
+from tests._cases import each_value
 
 ADJACENCIES = ["replace_one", "add_remove"]
 
@@ -129,6 +130,7 @@ def without(x, matching: frozenset, records: tuple):
     return dict.fromkeys(made, Fraction(1, len(made)))
 
 
+@each_value(2)
 @pytest.mark.parametrize("n", range(8))
 @pytest.mark.parametrize("most", [1, 2, 3, 4])
 def test_adding_one_record_couples_random_pairs_within_the_stated_sensitivity(n, most):

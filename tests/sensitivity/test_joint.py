@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from skdpnoise.sensitivity.bounds import bounded_ones, shifted_sums, support_sizes
+from tests._cases import every_pair
 
 
 def records(n_coordinates, max_ones):
@@ -25,6 +26,7 @@ def changes(n_coordinates, max_ones, adjacency):
     return np.unique((rows[:, None] - rows).reshape(-1, n_coordinates), axis=0)
 
 
+@every_pair
 @pytest.mark.parametrize("adjacency", ["add_remove", "replace_one"])
 @pytest.mark.parametrize("n_coordinates", [1, 2, 3, 5, 6])
 @pytest.mark.parametrize("mixing", [0.0, 0.07, 0.11, -0.05])

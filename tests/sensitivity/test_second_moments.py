@@ -16,6 +16,7 @@ from skdpnoise.sensitivity import (
     second_moments_profile,
     spread_l1_norm,
 )
+from tests._cases import each_value, every_pair, quick
 
 ADJACENCIES = ["add_remove", "replace_one"]
 HALF = math.sqrt(0.5)
@@ -75,7 +76,8 @@ def climb(objective, bounds, n_rows, rng, n_starts=60, n_steps=150):
     return best.max()
 
 
-@pytest.mark.quick(4)
+@quick("l1-nuclear-add_remove")
+@every_pair
 @pytest.mark.parametrize("adjacency", ADJACENCIES)
 @pytest.mark.parametrize("norm", ["l2", "l1", "nuclear"])
 @pytest.mark.parametrize("kind", BOUNDS)
@@ -176,6 +178,7 @@ def test_replacing_a_row_costs_laplace_noise_little_more_than_root_two():
     assert two == pytest.approx(2.0 * one)
 
 
+@each_value(2)
 @pytest.mark.parametrize("kind", BOUNDS)
 @pytest.mark.parametrize("p", [1, 2, 6])
 def test_largest_squares_and_sums_are_those_of_general_optimisers(kind, p):
@@ -200,6 +203,7 @@ def test_largest_squares_and_sums_are_those_of_general_optimisers(kind, p):
         assert bounds.largest_sum(scale) == pytest.approx(-best.fun, rel=1e-6)
 
 
+@each_value(1)
 @pytest.mark.slow
 @pytest.mark.parametrize("adjacency", ADJACENCIES)
 @pytest.mark.parametrize("kind", BOUNDS)
@@ -227,6 +231,7 @@ def test_no_entry_of_second_moments_exceeds_its_bound_and_each_comes_close(kind,
             assert found <= claim * (1.0 + 1e-12)
 
 
+@each_value(1)
 @pytest.mark.parametrize("adjacency", ADJACENCIES)
 @pytest.mark.parametrize("kind", BOUNDS)
 def test_a_sum_of_clipped_rows_moves_by_no_more_than_the_profile_and_reaches_it(kind, adjacency):

@@ -73,14 +73,17 @@ def test_nothing_that_a_page_needs_is_fetched_from_elsewhere():
     assert [link for link in set(found) if "skdpnoise.readthedocs.io" not in link] == []
 
 
-@pytest.mark.parametrize("name", [n for n in skdpnoise.__all__ if n.startswith("DP")])
-def test_the_box_of_an_estimator_links_to_a_page_that_is_there(name):
+def test_the_box_of_an_estimator_links_to_a_page_that_is_there():
     from skdpnoise._utils.documented import DocumentedMixin
 
-    link = DocumentedMixin._doc_link_template.format(
-        estimator_module=f"skdpnoise.{skdpnoise._HOMES[name]}", estimator_name=name
-    )
-    assert (SITE / link.partition("/en/stable/")[2]).exists()
+    names = [name for name in skdpnoise.__all__ if name.startswith("DP")]
+    links = [
+        DocumentedMixin._doc_link_template.format(
+            estimator_module=f"skdpnoise.{skdpnoise._HOMES[name]}", estimator_name=name
+        )
+        for name in names
+    ]
+    assert [link for link in links if not (SITE / link.partition("/en/stable/")[2]).exists()] == []
 
 
 def test_programs_get_a_list_of_the_pages():

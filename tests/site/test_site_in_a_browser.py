@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from tests._browser import NONE, find_browser, opened, served
+from tests._cases import each_value
 
 NAMED = os.environ.get("SKDPNOISE_SITE")
 SITE = Path(NAMED or "build/docs").resolve()
@@ -46,7 +47,7 @@ def page(tmp_path):
         yield page
 
 
-@pytest.mark.quick(99)
+@each_value(1)
 @pytest.mark.parametrize("width", WIDTHS)
 @pytest.mark.parametrize("theme", ["light", "dark"])
 def test_pages_are_readable_and_nothing_fails(page, address, theme, width):

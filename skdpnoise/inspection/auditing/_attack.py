@@ -41,7 +41,7 @@ class Event:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Attack:
-    """What was chosen."""
+    """The chosen statistic and threshold."""
 
     name: str  # kind of score
     score: Callable[[Table], Scores]  # from a table of fits, one per row, to scores

@@ -196,8 +196,15 @@ def audit(
             results.append(one_run(estimator, data, claim, canaries, each))
             tell(1)
     alarm = float(false_alarm) if n_tests else 0.0
-    facts = len(data[0]), alarm, left_out, declared_within(estimator)
-    return AuditReport(type(estimator).__name__, claim, tuple(results), *facts)
+    return AuditReport(
+        estimator=type(estimator).__name__,
+        claim=claim,
+        results=tuple(results),
+        n_records=len(data[0]),
+        false_alarm=alarm,
+        left_out=left_out,
+        declared=declared_within(estimator),
+    )
 
 
 def _methods(method: str | Sequence[str]) -> tuple[tuple[str, ...], bool]:

@@ -1,4 +1,4 @@
-"""What an estimator claims, and clones of it that an audit may run."""
+"""The claim of an estimator, and clones of it that an audit may run."""
 
 from __future__ import annotations
 

@@ -66,7 +66,7 @@ class _Share(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Moved:
-    """What the noise of one mechanism had to make up for, in all its releases together."""
+    """The changes that the noise of one mechanism had to hide, in all its releases together."""
 
     mechanism: Any  # what sampled the noise
     label: str | None  # what it was charged for as; None if it was not
@@ -90,7 +90,7 @@ class Moved:
 
     @property
     def is_repeated(self) -> bool:
-        """Whether more was released than was charged for."""
+        """True if more was released than was charged for."""
         return self.n_releases > getattr(self.mechanism, "n_releases", 1)
 
 

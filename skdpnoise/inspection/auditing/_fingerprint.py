@@ -1,4 +1,4 @@
-"""Whether two states are the same to the last bit, and where they differ."""
+"""Digests of states, equal to the last bit or not, and the places where two differ."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ _OWN_PLACE = 1 << 60  # deeper than everything
 
 @dataclass(frozen=True, slots=True)
 class Unread:
-    """What cannot be read of an object: it equals nothing, itself in another walk included."""
+    """An object that cannot be read: it equals nothing, itself in another walk included."""
 
     kind: str
 
@@ -68,22 +68,24 @@ def fingerprint(value: Any, *, caches: bool = True) -> bytes:
     """Return something that is equal for values that are the same bit for bit."""
     # What an object keeps of what it computed before (functools.cached_property) says when
     # somebody asked.
-    return _Walk(caches=caches).digest(value)
+    return _StateWalk(caches=caches).digest(value)
 
 
 def examined(value: Any) -> tuple[bytes, list[Unread]]:
     """Return the fingerprint of a value, and what cannot be read of it and of all it holds."""
-    walk = _Walk()
+    walk = _StateWalk()
     digest = walk.digest(value)
     return digest, [Unread(kind) for kind in sorted(walk.unread)]
 
 
 def differences(first: Any, second: Any) -> list[str]:
     """Return where two states differ, as the paths that lead there."""
-    return _differences(_Walk(), first, second, "", set())
+    return _differences(_StateWalk(), first, second, "", set())
 
 
-def _differences(walk: _Walk, first: Any, second: Any, path: str, above: set[int]) -> list[str]:
+def _differences(
+    walk: _StateWalk, first: Any, second: Any, path: str, above: set[int]
+) -> list[str]:
     if walk.digest(first) == walk.digest(second):
         return []
     here, there = (dict(walk.contents(value)[1]) for value in (first, second))
@@ -102,7 +104,7 @@ def _differences(walk: _Walk, first: Any, second: Any, path: str, above: set[int
 
 def parts_of(value: Any) -> list[tuple[str, Any]]:
     """Return what an object holds by name, its items, attributes, slots, closures and states."""
-    return [(name, part) for name, part in _Walk().contents(value)[1] if name != "class"]
+    return [(name, part) for name, part in _StateWalk().contents(value)[1] if name != "class"]
 
 
 def is_made_here(kind: type) -> bool:
@@ -115,7 +117,7 @@ def is_made_here(kind: type) -> bool:
     return found is not kind
 
 
-class _Walk:
+class _StateWalk:
     """Digests of objects by all that they hold: contents, attributes, slots, closures, states."""
 
     # Modules and classes stand for themselves by their names, and so do functions, beside their

@@ -51,7 +51,7 @@ View = dict[str, NDArray[np.float64]]
 
 
 class Parameters:
-    """What is public of an estimator and of all estimators in it before it is fitted."""
+    """Public parameters of an estimator and of all estimators in it, before it is fitted."""
 
     # A parameter that a fit overwrites, or changes in place, is no longer what was given.
 
@@ -72,7 +72,7 @@ def view(
 ) -> View:
     """Return all numbers of a fitted model by name, and what it says of some points."""
     found: View = {}
-    look = _Look(found, given)
+    look = _ModelWalk(found, given)
     look.at("warned", list(warned))
     look.at("raised", raised)
     if raised is not None:
@@ -89,7 +89,7 @@ def view(
     return found
 
 
-class _Look:
+class _ModelWalk:
     """A walk through what a model holds: its numbers by name, and how they are arranged."""
 
     def __init__(self, found: View, given: Parameters) -> None:

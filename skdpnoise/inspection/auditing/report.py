@@ -1,4 +1,4 @@
-"""What an audit found, beside what was claimed and the most that it could have found."""
+"""Findings of an audit, beside the claim and the most that could have been found."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _ROUNDING = 1.0 + 1e-9
 
 @dataclass(frozen=True, slots=True)
 class ReplayResult:
-    """What replaying fits on neighbours with their releases frozen has shown.
+    """Findings of fits that were replayed on neighbours, with their releases frozen.
 
     Parameters
     ----------
@@ -67,17 +67,17 @@ class ReplayResult:
 
     @property
     def passed(self) -> bool:
-        """Whether nothing was found, neither against the claim nor against a declaration."""
+        """True if nothing was found, neither against the claim nor against a declaration."""
         return not (self.problems or self.broken)
 
     @property
     def refuted(self) -> bool:
-        """Whether something was found against the claim."""
+        """True if something was found against the claim."""
         return bool(self.problems)
 
     @property
     def found(self) -> str:
-        """What was found, in a few words."""
+        """The finding, in a few words."""
         if self.problems:
             return f"{len(self.problems)} problem{'s' if len(self.problems) > 1 else ''}"
         used = "an unknown part" if self.epsilon is None else f"epsilon = {self.epsilon:.3g}"
@@ -90,7 +90,7 @@ class ReplayResult:
 
     @property
     def details(self) -> tuple[str, ...]:
-        """What the numbers mean, and how far they reach."""
+        """The meaning of the numbers, and how far they reach."""
         shares = ", ".join(f"{label} {share:.3g}" for label, share in self.shares)
         return (
             *(f"problem: {text}" for text in self.problems),
@@ -104,7 +104,7 @@ class ReplayResult:
 
 @dataclass(frozen=True, slots=True)
 class BlackBoxResult:
-    """What many fits on two neighbouring data sets have shown.
+    """Findings of many fits on two neighbouring data sets.
 
     Parameters
     ----------
@@ -162,19 +162,19 @@ class BlackBoxResult:
 
     @property
     def passed(self) -> bool:
-        """Whether the bounds do not exceed the claim, and all of the model could be read."""
+        """True if the bounds do not exceed the claim, and all of the model could be read."""
         if self.unread or self.epsilon > self.claim.epsilon * _ROUNDING:
             return False
         return self.claimed_mu is None or self.mu <= self.claimed_mu * _ROUNDING
 
     @property
     def refuted(self) -> bool:
-        """Whether something was found against the claim."""
+        """True if something was found against the claim."""
         return not self.passed
 
     @property
     def found(self) -> str:
-        """What was found, in a few words."""
+        """The finding, in a few words."""
         return f"epsilon >= {self.epsilon:.3g}, mu >= {self.mu:.3g}"
 
     @property
@@ -184,7 +184,7 @@ class BlackBoxResult:
 
     @property
     def details(self) -> tuple[str, ...]:
-        """What the numbers mean, and how far they reach."""
+        """The meaning of the numbers, and how far they reach."""
         claimed = "" if self.claimed_mu is None else f" (claimed: {self.claimed_mu:.3g})"
         return (
             *(f"problem: the model holds a {kind}, which cannot be read" for kind in self.unread),
@@ -198,7 +198,7 @@ class BlackBoxResult:
 
 @dataclass(frozen=True, slots=True)
 class OneRunResult:
-    """What one fit with many canaries has shown.
+    """Findings of one fit with many canaries.
 
     Parameters
     ----------
@@ -231,17 +231,17 @@ class OneRunResult:
 
     @property
     def passed(self) -> bool:
-        """Whether the bound does not exceed the claim."""
+        """True if the bound does not exceed the claim."""
         return self.epsilon <= self.claim.epsilon * _ROUNDING
 
     @property
     def refuted(self) -> bool:
-        """Whether something was found against the claim."""
+        """True if something was found against the claim."""
         return not self.passed
 
     @property
     def found(self) -> str:
-        """What was found, in a few words."""
+        """The finding, in a few words."""
         return f"epsilon >= {self.epsilon:.3g}"
 
     @property
@@ -251,7 +251,7 @@ class OneRunResult:
 
     @property
     def details(self) -> tuple[str, ...]:
-        """What the numbers mean, and how far they reach."""
+        """The meaning of the numbers, and how far they reach."""
         return (
             f"{self.n_canaries} canaries in one fit: {self.n_right} of {self.n_guesses} guesses "
             "were right",
@@ -307,12 +307,12 @@ class AuditReport:
 
     @property
     def passed(self) -> bool:
-        """Whether no method found anything. That is no proof that the claim holds."""
+        """True if no method found anything. That is no proof that the claim holds."""
         return all(result.passed for result in self.results)
 
     @property
     def refuted(self) -> bool:
-        """Whether a method found something against the claim.
+        """True if a method found something against the claim.
 
         A report that is not refuted and does not pass has found a broken declaration.
         """

@@ -1,4 +1,4 @@
-"""What a fit hands to its noise, release by release, and how to freeze it for another fit."""
+"""The integers that a fit hands to its noise, release by release, frozen for another fit."""
 
 from __future__ import annotations
 
@@ -266,7 +266,7 @@ class _Words:
 
     @property
     def secure(self) -> bool:
-        """Whether the words are unpredictable: False."""
+        """False: the words are predictable."""
         return False
 
     def take(self, n: int) -> NDArray[np.uint64]:

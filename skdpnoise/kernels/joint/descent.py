@@ -55,7 +55,7 @@ _FEW = 16.0  # roundings of a squared bound and of a product, besides those of a
 
 @dataclass(frozen=True, slots=True)
 class Clip:
-    """What one record may add to the sum of gradients.
+    """The most that one record may add to the sum of gradients.
 
     Parameters
     ----------
@@ -86,7 +86,7 @@ class Clip:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class GroupedClip:
-    r"""What one record may add to the sum of gradients in each group of columns.
+    r"""The most that one record may add to the sum of gradients in each group of columns.
 
     .. math:: m_{ig} = \mathrm{round}\Bigl(\frac{1}{b_g}
               \min\Bigl(1, \frac{C'_g}{|z_{ig}| |q_i|}\Bigr) q_i\Bigr), \qquad

@@ -1,4 +1,4 @@
-"""The tables of a ledger, by version, and the way from each version to the next."""
+"""The tables of a ledger in a database, and migrations from older versions."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 
 from skdpnoise.ledger.errors import LedgerSchemaError
 from skdpnoise.ledger.storage import reading
-from skdpnoise.ledger.storage.memory import Row, digest_of
+from skdpnoise.ledger.storage.base import Row, digest_of
 
 VERSION = 4
 
@@ -60,7 +60,7 @@ def tables() -> Any:
 
 
 def _to_2(connection: Any) -> None:
-    """Groups as the unit, adaptively chosen losses, and a summary of many charges."""
+    """Add the unit, the adaptive rule, and the summary of many charges."""
     for column in (
         "unit VARCHAR(32) NOT NULL DEFAULT 'record'",
         "adaptive INTEGER NOT NULL DEFAULT 0",
@@ -70,7 +70,7 @@ def _to_2(connection: Any) -> None:
 
 
 def _to_3(connection: Any) -> None:
-    """A digest of all charges beside them, and of those up to it in a summary."""
+    """Add a digest of all charges, also to summaries."""
     connection.exec_driver_sql("ALTER TABLE skdpnoise_datasets ADD COLUMN head TEXT")
     datasets = connection.exec_driver_sql("SELECT id, summary FROM skdpnoise_datasets").all()
     for key, summary in datasets:
@@ -83,13 +83,13 @@ def _to_3(connection: Any) -> None:
 
 
 def _to_4(connection: Any) -> None:
-    """A digest of the name and the budget, with which that of the charges begins."""
+    """Add a digest of the name and the budget, with which that of the charges begins."""
     # Whoever sets the version of a newer ledger back, to have another budget believed, has the
     # column there already, and this raises. Where it was removed, the digests must be those of
     # version 3: what is not stays as it is, and is found by whoever reads it.
     connection.exec_driver_sql("ALTER TABLE skdpnoise_datasets ADD COLUMN seal TEXT")
     for found in connection.exec_driver_sql("SELECT * FROM skdpnoise_datasets").all():
-        seal, head, summary = reading.facts_in(found).seal(found.name), found.head, found.summary
+        seal, head, summary = reading.budget_in(found).seal(found.name), found.head, found.summary
         before, after = (_digests(connection, found.id, start) for start in ("", seal))
         last = list(before)[-1]
         if reading.head_in(head) == (last, before[last]):
@@ -102,7 +102,7 @@ def _to_4(connection: Any) -> None:
 
 
 def _digests(connection: Any, key: int, start: str) -> dict[Any, str]:
-    """Return the digests after each charge of a data set, by number, from that before all."""
+    """Return the digest after each charge of a data set, by number; 0 is the start."""
     import sqlalchemy as sa
 
     charges = tables()[1].c
@@ -110,7 +110,7 @@ def _digests(connection: Any, key: int, start: str) -> dict[Any, str]:
     digests: dict[Any, str] = {0: start}
     digest = start
     for found in connection.execute(query.order_by(charges.number)):
-        row = Row(*found)
+        row = Row._make(found)
         digest = digests[row.number] = reading.digest_after(digest, row)
     return digests
 
@@ -128,7 +128,7 @@ MIGRATIONS: tuple[Callable[[Any], None], ...] = (_to_2, _to_3, _to_4)
 
 
 def version_of(connection: Any, shown: str) -> int:
-    """Return the version of the tables, 0 if there are none; raise if they are from the future."""
+    """Return the version of the tables, 0 if there are none; raise if a newer one wrote them."""
     import sqlalchemy as sa
 
     if not sa.inspect(connection).has_table("skdpnoise_schema"):
@@ -148,7 +148,7 @@ def version_of(connection: Any, shown: str) -> int:
 
 
 def bring_up_to_date(connection: Any, version: int) -> None:
-    """Make the tables, or change them from a version to the current one, in a transaction."""
+    """Make the tables, or migrate them to the current version."""
     import sqlalchemy as sa
 
     metadata = tables()[0].metadata

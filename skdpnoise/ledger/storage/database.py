@@ -1,4 +1,4 @@
-"""Ledgers in a database: SQLite in a file of one's own, PostgreSQL for a team."""
+"""Ledgers in SQLite or PostgreSQL."""
 
 from __future__ import annotations
 
@@ -21,10 +21,9 @@ from skdpnoise.ledger.errors import (
     LedgerWarning,
     UnknownDatasetError,
 )
-from skdpnoise.ledger.requests import checked_name
-from skdpnoise.ledger.storage import memory, reading
+from skdpnoise.ledger.storage import base, reading
 from skdpnoise.ledger.storage._schema import VERSION, bring_up_to_date, tables, version_of
-from skdpnoise.ledger.storage.memory import Alike, Facts, Head, Row, Summary
+from skdpnoise.ledger.storage.base import Alike, Head, Row, StoredBudget, Summary
 
 T = TypeVar("T")
 
@@ -113,13 +112,12 @@ class DatabaseStorage:
         self._engines: dict[int, Any] = {}
         self.datasets, self.charges = tables()
 
-    def open(self, dataset: str, wanted: dict[str, Any]) -> Facts:
-        """Return what was set for a data set, or set it."""
+    def open(self, dataset: str, wanted: dict[str, Any]) -> StoredBudget:
         if wanted.get("epsilon") is None:
             self._check_file()
         return self.attempt(lambda _: self._open(dataset, wanted))
 
-    def _open(self, dataset: str, wanted: dict[str, Any]) -> Facts:
+    def _open(self, dataset: str, wanted: dict[str, Any]) -> StoredBudget:
         # Nothing is locked or written where everything is there already.
         with self._connected(write=False) as connection:
             version = version_of(connection, self.shown)
@@ -127,7 +125,7 @@ class DatabaseStorage:
             stored, known = self._stored(connection, dataset) if current else (None, [])
         only_opened = wanted.get("epsilon") is None and (current or version == 0)
         if stored is not None or only_opened:
-            return memory.settled(dataset, stored, wanted, known)
+            return base.settled(dataset, stored, wanted, known)
         with self._connected(write=True) as connection:
             if self._url.get_backend_name() == "postgresql":
                 connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({_LOCK})")
@@ -135,12 +133,12 @@ class DatabaseStorage:
             if version != VERSION:
                 bring_up_to_date(connection, version)
             stored, known = self._stored(connection, dataset)
-            facts = memory.settled(dataset, stored, wanted, known)
+            budget = base.settled(dataset, stored, wanted, known)
             if stored is None:
-                seal = facts.seal(dataset)
-                values = {**vars(facts), "adaptive": int(facts.adaptive), "seal": seal}
-                head = json.dumps(Head(0, memory.digest_of(seal, seal)))
-                values |= {"name": dataset, "created": memory.now(), "head": head}
+                seal = budget.seal(dataset)
+                values = {**vars(budget), "adaptive": int(budget.adaptive), "seal": seal}
+                head = json.dumps(Head(0, base.digest_of(seal, seal)))
+                values |= {"name": dataset, "created": base.now(), "head": head}
                 connection.execute(self.datasets.insert(), values)
         if 0 < version < VERSION:
             warnings.warn(
@@ -151,10 +149,9 @@ class DatabaseStorage:
                 LedgerWarning,
                 stacklevel=6,
             )
-        return facts
+        return budget
 
     def names(self) -> list[str]:
-        """Return the names of all data sets, sorted."""
         self._check_file()  # opening it would make it
 
         def read(_: int) -> list[str]:
@@ -165,7 +162,6 @@ class DatabaseStorage:
 
     @contextmanager
     def transaction(self, dataset: str, *, write: bool) -> Iterator[_Transaction]:
-        """Begin; commit at the end of the block, or undo everything if it raises."""
         with self._connected(write=write) as connection:
             row = self._row(connection, dataset, write=write)
             if row is None:
@@ -176,7 +172,6 @@ class DatabaseStorage:
             yield _Transaction(self, connection, row)
 
     def attempt(self, work: Callable[[int], T]) -> T:
-        """Do the work again where another process, or the network, was in the way."""
         start = time.monotonic()
         for number in range(_ATTEMPTS):
             try:
@@ -184,7 +179,7 @@ class DatabaseStorage:
             except (self.sa.exc.SQLAlchemyError, sqlite3.Error) as error:
                 late = number + 1 == _ATTEMPTS or time.monotonic() - start > _BUSY_SECONDS
                 if late or not self._passes(error):
-                    raise self._explained(error) from error
+                    raise _explained(error, self.shown) from error
                 time.sleep(random.uniform(0.5, 1.0) * 0.05 * 2.0**number)
         raise AssertionError("the last attempt returns or raises")
 
@@ -222,11 +217,13 @@ class DatabaseStorage:
                 "skdpnoise[ledger] has the one for PostgreSQL, 'postgresql+psycopg://...'."
             ) from error
 
+        shown = self.shown  # a listener that held the storage would keep its connection open
+
         def explain(context: Any) -> Any:
-            """Return what stands for an error that is none of databases, as one of a codec."""
+            """Return a ledger error for an error of a codec or the driver."""
             error, known = context.original_exception, context.sqlalchemy_exception
             foreign = known is None and isinstance(error, Exception)
-            return self._explained(error) if foreign else None
+            return _explained(error, shown) if foreign else None
 
         sa.event.listen(engine, "handle_error", explain)
         if self._sqlite:
@@ -234,7 +231,8 @@ class DatabaseStorage:
         return engine
 
     def _configure(self, engine: Any) -> None:
-        """Let every connection to a file begin as it must."""
+        """Set up every connection to a file of SQLite."""
+        shown = self.shown
 
         def configure(connection: Any, _: Any) -> None:
             # The transactions are begun below, as they must: with the lock of a writer.
@@ -254,7 +252,7 @@ class DatabaseStorage:
             except sqlite3.Error:
                 raise  # some pass
             except Exception as error:
-                raise self._explained(error) from error
+                raise _explained(error, shown) from error
 
         def begin(connection: Any) -> None:
             write = connection.get_execution_options().get("skdpnoise_write", False)
@@ -269,23 +267,23 @@ class DatabaseStorage:
             engine = engine.execution_options(isolation_level="REPEATABLE READ")
         return engine.begin()
 
-    def _stored(self, connection: Any, dataset: str) -> tuple[Facts | None, list[str]]:
-        """Return what was set for a data set; if nothing was, the names of all others."""
+    def _stored(self, connection: Any, dataset: str) -> tuple[StoredBudget | None, list[str]]:
+        """Return the budget of a data set, or None and the names of all others."""
         row = self._row(connection, dataset)
         if row is None:
             return None, self._names(connection)
-        facts = reading.facts_in(row)
+        budget = reading.budget_in(row)
         with reading.readable("The budget", f"the data set {dataset!r} in {self.shown}"):
-            reading.check_facts(facts, row.adaptive)
-        return facts, []
+            reading.check_budget(budget, row.adaptive)
+        return budget, []
 
     def _names(self, connection: Any) -> list[str]:
         names = connection.execute(self.sa.select(self.datasets.c.name)).scalars().all()
         with reading.readable("The names", self.shown):
-            return [checked_name("dataset", name) for name in names]
+            return [base.checked_name("dataset", name) for name in names]
 
     def _row(self, connection: Any, dataset: str, *, write: bool = False) -> Any:
-        """Return what is stored of a data set; a writer holds its row until the end."""
+        """Return the row of a data set, which a writer locks."""
         columns = [column for column in self.datasets.c if column.name != "summary"]  # it is long
         query = self.sa.select(*columns).where(self.datasets.c.name == dataset)
         return connection.execute(query.with_for_update() if write else query).first()
@@ -298,7 +296,6 @@ class DatabaseStorage:
             )
 
     def _passes(self, error: Any) -> bool:
-        """Return whether trying again may help."""
         if isinstance(error, self.sa.exc.IntegrityError):
             return True  # somebody else was first
         if not isinstance(error, self.sa.exc.DBAPIError):
@@ -306,15 +303,6 @@ class DatabaseStorage:
         code = getattr(error.orig, "sqlstate", None) or getattr(error.orig, "pgcode", None)
         text = str(error.orig)
         return error.connection_invalidated or code in _PASSING or "database is locked" in text
-
-    def _explained(self, error: Any) -> LedgerError:
-        lines = str(getattr(error, "orig", None) or error).strip().splitlines()
-        text = lines[0] if lines else type(error).__name__
-        remedies = [f"{remedy} " for sign, remedy in _REMEDIES.items() if sign in text]
-        return LedgerStorageError(
-            f"The ledger in {self.shown} cannot be used: {text}. {''.join(remedies[-1:])}"
-            "Nothing was changed."
-        )
 
 
 _SET_BACK = (
@@ -340,13 +328,22 @@ _REMEDIES = {
 }
 
 
+def _explained(error: Any, shown: str) -> LedgerError:
+    lines = str(getattr(error, "orig", None) or error).strip().splitlines()
+    text = lines[0] if lines else type(error).__name__
+    remedies = [f"{remedy} " for sign, remedy in _REMEDIES.items() if sign in text]
+    return LedgerStorageError(
+        f"The ledger in {shown} cannot be used: {text}. {''.join(remedies[-1:])}"
+        "Nothing was changed."
+    )
+
+
 def _close(engine: Any, process: int) -> None:
-    """Close the connections of an engine, if they are this process's own."""
     engine.dispose(close=os.getpid() == process)
 
 
 def _summary_in(text: str) -> Summary:
-    """Return a summary as it was written; of what nobody wrote, one that no charges agree with."""
+    """Return a stored summary; if it cannot be read, one that agrees with no charges."""
     try:
         found = Summary(*json.loads(text))
     except (TypeError, ValueError, RecursionError):
@@ -357,12 +354,10 @@ def _summary_in(text: str) -> Summary:
 
 
 class _Transaction:
-    """What `MemoryStorage` says of its methods, in a transaction of a database."""
-
     def __init__(self, storage: DatabaseStorage, connection: Any, row: Any) -> None:
         self._storage, self._connection, self._key = storage, connection, row.id
         self.head, self.seal = reading.head_in(row.head), row.seal
-        self.facts = reading.facts_in(row)
+        self.budget = reading.budget_in(row)
 
     def summarised(self) -> tuple[Summary, list[Alike]] | None:
         sa, datasets, charges = self._storage.sa, self._storage.datasets.c, self._storage.charges.c
@@ -379,12 +374,12 @@ class _Transaction:
         return summary, [tuple(row) for row in found]
 
     def rows(self, after: int | None) -> list[Row]:
-        return [Row(*row) for row in self._connection.execute(self._after(after))]
+        return [Row._make(row) for row in self._connection.execute(self._after(after))]
 
     def each(self, after: int | None = None) -> Iterator[Row]:
         options = {"yield_per": _AT_ONCE}
         found = self._connection.execute(self._after(after), execution_options=options)
-        return (Row(*row) for row in found)
+        return map(Row._make, found)
 
     def _after(self, after: int | None) -> Any:
         charges = self._storage.charges.c
@@ -394,7 +389,7 @@ class _Transaction:
     def find(self, token: str) -> Row | None:
         query = self._all().where(self._storage.charges.c.token == token)
         found = self._connection.execute(query).first()
-        return None if found is None else Row(*found)
+        return None if found is None else Row._make(found)
 
     def _all(self) -> Any:
         return self._storage.sa.select(*(self._storage.charges.c[name] for name in Row._fields))
@@ -408,7 +403,3 @@ class _Transaction:
         datasets = self._storage.datasets
         query = datasets.update().where(datasets.c.id == self._key)
         self._connection.execute(query.values(**changed))
-
-
-Storage = memory.MemoryStorage | DatabaseStorage
-Transaction = memory.MemoryStorage | _Transaction

@@ -1,137 +1,41 @@
-"""What a ledger writes down, and the plainest place where it may be kept: memory."""
+"""Ledgers that last as long as their process."""
 
 from __future__ import annotations
 
-import hashlib
-import json
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
-from datetime import UTC, datetime
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
-from skdpnoise.ledger.errors import BudgetChangedError, LedgerStorageError, UnknownDatasetError
-from skdpnoise.privacy import Adjacency, PrivacyGuarantee
+from skdpnoise.ledger.errors import LedgerStorageError
+from skdpnoise.ledger.storage import base
+from skdpnoise.ledger.storage.base import Alike, Head, Row, StoredBudget, Summary
 
 T = TypeVar("T")
 
-Alike = tuple[str, float, float, int, int]
-"""Loss, ε and δ of charges, how many have these, and the number of the first of them."""
-
-
-@dataclass(frozen=True)
-class Facts:
-    """What was set for a data set, once."""
-
-    epsilon: float
-    delta: float
-    adjacency: Adjacency = "replace_one"
-    unit: str = "record"
-    adaptive: bool = False
-
-    @property
-    def guarantee(self) -> PrivacyGuarantee:
-        """The budget."""
-        return PrivacyGuarantee(self.epsilon, self.delta, self.adjacency)
-
-    def seal(self, dataset: str) -> str:
-        """Return the digest of the name of a data set and of all that was set for it."""
-        return digest_of(dataset, *asdict(self).values())
-
-
-class Row(NamedTuple):
-    """A charge as it is written down."""
-
-    number: int
-    token: str
-    time: str
-    label: str
-    mechanism: str | None
-    estimator: str | None
-    loss: str
-    epsilon: float
-    delta: float
-    who: str | None
-    parameters: str
-
-
-class Head(NamedTuple):
-    """Number of the last charge, and the digest of the seal and of that of all charges."""
-
-    number: int
-    digest: str
-
-
-class Summary(NamedTuple):
-    """The composition of the first charges, so that they need not be read one by one."""
-
-    number: int
-    token: str
-    time: str
-    text: str
-    digest: str
-
-
-def settled(
-    dataset: str, stored: Facts | None, wanted: dict[str, Any], known: Sequence[str] = ()
-) -> Facts:
-    """Return what is stored, from which nothing wanted may differ, else what is wanted."""
-    wanted = {name: value for name, value in wanted.items() if value is not None}
-    if stored is None and "epsilon" not in wanted:
-        names = ", ".join(map(repr, known[:20])) or "none yet"
-        raise UnknownDatasetError(
-            f"The 'dataset' parameter of PrivacyLedger must be the name of a data set in the "
-            f"storage ({names}), or epsilon and delta must be given to create it. Got {dataset!r} "
-            f"instead. To create it: PrivacyLedger({dataset!r}, epsilon=..., delta=..., "
-            "storage=...)."
-        )
-    facts = Facts(**wanted) if stored is None else stored
-    for name, kept in asdict(facts).items():
-        asked = wanted.get(name, kept)
-        if asked != kept:
-            raise BudgetChangedError(
-                f"The {name!r} parameter of PrivacyLedger must be {kept!r}, as it was set for the "
-                f"data set {dataset!r}. Got {asked!r} instead. What is promised for a data set "
-                f"does not change: leave {name} out to open the ledger as it is, or choose another "
-                "name for other data."
-            )
-    return facts
-
-
-def digest_of(*values: object) -> str:
-    """Return the SHA-256 of values as a storage gives them back."""
-    # Every database gives back 1 as 1.0, and -0.0 as 0.0.
-    text = json.dumps([x + 0.0 if isinstance(x, float) else x for x in values], default=repr)
-    return hashlib.sha256(text.encode()).hexdigest()
-
-
-def now() -> str:
-    """Return the time in UTC; such texts sort as the times do."""
-    return datetime.now(UTC).isoformat(timespec="microseconds")
-
 
 class MemoryStorage:
-    """One data set, for as long as the process lives; a transaction is the storage itself."""
+    """Data sets and their charges in the memory of one process."""
 
     shown = address = None
 
-    def __init__(self) -> None:
-        self._rows: list[Row] = []
-        self.head, self.seal = Head(0, ""), ""
-        self.facts: Facts | None = None
-        self.process = os.getpid()
+    def __init__(self, process: int | None = None) -> None:
+        self._process = os.getpid() if process is None else process
+        self._datasets: dict[str, _ChargesInMemory] = {}
 
-    def open(self, dataset: str, wanted: dict[str, Any]) -> Facts:
-        """Return what was set for a data set, or set it."""
+    def open(self, dataset: str, wanted: dict[str, Any]) -> StoredBudget:
         self._check_process()
-        self.facts = settled(dataset, None, wanted)
-        self.seal = self.facts.seal(dataset)
-        self.head = Head(0, digest_of(self.seal, self.seal))
-        return self.facts
+        stored = self._datasets.get(dataset)
+        known = None if stored is None else stored.budget
+        budget = base.settled(dataset, known, wanted, self.names())
+        self._datasets.setdefault(dataset, _ChargesInMemory(dataset, budget))
+        return budget
+
+    def names(self) -> list[str]:
+        return sorted(self._datasets)
 
     def _check_process(self) -> None:
-        if os.getpid() != self.process:
+        if os.getpid() != self._process:
             raise LedgerStorageError(
                 "This ledger is kept in memory, in the process that made it: a copy of it in "
                 "another process cannot see what is charged there. Make it with "
@@ -139,38 +43,40 @@ class MemoryStorage:
             )
 
     @contextmanager
-    def transaction(self, dataset: str, *, write: bool) -> Iterator[MemoryStorage]:
-        """Begin; commit at the end of the block, or undo everything if it raises."""
+    def transaction(self, dataset: str, *, write: bool) -> Iterator[_ChargesInMemory]:
         self._check_process()
-        before, head = len(self._rows), self.head
+        charges = self._datasets[dataset]
+        count, head = len(charges.written), charges.head
         try:
-            yield self
+            yield charges
         except BaseException:
-            del self._rows[before:]
-            self.head = head
+            del charges.written[count:]
+            charges.head = head
             raise
 
     def attempt(self, work: Callable[[int], T]) -> T:
-        """Do ``work(k)`` for k = 0, 1, ... until no passing fault of the storage disturbs it."""
         return work(0)
 
+
+class _ChargesInMemory:
+    """The charges of a data set; a transaction works on the list itself."""
+
+    def __init__(self, dataset: str, budget: StoredBudget) -> None:
+        self.budget, self.seal = budget, budget.seal(dataset)
+        self.head, self.written = Head(0, base.digest_of(self.seal, self.seal)), list[Row]()
+
     def summarised(self) -> tuple[Summary, list[Alike]] | None:
-        """Return the summary that was last written, and the charges that it covers."""
         return None
 
     def rows(self, after: int | None) -> list[Row]:
-        """Return the charges with larger numbers, in order; all if None."""
-        return self._rows[after:]
+        return self.written[after:]
 
     def each(self, after: int | None = None) -> Iterator[Row]:
-        """Return the same one by one, so that they need not all be in memory."""
         return iter(self.rows(after))
 
     def find(self, token: str) -> Row | None:
-        """Return the charge with a token."""
-        return next((row for row in self._rows if row.token == token), None)
+        return next((row for row in self.written if row.token == token), None)
 
     def write(self, row: Row, digest: str, summary: Summary | None) -> None:
-        """Write a charge, the digest of all charges up to it, and perhaps their summary."""
-        self._rows.append(row)
+        self.written.append(row)
         self.head = Head(row.number, digest)

@@ -1,4 +1,4 @@
-"""What a storage holds, read with care: whoever may write there may have written anything."""
+"""Careful decoding of stored values, since others may write to a storage too."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from typing import Any
 
 from skdpnoise.accounting.encoding import decode_loss
 from skdpnoise.ledger.errors import LedgerStorageError
-from skdpnoise.ledger.storage.memory import Facts, Head, Row, digest_of
+from skdpnoise.ledger.storage.base import Head, Row, StoredBudget, digest_of
 from skdpnoise.privacy import PrivacyLoss
 
 FAULTS = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
-"""What decoding something else than what was encoded may raise."""
+"""Errors that decoding raises where the text was not written by a ledger."""
 
 _LONG = 300  # characters of a text
 _CHOICES = {"adjacency": ("replace_one", "add_remove"), "unit": ("record", "group")}
@@ -38,7 +38,6 @@ def readable(what: str, where: str) -> Iterator[None]:
 
 
 def reason_of(error: Exception) -> str:
-    """Return an error in one line that is not long."""
     return shortened(" ".join(f"{type(error).__name__}: {error}".split()))
 
 
@@ -54,7 +53,6 @@ def read_cost(loss: object, epsilon: object, delta: object) -> PrivacyLoss:
 
 
 def time_in(stored: object) -> datetime:
-    """Return a stored time, which is in UTC."""
     time = datetime.fromisoformat(_text("time", stored))
     if time.utcoffset() != timedelta(0):
         raise ValueError(f"the time is not in UTC: {stored!r}")
@@ -62,7 +60,6 @@ def time_in(stored: object) -> datetime:
 
 
 def parameters_in(stored: object) -> dict[str, Any]:
-    """Return stored parameters."""
     found = json.loads(_text("parameters", stored))
     if not isinstance(found, dict):
         raise TypeError(f"the parameters are not named, but of type {type(found).__name__}")
@@ -70,7 +67,6 @@ def parameters_in(stored: object) -> dict[str, Any]:
 
 
 def check_texts(row: Row) -> None:
-    """Raise if a number or a text of a charge is none."""
     if type(row.number) is not int or row.number < 1:
         raise ValueError("the number is not a whole number above 0")
     for name in ("token", "label"):
@@ -86,20 +82,19 @@ def _text(name: str, value: object) -> str:
     return value
 
 
-def facts_in(row: Any) -> Facts:
-    """Return what a row says, which need be no budget: `check_facts` looks at that."""
+def budget_in(row: Any) -> StoredBudget:
+    """Return the budget of a row, unchecked."""
     adaptive = row.adaptive == 1 if row.adaptive in (0, 1) else row.adaptive
-    return Facts(row.epsilon, row.delta, row.adjacency, row.unit, adaptive)
+    return StoredBudget(row.epsilon, row.delta, row.adjacency, row.unit, adaptive)
 
 
-def check_facts(facts: Facts, adaptive: object) -> None:
-    """Raise if a stored budget is none."""
-    _check_number("epsilon", facts.epsilon, math.inf)
-    _check_number("delta", facts.delta, 1.0)
-    if not facts.epsilon > 0.0:
+def check_budget(budget: StoredBudget, adaptive: object) -> None:
+    _check_number("epsilon", budget.epsilon, math.inf)
+    _check_number("delta", budget.delta, 1.0)
+    if not budget.epsilon > 0.0:
         raise ValueError("epsilon is not above 0")
     for name, allowed in _CHOICES.items():
-        if getattr(facts, name) not in allowed:
+        if getattr(budget, name) not in allowed:
             raise ValueError(f"{name} is not among {list(allowed)}")
     if adaptive not in (0, 1):
         raise ValueError("adaptive is not 0 or 1")
@@ -113,7 +108,7 @@ def _check_number(name: str, value: object, high: float) -> None:
 
 
 def head_in(text: object) -> Head:
-    """Return the number and the digest of the last charge; of what nobody wrote, none that fit."""
+    """Return the stored head; if it cannot be read, one that fits no charge."""
     try:
         return Head(*json.loads(str(text)))
     except FAULTS:
@@ -122,8 +117,8 @@ def head_in(text: object) -> Head:
 
 def digest_after(digest: str, row: Row) -> str:
     """Return the digest of all charges up to one from that of all before it."""
-    # The first one is `Facts.seal`. So it has the budget and every column of every charge in it,
-    # and none of them can be changed, removed, added or moved without another digest at the end.
+    # It begins with `StoredBudget.seal`, so that it has the budget and every column of every charge
+    # in it: none of them can be changed, removed, added or moved without another digest at the end.
     costs: Any = {
         name: float(value)
         for name, value in (("epsilon", row.epsilon), ("delta", row.delta))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from decimal import Decimal, localcontext
 from functools import lru_cache
 from itertools import accumulate
@@ -15,7 +15,7 @@ from scipy.optimize import minimize_scalar
 from skdpnoise._utils.shared_texts import shared_texts
 from skdpnoise.mechanisms.additive import AdditiveMechanism, stated
 from skdpnoise.mechanisms.calibrate import calibrate
-from skdpnoise.mechanisms.quanta import norm_of_rounding
+from skdpnoise.mechanisms.grid_sizes import norm_of_rounding
 from skdpnoise.mechanisms.requests import number_of
 from skdpnoise.mechanisms.vectors import VectorMechanism
 from skdpnoise.privacy import PrivacyGuarantee, PrivacyLoss, PureLoss, check_count, check_real
@@ -66,11 +66,6 @@ class KNormMechanism(VectorMechanism):
         B: the scale spans 2**bits grid steps.
     %(mechanisms: n_releases)s
 
-    Raises
-    ------
-    TypeError, ValueError
-        If a field is of the wrong kind or out of range.
-
     References
     ----------
     Hardt and Talwar, "On the geometry of differential privacy", STOC 2010, Section 4. Awan and
@@ -80,8 +75,6 @@ class KNormMechanism(VectorMechanism):
     Examples
     --------
     >>> mechanism = k_norm(2, 1.0, 10, PrivacyGuarantee(epsilon=1.0))
-    >>> mechanism.release(np.zeros(10), random_state=0).shape
-    (10,)
     >>> round(mechanism.expected_error(), 3)
     110.0
     """
@@ -89,7 +82,7 @@ class KNormMechanism(VectorMechanism):
     norm: float
     radius: float
     n_coordinates: int
-    scale: float
+    scale: float = field()
     bits: int
     n_releases: int = 1
 
@@ -102,6 +95,14 @@ class KNormMechanism(VectorMechanism):
         n_coordinates = check_count(owner, "n_coordinates", self.n_coordinates)
         stated(self, norm=float(self.norm), n_coordinates=n_coordinates)
         _check_units(self, "scale", _most_bits(n_coordinates))
+
+    noise = "k_norm"
+
+    @property
+    def sensitivity(self) -> SensitivityProfile:
+        """Bounds on one record's change: Δ per coordinate, and in the Euclidean norm for q = 2."""
+        l2 = self.radius if self.norm == 2.0 else None
+        return SensitivityProfile(np.full(self.n_coordinates, self.radius), l2=l2)
 
     @property
     def grid_size(self) -> NDArray[np.float64]:
@@ -150,28 +151,18 @@ def k_norm(
     Parameters
     ----------
     norm : {1, 2, inf}
-        q: what the change is bounded in.
+        q of the bound on the change.
     radius : float
         Δ, positive and public, under the neighbouring relation wanted.
     %(mechanisms: n_coordinates)s
     guarantee : PrivacyGuarantee or PureLoss
-        What all the releases together may cost. A δ is not used: the result has δ = 0.
+        Most that all releases together may cost. A δ is not used: the result has δ = 0.
     %(mechanisms: n_releases)s
 
     Returns
     -------
     KNormMechanism or AdditiveMechanism
         The latter for q = 1.
-
-    Raises
-    ------
-    %(mechanisms: TypeError)s
-    ValueError
-        If one is out of range, or magnitudes are beyond double precision.
-
-    References
-    ----------
-    Those of :class:`KNormMechanism`.
 
     Examples
     --------
@@ -209,12 +200,11 @@ def k_norm(
 
 
 def _most_bits(n_coordinates: int) -> int:
-    """Return the binary places at which draws fit 64 bits."""
+    """Return the most binary places at which samples fit 64 bits."""
     return min(_MOST_BITS, balls.most_places(n_coordinates + 1) - 1)
 
 
 def _log_chi_moment(p: float, size: int) -> float:
-    """Return log E|N(0, I)|^p in so many dimensions."""
     return 0.5 * p * math.log(2.0) + math.lgamma(0.5 * (size + p)) - math.lgamma(0.5 * size)
 
 
@@ -257,11 +247,6 @@ class L1StaircaseMechanism(VectorMechanism):
         The width spans 2**bits grid steps.
     %(mechanisms: n_releases)s
 
-    Raises
-    ------
-    TypeError, ValueError
-        If a field is of the wrong kind or out of range.
-
     References
     ----------
     Geng, Kairouz, Oh and Viswanath, "The staircase mechanism in differential privacy", IEEE Journal
@@ -296,6 +281,18 @@ class L1StaircaseMechanism(VectorMechanism):
         _check_table(owner, n_coordinates, step)
         stated(self, n_coordinates=n_coordinates, step=step, gamma=gamma)
         _check_units(self, "width", _bits(_MOST_COORDINATES))
+
+    noise = "l1_staircase"
+
+    @property
+    def sensitivity(self) -> SensitivityProfile:
+        """Bounds on one record's change: Δ per coordinate and in the l1 norm."""
+        return SensitivityProfile(np.full(self.n_coordinates, self.radius), l1=self.radius)
+
+    @property
+    def scale(self) -> float:
+        """Scale of the Laplace noise of the same ε and width: w/ε."""
+        return self.width / self.step
 
     @property
     def grid_size(self) -> NDArray[np.float64]:
@@ -349,7 +346,7 @@ def l1_staircase(
     radius : float
         Δ, positive and public, under the neighbouring relation wanted.
     guarantee : PrivacyGuarantee or PureLoss
-        What all the releases together may cost. A δ is not used: the result has δ = 0.
+        Most that all releases together may cost. A δ is not used: the result has δ = 0.
     gamma : float or None, default=None
         γ in (0, 1], rounded to a positive multiple of 2**-32.
     %(mechanisms: n_releases)s
@@ -360,14 +357,8 @@ def l1_staircase(
 
     Raises
     ------
-    %(mechanisms: TypeError)s
     ValueError
-        If one is out of range, the table of radii would be too long (ε very small: there is then
-        nothing to gain over Laplace noise), or magnitudes are beyond double precision.
-
-    References
-    ----------
-    Those of :class:`L1StaircaseMechanism`.
+        If the table of radii would be too long (ε very small: nothing to gain over Laplace noise).
 
     Examples
     --------
@@ -396,7 +387,6 @@ def _bits(n_coordinates: int) -> int:
 
 
 def _check_table(owner: str, n_coordinates: int, step: float) -> None:
-    """Refuse noise whose table of radii would be too long."""
     if n_coordinates > _MOST_COORDINATES or _n_levels(n_coordinates, step) > _MOST_LEVELS:
         raise ValueError(
             f"The epsilon and the 'n_coordinates' parameter of {owner} ask for {step:g} per "
@@ -434,8 +424,6 @@ def _radius_moment(n_coordinates: int, step: float, gamma: float, p: float) -> f
 
 @lru_cache(maxsize=256)
 def _best_gamma(n_coordinates: int, step: float) -> float:
-    """Return the γ of the least mean radius: the best of a grid, refined."""
-
     def mean(gamma: float) -> float:
         return _radius_moment(n_coordinates, step, gamma, 1.0)
 
@@ -491,7 +479,7 @@ def _epsilon_of_each(owner: str, guarantee: object, n_releases: int) -> float:
 def _check_units(
     mechanism: KNormMechanism | L1StaircaseMechanism, name: str, most_bits: int
 ) -> None:
-    """Check and keep the numbers that both have; the unit of that name must fit doubles."""
+    """Check and keep the fields that both have; the unit of that name must fit doubles."""
     owner = type(mechanism).__name__
     radius = check_real(owner, "radius", mechanism.radius)
     unit = check_real(owner, name, getattr(mechanism, name))

@@ -46,12 +46,26 @@ class MixedMechanism(VectorMechanism):
     additive: AdditiveMechanism
 
     @property
+    def noise(self) -> str:
+        return self.additive.noise
+
+    @property
     def n_releases(self) -> int:
         return self.additive.n_releases
 
     @property
+    def sensitivity(self) -> SensitivityProfile:
+        """How far one record can move A f."""
+        return self.additive.sensitivity
+
+    @property
+    def scale(self) -> Vector:
+        """Noise scales of A f."""
+        return self.additive.scale
+
+    @property
     def grid_size(self) -> Vector:
-        """Size of one integer step of what is drawn: of A f, shape (n_coordinates,)."""
+        """Size of one integer step of A f, shape (n_coordinates,)."""
         return self.additive.grid_size
 
     def privacy_loss(self) -> PrivacyLoss:
@@ -72,7 +86,7 @@ class MixedMechanism(VectorMechanism):
         return self._unmixed(exact_release(self.additive, rows, self._mixed, random_state, first))
 
     def _check_covered(self, needed: SensitivityProfile, what: str) -> None:
-        """Refuse an additive mechanism that is calibrated to less than what one record can do."""
+        """Refuse an additive mechanism that is calibrated to less than ``needed``."""
         has, limit = self.additive.sensitivity, needed.per_coordinate
         covered = (
             self.additive.scale.ndim == 1
@@ -117,13 +131,7 @@ class BoundedCountsMechanism(MixedMechanism):
     mixing : float
         c.
     additive : AdditiveMechanism
-        Releases y.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If a field is of the wrong kind or out of range, or the additive mechanism is calibrated to
-        less.
+        Releases y; calibrated to no less than the guarantee says.
 
     References
     ----------
@@ -216,7 +224,7 @@ def bounded_counts(
     max_ones : int
         k, public, from 1 to d. Records with more ones must be cut first.
     guarantee : PrivacyGuarantee or LossBudget
-        What all the releases together may cost: δ > 0, or a Gaussian loss.
+        Most that all releases together may cost: δ > 0, or a Gaussian loss.
     adjacency : {"replace_one", "add_remove"} or None, default=None
         Neighbouring relation; None takes that of the guarantee, or "add_remove" for a loss.
     %(mechanisms: n_releases)s
@@ -225,16 +233,9 @@ def bounded_counts(
     -------
     BoundedCountsMechanism
 
-    Raises
-    ------
-    ValueError
-        If max_ones exceeds n_coordinates, the adjacency contradicts the guarantee, or Gaussian
-        noise cannot give it.
-
     References
     ----------
-    That of :class:`BoundedCountsMechanism`; Lebeda, arXiv:2408.06853 (k = d). The maximum over
-    integers t and "replace_one" are ours.
+    That of :class:`BoundedCountsMechanism`; Lebeda, arXiv:2408.06853 (k = d). The rest is ours.
 
     Examples
     --------
@@ -290,13 +291,7 @@ class CorrelatedSumMechanism(MixedMechanism):
     shift : ndarray of shape (n_sums,)
         c: the centre of the interval, or 0 where a sum is released as it is.
     additive : AdditiveMechanism
-        Releases (f - n c, n).
-
-    Raises
-    ------
-    TypeError, ValueError
-        If a field is of the wrong kind, intervals are not of one shape or not ordered, or the
-        additive mechanism is calibrated to less than they imply.
+        Releases (f - n c, n); calibrated to no less than the intervals imply.
 
     References
     ----------
@@ -308,8 +303,6 @@ class CorrelatedSumMechanism(MixedMechanism):
     --------
     >>> from skdpnoise.privacy import GaussianLoss
     >>> mechanism = correlated_sum(np.ones(4), GaussianLoss(1.0))
-    >>> mechanism.release([10.0, 20.0, 30.0, 200.0, 100.0], random_state=0).shape
-    (5,)
     >>> round(mechanism.expected_error(), 4)  # ((4 + 2) / 2)**2; independent noise: 16
     9.0
     """
@@ -409,8 +402,8 @@ def correlated_sum(
     high : float or array-like of shape (n_sums,)
         Public upper ends of every record's contributions.
     guarantee : PrivacyGuarantee or LossBudget
-        What all the releases together may cost. A guarantee must be for "add_remove"; a loss is
-        taken to be.
+        Most that all releases together may cost, for "add_remove"; a loss is taken to be for it.
+        Under "replace_one" the count is public and centring gains nothing.
     noise : str, default="inid_gaussian"
         A name that :func:`~skdpnoise.mechanisms.calibrate` accepts, or "auto" for the better of
         "inid_gaussian" and "inid_laplace", or "search" for the best of every "inid" family.
@@ -425,16 +418,6 @@ def correlated_sum(
     Returns
     -------
     CorrelatedSumMechanism
-
-    Raises
-    ------
-    ValueError
-        If the guarantee is for "replace_one", under which the count is public and centring gains
-        nothing, an end is not finite, or the noise cannot give the guarantee.
-
-    References
-    ----------
-    Those of :class:`CorrelatedSumMechanism`.
 
     Examples
     --------
@@ -490,7 +473,7 @@ def _worth_shifting(
     ranked = np.argsort(cost, kind="stable")
     gained = np.concatenate(([0.0], np.cumsum(saved[ranked])))
     spent = np.concatenate(([0.0], np.cumsum(cost[ranked]))) + count_weight
-    # Of equal choices the last: the more is shifted, the better the count.
+    # The last of equal choices shifts more sums, which lowers the error of the count.
     better = gained - spent ** (order / (order + 2.0))
     n_shifted = cost.size - int(np.argmax(better[::-1]))
     worth = np.zeros(cost.size, dtype=np.bool_)

@@ -37,7 +37,7 @@ class Family:
     def change(
         self, bounds: RowBounds, adjacency: Adjacency, scale: Vector, off_diagonal: float
     ) -> float:
-        """Return what one record can do, in units of the noise: the loss."""
+        """Return the most that one record can do, in units of the noise: the loss."""
         worst = second_moment_change(
             bounds, adjacency, norm=self.norm, scale=scale, off_diagonal=off_diagonal
         )
@@ -47,7 +47,7 @@ class Family:
 def _independent(
     rounded: Callable[[RandomWords, int, int], Integers], exponent: Callable[[float], Exponent]
 ) -> Draw:
-    """Return what draws independent entries; off the diagonal by the exponent at a scale r."""
+    """Return a sampler of independent entries; off the diagonal by the exponent at a scale r."""
 
     def draw(
         rng: RandomWords, size: int, off_diagonal: float, bits: int

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from skdpnoise._utils.checks import check_array, check_option, check_type
-from skdpnoise._utils.sealed import Sealed, sealed
+from skdpnoise._utils.sealed import sealed
 from skdpnoise._utils.shared_texts import shared_texts
 from skdpnoise.mechanisms.additive import compared, stated
+from skdpnoise.mechanisms.base import Mechanism
 from skdpnoise.mechanisms.matrices._families import FAMILIES, Family, proposals
 from skdpnoise.mechanisms.requests import CHOICES, budget_of, number_of
 from skdpnoise.privacy import Adjacency, PrivacyGuarantee, check_adjacency, check_count, check_real
@@ -38,7 +39,7 @@ _LEAST_BOUND, _MOST_BOUND = 1e-70, 1e70  # fourth powers stay within double prec
 
 @shared_texts
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class SymmetricMatrixMechanism(Sealed):
+class SymmetricMatrixMechanism(Mechanism):
     r"""Release the second moments of bounded rows with noise on a symmetric matrix, exactly.
 
     .. math:: \hat S_{jk} = q_j q_k \Bigl(\sum_i k_{ij} k_{ik}
@@ -82,22 +83,17 @@ class SymmetricMatrixMechanism(Sealed):
     noise : str
         Name of the family, as of :func:`calibrate_second_moments`.
     row_bounds : RowBounds
-        What every row obeys.
+        Bounds that every row obeys.
     row_scale : ndarray of shape (n_columns,)
-        s, in the units of the rows.
+        s, in the units of the rows; all equal for ``"iid_..."``.
     off_diagonal : float
-        r: the noise scale of entry jk is :math:`s_j s_k r`, and that of jj is :math:`s_j^2`.
+        r: the noise scale of entry jk is :math:`s_j s_k r`, and that of jj is :math:`s_j^2`; √(1/2)
+        for "k_norm" and "wishart".
     bits : int
         B.
     %(mechanisms: adjacency)s
     considered : tuple of (str, float or str), default=()
-        What was compared: names with their expected errors, or with the reason of their refusal.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If a field is of the wrong kind or out of range, or the noise has no such scales: those of
-        "k_norm" and "wishart" have r = √(1/2), and those of ``"iid_..."`` are all equal.
+        Compared names with their expected errors, or with the reason of their refusal.
 
     References
     ----------
@@ -110,16 +106,14 @@ class SymmetricMatrixMechanism(Sealed):
     Examples
     --------
     >>> from skdpnoise.kernels import second_moments
-    >>> guarantee = PrivacyGuarantee(epsilon=1.0, delta=1e-6)
-    >>> mechanism = calibrate_second_moments("auto", RowBounds(3, norm=1.0), guarantee)
+    >>> mechanism = calibrate_second_moments("auto", RowBounds(3, norm=1.0), PureLoss(1.0))
     >>> X = np.random.default_rng(0).uniform(-0.5, 0.5, size=(1000, 3))
     >>> counts = second_moments(X, row_grid_size=mechanism.row_grid_size, norm=1.0)
-    >>> released = mechanism.release(counts)
-    >>> released.shape, bool((released == released.T).all())
-    ((3, 3), True)
+    >>> mechanism.release(counts).shape
+    (3, 3)
     """
 
-    noise: str
+    noise: str = field()
     row_bounds: RowBounds
     row_scale: NDArray[np.float64]
     off_diagonal: float
@@ -158,11 +152,6 @@ class SymmetricMatrixMechanism(Sealed):
         return self.row_scale.size
 
     @property
-    def n_releases(self) -> int:
-        """Number of releases that are charged for: one."""
-        return 1
-
-    @property
     def diagonal(self) -> float:
         """Noise scale of entry jj in units of s_j²: one."""
         return 1.0
@@ -189,18 +178,11 @@ class SymmetricMatrixMechanism(Sealed):
 
     @property
     def sensitivity(self) -> SensitivityProfile:
-        """What one row can do to the entries of the upper triangle, row by row."""
+        """How far one row can move the entries of the upper triangle, row by row."""
         return second_moments_profile(self.row_bounds, self.adjacency)
 
     def privacy_loss(self) -> LossBudget:
-        """Return what the release costs, from the scales.
-
-        Examples
-        --------
-        >>> mechanism = calibrate_second_moments("wishart", RowBounds(3, 1.0), PureLoss(0.5))
-        >>> print(mechanism.privacy_loss())
-        0.5-DP
-        """
+        """Return the cost of the release, from the scales."""
         change = self._family.change
         worst = change(self.row_bounds, self.adjacency, self.row_scale, self.off_diagonal)
         kind = PureLoss if self._family.pure else GaussianLoss
@@ -217,7 +199,7 @@ class SymmetricMatrixMechanism(Sealed):
         return noise
 
     def release(self, counts: NDArray[np.int64], rng: Any = None) -> NDArray[np.float64]:
-        """Return the second moments with noise added: what may be made public.
+        """Return the second moments with noise added, which may be made public.
 
         Parameters
         ----------
@@ -230,17 +212,6 @@ class SymmetricMatrixMechanism(Sealed):
         -------
         ndarray of shape (n_columns, n_columns)
             In the units of squared rows; symmetric, and perhaps indefinite.
-
-        Raises
-        ------
-        TypeError, ValueError
-            If the counts are not integers, of this shape and symmetric.
-
-        Examples
-        --------
-        >>> mechanism = calibrate_second_moments("auto", RowBounds(2, 1.0), PureLoss(0.5))
-        >>> mechanism.release(np.zeros((2, 2), dtype=np.int64), 0).shape
-        (2, 2)
         """
         allowed = f"The 'counts' parameter of {type(self).__name__}.release must be"
         values, shape = np.asarray(counts), (self.n_columns, self.n_columns)
@@ -250,7 +221,7 @@ class SymmetricMatrixMechanism(Sealed):
             )
         if values.shape != shape:
             raise ValueError(f"{allowed} of shape {shape}. Got shape {values.shape} instead.")
-        # Of all sums of k k' this is true, so that the refusal says nothing of the data.
+        # Every sum of k k' is symmetric, so that the error discloses nothing of the data.
         if (values != values.T).any():
             raise ValueError(
                 f"{allowed} symmetric, as every sum of products of rows is: what one record can do "
@@ -270,29 +241,12 @@ class SymmetricMatrixMechanism(Sealed):
 
         Entries off the diagonal count twice, as they stand there twice. Without weights, of shape
         (n_columns, n_columns), w is one.
-
-        Examples
-        --------
-        >>> mechanism = calibrate_second_moments(
-        ...     "inid_gaussian", RowBounds(4, 1.0), GaussianLoss(1.0), "add_remove"
-        ... )
-        >>> round(mechanism.expected_error(), 6)  # 4 entries of variance 1, 12 of variance 1/2
-        10.0
         """
         variance = self.standard_deviation**2
         return float((variance if weights is None else variance * np.asarray(weights)).sum())
 
     def explain(self) -> str:
-        """Say what was chosen, what it costs, and what else was considered; public facts only.
-
-        Examples
-        --------
-        >>> mechanism = calibrate_second_moments("auto", RowBounds(9, 1.0), PureLoss(1.0))
-        >>> print(mechanism.explain())
-        wishart: 9 columns, 1-DP, expected squared error 1800
-        considered: wishart 1800, k_norm 4140, inid_laplace 8100
-        refused: inid_gaussian
-        """
+        """Return the choice of noise, its cost, and what else was considered; public facts only."""
         lines = [
             f"{self.noise}: {self.n_columns} columns, {self.privacy_loss()}, expected squared "
             f"error {self.expected_error():.6g}"
@@ -351,22 +305,16 @@ def calibrate_second_moments(
         One of ``SECOND_MOMENT_NOISES``. "auto" and "search" are the same here: the smallest
         expected error among those that can give the guarantee.
     row_bounds : RowBounds
-        What every row obeys; the solver that sums them must be given the same.
+        Bounds that every row obeys, and that the solver that sums them is given.
     guarantee : PrivacyGuarantee or LossBudget
-        What the release may cost. A guarantee with δ > 0 is met by Gaussian loss, or by pure loss
-        that leaves δ unused.
+        Cost of the release. A guarantee with δ > 0 is met by Gaussian loss, or by pure loss that
+        leaves δ unused.
     adjacency : {"replace_one", "add_remove"} or None, default=None
         Neighbouring relation; None takes that of `guarantee`, or "replace_one" for a loss.
 
     Returns
     -------
     SymmetricMatrixMechanism
-
-    Raises
-    ------
-    %(mechanisms: TypeError)s
-    ValueError
-        If the noise is unknown or cannot give the guarantee, or magnitudes exceed doubles.
 
     References
     ----------
@@ -375,9 +323,6 @@ def calibrate_second_moments(
 
     Examples
     --------
-    >>> calibrate_second_moments("auto", RowBounds(50, 1.0), PrivacyGuarantee(1.0, 1e-6))
-    SymmetricMatrixMechanism(noise='inid_gaussian', n_columns=50, adjacency='replace_one',
-    loss=0.236704-GDP)
     >>> calibrate_second_moments("auto", RowBounds(50, 1.0), PrivacyGuarantee(1.0))
     SymmetricMatrixMechanism(noise='wishart', n_columns=50, adjacency='replace_one', loss=1-DP)
     """
@@ -412,7 +357,6 @@ def calibrate_second_moments(
 def _calibrate(
     noise: str, bounds: RowBounds, guarantee: PrivacyGuarantee | LossBudget, adjacency: Adjacency
 ) -> SymmetricMatrixMechanism:
-    """Return the best of the scales that are proposed for a family."""
     family = FAMILIES[noise]
     budget = budget_of(guarantee, pure=family.pure)
     if budget is None:
@@ -433,7 +377,7 @@ def _calibrate(
         worst = family.change(bounds, adjacency, units, off_diagonal) * _MARGIN
         scale = units * math.sqrt(worst / resource * (1.0 + 1e-13))
         square = bounds.largest_square(scale)
-        # so little noise that its grid steps are one step wide: take more
+        # So little noise would have too few grid steps: take more.
         if square > _LARGEST_SQUARE:
             scale *= math.sqrt(square / _LARGEST_SQUARE)
         wanted = math.floor(0.5 * math.log2(max(1.0, _LARGEST_SQUARE / square)))

@@ -4,7 +4,7 @@ from skdpnoise.mechanisms.selection.choices import (
     ExponentialMechanism,
     PermuteAndFlip,
     ReportNoisyMax,
-    Selection,
+    SelectionMechanism,
     range_epsilon,
     range_mu,
     whole_quanta,
@@ -16,11 +16,14 @@ from skdpnoise.mechanisms.selection.repeated import (
     repeated_loss,
 )
 
+Selection = SelectionMechanism
+
 __all__ = [
     "ExponentialMechanism",
     "PermuteAndFlip",
     "ReportNoisyMax",
     "Selection",
+    "SelectionMechanism",
     "approximate_base",
     "base_budget",
     "choose_repetitions",

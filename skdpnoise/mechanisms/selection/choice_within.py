@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from skdpnoise._utils.checks import check_type
+from skdpnoise.mechanisms.base import Mechanism
 from skdpnoise.mechanisms.selection.choices import (
     ExponentialMechanism,
     PermuteAndFlip,
@@ -21,7 +22,7 @@ __all__ = ["NormQuantileMechanism"]
 
 
 @dataclass(frozen=True, slots=True)
-class NormQuantileMechanism:
+class NormQuantileMechanism(Mechanism):
     r"""One private choice of a radius among public candidates.
 
     **Guarantee.** That of its selection, if one record moves every utility by at most
@@ -80,20 +81,19 @@ class NormQuantileMechanism:
         return "exponential_mechanism" if self.bounded_range else "permute_and_flip"
 
     @property
-    def n_releases(self) -> int:
-        """Number of choices that are charged for: 1."""
-        return 1
-
-    @property
     def sensitivity(self) -> SensitivityProfile:
-        """What one record can do to a utility."""
+        """How far one record can move a utility."""
         return SensitivityProfile([self.selection.sensitivity])
 
     @property
     def scale(self) -> NDArray[np.float64]:
         """Records that make a candidate e times as likely, shape (1,)."""
-        factor = 1.0 if self.selection.monotonic else 2.0
-        return np.array([factor * self.selection.sensitivity / self.selection.epsilon])
+        return np.array([self.selection.scale])
+
+    @property
+    def grid_size(self) -> float:
+        """Size of one integer step of the utilities, in records."""
+        return self.selection.grid_size
 
     def privacy_loss(self) -> PureLoss | GaussianLoss:
         """Return what one choice costs."""

@@ -6,8 +6,7 @@ A candidate r has a utility u_r computed from the data; one record moves every u
 from __future__ import annotations
 
 import math
-from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
 
@@ -17,8 +16,9 @@ from scipy.special import log_ndtr, ndtri_exp
 
 from skdpnoise._utils.checks import check_option, check_type
 from skdpnoise._utils.shared_texts import shared_texts
-from skdpnoise.mechanisms import exact
-from skdpnoise.mechanisms.selection._kinds import KINDS, Kind
+from skdpnoise.mechanisms import grid_sizes
+from skdpnoise.mechanisms.base import Mechanism
+from skdpnoise.mechanisms.selection._choice_laws import KINDS, ChoiceLaw
 from skdpnoise.privacy import GaussianLoss, PureLoss, check_count, check_real
 from skdpnoise.sampling import RandomWords, random_words
 from skdpnoise.sampling.observer import chosen
@@ -32,10 +32,10 @@ _MARGIN = 1e-11  # relative error of normal quantiles, with room to spare
 
 @shared_texts
 @dataclass(frozen=True, slots=True)
-class Selection(ABC):
+class SelectionMechanism(Mechanism):
     """A choice among candidates, with the fields of :class:`ExponentialMechanism`."""
 
-    sensitivity: float
+    sensitivity: float = field()
     epsilon: float
     monotonic: bool = False
 
@@ -54,6 +54,11 @@ class Selection(ABC):
         return min(max(needed, _FEWEST_BITS), _MOST_BITS)
 
     @property
+    def scale(self) -> float:
+        """2Δ/ε (Δ/ε if monotonic): so much more utility makes a candidate e times as likely."""
+        return self.sensitivity / self._exponent
+
+    @property
     def grid_size(self) -> float:
         """Size q of one integer step of the utilities, in their units."""
         steps = self._steps
@@ -63,83 +68,48 @@ class Selection(ABC):
         return grid_size
 
     def privacy_loss(self) -> PureLoss:
-        """Return what one selection costs: ε, less up to one part in 2**24.
-
-        Examples
-        --------
-        >>> print(PermuteAndFlip(sensitivity=1.0, epsilon=0.5).privacy_loss())
-        0.5-DP
-        """
+        """Return the cost of one selection: ε, less up to one part in 2**24."""
         return PureLoss(math.ldexp(self._steps, (0 if self.monotonic else 1) - self.bits))
 
     def select(self, utilities: ArrayLike, random_state: Any = None) -> int:
-        """Return the index of the chosen candidate: what may be made public.
+        """Return the index of the chosen candidate, which may be made public.
+
+        Each call is another release, to be charged for again. The time that a call takes depends on
+        the utilities; do not make it public.
 
         Parameters
         ----------
         utilities : array-like of shape (n_candidates,)
-            u, larger is better. Candidates, and their number, are public; the utilities are not.
+            u, finite; larger is better. Candidates and their number are public; utilities are not.
         %(queries: random_state)s
-
-        Returns
-        -------
-        int
-
-        Raises
-        ------
-        TypeError
-            If the utilities are not an array of real numbers of double precision or less.
-        ValueError
-            If they are not a non-empty vector, or not finite.
-
-        Notes
-        -----
-        Each call is another release, to be charged for again. The time that a call takes depends on
-        the utilities; do not make it public.
-
-        Examples
-        --------
-        >>> ExponentialMechanism(sensitivity=1.0, epsilon=1.0).select([3, 40, 5], random_state=0)
-        1
         """
-        quanta = self._quanta(utilities)
+        integers = self._integers(utilities)
 
         def draw(rng: RandomWords) -> int:
-            return int(self._kind.draw(rng, quanta, self.bits, 1)[0])
+            return int(self._kind.draw(rng, integers, self.bits, 1)[0])
 
-        return chosen(self, quanta, random_words(random_state), draw)
+        return chosen(self, integers, random_words(random_state), draw)
 
     def check(self, utilities: ArrayLike) -> None:
-        """Refuse what :meth:`select` would refuse, as it does, without choosing."""
+        """Raise the errors of :meth:`select` for these utilities, without choosing."""
         _check_utilities(type(self).__name__, utilities)
 
     def probabilities(self, utilities: ArrayLike) -> NDArray[np.float64]:
         """Return the probability of each candidate, for analysis and tests.
 
-        They reveal the utilities: **never publish them for private ones**.
-
-        Examples
-        --------
-        >>> ExponentialMechanism(sensitivity=1.0, epsilon=2.0).probabilities([0.0, 1.0]).round(4)
-        array([0.2689, 0.7311])
+        They reveal the utilities: **never publish them for private utilities**.
         """
-        quanta = self._quanta(utilities)
+        integers = self._integers(utilities)
         # Integers below 2**62: their rounding to double precision is relative to the gap.
-        return self._kind.law(np.ldexp((quanta.max() - quanta).astype(np.float64), -self.bits))
+        return self._kind.law(np.ldexp((integers.max() - integers).astype(np.float64), -self.bits))
 
     def expected_loss(self, utilities: ArrayLike) -> float:
         """Return the expected gap between the best utility and the chosen one, for analysis.
 
-        Like :meth:`probabilities`, it must **never be published for private ones**.
-
-        Examples
-        --------
-        >>> mechanism = ExponentialMechanism(sensitivity=1.0, epsilon=2.0)
-        >>> round(mechanism.expected_loss([0.0, 1.0]), 4)
-        0.2689
+        Like :meth:`probabilities`, it must **never be published for private utilities**.
         """
-        quanta = self._quanta(utilities)
-        gaps = (quanta.max() - quanta).astype(np.float64) * self.grid_size
+        integers = self._integers(utilities)
+        gaps = (integers.max() - integers).astype(np.float64) * self.grid_size
         return float(self.probabilities(utilities) @ gaps)
 
     def error_bound(self, n_candidates: int) -> float:
@@ -154,11 +124,6 @@ class Selection(ABC):
         References
         ----------
         McSherry and Talwar, "Mechanism design via differential privacy", FOCS 2007, Theorem 8.
-
-        Examples
-        --------
-        >>> PermuteAndFlip(sensitivity=1.0, epsilon=1.0).error_bound(100) < 9.3
-        True
         """
         count = check_count(type(self).__name__ + ".error_bound", "n_candidates", n_candidates)
         temperature = math.ldexp(self.grid_size, self.bits)
@@ -173,22 +138,21 @@ class Selection(ABC):
         """The integer sensitivity D: the most with D/2**bits at most ε/2 (ε if monotonic)."""
         return math.floor(math.ldexp(self._exponent, self.bits))
 
-    def _quanta(self, utilities: ArrayLike) -> NDArray[np.int64]:
+    def _integers(self, utilities: ArrayLike) -> NDArray[np.int64]:
         checked = _check_utilities(type(self).__name__, utilities)
-        if exact.are_large(checked).any():
+        if grid_sizes.are_large(checked).any():
             steps = [self.grid_size] * checked.size
-            return exact.exact_integers(checked.tolist(), steps, math.floor, 2**_RANGE_BITS)
+            return grid_sizes.exact_integers(checked.tolist(), steps, math.floor, 2**_RANGE_BITS)
         return whole_quanta(checked.astype(np.float64), self.grid_size)
 
     @property
-    @abstractmethod
-    def _kind(self) -> Kind:
-        """What draws, and its law."""
+    def _kind(self) -> ChoiceLaw:
+        return KINDS[self.noise]
 
 
 @shared_texts
 @dataclass(frozen=True, slots=True)
-class ExponentialMechanism(Selection):
+class ExponentialMechanism(SelectionMechanism):
     r"""Choose a candidate with probability exponential in its utility.
 
     .. math:: \Pr[r] \propto \exp\!\left(\frac{\varepsilon u_r}{2 \Delta}\right), \qquad
@@ -203,7 +167,7 @@ class ExponentialMechanism(Selection):
     **Exactness.** The utilities are rounded down to integers k of a public grid step q, and Δ/q ≤ D
     for an integer D. Since floor is monotone and floor(x + D) = floor(x) + D, one record moves k by
     at most D. (Δ must bound the utilities *as computed*.) The exponent is k/2^B with D/2^B ≤ ε/2,
-    and ε is charged as 2D/2^B. Candidates are drawn uniformly until one is accepted, by a coin of
+    and ε is charged as 2D/2^B. Candidates are sampled uniformly until one is accepted, with
     exactly the probability exp((k − max k)/2^B). Utilities beyond ±2^61 q, at least 2^36 Δ for ε up
     to 10^4, are clipped, which moves no two further apart.
 
@@ -248,12 +212,12 @@ class ExponentialMechanism(Selection):
         """
         return GaussianLoss(range_mu(self.privacy_loss().pure_epsilon))
 
-    _kind = KINDS["gumbel"]
+    noise = "gumbel"
 
 
 @shared_texts
 @dataclass(frozen=True, slots=True)
-class PermuteAndFlip(Selection):
+class PermuteAndFlip(SelectionMechanism):
     r"""Visit candidates in random order, and take the first that is accepted.
 
     .. math:: \Pr[\text{heads}_r] = \exp\!\left(\frac{\varepsilon (u_r - u_{\max})}{2\Delta}\right)
@@ -282,12 +246,12 @@ class PermuteAndFlip(Selection):
     0
     """
 
-    _kind = KINDS["exponential"]
+    noise = "exponential"
 
 
 @shared_texts
 @dataclass(frozen=True, slots=True)
-class ReportNoisyMax(Selection):
+class ReportNoisyMax(SelectionMechanism):
     r"""Add independent noise to every utility, and name the largest.
 
     .. math:: r = \arg\max_r \; u_r + \frac{2\Delta}{\varepsilon} Z_r
@@ -324,12 +288,8 @@ class ReportNoisyMax(Selection):
     noise: str = "exponential"
 
     def __post_init__(self) -> None:
-        Selection.__post_init__(self)
+        SelectionMechanism.__post_init__(self)
         check_option("ReportNoisyMax", "noise", self.noise, KINDS)
-
-    @property
-    def _kind(self) -> Kind:
-        return KINDS[self.noise]
 
 
 def range_mu(epsilon: float) -> float:
@@ -364,17 +324,17 @@ def whole_quanta(utilities: NDArray[np.float64], grid_size: float) -> NDArray[np
 
 
 def _check_utilities(owner: str, utilities: ArrayLike) -> NDArray[Any]:
-    array = exact.exact_numbers(utilities)
+    array = grid_sizes.exact_numbers(utilities)
     allowed = (
         f"The 'utilities' parameter of {owner} must be a non-empty one-dimensional array of finite "
         "numbers"
     )
-    if array.dtype.kind == "b" or not exact.are_real(array):
+    if array.dtype.kind == "b" or not grid_sizes.are_real(array):
         raise TypeError(
             f"{allowed}, of double precision or less. Got an array of dtype {array.dtype} instead."
         )
     if array.ndim != 1 or array.size == 0:
         raise ValueError(f"{allowed}. Got an array of shape {array.shape} instead.")
-    if not exact.are_finite(array):
+    if not grid_sizes.are_finite(array):
         raise ValueError(f"{allowed}: remove or replace NaN and infinity first.")
     return array

@@ -1,4 +1,4 @@
-"""Private selection among repeated runs: what the best of a random number of runs costs.
+"""Private selection among repeated runs: the cost of the best of a random number of runs.
 
 A base mechanism is one whole run: draw a candidate, fit it, score it, all of it private. It is run
 K times, K from a public law, and the output of the best score is released. However long the
@@ -16,6 +16,7 @@ from scipy.optimize import brentq
 from scipy.special import ndtr
 
 from skdpnoise._utils.checks import check_count, check_option, check_real, check_type
+from skdpnoise._utils.shared_texts import shared_texts
 from skdpnoise.mechanisms.requests import number_of
 from skdpnoise.mechanisms.selection.choices import range_epsilon
 from skdpnoise.privacy import GaussianLoss, NumericLoss, PrivacyGuarantee, PrivacyLoss, PureLoss
@@ -32,6 +33,7 @@ _AS_GOOD = 0.99
 _OF_RUNS = 0.1  # of δ, for all runs
 
 
+@shared_texts
 def repeated_loss(base: PrivacyLoss, law: RepetitionLaw) -> PureLoss | NumericLoss:
     r"""Return the loss of the best of K runs that cost `base` each.
 
@@ -47,8 +49,7 @@ def repeated_loss(base: PrivacyLoss, law: RepetitionLaw) -> PureLoss | NumericLo
     ----------
     base : PrivacyLoss
         Loss of one run, everything that it does included.
-    law : TruncatedNegativeBinomial or PoissonRepetitions
-        Law of K.
+    %(mechanisms: law)s
 
     Returns
     -------
@@ -61,13 +62,8 @@ def repeated_loss(base: PrivacyLoss, law: RepetitionLaw) -> PureLoss | NumericLo
     Examples
     --------
     >>> law = TruncatedNegativeBinomial(eta=1.0, gamma=0.05)
-    >>> print(repeated_loss(PureLoss(0.2), law))
-    0.561686-DP
-    >>> loss = repeated_loss(GaussianLoss(0.14), law)
-    >>> round(loss.epsilon(1e-6), 2)
+    >>> round(repeated_loss(GaussianLoss(0.14), law).epsilon(1e-6), 2)
     0.93
-    >>> round((loss + GaussianLoss(0.1)).epsilon(1e-6), 1)
-    1.1
     """
     check_law("repeated_loss", law)
     if isinstance(base, PureLoss):
@@ -85,6 +81,7 @@ def repeated_loss(base: PrivacyLoss, law: RepetitionLaw) -> PureLoss | NumericLo
     return NumericLoss(((Repetition(law, Composed(terms)), 1.0, 1),) if terms else ())
 
 
+@shared_texts
 def base_budget(
     guarantee: PrivacyGuarantee | LossBudget, law: RepetitionLaw, kind: str = "gaussian"
 ) -> LossBudget:
@@ -93,32 +90,22 @@ def base_budget(
     Parameters
     ----------
     guarantee : PrivacyGuarantee, PureLoss or GaussianLoss
-        What the whole search may cost. A GaussianLoss must bound the whole curve, which leaves
-        much less than the (ε, δ) that it implies: prefer a guarantee.
-    law : TruncatedNegativeBinomial or PoissonRepetitions
-        Law of K.
+        Cost of the whole search. A GaussianLoss must bound the whole curve, which leaves much less
+        than the (ε, δ) that it implies: prefer a guarantee.
+    %(mechanisms: law)s
     kind : {"gaussian", "pure"}, default="gaussian"
-        Kind of loss that one run is to have.
+        Kind of loss of one run; "pure" if δ is 0.
 
     Returns
     -------
     GaussianLoss or PureLoss
         Rounded down.
 
-    Raises
-    ------
-    ValueError
-        If a Gaussian base is asked for and δ is 0, or the kind is unknown.
-
     Examples
     --------
     >>> law = TruncatedNegativeBinomial(eta=1.0, gamma=1 / 81)
-    >>> total = PrivacyGuarantee(epsilon=1.0, delta=1e-6)
-    >>> base = base_budget(total, law)
-    >>> print(f"{base.mu:.4f}")
+    >>> round(base_budget(PrivacyGuarantee(1.0, 1e-6), law).mu, 4)
     0.1291
-    >>> repeated_loss(base, law).delta(1.0) <= 1e-6
-    True
     >>> print(base_budget(PrivacyGuarantee(1.0), law, kind="pure"))
     0.338947-DP
     """
@@ -138,6 +125,7 @@ def base_budget(
     return GaussianLoss(_gaussian_base(guarantee.epsilon, guarantee.delta, law))
 
 
+@shared_texts
 @lru_cache(maxsize=64)
 def approximate_base(guarantee: PrivacyGuarantee, law: RepetitionLaw) -> tuple[float, float]:
     """Return ε and δ of one run for which the best of K runs keeps a guarantee.
@@ -145,19 +133,13 @@ def approximate_base(guarantee: PrivacyGuarantee, law: RepetitionLaw) -> tuple[f
     Parameters
     ----------
     guarantee : PrivacyGuarantee
-        What the whole search may cost, with δ > 0.
-    law : TruncatedNegativeBinomial or PoissonRepetitions
-        Law of K.
+        Cost of the whole search, with δ > 0.
+    %(mechanisms: law)s
 
     Returns
     -------
     epsilon, delta : float
         Rounded down. A tenth of δ, divided by the mean of K, is that of one run.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If a parameter is of another type, or δ is 0.
 
     References
     ----------
@@ -195,31 +177,26 @@ def choose_repetitions(
     .. math:: 1 - f(1 - s) = \text{coverage}, \qquad
               s = \lceil \text{best} \cdot \text{candidates} \rceil / \text{candidates}
 
-    With each run trying a candidate at random, one of the best is then tried with the stated
-    probability. Every η has one γ that does this. Of the η within one per cent of the most budget,
-    the one with the fewest runs is returned.
+    If each run tries a candidate at random, one of the best is tried with this probability. Every η
+    has one such γ; of the η within a per cent of the most budget, that of the fewest runs is taken.
 
     Parameters
     ----------
     n_candidates : int
         Number of candidates, public.
     guarantee : PrivacyGuarantee
-        What the whole search may cost.
+        Cost of the whole search.
     coverage : float, default=0.9
         Probability with which one of the best candidates is tried.
     best : float, default=0.1
         Share of the candidates that counts as best, rounded up to whole candidates.
     max_mean : float, default=inf
-        Most runs on average, if fewer are wanted than the privacy of the search asks for.
+        Most runs on average, if fewer are wanted than the privacy of the search asks for; a
+        ValueError says if none of the laws has so few.
 
     Returns
     -------
     TruncatedNegativeBinomial
-
-    Raises
-    ------
-    ValueError
-        If no law of the list has a mean of at most `max_mean`.
 
     Examples
     --------

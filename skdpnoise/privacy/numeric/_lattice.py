@@ -71,14 +71,13 @@ class Lattice:
 
     @staticmethod
     def _masses(values: Vector, step: float) -> Vector:
-        """Return the probabilities of the positive losses."""
         slopes = (values[:-1] - values[1:]) / -math.expm1(-step)
         slopes[:-1] -= math.exp(-step) * slopes[1:]
         return np.maximum(slopes, 0.0)
 
 
 class Plan:
-    """Which shifts of a curve get lattices, so that thousands of them share a few dozen."""
+    """Lattices for some of the shifts of a curve, so that thousands of them share a few dozen."""
 
     # Whatever stands for a shift is one of the shifts themselves and not below it: noise on the
     # integers has curves that jump from one integer to the next, so that a node a hair below one
@@ -132,7 +131,7 @@ class Plan:
         assert (nodes[self.high] >= shifts).all(), "a node lies below its shift"
 
     def variance(self) -> float:
-        """Return the variance of the loss, roughly."""
+        """Return about the variance of the loss."""
         if not self.symmetric:
             return self._skewed_variance()
         step = self.middle_top / 64.0
@@ -142,7 +141,7 @@ class Plan:
         return float(lattice.p @ (losses - mean) ** 2) * step**2 * float(self.counts.sum())
 
     def _skewed_variance(self) -> float:
-        """Return the same where most of the loss is much nearer to 0 than its end."""
+        """Return about the variance where most of the loss is much nearer to 0 than its end."""
         first = second = 0.0
         for curve, top, sign in (
             (self.curve, self.middle_top, 1.0),
@@ -162,11 +161,11 @@ class Plan:
         return max(second - first**2, 0.0) * float(self.counts.sum())
 
     def support(self) -> float:
-        """Return the largest finite loss of the composition, roughly."""
+        """Return about the largest finite loss of the composition."""
         return float(self.counts @ self.tops[self.high])
 
     def width(self) -> float:
-        """Return about how far its least and its largest finite loss are apart."""
+        """Return about the largest less the least finite loss."""
         return self.support() + float(self.counts @ self.back_tops[self.high])
 
     def end(self) -> float:
@@ -281,7 +280,7 @@ class Window:
         return math.exp(min(0.0, log_tail))
 
     def is_lost(self, target: float) -> bool:
-        """Return whether rounding errors are most of what lies beyond a loss; ε in steps."""
+        """Return whether rounding errors outweigh the mass beyond a loss; ε in steps."""
         beyond = self.probability[self.losses > target]
         return bool(self.error * beyond.size > _LOST * float(beyond.sum()))
 
@@ -303,7 +302,7 @@ class Window:
         return float(losses[below - 1]) + part
 
 
-class Composition:
+class LatticeSum:
     """Independent losses: term i is a public mixture of two lattices, taken `count` times."""
 
     # Term i is lattice `low[i]` with probability 1 - t and lattice `high[i]` with probability t.

@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 from scipy.optimize import brentq
 
 from skdpnoise._utils.checks import check_count, check_real
-from skdpnoise.privacy.base import Loss
+from skdpnoise.privacy.base import BaseLoss
 from skdpnoise.privacy.curves import LossCurve, NormalShift, Promised, raised, ways_of
-from skdpnoise.privacy.numeric._lattice import Composition, Lattice, Plan, Window
+from skdpnoise.privacy.numeric._lattice import Lattice, LatticeSum, Plan, Window
 
 Vector = NDArray[np.float64]
 Terms = tuple[tuple[LossCurve, float, int], ...]
@@ -34,7 +34,7 @@ _CUTS, _ENOUGH = 6, 0.7  # times that a tail is cut, while δ falls by more than
 
 
 @dataclass(frozen=True, slots=True)
-class NumericLoss(Loss):
+class NumericLoss(BaseLoss):
     r"""The loss of independent releases whose curves are known one by one.
 
     .. math:: \delta(e) = E \left(1 - e^{e - L}\right)_+, \qquad L = \sum_i n_i \text{ losses } L_i
@@ -67,8 +67,6 @@ class NumericLoss(Loss):
     >>> loss = PureLoss(0.5) + GaussianLoss(0.4)
     >>> round(loss.delta(1.0), 4)
     0.016
-    >>> print(loss)
-    (2.22413, 1e-06)-DP
     >>> PureLoss(0.5).numeric().compose(3)
     NumericLoss(3 x RandomisedResponse)
     """
@@ -199,7 +197,7 @@ def _groups(terms: Terms) -> list[Group]:
 
 @dataclass(frozen=True, slots=True)
 class _Skew:
-    """How to compose pairs that are not symmetric."""
+    """Settings for the composition of pairs that are not symmetric."""
 
     adding: bool = False  # the order of the neighbours
     known: float = 0.0  # a δ that is needed anyway, so that smaller ones are not computed
@@ -209,13 +207,13 @@ class _Skew:
 
 
 def _orders(groups: list[Group]) -> tuple[bool, ...]:
-    """Return which orders of the neighbours to look at: a record taken away (False), or added."""
+    """Return the orders of the neighbours to compute: a record taken away (False), or added."""
     pairs = (ways_of(curve) for curve, _, _ in groups)
     return (False,) if all(one is other for one, other in pairs) else (False, True)
 
 
 def _without_chances(groups: list[Group]) -> tuple[list[Group], float]:
-    """Return what is composed with chances c of disclosure, and c: δ = c + (1 - c) δ(the rest)."""
+    """Return the groups without chances c of disclosure, and c: δ = c + (1 - c) δ(the rest)."""
     # With no shift, a promise of δ alone loses all with that probability, else nothing.
     kept, logs = [], 0.0
     for curve, shifts, counts in groups:
@@ -256,7 +254,7 @@ def _delta_of(groups: list[Group], epsilon: float, floor: float) -> float:
 def _skewed_delta(
     groups: list[Group], epsilon: float, floor: float, known: float, *, adding: bool
 ) -> float:
-    """Return the same for one order of neighbours, where tails may be heavy: see `_Skew`."""
+    """Return a bound of δ(ε) for one order of neighbours, where tails may be heavy: see `_Skew`."""
     # Each bound holds. The shorter the tails, the finer is the lattice, and the smaller the next.
     n_releases = sum(float(counts.sum()) for _, _, counts in groups)
     best, far = math.inf, False
@@ -316,16 +314,7 @@ def _about_epsilon(groups: list[Group], delta: float, near: float, *, adding: bo
 def bounds_near(
     groups: list[Group], delta: float, near: float, *, coarse: bool = False
 ) -> tuple[float, float]:
-    """Return upper bounds of δ at an ε, and of ε at a δ, from one distribution of the loss.
-
-    Examples
-    --------
-    >>> from skdpnoise.privacy import RandomisedResponse
-    >>> groups = [(RandomisedResponse(), np.array([0.05]), np.array([400.0]))]
-    >>> delta_bound, epsilon_bound = bounds_near(groups, 1e-6, near=5.0)
-    >>> delta_bound < 1e-6, round(epsilon_bound, 3)
-    (True, 4.862)
-    """
+    """Return upper bounds of δ at an ε, and of ε at a δ, from one distribution of the loss."""
     # Both hold; the second is tight where it comes out near the ε that was given.
     groups, chance = _without_chances(groups)
     if chance > 0.0:
@@ -387,7 +376,7 @@ def _compose(
         lattices: list[Lattice] = []
         parts = [plan.build(step, lattices) for plan in plans]
         columns = (np.concatenate(column) for column in zip(*parts, strict=True))
-        composition = Composition(lattices, *columns)
+        composition = LatticeSum(lattices, *columns)
         infinite = composition.infinite
         if infinite > 0.999 or epsilon / step >= composition.support:
             return None, min(1.0, infinite / 0.999)

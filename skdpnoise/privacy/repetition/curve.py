@@ -22,6 +22,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from skdpnoise._utils.shared_texts import shared_texts
 from skdpnoise.privacy import half_lines
 from skdpnoise.privacy.curves import LossCurve, NormalShift, RandomisedResponse, raised
 from skdpnoise.privacy.numeric.loss import NumericLoss
@@ -69,15 +70,14 @@ class Composed:
     terms: tuple[tuple[LossCurve, float, int], ...]  # as in skdpnoise.privacy.NumericLoss
 
     def hockey_stick(self, epsilon: ArrayLike, shift: ArrayLike) -> Vector:
-        """Return an upper bound of the smallest δ at each ε."""
         epsilon, _ = half_lines.pairs(epsilon, shift)
         return chords(*_composed_table(self.terms), epsilon)
 
     def max_loss(self, shift: ArrayLike) -> Vector:
-        """Return the largest loss."""
         return np.full(np.shape(shift), NumericLoss(self.terms).pure_epsilon)
 
 
+@shared_texts
 @dataclass(frozen=True, slots=True)
 class Repetition:
     r"""The curve of the best of K runs; the shift is that of the curve of one run.
@@ -98,8 +98,7 @@ class Repetition:
 
     Parameters
     ----------
-    law : TruncatedNegativeBinomial or PoissonRepetitions
-        Law of K.
+    %(mechanisms: law)s
     base : LossCurve, default=NormalShift()
         Curve of one run.
 
@@ -280,11 +279,10 @@ class RepetitionBound:
         self.masses, self.ratios = _ratio_law(losses, deltas)
 
     def delta(self, epsilon: float) -> float:
-        """Return a bound of δ(ε)."""
         return self.search(epsilon)[0]
 
     def deltas(self, epsilons: Vector) -> Vector:
-        """Return bounds of δ(ε) at ascending ε: each search begins where that of the next ended."""
+        """Return bounds of δ(ε) at ascending ε, each search from the result of the next."""
         found, start = np.empty(epsilons.size), None
         for i in reversed(range(epsilons.size)):  # where δ is small the interval is easy to find
             found[i], start = self.search(float(epsilons[i]), start)
@@ -399,7 +397,6 @@ def _ratio_law(losses: Vector, deltas: Vector) -> tuple[Vector, Vector]:
 
 
 def _upper_hull(x: Vector, y: Vector) -> NDArray[np.int64]:
-    """Return the vertices of the least concave function above points with ascending x."""
     from skdpnoise.privacy.repetition._hull import upper_hull
 
     return np.asarray(upper_hull(x, y))

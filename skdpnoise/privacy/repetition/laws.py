@@ -30,14 +30,14 @@ _SPARE_BITS = 32
 
 
 class Words(Protocol):
-    """A source of random words, as :class:`~skdpnoise.sampling.RandomWords` is one."""
+    """A source of random words, such as :class:`~skdpnoise.sampling.RandomWords`."""
 
     def take(self, size: int) -> Any:
-        """Return so many independent uniform 64-bit words."""
+        """Return ``size`` independent uniform 64-bit words."""
 
 
 class CountLaw(ABC):
-    """A law of a count, drawn exactly; a kind of law says its weights by its private methods."""
+    """An exactly sampled law of a count, whose weights a subclass gives by private methods."""
 
     __slots__ = ()
 
@@ -51,22 +51,9 @@ class CountLaw(ABC):
         return np.where((k >= self._first) & (k == np.floor(k)), np.exp(logs), 0.0)
 
     def coverage(self, share: float) -> float:
-        """Return the probability that some run falls among a `share` of what runs may do.
+        """Return 1 - f(1 - share): the probability that some run has one of the best outcomes.
 
-        Parameters
-        ----------
-        share : float
-            In [0, 1], such as the best tenth of the candidates when each run draws its own.
-
-        Returns
-        -------
-        float
-            1 - f(1 - share).
-
-        Examples
-        --------
-        >>> round(TruncatedNegativeBinomial(eta=1.0, gamma=1 / 81).coverage(0.1), 6)
-        0.9
+        The ``share`` in [0, 1] is theirs, such as a tenth of the candidates if each run draws one.
         """
         owner = type(self).__name__
         return self._coverage(
@@ -87,43 +74,18 @@ class CountLaw(ABC):
 
     @abstractmethod
     def pure_excess(self, epsilon: float) -> float:
-        r"""Return what the repetition adds to a pure ε: less than (η + 1) ε, or m ε/2 (Poisson).
+        r"""Return the addition to a pure ε ≥ 0: less than (η + 1) ε, or m ε/2 (Poisson).
 
         .. math:: (\eta + 1) \log \frac{\gamma + e^{\varepsilon}}{1 + \gamma e^{\varepsilon}},
                   \qquad m \tanh(\varepsilon/2) \text{ (Poisson)}
-
-        Parameters
-        ----------
-        epsilon : float
-            ε ≥ 0.
-
-        Returns
-        -------
-        float
         """
 
     def sample(self, rng: Words) -> int:
-        """Sample K exactly, in integers, with no cap on it.
+        """Sample K ≥ 1 (≥ 0 for Poisson's law) exactly, in integers, with no cap on it.
 
         A uniform number is drawn 64 bits at a time and compared with the distribution function,
         known to as many bits, until an interval of the function holds it. This takes about K
         steps, each much shorter than the run that it stands for.
-
-        Parameters
-        ----------
-        rng : RandomWords
-            Source of randomness.
-
-        Returns
-        -------
-        int
-            At least 1; at least 0 for Poisson's law.
-
-        Examples
-        --------
-        >>> from skdpnoise.sampling import SeededWords
-        >>> TruncatedNegativeBinomial(eta=0.0, gamma=0.01).sample(SeededWords(1)) >= 1
-        True
         """
         value, bits = 0, 0
         while True:
@@ -157,11 +119,10 @@ class CountLaw(ABC):
 
     @abstractmethod
     def _log_pmf(self, counts: Vector) -> Vector:
-        """Return log Pr[K = k] of counts that are possible."""
+        """Return log Pr[K = k] of possible counts."""
 
     @abstractmethod
-    def _coverage(self, share: float) -> float:
-        """Return 1 - f(1 - share)."""
+    def _coverage(self, share: float) -> float: ...
 
     @abstractmethod
     def _ratio(self, k: int) -> tuple[int, int]:
@@ -198,10 +159,7 @@ class TruncatedNegativeBinomial(CountLaw):
 
     Examples
     --------
-    >>> law = TruncatedNegativeBinomial(eta=1.0, gamma=0.05)
-    >>> round(law.mean, 6)
-    20.0
-    >>> law.pmf([1, 2]).round(4)
+    >>> TruncatedNegativeBinomial(eta=1.0, gamma=0.05).pmf([1, 2]).round(4)
     array([0.05  , 0.0475])
     """
 
@@ -217,48 +175,16 @@ class TruncatedNegativeBinomial(CountLaw):
 
     @classmethod
     def with_mean(cls, eta: float, mean: float) -> TruncatedNegativeBinomial:
-        """Return the law of this η whose mean is `mean`.
-
-        Parameters
-        ----------
-        eta : float
-            η > -1.
-        mean : float
-            E[K] > 1.
-
-        Returns
-        -------
-        TruncatedNegativeBinomial
-
-        Examples
-        --------
-        >>> TruncatedNegativeBinomial.with_mean(eta=1.0, mean=20.0).gamma.__round__(6)
-        0.05
-        """
+        """Return the law of this η > -1 whose mean is `mean` > 1."""
         mean = check_real(cls.__name__, "mean", mean, low=1.0)
         return cls._solved(eta, lambda law: math.log(law.mean / mean), f"a mean of {mean}")
 
     @classmethod
     def with_coverage(cls, eta: float, share: float, coverage: float) -> TruncatedNegativeBinomial:
-        """Return the law of this η that tries one of the best `share` with this probability.
+        """Return the law of this η > -1 that tries one of the best `share` with a probability.
 
-        Parameters
-        ----------
-        eta : float
-            η > -1.
-        share : float
-            Share of candidates, in (0, 1).
-        coverage : float
-            In (`share`, 1).
-
-        Returns
-        -------
-        TruncatedNegativeBinomial
-
-        Raises
-        ------
-        ValueError
-            If γ would be below the smallest double.
+        The share lies in (0, 1) and the probability, `coverage`, in (`share`, 1). ValueError if γ
+        would be below the smallest double.
 
         Examples
         --------
@@ -375,24 +301,7 @@ class PoissonRepetitions(CountLaw):
 
     @classmethod
     def with_coverage(cls, share: float, coverage: float) -> PoissonRepetitions:
-        """Return the law that tries one of the best `share` with this probability.
-
-        Parameters
-        ----------
-        share : float
-            Share of candidates, in (0, 1).
-        coverage : float
-            In (0, 1).
-
-        Returns
-        -------
-        PoissonRepetitions
-
-        Examples
-        --------
-        >>> PoissonRepetitions.with_coverage(share=0.1, coverage=0.9).mean.__round__(4)
-        23.0259
-        """
+        """Return the law that tries one of the best `share` with probability `coverage` < 1."""
         share = check_real(cls.__name__, "share", share, high=1.0)
         coverage = check_real(cls.__name__, "coverage", coverage, high=1.0)
         return cls(-math.log1p(-coverage) / share)

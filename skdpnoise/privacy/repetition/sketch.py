@@ -37,7 +37,6 @@ class Sketch:
     whole: Repetition | Composed
 
     def hockey_stick(self, epsilon: ArrayLike, shift: ArrayLike) -> NDArray[np.float64]:
-        """Return an upper bound of the smallest δ at each ε."""
         epsilon, shift = half_lines.pairs(epsilon, shift)
         values = np.zeros(epsilon.shape)
         for one in np.unique(shift[shift > 0.0]):
@@ -46,7 +45,6 @@ class Sketch:
         return values
 
     def max_loss(self, shift: ArrayLike) -> NDArray[np.float64]:
-        """Return the largest loss."""
         return self.whole.max_loss(shift)
 
 

@@ -24,6 +24,7 @@ from skdpnoise.mechanisms import SymmetricMatrixMechanism
 from skdpnoise.privacy import GaussianLoss, PureLoss, gdp_mu
 from skdpnoise.queries import private_argmax
 from tests._audit import Histogram
+from tests._cases import each_value, quick
 
 X = np.random.default_rng(0).normal(size=(40, 1))
 Y = (X[:, 0] > 0).astype(int)
@@ -40,6 +41,7 @@ def quiet():
 # Replays
 
 
+@each_value(1)
 @pytest.mark.slow
 @pytest.mark.parametrize("adjacency", ["replace_one", "add_remove"])
 @pytest.mark.parametrize("case", SOUND, ids=lambda case: case.name)
@@ -55,6 +57,7 @@ def test_replays_find_nothing_against_estimators_that_are_sound_and_use_all_that
     assert report.false_alarm == 0.0
 
 
+@quick("TargetEncoder in front")
 @pytest.mark.parametrize("case", BROKEN[1:], ids=lambda case: case.name)
 def test_replays_catch_what_is_published_unpaid(case):
     report = audit(
@@ -94,6 +97,7 @@ class Careless(DPStandardScaler):
         return self
 
 
+@quick("raises-raises an error that the other does not")
 @pytest.mark.parametrize(
     ("way", "message"),
     [
@@ -125,6 +129,7 @@ def test_replays_catch_a_record_that_moves_more_than_is_declared(monkeypatch):
     assert "more than is claimed" in str(report)
 
 
+@quick("iid_laplace")
 @pytest.mark.parametrize("noise", ["iid_gaussian", "iid_laplace"])
 def test_a_broken_declaration_refutes_no_claim_that_the_noise_keeps(noise):
     report = audit(Histogram(0.5, 1.0, noise), X, method="replay", random_state=0)
@@ -145,6 +150,7 @@ def test_a_broken_declaration_refutes_no_claim_that_the_noise_keeps(noise):
     assert numbers["results"][0]["broken"] == [broken]
 
 
+@quick("iid_gaussian-0.5-2.1")
 @pytest.mark.parametrize(
     ("noise", "single", "least"), [("iid_gaussian", 0.5, 2.1), ("iid_laplace", 1.0, 1.99)]
 )
@@ -181,6 +187,7 @@ class Twice(DPStandardScaler):
         return super().fit(np.vstack([X[at : at + 1], X]))
 
 
+@each_value(1)
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("adjacency", "bounds"),
@@ -199,6 +206,7 @@ def test_replays_catch_a_record_that_counts_twice_by_its_place(adjacency, bounds
     assert audit(Twice(at, **settings_of), rows, **settings).passed
 
 
+@each_value(1)
 @pytest.mark.parametrize("adjacency", ["replace_one", "add_remove"])
 @pytest.mark.parametrize("place", [0, 20, 40])
 def test_a_pair_that_is_given_is_looked_at_in_its_place(adjacency, place):

@@ -16,6 +16,7 @@ from skdpnoise.inspection.auditing._bounds import (
     one_run_most,
     one_run_pvalue,
 )
+from tests._cases import each_value
 
 
 def test_an_exact_bound_on_a_probability_is_wrong_as_rarely_as_it_says_and_hardly_less():
@@ -30,6 +31,7 @@ def test_an_exact_bound_on_a_probability_is_wrong_as_rarely_as_it_says_and_hardl
     assert clopper_pearson(10, 10, 0.01)[1] == 1.0
 
 
+@each_value(1)
 @pytest.mark.parametrize("epsilon", [0.0, 0.5, 3.0])
 @pytest.mark.parametrize("delta", [0.0, 0.1])
 def test_the_false_alarm_of_a_bound_is_the_stated_one_by_enumeration(epsilon, delta):

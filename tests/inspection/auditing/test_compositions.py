@@ -33,6 +33,7 @@ from skdpnoise.mechanisms import calibrate
 from skdpnoise.privacy import GaussianLoss, PrivacyGuarantee, TruncatedNegativeBinomial
 from skdpnoise.sampling import random_words
 from skdpnoise.sensitivity import SensitivityProfile
+from tests._cases import each_value, quick
 
 X = np.random.default_rng(0).normal(size=(40, 2))
 Y = (X[:, 0] > 0).astype(int)
@@ -88,8 +89,8 @@ COMPOSITIONS = {
 }
 
 
+@each_value(1)
 @pytest.mark.slow
-@pytest.mark.quick(1)
 @pytest.mark.parametrize("adjacency", ["replace_one", "add_remove"])
 @pytest.mark.parametrize("name", COMPOSITIONS)
 def test_replays_find_nothing_against_compositions_that_are_sound(name, adjacency):
@@ -118,6 +119,7 @@ def projecting_search():
     return DPGridSearchCV(pipeline, grid, strategy="noisy_max")
 
 
+@quick("None")
 @pytest.mark.parametrize("backend", ["threading", "loky", None])
 def test_replays_of_searches_are_the_same_wherever_joblib_is_told_to_run(backend):
     search = projecting_search()
@@ -154,6 +156,8 @@ def in_a_class(ledger):
     return InsideOut()
 
 
+@each_value(1)
+@pytest.mark.usefixtures("the_same_words")
 @pytest.mark.slow
 @pytest.mark.parametrize("hold", [in_a_grid, in_a_class])
 @pytest.mark.parametrize("method", ["replay", "black_box"])
@@ -168,6 +172,7 @@ def test_an_audit_charges_no_ledger_wherever_it_is_held(hold, method, monkeypatc
     assert ledger.total().n_charges == 1
 
 
+@quick("replay")
 @pytest.mark.parametrize("method", ["replay", "black_box", "one_run"])
 def test_an_audit_leaves_the_data_as_they_are_though_steps_work_in_place(method):
     class Scaled(DPStandardScaler):
@@ -223,6 +228,7 @@ def test_an_error_that_both_neighbours_raise_is_no_finding_and_one_that_only_one
     assert "one of the fits raises an error that the other does not (one)" in problem
 
 
+@each_value(1)
 @pytest.mark.parametrize("adjacency", ["replace_one", "add_remove"])
 @pytest.mark.parametrize(
     "table", [100.0 * X.astype(np.float16), 1e37 * X.astype(np.float32), (10 * X).astype(np.int8)]

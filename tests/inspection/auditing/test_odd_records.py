@@ -17,6 +17,7 @@ from sklearn.preprocessing import OneHotEncoder
 from benchmarks._remembered import remembered
 from skdpnoise import DPCoordinateDescentRegressor, DPLogisticCD, DPPipeline, DPStandardScaler
 from skdpnoise.inspection import audit
+from tests._cases import each_value, quick
 
 RNG = np.random.default_rng(0)
 N = 40
@@ -41,7 +42,8 @@ def quiet():
         yield
 
 
-@pytest.mark.quick(4)
+@quick("array-replace_one")
+@each_value(1)
 @pytest.mark.parametrize("adjacency", ADJACENCIES)
 @pytest.mark.parametrize("kind", AS)
 def test_what_an_estimator_refuses_wherever_it_stands_is_left_out_and_named(kind, adjacency):
@@ -69,6 +71,7 @@ def mixed(adjacency, model):
     return DPPipeline([("parts", parts), ("model", model)], adjacency=adjacency)
 
 
+@each_value(1)
 @pytest.mark.slow
 @pytest.mark.parametrize("adjacency", ADJACENCIES)
 @pytest.mark.parametrize("kind", ["frame", "polars", "nullable"])
@@ -132,6 +135,7 @@ def plain(cell):
     return None if cell is pd.NA else cell
 
 
+@each_value(1)
 @pytest.mark.slow
 @pytest.mark.parametrize("adjacency", ADJACENCIES)
 @pytest.mark.parametrize("kind", AS)
@@ -145,6 +149,7 @@ def test_what_only_a_missing_value_shows_is_found(way, kind, adjacency):
     assert "missing value in column" in str(report) or "NaN in column" in str(report)
 
 
+@each_value(1)
 @pytest.mark.slow
 @pytest.mark.parametrize("adjacency", ADJACENCIES)
 @pytest.mark.parametrize("kind", ["objects", "frame", "category", "polars", "enum"])

@@ -33,6 +33,7 @@ from sklearn.preprocessing import StandardScaler
 from skdpnoise.inspection import audit
 from skdpnoise.inspection.auditing._claims import fit_quietly
 from skdpnoise.inspection.auditing._views import UNREAD, Parameters, view
+from tests._cases import each_value, quick
 
 X = np.random.default_rng(0).normal(size=(40, 2))
 FAR = (np.vstack([X[:-1], [[9.0, 9.0]]]), None)
@@ -778,6 +779,8 @@ def test_errors_that_cannot_say_what_they_are_stop_no_audit():
     assert fit_quietly(model, X, None)[2] == "CannotSay"
 
 
+@quick("two levels-index")
+@each_value(1)
 @pytest.mark.parametrize("place", ["index", "columns"])
 @pytest.mark.parametrize("kind", ["pandas", "long pandas", "two levels", "polars"])
 def test_labels_of_frames_are_looked_at(kind, place):

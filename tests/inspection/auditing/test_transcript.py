@@ -34,6 +34,7 @@ from skdpnoise.queries.norm_quantile import NormQuantileMechanism
 from skdpnoise.sampling import random_words, secret_order
 from skdpnoise.sampling.observer import note_charge, plus_noise
 from skdpnoise.sensitivity import GroupedProfile, RowBounds, SensitivityProfile
+from tests._cases import each_value, quick
 
 
 def replayed(mechanism, here, there, release=None):
@@ -59,6 +60,8 @@ MECHANISMS = {
 }
 
 
+@quick("0.5-k-norm")
+@each_value(1)
 @pytest.mark.parametrize("name", MECHANISMS)
 @pytest.mark.parametrize("factor", [0.5, 1.0, 1.5])
 def test_a_change_is_counted_in_units_of_the_largest_that_is_declared(name, factor):
@@ -89,6 +92,7 @@ def test_a_change_of_a_group_is_measured_by_its_norm(joint):
         assert one.share == pytest.approx(factor, rel=1e-4)
 
 
+@quick("k_norm")
 @pytest.mark.parametrize("noise", ["inid_gaussian", "inid_laplace", "k_norm", "wishart"])
 def test_a_change_of_second_moments_is_counted_in_what_its_noise_is_charged_for(noise):
     budget = GaussianLoss(1.0) if noise.endswith("gaussian") else PureLoss(1.0)
@@ -213,6 +217,8 @@ def hockey_stick(mechanism, moved, epsilon):
     )
 
 
+@quick("group-iid_flipped_huber")
+@each_value(1)
 @pytest.mark.parametrize("noise", NOISES)
 @pytest.mark.parametrize("declared", DECLARED)
 def test_a_change_costs_its_own_loss_and_what_keeps_its_declaration_no_more_than_is_charged(
@@ -267,6 +273,7 @@ def test_losses_of_several_kinds_are_composed_and_never_above_their_quick_bound(
     assert exact_epsilon(far, 1e-6) == far.pure_epsilon
 
 
+@quick("0.1")
 @pytest.mark.parametrize("rate", [0.1, 1.0])
 def test_steps_over_samples_cost_what_the_largest_seen_does_and_no_more_than_is_charged(rate):
     guarantee = PrivacyGuarantee(2.0, 1e-5, "add_remove")
@@ -322,6 +329,7 @@ def categories(noise="iid_gaussian", adjacency="replace_one", rows_per_group=1):
 MANY = ["red"] * 60 + ["blue"] * 50
 
 
+@each_value(1)
 @pytest.mark.parametrize("noise", ["iid_gaussian", "iid_laplace"])
 @pytest.mark.parametrize(
     ("changed", "n_moved", "n_lone"),

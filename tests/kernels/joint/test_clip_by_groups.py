@@ -22,6 +22,7 @@ from skdpnoise.kernels.losses import SQUARED
 from skdpnoise.mechanisms import calibrate
 from skdpnoise.privacy import GaussianLoss
 from skdpnoise.sensitivity import GroupedProfile
+from tests._cases import quick
 
 RNG = np.random.default_rng(0)
 N, P, K = 200, 5, 3
@@ -53,6 +54,7 @@ def exact_norms(change, clip):
     return by_group, sum(by_group)
 
 
+@quick("0.55")
 @pytest.mark.parametrize("joint", [None, 0.55, 0.1])
 def test_what_a_record_adds_lies_in_a_product_of_balls(joint):
     clip, rng = grouped(joint=joint), np.random.default_rng(1)
@@ -93,6 +95,7 @@ def test_replacing_a_record_moves_the_sums_as_the_profile_says():
     assert (largest > 0.9).all()
 
 
+@quick("0.01-0.4")
 @pytest.mark.parametrize("joint", [None, 0.4])
 @pytest.mark.parametrize("careless", [1e-4, 1e-2])
 def test_the_last_checks_hold_what_careless_factors_would_let_through(monkeypatch, careless, joint):

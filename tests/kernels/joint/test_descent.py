@@ -13,6 +13,7 @@ from sklearn.linear_model import LogisticRegression, PoissonRegressor, Ridge
 from skdpnoise.kernels import LOGISTIC, POISSON, SQUARED
 from skdpnoise.kernels.joint import SOFTMAX, Clip, GridRows, clipped_gradient_sums, joint_descent
 from skdpnoise.kernels.joint import descent as module
+from tests._cases import each_value
 
 RNG = np.random.default_rng(0)
 N, P, K = 300, 4, 3
@@ -114,6 +115,7 @@ def test_scores_of_wide_rows_are_exact_and_the_same_bits_in_any_block():
     np.testing.assert_allclose(whole, table @ coef[:, :-1].T + coef[:, -1], atol=1e-3)
 
 
+@each_value(2)
 @pytest.mark.parametrize("block_rows", [1, 7, 64, 299, 1000])
 @pytest.mark.parametrize("layout", ["C", "F", "strided", "shuffled"])
 def test_sums_are_the_same_bits_in_any_block_order_and_layout(block_rows, layout):
@@ -206,6 +208,7 @@ def squared_norms(rows, slopes_of, clip):
     return found
 
 
+@each_value(2)
 @pytest.mark.parametrize("n_outputs", [1, 3, 40])
 @pytest.mark.parametrize("steps", [3.0, 2.0**9 + 0.3, 2.0**24, 1e9])
 def test_no_record_is_beyond_the_bound_and_many_come_close(n_outputs, steps):

@@ -8,6 +8,7 @@ from scipy import sparse
 
 from skdpnoise.kernels.joint import GridRows, hold_parts
 from skdpnoise.kernels.joint import rows as module
+from tests._cases import each_value
 
 RNG = np.random.default_rng(0)
 GROUPS = (np.arange(10), np.arange(12, 37))
@@ -45,6 +46,7 @@ def test_parts_are_scaled_down_to_the_norm_one_and_keep_their_direction():
     np.testing.assert_array_equal(within, WIDE * 1e-9)
 
 
+@each_value(2)
 @pytest.mark.slow
 @pytest.mark.parametrize("bits", [2, 9, 19])
 @pytest.mark.parametrize("block_rows", [1, 7, None])

@@ -10,6 +10,7 @@ import pytest
 from skdpnoise.cli import main
 from skdpnoise.ledger import LedgerError, LedgerStorageError, PrivacyLedger
 from skdpnoise.privacy import PureLoss
+from tests._cases import each_value
 
 sqlalchemy = pytest.importorskip("sqlalchemy")
 
@@ -127,6 +128,7 @@ def test_a_codec_is_never_heard_whatever_is_asked(whole, tmp_path, capsys):
         assert capsys.readouterr().err.startswith("skdpnoise: error: The ledger in sqlite:///")
 
 
+@each_value(1)
 @pytest.mark.parametrize("fault", [UnicodeDecodeError("utf-8", b"x", 0, 1, "no"), MemoryError()])
 @pytest.mark.parametrize("where", ["do_execute", "do_commit", "do_begin"])
 def test_whatever_a_driver_raises_is_an_error_of_the_ledger(

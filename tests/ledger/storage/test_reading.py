@@ -5,14 +5,13 @@ from dataclasses import replace
 
 import pytest
 
+from skdpnoise.ledger.storage.base import StoredBudget
 from skdpnoise.ledger.storage.database import DatabaseStorage, _summary_in
-from skdpnoise.ledger.storage.memory import Facts
-from skdpnoise.ledger.storage.reading import check_facts, head_in, parameters_in, time_in
+from skdpnoise.ledger.storage.reading import check_budget, head_in, parameters_in, time_in
 
-FACTS = Facts(1.0, 1e-6, "replace_one", "record", False)
+FACTS = StoredBudget(1.0, 1e-6, "replace_one", "record", False)
 
 
-@pytest.mark.quick(6)
 @pytest.mark.parametrize(
     "stored",
     ["2026-01-01T00:00:00+02:00", "2026-01-01T00:00:00", "yesterday", "", None, 1.0],
@@ -23,7 +22,6 @@ def test_a_time_is_one_in_utc(stored):
         time_in(stored)
 
 
-@pytest.mark.quick(9)
 @pytest.mark.parametrize(
     "facts",
     [
@@ -40,11 +38,11 @@ def test_a_time_is_one_in_utc(stored):
     ids=str,
 )
 def test_a_budget_is_one_that_a_ledger_takes(facts):
-    check_facts(FACTS, 0)
+    check_budget(FACTS, 0)
     with pytest.raises((TypeError, ValueError)):
-        check_facts(replace(FACTS, **facts), 0)
+        check_budget(replace(FACTS, **facts), 0)
     with pytest.raises(ValueError, match="adaptive"):
-        check_facts(FACTS, 2)
+        check_budget(FACTS, 2)
 
 
 def test_parameters_have_names_and_heads_of_nobody_fit_no_charge():
@@ -54,7 +52,6 @@ def test_parameters_have_names_and_heads_of_nobody_fit_no_charge():
         assert head_in(text).number == -1
 
 
-@pytest.mark.quick(5)
 @pytest.mark.parametrize("number", [0, -1, 2**31, 1.0, True])
 def test_a_summary_of_nobody_agrees_with_no_charges(number):
     assert _summary_in(json.dumps([7, "a", "b", "c", "d"])).number == 7

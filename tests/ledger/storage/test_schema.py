@@ -17,7 +17,7 @@ from skdpnoise.ledger import (
     encode_loss,
 )
 from skdpnoise.ledger.storage import _schema, reading
-from skdpnoise.ledger.storage.memory import Row
+from skdpnoise.ledger.storage.base import Row
 from skdpnoise.privacy import GaussianLoss, PureLoss
 
 sqlalchemy = pytest.importorskip("sqlalchemy")

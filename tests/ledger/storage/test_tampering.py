@@ -10,9 +10,10 @@ import pytest
 import sqlalchemy as sa
 
 from skdpnoise.ledger import LedgerError, LedgerStorageError, LedgerWarning, PrivacyLedger
-from skdpnoise.ledger.storage.memory import Facts, Row
+from skdpnoise.ledger.storage.base import Row, StoredBudget
 from skdpnoise.noises import get_noise
 from skdpnoise.privacy import GaussianLoss, NumericLoss, PureLoss
+from tests._cases import each_value, quick
 
 DELTA = 1e-6
 SUMS = ("pure", "normal", "squares", "basic_epsilon", "basic_delta")
@@ -64,7 +65,7 @@ def assert_found(dataset, database):
     assert len(ledger.charges()) == before
 
 
-@pytest.mark.quick(1)
+@pytest.mark.slow
 def test_an_honest_summary_is_believed(database, dataset):
     ledger = filled(dataset, database)
     assert summary_of(dataset, database)[0] >= 64
@@ -73,6 +74,7 @@ def test_an_honest_summary_is_believed(database, dataset):
     opened.charge("fit", PureLoss(1e-6))
 
 
+@each_value(1)
 @pytest.mark.slow
 @pytest.mark.parametrize("name", SUMS)
 @pytest.mark.parametrize("factor", [0.0, 0.999999, 1.000001])
@@ -223,6 +225,7 @@ CHANGES = {
 }
 
 
+@each_value(1)
 @pytest.mark.parametrize("number", [1, 3, 5])
 @pytest.mark.parametrize("column", CHANGES)
 def test_every_change_of_a_charge_is_found_before_there_is_a_summary(
@@ -237,6 +240,7 @@ def test_every_change_of_a_charge_is_found_before_there_is_a_summary(
     assert_found(dataset, sqlite)
 
 
+@each_value(1)
 @pytest.mark.parametrize("n", [5, 70])
 @pytest.mark.parametrize("last", [1, 4, 5])
 def test_the_last_charges_cannot_be_removed_unseen(sqlite, dataset, n, last):
@@ -245,7 +249,6 @@ def test_the_last_charges_cannot_be_removed_unseen(sqlite, dataset, n, last):
     assert_found(dataset, sqlite)
 
 
-@pytest.mark.quick(1)
 def test_removed_charges_are_found_in_a_database_of_a_team(database, dataset):
     filled(dataset, database, 5)
     query = (
@@ -282,6 +285,7 @@ def test_a_charge_by_hand_is_found_by_newcomers_and_by_who_was_there(sqlite, dat
             work()
 
 
+@each_value(1)
 @pytest.mark.slow
 @pytest.mark.parametrize("n", [5, 70])
 @pytest.mark.parametrize("number", [0, -1, -(2**31), 1000, 2**40])
@@ -306,6 +310,7 @@ BUDGETS = {
 }
 
 
+@quick("delta-0.0")
 @pytest.mark.parametrize(("column", "value"), [(c, v) for c in BUDGETS for v in BUDGETS[c]])
 def test_who_has_a_ledger_open_charges_no_budget_but_the_one_that_is_stored(
     sqlite, dataset, column, value
@@ -319,7 +324,8 @@ def test_who_has_a_ledger_open_charges_no_budget_but_the_one_that_is_stored(
     assert len(ledger.charges()) == 3
 
 
-@pytest.mark.quick(3)
+@quick("delta-0.5-5")
+@each_value(1)
 @pytest.mark.parametrize("n", [0, 1, 5, pytest.param(70, marks=pytest.mark.slow)])
 @pytest.mark.parametrize(
     ("column", "value"), [(c, v) for c in BUDGETS for v in BUDGETS[c] if v != "'x'"]
@@ -340,13 +346,13 @@ def test_who_opens_a_ledger_charges_no_budget_but_the_one_that_was_set(
     assert len(ledger.charges()) == len(ledger.history()) == n
 
 
-@pytest.mark.quick(2)
+@each_value(1)
 @pytest.mark.parametrize("seal", ["NULL", "''", "7", "the digest of the new budget"])
 @pytest.mark.parametrize("n", [0, 5, pytest.param(70, marks=pytest.mark.slow)])
 def test_a_seal_that_is_written_to_match_does_not_match_the_charges(sqlite, dataset, n, seal):
     filled(dataset, sqlite, n)
     if seal.startswith("the"):
-        seal = f"'{Facts(300.0, DELTA).seal(dataset)}'"
+        seal = f"'{StoredBudget(300.0, DELTA).seal(dataset)}'"
     run(sqlite, f"UPDATE skdpnoise_datasets SET epsilon = 300, seal = {seal}")
     for work in (PrivacyLedger.total, lambda ledger: ledger.charge("fit", PureLoss(1e-6))):
         with pytest.raises(LedgerStorageError, match=r"not the one that|not those that"):
@@ -362,6 +368,7 @@ def test_a_budget_that_changed_its_name_is_found(database, dataset, n):
         PrivacyLedger.open(f"{dataset} too", database).charge("fit", PureLoss(1e-6))
 
 
+@quick("3")
 @pytest.mark.parametrize("version", [1, 2, 3])
 def test_a_version_that_was_set_back_hides_no_other_budget(database, dataset, version):
     filled(dataset, database, 3)
@@ -424,6 +431,7 @@ SHUFFLES = {
 }
 
 
+@each_value(1)
 @pytest.mark.slow
 @pytest.mark.parametrize("n", [5, 70])
 @pytest.mark.parametrize("shuffle", SHUFFLES)
@@ -446,6 +454,7 @@ def test_tables_that_were_rearranged_are_refused_by_a_newcomer_and_nothing_stays
     connection.close()
 
 
+@quick("NULL")
 @pytest.mark.parametrize("head", ["NULL", "''", "'[0, \"\"]'", "'[5, \"\"]'", "7", "'[5, []]'"])
 def test_a_head_that_nobody_wrote_is_found(sqlite, dataset, head):
     filled(dataset, sqlite, 5)

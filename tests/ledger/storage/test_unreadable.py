@@ -12,6 +12,7 @@ from skdpnoise.cli import main
 from skdpnoise.ledger import BudgetExceededError, LedgerError, LedgerStorageError, PrivacyLedger
 from skdpnoise.ledger.storage import _schema
 from skdpnoise.privacy import GaussianLoss, PureLoss
+from tests._cases import quick
 
 pytest.importorskip("sqlalchemy")
 
@@ -139,6 +140,7 @@ UNREADABLE = [
 ]
 
 
+@quick("delta--0.5", "loss-null", "time-yesterday")
 @pytest.mark.parametrize(("column", "value"), UNREADABLE)
 def test_a_charge_that_cannot_be_read_is_named_refused_and_shown(
     whole, tmp_path, capsys, column, value

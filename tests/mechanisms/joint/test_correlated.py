@@ -17,6 +17,7 @@ from skdpnoise.mechanisms.joint.mixed import bounded_counts, correlated_sum
 from skdpnoise.privacy import GaussianLoss, PrivacyGuarantee, PureLoss
 from skdpnoise.sampling import SeededWords
 from skdpnoise.sensitivity import GroupedProfile, SensitivityProfile
+from tests._cases import each_value
 from tests._statistics import FALSE_ALARM
 
 ADD_REMOVE = PrivacyGuarantee(1.0, 1e-6, adjacency="add_remove")
@@ -200,6 +201,7 @@ def test_bounded_counts_are_never_worse_than_independent_or_lebedas_noise(adjace
     assert min(gains) < 0.8
 
 
+@each_value(1)
 @pytest.mark.parametrize("adjacency", ["add_remove", "replace_one"])
 @pytest.mark.parametrize(("d", "k"), [(1, 1), (4, 1), (4, 2), (5, 3), (5, 5), (6, 2), (6, 5)])
 def test_every_change_of_bounded_counts_is_within_the_charge_and_one_reaches_it(d, k, adjacency):

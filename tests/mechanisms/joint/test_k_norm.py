@@ -16,6 +16,7 @@ from skdpnoise.privacy import GaussianLoss, PrivacyGuarantee, PureLoss
 from skdpnoise.sampling import SeededWords
 from skdpnoise.sampling.balls import most_places, rounded_cube, rounded_euclidean
 from skdpnoise.sampling.lazy import exponentials, half_normals, uniforms
+from tests._cases import every_pair, quick
 from tests._statistics import FALSE_ALARM, chi_square_pvalue, uniform_pvalue
 
 NORMS = [2.0, math.inf]
@@ -164,6 +165,7 @@ def test_the_rounding_of_the_value_is_charged_for(norm, added):
     assert coarse.privacy_loss().pure_epsilon == pytest.approx(expected, rel=1e-4)
 
 
+@every_pair
 @pytest.mark.parametrize("norm", [1, *NORMS])
 @pytest.mark.parametrize("size", [1, 7, 500])
 @pytest.mark.parametrize("n_releases", [1, 3])
@@ -177,6 +179,7 @@ def test_the_charge_never_exceeds_the_guarantee_and_nearly_uses_it(norm, size, n
     assert mechanism.release(np.zeros((n_releases, size)), 0).shape == (n_releases, size)
 
 
+@quick("inf-2.0")
 @pytest.mark.parametrize("p", [1.0, 2.0, 3.0])
 @pytest.mark.parametrize("norm", NORMS)
 def test_expected_errors_are_those_of_the_draws(norm, p):

@@ -18,6 +18,7 @@ from skdpnoise.sampling import SeededWords
 from skdpnoise.sampling.balls import Radii, _spacings, rounded_simplex_levels
 from skdpnoise.sampling.lazy import LazyNumbers
 from skdpnoise.sensitivity import SensitivityProfile
+from tests._cases import each_value, every_pair
 from tests._statistics import FALSE_ALARM, chi_square_pvalue, uniform_pvalue
 
 EPSILONS = [0.5, 1.0, 1.5, 2.0, 2.5, 3.0]
@@ -48,6 +49,7 @@ def test_one_dimension_is_the_staircase_of_geng_and_viswanath(epsilon):
     assert mechanism.expected_error(1.0) == pytest.approx(expected, rel=1e-5)
 
 
+@each_value(2)
 @pytest.mark.parametrize("size", [1, 3, 20, 300])
 @pytest.mark.parametrize("epsilon", [0.5, 5.0, 60.0])
 def test_it_is_never_worse_than_laplace_noise_and_gamma_is_best(size, epsilon):
@@ -213,6 +215,7 @@ def test_a_width_without_room_for_the_rounding_of_the_value_costs_another_step()
     assert charged == [1.0, 1.0, 0.5]
 
 
+@every_pair
 @pytest.mark.parametrize("size", [1, 7, 300])
 @pytest.mark.parametrize("n_releases", [1, 3])
 @pytest.mark.parametrize("epsilon", [0.1, 1.0, 40.0])

@@ -20,6 +20,7 @@ from skdpnoise.noises import get_noise
 from skdpnoise.privacy import GaussianLoss, PrivacyGuarantee, PureLoss, gdp_mu
 from skdpnoise.sampling import SeededWords
 from skdpnoise.sensitivity import RowBounds
+from tests._cases import each_value, quick
 from tests._statistics import FALSE_ALARM, fit_pvalue
 from tests.mechanisms.matrices._second_moments import (
     ADJACENCIES,
@@ -31,6 +32,8 @@ from tests.mechanisms.matrices._second_moments import (
 )
 
 
+@quick("iid_laplace")
+@each_value(3)
 @pytest.mark.parametrize("adjacency", ADJACENCIES)
 @pytest.mark.parametrize("kind", BOUNDS)
 @pytest.mark.parametrize("noise", NOISES)
@@ -44,6 +47,7 @@ def test_the_charge_uses_the_budget_and_one_per_cent_less_noise_breaks_it(noise,
         assert resource(less.privacy_loss()) > 1.01 * amount
 
 
+@each_value(1)
 @pytest.mark.parametrize("noise", SECOND_MOMENT_NOISES)
 @pytest.mark.parametrize("delta", [0.0, 1e-6])
 def test_a_guarantee_is_met_and_an_impossible_one_refused(noise, delta):
@@ -83,6 +87,7 @@ def test_draws_have_the_deviations_that_are_stated(noise):
     assert total == pytest.approx(mechanism.expected_error(), rel=0.06)
 
 
+@quick("inid_gaussian", "inid_laplace")
 @pytest.mark.parametrize("noise", ["iid_gaussian", "inid_gaussian", "iid_laplace", "inid_laplace"])
 def test_independent_entries_have_their_density_and_a_wrong_scale_is_seen(noise):
     size = 330
@@ -106,6 +111,7 @@ def test_independent_entries_have_their_density_and_a_wrong_scale_is_seen(noise)
         assert chi2.cdf(squares / 1.15**2, diagonal.size) < FALSE_ALARM
 
 
+@each_value(1)
 @pytest.mark.parametrize("adjacency", ADJACENCIES)
 @pytest.mark.parametrize("kind", BOUNDS)
 def test_unequal_noise_is_never_worse_than_the_same_everywhere(kind, adjacency):
@@ -209,6 +215,7 @@ def test_auto_takes_the_smallest_error_of_those_that_can_give_the_guarantee():
 # Integers
 
 
+@each_value(1)
 @pytest.mark.parametrize("adjacency", ADJACENCIES)
 @pytest.mark.parametrize("noise", NOISES)
 def test_rows_span_enough_quanta_and_sums_of_a_thousand_million_rows_fit(noise, adjacency):
@@ -239,6 +246,7 @@ def test_with_next_to_no_noise_or_next_to_no_budget_all_stays_in_range(noise):
             assert released == pytest.approx(X.T @ X, abs=0.01)
 
 
+@pytest.mark.usefixtures("the_same_words")
 @pytest.mark.parametrize("noise", NOISES)
 def test_a_release_is_the_counts_and_the_noise_in_quanta(noise):
     mechanism = calibrate_second_moments(noise, BOUNDS["columns"], budget(noise))

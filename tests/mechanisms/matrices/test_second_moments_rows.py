@@ -12,6 +12,7 @@ from skdpnoise.kernels import second_moments
 from skdpnoise.mechanisms import calibrate_second_moments
 from skdpnoise.privacy import PureLoss
 from skdpnoise.sensitivity import RowBounds
+from tests._cases import each_value, quick
 from tests.mechanisms.matrices._second_moments import ADJACENCIES, BOUNDS, NOISES, budget, resource
 
 # What a row can do, replayed through the solver that counts
@@ -70,7 +71,8 @@ REACHED = (
 )
 
 
-@pytest.mark.quick(40)
+@quick("inid_gaussian")
+@each_value(3)
 @pytest.mark.parametrize("adjacency", ADJACENCIES)
 @pytest.mark.parametrize("kind", BOUNDS)
 @pytest.mark.parametrize("noise", NOISES)

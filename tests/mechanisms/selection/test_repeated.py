@@ -23,6 +23,7 @@ from skdpnoise.privacy import (
 )
 from skdpnoise.privacy.curves import NormalShift, Promised, RandomisedResponse
 from skdpnoise.privacy.repetition import curve as curves
+from tests._cases import each_value, quick
 from tests.privacy.repetition._laws import EVERY, LAWS, probabilities
 
 TOTAL = PrivacyGuarantee(1.0, 1e-6)
@@ -89,7 +90,8 @@ def test_a_bound_that_forgets_the_neighbours_position_is_passed():
     assert passed > 5
 
 
-@pytest.mark.quick(2)
+@quick("0.05-hardly more than one")
+@each_value(1)
 @EVERY
 @pytest.mark.parametrize("mu", [0.05, 0.3])
 def test_orders_of_a_gaussian_pair_are_below_the_curve(law, mu):
@@ -139,6 +141,7 @@ def naive_bound(law, mu, epsilon):
     return float((phi * np.exp(-0.5 * z**2)).sum() * (z[1] - z[0]) / math.sqrt(2.0 * math.pi))
 
 
+@each_value(1)
 @pytest.mark.slow
 @EVERY
 @pytest.mark.parametrize("guarantee", [TOTAL, PrivacyGuarantee(3.0, 1e-2)])
@@ -154,6 +157,8 @@ def test_the_best_of_runs_that_only_promise_keeps_the_guarantee_whatever_the_ord
     assert loss.delta(guarantee.epsilon) > guarantee.delta
 
 
+@quick("0.2-1.2-eta -0.5")
+@each_value(2)
 @pytest.mark.parametrize("name", ["eta -0.5", "eta 0", "eta 1", "Poisson"])
 @pytest.mark.parametrize(("mu", "epsilon"), [(0.1, 0.6), (0.2, 1.2), (0.3, 1.0)])
 def test_without_prices_the_bound_is_what_grids_make_of_it(name, mu, epsilon):
@@ -196,6 +201,7 @@ def renyi_epsilon(law, mu, delta):
     return float((renyi + to_delta).min())
 
 
+@each_value(2)
 @pytest.mark.parametrize("name", ["eta -0.5", "eta 0", "eta 1", "eta 2.5"])
 @pytest.mark.parametrize("mu", [0.1, 0.3, 1.0])
 def test_the_curve_is_tighter_than_renyi_accounting(name, mu):
@@ -203,6 +209,7 @@ def test_the_curve_is_tighter_than_renyi_accounting(name, mu):
     assert loss.epsilon(DELTA) < 0.9 * renyi_epsilon(LAWS[name], mu, DELTA)
 
 
+@each_value(2)
 @pytest.mark.slow
 @EVERY
 @pytest.mark.parametrize("mu", [0.02, 0.2, 2.0])
@@ -292,7 +299,6 @@ def test_a_search_composes_with_other_losses():
     assert pickle.loads(pickle.dumps(search)) == search
 
 
-@pytest.mark.quick(5)
 @EVERY
 def test_the_budget_of_one_run_meets_the_guarantee_and_a_little_more_does_not(law):
     base = base_budget(TOTAL, law)

@@ -16,7 +16,7 @@ from skdpnoise.mechanisms.selection import (
     ReportNoisyMax,
     whole_quanta,
 )
-from skdpnoise.mechanisms.selection._kinds import (
+from skdpnoise.mechanisms.selection._choice_laws import (
     draw_exponential,
     draw_permute_and_flip,
     laplace_law,
@@ -25,7 +25,11 @@ from skdpnoise.mechanisms.selection._kinds import (
 from skdpnoise.privacy import GaussianLoss, PrivacyGuarantee, PureLoss
 from skdpnoise.queries import private_argmax
 from skdpnoise.sampling import SeededWords
+from tests._cases import each_value, every_pair, quick
 from tests._statistics import FALSE_ALARM, chi_square_pvalue
+
+pytestmark = pytest.mark.usefixtures("the_same_words")
+
 
 MECHANISMS = {
     "exponential": ExponentialMechanism,
@@ -39,13 +43,14 @@ EVERY = pytest.mark.parametrize("make", MECHANISMS.values(), ids=MECHANISMS)
 
 def draws(mechanism, utilities, size, seed=0):
     draw = mechanism._kind.draw
-    return draw(SeededWords(seed), mechanism._quanta(utilities), mechanism.bits, size)
+    return draw(SeededWords(seed), mechanism._integers(utilities), mechanism.bits, size)
 
 
 def frequencies(mechanism, utilities, size, seed=0):
     return np.bincount(draws(mechanism, utilities, size, seed), minlength=len(utilities))
 
 
+@every_pair
 @EVERY
 @pytest.mark.parametrize("monotonic", [False, True])
 @pytest.mark.parametrize("epsilon", [0.3, 3.7])
@@ -61,7 +66,7 @@ def test_choices_have_the_stated_law_and_not_that_of_another_epsilon(make, monot
         assert chi_square_pvalue(counts, wrong) < FALSE_ALARM
 
 
-@pytest.mark.quick(3)
+@quick("noisy max, Laplace")
 @EVERY
 def test_many_candidates_have_the_stated_law(make):
     utilities = np.concatenate([np.zeros(900), np.full(90, 4.0), np.full(10, 8.0)])
@@ -75,6 +80,7 @@ def test_many_candidates_have_the_stated_law(make):
     assert chi_square_pvalue(within, np.full(10, 0.1)) > FALSE_ALARM
 
 
+@each_value(1)
 @pytest.mark.parametrize("draw", [draw_exponential, draw_permute_and_flip])
 @pytest.mark.parametrize("gap", [1, 3, 255, 700, 1024, 2600])
 def test_coins_are_exact_for_fractions_and_whole_units(draw, gap):
@@ -106,6 +112,7 @@ def changes(size, monotonic):
     return (np.array(change, dtype=float) for change in product(values, repeat=size))
 
 
+@every_pair
 @EVERY
 @pytest.mark.parametrize("monotonic", [False, True])
 @pytest.mark.parametrize("epsilon", [0.5, 2.0])
@@ -173,6 +180,7 @@ def test_permute_and_flip_is_never_worse_than_the_exponential_mechanism():
     assert 1.9 < max(gains) < 2.0 + 1e-9
 
 
+@quick("noisy max", "noisy max, Gumbel")
 @EVERY
 def test_the_expected_loss_is_within_the_bound(make):
     mechanism = make(0.5, 0.7)
@@ -247,10 +255,10 @@ def test_huge_utilities_are_clipped_and_stay_in_order():
     mechanism = PermuteAndFlip(1.0, 1.0)
     assert mechanism.select([1e300, -1e300, 0.0]) == 0
     integers = np.array([2**63 - 1, -(2**63), 2**53 + 3])
-    quanta = mechanism._quanta(integers)
+    quanta = mechanism._integers(integers)
     assert (quanta == np.clip(quanta, -(2**61), 2**61)).all()
-    assert mechanism._quanta(np.array([2**64 - 1, 5], dtype=np.uint64))[0] == 2**61
-    assert mechanism._quanta(np.array([3, -5], dtype=np.int8)).tolist() == [
+    assert mechanism._integers(np.array([2**64 - 1, 5], dtype=np.uint64))[0] == 2**61
+    assert mechanism._integers(np.array([3, -5], dtype=np.int8)).tolist() == [
         round(3 / mechanism.grid_size),
         round(-5 / mechanism.grid_size),
     ]
@@ -311,6 +319,7 @@ def test_laws_agree_with_opendp():
     assert chi_square_pvalue(counts, law) > FALSE_ALARM
 
 
+@each_value(2)
 @EVERY
 @pytest.mark.parametrize(
     ("utilities", "error", "message"),
@@ -332,6 +341,7 @@ def test_what_are_not_utilities_is_refused_without_a_value(make, utilities, erro
     assert "123.25" not in str(caught.value)
 
 
+@each_value(2)
 @EVERY
 @pytest.mark.parametrize("name", ["sensitivity", "epsilon"])
 @pytest.mark.parametrize("value", [0.0, -1.0, np.inf, np.nan, 1e-300])
@@ -365,5 +375,5 @@ def test_integers_on_either_side_of_those_that_doubles_hold_are_rounded_alike(se
     draws = np.random.default_rng(0).integers(1, sensitivity, size=300).tolist()
     for below in draws:
         first, second = 2**53 - below, 2**53 - below + sensitivity
-        moved = np.diff([int(mechanism._quanta([value, 0])[0]) for value in (first, second)])
+        moved = np.diff([int(mechanism._integers([value, 0])[0]) for value in (first, second)])
         assert 0 < moved[0] <= mechanism._steps

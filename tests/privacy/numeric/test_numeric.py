@@ -19,8 +19,9 @@ from skdpnoise.privacy import (
     gdp_delta,
 )
 from skdpnoise.privacy.numeric import _lattice
-from skdpnoise.privacy.numeric._lattice import Composition, Lattice, Plan, Tilted, Window
+from skdpnoise.privacy.numeric._lattice import Lattice, LatticeSum, Plan, Tilted, Window
 from skdpnoise.privacy.numeric.loss import about_epsilon, bounds_near, composed_delta
+from tests._cases import each_value, quick
 
 LAPLACE = get_noise("laplace")
 
@@ -29,6 +30,7 @@ def laplace_loss(*shifts):
     return NumericLoss(tuple((LAPLACE, shift, 1) for shift in shifts))
 
 
+@each_value(2)
 @pytest.mark.slow
 @pytest.mark.parametrize("mu", [0.1, 1.0, 3.0])
 @pytest.mark.parametrize("count", [2, 37, 1000, 1_000_000])
@@ -47,6 +49,7 @@ def test_composed_normal_shifts_are_the_gaussian_loss(mu, count):
         assert truth <= found <= truth * 1.02
 
 
+@each_value(2)
 @pytest.mark.parametrize("epsilon", [0.01, 0.3, 2.0])
 @pytest.mark.parametrize("count", [2, 9, 60])
 def test_composed_randomised_response_is_the_binomial_formula(epsilon, count):
@@ -78,6 +81,7 @@ def two_dimensional_delta(shift, scale, epsilon, n=3000, reach=30.0):
     return delta
 
 
+@quick("0.9")
 @pytest.mark.parametrize("epsilon", [0.0, 0.4, 0.9])
 def test_two_laplace_coordinates_agree_with_the_integral_over_the_plane(epsilon):
     truth = two_dimensional_delta((0.7, 0.5), (1.0, 1.5), epsilon)
@@ -180,7 +184,7 @@ def test_no_probability_of_the_transform_is_below_that_of_a_convolution():
     step, count = 0.05, 6
     lattice = Lattice(NormalShift().hockey_stick(step * np.arange(81), 0.5), step)
     term = np.array([0]), np.array([0]), np.ones(1), np.array([float(count)])
-    composition = Composition([lattice], *term)
+    composition = LatticeSum([lattice], *term)
     state = composition.tilted_to(60.0)
     found = composition.window(state, 1 << 10, 481.0 - state.mean, step)
     tilted = lattice.p * np.exp(state.theta * lattice.losses - state.log_moments[0])
@@ -301,6 +305,7 @@ def test_the_search_value_is_near_the_exact_one():
         assert about_epsilon(group, 1e-6, exact) == pytest.approx(exact, rel=1e-2)
 
 
+@each_value(2)
 @pytest.mark.parametrize("curve", [get_noise("subbotin", 1.4), NormalShift(), get_noise("osgt")])
 @pytest.mark.parametrize("floor", [1e-60, 1e-15, 1e-3, 2.0])
 def test_an_unbounded_loss_ends_at_the_first_reach_below_the_floor(curve, floor):

@@ -18,6 +18,7 @@ from skdpnoise.privacy import (
     TruncatedNegativeBinomial,
 )
 from skdpnoise.privacy.repetition.curve import bound_of
+from tests._cases import each_value
 from tests.privacy.repetition._laws import EVERY
 
 _PARTS = 40  # of each output, in the search for its worst order
@@ -230,6 +231,7 @@ def test_the_worst_order_of_a_few_parts_is_the_worst_of_all_orders(monkeypatch):
     )
 
 
+@pytest.mark.slow
 def test_no_order_of_any_outputs_passes_the_bound():
     check_cases([*range(40), 413])  # in the last, prices below 0 would be taken if they could
 
@@ -241,7 +243,7 @@ def test_no_order_of_any_outputs_passes_the_bound_in_many_cases():
         assert ratios[kind :: len(MAKERS)].min() < 1.01
 
 
-@pytest.mark.quick(99)
+@each_value(1)
 @EVERY
 @pytest.mark.parametrize("share", [0.0, 0.3])
 def test_the_worst_order_comes_so_close_that_one_percent_less_is_too_little(law, share):
@@ -261,7 +263,7 @@ def normal_curve(u, shift):
     return ndtr(ndtri(u) + shift)
 
 
-@pytest.mark.quick(99)
+@each_value(2)
 @EVERY
 @pytest.mark.parametrize(
     ("base", "shift", "most"),

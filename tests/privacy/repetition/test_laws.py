@@ -11,6 +11,7 @@ import pytest
 from skdpnoise.mechanisms import base_budget, choose_repetitions
 from skdpnoise.privacy import PrivacyGuarantee, TruncatedNegativeBinomial
 from skdpnoise.sampling import SeededWords
+from tests._cases import quick
 from tests._statistics import FALSE_ALARM, chi_square_pvalue
 from tests.privacy.repetition._laws import EVERY, LAWS, probabilities
 
@@ -32,7 +33,6 @@ def test_the_formulas_of_a_law_are_sums_over_its_probabilities(law):
     assert (law.pmf([-1.0, 0.5, 2.5]) == 0.0).all()
 
 
-@pytest.mark.quick(99)
 @EVERY
 def test_what_a_law_adds_to_a_pure_loss_is_not_rounded_down_for_small_losses(law):
     if isinstance(law, TruncatedNegativeBinomial):
@@ -71,7 +71,7 @@ def frequencies_pvalue(law, counts):
     return chi_square_pvalue(observed, expected / expected.sum())
 
 
-@pytest.mark.quick(2)
+@quick("hardly more than one")
 @EVERY
 def test_counts_are_drawn_from_the_law(law):
     assert frequencies_pvalue(law, draws(law, 3000)) > FALSE_ALARM

@@ -1,0 +1,75 @@
+"""States that passes keep with a partition of the rows, and make anew if they are lost.
+
+A state is a function of the rows and of what was released so far. It is kept where the part was
+read last, in the memory of that process, and in files without a name if it is large. Whoever asks
+for it again, in another process or after a fault, makes it anew: it is a matter of time, never of
+bits.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections import OrderedDict
+from collections.abc import Callable
+from threading import Lock
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from skdpnoise._utils.context import change, context
+
+__all__ = ["at", "forget", "new_token", "scratch", "state"]
+
+_MOST_FITS = 4  # whose states one process keeps
+_LARGE = 1 << 16  # bytes, from which an array lies in a file
+
+_states: OrderedDict[str, dict[Any, Any]] = OrderedDict()
+_lock = Lock()
+
+
+def new_token() -> str:
+    """Return a name that no other fit has.
+
+    Examples
+    --------
+    >>> new_token() == new_token()
+    False
+    """
+    import uuid
+
+    return uuid.uuid4().hex
+
+
+def at(part: int, begin: int, n_rows: int) -> None:
+    """Say which rows are read now: of which part, beginning where, and how many."""
+    change(place=(part, begin, n_rows))
+
+
+def state(token: str, name: Any, make: Callable[[], Any]) -> Any:
+    """Return what was kept with the rows that are read now, or what a function makes."""
+    with _lock:
+        kept = _states.setdefault(token, {})
+        _states.move_to_end(token)
+        while len(_states) > _MOST_FITS:
+            _states.popitem(last=False)
+    key = name, context().place
+    if key not in kept:
+        kept[key] = make()
+    return kept[key]
+
+
+def forget(token: str) -> None:
+    """Give up what this process keeps of a fit."""
+    with _lock:
+        _states.pop(token, None)
+
+
+def scratch(values: NDArray[Any]) -> NDArray[Any]:
+    """Return a copy that can be written to: in a file without a name, if it is large."""
+    if values.nbytes < _LARGE:
+        return values.copy()
+    with tempfile.TemporaryFile() as file:
+        copy = np.memmap(file, dtype=values.dtype, mode="w+", shape=values.shape)
+    copy[:] = values
+    return np.asarray(copy)

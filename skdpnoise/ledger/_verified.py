@@ -1,0 +1,187 @@
+"""The charges that a process has read and checked, so that another one reads only new ones."""
+
+from __future__ import annotations
+
+import json
+import threading
+import warnings
+from datetime import datetime, timedelta
+from decimal import Decimal
+from typing import cast
+
+from skdpnoise.accounting.composition import SUM_NAMES, Anchor, Composition
+from skdpnoise.accounting.declared import declared_in
+from skdpnoise.accounting.encoding import terms_from_json
+from skdpnoise.ledger.charge import Charge
+from skdpnoise.ledger.errors import LedgerStorageError, LedgerWarning
+from skdpnoise.ledger.storage import base, reading
+from skdpnoise.ledger.storage.base import Head, Row, StoredBudget, Summary, Transaction
+from skdpnoise.privacy import PrivacyLoss
+from skdpnoise.sampling.words import HIDDEN_SEED
+
+__all__ = ["VerifiedCharges"]
+
+_SUMMARISE = 64  # charges that a newcomer must read one by one, at most
+_SKEW = timedelta(seconds=10)  # by which the clocks of two machines may disagree in silence
+_ALIKE = Decimal("1e-25")  # sums round up, in whatever order they are made, in the fortieth place
+
+
+class VerifiedCharges:
+    """The composition of the charges up to a number."""
+
+    # A storage has beside its charges the digest of all of them, each of which goes into it with
+    # all that was written down. It begins with the seal of the budget. What is new to a process
+    # must lead to it from what the process knows. A newcomer that begins with a summary has not
+    # seen that beginning: so the digest that is kept at the end has the seal in it once more.
+
+    def __init__(self, where: str, seal: str) -> None:
+        self.lock = threading.RLock()
+        self.number, self.token, self.time, self.digest = 0, "", "", seal
+        self.composition = Composition()
+        # What did not fit, why, and how much would have, until more is charged.
+        self.refused: dict[tuple[str, float, float, str], tuple[str, float]] = {}
+        self.secure, self._looked = True, Head(0, seal)
+        self.declared: tuple[str, ...] = ()  # steps, by the charges that were read in full
+        self._where, self._seal = where, seal
+
+    def read(self, transaction: Transaction, budget: StoredBudget) -> None:
+        """Read the charges since the last time, from within a transaction."""
+        self._check_budget(transaction, budget)
+        if self.number == 0:
+            self._begin(transaction)
+        rows = transaction.rows(self.number - 1 if self.number else None)
+        if self.number:
+            # The last known charge is read again: whatever came before it is still there then.
+            if not rows or rows[0].token != self.token:
+                known = f"Charge {self.number}, which the ledger has read before,"
+                raise self._replaced(f"{known} is no longer in {self._where}")
+            rows = rows[1:]
+        total, digest = self.composition.copy(), self.digest
+        for number, row in enumerate(rows, self.number + 1):
+            with reading.readable(f"Charge {number}", self._where):
+                loss = Charge.of(row).loss
+                total.add(cast(PrivacyLoss, loss), (row.epsilon, row.delta))
+            total.unsummarised += 1
+            digest = reading.digest_after(digest, row)
+        last = self.number + len(rows)
+        in_order = [row.number for row in rows] == list(range(self.number + 1, last + 1))
+        if not in_order or transaction.head != (last, self.sealed(digest)):
+            raise self._changed(f"The charges after number {self.number}")
+        if not rows:
+            return
+        if self._looked == (self.number, self.digest):  # these were read in full now
+            self._looked = Head(last, digest)
+            self.secure &= not any(HIDDEN_SEED in row.parameters for row in rows)
+            for row in rows:
+                self._declare(row)
+        self.extend(total, rows[-1], digest)
+
+    def _check_budget(self, transaction: Transaction, budget: StoredBudget) -> None:
+        # What is charged must fit the budget that is stored, not one that this process remembers.
+        if transaction.budget != budget:
+            raise self._replaced(
+                f"The budget of {self._where} is no longer the one that was opened"
+            )
+        if transaction.seal != self._seal:
+            raise self._changed("The budget", "is not the one", "it, its name")
+
+    def _begin(self, transaction: Transaction) -> None:
+        """Add up the charges that a summary covers, and compare it with them."""
+        # Nothing is taken from the summary, which whoever may charge may also write. It bears
+        # witness: of charges that were removed, or changed, it still has the sums.
+        found = transaction.summarised()
+        if found is None:
+            return
+        summary, charges = found
+        total = Composition()
+        for loss, epsilon, delta, count, number in charges:
+            with reading.readable(f"Charge {number}", self._where):
+                total.add(reading.read_cost(loss, epsilon, delta), (epsilon, delta), count)
+        last = transaction.rows(summary.number - 1)[:1]
+        intact = last and (last[0].number, last[0].token) == (summary.number, summary.token)
+        if not intact or not _agree(total, summary.text):
+            raise self._changed(f"The charges up to number {summary.number}")
+        with reading.readable(f"Charge {summary.number}", self._where):
+            reading.time_in(last[0].time)
+        self.extend(total, last[0], summary.digest)
+
+    def look_through(self, transaction: Transaction) -> None:
+        """Read every charge in full, once, and note whether one has a seed."""
+        # A charge of a newcomer is judged by the sums of the older ones. Here is more time.
+        digest, number, secure = self._looked.digest, self._looked.number, self.secure
+        for row in transaction.each(number or None):
+            digest, number = reading.digest_after(digest, row), row.number
+            with reading.readable(f"Charge {number}", self._where):
+                reading.check_texts(row)
+                self._declare(row)
+            secure &= HIDDEN_SEED not in row.parameters
+        if (number, digest) != (self.number, self.digest):
+            raise self._changed(f"The charges up to number {self.number}")
+        self._looked, self.secure = Head(number, digest), secure
+
+    def _declare(self, row: Row) -> None:
+        steps = declared_in(reading.parameters_in(row.parameters))
+        self.declared = tuple(dict.fromkeys((*self.declared, *steps)))
+
+    def _replaced(self, what: str) -> LedgerStorageError:
+        return LedgerStorageError(
+            f"{what}: the storage was replaced, perhaps by an older copy of it, or changed by "
+            "something other than skdpnoise. Nothing was charged. Find out who can write to the "
+            "storage, and open the ledger again to go on with what is there now."
+        )
+
+    def _changed(
+        self, what: str, differs: str = "are not those", part: str = "charges"
+    ) -> LedgerStorageError:
+        return LedgerStorageError(
+            f"{what} of {self._where} {differs} that the ledger wrote: {part}, or what it keeps to "
+            "check them by, were changed, removed or added by something other than skdpnoise. "
+            "Nothing was charged. Find out who can write to the storage, and restore it from a "
+            "copy; charges() and history() still show what is there."
+        )
+
+    def sealed(self, digest: str) -> str:
+        return base.digest_of(self._seal, digest)
+
+    def extend(self, total: Composition, row: Row, digest: str) -> None:
+        self.composition, self.digest = total, digest
+        self.number, self.token, self.time = row.number, row.token, row.time
+        self.refused.clear()
+
+    def next_time(self) -> str:
+        """Return the time of a new charge: never before the last one, with a warning if need be."""
+        # That is before the commit: who makes warnings errors gets one, and nothing is spent.
+        time = base.now()
+        behind = datetime.fromisoformat(self.time or time) - datetime.fromisoformat(time)
+        if behind > _SKEW:
+            warnings.warn(
+                f"The clock is {behind} behind the last charge of the ledger. This charge "
+                "gets the time of that one. The guarantee does not depend on the clock. Set the "
+                "clock of this machine.",
+                LedgerWarning,
+                stacklevel=6,
+            )
+        return max(time, self.time)
+
+    def summary(self, total: Composition, row: Row, digest: str) -> Summary | None:
+        """Return a summary after every 64 charges, or where the composition took long."""
+        if total.unsummarised < _SUMMARISE and total.anchor is self.composition.anchor:
+            return None
+        total.unsummarised = 0
+        return Summary(row.number, row.token, row.time, json.dumps(total.to_json()), digest)
+
+
+def _agree(total: Composition, text: str) -> bool:
+    """Return whether a summary has the sums of the charges that it covers."""
+    try:
+        stored = json.loads(text)
+        sums = {name: Decimal(stored[name]) for name in (*SUM_NAMES, "since")}
+        set(terms_from_json(stored["terms"]))  # what is not compared must be readable too
+        if stored["anchor"] is not None:
+            Anchor(*map(Decimal, stored["anchor"]))
+        pairs = [(getattr(total, name), sums[name]) for name in SUM_NAMES]
+        return stored["count"] == total.count and all(
+            a == b or (a.is_finite() and abs(a - b) <= _ALIKE * abs(a)) for a, b in pairs
+        )
+    except reading.FAULTS:
+        return False

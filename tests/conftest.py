@@ -1,0 +1,5 @@
+"""Fixtures of all tests."""
+
+from tests._storage import stored
+
+__all__ = ["stored"]
