@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from functools import reduce
 from numbers import Integral
 from operator import add
-from typing import Any
+from typing import Protocol
 
 from skdpnoise.accounting import Account
 from skdpnoise.mechanisms.sampled import SampledMechanism, calibrate_sampled
@@ -30,6 +30,17 @@ _FEATURES, _TARGET = 0.1, 0.1  # shares of the budget for locations and scales
 _COUNTED = 0.05  # of ε, for a number of people on which the steps hang
 _ROOM = 1.0 - 1e-6  # for what rounding adds to a promise
 _STEPS = 200  # of samples whose size is "auto"
+
+
+class TrainingParameters(Protocol):
+    """The parameters of a network that decide how it is trained."""
+
+    noise: str
+    delta: float
+    batch_size: int | float | str
+    max_iter: int
+    n_samples: int | None
+    rows_per_group: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +122,7 @@ class TrainingShares:
             account.fix(losses, of_groups=range(len(losses)))
 
 
-def chosen_noise(estimator: Any) -> str:
+def chosen_noise(estimator: TrainingParameters) -> str:
     """Return the noise, or refuse what it cannot give."""
     noise, delta = estimator.noise, float(estimator.delta)
     if noise == "auto":
@@ -124,7 +135,7 @@ def chosen_noise(estimator: Any) -> str:
     return str(noise)
 
 
-def planned_sampling(estimator: Any, n_people: float | None) -> Sampling | None:
+def planned_sampling(estimator: TrainingParameters, n_people: float | None) -> Sampling | None:
     """Return rate and number of samples; None where they hang on a number that is not known."""
     size, epochs = estimator.batch_size, int(estimator.max_iter)
     if isinstance(size, str):
@@ -139,7 +150,7 @@ def planned_sampling(estimator: Any, n_people: float | None) -> Sampling | None:
 
 
 def share_out(
-    estimator: Any, guarantee: PrivacyGuarantee, *, features: bool, target: bool
+    estimator: TrainingParameters, guarantee: PrivacyGuarantee, *, features: bool, target: bool
 ) -> TrainingShares:
     """Share the guarantee out between number of people, scales that are bought, and training."""
     noise, epsilon = chosen_noise(estimator), guarantee.epsilon

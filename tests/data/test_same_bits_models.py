@@ -40,6 +40,8 @@ from skdpnoise.data.reading import _Scan
 from tests._cases import each_value
 from tests._same_bits import COUNTS, by_way, cut, differing, in_parts, source_of
 
+pytestmark = pytest.mark.usefixtures("the_same_words")  # by which labels of groups are compared
+
 N, NAMES = 3000, ["far", "tiny", "wide"]
 
 

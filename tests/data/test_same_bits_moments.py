@@ -27,6 +27,8 @@ from skdpnoise.decomposition import _budget
 from tests._cases import each_value
 from tests._same_bits import COUNTS, differing, fitted, in_parts, source_of
 
+pytestmark = pytest.mark.usefixtures("the_same_words")  # by which labels of groups are compared
+
 N = 1200
 NAMES = ["far", "tiny", "wide", "flag"]
 
