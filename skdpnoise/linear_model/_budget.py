@@ -37,7 +37,7 @@ class FitBudget:
     scaling: float  # share of the rest for locations and scales, were the target one of the columns
     searching: float  # for the search or the classes, before features and model share what is left
     looking: float = 0.0  # of what a search leaves, for a second look where it finds a constant
-    centred: int = 0  # columns within bounds whose mean is bought as that of whole rows
+    centred: int = 0  # columns within bounds whose mean is estimated as that of whole rows
     most_for_classes: float = 1.0  # of the share for their numbers of records
 
     @property
@@ -79,7 +79,7 @@ class FitBudget:
     def stages(self, n_samples: float | None) -> list[LossBudget]:
         """Return what each stage may cost, fixed before the first one: for a ledger."""
         # Gaussian losses add in squares, so that stages would say no more than the total does.
-        # Where the number of records is bought, what is left is shared by that number; where a
+        # Where the number of records is private, what is left is shared by that number; where a
         # target is within bounds, what is left after its scaling may be shared with a search; and
         # what is left after a search, with a second look.
         if isinstance(self.total, GaussianLoss):

@@ -6,14 +6,11 @@ from dataclasses import KW_ONLY
 from typing import ClassVar
 
 import numpy as np
-from sklearn.base import RegressorMixin
 from sklearn.utils._param_validation import StrOptions
 
-from skdpnoise.base.callbacks import CallbackSupportMixin
 from skdpnoise.base.constructors import Constraints, constructor_of_fields
 from skdpnoise.base.register import register_private
-from skdpnoise.base.scores import QuietScoreMixin
-from skdpnoise.linear_model._model import MOMENTS_OR_DESCENT, PrivateLinearModel
+from skdpnoise.linear_model._model import MOMENTS_OR_DESCENT, LinearRegressor
 from skdpnoise.linear_model._parameters import (
     ROW_NORM,
     STRENGTH,
@@ -27,14 +24,7 @@ from skdpnoise.linear_model.solvers.plans import SolverPlan
 
 @register_private
 @constructor_of_fields
-class DPCoordinateDescentRegressor(
-    CallbackSupportMixin,
-    QuietScoreMixin,
-    RegressorMixin,
-    CoordinateParameters,
-    LeastSquaresParameters,
-    PrivateLinearModel,
-):
+class DPCoordinateDescentRegressor(CoordinateParameters, LeastSquaresParameters, LinearRegressor):
     r"""Least squares with an elastic-net penalty, protecting every record of the training data.
 
     .. math:: \min_w \frac{1}{2n} \sum_i (x_i^\top w + b - y_i)^2

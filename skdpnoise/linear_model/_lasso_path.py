@@ -217,7 +217,7 @@ class DPLassoPath(QuietScoreMixin, RegressorMixin, TargetParameters, PrivateLine
         return np.sort(alphas)[::-1]
 
     def _grid(self, pseudo: PseudoData) -> np.ndarray:
-        # With l1_ratio=0 no penalty makes all coefficients 0; 1e-3 is scikit-learn's stand-in.
+        # With l1_ratio=0 no penalty makes all coefficients 0; 1e-3 is scikit-learn's substitute.
         largest = pseudo.alpha_max / max(self.l1_ratio, 1e-3)
         if largest <= np.finfo(np.float64).resolution:
             return np.full(self.alphas, np.finfo(np.float64).resolution)

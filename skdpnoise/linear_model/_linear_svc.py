@@ -6,29 +6,18 @@ from dataclasses import KW_ONLY
 from numbers import Real
 from typing import Any, ClassVar
 
-from sklearn.base import ClassifierMixin
 from sklearn.utils._param_validation import Interval
 
-from skdpnoise.base.callbacks import CallbackSupportMixin
 from skdpnoise.base.constructors import Constraints, constructor_of_fields
 from skdpnoise.base.register import register_private
-from skdpnoise.base.scores import QuietScoreMixin
 from skdpnoise.kernels.losses import Loss, hinge
-from skdpnoise.linear_model._model import LabelPredictions, PrivateLinearModel
+from skdpnoise.linear_model._model import LinearClassifier
 from skdpnoise.linear_model._parameters import WholeGradientParameters
-from skdpnoise.linear_model._targets import LABELS
 
 
 @register_private
 @constructor_of_fields
-class DPLinearSVC(
-    CallbackSupportMixin,
-    QuietScoreMixin,
-    LabelPredictions,
-    ClassifierMixin,
-    WholeGradientParameters,
-    PrivateLinearModel,
-):
+class DPLinearSVC(WholeGradientParameters, LinearClassifier):
     r"""Linear support vector classifier, protecting every record.
 
     .. math:: \min_w \frac{1}{n} \sum_i \ell_h\bigl(y_i (x_i^\top w + b)\bigr)
@@ -107,7 +96,6 @@ class DPLinearSVC(
         "smoothing": [Interval(Real, 1e-3, 1e3, closed="both")],
         "classes": [None, "array-like"],
     }
-    _target = LABELS
 
     _: KW_ONLY
     smoothing: float = 1.0

@@ -7,33 +7,18 @@ from typing import Any, ClassVar
 
 import numpy as np
 from scipy.special import softmax
-from sklearn.base import ClassifierMixin
 from sklearn.utils._param_validation import StrOptions
 
-from skdpnoise.base.callbacks import CallbackSupportMixin
 from skdpnoise.base.constructors import Constraints, constructor_of_fields
 from skdpnoise.base.register import register_private
-from skdpnoise.base.scores import QuietScoreMixin
 from skdpnoise.kernels import LOGISTIC
-from skdpnoise.linear_model._model import (
-    COORDINATE_OR_GRADIENT,
-    LabelPredictions,
-    PrivateLinearModel,
-)
+from skdpnoise.linear_model._model import COORDINATE_OR_GRADIENT, LinearClassifier
 from skdpnoise.linear_model._parameters import EitherClipParameters
-from skdpnoise.linear_model._targets import LABELS
 
 
 @register_private
 @constructor_of_fields
-class DPLogisticCD(
-    CallbackSupportMixin,
-    QuietScoreMixin,
-    LabelPredictions,
-    ClassifierMixin,
-    EitherClipParameters,
-    PrivateLinearModel,
-):
+class DPLogisticCD(EitherClipParameters, LinearClassifier):
     r"""Logistic regression with an elastic-net penalty, protecting every record.
 
     :class:`DPLogisticRegression` is another name of this class.
@@ -150,7 +135,7 @@ class DPLogisticCD(
         "classes": [None, "array-like"],
         "class_weight": [dict, StrOptions({"balanced"}), None],
     }
-    _loss, _target, _solvers = LOGISTIC, LABELS, COORDINATE_OR_GRADIENT
+    _loss, _solvers = LOGISTIC, COORDINATE_OR_GRADIENT
 
     _: KW_ONLY
     classes: Any = None
@@ -200,7 +185,7 @@ DPLogisticRegression = DPLogisticCD
 
 
 def _compressed(scores: np.ndarray) -> np.ndarray:
-    """Return log-odds drawn in beyond ±15, so that no probability is 0 or 1 or ties."""
+    """Return log-odds compressed beyond ±15, so that no probability is 0 or 1 or ties."""
     # A model full of noise may be certain of anything; 15 is already one in three million.
     beyond = np.maximum(np.abs(scores) - 15.0, 0.0)
     size = np.minimum(np.abs(scores), 15.0) + 15.0 * np.tanh(beyond / 15.0)

@@ -2,24 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import KW_ONLY, field, replace
 from functools import partial
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from scipy.sparse import issparse
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from skdpnoise._utils.numbers import JOBS
 from skdpnoise._utils.parameters import as_bounds, check_within
-from skdpnoise._utils.shared_texts import shared_texts
 from skdpnoise.accounting.session import Session
-from skdpnoise.base.callbacks import collect_passes, with_callbacks
+from skdpnoise.base.callbacks import CallbackSupportMixin, collect_passes, with_callbacks
 from skdpnoise.base.constructors import Constraints, constructor_of_fields
 from skdpnoise.base.private_fit import PrivateEstimator
+from skdpnoise.base.scores import QuietScoreMixin
 from skdpnoise.data.groups import Groups
 from skdpnoise.data.reading import NumberColumns, Supervised
 from skdpnoise.data.schema import Schema
@@ -32,11 +32,12 @@ from skdpnoise.linear_model._budget import FitBudget, split_budget, stages_for
 from skdpnoise.linear_model._choice import check_whole_rows, prefers_gradient, whole_rows
 from skdpnoise.linear_model._class_weights import public_weights
 from skdpnoise.linear_model._column_groups import NO_GROUP, numbered_groups
+from skdpnoise.linear_model._parameters import TargetParameters
 from skdpnoise.linear_model._penalties import of_standard_columns
 from skdpnoise.linear_model._records import Fitted, Outputs, Rows, Settings
 from skdpnoise.linear_model._rules import is_normal
 from skdpnoise.linear_model._scaling import Run
-from skdpnoise.linear_model._targets import NUMBERS, TargetKind
+from skdpnoise.linear_model._targets import LABELS, NUMBERS, TargetKind
 from skdpnoise.linear_model.solvers.coordinate import COORDINATE
 from skdpnoise.linear_model.solvers.gradient import GRADIENT
 from skdpnoise.linear_model.solvers.moments import MOMENTS, MomentsOr
@@ -46,7 +47,8 @@ from skdpnoise.mechanisms import noise_options
 __all__ = [
     "COORDINATE_OR_GRADIENT",
     "MOMENTS_OR_DESCENT",
-    "LabelPredictions",
+    "LinearClassifier",
+    "LinearRegressor",
     "PrivateLinearModel",
 ]
 
@@ -256,12 +258,19 @@ class PrivateLinearModel(PrivateEstimator, BaseEstimator):
             return np.asarray(center + scale * (features.scores(X, model[:, :-1]) + model[:, -1]))
 
 
-@shared_texts
-class LabelPredictions:
-    """Predictions of linear models of labels."""
+@constructor_of_fields
+class LinearRegressor(
+    CallbackSupportMixin, QuietScoreMixin, RegressorMixin, TargetParameters, PrivateLinearModel
+):
+    """A linear model of numbers."""
 
-    classes_: np.ndarray
-    _linear: Callable[[Any], np.ndarray]
+
+@constructor_of_fields
+class LinearClassifier(CallbackSupportMixin, QuietScoreMixin, ClassifierMixin, PrivateLinearModel):
+    """A linear model of labels."""
+
+    classes_: np.ndarray = field(init=False)
+    _target = LABELS
 
     def decision_function(self, X: Any) -> np.ndarray:
         """Return the scores of the second class, or of each class against the rest.

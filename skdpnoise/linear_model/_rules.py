@@ -164,7 +164,7 @@ class GradientRules:
 class GradientFinalRules:
     """Final steps after passes along whole gradients, fitted as their rules."""
 
-    doubtful: tuple[float, float] = (70.0, 2000.0)  # strengths between which classes are doubted
+    unsure: tuple[float, float] = (70.0, 2000.0)  # strengths between which gains are released
     most_for_gains: float = 0.12  # of the budget, for gains over either class
     gains: float = 170.0  # strength by which it is less
     sure: float = 1.5  # standard deviations of their noise that gains must exceed,
@@ -386,7 +386,7 @@ def most_passes(strength: float, n_samples: float, n_columns: int, sparse: bool)
 def share_of_gains(settings: Settings, strength: float, weighted: bool) -> float:
     """Return the part of the model's budget for what labels gain over either of two classes."""
     rules = GRADIENT_FINAL
-    low, high = rules.doubtful
+    low, high = rules.unsure
     alike = settings.loss is LOGISTIC and settings.fit_intercept and not weighted
     if not (alike and low <= strength < high):
         return 0.0

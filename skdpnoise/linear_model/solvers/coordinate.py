@@ -186,10 +186,10 @@ def plan_coordinates(problem: LinearProblem, n_samples: float, budget: FitBudget
         part, reach = rules.residual_share(strength, order), rules.COORDINATE_FINAL.residual_reach
         return _planned(problem, n_samples, budget, part, reach)
     share = rules.gain_share(strength, order)
-    doubtful = uses_features and strength < rules.COORDINATE_FINAL.strong
-    plan = _planned(problem, n_samples, budget, share if doubtful else 0.0)
+    weak = uses_features and strength < rules.COORDINATE_FINAL.strong
+    plan = _planned(problem, n_samples, budget, share if weak else 0.0)
     noisy = plan.slope_noise() > rules.COORDINATE_FINAL.noisy_scores * problem.schema.n_outputs
-    if noisy and uses_features and not doubtful:
+    if noisy and uses_features and not weak:
         return _planned(problem, n_samples, budget, share)
     return plan
 
@@ -271,7 +271,7 @@ def _check_sums(settings: Settings, n_rows: float, n_columns: int) -> None:
 
 def _check_growth(settings: Settings) -> None:
     """Refuse a growth that is too large for the passes, or for the most that "auto" stands for."""
-    # How many "auto" stands for depends on released numbers: a fit that is paid for must bear all.
+    # How many "auto" stands for depends on released numbers: a fit that was charged must bear all.
     growth, most = settings.budget_growth, settings.n_passes
     if isinstance(growth, str):
         return

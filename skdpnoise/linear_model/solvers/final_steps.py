@@ -30,12 +30,12 @@ __all__ = [
     "MatchMean",
     "Recentre",
     "RescaleOnMoments",
-    "ShrinkRates",
-    "ShrinkScores",
-    "ShrinkSlopes",
     "ShrinkToConstant",
     "TwoClassFallback",
     "plan_mean",
+    "shrink_rates",
+    "shrink_scores",
+    "shrink_slopes",
 ]
 
 _BLOCK = 8192  # rows whose linear functions are held at once
@@ -165,21 +165,17 @@ def _labels(scores: Sequence[np.ndarray] | np.ndarray) -> np.ndarray:
     return found
 
 
-class ShrinkScores:
-    """Shrinks scores as a whole, so that labels stay as they are."""
-
-    def __call__(self, path: np.ndarray, made: Passed) -> np.ndarray:
-        return path * _ridge_kept(path, made, made.plan.n_slopes * made.plan.slope_noise())
+def shrink_scores(path: np.ndarray, made: Passed) -> np.ndarray:
+    """Shrink scores as a whole, so that labels stay as they are."""
+    return path * _ridge_kept(path, made, made.plan.n_slopes * made.plan.slope_noise())
 
 
-class ShrinkSlopes:
-    """Shrinks slopes of a model of numbers, whose intercept is where they are."""
-
-    def __call__(self, path: np.ndarray, made: Passed) -> np.ndarray:
-        # Rows of many records pull noise back.
-        noise = made.plan.n_slopes * min(made.plan.slope_noise(), made.plan.resting_noise())
-        keep = _ridge_kept(path, made, noise)
-        return np.asarray(path * np.append(np.full(path.shape[-1] - 1, keep), 1.0))
+def shrink_slopes(path: np.ndarray, made: Passed) -> np.ndarray:
+    """Shrink slopes of a model of numbers, whose intercept is where they are."""
+    # Rows of many records pull noise back.
+    noise = made.plan.n_slopes * min(made.plan.slope_noise(), made.plan.resting_noise())
+    keep = _ridge_kept(path, made, noise)
+    return np.asarray(path * np.append(np.full(path.shape[-1] - 1, keep), 1.0))
 
 
 def _ridge_kept(path: np.ndarray, made: Passed, noise: float) -> float:
@@ -187,17 +183,15 @@ def _ridge_kept(path: np.ndarray, made: Passed, noise: float) -> float:
     return energy / (energy + noise) if energy > 0.0 else 1.0
 
 
-class ShrinkRates:
-    """Shrinks logarithms of rates to the mean rate."""
-
-    def __call__(self, path: np.ndarray, made: Passed) -> np.ndarray:
-        # Where rates are small, so is the curvature that pulls noise back.
-        model = made.plan.average(path)
-        curvature = rules.GRADIENT.curvature * math.exp(min(float(model[0, -1]), 0.0))
-        noise = made.plan.n_slopes * made.plan.slope_noise(curvature)
-        energy = float((model[:, :-1] ** 2).sum())
-        keep = rules.kept(energy, noise, rules.GRADIENT_FINAL.shrinkage_of_counts)
-        return np.asarray(path * keep)
+def shrink_rates(path: np.ndarray, made: Passed) -> np.ndarray:
+    """Shrink logarithms of rates to the mean rate."""
+    # Where rates are small, so is the curvature that pulls noise back.
+    model = made.plan.average(path)
+    curvature = rules.GRADIENT.curvature * math.exp(min(float(model[0, -1]), 0.0))
+    noise = made.plan.n_slopes * made.plan.slope_noise(curvature)
+    energy = float((model[:, :-1] ** 2).sum())
+    keep = rules.kept(energy, noise, rules.GRADIENT_FINAL.shrinkage_of_counts)
+    return np.asarray(path * keep)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -30,11 +30,11 @@ from skdpnoise.linear_model._records import ClassWeights, LinearProblem, Rows, S
 from skdpnoise.linear_model._standard_units import RowScaling, plain_units, side_by_side
 from skdpnoise.linear_model.solvers.final_steps import (
     RescaleOnMoments,
-    ShrinkRates,
-    ShrinkScores,
-    ShrinkSlopes,
     TwoClassFallback,
     plan_mean,
+    shrink_rates,
+    shrink_scores,
+    shrink_slopes,
 )
 from skdpnoise.linear_model.solvers.moments import plan_moments
 from skdpnoise.linear_model.solvers.plans import FinalStep, SolverPlan, made_up_problem
@@ -288,27 +288,23 @@ def _final_steps(
     if settings.loss is SQUARED:
         assert target.scaling is not None
         noise = budget.noise if budget.noise in rules.MOMENT_NOISES else NORMAL
-        plain, part = (
-            replace(settings, noise=noise, row_norm="auto"),
-            rules.GRADIENT_FINAL.rescaling,
-        )
+        part = rules.GRADIENT_FINAL.rescaling
+        plain = replace(settings, noise=noise, row_norm="auto")
         columns = side_by_side(plain_units(1), target.scaling)
         moments = plan_moments(plain, columns, n_samples, replace(budget, noise=noise), part)
         return part, (RescaleOnMoments(moments, settings.strength > 0.0),)
     if settings.loss is POISSON:
-        share, shrunk = rules.LEVEL.share, ShrinkRates()
-        if not settings.fit_intercept:
-            return 0.0, (shrunk,)
-        facts = strength, n_samples, target.spread
-        level = plan_mean(budget, left.share(share), *facts)
-        return (0.0, (shrunk,)) if level is None else (share, (shrunk, level))
+        part, level = rules.LEVEL.share, None
+        if settings.fit_intercept:
+            level = plan_mean(budget, left.share(part), strength, n_samples, target.spread)
+        return (0.0, (shrink_rates,)) if level is None else (part, (shrink_rates, level))
     if target.scaling is not None:
-        return 0.0, (ShrinkSlopes(),)
+        return 0.0, (shrink_slopes,)
     part = rules.share_of_gains(settings, strength, target.weights is not None)
     if not part:
-        return 0.0, (ShrinkScores(),)
+        return 0.0, (shrink_scores,)
     # Gains of neighbours are as far apart as gradients of clip 1.
     width = 2.0 if budget.adjacency == "replace_one" else 1.0
     both = GroupedProfile([width], np.zeros(2))
     gains = calibrate(budget.noise, both, left.share(part))
-    return part, (ShrinkScores(), TwoClassFallback(gains))
+    return part, (shrink_scores, TwoClassFallback(gains))

@@ -256,7 +256,7 @@ class PseudoData:
         return self._models(coefs[np.newaxis])
 
     def _models(self, coefs: np.ndarray) -> np.ndarray:
-        """Return coefficients of all features and intercepts, drawn in by what may be noise."""
+        """Return coefficients of all features and intercepts, less what may be noise."""
         models, part = np.zeros((len(coefs), self.used.size + 1)), self._kept()
         models[:, np.flatnonzero(self.used)] = part * coefs
         mean = max(part, rules.MOMENTS.least_mean) * self.target_mean
