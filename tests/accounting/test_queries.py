@@ -21,6 +21,7 @@ from tests._cases import each_value
 
 N_COLUMNS, N_GROUPS = 3, 2
 LOW, HIGH = np.array([-1.0, 0.0, 0.5]), np.array([2.0, 0.5, 1.5])
+COUNTED = np.array([1.0, 0.5, 1.0])  # with an end of 1 below, too, the last column is a count
 GRID = 2.0**-16  # in units of which a rounded contribution moves a sum by one more at most
 
 
@@ -47,6 +48,9 @@ QUERIES = {
     "sums by group": GroupedSum(N_GROUPS, codes, LOW, HIGH, rows),
     "sums of one group": GroupedSum(1, codes, LOW, HIGH, rows),
     "symmetric sums by group": GroupedSum(N_GROUPS, codes, -HIGH, HIGH, rows),
+    "sums and counts by group": GroupedSum(
+        N_GROUPS, codes, np.array([-1.0, -0.5, 1.0]), COUNTED, rows
+    ),
     "counts by group": GroupedSum(N_GROUPS, codes),
     "counts of one group": GroupedSum(1, codes),
     "counts by column": GroupedSum(3, codes_by_column, n_columns=N_COLUMNS),

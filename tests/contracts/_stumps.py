@@ -30,7 +30,7 @@ from skdpnoise.privacy import LossBudget, PrivacyGuarantee
 Floats = NDArray[np.float64]
 N_BINS = 64
 # A record has a residual within ±1, and counts once, in one bin of a column.
-HISTOGRAM = GroupedSum(N_BINS, itemgetter(0), np.array([-1.0, 0.0]), np.ones(2), itemgetter(1))
+HISTOGRAM = GroupedSum(N_BINS, itemgetter(0), np.array([-1.0, 1.0]), np.ones(2), itemgetter(1))
 Stump = tuple[int, int, float, float]
 """A column, the last bin of its low side, and the scores of both sides."""
 
