@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, RegressorMixin
+from sklearn.base import RegressorMixin
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
@@ -19,6 +19,7 @@ from skdpnoise.accounting.queries import GroupedSum
 from skdpnoise.base.constructors import Constraints, constructor_of_fields
 from skdpnoise.base.private_fit import FitSession, PrivateEstimator
 from skdpnoise.base.register import register_private
+from skdpnoise.base.scores import QuietScoreMixin
 from skdpnoise.data.reading import NumberColumns, Supervised
 from skdpnoise.data.schema import Schema
 from skdpnoise.data.table import Table
@@ -47,7 +48,7 @@ class Units:
     def bins(self, X: Any, column: int) -> NDArray[np.intp]:
         """Return the bin of each row."""
         places = (X[:, column].astype(np.float64) - self.low[column]) / self.width[column]
-        return np.clip(np.floor(places), 0, N_BINS - 1).astype(np.intp)
+        return np.asarray(np.clip(np.floor(places), 0, N_BINS - 1), dtype=np.intp)
 
     def add(self, scores: Floats, stumps: list[Stump], X: Any) -> Floats:
         """Add what stumps say to the scores of rows, in place."""
@@ -67,9 +68,9 @@ class BoostingPlan:
 
     def run(self, table: Table[Any], session: FitSession) -> list[Stump]:
         """Release the histograms, each with the stumps of those before."""
-        drawn, stumps = session.draw("histograms", self.mechanism), list[Stump]()
+        drawn, stumps = session.draw("gradients", self.mechanism), list[Stump]()
         advance = partial(_advance, self.units, HISTOGRAM.step(self.mechanism.grid_size))
-        with table.folded(_start, advance, "histograms") as fold:
+        with table.folded(_start, advance, "gradients") as fold:
             for k, noise in enumerate(drawn.noise):
                 column = k % self.units.low.size
                 sums = drawn.in_units(fold.total((stumps[-1:], column)), noise)
@@ -79,9 +80,9 @@ class BoostingPlan:
     def _stump(self, column: int, histogram: Floats) -> Stump:
         """Return the split that lowers the squared error most, by released sums alone."""
         below = np.cumsum(histogram, axis=0)[:-1]
-        sums, counts = np.moveaxis([below, histogram.sum(axis=0) - below], 2, 0)
-        ridge = float(self.mechanism.standard_deviation.max()) * np.sqrt(N_BINS)
-        means = sums / (np.maximum(counts, 0.0) + ridge)
+        sums, counts = np.stack([below, histogram.sum(axis=0) - below], axis=1).T
+        noise = np.sqrt(N_BINS) * self.mechanism.standard_deviation.max()
+        means = sums / (np.maximum(counts, 0.0) + noise)
         best = int((means * sums).sum(axis=0).argmax())
         left, right = self.learning_rate * np.clip(means[:, best], -1.0, 1.0)
         return column, best, float(left), float(right)
@@ -102,7 +103,7 @@ def _advance(
 
 @register_private
 @constructor_of_fields
-class DPBoostedStumps(PrivateEstimator, RegressorMixin, BaseEstimator):
+class DPBoostedStumps(PrivateEstimator, QuietScoreMixin, RegressorMixin):
     """Gradient boosting of the squared error by stumps, one column after the other."""
 
     _: KW_ONLY
@@ -113,6 +114,7 @@ class DPBoostedStumps(PrivateEstimator, RegressorMixin, BaseEstimator):
     _parameter_constraints: ClassVar[Constraints] = {
         "noise": [StrOptions(set(noise_options(adaptive=True)))],
         "feature_bounds": [tuple, list, dict, np.ndarray],
+        "target_bounds": [tuple, list],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
         "learning_rate": [Interval(Real, 0, 1, closed="right")],
     }
@@ -128,23 +130,21 @@ class DPBoostedStumps(PrivateEstimator, RegressorMixin, BaseEstimator):
             self._units, self.privacy_ = plan.units, session.report()
         return self
 
-    def _plan(
-        self, schema: Schema, guarantee: PrivacyGuarantee, rows_per_group: int
-    ) -> BoostingPlan:
-        owner, size = type(self).__name__, 32.0 * N_BINS * self.max_iter
-        check_memory(owner, size, f"the noise of {self.max_iter} stumps", "Use fewer.")
+    def _plan(self, schema: Schema, guarantee: PrivacyGuarantee, most: int) -> BoostingPlan:
+        size = 32.0 * N_BINS * self.max_iter
+        check_memory("DPBoostedStumps", size, "the noise of so many stumps", "Lower max_iter.")
         low, high = as_bounds(self.feature_bounds, schema.n_columns, "feature_bounds", self)
         if not np.isfinite(high - low).all():
-            raise ValueError(f"The 'feature_bounds' of {owner} must be finite for all columns.")
+            raise ValueError("The 'feature_bounds' parameter of DPBoostedStumps must be finite.")
         pair = number_pair(self, "target_bounds", "a pair of numbers (low, high) with low < high")
         units = Units(low, (high - low) / N_BINS, sum(pair) / 2.0, (pair[1] - pair[0]) / 2.0)
-        profile, n_releases = HISTOGRAM.sensitivity(guarantee.adjacency), self.max_iter
-        noise, budget = shared_budget(self.noise, profile, guarantee, n_releases, rows_per_group)
-        mechanism = calibrate(noise, profile, budget, n_releases=n_releases)
+        profile = HISTOGRAM.sensitivity(guarantee.adjacency)
+        noise, budget = shared_budget(self.noise, profile, guarantee, self.max_iter, most)
+        mechanism = calibrate(noise, profile, budget, n_releases=self.max_iter)
         return BoostingPlan(budget, mechanism, units, self.learning_rate)
 
     def predict(self, X: Any) -> Floats:
         """Return the scores of the stumps in the units of the target."""
         check_is_fitted(self)
         X, units = read_table(self, X, reset=False), self._units
-        return np.asarray(units.middle + units.half * units.add(np.zeros(len(X)), self.stumps_, X))
+        return units.middle + units.half * units.add(np.zeros(len(X)), self.stumps_, X)
