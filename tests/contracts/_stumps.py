@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import RegressorMixin
+from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
@@ -103,7 +103,7 @@ def _advance(
 
 @register_private
 @constructor_of_fields
-class DPBoostedStumps(PrivateEstimator, QuietScoreMixin, RegressorMixin):
+class DPBoostedStumps(PrivateEstimator, QuietScoreMixin, RegressorMixin, BaseEstimator):
     """Gradient boosting of the squared error by stumps, one column after the other."""
 
     _: KW_ONLY

@@ -13,7 +13,7 @@ from skdpnoise.inspection import audit
 from skdpnoise.inspection.auditing._costs import TOLERANCE, total_moved
 from skdpnoise.inspection.auditing._fingerprint import fingerprint
 from skdpnoise.ledger import BudgetExceededError
-from tests._cases import each_value
+from tests._cases import each_value, quick
 from tests._replay import two_runs
 from tests._same_bits import differing, in_parts, source_of
 from tests._storage import every_storage_of_parts
@@ -207,6 +207,7 @@ FIRST = {
 }
 
 
+@quick("a scaler-replace_one")
 @every_adjacency
 @pytest.mark.parametrize("first", FIRST)
 def test_behind_a_step_they_are_the_same_in_parts_and_hold_the_guarantee(first, adjacency):
@@ -230,6 +231,7 @@ def test_a_replay_audit_of_a_pipeline_finds_nothing():
     assert report.passed, str(report)
 
 
+@pytest.mark.slow
 def test_a_search_chooses_among_them_for_one_guarantee_in_memory_and_in_parts():
     frame = framed(400)
     search = DPGridSearchCV(
