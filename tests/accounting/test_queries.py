@@ -4,6 +4,7 @@ that much."""
 import numpy as np
 import pytest
 
+from skdpnoise.accounting import queries
 from skdpnoise.accounting.queries import (
     ClippedGradient,
     ClippedRows,
@@ -111,6 +112,15 @@ def test_sums_of_parts_are_those_of_all_records_whatever_their_order(name):
     parts = step(table[:150]) + step(table[150:150]) + step(table[150:][::-1])
     np.testing.assert_array_equal(parts, step(table))
     assert parts.dtype == np.int64
+
+
+@pytest.mark.parametrize("name", ["sums by group", "moments in a ball"])
+def test_sums_of_few_records_at_a_time_are_those_of_all(monkeypatch, name):
+    query, table = QUERIES[name], some_records(np.random.default_rng(1), 400)
+    step = query.step(np.full(query.sensitivity("replace_one").n_coordinates, GRID))
+    whole = step(table)
+    monkeypatch.setattr(queries, "_AT_ONCE", 50)
+    np.testing.assert_array_equal(step(table), whole)
 
 
 def test_grouped_sums_are_those_of_the_rows_with_each_code():
