@@ -34,7 +34,8 @@ Step = Callable[[Any], Integers]
 Rows = Callable[[Any], NDArray[Any]]
 """From a leaf of a table to what its records contribute, shape (n_records, n_columns)."""
 
-_AT_ONCE = 1 << 20  # entries, or products of them, that are held at a time
+_PRODUCTS = 1 << 20  # of entries of rows, that are held at a time
+_ENTRIES = 1 << 16  # of rows by group: within a processor's cache
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -110,7 +111,7 @@ class SecondMoments:
     def _sums(self, grid_size: Floats, leaf: Any) -> Integers:
         first, second = np.triu_indices(self.bounds.n_columns)
         rows, total = self.rows(leaf), np.zeros(first.size, dtype=np.int64)
-        at_once = max(1, _AT_ONCE // first.size)
+        at_once = max(1, _PRODUCTS // first.size)
         for begin in range(0, len(rows), at_once):
             some = bounded(rows[begin : begin + at_once], self.bounds)
             total += _summed(some[:, first] * some[:, second], grid_size)
@@ -153,7 +154,7 @@ class GroupedSum:
         assert self.rows is not None and self.low is not None and self.high is not None
         all_codes, all_rows = self.codes(leaf), self.rows(leaf)
         grid = grid_size.reshape(self.n_groups, -1)
-        total, at_once = np.zeros(grid.shape, dtype=np.int64), max(1, _AT_ONCE // grid.shape[1])
+        total, at_once = np.zeros(grid.shape, dtype=np.int64), max(1, _ENTRIES // grid.shape[1])
         for begin in range(0, len(all_codes), at_once):
             codes = all_codes[begin : begin + at_once]
             there = np.flatnonzero(self._are_groups(codes))

@@ -114,12 +114,14 @@ def test_sums_of_parts_are_those_of_all_records_whatever_their_order(name):
     assert parts.dtype == np.int64
 
 
-@pytest.mark.parametrize("name", ["sums by group", "moments in a ball"])
-def test_sums_of_few_records_at_a_time_are_those_of_all(monkeypatch, name):
+@pytest.mark.parametrize(
+    ("name", "constant"), [("sums by group", "_ENTRIES"), ("moments in a ball", "_PRODUCTS")]
+)
+def test_sums_of_few_records_at_a_time_are_those_of_all(monkeypatch, name, constant):
     query, table = QUERIES[name], some_records(np.random.default_rng(1), 400)
     step = query.step(np.full(query.sensitivity("replace_one").n_coordinates, GRID))
     whole = step(table)
-    monkeypatch.setattr(queries, "_AT_ONCE", 50)
+    monkeypatch.setattr(queries, constant, 50)
     np.testing.assert_array_equal(step(table), whole)
 
 
