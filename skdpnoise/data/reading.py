@@ -26,7 +26,7 @@ from skdpnoise.data.schema import Schema
 from skdpnoise.data.sparse_tables import read_sparse
 from skdpnoise.data.table import InMemory, scan_partitions
 from skdpnoise.data.tables import read_table, surviving, within_limits
-from skdpnoise.data.targets import check_present, labels_of_parts, missing_target
+from skdpnoise.data.targets import check_present, labels_of_parts, missing_target, numbers_of
 
 __all__ = ["Form", "NumberColumns", "Supervised", "read"]
 
@@ -159,7 +159,7 @@ class Supervised(Form[dict[str, Any], Schema]):
     """X and y by name: y as the estimator's `_read_target` checks it."""
 
     features: NumberColumns
-    loaded: Callable[[Any], NDArray[Any]] = np.asarray  # converts some of a target that was checked
+    loaded: Callable[[Any], NDArray[Any]] = numbers_of  # converts some of a target that was checked
     labels: bool = False  # whether y has labels, which are public
     fewest: int = 2
     in_memory: bool = False

@@ -13,7 +13,13 @@ from skdpnoise._utils.parameters import as_bounds
 from skdpnoise.data.computed import is_computed
 from skdpnoise.data.schema import Schema
 from skdpnoise.data.table import Table
-from skdpnoise.data.targets import against_rest, known_classes, read_labels, read_numbers
+from skdpnoise.data.targets import (
+    against_rest,
+    known_classes,
+    numbers_of,
+    read_labels,
+    read_numbers,
+)
 from skdpnoise.kernels import LOGISTIC
 from skdpnoise.kernels.joint import SOFTMAX
 from skdpnoise.linear_model._class_weights import public_weights, release_balance
@@ -62,7 +68,7 @@ class TargetKind(ABC):
 
     def loaded(self, owner: str, y: Any) -> np.ndarray:
         """Return some of a target that was checked."""
-        return np.asarray(np.asarray(y).ravel(), dtype=np.float64)  # of a table of one column
+        return numbers_of(y)
 
 
 class NumberTarget(TargetKind):
