@@ -6,6 +6,7 @@ import argparse
 import ast
 import re
 import tomllib
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -108,8 +109,8 @@ def values(package: Path, file: str, names: Sequence[str]) -> dict[str, str]:
             found[name] = numbers_within(source, name[:-2])
         elif name in here:
             found[name] = here[name]
-        elif any(one.startswith(f"{name}.") for one in here):  # the fields of rules
-            found |= {one: here[one] for one in here if one.startswith(f"{name}.")}
+        elif fields := {one: here[one] for one in here if one.startswith(f"{name}.")}:
+            found |= fields  # of rules
         else:
             raise ValueError(f"{KEPT.name} names {name!r} of {file}, which is not there.")
     return found
@@ -117,22 +118,17 @@ def values(package: Path, file: str, names: Sequence[str]) -> dict[str, str]:
 
 def unnamed(package: Path, kept: Mapping[str, Any]) -> list[str]:
     """Constants that are neither named nor in a room whose constants are all of one kind."""
-    named = {
-        (entry["file"], name)
-        for entry in [*kept["tuned"], *kept["exact"]]
-        for name in entry["names"]
-    }
+    named = defaultdict[str, set[str]](set)
+    for entry in [*kept["tuned"], *kept["exact"]]:
+        named[entry["file"]].update(entry["names"])
     rooms = {room for entry in kept["rooms"] for room in entry["rooms"]}
     missing = []
     for path in sorted(package.rglob("*.py")):
         file = path.relative_to(package).as_posix()
         if file.partition("/")[0] not in rooms:
             here = constants(path.read_text(encoding="utf-8"))
-            missing += [
-                f"{file}: {name}"
-                for name in here
-                if not {(file, name), (file, name.partition(".")[0])} & named
-            ]
+            unknown = (one for one in here if not {one, one.partition(".")[0]} & named[file])
+            missing += [f"{file}: {name}" for name in unknown]
     return missing
 
 

@@ -341,12 +341,12 @@ def _seconds_of_a_part(table: Callable[[int, int], Any]) -> float:
     """Return what one more part of one row adds to a pass."""
     from distributed import wait
 
-    from skdpnoise.data.table import looked_at
+    from skdpnoise.data.table import scan_tables
 
     def one_pass(n_parts: int) -> float:
         rows = table(n_parts, 1).persist()
         wait(rows)
-        parts = looked_at(len, X=rows)
+        parts = scan_tables(len, X=rows)
         start = time.perf_counter()
         parts.total(partial(_ones, 1), "gradients")
         return time.perf_counter() - start

@@ -89,7 +89,7 @@ def soak(n_fits: int) -> dict[str, Any]:
     from sklearn.base import clone
 
     from skdpnoise import PrivacyLedger
-    from skdpnoise.data.parts import SpreadError
+    from skdpnoise.data.partitions import SpreadError
 
     warnings.simplefilter("ignore")
     rows = np.concatenate([chunk(k) for k in range(N_CHUNKS)])

@@ -55,8 +55,8 @@ def test_names_that_contributors_are_sent_to_are_in_the_files_that_are_named():
     for name, path in {
         "_slope": "skdpnoise/kernels/_kernels.py",
         "LOSSES": "skdpnoise/kernels/losses.py",
-        "PrivateLinearModel": "skdpnoise/linear_model/_coordinate_descent.py",
-        "choose_defaults": "skdpnoise/linear_model/_defaults.py",
+        "PrivateLinearModel": "skdpnoise/linear_model/_model.py",
+        "choose_defaults": "skdpnoise/linear_model/_rules.py",
         "PrivateEstimator": "skdpnoise/base/private_fit.py",
         "read_table": "skdpnoise/data/tables.py",
         "register_private": "skdpnoise/base/register.py",

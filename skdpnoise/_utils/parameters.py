@@ -167,7 +167,7 @@ def _ends_by_name(
     if unknown:
         shown = f"{unknown[0]!r}" if isinstance(unknown[0], str) else type(unknown[0]).__name__
         raise ValueError(f"{expected}. Got {shown}, which is not the name of a column of X.")
-    ends = np.tile([[-np.inf], [np.inf]], len(names))
+    ends = np.full((2, len(names)), [[-np.inf], [np.inf]])
     for place, name in enumerate(names):
         if name in bounds:
             pair = _ends(bounds[name], 1)

@@ -35,6 +35,7 @@ Rows = Callable[[Any], NDArray[Any]]
 """From a leaf of a table to what its records contribute, shape (n_records, n_columns)."""
 
 _PRODUCTS = 1 << 20  # of entries of rows, that are held at a time
+_ENTRIES = 1 << 16  # of rows by group: within a processor's cache
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -151,14 +152,17 @@ class GroupedSum:
 
     def _sums(self, grid_size: Floats, leaf: Any) -> Integers:
         assert self.rows is not None and self.low is not None and self.high is not None
-        codes, grid = self.codes(leaf), grid_size.reshape(self.n_groups, -1)
-        there = self._are_groups(codes)
-        order = np.flatnonzero(there)[np.argsort(codes[there], kind="stable")]
-        groups, begins = np.unique(codes[order], return_index=True)
-        rows = _clipped(self.rows(leaf)[order], self.low, self.high)
-        total = np.zeros(grid.shape, dtype=np.int64)
-        if groups.size:
-            total[groups] = np.add.reduceat(_in_steps(rows, grid[codes[order]]), begins)
+        all_codes, all_rows = self.codes(leaf), self.rows(leaf)
+        grid = grid_size.reshape(self.n_groups, -1)
+        total, at_once = np.zeros(grid.shape, dtype=np.int64), max(1, _ENTRIES // grid.shape[1])
+        for begin in range(0, len(all_codes), at_once):
+            codes = all_codes[begin : begin + at_once]
+            there = np.flatnonzero(self._are_groups(codes))
+            order = there[np.argsort(codes[there], kind="stable")]
+            groups, begins = np.unique(codes[order], return_index=True)
+            rows = _clipped(all_rows[begin : begin + at_once][order], self.low, self.high)
+            if groups.size:
+                total[groups] += np.add.reduceat(_in_steps(rows, grid[codes[order]]), begins)
         return total.ravel()
 
     def _are_groups(self, codes: NDArray[np.intp]) -> NDArray[np.bool_]:

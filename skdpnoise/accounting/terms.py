@@ -15,7 +15,7 @@ from skdpnoise.sampling.words import HIDDEN_SEED
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Paid:
+class WithCost:
     """Costs of a result of several releases, which totals count."""
 
     privacy: PrivacyLoss | None = None  # all three are known of what a query returns

@@ -1,4 +1,4 @@
-"""What fitted estimators make of rows in parts: of some at a time, whenever these are read."""
+"""Methods of fitted estimators over partitions: of some rows at a time, whenever they are read."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from sklearn.utils.validation import _check_feature_names, check_is_fitted
 from skdpnoise._utils.checks import pandas_for
 from skdpnoise._utils.redaction import silence
 from skdpnoise.data.computed import DATA, is_computed, reading
-from skdpnoise.data.rows import RowSource, as_sources, is_spread
+from skdpnoise.data.rows import RowSource, by_storage
 
 __all__ = ["OverPartsMixin"]
 
@@ -54,7 +54,7 @@ class OverPartsMixin:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Answer:
-    """What one method of a fitted estimator returns for some rows."""
+    """One method of a fitted estimator, applied to some rows."""
 
     estimator: Any
     method: str
@@ -71,11 +71,12 @@ def _over(method: Callable[..., Any]) -> Callable[..., Any]:
 
     @wraps(method)
     def run(self: Any, X: Any, *args: Any, **options: Any) -> Any:
-        if not is_spread(X):
-            return method(self, X, *args, **options)
-        named = inspect.signature(method).bind(self, X, *args, **options).arguments
-        _, _, *others = named.items()
-        return _answered(self, method.__name__, as_sources(X=X)["X"], dict(others))
+        def answered(source: RowSource) -> RowSource:
+            named = inspect.signature(method).bind(self, source, *args, **options).arguments
+            _, _, *others = named.items()
+            return _answered(self, method.__name__, source, dict(others))
+
+        return by_storage(X, lambda X: method(self, X, *args, **options), answered)
 
     return run
 
@@ -85,9 +86,11 @@ def _fitting(method: Callable[..., Any]) -> Callable[..., Any]:
 
     @wraps(method)
     def run(self: Any, X: Any, y: Any = None, **params: Any) -> Any:
-        if not is_spread(X):
-            return method(self, X, y, **params)
-        return self.fit(X, y, **params).transform(X)
+        return by_storage(
+            X,
+            lambda X: method(self, X, y, **params),
+            lambda _: self.fit(X, y, **params).transform(X),
+        )
 
     return run
 

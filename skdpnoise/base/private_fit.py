@@ -114,7 +114,7 @@ class PrivateEstimator(OverPartsMixin, PlanMixin):
     def _session(self, groups: Any, params: dict[str, Any]) -> Iterator[FitSession]:
         """Check the parameters; give the session of the fit: the one way into a private fit."""
         # Within, a fit reads all of its data, checks its plans, pays, and only then lets a private
-        # value meet noise. No warning but our own is heard from the first look at the data on: what
+        # value meet noise. No warning but our own is heard from the first scan of the data on: what
         # warns, and whether, may depend on a single record. Whatever is raised leaves the estimator
         # as it was, with an earlier fit intact, and says what stays spent. Warnings of what was
         # released come last, when the fit is stored.

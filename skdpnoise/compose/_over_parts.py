@@ -19,7 +19,7 @@ from sklearn.base import BaseEstimator
 from skdpnoise._utils.silence import silence
 from skdpnoise.base.parts import private_parts
 from skdpnoise.base.register import is_private
-from skdpnoise.data.parts import between
+from skdpnoise.data.partitions import between
 from skdpnoise.data.rows import as_sources
 
 __all__ = ["OverParts", "answered", "over_parts", "without_rows"]

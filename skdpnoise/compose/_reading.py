@@ -37,7 +37,7 @@ from skdpnoise.compose._over_parts import OverParts, without_rows
 from skdpnoise.data.columns import is_numeric, is_polars
 from skdpnoise.data.computed import DATA, made, reading
 from skdpnoise.data.rows import is_spread
-from skdpnoise.data.table import looked_at
+from skdpnoise.data.table import scan_tables
 from skdpnoise.data.targets import known_classes, labels_of_parts, read_labels, read_numbers
 
 _NOTHING: frozenset[str] = frozenset()
@@ -427,7 +427,7 @@ def _check_targets(step: Any, y: Any, n_rows: int) -> None:
 def _check_target(step: Any, y: Any, n_rows: int) -> None:
     """Refuse a target that a private step does not take."""
     if is_spread(y):
-        found = looked_at(partial(_told_of, step), y=y)
+        found = scan_tables(partial(_told_of, step), y=y)
         if is_classifier(step):
             labels = [one for facts in found.rows.facts for one in facts.found]
             known_classes(step, labels_of_parts(type(step).__name__, labels))

@@ -18,7 +18,7 @@ from skdpnoise.data.computed import is_computed
 from skdpnoise.data.fitted_kinds import as_fitted, kinds_in
 from skdpnoise.data.kinds import Kind
 from skdpnoise.data.lists import read_once
-from skdpnoise.data.parts import Tables
+from skdpnoise.data.partitions import Tables
 from skdpnoise.data.reading import Form, agree_on_columns
 from skdpnoise.data.rows import RowSource
 from skdpnoise.data.schema import Schema
@@ -31,7 +31,7 @@ from skdpnoise.data.tables import (
     is_complex,
 )
 
-__all__ = ["CellSchema", "Cells", "Expected", "Kinds", "cells_in", "read_any_table"]
+__all__ = ["AnyColumns", "CellSchema", "Expected", "Kinds", "cells_in", "read_any_table"]
 
 Kinds = Sequence[Kind | None]
 Expected = Kinds | Callable[[Sequence[Any], Sequence[Kind]], Kinds] | None
@@ -58,7 +58,7 @@ class CellSchema(Schema):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Cells(Form[Any, CellSchema]):
+class AnyColumns(Form[Any, CellSchema]):
     """X as a frame or an array of any types."""
 
     expected: Expected = None

@@ -20,12 +20,12 @@ DATA = frozenset({"X", "y"})
 
 
 class Allowance(ABC):
-    """A limit that the parts of a run charge instead of a ledger, in any thread."""
+    """Stands for a ledger in the parts of a run, and goes with them into any thread."""
 
     @property
     @abstractmethod
     def is_open(self) -> bool:
-        """True if the run was charged, so that its parts may draw."""
+        """Return whether the run was charged, so that its parts may draw."""
 
 
 def reading(computed: Collection[str]) -> AbstractContextManager[None]:

@@ -14,16 +14,15 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 from uuid import uuid4
 
-from skdpnoise.data.chosen import Selection
 from skdpnoise.data.kinds import Kind, kinds_of
-from skdpnoise.data.parts import (
+from skdpnoise.data.partitions import (
     ENDINGS,
     Choose,
-    Facts,
     Failure,
     Job,
     Keep,
     Partial,
+    PartitionFacts,
     SpreadError,
     Task,
     between,
@@ -32,11 +31,12 @@ from skdpnoise.data.parts import (
     do,
     finished,
     in_order,
-    look,
     raised,
     rows_at_once,
     rows_of,
+    scan,
 )
+from skdpnoise.data.selection import RowSelection
 
 __all__ = ["DaskReader", "DaskRunner", "kinds"]
 
@@ -63,7 +63,7 @@ def kinds() -> tuple[type, ...]:
 class DaskReader:
     """The chunks of rows of one array or frame."""
 
-    may_read_ahead: ClassVar[bool] = False
+    may_prefetch: ClassVar[bool] = False
     guessed: ClassVar[frozenset[str]] = frozenset()
 
     chunks: tuple[Any, ...]  # delayed
@@ -109,7 +109,7 @@ class DaskReader:
                 return raised(found[0])
         raise ValueError("There are no rows to read.")
 
-    def sifted(self, selection: Selection) -> DaskReader:
+    def sifted(self, selection: RowSelection) -> DaskReader:
         """Return what reads the rows that are left, sifted where the chunks are."""
         labels = None if selection.keep is None else selection.labels
         taking = None if labels is None else labels.taking
@@ -148,11 +148,11 @@ class DaskRunner:
         """Number of parts."""
         return int(next(iter(self.tables.values())).reader.n_parts)
 
-    def look(self, task: Task) -> list[Facts | Failure]:
-        """Return what a first look at every part finds."""
-        some, found = self._some(task), list[Facts | Failure]()
+    def scan(self, task: Task) -> list[PartitionFacts | Failure]:
+        """Scan every partition; return what was found."""
+        some, found = self._some(task), list[PartitionFacts | Failure]()
         for parts in _waves(range(self.n_parts)):
-            jobs = self._jobs(_look, some, [(part, part) for part in parts], "first look")
+            jobs = self._jobs(_scan_chunks, some, [(part, part) for part in parts], "scan")
             found += _computed(jobs)
         return found
 
@@ -211,7 +211,7 @@ class DaskRunner:
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class _Shared:
-    """What the jobs of all parts have in common."""
+    """Facts that the jobs of all partitions share."""
 
     task: Task
     takings: dict[str, Any]
@@ -242,8 +242,8 @@ def _do(shared: _Shared, job: bytes, *chunks: Any) -> Partial:
     return do(whole, _opened(shared.takings, chunks))
 
 
-def _look(shared: _Shared, part: int, *chunks: Any) -> Facts | Failure:
-    return look(shared.task, part, _opened(shared.takings, chunks))
+def _scan_chunks(shared: _Shared, part: int, *chunks: Any) -> PartitionFacts | Failure:
+    return scan(shared.task, part, _opened(shared.takings, chunks))
 
 
 def _first(function: Callable[[Any], Any], chunk: Any) -> list[Any]:
@@ -282,12 +282,12 @@ def _opened(takings: dict[str, Any], chunks: Sequence[Any]) -> Any:
     return opened
 
 
-def _sifted(selection: Selection, part: int, taking: Any, rows: Any, *labels: Any) -> Any:
+def _sifted(selection: RowSelection, part: int, taking: Any, rows: Any, *labels: Any) -> Any:
     """Return what is left of a chunk, or a failure."""
     try:
         rows = raised(rows)
-        sieve = selection.sieve(part, [taking(raised(one)) for one in labels])
-        chosen = sieve(len(rows))
+        mask = selection.mask(part, [taking(raised(one)) for one in labels])
+        chosen = mask(len(rows))
         return rows if chosen is None else rows_of(rows, chosen)
     except ENDINGS:
         raise

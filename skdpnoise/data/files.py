@@ -16,11 +16,11 @@ from typing import Any, cast
 
 import numpy as np
 
-from skdpnoise.data.chosen import Selection
 from skdpnoise.data.kinds import OBJECTS, Kind, kind_of, kinds_of
 from skdpnoise.data.local import LocalRunner
-from skdpnoise.data.parts import Runner, SpreadError, held, quietly, rows_at_once, rows_of
-from skdpnoise.data.rows import Reader, RowSource
+from skdpnoise.data.partitions import Runner, SpreadError, held, quietly, rows_at_once, rows_of
+from skdpnoise.data.rows import RowReader, RowSource
+from skdpnoise.data.selection import RowSelection
 
 __all__ = ["scan_batches", "scan_csv", "scan_dataset", "scan_parquet"]
 
@@ -421,11 +421,11 @@ def _paths(path: Any) -> list[str]:
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class _Local:
-    """What readers on this machine have in common."""
+    """Methods that readers on this machine share."""
 
     @property
-    def may_read_ahead(self) -> bool:
-        """Whether a thread may read: no reader of files notices."""
+    def may_prefetch(self) -> bool:
+        """Return whether a thread may read: no reader of files notices."""
         return True
 
     @property
@@ -439,13 +439,13 @@ class _Local:
         schema = getattr(self, "schema", None)
         if schema is None:
             return None
-        columns = set(cast(Reader, self).columns or ())
+        columns = set(cast(RowReader, self).columns or ())
         pairs = zip(schema.names, kinds_of(schema.empty_table()), strict=True)
         return {name: kind for name, kind in pairs if name in columns}
 
     def runner(self, tables: dict[str, RowSource], n_jobs: int | None) -> Runner:
         """Return what does jobs on tables."""
-        own = cast(Reader, self)
+        own = cast(RowReader, self)
         if any(source.reader != own for source in tables.values()):
             raise ValueError(
                 f"{' and '.join(tables)} must be columns of one source, whose rows are read once. "
@@ -457,20 +457,20 @@ class _Local:
     @property
     def n_columns(self) -> int:
         """Number of columns."""
-        return len(cast(Reader, self).columns or ())
+        return len(cast(RowReader, self).columns or ())
 
     def first(self, function: Callable[[Any], Any], columns: Sequence[str] | None) -> Any:
         """Return what a function makes of the rows that are read first."""
-        own = cast(Reader, self)
+        own = cast(RowReader, self)
         rows = chain.from_iterable(own.read(part, columns) for part in range(own.n_parts))
         found = quietly(lambda: [function(one) for one in islice(rows, 1)])
         if not found:
             raise ValueError("There are no rows to read.")
         return found[0]
 
-    def sifted(self, selection: Selection) -> Reader:
+    def sifted(self, selection: RowSelection) -> RowReader:
         """Return what reads the rows that are left."""
-        return _Sifted(cast(Reader, self), selection)
+        return _Sifted(cast(RowReader, self), selection)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -629,8 +629,8 @@ class _Batches(_Local):
     width: int
 
     @property
-    def may_read_ahead(self) -> bool:
-        """Whether a thread may read: no, as connections to databases belong to one."""
+    def may_prefetch(self) -> bool:
+        """Return False: connections to databases belong to one thread."""
         return False
 
     @property
@@ -677,13 +677,13 @@ def _described(labels: tuple[Any, ...], width: int) -> str:
 class _Sifted(_Local):
     """Reads some of the rows of another reader, some at a time as that does."""
 
-    reader: Reader
-    selection: Selection
+    reader: RowReader
+    selection: RowSelection
 
     @property
-    def may_read_ahead(self) -> bool:
-        """Whether a thread may read."""
-        return self.reader.may_read_ahead
+    def may_prefetch(self) -> bool:
+        """Return whether a thread may read."""
+        return self.reader.may_prefetch
 
     @property
     def n_parts(self) -> int:
@@ -716,9 +716,9 @@ class _Sifted(_Local):
 
     def read(self, part: int, columns: Sequence[str] | None) -> Generator[Any]:
         """Yield what is left of some rows at a time."""
-        sieve = self.selection.sieve(part, [*self._labels(part)])
+        mask = self.selection.mask(part, [*self._labels(part)])
         for rows in self.reader.read(part, columns):
-            chosen = sieve(len(rows))
+            chosen = mask(len(rows))
             left = rows if chosen is None else rows_of(rows, chosen)
             if len(left):
                 yield left

@@ -1,4 +1,4 @@
-"""What is not a table with types of its own becomes what no single value of it decides."""
+"""Lists become arrays of a type that no single value of them decides."""
 
 from __future__ import annotations
 

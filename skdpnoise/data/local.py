@@ -10,23 +10,23 @@ from typing import Any
 
 from joblib import Parallel, delayed, effective_n_jobs
 
-from skdpnoise.data.ahead import Ahead
-from skdpnoise.data.parts import (
+from skdpnoise.data.partitions import (
     ENDINGS,
-    Facts,
     Failure,
     Job,
     Opened,
     Partial,
+    PartitionFacts,
     SpreadError,
     Task,
     combined,
     complete,
     do,
     finished,
-    look,
+    scan,
 )
-from skdpnoise.data.rows import Reader, RowSource, Taking
+from skdpnoise.data.prefetch import Prefetcher
+from skdpnoise.data.rows import RowReader, RowSource, Taking
 
 __all__ = ["LocalRunner"]
 
@@ -37,7 +37,7 @@ _RUNS = 16  # of neighbouring parts, for each job at a time
 class LocalRunner:
     """Does jobs in this process, or as joblib is told: in threads, processes, or by dask."""
 
-    reader: Reader
+    reader: RowReader
     tables: dict[str, RowSource]
     n_jobs: int | None
 
@@ -46,10 +46,10 @@ class LocalRunner:
         """Number of parts."""
         return self.reader.n_parts
 
-    def look(self, task: Task) -> list[Facts | Failure]:
-        """Return what a first look at every part finds."""
+    def scan(self, task: Task) -> list[PartitionFacts | Failure]:
+        """Scan every partition; return what was found."""
         with self._opening() as opened:
-            jobs = (delayed(look)(task, part, opened(part)) for part in range(self.n_parts))
+            jobs = (delayed(scan)(task, part, opened(part)) for part in range(self.n_parts))
             return list(self._computed(jobs))
 
     def run(self, jobs: Sequence[Job], label: str) -> Partial:
@@ -101,9 +101,9 @@ class LocalRunner:
         """Give what opens parts, while a pass runs."""
         takings = {name: source.taking for name, source in self.tables.items()}
         # Reading ahead makes use of a second processor, where no other part does.
-        if self.reader.may_read_ahead and effective_n_jobs(self.n_jobs) == 1:
-            with closing(Ahead(self.reader)) as ahead:
-                yield partial(partial, _batches, ahead, takings)
+        if self.reader.may_prefetch and effective_n_jobs(self.n_jobs) == 1:
+            with closing(Prefetcher(self.reader)) as prefetcher:
+                yield partial(partial, _batches, prefetcher, takings)
         else:
             yield partial(partial, _batches, self.reader, takings)
 
@@ -124,7 +124,7 @@ def _added(partials: Iterable[Partial | None]) -> Partial | None:
 
 
 def _batches(
-    reader: Reader | Ahead, takings: dict[str, Taking], part: int, needs: frozenset[str]
+    reader: RowReader | Prefetcher, takings: dict[str, Taking], part: int, needs: frozenset[str]
 ) -> Iterator[dict[str, Any]]:
     """Yield some rows of the tables at a time."""
     wanted = {name: taking for name, taking in takings.items() if name in needs}

@@ -20,15 +20,15 @@ from sklearn.utils.validation import check_array
 from skdpnoise.data.computed import is_computed, reading
 from skdpnoise.data.groups import Groups, check_labels
 from skdpnoise.data.kinds import are_numbers, as_numbers
-from skdpnoise.data.parts import Tables
+from skdpnoise.data.partitions import Tables
 from skdpnoise.data.rows import RowSource, as_sources, is_spread
 from skdpnoise.data.schema import Schema
 from skdpnoise.data.sparse_tables import read_sparse
-from skdpnoise.data.table import InMemory, survey
+from skdpnoise.data.table import InMemory, scan_partitions
 from skdpnoise.data.tables import read_table, surviving, within_limits
-from skdpnoise.data.targets import check_present, labels_of_parts, missing_target
+from skdpnoise.data.targets import check_present, labels_of_parts, missing_target, numbers_of
 
-__all__ = ["Form", "Numbers", "Supervised", "read"]
+__all__ = ["Form", "NumberColumns", "Supervised", "read"]
 
 Leaf = TypeVar("Leaf")
 Known = TypeVar("Known", bound=Schema)
@@ -69,10 +69,7 @@ def read(
     n_jobs: int | None = None,
     **tables: Any,
 ) -> tuple[Known, Groups[Leaf]]:
-    """Check all rows, and set what an estimator knows of its columns.
-
-    Of each group in `groups` at most so many rows are to be kept.
-    """
+    """Check all rows, of which so many of each group may be kept, and tell the estimator."""
     owner = type(estimator).__name__
     if "y" in tables and tables["y"] is None:
         raise missing_target(owner)
@@ -83,7 +80,7 @@ def read(
     sources = as_sources(**tables, groups=groups)
     computed = frozenset(name for name in tables if is_computed(name, estimator))
     scan = _Scan(type(estimator), form, computed)
-    partitions = survey(sources["X"].reader.runner(sources, n_jobs), scan, list(sources))
+    partitions = scan_partitions(sources["X"].reader.runner(sources, n_jobs), scan, list(sources))
     batches = [one for facts in partitions.rows.facts for one in facts.found]
     if not batches or len(partitions) < form.fewest:
         shape = (len(partitions), *sources["X"].tail)
@@ -113,7 +110,7 @@ class _Scan:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Numbers(Form[Any, Schema]):
+class NumberColumns(Form[Any, Schema]):
     """X as an array of float32 or float64, or as a sparse one."""
 
     options: dict[str, Any] = field(default_factory=dict)  # of read_table
@@ -161,8 +158,8 @@ class Numbers(Form[Any, Schema]):
 class Supervised(Form[dict[str, Any], Schema]):
     """X and y by name: y as the estimator's `_read_target` checks it."""
 
-    features: Numbers
-    loaded: Callable[[Any], NDArray[Any]] = np.asarray  # converts some of a target that was checked
+    features: NumberColumns
+    loaded: Callable[[Any], NDArray[Any]] = numbers_of  # converts some of a target that was checked
     labels: bool = False  # whether y has labels, which are public
     fewest: int = 2
     in_memory: bool = False

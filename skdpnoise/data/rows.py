@@ -6,22 +6,31 @@ from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
 from skdpnoise._utils.context import context, within
 from skdpnoise.data.kinds import Kind
-from skdpnoise.data.parts import Runner, quietly
+from skdpnoise.data.partitions import Runner, quietly
 
-__all__ = ["Reader", "RowSource", "Taking", "as_sources", "is_spread", "noting_guesses"]
+__all__ = [
+    "RowReader",
+    "RowSource",
+    "Taking",
+    "as_sources",
+    "by_storage",
+    "is_spread",
+    "noting_guesses",
+]
 
+Made = TypeVar("Made")
 FOUND_BY_READING = "types of columns, which were found by reading the file"
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Taking:
-    """What is made of rows as a reader gives them."""
+    """Columns that are taken of rows as a reader gives them, and functions of these."""
 
     names: tuple[str, ...] | str | None = None  # of columns; None for all
     maps: tuple[Callable[[Any], Any], ...] = ()  # functions of single rows, one after the other
@@ -59,12 +68,12 @@ def _beside(begin: int, end: int, rows: Any) -> Any:
     return rows.iloc[:, begin:end]
 
 
-class Reader(Protocol):
+class RowReader(Protocol):
     """Reads parts of a table."""
 
     @property
-    def may_read_ahead(self) -> bool:
-        """Whether a thread may read."""
+    def may_prefetch(self) -> bool:
+        """Return whether a thread may read."""
         ...
 
     @property
@@ -104,8 +113,8 @@ class Reader(Protocol):
         """Return what a function makes of the rows that are read first, where they are."""
         ...
 
-    def sifted(self, selection: Any) -> Reader:
-        """Return what reads the rows that a :class:`~skdpnoise.data.chosen.Selection` leaves."""
+    def sifted(self, selection: Any) -> RowReader:
+        """Return what reads the rows that a selection leaves."""
         ...
 
     def runner(self, tables: dict[str, RowSource], n_jobs: int | None) -> Runner:
@@ -122,7 +131,7 @@ class RowSource:
 
     Parameters
     ----------
-    reader : Reader
+    reader : RowReader
         What reads the parts.
     taking : Taking, default=None
         The columns that are taken, all by default, and what is made of them.
@@ -153,7 +162,7 @@ class RowSource:
 
     def __init__(
         self,
-        reader: Reader,
+        reader: RowReader,
         taking: Taking | None = None,
         tail: tuple[int, ...] | None = None,
     ) -> None:
@@ -295,6 +304,19 @@ def is_spread(table: Any) -> bool:
     if isinstance(table, RowSource):
         return True
     return type(table).__module__.partition(".")[0] in ("dask", "dask_expr") and _of_dask(table)
+
+
+def by_storage(
+    rows: Any, in_memory: Callable[[Any], Made], in_partitions: Callable[[RowSource], Made]
+) -> Made:
+    """Return what one function makes of rows in memory, or another of a source in partitions.
+
+    Examples
+    --------
+    >>> by_storage(np.zeros(3), len, repr)
+    3
+    """
+    return in_partitions(as_sources(X=rows)["X"]) if is_spread(rows) else in_memory(rows)
 
 
 def as_sources(**tables: Any) -> dict[str, RowSource]:

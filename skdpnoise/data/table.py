@@ -47,23 +47,32 @@ import numpy as np
 from joblib import effective_n_jobs
 from numpy.typing import NDArray
 
-from skdpnoise.data.parts import Choose, Facts, Job, Keep, Runner, Task, from_limbs, raised
+from skdpnoise.data.partition_cache import forget, new_token, scratch, state
+from skdpnoise.data.partitions import (
+    Choose,
+    Job,
+    Keep,
+    PartitionFacts,
+    Runner,
+    Task,
+    from_limbs,
+    raised,
+)
 from skdpnoise.data.ranks import CountedRanks, Ranks, SortedRanks
 from skdpnoise.data.rows import RowSource, as_sources, is_spread
-from skdpnoise.data.states import forget, new_token, scratch, state
 
 __all__ = [
     "Fold",
     "InMemory",
     "Partitioned",
-    "Surveyed",
+    "ScannedRows",
     "Table",
     "as_rows",
     "in_units",
-    "looked_at",
     "mapped",
+    "scan_partitions",
+    "scan_tables",
     "scanned",
-    "survey",
     "total",
 ]
 
@@ -84,11 +93,11 @@ _COLUMNS_AT_ONCE = 4  # of those
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Surveyed:
-    """All parts of the rows, after a first look at each."""
+class ScannedRows:
+    """All partitions of the rows, after a scan of each."""
 
     runner: Runner
-    facts: tuple[Facts, ...]
+    facts: tuple[PartitionFacts, ...]
     names: frozenset[str]  # of the tables that there are
     n_kept: tuple[int, ...]  # rows of each part that are kept
     keep: Keep | None = None
@@ -142,10 +151,9 @@ class Table(ABC, Generic[Leaf]):
 
     @abstractmethod
     def laid_out(self, function: Callable[[Leaf], Leaf]) -> Table[Leaf]:
-        """Return the rows as a function arranges them for many passes; it changes no value.
-
-        It is called once in memory. Partitions, which are read anew in each pass, stay as they are.
-        """
+        """Return the rows as a function arranges them for many passes, changing no value."""
+        # It is called once in memory. Partitions, which are read anew in each pass, stay as they
+        # are.
 
     @abstractmethod
     def total(self, step: Callable[[Leaf], Integers], label: str = "sums") -> Integers:
@@ -304,7 +312,7 @@ class _FoldInMemory(Fold[Update]):
 class Partitioned(Table[Leaf]):
     """Rows in partitions, some at a time as leaves."""
 
-    rows: Surveyed
+    rows: ScannedRows
     loads: tuple[Callable[[Any], Any], ...]  # make a leaf; each a function of single rows
     needs: frozenset[str]  # names of the tables that the first of them reads
     tail: tuple[int, ...] = ()  # what follows the number of rows in the shape of leaves
@@ -463,19 +471,23 @@ def _advanced(facts: tuple[Any, ...], history: tuple[Any, ...], leaf: Any) -> In
     return found
 
 
-def survey(runner: Runner, check: Callable[[Any], Any], names: Sequence[str]) -> Partitioned[Any]:
-    """Look at all rows for the first time; return them, as dicts from names to tables."""
+def scan_partitions(
+    runner: Runner, check: Callable[[Any], Any], names: Sequence[str]
+) -> Partitioned[Any]:
+    """Scan all rows; return them as dicts from names to tables."""
     tables = frozenset(names)
-    facts = [raised(one) for one in runner.look(Task((), check, tables))]
+    facts = [raised(one) for one in runner.scan(Task((), check, tables))]
     kept = tuple(one.n_rows for one in facts)
-    return Partitioned(Surveyed(runner, tuple(facts), tables, kept), (), tables)
+    return Partitioned(ScannedRows(runner, tuple(facts), tables, kept), (), tables)
 
 
-def looked_at(check: Callable[[dict[str, Any]], Any], **tables: Any) -> Partitioned[dict[str, Any]]:
-    """Look at tables in the same parts for the first time; return them as dicts by name."""
+def scan_tables(
+    check: Callable[[dict[str, Any]], Any], **tables: Any
+) -> Partitioned[dict[str, Any]]:
+    """Scan tables in the same partitions; return them as dicts by name."""
     sources = as_sources(**tables)
     runner = next(iter(sources.values())).reader.runner(sources, None)
-    return survey(runner, check, list(sources))
+    return scan_partitions(runner, check, list(sources))
 
 
 Tables = dict[str, Any]
@@ -487,7 +499,7 @@ def scanned(
     """Look at tables for the first time; return their rows and what a check found of them."""
     # `check` returns the leaf of some rows and what it found, `read` the leaf alone.
     if any(map(is_spread, tables.values())):
-        rows = looked_at(partial(_note, check), **tables)
+        rows = scan_tables(partial(_note, check), **tables)
         return rows.map(read), [found for part in rows.rows.facts for found in part.found]
     leaf, found = check(tables)
     first = next(iter(tables.values()))

@@ -241,7 +241,7 @@ def check_values(
 
 
 def _sums_to_a_number(block: NDArray[Any]) -> bool:
-    """Whether the sum is finite, so that all entries are."""
+    """Return whether the sum is finite, so that all entries are."""
     with np.errstate(all="ignore"):
         return bool(np.isfinite(block.sum()))
 

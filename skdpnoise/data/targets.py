@@ -58,6 +58,11 @@ def read_numbers(estimator: Any, y: Any, n_rows: int) -> NDArray[np.float64]:
     return numbers
 
 
+def numbers_of(y: Any) -> NDArray[np.float64]:
+    """Return some of a target of numbers that was checked."""
+    return np.asarray(np.asarray(y).ravel(), dtype=np.float64)  # of a table of one column
+
+
 def _has_no_numbers(values: NDArray[Any]) -> bool:
     """Return whether there is text, whatever it says, or a period among values."""
     types = set(map(type, values)) if values.dtype.kind == "O" else {str}

@@ -34,7 +34,7 @@ _SAFETY = 14.0  # a choice is far off with a probability of about exp(-14) times
 
 
 @dataclass(frozen=True, slots=True)
-class Shares:
+class MomentShares:
     """Shares of μ², or of ε."""
 
     radius: float  # for each radius that is used for a mean
@@ -66,7 +66,7 @@ def choose_budget(
     return name, budget
 
 
-def share_out(total: LossBudget, n_rows: float, *, keeps_rows: bool = False) -> Shares:
+def share_out(total: LossBudget, n_rows: float, *, keeps_rows: bool = False) -> MomentShares:
     """Return the shares for steps that look at so many rows."""
     if isinstance(total, GaussianLoss):
         strength, means = (n_rows * total.mu) ** 2, _GAUSSIAN_MEANS
@@ -81,7 +81,7 @@ def share_out(total: LossBudget, n_rows: float, *, keeps_rows: bool = False) -> 
     if keeps_rows:
         # The last radius may cost what is left if each of the earlier ones costs as much as it may.
         last = max(last, min(wanted / strength, _MOST_FOR_RADII - (COARSE_ROUNDS + 1) * radius))
-    return Shares(radius, last, *means)
+    return MomentShares(radius, last, *means)
 
 
 def rows_needed(total: LossBudget, n_columns: int) -> float:
@@ -103,13 +103,18 @@ def noise_level(mechanism: SymmetricMatrixMechanism, n_samples: float) -> float:
     return 2.0 * size / (n_samples * mechanism.row_bounds.norm**2)
 
 
-def mean_level(total: LossBudget, shares: Shares, n_rows: float) -> float:
+def mean_level(total: LossBudget, shares: MomentShares, n_rows: float) -> float:
     """Return the quantile of the norms beyond which rows are shrunk for a mean."""
     return 1.0 - min(_SHRUNK_FOR_MEAN, _safe_part(total, shares.radius, n_rows))
 
 
 def row_level(
-    total: LossBudget, shares: Shares, n_rows: float, noise: float, *, keeps_rows: bool = False
+    total: LossBudget,
+    shares: MomentShares,
+    n_rows: float,
+    noise: float,
+    *,
+    keeps_rows: bool = False,
 ) -> float:
     """Return the quantile of the norms beyond which rows are shrunk for second moments."""
     # Signal and noise grow with the radius, but the signal ends where the rows do: the more noise,

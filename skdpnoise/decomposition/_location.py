@@ -30,10 +30,13 @@ from skdpnoise.base.private_fit import FitSession
 from skdpnoise.data.table import Table, in_units
 from skdpnoise.decomposition import _budget as rules
 from skdpnoise.kernels.second_moments import Floats, clipped_row_sums, row_norms
-from skdpnoise.mechanisms.row_sums import row_sum
-from skdpnoise.privacy import LossBudget
+from skdpnoise.mechanisms import AdditiveMechanism, KNormMechanism, calibrate, k_norm
+from skdpnoise.privacy import GaussianLoss, LossBudget
 from skdpnoise.queries.norm_quantile import private_norm_quantile
 from skdpnoise.sampling.keyed import new_key, words_of_rows
+from skdpnoise.sensitivity import RowBounds, clipped_rows
+
+RowNoise = AdditiveMechanism | KNormMechanism
 
 _FAR = 4.0  # a radius that shrinks by more was that of an offset, which is then looked for again
 _DOWN = 64.0  # how much smaller than the last one a radius may be found to be
@@ -41,6 +44,17 @@ _LAST_DOWN, _LAST_UP = 4.0, 4.0
 _TAIL = 4.0  # where few rows may be shrunk: above the radius of a mean
 _BYTE = 256  # subsets are drawn by one random byte for each record
 _BYTES = 8  # of a word
+
+
+def row_sum(n_columns: int, radius: float, loss: LossBudget, adjacency: Any) -> RowNoise:
+    """Calibrate the noise of a sum of rows of norm at most `radius`."""
+    # Under a pure budget its density falls with the Euclidean norm: for p columns, half the
+    # variance of Laplace noise.
+    profile = clipped_rows(RowBounds(n_columns, radius), adjacency)
+    if isinstance(loss, GaussianLoss):
+        return calibrate("iid_gaussian", profile, loss)
+    assert profile.l2 is not None
+    return k_norm(2, profile.l2, n_columns, loss)
 
 
 class Locator:
@@ -128,11 +142,10 @@ class Locator:
         self._used += share
         session, size = self._session, self._center.size
         release = row_sum(size, radius, self._total.share(share), session.adjacency)
-        drawn, grid_size = session.draw(label, release), release.grid_size
-        add = self._of_rows(clipped_row_sums, row_grid_size=grid_size, norm=radius)
-        step = in_units(
-            drawn.add(self._rows.total(add, label), drawn.noise[0]), grid_size / self._n_rows
-        )
+        drawn = session.draw(label, release)
+        add = self._of_rows(clipped_row_sums, row_grid_size=release.grid_size, norm=radius)
+        noisy = drawn.add(self._rows.total(add, label), drawn.noise[0])
+        step = in_units(noisy, release.grid_size / self._n_rows)
         length = float(np.linalg.norm(step))
         if length > radius:  # no mean of rows in a ball lies outside it
             step *= radius / length

@@ -29,11 +29,8 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from skdpnoise._utils.numbers import JOBS
 from skdpnoise._utils.parameters import as_bounds, check_memory, check_within
 from skdpnoise.base.constructors import Constraints, constructor_of_fields
-from skdpnoise.base.private_fit import (
-    FitSession,
-    PrivateEstimator,
-)
-from skdpnoise.data.reading import Numbers
+from skdpnoise.base.private_fit import FitSession, PrivateEstimator
+from skdpnoise.data.reading import NumberColumns
 from skdpnoise.data.schema import Schema
 from skdpnoise.data.table import Table
 from skdpnoise.decomposition._budget import choose_budget, noise_level
@@ -104,7 +101,7 @@ class PrivateMomentsMixin(PrivateEstimator, ABC):
         %(fits: ValueError, BudgetExceededError, TypeError)s
         """
         with self._session(groups, params) as session:
-            form = Numbers({"largest": np.inf, "keeps_subnormal": True})
+            form = NumberColumns({"largest": np.inf, "keeps_subnormal": True})
             schema, rows = self._read_rows(form, X=X, groups=groups, n_jobs=self.n_jobs)
             self._check_columns(schema.n_columns)
             plan = self._plan(schema, session.guarantee, session.rows_per_group)
@@ -117,7 +114,7 @@ class PrivateMomentsMixin(PrivateEstimator, ABC):
 
     def _plan(
         self, schema: Schema, guarantee: PrivacyGuarantee, rows_per_group: int
-    ) -> MomentsPlan:
+    ) -> CovariancePlan:
         """Return how the moments of rows with these columns are released."""
         bounds = self._checked_bounds(schema.n_columns)
         facts = self.noise, schema.n_columns, guarantee, rows_per_group
@@ -127,7 +124,7 @@ class PrivateMomentsMixin(PrivateEstimator, ABC):
         )
         # How often rows are looked for depends on what was found, and so does what later steps get.
         counts = isinstance(total, PureLoss) and guarantee.adjacency == "add_remove"
-        return MomentsPlan(
+        return CovariancePlan(
             noise=noise,
             total=total,
             whole=whole,
@@ -142,7 +139,7 @@ class PrivateMomentsMixin(PrivateEstimator, ABC):
     @property
     @abstractmethod
     def _centers(self) -> bool:
-        """Whether second moments are about a private mean."""
+        """Return whether second moments are about a private mean."""
 
     def _check_columns(self, n_features: int) -> None:
         """Refuse what so many features do not allow."""
@@ -168,7 +165,7 @@ class PrivateMomentsMixin(PrivateEstimator, ABC):
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
-class MomentsPlan:
+class CovariancePlan:
     """How mean and second moments are released, fixed by public facts."""
 
     noise: str  # of the second moments

@@ -12,7 +12,7 @@ from datetime import date
 from html import escape
 from typing import TYPE_CHECKING, Any
 
-from skdpnoise._utils.checks import complaint, pandas_for
+from skdpnoise._utils.checks import check_type, complaint, pandas_for
 from skdpnoise.accounting.encoding import decode_loss, encode_loss
 from skdpnoise.accounting.report import PrivacyReport, Release, neighbours
 from skdpnoise.ledger.charge import stored_parameters
@@ -78,7 +78,7 @@ def releases_frame(report: PrivacyReport) -> pd.DataFrame:
     >>> releases_frame(scaler.privacy_)[["label", "n_coordinates"]].values.tolist()
     [['means and mean squares', 2]]
     """
-    _check_report("releases_frame", report)
+    check_type("releases_frame", "report", report, PrivacyReport)
     pandas = pandas_for("releases_frame")
     rows = [
         (
@@ -117,7 +117,7 @@ def report_to_json(report: PrivacyReport, *, indent: int | None = 2) -> str:
     >>> report_from_json(report_to_json(scaler.privacy_)) == scaler.privacy_
     True
     """
-    _check_report("report_to_json", report)
+    check_type("report_to_json", "report", report, PrivacyReport)
     facts = {"format": _FORMAT, **report.to_dict(), "total": _encoded(report.total)}
     facts["planned"] = None if report.planned is None else _encoded(report.planned)
     for stored, release in zip(facts["releases"], report.releases, strict=True):
@@ -261,7 +261,7 @@ def registry_record(
     ('scales-of-ages-2026', 'Approximate DP')
     """
     owner = "registry_record"
-    _check_report(owner, report)
+    check_type(owner, "report", report, PrivacyReport)
     if words.caveats(report):
         allowed = (
             "be of a private fit (without random_state, and not observed by an audit) of what was "
@@ -530,9 +530,3 @@ def _parameters(model: Any) -> str | None:
         if not key.endswith(_OVERRULED)
     )
     return "\n".join(["| parameter | value |", "|---|---|", *rows])
-
-
-def _check_report(owner: str, report: Any) -> None:
-    if not isinstance(report, PrivacyReport):
-        given = f"an object of type {type(report).__name__}"
-        raise TypeError(complaint(owner, "report", "be a PrivacyReport", given))

@@ -22,7 +22,7 @@ NORMAL = "inid_gaussian"  # noise for gradients of all columns at once, where a 
 
 
 @dataclass(frozen=True, slots=True)
-class Budget:
+class FitBudget:
     """The noise that is used throughout, and what each stage may cost."""
 
     noise: str  # "<rule>_<family>"
@@ -37,7 +37,7 @@ class Budget:
     scaling: float  # share of the rest for locations and scales, were the target one of the columns
     searching: float  # for the search or the classes, before features and model share what is left
     looking: float = 0.0  # of what a search leaves, for a second look where it finds a constant
-    centred: int = 0  # columns within bounds whose mean is bought as that of whole rows
+    centred: int = 0  # columns within bounds whose mean is estimated as that of whole rows
     most_for_classes: float = 1.0  # of the share for their numbers of records
 
     @property
@@ -66,7 +66,7 @@ class Budget:
         return self._rest(self.scaling * self.needs[0] / sum(self.needs))
 
     @property
-    def least(self) -> Budget:
+    def least(self) -> FitBudget:
         """The budget that leaves least to features and model, whatever numbers are released."""
         searching = 0.0 if self.first == "nothing" else rules.SHARES.most_search
         return replace(self, searching=searching)
@@ -79,7 +79,7 @@ class Budget:
     def stages(self, n_samples: float | None) -> list[LossBudget]:
         """Return what each stage may cost, fixed before the first one: for a ledger."""
         # Gaussian losses add in squares, so that stages would say no more than the total does.
-        # Where the number of records is bought, what is left is shared by that number; where a
+        # Where the number of records is private, what is left is shared by that number; where a
         # target is within bounds, what is left after its scaling may be shared with a search; and
         # what is left after a search, with a second look.
         if isinstance(self.total, GaussianLoss):
@@ -96,7 +96,7 @@ class Budget:
             return [known.search, known._rest(1.0 - known._target_part)]
         return [known.search, known.features, known.model]
 
-    def for_records(self, n_samples: float) -> Budget:
+    def for_records(self, n_samples: float) -> FitBudget:
         """Return the budget once the number of records, public or noisy, is known."""
         scaling = self.scaling
         if self.n_open:
@@ -114,7 +114,7 @@ class Budget:
             return replace(known, searching=share)
         return known
 
-    def with_search(self, n_samples: float) -> Budget:
+    def with_search(self, n_samples: float) -> FitBudget:
         """Return the budget with a search for the target, which all later stages share."""
         left = self.total.share(self._left)
         # Where there are bounds, what comes after is worth more than a better search.
@@ -122,7 +122,7 @@ class Budget:
         needed = search_share(self.noise, left, n_samples, rules.SHARES.most_search, bare=bare)
         return replace(self, searching=max(rules.SHARES.least_search, needed))
 
-    def with_another_look(self) -> tuple[LossBudget, Budget] | None:
+    def with_another_look(self) -> tuple[LossBudget, FitBudget] | None:
         """Return what a second look at the target may cost, and the budget after it."""
         # None where there is none, or where the search took so much that it would find nothing.
         if not self.looking or self.searching > rules.SHARES.most_before_look:
@@ -149,7 +149,7 @@ class Budget:
 
 def split_budget(
     settings: Settings, rows_per_group: int, schema: Schema, guarantee: PrivacyGuarantee
-) -> Budget:
+) -> FitBudget:
     """Choose the noise, if that is "auto", and share the guarantee out."""
     n_outputs, n_features = schema.n_outputs, schema.n_columns
     assert schema.bounds is not None
@@ -177,7 +177,7 @@ def split_budget(
     scaling = rules.scaling_share(0.0 if n_open else None)
     if not any(needs):
         needs, scaling = (1.0, 0.0), 0.0
-    budget = Budget(
+    budget = FitBudget(
         noise,
         total,
         guarantee.adjacency,
@@ -204,7 +204,7 @@ def stages_for(
     return split_budget(settings, rows_per_group, schema, guarantee).stages(schema.n_rows)
 
 
-def _check_smallest(budget: Budget, n_open: int, n_features: int, n_outputs: int) -> None:
+def _check_smallest(budget: FitBudget, n_open: int, n_features: int, n_outputs: int) -> None:
     """Raise what the smallest releases before the model would raise."""
     least, classes = budget.least, replace(budget, searching=rules.SHARES.least_classes)
     releases = [(1, least.model.share(rules.SHARES.least_gain))]

@@ -43,7 +43,7 @@ def numbered_groups(estimator: Any, n_columns: int) -> np.ndarray:
 
 
 def _is_one(value: Any) -> bool:
-    """Whether a value has no members."""
+    """Return True if a value has no members."""
     alone = isinstance(value, str | bytes) or getattr(value, "shape", None) == ()
     return alone or not isinstance(value, Iterable)
 

@@ -6,14 +6,11 @@ from dataclasses import KW_ONLY
 from typing import ClassVar
 
 import numpy as np
-from sklearn.base import RegressorMixin
 from sklearn.utils._param_validation import StrOptions
 
-from skdpnoise.base.callbacks import CallbackSupportMixin
 from skdpnoise.base.constructors import Constraints, constructor_of_fields
 from skdpnoise.base.register import register_private
-from skdpnoise.base.scores import QuietScoreMixin
-from skdpnoise.linear_model._model import MOMENTS_OR_DESCENT, PrivateLinearModel
+from skdpnoise.linear_model._model import MOMENTS_OR_DESCENT, LinearRegressor
 from skdpnoise.linear_model._parameters import (
     ROW_NORM,
     STRENGTH,
@@ -21,20 +18,13 @@ from skdpnoise.linear_model._parameters import (
     LeastSquaresParameters,
 )
 from skdpnoise.linear_model._records import Fitted
-from skdpnoise.linear_model.solvers.moments import MomentsPlan
-from skdpnoise.linear_model.solvers.plans import Plan
+from skdpnoise.linear_model.solvers.moments import OneReleasePlan
+from skdpnoise.linear_model.solvers.plans import SolverPlan
 
 
 @register_private
 @constructor_of_fields
-class DPCoordinateDescentRegressor(
-    CallbackSupportMixin,
-    QuietScoreMixin,
-    RegressorMixin,
-    CoordinateParameters,
-    LeastSquaresParameters,
-    PrivateLinearModel,
-):
+class DPCoordinateDescentRegressor(CoordinateParameters, LeastSquaresParameters, LinearRegressor):
     r"""Least squares with an elastic-net penalty, protecting every record of the training data.
 
     .. math:: \min_w \frac{1}{2n} \sum_i (x_i^\top w + b - y_i)^2
@@ -168,8 +158,8 @@ class DPCoordinateDescentRegressor(
     alpha: float | str = "auto"
     row_norm: float | str = "auto"
 
-    def _model(self, plan: Plan, path: np.ndarray) -> Fitted:
+    def _model(self, plan: SolverPlan, path: np.ndarray) -> Fitted:
         strength = plan.problem.settings.strength
-        if isinstance(plan, MomentsPlan) and isinstance(self.alpha, str):
+        if isinstance(plan, OneReleasePlan) and isinstance(self.alpha, str):
             strength = plan.automatic
         return super()._model(plan, path) | {"alpha_": strength}

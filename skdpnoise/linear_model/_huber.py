@@ -6,28 +6,18 @@ from dataclasses import KW_ONLY
 from numbers import Real
 from typing import ClassVar
 
-from sklearn.base import RegressorMixin
 from sklearn.utils._param_validation import Interval
 
-from skdpnoise.base.callbacks import CallbackSupportMixin
 from skdpnoise.base.constructors import Constraints, constructor_of_fields
 from skdpnoise.base.register import register_private
-from skdpnoise.base.scores import QuietScoreMixin
 from skdpnoise.kernels.losses import Loss, huber
-from skdpnoise.linear_model._model import PrivateLinearModel
-from skdpnoise.linear_model._parameters import TargetParameters, WholeGradientParameters
+from skdpnoise.linear_model._model import LinearRegressor
+from skdpnoise.linear_model._parameters import WholeGradientParameters
 
 
 @register_private
 @constructor_of_fields
-class DPHuberRegressor(
-    CallbackSupportMixin,
-    QuietScoreMixin,
-    RegressorMixin,
-    TargetParameters,
-    WholeGradientParameters,
-    PrivateLinearModel,
-):
+class DPHuberRegressor(WholeGradientParameters, LinearRegressor):
     r"""Linear regression that far targets move little, protecting every record.
 
     .. math:: \min_w \frac{1}{n} \sum_i h_k\Bigl(\frac{x_i^\top w + b - y_i}{\sigma}\Bigr)

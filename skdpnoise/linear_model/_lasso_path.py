@@ -18,14 +18,14 @@ from skdpnoise.base.register import register_private
 from skdpnoise.base.scores import QuietScoreMixin
 from skdpnoise.data.schema import Schema
 from skdpnoise.data.table import Table
-from skdpnoise.linear_model._budget import Budget
+from skdpnoise.linear_model._budget import FitBudget
 from skdpnoise.linear_model._coordinate_descent import DPCoordinateDescentRegressor
 from skdpnoise.linear_model._model import PrivateLinearModel
 from skdpnoise.linear_model._parameters import MIX, ROW_NORM, TargetParameters
 from skdpnoise.linear_model._records import Fitted, Rows, Settings
 from skdpnoise.linear_model._rules import MOMENT_NOISES, path_alpha
-from skdpnoise.linear_model.solvers.moments import MOMENTS, MomentsPlan, PseudoData
-from skdpnoise.linear_model.solvers.plans import Plan, Solver
+from skdpnoise.linear_model.solvers.moments import MOMENTS, OneReleasePlan, PseudoData
+from skdpnoise.linear_model.solvers.plans import Solver, SolverPlan
 
 
 @register_private
@@ -120,7 +120,7 @@ class DPLassoPath(QuietScoreMixin, RegressorMixin, TargetParameters, PrivateLine
     _pseudo_data: PseudoData = field(init=False)
 
     def _check_plans(
-        self, settings: Settings, schema: Schema, solver: Solver, budget: Budget
+        self, settings: Settings, schema: Schema, solver: Solver, budget: FitBudget
     ) -> None:
         super()._check_plans(settings, schema, solver, budget)
         check_within(self, "eps", 1e-100, 1.0)
@@ -131,9 +131,9 @@ class DPLassoPath(QuietScoreMixin, RegressorMixin, TargetParameters, PrivateLine
         check_memory("DPLassoPath", n_bytes, reason, "Ask for fewer of them.")
 
     def _solve(
-        self, plan: Plan, table: Table[Rows], session: Session, given: tuple[Any, Any]
+        self, plan: SolverPlan, table: Table[Rows], session: Session, given: tuple[Any, Any]
     ) -> Fitted:
-        assert isinstance(plan, MomentsPlan)
+        assert isinstance(plan, OneReleasePlan)
         features, units = plan.problem.features, plan.problem.target.units
         pseudo = plan.moments.release(table, session, self.n_jobs)
         alpha = path_alpha(plan.moments.noise_level, int(features.used.sum()))
@@ -217,7 +217,7 @@ class DPLassoPath(QuietScoreMixin, RegressorMixin, TargetParameters, PrivateLine
         return np.sort(alphas)[::-1]
 
     def _grid(self, pseudo: PseudoData) -> np.ndarray:
-        # With l1_ratio=0 no penalty makes all coefficients 0; 1e-3 is scikit-learn's stand-in.
+        # With l1_ratio=0 no penalty makes all coefficients 0; 1e-3 is scikit-learn's substitute.
         largest = pseudo.alpha_max / max(self.l1_ratio, 1e-3)
         if largest <= np.finfo(np.float64).resolution:
             return np.full(self.alphas, np.finfo(np.float64).resolution)

@@ -6,29 +6,18 @@ from dataclasses import KW_ONLY
 from numbers import Real
 from typing import Any, ClassVar
 
-import numpy as np
-from sklearn.base import ClassifierMixin
 from sklearn.utils._param_validation import Interval
 
-from skdpnoise.base.callbacks import CallbackSupportMixin
 from skdpnoise.base.constructors import Constraints, constructor_of_fields
 from skdpnoise.base.register import register_private
-from skdpnoise.base.scores import QuietScoreMixin
 from skdpnoise.kernels.losses import Loss, hinge
-from skdpnoise.linear_model._model import PrivateLinearModel
+from skdpnoise.linear_model._model import LinearClassifier
 from skdpnoise.linear_model._parameters import WholeGradientParameters
-from skdpnoise.linear_model._targets import LABELS
 
 
 @register_private
 @constructor_of_fields
-class DPLinearSVC(
-    CallbackSupportMixin,
-    QuietScoreMixin,
-    ClassifierMixin,
-    WholeGradientParameters,
-    PrivateLinearModel,
-):
+class DPLinearSVC(WholeGradientParameters, LinearClassifier):
     r"""Linear support vector classifier, protecting every record.
 
     .. math:: \min_w \frac{1}{n} \sum_i \ell_h\bigl(y_i (x_i^\top w + b)\bigr)
@@ -107,7 +96,6 @@ class DPLinearSVC(
         "smoothing": [Interval(Real, 1e-3, 1e3, closed="both")],
         "classes": [None, "array-like"],
     }
-    _target = LABELS
 
     _: KW_ONLY
     smoothing: float = 1.0
@@ -117,34 +105,3 @@ class DPLinearSVC(
 
     def _minimised(self) -> Loss:
         return hinge(self.smoothing)
-
-    def decision_function(self, X: Any) -> np.ndarray:
-        """Return the margins of the second class, or of each class against the rest.
-
-        Parameters
-        ----------
-        %(predictions: X)s
-
-        Returns
-        -------
-        ndarray of shape (n_samples,) or (n_samples, n_classes)
-            The first for two classes.
-        """
-        scores = self._linear(X)
-        return scores[:, 0] if len(self.classes_) == 2 else scores
-
-    def predict(self, X: Any) -> np.ndarray:
-        """Predict labels.
-
-        Parameters
-        ----------
-        %(predictions: X)s
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-            Values of ``classes_``.
-        """
-        scores = self.decision_function(X)
-        places = (scores > 0).astype(int) if scores.ndim == 1 else scores.argmax(1)
-        return np.asarray(self.classes_[places])

@@ -7,28 +7,18 @@ from typing import Any, ClassVar
 
 import numpy as np
 from scipy.special import softmax
-from sklearn.base import ClassifierMixin
 from sklearn.utils._param_validation import StrOptions
 
-from skdpnoise.base.callbacks import CallbackSupportMixin
 from skdpnoise.base.constructors import Constraints, constructor_of_fields
 from skdpnoise.base.register import register_private
-from skdpnoise.base.scores import QuietScoreMixin
 from skdpnoise.kernels import LOGISTIC
-from skdpnoise.linear_model._model import COORDINATE_OR_GRADIENT, PrivateLinearModel
+from skdpnoise.linear_model._model import COORDINATE_OR_GRADIENT, LinearClassifier
 from skdpnoise.linear_model._parameters import EitherClipParameters
-from skdpnoise.linear_model._targets import LABELS
 
 
 @register_private
 @constructor_of_fields
-class DPLogisticCD(
-    CallbackSupportMixin,
-    QuietScoreMixin,
-    ClassifierMixin,
-    EitherClipParameters,
-    PrivateLinearModel,
-):
+class DPLogisticCD(EitherClipParameters, LinearClassifier):
     r"""Logistic regression with an elastic-net penalty, protecting every record.
 
     :class:`DPLogisticRegression` is another name of this class.
@@ -145,42 +135,11 @@ class DPLogisticCD(
         "classes": [None, "array-like"],
         "class_weight": [dict, StrOptions({"balanced"}), None],
     }
-    _loss, _target, _solvers = LOGISTIC, LABELS, COORDINATE_OR_GRADIENT
+    _loss, _solvers = LOGISTIC, COORDINATE_OR_GRADIENT
 
     _: KW_ONLY
     classes: Any = None
     class_weight: Any = None
-
-    def decision_function(self, X: Any) -> np.ndarray:
-        """Return the log-odds of the second class, or of each class against the rest.
-
-        Parameters
-        ----------
-        %(predictions: X)s
-
-        Returns
-        -------
-        ndarray of shape (n_samples,) or (n_samples, n_classes)
-            The first for two classes.
-        """
-        scores = self._linear(X)
-        return scores[:, 0] if len(self.classes_) == 2 else scores
-
-    def predict(self, X: Any) -> np.ndarray:
-        """Predict labels.
-
-        Parameters
-        ----------
-        %(predictions: X)s
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-            Values of ``classes_``.
-        """
-        scores = self.decision_function(X)
-        places = (scores > 0).astype(int) if scores.ndim == 1 else scores.argmax(1)
-        return np.asarray(self.classes_[places])
 
     def predict_proba(self, X: Any) -> np.ndarray:
         """Predict probabilities; with "coordinate" and three classes, normalised ones of each.
@@ -226,7 +185,7 @@ DPLogisticRegression = DPLogisticCD
 
 
 def _compressed(scores: np.ndarray) -> np.ndarray:
-    """Return log-odds drawn in beyond ±15, so that no probability is 0 or 1 or ties."""
+    """Return log-odds compressed beyond ±15, so that no probability is 0 or 1 or ties."""
     # A model full of noise may be certain of anything; 15 is already one in three million.
     beyond = np.maximum(np.abs(scores) - 15.0, 0.0)
     size = np.minimum(np.abs(scores), 15.0) + 15.0 * np.tanh(beyond / 15.0)

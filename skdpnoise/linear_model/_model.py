@@ -9,40 +9,48 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from scipy.sparse import issparse
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from skdpnoise._utils.numbers import JOBS
 from skdpnoise._utils.parameters import as_bounds, check_within
 from skdpnoise.accounting.session import Session
-from skdpnoise.base.callbacks import collect_passes, with_callbacks
+from skdpnoise.base.callbacks import CallbackSupportMixin, collect_passes, with_callbacks
 from skdpnoise.base.constructors import Constraints, constructor_of_fields
 from skdpnoise.base.private_fit import PrivateEstimator
+from skdpnoise.base.scores import QuietScoreMixin
 from skdpnoise.data.groups import Groups
-from skdpnoise.data.reading import Numbers, Supervised
+from skdpnoise.data.reading import NumberColumns, Supervised
 from skdpnoise.data.schema import Schema
 from skdpnoise.data.sparse_tables import read_sparse
 from skdpnoise.data.table import Table
 from skdpnoise.data.tables import FLOATS, read_table
 from skdpnoise.kernels import LOGISTIC, SQUARED, Loss
 from skdpnoise.kernels.joint import SOFTMAX
-from skdpnoise.linear_model._budget import Budget, split_budget, stages_for
+from skdpnoise.linear_model._budget import FitBudget, split_budget, stages_for
 from skdpnoise.linear_model._choice import check_whole_rows, prefers_gradient, whole_rows
 from skdpnoise.linear_model._class_weights import public_weights
 from skdpnoise.linear_model._column_groups import NO_GROUP, numbered_groups
+from skdpnoise.linear_model._parameters import TargetParameters
 from skdpnoise.linear_model._penalties import of_standard_columns
 from skdpnoise.linear_model._records import Fitted, Outputs, Rows, Settings
 from skdpnoise.linear_model._rules import is_normal
 from skdpnoise.linear_model._scaling import Run
-from skdpnoise.linear_model._targets import NUMBERS, TargetKind
+from skdpnoise.linear_model._targets import LABELS, NUMBERS, TargetKind
 from skdpnoise.linear_model.solvers.coordinate import COORDINATE
 from skdpnoise.linear_model.solvers.gradient import GRADIENT
 from skdpnoise.linear_model.solvers.moments import MOMENTS, MomentsOr
-from skdpnoise.linear_model.solvers.plans import Plan, Solver, finished
+from skdpnoise.linear_model.solvers.plans import Solver, SolverPlan
 from skdpnoise.mechanisms import noise_options
 
-__all__ = ["COORDINATE_OR_GRADIENT", "MOMENTS_OR_DESCENT", "PrivateLinearModel"]
+__all__ = [
+    "COORDINATE_OR_GRADIENT",
+    "MOMENTS_OR_DESCENT",
+    "LinearClassifier",
+    "LinearRegressor",
+    "PrivateLinearModel",
+]
 
 # The solvers of models, by the names that `solver` has.
 COORDINATE_OR_GRADIENT: Mapping[str, Solver] = {"coordinate": COORDINATE, "joint": GRADIENT}
@@ -122,8 +130,8 @@ class PrivateLinearModel(PrivateEstimator, BaseEstimator):
             # release
             table = rows.keep(session.rng)
             session = session.counted(len(table), budget.noise, budget.total)
-            run = Run(session, budget.for_records(session.n_records))
-            problem, run = self._target.problem(settings, schema, run, table)
+            run = Run(settings, schema, session, budget.for_records(session.n_records))
+            problem, run = self._target.problem(run, table)
             plan = solver.plan(problem, session.n_records, run.budget)
             # solve
             model = self._solve(plan, table, session, (X, y))
@@ -157,7 +165,7 @@ class PrivateLinearModel(PrivateEstimator, BaseEstimator):
         """Read the rows; return what is public of them, and which may be used."""
         # What is converted anyway lies as passes read it.
         order = "F" if isinstance(X, np.ndarray) and X.dtype not in FLOATS else None
-        features = Numbers({"order": order}, sparse=self._takes_sparse)
+        features = NumberColumns({"order": order}, sparse=self._takes_sparse)
         loaded = partial(self._target.loaded, type(self).__name__)
         form = Supervised(features, loaded, labels=self._target.labels)
         schema, rows = self._read_rows(form, X=X, y=y, groups=groups, n_jobs=self.n_jobs)
@@ -198,23 +206,24 @@ class PrivateLinearModel(PrivateEstimator, BaseEstimator):
         return (replace(settings, loss=SOFTMAX) if multinomial else settings), solver
 
     def _check_plans(
-        self, settings: Settings, schema: Schema, solver: Solver, budget: Budget
+        self, settings: Settings, schema: Schema, solver: Solver, budget: FitBudget
     ) -> None:
         """Raise what planning would raise, before anything is spent."""
         solver.check(settings, schema, budget)
-        if COORDINATE in self._solvers.values():  # of settings that are not used, too
+        if solver in (GRADIENT, MOMENTS) and COORDINATE in self._solvers.values():
+            # Of settings that are not used, too.
             COORDINATE.check(settings, schema, budget)
 
     def _solve(
-        self, plan: Plan, table: Table[Rows], session: Session, given: tuple[Any, Any]
+        self, plan: SolverPlan, table: Table[Rows], session: Session, given: tuple[Any, Any]
     ) -> Fitted:
         """Make the passes, telling callbacks of each; return the fitted attributes."""
         model = partial(self._model, plan)
-        finish = partial(finished, plan=plan, table=table, session=session)
+        finish = partial(plan.finished, table=table, session=session)
         passes = plan.run(table, session)
         return model(collect_passes(self, passes, plan.n_passes, model, given, finish))
 
-    def _model(self, plan: Plan, path: np.ndarray) -> Fitted:
+    def _model(self, plan: SolverPlan, path: np.ndarray) -> Fitted:
         """Return the fitted attributes, in the user's units."""
         # `path` has shape (n_passes, n_outputs, n_features + 1), in standard units.
         problem, output = plan.problem, self._target.output
@@ -228,12 +237,12 @@ class PrivateLinearModel(PrivateEstimator, BaseEstimator):
         }
         if classes is not None:
             model["classes_"] = classes
-        if plan.solver is not MOMENTS:
+        if plan.solver != MOMENTS.name:
             model["coef_path_"] = slopes[:, output]
             model["intercept_path_"] = intercepts[:, output]
             model["n_passes_"] = len(path)
         if len(self._solvers) > 1:
-            names = {solver: name for name, solver in self._solvers.items()}
+            names = {solver.name: name for name, solver in self._solvers.items()}
             model["solver_"] = names[plan.solver]
         return model
 
@@ -247,6 +256,52 @@ class PrivateLinearModel(PrivateEstimator, BaseEstimator):
         # far from zero brings.
         with np.errstate(all="ignore"):  # of rows far from those of the fit
             return np.asarray(center + scale * (features.scores(X, model[:, :-1]) + model[:, -1]))
+
+
+@constructor_of_fields
+class LinearRegressor(
+    CallbackSupportMixin, QuietScoreMixin, RegressorMixin, TargetParameters, PrivateLinearModel
+):
+    """A linear model of numbers."""
+
+
+@constructor_of_fields
+class LinearClassifier(CallbackSupportMixin, QuietScoreMixin, ClassifierMixin, PrivateLinearModel):
+    """A linear model of labels."""
+
+    classes_: np.ndarray = field(init=False)
+    _target = LABELS
+
+    def decision_function(self, X: Any) -> np.ndarray:
+        """Return the scores of the second class, or of each class against the rest.
+
+        Parameters
+        ----------
+        %(predictions: X)s
+
+        Returns
+        -------
+        ndarray of shape (n_samples,) or (n_samples, n_classes)
+            The first for two classes; of logistic regression, log-odds.
+        """
+        scores = self._linear(X)
+        return scores[:, 0] if len(self.classes_) == 2 else scores
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Predict labels.
+
+        Parameters
+        ----------
+        %(predictions: X)s
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            Values of ``classes_``.
+        """
+        scores = self.decision_function(X)
+        places = (scores > 0).astype(int) if scores.ndim == 1 else scores.argmax(1)
+        return np.asarray(self.classes_[places])
 
 
 def _rows_of(make: Outputs, tables: dict[str, Any]) -> Rows:

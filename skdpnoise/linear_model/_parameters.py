@@ -77,7 +77,7 @@ class TargetParameters:
 
 
 @constructor_of_fields
-class LeastSquaresParameters(TargetParameters):
+class LeastSquaresParameters:
     """Parameters of least squares by any solver."""
 
     _parameter_constraints: ClassVar[Constraints] = {

@@ -5,13 +5,9 @@ from __future__ import annotations
 from dataclasses import KW_ONLY
 from typing import ClassVar
 
-from sklearn.base import RegressorMixin
-
-from skdpnoise.base.callbacks import CallbackSupportMixin
 from skdpnoise.base.constructors import Constraints, constructor_of_fields
 from skdpnoise.base.register import register_private
-from skdpnoise.base.scores import QuietScoreMixin
-from skdpnoise.linear_model._model import MOMENTS_OR_DESCENT, PrivateLinearModel
+from skdpnoise.linear_model._model import MOMENTS_OR_DESCENT, LinearRegressor
 from skdpnoise.linear_model._parameters import MIX, LeastSquaresParameters
 from skdpnoise.linear_model._penalties import elastic_net, lasso, ridge
 
@@ -19,13 +15,7 @@ __all__ = ["DPElasticNet", "DPLasso", "DPRidge"]
 
 
 @constructor_of_fields
-class _LeastSquares(
-    CallbackSupportMixin,
-    QuietScoreMixin,
-    RegressorMixin,
-    LeastSquaresParameters,
-    PrivateLinearModel,
-):
+class _LeastSquares(LeastSquaresParameters, LinearRegressor):
     _solvers = MOMENTS_OR_DESCENT
 
 

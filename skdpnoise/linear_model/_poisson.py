@@ -6,29 +6,19 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from sklearn.base import RegressorMixin
 from sklearn.metrics import d2_tweedie_score
 
-from skdpnoise.base.callbacks import CallbackSupportMixin
 from skdpnoise.base.constructors import constructor_of_fields
 from skdpnoise.base.register import register_private
-from skdpnoise.base.scores import QuietScoreMixin
 from skdpnoise.kernels import POISSON
-from skdpnoise.linear_model._model import COORDINATE_OR_GRADIENT, PrivateLinearModel
-from skdpnoise.linear_model._parameters import EitherClipParameters, TargetParameters
+from skdpnoise.linear_model._model import COORDINATE_OR_GRADIENT, LinearRegressor
+from skdpnoise.linear_model._parameters import EitherClipParameters
 from skdpnoise.linear_model._targets import COUNTS
 
 
 @register_private
 @constructor_of_fields
-class DPPoissonRegressor(
-    CallbackSupportMixin,
-    QuietScoreMixin,
-    RegressorMixin,
-    TargetParameters,
-    EitherClipParameters,
-    PrivateLinearModel,
-):
+class DPPoissonRegressor(EitherClipParameters, LinearRegressor):
     r"""Poisson regression with an elastic-net penalty, protecting every record.
 
     .. math:: \min_w \frac{1}{n} \sum_i \bigl(e^{s_i} - s_i y_i / m\bigr)
@@ -103,7 +93,7 @@ class DPPoissonRegressor(
        follows from released numbers, and clipped to [0, 1]. A record moves them by √2 in Euclidean
        norm, under both adjacencies. The intercept moves by the logarithm of their ratio, as far as
        noise lets it be believed: clipped gradients alone would make the mean too small. Where
-       released numbers say that noise would be larger than that, it is not bought.
+       released numbers say that noise would be larger than that, it is not released.
 
     Composition, and what is not protected, are as there; negative targets raise an error too. A
     record is clipped whatever it holds: the curvature of the exponential, which no number bounds,

@@ -8,29 +8,19 @@ from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.base import RegressorMixin
 from sklearn.metrics import d2_pinball_score
 from sklearn.utils._param_validation import Interval
 
-from skdpnoise.base.callbacks import CallbackSupportMixin
 from skdpnoise.base.constructors import Constraints, constructor_of_fields
 from skdpnoise.base.register import register_private
-from skdpnoise.base.scores import QuietScoreMixin
 from skdpnoise.kernels.losses import Loss, pinball
-from skdpnoise.linear_model._model import PrivateLinearModel
-from skdpnoise.linear_model._parameters import TargetParameters, WholeGradientParameters
+from skdpnoise.linear_model._model import LinearRegressor
+from skdpnoise.linear_model._parameters import WholeGradientParameters
 
 
 @register_private
 @constructor_of_fields
-class DPQuantileRegressor(
-    CallbackSupportMixin,
-    QuietScoreMixin,
-    RegressorMixin,
-    TargetParameters,
-    WholeGradientParameters,
-    PrivateLinearModel,
-):
+class DPQuantileRegressor(WholeGradientParameters, LinearRegressor):
     r"""Linear model of a quantile of the target, protecting every record.
 
     .. math:: \min_w \frac{1}{n} \sum_i \ell_{q, h}\Bigl(\frac{x_i^\top w + b - y_i}{\sigma}\Bigr)

@@ -16,7 +16,7 @@ from skdpnoise.privacy import Adjacency
 Fitted = dict[str, Any]  # attributes of a fitted estimator, by name
 Outputs = Callable[[np.ndarray], list[np.ndarray]]  # from a target to those of every output
 # From a problem and the number of records to l1 and l2 penalties of all features, standard units.
-Penalty = Callable[["Problem", float], tuple[np.ndarray, np.ndarray]]
+Penalty = Callable[["LinearProblem", float], tuple[np.ndarray, np.ndarray]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +79,7 @@ class ClassWeights:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Target:
+class LinearTarget:
     """What was released of the target before the model."""
 
     constant: np.ndarray  # (n_outputs,): intercepts of the model without features, standard units
@@ -106,7 +106,7 @@ class Target:
         return [self.scaling(values[:, np.newaxis])[:, 0] for values in outputs]
 
 
-class Rate(Target):
+class Rate(LinearTarget):
     """Counts in units of their centre, a mean rate; linear functions are of logarithms."""
 
     __slots__ = ()
@@ -128,13 +128,13 @@ class Rate(Target):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Problem:
+class LinearProblem:
     """What is minimised, by public facts and released numbers alone."""
 
     settings: Settings
     schema: Schema
     features: Standardisation
-    target: Target
+    target: LinearTarget
 
     @property
     def columns(self) -> Standardisation:

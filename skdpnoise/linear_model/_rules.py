@@ -33,11 +33,9 @@ MOMENT_NOISES = [one for one in noise_options(adaptive=True) if one in SECOND_MO
 
 @dataclass(frozen=True, slots=True)
 class CoordinateRules:
-    """Passes, clips and steps of coordinate descent, by the noise level.
+    """Passes, clips and steps of coordinate descent, fitted by ``python -m benchmarks rules``."""
 
-    Fitted on the data sets of ``python -m benchmarks rules``, over noise levels; a grid of passes
-    and clips stands beside them.
-    """
+    # Its data sets over noise levels, where a grid of passes and clips stands beside them.
 
     reference_passes: int = 10  # T_0
     most_passes: int = 20
@@ -53,11 +51,7 @@ class CoordinateRules:
 
 @dataclass(frozen=True, slots=True)
 class CoordinateFinalRules:
-    """Final steps after coordinate descent: residuals, the largest class, and less of the slopes.
-
-    Fitted on the data sets of ``python -m benchmarks hidden_target``, which are therefore no
-    independent evidence.
-    """
+    """Final steps of coordinate descent, fitted by ``python -m benchmarks hidden_target``."""
 
     residual_reach: float = 3.0  # scales that residuals of a model are clipped to
     intercept_off: float = 0.2  # how far from means intercepts of clipped gradients are, in scales
@@ -73,13 +67,10 @@ class CoordinateFinalRules:
 
 @dataclass(frozen=True, slots=True)
 class ShareRules:
-    """Parts of the budget for what comes before the passes, and after them.
+    """Parts of the budget before the passes and after them: see ``benchmarks/constants.toml``."""
 
-    Scaling: the first number on diabetes at ε = 1 within public bounds, the others are not known;
-    ``python -m benchmarks defaults`` shows their effect. Targets, classes, residuals and gains: the
-    data sets of ``python -m benchmarks hidden_target``, which are therefore no independent
-    evidence. Rows: those of ``python -m benchmarks many``. Weights: a round number.
-    """
+    # Scaling within bounds: diabetes at ε = 1; without: not known, `benchmarks defaults` shows its
+    # effect. Targets, classes, residuals, gains: `benchmarks hidden_target`. Rows: `many`.
 
     scaling_within_bounds: float = 0.14  # for locations and scales
     scaling: float = 0.4  # without bounds
@@ -108,12 +99,7 @@ class ShareRules:
 
 @dataclass(frozen=True, slots=True)
 class MomentsRules:
-    """Radius and repair of second moments, and when they are better than coordinate descent.
-
-    Fitted on the data sets of ``python -m benchmarks gram``, where both solvers stand beside what
-    was taken; the least part of a mean on those of ``hidden_target``. What the least eigenvalue was
-    fitted on is not known.
-    """
+    """Radius and repair of second moments, fitted by ``python -m benchmarks gram``."""
 
     radius: float = 0.8  # of the ball, in roots of the number of columns
     quiet_radius: float = 0.03  # noise level below which it is wider, by this power
@@ -125,15 +111,10 @@ class MomentsRules:
 
 @dataclass(frozen=True, slots=True)
 class GradientRules:
-    """Passes, clips and steps along whole gradients, by the strength and the length of rows.
+    """Passes, clips and steps along whole gradients, fitted by ``python -m benchmarks many``."""
 
-    Labels: digits, breast cancer, wine, iris, Spambase and Electricity with public bounds and
-    without, Adult and MNIST with bounds, California as two classes; numbers: normal columns of five
-    factors, 1,000 to 20,000 rows of 60 to 1,500 columns, California with and without 500 columns of
-    noise, diabetes; sparse rows: docstrings of installed packages as hashed words. All by
-    ``python -m benchmarks many``, and therefore no independent evidence. Counts: randhie and counts
-    of mean .05 to 50, by ``python -m benchmarks poisson``.
-    """
+    # On eight sets of labels, normal columns of five factors, California and diabetes, and hashed
+    # words; counts by `benchmarks poisson` on randhie and counts of mean .05 to 50.
 
     many_columns: int = 60  # from which regressions clip whole gradients,
     enough_records: float = 100.0  # below this strength for each of them
@@ -181,9 +162,9 @@ class GradientRules:
 
 @dataclass(frozen=True, slots=True)
 class GradientFinalRules:
-    """Final steps after passes along whole gradients. Data sets and commands: GradientRules."""
+    """Final steps after passes along whole gradients, fitted as their rules."""
 
-    doubtful: tuple[float, float] = (70.0, 2000.0)  # strengths between which classes are doubted
+    unsure: tuple[float, float] = (70.0, 2000.0)  # strengths between which gains are released
     most_for_gains: float = 0.12  # of the budget, for gains over either class
     gains: float = 170.0  # strength by which it is less
     sure: float = 1.5  # standard deviations of their noise that gains must exceed,
@@ -194,12 +175,7 @@ class GradientFinalRules:
 
 @dataclass(frozen=True, slots=True)
 class LevelRules:
-    """The mean of a model of counts, in units of a released one.
-
-    Fitted on randhie, counts of mean 42 and deviation 2.4, and counts of mean .05, 2 and 50, with
-    signal and without, of 2,000 and 20,000 rows of 3, 20 and 100 columns at ε = .1 to 1000, by
-    ``python -m benchmarks poisson``.
-    """
+    """The mean of a model of counts, fitted by ``python -m benchmarks poisson``."""
 
     share: float = 0.1  # of the budget of the model
     predicted: float = 2.0  # logarithm of the largest prediction, in spreads of logarithms
@@ -214,7 +190,7 @@ class LevelRules:
 
 @dataclass(frozen=True, slots=True)
 class RowRules:
-    """Spreads of columns in whole rows, in halves of public bounds. As GradientRules."""
+    """Spreads of columns of whole rows in halves of public bounds, fitted as their gradients."""
 
     guessed: float = 0.5
     guessed_sparse: float = 0.25  # where nearly all is 0
@@ -224,18 +200,13 @@ class RowRules:
 
 @dataclass(frozen=True, slots=True)
 class TargetRules:
-    """When a target is hidden, or its location noisy, in scales.
-
-    Fitted on the data sets of ``python -m benchmarks hidden_target``, which are therefore no
-    independent evidence. The least mean is the bound of Markov's inequality: a mean is at least
-    1/14 of the quantile of 13/14.
-    """
+    """When a target is hidden, in scales, fitted by ``python -m benchmarks hidden_target``."""
 
     hidden: float = 0.25  # noise of its mean by which a target within wide bounds is hidden,
     hidden_in_tight_bounds: float = 0.3
     wide: float = 2.0  # bounds are wide from so many times ±3 scales on
     noisy: float = 0.15  # noise of a location that is worth a warning
-    least_mean: float = 1.0 / 16.0  # of counts
+    least_mean: float = 1.0 / 16.0  # of counts: by Markov, 1/14 of the quantile of 13/14
 
 
 COORDINATE, COORDINATE_FINAL, SHARES = CoordinateRules(), CoordinateFinalRules(), ShareRules()
@@ -415,7 +386,7 @@ def most_passes(strength: float, n_samples: float, n_columns: int, sparse: bool)
 def share_of_gains(settings: Settings, strength: float, weighted: bool) -> float:
     """Return the part of the model's budget for what labels gain over either of two classes."""
     rules = GRADIENT_FINAL
-    low, high = rules.doubtful
+    low, high = rules.unsure
     alike = settings.loss is LOGISTIC and settings.fit_intercept and not weighted
     if not (alike and low <= strength < high):
         return 0.0

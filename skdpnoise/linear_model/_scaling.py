@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from skdpnoise.accounting.queries import GroupedSum
 from skdpnoise.base.advice import (
     SEE_TARGET,
     cause_of_hiding,
@@ -22,7 +23,7 @@ from skdpnoise.data.schema import Schema
 from skdpnoise.data.table import Table
 from skdpnoise.kernels.second_moments import clipped_row_sums
 from skdpnoise.linear_model import _rules as rules
-from skdpnoise.linear_model._budget import Budget
+from skdpnoise.linear_model._budget import FitBudget
 from skdpnoise.linear_model._column_groups import NO_GROUP
 from skdpnoise.linear_model._records import Rate, Rows, Settings
 from skdpnoise.linear_model._standard_units import LIMIT, RowScaling, Standardisation
@@ -35,7 +36,6 @@ from skdpnoise.sensitivity import (
     SensitivityProfile,
     clipped_rows,
     clipped_sum,
-    histogram_counts,
 )
 
 _LEAST_RATE = 1e-9  # a smaller scale is what a search finds where nearly all counts are 0
@@ -45,10 +45,12 @@ _BLOCK = 4096  # rows whose squares are held at once
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Run:
-    """The terms on which the stages of one fit release."""
+    """A fit that releases: its settings and public facts, its session and what is left to spend."""
 
+    settings: Settings
+    schema: Schema
     session: FitSession
-    budget: Budget
+    budget: FitBudget
 
     @property
     def n_samples(self) -> float:
@@ -68,43 +70,41 @@ class Run:
 
 
 def standardise(
-    settings: Settings, run: Run, table: Table[Any], bounds: np.ndarray, *, target: bool = False
+    run: Run, table: Table[Any], bounds: np.ndarray, *, target: bool = False
 ) -> Standardisation:
     """Release locations and scales of features or target; public bounds save most of the budget."""
     # Nothing within public bounds is clipped yet: a rare value may be what a column is about.
     part, prefix = (run.budget.target, "target: ") if target else (run.budget.features, "")
     ends = bounds[0], bounds[1]
     found = private_location_scale(
-        table, part, bounds=ends, pooled=settings.whole, **run.terms(prefix)
+        table, part, bounds=ends, pooled=run.settings.whole, **run.terms(prefix)
     )
     if not found.found.all():
-        _warn(settings, run, found)
-        note_hidden("the target" if target else settings.owner, ~found.found)
+        _warn(run, found)
+        note_hidden("the target" if target else run.settings.owner, ~found.found)
     widest = np.maximum(bounds[1] - found.location, found.location - bounds[0]) / LIMIT
     wide = np.where(np.isfinite(widest), np.maximum(found.scale, widest), found.scale)
     limit = LIMIT * wide / found.scale
     standard = Standardisation(found.location, found.scale, found.found, limit)
-    return standard if settings.fit_intercept else standard.through_origin()
+    return standard if run.settings.fit_intercept else standard.through_origin()
 
 
-def standardise_target(
-    settings: Settings, run: Run, y: Table[Any], bounds: np.ndarray
-) -> tuple[Standardisation, Run]:
+def standardise_target(run: Run, y: Table[Any], bounds: np.ndarray) -> tuple[Standardisation, Run]:
     """Release location and scale of the target; return them, and the run with what is left."""
     # A target without bounds is searched for. So is one whose bounds turn out to be much wider than
     # its spread, from what was meant for features and model: whether that is so is decided by
     # released numbers.
-    standard, run, found = _located(settings, run, y, bounds)
-    _warn_of_constant(settings, run, found)
+    standard, run, found = _located(run, y, bounds)
+    _warn_of_constant(run, found)
     return standard, run
 
 
 def _located(
-    settings: Settings, run: Run, y: Table[Any], bounds: np.ndarray
+    run: Run, y: Table[Any], bounds: np.ndarray
 ) -> tuple[Standardisation, Run, SearchedLocation | None]:
     """Return what the target's scaling within bounds or its search released, and what is left."""
     if run.budget.first == "scaling":
-        standard = standardise(settings, run, y.map(_as_column, 1), bounds, target=True)
+        standard = standardise(run, y.map(_as_column, 1), bounds, target=True)
         if not _is_hidden(standard, run, bounds):
             return standard, run, None
         run = replace(run, budget=run.budget.with_search(run.n_samples))
@@ -116,7 +116,7 @@ def _located(
     )
     facts = found.location, found.scale, found.found, LIMIT
     standard = Standardisation(*(np.array([fact]) for fact in facts))
-    return (standard if settings.fit_intercept else standard.through_origin()), run, found
+    return (standard if run.settings.fit_intercept else standard.through_origin()), run, found
 
 
 def _is_hidden(standard: Standardisation, run: Run, bounds: np.ndarray) -> bool:
@@ -143,47 +143,34 @@ def release_log_odds(
     return np.asarray(np.log(counts / others)[-n_outputs:])
 
 
-@dataclass(frozen=True, slots=True)
-class ClassCounts:
-    """How many records each class has: of two classes the second has the only output."""
-
-    n_outputs: int
-
-    def sensitivity(self, adjacency: Any) -> SensitivityProfile:
-        """Return that of counts of which a record is in one."""
-        return histogram_counts(max(2, self.n_outputs), adjacency)
-
-    def step(self, grid_size: np.ndarray) -> Any:
-        """Return what counts."""
-        return _counts_of_classes
-
-
-def _counts_of_classes(rows: Rows) -> np.ndarray:
-    found = [np.count_nonzero(output > 0) for output in rows.outputs]
-    return np.array(found if len(found) > 1 else [len(rows) - found[0], found[0]])
-
-
 def release_class_counts(run: Run, table: Table[Rows], n_outputs: int) -> np.ndarray:
     """Release how many records are in each class: no fewer than the noise is wide."""
-    query, loss, noise = ClassCounts(n_outputs), run.budget.search, run.budget.noise
-    found = run.session.tally("class shares", query, table, loss, noise)
+    query = GroupedSum(max(2, n_outputs), _class_codes)
+    budget, label = run.budget, "class shares"
+    found = run.session.tally(label, query, table, budget.search, budget.noise)
     return np.maximum(found.values, max(0.5, float(found.standard_deviation[0])))
+
+
+def _class_codes(rows: Rows) -> np.ndarray:
+    """Return the number of the class of every row; of two, the second has the only output."""
+    first = rows.outputs[0] > 0
+    return first.astype(np.intp) if len(rows.outputs) == 1 else np.argmax(rows.outputs, axis=0)
 
 
 def _as_column(values: np.ndarray) -> np.ndarray:
     return values[:, np.newaxis]
 
 
-def release_rate(
-    settings: Settings, run: Run, y: Table[Any], bounds: np.ndarray | None
-) -> tuple[Rate, Run]:
+def release_rate(run: Run, y: Table[Any], bounds: np.ndarray | None) -> tuple[Rate, Run]:
     """Release mean and scale of counts, as of any target; return them and the rest of the run."""
     # Where the search finds that nearly all are alike, they are scaled as a feature is: by
     # magnitudes, which see what is rare. Without an intercept the unit is 1. A mean that the noise
     # made smaller than counts of such a scale have is set to the least of these.
     assert bounds is not None
-    always = replace(settings, fit_intercept=True)  # the mean is wanted in any case
-    found, run, search = _located(always, run, y, bounds)
+    settings = run.settings  # the mean is wanted in any case
+    always = replace(run, settings=replace(settings, fit_intercept=True))
+    found, after, search = _located(always, y, bounds)
+    run = replace(after, settings=settings)
     seen = bool(found.used[0] and found.scale[0] >= _LEAST_RATE)
     another = None if seen else run.budget.with_another_look()
     if another is not None:
@@ -200,18 +187,18 @@ def release_rate(
             error = found.scale[0] if search is None else search.error
             search = SearchedLocation(0.0, float(error), 1.0, found=False)
         found = replace(found, scale=np.ones(1), used=np.zeros(1, dtype=bool))
-    _warn_of_constant(settings, run, search)
+    _warn_of_constant(run, search)
     least = found.scale * np.where(found.used, rules.TARGET.least_mean, 0.5 / run.n_samples)
-    center = np.maximum(found.center, least) if settings.fit_intercept else np.ones(1)
+    center = np.maximum(found.center, least) if run.settings.fit_intercept else np.ones(1)
     return Rate(np.zeros(1), replace(found, center=center)), run
 
 
-def _warn_of_constant(settings: Settings, run: Run, found: SearchedLocation | None) -> None:
+def _warn_of_constant(run: Run, found: SearchedLocation | None) -> None:
     """Say how noisy the location that a search found is, by released numbers and public ones."""
     if found is None or (found.found and found.error <= rules.TARGET.noisy * found.scale):
         return
-    name, epsilon = settings.owner, settings.epsilon
-    only = "one constant" if settings.fit_intercept else "0 everywhere"
+    name, epsilon = run.settings.owner, run.settings.epsilon
+    only = "one constant" if run.settings.fit_intercept else "0 everywhere"
     if found.hidden:
         warn_of_hidden_target(f"{name} predicts {only}, which tells nothing of the target", epsilon)
         return
@@ -226,39 +213,35 @@ def _warn_of_constant(settings: Settings, run: Run, found: SearchedLocation | No
     warn_last(f"{name} {about}. {SEE_TARGET}")
 
 
-def _warn(settings: Settings, run: Run, found: LocationScale) -> None:
+def _warn(run: Run, found: LocationScale) -> None:
     """Say which columns are left out, and why."""
-    cause = cause_of_hiding(settings.epsilon, typical_found=found.typical_found)
+    cause = cause_of_hiding(run.settings.epsilon, typical_found=found.typical_found)
     columns = named(run.session.account.estimator, ~found.found)
-    warn_last(
-        f"{settings.owner} leaves out {columns}: {cause}. More records, a larger epsilon or public "
-        "bounds (feature_bounds) would help."
-    )
+    remedy = "More records, a larger epsilon or public bounds (feature_bounds) would help."
+    warn_last(f"{run.settings.owner} leaves out {columns}: {cause}. {remedy}")
 
 
-def standardise_features(
-    settings: Settings, schema: Schema, run: Run, table: Table[Rows]
-) -> Standardisation:
+def standardise_features(run: Run, table: Table[Rows]) -> Standardisation:
     """Release what must be known of the features, for gradients of whole rows or of columns."""
-    X = table.map(_features, schema.n_columns)
-    return (_scale_whole_rows if settings.whole else _scale_columns)(settings, schema, run, X)
+    X = table.map(_features, run.schema.n_columns)
+    return (_scale_whole_rows if run.settings.whole else _scale_columns)(run, X)
 
 
 def _features(rows: Rows) -> Any:
     return rows.X
 
 
-def _scale_columns(settings: Settings, schema: Schema, run: Run, X: Table[Any]) -> Standardisation:
-    assert schema.bounds is not None
-    return standardise(settings, run, X, schema.bounds)
+def _scale_columns(run: Run, X: Table[Any]) -> Standardisation:
+    assert run.schema.bounds is not None
+    return standardise(run, X, run.schema.bounds)
 
 
-def _scale_whole_rows(settings: Settings, schema: Schema, run: Run, X: Table[Any]) -> RowScaling:
-    groups, within = schema.column_groups, schema.bounds
+def _scale_whole_rows(run: Run, X: Table[Any]) -> RowScaling:
+    groups, within = run.schema.column_groups, run.schema.bounds
     assert groups is not None
     assert within is not None
     grouped, p = groups != NO_GROUP, groups.size
-    if schema.sparse:  # zeros stay zeros
+    if run.schema.sparse:  # zeros stay zeros
         largest = np.abs(within).max(axis=0)
         standard = Standardisation(np.zeros(p), largest, largest > 0.0, np.ones(p))
         return _of_groups(standard, np.full(p, rules.ROWS.guessed_sparse), groups)
@@ -269,11 +252,11 @@ def _scale_whole_rows(settings: Settings, schema: Schema, run: Run, X: Table[Any
         alone, standard = np.flatnonzero(~grouped), Standardisation(*facts)
         if alone.size:
             some = X.map(partial(_columns_of, alone), alone.size)
-            found = standardise(settings, run, some, within[:, alone])
+            found = standardise(run, some, within[:, alone])
             for field_ in fields(Standardisation):
                 getattr(standard, field_.name)[alone] = getattr(found, field_.name)
     else:
-        standard = standardise(settings, run, X, within)
+        standard = standardise(run, X, within)
     # By its deviation alone a column that is hardly ever 1 would have very long rows, by half of
     # its bounds alone one that is far from them would hardly count: scales are between.
     bounds = np.where(grouped, [[-np.inf], [np.inf]], within)

@@ -13,16 +13,21 @@ from skdpnoise._utils.parameters import as_bounds
 from skdpnoise.data.computed import is_computed
 from skdpnoise.data.schema import Schema
 from skdpnoise.data.table import Table
-from skdpnoise.data.targets import against_rest, known_classes, read_labels, read_numbers
+from skdpnoise.data.targets import (
+    against_rest,
+    known_classes,
+    numbers_of,
+    read_labels,
+    read_numbers,
+)
 from skdpnoise.kernels import LOGISTIC
 from skdpnoise.kernels.joint import SOFTMAX
 from skdpnoise.linear_model._class_weights import public_weights, release_balance
 from skdpnoise.linear_model._records import (
+    LinearProblem,
+    LinearTarget,
     Outputs,
-    Problem,
     Rows,
-    Settings,
-    Target,
     one_output,
     output_within,
 )
@@ -52,25 +57,21 @@ class TargetKind(ABC):
         """Return the schema with what is public of the target, and what makes its outputs."""
 
     @abstractmethod
-    def release(
-        self, settings: Settings, schema: Schema, run: Run, table: Table[Rows]
-    ) -> tuple[Target, Run]:
+    def release(self, run: Run, table: Table[Rows]) -> tuple[LinearTarget, Run]:
         """Release what must be known of the target; return it, and the run with what is left."""
 
-    def problem(
-        self, settings: Settings, schema: Schema, run: Run, table: Table[Rows]
-    ) -> tuple[Problem, Run]:
+    def problem(self, run: Run, table: Table[Rows]) -> tuple[LinearProblem, Run]:
         """Release what must be known of target and features; return what is to be minimised."""
-        target, run = self.release(settings, schema, run, table)
-        features = standardise_features(settings, schema, run, table)
-        return Problem(settings, schema, features, target), run
+        target, run = self.release(run, table)
+        features = standardise_features(run, table)
+        return LinearProblem(run.settings, run.schema, features, target), run
 
     def loaded(self, owner: str, y: Any) -> np.ndarray:
         """Return some of a target that was checked."""
-        return np.asarray(np.asarray(y).ravel(), dtype=np.float64)  # of a table of one column
+        return numbers_of(y)
 
 
-class Numbers(TargetKind):
+class NumberTarget(TargetKind):
     """Numbers of any sign."""
 
     def read(self, model: Any, y: Any, n_rows: int) -> np.ndarray:
@@ -82,16 +83,14 @@ class Numbers(TargetKind):
         bounds = as_bounds(model.target_bounds, 1, "target_bounds", model)
         return replace(schema, target_bounds=bounds), one_output
 
-    def release(
-        self, settings: Settings, schema: Schema, run: Run, table: Table[Rows]
-    ) -> tuple[Target, Run]:
+    def release(self, run: Run, table: Table[Rows]) -> tuple[LinearTarget, Run]:
         """Release location and scale."""
-        assert schema.target_bounds is not None
-        scaling, run = standardise_target(settings, run, table.map(_y), schema.target_bounds)
-        return Target(np.zeros(1), scaling), run
+        assert run.schema.target_bounds is not None
+        scaling, run = standardise_target(run, table.map(_y), run.schema.target_bounds)
+        return LinearTarget(np.zeros(1), scaling), run
 
 
-class Counts(Numbers):
+class CountTarget(NumberTarget):
     """Counts or rates, which are not negative."""
 
     def read(self, model: Any, y: Any, n_rows: int) -> np.ndarray:
@@ -115,14 +114,12 @@ class Counts(Numbers):
         make = one_output if within else partial(output_within, bounds)
         return replace(schema, target_bounds=bounds), make
 
-    def release(
-        self, settings: Settings, schema: Schema, run: Run, table: Table[Rows]
-    ) -> tuple[Target, Run]:
+    def release(self, run: Run, table: Table[Rows]) -> tuple[LinearTarget, Run]:
         """Release mean and scale."""
-        return release_rate(settings, run, table.map(_only_output), schema.target_bounds)
+        return release_rate(run, table.map(_only_output), run.schema.target_bounds)
 
 
-class Labels(TargetKind):
+class LabelTarget(TargetKind):
     """Labels of classes: one output for two of them, else one for each."""
 
     labels = True
@@ -145,37 +142,35 @@ class Labels(TargetKind):
         n_outputs = len(classes) if len(classes) > 2 else 1
         return replace(schema, classes=classes, n_outputs=n_outputs), partial(against_rest, classes)
 
-    def release(
-        self, settings: Settings, schema: Schema, run: Run, table: Table[Rows]
-    ) -> tuple[Target, Run]:
+    def release(self, run: Run, table: Table[Rows]) -> tuple[LinearTarget, Run]:
         """Release numbers of records of classes: for log-odds, or for balanced weights."""
-        n_outputs = schema.n_outputs
-        if not settings.whole:
-            return Target(release_log_odds(run, table, n_outputs)), run
-        assert schema.classes is not None
-        weights = public_weights(settings.owner, settings.class_weight, schema.classes)
-        if isinstance(settings.class_weight, str):
+        n_outputs = run.schema.n_outputs
+        if not run.settings.whole:
+            return LinearTarget(release_log_odds(run, table, n_outputs)), run
+        assert run.schema.classes is not None
+        weights = public_weights(run.settings.owner, run.settings.class_weight, run.schema.classes)
+        if isinstance(run.settings.class_weight, str):
             weights = release_balance(run, table, n_outputs)
-        return Target(np.zeros(n_outputs), weights=weights), run
+        return LinearTarget(np.zeros(n_outputs), weights=weights), run
 
-    def problem(
-        self, settings: Settings, schema: Schema, run: Run, table: Table[Rows]
-    ) -> tuple[Problem, Run]:
+    def problem(self, run: Run, table: Table[Rows]) -> tuple[LinearProblem, Run]:
         """Release target and features; without features, what was meant for them finds classes."""
-        problem, run = super().problem(settings, schema, run, table)
-        constant = settings.whole and settings.fit_intercept and not problem.features.used.any()
+        problem, run = super().problem(run, table)
+        constant = (
+            run.settings.whole and run.settings.fit_intercept and not problem.features.used.any()
+        )
         # Of balanced classes all are alike.
-        alike = run.budget.first == "classes" or settings.loss not in (LOGISTIC, SOFTMAX)
+        alike = run.budget.first == "classes" or run.settings.loss not in (LOGISTIC, SOFTMAX)
         if not constant or alike:
             return problem, run
         rest = replace(run.budget, first="classes", searching=1.0 - run.budget.scaling)
         target = problem.target
         weights = 1.0 if target.weights is None else target.weights.values
-        log_odds = release_log_odds(replace(run, budget=rest), table, schema.n_outputs, weights)
+        log_odds = release_log_odds(replace(run, budget=rest), table, run.schema.n_outputs, weights)
         return replace(problem, target=replace(target, constant=log_odds)), run
 
 
-NUMBERS, COUNTS, LABELS = Numbers(), Counts(), Labels()
+NUMBERS, COUNTS, LABELS = NumberTarget(), CountTarget(), LabelTarget()
 
 
 def _y(rows: Rows) -> np.ndarray:

@@ -16,13 +16,13 @@ from sklearn.utils import _safe_indexing
 from skdpnoise._utils.redaction import silence
 from skdpnoise.base.parts import private_parts
 from skdpnoise.data.arguments import check_data
-from skdpnoise.data.chosen import only_chosen
 from skdpnoise.data.columns import read_features
 from skdpnoise.data.groups import Groups, check_labels, group_codes
 from skdpnoise.data.lists import read_once
-from skdpnoise.data.parts import Keep
+from skdpnoise.data.partitions import Keep
 from skdpnoise.data.rows import RowSource, as_sources, is_spread
-from skdpnoise.data.table import InMemory, Partitioned, looked_at
+from skdpnoise.data.selection import selected_rows
+from skdpnoise.data.table import InMemory, Partitioned, scan_tables
 from skdpnoise.data.targets import check_present, labels_of_parts, read_labels, read_numbers
 from skdpnoise.model_selection._splits import Coins
 from skdpnoise.sampling import RandomWords
@@ -172,7 +172,7 @@ class SpreadRecords:
         """Return sources of some records."""
         rows = part.rows.rows
         everything = rows.keep is None and rows.choose is None
-        found = self.sources if everything else only_chosen(self.sources, rows)
+        found = self.sources if everything else selected_rows(self.sources, rows)
         return found["X"], found["y"]
 
     def handed(self, model: Any) -> Any:
@@ -341,7 +341,7 @@ def _read_parts(search: Any, sources: dict[str, RowSource], classifier: bool) ->
     if "y" not in sources:
         raise ValueError(f"{owner} needs a target y beside rows in parts. Got None.")
     look = _Look(type(search), classifier)
-    rows = looked_at(look, **sources)
+    rows = scan_tables(look, **sources)
     _check_many(owner, len(rows))
     found = [labels for facts in rows.rows.facts for labels in facts.found]
     labels = labels_of_parts(owner, found) if classifier else None

@@ -20,7 +20,7 @@ from skdpnoise.base.compositions import private_estimators
 from skdpnoise.base.parts import after_charge, private_parts
 from skdpnoise.compose.fitting import check_steps, fit_guarded, read_steps
 from skdpnoise.compose.shares import with_budget
-from skdpnoise.data.parts import SpreadError
+from skdpnoise.data.partitions import SpreadError
 from skdpnoise.data.table import mapped, total
 from skdpnoise.mechanisms import calibrate
 from skdpnoise.metrics.scoring import (

@@ -42,7 +42,7 @@ from sklearn.pipeline import Pipeline
 from skdpnoise._utils.parallel import in_order
 from skdpnoise.accounting import PrivacyReport, Release
 from skdpnoise.accounting.limits import ApproximateBudget, SearchBudget, as_loss, pure_part
-from skdpnoise.data.parts import SpreadError
+from skdpnoise.data.partitions import SpreadError
 from skdpnoise.linear_model import DPCoordinateDescentRegressor, DPLassoPath
 from skdpnoise.linear_model._records import Settings
 from skdpnoise.linear_model._rules import asks_for_descent

@@ -71,7 +71,7 @@ def rounds(
 def slots_agree(
     torch: Any, gradients: PersonGradients, trained: dict[str, Any], batch: Any
 ) -> bool:
-    """Whether all slots make the same bits of the same random row."""
+    """Return whether all slots make the same bits of the same random row."""
     # Operations on one slot are a fixed sequence, whatever the values are. Two sequences that add
     # in different orders agree on some random numbers, and not on all coordinates of many. The
     # parameters are random, too, as zeros would hide what comes before them.
@@ -115,7 +115,7 @@ class PersonGradients:
 
     @property
     def as_tried(self) -> bool:
-        """Whether loops are still divided among as many threads as when slots were tried."""
+        """Return whether loops still have as many threads as when slots were tried."""
         return bool(self._torch.get_num_threads() == self._n_threads)
 
     def __call__(

@@ -24,7 +24,7 @@ from skdpnoise.base.constructors import Constraints, constructor_of_fields
 from skdpnoise.base.private_fit import FitSession, PrivateEstimator
 from skdpnoise.base.tags import PrivateTags
 from skdpnoise.data.groups import Groups
-from skdpnoise.data.reading import Numbers, Supervised
+from skdpnoise.data.reading import NumberColumns, Supervised
 from skdpnoise.data.schema import Schema
 from skdpnoise.data.table import Table
 from skdpnoise.data.tables import read_table
@@ -39,7 +39,7 @@ from skdpnoise.neural_network._modules import (
     make_module,
     refuse_mixing,
 )
-from skdpnoise.neural_network._plan import Shares, planned_sampling, share_out
+from skdpnoise.neural_network._plan import TrainingShares, planned_sampling, share_out
 from skdpnoise.neural_network._training import People, Steps, Training, n_slots_for
 from skdpnoise.privacy import Adjacency, LossBudget, PureLoss
 from skdpnoise.queries import private_location_scale
@@ -59,12 +59,12 @@ NOISES = {f"{rule}_{family}" for rule in ("iid", "spr", "inid") for family in FA
 class PeopleSession(FitSession):
     """The terms on which a training releases: `n_records` are people, who may have many rows."""
 
-    shares: Shares
+    shares: TrainingShares
     most_rows: int  # of a person
     n_rows: float = 1.0  # that are used, of all people
 
     @classmethod
-    def of(cls, session: FitSession, shares: Shares, most_rows: int) -> PeopleSession:
+    def of(cls, session: FitSession, shares: TrainingShares, most_rows: int) -> PeopleSession:
         """Return a session with what its stages may cost."""
         facts = {one.name: getattr(session, one.name) for one in fields(session)}
         return cls(**facts, shares=shares, most_rows=most_rows)
@@ -236,7 +236,7 @@ class PrivateNetwork(CallbackSupportMixin, PrivateEstimator, BaseEstimator, ABC)
     def _read(self, X: Any, y: Any, groups: Any) -> tuple[Schema, Groups[dict[str, Any]]]:
         """Return what is public of the rows, and the rows; refuse what cannot be fitted."""
         wide = self.module is not None
-        numbers = Numbers({"allow_nd": wide})
+        numbers = NumberColumns({"allow_nd": wide})
         form = Supervised(numbers, labels=is_classifier(self), in_memory=True)
         schema, rows = self._read_rows(form, X=X, y=y, groups=groups)
         needed, most = 8.0 * rows.n_rows * int(self.rows_per_group), int(self.rows_per_group)
@@ -298,7 +298,7 @@ class PrivateNetwork(CallbackSupportMixin, PrivateEstimator, BaseEstimator, ABC)
 
     @property
     def _adapts(self) -> bool:
-        """Whether the clips follow the norms."""
+        """Return whether the clips follow the norms."""
         return isinstance(self.clip, str) and self.clip == "adaptive"
 
     def _profile(self, noise: str, parts: ParameterGroups) -> GroupedProfile:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from functools import reduce
 from numbers import Integral
 from operator import add
-from typing import Any
+from typing import Protocol
 
 from skdpnoise.accounting import Account
 from skdpnoise.mechanisms.sampled import SampledMechanism, calibrate_sampled
@@ -24,12 +24,23 @@ from skdpnoise.privacy import (
 from skdpnoise.queries.ranges import COUNT_SHARE
 from skdpnoise.sensitivity import GroupedProfile
 
-__all__ = ["Sampling", "Shares", "chosen_noise", "planned_sampling", "share_out"]
+__all__ = ["Sampling", "TrainingShares", "chosen_noise", "planned_sampling", "share_out"]
 
 _FEATURES, _TARGET = 0.1, 0.1  # shares of the budget for locations and scales
 _COUNTED = 0.05  # of ε, for a number of people on which the steps hang
 _ROOM = 1.0 - 1e-6  # for what rounding adds to a promise
 _STEPS = 200  # of samples whose size is "auto"
+
+
+class TrainingParameters(Protocol):
+    """The parameters of a network that decide how it is trained."""
+
+    noise: str
+    delta: float
+    batch_size: int | float | str
+    max_iter: int
+    n_samples: int | None
+    rows_per_group: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,8 +52,8 @@ class Sampling:
 
 
 @dataclass(frozen=True, slots=True)
-class Shares:
-    """What the stages before the training may cost a person, and the samples as far as known."""
+class TrainingShares:
+    """Costs of the stages before the training, and the samples as far as known."""
 
     noise: str
     guarantee: PrivacyGuarantee
@@ -111,7 +122,7 @@ class Shares:
             account.fix(losses, of_groups=range(len(losses)))
 
 
-def chosen_noise(estimator: Any) -> str:
+def chosen_noise(estimator: TrainingParameters) -> str:
     """Return the noise, or refuse what it cannot give."""
     noise, delta = estimator.noise, float(estimator.delta)
     if noise == "auto":
@@ -124,7 +135,7 @@ def chosen_noise(estimator: Any) -> str:
     return str(noise)
 
 
-def planned_sampling(estimator: Any, n_people: float | None) -> Sampling | None:
+def planned_sampling(estimator: TrainingParameters, n_people: float | None) -> Sampling | None:
     """Return rate and number of samples; None where they hang on a number that is not known."""
     size, epochs = estimator.batch_size, int(estimator.max_iter)
     if isinstance(size, str):
@@ -139,8 +150,8 @@ def planned_sampling(estimator: Any, n_people: float | None) -> Sampling | None:
 
 
 def share_out(
-    estimator: Any, guarantee: PrivacyGuarantee, *, features: bool, target: bool
-) -> Shares:
+    estimator: TrainingParameters, guarantee: PrivacyGuarantee, *, features: bool, target: bool
+) -> TrainingShares:
     """Share the guarantee out between number of people, scales that are bought, and training."""
     noise, epsilon = chosen_noise(estimator), guarantee.epsilon
     total: LossBudget = PureLoss(epsilon)
@@ -152,7 +163,7 @@ def share_out(
     if public is None:
         count = total.share(COUNT_SHARE) if sampling else PureLoss(_COUNTED * epsilon)
     several = int(estimator.rows_per_group) > 1 and (features or target)
-    return Shares(
+    return TrainingShares(
         noise,
         guarantee,
         count,

@@ -30,7 +30,7 @@ from skdpnoise.sensitivity import GroupedProfile
 __all__ = ["People", "Steps", "Training", "n_slots_for"]
 
 _SLOTS_BY, _MOST_SLOTS = 8, 256
-_SPREAD = 1.5  # standard deviations by which a sample may be larger without another round
+_DEVIATIONS = 1.5  # standard deviations by which a sample may be larger without another round
 _MEMORY = 1 << 26  # bytes of the gradients of one round
 # Clips that follow the median of norms: how fast, and how far from where they began.
 _WITHIN, _FOLLOW, _FARTHEST = 0.5, 0.2, 1e6
@@ -220,6 +220,6 @@ def n_slots_for(n_parameters: int, sample_size: float) -> int:
     most = int(min(_MOST_SLOTS, max(1.0, _MEMORY / (4.0 * n_parameters))))
     whole = min(_SLOTS_BY, most)
     most -= most % whole
-    wanted = sample_size + _SPREAD * math.sqrt(sample_size)
+    wanted = sample_size + _DEVIATIONS * math.sqrt(sample_size)
     n_rounds = math.ceil(wanted / most)
     return min(most, whole * math.ceil(wanted / n_rounds / whole))

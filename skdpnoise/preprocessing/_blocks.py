@@ -15,10 +15,10 @@ from sklearn.utils import murmurhash3_32
 
 from skdpnoise.data.cells import is_missing
 from skdpnoise.preprocessing._labels import numbered
-from skdpnoise.preprocessing._schema import Column
+from skdpnoise.preprocessing._schema import PlannedColumn
 from skdpnoise.queries.categories import label_of
 
-__all__ = ["Block", "NumberFacts", "as_dates", "as_doubles"]
+__all__ = ["ColumnBlock", "NumberFacts", "as_dates", "as_doubles"]
 
 REACH = 2.0  # scales to either side of the median, at which numbers end
 _LARGEST = 1e100
@@ -29,7 +29,7 @@ _CALENDAR = {"month": 12, "weekday": 7, "hour": 24}
 
 @dataclass(frozen=True, slots=True, eq=False)
 class NumberFacts:
-    """What is public or released of a column of numbers."""
+    """Public or released numbers of a column."""
 
     center: float
     scale: float  # 0 where the column is hidden
@@ -38,10 +38,10 @@ class NumberFacts:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Block:
+class ColumnBlock:
     """A column, what is known of it, and how it is encoded."""
 
-    column: Column
+    column: PlannedColumn
     facts: NumberFacts | None = None  # of numbers, and of the days of dates
     categories: tuple[Any, ...] = ()
 
@@ -147,7 +147,7 @@ class Block:
         return np.hstack(parts)
 
 
-def in_units(column: Column, values: NDArray[np.float64]) -> NDArray[np.float64]:
+def in_units(column: PlannedColumn, values: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return numbers in the units in which they are scaled: within bounds, perhaps logarithms."""
     low, high = column.bounds
     values = np.clip(values, max(low, -_LARGEST), min(high, _LARGEST))  # NaN stays
@@ -221,7 +221,9 @@ def _date(cell: Any) -> Any:
         return nothing
 
 
-def ends_of(blocks: Sequence[Block]) -> tuple[list[float], list[float], list[tuple[int, ...]]]:
+def ends_of(
+    blocks: Sequence[ColumnBlock],
+) -> tuple[list[float], list[float], list[tuple[int, ...]]]:
     """Return bounds of all columns, and the groups of which a row has norm one at most."""
     low: list[float] = []
     high: list[float] = []

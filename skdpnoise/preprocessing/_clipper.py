@@ -13,7 +13,7 @@ from skdpnoise._utils.shared_texts import shared_texts
 from skdpnoise.base.over_parts import OverPartsMixin
 from skdpnoise.base.private_fit import check_unpaid_arguments, unchanged_on_failure
 from skdpnoise.base.register import register_public
-from skdpnoise.data.reading import Numbers, read
+from skdpnoise.data.reading import NumberColumns, read
 from skdpnoise.data.tables import read_table
 
 
@@ -84,7 +84,7 @@ class BoundsClipper(
         check_unpaid_arguments(self, params)
         check_parameters(self)
         with unchanged_on_failure(self):
-            read(self, Numbers({"largest": np.inf, "keeps_subnormal": True}, fewest=1), X=X)
+            read(self, NumberColumns({"largest": np.inf, "keeps_subnormal": True}, fewest=1), X=X)
             as_bounds(self.feature_bounds, self.n_features_in_, "feature_bounds", self)
         return self
 

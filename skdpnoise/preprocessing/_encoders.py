@@ -21,7 +21,7 @@ from skdpnoise.base.private_fit import FitSession, PrivateEstimator
 from skdpnoise.base.public_output import PublicOutput, hand_on
 from skdpnoise.base.register import register_private
 from skdpnoise.base.tags import PrivateTags
-from skdpnoise.data.cell_tables import Cells, CellSchema, read_any_table
+from skdpnoise.data.cell_tables import AnyColumns, CellSchema, read_any_table
 from skdpnoise.data.cells import cells_of, check_labels_of, of_truth_values
 from skdpnoise.data.fitted_kinds import kind_of_labels
 from skdpnoise.data.tables import read_projections
@@ -77,7 +77,7 @@ class PrivateEncoder(PrivateEstimator, TransformerMixin, BaseEstimator, ABC):
         """
         with self._session(groups, params) as session:
             self._check_own_params()
-            form = Cells(expected=partial(kinds_given, self.categories))
+            form = AnyColumns(expected=partial(kinds_given, self.categories))
             schema, rows = self._read_rows(form, X=X, groups=groups)
             given = given_categories(self, schema.n_columns, schema.names)
             _check_labels(type(self).__name__, schema, given)
@@ -126,7 +126,7 @@ class PrivateEncoder(PrivateEstimator, TransformerMixin, BaseEstimator, ABC):
     @property
     @abstractmethod
     def public_output_(self) -> PublicOutput:
-        """What is public of the columns that :meth:`transform` returns."""
+        """Public facts of the columns that :meth:`transform` returns."""
 
     def _warn_of_none(self, bought: Sequence[int]) -> None:
         """Name the columns of which no category is known."""

@@ -9,7 +9,7 @@ import numpy as np
 
 from skdpnoise.data.fitted_kinds import NUMBER, kind_of_labels
 from skdpnoise.data.kinds import Kind
-from skdpnoise.preprocessing._blocks import Block
+from skdpnoise.preprocessing._blocks import ColumnBlock
 from skdpnoise.preprocessing._schema import as_words
 
 __all__ = ["fitted_kind", "kinds_by_schema"]
@@ -24,7 +24,7 @@ def kinds_by_schema(
     return [_asked(entries.get(name), kind) for name, kind in zip(names, kinds, strict=True)]
 
 
-def fitted_kind(block: Block, kind: Kind) -> Kind | None:
+def fitted_kind(block: ColumnBlock, kind: Kind) -> Kind | None:
     """Return the kind that a column must have after the fit, of its kind in the fit."""
     what = block.column.kind
     if what == "number":

@@ -20,7 +20,7 @@ from skdpnoise.base.constructors import Constraints, constructor_of_fields
 from skdpnoise.base.private_fit import PrivateEstimator
 from skdpnoise.base.public_output import hand_on
 from skdpnoise.base.register import register_private
-from skdpnoise.data.reading import Numbers
+from skdpnoise.data.reading import NumberColumns
 from skdpnoise.data.table import Table
 from skdpnoise.data.tables import read_table, survivable
 from skdpnoise.mechanisms import noise_options
@@ -70,7 +70,7 @@ class PrivateScaler(PrivateEstimator, OneToOneFeatureMixin, TransformerMixin, Ba
         """
         with self._session(groups, params) as session:
             self._check_own_params()
-            form = Numbers({"missing": self._takes_missing})
+            form = NumberColumns({"missing": self._takes_missing})
             schema, rows = self._read_rows(form, X=X, groups=groups)
             bounds = as_bounds(self.feature_bounds, schema.n_columns, "feature_bounds", self)
             release, stages = self._plan(bounds, session.guarantee, session.rows_per_group)

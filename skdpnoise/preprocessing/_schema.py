@@ -1,4 +1,4 @@
-"""What each column of a table is: said by its user, or by its type, never by its values."""
+"""The kind of each column of a table, said by its user or by its type, never by its values."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from skdpnoise.data.cells import Contents, check_labels_of, of_truth_values
 from skdpnoise.data.kinds import OBJECTS, Kind
 from skdpnoise.preprocessing._labels import checked_categories
 
-__all__ = ["Column", "planned_columns"]
+__all__ = ["PlannedColumn", "planned_columns"]
 
 _WORDS = ("number", "log", "category", "date", "drop")
 _KEYS = {
@@ -31,8 +31,8 @@ _LARGEST = 1e100
 
 
 @dataclass(frozen=True, slots=True)
-class Column:
-    """What is public of a column."""
+class PlannedColumn:
+    """Public facts of a column."""
 
     name: str
     kind: str  # "number", "category", "ordinal", "date" or "drop"
@@ -46,11 +46,11 @@ class Column:
 
     @property
     def is_open(self) -> bool:
-        """Whether its categories are to be found."""
+        """Return whether its categories are to be found."""
         return self.kind == "category" and self.categories is None and not self.buckets
 
 
-def planned_columns(owner: str, schema: Any, known: CellSchema) -> list[Column]:
+def planned_columns(owner: str, schema: Any, known: CellSchema) -> list[PlannedColumn]:
     """Return what each column of a table is, or say what is wrong with the schema."""
     names = known.columns
     given = {} if schema is None else schema
@@ -85,12 +85,12 @@ def planned_columns(owner: str, schema: Any, known: CellSchema) -> list[Column]:
     return planned
 
 
-def _says_the_type(column: Column) -> bool:
+def _says_the_type(column: PlannedColumn) -> bool:
     """Return whether an entry of the schema leaves nothing of a column's type open."""
     return column.kind in ("number", "drop") or column.categories is not None
 
 
-def _undeclared(owner: str, name: str, kind: Kind, contents: Contents) -> Column:
+def _undeclared(owner: str, name: str, kind: Kind, contents: Contents) -> PlannedColumn:
     """Return a column of which its declared type alone says what it is."""
     if kind == OBJECTS and contents - {"missing"} != {"text"} and contents != {"number"}:
         raise ValueError(
@@ -105,7 +105,9 @@ def _undeclared(owner: str, name: str, kind: Kind, contents: Contents) -> Column
     what = "date" if kind.name == "date" else "category" if category else "number"
     binary = (0.0, 1.0) if kind.name == "boolean" else _OPEN
     truth = of_truth_values(kind, contents)
-    return Column(name, what, not kind.never_missing, binary, hours=not kind.days, truth=truth)
+    return PlannedColumn(
+        name, what, not kind.never_missing, binary, hours=not kind.days, truth=truth
+    )
 
 
 def _unreadable(owner: str, name: str) -> ValueError:
@@ -115,7 +117,7 @@ def _unreadable(owner: str, name: str) -> ValueError:
     )
 
 
-def _column(owner: str, name: str, kind: Kind, contents: Contents, given: Any) -> Column:
+def _column(owner: str, name: str, kind: Kind, contents: Contents, given: Any) -> PlannedColumn:
     """Return one column by what its user says of it, and by its type as far as this is silent."""
     words = as_words(given)
     what = words.pop("kind", None)
@@ -144,7 +146,7 @@ def _column(owner: str, name: str, kind: Kind, contents: Contents, given: Any) -
     elif what == "ordinal":
         raise _wrong(owner, name, given)
     truth = of_truth_values(kind, contents)
-    return Column(name, what, hours=not kind.days, truth=truth, **facts)
+    return PlannedColumn(name, what, hours=not kind.days, truth=truth, **facts)
 
 
 _START = "The 'schema' parameter of {} must give for {!r}"

@@ -22,13 +22,13 @@ from skdpnoise.base.private_fit import FitSession, PrivateEstimator
 from skdpnoise.base.public_output import PublicOutput, hand_on
 from skdpnoise.base.register import register_private
 from skdpnoise.base.tags import PrivateTags
-from skdpnoise.data.cell_tables import Cells, read_any_table
+from skdpnoise.data.cell_tables import AnyColumns, read_any_table
 from skdpnoise.data.cells import cells_of
 from skdpnoise.data.table import Table
 from skdpnoise.data.tables import check_infinite
 from skdpnoise.mechanisms.allocation import RULES
 from skdpnoise.preprocessing._blocks import (
-    Block,
+    ColumnBlock,
     NumberFacts,
     as_dates,
     as_doubles,
@@ -38,7 +38,7 @@ from skdpnoise.preprocessing._blocks import (
 )
 from skdpnoise.preprocessing._kinds import fitted_kind, kinds_by_schema
 from skdpnoise.preprocessing._labels import found_in, unique_names
-from skdpnoise.preprocessing._schema import Column, planned_columns
+from skdpnoise.preprocessing._schema import PlannedColumn, planned_columns
 from skdpnoise.privacy import GaussianLoss, LossBudget, PrivacyGuarantee, PureLoss
 from skdpnoise.queries.categories import CategoryMechanism, category_mechanism
 from skdpnoise.queries.quantiles import Quantiles, private_quantiles, quantiles_budget
@@ -197,7 +197,7 @@ class DPTableVectorizer(PrivateEstimator, TransformerMixin, BaseEstimator, Schem
                 raise ValueError(
                     "The 'n_bins' parameter of DPTableVectorizer must be 0 or 2 at least. Got 1."
                 )
-            form = Cells(partial(kinds_by_schema, self.schema), dates=True, finite=True)
+            form = AnyColumns(partial(kinds_by_schema, self.schema), dates=True, finite=True)
             known, rows = self._read_rows(form, X=X, groups=groups)
             columns = planned_columns(type(self).__name__, self.schema, known)
             if not self.add_indicator:
@@ -211,7 +211,7 @@ class DPTableVectorizer(PrivateEstimator, TransformerMixin, BaseEstimator, Schem
                     categories[k] = shown
             numbers = self._numbers(columns, kept, plan, session)
             blocks = [  # what objects held says no more than the categories that are shown
-                Block(replace(column, truth=False), facts, kinds)
+                ColumnBlock(replace(column, truth=False), facts, kinds)
                 for column, facts, kinds in zip(columns, numbers, categories, strict=True)
             ]
             self.privacy_ = session.report(empty=True)
@@ -228,7 +228,7 @@ class DPTableVectorizer(PrivateEstimator, TransformerMixin, BaseEstimator, Schem
     def _vouched(self) -> list[str]:
         return [*super()._vouched(), *(["schema"] if self.schema else [])]
 
-    def _plan(self, columns: Sequence[Column], session: FitSession) -> VectorizerPlan:
+    def _plan(self, columns: Sequence[PlannedColumn], session: FitSession) -> VectorizerPlan:
         """Divide the budget, and charge a ledger for all of it."""
         n_open = sum(column.is_open for column in columns)
         n_numbers = sum(column.kind in ("number", "date") for column in columns)
@@ -259,7 +259,7 @@ class DPTableVectorizer(PrivateEstimator, TransformerMixin, BaseEstimator, Schem
 
     def _numbers(
         self,
-        columns: Sequence[Column],
+        columns: Sequence[PlannedColumn],
         rows: Table[Any],
         plan: VectorizerPlan,
         session: FitSession,
@@ -337,7 +337,7 @@ class DPTableVectorizer(PrivateEstimator, TransformerMixin, BaseEstimator, Schem
         check_is_fitted(self)
         return unique_names(name for block in self.columns_.blocks for name in block.names)
 
-    def _warn(self, blocks: Sequence[Block]) -> None:
+    def _warn(self, blocks: Sequence[ColumnBlock]) -> None:
         """Name the columns that stay hidden."""
         hidden: dict[str, list[str]] = {}
         for block in blocks:
@@ -370,11 +370,11 @@ class DPTableVectorizer(PrivateEstimator, TransformerMixin, BaseEstimator, Schem
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TableColumns:
-    """What each column of a table became; all of it is public or released.
+    """The columns that each column of a table became; all of it is public or released.
 
     Parameters
     ----------
-    blocks : tuple of Block
+    blocks : tuple of ColumnBlock
         One for each column.
 
     Examples
@@ -384,7 +384,7 @@ class TableColumns:
     x0: category, 2 given -> 4 columns
     """
 
-    blocks: tuple[Block, ...]
+    blocks: tuple[ColumnBlock, ...]
 
     def __str__(self) -> str:
         return "\n".join(
@@ -403,7 +403,7 @@ class TableColumns:
         return [(b.column.name, _in_words(b), str(len(b.names))) for b in self.blocks]
 
 
-def _in_words(block: Block) -> str:
+def _in_words(block: ColumnBlock) -> str:
     column, facts = block.column, block.facts
     if column.kind == "category":
         if column.buckets:
@@ -421,19 +421,19 @@ def _in_words(block: Block) -> str:
     return f"{unit}{column.kind}, median {facts.center:.4g}, scale {facts.scale:.3g}"
 
 
-def _values(column: Column, cells: Any) -> NDArray[np.float64]:
+def _values(column: PlannedColumn, cells: Any) -> NDArray[np.float64]:
     if column.kind == "date":
         return days(as_dates(cells))
     return in_units(column, as_doubles(cells))
 
 
-def _numbers_of(wanted: dict[int, Column], table: Any) -> NDArray[np.float64]:
+def _numbers_of(wanted: dict[int, PlannedColumn], table: Any) -> NDArray[np.float64]:
     """Return columns of numbers side by side."""
     return np.column_stack([_values(one, cells_of(table, k)) for k, one in wanted.items()])
 
 
-def _is_searched(column: Column) -> bool:
-    """Whether the range of a column is bought."""
+def _is_searched(column: PlannedColumn) -> bool:
+    """Return whether the range of a column is estimated privately."""
     numeric = column.kind in ("number", "date")
     return numeric and not np.isfinite(column.bounds).all()
 

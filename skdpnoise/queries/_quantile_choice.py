@@ -86,7 +86,7 @@ def choose_bulk(data: Ranks, bounds: tuple[float, float], search: Search) -> Bul
 
 def _closer(data: Ranks, cell: Belief, search: Search) -> Bulk:
     """Return median and spread of values that lie within the cell of their median."""
-    # What the mean square and the mean would have cost pays for it: for a median alone where it is
+    # What the mean square and the mean would have cost goes to it: to a median alone where it is
     # too little for both of them and a spread.
     left = (search.shares[2] + search.shares[3]) * _ROUNDING
     enough = left * search.strength >= sum(_CLOSER_NEEDS)

@@ -148,7 +148,7 @@ def private_categories(
 ) -> PrivateCategories:
     r"""Find the categories that many records have, without a public list of them.
 
-    **Guarantee.** That of :class:`CategoryMechanism`. Half of δ pays for the chance that a record
+    **Guarantee.** That of :class:`CategoryMechanism`. Half of δ is for the chance that a record
     shows a category that nobody else has, in every column and, under replace-one, also one that it
     leaves; the rest belongs to the noise. Equal values are one category, whatever holds them: 1,
     1.0 and True are shown as 1, or as True where all are truth values; text "1" is another. What is

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from skdpnoise._utils.shared_texts import shared_texts
 from skdpnoise.accounting.account import Ledger
 from skdpnoise.accounting.session import Charge
-from skdpnoise.accounting.terms import Paid, Terms
+from skdpnoise.accounting.terms import Terms, WithCost
 from skdpnoise.data.table import Table
 from skdpnoise.mechanisms.calibrate import shared_budget
 from skdpnoise.privacy import Adjacency, LossBudget, PrivacyGuarantee
@@ -39,7 +39,7 @@ _TO_SIGMA = 1.25  # standard deviation over mean absolute deviation of a normal 
 
 @shared_texts
 @dataclass(frozen=True, slots=True, eq=False)
-class LocationScale(Paid):
+class LocationScale(WithCost):
     """Private locations and scales of columns.
 
     Parameters

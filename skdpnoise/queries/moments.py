@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from skdpnoise._utils.shared_texts import shared_texts
 from skdpnoise.accounting.account import Ledger
 from skdpnoise.accounting.session import Charge, Drawn
-from skdpnoise.accounting.terms import Paid, Terms
+from skdpnoise.accounting.terms import Terms, WithCost
 from skdpnoise.data.table import Table
 from skdpnoise.mechanisms.additive import AdditiveMechanism
 from skdpnoise.mechanisms.calibrate import calibrate, shared_budget
@@ -35,7 +35,7 @@ _CLEAR = 2.0  # a variance below so many standard errors may as well be 0
 
 @shared_texts
 @dataclass(frozen=True, slots=True, eq=False)
-class Moments(Paid):
+class Moments(WithCost):
     """Private means and variances of columns, all of it public.
 
     Parameters
@@ -166,12 +166,12 @@ def private_moments(
         noise, guarantee, ranges.low.size, terms.adjacency, ranges.n_releases
     )
     ranges.find(terms.session(charge), chosen, budget, n_samples)
-    n, paid = ranges.n_samples, {"privacy": budget, **terms.facts}
+    n, cost = ranges.n_samples, {"privacy": budget, **terms.facts}
     kept = np.flatnonzero(ranges.found)
     mean, deviation = np.zeros(ranges.found.size), np.ones(ranges.found.size)
     clear = ranges.found.copy()
     if kept.size == 0:
-        return Moments(mean, deviation, ranges.found, clear, n, ranges.typical_found, **paid)
+        return Moments(mean, deviation, ranges.found, clear, n, ranges.typical_found, **cost)
     bounded = ranges.bounded[kept]
     reach = np.where(bounded, 1.0, _reach(ranges, kept.size, second=second))
     half = reach * ranges.unit[kept]
@@ -190,7 +190,7 @@ def private_moments(
         clear[kept] = v > hidden
         floor = np.where(bounded, np.minimum(hidden, 1.0 / 3.0), (_FLOOR / reach) ** 2)
         deviation[kept] = half * np.sqrt(np.clip(v, floor, 1.0))
-    return Moments(mean, deviation, ranges.found, clear, n, ranges.typical_found, **paid)
+    return Moments(mean, deviation, ranges.found, clear, n, ranges.typical_found, **cost)
 
 
 def moments_budget(

@@ -16,7 +16,7 @@ from skdpnoise._utils.checks import complaint
 from skdpnoise._utils.shared_texts import shared_texts
 from skdpnoise.accounting.account import Ledger
 from skdpnoise.accounting.session import Charge
-from skdpnoise.accounting.terms import Paid, Terms
+from skdpnoise.accounting.terms import Terms, WithCost
 from skdpnoise.data.table import Table
 from skdpnoise.mechanisms.additive import AdditiveMechanism
 from skdpnoise.mechanisms.calibrate import calibrate, shared_budget
@@ -43,7 +43,7 @@ _SURE = 3.0  # standard deviations of the noise, by which present values must st
 
 @shared_texts
 @dataclass(frozen=True, slots=True, eq=False)
-class Quantiles(Paid):
+class Quantiles(WithCost):
     """Private quantiles of columns, all of it public.
 
     Parameters

@@ -249,7 +249,7 @@ def _refined(column: Table[Any], bulk: Bulk, search: Search) -> tuple[float, flo
         tile[:, :n] = np.minimum(np.abs(tile[:, :n] - center) / spread, _FARTHEST) ** 2
 
     found, noise = release("mean square", square, (0.0, _FARTHEST**2), losses[0])
-    squares = _drawn_in(found, noise, _TYPICAL, _DEVIATION)
+    squares = _shrunk(found, noise, _TYPICAL, _DEVIATION)
     # The floor keeps a mean square that the noise made tiny, or negative, from blowing values up.
     scale = math.sqrt(max(squares, _LEAST)) * spread
     reach = mean_reach(count_strength(search.noise, losses[1], n_samples))
@@ -258,11 +258,11 @@ def _refined(column: Table[Any], bulk: Bulk, search: Search) -> tuple[float, flo
         loops.clip(tile, n, np.array([center]), np.array([scale]), reach)
 
     found, error = release("mean", clipped, (-reach, reach), losses[1])
-    mean = float(np.clip(_drawn_in(found, error, 0.0, _SHIFT), -reach, reach))
+    mean = float(np.clip(_shrunk(found, error, 0.0, _SHIFT), -reach, reach))
     return mean * scale, error * scale, scale
 
 
-def _drawn_in(estimate: float, noise: float, typical: float, deviation: float) -> float:
+def _shrunk(estimate: float, noise: float, typical: float, deviation: float) -> float:
     """Return the mean of a normal quantity, given a noisy estimate: what the noise suggests."""
     trust = deviation**2 / (deviation**2 + noise**2)
     return typical + trust * (float(estimate) - typical)

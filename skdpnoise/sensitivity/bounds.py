@@ -155,7 +155,8 @@ def grouped_sum(
     Parameters
     ----------
     low, high : float or array-like of shape (n_columns,)
-        Public ends of the interval, low < high, in the units of the values.
+        Public ends of the interval, low <= high, in the units of the values; both 1 where records
+        are counted.
     n_groups : int
         Number of groups.
     %(mechanisms: adjacency)s
@@ -168,7 +169,7 @@ def grouped_sum(
     Raises
     ------
     ValueError
-        If an end is not finite, or low is not below high everywhere.
+        If an end is not finite, or low is above high anywhere.
 
     References
     ----------
@@ -183,7 +184,7 @@ def grouped_sum(
     """
     owner = "grouped_sum"
     adjacency = check_adjacency(owner, adjacency)
-    left, right = _interval(owner, low, high)
+    left, right = _interval(owner, low, high, constant=True)
     groups = check_count(owner, "n_groups", n_groups)
     largest = np.maximum(np.abs(left), np.abs(right))
     # Out of one group and into another, or into none where there is no other.
@@ -444,9 +445,11 @@ def _vector(
     return check_array(owner, name, vector, *shapes, sign="positive" if positive else "")
 
 
-def _interval(owner: str, low: ArrayLike, high: ArrayLike) -> tuple[Vector, Vector]:
+def _interval(
+    owner: str, low: ArrayLike, high: ArrayLike, *, constant: bool = False
+) -> tuple[Vector, Vector]:
     left, right = np.broadcast_arrays(_vector(owner, "low", low), _vector(owner, "high", high))
-    check_order(owner, "low", left, right)
+    check_order(owner, "low", left, np.nextafter(right, np.inf) if constant else right)
     return left, right
 
 

@@ -4,6 +4,7 @@ that much."""
 import numpy as np
 import pytest
 
+from skdpnoise.accounting import queries
 from skdpnoise.accounting.queries import (
     ClippedGradient,
     ClippedRows,
@@ -17,9 +18,11 @@ from skdpnoise.data.table import InMemory
 from skdpnoise.privacy import GaussianLoss
 from skdpnoise.sampling import random_words
 from skdpnoise.sensitivity import RowBounds
+from tests._cases import each_value
 
 N_COLUMNS, N_GROUPS = 3, 2
 LOW, HIGH = np.array([-1.0, 0.0, 0.5]), np.array([2.0, 0.5, 1.5])
+COUNTED = np.array([1.0, 0.5, 1.0])  # with an end of 1 below, too, the last column is a count
 GRID = 2.0**-16  # in units of which a rounded contribution moves a sum by one more at most
 
 
@@ -46,6 +49,9 @@ QUERIES = {
     "sums by group": GroupedSum(N_GROUPS, codes, LOW, HIGH, rows),
     "sums of one group": GroupedSum(1, codes, LOW, HIGH, rows),
     "symmetric sums by group": GroupedSum(N_GROUPS, codes, -HIGH, HIGH, rows),
+    "sums and counts by group": GroupedSum(
+        N_GROUPS, codes, np.array([-1.0, -0.5, 1.0]), COUNTED, rows
+    ),
     "counts by group": GroupedSum(N_GROUPS, codes),
     "counts of one group": GroupedSum(1, codes),
     "counts by column": GroupedSum(3, codes_by_column, n_columns=N_COLUMNS),
@@ -75,6 +81,7 @@ def neighbours(adjacency, n=1000):
             yield first, second
 
 
+@each_value(1)
 @pytest.mark.parametrize("adjacency", ["replace_one", "add_remove"])
 @pytest.mark.parametrize("name", QUERIES)
 def test_one_record_moves_the_sums_by_the_stated_sensitivity_at_most_and_nearly(name, adjacency):
@@ -105,6 +112,17 @@ def test_sums_of_parts_are_those_of_all_records_whatever_their_order(name):
     parts = step(table[:150]) + step(table[150:150]) + step(table[150:][::-1])
     np.testing.assert_array_equal(parts, step(table))
     assert parts.dtype == np.int64
+
+
+@pytest.mark.parametrize(
+    ("name", "constant"), [("sums by group", "_ENTRIES"), ("moments in a ball", "_PRODUCTS")]
+)
+def test_sums_of_few_records_at_a_time_are_those_of_all(monkeypatch, name, constant):
+    query, table = QUERIES[name], some_records(np.random.default_rng(1), 400)
+    step = query.step(np.full(query.sensitivity("replace_one").n_coordinates, GRID))
+    whole = step(table)
+    monkeypatch.setattr(queries, constant, 50)
+    np.testing.assert_array_equal(step(table), whole)
 
 
 def test_grouped_sums_are_those_of_the_rows_with_each_code():

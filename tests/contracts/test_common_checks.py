@@ -35,7 +35,10 @@ from skdpnoise.privacy import TruncatedNegativeBinomial
 from tests.compose._pipelines import private_pipeline
 from tests.contracts._register import ENTRIES
 
-pytestmark = pytest.mark.filterwarnings("ignore::skdpnoise.PrivacyWarning")
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::skdpnoise.PrivacyWarning"),
+    pytest.mark.usefixtures("the_same_words"),
+]
 
 CLASSIFIER = DPLogisticCD(feature_bounds=(-4.0, 4.0))
 REGRESSOR = DPCoordinateDescentRegressor(feature_bounds=(-4.0, 4.0), target_bounds=(-8.0, 8.0))

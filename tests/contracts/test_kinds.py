@@ -28,7 +28,7 @@ from skdpnoise import (
 )
 from skdpnoise.data import scan_batches
 from skdpnoise.data.fitted_kinds import kinds_in
-from skdpnoise.data.parts import SpreadError
+from skdpnoise.data.partitions import SpreadError
 from tests._cases import each_value, quick
 from tests.contracts._register import PRIVATE, Forbidden, each, ways
 

@@ -49,7 +49,7 @@ def learned(estimator, X):
     return arrays | {name: tensor.numpy() for name, tensor in tensors.items()}
 
 
-@each(CLASSES)
+@each(ways(CLASSES))
 def test_a_mapped_file_gives_the_same_bits_as_arrays_in_memory(entry, mapped):
     X = mapped[:2000]
     y = entry.y(X)

@@ -143,7 +143,7 @@ def test_the_same_words_give_the_same_noise_and_half_the_epsilon_more_of_it(nois
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("noise", ON_THE_BOX)
+@pytest.mark.parametrize("noise", ON_THE_BOX[::2])
 def test_an_explanation_names_the_noise_and_public_numbers_only(noise):
     text = calibrated(noise, "box").explain()
     assert text.startswith(f"{noise}: scale ")

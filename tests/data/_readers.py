@@ -99,7 +99,7 @@ KINDS = {
 }
 
 Opened = Callable[..., tuple[Any, Any]]
-Reader = Callable[..., Opened]
+RowReader = Callable[..., Opened]
 _names = itertools.count()
 
 
@@ -279,7 +279,7 @@ def _part(parts: list[pd.DataFrame], number: int) -> pd.DataFrame:
     return parts[number]
 
 
-READERS: dict[str, Reader] = {
+READERS: dict[str, RowReader] = {
     "numpy": _array,
     "objects of numpy": _objects,
     "pandas": _pandas,

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from skdpnoise.data.kinds import are_numbers, as_numbers
-from skdpnoise.data.parts import SpreadError
+from skdpnoise.data.partitions import SpreadError
 from skdpnoise.data.rows import as_sources
-from skdpnoise.data.table import survey
+from skdpnoise.data.table import scan_partitions
 
 SECRET = "Eve-31415"  # a value that no message may show
 
@@ -20,7 +20,7 @@ def seen(n_jobs=None, check=len, **tables):
     """Return tables in parts, after a look at them."""
     sources = as_sources(**tables)
     runner = next(iter(sources.values())).reader.runner(sources, n_jobs)
-    return survey(runner, check, list(sources))
+    return scan_partitions(runner, check, list(sources))
 
 
 def values(tables):

@@ -15,7 +15,7 @@ import pytest
 
 from skdpnoise import DPTableVectorizer
 from skdpnoise.data import files, scan_batches, scan_csv, scan_dataset, scan_parquet
-from skdpnoise.data.parts import rows_at_once
+from skdpnoise.data.partitions import rows_at_once
 from tests._cases import each_value
 from tests.data._seen import SECRET, first_rows, refused, seen, targets, tenths, values
 

@@ -12,7 +12,7 @@ import joblib
 import numpy as np
 import pytest
 
-from skdpnoise.data import ahead, local, scan_batches, scan_parquet
+from skdpnoise.data import local, prefetch, scan_batches, scan_parquet
 from tests._same_bits import in_parts
 from tests.data._seen import SECRET, first_rows, refused, seen, tenths, values
 
@@ -109,10 +109,10 @@ def test_one_job_at_a_time_reads_files_ahead(tmp_path, monkeypatch, n_jobs, in_a
 
     def spied(batches):
         used.append(batches)
-        return read_ahead(batches)
+        return prefetched(batches)
 
-    read_ahead = ahead.read_ahead
-    monkeypatch.setattr(ahead, "read_ahead", spied)
+    prefetched = prefetch.prefetched
+    monkeypatch.setattr(prefetch, "prefetched", spied)
     rows = seen(n_jobs, X=scan_parquet(tmp_path / "rows.parquet")).map(values)
     used.clear()
     assert np.array_equal(rows.total(tenths), tenths(table))
@@ -146,7 +146,7 @@ def test_a_pass_that_fails_leaves_no_thread(tmp_path):
 
     for done in (rows.total, lambda take: rows.joined(lambda table, first: take(table), len)):
         assert "ValueError in part 0" in refused(done, step)
-        assert [one for one in threading.enumerate() if one.name == "read-ahead"] == []
+        assert [one for one in threading.enumerate() if one.name == "prefetch"] == []
 
 
 def test_functions_are_called_where_the_fit_runs():

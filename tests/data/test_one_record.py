@@ -29,7 +29,7 @@ from skdpnoise import (
 )
 from skdpnoise.data import RowSource
 from skdpnoise.data.fitted_kinds import kind_of_labels
-from skdpnoise.data.parts import SpreadError
+from skdpnoise.data.partitions import SpreadError
 from skdpnoise.inspection import Transcript
 from skdpnoise.inspection.auditing._fingerprint import differences
 from tests._cases import each_value

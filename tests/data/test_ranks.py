@@ -9,7 +9,7 @@ import pytest
 
 from skdpnoise.data import scan_batches
 from skdpnoise.data.ranks import SortedRanks, ordered
-from skdpnoise.data.table import InMemory, looked_at
+from skdpnoise.data.table import InMemory, scan_tables
 from tests._cases import each_value
 
 TINY, LARGEST = np.nextafter(0.0, 1.0), np.finfo(np.float64).max
@@ -27,7 +27,7 @@ def of_y(tables):
 def test_all_values_and_one_ulp_beside_them_are_told_apart(low, high):
     source = scan_batches([lambda: [VALUES[:7], VALUES[7:]], lambda: [VALUES]])
     values = np.concatenate([VALUES, VALUES])
-    partitions = looked_at(len, y=source).map(of_y)
+    partitions = scan_tables(len, y=source).map(of_y)
     with np.errstate(over="ignore"):
         beside = [np.nextafter(VALUES, end) for end in (-np.inf, np.inf)]
     thresholds = np.unique(np.concatenate([VALUES, *beside]))
@@ -41,6 +41,7 @@ def test_all_values_and_one_ulp_beside_them_are_told_apart(low, high):
         np.testing.assert_array_equal(found, expected)
 
 
+@each_value(1)
 @pytest.mark.parametrize("center", [-9.0, -1.0, 0.0, 0.3, 2.0, 9.0])
 @pytest.mark.parametrize("n", [0, 1, 2, 1000])
 def test_distances_of_sorted_values_are_sorted(center, n):

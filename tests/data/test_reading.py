@@ -1,4 +1,4 @@
-"""Later rows of a form that was checked are checked by their values alone, with the same errors."""
+"""Rows are read alike in memory and in partitions; later batches are checked by their values."""
 
 from __future__ import annotations
 
@@ -7,10 +7,12 @@ import pandas as pd
 import pytest
 
 from skdpnoise import DPRidge, DPSimpleImputer, DPStandardScaler
-from skdpnoise.data import scan_batches
-from skdpnoise.data.computed import reading
+from skdpnoise.data import reading, scan_batches
+from skdpnoise.data.cell_tables import AnyColumns
 from skdpnoise.data.computed import reading as computing
-from skdpnoise.data.reading import Numbers, read
+from skdpnoise.data.reading import NumberColumns, Supervised, read
+from skdpnoise.data.targets import read_labels
+from skdpnoise.sampling import SeededWords
 from tests._cases import each_value
 
 GOOD = np.random.default_rng(0).normal(size=(6, 3))
@@ -29,7 +31,7 @@ def frame(table, dtype=np.float64):
 
 def scanned(*batches, estimator=None, n_jobs=None, **options):
     estimator = DPStandardScaler() if estimator is None else estimator
-    return read(estimator, Numbers(options), X=scan_batches(lambda: batches), n_jobs=n_jobs)
+    return read(estimator, NumberColumns(options), X=scan_batches(lambda: batches), n_jobs=n_jobs)
 
 
 def error_of(function, *arguments, **options):
@@ -89,14 +91,6 @@ def test_each_form_is_checked_as_a_whole_once(monkeypatch):
     assert scanned(single, frame(GOOD), single)[0].dtype == "<f8"
 
 
-def test_later_rows_of_other_names_are_refused():
-    names = iter([["a", "b", "c"], ["a", "b", "c"], ["b", "a", "c"]])
-    rows = scan_batches(lambda: [GOOD] * 3)
-    named = rows.map(lambda table: pd.DataFrame(table, columns=next(names)), 3)
-    with pytest.raises(ValueError, match="same columns in all parts"):
-        read(DPStandardScaler(), Numbers(), X=named)
-
-
 def test_a_missing_value_of_a_nullable_type_is_refused_in_later_rows():
     table = frame(np.rint(GOOD)).astype({"a": "Int64", "b": "Float64"})
     assert scanned(table, table)[1].n_rows == 12
@@ -134,3 +128,120 @@ def test_few_rows_are_refused_as_in_memory(estimator, n_rows):
     assert error_of(estimator.fit, rows, rows["a"]) == told
     assert f"{n_rows} sample(s)" in told[1]
     assert "a minimum of 2" in told[1]
+
+
+# In memory and in partitions
+
+
+def with_labels(owner):
+    """Return an estimator class whose target has labels."""
+
+    class WithLabels(type(owner)):
+        def _read_target(self, y, n_rows):
+            return read_labels(type(self).__name__, y, n_rows)
+
+    return WithLabels()
+
+
+FRAME = pd.DataFrame(
+    {
+        "a": np.arange(12.0),
+        "b": np.arange(12, dtype=np.float32),
+        "town": ["Ulm", "Bonn", None] * 4,
+        "y": ["no"] * 4 + ["yes", "no"] * 4,  # of the first batch one
+        "person": np.repeat([1, 2, 3], 4),
+    }
+)
+FORMS = {
+    "numbers": (NumberColumns(), ["a", "b"], False),
+    "cells": (AnyColumns(), ["a", "town"], False),
+    "numbers and a target": (Supervised(NumberColumns(), labels=True), ["a", "b"], True),
+}
+
+
+def in_both(name, **options):
+    """Yield what is read of the same rows in memory, and in partitions."""
+    form, columns, supervised = FORMS[name]
+    source = scan_batches(lambda: (FRAME[:4], FRAME[4:8], FRAME[8:]))
+    for table in (FRAME, source):
+        chosen = {"X": table[columns]} | ({"y": table["y"]} if supervised else {})
+        grouped = {key: table[column] for key, column in options.items()}
+        yield read(with_labels(DPStandardScaler()), form, **chosen, **grouped, most=3)
+
+
+@pytest.mark.usefixtures("the_same_words")
+@pytest.mark.parametrize("name", FORMS)
+def test_the_same_is_public_of_rows_in_memory_and_in_partitions(name):
+    (memory, whole), (partitions, scanned_rows) = in_both(name, groups="person")
+    for fact in ("n_columns", "names", "dtype", "n_rows", "identity"):
+        assert getattr(partitions, fact) == getattr(memory, fact)
+    assert (memory.classes is None) == (name != "numbers and a target")
+    if memory.classes is not None:
+        assert memory.classes.tolist() == partitions.classes.tolist() == ["no", "yes"]
+    for fact in ("n_rows", "n_groups", "n_kept"):
+        assert getattr(scanned_rows, fact) == getattr(whole, fact)
+    assert (whole.n_rows, whole.n_groups, whole.n_kept) == (12, 3, 9)
+    assert whole.rows.shape == scanned_rows.rows.shape == (12, 2)
+
+
+def column(leaf):
+    """Return the first column of a leaf of any form."""
+    table = leaf["X"] if isinstance(leaf, dict) else leaf
+    return np.asarray(table)[:, 0].astype(float)
+
+
+@pytest.mark.usefixtures("the_same_words")
+@pytest.mark.parametrize("name", FORMS)
+def test_the_same_rows_are_kept_in_memory_and_in_partitions(name):
+    kept = [
+        rows.keep(SeededWords(3)).joined(lambda leaf, _: column(leaf), np.concatenate)
+        for _, rows in in_both(name, groups="person")
+    ]
+    assert kept[0].tolist() == kept[1].tolist()
+    assert len(kept[0]) == 9
+
+
+def test_a_target_that_is_not_there_is_refused_in_the_same_words():
+    source = scan_batches(lambda: [FRAME])
+    told = {
+        error_of(read, DPRidge(), Supervised(NumberColumns()), X=table[["a"]], y=None)
+        for table in (FRAME, source)
+    }
+    ((kind, text),) = told
+    assert kind is ValueError
+    assert "requires y to be passed" in text
+
+
+def test_a_form_of_rows_in_memory_refuses_partitions():
+    form = Supervised(NumberColumns(), in_memory=True)
+    rows = scan_batches(lambda: [FRAME])
+    kind, text = error_of(read, DPRidge(), form, X=rows[["a"]], y=rows["y"])
+    assert kind is TypeError
+    assert "needs all rows of X in memory" in text
+
+
+@pytest.mark.parametrize("form", [NumberColumns(), AnyColumns()], ids=["numbers", "cells"])
+def test_later_rows_of_other_names_are_refused(form):
+    names = iter([["a", "b", "c"], ["a", "b", "c"], ["b", "a", "c"]])
+    rows = scan_batches(lambda: [GOOD] * 3)
+    named = rows.map(lambda table: pd.DataFrame(table, columns=next(names)), 3)
+    with pytest.raises(ValueError, match="same columns in all parts"):
+        read(DPStandardScaler(), form, X=named)
+
+
+@pytest.mark.parametrize("adjacency", ["replace_one", "add_remove"])
+def test_the_number_of_rows_is_public_under_replace_one_only(adjacency):
+    scaler = DPStandardScaler(adjacency=adjacency)
+    schema, _ = scaler._read_rows(NumberColumns(), X=FRAME[["a", "b"]])
+    assert schema.n_rows == (12 if adjacency == "replace_one" else None)
+
+
+@pytest.mark.usefixtures("the_same_words")
+def test_groups_that_leave_one_row_are_refused_in_the_same_words():
+    told = {
+        error_of(DPStandardScaler().fit, table[["a"]], groups=table["same"])
+        for table in (FRAME.assign(same=1), scan_batches(lambda: [FRAME.assign(same=1)]))
+    }
+    ((kind, text),) = told
+    assert kind is ValueError
+    assert "rows_per_group=1 keeps 1" in text

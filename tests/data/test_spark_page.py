@@ -13,7 +13,7 @@ import pandas as pd
 import pytest
 
 from skdpnoise import DPLogisticCD, DPRidge, DPStandardScaler
-from skdpnoise.data.parts import SpreadError
+from skdpnoise.data.partitions import SpreadError
 from tests._same_bits import differing
 from tests.data._seen import SECRET, refused
 

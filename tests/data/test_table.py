@@ -6,9 +6,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from skdpnoise.data import scan_batches, states, table
+from skdpnoise.data import partition_cache, scan_batches, table
 from skdpnoise.data.ranks import ordered
-from skdpnoise.data.table import InMemory, as_rows, looked_at, rows_at, scanned
+from skdpnoise.data.table import InMemory, as_rows, rows_at, scan_tables, scanned
 
 N = 101
 CUTS = slice(0, 30), slice(30, 30), slice(30, 99), slice(99, N)
@@ -32,7 +32,7 @@ def in_partitions():
     X, y = arrays().values()
     frame = pd.DataFrame(X, columns=["a", "b", "c"]).assign(y=y)
     source = scan_batches(lambda: (frame[cut] for cut in CUTS))
-    return looked_at(lambda tables: None, X=source.drop("y"), y=source["y"]).map(pair)
+    return scan_tables(lambda tables: None, X=source.drop("y"), y=source["y"]).map(pair)
 
 
 def arrays():
@@ -138,11 +138,11 @@ def test_states_that_are_lost_are_made_anew():
     _, y = arrays().values()
     with in_partitions().folded(start, advance) as fold:
         fold.total(1)
-        for token in [*states._states]:
-            states.forget(token)
+        for token in [*partition_cache._states]:
+            partition_cache.forget(token)
         assert fold.total(2) == ((3 * y) ** 2).sum()
-        assert states._states
-    assert not states._states
+        assert partition_cache._states
+    assert not partition_cache._states
 
 
 def test_an_update_that_failed_half_way_is_not_counted_twice():

@@ -317,7 +317,7 @@ def test_markdown_and_html_in_names_are_shown_as_they_are():
 def test_what_has_no_report_is_refused(export):
     with pytest.raises(TypeError, match=f"parameter of {export.__name__} must be"):
         export(DPStandardScaler())
-    with pytest.raises(TypeError, match="must be a PrivacyReport"):
+    with pytest.raises(TypeError, match="must be of type PrivacyReport"):
         registry_record(DPStandardScaler(), BASIC, authors=["A. Person"])
     with pytest.raises(TypeError, match="must be JSON, as a text"):
         report_from_json(b"{}")

@@ -13,9 +13,13 @@ from sklearn.utils import get_tags
 
 from skdpnoise import DPCoordinateDescentRegressor, DPElasticNet, DPLasso, DPRidge
 from skdpnoise.linear_model import _penalties
-from skdpnoise.linear_model._records import Problem, Settings, Standardisation, Target
+from skdpnoise.linear_model._records import (
+    LinearProblem,
+    LinearTarget,
+    Settings,
+    Standardisation,
+)
 from skdpnoise.linear_model.solvers.moments import PseudoData
-from tests._cases import each_value, quick
 from tests._replay import two_runs
 from tests.contracts._register import Forbidden
 
@@ -44,7 +48,6 @@ def fitted(make, X, y, epsilon=1e6, **keywords):
         return make(epsilon, **keywords).fit(X, y)
 
 
-@each_value(1)
 @pytest.mark.slow
 @every_model
 @pytest.mark.parametrize("solver", ["gram", "joint"])
@@ -76,8 +79,6 @@ def test_no_penalty_is_least_squares_and_a_huge_one_leaves_the_mean(name):
             assert not model.coef_.any()
 
 
-@quick("gram-ridge")
-@each_value(1)
 @every_model
 @pytest.mark.parametrize("solver", ["gram", "joint", "gradient"])
 def test_a_change_of_units_changes_the_penalty_as_in_scikit_learn(name, solver):
@@ -104,10 +105,10 @@ def test_penalties_in_standard_units_are_those_of_the_same_objective():
     rng = np.random.default_rng(0)
     scale, sigma, n = np.array([0.5, 2.0, 1e3]), 4.0, 50.0
     features = Standardisation(np.zeros(3), scale, np.ones(3, bool), np.ones(3))
-    target = Target(np.zeros(1), Standardisation(*np.array([[1.0], [sigma], [1.0], [3.0]])))
+    target = LinearTarget(np.zeros(1), Standardisation(*np.array([[1.0], [sigma], [1.0], [3.0]])))
     for make, power in ((DPRidge, 2), (DPLasso, 1), (DPElasticNet, 0)):
         settings = Settings.of(make(alpha=0.7))
-        l1, l2 = settings.penalty(Problem(settings, None, features, target), n)
+        l1, l2 = settings.penalty(LinearProblem(settings, None, features, target), n)
         for v in rng.normal(size=(5, 3)):
             w = sigma * v / scale
             ours = sigma**2 * (l1 @ np.abs(v) + 0.5 * l2 @ v**2)
@@ -121,9 +122,9 @@ def test_penalties_in_standard_units_are_those_of_the_same_objective():
 
 def test_columns_that_are_not_used_have_a_penalty_that_is_a_number():
     features = Standardisation(np.zeros(2), np.array([0.0, 1e-200]), np.arange(2) > 0, np.ones(2))
-    target = Target(np.zeros(1), Standardisation(*np.array([[0.0], [0.0], [0.0], [3.0]])))
+    target = LinearTarget(np.zeros(1), Standardisation(*np.array([[0.0], [0.0], [0.0], [3.0]])))
     settings = Settings.of(DPElasticNet())
-    l1, l2 = _penalties.elastic_net(Problem(settings, None, features, target), 10.0)
+    l1, l2 = _penalties.elastic_net(LinearProblem(settings, None, features, target), 10.0)
     assert l1[0] == 0.5 and l2[0] == 0.5 and l1[1] > 1e199 and l2[1] == np.inf
 
 
@@ -172,8 +173,6 @@ def test_noise_has_what_least_squares_has(name):
         assert [str(release) for release in model.privacy_.releases] == theirs
 
 
-@quick("add_remove-joint-lasso")
-@each_value(1)
 @every_model
 @pytest.mark.parametrize("solver", ["gram", "joint", "gradient"])
 @pytest.mark.parametrize("adjacency", ["replace_one", "add_remove"])
@@ -196,7 +195,6 @@ def test_the_penalty_depends_on_released_numbers_alone(name, solver, adjacency):
     assert max(moved.share for moved in runs.moved) <= 1.0 + 1e-9
 
 
-@each_value(1)
 @every_model
 @pytest.mark.parametrize(
     ("settings", "match"),
@@ -216,7 +214,6 @@ def test_what_is_wrong_is_said_before_the_charge(name, settings, match):
         fitted(MODELS[name][0], *made(100), ledger=Forbidden(), **settings)
 
 
-@each_value(1)
 @every_model
 @pytest.mark.parametrize("solver", ["gram", "gradient"])
 def test_no_column_and_no_target_that_varies_leave_a_constant(name, solver):

@@ -311,13 +311,13 @@ def test_the_level_has_the_noise_that_it_is_charged_for(monkeypatch):
     X, y = several(2000)
     seen, moved = [], MatchMean.__call__
 
-    def watched(step, path, plan, table, session):
-        drawn = session.draw("level", step.mechanism)
+    def watched(step, path, made):
+        drawn = made.session.draw("level", step.mechanism)
         moves = []
         for times in (0, 1):
             noise = replace(drawn, noise=times * drawn.noise)
             again = SimpleNamespace(draw=lambda *_, noise=noise: noise)
-            moves.append(moved(step, path, plan, table, again))
+            moves.append(moved(step, path, replace(made, session=again)))
         noise = drawn.noise[0] * step.mechanism.grid_size / step.mechanism.standard_deviation
         seen.append([moves[1][-1, 0, -1] - moves[0][-1, 0, -1], *noise])
         return moves[1]
@@ -374,11 +374,11 @@ def test_a_level_moves_less_where_passes_find_it_as_well(monkeypatch):
     X, y = several(2000)
     moved, seen = MatchMean.__call__, []
 
-    def watched(step, path, plan, table, session):
-        drawn = session.draw("level", step.mechanism)
-        again = SimpleNamespace(draw=lambda *_: drawn)
+    def watched(step, path, made):
+        drawn = made.session.draw("level", step.mechanism)
+        again = replace(made, session=SimpleNamespace(draw=lambda *_: drawn))
         for part in (1.0, 0.1, 1e-4):
-            found = moved(replace(step, missed=part * step.missed), path, plan, table, again)
+            found = moved(replace(step, missed=part * step.missed), path, again)
             seen.append(found[-1, 0, -1] - path[-1, 0, -1])
         return path
 

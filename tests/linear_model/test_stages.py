@@ -19,10 +19,9 @@ from skdpnoise.data.table import InMemory
 from skdpnoise.kernels import LOGISTIC, SQUARED
 from skdpnoise.linear_model._budget import split_budget
 from skdpnoise.linear_model._penalties import of_standard_columns
-from skdpnoise.linear_model._records import Problem, Rows, Settings, Target
+from skdpnoise.linear_model._records import LinearProblem, LinearTarget, Rows, Settings
 from skdpnoise.linear_model._standard_units import Standardisation
 from skdpnoise.linear_model.solvers import coordinate
-from skdpnoise.linear_model.solvers.plans import finished
 from skdpnoise.privacy import PrivacyGuarantee
 from skdpnoise.sampling import SeededWords
 from tests._cases import each_value
@@ -50,7 +49,7 @@ def plan_of(estimator, used, n_outputs=1, n_samples=2000.0):
     budget = split_budget(settings, 1, schema, guarantee).for_records(n_samples)
     ones = np.ones(used.size)
     features, target = Standardisation(0.0 * ones, ones, used, 3.0 * ones), np.zeros(n_outputs)
-    problem = Problem(settings, schema, features, Target(target))
+    problem = LinearProblem(settings, schema, features, LinearTarget(target))
     return coordinate.COORDINATE.plan(problem, n_samples, budget)
 
 
@@ -72,7 +71,7 @@ def updates_of(plan, words, monkeypatch):
     with monkeypatch.context() as patch:
         patch.setattr(coordinate, "visit", noted)
         path = np.stack(list(plan.run(rows_of(plan), session)))
-        finished(path, plan, rows_of(plan), session)
+        plan.finished(path, rows_of(plan), session)
     return SimpleNamespace(updates=seen, charged=charged)
 
 

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from skdpnoise.data import scan_batches
-from skdpnoise.data.parts import SpreadError
+from skdpnoise.data.partitions import SpreadError
 from skdpnoise.metrics import (
     private_accuracy_score,
     private_balanced_accuracy_score,

@@ -19,7 +19,7 @@ from skdpnoise import (
 )
 from skdpnoise.base.parts import private_parts
 from skdpnoise.data import scan_batches
-from skdpnoise.data.parts import SpreadError
+from skdpnoise.data.partitions import SpreadError
 from skdpnoise.model_selection import _runs, dp_cross_validate
 from skdpnoise.model_selection._data import read_records, without_seeds
 from skdpnoise.model_selection._splits import Coins

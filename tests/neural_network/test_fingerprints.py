@@ -9,6 +9,7 @@ from skdpnoise.inspection.auditing._fingerprint import Unread, examined, fingerp
 from skdpnoise.neural_network import DPNeuralRegressor
 
 torch = pytest.importorskip("torch")
+pytestmark = pytest.mark.usefixtures("the_same_words")
 
 
 def unread(value):

@@ -11,6 +11,7 @@ from skdpnoise.sampling import random_words
 from tests.neural_network._words import Fixed
 
 torch = pytest.importorskip("torch")
+pytestmark = pytest.mark.usefixtures("the_same_words")
 
 nn = torch.nn
 

@@ -14,6 +14,7 @@ from skdpnoise.neural_network import DPNeuralClassifier
 from tests.contracts._register import Forbidden
 
 torch = pytest.importorskip("torch")
+pytestmark = pytest.mark.usefixtures("the_same_words")
 
 nn = torch.nn
 RNG = np.random.default_rng(0)

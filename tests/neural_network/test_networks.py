@@ -39,6 +39,7 @@ from tests.contracts._register import Forbidden
 from tests.neural_network._words import Fixed
 
 torch = pytest.importorskip("torch")
+pytestmark = pytest.mark.usefixtures("the_same_words")
 
 nn = torch.nn
 RNG = np.random.default_rng(0)

@@ -16,6 +16,7 @@ from skdpnoise.neural_network import (
 )
 
 torch = pytest.importorskip("torch")
+pytestmark = pytest.mark.usefixtures("the_same_words")
 
 rng = np.random.default_rng(0)
 X = rng.normal(size=(30, 2))

@@ -12,6 +12,7 @@ from benchmarks.networks import NORMS, WEIGHTS, noise_power
 from skdpnoise import DPNeuralClassifier
 
 torch = pytest.importorskip("torch")
+pytestmark = pytest.mark.usefixtures("the_same_words")
 
 EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "resnet20.py"
 MADE = runpy.run_path(str(EXAMPLE))

@@ -14,6 +14,7 @@ from skdpnoise.privacy import PrivacyGuarantee
 from skdpnoise.sensitivity import GroupedProfile
 
 torch = pytest.importorskip("torch")
+pytestmark = pytest.mark.usefixtures("the_same_words")
 
 ROWS = np.tile([[0.5, -0.25, 1.0]], (100, 1))
 PUBLIC = {"feature_bounds": (-1, 1), "classes": [0, 1], "n_samples": 100, "random_state": 0}

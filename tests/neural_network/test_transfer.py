@@ -11,6 +11,7 @@ import pytest
 from skdpnoise import DPMLPClassifier, DPNeuralClassifier, DPPipeline, DPStandardScaler
 
 torch = pytest.importorskip("torch")
+pytestmark = pytest.mark.usefixtures("the_same_words")
 
 EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "transfer.py"
 MADE = runpy.run_path(str(EXAMPLE))

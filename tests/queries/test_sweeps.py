@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from skdpnoise.data import table
-from skdpnoise.data.table import InMemory, looked_at
+from skdpnoise.data.table import InMemory, scan_tables
 from skdpnoise.inspection import Transcript
 from skdpnoise.privacy import PrivacyGuarantee
 from skdpnoise.queries import (
@@ -194,7 +194,7 @@ def test_gaps_of_rows_in_parts_are_those_of_a_table(at_a_time, monkeypatch):
     found = tallied_gaps(InMemory.of(X), pairs, columns, 2, visit)
     assert np.array_equal(found[:, 0], plain)
     for n_parts in (1, 7):
-        rows = looked_at(len, X=in_parts(X, n_parts)).map(values)
+        rows = scan_tables(len, X=in_parts(X, n_parts)).map(values)
         assert np.array_equal(tallied_gaps(rows, pairs, columns, 2, visit), found)
 
 

@@ -117,9 +117,8 @@ def test_rounded_draws_have_the_exact_distribution(name, bits):
         assert binned_pvalue(draws, density, bits, scale=scale) < FALSE_ALARM
 
 
-@quick("flat_staircase", "laplace", "truncated_laplace", "subbotin_5")
 @pytest.mark.usefixtures("the_same_words")
-@continuous
+@pytest.mark.parametrize("name", [*LAWS][::3])
 def test_draws_from_the_operating_system_have_the_exact_distribution(name):
     exponent, density = LAWS[name]
     assert fit_pvalue(rounded_piecewise(SystemWords(), N, 40, exponent), density, 40) > FALSE_ALARM

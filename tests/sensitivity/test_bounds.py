@@ -7,7 +7,13 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from skdpnoise.sensitivity import clipped_gradient, clipped_sum, histogram_counts, paired_histogram
+from skdpnoise.sensitivity import (
+    clipped_gradient,
+    clipped_sum,
+    grouped_sum,
+    histogram_counts,
+    paired_histogram,
+)
 from tests._cases import each_value
 
 ADJACENCIES = ["replace_one", "add_remove"]
@@ -186,6 +192,16 @@ def test_clips_and_bounds_that_are_not_numbers_are_refused():
 def test_swapped_bounds_are_refused(low, high):
     with pytest.raises(ValueError, match=r"'low'.*low < high.*swapped"):
         clipped_sum(low, high)
+
+
+def test_grouped_sums_may_count_records_and_swapped_bounds_are_refused():
+    profile = grouped_sum([-1.0, 1.0], 1.0, n_groups=2)
+    assert profile.per_coordinate.tolist() == [2.0, 1.0, 2.0, 1.0]
+    # Within a group residuals of both signs, (2, 0); between groups (1, 1) and (1, 1).
+    assert profile.l1 == pytest.approx(4.0)
+    assert profile.l2 == pytest.approx(2.0)
+    with pytest.raises(ValueError, match=r"'low'.*swapped"):
+        grouped_sum([-1.0, 2.0], 1.0, n_groups=2)
 
 
 @pytest.mark.parametrize("n_bins", [0, -1])

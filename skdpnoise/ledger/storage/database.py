@@ -182,7 +182,7 @@ class DatabaseStorage:
             except (self.sa.exc.SQLAlchemyError, sqlite3.Error) as error:
                 late = number + 1 == _ATTEMPTS or time.monotonic() - start > _BUSY_SECONDS
                 if late or not self._passes(error):
-                    raise self._explained(error) from error
+                    raise _explained(error, self.shown) from error
                 time.sleep(random.uniform(0.5, 1.0) * 0.05 * 2.0**number)
         raise AssertionError("the last attempt returns or raises")
 
@@ -220,11 +220,13 @@ class DatabaseStorage:
                 "skdpnoise[ledger] has the one for PostgreSQL, 'postgresql+psycopg://...'."
             ) from error
 
+        shown = self.shown  # a listener that held the storage would keep its connection open
+
         def explain(context: Any) -> Any:
             """Return a ledger error for an error of a codec or the driver."""
             error, known = context.original_exception, context.sqlalchemy_exception
             foreign = known is None and isinstance(error, Exception)
-            return self._explained(error) if foreign else None
+            return _explained(error, shown) if foreign else None
 
         sa.event.listen(engine, "handle_error", explain)
         if self._sqlite:
@@ -233,6 +235,7 @@ class DatabaseStorage:
 
     def _configure(self, engine: Any) -> None:
         """Set up every connection to a file of SQLite."""
+        shown = self.shown
 
         def configure(connection: Any, _: Any) -> None:
             # The transactions are begun below, as they must: with the lock of a writer.
@@ -252,7 +255,7 @@ class DatabaseStorage:
             except sqlite3.Error:
                 raise  # some pass
             except Exception as error:
-                raise self._explained(error) from error
+                raise _explained(error, shown) from error
 
         def begin(connection: Any) -> None:
             write = connection.get_execution_options().get("skdpnoise_write", False)
@@ -304,15 +307,6 @@ class DatabaseStorage:
         text = str(error.orig)
         return error.connection_invalidated or code in _PASSING or "database is locked" in text
 
-    def _explained(self, error: Any) -> LedgerError:
-        lines = str(getattr(error, "orig", None) or error).strip().splitlines()
-        text = lines[0] if lines else type(error).__name__
-        remedies = [f"{remedy} " for sign, remedy in _REMEDIES.items() if sign in text]
-        return LedgerStorageError(
-            f"The ledger in {self.shown} cannot be used: {text}. {''.join(remedies[-1:])}"
-            "Nothing was changed."
-        )
-
 
 _SET_BACK = (
     "The tables are newer than the version beside them says: find out who can write to the "
@@ -335,6 +329,16 @@ _REMEDIES = {
     "permission denied": "The page about ledgers in a database lists what a role needs.",
     "must be owner": "A newer version needs other tables: let their owner open the ledger once.",
 }
+
+
+def _explained(error: Any, shown: str) -> LedgerError:
+    lines = str(getattr(error, "orig", None) or error).strip().splitlines()
+    text = lines[0] if lines else type(error).__name__
+    remedies = [f"{remedy} " for sign, remedy in _REMEDIES.items() if sign in text]
+    return LedgerStorageError(
+        f"The ledger in {shown} cannot be used: {text}. {''.join(remedies[-1:])}"
+        "Nothing was changed."
+    )
 
 
 def _close(engine: Any, process: int) -> None:

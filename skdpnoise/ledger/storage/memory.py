@@ -21,14 +21,14 @@ class MemoryStorage:
 
     def __init__(self, process: int | None = None) -> None:
         self._process = os.getpid() if process is None else process
-        self._datasets: dict[str, _Charges] = {}
+        self._datasets: dict[str, _ChargesInMemory] = {}
 
     def open(self, dataset: str, wanted: dict[str, Any]) -> StoredBudget:
         self._check_process()
         stored = self._datasets.get(dataset)
         known = None if stored is None else stored.budget
         budget = base.settled(dataset, known, wanted, self.names())
-        self._datasets.setdefault(dataset, _Charges(dataset, budget))
+        self._datasets.setdefault(dataset, _ChargesInMemory(dataset, budget))
         return budget
 
     def names(self) -> list[str]:
@@ -43,7 +43,7 @@ class MemoryStorage:
             )
 
     @contextmanager
-    def transaction(self, dataset: str, *, write: bool) -> Iterator[_Charges]:
+    def transaction(self, dataset: str, *, write: bool) -> Iterator[_ChargesInMemory]:
         self._check_process()
         charges = self._datasets[dataset]
         count, head = len(charges.written), charges.head
@@ -58,7 +58,7 @@ class MemoryStorage:
         return work(0)
 
 
-class _Charges:
+class _ChargesInMemory:
     """The charges of a data set; a transaction works on the list itself."""
 
     def __init__(self, dataset: str, budget: StoredBudget) -> None:

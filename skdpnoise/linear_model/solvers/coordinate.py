@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -26,11 +26,11 @@ from skdpnoise.kernels.coordinate_descent import (
     visit,
 )
 from skdpnoise.linear_model import _rules as rules
-from skdpnoise.linear_model._budget import Budget
-from skdpnoise.linear_model._records import Problem, Rows, Settings, Target
+from skdpnoise.linear_model._budget import FitBudget
+from skdpnoise.linear_model._records import LinearProblem, LinearTarget, Rows, Settings
 from skdpnoise.linear_model._standard_units import Standardisation
 from skdpnoise.linear_model.solvers.final_steps import MajorityFallback, Recentre, ShrinkToConstant
-from skdpnoise.linear_model.solvers.plans import FinalStep, Solver, made_up_problem
+from skdpnoise.linear_model.solvers.plans import FinalStep, SolverPlan, made_up_problem
 from skdpnoise.mechanisms import AdditiveMechanism, calibrate
 from skdpnoise.queries.searched_location import count_strength, mean_reach
 from skdpnoise.sampling import permutation
@@ -46,22 +46,14 @@ _COPIES = 8  # of one number for each pass, output and coordinate that are held 
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class CoordinatePlan:
-    """Passes, clip and noise of coordinate descent."""
+class CoordinatePlan(SolverPlan):
+    """Passes, clip and noise of coordinate descent, in units that suit its steps."""
 
-    problem: Problem  # in units that suit the steps, whatever the bounds are
+    solver = "coordinate"
     mechanism: AdditiveMechanism | None  # of all passes; None where no coordinate is updated
     coordinates: np.ndarray  # that are updated, among the features and, last, the intercept
-    n_passes: int
-    clip: float  # bound C on one record's gradient in every coordinate, in standard units
-    step: float
-    n_samples: float  # the divisor
-    final: tuple[FinalStep, ...] = ()
-
-    @property
-    def solver(self) -> Solver:
-        """The solver that planned."""
-        return COORDINATE
+    clip: float = 1.0  # bound C on one record's gradient in every coordinate, in standard units
+    step: float = 1.0
 
     def slope_noise(self) -> float:
         """Return the sum of the variances that noise gives the mean of the last slopes."""
@@ -133,7 +125,7 @@ def _at_hand(n_threads: int, stack: ExitStack, rows: _Swept) -> _Swept:
     return replace(rows, sweeps=rows.sweeps.at_hand(n_threads, stack))
 
 
-def _start(loss: Loss, target: Target, rows: _Swept) -> list[Scores]:
+def _start(loss: Loss, target: LinearTarget, rows: _Swept) -> list[Scores]:
     """Return the scores of all rows before the first sweep, for each output."""
     return [loss.start(output) for output in target(rows.outputs)]
 
@@ -151,7 +143,9 @@ def _sum(fold: Fold[tuple[int, Sweep]], output: int, sweep: Sweep) -> int:
 class CoordinateDescent:
     """Coordinate descent along clipped gradients, each coordinate once in every pass."""
 
-    def check(self, settings: Settings, schema: Schema, budget: Budget) -> None:
+    name: ClassVar[str] = "coordinate"
+
+    def check(self, settings: Settings, schema: Schema, budget: FitBudget) -> None:
         """Raise what planning would raise, before anything is spent."""
         n_features = schema.n_columns
         _check_sums(settings, schema.n_rows or 1, n_features)
@@ -163,7 +157,7 @@ class CoordinateDescent:
         # So many records, and so little for them, ask for the smallest parts of a loss.
         plan_coordinates(made_up_problem(settings, schema), _MANY, budget.least)
 
-    def plan(self, problem: Problem, n_samples: float, budget: Budget) -> CoordinatePlan:
+    def plan(self, problem: LinearProblem, n_samples: float, budget: FitBudget) -> CoordinatePlan:
         """Return the plan for so many records, a public or a released number."""
         if problem.schema.n_rows is None:
             _check_sums(problem.settings, n_samples, problem.schema.n_columns)
@@ -173,7 +167,7 @@ class CoordinateDescent:
 COORDINATE = CoordinateDescent()
 
 
-def plan_coordinates(problem: Problem, n_samples: float, budget: Budget) -> CoordinatePlan:
+def plan_coordinates(problem: LinearProblem, n_samples: float, budget: FitBudget) -> CoordinatePlan:
     """Choose passes, clip and noise scales, and a release after the passes if one is worth it."""
     # The gradient of a record in coordinate j, clipped to [−C, C], is a contribution to a sum; one
     # pass releases these sums for every coordinate and output once, and T passes compose
@@ -192,16 +186,16 @@ def plan_coordinates(problem: Problem, n_samples: float, budget: Budget) -> Coor
         part, reach = rules.residual_share(strength, order), rules.COORDINATE_FINAL.residual_reach
         return _planned(problem, n_samples, budget, part, reach)
     share = rules.gain_share(strength, order)
-    doubtful = uses_features and strength < rules.COORDINATE_FINAL.strong
-    plan = _planned(problem, n_samples, budget, share if doubtful else 0.0)
+    weak = uses_features and strength < rules.COORDINATE_FINAL.strong
+    plan = _planned(problem, n_samples, budget, share if weak else 0.0)
     noisy = plan.slope_noise() > rules.COORDINATE_FINAL.noisy_scores * problem.schema.n_outputs
-    if noisy and uses_features and not doubtful:
+    if noisy and uses_features and not weak:
         return _planned(problem, n_samples, budget, share)
     return plan
 
 
 def _planned(
-    problem: Problem, n_samples: float, budget: Budget, part: float, reach: float = 1.0
+    problem: LinearProblem, n_samples: float, budget: FitBudget, part: float, reach: float = 1.0
 ) -> CoordinatePlan:
     """Return the plan if such a part of the model's budget is for a last release of some reach."""
     settings, used, n_outputs = problem.settings, problem.features.used, problem.schema.n_outputs
@@ -212,8 +206,7 @@ def _planned(
         one_sum = clipped_sum(-reach, reach, adjacency)
         last = calibrate(budget.noise, one_sum, left.share(part))
     if not used.any():  # the constant model is all there is
-        plan = CoordinatePlan(problem, None, coordinates, 1, 1.0, 1.0, n_samples)
-        return _with_final(plan, last, reach)
+        return _with_final(CoordinatePlan(problem, n_samples, 1, None, coordinates), last, reach)
     left = left.share(1.0 - part)
     ones = np.ones(coordinates.size * n_outputs)
     one_pass = calibrate(budget.noise, clipped_gradient(ones, adjacency), left)
@@ -230,7 +223,7 @@ def _planned(
     gradients = clipped_gradient(clip * ones, adjacency)
     mechanism = calibrate(budget.noise, gradients, left, n_releases=n_passes, weights=weights)
     step = auto.relaxation / settings.loss.curvature
-    plan = CoordinatePlan(problem, mechanism, coordinates, n_passes, clip, step, n_samples)
+    plan = CoordinatePlan(problem, n_samples, n_passes, mechanism, coordinates, clip, step)
     return _with_final(plan, last, reach)
 
 
@@ -278,7 +271,7 @@ def _check_sums(settings: Settings, n_rows: float, n_columns: int) -> None:
 
 def _check_growth(settings: Settings) -> None:
     """Refuse a growth that is too large for the passes, or for the most that "auto" stands for."""
-    # How many "auto" stands for depends on released numbers: a fit that is paid for must bear all.
+    # How many "auto" stands for depends on released numbers: a fit that was charged must bear all.
     growth, most = settings.budget_growth, settings.n_passes
     if isinstance(growth, str):
         return

@@ -11,18 +11,16 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
 
 import numpy as np
 
-from skdpnoise.accounting.session import Session
-from skdpnoise.data.table import Table
 from skdpnoise.kernels.links import exponential_mean
 from skdpnoise.linear_model import _rules as rules
-from skdpnoise.linear_model._budget import Budget
-from skdpnoise.linear_model._records import Problem, Rows, in_blocks
+from skdpnoise.linear_model._budget import FitBudget
+from skdpnoise.linear_model._records import LinearProblem, Rows, in_blocks
 from skdpnoise.linear_model._standard_units import linear_functions
 from skdpnoise.linear_model.solvers.moments import MomentsRelease
+from skdpnoise.linear_model.solvers.plans import Passed
 from skdpnoise.mechanisms import AdditiveMechanism, calibrate
 from skdpnoise.privacy import GaussianLoss, LossBudget
 from skdpnoise.sensitivity import GroupedProfile
@@ -32,31 +30,27 @@ __all__ = [
     "MatchMean",
     "Recentre",
     "RescaleOnMoments",
-    "ShrinkRates",
-    "ShrinkScores",
-    "ShrinkSlopes",
     "ShrinkToConstant",
     "TwoClassFallback",
     "plan_mean",
+    "shrink_rates",
+    "shrink_scores",
+    "shrink_slopes",
 ]
 
 _BLOCK = 8192  # rows whose linear functions are held at once
 
 
 def _released(
-    session: Session,
-    label: str,
-    mechanism: AdditiveMechanism,
-    table: Table[Rows],
-    step: Callable[[Rows], np.ndarray],
+    made: Passed, label: str, mechanism: AdditiveMechanism, step: Callable[[Rows], np.ndarray]
 ) -> np.ndarray:
     """Release what a step sums of blocks of rows, in grid steps; return it in its units."""
-    drawn = session.draw(label, mechanism)
-    sums = table.total(partial(in_blocks, step, _BLOCK), label)
+    drawn = made.session.draw(label, mechanism)
+    sums = made.table.total(partial(in_blocks, step, _BLOCK), label)
     return drawn.in_units(sums, drawn.noise[0])
 
 
-def _scores(model: np.ndarray, problem: Problem, rows: Rows) -> np.ndarray:
+def _scores(model: np.ndarray, problem: LinearProblem, rows: Rows) -> np.ndarray:
     return linear_functions(model, rows.X, problem.features)
 
 
@@ -74,37 +68,31 @@ class ShrinkToConstant:
     noise: float  # variances that noise gives the mean of the last slopes, all together
     shrinkage: float
 
-    def __call__(
-        self, path: np.ndarray, plan: Any, table: Table[Rows], session: Session
-    ) -> np.ndarray:
-        energy = float((plan.average(path[..., :-1]) ** 2).sum())
+    def __call__(self, path: np.ndarray, made: Passed) -> np.ndarray:
+        energy = float((made.plan.average(path[..., :-1]) ** 2).sum())
         keep = rules.kept(energy, self.noise, self.shrinkage)
-        return _nearer(path, plan.problem.target.constant, keep)
+        return _nearer(path, made.plan.problem.target.constant, keep)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Recentre:
-    """Moves the intercept by the part of the noisy mean residual that is expected to be no noise.
+    """Moves the intercept by the part of a noisy mean residual that is likely no noise."""
 
-    Gradients are clipped, so that an intercept tends to a median. Residuals are clipped to ±r
-    scales (:func:`skdpnoise.sensitivity.clipped_sum`).
-    """
+    # Gradients are clipped, so that an intercept tends to a median. Residuals are clipped to ±r.
 
     mechanism: AdditiveMechanism
     reach: float  # r
     off: float  # how far off the intercept may be, in scales
 
-    def __call__(
-        self, path: np.ndarray, plan: Any, table: Table[Rows], session: Session
-    ) -> np.ndarray:
-        problem, mechanism, reach = plan.problem, self.mechanism, self.reach
-        drawn = session.draw("residuals", mechanism)
+    def __call__(self, path: np.ndarray, made: Passed) -> np.ndarray:
+        problem, mechanism, reach = made.plan.problem, self.mechanism, self.reach
+        drawn = made.session.draw("residuals", mechanism)
         if not problem.target.units[1]:
             return path
-        step = partial(_residuals, plan.average(path), problem, reach, mechanism.grid_size)
-        sums = table.total(partial(in_blocks, step, _BLOCK), "residuals")
-        mean = float(drawn.in_units(sums, drawn.noise[0])[0]) / plan.n_samples
-        noise = float(mechanism.standard_deviation[0]) / plan.n_samples
+        step = partial(_residuals, made.plan.average(path), problem, reach, mechanism.grid_size)
+        sums = made.table.total(partial(in_blocks, step, _BLOCK), "residuals")
+        mean = float(drawn.in_units(sums, drawn.noise[0])[0]) / made.plan.n_samples
+        noise = float(mechanism.standard_deviation[0]) / made.plan.n_samples
         keep = self.off**2 / (self.off**2 + noise**2)
         moved = path.copy()
         moved[..., -1] += keep * np.clip(mean, -reach, reach)
@@ -112,7 +100,7 @@ class Recentre:
 
 
 def _residuals(
-    model: np.ndarray, problem: Problem, reach: float, grid_size: np.ndarray, rows: Rows
+    model: np.ndarray, problem: LinearProblem, reach: float, grid_size: np.ndarray, rows: Rows
 ) -> np.ndarray:
     """Return the sum of residuals in standard units; of the target as it came, not clipped."""
     center, scale = problem.target.units
@@ -130,34 +118,33 @@ def _rounded_sum(values: np.ndarray, reach: float, grid_size: np.ndarray) -> np.
 
 @dataclass(frozen=True, slots=True, eq=False)
 class MajorityFallback:
-    """Shrinks slopes whose labels may be worse than the largest class, by a released gain.
+    """Shrinks slopes whose labels may be worse than the largest class, by a released gain."""
 
-    A record adds −1, 0 or 1: whether the model labels it rightly, less whether the largest class
-    does. Shrunk slopes give few records another label than that class, if it leads by a wide
-    margin. Outputs are -1 and +1: one for two classes, else one for each class against the rest.
-    """
+    # A record adds −1, 0 or 1: whether the model labels it rightly, less whether the largest class
+    # does. Shrunk slopes give few records another label than that class, if it leads by a wide
+    # margin.
 
     mechanism: AdditiveMechanism
 
-    def __call__(
-        self, path: np.ndarray, plan: Any, table: Table[Rows], session: Session
-    ) -> np.ndarray:
-        problem, mechanism, model = plan.problem, self.mechanism, plan.average(path)
+    def __call__(self, path: np.ndarray, made: Passed) -> np.ndarray:
+        problem, mechanism, model = made.plan.problem, self.mechanism, made.plan.average(path)
         constant = problem.target.constant
         step = partial(_gains, model, problem, mechanism.grid_size)
-        sums = _released(session, "gain over the largest class", mechanism, table, step)
-        gain = float(sums[0]) / plan.n_samples
-        noise = float(mechanism.standard_deviation[0]) / plan.n_samples
+        sums = _released(made, "gain over the largest class", mechanism, step)
+        gain = float(sums[0]) / made.plan.n_samples
+        noise = float(mechanism.standard_deviation[0]) / made.plan.n_samples
         if gain > rules.COORDINATE_FINAL.sure * noise:
             return path
         # Scores of standardised features vary by about the norm of the slopes; two of them, more.
         lead = abs(constant[0]) if len(constant) == 1 else np.diff(np.sort(constant)[-2:])[0]
-        slopes = plan.average(path)[:, :-1]
+        slopes = made.plan.average(path)[:, :-1]
         spread = np.linalg.norm(slopes, axis=1).max() * np.sqrt(min(len(constant), 2))
         return _nearer(path, constant, kept_for_few_labels(lead, spread))
 
 
-def _gains(model: np.ndarray, problem: Problem, grid_size: np.ndarray, rows: Rows) -> np.ndarray:
+def _gains(
+    model: np.ndarray, problem: LinearProblem, grid_size: np.ndarray, rows: Rows
+) -> np.ndarray:
     constant, right = problem.target.constant, _labels(rows.outputs)
     rightly = (_labels(_scores(model, problem, rows)) == right).astype(np.float64)
     gains = rightly - (_labels(constant[:, np.newaxis]) == right)
@@ -178,69 +165,54 @@ def _labels(scores: Sequence[np.ndarray] | np.ndarray) -> np.ndarray:
     return found
 
 
-class ShrinkScores:
-    """Shrinks scores as a whole, so that labels stay as they are."""
-
-    def __call__(
-        self, path: np.ndarray, plan: Any, table: Table[Rows], session: Session
-    ) -> np.ndarray:
-        return path * _ridge_kept(path, plan, plan.n_slopes * plan.slope_noise())
+def shrink_scores(path: np.ndarray, made: Passed) -> np.ndarray:
+    """Shrink scores as a whole, so that labels stay as they are."""
+    return path * _ridge_kept(path, made, made.plan.n_slopes * made.plan.slope_noise())
 
 
-class ShrinkSlopes:
-    """Shrinks slopes of a model of numbers, whose intercept is where they are."""
-
-    def __call__(
-        self, path: np.ndarray, plan: Any, table: Table[Rows], session: Session
-    ) -> np.ndarray:
-        # Rows of many records pull noise back.
-        noise = plan.n_slopes * min(plan.slope_noise(), plan.resting_noise())
-        keep = _ridge_kept(path, plan, noise)
-        return np.asarray(path * np.append(np.full(path.shape[-1] - 1, keep), 1.0))
+def shrink_slopes(path: np.ndarray, made: Passed) -> np.ndarray:
+    """Shrink slopes of a model of numbers, whose intercept is where they are."""
+    # Rows of many records pull noise back.
+    noise = made.plan.n_slopes * min(made.plan.slope_noise(), made.plan.resting_noise())
+    keep = _ridge_kept(path, made, noise)
+    return np.asarray(path * np.append(np.full(path.shape[-1] - 1, keep), 1.0))
 
 
-def _ridge_kept(path: np.ndarray, plan: Any, noise: float) -> float:
-    energy = float((plan.average(path)[:, :-1] ** 2).sum())
+def _ridge_kept(path: np.ndarray, made: Passed, noise: float) -> float:
+    energy = float((made.plan.average(path)[:, :-1] ** 2).sum())
     return energy / (energy + noise) if energy > 0.0 else 1.0
 
 
-class ShrinkRates:
-    """Shrinks logarithms of rates to the mean rate."""
-
-    def __call__(
-        self, path: np.ndarray, plan: Any, table: Table[Rows], session: Session
-    ) -> np.ndarray:
-        # Where rates are small, so is the curvature that pulls noise back.
-        model = plan.average(path)
-        curvature = rules.GRADIENT.curvature * math.exp(min(float(model[0, -1]), 0.0))
-        noise = plan.n_slopes * plan.slope_noise(curvature)
-        energy = float((model[:, :-1] ** 2).sum())
-        keep = rules.kept(energy, noise, rules.GRADIENT_FINAL.shrinkage_of_counts)
-        return np.asarray(path * keep)
+def shrink_rates(path: np.ndarray, made: Passed) -> np.ndarray:
+    """Shrink logarithms of rates to the mean rate."""
+    # Where rates are small, so is the curvature that pulls noise back.
+    model = made.plan.average(path)
+    curvature = rules.GRADIENT.curvature * math.exp(min(float(model[0, -1]), 0.0))
+    noise = made.plan.n_slopes * made.plan.slope_noise(curvature)
+    energy = float((model[:, :-1] ** 2).sum())
+    keep = rules.kept(energy, noise, rules.GRADIENT_FINAL.shrinkage_of_counts)
+    return np.asarray(path * keep)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TwoClassFallback:
-    """Shrinks slopes whose labels may be no better than those of one class, by two gains.
+    """Shrinks slopes whose labels may be no better than those of one class, by two gains."""
 
-    A record that is labelled rightly gains 1 over the class that it is not of, and else loses 1
-    against its own: (0, 1), (1, 0), (0, -1) or (-1, 0), at most 2 apart.
-    """
+    # A record that is labelled rightly gains 1 over the class that it is not of, and else loses 1
+    # against its own: (0, 1), (1, 0), (0, -1) or (-1, 0), at most 2 apart.
 
     mechanism: AdditiveMechanism
 
-    def __call__(
-        self, path: np.ndarray, plan: Any, table: Table[Rows], session: Session
-    ) -> np.ndarray:
-        rule, n, model = rules.GRADIENT_FINAL, plan.n_samples, plan.average(path)
-        label, step = "gain over either class", partial(_gains_over_both, model, plan.problem)
-        drawn = session.draw(label, self.mechanism)
-        gains = table.total(partial(in_blocks, step, _BLOCK), label)
+    def __call__(self, path: np.ndarray, made: Passed) -> np.ndarray:
+        rule, n, model = rules.GRADIENT_FINAL, made.plan.n_samples, made.plan.average(path)
+        label, step = "gain over either class", partial(_gains_over_both, model, made.plan.problem)
+        drawn = made.session.draw(label, self.mechanism)
+        gains = made.table.total(partial(in_blocks, step, _BLOCK), label)
         steps = np.rint(gains / float(self.mechanism.grid_size[0])).astype(np.int64)
         over_first, over_second = drawn.in_units(steps, drawn.noise[0]) / n
         deviation = float(self.mechanism.standard_deviation[0]) / n
         # The records that are labelled are those of the fit: labels that mean nothing gain, too.
-        n_used = plan.problem.features.used.sum()
+        n_used = made.plan.problem.features.used.sum()
         least = rule.sure * deviation + rule.overfit * math.sqrt(n_used / n)
         if min(over_first, over_second) > least:
             return path
@@ -253,7 +225,7 @@ class TwoClassFallback:
         return moved
 
 
-def _gains_over_both(model: np.ndarray, problem: Problem, rows: Rows) -> np.ndarray:
+def _gains_over_both(model: np.ndarray, problem: LinearProblem, rows: Rows) -> np.ndarray:
     """Return how many more labels a model has right than either class alone."""
     positive = rows.outputs[0] > 0
     right = np.count_nonzero((_scores(model, problem, rows)[0] > 0.0) == positive)
@@ -263,23 +235,22 @@ def _gains_over_both(model: np.ndarray, problem: Problem, rows: Rows) -> np.ndar
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RescaleOnMoments:
-    """Multiplies a model of numbers by the slope of the target on its predictions.
+    """Multiplies a model of numbers by the slope of the target on its predictions."""
 
-    Passes over clipped gradients leave a model too small or, with noise, too large. Its predictions
-    are one feature of a fit to second moments.
-    """
+    # Passes over clipped gradients leave a model too small or, with noise, too large. Its
+    # predictions are one feature of a fit to second moments.
 
     moments: MomentsRelease
     penalised: bool  # by the user, so that slopes are not made larger again
 
-    def __call__(
-        self, path: np.ndarray, plan: Any, table: Table[Rows], session: Session
-    ) -> np.ndarray:
-        model, features = plan.average(path), plan.problem.features
+    def __call__(self, path: np.ndarray, made: Passed) -> np.ndarray:
+        model, problem = made.plan.average(path), made.plan.problem
         model[:, -1] = 0.0
-        unit = float(np.linalg.norm(model[:, :-1] * features.spread))
-        predictions = partial(_predictions, model / (unit or 1.0), plan.problem)
-        released = self.moments.release(table, session, plan.problem.settings.n_jobs, predictions)
+        unit = float(np.linalg.norm(model[:, :-1] * problem.features.spread))
+        predictions = partial(_predictions, model / (unit or 1.0), problem)
+        released = self.moments.release(
+            made.table, made.session, problem.settings.n_jobs, predictions
+        )
         if unit == 0.0:
             return path
         slope, intercept = released.solve([0.0], 0.0)[0]
@@ -289,7 +260,7 @@ class RescaleOnMoments:
         return np.asarray(rescaled)
 
 
-def _predictions(model: np.ndarray, problem: Problem, rows: Rows) -> np.ndarray:
+def _predictions(model: np.ndarray, problem: LinearProblem, rows: Rows) -> np.ndarray:
     """Return the linear function of a model as a table of one column."""
     blocks = (_scores(model, problem, some)[0] for some in rows.blocks(_BLOCK))
     return np.concatenate([*blocks])[:, np.newaxis]
@@ -301,12 +272,12 @@ class MatchMean:
 
     .. math:: \sum_i \Bigl(\min\Bigl(1, \frac{e^{s_i}}{u}\Bigr),
               \min\Bigl(1, \frac{y_i}{m v}\Bigr)\Bigr)
-
-    is released, with s_i the linear function of the finished model and u and v the largest values
-    that count, by released numbers. Both entries are in [0, 1]: a record moves them by √2 in
-    Euclidean norm at most, under both adjacencies. The intercept moves by the logarithm of their
-    ratio, times the part of it that is likely to be more than noise.
     """
+
+    # With s_i the linear function of the finished model and u and v the largest values that count,
+    # by released numbers. Both entries are in [0, 1]: a record moves them by √2 in Euclidean norm
+    # at most, under both adjacencies. The intercept moves by the logarithm of their ratio, times
+    # the part of it that is likely to be more than noise.
 
     mechanism: AdditiveMechanism
     n_samples: float
@@ -331,15 +302,13 @@ class MatchMean:
         rate = predicted / self.farther * float(self.noise[0])
         return rate**2 + self.believed * float(self.noise[1]) ** 2
 
-    def __call__(
-        self, path: np.ndarray, plan: Any, table: Table[Rows], session: Session
-    ) -> np.ndarray:
-        model, rule = plan.average(path), rules.LEVEL
-        size = float(np.linalg.norm(model[:, :-1] * plan.problem.features.spread))
+    def __call__(self, path: np.ndarray, made: Passed) -> np.ndarray:
+        model, rule = made.plan.average(path), rules.LEVEL
+        size = float(np.linalg.norm(model[:, :-1] * made.plan.problem.features.spread))
         predicted = self.farther * math.exp(min(rule.predicted * size, 40.0))
         limits = predicted, self.counted, float(self.mechanism.grid_size[0])
-        step = partial(_rates_and_counts, model, plan.problem, limits)
-        noisy = _released(session, "level", self.mechanism, table, step) / self.n_samples
+        step = partial(_rates_and_counts, model, made.plan.problem, limits)
+        noisy = _released(made, "level", self.mechanism, step) / self.n_samples
         counted = 1.0 + self.believed * (self.counted * float(noisy[1]) - 1.0)
         mean = max(predicted * float(noisy[0]), rule.least_predicted)
         kept = self.missed**2 / (self.missed**2 + self.variance(predicted))
@@ -349,7 +318,7 @@ class MatchMean:
 
 
 def _rates_and_counts(
-    model: np.ndarray, problem: Problem, limits: tuple[float, float, float], rows: Rows
+    model: np.ndarray, problem: LinearProblem, limits: tuple[float, float, float], rows: Rows
 ) -> np.ndarray:
     """Return the sums of predictions and of counts, both up to their limits, in grid steps."""
     predicted, counted, unit = limits
@@ -360,7 +329,7 @@ def _rates_and_counts(
 
 
 def plan_mean(
-    budget: Budget, left: LossBudget, strength: float, n_samples: float, spread: float
+    budget: FitBudget, left: LossBudget, strength: float, n_samples: float, spread: float
 ) -> MatchMean | None:
     """Return the release for counts of this spread, None where its noise is more than it mends."""
     rule, profile = rules.LEVEL, GroupedProfile([math.sqrt(2.0)], np.zeros(2))

@@ -14,7 +14,7 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -25,19 +25,19 @@ from skdpnoise.data.table import Table
 from skdpnoise.kernels import POISSON, SQUARED, Loss
 from skdpnoise.kernels.joint import Clip, GridRows, clipped_gradient_sums, descend
 from skdpnoise.linear_model import _rules as rules
-from skdpnoise.linear_model._budget import NORMAL, Budget
-from skdpnoise.linear_model._records import ClassWeights, Problem, Rows, Settings
+from skdpnoise.linear_model._budget import NORMAL, FitBudget
+from skdpnoise.linear_model._records import ClassWeights, LinearProblem, Rows, Settings
 from skdpnoise.linear_model._standard_units import RowScaling, plain_units, side_by_side
 from skdpnoise.linear_model.solvers.final_steps import (
     RescaleOnMoments,
-    ShrinkRates,
-    ShrinkScores,
-    ShrinkSlopes,
     TwoClassFallback,
     plan_mean,
+    shrink_rates,
+    shrink_scores,
+    shrink_slopes,
 )
 from skdpnoise.linear_model.solvers.moments import plan_moments
-from skdpnoise.linear_model.solvers.plans import FinalStep, Solver, made_up_problem
+from skdpnoise.linear_model.solvers.plans import FinalStep, SolverPlan, made_up_problem
 from skdpnoise.mechanisms import AdditiveMechanism, calibrate
 from skdpnoise.privacy import GaussianLoss
 from skdpnoise.sensitivity import GroupedProfile
@@ -53,25 +53,17 @@ _MANY = 2.0**30  # records
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class GradientPlan:
+class GradientPlan(SolverPlan):
     """Passes, clip and noise of descent along whole gradients."""
 
-    problem: Problem
+    solver = "gradient"
     mechanism: AdditiveMechanism | None  # of all passes; None where no column is used
-    n_passes: int
-    clip: float  # C
-    step: float
-    longest_step: float
-    row_grid_size: float  # of standardised rows
-    n_samples: float  # the divisor, less where classes have weights
     constant: float  # that rows end with; 0 without an intercept
-    final: tuple[FinalStep, ...] = ()
+    clip: float = 1.0  # C
+    step: float = 1.0
+    longest_step: float = 1.0
+    row_grid_size: float = 1.0  # of standardised rows
     steps: list[float] = field(default_factory=list)  # of the passes that were made
-
-    @property
-    def solver(self) -> Solver:
-        """The solver that planned."""
-        return GRADIENT
 
     @property
     def n_slopes(self) -> int:
@@ -184,7 +176,7 @@ class _Gridded:
         return np.asarray(self.weights.relative[number])
 
 
-def _on_grid(problem: Problem, grid_size: float, constant: float, rows: Rows) -> _Gridded:
+def _on_grid(problem: LinearProblem, grid_size: float, constant: float, rows: Rows) -> _Gridded:
     features, target = problem.features, problem.target
     assert isinstance(features, RowScaling)
     gridded = GridRows(
@@ -219,7 +211,9 @@ def _gradients(
 class GradientDescent:
     """Proximal descent with momentum along clipped whole gradients."""
 
-    def check(self, settings: Settings, schema: Schema, budget: Budget) -> None:
+    name: ClassVar[str] = "gradient"
+
+    def check(self, settings: Settings, schema: Schema, budget: FitBudget) -> None:
         """Raise what planning would raise, before anything is spent."""
         n_passes = rules.GRADIENT.most_passes_of_few_rows
         if not isinstance(settings.n_passes, str):
@@ -234,7 +228,7 @@ class GradientDescent:
         check_memory(settings.owner, size, reason, "Use fewer passes.")
         self.plan(made_up_problem(settings, schema), _MANY, budget.least)
 
-    def plan(self, problem: Problem, n_samples: float, budget: Budget) -> GradientPlan:
+    def plan(self, problem: LinearProblem, n_samples: float, budget: FitBudget) -> GradientPlan:
         """Return the plan for so many records, a public or a released number."""
         # The noise of T passes adds to a score about 2 u T / (μ n), u being how far a pass moves
         # the score of a row of length L that is clipped. So u T is a multiple of μ n.
@@ -248,7 +242,7 @@ class GradientDescent:
         n_used = int(np.count_nonzero(features.used))
         if not n_used or not (target.scaling is None or target.scaling.used[0]):
             # A constant has been found.
-            return GradientPlan(problem, None, 1, 1.0, 1.0, 1.0, 1.0, n_samples, constant)
+            return GradientPlan(problem, n_samples, 1, None, constant)
         shape = problem.schema.n_outputs, n_used + bool(constant)
         length = math.hypot(features.length, constant)
         longest = math.hypot(features.longest, constant)
@@ -279,52 +273,38 @@ class GradientDescent:
         steps = min(_STEPS, _SUM / (_SAFETY * n_samples))
         bits = math.floor(math.log2(steps * float(mechanism.scale[0]) / clip))
         mechanism = replace(mechanism, bits=min(max(bits, mechanism.bits), 52))
-        return GradientPlan(
-            problem,
-            mechanism,
-            n_passes,
-            clip,
-            step,
-            longest_step,
-            row_grid_size=2.0 ** math.ceil(math.log2(longest) - _ROW_BITS),
-            n_samples=counted,
-            constant=constant,
-            final=final,
-        )
+        facts = clip, step, longest_step, 2.0 ** math.ceil(math.log2(longest) - _ROW_BITS)
+        return GradientPlan(problem, counted, n_passes, mechanism, constant, *facts, final=final)
 
 
 GRADIENT = GradientDescent()
 
 
 def _final_steps(
-    problem: Problem, n_samples: float, budget: Budget, strength: float
+    problem: LinearProblem, n_samples: float, budget: FitBudget, strength: float
 ) -> tuple[float, tuple[FinalStep, ...]]:
     """Return the part of the model's budget for releases after the passes, and the final steps."""
     settings, target, left = problem.settings, problem.target, budget.model
     if settings.loss is SQUARED:
         assert target.scaling is not None
         noise = budget.noise if budget.noise in rules.MOMENT_NOISES else NORMAL
-        plain, part = (
-            replace(settings, noise=noise, row_norm="auto"),
-            rules.GRADIENT_FINAL.rescaling,
-        )
+        part = rules.GRADIENT_FINAL.rescaling
+        plain = replace(settings, noise=noise, row_norm="auto")
         columns = side_by_side(plain_units(1), target.scaling)
         moments = plan_moments(plain, columns, n_samples, replace(budget, noise=noise), part)
         return part, (RescaleOnMoments(moments, settings.strength > 0.0),)
     if settings.loss is POISSON:
-        share, shrunk = rules.LEVEL.share, ShrinkRates()
-        if not settings.fit_intercept:
-            return 0.0, (shrunk,)
-        facts = strength, n_samples, target.spread
-        level = plan_mean(budget, left.share(share), *facts)
-        return (0.0, (shrunk,)) if level is None else (share, (shrunk, level))
+        part, level = rules.LEVEL.share, None
+        if settings.fit_intercept:
+            level = plan_mean(budget, left.share(part), strength, n_samples, target.spread)
+        return (0.0, (shrink_rates,)) if level is None else (part, (shrink_rates, level))
     if target.scaling is not None:
-        return 0.0, (ShrinkSlopes(),)
+        return 0.0, (shrink_slopes,)
     part = rules.share_of_gains(settings, strength, target.weights is not None)
     if not part:
-        return 0.0, (ShrinkScores(),)
+        return 0.0, (shrink_scores,)
     # Gains of neighbours are as far apart as gradients of clip 1.
     width = 2.0 if budget.adjacency == "replace_one" else 1.0
     both = GroupedProfile([width], np.zeros(2))
     gains = calibrate(budget.noise, both, left.share(part))
-    return part, (ShrinkScores(), TwoClassFallback(gains))
+    return part, (shrink_scores, TwoClassFallback(gains))

@@ -18,7 +18,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -31,11 +31,11 @@ from skdpnoise.data.schema import Schema
 from skdpnoise.data.table import Table
 from skdpnoise.kernels.second_moments import second_moments
 from skdpnoise.linear_model import _rules as rules
-from skdpnoise.linear_model._budget import Budget
+from skdpnoise.linear_model._budget import FitBudget
 from skdpnoise.linear_model._penalties import of_standard_columns
-from skdpnoise.linear_model._records import Problem, Rows, Settings
+from skdpnoise.linear_model._records import LinearProblem, Rows, Settings
 from skdpnoise.linear_model._standard_units import Standardisation, plain_units
-from skdpnoise.linear_model.solvers.plans import FinalStep, Plan, Solver
+from skdpnoise.linear_model.solvers.plans import Solver, SolverPlan
 from skdpnoise.mechanisms import SymmetricMatrixMechanism
 from skdpnoise.mechanisms.matrices.calibrate import calibrate_second_moments
 from skdpnoise.mechanisms.requests import CHOICES
@@ -71,10 +71,8 @@ class MomentsRelease:
         n_jobs: int | None,
         features: Callable[[Rows], np.ndarray] | None = None,
     ) -> PseudoData:
-        """Release the noisy mean second moments, in standard units, as data that have them.
-
-        They are of X, or of features that a function makes of the rows.
-        """
+        """Release the noisy mean second moments, in standard units, as data that have them."""
+        # They are of X, or of features that a function makes of the rows.
         # The sums are exact integers, and the integer noise is added to them: the order of the
         # records, memory layout and threads do not change a bit of the result.
         mechanism, used = self.mechanism, self.columns.used[:-1]
@@ -105,18 +103,11 @@ class MomentsRelease:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class MomentsPlan:
-    """One model, exactly solved from one release."""
+class OneReleasePlan(SolverPlan):
+    """One model, exactly solved from one release, with limits on what is far in its column."""
 
-    problem: Problem  # with limits on what is far from the rest of its column
+    solver = "moments"
     moments: MomentsRelease
-    n_passes = 1
-    final: tuple[FinalStep, ...] = ()
-
-    @property
-    def solver(self) -> Solver:
-        """The solver that planned."""
-        return MOMENTS
 
     @property
     def automatic(self) -> float:
@@ -132,17 +123,19 @@ class MomentsPlan:
         elif settings.penalty is of_standard_columns:  # one of a path
             yield pseudo.solve([settings.alpha], settings.l1_ratio)
         else:
-            yield pseudo.penalised(*settings.penalty(problem, self.moments.n_samples))
+            yield pseudo.penalised(*settings.penalty(problem, self.n_samples))
 
     def average(self, path: np.ndarray) -> np.ndarray:
         """Return the only model."""
         return np.asarray(path[-1])
 
 
-class SecondMoments:
+class SecondMomentsSolver:
     """Releases second moments once, and solves the penalised problem from them."""
 
-    def check(self, settings: Settings, schema: Schema, budget: Budget) -> None:
+    name: ClassVar[str] = "moments"
+
+    def check(self, settings: Settings, schema: Schema, budget: FitBudget) -> None:
         """Raise what planning would raise, before anything is spent."""
         check_size_of_moments(settings, schema.n_columns)
         if settings.noise not in rules.MOMENT_NOISES:
@@ -152,10 +145,11 @@ class SecondMoments:
             )
         plan_moments(settings, plain_units(schema.n_columns + 1), 1.0, budget.least)
 
-    def plan(self, problem: Problem, n_samples: float, budget: Budget) -> MomentsPlan:
+    def plan(self, problem: LinearProblem, n_samples: float, budget: FitBudget) -> OneReleasePlan:
         """Return the plan for so many records, a public or a released number."""
         moments = plan_moments(problem.settings, problem.columns, n_samples, budget)
-        return MomentsPlan(replace(problem, features=problem.features.capped()), moments)
+        capped = replace(problem, features=problem.features.capped())
+        return OneReleasePlan(capped, n_samples, 1, moments)
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,13 +157,14 @@ class MomentsOr:
     """Second moments where their noise is small, by released numbers, else another solver."""
 
     other: Solver
+    name: ClassVar[str] = "either"
 
-    def check(self, settings: Settings, schema: Schema, budget: Budget) -> None:
+    def check(self, settings: Settings, schema: Schema, budget: FitBudget) -> None:
         """Raise what planning would raise, before anything is spent."""
         check_size_of_moments(settings, schema.n_columns)
         self.other.check(settings, schema, budget)
 
-    def plan(self, problem: Problem, n_samples: float, budget: Budget) -> Plan:
+    def plan(self, problem: LinearProblem, n_samples: float, budget: FitBudget) -> SolverPlan:
         """Return the plan of either solver."""
         settings, features = problem.settings, problem.features
         if not rules.asks_for_descent(settings):
@@ -180,14 +175,14 @@ class MomentsOr:
         return self.other.plan(problem, n_samples, budget)
 
 
-MOMENTS = SecondMoments()
+MOMENTS = SecondMomentsSolver()
 
 
 def plan_moments(
     settings: Settings,
     columns: Standardisation,
     n_samples: float,
-    budget: Budget,
+    budget: FitBudget,
     part: float = 1.0,
 ) -> MomentsRelease:
     """Choose the ball of the rows and calibrate second moments for a part of the model's budget."""
@@ -261,7 +256,7 @@ class PseudoData:
         return self._models(coefs[np.newaxis])
 
     def _models(self, coefs: np.ndarray) -> np.ndarray:
-        """Return coefficients of all features and intercepts, drawn in by what may be noise."""
+        """Return coefficients of all features and intercepts, less what may be noise."""
         models, part = np.zeros((len(coefs), self.used.size + 1)), self._kept()
         models[:, np.flatnonzero(self.used)] = part * coefs
         mean = max(part, rules.MOMENTS.least_mean) * self.target_mean

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import gc
+import weakref
+
 import pytest
 
 from skdpnoise.ledger import BudgetChangedError, UnknownDatasetError
@@ -113,3 +116,15 @@ def test_work_is_done_once_where_nothing_is_in_the_way(kept, dataset):
     assert kept.attempt(lambda number: (number, dataset)) == (0, dataset)
     with pytest.raises(KeyError):
         kept.attempt(lambda number: {}[number])
+
+
+def test_a_storage_that_nobody_holds_is_closed_at_once(storage, dataset):
+    kept = storage_of(storage or "memory")
+    kept.open(dataset, BUDGET)
+    seen = weakref.ref(kept)
+    gc.disable()
+    try:
+        del kept
+        assert seen() is None
+    finally:
+        gc.enable()

@@ -1,4 +1,4 @@
-"""What passes leave behind with a part of the rows, and how it comes back if it is lost.
+"""States that passes keep with a partition of the rows, and make anew if they are lost.
 
 A state is a function of the rows and of what was released so far. It is kept where the part was
 read last, in the memory of that process, and in files without a name if it is large. Whoever asks

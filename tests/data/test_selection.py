@@ -11,11 +11,11 @@ import pytest
 from skdpnoise import DPStandardScaler
 from skdpnoise.data import scan_batches
 from skdpnoise.data import table as tables
-from skdpnoise.data.chosen import only_chosen
 from skdpnoise.data.groups import Groups
-from skdpnoise.data.parts import SpreadError
+from skdpnoise.data.partitions import SpreadError
 from skdpnoise.data.rows import as_sources
-from skdpnoise.data.table import InMemory, survey
+from skdpnoise.data.selection import selected_rows
+from skdpnoise.data.table import InMemory, scan_partitions
 from skdpnoise.decomposition._location import _chosen, _subset
 from skdpnoise.sampling import SeededWords
 from skdpnoise.sampling.keyed import words_of_rows
@@ -29,7 +29,7 @@ N = 90
 def seen(**tables):
     """Return tables in parts, after a look at them."""
     sources = as_sources(**tables)
-    return survey(sources["X"].reader.runner(sources, None), len, list(sources))
+    return scan_partitions(sources["X"].reader.runner(sources, None), len, list(sources))
 
 
 def values(tables):
@@ -66,6 +66,7 @@ def test_rows_are_counted_some_at_a_time(monkeypatch):
     assert len(some) == by_digit(0, N).sum()
 
 
+@pytest.mark.usefixtures("the_same_words")
 @pytest.mark.parametrize("n_parts", COUNTS[:3])
 def test_rows_are_chosen_among_those_that_groups_keep(n_parts):
     groups = np.arange(N) // 5  # parts cut at multiples of five
@@ -81,7 +82,7 @@ def test_rows_are_chosen_among_those_that_groups_keep(n_parts):
     in_memory = Groups.in_memory("fit", InMemory.of(np.arange(N)), 2, groups)
     assert np.array_equal(whole, in_memory.keep(SeededWords(0)).leaf)
     some, expected = kept.chosen(by_digit), whole[by_digit(0, 36)]
-    for here in (some, seen(X=only_chosen(tables, some.rows)["X"]).map(values)):
+    for here in (some, seen(X=selected_rows(tables, some.rows)["X"]).map(values)):
         places = here.joined(_with_places, partial(np.concatenate, axis=1))
         assert np.array_equal(places, [expected, np.arange(expected.size)])
 
@@ -145,6 +146,7 @@ def test_errors_of_functions_that_map_rows_are_not_shown():
     assert caught.value.__context__ is None
 
 
+@pytest.mark.usefixtures("the_same_words")
 def test_columns_of_the_same_files_belong_together_however_often_they_are_scanned(tmp_path):
     import pandas as pd
 
@@ -191,12 +193,12 @@ def test_sources_of_chosen_rows_are_read_as_others_are(way):
     X = np.random.default_rng(0).normal(size=(N, 2))
     source = in_parts(X, 7) if way == "parts" else dask_array(X)
     rows = seen(X=source)
-    (left,) = only_chosen(as_sources(X=source), rows.chosen(one_of_three).rows).values()
+    (left,) = selected_rows(as_sources(X=source), rows.chosen(one_of_three).rows).values()
     again = seen(X=left).map(values)
     assert len(again) == N // 3
     scaled = again.total(_in_units)
     np.testing.assert_array_equal(scaled, _in_units(X[one_of_three(0, N)]))
-    (left,) = only_chosen(as_sources(X=source), rows.chosen(failing, [1] * 7).rows).values()
+    (left,) = selected_rows(as_sources(X=source), rows.chosen(failing, [1] * 7).rows).values()
     with pytest.raises(SpreadError, match="ValueError") as caught:
         seen(X=left)
     assert "7654321" not in str(caught.value)

@@ -9,8 +9,8 @@ import weakref
 
 import pytest
 
-from skdpnoise.data.ahead import _FEWEST_COLUMNS, Ahead, read_ahead
-from skdpnoise.data.parts import SpreadError
+from skdpnoise.data.partitions import SpreadError
+from skdpnoise.data.prefetch import _FEWEST_COLUMNS, Prefetcher, prefetched
 from tests._cases import quick
 
 
@@ -22,13 +22,13 @@ class Batch:
 def no_thread_is_left():
     yield
     gc.collect()
-    assert [one.name for one in threading.enumerate() if one.name == "read-ahead"] == []
+    assert [one.name for one in threading.enumerate() if one.name == "prefetch"] == []
 
 
 @pytest.mark.slow
 def test_all_comes_in_its_order():
-    assert list(read_ahead(n for n in range(100))) == list(range(100))
-    assert list(read_ahead(n for n in ())) == []
+    assert list(prefetched(n for n in range(100))) == list(range(100))
+    assert list(prefetched(n for n in ())) == []
 
 
 class Panic(BaseException):
@@ -43,7 +43,7 @@ def test_an_error_comes_where_its_value_would_be(kind):
         yield 2
         raise kind("three")
 
-    found = read_ahead(numbers())
+    found = prefetched(numbers())
     assert [next(found), next(found)] == [1, 2]
     with pytest.raises(kind, match="three"):
         next(found)
@@ -51,9 +51,9 @@ def test_an_error_comes_where_its_value_would_be(kind):
 
 @pytest.mark.slow
 def test_the_interpreter_does_not_wait_for_the_thread():
-    found = read_ahead(n for n in range(9))
+    found = prefetched(n for n in range(9))
     assert next(found) == 0
-    assert [one.daemon for one in threading.enumerate() if one.name == "read-ahead"] == [True]
+    assert [one.daemon for one in threading.enumerate() if one.name == "prefetch"] == [True]
     found.close()
 
 
@@ -68,7 +68,7 @@ def test_one_is_made_while_one_is_used_and_no_more():
                 reached.set()
             yield n
 
-    found = read_ahead(numbers())
+    found = prefetched(numbers())
     assert next(found) == 0
     assert reached.wait(60.0)
     # The second waits until it is asked for: nothing that follows could begin the third.
@@ -88,7 +88,7 @@ def test_what_was_used_is_let_go():
             del batch
 
     most = 0
-    for batch in read_ahead(batches()):
+    for batch in prefetched(batches()):
         del batch
         most = max(most, sum(one() is not None for one in made))
     assert most <= 2
@@ -105,7 +105,7 @@ def test_whoever_ends_early_ends_the_thread_and_closes_the_reader():
             closed.set()
 
     given = numbers()  # held here, so that it is not closed because nobody has it
-    found = read_ahead(given)
+    found = prefetched(given)
     assert [next(found), next(found)] == [0, 1]
     found.close()
     assert closed.is_set()
@@ -121,7 +121,7 @@ def test_all_of_the_reader_runs_in_one_thread():
             seen.append(threading.get_ident())
 
     seen = []
-    seen += read_ahead(names())
+    seen += prefetched(names())
     assert len(set(seen)) == 1
     assert seen[0] != threading.get_ident()
 
@@ -131,7 +131,7 @@ def test_all_of_the_reader_runs_in_one_thread():
 COLUMNS = [f"x{k}" for k in range(_FEWEST_COLUMNS)]
 
 
-class Reader:
+class RowReader:
     """Three batches for each part; remembers what was read, and in which thread."""
 
     n_parts = 4
@@ -157,10 +157,10 @@ def expected(part, columns=COLUMNS):
 
 @pytest.mark.slow
 def test_parts_come_in_their_order_from_one_thread():
-    reader = Reader()
-    ahead = Ahead(reader)
-    assert [[*ahead.read(part, COLUMNS)] for part in range(4)] == [*map(expected, range(4))]
-    ahead.close()
+    reader = RowReader()
+    prefetcher = Prefetcher(reader)
+    assert [[*prefetcher.read(part, COLUMNS)] for part in range(4)] == [*map(expected, range(4))]
+    prefetcher.close()
     assert len(reader.made) == 12
     assert len(reader.threads) == 1
     assert reader.threads != {threading.get_ident()}
@@ -168,52 +168,52 @@ def test_parts_come_in_their_order_from_one_thread():
 
 @pytest.mark.slow
 def test_the_next_part_is_begun_while_the_last_rows_of_one_are_used():
-    reader = Reader()
-    ahead = Ahead(reader)
-    assert [*ahead.read(0, COLUMNS)] == expected(0)
+    reader = RowReader()
+    prefetcher = Prefetcher(reader)
+    assert [*prefetcher.read(0, COLUMNS)] == expected(0)
     assert reader.begun.wait(60.0)
     assert reader.made == [(0, 0), (0, 1), (0, 2), (1, 0)]
-    ahead.close()
+    prefetcher.close()
 
 
 @pytest.mark.slow
 def test_whatever_is_read_next_is_what_was_asked_for():
-    reader = Reader()
-    ahead = Ahead(reader)
+    reader = RowReader()
+    prefetcher = Prefetcher(reader)
     other = [*COLUMNS, "y"]
     for part, columns in [(1, COLUMNS), (2, other), (2, COLUMNS), (0, other), (1, None), (3, None)]:
-        assert [*ahead.read(part, columns)] == expected(part, columns)
-    left = ahead.read(2, COLUMNS)
+        assert [*prefetcher.read(part, columns)] == expected(part, columns)
+    left = prefetcher.read(2, COLUMNS)
     assert next(left) == (2, 0, COLUMNS)
     left.close()
     for part in (3, 2):  # not what was left of the other
-        assert [*ahead.read(part, COLUMNS)] == expected(part)
-    ahead.close()
+        assert [*prefetcher.read(part, COLUMNS)] == expected(part)
+    prefetcher.close()
 
 
 @pytest.mark.slow
 def test_few_columns_are_read_where_they_are_used():
-    reader = Reader()
-    ahead = Ahead(reader)
+    reader = RowReader()
+    prefetcher = Prefetcher(reader)
     few = COLUMNS[:-1]
-    assert [*ahead.read(0, few)] == expected(0, few)
+    assert [*prefetcher.read(0, few)] == expected(0, few)
     assert reader.threads == {threading.get_ident()}
-    assert [*ahead.read(1, COLUMNS)] == expected(1)
+    assert [*prefetcher.read(1, COLUMNS)] == expected(1)
     assert len(reader.threads) == 2
-    ahead.close()
+    prefetcher.close()
 
 
 @pytest.mark.slow
 def test_a_part_that_fails_does_so_when_it_is_read_and_each_time():
-    reader = Reader()
+    reader = RowReader()
     reader.fails = 1
-    ahead = Ahead(reader)
-    assert [*ahead.read(0, COLUMNS)] == expected(0)
+    prefetcher = Prefetcher(reader)
+    assert [*prefetcher.read(0, COLUMNS)] == expected(0)
     for _ in range(2):
         with pytest.raises(KeyError, match="1"):
-            [*ahead.read(1, COLUMNS)]
-    assert [*ahead.read(2, COLUMNS)] == expected(2)
-    ahead.close()
+            [*prefetcher.read(1, COLUMNS)]
+    assert [*prefetcher.read(2, COLUMNS)] == expected(2)
+    prefetcher.close()
 
 
 @pytest.mark.slow
@@ -229,32 +229,32 @@ def test_rows_of_parts_that_were_used_are_let_go():
                 del batch
 
     made, most = [], 0
-    ahead = Ahead(Rows())
+    prefetcher = Prefetcher(Rows())
     for part in range(9):
-        for batch in ahead.read(part, None):
+        for batch in prefetcher.read(part, None):
             del batch
             most = max(most, sum(one() is not None for one in made))
-    ahead.close()
+    prefetcher.close()
     assert len(made) == 27
     assert most <= 2
 
 
 @pytest.mark.slow
 def test_whoever_forgets_it_leaves_no_thread():
-    ahead = Ahead(Reader())
-    assert next(ahead.read(0, COLUMNS)) == (0, 0, COLUMNS)
-    del ahead
+    prefetcher = Prefetcher(RowReader())
+    assert next(prefetcher.read(0, COLUMNS)) == (0, 0, COLUMNS)
+    del prefetcher
 
 
 @pytest.mark.slow
 def test_other_threads_read_alone():
-    reader, found = Reader(), {}
-    ahead = Ahead(reader)
+    reader, found = RowReader(), {}
+    prefetcher = Prefetcher(reader)
 
     def read(part):
-        found[part] = [*ahead.read(part, COLUMNS)]
+        found[part] = [*prefetcher.read(part, COLUMNS)]
 
-    mine = ahead.read(0, COLUMNS)
+    mine = prefetcher.read(0, COLUMNS)
     assert next(mine) == (0, 0, COLUMNS)
     for part in (1, 2):
         thread = threading.Thread(target=read, args=[part])
@@ -262,20 +262,20 @@ def test_other_threads_read_alone():
         thread.join()
     # What this thread reads goes on where it was.
     assert [*mine] == expected(0)[1:]
-    assert [*ahead.read(1, COLUMNS)] == expected(1)
+    assert [*prefetcher.read(1, COLUMNS)] == expected(1)
     assert found == {1: expected(1), 2: expected(2)}
-    ahead.close()
+    prefetcher.close()
 
 
 @pytest.mark.slow
 def test_a_part_that_is_left_for_another_gives_no_rows_more_and_says_so():
-    ahead = Ahead(Reader())
-    one = ahead.read(0, COLUMNS)
+    prefetcher = Prefetcher(RowReader())
+    one = prefetcher.read(0, COLUMNS)
     assert next(one) == (0, 0, COLUMNS)
-    assert [*ahead.read(2, COLUMNS)] == expected(2)
+    assert [*prefetcher.read(2, COLUMNS)] == expected(2)
     with pytest.raises(SpreadError, match="not read to their end"):
         next(one)
-    ahead.close()
+    prefetcher.close()
 
 
 @pytest.mark.slow
@@ -289,7 +289,7 @@ def test_a_reader_that_fails_where_it_is_closed_shows_nothing(monkeypatch):
         finally:
             raise KeyError("a value")
 
-    found = read_ahead(numbers())
+    found = prefetched(numbers())
     assert next(found) == 0
     found.close()
     assert shown == []
@@ -297,5 +297,5 @@ def test_a_reader_that_fails_where_it_is_closed_shows_nothing(monkeypatch):
 
 @pytest.mark.slow
 def test_in_another_process_it_is_the_reader():
-    ahead = Ahead(range(3))
-    assert pickle.loads(pickle.dumps(ahead)) == range(3)
+    prefetcher = Prefetcher(range(3))
+    assert pickle.loads(pickle.dumps(prefetcher)) == range(3)

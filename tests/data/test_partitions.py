@@ -11,14 +11,13 @@ import pytest
 from skdpnoise import DPOrdinalEncoder
 from skdpnoise.compose._over_parts import _without_rows
 from skdpnoise.data import scan_batches
-from skdpnoise.data.cell_tables import Cells
-from skdpnoise.data.chosen import only_chosen
+from skdpnoise.data.cell_tables import AnyColumns
 from skdpnoise.data.dask_rows import _opened
 from skdpnoise.data.local import LocalRunner
-from skdpnoise.data.parts import (
+from skdpnoise.data.partitions import (
     Failure,
     Partial,
-    Sieve,
+    RowMask,
     SpreadError,
     between,
     combined,
@@ -27,6 +26,7 @@ from skdpnoise.data.parts import (
 )
 from skdpnoise.data.reading import _Scan
 from skdpnoise.data.rows import Taking
+from skdpnoise.data.selection import selected_rows
 from tests._cases import each_value
 from tests._same_bits import COUNTS, in_parts, source_of
 from tests.data._seen import SECRET, refused, seen, targets, tenths, values
@@ -382,9 +382,9 @@ def _front(rows):
 
 
 def test_labels_of_fewer_rows_than_there_are_are_told_as_a_change():
-    sieve = Sieve(np.ones(5, dtype=bool), None, 0)
-    assert sieve(3).tolist() == [True, True, True]
-    assert "changed while they were read" in refused(sieve, 3)
+    mask = RowMask(np.ones(5, dtype=bool), None, 0)
+    assert mask(3).tolist() == [True, True, True]
+    assert "changed while they were read" in refused(mask, 3)
 
 
 class ByLabels(pd.DataFrame):
@@ -398,7 +398,7 @@ def test_rows_are_taken_by_their_places_and_not_by_their_labels():
     table = ByLabels({"a": [1.0, 2.0, 3.0]}, index=[-2.0, -1.0, 0.0])
     assert between(table, 1, 3)["a"].tolist() == [2.0, 3.0]
     assert len(_without_rows(table)) == 0
-    schema = _Scan(DPOrdinalEncoder, Cells(), frozenset())({"X": table})
+    schema = _Scan(DPOrdinalEncoder, AnyColumns(), frozenset())({"X": table})
     assert (schema.columns, schema.names) == (("a",), ("a",))
     chunk = _opened({"X": Taking()}, [table])(frozenset({"X"}))
     assert [len(tables["X"]) for tables in chunk] == [3]
@@ -433,7 +433,7 @@ def test_rows_that_are_kept_while_more_are_read_are_copied(n_rows):
     expected = table[table[:, 2] % 2 == 0, :2]
     assert np.array_equal(kept.only("X").map(values).total(tenths), tenths(expected))
     sources = {"X": source[["a", "b"]], "groups": source["person"]}
-    left = only_chosen(sources, kept.rows)["X"]
+    left = selected_rows(sources, kept.rows)["X"]
     assert np.array_equal(seen(X=left).map(values).total(tenths), tenths(expected))
 
 

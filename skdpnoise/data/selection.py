@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from itertools import accumulate
 from typing import Any
 
-from skdpnoise.data.parts import Choose, Keep, Sieve, kept_of
+from skdpnoise.data.partitions import Choose, Keep, RowMask, kept_of
 
-__all__ = ["Selection", "only_chosen"]
+__all__ = ["RowSelection", "selected_rows"]
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Selection:
+class RowSelection:
     """Which rows of each part are left."""
 
     counts: tuple[int, ...]  # rows of each part that are
@@ -24,20 +24,20 @@ class Selection:
     labels: Any  # of groups: a RowSource, or None
 
     @classmethod
-    def of(cls, rows: Any, labels: Any) -> Selection:
-        """Return what choices left of rows that were looked at, a `Surveyed`."""
+    def of(cls, rows: Any, labels: Any) -> RowSelection:
+        """Return the selection that choices left of rows that were scanned."""
         first, kept = (tuple(accumulate(n, initial=0)) for n in (rows.n_rows, rows.n_kept))
         return cls(rows.n_taken, first, kept, rows.keep, rows.choose, labels)
 
-    def sieve(self, part: int, labels: Sequence[Any]) -> Sieve:
+    def mask(self, part: int, labels: Sequence[Any]) -> RowMask:
         """Return what says of the rows of a part whether they are left, by all labels of it."""
         kept = None if self.keep is None else kept_of(self.keep, labels, self.first[part])
-        return Sieve(kept, self.choose, self.first_kept[part])
+        return RowMask(kept, self.choose, self.first_kept[part])
 
 
-def only_chosen(sources: dict[str, Any], rows: Any) -> dict[str, Any]:
-    """Return sources by name of the rows that are left of those that were looked at."""
-    selection = Selection.of(rows, sources.get("groups"))
+def selected_rows(sources: dict[str, Any], rows: Any) -> dict[str, Any]:
+    """Return sources by name of the rows that are left of those that were scanned."""
+    selection = RowSelection.of(rows, sources.get("groups"))
     readers: dict[int, Any] = {}  # columns of one source are those of one source again
     found = {}
     for name, source in sources.items():

@@ -1,4 +1,4 @@
-"""What is done with each part of the rows, wherever it lies, and how its sums come together."""
+"""Jobs on partitions of the rows, wherever these lie, and how their sums come together."""
 
 from __future__ import annotations
 
@@ -12,9 +12,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skdpnoise.data.fingerprints import Marker, Marks
-from skdpnoise.data.states import at
+from skdpnoise.data.partition_cache import at
 
-__all__ = ["Facts", "Failure", "Job", "Opened", "Partial", "Runner", "Sieve", "SpreadError", "Task"]
+__all__ = [
+    "Failure",
+    "Job",
+    "Opened",
+    "Partial",
+    "PartitionFacts",
+    "RowMask",
+    "Runner",
+    "SpreadError",
+    "Task",
+]
 __all__ += [
     "ENDINGS",
     "between",
@@ -26,9 +36,9 @@ __all__ += [
     "held",
     "in_order",
     "kept_of",
-    "look",
     "quietly",
     "raised",
+    "scan",
 ]
 __all__ += ["rows_at_once", "rows_of"]
 
@@ -68,7 +78,7 @@ class SpreadError(RuntimeError):
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Task:
-    """What is done with the rows of every part."""
+    """A function of the rows of every partition."""
 
     loads: tuple[Callable[[Any], Any], ...]  # make a leaf of tables
     function: Callable[..., Any]
@@ -85,8 +95,8 @@ class Task:
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Facts:
-    """What the first look at a part found; it stays in memory while a fit runs."""
+class PartitionFacts:
+    """Facts that the scan of a partition found; they stay in memory while a fit runs."""
 
     n_rows: int
     marks: Marks  # fingerprints of the tables
@@ -109,7 +119,7 @@ class Job:
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Failure:
-    """What is told of a part that failed."""
+    """The message of a partition that failed."""
 
     text: str
     kind: type[Exception] = SpreadError
@@ -117,7 +127,7 @@ class Failure:
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Partial:
-    """What parts from `begin` up to `end` gave: a sum in two limbs, values, or a failure."""
+    """Result of partitions from `begin` up to `end`: a sum in two limbs, values, or a failure."""
 
     begin: int
     end: int
@@ -132,8 +142,8 @@ class Runner(Protocol):
         """Number of parts."""
         ...
 
-    def look(self, task: Task) -> list[Facts | Failure]:
-        """Return what a first look at every part finds."""
+    def scan(self, task: Task) -> list[PartitionFacts | Failure]:
+        """Scan every partition; return what was found."""
         ...
 
     def run(self, jobs: Sequence[Job], label: str) -> Partial:
@@ -145,8 +155,8 @@ class Runner(Protocol):
         ...
 
 
-def look(task: Task, part: int, opened: Opened) -> Facts | Failure:
-    """Look at a part for the first time, raising nothing."""
+def scan(task: Task, part: int, opened: Opened) -> PartitionFacts | Failure:
+    """Scan a partition, raising nothing."""
     try:
         marker, found = Marker(), []
         for tables in opened(task.needs):
@@ -160,7 +170,7 @@ def look(task: Task, part: int, opened: Opened) -> Facts | Failure:
                 # Checks of ours, which never show a value: what reads and maps rows may.
                 kind = TypeError if isinstance(error, TypeError) else ValueError
                 return Failure(str(error), kind)
-        return Facts(marker.n_rows, marker.marks(), found)
+        return PartitionFacts(marker.n_rows, marker.marks(), found)
     except ENDINGS:
         raise
     except BaseException as error:
@@ -217,7 +227,7 @@ def kept_of(keep: Keep, labels: Sequence[Any], first: int) -> NDArray[np.bool_]:
     return keep(_together([*labels]), first) if labels else np.zeros(0, dtype=bool)
 
 
-class Sieve:
+class RowMask:
     """Says of the rows of a part, read one after the other, which are taken."""
 
     def __init__(
@@ -251,16 +261,16 @@ class Sieve:
 
 def _leaves(job: Job, opened: Opened) -> Iterator[tuple[Any, int]]:
     """Yield leaves with the numbers of their first rows; at last the rows must be the same."""
-    sieve = Sieve(None, job.choose, job.first_kept)
+    mask = RowMask(None, job.choose, job.first_kept)
     if job.keep is not None:
         labels = [held(tables["groups"]) for tables in _unchanged(job, opened, {"groups"})]
-        sieve = Sieve(kept_of(job.keep, labels, job.first), job.choose, job.first_kept)
+        mask = RowMask(kept_of(job.keep, labels, job.first), job.choose, job.first_kept)
     begin, taken = 0, job.first_taken
     batches = _unchanged(job, opened, job.task.needs)
     for tables in _at_once(batches) if job.task.whole else batches:
         place, n_rows = (job.part, begin, _length(tables)), _length(tables)
         begin += n_rows
-        chosen = sieve(n_rows)
+        chosen = mask(n_rows)
         if chosen is not None:
             tables = {name: rows_of(table, chosen) for name, table in tables.items()}
         if _length(tables):

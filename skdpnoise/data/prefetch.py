@@ -7,21 +7,21 @@ from queue import SimpleQueue
 from threading import Thread, get_ident
 from typing import Any
 
-from skdpnoise.data.parts import SpreadError
-from skdpnoise.data.rows import Reader
+from skdpnoise.data.partitions import SpreadError
+from skdpnoise.data.rows import RowReader
 
-__all__ = ["Ahead", "read_ahead"]
+__all__ = ["Prefetcher", "prefetched"]
 
 _END, _OVER = object(), object()  # of a part, and of all
 _FEWEST_COLUMNS = 4  # of fewer a batch is read in less time than a thread takes to hand it over
 
 
-class Ahead:
+class Prefetcher:
     """Reads parts in their order as a reader does, a batch ahead: also over the end of a part."""
 
-    def __init__(self, reader: Reader) -> None:
+    def __init__(self, reader: RowReader) -> None:
         self._reader = reader
-        self._stream: Generator[Any] = read_ahead(_nothing())
+        self._stream: Generator[Any] = prefetched(_nothing())
         self._follows: tuple[int, Sequence[str] | None] | None = None  # what the stream gives next
         self._thread = get_ident()
 
@@ -34,7 +34,7 @@ class Ahead:
             return
         if self._follows != (part, columns):
             self._stream.close()
-            self._stream = read_ahead(_from(self._reader, part, columns))
+            self._stream = prefetched(_from(self._reader, part, columns))
         self._follows = None
         for batch in self._stream:
             if batch is _END:
@@ -55,11 +55,11 @@ class Ahead:
         return _unchanged, (self._reader,)  # a thread does not travel
 
 
-def _unchanged(reader: Reader) -> Reader:
+def _unchanged(reader: RowReader) -> RowReader:
     return reader
 
 
-def _from(reader: Reader, part: int, columns: Sequence[str] | None) -> Generator[Any]:
+def _from(reader: RowReader, part: int, columns: Sequence[str] | None) -> Generator[Any]:
     for one in range(part, reader.n_parts):
         yield from reader.read(one, columns)
         yield _END
@@ -69,7 +69,7 @@ def _nothing() -> Generator[Any]:
     yield from ()
 
 
-def read_ahead(batches: Generator[Any]) -> Generator[Any]:
+def prefetched(batches: Generator[Any]) -> Generator[Any]:
     """Yield what a generator gives, of which a thread makes the next while one is used."""
     found: SimpleQueue[tuple[Any, BaseException | None]] = SimpleQueue()
     wanted: SimpleQueue[bool] = SimpleQueue()
@@ -87,7 +87,7 @@ def read_ahead(batches: Generator[Any]) -> Generator[Any]:
             error = raised
         found.put((_OVER, error))
 
-    thread = Thread(target=read, name="read-ahead", daemon=True)
+    thread = Thread(target=read, name="prefetch", daemon=True)
     thread.start()
     try:
         while (one := found.get())[0] is not _OVER:
