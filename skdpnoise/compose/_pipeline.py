@@ -30,7 +30,7 @@ from skdpnoise.base.register import register_private
 from skdpnoise.base.surroundings import clone_with_ledger, warn_of_company
 from skdpnoise.compose._fitted_steps import FittedSteps, offers
 from skdpnoise.compose.asked import columns_to_fit, read_to_fit
-from skdpnoise.compose.fitting import check_steps, fit_steps, read_steps, settled
+from skdpnoise.compose.fitting import Given, check_steps, fit_steps, read_steps, settled
 from skdpnoise.compose.shares import (
     check_shareable,
     pure_noise,
@@ -240,12 +240,12 @@ class DPPipeline(FittedSteps):
         # read
 
         def read() -> Any:
-            rows_of, target, codes, columns = self._read(copy, X, y, groups)
+            data, columns = self._read(copy, X, y, groups)
             if checked is not None:
-                read_steps(checked, rows_of, target, codes, parts)
-            return rows_of, target, codes, columns
+                read_steps(checked, data, parts)
+            return data, columns
 
-        X, y, codes, columns = returnable(reservation, read)
+        data, columns = returnable(reservation, read)
         releases = closed is None or closed.asked
         if releases:
             reservation.keep()
@@ -256,7 +256,7 @@ class DPPipeline(FittedSteps):
         with within(reservation=reservation), held_back():
             try:
                 with after_charge(copy), silence(PrivacyWarning, LedgerWarning):
-                    model = fit_steps(self._shown(priced(limit)), X, y, codes, parts)
+                    model = fit_steps(self._shown(priced(limit)), data, parts)
                 fitted = private_parts(model, fitted=True)
                 limit.settle((part.label, part.estimator.privacy_) for part in fitted)
                 report = whole_report(self, budget, fitted, declared, rows)
@@ -275,13 +275,13 @@ class DPPipeline(FittedSteps):
             advise_on_bought_number(self, report.n_records, grouped=groups is not None)
         return self
 
-    def _read(self, copy: Any, X: Any, y: Any, groups: Any) -> tuple[Any, Any, Any, Any]:
-        """Return X, y and groups as steps read them, and what the columns are."""
+    def _read(self, copy: Any, X: Any, y: Any, groups: Any) -> tuple[Given, Any]:
+        """Return the data as steps read them, and what the columns are."""
         if is_spread(X):
             (rows_of_X,) = as_sources(X=X).values()
             columns, n_groups = columns_to_fit(self, rows_of_X, [copy]), None
             advise_on_public_number(self, len(rows_of_X), n_groups)
-            return X, y, groups, columns
+            return Given(X, y, groups), columns
         X, columns = read_to_fit(self, X, [copy])
         y = target_without_lists(read_once("DPPipeline", y, name="y"))
         n_rows = check_data("DPPipeline", X, y)
@@ -289,7 +289,7 @@ class DPPipeline(FittedSteps):
             codes = None if groups is None else group_codes("DPPipeline.fit", groups, n_rows)
         n_groups = None if codes is None else int(codes.max()) + 1
         advise_on_public_number(self, n_rows, n_groups)
-        return X, y, codes, columns
+        return Given(X, y, codes), columns
 
     @available_if(offers("fit_transform"))
     def fit_transform(self, X: Any, y: Any = None, groups: Any = None, **params: Any) -> Any:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from contextlib import ExitStack, suppress
 from copy import deepcopy
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from joblib import parallel_config
@@ -43,11 +43,17 @@ class StrangeStepError(ValueError):
     """Raised where a step failed for which a person vouches: nobody knows what that tells."""
 
 
+class Given(NamedTuple):
+    """The data of a fit, as its steps read them."""
+
+    X: Any
+    y: Any
+    groups: Any = None
+
+
 def fit_steps(
     pipeline: Any,
-    X: Any,
-    y: Any,
-    groups: Any,
+    data: Given,
     parts: Collection[Part],
     *,
     owner: str = "DPPipeline",
@@ -57,6 +63,7 @@ def fit_steps(
     # Parallel steps run one after the other, in this thread: here a limit counts what they charge,
     # and here it is quiet. Other steps than the first get what others computed: guards refuse
     # types, for the time of the fit.
+    X, y, groups = data
     guarded = guards(pipeline, passed()) if places is None else places
     try:
         with ExitStack() as stack:
@@ -138,30 +145,24 @@ def _check_reached(label: str, steps: Mapping[str, Any]) -> None:
 
 @dry_run()
 def read_steps(
-    model: Any,
-    X: Any,
-    y: Any,
-    groups: Any,
-    parts: Collection[Part],
-    *,
-    owner: str = "DPPipeline",
+    model: Any, data: Given, parts: Collection[Part], *, owner: str = "DPPipeline"
 ) -> None:
     """Let each step check the data that it gets as they were passed, as far as it needs no draw."""
     # The parts of the model charge a closed limit. Whatever is done in place is done to copies, and
     # who observes a fit does not see this.
     _have_copies_made(model)
-    if not is_spread(X) and any(not _is_known(part.estimator) for part in parts):
-        X = deepcopy(X)
+    if not is_spread(data.X) and any(not _is_known(part.estimator) for part in parts):
+        data = data._replace(X=deepcopy(data.X))
     for part in private_parts(model):
         part.estimator.set_params(random_state=None)  # no word is taken for a seed
-    places = readers(model, passed(), y)
+    places = readers(model, passed(), data.y)
     with (
         silence(DataConversionWarning),
         reading(DATA),
         config_context(assume_finite=all_ours(model)),
         suppress(NothingDrawnError),
     ):
-        unobserved(fit_steps, model, X, y, groups, parts, owner=owner, places=places)
+        unobserved(fit_steps, model, data, parts, owner=owner, places=places)
 
 
 def settled(model: Any, report: PrivacyReport, ledger: Any) -> Any:

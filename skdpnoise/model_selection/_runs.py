@@ -18,7 +18,7 @@ from skdpnoise.accounting.limits import Budget, SpendingLimit, UnsettledError
 from skdpnoise.base.advice import left_to
 from skdpnoise.base.compositions import private_estimators
 from skdpnoise.base.parts import after_charge, private_parts
-from skdpnoise.compose.fitting import check_steps, fit_guarded, read_steps
+from skdpnoise.compose.fitting import Given, check_steps, fit_guarded, read_steps
 from skdpnoise.compose.shares import with_budget
 from skdpnoise.data.partitions import SpreadError
 from skdpnoise.data.table import mapped, total
@@ -191,7 +191,7 @@ class SearchProblem:
         give_ledger(model, limit.part)
         with silence(), parallel_config("sequential"):
             X, y = self.records.of(self.records.all())
-            read_steps(model, X, y, None, candidate.parts, owner=owner)
+            read_steps(model, Given(X, y), candidate.parts, owner=owner)
         if not limit.asked:
             raise ValueError(
                 f"The 'estimator' parameter of {owner} must charge for what it releases. Got "

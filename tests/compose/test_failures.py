@@ -85,7 +85,9 @@ class Fails:
         monkeypatch.setattr(words.SystemWords, "take", counted)
 
     def __call__(self, frame, event, argument):
-        if event == "call" and "skdpnoise" in frame.f_code.co_filename:
+        # What ends a block, such as one without warnings, would not end it for later tests.
+        file = frame.f_code.co_filename
+        if event == "call" and "skdpnoise" in file and "_utils" not in file:
             self.calls += 1
             if self.calls == self.at:
                 raise self.error
