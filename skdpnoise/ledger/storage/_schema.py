@@ -120,7 +120,7 @@ def _digests(connection: Any, key: int, start: str) -> dict[Any, str]:
     digests: dict[Any, str] = {0: start}
     digest = start
     for found in connection.execute(query.order_by(charges.number)):
-        row = Row._make(found)
+        row = Row(*found)
         digest = digests[row.number] = reading.digest_after(digest, row)
     return digests
 
