@@ -27,6 +27,7 @@ from sklearn.compose import ColumnTransformer, TransformedTargetRegressor
 from sklearn.pipeline import FeatureUnion, Pipeline
 from sklearn.utils import assert_all_finite, get_tags
 from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import _num_samples
 
 from skdpnoise._utils.silence import silence
 from skdpnoise.accounting.limits import NothingDrawnError
@@ -38,7 +39,13 @@ from skdpnoise.data.columns import is_numeric, is_polars
 from skdpnoise.data.computed import DATA, made, reading
 from skdpnoise.data.rows import is_spread
 from skdpnoise.data.table import scan_tables
-from skdpnoise.data.targets import known_classes, labels_of_parts, read_labels, read_numbers
+from skdpnoise.data.targets import (
+    check_present,
+    known_classes,
+    labels_of_parts,
+    read_labels,
+    read_numbers,
+)
 
 _NOTHING: frozenset[str] = frozenset()
 
@@ -314,7 +321,7 @@ class Behind(_Stand):
     def _read(self, X: Any, y: Any, groups: Any, *, transforms: bool) -> Any:
         if self.run.checks_y and y is self.run.y:
             with _looking(frozenset({"X"}), self.run.assume_finite):
-                _check_targets(self.step, y, len(X))
+                _check_targets(self.step, y, _n_rows(X))
         if self.run.drawn:
             return X
         if self.run.zeros and _holds_vouched(self.step):
@@ -440,6 +447,8 @@ def _check_target(step: Any, y: Any, n_rows: int) -> None:
 def _told_of(step: Any, tables: dict[str, Any]) -> Any:
     """Return the labels of some records; refuse a target as it would be in memory."""
     y = tables["y"]
+    if is_classifier(step) or is_regressor(step):
+        check_present(type(step).__name__, y)
     if is_classifier(step):
         return np.unique(read_labels(type(step).__name__, y, len(y)))
     return read_numbers(step, y, len(y))[:0] if is_regressor(step) else None
@@ -507,6 +516,10 @@ def _output(step: Any) -> str:
     return str(own.get("transform", get_config()["transform_output"]))
 
 
+def _n_rows(X: Any) -> int:
+    return len(X) if is_spread(X) else int(_num_samples(X))
+
+
 def _holds_vouched(step: Any) -> bool:
     """Return whether a person vouches for a step, or one within it."""
     found = (one.step for one in leaves(step, _NOTHING))
@@ -522,7 +535,7 @@ def _holds_vouched(step: Any) -> bool:
 def _zeros(X: Any, step: Any, label: str) -> Any:
     """Return zeros in the form that a step returns: its columns, or one if they are not known."""
     known = isinstance(step, OneToOneFeatureMixin)
-    zeros = np.zeros(np.shape(X) if known else (len(X), 1))
+    zeros = np.zeros(np.shape(X) if known else (_n_rows(X), 1))
     names = list(getattr(X, "columns", range(zeros.shape[1]))) if known else [label]
     output = _output(step)
     if output == "pandas":

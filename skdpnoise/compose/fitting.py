@@ -92,7 +92,7 @@ def fit_steps(
             raise
         name, kind = blamed.__name__, type(error).__name__
         vouched = any(part.kind == "declared" for part in parts if type(part.estimator) is blamed)
-        known = type(error) in (ValueError, TypeError) and not vouched
+        known = type(error) in (ValueError, TypeError, AttributeError) and not vouched
     raise (ValueError if known else StrangeStepError)(
         # outside the handler, so that the quoting error is not attached to it
         f"{name}, a step of {owner}, cannot take these data: {kind}. {remedy_for_data(name)}Its "
@@ -116,7 +116,8 @@ def check_steps(owner: str, model: Any, parts: Collection[Part], *, grouped: boo
         if grouped and part.kind == "private":
             _check_reached(part.label, steps)
     for _, one in private_estimators(model):
-        one._validate_params()
+        if hasattr(one, "_parameter_constraints"):
+            one._validate_params()
         _check_noise(one)
     for part in parts:
         if part.kind == "public" and hasattr(part.estimator, "_parameter_constraints"):

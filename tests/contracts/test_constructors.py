@@ -314,7 +314,14 @@ def test_every_public_record_that_states_a_loss_is_in_the_table():
     tested = {type(record) for record in TRUE}
     # What a ledger reads back from its storage, and results that only carry a tested mechanism.
     read = {"Account", "Charge", "Chargeable", "Ledger", "LedgerTotal", "Mechanism", "TotalReport"}
-    read |= {"PrivacyLedger", "PrivateEstimate", "Release", "LossCurve", "PrivacyLoss"}
+    read |= {
+        "PrivacyLedger",
+        "PrivateEstimate",
+        "Release",
+        "LossCurve",
+        "PrivacyLoss",
+        "Reservation",
+    }
     read |= {"NormalShift", "RandomisedResponse", "LocationScale", "Moments", "Quantiles"}
     for module in (skdpnoise.mechanisms, skdpnoise.privacy, skdpnoise.ledger):
         for name in module.__all__:

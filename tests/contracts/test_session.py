@@ -11,7 +11,6 @@ ROOT = Path(skdpnoise.__file__).parent
 DEFINE = ("accounting", "ledger", "mechanisms", "noises", "sampling")
 # Rooms that still do it by themselves, and in how many places: to shrink, and at last to go.
 LEFT = {
-    "compose": 1,
     "linear_model": 30,
     "model_selection": 8,
 }
