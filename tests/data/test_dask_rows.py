@@ -25,6 +25,8 @@ from skdpnoise.data.rows import as_sources
 from tests._cases import quick
 from tests.data._seen import SECRET, first_rows, refused, seen, targets, tenths, values
 
+pytestmark = pytest.mark.usefixtures("the_same_words")
+
 N_PARTS, N_ROWS = 12, 50
 
 
