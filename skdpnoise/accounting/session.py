@@ -6,7 +6,7 @@ moves it are one object, a :class:`Query`, so that the two cannot disagree.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, Protocol
@@ -170,7 +170,7 @@ class Session:
 
     def cells(
         self, label: str, mechanism: Any, columns: Iterable[Counts]
-    ) -> list[tuple[NDArray[np.bool_], NDArray[np.float64]]]:
+    ) -> Iterator[tuple[NDArray[np.bool_], NDArray[np.float64]]]:
         """Release which counts of each column reach a threshold, and these with noise."""
         self.spend(label, mechanism)
-        return [mechanism.shown(counts, self.rng, names) for counts, names in columns]
+        return (mechanism.shown(counts, self.rng, names) for counts, names in columns)

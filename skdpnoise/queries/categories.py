@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 import sys
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from functools import partial
@@ -30,7 +30,7 @@ from skdpnoise._utils.checks import (
 from skdpnoise._utils.shared_texts import shared_texts
 from skdpnoise.accounting.account import Ledger
 from skdpnoise.accounting.approximate import CHANCE_SHARE
-from skdpnoise.accounting.session import Session
+from skdpnoise.accounting.session import Counts, Session
 from skdpnoise.accounting.terms import Terms
 from skdpnoise.data.cells import (
     Contents,
@@ -287,16 +287,17 @@ def release_categories(
     """Return the categories of each column that are shown, sorted, and their noisy counts."""
     # Counts alone come to where the noise is, in the order of the labels, and the labels stay where
     # the rows are; then those that are shown are asked for. (In memory values are counted once.)
-    tallied = [column.map(_tallied) for column in columns]
-    counts = (
-        (one.joined(_taken, _counts_of, label), partial(one.joined, _taken, _names_of, label))
-        for one in tallied
-    )
+    held: list[Table[Any]] = []  # the column that is counted: values of one at a time
+
+    def counts() -> Iterator[Counts]:
+        for column in columns:
+            held[:] = [column.map(_tallied)]
+            taken = partial(held[0].joined, _taken)
+            yield taken(_counts_of, label), partial(taken, _names_of, label)
+
     return [
-        (tuple(one.joined(_taken, partial(_labels_at, np.flatnonzero(shown)), label)), noisy)
-        for one, (shown, noisy) in zip(
-            tallied, session.cells(label, mechanism, counts), strict=True
-        )
+        (tuple(held[0].joined(_taken, partial(_labels_at, np.flatnonzero(shown)), label)), noisy)
+        for shown, noisy in session.cells(label, mechanism, counts())
     ]
 
 
