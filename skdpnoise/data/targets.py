@@ -162,14 +162,6 @@ def public_classes(owner: str, classes: Any) -> NDArray[Any] | None:
     return np.asarray(found.tolist()) if found.dtype.kind == "O" else found
 
 
-def one_against_rest(
-    estimator: Any, y: NDArray[Any]
-) -> tuple[NDArray[Any], list[NDArray[np.int8]]]:
-    """Return the sorted labels, and for each binary problem the labels -1 and +1."""
-    classes = known_classes(estimator, y)
-    return classes, against_rest(classes, y)
-
-
 def against_rest(classes: NDArray[Any], y: NDArray[Any]) -> list[NDArray[np.int8]]:
     """Return for each binary problem the labels -1 and +1."""
     ones = classes[1:] if len(classes) == 2 else classes

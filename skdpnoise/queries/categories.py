@@ -43,7 +43,7 @@ from skdpnoise.data.cells import (
     together,
 )
 from skdpnoise.data.kinds import OBJECTS, Kind, kinds_of
-from skdpnoise.data.table import Table, as_rows, scanned
+from skdpnoise.data.table import Table, scanned
 from skdpnoise.mechanisms.calibrate import calibrate
 from skdpnoise.mechanisms.categories import CategoryMechanism
 from skdpnoise.mechanisms.requests import noise_options
@@ -58,7 +58,7 @@ from skdpnoise.privacy import (
     gdp_mu,
 )
 from skdpnoise.privacy.loss import checked_relation, promised
-from skdpnoise.sampling import RandomWords, random_words
+from skdpnoise.sampling import random_words
 from skdpnoise.sampling.words import with_caveat
 from skdpnoise.sensitivity import SensitivityProfile
 
@@ -299,14 +299,6 @@ def release_categories(
         (tuple(held[0].joined(_taken, partial(_labels_at, np.flatnonzero(shown)), label)), noisy)
         for shown, noisy in session.cells(label, mechanism, counts())
     ]
-
-
-def found_categories(
-    column: Any, mechanism: CategoryMechanism, rng: RandomWords
-) -> tuple[tuple[Any, ...], NDArray[np.float64]]:
-    """Return the categories of a column that are shown, which were charged for."""
-    session = Session(rng, mechanism.adjacency)
-    return release_categories("categories", [as_rows(column)], mechanism, session)[0]
 
 
 Tally = tuple[Any, Any]  # different values, and how often they occur
