@@ -117,8 +117,18 @@ class Session:
 
     def each(self, label: str, mechanism: Any) -> Callable[[], Drawn]:
         """Charge for all releases of a mechanism; return what samples the noise of the next."""
-        self.charge(self.prefix + label, mechanism)
-        return lambda: Drawn(mechanism, mechanism.sample(self.rng))
+        self.spend(label, mechanism)
+        left = iter(range(mechanism.n_releases))
+
+        def sample() -> Drawn:
+            if next(left, None) is None:
+                raise RuntimeError(
+                    f"{label!r} was charged for {mechanism.n_releases} releases, and one more was "
+                    "asked for. Nothing is sampled."
+                )
+            return Drawn(mechanism, mechanism.sample(self.rng))
+
+        return sample
 
     def add(self, label: str, mechanism: Any, values: Any) -> NDArray[np.float64]:
         """Release exact values that were summed already, plus the noise of one release."""
