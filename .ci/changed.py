@@ -1,4 +1,4 @@
-"""What changed, and which heavy checks that asks for.
+"""Files that changed, and the heavy checks that they ask for.
 
 `changed.py targets` prints targets of the Makefile: all of them, or, where SKDPNOISE_GREEN names a
 commit that is known to be good, those that the changes since ask for. `changed.py files` prints the

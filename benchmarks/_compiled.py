@@ -1,4 +1,4 @@
-"""What numba compiles, and a cache of it that no change of what it is made of outlives."""
+"""Compiled sources, and a cache of numba that ends with any change of them."""
 
 from __future__ import annotations
 

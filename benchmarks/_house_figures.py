@@ -313,8 +313,11 @@ def constructor_fields(root: Path) -> list[Place]:
     ]
 
 
+_RECORD = re.compile(r"\b(dataclass|constructor_of_fields)\b")  # what writes an __init__
+
+
 def _fields(node: ast.ClassDef) -> Iterator[tuple[ast.AST, str]]:
-    is_record = any("dataclass" in ast.unparse(mark) for mark in node.decorator_list)
+    is_record = any(_RECORD.search(ast.unparse(mark)) for mark in node.decorator_list)
     for part in node.body:
         if isinstance(part, ast.FunctionDef) and part.name == "__init__":
             yield from ((part, name) for name in parameters(part))

@@ -38,7 +38,7 @@ _LEFT_OUT = ("numba", "llvmlite")  # what they refer to is compiled code, and al
 
 @dataclass(frozen=True)
 class Carriers:
-    """What carries rows: by size, and by the dotted name of a type of the package."""
+    """Carriers of rows: by size, and by the dotted name of a type of the package."""
 
     row_types: str = "(?!)"
     n_rows: int = N_ROWS

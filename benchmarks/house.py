@@ -1,4 +1,4 @@
-"""Whether the house is as small and as plain as its bars say, before beside after.
+"""Size and shape of the package beside their bars, before and now.
 
 Lines are counted for the features of the first measured commit: what is newer is named in
 ``house.toml`` and taken away. ``--before`` measures that commit anew, in a folder of its own.

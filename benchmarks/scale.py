@@ -125,7 +125,7 @@ def counted_passes() -> Iterator[Counter[frozenset[str]]]:
     from skdpnoise.data.local import LocalRunner
 
     passes: Counter[frozenset[str]] = Counter()
-    known = {name: getattr(LocalRunner, name) for name in ("look", "run", "collect")}
+    known = {name: getattr(LocalRunner, name) for name in ("scan", "run", "collect")}
 
     def counting(method: Any) -> Any:
         def wrapped(self: Any, what: Any, *rest: Any) -> Any:

@@ -10,6 +10,8 @@ import pytest
 
 from skdpnoise.plotting._panels import COLOURS, DASHES
 
+pytestmark = pytest.mark.usefixtures("the_same_words")
+
 FOLDER = Path(__file__).resolve().parents[1] / "examples"
 PLOTS = sorted(FOLDER.glob("plot_*.py"))
 QUICK = {"plot_histogram", "plot_inid"}  # of the pictures, what `make test` draws

@@ -417,8 +417,6 @@ TypeError
     If the object is of another kind, or has no privacy report.
 NotFittedError
     If it was not fitted.
-yscale : {"log", "linear"}, default="log"
-    Axis of the densities.
 target : PrivacyGuarantee or None, default=None
     A guarantee to mark.
 epsilon : array-like of shape (n_points,) or None, default=None
@@ -428,8 +426,6 @@ by : {"time", "charge"}, default="time"
 
 panels
 ------
-mechanism : AdditiveMechanism
-    As :func:`~skdpnoise.mechanisms.calibrate` returns it.
 smallest : array-like of shape (n_rows,)
     Size of the noise in each row, the least of all releases.
 largest : array-like of shape (n_rows,)
@@ -449,12 +445,6 @@ labels : array-like of shape (n_labels,)
     **Public** labels, each once. Records of other labels are in no cell, or lose the most.
 target_bounds : tuple (low, high)
     **Public** bounds to which targets and predictions are clipped.
-estimator : classifier
-    A fitted one of two classes, public or private already, with ``predict_proba``.
-X : array-like or RowSource of shape (n_records, n_features)
-    The private records.
-y : array-like or RowSource of shape (n_records,)
-    Their labels.
 y_score : array-like or RowSource of shape (n_records,)
     Scores, the higher the more likely positive: probabilities, unless bins are given.
 pos_label : str, int, float or bool, default=1

@@ -6,7 +6,7 @@ moves it are one object, a :class:`Query`, so that the two cannot disagree.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, Protocol
@@ -117,8 +117,18 @@ class Session:
 
     def each(self, label: str, mechanism: Any) -> Callable[[], Drawn]:
         """Charge for all releases of a mechanism; return what samples the noise of the next."""
-        self.charge(self.prefix + label, mechanism)
-        return lambda: Drawn(mechanism, mechanism.sample(self.rng))
+        self.spend(label, mechanism)
+        left = iter(range(mechanism.n_releases))
+
+        def sample() -> Drawn:
+            if next(left, None) is None:
+                raise RuntimeError(
+                    f"{label!r} was charged for {mechanism.n_releases} releases, and one more was "
+                    "asked for. Nothing is sampled."
+                )
+            return Drawn(mechanism, mechanism.sample(self.rng))
+
+        return sample
 
     def add(self, label: str, mechanism: Any, values: Any) -> NDArray[np.float64]:
         """Release exact values that were summed already, plus the noise of one release."""
@@ -170,7 +180,7 @@ class Session:
 
     def cells(
         self, label: str, mechanism: Any, columns: Iterable[Counts]
-    ) -> list[tuple[NDArray[np.bool_], NDArray[np.float64]]]:
+    ) -> Iterator[tuple[NDArray[np.bool_], NDArray[np.float64]]]:
         """Release which counts of each column reach a threshold, and these with noise."""
         self.spend(label, mechanism)
-        return [mechanism.shown(counts, self.rng, names) for counts, names in columns]
+        return (mechanism.shown(counts, self.rng, names) for counts, names in columns)

@@ -40,18 +40,20 @@ def collect_passes(
     if not hasattr(estimator, "_init_callback_context"):
         return finish(np.stack(list(passes)))
     X, y = data
-    path: list[np.ndarray] = []
     common = {"estimator": estimator, "X": X, "y": y, "metadata": {}}
-    rebuild = {"reconstruction_attributes": lambda: attributes(np.stack(path))}
     fit = estimator._init_callback_context(max_subtasks=n_passes)
     fit.call_on_fit_task_begin(**common)
     iterator = iter(passes)
     for number in range(n_passes):
         task = fit.subcontext(task_name=f"pass {number + 1}")
         task.call_on_fit_task_begin(**common)
-        path.append(next(iterator))
-        task.call_on_fit_task_end(**common, **rebuild)
-    finished = finish(np.stack(path))
+        iterate = next(iterator)
+        if number == 0:
+            path = np.empty((n_passes, *iterate.shape))
+        path[number] = iterate
+        rebuild = partial(attributes, path[: number + 1])
+        task.call_on_fit_task_end(**common, reconstruction_attributes=rebuild)
+    finished = finish(path)
     fit.call_on_fit_task_end(**common, reconstruction_attributes=lambda: attributes(finished))
     return finished
 

@@ -19,7 +19,7 @@ from skdpnoise._utils.shared_texts import TEXTS, shared_texts
 __all__ = ["Constraints", "constructor_of_fields"]
 
 Constraints = dict[str, list[Any]]
-"""What each parameter may be, as scikit-learn has it."""
+"""Allowed values of each parameter, as scikit-learn has them."""
 
 T = TypeVar("T")
 

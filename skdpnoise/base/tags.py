@@ -1,4 +1,4 @@
-"""What compositions must know of how a private estimator spends its budget."""
+"""Facts for compositions: how a private estimator spends its budget."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ __all__ = ["PrivateTags", "tags_of"]
 
 @dataclass(frozen=True, slots=True)
 class PrivateTags:
-    """What `__private_tags__` returns, as scikit-learn's tags are returned."""
+    """Returned by `__private_tags__`, as scikit-learn's tags are."""
 
     reads_labels: bool = False  # columns of categories, of which each is what its type says
     samples_records: bool = False  # so that its loss is no Gaussian one

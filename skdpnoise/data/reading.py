@@ -26,7 +26,13 @@ from skdpnoise.data.schema import Schema
 from skdpnoise.data.sparse_tables import read_sparse
 from skdpnoise.data.table import InMemory, scan_partitions
 from skdpnoise.data.tables import read_table, surviving, within_limits
-from skdpnoise.data.targets import check_present, labels_of_parts, missing_target, numbers_of
+from skdpnoise.data.targets import (
+    check_present,
+    labels_of,
+    labels_of_parts,
+    missing_target,
+    numbers_of,
+)
 
 __all__ = ["Form", "NumberColumns", "Supervised", "read"]
 
@@ -159,7 +165,6 @@ class Supervised(Form[dict[str, Any], Schema]):
     """X and y by name: y as the estimator's `_read_target` checks it."""
 
     features: NumberColumns
-    loaded: Callable[[Any], NDArray[Any]] = numbers_of  # converts some of a target that was checked
     labels: bool = False  # whether y has labels, which are public
     fewest: int = 2
     in_memory: bool = False
@@ -190,7 +195,7 @@ class Supervised(Form[dict[str, Any], Schema]):
     ) -> tuple[Callable[[Tables], dict[str, Any]], tuple[int, ...]]:
         """Return what makes arrays of batches."""
         features, tail = self.features.load(schema, computed)
-        return partial(_both, features, self.loaded), tail
+        return partial(_both, features, labels_of if self.labels else numbers_of), tail
 
     def _target(self, estimator: Any, y: Any, n_rows: int) -> tuple[Any, Any]:
         y = estimator._read_target(y, n_rows)

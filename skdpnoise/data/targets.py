@@ -63,6 +63,12 @@ def numbers_of(y: Any) -> NDArray[np.float64]:
     return np.asarray(np.asarray(y).ravel(), dtype=np.float64)  # of a table of one column
 
 
+def labels_of(y: Any) -> NDArray[Any]:
+    """Return some labels that were checked."""
+    found = np.asarray(y).ravel()  # of a table of one column
+    return found if found.dtype.kind in "iub" else read_labels("A fit", y, len(found))
+
+
 def _has_no_numbers(values: NDArray[Any]) -> bool:
     """Return whether there is text, whatever it says, or a period among values."""
     types = set(map(type, values)) if values.dtype.kind == "O" else {str}
@@ -154,14 +160,6 @@ def public_classes(owner: str, classes: Any) -> NDArray[Any] | None:
             f"{expected}. Got {len(labels)} labels, {len(found)} of them different, instead."
         )
     return np.asarray(found.tolist()) if found.dtype.kind == "O" else found
-
-
-def one_against_rest(
-    estimator: Any, y: NDArray[Any]
-) -> tuple[NDArray[Any], list[NDArray[np.int8]]]:
-    """Return the sorted labels, and for each binary problem the labels -1 and +1."""
-    classes = known_classes(estimator, y)
-    return classes, against_rest(classes, y)
 
 
 def against_rest(classes: NDArray[Any], y: NDArray[Any]) -> list[NDArray[np.int8]]:

@@ -52,17 +52,17 @@ class FitBudget:
 
     @property
     def target(self) -> LossBudget:
-        """What the scaling of a target within bounds may cost."""
+        """Cost of the scaling of a target within bounds, at most."""
         return self.total.share((1.0 - self.counting) * self._target_part)
 
     @property
     def search(self) -> LossBudget:
-        """What the search for the target, or the numbers of records of classes, may cost."""
+        """Cost of the search for the target, or of the numbers of records of classes, at most."""
         return self.total.share(self._left * self.searching)
 
     @property
     def features(self) -> LossBudget:
-        """What the scaling of the features may cost."""
+        """Cost of the scaling of the features, at most."""
         return self._rest(self.scaling * self.needs[0] / sum(self.needs))
 
     @property
@@ -73,7 +73,7 @@ class FitBudget:
 
     @property
     def model(self) -> LossBudget:
-        """What the gradients or second moments may cost."""
+        """Cost of the gradients or second moments, at most."""
         return self._rest(1.0 - self.scaling)
 
     def stages(self, n_samples: float | None) -> list[LossBudget]:

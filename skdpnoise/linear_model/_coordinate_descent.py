@@ -17,7 +17,8 @@ from skdpnoise.linear_model._parameters import (
     CoordinateParameters,
     LeastSquaresParameters,
 )
-from skdpnoise.linear_model._records import Fitted
+from skdpnoise.linear_model._records import Fitted, Settings
+from skdpnoise.linear_model._rules import asks_for_descent
 from skdpnoise.linear_model.solvers.moments import OneReleasePlan
 from skdpnoise.linear_model.solvers.plans import SolverPlan
 
@@ -157,6 +158,11 @@ class DPCoordinateDescentRegressor(CoordinateParameters, LeastSquaresParameters,
     _: KW_ONLY
     alpha: float | str = "auto"
     row_norm: float | str = "auto"
+
+    def _may_solve_moments(self) -> bool:
+        """Return True if second moments may give this model, and then those of all penalties."""
+        by_moments = self.solver in ("auto", "gram") and self.column_groups is None
+        return by_moments and not asks_for_descent(Settings.of(self))
 
     def _model(self, plan: SolverPlan, path: np.ndarray) -> Fitted:
         strength = plan.problem.settings.strength

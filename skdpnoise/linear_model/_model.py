@@ -166,8 +166,7 @@ class PrivateLinearModel(PrivateEstimator, BaseEstimator):
         # What is converted anyway lies as passes read it.
         order = "F" if isinstance(X, np.ndarray) and X.dtype not in FLOATS else None
         features = NumberColumns({"order": order}, sparse=self._takes_sparse)
-        loaded = partial(self._target.loaded, type(self).__name__)
-        form = Supervised(features, loaded, labels=self._target.labels)
+        form = Supervised(features, labels=self._target.labels)
         schema, rows = self._read_rows(form, X=X, y=y, groups=groups, n_jobs=self.n_jobs)
         self._check_ranges(schema.n_columns)
         bounds = as_bounds(self.feature_bounds, schema.n_columns, "feature_bounds", self)

@@ -1,4 +1,4 @@
-"""What the stages of a fit hand to each other: settings and the problem, public, and rows, not."""
+"""Records that the stages of a fit share: settings and the problem, public, and rows, not."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ class ClassWeights:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LinearTarget:
-    """What was released of the target before the model."""
+    """Released numbers of the target, before the model."""
 
     constant: np.ndarray  # (n_outputs,): intercepts of the model without features, standard units
     scaling: Standardisation | None = None  # None for labels
@@ -129,7 +129,7 @@ class Rate(LinearTarget):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LinearProblem:
-    """What is minimised, by public facts and released numbers alone."""
+    """The function that is minimised, by public facts and released numbers alone."""
 
     settings: Settings
     schema: Schema

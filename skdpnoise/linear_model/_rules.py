@@ -234,7 +234,7 @@ def asks_for_descent(settings: Settings) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class CoordinateDefaults:
-    """What "auto" stands for in coordinate descent."""
+    """Settings that "auto" stands for in coordinate descent."""
 
     n_passes: int
     clip: float  # bound on one record's gradient, in standard units

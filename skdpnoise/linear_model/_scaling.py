@@ -331,7 +331,7 @@ class RowMoments:
 
     @property
     def limits(self) -> RowBounds:
-        """What a row is clipped to."""
+        """Limits to which a row is clipped."""
         n_alone = self.alone.size
         columns = np.append(np.ones(self.half.size), np.full(n_alone, 0.5))
         norm = math.sqrt(1.25 * n_alone + self.groups.max() + 1)

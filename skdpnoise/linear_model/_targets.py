@@ -16,7 +16,6 @@ from skdpnoise.data.table import Table
 from skdpnoise.data.targets import (
     against_rest,
     known_classes,
-    numbers_of,
     read_labels,
     read_numbers,
 )
@@ -65,10 +64,6 @@ class TargetKind(ABC):
         target, run = self.release(run, table)
         features = standardise_features(run, table)
         return LinearProblem(run.settings, run.schema, features, target), run
-
-    def loaded(self, owner: str, y: Any) -> np.ndarray:
-        """Return some of a target that was checked."""
-        return numbers_of(y)
 
 
 class NumberTarget(TargetKind):
@@ -128,12 +123,6 @@ class LabelTarget(TargetKind):
     def read(self, model: Any, y: Any, n_rows: int) -> np.ndarray:
         """Return the labels, or refuse them."""
         return np.asarray(read_labels(type(model).__name__, y, n_rows))
-
-    def loaded(self, owner: str, y: Any) -> np.ndarray:
-        """Return some labels that were checked."""
-        found = np.asarray(y).ravel()
-        plain = found.dtype.kind in "iub"
-        return found if plain else np.asarray(read_labels(owner, y, len(found)))
 
     def public(self, model: Any, schema: Schema) -> tuple[Schema, Outputs]:
         """Return the schema with all classes, and what makes outputs of -1 and +1."""

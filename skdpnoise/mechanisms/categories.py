@@ -139,7 +139,7 @@ class CategoryMechanism(Mechanism):
 
     @property
     def counted(self) -> tuple[str, int]:
-        """What reports count: columns."""
+        """Kind and number of what reports count: columns."""
         return "columns", self.n_columns
 
     @property

@@ -44,8 +44,6 @@ from skdpnoise.accounting import PrivacyReport, Release
 from skdpnoise.accounting.limits import ApproximateBudget, SearchBudget, as_loss, pure_part
 from skdpnoise.data.partitions import SpreadError
 from skdpnoise.linear_model import DPCoordinateDescentRegressor, DPLassoPath
-from skdpnoise.linear_model._records import Settings
-from skdpnoise.linear_model._rules import asks_for_descent
 from skdpnoise.mechanisms.selection import (
     ExponentialMechanism,
     approximate_base,
@@ -148,8 +146,7 @@ class OneRelease(Strategy):
         # With ε and δ added up, a fit of each candidate costs about what a choice does.
         if type(final) is not DPCoordinateDescentRegressor or isinstance(total, ApproximateBudget):
             return None
-        by_moments = final.solver in ("auto", "gram") and final.column_groups is None
-        if not by_moments or asks_for_descent(Settings.of(final)):
+        if not final._may_solve_moments():
             return None
         prefix = "" if final is first else f"{first.steps[-1][0]}__"
         free = {prefix + name for name in _FREE}

@@ -116,6 +116,7 @@ def register(name: str, noise_class: type[Noise]) -> None:
 
     Examples
     --------
+    >>> from skdpnoise.noises import get_noise
     >>> register("gaussian", type(get_noise("gaussian")))  # already so: nothing changes
     """
     if not name.isidentifier() or name != name.lower():

@@ -89,7 +89,9 @@ class RowsDisplay(Display):
 
         Parameters
         ----------
-        %(panels: mechanism, ax)s
+        mechanism : AdditiveMechanism
+            As :func:`~skdpnoise.mechanisms.calibrate` returns it.
+        %(panels: ax)s
         %(displays: name)s
         **kwargs
             Passed to `plot`.

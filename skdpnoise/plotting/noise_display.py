@@ -105,7 +105,10 @@ class NoiseDisplay(RowsDisplay):
         Parameters
         ----------
         %(panels: ax)s
-        %(displays: name, yscale, **kwargs)s
+        %(displays: name)s
+        yscale : {"log", "linear"}, default="log"
+            Axis of the densities.
+        %(displays: **kwargs)s
 
         Returns
         -------

@@ -115,7 +115,12 @@ class _CurveDisplay(Display):
 
         Parameters
         ----------
-        %(scores: estimator, X, y)s
+        estimator : classifier
+            A fitted one of two classes, public or private already, with ``predict_proba``.
+        X : array-like or RowSource of shape (n_records, n_features)
+            The private records.
+        y : array-like or RowSource of shape (n_records,)
+            Their labels.
         %(queries: guarantee)s
         **options
             As for `from_predictions`, also `ax`, `name` and `curve_kwargs`; `pos_label` is the

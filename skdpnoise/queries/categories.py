@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 import sys
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from functools import partial
@@ -30,7 +30,7 @@ from skdpnoise._utils.checks import (
 from skdpnoise._utils.shared_texts import shared_texts
 from skdpnoise.accounting.account import Ledger
 from skdpnoise.accounting.limits import CHANCE_SHARE
-from skdpnoise.accounting.session import Session
+from skdpnoise.accounting.session import Counts, Session
 from skdpnoise.accounting.terms import Terms
 from skdpnoise.data.cells import (
     Contents,
@@ -43,7 +43,7 @@ from skdpnoise.data.cells import (
     together,
 )
 from skdpnoise.data.kinds import OBJECTS, Kind, kinds_of
-from skdpnoise.data.table import Table, as_rows, scanned
+from skdpnoise.data.table import Table, scanned
 from skdpnoise.mechanisms.calibrate import calibrate
 from skdpnoise.mechanisms.categories import CategoryMechanism
 from skdpnoise.mechanisms.requests import noise_options
@@ -58,7 +58,7 @@ from skdpnoise.privacy import (
     gdp_mu,
 )
 from skdpnoise.privacy.loss import checked_relation, promised
-from skdpnoise.sampling import RandomWords, random_words
+from skdpnoise.sampling import random_words
 from skdpnoise.sampling.words import with_caveat
 from skdpnoise.sensitivity import SensitivityProfile
 
@@ -287,25 +287,18 @@ def release_categories(
     """Return the categories of each column that are shown, sorted, and their noisy counts."""
     # Counts alone come to where the noise is, in the order of the labels, and the labels stay where
     # the rows are; then those that are shown are asked for. (In memory values are counted once.)
-    tallied = [column.map(_tallied) for column in columns]
-    counts = (
-        (one.joined(_taken, _counts_of, label), partial(one.joined, _taken, _names_of, label))
-        for one in tallied
-    )
+    held: list[Table[Any]] = []  # the column that is counted: values of one at a time
+
+    def counts() -> Iterator[Counts]:
+        for column in columns:
+            held[:] = [column.map(_tallied)]
+            taken = partial(held[0].joined, _taken)
+            yield taken(_counts_of, label), partial(taken, _names_of, label)
+
     return [
-        (tuple(one.joined(_taken, partial(_labels_at, np.flatnonzero(shown)), label)), noisy)
-        for one, (shown, noisy) in zip(
-            tallied, session.cells(label, mechanism, counts), strict=True
-        )
+        (tuple(held[0].joined(_taken, partial(_labels_at, np.flatnonzero(shown)), label)), noisy)
+        for shown, noisy in session.cells(label, mechanism, counts())
     ]
-
-
-def found_categories(
-    column: Any, mechanism: CategoryMechanism, rng: RandomWords
-) -> tuple[tuple[Any, ...], NDArray[np.float64]]:
-    """Return the categories of a column that are shown, which were charged for."""
-    session = Session(rng, mechanism.adjacency)
-    return release_categories("categories", [as_rows(column)], mechanism, session)[0]
 
 
 Tally = tuple[Any, Any]  # different values, and how often they occur

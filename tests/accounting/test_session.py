@@ -9,7 +9,8 @@ from skdpnoise.accounting.session import Session
 from skdpnoise.data.table import InMemory
 from skdpnoise.mechanisms import PermuteAndFlip, calibrate
 from skdpnoise.mechanisms.categories import CategoryMechanism
-from skdpnoise.privacy import GaussianLoss, PureLoss
+from skdpnoise.mechanisms.sampled import calibrate_sampled
+from skdpnoise.privacy import GaussianLoss, PrivacyGuarantee, PureLoss
 from skdpnoise.sampling import random_words
 from skdpnoise.sensitivity import SensitivityProfile, clipped_sum
 
@@ -130,3 +131,16 @@ def test_exact_values_and_fractions_get_the_noise_of_a_mechanism():
     np.testing.assert_array_equal(
         drawn.on_fractions(halves), drawn.on(np.array([1.5, 5.0e14, -3.5]))
     )
+
+
+def test_no_release_is_sampled_beyond_those_that_were_charged_for():
+    profile = SensitivityProfile([1.0])
+    step = calibrate_sampled(
+        "iid_gaussian", profile, PrivacyGuarantee(1.0, 1e-6, "add_remove"), rate=0.1, n_releases=3
+    )
+    charged = []
+    sample = a_session(charged).each("gradients", step)
+    assert charged == [("gradients", step)]
+    assert all(sample().mechanism is step for _ in range(3))
+    with pytest.raises(RuntimeError, match="charged for 3 releases, and one more"):
+        sample()

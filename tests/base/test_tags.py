@@ -1,4 +1,4 @@
-"""What compositions know of an estimator is said by its class, in one record."""
+"""One record of its class says all that compositions know of an estimator."""
 
 import pytest
 from sklearn.linear_model import Ridge

@@ -53,7 +53,7 @@ def planners(room: str) -> Iterator[Callable[..., Any]]:
     """Yield functions and methods of a room that plan, by their names."""
     for module in modules(room):
         for value in vars(module).values():
-            if getattr(value, "__module__", None) != module.__name__:
+            if inspect.getmodule(value) is not module:
                 continue
             members = vars(value).values() if inspect.isclass(value) else [value]
             for member in members:

@@ -25,6 +25,8 @@ from skdpnoise.data.rows import as_sources
 from tests._cases import quick
 from tests.data._seen import SECRET, first_rows, refused, seen, targets, tenths, values
 
+pytestmark = pytest.mark.usefixtures("the_same_words")
+
 N_PARTS, N_ROWS = 12, 50
 
 
@@ -293,7 +295,7 @@ def test_a_cluster_gives_the_same_and_no_row_comes_here(cluster, monkeypatch):
     assert rows.joined(rows_and_place, total_of, "pairs of rows").tolist() == tenths(X).tolist()
     assert sizeof(gathered) < 500
     names = cluster.run_on_scheduler(known_names)
-    assert {"first_look", "gradients", "gradients_added", "pairs_of_rows_joined"} <= names
+    assert {"scan", "gradients", "gradients_added", "pairs_of_rows_joined"} <= names
 
 
 def flat(found):

@@ -19,6 +19,8 @@ from skdpnoise.data.partitions import rows_at_once
 from tests._cases import each_value
 from tests.data._seen import SECRET, first_rows, refused, seen, targets, tenths, values
 
+pytestmark = pytest.mark.usefixtures("the_same_words")
+
 N = 500
 FRAME = pd.DataFrame(
     {

@@ -16,6 +16,8 @@ from skdpnoise.data import local, prefetch, scan_batches, scan_parquet
 from tests._same_bits import in_parts
 from tests.data._seen import SECRET, first_rows, refused, seen, tenths, values
 
+pytestmark = pytest.mark.usefixtures("the_same_words")
+
 X = np.random.default_rng(0).normal(size=(700, 3))
 BACKENDS = ["threading", "loky", "multiprocessing", "sequential"]
 

@@ -79,6 +79,8 @@ EXACT = [
 ]
 if hasattr(pl, "Int128"):
     EXACT += [pytest.param(WHOLE, pl.Series(WHOLE, dtype=pl.Int128), id="whole numbers: Int128")]
+# Of columns of truth values, which may be masks, see below.
+COUNTED = [one for one in FORMS if "truth values" not in str(one.id)][:13] + EXACT
 FORMS += EXACT
 
 
@@ -93,7 +95,7 @@ def test_every_reader_skips_the_same_values(values, form, adjacency):
         assert (found.value, found.standard_error) == (expected.value, expected.standard_error)
 
 
-@pytest.mark.parametrize(("values", "form"), [*FORMS[:13], *EXACT])
+@pytest.mark.parametrize(("values", "form"), COUNTED)
 def test_every_reader_counts_the_same_values(values, form):
     guarantee = PrivacyGuarantee(1.0)
     expected = private_count(floats(values), guarantee, **SKIP, random_state=0).value

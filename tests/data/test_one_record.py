@@ -36,7 +36,7 @@ from tests._cases import each_value
 from tests._replay import Replayed, two_runs
 from tests.data._readers import IN_PARTS, KINDS, READERS, NotHeld, Opened
 
-pytestmark = pytest.mark.filterwarnings("ignore")
+pytestmark = [pytest.mark.filterwarnings("ignore"), pytest.mark.usefixtures("the_same_words")]
 
 N = 60
 TARGET = [k % 3 for k in range(N)]

@@ -27,6 +27,8 @@ from skdpnoise.queries import private_categories
 from tests._cases import each_value
 from tests.contracts._register import Forbidden
 
+pytestmark = pytest.mark.usefixtures("the_same_words")
+
 N = 300
 DAY = datetime.date(2024, 3, 1)
 HOUR = datetime.datetime(2024, 3, 1, 12)

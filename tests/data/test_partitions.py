@@ -31,6 +31,8 @@ from tests._cases import each_value
 from tests._same_bits import COUNTS, in_parts, source_of
 from tests.data._seen import SECRET, refused, seen, targets, tenths, values
 
+pytestmark = pytest.mark.usefixtures("the_same_words")
+
 
 @pytest.mark.parametrize("n_parts", COUNTS)
 def test_sums_are_those_of_all_rows_at_once(n_parts):

@@ -19,6 +19,8 @@ from skdpnoise.data.rows import as_sources
 from skdpnoise.data.tables import read_table
 from tests._cases import each_value
 
+pytestmark = pytest.mark.usefixtures("the_same_words")
+
 pa = pytest.importorskip("pyarrow")
 pytest.importorskip("pyarrow.csv")
 pytest.importorskip("pyarrow.dataset")

@@ -14,6 +14,8 @@ from skdpnoise.data import RowSource, scan_batches
 from skdpnoise.data.rows import Taking, as_sources, is_spread
 from tests.data._seen import SECRET, refused, seen, tenths, values
 
+pytestmark = pytest.mark.usefixtures("the_same_words")
+
 FRAME = pd.DataFrame(np.arange(12.0).reshape(4, 3), columns=["a", "b", "y"])
 
 

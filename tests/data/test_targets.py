@@ -10,7 +10,13 @@ import polars as pl
 import pytest
 
 from skdpnoise import DPCoordinateDescentRegressor, DPLogisticCD
-from skdpnoise.data.targets import one_against_rest, public_classes, read_labels, read_numbers
+from skdpnoise.data.targets import (
+    against_rest,
+    known_classes,
+    public_classes,
+    read_labels,
+    read_numbers,
+)
 from tests._cases import each_value
 
 NUMBERS = [0, 1, 1, 0]
@@ -42,7 +48,8 @@ def test_labels_of_one_kind_are_read_and_sorted(name):
     given, kind = READ[name]
     labels = read_labels("DPLogisticCD", given, 4)
     assert labels.dtype.kind == kind
-    classes, (signs,) = one_against_rest(DPLogisticCD(), labels)
+    classes = known_classes(DPLogisticCD(), labels)
+    (signs,) = against_rest(classes, labels)
     assert len(classes) == 2
     np.testing.assert_array_equal(signs, [-1, 1, 1, -1])
 
@@ -102,7 +109,8 @@ def test_text_is_read_as_what_it_holds_or_refused_without_a_quotation():
 
 def test_public_classes_hold_for_labels_of_another_type_of_number():
     labels = read_labels("DPLogisticCD", np.array([0.0, 2.0]), 2)
-    classes, signs = one_against_rest(DPLogisticCD(classes=[0, 1, 2]), labels)
+    classes = known_classes(DPLogisticCD(classes=[0, 1, 2]), labels)
+    signs = against_rest(classes, labels)
     assert classes.tolist() == [0, 1, 2]
     np.testing.assert_array_equal(signs, [[1, -1], [-1, -1], [-1, 1]])
 

@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 
 from skdpnoise import DPCoordinateDescentRegressor, DPLogisticCD, DPPoissonRegressor
+from tests._cases import each_value
 
 pytestmark = pytest.mark.filterwarnings("ignore::skdpnoise.PrivacyWarning")
 
@@ -35,6 +36,7 @@ def _refused(estimator, X, y, *words, error=ValueError):
     return message
 
 
+@each_value(1)
 @ALL
 @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
 @pytest.mark.parametrize("place", ["X", "y"])
@@ -46,6 +48,7 @@ def test_values_that_are_not_finite(Estimator, value, place):
     _refused(Estimator(), X, y, "NaN" if np.isnan(value) else "infinity")
 
 
+@each_value(1)
 @ALL
 @pytest.mark.parametrize("value", [1e308, -1e200])
 def test_huge_values(Estimator, value):
@@ -61,6 +64,7 @@ def test_subnormal_values(Estimator):
     _refused(Estimator(), X, y, "Input X", "subnormal", "set them to zero")
 
 
+@each_value(1)
 @pytest.mark.parametrize("Estimator", REGRESSORS)
 @pytest.mark.parametrize("value, word", [(1e308, "beyond"), (1e-310, "subnormal")])
 def test_targets_out_of_range(Estimator, value, word):
@@ -69,6 +73,7 @@ def test_targets_out_of_range(Estimator, value, word):
     _refused(Estimator(), X, y, "Input y", word)
 
 
+@each_value(1)
 @ALL
 @pytest.mark.parametrize(
     "X, y, words",
@@ -128,6 +133,7 @@ def test_continuous_labels():
     _refused(DPLogisticCD(), X, X[:, 0] + SECRET, "continuous")
 
 
+@each_value(1)
 @ALL
 @pytest.mark.parametrize(
     "name, value",
@@ -172,6 +178,7 @@ def test_parameters_out_of_range_are_named(Estimator, name, value):
     _refused(Estimator(**{name: value}), X, y, f"'{name}'" if name != "random_state" else name)
 
 
+@each_value(1)
 @ALL
 @pytest.mark.parametrize(
     "settings", [{"error_weights": [1.0]}, {"budget_growth": 2.0, "n_passes": 40}], ids=str
@@ -191,6 +198,7 @@ def test_swapped_target_bounds(Estimator):
     assert "swapped" in message
 
 
+@each_value(1)
 @ALL
 @pytest.mark.parametrize("rule", ["iid", "spr", "inid"])
 def test_gaussian_noise_cannot_give_pure_privacy(Estimator, rule):
@@ -207,6 +215,7 @@ def test_sample_weight_is_refused_with_the_reason(Estimator):
         Estimator().fit(X, y, weights=np.ones(60))
 
 
+@each_value(1)
 @ALL
 @pytest.mark.parametrize("bounds", [None, (-5.0, 5.0)])
 @pytest.mark.parametrize("adjacency", ["replace_one", "add_remove"])
@@ -227,6 +236,7 @@ def test_all_columns_constant_give_a_finite_model(Estimator):
     assert np.isfinite(model.predict(np.ones((3, 2)))).all()
 
 
+@each_value(1)
 @ALL
 @pytest.mark.parametrize("X", [np.full(3, SECRET), np.full((2, 3), SECRET + 1j), [["123456x"] * 3]])
 def test_predict_does_not_quote_the_data_either(Estimator, X):

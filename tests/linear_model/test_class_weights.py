@@ -11,6 +11,7 @@ from sklearn.metrics import recall_score
 
 from skdpnoise import DPLogisticCD
 from skdpnoise.privacy import gdp_mu
+from tests._cases import each_value
 from tests._replay import two_runs
 from tests.contracts._register import Forbidden
 
@@ -31,6 +32,7 @@ def fitted(X, y, epsilon=1.0, **keywords):
         return DPLogisticCD(epsilon, **keywords).fit(X, y)
 
 
+@each_value(1)
 @pytest.mark.slow
 @pytest.mark.parametrize("n_classes", [2, 3])
 @pytest.mark.parametrize("class_weight", ["balanced", {0: 0.5, 1: 3.0}])
@@ -75,6 +77,7 @@ def test_large_penalties_are_beside_the_mean_of_weighted_losses(class_weight):
     np.testing.assert_allclose(model.coef_ * unit, slopes, rtol=0.03, atol=0.01)
 
 
+@each_value(1)
 @pytest.mark.parametrize("adjacency", ["replace_one", "add_remove"])
 @pytest.mark.parametrize("bounds", [BOUNDS, None])
 def test_numbers_of_records_are_charged_for(adjacency, bounds):
@@ -92,6 +95,7 @@ def test_numbers_of_records_are_charged_for(adjacency, bounds):
     assert "class shares" not in [release.label for release in public.releases]
 
 
+@each_value(1)
 @pytest.mark.parametrize("n_rare", [0, 1, 2, 3])
 @pytest.mark.parametrize("classes", [[0, 1], [0, 1, 2]])
 def test_a_class_without_records_has_a_weight_that_is_finite(n_rare, classes):
@@ -104,6 +108,7 @@ def test_a_class_without_records_has_a_weight_that_is_finite(n_rare, classes):
         assert np.isfinite(model.predict_proba(X)).all()
 
 
+@each_value(1)
 @pytest.mark.parametrize("adjacency", ["replace_one", "add_remove"])
 @pytest.mark.parametrize("class_weight", ["balanced", {0: 30.0, 1: 1e6}])
 def test_no_weight_lets_a_record_count_for_more(adjacency, class_weight):

@@ -10,10 +10,10 @@ import pandas as pd
 import pytest
 from scipy import sparse
 from sklearn.base import clone
-from sklearn.utils.estimator_checks import check_estimator
 
 from skdpnoise import DPLogisticCD
 from skdpnoise.privacy import gdp_mu
+from tests._cases import each_value
 from tests._replay import two_runs
 from tests.contracts._register import Forbidden
 
@@ -37,6 +37,7 @@ def fitted(X, y, epsilon=1.0, **keywords):
         return DPLogisticCD(epsilon, **keywords).fit(X, y)
 
 
+@each_value(1)
 @pytest.mark.parametrize("n_classes", [2, 3])
 @pytest.mark.parametrize("adjacency", ["replace_one", "add_remove"])
 def test_groups_need_no_bounds_and_cost_no_scales(n_classes, adjacency):
@@ -67,6 +68,7 @@ def test_a_column_without_bounds_is_found_and_others_are_not_searched():
     assert model.score(X, y) > fitted(X, y, 1e4, feature_bounds=None).score(X, y) - 0.05
 
 
+@each_value(1)
 @pytest.mark.slow
 @pytest.mark.parametrize("adjacency", ["replace_one", "add_remove"])
 @pytest.mark.parametrize("factor", [1.0, 1e100])
@@ -135,6 +137,7 @@ def test_what_is_no_partition_is_refused_before_the_charge(groups):
         fitted(*made(100), column_groups=groups, ledger=Forbidden())
 
 
+@each_value(1)
 @pytest.mark.parametrize("container", [sparse.csr_matrix, sparse.csc_array, sparse.coo_array])
 @pytest.mark.parametrize("n_classes", [2, 3])
 def test_sparse_rows_are_fitted_and_predicted(container, n_classes):
@@ -198,10 +201,3 @@ def test_entries_that_are_stored_twice_count_as_their_sum():
     twice = sparse.csr_array((data[order], columns[order], 2 * once.indptr), once.shape)
     np.testing.assert_array_equal(fitted(twice, y).coef_, fitted(once, y).coef_)
     assert twice.nnz == 2 * once.nnz  # the user's own array is left as it is
-
-
-@pytest.mark.slow
-def test_scikit_learns_checks_pass_for_sparse_rows_within_bounds():
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        check_estimator(DPLogisticCD(50.0, feature_bounds=(-10.0, 10.0), random_state=0))

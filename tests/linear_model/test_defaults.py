@@ -76,6 +76,7 @@ def test_settings_depend_on_the_shape_of_the_data_only(Estimator, descends):
     assert runs[0] == runs[1]
 
 
+@pytest.mark.usefixtures("the_same_words")
 def test_settings_given_are_taken():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(1000, 2))

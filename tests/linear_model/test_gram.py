@@ -14,6 +14,7 @@ from skdpnoise.ledger import Account
 from skdpnoise.linear_model._rules import choose_row_norm, prefers_moments
 from skdpnoise.linear_model.solvers.moments import make_pseudo_data
 from skdpnoise.mechanisms import SymmetricMatrixMechanism
+from tests._cases import each_value, quick
 
 pytestmark = pytest.mark.filterwarnings("ignore::skdpnoise.PrivacyWarning")
 
@@ -46,6 +47,7 @@ def _moments(seed=0, n=400, p=4, constant=True):
 # No noise is scikit-learn's answer
 
 
+@each_value(1)
 @pytest.mark.parametrize("intercept", [True, False])
 @pytest.mark.parametrize("ratio", [1.0, 0.5, 0.0])
 @pytest.mark.parametrize("alpha", [1e-3, 0.1, 2.0])
@@ -145,6 +147,7 @@ def test_repaired_moments_are_positive_definite_and_hardly_changed_where_noise_i
     np.testing.assert_allclose(repaired.T @ repaired, exact.T @ exact, atol=1e-4)
 
 
+@pytest.mark.usefixtures("the_same_words")
 def test_alpha_auto_is_a_ridge_of_half_the_noise_level():
     X, y = _problem()
     loud, quiet = (_model(epsilon=e, **BOUNDS).fit(X, y) for e in (1.0, 10.0))
@@ -155,6 +158,10 @@ def test_alpha_auto_is_a_ridge_of_half_the_noise_level():
     assert DPCoordinateDescentRegressor(n_passes=2).fit(X, y).alpha_ == 0.0
 
 
+@quick(
+    "DPCoordinateDescentRegressor-replace_one-iid_gaussian", "DPLassoPath-replace_one-inid_laplace"
+)
+@each_value(1)
 @pytest.mark.parametrize("noise", ["iid_gaussian", "inid_gaussian", "iid_laplace", "inid_laplace"])
 @pytest.mark.parametrize("adjacency", ["replace_one", "add_remove"])
 @BOTH
@@ -187,6 +194,7 @@ def test_the_ball_follows_the_noise():
     assert radii[0] < radii[1] < radii[2] == 9.0
 
 
+@each_value(1)
 @pytest.mark.parametrize("order", ["C", "F"])
 @pytest.mark.parametrize("n_jobs", [1, 2, -1])
 def test_threads_memory_layout_and_order_of_records_do_not_change_a_bit(order, n_jobs):

@@ -45,6 +45,7 @@ FITS = {
 }
 
 
+@each_value(1)
 @pytest.mark.slow
 @quiet
 @pytest.mark.parametrize("name", FITS)
@@ -88,6 +89,7 @@ def test_a_shift_of_the_target_shifts_predictions_and_nothing_else():
     assert shifted.score(X, y + 1e5) > 0.4
 
 
+@quick("100.0")
 @quiet
 @pytest.mark.parametrize("high", [1.0, 100.0])
 def test_bounds_of_the_target_may_be_far_wider_than_its_spread(high):
@@ -162,6 +164,7 @@ def test_enough_records_give_no_warning_about_the_target():
     assert not [w for w in caught if "target" in str(w.message)]
 
 
+@each_value(1)
 @quiet
 @pytest.mark.parametrize("value", [0.0, 7.5, -1e100, 1e100])
 @pytest.mark.parametrize("solver", ["gradient", "gram"])
@@ -174,6 +177,7 @@ def test_a_constant_target_is_predicted(value, solver):
     assert np.abs(predictions - value).max() <= max(1e-3 * abs(value), 1e-3)
 
 
+@quick("0.0")
 @quiet
 @pytest.mark.parametrize("delta", [0.0, 1e-6])
 def test_what_comes_first_is_charged_first_and_all_stages_are_fixed_in_advance(delta):
@@ -243,6 +247,7 @@ def test_second_moments_that_are_noise_give_a_constant_model():
         assert model.score(X, X[:, 0]) >= 0.95
 
 
+@quick("8", "5", "2", "10", "9")
 @pytest.mark.parametrize("seed", range(12))
 def test_a_target_around_zero_has_a_scale_however_near_to_zero_its_median_is_found(seed):
     rng = np.random.default_rng(seed)
@@ -257,6 +262,8 @@ def test_a_target_around_zero_has_a_scale_however_near_to_zero_its_median_is_fou
 REGRESSORS = [entry for entry in MODELS if entry.target != "labels"]
 
 
+@quick("DPRidge-add_remove-1e-06")
+@each_value(1)
 @pytest.mark.parametrize("delta", [0.0, 1e-6])
 @pytest.mark.parametrize("adjacency", ["replace_one", "add_remove"])
 @pytest.mark.parametrize("entry", REGRESSORS, ids=lambda entry: entry.name)

@@ -14,6 +14,7 @@ from skdpnoise import DPCoordinateDescentRegressor, DPLogisticCD
 from skdpnoise.accounting import session
 from skdpnoise.linear_model.solvers.gradient import GradientPlan
 from skdpnoise.privacy import gdp_mu
+from tests._cases import each_value, quick
 from tests._replay import two_runs
 from tests.contracts._register import Forbidden
 
@@ -37,6 +38,7 @@ def fitted(X, y, epsilon=1.0, **keywords):
     return DPLogisticCD(epsilon, **keywords).fit(X, y)
 
 
+@quick("2", "settings11")
 @pytest.mark.parametrize(
     ("n_classes", "n_columns", "settings", "solver"),
     [
@@ -90,6 +92,7 @@ def test_it_beats_one_against_the_rest_on_many_classes():
     assert joint > apart + 0.1
 
 
+@each_value(1)
 @pytest.mark.parametrize("adjacency", ["replace_one", "add_remove"])
 @pytest.mark.parametrize("bounds", [BOUNDS, None])
 def test_all_is_charged_and_no_more_than_asked_for(adjacency, bounds):
@@ -105,6 +108,7 @@ def test_all_is_charged_and_no_more_than_asked_for(adjacency, bounds):
     assert total > 0.97 * gdp_mu(1.0, 1e-6)
 
 
+@each_value(1)
 @pytest.mark.parametrize("adjacency", ["replace_one", "add_remove"])
 @pytest.mark.parametrize("n_classes", [2, 3])
 def test_one_record_moves_every_release_by_what_is_charged_for_at_most(n_classes, adjacency):
@@ -147,6 +151,7 @@ def test_one_record_moves_every_release_by_what_is_charged_for_at_most(n_classes
     assert largest["means and squares of rows"] > 0.9
 
 
+@each_value(1)
 @pytest.mark.slow
 @pytest.mark.parametrize("adjacency", ["replace_one", "add_remove"])
 @pytest.mark.parametrize("kind", ["labels", "numbers"])
@@ -281,6 +286,7 @@ def mean_loss(slopes, intercepts, X, y, alpha):
     return each.mean() + 0.5 * alpha * (slopes**2).sum()
 
 
+@each_value(1)
 @pytest.mark.slow
 @pytest.mark.parametrize("alpha", [1e-3, 1e-4])
 @pytest.mark.parametrize(
@@ -330,6 +336,7 @@ def numbers(n, p, seed=0):
     return X[:n], y[:n], X[n:], y[n:]
 
 
+@each_value(1)
 @pytest.mark.slow
 @quiet
 @pytest.mark.parametrize(("n", "p"), [(2000, 60), (2000, 500), (1000, 1500)])
@@ -377,6 +384,7 @@ def test_scores_are_drawn_in_by_the_noise_that_simulations_give_them(epsilon):
     assert np.var(seen) == pytest.approx(plan.slope_noise(), rel=0.2)
 
 
+@each_value(1)
 @pytest.mark.parametrize("alpha", [0.05, 1.0, 10.0, 1e100])
 @pytest.mark.parametrize("epsilon", [1.0, 100.0])
 def test_no_ridge_is_too_large_for_the_step(alpha, epsilon):

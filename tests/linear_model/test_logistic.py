@@ -9,6 +9,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import roc_auc_score
 
 from skdpnoise import DPLogisticCD
+from tests._cases import quick
 
 pytestmark = pytest.mark.filterwarnings("ignore::skdpnoise.PrivacyWarning")
 
@@ -35,6 +36,7 @@ def test_little_noise_gives_nearly_the_logistic_regression():
     assert np.mean(private.predict(X) == public.predict(X)) > 0.98
 
 
+@quick("[0, 1]")
 @pytest.mark.parametrize(
     "labels",
     [[0, 1], [-1, 1], ["no", "yes"], [False, True], [2.0, 7.0], ["a", "b", "c"], [10, 20, 30, 40]],
@@ -84,6 +86,7 @@ def test_a_classifier_in_doubt_keeps_the_order_of_records_where_one_class_is_rar
     assert model.coef_[0, 0] > 0.2
 
 
+@pytest.mark.slow
 def test_public_classes_may_include_one_without_a_record():
     X, y = _problem()
     model = _model(classes=[2, 1, 0]).fit(X, y)
@@ -98,6 +101,7 @@ def test_a_single_label_is_fitted_when_the_classes_are_public():
     assert np.mean(model.predict(X) == "no") > 0.99
 
 
+@quick("4")
 @pytest.mark.parametrize("n_classes", [2, 4])
 def test_probabilities_sum_to_one_and_agree_with_decisions(n_classes):
     X, y = _problem(n_classes=n_classes)
@@ -111,6 +115,7 @@ def test_probabilities_sum_to_one_and_agree_with_decisions(n_classes):
         np.testing.assert_allclose(chances[moderate, 1], expit(scores[moderate]))
 
 
+@quick("1e+100")
 @pytest.mark.parametrize("size", [1.0, 30.0, 1e3, 1e8, 1e100])
 def test_however_certain_a_model_is_it_predicts_what_it_says_is_likeliest(size):
     X, y = _problem(n_classes=3)

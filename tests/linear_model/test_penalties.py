@@ -20,6 +20,7 @@ from skdpnoise.linear_model._records import (
     Standardisation,
 )
 from skdpnoise.linear_model.solvers.moments import PseudoData
+from tests._cases import each_value, quick
 from tests._replay import two_runs
 from tests.contracts._register import Forbidden
 
@@ -48,6 +49,7 @@ def fitted(make, X, y, epsilon=1e6, **keywords):
         return make(epsilon, **keywords).fit(X, y)
 
 
+@each_value(1)
 @pytest.mark.slow
 @every_model
 @pytest.mark.parametrize("solver", ["gram", "joint"])
@@ -79,6 +81,8 @@ def test_no_penalty_is_least_squares_and_a_huge_one_leaves_the_mean(name):
             assert not model.coef_.any()
 
 
+@quick("gram-ridge")
+@each_value(1)
 @every_model
 @pytest.mark.parametrize("solver", ["gram", "joint", "gradient"])
 def test_a_change_of_units_changes_the_penalty_as_in_scikit_learn(name, solver):
@@ -173,6 +177,8 @@ def test_noise_has_what_least_squares_has(name):
         assert [str(release) for release in model.privacy_.releases] == theirs
 
 
+@quick("add_remove-joint-lasso")
+@each_value(1)
 @every_model
 @pytest.mark.parametrize("solver", ["gram", "joint", "gradient"])
 @pytest.mark.parametrize("adjacency", ["replace_one", "add_remove"])
@@ -195,6 +201,7 @@ def test_the_penalty_depends_on_released_numbers_alone(name, solver, adjacency):
     assert max(moved.share for moved in runs.moved) <= 1.0 + 1e-9
 
 
+@each_value(1)
 @every_model
 @pytest.mark.parametrize(
     ("settings", "match"),
@@ -214,6 +221,7 @@ def test_what_is_wrong_is_said_before_the_charge(name, settings, match):
         fitted(MODELS[name][0], *made(100), ledger=Forbidden(), **settings)
 
 
+@each_value(1)
 @every_model
 @pytest.mark.parametrize("solver", ["gram", "gradient"])
 def test_no_column_and_no_target_that_varies_leave_a_constant(name, solver):

@@ -10,11 +10,11 @@ import pytest
 import scipy.sparse as sp
 from sklearn.linear_model import LogisticRegression
 from sklearn.utils import get_tags
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from skdpnoise import DPLogisticCD
 from skdpnoise.linear_model.solvers import gradient as descent
 from skdpnoise.privacy import gdp_mu
+from tests._cases import each_value, quick
 from tests.contracts._register import Forbidden
 
 GROUPS = [[0, 1, 2, 3], [4, 5, 6]]
@@ -46,6 +46,7 @@ COVERED = [
 ]
 
 
+@each_value(1)
 @pytest.mark.parametrize("settings", COVERED)
 @pytest.mark.parametrize("n_classes", [2, 3])
 def test_sparse_rows_give_the_same_model_in_any_format(settings, n_classes):
@@ -94,6 +95,7 @@ def test_what_would_not_fit_into_memory_is_never_made_dense(settings):
     assert (found == y).mean() > (0.9 if "column_groups" in settings else 0.6)
 
 
+@quick("add_remove")
 @pytest.mark.parametrize("adjacency", ["replace_one", "add_remove"])
 def test_all_is_charged_and_nothing_is_spent_on_scales_of_sparse_rows(adjacency):
     X, y = made()
@@ -140,6 +142,7 @@ def _clip(X, y, **settings):
 VALUES = [1e100, -1e100, 1e50, 7.0, 1.0, 0.5, 1e-30]
 
 
+@each_value(1)
 @pytest.mark.slow
 @pytest.mark.parametrize("sparse", [False, True])
 @pytest.mark.parametrize("adjacency", ["replace_one", "add_remove"])
@@ -270,8 +273,3 @@ def test_the_tag_says_what_can_be_sparse():
     assert not get_tags(DPLogisticCD(feature_bounds=(0, 1), solver="coordinate")).input_tags.sparse
     assert get_tags(DPLogisticCD(feature_bounds=(0, 1))).input_tags.sparse
     assert get_tags(DPLogisticCD(column_groups=[[0]])).input_tags.sparse
-
-
-@parametrize_with_checks([DPLogisticCD(feature_bounds=(-20.0, 20.0), n_passes=2, solver="joint")])
-def test_scikit_learn_finds_that_sparse_rows_are_taken(estimator, check):
-    check(estimator)

@@ -19,6 +19,7 @@ from skdpnoise.kernels.losses import hinge, huber, pinball
 from skdpnoise.linear_model._column_groups import NO_GROUP
 from skdpnoise.linear_model._standard_units import RowScaling, linear_functions
 from skdpnoise.privacy import gdp_mu
+from tests._cases import each_value
 from tests._replay import two_runs
 from tests.contracts._register import Forbidden
 
@@ -107,6 +108,7 @@ def test_boundless_epsilon_is_the_support_vector_classifier():
     assert np.mean(model.predict(X) == ordinary.predict(X)) > 0.99
 
 
+@pytest.mark.slow
 def test_several_classes_share_the_passes():
     X, y = load_digits(return_X_y=True)
     with warnings.catch_warnings():
@@ -118,6 +120,7 @@ def test_several_classes_share_the_passes():
     assert not hasattr(model, "predict_proba")
 
 
+@each_value(1)
 @every_model
 @pytest.mark.parametrize("adjacency", ["replace_one", "add_remove"])
 def test_all_is_charged_and_no_more_than_asked_for(name, adjacency):
@@ -128,6 +131,7 @@ def test_all_is_charged_and_no_more_than_asked_for(name, adjacency):
     assert 0.97 * gdp_mu(1.0, 1e-6) < total <= gdp_mu(1.0, 1e-6) * (1.0 + 1e-9)
 
 
+@each_value(1)
 @every_model
 @pytest.mark.parametrize("adjacency", ["replace_one", "add_remove"])
 def test_one_record_moves_every_release_by_what_is_charged_for_at_most(name, adjacency):
@@ -155,6 +159,7 @@ def test_one_record_moves_every_release_by_what_is_charged_for_at_most(name, adj
     assert largest["gradients"] > 0.3
 
 
+@each_value(1)
 @every_model
 @pytest.mark.parametrize(
     ("settings", "match"),

@@ -67,6 +67,8 @@ def fitted(name, X, y, epsilon=1.0, **keywords):
         return make(epsilon, **({"random_state": 0} | settings | keywords)).fit(X, y)
 
 
+@quick("replace_one-True-lasso")
+@each_value(1)
 @every_model
 @pytest.mark.parametrize("sparse", [False, True])
 @pytest.mark.parametrize("adjacency", ["replace_one", "add_remove"])
@@ -90,6 +92,7 @@ def test_nothing_is_spent_on_scales_that_are_public(name, sparse, adjacency):
         assert model.score(table, y) > (0.5 if name == "counts" else 0.7)  # counts vary more
 
 
+@quick("ridge")
 @every_model
 def test_where_all_scales_are_public_all_is_for_the_model(name):
     X, y = made(name)
@@ -101,6 +104,8 @@ def test_where_all_scales_are_public_all_is_for_the_model(name):
     assert total > 0.99 * gdp_mu(1.0, 1e-6)
 
 
+@quick("settings0-elastic net", "settings0-counts")
+@each_value(1)
 @every_model
 @pytest.mark.parametrize("settings", [{}, {"fit_intercept": False}])
 def test_sparse_rows_give_the_same_model_in_any_format(name, settings):
@@ -152,6 +157,7 @@ def test_a_wrong_declaration_costs_no_guarantee(name, sparse, adjacency):
     assert largest["gradients"] > 0.4
 
 
+@each_value(1)
 @pytest.mark.slow
 @pytest.mark.parametrize("sparse", [False, True])
 @pytest.mark.parametrize("name", ["squares", "huber"])
@@ -182,6 +188,7 @@ def test_what_would_not_fit_into_memory_is_never_made_dense(name):
     assert peak < 8e8  # of 16 GB; the noise of all passes is some of it
 
 
+@each_value(1)
 @every_model
 @pytest.mark.parametrize(
     ("settings", "match"),
@@ -207,6 +214,8 @@ def test_what_sparse_rows_cannot_have_is_refused_before_the_charge(name, setting
             fitted(name, sp.csr_array(X), y, ledger=Forbidden(), **given)
 
 
+@quick("iid_gaussian-squares")
+@each_value(1)
 @every_model
 @pytest.mark.parametrize("noise", ["iid_gaussian", "spr_gaussian", "inid_gaussian"])
 def test_any_normal_noise_is_taken(name, noise):

@@ -7,6 +7,8 @@ pytest.importorskip("torch")
 
 from benchmarks.canaries import FACTOR, N_FEATURES, audited, quieter, true_epsilon
 
+pytestmark = pytest.mark.usefixtures("the_same_words")
+
 WIDTH = 32
 
 

@@ -87,6 +87,7 @@ class GradientPlan(SolverPlan):
         drawn = session.draw("gradients", mechanism)
         noise = np.zeros((self.n_passes, *shape), dtype=np.int64)
         noise[..., self._updated] = drawn.noise.reshape(self.n_passes, shape[0], -1)
+        drawn = replace(drawn, noise=noise[:0])  # one copy of all noise is enough
         weights, n_threads = problem.target.weights, table.n_threads(settings.n_jobs)
         rows = table.map(partial(_on_grid, problem, self.row_grid_size, self.constant))
         rows = rows.laid_out(_keeping)

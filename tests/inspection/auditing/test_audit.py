@@ -18,9 +18,9 @@ from sklearn.preprocessing import StandardScaler, TargetEncoder
 from benchmarks._audit_cases import BROKEN, SOUND, data_of
 from benchmarks._remembered import remembered
 from skdpnoise import DPCovariance, DPLogisticCD, DPMinMaxScaler, DPStandardScaler, PrivacyLedger
+from skdpnoise.accounting.session import Drawn
 from skdpnoise.inspection import AuditReport, audit
 from skdpnoise.inspection.auditing import _neighbours
-from skdpnoise.mechanisms import SymmetricMatrixMechanism
 from skdpnoise.privacy import GaussianLoss, PureLoss, gdp_mu
 from skdpnoise.queries import private_argmax
 from tests._audit import Histogram
@@ -222,13 +222,13 @@ def test_a_pair_that_is_given_is_looked_at_in_its_place(adjacency, place):
 
 
 def test_replays_catch_a_query_that_is_asked_more_often_than_it_is_charged_for(monkeypatch):
-    release = SymmetricMatrixMechanism.release
+    add = Drawn.add
 
-    def twice(mechanism, counts, words=None):
-        release(mechanism, counts, words)
-        return release(mechanism, counts, words)
+    def twice(drawn, integers, noise=None):
+        add(drawn, integers, noise)
+        return add(drawn, integers, noise)
 
-    monkeypatch.setattr(SymmetricMatrixMechanism, "release", twice)
+    monkeypatch.setattr(Drawn, "add", twice)
     model = DPCovariance(assume_centered=True, row_norm=1.0)
     report = audit(model, np.hstack([X, -X]), method="replay")
     assert "'second moments': more is released than is charged for" in str(report)

@@ -6,7 +6,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from skdpnoise.accounting.session import Session
 from skdpnoise.data import scan_batches
+from skdpnoise.data.table import as_rows
 from skdpnoise.inspection import Transcript
 from skdpnoise.inspection.auditing._costs import exact_epsilon, moved, quick_epsilon, total_moved
 from skdpnoise.ledger import Account
@@ -29,7 +31,7 @@ from skdpnoise.privacy import (
     PureLoss,
 )
 from skdpnoise.queries import private_categories
-from skdpnoise.queries.categories import CategoryMechanism, category_mechanism, found_categories
+from skdpnoise.queries.categories import CategoryMechanism, category_mechanism, release_categories
 from skdpnoise.queries.norm_quantile import NormQuantileMechanism
 from skdpnoise.sampling import random_words, secret_order
 from skdpnoise.sampling.observer import note_charge, plus_noise
@@ -310,7 +312,8 @@ def cells_of(mechanism, *labels, seed=0):
 
     def run(values):
         note_charge("categories", mechanism)
-        return found_categories(values, mechanism, random_words())
+        session = Session(random_words(), mechanism.adjacency)
+        return release_categories("categories", [as_rows(values)], mechanism, session)[0]
 
     first = Transcript(seed)
     one = first.watch(run, labels[0])

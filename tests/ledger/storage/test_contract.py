@@ -66,8 +66,10 @@ def test_an_unknown_data_set_is_named_beside_those_that_are_known(kept, dataset)
     with pytest.raises(UnknownDatasetError):
         kept.open(dataset, {})
     kept.open(dataset, BUDGET)
-    with pytest.raises(UnknownDatasetError, match=rf"'{dataset.partition('[')[0]}.*Got 'no such'"):
+    with pytest.raises(UnknownDatasetError, match="Got 'no such'") as refusal:
         kept.open("no such", {})
+    # A database may hold those of other tests, of which only some are named.
+    assert any(repr(name) in str(refusal.value) for name in kept.names())
 
 
 def test_names_are_sorted(kept, dataset):
