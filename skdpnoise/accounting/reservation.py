@@ -57,7 +57,7 @@ class Reservation:
         returning: Callable[[str], bool] | None = None,
         keeping: Callable[[], Any] | None = None,
     ) -> None:
-        self.state: Literal["open", "kept", "returned"] = "open"
+        self.state: Literal["open", "kept", "refused", "returned"] = "open"
         self._returning, self._keeping = returning, keeping
         self._process, self._lock = os.getpid(), RLock()
 
@@ -67,17 +67,22 @@ class Reservation:
         Raises
         ------
         RuntimeError
-            If it was returned, or is open in the process that this one is a copy of.
+            If it was returned or refused, or is open in the process that this one is a copy of.
         """
         with self._lock:
             if self.state == "kept":
                 return
-            if self.state == "returned" or self._process != os.getpid():
-                how = "was returned" if self.state == "returned" else "is another process's"
+            if self.state != "open" or self._process != os.getpid():
+                how = "is another process's" if self.state == "open" else f"was {self.state}"
                 raise RuntimeError(f"No random word is given out: the reservation {how}.")
             self.state = "kept"
-            if self._keeping is not None:
+            if self._keeping is None:
+                return
+            try:
                 self._keeping()
+            except BaseException:
+                self.state = "refused"  # whoever catches this gets no word all the same
+                raise
 
     def give_back(self, reason: str) -> bool:
         """Return it, if it is still open here; return whether it counts nothing from now on.
@@ -121,10 +126,10 @@ def _settled(reservation: Reservation, error: BaseException) -> BaseException:
     """Return or keep a reservation after a failure; return the error that is to be raised."""
     reason = reason_of(error)
     try:
-        if reason is None:
-            reservation.keep()
-        else:
+        if reason is not None:
             reservation.give_back(reason)
+        elif reservation.state == "open":
+            reservation.keep()
     except Exception as failure:
         if reason is None:
             failure.__context__ = None

@@ -8,7 +8,7 @@ composition alone. What is computed is refused by its type, never for a value.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -32,6 +32,7 @@ from sklearn.utils.validation import _num_samples
 from skdpnoise._utils.silence import silence
 from skdpnoise.accounting.limits import NothingDrawnError
 from skdpnoise.base.compositions import below, inner_of
+from skdpnoise.base.parts import all_ours
 from skdpnoise.base.public_output import hand_on
 from skdpnoise.base.register import is_private, rule_of
 from skdpnoise.compose._over_parts import OverParts, without_rows
@@ -48,6 +49,10 @@ from skdpnoise.data.targets import (
 )
 
 _NOTHING: frozenset[str] = frozenset()
+
+
+class StrangeStepError(ValueError):
+    """Raised where a step of another author failed: nobody knows what that tells."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -156,10 +161,14 @@ def guards(model: Any, passed: frozenset[str]) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for one in leaves(model, passed):
         fits = not isinstance(one.step, str | None) and hasattr(one.step, "fit")
-        if "X" in one.passed or not fits or type(one.step) is TransformedTargetRegressor:
+        if not fits or type(one.step) is TransformedTargetRegressor:
             continue
-        private = is_private(one.step)
-        found[one.label] = (PrivateGuard if private else Guard)(one.step, one.label)
+        computed = "X" not in one.passed
+        if is_private(one.step):
+            if computed or not all_ours(one.step):
+                found[one.label] = PrivateGuard(one.step, one.label, computed)
+        elif computed:
+            found[one.label] = Guard(one.step, one.label)
     return found
 
 
@@ -220,12 +229,20 @@ class Guard(_Stand):
 
 
 class PrivateGuard(_Stand):
-    """The same before a private step."""
+    """The same before a private step; one of another author looks at values itself."""
+
+    def __init__(self, step: Any, label: str, computed: bool) -> None:
+        super().__init__(step, label)
+        self.computed = computed
 
     def fit(self, X: Any, y: Any = None, groups: Any = None) -> Any:
         """Fit the step."""
-        _need_numbers_of(self.label, self.step, X)
-        with made():
+        if self.computed:
+            _need_numbers_of(self.label, self.step, X)
+        with (
+            made() if self.computed else nullcontext(),
+            config_context(assume_finite=all_ours(self.step)),
+        ):
             return self._fitted(X, y, groups)
 
     def fit_transform(self, X: Any, y: Any = None, groups: Any = None) -> Any:
@@ -339,6 +356,11 @@ class Behind(_Stand):
         except NothingDrawnError:
             self.run.after_draw(self.step, X)
             return X if self.run.drawn else _zeros(X, self.step, self.label)
+        except Exception as error:
+            if all_ours(self.step):
+                raise
+            text = str(error)
+        raise StrangeStepError(text)  # for a value that was computed, perhaps
 
     def _guarded(self, X: Any) -> Any:
         """Return the step with guards before what it holds."""

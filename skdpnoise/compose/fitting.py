@@ -26,7 +26,15 @@ from skdpnoise.base.public_output import handing_on
 from skdpnoise.base.register import is_private
 from skdpnoise.base.remedies import remedy_for_data
 from skdpnoise.compose._over_parts import over_parts
-from skdpnoise.compose._reading import guards, is_ours, put, readers, reads_parts, taken_back
+from skdpnoise.compose._reading import (
+    StrangeStepError,
+    guards,
+    is_ours,
+    put,
+    readers,
+    reads_parts,
+    taken_back,
+)
 from skdpnoise.data.computed import DATA, passed, reading
 from skdpnoise.data.rows import is_spread
 from skdpnoise.ledger import LedgerWarning
@@ -37,10 +45,6 @@ from skdpnoise.sampling.observer import unobserved
 from skdpnoise.sensitivity import SensitivityProfile
 
 _SHOWN = (PrivacyWarning, LedgerWarning, DataConversionWarning)  # the last tells of a shape
-
-
-class StrangeStepError(ValueError):
-    """Raised where a step failed for which a person vouches: nobody knows what that tells."""
 
 
 class Given(NamedTuple):
@@ -160,7 +164,7 @@ def read_steps(
     with (
         silence(DataConversionWarning),
         reading(DATA),
-        config_context(assume_finite=all_ours(model)),
+        config_context(assume_finite=not is_private(model) or all_ours(model)),
         suppress(NothingDrawnError),
     ):
         unobserved(fit_steps, model, data, parts, owner=owner, places=places)

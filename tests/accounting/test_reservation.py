@@ -13,6 +13,7 @@ from sklearn.exceptions import DataConversionWarning
 
 from skdpnoise import PrivacyWarning
 from skdpnoise._utils.context import within
+from skdpnoise.accounting import BudgetExceededError
 from skdpnoise.accounting.reservation import Reservation, reason_of, returnable
 from skdpnoise.sampling import SeededWords, SystemWords
 
@@ -72,6 +73,23 @@ def test_what_could_not_be_written_is_not_given_back_but_no_word_is_given_out_ei
         reservation.give_back("bad")
     with pytest.raises(RuntimeError, match="was returned"):
         reservation.keep()
+
+
+@pytest.mark.parametrize("source", SOURCES, ids=repr)
+def test_no_word_is_given_out_after_a_refused_charge_whoever_catches_that(source):
+    def refusing():
+        raise BudgetExceededError("too much")
+
+    def read():
+        for _ in range(2):
+            with pytest.raises((BudgetExceededError, RuntimeError), match=r"too much|was refused"):
+                source.take(1)
+
+    reservation = Reservation(keeping=refusing)
+    returnable(reservation, read)
+    with pytest.raises(RuntimeError, match="was refused"):
+        reservation.keep()
+    assert not reservation.give_back("too late")
 
 
 def test_of_many_threads_that_draw_and_return_at_once_one_kind_wins():

@@ -15,6 +15,7 @@ from sklearn.preprocessing import (
     PolynomialFeatures,
     SplineTransformer,
 )
+from sklearn.utils import assert_all_finite
 
 from skdpnoise import (
     BoundsClipper,
@@ -24,7 +25,9 @@ from skdpnoise import (
     DPMinMaxScaler,
     DPPipeline,
     DPStandardScaler,
+    PrivacyLedger,
 )
+from skdpnoise.compose import register_private
 from tests._cases import each_value, quick
 from tests.compose._pipelines import Notebook
 
@@ -42,6 +45,20 @@ SCALE, MODEL = DPStandardScaler(), ("model", DPLogisticCD(classes=[0, 1]))
 LOG, ROOT = FunctionTransformer(np.log), FunctionTransformer(np.sqrt)
 FILL = SimpleImputer(strategy="constant", fill_value=0.0, keep_empty_features=True)
 KNOTS = np.linspace([-1.0, -2.0], [1.0, 2.0], 5)
+
+
+@register_private
+class Theirs(DPLogisticCD):
+    """A private step of another author, which takes any value."""
+
+
+@register_private
+class Looking(DPLogisticCD):
+    """One that refuses what is not finite, before it charges."""
+
+    def fit(self, X, y, groups=None, **params):
+        assert_all_finite(X)
+        return super().fit(X, y, groups, **params)
 
 
 def side_by_side(*steps, **options):
@@ -82,6 +99,36 @@ def test_a_threshold_before_public_steps_does_not_answer_whether_a_record_is_bey
     below = np.append(1.0 + 0.1 * TABLE.clip(-2.0, 2.0)[1:], [[0.49, 1.0]], axis=0)
     for table in (below.clip(0.6, None), below, np.where(below == 0.49, 0.5, below)):
         assert outcome([*steps, MODEL], table) == ("fitted", 1)
+
+
+ANSWERING = [
+    [LOG, PolynomialFeatures(2)],
+    [DPPipeline([("log", LOG), ("powers", PolynomialFeatures(2)), ("scale", SCALE)])],
+    [side_by_side(Pipeline([("log", LOG), ("powers", PolynomialFeatures(2))]), SCALE)],
+]
+
+
+@pytest.mark.parametrize("front", ANSWERING, ids=lambda steps: type(steps[-1]).__name__)
+def test_public_steps_before_a_private_one_of_another_author_refuse_no_value_either(front):
+    named = [(f"step{place}", step) for place, step in enumerate(front)]
+    for last in (Theirs(classes=[0, 1]), DPPipeline([("theirs", Theirs(classes=[0, 1]))])):
+        for table in (TABLE.clip(0.1, None), TABLE):
+            assert outcome([*named, ("model", last)], table) == ("fitted", 1)
+            search = DPGridSearchCV(Pipeline([*named, ("m", last)]), {}, epsilon=5.0)
+            assert search.fit(table, Y).best_params_ == {}
+
+
+@pytest.mark.parametrize("nested", [False, True])
+def test_a_private_step_of_another_author_that_refuses_a_computed_value_costs_the_reservation(
+    nested,
+):
+    """Its error tells whether a value is below 0."""
+    steps = [("log", LOG), ("model", Looking(classes=[0, 1]))]
+    for each in [steps, [("within", DPPipeline(steps))]][nested:]:
+        ledger = PrivacyLedger("people", 20.0, 1e-4, "memory")
+        with pytest.raises(ValueError, match="NaN"):
+            DPPipeline(each, epsilon=5.0, ledger=ledger).fit(TABLE, Y)
+        assert (ledger.total().n_charges, ledger.total().n_returned) == (1, 0)
 
 
 def test_what_was_fitted_to_is_transformed_as_well():
