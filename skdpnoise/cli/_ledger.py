@@ -24,7 +24,7 @@ __all__ = ["create", "export", "history", "show"]
 # What starts a formula in some spreadsheet; the last four are the wide forms of the first.
 _FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\uff0d", "\uff20")
 _COST = ("epsilon", "delta", "loss", "spent")
-_TABLE = ("number", "time", "label", "estimator", "mechanism", *_COST, "who")
+_TABLE = ("number", "time", "label", "estimator", "mechanism", *_COST, "who", "returned")
 
 
 def create(args: Namespace) -> None:
@@ -123,6 +123,7 @@ def _facts(ledger: PrivacyLedger) -> dict[str, Any]:
     return {
         **_promised(ledger),
         "charges": total.n_charges,
+        "returned": total.n_returned,
         "secure": total.secure,
         "declared": list(total.declared),
         "spent": {

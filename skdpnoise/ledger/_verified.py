@@ -43,8 +43,10 @@ class VerifiedCharges:
         self.n_returned = 0
         # What did not fit, why, and how much would have, until more is charged.
         self.refused: dict[tuple[str, float, float, str], tuple[str, float]] = {}
-        self.secure, self._looked = True, Head(0, seal)
-        self.declared: tuple[str, ...] = ()  # steps, by the charges that were read in full
+        # Which charges have a seed, and what they declare, of those that were read in full and are
+        # not returned: a fit that drew nothing needs no secure noise.
+        self._told: dict[int, tuple[bool, tuple[str, ...]]] = {}
+        self._looked = Head(0, seal)
         self._where, self._seal = where, seal
 
     def read(self, transaction: Transaction, budget: StoredBudget) -> None:
@@ -72,9 +74,8 @@ class VerifiedCharges:
         total = self._with(rows, budget)
         if self._looked == (self.number, self.digest):  # these were read in full now
             self._looked = Head(last, digest)
-            self.secure &= not any(HIDDEN_SEED in row.parameters for row in rows)
             for row in rows:
-                self._declare(row)
+                self._look_at(row)
         self.extend(total, rows[-1], digest)
 
     def _with(self, rows: list[Row], budget: StoredBudget) -> Composition:
@@ -152,20 +153,36 @@ class VerifiedCharges:
     def look_through(self, transaction: Transaction) -> None:
         """Read every charge in full, once, and note whether one has a seed."""
         # A charge of a newcomer is judged by the sums of the older ones. Here is more time.
-        digest, number, secure = self._looked.digest, self._looked.number, self.secure
+        number, digest = self._looked
         for row in transaction.each(number or None):
             digest, number = reading.digest_after(digest, row), row.number
             with reading.readable(f"Charge {number}", self._where):
                 reading.check_texts(row)
-                self._declare(row)
-            secure &= HIDDEN_SEED not in row.parameters
+                self._look_at(row)
         if (number, digest) != (self.number, self.digest):
             raise self._changed(f"The charges up to number {self.number}")
-        self._looked, self.secure = Head(number, digest), secure
+        self._looked = Head(number, digest)
 
-    def _declare(self, row: Row) -> None:
-        steps = declared_in(reading.parameters_in(row.parameters))
-        self.declared = tuple(dict.fromkeys((*self.declared, *steps)))
+    def _look_at(self, row: Row) -> None:
+        if row.returned is not None:
+            self._told.pop(row.returned, None)
+            return
+        steps, seeded = (
+            declared_in(reading.parameters_in(row.parameters)),
+            HIDDEN_SEED in row.parameters,
+        )
+        if steps or seeded:
+            self._told[row.number] = seeded, steps
+
+    @property
+    def secure(self) -> bool:
+        """True if no charge that was read in full has a seed."""
+        return not any(seeded for seeded, _ in self._told.values())
+
+    @property
+    def declared(self) -> tuple[str, ...]:
+        """Steps and facts that these charges declare public, each once."""
+        return tuple(dict.fromkeys(step for _, steps in self._told.values() for step in steps))
 
     def _replaced(self, what: str) -> LedgerStorageError:
         return LedgerStorageError(

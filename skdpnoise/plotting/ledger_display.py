@@ -39,7 +39,7 @@ class LedgerDisplay(Display):
     spent : array-like of shape (n_charges,)
         ε of tight composition after each.
     basic : array-like of shape (n_charges,)
-        Sum of the ε that the charges state, after each.
+        Sum of the ε that the charges state, after each; what was returned counts nothing.
     guarantee : PrivacyGuarantee
         The budget.
     name : str or None, default=None
@@ -185,10 +185,11 @@ class LedgerDisplay(Display):
         """
         check_type("LedgerDisplay.from_ledger", "ledger", ledger, PrivacyLedger)
         columns = history_columns(ledger.charges(), ledger.guarantee.delta)
+        kept = [reason is None for reason in columns["returned"]]
         display = cls(
             time=[moment.replace(tzinfo=None) for moment in columns["time"]],  # UTC
             spent=columns["spent"],
-            basic=np.cumsum(columns["epsilon"], dtype=np.float64),
+            basic=np.cumsum(np.where(kept, columns["epsilon"], 0.0), dtype=np.float64),
             guarantee=ledger.guarantee,
             name=ledger.dataset,
         )

@@ -160,6 +160,19 @@ def test_history_is_the_frame_of_the_library(run, storage):
     assert records[0]["time"].endswith("+00:00")
 
 
+def test_what_was_returned_says_so_in_every_form(run, storage):
+    ledger = PrivacyLedger.open("trips", storage)
+    assert ledger.reserve("a fit", PureLoss(0.01)).give_back("X contains NaN")
+    reasons = ["", "", "", "X contains NaN", "X contains NaN"]
+    rows = csv.DictReader(io.StringIO(run("export", "--format", "csv")[1]))
+    assert [row["returned"] for row in rows] == reasons
+    for out in (run("history")[1], run("history", "--last", "2")[1]):
+        assert "returned" in out
+        assert out.count("X contains NaN") == 2
+    facts = json.loads(run("show", "--json")[1])
+    assert (facts["charges"], facts["returned"]) == (3, 1)
+
+
 def test_history_can_be_cut_to_the_last_charges(run):
     code, out, _ = run("history", "--last", "2", "--json")
     assert code == 0

@@ -7,6 +7,7 @@ import warnings
 
 import pytest
 
+from skdpnoise.accounting.declared import said_public
 from skdpnoise.ledger import BudgetExceededError, LedgerStorageError, PrivacyLedger
 from skdpnoise.ledger.storage import _schema
 from skdpnoise.ledger.storage.memory import MemoryStorage
@@ -46,6 +47,22 @@ def test_what_is_returned_counts_nothing_and_stays_listed(ledger, storage):
         history = one.history()
         assert history["returned"].fillna("").tolist() == ["", REASON, REASON, ""]
         assert history["spent"].tolist() == pytest.approx([1.0, 1.0, 1.0, 2.5], rel=1e-4)
+
+
+def test_a_fit_that_was_returned_neither_has_a_seed_nor_declares_a_step(ledger, storage):
+    def reserved(random_state, *steps):
+        parameters = {"random_state": random_state, **said_public(steps)}
+        return ledger.reserve("fit", PureLoss(0.1), parameters=parameters)
+
+    reserved(None, "scale")
+    bad = reserved(7, "scale", "fill")
+    for one in (ledger, opened(ledger, storage)):
+        assert (one.total().secure, one.total().declared) == (False, ("scale", "fill"))
+    assert bad.give_back(REASON)
+    for one in (ledger, opened(ledger, storage)):
+        assert (one.total().secure, one.total().declared) == (True, ("scale",))
+    reserved(7)
+    assert not ledger.total().secure
 
 
 def test_what_was_returned_may_be_spent_again(ledger):

@@ -50,6 +50,16 @@ def test_the_steps_are_what_the_history_says(ledger, by):
     np.testing.assert_array_equal(x, expected)
 
 
+def test_what_was_returned_is_in_no_sum():
+    ledger = PrivacyLedger("trips", epsilon=2.0, delta=1e-6, storage="memory")
+    ledger.charge("counts", PureLoss(0.25))
+    assert ledger.reserve("a fit", PureLoss(1.5)).give_back("X contains NaN")
+    ledger.charge("counts", PureLoss(0.5))
+    drawn = LedgerDisplay.from_ledger(ledger, by="charge")
+    np.testing.assert_allclose(drawn.basic, [0.25, 0.25, 0.25, 0.75])
+    assert drawn.basic[-1] == pytest.approx(ledger.total().basic[0])
+
+
 def test_the_budget_is_a_line_and_named_with_its_delta(ledger):
     drawn = LedgerDisplay.from_ledger(ledger)
     assert set(drawn.budget_.get_ydata()) == {2.0}
