@@ -36,6 +36,7 @@ Rows = Callable[[Any], NDArray[Any]]
 
 _PRODUCTS = 1 << 20  # of entries of rows, that are held at a time
 _ENTRIES = 1 << 16  # of rows by group: within a processor's cache
+_SQUARED = 1e-140, 1e140  # between which a radius, and all that matters beside it, may be squared
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -172,7 +173,9 @@ class GroupedSum:
 def bounded(rows: NDArray[Any], bounds: RowBounds) -> Floats:
     """Return rows, each clipped to the box of its bounds and then shrunk into their balls."""
     clipped = _clipped(rows, -bounds.limits, bounds.limits)
-    norms = np.linalg.norm(clipped, axis=1)
+    # Squares of entries as small, or as large, as these would be 0, or infinite.
+    unit = 1.0 if _SQUARED[0] < bounds.radius < _SQUARED[1] else bounds.radius
+    norms = unit * np.linalg.norm(clipped if unit == 1.0 else clipped / unit, axis=1)
     factor = bounds.norm / np.maximum(norms, bounds.norm)
     if bounds.l1_norm is not None:
         sums = np.abs(clipped).sum(axis=1)

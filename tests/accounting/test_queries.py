@@ -143,6 +143,15 @@ def test_counts_are_released_as_whole_numbers_plus_noise():
     assert (np.abs(found.values - truth) < 8.0 * found.standard_deviation).all()
 
 
+@pytest.mark.parametrize("radius", [1e-300, 1e-170, 1e-140, 1.0, 1e140, 1e170, 1e300])
+def test_rows_lie_in_their_ball_and_reach_its_edge_in_any_units(radius):
+    rows = radius * np.array([[9.0, 9.0, 9.0], [0.9, -0.9, 0.9], [0.5, 0.5, 0.5], [0.0, 0.0, 0.0]])
+    found = bounded(rows, RowBounds(3, norm=radius)) / radius
+    np.testing.assert_allclose(
+        np.linalg.norm(found, axis=1), [1.0, 1.0, np.sqrt(0.75), 0.0], rtol=1e-12
+    )
+
+
 def test_missing_values_count_as_a_bound():
     bounds = RowBounds(2, norm=1.0)
     assert np.isfinite(bounded(np.array([[np.nan, np.inf]]), bounds)).all()
