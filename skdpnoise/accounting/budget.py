@@ -8,7 +8,7 @@ from skdpnoise.privacy import LossBudget
 
 __all__ = ["Budget"]
 
-_ROUNDING = 1e-9  # what rounding adds to a sum of shares
+_ROUNDING = 1e-13  # what rounding adds to a sum of shares: less than it takes off each part
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,13 +20,13 @@ class Budget:
     def split(self, **shares: float) -> dict[str, Budget]:
         """Return the parts by name; together they cost no more than the whole."""
         # A share of 0 has no part, and a share of 1 is the whole as it is.
-        if not (min(shares.values()) >= 0.0 and sum(shares.values()) <= 1.0 + _ROUNDING):
+        given = {name: share for name, share in shares.items() if share}
+        if [*given.values()] == [1.0]:
+            return dict.fromkeys(given, self)
+        parts = shares.values()
+        if not (min(parts) >= 0.0 and max(parts) < 1.0 and sum(parts) <= 1.0 + _ROUNDING):
             raise ValueError(f"Shares must be non-negative and add up to 1 at most. Got {shares}.")
-        return {
-            name: self if share == 1.0 else Budget(self.total.share(share))
-            for name, share in shares.items()
-            if share
-        }
+        return {name: Budget(self.total.share(share)) for name, share in given.items()}
 
     def stages(self, **shares: float) -> list[LossBudget]:
         """Return the losses of the parts in their order, as an account fixes them."""

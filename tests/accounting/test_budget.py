@@ -1,5 +1,7 @@
 """Parts of a budget cost no more than the whole, whatever the shares."""
 
+from fractions import Fraction
+
 import pytest
 
 from skdpnoise.accounting.budget import Budget
@@ -20,15 +22,31 @@ def test_parts_have_their_shares_and_add_up_to_no_more_than_the_whole(loss):
     assert Budget(loss).stages(count=0.02, rest=0.98) == [loss.share(0.02), loss.share(0.98)]
 
 
+@pytest.mark.parametrize("shares", [(0.5, 0.5 + 5e-14), (1.0 - 1e-16, 1e-14), (0.1,) * 10])
+def test_what_rounding_adds_to_shares_is_less_than_what_it_takes_off_the_parts(shares):
+    named = {f"part{place}": share for place, share in enumerate(shares)}
+    losses = [part.total for part in Budget(PureLoss(1.0)).split(**named).values()]
+    assert sum(Fraction(loss.pure_epsilon) for loss in losses) <= 1
+    losses = [part.total for part in Budget(GaussianLoss(1.0)).split(**named).values()]
+    assert sum(Fraction(loss.mu) ** 2 for loss in losses) <= 1
+
+
 def test_the_whole_is_one_part_as_it_is():
     loss = GaussianLoss(0.1 + 0.2)
     assert Budget(loss).split(rest=1.0)["rest"].total is loss
 
 
 @pytest.mark.parametrize(
-    "shares", [{"a": 0.6, "b": 0.5}, {"a": -0.1, "b": 0.5}, {"a": float("nan")}]
+    "shares",
+    [
+        {"a": 0.6, "b": 0.5},
+        {"a": -0.1, "b": 0.5},
+        {"a": float("nan")},
+        {"a": 0.5, "b": 0.5 + 1e-10},
+        {"a": 1.0, "b": 1e-14},
+    ],
 )
-def test_shares_beyond_the_whole_are_refused(shares):
+def test_shares_beyond_the_whole_are_refused_by_however_little(shares):
     with pytest.raises(ValueError, match="add up to 1"):
         Budget(PureLoss(1.0)).split(**shares)
 
