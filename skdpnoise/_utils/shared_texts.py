@@ -435,6 +435,13 @@ kinds : sequence of str or None, default=None
 ax : matplotlib Axes, sequence of them, or None, default=None
     One Axes for each panel, or one to be divided; None makes a figure.
 
+asked
+-----
+%(queries: guarantee, epsilon, delta, adjacency, noise)s
+same_rows : bool, default=False
+    Whether the model was fitted to these records, which the result then states; both losses add.
+%(queries: random_state, ledger)s
+
 scores
 ------
 y_true : array-like or RowSource of shape (n_records,)
@@ -452,17 +459,16 @@ pos_label : str, int, float or bool, default=1
 bins : array-like of shape (n_bins - 1,) or None, default=None
     **Public** increasing edges between bins; None has 48 bins of probabilities, equally wide in
     log-odds from -6 to 6. Records of one bin count as ties.
-same_rows : bool, default=False
-    Whether the model was fitted to these records, which the result then states; both losses add.
 mechanism : AdditiveMechanism
     The mechanism of the noise.
 adjacency : {"replace_one", "add_remove"}
     Neighbouring relation of the records that were scored.
-secure : bool, default=True
-    Whether the noise came from the operating system's cryptographic source.
+%(asked: same_rows)s
+%(results: secure, guarantee)s
 ValueError
     If the data or a parameter are not as described, or the neighbouring relation is given twice or
     not at all.
+%(queries: SpreadError)s
 
 downloads
 ---------

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import lru_cache
 from operator import itemgetter
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -17,7 +17,7 @@ from skdpnoise._utils.checks import check_array, check_count, check_type
 from skdpnoise._utils.sealed import sealed
 from skdpnoise.mechanisms._scale_search import gaussian_mu
 from skdpnoise.mechanisms.allocation import RULES, counted_by, shifts, worst_case_norm, worst_shift
-from skdpnoise.mechanisms.base import Recipe
+from skdpnoise.mechanisms.base import Made, Recipe, stated
 from skdpnoise.mechanisms.grid_sizes import are_integers
 from skdpnoise.mechanisms.requests import MIXTURE, fits_gaussian
 from skdpnoise.mechanisms.vectors import VectorMechanism
@@ -26,8 +26,6 @@ from skdpnoise.privacy import GaussianLoss, LossBudget, NumericLoss, PrivacyLoss
 from skdpnoise.privacy.curves import LossCurve, NormalShift
 from skdpnoise.sampling import RandomWords
 from skdpnoise.sensitivity import GroupedProfile, SensitivityProfile
-
-Made = TypeVar("Made")
 
 _MOST_BITS = 52
 _SMALLEST, _LARGEST = 1e-290, 1e280  # of grid steps and scales: far from the limits of doubles
@@ -302,13 +300,6 @@ def _check_promise(mechanism: AdditiveMechanism) -> None:
             f"its scales, for all n_releases={mechanism.n_releases} together: {kind}. Got "
             f"{promise} instead. Let calibrate choose the scales for a promise, or leave it out."
         )
-
-
-def stated(mechanism: Made, **facts: object) -> Made:
-    """Set fields that the maker of a new mechanism has checked or proved, and return it."""
-    for name, fact in facts.items():
-        object.__setattr__(mechanism, name, fact)
-    return mechanism
 
 
 def compared(

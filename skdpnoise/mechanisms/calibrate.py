@@ -15,9 +15,9 @@ from skdpnoise._utils.shared_texts import shared_texts
 from skdpnoise.mechanisms._auto import quick_mixture, quick_shape, settled
 from skdpnoise.mechanisms._scale_search import Proposal, Request, propose, propose_mixture
 from skdpnoise.mechanisms._shape_search import by_shape, raised
-from skdpnoise.mechanisms.additive import AdditiveMechanism, compared, stated
+from skdpnoise.mechanisms.additive import AdditiveMechanism, compared
 from skdpnoise.mechanisms.allocation import moving_coordinates, worst_shift
-from skdpnoise.mechanisms.base import Recipe
+from skdpnoise.mechanisms.base import Recipe, stated
 from skdpnoise.mechanisms.grid_sizes import rounding_cost
 from skdpnoise.mechanisms.requests import (
     MIXTURE,

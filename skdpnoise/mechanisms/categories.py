@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from skdpnoise._utils.checks import check_adjacency, check_count, check_real, check_type
 from skdpnoise.mechanisms.additive import AdditiveMechanism
-from skdpnoise.mechanisms.base import Mechanism
+from skdpnoise.mechanisms.base import Mechanism, stated
 from skdpnoise.privacy import (
     Adjacency,
     GaussianLoss,
@@ -95,9 +95,8 @@ class CategoryMechanism(Mechanism):
         check_type(owner, "additive", self.additive, AdditiveMechanism)
         check_adjacency(owner, self.adjacency)
         threshold = check_real(owner, "threshold", self.threshold, low=1.0)
-        object.__setattr__(self, "threshold", threshold)
         rows = check_count(owner, "rows_per_group", self.rows_per_group)
-        object.__setattr__(self, "rows_per_group", rows)
+        stated(self, threshold=threshold, rows_per_group=rows)
         made = self.additive
         profile, scale = made.sensitivity, made.scale
         joint = scale.size if profile.l1 is None else profile.l1

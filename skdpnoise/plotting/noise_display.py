@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any, Self, cast
 
@@ -15,7 +14,7 @@ from skdpnoise.accounting import PrivacyReport, Release
 from skdpnoise.mechanisms import AdditiveMechanism
 from skdpnoise.noises import Noise, get_noise
 from skdpnoise.plotting import _panels
-from skdpnoise.plotting._display import Layout, RowsDisplay
+from skdpnoise.plotting._display import Arrays, Layout, RowsDisplay, Texts
 
 _FEW = 5  # more densities than these are represented by three
 _TAIL = 1e-4  # probability beyond each end of the picture
@@ -79,23 +78,15 @@ class NoiseDisplay(RowsDisplay):
     ('7.07 (coordinate 1)', '14.1 (coordinate 2)')
     """
 
-    values: Sequence[Any]
-    densities: Sequence[Any]
-    labels: Sequence[str]
+    values: Arrays
+    densities: Arrays
+    labels: Texts
     smallest: ArrayLike
     largest: ArrayLike
     size: str = "standard deviation"
-    kinds: Sequence[str] | None = None
+    kinds: Texts | None = None
     lattice: bool = False
     name: str | None = None
-
-    _numbers = ("smallest", "largest")
-    _texts = ("labels", "kinds")
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        self.values = tuple(np.asarray(each, dtype=np.float64) for each in self.values)
-        self.densities = tuple(np.asarray(each, dtype=np.float64) for each in self.densities)
 
     def plot(
         self, ax: Any = None, *, name: str | None = None, yscale: str = "log", **kwargs: Any
@@ -124,8 +115,8 @@ class NoiseDisplay(RowsDisplay):
 
     def _layout(self) -> Layout:
         if self.kinds is None:
-            return (1, 2), (9.6, 4.0), {}
-        return (1, 2), (11.5, max(4.0, 1.4 + 0.38 * len(self.kinds))), {}
+            return Layout((1, 2), (9.6, 4.0))
+        return Layout((1, 2), (11.5, max(4.0, 1.4 + 0.38 * len(self.kinds))))
 
     def _draw(self, axes: Any, /, *, yscale: str = "log", **kwargs: Any) -> None:
         left, right = axes

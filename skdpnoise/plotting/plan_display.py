@@ -69,8 +69,6 @@ class PlanDisplay(Display):
     affordable: float | None = None
     name: str | None = None
 
-    _numbers = ("epsilon", "median", "lowest", "highest")
-
     def _draw(self, ax: Any, /, **kwargs: Any) -> None:
         epsilon, median = np.asarray(self.epsilon), np.asarray(self.median)
         low, high = np.asarray(self.lowest), np.asarray(self.highest)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from skdpnoise._utils.checks import check_array, check_type
 from skdpnoise._utils.shared_texts import shared_texts
 from skdpnoise.ledger.checks import loss_of
-from skdpnoise.plotting._display import Display
+from skdpnoise.plotting._display import Display, Texts
 from skdpnoise.plotting._panels import Vector, report_of, style, wrong_kind
 from skdpnoise.privacy import PrivacyGuarantee, PrivacyLoss
 from skdpnoise.sampling.words import with_caveat
@@ -73,11 +73,8 @@ class PrivacyLossDisplay(Display):
 
     epsilon: ArrayLike
     delta: ArrayLike
-    names: Sequence[str]
+    names: Texts
     target: PrivacyGuarantee | None = None
-
-    _numbers = ("epsilon", "delta")
-    _texts = ("names",)
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -17,8 +17,8 @@ from scipy.special import ndtr
 
 from skdpnoise._utils.checks import check_count, check_option, check_real, check_type
 from skdpnoise._utils.shared_texts import shared_texts
+from skdpnoise.mechanisms._choice_laws import range_epsilon
 from skdpnoise.mechanisms.requests import number_of
-from skdpnoise.mechanisms.selection.choices import range_epsilon
 from skdpnoise.privacy import GaussianLoss, NumericLoss, PrivacyGuarantee, PrivacyLoss, PureLoss
 from skdpnoise.privacy.conversions import bisect, gdp_mu
 from skdpnoise.privacy.curves import NormalShift, Promised

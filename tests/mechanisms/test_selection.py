@@ -10,17 +10,17 @@ import numpy as np
 import pytest
 from scipy.special import expit, ndtri
 
+from skdpnoise.mechanisms._choice_laws import (
+    draw_exponential,
+    draw_permute_and_flip,
+    laplace_law,
+    permute_and_flip_law,
+)
 from skdpnoise.mechanisms.selection import (
     ExponentialMechanism,
     PermuteAndFlip,
     ReportNoisyMax,
     whole_quanta,
-)
-from skdpnoise.mechanisms.selection._choice_laws import (
-    draw_exponential,
-    draw_permute_and_flip,
-    laplace_law,
-    permute_and_flip_law,
 )
 from skdpnoise.privacy import GaussianLoss, PrivacyGuarantee, PureLoss
 from skdpnoise.queries import private_argmax

@@ -15,7 +15,8 @@ from scipy.optimize import minimize_scalar
 from skdpnoise._utils.checks import Adjacency, check_adjacency, check_array, check_type
 from skdpnoise._utils.sealed import sealed
 from skdpnoise._utils.shared_texts import shared_texts
-from skdpnoise.mechanisms.additive import AdditiveMechanism, compared, stated
+from skdpnoise.mechanisms.additive import AdditiveMechanism, compared
+from skdpnoise.mechanisms.base import stated
 from skdpnoise.mechanisms.calibrate import calibrate
 from skdpnoise.mechanisms.requests import candidates
 from skdpnoise.mechanisms.vectors import VectorMechanism, exact_release
@@ -313,8 +314,7 @@ class CorrelatedSumMechanism(MixedMechanism):
     additive: AdditiveMechanism
 
     def __post_init__(self) -> None:
-        for name in ("low", "high", "shift"):
-            object.__setattr__(self, name, sealed(getattr(self, name)))
+        stated(self, low=sealed(self.low), high=sealed(self.high), shift=sealed(self.shift))
         owner = type(self).__name__
         check_type(owner, "additive", self.additive, AdditiveMechanism)
         if self.additive.family.lattice:

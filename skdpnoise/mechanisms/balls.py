@@ -13,7 +13,8 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import minimize_scalar
 
 from skdpnoise._utils.shared_texts import shared_texts
-from skdpnoise.mechanisms.additive import AdditiveMechanism, stated
+from skdpnoise.mechanisms.additive import AdditiveMechanism
+from skdpnoise.mechanisms.base import stated
 from skdpnoise.mechanisms.calibrate import calibrate
 from skdpnoise.mechanisms.grid_sizes import norm_of_rounding
 from skdpnoise.mechanisms.requests import number_of
