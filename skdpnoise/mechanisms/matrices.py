@@ -10,12 +10,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from skdpnoise._utils.checks import check_array, check_option, check_type
+from skdpnoise._utils.checks import check_array, check_option, check_type, complaint
 from skdpnoise._utils.sealed import sealed
 from skdpnoise._utils.shared_texts import shared_texts
 from skdpnoise.mechanisms.additive import compared
 from skdpnoise.mechanisms.allocation import fill, norm, shape_of
 from skdpnoise.mechanisms.base import Mechanism, stated
+from skdpnoise.mechanisms.grid_sizes import check_precision
 from skdpnoise.mechanisms.requests import CHOICES, budget_of, number_of
 from skdpnoise.privacy import Adjacency, PrivacyGuarantee, check_adjacency, check_count, check_real
 from skdpnoise.privacy.loss import GaussianLoss, LossBudget, PureLoss, checked_relation
@@ -228,20 +229,14 @@ class SymmetricMatrixMechanism(Mechanism):
         scale = check_array(owner, "row_scale", self.row_scale, shape, sign="positive")
         most = min(_MOST_BITS, self._family.most_bits(scale.size) // 2)
         bits = check_count(owner, "bits", self.bits, low=0, high=most)
-        if not (scale.min() * 2.0**-bits >= _SMALLEST and scale.max() <= _LARGEST):
-            raise ValueError(
-                f"The 'row_scale' parameter of {owner} must be within double precision with "
-                "its grid steps. Choose units in which it is nearer to one."
-            )
+        check_precision(owner, "row_scale", scale, bits, (_SMALLEST, _LARGEST))
         off_diagonal = check_real(owner, "off_diagonal", self.off_diagonal)
         equal = self.noise.startswith("iid_")
         ratio = 1.0 if equal else math.sqrt(0.5)
         fixed = equal or self.noise in ("k_norm", "wishart")
         if (fixed and off_diagonal != ratio) or (equal and (scale != scale[0]).any()):
-            raise ValueError(
-                f"The 'off_diagonal' parameter of {owner} must be {ratio!r} for {self.noise!r} "
-                f"noise{', with equal row_scale' if equal else ''}. Got {off_diagonal!r}."
-            )
+            must = f"be {ratio!r} for {self.noise!r} noise{', with equal row_scale' * equal}"
+            raise ValueError(complaint(owner, "off_diagonal", must, repr(off_diagonal)))
         stated(self, row_scale=sealed(scale), off_diagonal=off_diagonal, bits=bits)
 
     @property
@@ -311,20 +306,19 @@ class SymmetricMatrixMechanism(Mechanism):
         ndarray of shape (n_columns, n_columns)
             In the units of squared rows; symmetric, and perhaps indefinite.
         """
-        allowed = f"The 'counts' parameter of {type(self).__name__}.release must be"
-        values, shape = np.asarray(counts), (self.n_columns, self.n_columns)
+        owner, shape = f"{type(self).__name__}.release", (self.n_columns, self.n_columns)
+        values = np.asarray(counts)
         if values.dtype.kind not in "iO":  # those of Python are sums that leave 64 bits
-            raise TypeError(
-                f"{allowed} an array of integers. Got an array of dtype {values.dtype} instead."
-            )
+            given = f"an array of dtype {values.dtype}"
+            raise TypeError(complaint(owner, "counts", "be an array of integers", given))
         if values.shape != shape:
-            raise ValueError(f"{allowed} of shape {shape}. Got shape {values.shape} instead.")
+            given = f"shape {values.shape}"
+            raise ValueError(complaint(owner, "counts", f"be of shape {shape}", given))
         # Every sum of k k' is symmetric, so that the error discloses nothing of the data.
         if (values != values.T).any():
-            raise ValueError(
-                f"{allowed} symmetric, as every sum of products of rows is: what one record can do "
-                "to another matrix is not known. For products of different tables use calibrate."
-            )
+            must = "be symmetric, as every sum of products of rows is"
+            remedy = "For products of different tables use calibrate."
+            raise ValueError(complaint(owner, "counts", must, "another matrix", remedy))
         # Clipping moves no two counts further apart, and leaves room for the noise.
         kept = values
         if values.dtype.kind == "i":
@@ -410,10 +404,6 @@ def calibrate_second_moments(
     adjacency : {"replace_one", "add_remove"} or None, default=None
         Neighbouring relation; None takes that of `guarantee`, or "replace_one" for a loss.
 
-    Returns
-    -------
-    SymmetricMatrixMechanism
-
     References
     ----------
     Those of :class:`SymmetricMatrixMechanism`. Muthukrishnan and Kalyani, arXiv:2302.03511,
@@ -429,15 +419,14 @@ def calibrate_second_moments(
     check_type(owner, "row_bounds", row_bounds, RowBounds)
     check_type(owner, "guarantee", guarantee, PrivacyGuarantee, PureLoss, GaussianLoss)
     if guarantee in (PureLoss(0.0), GaussianLoss(0.0)):
+        remedy = "Every release costs something."
         raise ValueError(
-            f"The 'guarantee' parameter of {owner} must be a positive loss. Got {guarantee!r} "
-            "instead: every release costs something."
+            complaint(owner, "guarantee", "be a positive loss", repr(guarantee), remedy)
         )
     if not (row_bounds.limits.min() >= _LEAST_BOUND and row_bounds.radius <= _MOST_BOUND):
-        raise ValueError(
-            f"The 'row_bounds' parameter of {owner} must be between {_LEAST_BOUND:g} and "
-            f"{_MOST_BOUND:g}. Got {row_bounds!r} instead. Choose other units."
-        )
+        must = f"be between {_LEAST_BOUND:g} and {_MOST_BOUND:g}"
+        given, remedy = repr(row_bounds), "Choose other units."
+        raise ValueError(complaint(owner, "row_bounds", must, given, remedy))
     relation = checked_relation(owner, adjacency, guarantee, "replace_one")
     if noise not in CHOICES:
         return _calibrate(noise, row_bounds, guarantee, relation)
@@ -455,20 +444,16 @@ def calibrate_second_moments(
 def _calibrate(
     noise: str, bounds: RowBounds, guarantee: PrivacyGuarantee | LossBudget, adjacency: Adjacency
 ) -> SymmetricMatrixMechanism:
-    family = FAMILIES[noise]
+    family, owner = FAMILIES[noise], "calibrate_second_moments"
     budget = budget_of(guarantee, pure=family.pure)
     if budget is None:
         names = [name for name, other in FAMILIES.items() if other.pure != family.pure]
-        raise ValueError(
-            "The 'noise' parameter of calibrate_second_moments must be a noise that can give "
-            f"{guarantee}, one of {names}. Got {noise!r} instead."
-        )
+        must = f"be a noise that can give {guarantee}, one of {names}"
+        raise ValueError(complaint(owner, "noise", must, repr(noise)))
     if bounds.n_columns > family.most_columns:
-        raise ValueError(
-            f"The 'noise' parameter of calibrate_second_moments is {noise!r}, whose sampler is "
-            f"exact for up to {family.most_columns} columns. Got {bounds.n_columns} columns. "
-            "Choose another noise, or 'auto'."
-        )
+        must = f"have an exact sampler; that of {noise!r} is up to {family.most_columns} columns"
+        given, remedy = f"{bounds.n_columns} columns", "Choose another noise, or 'auto'."
+        raise ValueError(complaint(owner, "noise", must, given, remedy))
     made, resource = [], number_of(budget)
     for shape, off_diagonal in proposals(noise, bounds):
         units = shape * bounds.radius

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from skdpnoise._utils.checks import check_option, check_type
+from skdpnoise._utils.checks import check_option, check_type, complaint
 from skdpnoise._utils.shared_texts import shared_texts
 from skdpnoise.mechanisms import grid_sizes
 from skdpnoise.mechanisms._choice_laws import KINDS, ChoiceLaw, range_epsilon, range_mu
@@ -295,10 +295,8 @@ class ReportNoisyMax(SelectionMechanism):
     %(mechanisms: sensitivity, epsilon, monotonic)s
     noise : {"exponential", "laplace", "gumbel"}, default="exponential"
         Law of Z. Exponential noise is the best of the three.
-
-    References
-    ----------
-    Dwork and Roth, "The Algorithmic Foundations of Differential Privacy", 2014, Claim 3.9. Ding et
+    %(dwork_roth: References)s
+    Claim 3.9. Ding et
     al., arXiv:2105.07260, Theorem 1 (exponential noise).
 
     Examples
@@ -350,11 +348,10 @@ class NormQuantileMechanism(Mechanism):
         kinds = (ExponentialMechanism, PermuteAndFlip)
         check_type(type(self).__name__, "selection", self.selection, *kinds)
         if self.bounded_range != (type(self.selection) is ExponentialMechanism):
-            raise ValueError(
-                "The 'bounded_range' parameter of NormQuantileMechanism must be True for an "
-                "ExponentialMechanism, and False for PermuteAndFlip, whose loss has no bounded "
-                f"range. Got {self.bounded_range!r} instead."
-            )
+            must = "be True for an ExponentialMechanism, and False for PermuteAndFlip, whose loss "
+            must += "has no bounded range"
+            given = repr(self.bounded_range)
+            raise ValueError(complaint(type(self).__name__, "bounded_range", must, given))
 
     @classmethod
     def within(
@@ -419,17 +416,11 @@ def whole_quanta(utilities: NDArray[np.float64], grid_size: float) -> NDArray[np
 
 
 def _check_utilities(owner: str, utilities: ArrayLike) -> NDArray[Any]:
-    array = grid_sizes.exact_numbers(utilities)
-    allowed = (
-        f"The 'utilities' parameter of {owner} must be a non-empty one-dimensional array of finite "
-        "numbers"
-    )
-    if array.dtype.kind == "b" or not grid_sizes.are_real(array):
-        raise TypeError(
-            f"{allowed}, of double precision or less. Got an array of dtype {array.dtype} instead."
-        )
+    array = grid_sizes.exact_array(owner, "utilities", utilities)
+    if array.dtype.kind == "b":
+        given = f"an array of dtype {array.dtype}"
+        raise TypeError(complaint(owner, "utilities", "be numbers", given))
     if array.ndim != 1 or array.size == 0:
-        raise ValueError(f"{allowed}. Got an array of shape {array.shape} instead.")
-    if not grid_sizes.are_finite(array):
-        raise ValueError(f"{allowed}: remove or replace NaN and infinity first.")
+        given = f"an array of shape {array.shape}"
+        raise ValueError(complaint(owner, "utilities", "be a non-empty vector", given))
     return array

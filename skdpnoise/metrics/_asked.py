@@ -63,17 +63,19 @@ def takes_how(function: Callable[P, R]) -> Callable[P, R]:
     """Return a function of ``**how`` that shows its keywords, and refuses others."""
     written = signature(function)
     *own, _ = written.parameters.values()
+    notes = {name: note.__forward_arg__ for name, note in How.__annotations__.items()}
     keywords = [
-        Parameter(
-            name, Parameter.KEYWORD_ONLY, default=default, annotation=How.__annotations__[name]
-        )
+        Parameter(name, Parameter.KEYWORD_ONLY, default=default, annotation=notes[name])
         for name, default in _DEFAULTS.items()
     ]
     shown = written.replace(parameters=[*own, *keywords])
 
     @wraps(function)
     def checked(*args: P.args, **kwargs: P.kwargs) -> R:
-        shown.bind(*args, **kwargs)
+        try:
+            shown.bind(*args, **kwargs)
+        except TypeError as wrong:
+            raise TypeError(f"{function.__name__}() {wrong}") from None
         return function(*args, **kwargs)
 
     cast(Any, checked).__signature__ = shown

@@ -147,14 +147,9 @@ def private_roc_curve(
     PrivateRocCurve
         Its standard errors are those of the linearised rates, before they are made monotone; 1
         where noise hides how many records there are.
-
-    Raises
-    ------
-    %(scores: ValueError, SpreadError)s
-
-    References
-    ----------
-    Dwork and Roth, "The Algorithmic Foundations of Differential Privacy", 2014, Example 3.2. Yang
+    %(scores: Raises)s
+    %(dwork_roth: References)s
+    Example 3.2. Yang
     and Barber, "Contraction and uniform convergence of isotonic regression", 2019, Theorem 1.
 
     Examples
@@ -232,14 +227,9 @@ def private_calibration_curve(
     PrivateCalibrationCurve
         Its standard errors are those of the linearised shares. Bins with a noisy number of records
         below three of its standard deviations have NaN.
-
-    Raises
-    ------
-    %(scores: ValueError, SpreadError)s
-
-    References
-    ----------
-    Dwork and Roth, "The Algorithmic Foundations of Differential Privacy", 2014, Theorem 3.6 (l1)
+    %(scores: Raises)s
+    %(dwork_roth: References)s
+    Theorem 3.6 (l1)
     and Theorem A.1 (l2). DeGroot and Fienberg, "The comparison and evaluation of forecasters", 1983
     (the curve).
 

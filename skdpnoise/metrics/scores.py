@@ -121,18 +121,9 @@ def private_accuracy_score(
     %(scores: y_true, y_pred)s
     %(asked: guarantee)s
     %(asked: epsilon, delta, adjacency, noise, same_rows, random_state, ledger)s
-
-    Returns
-    -------
-    PrivateScore
-
-    Raises
-    ------
-    %(scores: ValueError, SpreadError)s
-
-    References
-    ----------
-    Dwork and Roth, "The Algorithmic Foundations of Differential Privacy", 2014, Example 3.1.
+    %(scores: Returns, Raises)s
+    %(dwork_roth: References)s
+    Example 3.1.
 
     Examples
     --------
@@ -165,18 +156,9 @@ def private_mean_absolute_error(
     %(asked: guarantee)s
     %(scores: target_bounds)s
     %(asked: epsilon, delta, adjacency, noise, same_rows, random_state, ledger)s
-
-    Returns
-    -------
-    PrivateScore
-
-    Raises
-    ------
-    %(scores: ValueError, SpreadError)s
-
-    References
-    ----------
-    Dwork and Roth, "The Algorithmic Foundations of Differential Privacy", 2014, Theorem 3.6.
+    %(scores: Returns, Raises)s
+    %(dwork_roth: References)s
+    Theorem 3.6.
 
     Examples
     --------
@@ -212,19 +194,11 @@ def private_root_mean_squared_error(
     %(asked: guarantee)s
     %(scores: target_bounds)s
     %(asked: epsilon, delta, adjacency, noise, same_rows, random_state, ledger)s
-
-    Returns
-    -------
-    PrivateScore
+    %(scores: Returns)s
         Its standard error is that of the mean square over twice the root.
-
-    Raises
-    ------
-    %(scores: ValueError, SpreadError)s
-
-    References
-    ----------
-    Dwork and Roth, "The Algorithmic Foundations of Differential Privacy", 2014, Theorem 3.6.
+    %(scores: Raises)s
+    %(dwork_roth: References)s
+    Theorem 3.6.
 
     Examples
     --------
@@ -268,15 +242,9 @@ def private_r2_score(
     %(asked: guarantee)s
     %(scores: target_bounds)s
     %(asked: epsilon, delta, adjacency, noise, same_rows, random_state, ledger)s
-
-    Returns
-    -------
-    PrivateScore
+    %(scores: Returns)s
         Its standard error is that of the linearised ratio.
-
-    Raises
-    ------
-    %(scores: ValueError, SpreadError)s
+    %(scores: Raises)s
 
     References
     ----------
@@ -326,18 +294,9 @@ def private_log_loss(
     limit : float, default=4.0
         The largest loss of one record, **public**.
     %(asked: epsilon, delta, adjacency, noise, same_rows, random_state, ledger)s
-
-    Returns
-    -------
-    PrivateScore
-
-    Raises
-    ------
-    %(scores: ValueError, SpreadError)s
-
-    References
-    ----------
-    Dwork and Roth, "The Algorithmic Foundations of Differential Privacy", 2014, Theorem 3.6.
+    %(scores: Returns, Raises)s
+    %(dwork_roth: References)s
+    Theorem 3.6.
 
     Examples
     --------
@@ -374,20 +333,12 @@ def private_confusion_matrix(
     %(asked: guarantee)s
     %(scores: labels)s
     %(asked: epsilon, delta, adjacency, noise, same_rows, random_state, ledger)s
-
-    Returns
-    -------
-    PrivateScore
+    %(scores: Returns)s
         Its value has shape (n_labels, n_labels): rows are true labels, columns predictions. Counts
         are real numbers, possibly negative; unbiased.
-
-    Raises
-    ------
-    %(scores: ValueError, SpreadError)s
-
-    References
-    ----------
-    Dwork and Roth, "The Algorithmic Foundations of Differential Privacy", 2014, Example 3.2.
+    %(scores: Raises)s
+    %(dwork_roth: References)s
+    Example 3.2.
 
     Examples
     --------
@@ -424,20 +375,12 @@ def private_balanced_accuracy_score(
     %(asked: guarantee)s
     %(scores: labels)s
     %(asked: epsilon, delta, adjacency, noise, same_rows, random_state, ledger)s
-
-    Returns
-    -------
-    PrivateScore
+    %(scores: Returns)s
         Its standard error is that of the linearised shares; 1 where noise hides how many records a
         label has.
-
-    Raises
-    ------
-    %(scores: ValueError, SpreadError)s
-
-    References
-    ----------
-    Dwork and Roth, "The Algorithmic Foundations of Differential Privacy", 2014, Example 3.2.
+    %(scores: Raises)s
+    %(dwork_roth: References)s
+    Example 3.2.
 
     Examples
     --------
@@ -490,16 +433,10 @@ def private_roc_auc_score(
     %(asked: guarantee)s
     %(scores: pos_label, bins)s
     %(asked: epsilon, delta, adjacency, noise, same_rows, random_state, ledger)s
-
-    Returns
-    -------
-    PrivateScore
+    %(scores: Returns)s
         Its standard error is that of the linearised sum; 1 where noise hides how many records a
         label has.
-
-    Raises
-    ------
-    %(scores: ValueError, SpreadError)s
+    %(scores: Raises)s
 
     References
     ----------

@@ -30,7 +30,7 @@ _KEPT: dict[str, Callable[[Any], Any]] = {
 """Functions that read a field of a display, by the type that is written for it."""
 
 
-class Layout(NamedTuple):
+class Panels(NamedTuple):
     """Panels of a display: rows and columns, and the size of a new figure in inches."""
 
     shape: tuple[int, int] = (1, 1)
@@ -82,8 +82,8 @@ class Display:
             axes[0].set_title(title, loc=layout.title_at)
         return self
 
-    def _layout(self) -> Layout:
-        return Layout()
+    def _layout(self) -> Panels:
+        return Panels()
 
     def _draw(self, axes: Any, /, **kwargs: Any) -> None:
         raise NotImplementedError
@@ -109,14 +109,7 @@ class RowsDisplay(Display):
         %(displays: name)s
         **kwargs
             Passed to `plot`.
-
-        Returns
-        -------
-        Display
-
-        Raises
-        ------
-        %(displays: TypeError)s
+        %(displays: Returns, Raises)s
         """
         mechanism = check_additive(f"{cls.__name__}.from_mechanism", mechanism)
         return cls(**cls._of_mechanism(mechanism)).plot(ax, name=name, **kwargs)
@@ -134,14 +127,7 @@ class RowsDisplay(Display):
         %(displays: name)s
         **kwargs
             Passed to `plot`.
-
-        Returns
-        -------
-        Display
-
-        Raises
-        ------
-        %(displays: TypeError, NotFittedError)s
+        %(displays: Returns, Raises, NotFittedError)s
         """
         report = report_of(f"{cls.__name__}.from_estimator", estimator)
         return cls(**cls._of_report(report, kinds_of(report, name))).plot(ax, **kwargs)

@@ -15,7 +15,7 @@ from skdpnoise.accounting.report import release_shares
 from skdpnoise.mechanisms import AdditiveMechanism
 from skdpnoise.noises import Noise
 from skdpnoise.plotting import _panels
-from skdpnoise.plotting._display import Layout, RowsDisplay, Texts
+from skdpnoise.plotting._display import Panels, RowsDisplay, Texts
 from skdpnoise.sensitivity import GroupedProfile
 
 
@@ -93,12 +93,12 @@ class AllocationDisplay(RowsDisplay):
     kinds: Texts | None = None
     name: str | None = None
 
-    def _layout(self) -> Layout:
+    def _layout(self) -> Panels:
         if self.kinds is not None:
             size = 9.0, 1.4 + 0.38 * max(len(self.kinds), 2)
-            return Layout((1, 2), size, title_at="left")
+            return Panels((1, 2), size, title_at="left")
         count = 2 if self.sensitivity is None else 3
-        return Layout((count, 1), (6.4, 2.2 * count), shares_x=True)
+        return Panels((count, 1), (6.4, 2.2 * count), shares_x=True)
 
     def _draw(self, axes: Any, /, **kwargs: Any) -> None:
         kinds, high = self.kinds, np.asarray(self.largest)

@@ -98,15 +98,7 @@ class AuditDisplay(Display):
         ----------
         report : AuditReport
             As :func:`~skdpnoise.inspection.audit` returns it.
-        %(displays: ax, name, **kwargs)s
-
-        Returns
-        -------
-        AuditDisplay
-
-        Raises
-        ------
-        %(displays: TypeError)s
+        %(displays: ax, name, **kwargs, Returns, Raises)s
         """
         check_type("AuditDisplay.from_report", "report", report, AuditReport)
         results = report.results
@@ -148,10 +140,7 @@ class AuditDisplay(Display):
             Passed to the bars.
         **options
             Passed to :func:`~skdpnoise.inspection.audit`.
-
-        Returns
-        -------
-        AuditDisplay
+        %(displays: Returns)s
         """
         report = audit(estimator, X, y, **options)
         return cls.from_report(report, ax=ax, name=name, **(bar_kwargs or {}))

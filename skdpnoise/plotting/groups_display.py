@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from skdpnoise._utils.shared_texts import shared_texts
 from skdpnoise.plotting import _panels
-from skdpnoise.plotting._display import Display, Layout, Texts
+from skdpnoise.plotting._display import Display, Panels, Texts
 from skdpnoise.sampling.words import with_caveat
 
 _PANELS = ("n_parameters", "clip", "noise", "signal_to_noise")
@@ -68,8 +68,8 @@ class GroupsDisplay(Display):
     signal_to_noise: ArrayLike
     name: str | None = None
 
-    def _layout(self) -> Layout:
-        return Layout((1, 4), (11.0, 1.4 + 0.26 * max(len(self.group), 3)), title_at="left")
+    def _layout(self) -> Panels:
+        return Panels((1, 4), (11.0, 1.4 + 0.26 * max(len(self.group), 3)), title_at="left")
 
     def _draw(self, axes: Any, /, **kwargs: Any) -> None:
         self.lines_ = []
@@ -90,11 +90,7 @@ class GroupsDisplay(Display):
         ----------
         %(displays: estimator)s
         %(panels: ax)s
-        %(displays: name, **kwargs)s
-
-        Returns
-        -------
-        GroupsDisplay
+        %(displays: name, **kwargs, Returns)s
 
         Raises
         ------

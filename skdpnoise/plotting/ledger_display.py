@@ -79,11 +79,7 @@ class LedgerDisplay(Display):
 
         Parameters
         ----------
-        %(displays: ax, by, name, **kwargs)s
-
-        Returns
-        -------
-        LedgerDisplay
+        %(displays: ax, by, name, **kwargs, Returns)s
 
         Raises
         ------
@@ -167,15 +163,7 @@ class LedgerDisplay(Display):
         ledger : PrivacyLedger
             Its history is read once. With more than 200 charges what was spent is computed after
             200 of them, and in between it is the next computed value.
-        %(displays: ax, by, name, **kwargs)s
-
-        Returns
-        -------
-        LedgerDisplay
-
-        Raises
-        ------
-        %(displays: TypeError)s
+        %(displays: ax, by, name, **kwargs, Returns, Raises)s
         """
         check_type("LedgerDisplay.from_ledger", "ledger", ledger, PrivacyLedger)
         columns = history_columns(ledger.charges(), ledger.guarantee.delta)

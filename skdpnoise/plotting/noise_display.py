@@ -14,7 +14,7 @@ from skdpnoise.accounting import PrivacyReport, Release
 from skdpnoise.mechanisms import AdditiveMechanism
 from skdpnoise.noises import Noise, get_noise
 from skdpnoise.plotting import _panels
-from skdpnoise.plotting._display import Arrays, Layout, RowsDisplay, Texts
+from skdpnoise.plotting._display import Arrays, Panels, RowsDisplay, Texts
 
 _FEW = 5  # more densities than these are represented by three
 _TAIL = 1e-4  # probability beyond each end of the picture
@@ -99,11 +99,7 @@ class NoiseDisplay(RowsDisplay):
         %(displays: name)s
         yscale : {"log", "linear"}, default="log"
             Axis of the densities.
-        %(displays: **kwargs)s
-
-        Returns
-        -------
-        NoiseDisplay
+        %(displays: **kwargs, Returns)s
 
         Raises
         ------
@@ -113,10 +109,10 @@ class NoiseDisplay(RowsDisplay):
         check_option("NoiseDisplay.plot", "yscale", yscale, ("log", "linear"))
         return super().plot(ax, name=name, yscale=yscale, **kwargs)
 
-    def _layout(self) -> Layout:
+    def _layout(self) -> Panels:
         if self.kinds is None:
-            return Layout((1, 2), (9.6, 4.0))
-        return Layout((1, 2), (11.5, max(4.0, 1.4 + 0.38 * len(self.kinds))))
+            return Panels((1, 2), (9.6, 4.0))
+        return Panels((1, 2), (11.5, max(4.0, 1.4 + 0.38 * len(self.kinds))))
 
     def _draw(self, axes: Any, /, *, yscale: str = "log", **kwargs: Any) -> None:
         left, right = axes

@@ -88,11 +88,7 @@ class PrivacyLossDisplay(Display):
         %(displays: ax)s
         name : str or None, default=None
             Name of the curve, if there is one; of the picture, if there are several.
-        %(displays: **kwargs)s
-
-        Returns
-        -------
-        PrivacyLossDisplay
+        %(displays: **kwargs, Returns)s
         """
         if name is not None and len(self.names) == 1:
             name, kwargs = None, {"label": name} | kwargs
@@ -132,11 +128,7 @@ class PrivacyLossDisplay(Display):
         %(displays: epsilon, target, ax)s
         name : str or None, default=None
             Name of the curve; None is that of the noise, or the loss in words.
-        %(displays: **kwargs)s
-
-        Returns
-        -------
-        PrivacyLossDisplay
+        %(displays: **kwargs, Returns)s
 
         Raises
         ------
@@ -166,11 +158,7 @@ class PrivacyLossDisplay(Display):
         ----------
         mechanisms : dict of str to mechanism or PrivacyLoss
             As in `from_mechanism`, under the names to show.
-        %(displays: epsilon, target, ax, name, **kwargs)s
-
-        Returns
-        -------
-        PrivacyLossDisplay
+        %(displays: epsilon, target, ax, name, **kwargs, Returns)s
 
         Raises
         ------
@@ -209,15 +197,7 @@ class PrivacyLossDisplay(Display):
         %(displays: estimator, epsilon, ax)s
         name : str or None, default=None
             Name of the curve; None is that of the estimator's class.
-        %(displays: **kwargs)s
-
-        Returns
-        -------
-        PrivacyLossDisplay
-
-        Raises
-        ------
-        %(displays: TypeError, NotFittedError)s
+        %(displays: **kwargs, Returns, Raises, NotFittedError)s
         """
         owner = "PrivacyLossDisplay.from_estimator"
         report = report_of(owner, estimator)

@@ -52,15 +52,7 @@ class _CurveDisplay(Display):
         curve : PrivateRocCurve or PrivateCalibrationCurve
             As :func:`~skdpnoise.metrics.private_roc_curve` or
             :func:`~skdpnoise.metrics.private_calibration_curve` returns it.
-        %(displays: ax, name, **kwargs)s
-
-        Returns
-        -------
-        Display
-
-        Raises
-        ------
-        %(displays: TypeError)s
+        %(displays: ax, name, **kwargs, Returns, Raises)s
         """
         check_type(f"{cls.__name__}.from_curve", "curve", curve, cls._curve)
         title = with_caveat(f"{curve.privacy}, {curve.adjacency}", secure=curve.secure)
@@ -90,14 +82,8 @@ class _CurveDisplay(Display):
         **options
             Passed to the function of :mod:`skdpnoise.metrics` that releases the curve, such as
             `ledger`, and `bins` or `n_bins`.
-
-        Returns
-        -------
-        Display
-
-        Raises
-        ------
-        %(scores: ValueError)s
+        %(displays: Returns)s
+        %(scores: Raises)s
         """
         drawing = {"ax": ax, "name": name} | (curve_kwargs or {})
         return cls._of_predictions((y_true, y_score), guarantee, drawing, options)
@@ -137,14 +123,8 @@ class _CurveDisplay(Display):
         **options
             As for `from_predictions`, also `ax`, `name` and `curve_kwargs`; `pos_label` is the
             second of the classes unless it is given.
-
-        Returns
-        -------
-        Display
-
-        Raises
-        ------
-        %(scores: ValueError)s
+        %(displays: Returns)s
+        %(scores: Raises)s
         TypeError
             If the estimator gives no probabilities of two classes.
         NotFittedError
@@ -303,14 +283,8 @@ class PrivateCalibrationDisplay(_CurveDisplay):
         **options
             Passed to :func:`~skdpnoise.metrics.private_calibration_curve`, such as `ledger` or
             `n_bins`.
-
-        Returns
-        -------
-        PrivateCalibrationDisplay
-
-        Raises
-        ------
-        %(scores: ValueError)s
+        %(displays: Returns)s
+        %(scores: Raises)s
         """
         drawing = {"ax": ax, "name": name} | (curve_kwargs or {})
         return cls._of_predictions((y_true, y_prob), guarantee, drawing, options)
