@@ -13,7 +13,7 @@ from scipy.stats import norm
 from benchmarks._paper_checks import Check, Section
 from benchmarks._paper_profiles import power_sum
 from skdpnoise.mechanisms import calibrate
-from skdpnoise.mechanisms.joint.mixed import bounded_counts, correlated_sum
+from skdpnoise.mechanisms.mixed import bounded_counts, correlated_sum
 from skdpnoise.noises import get_noise
 from skdpnoise.privacy import GaussianLoss, PrivacyGuarantee, PureLoss, gdp_mu
 from skdpnoise.sensitivity import SensitivityProfile

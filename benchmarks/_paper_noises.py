@@ -10,7 +10,7 @@ from scipy.optimize import brentq, minimize_scalar
 
 from benchmarks._paper_checks import Check, Section
 from skdpnoise.mechanisms import calibrate
-from skdpnoise.mechanisms.joint.balls import l1_staircase
+from skdpnoise.mechanisms.balls import l1_staircase
 from skdpnoise.noises import get_noise
 from skdpnoise.privacy import PrivacyGuarantee, zcdp_delta
 from skdpnoise.sensitivity import SensitivityProfile

@@ -52,7 +52,7 @@ from skdpnoise.linear_model._rules import choose_defaults, choose_row_norm
 from skdpnoise.linear_model.solvers.coordinate import averaged
 from skdpnoise.linear_model.solvers.moments import make_pseudo_data
 from skdpnoise.mechanisms import calibrate, calibrate_second_moments
-from skdpnoise.mechanisms.matrices.calibrate import SymmetricMatrixMechanism
+from skdpnoise.mechanisms.matrices import SymmetricMatrixMechanism
 from skdpnoise.sampling import random_words
 from skdpnoise.sensitivity import RowBounds, clipped_gradient
 

@@ -413,8 +413,12 @@ figure_ : matplotlib Figure
     The figure of those Axes.
 estimator : estimator
     A fitted one, with ``privacy_``.
-TypeError
-    If the object is of another kind, or has no privacy report.
+Returns
+    Display
+        It is drawn already.
+Raises
+    TypeError
+        If the object is of another kind, or has no privacy report.
 NotFittedError
     If it was not fitted.
 target : PrivacyGuarantee or None, default=None
@@ -435,6 +439,13 @@ kinds : sequence of str or None, default=None
 ax : matplotlib Axes, sequence of them, or None, default=None
     One Axes for each panel, or one to be divided; None makes a figure.
 
+asked
+-----
+%(queries: guarantee, epsilon, delta, adjacency, noise)s
+same_rows : bool, default=False
+    Whether the model was fitted to these records, which the result then states; both losses add.
+%(queries: random_state, ledger)s
+
 scores
 ------
 y_true : array-like or RowSource of shape (n_records,)
@@ -452,17 +463,20 @@ pos_label : str, int, float or bool, default=1
 bins : array-like of shape (n_bins - 1,) or None, default=None
     **Public** increasing edges between bins; None has 48 bins of probabilities, equally wide in
     log-odds from -6 to 6. Records of one bin count as ties.
-same_rows : bool, default=False
-    Whether the model was fitted to these records, which the result then states; both losses add.
 mechanism : AdditiveMechanism
     The mechanism of the noise.
 adjacency : {"replace_one", "add_remove"}
     Neighbouring relation of the records that were scored.
-secure : bool, default=True
-    Whether the noise came from the operating system's cryptographic source.
-ValueError
-    If the data or a parameter are not as described, or the neighbouring relation is given twice or
-    not at all.
+%(asked: same_rows)s
+%(results: secure, guarantee)s
+Returns
+    PrivateScore
+Raises
+    ValueError
+        If the data or a parameter are not as described, or the neighbouring relation is given twice
+        or not at all.
+    SpreadError
+        If rows in parts cannot be read, or change while they are read.
 
 downloads
 ---------
@@ -484,6 +498,16 @@ DESCR : str
     Where the data are from.
 OSError
     If no source works (the message names both ways), or a local file is not the published one.
+
+profiles
+--------
+Returns
+    SensitivityProfile
+
+dwork_roth
+----------
+References
+    Dwork and Roth, "The Algorithmic Foundations of Differential Privacy", 2014,
 
 checks
 ------
@@ -520,10 +544,12 @@ from __future__ import annotations
 
 import re
 from functools import partial
+from textwrap import dedent
 from typing import Any, TypeVar, cast
 
 _Documented = TypeVar("_Documented")
 _MARK = re.compile(r"^( *)%\((\w+): ([\w, *]+)\)s$", re.MULTILINE)
+_TITLES = ("Returns", "Raises", "References")  # of sections that are shared as a whole
 _SECTION = re.compile(r"^(\w+)\n-+\n", re.MULTILINE)
 _ENTRY = re.compile(r"^(\S.*?)(?: :.*)?\n(?: .*\n)+", re.MULTILINE)
 
@@ -531,8 +557,16 @@ _ENTRY = re.compile(r"^(\S.*?)(?: :.*)?\n(?: .*\n)+", re.MULTILINE)
 def _entries(texts: dict[str, dict[str, str]], mark: re.Match[str]) -> str:
     """Return the entries that a mark stands for, indented as it is."""
     indent, section, names = mark.groups()
-    found = "\n".join(texts[section][name] for name in names.split(", "))
+    found = "\n".join(_as_it_stands(name, texts[section][name]) for name in names.split(", "))
     return re.sub("^(?=.)", indent, found, flags=re.MULTILINE)
+
+
+def _as_it_stands(name: str, text: str) -> str:
+    """Return an entry, or a whole section of a docstring under its title."""
+    if name not in _TITLES:
+        return text
+    _, _, body = text.partition("\n")
+    return f"\n{name}\n{'-' * len(name)}\n{dedent(body)}"
 
 
 def _read(text: str) -> dict[str, dict[str, str]]:

@@ -2,29 +2,26 @@
 
 from skdpnoise.mechanisms.additive import AdditiveMechanism
 from skdpnoise.mechanisms.allocation import allocate, capped_profile, worst_case_norm
+from skdpnoise.mechanisms.balls import KNormMechanism, L1StaircaseMechanism, k_norm, l1_staircase
 from skdpnoise.mechanisms.base import Mechanism
 from skdpnoise.mechanisms.calibrate import calibrate, shared_budget
-from skdpnoise.mechanisms.joint.balls import (
-    KNormMechanism,
-    L1StaircaseMechanism,
-    k_norm,
-    l1_staircase,
+from skdpnoise.mechanisms.matrices import (
+    SECOND_MOMENT_NOISES,
+    SymmetricMatrixMechanism,
+    calibrate_second_moments,
 )
-from skdpnoise.mechanisms.joint.mixed import (
+from skdpnoise.mechanisms.mixed import (
     BoundedCountsMechanism,
     CorrelatedSumMechanism,
     bounded_counts,
     correlated_sum,
 )
-from skdpnoise.mechanisms.matrices.calibrate import (
-    SECOND_MOMENT_NOISES,
-    SymmetricMatrixMechanism,
-    calibrate_second_moments,
-)
 from skdpnoise.mechanisms.requests import noise_options
 from skdpnoise.mechanisms.sampled import SampledMechanism, calibrate_sampled
-from skdpnoise.mechanisms.selection import ExponentialMechanism, PermuteAndFlip, ReportNoisyMax
-from skdpnoise.mechanisms.selection.repeated import (
+from skdpnoise.mechanisms.selection import (
+    ExponentialMechanism,
+    PermuteAndFlip,
+    ReportNoisyMax,
     approximate_base,
     base_budget,
     choose_repetitions,

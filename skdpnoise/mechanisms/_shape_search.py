@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from skdpnoise.mechanisms._scale_search import Request, least_factor
 from skdpnoise.mechanisms.additive import AdditiveMechanism, least_epsilon, least_mu
 from skdpnoise.mechanisms.allocation import allocate, refuse_groups, worst_case_norm
+from skdpnoise.mechanisms.grid_sizes import check_whole_steps
 from skdpnoise.mechanisms.requests import number_of
 from skdpnoise.noises import Noise, get_noise
 from skdpnoise.noises.registry import ForRatio, shape_rule
@@ -45,12 +46,8 @@ def by_shape(noise: str, request: Request, *, rough: bool = False) -> AdditiveMe
             f"The 'noise' parameter of calibrate is {noise!r}, a family that is neither "
             "log-concave nor one whose shape calibrate knows how to choose. Choose another."
         )
-    if family.lattice and (limit != np.rint(limit)).any():
-        raise ValueError(
-            f"The 'noise' parameter of calibrate is {noise!r}, which is for integer-valued queries:"
-            " sensitivity.per_coordinate must then be integer in every entry. Choose another "
-            "noise, or express the query in whole units."
-        )
+    if family.lattice:
+        check_whole_steps("calibrate", limit)
     steps = limit
     if rule == "iid" and not family.lattice:
         steps = np.full(limit.size, limit.max())  # the same noise everywhere

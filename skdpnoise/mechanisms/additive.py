@@ -8,17 +8,17 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import lru_cache
 from operator import itemgetter
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from skdpnoise._utils.checks import check_array, check_count, check_type
+from skdpnoise._utils.checks import check_array, check_count, check_type, complaint
 from skdpnoise._utils.sealed import sealed
 from skdpnoise.mechanisms._scale_search import gaussian_mu
 from skdpnoise.mechanisms.allocation import RULES, counted_by, shifts, worst_case_norm, worst_shift
-from skdpnoise.mechanisms.base import Recipe
-from skdpnoise.mechanisms.grid_sizes import are_integers
+from skdpnoise.mechanisms.base import Made, Recipe, stated
+from skdpnoise.mechanisms.grid_sizes import are_integers, check_precision, check_whole_steps
 from skdpnoise.mechanisms.requests import MIXTURE, fits_gaussian
 from skdpnoise.mechanisms.vectors import VectorMechanism
 from skdpnoise.noises import Noise, get_noise, noise_names
@@ -27,8 +27,7 @@ from skdpnoise.privacy.curves import LossCurve, NormalShift
 from skdpnoise.sampling import RandomWords
 from skdpnoise.sensitivity import GroupedProfile, SensitivityProfile
 
-Made = TypeVar("Made")
-
+_OWNER = "AdditiveMechanism"
 _MOST_BITS = 52
 _SMALLEST, _LARGEST = 1e-290, 1e280  # of grid steps and scales: far from the limits of doubles
 _MANY = 20_000  # shifts; more are rounded up to a grid
@@ -271,7 +270,7 @@ class AdditiveMechanism(VectorMechanism):
 
 
 def _check_fields(mechanism: AdditiveMechanism) -> None:
-    owner = "AdditiveMechanism"
+    owner = _OWNER
     check_type(owner, "sensitivity", mechanism.sensitivity, SensitivityProfile, GroupedProfile)
     n_releases = check_count(owner, "n_releases", mechanism.n_releases)
     n_coordinates = mechanism.sensitivity.n_coordinates
@@ -290,25 +289,16 @@ def _check_promise(mechanism: AdditiveMechanism) -> None:
     promise = mechanism.promise
     if promise is None:
         return
-    check_type("AdditiveMechanism", "promise", promise, PureLoss, GaussianLoss)
+    check_type(_OWNER, "promise", promise, PureLoss, GaussianLoss)
     if isinstance(promise, PureLoss):
         least, most = least_epsilon(mechanism), promise.pure_epsilon
     else:
         least, most = least_mu(mechanism), promise.mu
     if not least <= most:
         kind = f"{type(promise)(least)} does" if math.isfinite(least) else "no such loss does"
-        raise ValueError(
-            "The 'promise' parameter of AdditiveMechanism must contain the loss that follows from "
-            f"its scales, for all n_releases={mechanism.n_releases} together: {kind}. Got "
-            f"{promise} instead. Let calibrate choose the scales for a promise, or leave it out."
-        )
-
-
-def stated(mechanism: Made, **facts: object) -> Made:
-    """Set fields that the maker of a new mechanism has checked or proved, and return it."""
-    for name, fact in facts.items():
-        object.__setattr__(mechanism, name, fact)
-    return mechanism
+        must = f"contain the loss that follows from its scales, for all releases together: {kind}"
+        remedy = "Let calibrate choose the scales for a promise, or leave it out."
+        raise ValueError(complaint(_OWNER, "promise", must, str(promise), remedy))
 
 
 def compared(
@@ -334,40 +324,30 @@ def compared(
 def _checked_families(
     noise: object, families: tuple[Noise, ...] | None, n_coordinates: int
 ) -> tuple[Noise, ...]:
-    owner = "AdditiveMechanism"
     if not isinstance(noise, str):
-        raise TypeError(f"The 'noise' parameter of {owner} must be a str. Got {noise!r} instead.")
+        raise TypeError(complaint(_OWNER, "noise", "be a str", repr(noise)))
     rule, _, name = noise.partition("_")
     if families is None:
         families = (get_noise(name),)
     if not isinstance(families, tuple) or len(families) not in (1, n_coordinates):
-        raise ValueError(
-            f"The 'families' parameter of {owner} must be a tuple of one noise, or of one for each "
-            f"of n_coordinates={n_coordinates}. Got {type(families).__name__} of length "
-            f"{len(families)} instead."
-        )
+        must = f"be a tuple of one noise, or of one for each of n_coordinates={n_coordinates}"
+        given = f"{type(families).__name__} of length {len(families)}"
+        raise ValueError(complaint(_OWNER, "families", must, given))
     kinds = {type(family) for family in families}
     known = _known_families(tuple(noise_names()))
     got = sorted(kind.__name__ for kind in kinds)
     # An unregistered family may have any name, but must have all members of a Noise.
     strangers = [family for family in families if type(family) not in known]
     if not all(isinstance(family, Noise) for family in strangers):
-        raise TypeError(
-            f"The 'families' parameter of {owner} must hold noise families. Got objects of type "
-            f"{got}."
-        )
+        raise TypeError(complaint(_OWNER, "families", "hold noise families", f"types {got}"))
     allowed = {"gaussian", "laplace"} if noise == MIXTURE else {name}
     named = {known.get(kind, name if name not in noise_names() else "") for kind in kinds}
     if rule not in RULES or not named <= allowed:
-        raise ValueError(
-            f"The 'noise' parameter of {owner} must be '<rule>_<family>' with a rule among "
-            f"{list(RULES)} and the name of the families. Got {noise!r} and families {got} instead."
-        )
+        must = f"be '<rule>_<family>' with a rule among {list(RULES)} and the name of the families"
+        raise ValueError(complaint(_OWNER, "noise", must, f"{noise!r} and families {got}"))
     if len({family.lattice for family in families}) > 1:
-        raise ValueError(
-            f"The 'families' parameter of {owner} must live on the integers, or on the real "
-            "numbers, in all coordinates alike."
-        )
+        must = "live on the integers, or on the real numbers, in all coordinates alike"
+        raise ValueError(complaint(_OWNER, "families", must, str(got)))
     return families
 
 
@@ -379,23 +359,17 @@ def _known_families(names: tuple[str, ...]) -> dict[type, str]:
 def _check_scale(
     scale: NDArray[np.float64], sensitivity: SensitivityProfile, bits: int, *, lattice: bool
 ) -> None:
-    limit = sensitivity.per_coordinate
-    allowed = "The 'scale' parameter of AdditiveMechanism must be"
-    positive = scale[scale > 0.0]
+    limit, positive = sensitivity.per_coordinate, scale[scale > 0.0]
+    given = f"{scale.min():g} to {scale.max():g}"
     if (scale[..., limit > 0.0] == 0.0).any() or positive.size == 0:
-        raise ValueError(f"{allowed} positive in every coordinate that a record can move.")
-    if not (positive.max() <= _LARGEST and positive.min() * 2.0**-bits >= _SMALLEST):
-        raise ValueError(
-            f"{allowed} not beyond double precision, grid steps included. Got {positive.min():g} "
-            f"to {positive.max():g} instead. Choose units in which it is nearer to one."
-        )
+        must = "be positive in every coordinate that a record can move"
+        raise ValueError(complaint(_OWNER, "scale", must, given))
+    check_precision(_OWNER, "scale", positive, bits, (_SMALLEST, _LARGEST))
     if lattice and (positive != 1.0).any():
-        raise ValueError(f"{allowed} 1 for noise on the integers, whose shape says how wide it is.")
-    if lattice and (limit != np.rint(limit)).any():
-        raise ValueError(
-            "The 'sensitivity' parameter of AdditiveMechanism must be integer in every entry for "
-            "noise on the integers. Choose another noise, or express the query in whole units."
-        )
+        must = "be 1 for noise on the integers, whose shape says how wide it is"
+        raise ValueError(complaint(_OWNER, "scale", must, given))
+    if lattice:
+        check_whole_steps(_OWNER, limit)
 
 
 def _rounded_up(values: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -10,14 +10,21 @@ from functools import partial
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from skdpnoise._utils.checks import check_array, check_count, check_option, check_real, check_type
+from skdpnoise._utils.checks import (
+    check_array,
+    check_count,
+    check_option,
+    check_real,
+    check_type,
+    complaint,
+)
 from skdpnoise._utils.shared_texts import shared_texts
 from skdpnoise.mechanisms._auto import quick_mixture, quick_shape, settled
 from skdpnoise.mechanisms._scale_search import Proposal, Request, propose, propose_mixture
 from skdpnoise.mechanisms._shape_search import by_shape, raised
-from skdpnoise.mechanisms.additive import AdditiveMechanism, compared, stated
+from skdpnoise.mechanisms.additive import AdditiveMechanism, compared
 from skdpnoise.mechanisms.allocation import moving_coordinates, worst_shift
-from skdpnoise.mechanisms.base import Recipe
+from skdpnoise.mechanisms.base import Recipe, stated
 from skdpnoise.mechanisms.grid_sizes import rounding_cost
 from skdpnoise.mechanisms.requests import (
     MIXTURE,
@@ -248,17 +255,20 @@ def _calibrate(noise: str, request: Request) -> AdditiveMechanism:
     rule, _, name = noise.partition("_")
     family, target = get_noise(name), request.target
     if isinstance(target, PureLoss) and not family.supports_pure:
-        raise ValueError(
-            "The 'noise' parameter of calibrate must name a family that can give pure privacy "
-            f"(delta=0) for this guarantee, one of {_names(lambda other: other.supports_pure)}. "
-            f"Got {noise!r} instead. Choose one of those or a delta > 0."
+        names = _names(lambda other: other.supports_pure)
+        must = (
+            f"name a family that can give pure privacy (delta=0) for this guarantee, one of {names}"
         )
+        remedy = "Choose one of those or a delta > 0."
+        raise ValueError(complaint("calibrate", "noise", must, repr(noise), remedy))
     if isinstance(target, GaussianLoss) and not fits_gaussian(family):
-        raise ValueError(
-            "The 'noise' parameter of calibrate must name a family whose loss a Gaussian loss can "
-            f"contain, one of {_names(fits_gaussian)}, for a budget in mu. Got {noise!r} instead. "
-            "Choose one of those, or give a PrivacyGuarantee."
+        names, must = (
+            _names(fits_gaussian),
+            "name a family whose loss a Gaussian loss can contain, ",
         )
+        must += f"one of {names}, for a budget in mu"
+        remedy = "Choose one of those, or give a PrivacyGuarantee."
+        raise ValueError(complaint("calibrate", "noise", must, repr(noise), remedy))
     if family.norm_order == 2.0:
         return _by_norm(noise, request, request.mu)
     if isinstance(target, PureLoss) and family.norm_order is not None:
@@ -318,14 +328,14 @@ def _bits(scale: Vector, sensitivity: SensitivityProfile) -> int:
 
 
 def _checked_weights(weights: ArrayLike, n_coordinates: int, n_releases: int) -> Vector:
-    shapes = (n_coordinates,), (n_releases, n_coordinates)
+    one, all_of_them = (n_coordinates,), (n_releases, n_coordinates)
     remedy = "Give a coordinate that does not matter a small weight."
-    values = check_array("calibrate", "weights", weights, *shapes, sign="positive", remedy=remedy)
+    values = check_array(
+        "calibrate", "weights", weights, one, all_of_them, sign="positive", remedy=remedy
+    )
     if values.max() / _RANGE > values.min():
-        raise ValueError(
-            "The entries of the 'weights' parameter of calibrate must lie within a factor of "
-            f"{_RANGE:g} of each other. Raise the smallest."
-        )
+        must, given = f"lie within a factor of {_RANGE:g} of each other", f"up to {values.max():g}"
+        raise ValueError(complaint("calibrate", "weights", must, given, "Raise the smallest."))
     return values
 
 

@@ -10,17 +10,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from skdpnoise._utils.checks import check_adjacency, check_count, check_real, check_type
+from skdpnoise._utils.checks import check_adjacency, check_count, check_real, check_type, complaint
 from skdpnoise.mechanisms.additive import AdditiveMechanism
-from skdpnoise.mechanisms.base import Mechanism
-from skdpnoise.privacy import (
-    Adjacency,
-    GaussianLoss,
-    NumericLoss,
-    PrivacyLoss,
-    Promised,
-    PureLoss,
-)
+from skdpnoise.mechanisms.base import Mechanism, stated
+from skdpnoise.privacy import Adjacency, GaussianLoss, NumericLoss, PrivacyLoss, Promised, PureLoss
 from skdpnoise.sampling import RandomWords
 from skdpnoise.sampling.observer import Cells, noisy_cells
 from skdpnoise.sensitivity import SensitivityProfile
@@ -95,38 +88,30 @@ class CategoryMechanism(Mechanism):
         check_type(owner, "additive", self.additive, AdditiveMechanism)
         check_adjacency(owner, self.adjacency)
         threshold = check_real(owner, "threshold", self.threshold, low=1.0)
-        object.__setattr__(self, "threshold", threshold)
         rows = check_count(owner, "rows_per_group", self.rows_per_group)
-        object.__setattr__(self, "rows_per_group", rows)
+        stated(self, threshold=threshold, rows_per_group=rows)
         made = self.additive
         profile, scale = made.sensitivity, made.scale
         joint = scale.size if profile.l1 is None else profile.l1
         joint_l2 = math.sqrt(scale.size) if profile.l2 is None else profile.l2
         if not threshold * 2.0**made.bits <= _MOST_STEPS / 2.0 * float(scale.min()):
-            raise ValueError(
-                f"The 'threshold' parameter of {owner} must be at most 2**60 steps of the noise. "
-                f"Got {threshold:g}."
-            )
+            must = "be at most 2**60 steps of the noise"
+            raise ValueError(complaint(owner, "threshold", must, f"{threshold:g}"))
         alike = made.n_releases == 1 and scale.ndim == 1 and np.ptp(scale) == 0.0
+        one_law = not made.family.lattice and len(set(made.families or ())) <= 1
         moves = bool((profile.per_coordinate >= 1.0).all()) and joint >= scale.size
         moves = moves and joint_l2 >= math.sqrt(scale.size)
         moves = moves and type(profile) is SensitivityProfile  # and not one of groups
-        if made.family.lattice or len(set(made.families or ())) > 1 or not (alike and moves):
-            raise ValueError(
-                f"The 'additive' parameter of {owner} must be real noise of one law for one "
-                "release, in which every coordinate moves by 1, all of them at once."
-            )
+        if not (one_law and alike and moves):
+            must = "be real noise of one law for one release, in which all coordinates move by 1"
+            raise ValueError(complaint(owner, "additive", must, str(made)))
         loss = made.privacy_loss()
         if rows > 1 and not (isinstance(loss, GaussianLoss) or math.isfinite(loss.epsilon(0.0))):
-            raise ValueError(
-                f"The 'additive' parameter of {owner} must be normal noise, or noise that gives "
-                f"pure privacy, for groups of rows. Got {made.noise!r}."
-            )
+            must = "be normal noise, or noise that gives pure privacy, for groups of rows"
+            raise ValueError(complaint(owner, "additive", must, repr(made.noise)))
         if scale.size % self._per_column:
-            raise ValueError(
-                f"The 'additive' parameter of {owner} must have two coordinates for each column "
-                f"under 'replace_one'. Got {scale.size}."
-            )
+            must = "have two coordinates for each column under 'replace_one'"
+            raise ValueError(complaint(owner, "additive", must, str(scale.size)))
 
     @property
     def _per_column(self) -> int:
@@ -168,10 +153,6 @@ class CategoryMechanism(Mechanism):
         ----------
         n_records : int
             At least 1.
-
-        Returns
-        -------
-        float
         """
         n_records = check_count(type(self).__name__, "n_records", n_records)
         # A rounded draw is at least k where the real one is at least k - 1/2.

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from skdpnoise._utils.checks import complaint
 from skdpnoise.sensitivity import SensitivityProfile
 
 _LARGEST_STEPS = 2**62
@@ -42,6 +43,25 @@ def rounding_cost(
     # scale.
     moving = int(np.count_nonzero(sensitivity.per_coordinate))
     return norm_of_rounding(order, n_releases * moving, bits)
+
+
+def check_whole_steps(owner: str, limit: NDArray[np.float64]) -> None:
+    """Refuse noise on the integers for what moves by other numbers."""
+    if (limit != np.rint(limit)).any():
+        must = "be integer in every entry for noise on the integers"
+        remedy = "Choose another noise, or express the query in whole units."
+        raise ValueError(complaint(owner, "sensitivity", must, "fractions", remedy))
+
+
+def check_precision(
+    owner: str, name: str, unit: ArrayLike, bits: int, ends: tuple[float, float]
+) -> None:
+    """Refuse units that leave double precision, their grid steps included."""
+    least, most = float(np.min(unit)), float(np.max(unit))
+    if not (most <= ends[1] and least * 2.0**-bits >= ends[0]):
+        must = "not be beyond double precision, grid steps included"
+        given, remedy = f"{least:g} to {most:g}", "Choose units in which it is nearer to one."
+        raise ValueError(complaint(owner, name, must, given, remedy))
 
 
 def nearest_steps(value: NDArray[np.float64], grid_size: NDArray[np.float64]) -> NDArray[np.int64]:
@@ -73,6 +93,19 @@ def exact_numbers(value: ArrayLike) -> NDArray[Any]:
     plain = np.empty(array.size, dtype=object)
     plain[:] = [int(x) if isinstance(x, int | np.integer) else float(x) for x in array.flat]
     return plain.reshape(array.shape)
+
+
+def exact_array(owner: str, name: str, value: ArrayLike) -> NDArray[Any]:
+    """Return finite real numbers as they are, unrounded, or refuse them."""
+    array, masked = exact_numbers(value), np.ma.isMaskedArray(value)
+    if masked or not are_real(array):
+        must = "be an array of real numbers, integers or of double precision or less"
+        given = "a masked array" if masked else f"an array of dtype {array.dtype}"
+        raise TypeError(complaint(owner, name, must, given))
+    if not are_finite(array):
+        remedy = "Remove or replace NaN and infinity before it is computed."
+        raise ValueError(complaint(owner, name, "be finite in every entry", "others", remedy))
+    return array
 
 
 def are_real(array: NDArray[Any]) -> bool:

@@ -34,11 +34,8 @@ FAMILIES: dict[str, LossCurve] = {"gaussian": NormalShift(), "laplace": get_nois
 """Families of noise whose loss in many dimensions is that of one number."""
 
 _LEAST_SHIFT = 1e-9  # of a step: below, noise would be more than what is computed
-_OTHER_NOISE = (
-    "The 'noise' parameter of {owner} must be normal or Laplace noise, such as 'inid_gaussian' or "
-    "'inid_laplace'. Got {noise!r} instead: how sampling changes the loss of others in many "
-    "dimensions is not proven."
-)
+_KNOWN = "be normal or Laplace noise, such as 'inid_gaussian' or 'inid_laplace'"
+_NOT_PROVEN = "How sampling changes the loss of others in many dimensions is not proven."
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -86,10 +83,9 @@ class SampledMechanism(Mechanism):
         owner = type(self).__name__
         check_type(owner, "step", self.step, AdditiveMechanism)
         if self.step.n_releases != 1:
-            raise ValueError(
-                f"The 'step' parameter of {owner} must be the noise of one release. Got that of "
-                f"{self.step.n_releases}: 'n_releases' says how many steps there are."
-            )
+            remedy = "'n_releases' says how many steps there are."
+            given = f"that of {self.step.n_releases}"
+            raise ValueError(complaint(owner, "step", "be the noise of one release", given, remedy))
         check_real(owner, "rate", self.rate, high=1.0, high_closed=True)
         check_count(owner, "n_releases", self.n_releases)
         self.privacy_loss()
@@ -118,7 +114,8 @@ class SampledMechanism(Mechanism):
             numeric = loss.numeric()
             curves = {type(curve) for curve, _, _ in numeric.terms}
             if curves != {type(FAMILIES["laplace"])}:
-                raise ValueError(_OTHER_NOISE.format(owner=type(self).__name__, noise=self.noise))
+                owner, given = type(self).__name__, repr(self.noise)
+                raise ValueError(complaint(owner, "noise", _KNOWN, given, _NOT_PROVEN))
             loss = NumericLoss(((FAMILIES["laplace"], numeric.pure_epsilon, 1),))
         return poisson_sampled(loss, self.rate).compose(self.n_releases)
 
@@ -159,10 +156,6 @@ def calibrate_sampled(
     beside : PrivacyLoss or None, default=None
         Other losses within the guarantee.
 
-    Returns
-    -------
-    SampledMechanism
-
     References
     ----------
     Muthukrishnan and Kalyani, arXiv:2302.03511, Theorems 4 and 5, and Section VI-C.
@@ -177,7 +170,8 @@ def calibrate_sampled(
     """
     family = noise.partition("_")[2]
     if family not in FAMILIES:
-        raise ValueError(_OTHER_NOISE.format(owner="calibrate_sampled", noise=noise))
+        given = repr(noise)
+        raise ValueError(complaint("calibrate_sampled", "noise", _KNOWN, given, _NOT_PROVEN))
     base = FAMILIES[family]
     shift = largest_sampled_shift(guarantee, rate=rate, steps=n_releases, base=base, beside=beside)
     if not shift > _LEAST_SHIFT:

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable
-from fractions import Fraction
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from skdpnoise._utils.checks import complaint
 from skdpnoise._utils.shared_texts import shared_texts
 from skdpnoise.mechanisms import grid_sizes
 from skdpnoise.mechanisms.base import Mechanism
@@ -131,25 +130,12 @@ class VectorMechanism(Mechanism):
 
     def _checked(self, value: ArrayLike) -> NDArray[Any]:
         """Return the exact value of each release, one per row."""
-        allowed = f"The 'value' parameter of {type(self).__name__}.release must be"
-        array, n_entries = grid_sizes.exact_numbers(value), self.grid_size.shape[-1]
-        masked = np.ma.isMaskedArray(value)
-        if masked or not grid_sizes.are_real(array):
-            kind = "a masked array" if masked else f"an array of dtype {array.dtype}"
-            raise TypeError(
-                f"{allowed} an array of real numbers, integers or of double precision or less. Got "
-                f"{kind} instead."
-            )
+        owner, n_entries = f"{type(self).__name__}.release", self.grid_size.shape[-1]
+        array = grid_sizes.exact_array(owner, "value", value)
         if array.ndim not in (1, 2) or array.size == 0 or array.shape[-1] != n_entries:
-            raise ValueError(
-                f"{allowed} of shape ({n_entries},) or (n, {n_entries}) with n up to "
-                f"n_releases={self.n_releases}. Got shape {array.shape} instead."
-            )
-        if not grid_sizes.are_finite(array):
-            raise ValueError(
-                f"{allowed} finite in every entry: remove or replace NaN and infinity before the "
-                "query is computed."
-            )
+            shapes = f"({n_entries},) or (n, {n_entries}) with n up to n_releases={self.n_releases}"
+            given = f"shape {array.shape}"
+            raise ValueError(complaint(owner, "value", f"be of shape {shapes}", given))
         return array.reshape(-1, n_entries)
 
     def _span(
@@ -167,18 +153,15 @@ class VectorMechanism(Mechanism):
                 f"is charged for {n_releases}: make it with n_releases={count}."
             )
         if start + count > n_releases:
-            raise ValueError(
-                f"The 'first' parameter of {owner} must be at most {n_releases - count}, so that "
-                f"{count} release{'' if count == 1 else 's'} from there on are among the "
-                f"{n_releases=} that are charged for. Got {first} instead."
-            )
+            made = f"{count} release{'s' * (count > 1)}"
+            must = f"be at most {n_releases - count}, so that {made} from there are of the "
+            must += f"{n_releases=} that are charged for"
+            raise ValueError(complaint(owner, "first", must, str(first)))
         if first is None and count < n_releases and self.grid_size.ndim == 2:
-            raise ValueError(
-                f"The 'first' parameter of {owner} must be given where the scales differ between "
-                f"releases and a call makes some of them: this one makes {count} of "
-                f"{n_releases=}. Got None instead. Nothing is remembered between calls: pass the "
-                "index of the first release that this call makes, such as first=0."
-            )
+            must = "be given where scales differ between releases and a call makes some of them: "
+            must += f"this one makes {count} of {n_releases=}"
+            remedy = "Pass the index of the first release that this call makes, such as first=0."
+            raise ValueError(complaint(owner, "first", must, "None", remedy))
         return start, count
 
 
@@ -195,20 +178,3 @@ def add_steps(
     integers = grid_sizes.exact_steps(value[noisy], step[noisy])
     rows[noisy] = plus_noise(mechanism, integers, draws[noisy]) * step[noisy]
     return rows
-
-
-def exact_release(
-    mechanism: VectorMechanism,
-    rows: NDArray[Any],
-    parts: Callable[[list[Fraction]], list[Fraction]],
-    random_state: Any,
-    first: int | None = None,
-) -> Vector:
-    """Return ``parts`` of every row, exactly, plus noise in equal grid steps."""
-    draws = mechanism.sample(random_words(random_state), len(rows), first=first)
-    mixed = [parts([Fraction(entry) for entry in row]) for row in rows.tolist()]
-    steps = mechanism.grid_size.tolist()
-    integers = np.array([grid_sizes.exact_integers(row, steps) for row in mixed])
-    return np.asarray(
-        plus_noise(mechanism, integers, draws) * mechanism.grid_size, dtype=np.float64
-    )

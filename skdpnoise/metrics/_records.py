@@ -1,4 +1,4 @@
-"""Records read one by one, counted, and released: what scores and curves share."""
+"""Records that scores and curves read one by one: what is true of each, and what is said of it."""
 
 from __future__ import annotations
 
@@ -12,89 +12,17 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from skdpnoise._utils.checks import check_array, check_collected, complaint
-from skdpnoise.accounting.queries import GroupedSum
-from skdpnoise.accounting.terms import Terms
 from skdpnoise.data.fitted_kinds import NUMBER, kind_of_labels
 from skdpnoise.data.kinds import Kind
 from skdpnoise.data.table import Table, scanned
-from skdpnoise.mechanisms import AdditiveMechanism
 from skdpnoise.metrics._kinds import Held, check_kinds, kinds_held, plain_entry
-from skdpnoise.privacy import Adjacency, LossBudget, PrivacyGuarantee
-from skdpnoise.privacy.loss import checked_relation
-from skdpnoise.queries import noisy_histogram, private_mean
-from skdpnoise.queries.aggregates import PrivateEstimate
 from skdpnoise.queries.categories import label_columns
-from skdpnoise.sampling import RandomWords
-from skdpnoise.sampling.words import with_caveat
 
 Vector = NDArray[np.float64]
 Both = tuple[NDArray[Any], NDArray[Any]]
 """True values of some records, and predictions of them."""
-Cells = Callable[[Both], tuple[NDArray[np.intp], NDArray[np.intp]]]
-"""From records to the row and the column of the cell of each, negative of none."""
-
 _HUGE = 1e300
-# Standard deviations of its noise that a number of records must reach; ratios to fewer are hidden.
-SEEN = 3.0
 _N_BINS, _LOG_ODDS = 48, 6.0  # of scores: equally wide in log-odds, between ends
-
-
-@dataclass(frozen=True, slots=True)
-class Asked:
-    """The parameters that all scores have beside their data."""
-
-    owner: str
-    guarantee: PrivacyGuarantee | LossBudget
-    adjacency: Adjacency | None
-    noise: str
-    same_rows: bool
-    rng: RandomWords
-    ledger: Any
-
-    @property
-    def relation(self) -> Adjacency:
-        """The neighbouring relation."""
-        return checked_relation(self.owner, self.adjacency, self.guarantee)
-
-    @property
-    def _terms(self) -> dict[str, Any]:
-        known = {"adjacency": self.relation, "noise": self.noise}
-        return known | {"random_state": self.rng, "ledger": self.ledger}
-
-    def mean(self, values: Any, low: Any, high: Any, **weights: Any) -> PrivateEstimate:
-        """Return the noisy mean of values between two ends, by one release."""
-        return private_mean(values, low, high, self.guarantee, **self._terms, **weights)
-
-    def counts(
-        self, records: Table[Both], cells: Cells, shape: tuple[int, int]
-    ) -> tuple[Vector, AdditiveMechanism]:
-        """Return noisy counts of cells in rows and columns, of which one record is in one."""
-        terms = Terms("noisy_histogram", self.guarantee, self.relation, self.ledger, self.rng)
-        query = GroupedSum(shape[0] * shape[1], partial(_cell_numbers, cells, shape[1]))
-        session = terms.session(terms.spend_for)
-        found = session.tally("cells", query, records, self.guarantee, self.noise)
-        made: AdditiveMechanism = found.mechanism
-        return found.values.reshape(shape), made
-
-    def sums(self, sums: Vector) -> tuple[Vector, AdditiveMechanism]:
-        """Return noisy sums by cells, between which one record is divided."""
-        noisy, made = noisy_histogram(sums.reshape(-1), self.guarantee, **self._terms)
-        return noisy.reshape(sums.shape), made
-
-    def public_total(self, records: Table[Both]) -> int | None:
-        """Return the number of records if it is public."""
-        return len(records) if self.relation == "replace_one" else None
-
-    @property
-    def facts(self) -> tuple[Adjacency, bool, bool, PrivacyGuarantee | None]:
-        """Facts that every result states beside its numbers."""
-        asked = self.guarantee if isinstance(self.guarantee, PrivacyGuarantee) else None
-        return self.relation, bool(self.same_rows), self.rng.secure, asked
-
-
-def _cell_numbers(cells: Cells, n_columns: int, both: Both) -> NDArray[np.intp]:
-    rows, columns = cells(both)
-    return np.where((rows < 0) | (columns < 0), -1, rows * n_columns + columns)
 
 
 def one_column(owner: str, name: str, values: ArrayLike) -> NDArray[Any]:
@@ -217,12 +145,6 @@ def scored(
     return two_columns(owner, y_true, given, name, kinds=kinds), wanted
 
 
-def in_bins(wanted: Any, edges: Vector, both: Both) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Return whether each record is positive, 1 or 0, and the bin of its score."""
-    positive, scores = judged(wanted, both)
-    return positive.astype(np.intp), np.searchsorted(edges, scores, side="right")
-
-
 def inner_edges(owner: str, bins: ArrayLike | None) -> Vector:
     """Return public edges between bins of scores."""
     if bins is None:
@@ -297,32 +219,3 @@ class TargetBounds:
     def _clipped(self, both: Both) -> list[Vector]:
         # What is no number counts as the lower bound.
         return [np.clip(as_floats(one, self.low), self.low, self.high) for one in both]
-
-
-def area_under(noisy: Vector, deviation: float, total: int | None) -> tuple[float, float]:
-    """Return the area under the ROC curve of noisy counts by bin, and its standard error."""
-    # Rows are other and positive records; where their total is public, its noise is taken out.
-    if total is not None:
-        noisy = noisy + (total - noisy.sum()) / noisy.size
-    others, wanted = noisy
-    n_others, n_wanted = max(others.sum(), 1.0), max(wanted.sum(), 1.0)
-    below = (np.cumsum(others) - 0.5 * others) / n_others
-    above = (wanted.sum() - np.cumsum(wanted) + 0.5 * wanted) / n_wanted
-    area = float(np.clip(wanted @ below / n_wanted, 0.0, 1.0))
-    slopes = np.concatenate([(above - area) / n_others, (below - area) / n_wanted])
-    if total is not None:
-        slopes = slopes - slopes.mean()
-    if min(others.sum(), wanted.sum()) < SEEN * math.sqrt(wanted.size) * deviation:
-        return area, 1.0
-    return area, min(float(np.linalg.norm(slopes)) * deviation, 1.0)
-
-
-def stated(found: str, result: Any) -> str:
-    """Return what was found, what it cost, and whose records it is of."""
-    where = (
-        "the model was fitted to the same records: what it cost comes on top"
-        if result.same_rows
-        else "of records that the model was not fitted to"
-    )
-    text = f"{found} ({result.privacy}, {result.adjacency}; {where})"
-    return with_caveat(text, secure=result.secure)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -16,23 +16,10 @@ from sklearn.isotonic import isotonic_regression
 
 from skdpnoise._utils.checks import check_count, complaint
 from skdpnoise._utils.shared_texts import shared_texts
-from skdpnoise.mechanisms import AdditiveMechanism
-from skdpnoise.metrics._records import (
-    SEEN,
-    Asked,
-    Both,
-    Vector,
-    area_under,
-    in_bins,
-    inner_edges,
-    judged,
-    scored,
-    stated,
-)
+from skdpnoise.metrics._asked import SEEN, Asked, How, ScoreResult, counted_by_bin, takes_how
+from skdpnoise.metrics._records import Both, Vector, inner_edges, judged, scored
 from skdpnoise.noises import get_noise, noise_names
-from skdpnoise.privacy import Adjacency, LossBudget, PrivacyGuarantee, PrivacyLoss
-from skdpnoise.privacy.loss import promised
-from skdpnoise.sampling import random_words
+from skdpnoise.privacy import LossBudget, PrivacyGuarantee
 
 __all__ = [
     "PrivateCalibrationCurve",
@@ -46,7 +33,7 @@ _UNIT_BITS = 20  # of a record, which is divided between the ends of a bin
 
 @shared_texts
 @dataclass(frozen=True, slots=True, eq=False)
-class PrivateRocCurve:
+class PrivateRocCurve(ScoreResult):
     """A released ROC curve, with what noise adds to it and what it cost: all of it public.
 
     Parameters
@@ -60,8 +47,7 @@ class PrivateRocCurve:
         Of the noise.
     roc_auc, roc_auc_standard_error : float
         The area under the curve, as :func:`private_roc_auc_score` makes it of the same counts.
-    %(scores: mechanism, adjacency, same_rows, secure)s
-    %(results: guarantee)s
+    %(scores: mechanism, adjacency, same_rows, secure, guarantee)s
 
     Examples
     --------
@@ -80,25 +66,15 @@ class PrivateRocCurve:
     tpr_standard_error: Vector
     roc_auc: float
     roc_auc_standard_error: float
-    mechanism: AdditiveMechanism
-    adjacency: Adjacency
-    same_rows: bool = False
-    secure: bool = True
-    guarantee: PrivacyGuarantee | None = None
 
-    @property
-    def privacy(self) -> PrivacyLoss:
-        """Loss of the curve by itself."""
-        return self.mechanism.privacy_loss()
-
-    def __str__(self) -> str:
+    def _found(self) -> str:
         area = f"area {self.roc_auc:.4f} ± {self.roc_auc_standard_error:.2g}"
-        return stated(f"ROC curve of {self.fpr.size} points, {area}", self)
+        return f"ROC curve of {self.fpr.size} points, {area}"
 
 
 @shared_texts
 @dataclass(frozen=True, slots=True, eq=False)
-class PrivateCalibrationCurve:
+class PrivateCalibrationCurve(ScoreResult):
     """A released calibration curve, with what noise adds to it and what it cost: all of it public.
 
     Parameters
@@ -111,8 +87,7 @@ class PrivateCalibrationCurve:
         Of the noise in ``prob_true``.
     count : ndarray of shape (n_bins,)
         Noisy number of records in each bin, possibly negative.
-    %(scores: mechanism, adjacency, same_rows, secure)s
-    %(results: guarantee)s
+    %(scores: mechanism, adjacency, same_rows, secure, guarantee)s
 
     Examples
     --------
@@ -128,37 +103,21 @@ class PrivateCalibrationCurve:
     prob_pred: Vector
     standard_error: Vector
     count: Vector
-    mechanism: AdditiveMechanism
-    adjacency: Adjacency
-    same_rows: bool = False
-    secure: bool = True
-    guarantee: PrivacyGuarantee | None = None
 
-    @property
-    def privacy(self) -> PrivacyLoss:
-        """Loss of the curve by itself."""
-        return self.mechanism.privacy_loss()
-
-    def __str__(self) -> str:
+    def _found(self) -> str:
         shown = int(np.isfinite(self.prob_true).sum())
-        return stated(f"calibration curve, {shown} of {self.count.size} bins", self)
+        return f"calibration curve, {shown} of {self.count.size} bins"
 
 
-@shared_texts
+@takes_how
 def private_roc_curve(
     y_true: ArrayLike,
     y_score: ArrayLike,
     guarantee: PrivacyGuarantee | LossBudget | None = None,
     *,
-    epsilon: float | None = None,
-    delta: float | None = None,
     pos_label: Any = 1,
     bins: ArrayLike | None = None,
-    adjacency: Adjacency | None = None,
-    noise: str = "auto",
-    same_rows: bool = False,
-    random_state: Any = None,
-    ledger: Any = None,
+    **how: Unpack[How],
 ) -> PrivateRocCurve:
     r"""Release the ROC curve: rates of positive over those of negative records, by threshold.
 
@@ -179,26 +138,18 @@ def private_roc_curve(
     Parameters
     ----------
     %(scores: y_true, y_score)s
-    %(queries: guarantee, epsilon, delta)s
+    %(asked: guarantee)s
     %(scores: pos_label, bins)s
-    %(queries: adjacency, noise)s
-    %(scores: same_rows)s
-    %(queries: random_state, ledger)s
+    %(asked: epsilon, delta, adjacency, noise, same_rows, random_state, ledger)s
 
     Returns
     -------
     PrivateRocCurve
         Its standard errors are those of the linearised rates, before they are made monotone; 1
         where noise hides how many records there are.
-
-    Raises
-    ------
-    %(scores: ValueError)s
-    %(queries: SpreadError)s
-
-    References
-    ----------
-    Dwork and Roth, "The Algorithmic Foundations of Differential Privacy", 2014, Example 3.2. Yang
+    %(scores: Raises)s
+    %(dwork_roth: References)s
+    Example 3.2. Yang
     and Barber, "Contraction and uniform convergence of isotonic regression", 2019, Theorem 1.
 
     Examples
@@ -210,35 +161,33 @@ def private_roc_curve(
     >>> curve.thresholds
     array([ inf, 0.75, 0.5 , 0.25, -inf])
     """
-    owner = "private_roc_curve"
-    guarantee = promised(owner, guarantee, epsilon, delta, adjacency)
-    edges = inner_edges(owner, bins)
-    records, wanted = scored(owner, y_true, y_score, "y_score", pos_label)
-    asked = Asked(owner, guarantee, adjacency, noise, same_rows, random_words(random_state), ledger)
-    noisy, made = asked.counts(records, partial(in_bins, wanted, edges), (2, edges.size + 1))
+    asked = Asked.of("private_roc_curve", guarantee, how)
+    edges = inner_edges(asked.owner, bins)
+    (noisy, made), (area, area_error) = counted_by_bin(asked, y_true, y_score, pos_label, edges)
     deviation = float(made.standard_deviation[0])
     (fpr, fpr_error), (tpr, tpr_error) = (_rates(one[::-1], deviation) for one in noisy)
-    area, area_error = area_under(noisy, deviation, asked.public_total(records))
-    thresholds = np.concatenate([[np.inf], edges[::-1], [-np.inf]])
-    rates = fpr, tpr, thresholds, fpr_error, tpr_error
-    return PrivateRocCurve(*rates, area, area_error, made, *asked.facts)
+    return asked.released(
+        PrivateRocCurve,
+        made,
+        fpr=fpr,
+        tpr=tpr,
+        thresholds=np.concatenate([[np.inf], edges[::-1], [-np.inf]]),
+        fpr_standard_error=fpr_error,
+        tpr_standard_error=tpr_error,
+        roc_auc=area,
+        roc_auc_standard_error=area_error,
+    )
 
 
-@shared_texts
+@takes_how
 def private_calibration_curve(
     y_true: ArrayLike,
     y_prob: ArrayLike,
     guarantee: PrivacyGuarantee | LossBudget | None = None,
     *,
-    epsilon: float | None = None,
-    delta: float | None = None,
     pos_label: Any = 1,
     n_bins: int = 10,
-    adjacency: Adjacency | None = None,
-    noise: str = "auto",
-    same_rows: bool = False,
-    random_state: Any = None,
-    ledger: Any = None,
+    **how: Unpack[How],
 ) -> PrivateCalibrationCurve:
     r"""Release how often records are positive, beside how probable that was said to be.
 
@@ -265,29 +214,22 @@ def private_calibration_curve(
     %(scores: y_true)s
     y_prob : array-like or RowSource of shape (n_records,)
         Probabilities that records are positive; cut off at 0 and 1.
-    %(queries: guarantee, epsilon, delta)s
+    %(asked: guarantee)s
     %(scores: pos_label)s
     n_bins : int, default=10
         **Public** number of bins. (Bins with equally many records would be read from the data.)
-    %(queries: adjacency, noise)s
+    %(asked: epsilon, delta, adjacency, noise)s
         Noises that live on the integers are refused.
-    %(scores: same_rows)s
-    %(queries: random_state, ledger)s
+    %(asked: same_rows, random_state, ledger)s
 
     Returns
     -------
     PrivateCalibrationCurve
         Its standard errors are those of the linearised shares. Bins with a noisy number of records
         below three of its standard deviations have NaN.
-
-    Raises
-    ------
-    %(scores: ValueError)s
-    %(queries: SpreadError)s
-
-    References
-    ----------
-    Dwork and Roth, "The Algorithmic Foundations of Differential Privacy", 2014, Theorem 3.6 (l1)
+    %(scores: Raises)s
+    %(dwork_roth: References)s
+    Theorem 3.6 (l1)
     and Theorem A.1 (l2). DeGroot and Fienberg, "The comparison and evaluation of forecasters", 1983
     (the curve).
 
@@ -298,17 +240,15 @@ def private_calibration_curve(
     >>> curve.prob_pred.round(1), curve.prob_true.round(1)
     (array([nan, 0.3, 0.7, nan]), array([nan, 0.2, 0.8, nan]))
     """
-    owner = "private_calibration_curve"
-    guarantee = promised(owner, guarantee, epsilon, delta, adjacency)
-    m = check_count(owner, "n_bins", n_bins)
-    family = str(noise).partition("_")[2]
+    asked = Asked.of("private_calibration_curve", guarantee, how)
+    m = check_count(asked.owner, "n_bins", n_bins)
+    family = str(asked.noise).partition("_")[2]
     if family in noise_names() and get_noise(family).lattice:
         must = "name a noise on the real numbers, since records are divided between ends of bins"
-        raise ValueError(complaint(owner, "noise", must, repr(noise)))
-    records, wanted = scored(owner, y_true, y_prob, "y_prob", pos_label)
+        raise ValueError(complaint(asked.owner, "noise", must, repr(asked.noise)))
+    records, wanted = scored(asked.owner, y_true, y_prob, "y_prob", pos_label)
     units = records.total(partial(_divided, wanted, m), "bins")
     sums = np.ldexp(units.astype(np.float64), -_UNIT_BITS)
-    asked = Asked(owner, guarantee, adjacency, noise, same_rows, random_words(random_state), ledger)
     noisy, made = asked.sums(sums)
     deviation = float(made.standard_deviation[0])
     count, right, upper = noisy.sum(axis=(0, 2)), noisy[1].sum(axis=1), noisy[:, :, 1].sum(axis=0)
@@ -316,8 +256,13 @@ def private_calibration_curve(
     prob_true = np.clip(right / size, 0.0, 1.0)
     prob_pred = (np.arange(m) + np.clip(upper / size, 0.0, 1.0)) / m
     error = np.hypot(1.0 - prob_true, prob_true) * np.sqrt(2.0) * deviation / size
-    return PrivateCalibrationCurve(
-        prob_true, prob_pred, np.minimum(error, 1.0), count, made, *asked.facts
+    return asked.released(
+        PrivateCalibrationCurve,
+        made,
+        prob_true=prob_true,
+        prob_pred=prob_pred,
+        standard_error=np.minimum(error, 1.0),
+        count=count,
     )
 
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -20,26 +20,19 @@ from skdpnoise._utils.checks import check_real
 from skdpnoise._utils.shared_texts import shared_texts
 from skdpnoise.data.fitted_kinds import NUMBER, kind_of_labels
 from skdpnoise.mechanisms import AdditiveMechanism
+from skdpnoise.metrics._asked import SEEN, Asked, How, ScoreResult, counted_by_bin, takes_how
 from skdpnoise.metrics._records import (
-    SEEN,
-    Asked,
     Both,
     TargetBounds,
     Vector,
     are_equal,
-    area_under,
     chance_table,
-    in_bins,
     inner_edges,
     label_list,
     places_of,
-    scored,
-    stated,
     two_columns,
 )
-from skdpnoise.privacy import Adjacency, LossBudget, PrivacyGuarantee, PrivacyLoss
-from skdpnoise.privacy.loss import promised
-from skdpnoise.sampling import random_words
+from skdpnoise.privacy import LossBudget, PrivacyGuarantee
 
 __all__ = [
     "PrivateScore",
@@ -62,7 +55,7 @@ _WEIGHTS = (1.0, 0.25, 0.25)
 
 @shared_texts
 @dataclass(frozen=True, slots=True, eq=False)
-class PrivateScore:
+class PrivateScore(ScoreResult):
     """A released score, with what noise adds to it and what it cost: all of it public.
 
     It is used as a number: ``float(score)``, ``score >= 0.8``, ``f"{score:.3f}"``.
@@ -75,8 +68,7 @@ class PrivateScore:
         The score; of a confusion matrix all counts.
     standard_error : float or ndarray
         Of the noise. What sampling adds, and what clips take away, is not in it.
-    %(scores: mechanism, adjacency, same_rows, secure)s
-    %(results: guarantee)s
+    %(scores: mechanism, adjacency, same_rows, secure, guarantee)s
 
     Examples
     --------
@@ -88,16 +80,6 @@ class PrivateScore:
     name: str
     value: Any
     standard_error: Any
-    mechanism: AdditiveMechanism
-    adjacency: Adjacency
-    same_rows: bool = False
-    secure: bool = True
-    guarantee: PrivacyGuarantee | None = None
-
-    @property
-    def privacy(self) -> PrivacyLoss:
-        """Loss of the score by itself."""
-        return self.mechanism.privacy_loss()
 
     def __float__(self) -> float:
         return float(self.value)
@@ -117,27 +99,18 @@ class PrivateScore:
     def __format__(self, spec: str) -> str:
         return format(float(self), spec) if spec else str(self)
 
-    def __str__(self) -> str:
+    def _found(self) -> str:
         if np.ndim(self.value):
-            found = f"{self.name}: counts ± {float(np.max(self.standard_error)):.3g}"
-        else:
-            found = f"{self.name}: {float(self):.4f} ± {float(self.standard_error):.2g}"
-        return stated(found, self)
+            return f"{self.name}: counts ± {float(np.max(self.standard_error)):.3g}"
+        return f"{self.name}: {float(self):.4f} ± {float(self.standard_error):.2g}"
 
 
-@shared_texts
+@takes_how
 def private_accuracy_score(
     y_true: ArrayLike,
     y_pred: ArrayLike,
     guarantee: PrivacyGuarantee | LossBudget | None = None,
-    *,
-    epsilon: float | None = None,
-    delta: float | None = None,
-    adjacency: Adjacency | None = None,
-    noise: str = "auto",
-    same_rows: bool = False,
-    random_state: Any = None,
-    ledger: Any = None,
+    **how: Unpack[How],
 ) -> PrivateScore:
     """Release the share of right predictions.
 
@@ -146,22 +119,11 @@ def private_accuracy_score(
     Parameters
     ----------
     %(scores: y_true, y_pred)s
-    %(queries: guarantee, epsilon, delta, adjacency, noise)s
-    %(scores: same_rows)s
-    %(queries: random_state, ledger)s
-
-    Returns
-    -------
-    PrivateScore
-
-    Raises
-    ------
-    %(scores: ValueError)s
-    %(queries: SpreadError)s
-
-    References
-    ----------
-    Dwork and Roth, "The Algorithmic Foundations of Differential Privacy", 2014, Example 3.1.
+    %(asked: guarantee)s
+    %(asked: epsilon, delta, adjacency, noise, same_rows, random_state, ledger)s
+    %(scores: Returns, Raises)s
+    %(dwork_roth: References)s
+    Example 3.1.
 
     Examples
     --------
@@ -170,27 +132,18 @@ def private_accuracy_score(
     >>> round(float(score), 2), round(score.standard_error, 4)
     (1.0, 0.0014)
     """
-    owner = "private_accuracy_score"
-    guarantee = promised(owner, guarantee, epsilon, delta, adjacency)
-    right = two_columns(owner, y_true, y_pred).map(_right)
-    asked = Asked(owner, guarantee, adjacency, noise, same_rows, random_words(random_state), ledger)
-    return _mean(asked, right, 1.0)
+    asked = Asked.of("private_accuracy_score", guarantee, how)
+    return _mean(asked, two_columns(asked.owner, y_true, y_pred).map(_right), 1.0)
 
 
-@shared_texts
+@takes_how
 def private_mean_absolute_error(
     y_true: ArrayLike,
     y_pred: ArrayLike,
     guarantee: PrivacyGuarantee | LossBudget | None = None,
     *,
-    epsilon: float | None = None,
-    delta: float | None = None,
     target_bounds: tuple[float, float],
-    adjacency: Adjacency | None = None,
-    noise: str = "auto",
-    same_rows: bool = False,
-    random_state: Any = None,
-    ledger: Any = None,
+    **how: Unpack[How],
 ) -> PrivateScore:
     """Release the mean absolute error.
 
@@ -200,24 +153,12 @@ def private_mean_absolute_error(
     Parameters
     ----------
     %(scores: y_true, y_pred)s
-    %(queries: guarantee, epsilon, delta)s
+    %(asked: guarantee)s
     %(scores: target_bounds)s
-    %(queries: adjacency, noise)s
-    %(scores: same_rows)s
-    %(queries: random_state, ledger)s
-
-    Returns
-    -------
-    PrivateScore
-
-    Raises
-    ------
-    %(scores: ValueError)s
-    %(queries: SpreadError)s
-
-    References
-    ----------
-    Dwork and Roth, "The Algorithmic Foundations of Differential Privacy", 2014, Theorem 3.6.
+    %(asked: epsilon, delta, adjacency, noise, same_rows, random_state, ledger)s
+    %(scores: Returns, Raises)s
+    %(dwork_roth: References)s
+    Theorem 3.6.
 
     Examples
     --------
@@ -227,28 +168,20 @@ def private_mean_absolute_error(
     >>> abs(float(score) - 0.95) < 0.05
     True
     """
-    owner = "private_mean_absolute_error"
-    guarantee = promised(owner, guarantee, epsilon, delta, adjacency)
-    clip = TargetBounds.within(owner, target_bounds)
-    errors = two_columns(owner, y_true, y_pred, kinds=_NUMBERS).map(clip.distances)
-    asked = Asked(owner, guarantee, adjacency, noise, same_rows, random_words(random_state), ledger)
+    asked = Asked.of("private_mean_absolute_error", guarantee, how)
+    clip = TargetBounds.within(asked.owner, target_bounds)
+    errors = two_columns(asked.owner, y_true, y_pred, kinds=_NUMBERS).map(clip.distances)
     return _mean(asked, errors, 2.0 * clip.half)
 
 
-@shared_texts
+@takes_how
 def private_root_mean_squared_error(
     y_true: ArrayLike,
     y_pred: ArrayLike,
     guarantee: PrivacyGuarantee | LossBudget | None = None,
     *,
-    epsilon: float | None = None,
-    delta: float | None = None,
     target_bounds: tuple[float, float],
-    adjacency: Adjacency | None = None,
-    noise: str = "auto",
-    same_rows: bool = False,
-    random_state: Any = None,
-    ledger: Any = None,
+    **how: Unpack[How],
 ) -> PrivateScore:
     """Release the root of the mean squared error.
 
@@ -258,25 +191,14 @@ def private_root_mean_squared_error(
     Parameters
     ----------
     %(scores: y_true, y_pred)s
-    %(queries: guarantee, epsilon, delta)s
+    %(asked: guarantee)s
     %(scores: target_bounds)s
-    %(queries: adjacency, noise)s
-    %(scores: same_rows)s
-    %(queries: random_state, ledger)s
-
-    Returns
-    -------
-    PrivateScore
+    %(asked: epsilon, delta, adjacency, noise, same_rows, random_state, ledger)s
+    %(scores: Returns)s
         Its standard error is that of the mean square over twice the root.
-
-    Raises
-    ------
-    %(scores: ValueError)s
-    %(queries: SpreadError)s
-
-    References
-    ----------
-    Dwork and Roth, "The Algorithmic Foundations of Differential Privacy", 2014, Theorem 3.6.
+    %(scores: Raises)s
+    %(dwork_roth: References)s
+    Theorem 3.6.
 
     Examples
     --------
@@ -286,31 +208,23 @@ def private_root_mean_squared_error(
     >>> abs(float(score) - 0.96) < 0.1
     True
     """
-    owner = "private_root_mean_squared_error"
-    guarantee = promised(owner, guarantee, epsilon, delta, adjacency)
-    clip = TargetBounds.within(owner, target_bounds)
-    squares = two_columns(owner, y_true, y_pred, kinds=_NUMBERS).map(clip.squares)
-    asked = Asked(owner, guarantee, adjacency, noise, same_rows, random_words(random_state), ledger)
+    asked = Asked.of("private_root_mean_squared_error", guarantee, how)
+    clip = TargetBounds.within(asked.owner, target_bounds)
+    squares = two_columns(asked.owner, y_true, y_pred, kinds=_NUMBERS).map(clip.squares)
     estimate = asked.mean(squares, 0.0, (2.0 * clip.half) ** 2)
     root = math.sqrt(max(float(estimate.value), 0.0))
     slope = 0.5 / max(root, math.sqrt(estimate.standard_error))
     return _score(asked, root, slope * estimate.standard_error, estimate.mechanism)
 
 
-@shared_texts
+@takes_how
 def private_r2_score(
     y_true: ArrayLike,
     y_pred: ArrayLike,
     guarantee: PrivacyGuarantee | LossBudget | None = None,
     *,
-    epsilon: float | None = None,
-    delta: float | None = None,
     target_bounds: tuple[float, float],
-    adjacency: Adjacency | None = None,
-    noise: str = "auto",
-    same_rows: bool = False,
-    random_state: Any = None,
-    ledger: Any = None,
+    **how: Unpack[How],
 ) -> PrivateScore:
     r"""Release R², the share of the target's variance that predictions explain.
 
@@ -325,21 +239,12 @@ def private_r2_score(
     Parameters
     ----------
     %(scores: y_true, y_pred)s
-    %(queries: guarantee, epsilon, delta)s
+    %(asked: guarantee)s
     %(scores: target_bounds)s
-    %(queries: adjacency, noise)s
-    %(scores: same_rows)s
-    %(queries: random_state, ledger)s
-
-    Returns
-    -------
-    PrivateScore
+    %(asked: epsilon, delta, adjacency, noise, same_rows, random_state, ledger)s
+    %(scores: Returns)s
         Its standard error is that of the linearised ratio.
-
-    Raises
-    ------
-    %(scores: ValueError)s
-    %(queries: SpreadError)s
+    %(scores: Raises)s
 
     References
     ----------
@@ -353,13 +258,10 @@ def private_r2_score(
     >>> abs(float(score) - 0.75) < 0.05
     True
     """
-    owner = "private_r2_score"
-    guarantee = promised(owner, guarantee, epsilon, delta, adjacency)
-    clip = TargetBounds.within(owner, target_bounds)
-    columns = two_columns(owner, y_true, y_pred, kinds=_NUMBERS).map(clip.of_variance, 3)
-    asked = Asked(owner, guarantee, adjacency, noise, same_rows, random_words(random_state), ledger)
-    low, high = [0.0, -1.0, 0.0], [4.0, 1.0, 1.0]
-    estimate = asked.mean(columns, low, high, weights=_WEIGHTS)
+    asked = Asked.of("private_r2_score", guarantee, how)
+    clip = TargetBounds.within(asked.owner, target_bounds)
+    columns = two_columns(asked.owner, y_true, y_pred, kinds=_NUMBERS).map(clip.of_variance, 3)
+    estimate = asked.mean(columns, [0.0, -1.0, 0.0], [4.0, 1.0, 1.0], weights=_WEIGHTS)
     (error, mean, square), deviation = estimate.value, estimate.standard_error
     variance = max(square - mean**2, float(deviation[2]))  # never below what noise hides
     slopes = [1.0 / variance, 2.0 * mean * error / variance**2, error / variance**2]
@@ -367,21 +269,15 @@ def private_r2_score(
     return _score(asked, 1.0 - error / variance, standard_error, estimate.mechanism)
 
 
-@shared_texts
+@takes_how
 def private_log_loss(
     y_true: ArrayLike,
     y_prob: ArrayLike,
     guarantee: PrivacyGuarantee | LossBudget | None = None,
     *,
-    epsilon: float | None = None,
-    delta: float | None = None,
     labels: ArrayLike,
     limit: float = _LOG_LOSS,
-    adjacency: Adjacency | None = None,
-    noise: str = "auto",
-    same_rows: bool = False,
-    random_state: Any = None,
-    ledger: Any = None,
+    **how: Unpack[How],
 ) -> PrivateScore:
     """Release the mean of minus the logarithm of the probability of the true label.
 
@@ -393,26 +289,14 @@ def private_log_loss(
     %(scores: y_true)s
     y_prob : array-like or RowSource of shape (n_records, n_labels)
         Probabilities, in the order of the labels.
-    %(queries: guarantee, epsilon, delta)s
+    %(asked: guarantee)s
     %(scores: labels)s
     limit : float, default=4.0
         The largest loss of one record, **public**.
-    %(queries: adjacency, noise)s
-    %(scores: same_rows)s
-    %(queries: random_state, ledger)s
-
-    Returns
-    -------
-    PrivateScore
-
-    Raises
-    ------
-    %(scores: ValueError)s
-    %(queries: SpreadError)s
-
-    References
-    ----------
-    Dwork and Roth, "The Algorithmic Foundations of Differential Privacy", 2014, Theorem 3.6.
+    %(asked: epsilon, delta, adjacency, noise, same_rows, random_state, ledger)s
+    %(scores: Returns, Raises)s
+    %(dwork_roth: References)s
+    Theorem 3.6.
 
     Examples
     --------
@@ -422,32 +306,22 @@ def private_log_loss(
     >>> bool(abs(float(score) + np.log(0.8)) < 0.05)
     True
     """
-    owner = "private_log_loss"
-    guarantee = promised(owner, guarantee, epsilon, delta, adjacency)
-    check_real(owner, "limit", limit)
-    names = label_list(owner, labels)
-    read = partial(chance_table, len(names))
-    kinds = kind_of_labels(names), NUMBER
-    records = two_columns(owner, y_true, y_prob, "y_prob", read=read, kinds=kinds)
-    losses = records.map(partial(_log_losses, names, float(limit)))
-    asked = Asked(owner, guarantee, adjacency, noise, same_rows, random_words(random_state), ledger)
-    return _mean(asked, losses, limit)
+    asked = Asked.of("private_log_loss", guarantee, how)
+    check_real(asked.owner, "limit", limit)
+    names = label_list(asked.owner, labels)
+    read, kinds = partial(chance_table, len(names)), (kind_of_labels(names), NUMBER)
+    records = two_columns(asked.owner, y_true, y_prob, "y_prob", read=read, kinds=kinds)
+    return _mean(asked, records.map(partial(_log_losses, names, float(limit))), limit)
 
 
-@shared_texts
+@takes_how
 def private_confusion_matrix(
     y_true: ArrayLike,
     y_pred: ArrayLike,
     guarantee: PrivacyGuarantee | LossBudget | None = None,
     *,
-    epsilon: float | None = None,
-    delta: float | None = None,
     labels: ArrayLike,
-    adjacency: Adjacency | None = None,
-    noise: str = "auto",
-    same_rows: bool = False,
-    random_state: Any = None,
-    ledger: Any = None,
+    **how: Unpack[How],
 ) -> PrivateScore:
     """Release how many records of each label are predicted as each.
 
@@ -456,26 +330,15 @@ def private_confusion_matrix(
     Parameters
     ----------
     %(scores: y_true, y_pred)s
-    %(queries: guarantee, epsilon, delta)s
+    %(asked: guarantee)s
     %(scores: labels)s
-    %(queries: adjacency, noise)s
-    %(scores: same_rows)s
-    %(queries: random_state, ledger)s
-
-    Returns
-    -------
-    PrivateScore
+    %(asked: epsilon, delta, adjacency, noise, same_rows, random_state, ledger)s
+    %(scores: Returns)s
         Its value has shape (n_labels, n_labels): rows are true labels, columns predictions. Counts
         are real numbers, possibly negative; unbiased.
-
-    Raises
-    ------
-    %(scores: ValueError)s
-    %(queries: SpreadError)s
-
-    References
-    ----------
-    Dwork and Roth, "The Algorithmic Foundations of Differential Privacy", 2014, Example 3.2.
+    %(scores: Raises)s
+    %(dwork_roth: References)s
+    Example 3.2.
 
     Examples
     --------
@@ -485,29 +348,21 @@ def private_confusion_matrix(
     >>> score.value.shape, bool(abs(score.value[0, 0] - 150) < 12)
     ((3, 3), True)
     """
-    owner = "private_confusion_matrix"
-    guarantee = promised(owner, guarantee, epsilon, delta, adjacency)
-    names = label_list(owner, labels)
-    records = two_columns(owner, y_true, y_pred, kinds=(kind_of_labels(names),) * 2)
-    asked = Asked(owner, guarantee, adjacency, noise, same_rows, random_words(random_state), ledger)
+    asked = Asked.of("private_confusion_matrix", guarantee, how)
+    names = label_list(asked.owner, labels)
+    records = two_columns(asked.owner, y_true, y_pred, kinds=(kind_of_labels(names),) * 2)
     noisy, made = asked.counts(records, partial(_confusions, names), (len(names), len(names)))
     return _score(asked, noisy, float(made.standard_deviation[0]), made)
 
 
-@shared_texts
+@takes_how
 def private_balanced_accuracy_score(
     y_true: ArrayLike,
     y_pred: ArrayLike,
     guarantee: PrivacyGuarantee | LossBudget | None = None,
     *,
-    epsilon: float | None = None,
-    delta: float | None = None,
     labels: ArrayLike,
-    adjacency: Adjacency | None = None,
-    noise: str = "auto",
-    same_rows: bool = False,
-    random_state: Any = None,
-    ledger: Any = None,
+    **how: Unpack[How],
 ) -> PrivateScore:
     """Release the mean over the labels of the share of right predictions of each.
 
@@ -517,26 +372,15 @@ def private_balanced_accuracy_score(
     Parameters
     ----------
     %(scores: y_true, y_pred)s
-    %(queries: guarantee, epsilon, delta)s
+    %(asked: guarantee)s
     %(scores: labels)s
-    %(queries: adjacency, noise)s
-    %(scores: same_rows)s
-    %(queries: random_state, ledger)s
-
-    Returns
-    -------
-    PrivateScore
+    %(asked: epsilon, delta, adjacency, noise, same_rows, random_state, ledger)s
+    %(scores: Returns)s
         Its standard error is that of the linearised shares; 1 where noise hides how many records a
         label has.
-
-    Raises
-    ------
-    %(scores: ValueError)s
-    %(queries: SpreadError)s
-
-    References
-    ----------
-    Dwork and Roth, "The Algorithmic Foundations of Differential Privacy", 2014, Example 3.2.
+    %(scores: Raises)s
+    %(dwork_roth: References)s
+    Example 3.2.
 
     Examples
     --------
@@ -546,11 +390,9 @@ def private_balanced_accuracy_score(
     >>> abs(float(score) - 1 / 3) < 0.02
     True
     """
-    owner = "private_balanced_accuracy_score"
-    guarantee = promised(owner, guarantee, epsilon, delta, adjacency)
-    names = label_list(owner, labels)
-    records = two_columns(owner, y_true, y_pred, kinds=(kind_of_labels(names),) * 2)
-    asked = Asked(owner, guarantee, adjacency, noise, same_rows, random_words(random_state), ledger)
+    asked = Asked.of("private_balanced_accuracy_score", guarantee, how)
+    names = label_list(asked.owner, labels)
+    records = two_columns(asked.owner, y_true, y_pred, kinds=(kind_of_labels(names),) * 2)
     noisy, made = asked.counts(records, partial(_right_by_label, names), (len(names), 2))
     positive = np.maximum(noisy, 0.0)
     sizes = np.maximum(positive.sum(axis=1), 1.0)
@@ -562,21 +404,15 @@ def private_balanced_accuracy_score(
     return _score(asked, float(share[:, 1].mean()), standard_error, made)
 
 
-@shared_texts
+@takes_how
 def private_roc_auc_score(
     y_true: ArrayLike,
     y_score: ArrayLike,
     guarantee: PrivacyGuarantee | LossBudget | None = None,
     *,
-    epsilon: float | None = None,
-    delta: float | None = None,
     pos_label: Any = 1,
     bins: ArrayLike | None = None,
-    adjacency: Adjacency | None = None,
-    noise: str = "auto",
-    same_rows: bool = False,
-    random_state: Any = None,
-    ledger: Any = None,
+    **how: Unpack[How],
 ) -> PrivateScore:
     r"""Release the area under the ROC curve: how often a positive record has the higher score.
 
@@ -594,22 +430,13 @@ def private_roc_auc_score(
     ----------
     %(scores: y_true)s
     %(scores: y_score)s
-    %(queries: guarantee, epsilon, delta)s
+    %(asked: guarantee)s
     %(scores: pos_label, bins)s
-    %(queries: adjacency, noise)s
-    %(scores: same_rows)s
-    %(queries: random_state, ledger)s
-
-    Returns
-    -------
-    PrivateScore
+    %(asked: epsilon, delta, adjacency, noise, same_rows, random_state, ledger)s
+    %(scores: Returns)s
         Its standard error is that of the linearised sum; 1 where noise hides how many records a
         label has.
-
-    Raises
-    ------
-    %(scores: ValueError)s
-    %(queries: SpreadError)s
+    %(scores: Raises)s
 
     References
     ----------
@@ -625,15 +452,10 @@ def private_roc_auc_score(
     >>> abs(float(score) - 0.921) < 0.01
     True
     """
-    owner = "private_roc_auc_score"
-    guarantee = promised(owner, guarantee, epsilon, delta, adjacency)
-    edges = inner_edges(owner, bins)
-    records, wanted = scored(owner, y_true, y_score, "y_score", pos_label)
-    asked = Asked(owner, guarantee, adjacency, noise, same_rows, random_words(random_state), ledger)
-    noisy, made = asked.counts(records, partial(in_bins, wanted, edges), (2, edges.size + 1))
-    total = asked.public_total(records)
-    area, standard_error = area_under(noisy, float(made.standard_deviation[0]), total)
-    return _score(asked, area, standard_error, made)
+    asked = Asked.of("private_roc_auc_score", guarantee, how)
+    edges = inner_edges(asked.owner, bins)
+    (_, made), area = counted_by_bin(asked, y_true, y_score, pos_label, edges)
+    return _score(asked, *area, made)
 
 
 def _right(both: Both) -> Vector:
@@ -669,4 +491,4 @@ def _mean(asked: Asked, losses: Any, most: float) -> PrivateScore:
 def _score(asked: Asked, value: Any, error: Any, made: AdditiveMechanism) -> PrivateScore:
     """Return the record of a score."""
     name = asked.owner.removeprefix("private_").removesuffix("_score")
-    return PrivateScore(name, value, error, made, *asked.facts)
+    return asked.released(PrivateScore, made, name=name, value=value, standard_error=error)

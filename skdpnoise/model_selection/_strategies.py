@@ -14,7 +14,7 @@ again.
 
 **repeated.** A run takes a candidate at random, fits it and scores it, with a base budget. Only the
 best of a random number of runs is published, not even how many there were. The cost does not depend
-on the number of candidates (:mod:`~skdpnoise.mechanisms.selection.repeated`).
+on the number of candidates (:mod:`~skdpnoise.mechanisms.repetition`).
 
 **noisy_max.** Every candidate is fitted, each with its share. With `refit`, the winner is fitted
 again to the records of both parts with half of the budget, which both parts then spend.

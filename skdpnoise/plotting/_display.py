@@ -2,36 +2,54 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Self
+from collections.abc import Callable, Sequence
+from dataclasses import fields
+from functools import partial
+from typing import Any, NamedTuple, Self, cast
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from skdpnoise._utils.shared_texts import shared_texts
 from skdpnoise.accounting import PrivacyReport
 from skdpnoise.mechanisms import AdditiveMechanism
 from skdpnoise.plotting._panels import check_additive, kinds_of, panels, report_of
 
-Layout = tuple[tuple[int, int], tuple[float, float], dict[str, Any]]
-"""Rows and columns of panels, size of a new figure in inches, and options of its Axes."""
+Arrays = Sequence[Any]
+Flags = ArrayLike
+Texts = Sequence[str]
+Times = ArrayLike
+_floats = partial(np.asarray, dtype=np.float64)
+_KEPT: dict[str, Callable[[Any], Any]] = {
+    "ArrayLike": _floats,
+    "Arrays": lambda values: tuple(map(_floats, values)),
+    "Flags": partial(np.asarray, dtype=bool),
+    "Texts": lambda values: tuple(map(str, values)),
+    "Times": partial(np.asarray, dtype="datetime64[us]"),
+}
+"""Functions that read a field of a display, by the type that is written for it."""
 
-_ONE: Layout = (1, 1), (6.4, 4.4), {}
+
+class Panels(NamedTuple):
+    """Panels of a display: rows and columns, and the size of a new figure in inches."""
+
+    shape: tuple[int, int] = (1, 1)
+    size: tuple[float, float] = (6.4, 4.4)
+    shares_x: bool = False
+    title_at: str = "center"
 
 
 @shared_texts
 class Display:
     """Draws one Axes, or several panels, with a title."""
 
-    _numbers: ClassVar[tuple[str, ...]] = ()
-    _texts: ClassVar[tuple[str, ...]] = ()
     name: str | None = None
 
     def __post_init__(self) -> None:
-        for field in self._numbers:
-            values = getattr(self, field)
-            setattr(self, field, None if values is None else np.asarray(values, dtype=np.float64))
-        for field in self._texts:
-            values = getattr(self, field)
-            setattr(self, field, None if values is None else tuple(map(str, values)))
+        for field in fields(cast(Any, self)):
+            read = _KEPT.get(str(field.type).removesuffix(" | None"))
+            if read is not None and (values := getattr(self, field.name)) is not None:
+                setattr(self, field.name, read(values))
 
     def plot(self, ax: Any = None, *, name: str | None = None, **kwargs: Any) -> Self:
         """Draw the numbers.
@@ -54,22 +72,18 @@ class Display:
             If `ax` is not an Axes.
         """
         owner = f"{type(self).__name__}.plot"
-        several = self._layout()
-        axes = panels(owner, ax, *(several or _ONE))
-        self.ax_ = axes if several else axes[0]
+        layout = self._layout()
+        axes = panels(owner, ax, layout.shape, layout.size, layout.shares_x)
+        self.ax_ = axes if axes.size > 1 else axes[0]
         self.figure_ = axes[0].figure
         self._draw(self.ax_, **kwargs)
         title = self.name if name is None else name
         if title is not None:
-            axes[0].set_title(title, loc=self._title_at())
+            axes[0].set_title(title, loc=layout.title_at)
         return self
 
-    def _layout(self) -> Layout | None:
-        """Return the layout of several panels; None of a display with one Axes."""
-        return None
-
-    def _title_at(self) -> str:
-        return "center"
+    def _layout(self) -> Panels:
+        return Panels()
 
     def _draw(self, axes: Any, /, **kwargs: Any) -> None:
         raise NotImplementedError
@@ -95,14 +109,7 @@ class RowsDisplay(Display):
         %(displays: name)s
         **kwargs
             Passed to `plot`.
-
-        Returns
-        -------
-        Display
-
-        Raises
-        ------
-        %(displays: TypeError)s
+        %(displays: Returns, Raises)s
         """
         mechanism = check_additive(f"{cls.__name__}.from_mechanism", mechanism)
         return cls(**cls._of_mechanism(mechanism)).plot(ax, name=name, **kwargs)
@@ -120,14 +127,7 @@ class RowsDisplay(Display):
         %(displays: name)s
         **kwargs
             Passed to `plot`.
-
-        Returns
-        -------
-        Display
-
-        Raises
-        ------
-        %(displays: TypeError, NotFittedError)s
+        %(displays: Returns, Raises, NotFittedError)s
         """
         report = report_of(f"{cls.__name__}.from_estimator", estimator)
         return cls(**cls._of_report(report, kinds_of(report, name))).plot(ax, **kwargs)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
+from skdpnoise._utils.checks import complaint
 from skdpnoise.accounting import PrivacyReport
 from skdpnoise.accounting.report import noise_in_records
 from skdpnoise.mechanisms import AdditiveMechanism
@@ -24,6 +25,7 @@ _NAMED = 20  # so many get a tick each
 _FEWEST_SLOTS = 6  # so that one bar does not fill a panel
 _FAINT = 0.25  # of a grid
 _WIDE = 10.0  # values that span more get a logarithmic axis
+_SINGLE = "a matplotlib Axes or None"
 
 
 def pyplot() -> Any:
@@ -45,30 +47,29 @@ def style(index: int, given: dict[str, Any]) -> dict[str, Any]:
     return look | cbook.normalize_kwargs(given, lines.Line2D)
 
 
-def check_axes(owner: str, ax: Any) -> None:
-    """Raise if matplotlib is missing, or this is no Axes."""
-    pyplot()
-    if ax is not None:
-        _check_axes(owner, ax, "a matplotlib Axes or None")
+def check_axes(owner: str, axes: Iterable[Any], allowed: str = _SINGLE) -> None:
+    """Raise if matplotlib is missing, or one of these is no Axes."""
+    kind = pyplot().Axes
+    for ax in axes:
+        if not isinstance(ax, kind):
+            raise wrong_kind(owner, "ax", ax, allowed)
 
 
 def panels(
-    owner: str, ax: Any, shape: tuple[int, int], size: tuple[float, float], kw: dict[str, Any]
+    owner: str, ax: Any, shape: tuple[int, int], size: tuple[float, float], sharex: bool
 ) -> Any:
     """Return an array of Axes: those of a new figure, the given ones, or the given one divided."""
     plt, count = pyplot(), shape[0] * shape[1]
     if ax is None:
-        _, axes = plt.subplots(*shape, figsize=size, layout="constrained", squeeze=False, **kw)
-        return axes.ravel()
-    single = "a matplotlib Axes or None"
-    allowed = f"a matplotlib Axes, a sequence of {count} of them, or None" if count > 1 else single
+        figure = plt.figure(figsize=size, layout="constrained")
+        return figure.subplots(*shape, sharex=sharex, squeeze=False).ravel()
+    allowed = f"a matplotlib Axes, a sequence of {count} of them, or None" if count > 1 else _SINGLE
     must = f"The 'ax' parameter of {owner} must be {allowed}."
     several = count > 1 and isinstance(ax, Sequence | np.ndarray) and not isinstance(ax, str)
     given = np.array(ax if several else [ax], dtype=object).ravel()
     if several and given.size != count:
         raise ValueError(f"{must} Got {given.size} instead.")
-    for each in given:
-        _check_axes(owner, each, allowed)
+    check_axes(owner, given, allowed)
     if given.size == count:
         return given
     place = ax.get_subplotspec()
@@ -78,19 +79,12 @@ def panels(
             "plt.subplots made."
         )
     ax.set_axis_off()
-    return place.subgridspec(*shape).subplots(squeeze=False, **kw).ravel()
-
-
-def _check_axes(owner: str, ax: object, allowed: str) -> None:
-    from matplotlib.axes import Axes
-
-    if not isinstance(ax, Axes):
-        raise wrong_kind(owner, "ax", ax, allowed)
+    return place.subgridspec(*shape).subplots(sharex=sharex, squeeze=False).ravel()
 
 
 def wrong_kind(owner: str, name: str, value: object, allowed: str) -> TypeError:
-    got = f"Got an object of type {type(value).__name__} instead."
-    return TypeError(f"The {name!r} parameter of {owner} must be {allowed}. {got}")
+    given = f"an object of type {type(value).__name__}"
+    return TypeError(complaint(owner, name, f"be {allowed}", given))
 
 
 def check_additive(owner: str, mechanism: object) -> AdditiveMechanism:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,7 +15,7 @@ from skdpnoise.accounting.report import release_shares
 from skdpnoise.mechanisms import AdditiveMechanism
 from skdpnoise.noises import Noise
 from skdpnoise.plotting import _panels
-from skdpnoise.plotting._display import Layout, RowsDisplay
+from skdpnoise.plotting._display import Panels, RowsDisplay, Texts
 from skdpnoise.sensitivity import GroupedProfile
 
 
@@ -91,20 +90,15 @@ class AllocationDisplay(RowsDisplay):
     share_of: str
     size: str = "noise scale s"
     sensitivity: ArrayLike | None = None
-    kinds: Sequence[str] | None = None
+    kinds: Texts | None = None
     name: str | None = None
 
-    _numbers = ("smallest", "largest", "share", "sensitivity")
-    _texts = ("kinds",)
-
-    def _layout(self) -> Layout:
+    def _layout(self) -> Panels:
         if self.kinds is not None:
-            return (1, 2), (9.0, 1.4 + 0.38 * max(len(self.kinds), 2)), {"sharex": False}
+            size = 9.0, 1.4 + 0.38 * max(len(self.kinds), 2)
+            return Panels((1, 2), size, title_at="left")
         count = 2 if self.sensitivity is None else 3
-        return (count, 1), (6.4, 2.2 * count), {"sharex": True}
-
-    def _title_at(self) -> str:
-        return "center" if self.kinds is None else "left"
+        return Panels((count, 1), (6.4, 2.2 * count), shares_x=True)
 
     def _draw(self, axes: Any, /, **kwargs: Any) -> None:
         kinds, high = self.kinds, np.asarray(self.largest)

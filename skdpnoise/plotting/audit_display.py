@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -12,7 +11,7 @@ from numpy.typing import ArrayLike
 from skdpnoise._utils.checks import check_type
 from skdpnoise._utils.shared_texts import shared_texts
 from skdpnoise.inspection import AuditReport, audit
-from skdpnoise.plotting._display import Display
+from skdpnoise.plotting._display import Display, Flags, Texts
 from skdpnoise.plotting._panels import COLOURS
 
 _REFUTED = "//"  # what colour says, for grey prints
@@ -56,19 +55,12 @@ class AuditDisplay(Display):
     [0.9, 0.6]
     """
 
-    names: Sequence[str]
+    names: Texts
     found: ArrayLike
     claimed: ArrayLike
     most: ArrayLike
-    passed: ArrayLike
+    passed: Flags
     name: str | None = None
-
-    _numbers = ("found", "claimed", "most")
-    _texts = ("names",)
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        self.passed = np.asarray(self.passed, dtype=bool)
 
     def _draw(self, ax: Any, /, **kwargs: Any) -> None:
         places = range(len(self.names))
@@ -83,10 +75,13 @@ class AuditDisplay(Display):
         ):
             if shown:
                 ax.bar(0.0, 0.0, color=colour, hatch=hatch, label=label)
-        mark = {"linestyle": "none", "marker": "|", "markersize": 16, "markeredgewidth": 2}
-        (self.claimed_,) = ax.plot(self.claimed, places, color="black", label="claimed", **mark)
-        most = np.where(np.isfinite(self.most), self.most, np.nan)
-        (self.most_,) = ax.plot(most, places, color="grey", label="most it could show", **mark)
+        marks = []
+        for at, colour, label in (
+            (self.claimed, "black", "claimed"),
+            (np.where(np.isfinite(self.most), self.most, np.nan), "grey", "most it could show"),
+        ):
+            marks += ax.plot(at, places, "|", color=colour, label=label, ms=16, mew=2)
+        self.claimed_, self.most_ = marks
         ax.set_yticks(places, self.names)
         ax.invert_yaxis()
         ax.set_xlim(left=0.0)
@@ -103,15 +98,7 @@ class AuditDisplay(Display):
         ----------
         report : AuditReport
             As :func:`~skdpnoise.inspection.audit` returns it.
-        %(displays: ax, name, **kwargs)s
-
-        Returns
-        -------
-        AuditDisplay
-
-        Raises
-        ------
-        %(displays: TypeError)s
+        %(displays: ax, name, **kwargs, Returns, Raises)s
         """
         check_type("AuditDisplay.from_report", "report", report, AuditReport)
         results = report.results
@@ -153,10 +140,7 @@ class AuditDisplay(Display):
             Passed to the bars.
         **options
             Passed to :func:`~skdpnoise.inspection.audit`.
-
-        Returns
-        -------
-        AuditDisplay
+        %(displays: Returns)s
         """
         report = audit(estimator, X, y, **options)
         return cls.from_report(report, ax=ax, name=name, **(bar_kwargs or {}))

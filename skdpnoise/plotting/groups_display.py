@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -11,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from skdpnoise._utils.shared_texts import shared_texts
 from skdpnoise.plotting import _panels
-from skdpnoise.plotting._display import Display, Layout
+from skdpnoise.plotting._display import Display, Panels, Texts
 from skdpnoise.sampling.words import with_caveat
 
 _PANELS = ("n_parameters", "clip", "noise", "signal_to_noise")
@@ -62,21 +61,15 @@ class GroupsDisplay(Display):
     ['parameters', 'clip C', 'noise of a parameter', 'signal / noise of a batch']
     """
 
-    group: Sequence[str]
+    group: Texts
     n_parameters: ArrayLike
     clip: ArrayLike
     noise: ArrayLike
     signal_to_noise: ArrayLike
     name: str | None = None
 
-    _numbers = _PANELS
-    _texts = ("group",)
-
-    def _layout(self) -> Layout:
-        return (1, 4), (11.0, 1.4 + 0.26 * max(len(self.group), 3)), {}
-
-    def _title_at(self) -> str:
-        return "left"
+    def _layout(self) -> Panels:
+        return Panels((1, 4), (11.0, 1.4 + 0.26 * max(len(self.group), 3)), title_at="left")
 
     def _draw(self, axes: Any, /, **kwargs: Any) -> None:
         self.lines_ = []
@@ -97,11 +90,7 @@ class GroupsDisplay(Display):
         ----------
         %(displays: estimator)s
         %(panels: ax)s
-        %(displays: name, **kwargs)s
-
-        Returns
-        -------
-        GroupsDisplay
+        %(displays: name, **kwargs, Returns)s
 
         Raises
         ------

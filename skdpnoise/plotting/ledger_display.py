@@ -13,7 +13,7 @@ from skdpnoise._utils.checks import check_option, check_type
 from skdpnoise._utils.shared_texts import shared_texts
 from skdpnoise.ledger import PrivacyLedger
 from skdpnoise.ledger.charge import history_columns
-from skdpnoise.plotting._display import Display
+from skdpnoise.plotting._display import Display, Times
 from skdpnoise.plotting._panels import style
 from skdpnoise.privacy import PrivacyGuarantee
 
@@ -66,17 +66,11 @@ class LedgerDisplay(Display):
     ['basic sum: ε = 3', 'tight composition: ε = 1.27']
     """
 
-    time: ArrayLike
+    time: Times
     spent: ArrayLike
     basic: ArrayLike
     guarantee: PrivacyGuarantee
     name: str | None = None
-
-    _numbers = ("spent", "basic")
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        self.time = np.asarray(self.time, dtype="datetime64[us]")
 
     def plot(
         self, ax: Any = None, *, by: str = "time", name: str | None = None, **kwargs: Any
@@ -85,11 +79,7 @@ class LedgerDisplay(Display):
 
         Parameters
         ----------
-        %(displays: ax, by, name, **kwargs)s
-
-        Returns
-        -------
-        LedgerDisplay
+        %(displays: ax, by, name, **kwargs, Returns)s
 
         Raises
         ------
@@ -173,15 +163,7 @@ class LedgerDisplay(Display):
         ledger : PrivacyLedger
             Its history is read once. With more than 200 charges what was spent is computed after
             200 of them, and in between it is the next computed value.
-        %(displays: ax, by, name, **kwargs)s
-
-        Returns
-        -------
-        LedgerDisplay
-
-        Raises
-        ------
-        %(displays: TypeError)s
+        %(displays: ax, by, name, **kwargs, Returns, Raises)s
         """
         check_type("LedgerDisplay.from_ledger", "ledger", ledger, PrivacyLedger)
         columns = history_columns(ledger.charges(), ledger.guarantee.delta)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any, Self, cast
 
@@ -15,7 +14,7 @@ from skdpnoise.accounting import PrivacyReport, Release
 from skdpnoise.mechanisms import AdditiveMechanism
 from skdpnoise.noises import Noise, get_noise
 from skdpnoise.plotting import _panels
-from skdpnoise.plotting._display import Layout, RowsDisplay
+from skdpnoise.plotting._display import Arrays, Panels, RowsDisplay, Texts
 
 _FEW = 5  # more densities than these are represented by three
 _TAIL = 1e-4  # probability beyond each end of the picture
@@ -79,23 +78,15 @@ class NoiseDisplay(RowsDisplay):
     ('7.07 (coordinate 1)', '14.1 (coordinate 2)')
     """
 
-    values: Sequence[Any]
-    densities: Sequence[Any]
-    labels: Sequence[str]
+    values: Arrays
+    densities: Arrays
+    labels: Texts
     smallest: ArrayLike
     largest: ArrayLike
     size: str = "standard deviation"
-    kinds: Sequence[str] | None = None
+    kinds: Texts | None = None
     lattice: bool = False
     name: str | None = None
-
-    _numbers = ("smallest", "largest")
-    _texts = ("labels", "kinds")
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        self.values = tuple(np.asarray(each, dtype=np.float64) for each in self.values)
-        self.densities = tuple(np.asarray(each, dtype=np.float64) for each in self.densities)
 
     def plot(
         self, ax: Any = None, *, name: str | None = None, yscale: str = "log", **kwargs: Any
@@ -108,11 +99,7 @@ class NoiseDisplay(RowsDisplay):
         %(displays: name)s
         yscale : {"log", "linear"}, default="log"
             Axis of the densities.
-        %(displays: **kwargs)s
-
-        Returns
-        -------
-        NoiseDisplay
+        %(displays: **kwargs, Returns)s
 
         Raises
         ------
@@ -122,10 +109,10 @@ class NoiseDisplay(RowsDisplay):
         check_option("NoiseDisplay.plot", "yscale", yscale, ("log", "linear"))
         return super().plot(ax, name=name, yscale=yscale, **kwargs)
 
-    def _layout(self) -> Layout:
+    def _layout(self) -> Panels:
         if self.kinds is None:
-            return (1, 2), (9.6, 4.0), {}
-        return (1, 2), (11.5, max(4.0, 1.4 + 0.38 * len(self.kinds))), {}
+            return Panels((1, 2), (9.6, 4.0))
+        return Panels((1, 2), (11.5, max(4.0, 1.4 + 0.38 * len(self.kinds))))
 
     def _draw(self, axes: Any, /, *, yscale: str = "log", **kwargs: Any) -> None:
         left, right = axes

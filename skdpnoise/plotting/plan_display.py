@@ -69,8 +69,6 @@ class PlanDisplay(Display):
     affordable: float | None = None
     name: str | None = None
 
-    _numbers = ("epsilon", "median", "lowest", "highest")
-
     def _draw(self, ax: Any, /, **kwargs: Any) -> None:
         epsilon, median = np.asarray(self.epsilon), np.asarray(self.median)
         low, high = np.asarray(self.lowest), np.asarray(self.highest)
@@ -109,15 +107,7 @@ class PlanDisplay(Display):
         ----------
         plan : PrivacyPlan
             As :func:`~skdpnoise.inspection.plan` returns it, of an estimator that predicts.
-        %(displays: ax, name, **kwargs)s
-
-        Returns
-        -------
-        PlanDisplay
-
-        Raises
-        ------
-        %(displays: TypeError)s
+        %(displays: ax, name, **kwargs, Returns, Raises)s
         ValueError
             If the plan has no scores.
         """
@@ -167,10 +157,7 @@ class PlanDisplay(Display):
             Passed to the line.
         **options
             Passed to :func:`~skdpnoise.inspection.plan`.
-
-        Returns
-        -------
-        PlanDisplay
+        %(displays: Returns)s
         """
         found = plan(estimator, n_samples, features, **options)
         return cls.from_plan(found, ax=ax, name=name, **(line_kwargs or {}))

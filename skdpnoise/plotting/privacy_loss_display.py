@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from skdpnoise._utils.checks import check_array, check_type
 from skdpnoise._utils.shared_texts import shared_texts
 from skdpnoise.ledger.checks import loss_of
-from skdpnoise.plotting._display import Display
+from skdpnoise.plotting._display import Display, Texts
 from skdpnoise.plotting._panels import Vector, report_of, style, wrong_kind
 from skdpnoise.privacy import PrivacyGuarantee, PrivacyLoss
 from skdpnoise.sampling.words import with_caveat
@@ -73,11 +73,8 @@ class PrivacyLossDisplay(Display):
 
     epsilon: ArrayLike
     delta: ArrayLike
-    names: Sequence[str]
+    names: Texts
     target: PrivacyGuarantee | None = None
-
-    _numbers = ("epsilon", "delta")
-    _texts = ("names",)
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -91,11 +88,7 @@ class PrivacyLossDisplay(Display):
         %(displays: ax)s
         name : str or None, default=None
             Name of the curve, if there is one; of the picture, if there are several.
-        %(displays: **kwargs)s
-
-        Returns
-        -------
-        PrivacyLossDisplay
+        %(displays: **kwargs, Returns)s
         """
         if name is not None and len(self.names) == 1:
             name, kwargs = None, {"label": name} | kwargs
@@ -135,11 +128,7 @@ class PrivacyLossDisplay(Display):
         %(displays: epsilon, target, ax)s
         name : str or None, default=None
             Name of the curve; None is that of the noise, or the loss in words.
-        %(displays: **kwargs)s
-
-        Returns
-        -------
-        PrivacyLossDisplay
+        %(displays: **kwargs, Returns)s
 
         Raises
         ------
@@ -169,11 +158,7 @@ class PrivacyLossDisplay(Display):
         ----------
         mechanisms : dict of str to mechanism or PrivacyLoss
             As in `from_mechanism`, under the names to show.
-        %(displays: epsilon, target, ax, name, **kwargs)s
-
-        Returns
-        -------
-        PrivacyLossDisplay
+        %(displays: epsilon, target, ax, name, **kwargs, Returns)s
 
         Raises
         ------
@@ -212,15 +197,7 @@ class PrivacyLossDisplay(Display):
         %(displays: estimator, epsilon, ax)s
         name : str or None, default=None
             Name of the curve; None is that of the estimator's class.
-        %(displays: **kwargs)s
-
-        Returns
-        -------
-        PrivacyLossDisplay
-
-        Raises
-        ------
-        %(displays: TypeError, NotFittedError)s
+        %(displays: **kwargs, Returns, Raises, NotFittedError)s
         """
         owner = "PrivacyLossDisplay.from_estimator"
         report = report_of(owner, estimator)

@@ -11,11 +11,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
-from skdpnoise._utils.checks import check_type
+from skdpnoise._utils.checks import check_type, complaint
 from skdpnoise._utils.redaction import without_values
 from skdpnoise._utils.shared_texts import shared_texts
 from skdpnoise.base.register import is_private
-from skdpnoise.data.rows import as_sources, is_spread
+from skdpnoise.data.rows import by_storage
+from skdpnoise.data.table import mapped
 from skdpnoise.metrics import (
     PrivateCalibrationCurve,
     PrivateRocCurve,
@@ -51,15 +52,7 @@ class _CurveDisplay(Display):
         curve : PrivateRocCurve or PrivateCalibrationCurve
             As :func:`~skdpnoise.metrics.private_roc_curve` or
             :func:`~skdpnoise.metrics.private_calibration_curve` returns it.
-        %(displays: ax, name, **kwargs)s
-
-        Returns
-        -------
-        Display
-
-        Raises
-        ------
-        %(displays: TypeError)s
+        %(displays: ax, name, **kwargs, Returns, Raises)s
         """
         check_type(f"{cls.__name__}.from_curve", "curve", curve, cls._curve)
         title = with_caveat(f"{curve.privacy}, {curve.adjacency}", secure=curve.secure)
@@ -89,18 +82,23 @@ class _CurveDisplay(Display):
         **options
             Passed to the function of :mod:`skdpnoise.metrics` that releases the curve, such as
             `ledger`, and `bins` or `n_bins`.
-
-        Returns
-        -------
-        Display
-
-        Raises
-        ------
-        %(scores: ValueError)s
+        %(displays: Returns)s
+        %(scores: Raises)s
         """
-        check_axes(f"{cls.__name__}.from_predictions", ax)
-        curve = cls._release(y_true, y_score, guarantee, **options)
-        return cls.from_curve(curve, ax=ax, name=name, **(curve_kwargs or {}))
+        drawing = {"ax": ax, "name": name} | (curve_kwargs or {})
+        return cls._of_predictions((y_true, y_score), guarantee, drawing, options)
+
+    @classmethod
+    def _of_predictions(
+        cls,
+        predictions: tuple[Any, Any],
+        guarantee: PrivacyGuarantee | LossBudget,
+        drawing: dict[str, Any],
+        options: dict[str, Any],
+    ) -> Self:
+        if (ax := drawing["ax"]) is not None:
+            check_axes(f"{cls.__name__}.from_predictions", [ax])
+        return cls.from_curve(cls._release(*predictions, guarantee, **options), **drawing)
 
     @classmethod
     def from_estimator(
@@ -125,20 +123,16 @@ class _CurveDisplay(Display):
         **options
             As for `from_predictions`, also `ax`, `name` and `curve_kwargs`; `pos_label` is the
             second of the classes unless it is given.
-
-        Returns
-        -------
-        Display
-
-        Raises
-        ------
-        %(scores: ValueError)s
+        %(displays: Returns)s
+        %(scores: Raises)s
         TypeError
             If the estimator gives no probabilities of two classes.
         NotFittedError
             If it was not fitted.
         """
-        chances, options = _chances(f"{cls.__name__}.from_estimator", estimator, X, options)
+        owner = f"{cls.__name__}.from_estimator"
+        label = options.setdefault("pos_label", _second_class(owner, estimator))
+        chances = _chances(owner, estimator, X, label)
         return cls.from_predictions(y, chances, guarantee, **options)
 
 
@@ -185,7 +179,6 @@ class PrivateRocCurveDisplay(_CurveDisplay):
 
     _curve = PrivateRocCurve
     _release = staticmethod(private_roc_curve)
-    _numbers = ("fpr", "tpr", "fpr_standard_error", "tpr_standard_error")
 
     def _draw(self, ax: Any, /, **kwargs: Any) -> None:
         fpr, tpr = np.asarray(self.fpr), np.asarray(self.tpr)
@@ -252,7 +245,6 @@ class PrivateCalibrationDisplay(_CurveDisplay):
 
     _curve = PrivateCalibrationCurve
     _release = staticmethod(private_calibration_curve)
-    _numbers = ("prob_true", "prob_pred", "standard_error")
 
     def _draw(self, ax: Any, /, **kwargs: Any) -> None:
         columns = np.array([self.prob_pred, self.prob_true, self.standard_error])
@@ -291,46 +283,37 @@ class PrivateCalibrationDisplay(_CurveDisplay):
         **options
             Passed to :func:`~skdpnoise.metrics.private_calibration_curve`, such as `ledger` or
             `n_bins`.
-
-        Returns
-        -------
-        PrivateCalibrationDisplay
-
-        Raises
-        ------
-        %(scores: ValueError)s
+        %(displays: Returns)s
+        %(scores: Raises)s
         """
-        shown = {"ax": ax, "name": name, "curve_kwargs": curve_kwargs}
-        return super().from_predictions(y_true, y_prob, guarantee, **shown, **options)
+        drawing = {"ax": ax, "name": name} | (curve_kwargs or {})
+        return cls._of_predictions((y_true, y_prob), guarantee, drawing, options)
 
 
-def _chances(
-    owner: str, estimator: Any, X: Any, options: dict[str, Any]
-) -> tuple[Any, dict[str, Any]]:
-    """Return the probabilities of the positive label, and the options with that label."""
+def _second_class(owner: str, estimator: Any) -> Any:
+    """Return the positive label of a fitted classifier of two classes, or refuse another."""
     check_is_fitted(estimator)
     classes: Any = getattr(estimator, "classes_", ())
     if not hasattr(estimator, "predict_proba") or len(classes) != 2:
         allowed = "a fitted classifier of two classes with predict_proba"
         raise wrong_kind(owner, "estimator", estimator, allowed)
-    label = options.get("pos_label", classes[1])
-    if label not in list(classes):
-        raise ValueError(
-            f"The 'pos_label' parameter of {owner} must be one of the estimator's classes. Got "
-            f"{label!r} instead."
-        )
-    if is_spread(X):
-        source = as_sources(X=X)["X"]
+    return classes[1]
+
+
+def _chances(owner: str, estimator: Any, X: Any, label: Any) -> Any:
+    """Return the probability of the positive label for each record."""
+    classes, predict = list(estimator.classes_), estimator.predict_proba
+    if label not in classes:
+        must = "be one of the estimator's classes"
+        raise ValueError(complaint(owner, "pos_label", must, repr(label)))
+    refusal = f"{owner} cannot predict for X: give the columns that were fitted to."
+    said = by_storage(
+        X,
+        lambda rows: without_values(lambda: np.asarray(predict(rows)), refusal),
         # Our own send a copy that knows no seed.
-        ours = is_private(estimator)
-        said = estimator.predict_proba(source) if ours else source.map(estimator.predict_proba, 2)
-        column = partial(_column, list(classes).index(label))
-        return said.map(column), options | {"pos_label": label}
-    chances: Any = without_values(
-        lambda: np.asarray(estimator.predict_proba(X)),
-        f"{owner} cannot predict for X: give the columns that were fitted to.",
+        lambda source: predict(source) if is_private(estimator) else source.map(predict, 2),
     )
-    return chances[:, list(classes).index(label)], options | {"pos_label": label}
+    return mapped(said, partial(_column, classes.index(label)))
 
 
 def _column(place: int, table: Any) -> Any:

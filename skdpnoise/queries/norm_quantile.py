@@ -16,7 +16,7 @@ from skdpnoise.accounting.session import Charge
 from skdpnoise.accounting.terms import Terms
 from skdpnoise.data.table import Table
 from skdpnoise.mechanisms.calibrate import shared_budget
-from skdpnoise.mechanisms.selection.choice_within import NormQuantileMechanism
+from skdpnoise.mechanisms.selection import NormQuantileMechanism
 from skdpnoise.privacy import Adjacency, LossBudget, PrivacyGuarantee
 from skdpnoise.privacy.loss import promised
 from skdpnoise.queries._tiles import Floats

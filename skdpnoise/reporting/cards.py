@@ -20,38 +20,24 @@ _PIECES = 8  # colours; then they begin again
 
 # Text and lines on the ground, text on a warning, and the pieces of a bar: all distinct by
 # lightness from the ground; their order and the list beneath say which is which.
-_LIGHT = {
-    "ground": "#ffffff",
-    "text": "#1b1b1b",
-    "soft": "#555555",
-    "line": "#767676",
-    "warning": "#b00020",
-    "on-warning": "#ffffff",
-    "piece-0": "#0b61a4",
-    "piece-1": "#9c4a00",
-    "piece-2": "#00735a",
-    "piece-3": "#8b2f7f",
-    "piece-4": "#5a5a5a",
-    "piece-5": "#a3242f",
-    "piece-6": "#4b45a8",
-    "piece-7": "#6b6100",
+_COLOURS = {  # on light pages, and on dark ones
+    "ground": ("#ffffff", "#1a1a1a"),
+    "text": ("#1b1b1b", "#eeeeee"),
+    "soft": ("#555555", "#b8b8b8"),
+    "line": ("#767676", "#8a8a8a"),
+    "warning": ("#b00020", "#b00020"),
+    "on-warning": ("#ffffff", "#ffffff"),
+    "piece-0": ("#0b61a4", "#7cc0ff"),
+    "piece-1": ("#9c4a00", "#ffb066"),
+    "piece-2": ("#00735a", "#5fd9b5"),
+    "piece-3": ("#8b2f7f", "#e59be0"),
+    "piece-4": ("#5a5a5a", "#c0c0c0"),
+    "piece-5": ("#a3242f", "#ff9a9a"),
+    "piece-6": ("#4b45a8", "#b3adff"),
+    "piece-7": ("#6b6100", "#e0d45f"),
 }
-_DARK = {
-    "ground": "#1a1a1a",
-    "text": "#eeeeee",
-    "soft": "#b8b8b8",
-    "line": "#8a8a8a",
-    "warning": "#b00020",
-    "on-warning": "#ffffff",
-    "piece-0": "#7cc0ff",
-    "piece-1": "#ffb066",
-    "piece-2": "#5fd9b5",
-    "piece-3": "#e59be0",
-    "piece-4": "#c0c0c0",
-    "piece-5": "#ff9a9a",
-    "piece-6": "#b3adff",
-    "piece-7": "#e0d45f",
-}
+_LIGHT = {name: light for name, (light, _) in _COLOURS.items()}
+_DARK = {name: dark for name, (_, dark) in _COLOURS.items()}
 _MORE_LIGHT = {"text": "#000000", "soft": "#000000", "line": "#000000", "warning": "#8b0000"}
 _MORE_DARK = {"ground": "#000000", "text": "#ffffff", "soft": "#ffffff", "line": "#ffffff"}
 _CARD = ".skdpnoise-card"

@@ -54,6 +54,7 @@ BEFORE = (
 _UNSPENT = "This rest is neither claimed nor given back: how much is left may depend on the data."
 _FAMILIES = {"gaussian": "normal", "laplace": "Laplace"}
 _RULES = ("iid", "inid", "spr")
+_OF_RELEASES = ("label", "noise", "n_releases", "n_coordinates", "of")
 
 
 def sections(report: Any) -> list[tuple[str, list[str]]]:
@@ -96,12 +97,8 @@ def as_dict(report: Any) -> dict[str, Any]:
         "allowed": str(allowed),
         "spent": str(report.total),
         "releases": [
-            {
-                "label": release.label,
-                "noise": release.noise,
-                "n_releases": release.n_releases,
-                "n_coordinates": release.n_coordinates,
-                "of": release.of,
+            {name: getattr(release, name) for name in _OF_RELEASES}
+            | {
                 "scale": [one if math.isfinite(one) else repr(one) for one in release.scale],
                 "loss": str(release.loss),
                 "share": share,

@@ -58,10 +58,7 @@ def clipped_gradient(
     %(mechanisms: adjacency)s
     n_samples : int or None, default=None
         If given, bound the mean over this public number of records instead of the sum.
-
-    Returns
-    -------
-    SensitivityProfile
+    %(profiles: Returns)s
         λ of shape (n_coordinates,).
 
     Raises
@@ -113,15 +110,10 @@ def clipped_sum(
     low, high : float or array-like of shape (n_coordinates,)
         Public ends of the interval, low < high, in the units of the values.
     %(mechanisms: adjacency)s
-
-    Returns
-    -------
-    SensitivityProfile
+    %(profiles: Returns)s
         λ of shape (n_coordinates,).
-
-    References
-    ----------
-    Dwork and Roth, "The Algorithmic Foundations of Differential Privacy", 2014, Definition 3.1.
+    %(dwork_roth: References)s
+    Definition 3.1.
 
     Examples
     --------
@@ -160,20 +152,15 @@ def grouped_sum(
     n_groups : int
         Number of groups.
     %(mechanisms: adjacency)s
-
-    Returns
-    -------
-    SensitivityProfile
+    %(profiles: Returns)s
         λ of shape (n_groups * n_columns,), group after group.
 
     Raises
     ------
     ValueError
         If an end is not finite, or low is above high anywhere.
-
-    References
-    ----------
-    Dwork and Roth, "The Algorithmic Foundations of Differential Privacy", 2014, Definition 3.1.
+    %(dwork_roth: References)s
+    Definition 3.1.
 
     Examples
     --------
@@ -219,15 +206,10 @@ def histogram_counts(
     %(mechanisms: adjacency)s
     n_columns : int, default=1
         Number p of columns whose histograms, with ``n_bins`` bins each, are released together.
-
-    Returns
-    -------
-    SensitivityProfile
+    %(profiles: Returns)s
         λ of shape (n_columns * n_bins,), column after column.
-
-    References
-    ----------
-    Dwork and Roth, "The Algorithmic Foundations of Differential Privacy", 2014, Example 3.2.
+    %(dwork_roth: References)s
+    Example 3.2.
 
     Examples
     --------
@@ -238,6 +220,7 @@ def histogram_counts(
     return _one_count_per_column("histogram_counts", n_bins, n_columns, adjacency == "replace_one")
 
 
+@shared_texts
 def paired_histogram(n_bins: int, n_columns: int = 1) -> SensitivityProfile:
     r"""Bound a histogram of a function of disjoint pairs of records, sampled at random.
 
@@ -268,10 +251,7 @@ def paired_histogram(n_bins: int, n_columns: int = 1) -> SensitivityProfile:
         Number of bins of each column.
     n_columns : int, default=1
         Number p of columns.
-
-    Returns
-    -------
-    SensitivityProfile
+    %(profiles: Returns)s
         λ of shape (n_columns * n_bins,), column after column.
 
     References
@@ -333,6 +313,7 @@ def clipped_moments(
     return SensitivityProfile(np.concatenate([2.0 * a, b]), l1=l1, l2=rounded_up(math.sqrt(square)))
 
 
+@shared_texts
 def shifted_sums(low: ArrayLike, high: ArrayLike, shift: ArrayLike) -> SensitivityProfile:
     r"""Bound sums less a multiple of the number of records, and that number, under add/remove.
 
@@ -349,10 +330,7 @@ def shifted_sums(low: ArrayLike, high: ArrayLike, shift: ArrayLike) -> Sensitivi
         Public ends of the interval of every contribution, low < high.
     shift : float or array-like of shape (n_coordinates,)
         c, public.
-
-    Returns
-    -------
-    SensitivityProfile
+    %(profiles: Returns)s
         λ of shape (n_coordinates + 1,), the count last.
 
     References
@@ -371,12 +349,9 @@ def shifted_sums(low: ArrayLike, high: ArrayLike, shift: ArrayLike) -> Sensitivi
     return SensitivityProfile(np.append(reach, 1.0))
 
 
+@shared_texts
 def bounded_ones(
-    n_coordinates: int,
-    max_ones: int,
-    adjacency: Adjacency = "add_remove",
-    *,
-    mixing: float = 0.0,
+    n_coordinates: int, max_ones: int, adjacency: Adjacency = "add_remove", *, mixing: float = 0.0
 ) -> SensitivityProfile:
     r"""Bound counts to which a record contributes zeros and ones, with at most k ones.
 
@@ -397,10 +372,7 @@ def bounded_ones(
         The neighbouring relation.
     mixing : float, default=0.0
         c: bounds are for :math:`f_j - c \sum_i f_i`, computed exactly, instead of the counts f_j.
-
-    Returns
-    -------
-    SensitivityProfile
+    %(profiles: Returns)s
         λ of shape (n_coordinates,) and Δ_2; Δ_1 without mixing.
 
     References

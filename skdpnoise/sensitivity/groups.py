@@ -67,11 +67,7 @@ class GroupedProfile(SensitivityProfile):
     order: float
 
     def __init__(
-        self,
-        bounds: ArrayLike,
-        groups: ArrayLike,
-        order: float = 2,
-        joint: float | None = None,
+        self, bounds: ArrayLike, groups: ArrayLike, order: float = 2, joint: float | None = None
     ) -> None:
         owner = type(self).__name__
         order = check_real(owner, "order", order)

@@ -290,10 +290,7 @@ def second_moments_profile(
     Parameters
     ----------
     %(mechanisms: bounds, adjacency)s
-
-    Returns
-    -------
-    SensitivityProfile
+    %(profiles: Returns)s
         λ of shape (p (p + 1)/2,).
 
     References
@@ -338,15 +335,10 @@ def clipped_rows(bounds: RowBounds, adjacency: Adjacency = "replace_one") -> Sen
     Parameters
     ----------
     %(mechanisms: bounds, adjacency)s
-
-    Returns
-    -------
-    SensitivityProfile
+    %(profiles: Returns)s
         λ of shape (n_columns,).
-
-    References
-    ----------
-    Dwork and Roth, "The Algorithmic Foundations of Differential Privacy", 2014, Definition 3.8.
+    %(dwork_roth: References)s
+    Definition 3.8.
 
     Examples
     --------

@@ -84,6 +84,40 @@ def test_marks_in_a_class_and_its_methods_are_replaced():
     assert Model.of.__doc__ == "%(displays: ax)s."
 
 
+def test_a_whole_section_stands_under_its_title():
+    @shared_texts
+    def released(y):
+        """Release.
+
+        Parameters
+        ----------
+        y : array-like
+            Labels.
+        %(displays: Returns, Raises, NotFittedError)s
+
+        Examples
+        --------
+        """
+
+    lines = inspect.cleandoc(released.__doc__).splitlines()
+    at = lines.index("Returns")
+    assert lines[at - 2 :][:9] == [
+        "    Labels.",
+        "",
+        "Returns",
+        "-------",
+        "Display",
+        "    It is drawn already.",
+        "",
+        "Raises",
+        "------",
+    ]
+    assert lines[lines.index("Examples") - 3 :][:2] == [
+        "NotFittedError",
+        "    If it was not fitted.",
+    ]
+
+
 @pytest.mark.parametrize("mark", ["%(fits: nothing)s", "%(nowhere: X)s"])
 def test_an_unknown_mark_is_an_error(mark):
     def function():

@@ -16,7 +16,7 @@ from benchmarks._remembered import remembered
 from skdpnoise import DPCoordinateDescentRegressor, DPLassoPath
 from skdpnoise.data.groups import Groups
 from skdpnoise.inspection.auditing._costs import TOLERANCE, total_moved
-from skdpnoise.mechanisms.matrices.calibrate import SymmetricMatrixMechanism
+from skdpnoise.mechanisms.matrices import SymmetricMatrixMechanism
 from tests._audit import audit
 from tests._cases import every_pair, quick
 from tests._replay import two_runs

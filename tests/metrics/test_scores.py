@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import math
 import pickle
 import warnings
@@ -74,6 +75,20 @@ def test_every_public_score_is_tested():
     elsewhere = {"PrivateScore", *curves.__all__}
     tested = {score.__name__ for score, *_ in CASES.values()} | elsewhere
     assert tested == set(metrics.__all__)
+
+
+def test_every_score_shows_the_same_keywords_and_refuses_others_by_its_own_name():
+    found = {}
+    for name in metrics.__all__:
+        taken = inspect.signature(getattr(metrics, name)).parameters
+        if "guarantee" in taken and not name.startswith("Private"):
+            found[name] = [*taken][-7:], [one.default for one in taken.values()][-7:]
+    names = ["epsilon", "delta", "adjacency", "noise", "same_rows", "random_state", "ledger"]
+    shown = names, [None, None, None, "auto", False, None, None]
+    assert len(found) == 10
+    assert all(one == shown for one in found.values())
+    with pytest.raises(TypeError, match=r"^private_accuracy_score\(\) got an unexpected .*'best'"):
+        metrics.private_accuracy_score([0, 1], [0, 1], epsilon=1.0, best=True)
 
 
 @each_value(1)

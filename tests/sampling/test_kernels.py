@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import skdpnoise
-from skdpnoise.mechanisms.selection._choice_laws import draw_exponential, draw_permute_and_flip
+from skdpnoise.mechanisms._choice_laws import draw_exponential, draw_permute_and_flip
 from skdpnoise.noises import get_noise, noise_names
 from skdpnoise.sampling import (
     SeededWords,

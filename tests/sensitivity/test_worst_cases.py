@@ -21,8 +21,8 @@ from skdpnoise.linear_model import DPCoordinateDescentRegressor
 from skdpnoise.linear_model.solvers import moments
 from skdpnoise.mechanisms import k_norm, worst_case_norm
 from skdpnoise.mechanisms.allocation import binding_balls, fill, shifts, worst_shift
-from skdpnoise.mechanisms.joint.balls import L1StaircaseMechanism
-from skdpnoise.mechanisms.matrices.calibrate import SECOND_MOMENT_NOISES, calibrate_second_moments
+from skdpnoise.mechanisms.balls import L1StaircaseMechanism
+from skdpnoise.mechanisms.matrices import SECOND_MOMENT_NOISES, calibrate_second_moments
 from skdpnoise.privacy import GaussianLoss, PureLoss
 from skdpnoise.sensitivity import (
     RowBounds,

@@ -21,11 +21,11 @@ from skdpnoise.mechanisms import (
     SymmetricMatrixMechanism,
 )
 from skdpnoise.mechanisms.allocation import worst_case_norm
-from skdpnoise.mechanisms.selection import range_mu
-from skdpnoise.mechanisms.selection.choices import (
+from skdpnoise.mechanisms.selection import (
     ExponentialMechanism,
     PermuteAndFlip,
     ReportNoisyMax,
+    range_mu,
 )
 from skdpnoise.privacy import (
     GaussianLoss,

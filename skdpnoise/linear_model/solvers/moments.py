@@ -37,7 +37,7 @@ from skdpnoise.linear_model._records import LinearProblem, Rows, Settings
 from skdpnoise.linear_model._standard_units import Standardisation, plain_units
 from skdpnoise.linear_model.solvers.plans import Solver, SolverPlan
 from skdpnoise.mechanisms import SymmetricMatrixMechanism
-from skdpnoise.mechanisms.matrices.calibrate import calibrate_second_moments
+from skdpnoise.mechanisms.matrices import calibrate_second_moments
 from skdpnoise.mechanisms.requests import CHOICES
 from skdpnoise.sensitivity.second_moments import RowBounds
 

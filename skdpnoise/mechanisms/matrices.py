@@ -1,26 +1,125 @@
-"""Private second moments of bounded rows: noise on a symmetric matrix."""
+"""Private second moments of bounded rows: noise on symmetric matrices, and its scales."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from skdpnoise._utils.checks import check_array, check_option, check_type
+from skdpnoise._utils.checks import check_array, check_option, check_type, complaint
 from skdpnoise._utils.sealed import sealed
 from skdpnoise._utils.shared_texts import shared_texts
-from skdpnoise.mechanisms.additive import compared, stated
-from skdpnoise.mechanisms.base import Mechanism
-from skdpnoise.mechanisms.matrices._families import FAMILIES, Family, proposals
+from skdpnoise.mechanisms.additive import compared
+from skdpnoise.mechanisms.allocation import fill, norm, shape_of
+from skdpnoise.mechanisms.base import Mechanism, stated
+from skdpnoise.mechanisms.grid_sizes import check_precision
 from skdpnoise.mechanisms.requests import CHOICES, budget_of, number_of
 from skdpnoise.privacy import Adjacency, PrivacyGuarantee, check_adjacency, check_count, check_real
 from skdpnoise.privacy.loss import GaussianLoss, LossBudget, PureLoss, checked_relation
-from skdpnoise.sampling import RandomWords, random_words
+from skdpnoise.sampling import Exponent, RandomWords, balls, piecewise, random_words
 from skdpnoise.sampling.observer import plus_noise
-from skdpnoise.sensitivity import RowBounds, SensitivityProfile, second_moments_profile
+from skdpnoise.sensitivity import (
+    RowBounds,
+    SensitivityProfile,
+    second_moment_change,
+    second_moments_profile,
+)
+from skdpnoise.sensitivity.second_moments import ChangeNorm
+
+Vector = NDArray[np.float64]
+Integers = NDArray[np.int64]
+Draw = Callable[[RandomWords, int, float, int], tuple[Integers, Integers]]
+
+_HALF = math.sqrt(0.5)
+_ENTRY_BITS = 52
+
+
+@dataclass(frozen=True, slots=True)
+class Family:
+    """Noise on the entries of a symmetric matrix, at unit scale."""
+
+    pure: bool
+    norm: ChangeNorm
+    deviations: Callable[[int, float], tuple[float, float]]
+    draw: Draw
+    most_bits: Callable[[int], int]
+    most_columns: float = math.inf
+
+    def change(
+        self, bounds: RowBounds, adjacency: Adjacency, scale: Vector, off_diagonal: float
+    ) -> float:
+        """Return the most that one record can do, in units of the noise: the loss."""
+        worst = second_moment_change(
+            bounds, adjacency, norm=self.norm, scale=scale, off_diagonal=off_diagonal
+        )
+        return 0.5 * worst if self.norm == "nuclear" else worst
+
+
+def _independent(
+    rounded: Callable[[RandomWords, int, int], Integers], exponent: Callable[[float], Exponent]
+) -> Draw:
+    """Return a sampler of independent entries; off the diagonal by the exponent at a scale r."""
+
+    def draw(
+        rng: RandomWords, size: int, off_diagonal: float, bits: int
+    ) -> tuple[Integers, Integers]:
+        diagonal, n_others = rounded(rng, size, bits), size * (size - 1) // 2
+        if off_diagonal == 1.0:
+            return diagonal, rounded(rng, n_others, bits)
+        return diagonal, piecewise.rounded_piecewise(rng, n_others, bits, exponent(off_diagonal))
+
+    return draw
+
+
+def _exponent(linear: float, square: float) -> Exponent:
+    return Exponent((0.0,), ((0.0, linear, square, 0.0),))
+
+
+GAUSSIAN = Family(
+    False,
+    "l2",
+    lambda p, r: (1.0, r),
+    _independent(
+        piecewise.rounded_gaussian, lambda r: _exponent(0.0, 1.0 if r == _HALF else 0.5 / r**2)
+    ),
+    lambda p: _ENTRY_BITS,
+)
+LAPLACE = Family(
+    True,
+    "l1",
+    lambda p, r: (math.sqrt(2.0), math.sqrt(2.0) * r),
+    _independent(piecewise.rounded_laplace, lambda r: _exponent(1.0 / r, 0.0)),
+    lambda p: _ENTRY_BITS,
+)
+K_NORM = Family(
+    True,
+    "l2",
+    lambda p, r: (math.sqrt(p * (p + 1) / 2 + 1), math.sqrt(0.5 * (p * (p + 1) / 2 + 1))),
+    lambda rng, size, r, bits: balls.rounded_frobenius(rng, size, bits),
+    lambda p: min(44, balls.most_places(p * (p + 1) // 2 + 1) - 1),
+)
+WISHART = Family(
+    True,
+    "nuclear",
+    lambda p, r: (2.0 * math.sqrt(p + 1.0), math.sqrt(2.0 * (p + 1.0))),
+    lambda rng, size, r, bits: balls.rounded_wishart(rng, size, bits),
+    balls.wishart_places,
+    balls.MOST_ROWS,
+)
+
+FAMILIES = {
+    "iid_gaussian": GAUSSIAN,
+    "inid_gaussian": GAUSSIAN,
+    "iid_laplace": LAPLACE,
+    "inid_laplace": LAPLACE,
+    "k_norm": K_NORM,
+    "wishart": WISHART,
+}
+
 
 SECOND_MOMENT_NOISES = (*FAMILIES, *CHOICES)
 
@@ -130,20 +229,14 @@ class SymmetricMatrixMechanism(Mechanism):
         scale = check_array(owner, "row_scale", self.row_scale, shape, sign="positive")
         most = min(_MOST_BITS, self._family.most_bits(scale.size) // 2)
         bits = check_count(owner, "bits", self.bits, low=0, high=most)
-        if not (scale.min() * 2.0**-bits >= _SMALLEST and scale.max() <= _LARGEST):
-            raise ValueError(
-                f"The 'row_scale' parameter of {owner} must be within double precision with "
-                "its grid steps. Choose units in which it is nearer to one."
-            )
+        check_precision(owner, "row_scale", scale, bits, (_SMALLEST, _LARGEST))
         off_diagonal = check_real(owner, "off_diagonal", self.off_diagonal)
         equal = self.noise.startswith("iid_")
         ratio = 1.0 if equal else math.sqrt(0.5)
         fixed = equal or self.noise in ("k_norm", "wishart")
         if (fixed and off_diagonal != ratio) or (equal and (scale != scale[0]).any()):
-            raise ValueError(
-                f"The 'off_diagonal' parameter of {owner} must be {ratio!r} for {self.noise!r} "
-                f"noise{', with equal row_scale' if equal else ''}. Got {off_diagonal!r}."
-            )
+            must = f"be {ratio!r} for {self.noise!r} noise{', with equal row_scale' * equal}"
+            raise ValueError(complaint(owner, "off_diagonal", must, repr(off_diagonal)))
         stated(self, row_scale=sealed(scale), off_diagonal=off_diagonal, bits=bits)
 
     @property
@@ -213,20 +306,19 @@ class SymmetricMatrixMechanism(Mechanism):
         ndarray of shape (n_columns, n_columns)
             In the units of squared rows; symmetric, and perhaps indefinite.
         """
-        allowed = f"The 'counts' parameter of {type(self).__name__}.release must be"
-        values, shape = np.asarray(counts), (self.n_columns, self.n_columns)
+        owner, shape = f"{type(self).__name__}.release", (self.n_columns, self.n_columns)
+        values = np.asarray(counts)
         if values.dtype.kind not in "iO":  # those of Python are sums that leave 64 bits
-            raise TypeError(
-                f"{allowed} an array of integers. Got an array of dtype {values.dtype} instead."
-            )
+            given = f"an array of dtype {values.dtype}"
+            raise TypeError(complaint(owner, "counts", "be an array of integers", given))
         if values.shape != shape:
-            raise ValueError(f"{allowed} of shape {shape}. Got shape {values.shape} instead.")
+            given = f"shape {values.shape}"
+            raise ValueError(complaint(owner, "counts", f"be of shape {shape}", given))
         # Every sum of k k' is symmetric, so that the error discloses nothing of the data.
         if (values != values.T).any():
-            raise ValueError(
-                f"{allowed} symmetric, as every sum of products of rows is: what one record can do "
-                "to another matrix is not known. For products of different tables use calibrate."
-            )
+            must = "be symmetric, as every sum of products of rows is"
+            remedy = "For products of different tables use calibrate."
+            raise ValueError(complaint(owner, "counts", must, "another matrix", remedy))
         # Clipping moves no two counts further apart, and leaves room for the noise.
         kept = values
         if values.dtype.kind == "i":
@@ -312,10 +404,6 @@ def calibrate_second_moments(
     adjacency : {"replace_one", "add_remove"} or None, default=None
         Neighbouring relation; None takes that of `guarantee`, or "replace_one" for a loss.
 
-    Returns
-    -------
-    SymmetricMatrixMechanism
-
     References
     ----------
     Those of :class:`SymmetricMatrixMechanism`. Muthukrishnan and Kalyani, arXiv:2302.03511,
@@ -331,15 +419,14 @@ def calibrate_second_moments(
     check_type(owner, "row_bounds", row_bounds, RowBounds)
     check_type(owner, "guarantee", guarantee, PrivacyGuarantee, PureLoss, GaussianLoss)
     if guarantee in (PureLoss(0.0), GaussianLoss(0.0)):
+        remedy = "Every release costs something."
         raise ValueError(
-            f"The 'guarantee' parameter of {owner} must be a positive loss. Got {guarantee!r} "
-            "instead: every release costs something."
+            complaint(owner, "guarantee", "be a positive loss", repr(guarantee), remedy)
         )
     if not (row_bounds.limits.min() >= _LEAST_BOUND and row_bounds.radius <= _MOST_BOUND):
-        raise ValueError(
-            f"The 'row_bounds' parameter of {owner} must be between {_LEAST_BOUND:g} and "
-            f"{_MOST_BOUND:g}. Got {row_bounds!r} instead. Choose other units."
-        )
+        must = f"be between {_LEAST_BOUND:g} and {_MOST_BOUND:g}"
+        given, remedy = repr(row_bounds), "Choose other units."
+        raise ValueError(complaint(owner, "row_bounds", must, given, remedy))
     relation = checked_relation(owner, adjacency, guarantee, "replace_one")
     if noise not in CHOICES:
         return _calibrate(noise, row_bounds, guarantee, relation)
@@ -357,20 +444,16 @@ def calibrate_second_moments(
 def _calibrate(
     noise: str, bounds: RowBounds, guarantee: PrivacyGuarantee | LossBudget, adjacency: Adjacency
 ) -> SymmetricMatrixMechanism:
-    family = FAMILIES[noise]
+    family, owner = FAMILIES[noise], "calibrate_second_moments"
     budget = budget_of(guarantee, pure=family.pure)
     if budget is None:
         names = [name for name, other in FAMILIES.items() if other.pure != family.pure]
-        raise ValueError(
-            "The 'noise' parameter of calibrate_second_moments must be a noise that can give "
-            f"{guarantee}, one of {names}. Got {noise!r} instead."
-        )
+        must = f"be a noise that can give {guarantee}, one of {names}"
+        raise ValueError(complaint(owner, "noise", must, repr(noise)))
     if bounds.n_columns > family.most_columns:
-        raise ValueError(
-            f"The 'noise' parameter of calibrate_second_moments is {noise!r}, whose sampler is "
-            f"exact for up to {family.most_columns} columns. Got {bounds.n_columns} columns. "
-            "Choose another noise, or 'auto'."
-        )
+        must = f"have an exact sampler; that of {noise!r} is up to {family.most_columns} columns"
+        given, remedy = f"{bounds.n_columns} columns", "Choose another noise, or 'auto'."
+        raise ValueError(complaint(owner, "noise", must, given, remedy))
     made, resource = [], number_of(budget)
     for shape, off_diagonal in proposals(noise, bounds):
         units = shape * bounds.radius
@@ -387,3 +470,65 @@ def _calibrate(
     while number_of(best.privacy_loss()) > resource:  # rounding of the scales
         best, more = replace(best, row_scale=best.row_scale * (1.0 + more)), 2.0 * more
     return best
+
+
+def proposals(noise: str, bounds: RowBounds) -> Iterator[tuple[Vector, float]]:
+    """Yield scales of the columns, up to a common factor, and the ratio off the diagonal."""
+    ones = np.ones(bounds.n_columns)
+    if noise.startswith("iid_"):
+        yield ones, 1.0
+        return
+    limits = bounds.limits / bounds.limits.max()
+    shapes = [ones]
+    if limits.min() < 1.0:
+        shapes += [np.sqrt(_capped(bounds)), np.sqrt(limits)]
+        if noise == "inid_laplace":
+            profile = SensitivityProfile(bounds.limits, l1=bounds.l1_norm, l2=bounds.radius)
+            shapes.append(shape_of("inid", profile, order=1.0, weights=None, p=2.0))
+    for shape in shapes:
+        ratios = iter([_HALF])  # inherent to the other two
+        if noise == "inid_laplace":
+            ratios = _laplace_ratios(bounds, shape)
+        elif noise == "inid_gaussian":
+            ratios = _gaussian_ratios(bounds, shape)
+        for ratio in ratios:
+            yield shape, ratio
+
+
+def _capped(bounds: RowBounds) -> Vector:
+    """Return min(c, τ), of norm R if the box reaches so far, in units of R."""
+    limits = bounds.limits / bounds.radius
+    return limits if norm(limits, 2.0) <= 1.0 else fill(limits, np.ones(limits.size), 2.0)
+
+
+def _sums(shape: Vector) -> tuple[float, float]:
+    """Return the sums of s_j² s_k² on the diagonal and off it, which the variances multiply."""
+    diagonal = float(np.sum(shape**4))
+    return diagonal, float(np.sum(shape**2)) ** 2 - diagonal
+
+
+def _gaussian_ratios(bounds: RowBounds, shape: Vector) -> Iterator[float]:
+    """Yield √(1/2), and the best ratio for rows that cannot have all their weight in one column."""
+    # The error is (a + b ρ) (f/(2 ρ) + g - g/(2 ρ)) with ρ = r², f = A² and g the bound on Σ u_j^2,
+    # so ρ^2 = a (f - g) / (2 b g).
+    yield _HALF
+    diagonal, others = _sums(shape)
+    if others > 0.0:
+        # At r = 1 the squared change is (f + g) / 2.
+        whole = second_moment_change(bounds, "add_remove", scale=shape, off_diagonal=_HALF)
+        mixed = second_moment_change(bounds, "add_remove", scale=shape, off_diagonal=1.0)
+        uneven = 2.0 * mixed**2 - whole**2
+        rho = math.sqrt(diagonal * max(whole**2 - uneven, 0.0) / (2.0 * others * uneven))
+        if rho > 0.5:
+            yield math.sqrt(rho)
+
+
+def _laplace_ratios(bounds: RowBounds, shape: Vector) -> Iterator[float]:
+    """Yield the best ratio under either bound; see `calibrate_second_moments`."""
+    yield 1.0
+    diagonal, others = _sums(shape)
+    if others > 0.0:
+        squares = bounds.largest_square(shape)
+        rest = max(0.0, 0.5 * (bounds.largest_sum(shape) ** 2 - squares))
+        yield max(0.5, math.cbrt(rest / squares * diagonal / others))
+        yield max(0.5, (0.25 * (bounds.n_columns - 1) * diagonal / others) ** 0.25)

@@ -12,7 +12,7 @@ import pytest
 from scipy.stats import beta
 
 from skdpnoise.mechanisms import Mechanism, calibrate
-from skdpnoise.mechanisms.joint.balls import L1StaircaseMechanism, _cumulative, l1_staircase
+from skdpnoise.mechanisms.balls import L1StaircaseMechanism, _cumulative, l1_staircase
 from skdpnoise.privacy import GaussianLoss, PrivacyGuarantee, PureLoss
 from skdpnoise.sampling import SeededWords
 from skdpnoise.sampling.balls import Radii, _spacings, rounded_simplex_levels

@@ -12,22 +12,43 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import log_ndtr, ndtri_exp
 
-from skdpnoise._utils.checks import check_option, check_type
+from skdpnoise._utils.checks import check_option, check_type, complaint
 from skdpnoise._utils.shared_texts import shared_texts
 from skdpnoise.mechanisms import grid_sizes
-from skdpnoise.mechanisms.base import Mechanism
-from skdpnoise.mechanisms.selection._choice_laws import KINDS, ChoiceLaw
-from skdpnoise.privacy import GaussianLoss, PureLoss, check_count, check_real
+from skdpnoise.mechanisms._choice_laws import KINDS, ChoiceLaw, range_epsilon, range_mu
+from skdpnoise.mechanisms.base import Mechanism, stated
+from skdpnoise.mechanisms.repetition import (
+    approximate_base,
+    base_budget,
+    choose_repetitions,
+    repeated_loss,
+)
+from skdpnoise.privacy import GaussianLoss, LossBudget, PureLoss, check_count, check_real
 from skdpnoise.sampling import RandomWords, random_words
 from skdpnoise.sampling.observer import chosen
+from skdpnoise.sensitivity import SensitivityProfile
+
+__all__ = [
+    "ExponentialMechanism",
+    "NormQuantileMechanism",
+    "PermuteAndFlip",
+    "ReportNoisyMax",
+    "Selection",
+    "SelectionMechanism",
+    "approximate_base",
+    "base_budget",
+    "choose_repetitions",
+    "range_epsilon",
+    "range_mu",
+    "repeated_loss",
+    "whole_quanta",
+]
 
 _STEPS = 24  # the sensitivity spans at least 2**24 grid steps
 _FEWEST_BITS, _MOST_BITS = 10, 52
 _RANGE_BITS = 61  # utilities are held within ±2**61 grid steps
 _COARSE_BITS = 31
-_MARGIN = 1e-11  # relative error of normal quantiles, with room to spare
 
 
 @shared_texts
@@ -44,8 +65,7 @@ class SelectionMechanism(Mechanism):
         sensitivity = check_real(owner, "sensitivity", self.sensitivity, low=1e-280, high=1e280)
         epsilon = check_real(owner, "epsilon", self.epsilon, low=1e-12, high=1e9)
         check_type(owner, "monotonic", self.monotonic, bool)
-        object.__setattr__(self, "sensitivity", sensitivity)
-        object.__setattr__(self, "epsilon", epsilon)
+        stated(self, sensitivity=sensitivity, epsilon=epsilon)
 
     @property
     def bits(self) -> int:
@@ -148,6 +168,9 @@ class SelectionMechanism(Mechanism):
     @property
     def _kind(self) -> ChoiceLaw:
         return KINDS[self.noise]
+
+
+Selection = SelectionMechanism
 
 
 @shared_texts
@@ -272,10 +295,8 @@ class ReportNoisyMax(SelectionMechanism):
     %(mechanisms: sensitivity, epsilon, monotonic)s
     noise : {"exponential", "laplace", "gumbel"}, default="exponential"
         Law of Z. Exponential noise is the best of the three.
-
-    References
-    ----------
-    Dwork and Roth, "The Algorithmic Foundations of Differential Privacy", 2014, Claim 3.9. Ding et
+    %(dwork_roth: References)s
+    Claim 3.9. Ding et
     al., arXiv:2105.07260, Theorem 1 (exponential noise).
 
     Examples
@@ -292,21 +313,92 @@ class ReportNoisyMax(SelectionMechanism):
         check_option("ReportNoisyMax", "noise", self.noise, KINDS)
 
 
-def range_mu(epsilon: float) -> float:
-    """Return 2 Φ^{-1}(expit(ε/2)), rounded up."""
-    if epsilon < 1e-3:
-        # Φ^{-1}(1/2 + x) = √(2π) x (1 + π x²/3 + ...) with x < ε/8: the cubic term is below ε².
-        return math.sqrt(2.0 * math.pi) * epsilon / 4.0 * (1.0 + epsilon**2 + _MARGIN)
-    # The smaller tail keeps its relative accuracy.
-    return -2.0 * float(ndtri_exp(-float(np.logaddexp(0.0, 0.5 * epsilon)))) * (1.0 + _MARGIN)
+@dataclass(frozen=True, slots=True)
+class NormQuantileMechanism(Mechanism):
+    r"""One private choice of a radius among public candidates.
 
+    **Guarantee.** That of its selection, if one record moves every utility by at most
+    ``selection.sensitivity``. Under a Gaussian budget it is the exponential mechanism, charged for
+    its bounded range; under a pure one it is permute-and-flip.
 
-def range_epsilon(mu: float) -> float:
-    """Return the ε of a range that makes μ: 2 logit Φ(μ/2), rounded down."""
-    epsilon = 2.0 * float(log_ndtr(0.5 * mu) - log_ndtr(-0.5 * mu)) * (1.0 - 1e-9)
-    while epsilon > 0.0 and range_mu(epsilon) > mu:
-        epsilon *= 1.0 - 1e-9
-    return epsilon
+    Parameters
+    ----------
+    selection : ExponentialMechanism or PermuteAndFlip
+        What chooses.
+    bounded_range : bool
+        Whether it is charged for the range of its loss, as a Gaussian loss.
+
+    References
+    ----------
+    Dong, Durfee and Rogers, "Optimal differential privacy composition for exponential mechanisms",
+    ICML 2020. McKenna and Sheldon, "Permute-and-flip", NeurIPS 2020, Theorem 1.
+
+    Examples
+    --------
+    >>> from skdpnoise.sampling import SeededWords
+    >>> mechanism = NormQuantileMechanism.within(GaussianLoss(0.5))
+    >>> mechanism.select([500, 100, 200], SeededWords(0)), str(mechanism.privacy_loss())
+    (0, '0.5-GDP')
+    """
+
+    selection: ExponentialMechanism | PermuteAndFlip
+    bounded_range: bool
+
+    def __post_init__(self) -> None:
+        kinds = (ExponentialMechanism, PermuteAndFlip)
+        check_type(type(self).__name__, "selection", self.selection, *kinds)
+        if self.bounded_range != (type(self.selection) is ExponentialMechanism):
+            must = "be True for an ExponentialMechanism, and False for PermuteAndFlip, whose loss "
+            must += "has no bounded range"
+            given = repr(self.bounded_range)
+            raise ValueError(complaint(type(self).__name__, "bounded_range", must, given))
+
+    @classmethod
+    def within(
+        cls, budget: LossBudget, *, monotonic: bool = False, sensitivity: float = 1.0
+    ) -> NormQuantileMechanism:
+        """Return the mechanism that spends a pure or Gaussian budget on utilities of a sensitivity.
+
+        They are `monotonic` if a record moves all of them in the same direction.
+        """
+        if isinstance(budget, GaussianLoss):
+            epsilon = range_epsilon(budget.mu)
+            return cls(ExponentialMechanism(sensitivity, epsilon, monotonic), True)
+        return cls(PermuteAndFlip(sensitivity, budget.pure_epsilon, monotonic), False)
+
+    @property
+    def noise(self) -> str:
+        """Name of the mechanism, for reports."""
+        return "exponential_mechanism" if self.bounded_range else "permute_and_flip"
+
+    @property
+    def sensitivity(self) -> SensitivityProfile:
+        """How far one record can move a utility."""
+        return SensitivityProfile([self.selection.sensitivity])
+
+    @property
+    def scale(self) -> NDArray[np.float64]:
+        """Records that make a candidate e times as likely, shape (1,)."""
+        return np.array([self.selection.scale])
+
+    @property
+    def grid_size(self) -> float:
+        """Size of one integer step of the utilities, in records."""
+        return self.selection.grid_size
+
+    def privacy_loss(self) -> PureLoss | GaussianLoss:
+        """Return what one choice costs."""
+        if self.bounded_range:
+            assert isinstance(self.selection, ExponentialMechanism)
+            return self.selection.gaussian_loss()
+        return self.selection.privacy_loss()
+
+    def select(self, utilities: ArrayLike, rng: RandomWords) -> int:
+        """Return the index of the chosen candidate, which may be made public.
+
+        Utilities, of shape (n_candidates,), are in records; larger is better.
+        """
+        return self.selection.select(utilities, rng)
 
 
 def whole_quanta(utilities: NDArray[np.float64], grid_size: float) -> NDArray[np.int64]:
@@ -324,17 +416,11 @@ def whole_quanta(utilities: NDArray[np.float64], grid_size: float) -> NDArray[np
 
 
 def _check_utilities(owner: str, utilities: ArrayLike) -> NDArray[Any]:
-    array = grid_sizes.exact_numbers(utilities)
-    allowed = (
-        f"The 'utilities' parameter of {owner} must be a non-empty one-dimensional array of finite "
-        "numbers"
-    )
-    if array.dtype.kind == "b" or not grid_sizes.are_real(array):
-        raise TypeError(
-            f"{allowed}, of double precision or less. Got an array of dtype {array.dtype} instead."
-        )
+    array = grid_sizes.exact_array(owner, "utilities", utilities)
+    if array.dtype.kind == "b":
+        given = f"an array of dtype {array.dtype}"
+        raise TypeError(complaint(owner, "utilities", "be numbers", given))
     if array.ndim != 1 or array.size == 0:
-        raise ValueError(f"{allowed}. Got an array of shape {array.shape} instead.")
-    if not grid_sizes.are_finite(array):
-        raise ValueError(f"{allowed}: remove or replace NaN and infinity first.")
+        given = f"an array of shape {array.shape}"
+        raise ValueError(complaint(owner, "utilities", "be a non-empty vector", given))
     return array

@@ -7,11 +7,13 @@ exponent.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.special import log_ndtr, ndtri_exp
 
 from skdpnoise.sampling import RandomWords, rounded_laplace
 from skdpnoise.sampling.bits import Floats, Integers, Progress, Words, fill, take_below
@@ -27,6 +29,7 @@ _X, _BELOW_ONE = 0, 1  # rows of the table of numbers: x, and the first of a run
 # Gauss's rule on each panel, and how many numbers a block of the table of (nodes, candidates) has.
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(24)
 _BLOCK = 1 << 22
+_MARGIN = 1e-11  # relative error of normal quantiles, with room to spare
 
 
 @inner
@@ -167,6 +170,23 @@ def _blocks(nodes: Floats, weights: Floats, n: int) -> list[tuple[Floats, Floats
     rows = max(1, _BLOCK // n)
     starts = range(0, nodes.size, rows)
     return [(nodes[i : i + rows], weights[i : i + rows]) for i in starts]
+
+
+def range_mu(epsilon: float) -> float:
+    """Return 2 Φ^{-1}(expit(ε/2)), rounded up."""
+    if epsilon < 1e-3:
+        # Φ^{-1}(1/2 + x) = √(2π) x (1 + π x²/3 + ...) with x < ε/8: the cubic term is below ε².
+        return math.sqrt(2.0 * math.pi) * epsilon / 4.0 * (1.0 + epsilon**2 + _MARGIN)
+    # The smaller tail keeps its relative accuracy.
+    return -2.0 * float(ndtri_exp(-float(np.logaddexp(0.0, 0.5 * epsilon)))) * (1.0 + _MARGIN)
+
+
+def range_epsilon(mu: float) -> float:
+    """Return the ε of a range that makes μ: 2 logit Φ(μ/2), rounded down."""
+    epsilon = 2.0 * float(log_ndtr(0.5 * mu) - log_ndtr(-0.5 * mu)) * (1.0 - 1e-9)
+    while epsilon > 0.0 and range_mu(epsilon) > mu:
+        epsilon *= 1.0 - 1e-9
+    return epsilon
 
 
 class ChoiceLaw(NamedTuple):

@@ -15,14 +15,14 @@ from scipy.stats import chi2
 from skdpnoise.kernels import second_moments
 from skdpnoise.ledger import Account
 from skdpnoise.mechanisms import SECOND_MOMENT_NOISES, calibrate_second_moments
-from skdpnoise.mechanisms.matrices._families import FAMILIES
+from skdpnoise.mechanisms.matrices import FAMILIES
 from skdpnoise.noises import get_noise
 from skdpnoise.privacy import GaussianLoss, PrivacyGuarantee, PureLoss, gdp_mu
 from skdpnoise.sampling import SeededWords
 from skdpnoise.sensitivity import RowBounds
 from tests._cases import each_value, quick
 from tests._statistics import FALSE_ALARM, fit_pvalue
-from tests.mechanisms.matrices._second_moments import (
+from tests.mechanisms._second_moments import (
     ADJACENCIES,
     BOUNDS,
     GAUSSIAN,

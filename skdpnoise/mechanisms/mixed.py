@@ -12,26 +12,26 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import minimize_scalar
 
-from skdpnoise._utils.checks import Adjacency, check_adjacency, check_array, check_type
+from skdpnoise._utils.checks import Adjacency, check_adjacency, check_array, check_type, complaint
 from skdpnoise._utils.sealed import sealed
 from skdpnoise._utils.shared_texts import shared_texts
-from skdpnoise.mechanisms.additive import AdditiveMechanism, compared, stated
+from skdpnoise.mechanisms.additive import AdditiveMechanism, compared
+from skdpnoise.mechanisms.base import stated
 from skdpnoise.mechanisms.calibrate import calibrate
+from skdpnoise.mechanisms.grid_sizes import exact_integers
 from skdpnoise.mechanisms.requests import candidates
-from skdpnoise.mechanisms.vectors import VectorMechanism, exact_release
+from skdpnoise.mechanisms.vectors import VectorMechanism
 from skdpnoise.noises import get_noise
 from skdpnoise.privacy import LossBudget, PrivacyGuarantee, PrivacyLoss, check_count, check_real
 from skdpnoise.privacy.loss import checked_relation
-from skdpnoise.sampling import RandomWords
+from skdpnoise.sampling import RandomWords, random_words
+from skdpnoise.sampling.observer import plus_noise
 from skdpnoise.sensitivity import SensitivityProfile
 from skdpnoise.sensitivity.bounds import bounded_ones, shifted_sums, support_sizes
 
 Vector = NDArray[np.float64]
 
-_NOT_INTEGER = (
-    "The 'noise' parameter of {owner} must be continuous: sums less a multiple of the count are "
-    "not integers. Got {noise!r} instead."
-)
+_REAL = "be continuous: sums less a multiple of the count are not integers"
 _LEAST_WEIGHT = 1e-16  # of the count, beside the sums, where nothing depends on it
 
 
@@ -83,7 +83,12 @@ class MixedMechanism(VectorMechanism):
         return self.additive.sample(rng, count, first=start)
 
     def _released(self, rows: NDArray[Any], random_state: Any, first: int | None) -> Vector:
-        return self._unmixed(exact_release(self.additive, rows, self._mixed, random_state, first))
+        draws = self.sample(random_words(random_state), len(rows), first=first)
+        mixed = [self._mixed([Fraction(entry) for entry in row]) for row in rows.tolist()]
+        steps = self.grid_size.tolist()
+        integers = np.array([exact_integers(row, steps) for row in mixed])
+        noisy = plus_noise(self.additive, integers, draws) * self.grid_size
+        return self._unmixed(np.asarray(noisy, dtype=np.float64))
 
     def _check_covered(self, needed: SensitivityProfile, what: str) -> None:
         """Refuse an additive mechanism that is calibrated to less than ``needed``."""
@@ -99,11 +104,9 @@ class MixedMechanism(VectorMechanism):
                 within = float(np.linalg.norm(limit, order)) if least is None else least
                 covered = bound >= within
         if not covered:
-            raise ValueError(
-                f"The 'additive' parameter of {type(self).__name__} must have one scale for each "
-                f"coordinate, and be calibrated to at least {needed}, which follows from {what}. "
-                f"Got {has} instead."
-            )
+            must = "have one scale for each coordinate, and be calibrated to at least "
+            must += f"{needed}, which follows from {what}"
+            raise ValueError(complaint(type(self).__name__, "additive", must, str(has)))
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -158,11 +161,11 @@ class BoundedCountsMechanism(MixedMechanism):
         check_adjacency(owner, self.adjacency)
         mixing = check_real(owner, "mixing", self.mixing, low=-math.inf)
         if self.additive.noise != "iid_gaussian" or mixing * size == 1.0:
-            raise ValueError(
-                f"The 'additive' parameter of {owner} must have 'iid_gaussian' noise, and 'mixing' "
-                f"must not be 1/{size}, where it cannot be undone. Got {self.additive.noise!r} and "
-                f"{self.mixing!r} instead."
+            must = (
+                f"have 'iid_gaussian' noise, and 'mixing' not be 1/{size}, which cannot be undone"
             )
+            given = f"{self.additive.noise!r} and {self.mixing!r}"
+            raise ValueError(complaint(owner, "additive", must, given))
         stated(self, mixing=mixing, max_ones=check_count(owner, "max_ones", self.max_ones))
         needed = bounded_ones(size, self.max_ones, self.adjacency, mixing=mixing)
         self._check_covered(needed, "'max_ones', 'adjacency' and 'mixing'")
@@ -228,10 +231,6 @@ def bounded_counts(
     adjacency : {"replace_one", "add_remove"} or None, default=None
         Neighbouring relation; None takes that of the guarantee, or "add_remove" for a loss.
     %(mechanisms: n_releases)s
-
-    Returns
-    -------
-    BoundedCountsMechanism
 
     References
     ----------
@@ -313,18 +312,15 @@ class CorrelatedSumMechanism(MixedMechanism):
     additive: AdditiveMechanism
 
     def __post_init__(self) -> None:
-        for name in ("low", "high", "shift"):
-            object.__setattr__(self, name, sealed(getattr(self, name)))
+        stated(self, low=sealed(self.low), high=sealed(self.high), shift=sealed(self.shift))
         owner = type(self).__name__
         check_type(owner, "additive", self.additive, AdditiveMechanism)
         if self.additive.family.lattice:
-            raise ValueError(_NOT_INTEGER.format(owner=owner, noise=self.additive.noise))
+            raise ValueError(complaint(owner, "noise", _REAL, repr(self.additive.noise)))
         if not self.low.shape == self.high.shape == self.shift.shape:
-            raise ValueError(
-                f"The 'low', 'high' and 'shift' parameters of {owner} must be of one shape, "
-                f"(n_sums,). Got {self.low.shape}, {self.high.shape} and {self.shift.shape} "
-                "instead."
-            )
+            given = f"{self.low.shape}, {self.high.shape} and {self.shift.shape}"
+            must = "be of one shape, (n_sums,), with 'high' and 'shift'"
+            raise ValueError(complaint(owner, "low", must, given))
         needed = shifted_sums(self.low, self.high, self.shift)
         self._check_covered(needed, "'low', 'high' and 'shift'")
 
@@ -356,10 +352,8 @@ class CorrelatedSumMechanism(MixedMechanism):
         if name == "gaussian":
             return self._variance ** (0.5 * p) * get_noise(name).absolute_moment(p)
         if name != "laplace":
-            raise ValueError(
-                "The 'p' parameter of CorrelatedSumMechanism.expected_error must be 2 for noise "
-                f"other than Gaussian or Laplace. Got {p!r} instead."
-            )
+            must = "be 2 for noise other than Gaussian or Laplace"
+            raise ValueError(complaint(f"{type(self).__name__}.expected_error", "p", must, repr(p)))
         scale = self.additive.scale
         own, shared = scale[:-1], np.abs(self.shift) * scale[-1]
         # The density of the sum is a difference of two Laplace densities; scales that are all but
@@ -415,10 +409,6 @@ def correlated_sum(
         How much the squared error of the count matters by itself.
     %(mechanisms: n_releases)s
 
-    Returns
-    -------
-    CorrelatedSumMechanism
-
     Examples
     --------
     >>> guarantee = PrivacyGuarantee(1.0, 1e-6, adjacency="add_remove")
@@ -427,11 +417,9 @@ def correlated_sum(
     """
     owner = "correlated_sum"
     if isinstance(guarantee, PrivacyGuarantee) and guarantee.adjacency != "add_remove":
-        raise ValueError(
-            f"The 'guarantee' parameter of {owner} must be for adjacency='add_remove'. Got "
-            f"{guarantee!r} instead. Under 'replace_one' nothing is gained: use calibrate with "
-            "clipped_sum(low, high)."
-        )
+        remedy = "Under 'replace_one' nothing is gained: use calibrate with clipped_sum(low, high)."
+        must = "be for adjacency='add_remove'"
+        raise ValueError(complaint(owner, "guarantee", must, repr(guarantee), remedy))
     count_weight = check_real(owner, "count_weight", count_weight, low_closed=True)
     plain = shifted_sums(low, high, 0.0)
     n_sums = plain.n_coordinates - 1
@@ -455,7 +443,7 @@ def correlated_sum(
         needed, importance = shifted_sums(left, right, shift), np.append(each, of_count)
         additive = calibrate(name, needed, guarantee, n_releases=n_releases, weights=importance)
         if additive.family.lattice:
-            raise ValueError(_NOT_INTEGER.format(owner=owner, noise=name))
+            raise ValueError(complaint(owner, "noise", _REAL, repr(name)))
         return CorrelatedSumMechanism(left, right, shift, additive)
 
     def error(mechanism: CorrelatedSumMechanism) -> float:

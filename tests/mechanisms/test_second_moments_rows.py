@@ -13,7 +13,7 @@ from skdpnoise.mechanisms import calibrate_second_moments
 from skdpnoise.privacy import PureLoss
 from skdpnoise.sensitivity import RowBounds
 from tests._cases import each_value, quick
-from tests.mechanisms.matrices._second_moments import ADJACENCIES, BOUNDS, NOISES, budget, resource
+from tests.mechanisms._second_moments import ADJACENCIES, BOUNDS, NOISES, budget, resource
 
 # What a row can do, replayed through the solver that counts
 

@@ -11,7 +11,7 @@ import pytest
 from scipy.stats import beta, chi2, gamma, halfnorm
 
 from skdpnoise.mechanisms import AdditiveMechanism, Mechanism
-from skdpnoise.mechanisms.joint.balls import KNormMechanism, k_norm
+from skdpnoise.mechanisms.balls import KNormMechanism, k_norm
 from skdpnoise.privacy import GaussianLoss, PrivacyGuarantee, PureLoss
 from skdpnoise.sampling import SeededWords
 from skdpnoise.sampling.balls import most_places, rounded_cube, rounded_euclidean

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from skdpnoise.mechanisms import SECOND_MOMENT_NOISES
-from skdpnoise.mechanisms.matrices._families import FAMILIES
+from skdpnoise.mechanisms.matrices import FAMILIES
 from skdpnoise.mechanisms.requests import CHOICES
 from skdpnoise.privacy import GaussianLoss, PureLoss
 from skdpnoise.sensitivity import RowBounds

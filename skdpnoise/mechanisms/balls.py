@@ -12,10 +12,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import minimize_scalar
 
+from skdpnoise._utils.checks import complaint
 from skdpnoise._utils.shared_texts import shared_texts
-from skdpnoise.mechanisms.additive import AdditiveMechanism, stated
+from skdpnoise.mechanisms.additive import AdditiveMechanism
+from skdpnoise.mechanisms.base import stated
 from skdpnoise.mechanisms.calibrate import calibrate
-from skdpnoise.mechanisms.grid_sizes import norm_of_rounding
+from skdpnoise.mechanisms.grid_sizes import check_precision, norm_of_rounding
 from skdpnoise.mechanisms.requests import number_of
 from skdpnoise.mechanisms.vectors import VectorMechanism
 from skdpnoise.privacy import PrivacyGuarantee, PrivacyLoss, PureLoss, check_count, check_real
@@ -89,9 +91,7 @@ class KNormMechanism(VectorMechanism):
     def __post_init__(self) -> None:
         owner = type(self).__name__
         if self.norm not in (2.0, math.inf):
-            raise ValueError(
-                f"The 'norm' parameter of {owner} must be 2 or inf. Got {self.norm!r} instead."
-            )
+            raise ValueError(complaint(owner, "norm", "be 2 or inf", repr(self.norm)))
         n_coordinates = check_count(owner, "n_coordinates", self.n_coordinates)
         stated(self, norm=float(self.norm), n_coordinates=n_coordinates)
         _check_units(self, "scale", _most_bits(n_coordinates))
@@ -171,10 +171,8 @@ def k_norm(
     """
     norm = check_real("k_norm", "norm", norm, high_closed=True)
     if norm not in (1.0, 2.0, math.inf):
-        raise ValueError(
-            f"The 'norm' parameter of k_norm must be 1, 2 or inf. Got {norm!r} instead. A ball of "
-            "another norm lies within one of these."
-        )
+        remedy = "A ball of another norm lies within one of these."
+        raise ValueError(complaint("k_norm", "norm", "be 1, 2 or inf", repr(norm), remedy))
     radius = check_real("k_norm", "radius", radius)
     n_coordinates = check_count("k_norm", "n_coordinates", n_coordinates)
     n_releases = check_count("k_norm", "n_releases", n_releases)
@@ -274,10 +272,8 @@ class L1StaircaseMechanism(VectorMechanism):
         n_coordinates = check_count(owner, "n_coordinates", self.n_coordinates)
         gamma = check_real(owner, "gamma", self.gamma, high=1.0, high_closed=True)
         if not math.ldexp(gamma, _GAMMA_BITS).is_integer():
-            raise ValueError(
-                f"The 'gamma' parameter of {owner} must be a multiple of 2**-{_GAMMA_BITS}. Got "
-                f"{self.gamma!r} instead."
-            )
+            must = f"be a multiple of 2**-{_GAMMA_BITS}"
+            raise ValueError(complaint(owner, "gamma", must, repr(self.gamma)))
         _check_table(owner, n_coordinates, step)
         stated(self, n_coordinates=n_coordinates, step=step, gamma=gamma)
         _check_units(self, "width", _bits(_MOST_COORDINATES))
@@ -350,10 +346,6 @@ def l1_staircase(
     gamma : float or None, default=None
         γ in (0, 1], rounded to a positive multiple of 2**-32.
     %(mechanisms: n_releases)s
-
-    Returns
-    -------
-    L1StaircaseMechanism
 
     Raises
     ------
@@ -463,13 +455,10 @@ def _epsilon_of_each(owner: str, guarantee: object, n_releases: int) -> float:
     if isinstance(guarantee, PrivacyGuarantee | PureLoss):
         whole = number_of(guarantee)
     if whole == 0.0:
-        allowed = (
-            f"The 'guarantee' parameter of {owner} must be a PrivacyGuarantee or a PureLoss with a "
-            f"positive epsilon. Got {guarantee!r} instead"
-        )
-        if isinstance(guarantee, PrivacyLoss):
-            raise ValueError(f"{allowed}: calibrate Gaussian noise to such a loss.")
-        raise TypeError(f"{allowed}.")
+        kind = ValueError if isinstance(guarantee, PrivacyLoss) else TypeError
+        must = "be a PrivacyGuarantee or a PureLoss with a positive epsilon"
+        remedy = "Calibrate Gaussian noise to another loss." if kind is ValueError else ""
+        raise kind(complaint(owner, "guarantee", must, repr(guarantee), remedy))
     each = whole / n_releases
     while each * n_releases > whole:
         each *= 1.0 - _MARGIN
@@ -485,9 +474,5 @@ def _check_units(
     unit = check_real(owner, name, getattr(mechanism, name))
     n_releases = check_count(owner, "n_releases", mechanism.n_releases)
     bits = check_count(owner, "bits", mechanism.bits, low=0, high=most_bits)
-    if not (unit <= _LARGEST and unit * 2.0**-bits >= _SMALLEST):
-        raise ValueError(
-            f"The {name!r} parameter of {owner} must be within double precision with its grid "
-            f"steps. Got {unit!r} instead. Choose other units."
-        )
+    check_precision(owner, name, unit, bits, (_SMALLEST, _LARGEST))
     stated(mechanism, radius=radius, n_releases=n_releases, bits=bits, **{name: unit})

@@ -15,10 +15,10 @@ import numpy as np
 from scipy.optimize import brentq
 from scipy.special import ndtr
 
-from skdpnoise._utils.checks import check_count, check_option, check_real, check_type
+from skdpnoise._utils.checks import check_count, check_option, check_real, check_type, complaint
 from skdpnoise._utils.shared_texts import shared_texts
+from skdpnoise.mechanisms._choice_laws import range_epsilon
 from skdpnoise.mechanisms.requests import number_of
-from skdpnoise.mechanisms.selection.choices import range_epsilon
 from skdpnoise.privacy import GaussianLoss, NumericLoss, PrivacyGuarantee, PrivacyLoss, PureLoss
 from skdpnoise.privacy.conversions import bisect, gdp_mu
 from skdpnoise.privacy.curves import NormalShift, Promised
@@ -51,10 +51,6 @@ def repeated_loss(base: PrivacyLoss, law: RepetitionLaw) -> PureLoss | NumericLo
         Loss of one run, everything that it does included.
     %(mechanisms: law)s
 
-    Returns
-    -------
-    PureLoss or NumericLoss
-
     References
     ----------
     Papernot and Steinke, ICLR 2022, Corollary 3 ((2 + η) ε) and Theorem 6.
@@ -70,10 +66,8 @@ def repeated_loss(base: PrivacyLoss, law: RepetitionLaw) -> PureLoss | NumericLo
         epsilon = base.pure_epsilon
         return PureLoss((epsilon + law.pure_excess(epsilon)) * (1.0 + _MARGIN))
     if not isinstance(base, PrivacyLoss):
-        raise TypeError(
-            "The 'base' parameter of repeated_loss must be a PrivacyLoss. Got an object of type "
-            f"{type(base).__name__} instead."
-        )
+        given = f"an object of type {type(base).__name__}"
+        raise TypeError(complaint("repeated_loss", "base", "be a PrivacyLoss", given))
     terms = base.numeric().terms
     if len(terms) == 1 and terms[0][2] == 1:
         curve, shift, _ = terms[0]
@@ -116,10 +110,8 @@ def base_budget(
     if kind == "pure":
         return _pure_base(guarantee, law)
     if isinstance(guarantee, PureLoss) or getattr(guarantee, "delta", None) == 0.0:
-        raise ValueError(
-            f"The 'kind' parameter of {owner} must be 'pure' where delta is 0: no Gaussian noise "
-            "is purely private. Got 'gaussian' instead."
-        )
+        must = "be 'pure' where delta is 0: no Gaussian noise is purely private"
+        raise ValueError(complaint(owner, "kind", must, "'gaussian'"))
     if isinstance(guarantee, GaussianLoss):
         return GaussianLoss(_dominated_mu(guarantee.mu, law))
     return GaussianLoss(_gaussian_base(guarantee.epsilon, guarantee.delta, law))
@@ -194,10 +186,6 @@ def choose_repetitions(
         Most runs on average, if fewer are wanted than the privacy of the search asks for; a
         ValueError says if none of the laws has so few.
 
-    Returns
-    -------
-    TruncatedNegativeBinomial
-
     Examples
     --------
     >>> law = choose_repetitions(20, PrivacyGuarantee(1.0, 1e-6))
@@ -218,11 +206,9 @@ def choose_repetitions(
             continue  # its searches would be longer than a double can say
     laws = [law for law in laws if law.mean <= max_mean]
     if not laws:
-        raise ValueError(
-            f"The 'max_mean' parameter of {owner} must be larger, or 'coverage' smaller: so few "
-            f"runs do not try one of the best {share:.2g} of candidates with probability "
-            f"{coverage}. Got {max_mean!r} instead."
-        )
+        must = "be larger, or 'coverage' smaller: so few runs do not try one of the best "
+        must += f"{share:.2g} of candidates with probability {coverage}"
+        raise ValueError(complaint(owner, "max_mean", must, repr(max_mean)))
     kind = "gaussian" if guarantee.delta > 0.0 else "pure"
     budgets = [number_of(base_budget(guarantee, law, kind)) for law in laws]
     good = [law for law, size in zip(laws, budgets, strict=True) if size >= _AS_GOOD * max(budgets)]

@@ -10,17 +10,17 @@ import numpy as np
 import pytest
 from scipy.special import expit, ndtri
 
+from skdpnoise.mechanisms._choice_laws import (
+    draw_exponential,
+    draw_permute_and_flip,
+    laplace_law,
+    permute_and_flip_law,
+)
 from skdpnoise.mechanisms.selection import (
     ExponentialMechanism,
     PermuteAndFlip,
     ReportNoisyMax,
     whole_quanta,
-)
-from skdpnoise.mechanisms.selection._choice_laws import (
-    draw_exponential,
-    draw_permute_and_flip,
-    laplace_law,
-    permute_and_flip_law,
 )
 from skdpnoise.privacy import GaussianLoss, PrivacyGuarantee, PureLoss
 from skdpnoise.queries import private_argmax
@@ -327,8 +327,8 @@ def test_laws_agree_with_opendp():
         ([], ValueError, r"Got an array of shape \(0,\)"),
         ([[1.0, 2.0]], ValueError, r"Got an array of shape \(1, 2\)"),
         (3.0, ValueError, "Got an array of shape"),
-        ([123.25, np.nan], ValueError, "remove or replace NaN"),
-        ([123.25, np.inf], ValueError, "remove or replace NaN"),
+        ([123.25, np.nan], ValueError, "Remove or replace NaN"),
+        ([123.25, np.inf], ValueError, "Remove or replace NaN"),
         (["123.25"], TypeError, "of dtype <U6"),
         ([1j], TypeError, "of dtype complex128"),
         ([True, False], TypeError, "of dtype bool"),

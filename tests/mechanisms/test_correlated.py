@@ -13,7 +13,7 @@ import pytest
 from scipy.stats import chi2
 
 from skdpnoise.mechanisms import AdditiveMechanism, Mechanism, calibrate
-from skdpnoise.mechanisms.joint.mixed import bounded_counts, correlated_sum
+from skdpnoise.mechanisms.mixed import bounded_counts, correlated_sum
 from skdpnoise.privacy import GaussianLoss, PrivacyGuarantee, PureLoss
 from skdpnoise.sampling import SeededWords
 from skdpnoise.sensitivity import GroupedProfile, SensitivityProfile

@@ -1,1 +1,0 @@
-"""Noise on whole vectors: correlated, for bounded counts, and along a norm."""

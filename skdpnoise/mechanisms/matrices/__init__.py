@@ -1,1 +1,0 @@
-"""Noise on symmetric matrices: second moments of bounded rows."""

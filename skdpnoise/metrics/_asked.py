@@ -1,0 +1,199 @@
+"""The keywords of all scores and curves, their releases, and what every result states."""
+
+from __future__ import annotations
+
+import math
+from abc import abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial, wraps
+from inspect import Parameter, signature
+from typing import Any, ParamSpec, TypedDict, TypeVar, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from skdpnoise._utils.shared_texts import shared_texts
+from skdpnoise.accounting.queries import GroupedSum
+from skdpnoise.accounting.terms import Terms
+from skdpnoise.data.table import Table
+from skdpnoise.mechanisms import AdditiveMechanism
+from skdpnoise.metrics._records import Both, Vector, judged, scored
+from skdpnoise.privacy import Adjacency, LossBudget, PrivacyGuarantee, PrivacyLoss
+from skdpnoise.privacy.loss import checked_relation, promised
+from skdpnoise.queries import noisy_histogram, private_mean
+from skdpnoise.queries.aggregates import PrivateEstimate
+from skdpnoise.sampling import random_words
+from skdpnoise.sampling.words import with_caveat
+
+Cells = Callable[[Both], tuple[NDArray[np.intp], NDArray[np.intp]]]
+"""From records to the row and the column of the cell of each, negative of none."""
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+# Standard deviations of its noise that a number of records must reach; ratios to fewer are hidden.
+SEEN = 3.0
+
+
+class How(TypedDict, total=False):
+    """The keywords that all scores and curves take."""
+
+    epsilon: float | None
+    delta: float | None
+    adjacency: Adjacency | None
+    noise: str
+    same_rows: bool
+    random_state: Any
+    ledger: Any
+
+
+_DEFAULTS: How = {
+    "epsilon": None,
+    "delta": None,
+    "adjacency": None,
+    "noise": "auto",
+    "same_rows": False,
+    "random_state": None,
+    "ledger": None,
+}
+
+
+def takes_how(function: Callable[P, R]) -> Callable[P, R]:
+    """Return a function of ``**how`` that shows its keywords, and refuses others."""
+    written = signature(function)
+    *own, _ = written.parameters.values()
+    notes = {name: note.__forward_arg__ for name, note in How.__annotations__.items()}
+    keywords = [
+        Parameter(name, Parameter.KEYWORD_ONLY, default=default, annotation=notes[name])
+        for name, default in _DEFAULTS.items()
+    ]
+    shown = written.replace(parameters=[*own, *keywords])
+
+    @wraps(function)
+    def checked(*args: P.args, **kwargs: P.kwargs) -> R:
+        try:
+            shown.bind(*args, **kwargs)
+        except TypeError as wrong:
+            raise TypeError(f"{function.__name__}() {wrong}") from None
+        return function(*args, **kwargs)
+
+    cast(Any, checked).__signature__ = shown
+    return shared_texts(checked)
+
+
+@dataclass(frozen=True, slots=True)
+class Asked(Terms):
+    """The terms of a score or a curve."""
+
+    noise: str
+    same_rows: bool
+
+    @classmethod
+    def of(cls, owner: str, guarantee: PrivacyGuarantee | LossBudget | None, how: How) -> Asked:
+        """Return the terms that a function was called with."""
+        told = _DEFAULTS | how
+        wanted = promised(owner, guarantee, told["epsilon"], told["delta"], told["adjacency"])
+        relation = checked_relation(owner, told["adjacency"], wanted)
+        words, same_rows = random_words(told["random_state"]), bool(told["same_rows"])
+        return cls(owner, wanted, relation, told["ledger"], words, told["noise"], same_rows)
+
+    def mean(self, values: Any, low: Any, high: Any, **weights: Any) -> PrivateEstimate:
+        """Return the noisy mean of values between two ends, by one release."""
+        return private_mean(values, low, high, self.guarantee, **self._keywords, **weights)
+
+    def counts(
+        self, records: Table[Both], cells: Cells, shape: tuple[int, int]
+    ) -> tuple[Vector, AdditiveMechanism]:
+        """Return noisy counts of cells in rows and columns, of which one record is in one."""
+        terms = Terms("noisy_histogram", self.guarantee, self.adjacency, self.ledger, self.rng)
+        query = GroupedSum(shape[0] * shape[1], partial(_cell_numbers, cells, shape[1]))
+        session = terms.session(terms.spend_for)
+        found = session.tally("cells", query, records, self.guarantee, self.noise)
+        made: AdditiveMechanism = found.mechanism
+        return found.values.reshape(shape), made
+
+    def sums(self, sums: Vector) -> tuple[Vector, AdditiveMechanism]:
+        """Return noisy sums by cells, between which one record is divided."""
+        noisy, made = noisy_histogram(sums.reshape(-1), self.guarantee, **self._keywords)
+        return noisy.reshape(sums.shape), made
+
+    def public_total(self, records: Table[Both]) -> int | None:
+        """Return the number of records if it is public."""
+        return len(records) if self.adjacency == "replace_one" else None
+
+    def released(self, kind: Callable[..., R], made: AdditiveMechanism, **numbers: Any) -> R:
+        """Return a result of that kind, with the facts that every result states."""
+        return kind(**numbers, mechanism=made, same_rows=self.same_rows, **self.facts)
+
+    @property
+    def _keywords(self) -> dict[str, Any]:
+        known = {"adjacency": self.adjacency, "noise": self.noise}
+        return known | {"random_state": self.rng, "ledger": self.ledger}
+
+
+def _cell_numbers(cells: Cells, n_columns: int, both: Both) -> NDArray[np.intp]:
+    rows, columns = cells(both)
+    return np.where((rows < 0) | (columns < 0), -1, rows * n_columns + columns)
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class ScoreResult:
+    """The facts that every score and curve states beside its numbers."""
+
+    mechanism: AdditiveMechanism
+    adjacency: Adjacency
+    same_rows: bool = False
+    secure: bool = True
+    guarantee: PrivacyGuarantee | None = None
+
+    @property
+    def privacy(self) -> PrivacyLoss:
+        """Loss of the result by itself."""
+        return self.mechanism.privacy_loss()
+
+    @abstractmethod
+    def _found(self) -> str: ...
+
+    def __str__(self) -> str:
+        where = (
+            "the model was fitted to the same records: what it cost comes on top"
+            if self.same_rows
+            else "of records that the model was not fitted to"
+        )
+        text = f"{self._found()} ({self.privacy}, {self.adjacency}; {where})"
+        return with_caveat(text, secure=self.secure)
+
+
+def in_bins(wanted: Any, edges: Vector, both: Both) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Return whether each record is positive, 1 or 0, and the bin of its score."""
+    positive, scores = judged(wanted, both)
+    return positive.astype(np.intp), np.searchsorted(edges, scores, side="right")
+
+
+def counted_by_bin(
+    asked: Asked, y_true: Any, y_score: Any, pos_label: Any, edges: Vector
+) -> tuple[tuple[Vector, AdditiveMechanism], tuple[float, float]]:
+    """Return noisy counts by label and bin of the score, and the area with its standard error."""
+    records, wanted = scored(asked.owner, y_true, y_score, "y_score", pos_label)
+    noisy, made = asked.counts(records, partial(in_bins, wanted, edges), (2, edges.size + 1))
+    deviation = float(made.standard_deviation[0])
+    return (noisy, made), area_under(noisy, deviation, asked.public_total(records))
+
+
+def area_under(noisy: Vector, deviation: float, total: int | None) -> tuple[float, float]:
+    """Return the area under the ROC curve of noisy counts by bin, and its standard error."""
+    # Rows are other and positive records; where their total is public, its noise is taken out.
+    if total is not None:
+        noisy = noisy + (total - noisy.sum()) / noisy.size
+    others, wanted = noisy
+    n_others, n_wanted = max(others.sum(), 1.0), max(wanted.sum(), 1.0)
+    below = (np.cumsum(others) - 0.5 * others) / n_others
+    above = (wanted.sum() - np.cumsum(wanted) + 0.5 * wanted) / n_wanted
+    area = float(np.clip(wanted @ below / n_wanted, 0.0, 1.0))
+    slopes = np.concatenate([(above - area) / n_others, (below - area) / n_wanted])
+    if total is not None:
+        slopes = slopes - slopes.mean()
+    if min(others.sum(), wanted.sum()) < SEEN * math.sqrt(wanted.size) * deviation:
+        return area, 1.0
+    return area, min(float(np.linalg.norm(slopes)) * deviation, 1.0)
