@@ -27,6 +27,10 @@ def complaint(owner: str, name: str, must: str, got: str, remedy: str = "") -> s
     return f"The {name!r} parameter of {owner} must {must}. Got {got} instead. {remedy}".rstrip()
 
 
+def with_type(value: object) -> str:
+    return f"{value!r} of type {type(value).__name__}"
+
+
 @shared_texts
 def check_real(
     owner: str,
@@ -60,19 +64,17 @@ def check_real(
     1.0
     """
     left, right = "[" if low_closed else "(", "]" if high_closed else ")"
-    allowed = (
-        f"The {name!r} parameter of {owner} must be a float in the range {left}{low}, {high}{right}"
-    )
+    must = f"be a float in the range {left}{low}, {high}{right}"
     if isinstance(value, bool) or not isinstance(value, numbers.Real):
-        raise TypeError(f"{allowed}. Got {value!r} of type {type(value).__name__} instead.")
+        raise TypeError(complaint(owner, name, must, with_type(value)))
     try:
         number = float(value)
     except OverflowError:  # of an int of more than 308 digits, which is not shown either
-        raise ValueError(f"{allowed}. Got a number beyond double precision instead.") from None
-    above = number >= low if low_closed else number > low
-    below = number <= high if high_closed else number < high
-    if not (above and below):
-        raise ValueError(f"{allowed}. Got {value!r} instead.")
+        got = "a number beyond double precision"
+        raise ValueError(complaint(owner, name, must, got)) from None
+    ends = (number == low and low_closed) or (number == high and high_closed)
+    if not (low < number < high or ends):
+        raise ValueError(complaint(owner, name, must, repr(value)))
     return number
 
 
@@ -100,13 +102,12 @@ def check_count(
     3
     """
     end = f"{high}]" if high < math.inf else "inf)"
-    allowed = f"The {name!r} parameter of {owner} must be an int in the range [{low}, {end}"
+    must = f"be an int in the range [{low}, {end}"
     if isinstance(value, bool) or not isinstance(value, numbers.Integral):
-        raise TypeError(f"{allowed}. Got {value!r} of type {type(value).__name__} instead.")
-    number = int(value)
-    if not low <= number <= high:
-        raise ValueError(f"{allowed}. Got {value!r} instead.")
-    return number
+        raise TypeError(complaint(owner, name, must, with_type(value)))
+    if not low <= int(value) <= high:
+        raise ValueError(complaint(owner, name, must, repr(value)))
+    return int(value)
 
 
 @shared_texts
@@ -132,12 +133,12 @@ def check_adjacency(owner: str, value: object) -> Adjacency:
 
 def check_option(owner: str, name: str, value: object, options: Collection[str]) -> None:
     """Refuse all but a few texts."""
-    allowed = f"The {name!r} parameter of {owner} must be a str among {list(options)}"
+    must = f"be a str among {list(options)}"
     # Exact classes: a subclass of str may equal whatever it is compared with.
     if type(value) not in (str, np.str_):
-        raise TypeError(f"{allowed}. Got {value!r} of type {type(value).__name__} instead.")
+        raise TypeError(complaint(owner, name, must, with_type(value)))
     if value not in options:
-        raise ValueError(f"{allowed}. Got {value!r} instead.")
+        raise ValueError(complaint(owner, name, must, repr(value)))
 
 
 def check_array(
@@ -152,29 +153,25 @@ def check_array(
     array = np.asarray(values)
     shown = " or ".join(map(str, dict.fromkeys(shapes))) or "(n,) with n > 0"
     kind = f"{sign} finite".lstrip()
-    allowed = (
-        f"The {name!r} parameter of {owner} must be an array of {kind} numbers of shape {shown}"
-    )
+    must = f"be an array of {kind} numbers of shape {shown}"
     if array.dtype.kind not in "iuf":
-        raise TypeError(f"{allowed}. Got an array of dtype {array.dtype} instead.")
+        raise TypeError(complaint(owner, name, must, f"an array of dtype {array.dtype}"))
     if np.ma.isMaskedArray(values):
-        raise TypeError(f"{allowed}. Got a masked array, whose mask would be lost, instead.")
+        raise TypeError(complaint(owner, name, must, "a masked array, whose mask would be lost,"))
     if array.shape not in shapes and (shapes or array.ndim != 1 or array.size == 0):
-        raise ValueError(f"{allowed}. Got shape {array.shape} instead.")
+        raise ValueError(complaint(owner, name, must, f"shape {array.shape}"))
     array = array.astype(np.float64)
     least = {"": -math.inf, "positive": math.ulp(0.0), "non-negative": 0.0}[sign]
     if not (np.isfinite(array) & (array >= least)).all():
-        raise ValueError(f"{allowed}.{remedy and ' ' + remedy}")
+        raise ValueError(f"The {name!r} parameter of {owner} must {must}. {remedy}".rstrip())
     return array
 
 
 def check_order(owner: str, name: str, low: ArrayLike, high: ArrayLike) -> None:
     """Refuse intervals that are empty, or have an end that is NaN."""
     if not np.less(low, high).all():
-        raise ValueError(
-            f"The {name!r} parameter of {owner} must have low < high in every entry: check whether "
-            "the two are swapped."
-        )
+        must = "must have low < high in every entry: check whether the two are swapped."
+        raise ValueError(f"The {name!r} parameter of {owner} {must}")
 
 
 def check_collected(owner: str, name: str, data: object) -> None:

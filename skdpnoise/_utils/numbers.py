@@ -12,6 +12,8 @@ from typing import Any
 import numpy as np
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 
+from skdpnoise._utils.checks import complaint, with_type
+
 BUDGET: dict[str, list[Any]] = {
     "epsilon": [Interval(Real, 0, 1e8, closed="right")],  # sums with more would leave 64 bits
     "delta": [Interval(Real, 0, 1, closed="left")],
@@ -50,55 +52,43 @@ _OF_PANDAS = ("Index", "RangeIndex", "Series")
 
 def check_grouped(estimator: Any, groups: Any) -> None:
     """Refuse a number of rows per group where there are no groups."""
-    if groups is None and estimator.rows_per_group != 1:
-        raise ValueError(
-            f"The 'rows_per_group' parameter of {type(estimator).__name__} must be 1 where fit "
-            f"gets no 'groups'. Got {estimator.rows_per_group!r} instead. Pass groups= to fit; in "
-            "a pipeline or a search, request them by set_fit_request(groups=True)."
-        )
+    owner, rows = type(estimator).__name__, estimator.rows_per_group
+    if groups is None and rows != 1:
+        must, request = "be 1 where fit gets no 'groups'", "set_fit_request(groups=True)"
+        remedy = f"Pass groups= to fit; in a pipeline or a search, request them by {request}."
+        raise ValueError(complaint(owner, "rows_per_group", must, repr(rows), remedy))
 
 
 def check_numbers(estimator: Any) -> None:
     """Refuse numbers and texts of other kinds, and truth values where a number is meant."""
+    owner = type(estimator).__name__
     for name, value in estimator.get_params(deep=False).items():
-        if name not in vars(estimator) and not _is_computed(estimator, name):
+        computed = isinstance(getattr_static(type(estimator), name, None), property)
+        if name not in vars(estimator) and not computed:
             # Else the default of a class above would be read, such as that there is no ledger.
             raise AttributeError(
-                f"{type(estimator).__name__} has no attribute {name!r} of its own: its __init__ "
-                "must store every parameter. A model pickled by an older version must be made anew."
+                f"{owner} has no attribute {name!r} of its own: its __init__ must store every "
+                "parameter. A model pickled by an older version must be made anew."
             )
-        must = f"The {name!r} parameter of {type(estimator).__name__} must be"
         if isinstance(value, bool | np.bool_):
             if "boolean" not in estimator._parameter_constraints.get(name, ["boolean"]):
-                raise TypeError(f"{must} a number, not a truth value. Got {value!r} instead.")
-        elif isinstance(value, Real):
-            _check_number(must, value)
+                must = "be a number, not a truth value"
+                raise TypeError(complaint(owner, name, must, repr(value)))
+        elif isinstance(value, Real) and type(value) not in NUMBERS:
+            must, remedy = "be an int or a float", "Pass float(...) of it."
+            raise TypeError(complaint(owner, name, must, with_type(value), remedy))
+        elif isinstance(value, Real) and not abs(plain(value)) <= 1e300:
+            shown = "a longer integer" if isinstance(value, Integral) else repr(value)
+            raise ValueError(complaint(owner, name, "be a finite number within ±1e+300", shown))
         elif isinstance(value, str) and type(value) not in (str, np.str_):
-            raise TypeError(
-                f"{must} a str. Got one of type {type(value).__name__} instead, whose "
-                "comparisons may be overridden. Pass str(...) of it."
-            )
-
-
-def _check_number(must: str, value: Any) -> None:
-    if type(value) not in NUMBERS:
-        raise TypeError(
-            f"{must} an int or a float. Got {value!r} of type {type(value).__name__} instead: pass "
-            "float(...) of it."
-        )
-    if not abs(plain(value)) <= 1e300:
-        shown = "a longer integer" if isinstance(value, Integral) else repr(value)
-        raise ValueError(f"{must} a finite number within ±1e+300. Got {shown} instead.")
+            got = f"one of type {type(value).__name__}"
+            remedy = "Pass str(...) of it: a subclass may override comparisons."
+            raise TypeError(complaint(owner, name, "be a str", got, remedy))
 
 
 def plain(value: Any) -> int | float:
     """Return a number of Python's own: numpy would compare in the precision of its number."""
     return int(value) if isinstance(value, Integral) else float(value)
-
-
-def _is_computed(estimator: Any, name: str) -> bool:
-    """Return whether a class computes a parameter, instead of having its default."""
-    return isinstance(getattr_static(type(estimator), name, None), property)
 
 
 def strange_type(value: Any, known: Collection[int] = ()) -> str | None:

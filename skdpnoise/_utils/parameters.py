@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils._set_output import _get_output_config
 
-from skdpnoise._utils.checks import pandas_for
+from skdpnoise._utils.checks import complaint, pandas_for
 from skdpnoise._utils.numbers import NUMBERS, check_numbers, plain
 
 _LARGEST, _SMALLEST = 1e100, 1e-290
@@ -44,10 +44,8 @@ def check_within(estimator: Any, name: str, low: float, high: float) -> None:
     """Refuse a number beyond what double precision bears; other kinds of values pass."""
     value = getattr(estimator, name)
     if type(value) in NUMBERS and not low <= plain(value) <= high:
-        raise ValueError(
-            f"The {name!r} parameter of {_name(estimator)} must be between {low:g} and {high:g}. "
-            f"Got {value!r} instead. Choose other units."
-        )
+        must, remedy = f"be between {low:g} and {high:g}", "Choose other units."
+        raise ValueError(complaint(_name(estimator), name, must, repr(value), remedy))
 
 
 def check_size(estimator: Any, n_rows: int, n_columns: int) -> None:
@@ -96,19 +94,15 @@ def number_pair(
         ends = [float(end) for end in value if type(end) in NUMBERS and least <= plain(end) <= most]
         if len(ends) == 2 and ends[0] < ends[1]:
             return ends[0], ends[1]
-    raise ValueError(
-        f"The {name!r} parameter of {_name(estimator)} must be {expected}. Got {value!r} instead."
-    )
+    raise ValueError(complaint(_name(estimator), name, f"be {expected}", repr(value)))
 
 
 def number_vector(owner: str, name: str, values: Any, expected: str) -> NDArray[np.float64]:
     """Return a parameter that is a sequence of numbers as a float array of any shape."""
     array = _doubles(values)
     if array is None:
-        raise ValueError(
-            f"The {name!r} parameter of {owner} must be {expected}. Got {_shapes([values])} that "
-            "are no numbers."
-        )
+        got = f"{_shapes([values])} that are no numbers"
+        raise ValueError(complaint(owner, name, f"be {expected}", got))
     return array
 
 

@@ -45,20 +45,17 @@ def new_file(path: Path, storage: Path | None, *, force: bool) -> Iterator[TextI
 
 def _check(path: Path, target: Path, storage: Path | None, *, force: bool) -> None:
     if path.exists() and not path.is_file():
-        raise ValueError(
-            f"argument --out: {path} is no file. Leave --out out to write to the standard output."
-        )
-    if not target.parent.is_dir():
-        raise ValueError(f"argument --out: there is no folder {target.parent}. Make it first.")
-    if _belongs_to_a_database(target, storage):
-        raise ValueError(
-            f"argument --out: {path} belongs to a database, such as that of a ledger, which would "
-            "be lost. Name another file."
-        )
-    if path.exists() and not force:
-        raise ValueError(
-            f"argument --out: {path} exists. Name another file, or add --force to replace it."
-        )
+        problem = f"{path} is no file. Leave --out out to write to the standard output."
+    elif not target.parent.is_dir():
+        problem = f"there is no folder {target.parent}. Make it first."
+    elif _belongs_to_a_database(target, storage):
+        of = "a database, such as that of a ledger, which would be lost"
+        problem = f"{path} belongs to {of}. Name another file."
+    elif path.exists() and not force:
+        problem = f"{path} exists. Name another file, or add --force to replace it."
+    else:
+        return
+    raise ValueError(f"argument --out: {problem}")
 
 
 def _belongs_to_a_database(target: Path, storage: Path | None) -> bool:

@@ -13,10 +13,11 @@ from typing import Any, TextIO
 
 from skdpnoise.accounting.encoding import encode_loss
 from skdpnoise.cli._files import new_file
-from skdpnoise.cli._output import FORMATS, jsonable, print_json, print_table, printable
+from skdpnoise.cli._output import FORMATS, jsonable, print_json, print_sheet, print_table, printable
 from skdpnoise.ledger import Charge, LedgerStorageError, PrivacyLedger, UnknownDatasetError
 from skdpnoise.ledger.charge import history_columns
 from skdpnoise.ledger.storage.database import DatabaseStorage
+from skdpnoise.reporting.sheet import sheet_of
 from skdpnoise.sampling.words import SEEDED
 
 __all__ = ["create", "export", "history", "show"]
@@ -40,10 +41,12 @@ def create(args: Namespace) -> None:
     if args.json:
         print_json({**_facts(ledger), "created": new})
         return
+    budget, done = ledger.guarantee, "created" if new else "there already:"
     adaptive = ", losses may be chosen by looking" if ledger.adaptive else ""
-    promise = f"{_budget(_promised(ledger))}, protects one {ledger.unit}{adaptive}"
-    done = "created" if new else "there already:"
-    print(f"{done} {ledger.dataset!r}: {promise}, in {ledger.storage}")
+    print(
+        f"{done} {ledger.dataset!r}: epsilon={budget.epsilon:g}, delta={budget.delta:g}, "
+        f"{budget.adjacency}, protects one {ledger.unit}{adaptive}, in {ledger.storage}"
+    )
 
 
 def show(args: Namespace) -> None:
@@ -51,7 +54,7 @@ def show(args: Namespace) -> None:
     names = DatabaseStorage(args.storage).names() if args.dataset is None else [args.dataset]
     ledgers = [PrivacyLedger.open(name, args.storage) for name in names]
     if args.dataset is not None and not args.json:
-        _print_one(ledgers[0])
+        print_sheet(sheet_of(ledgers[0]))
         return
     found = [_facts(ledger) for ledger in ledgers]
     if args.json:
@@ -133,27 +136,6 @@ def _facts(ledger: PrivacyLedger) -> dict[str, Any]:
         },
         "left": total.left,
     }
-
-
-def _budget(facts: dict[str, Any]) -> str:
-    return f"epsilon={facts['epsilon']:g}, delta={facts['delta']:g}, {facts['adjacency']}"
-
-
-def _print_one(ledger: PrivacyLedger) -> None:
-    total, promised = ledger.total(), _promised(ledger)
-    losses = "may be chosen by looking at results" if ledger.adaptive else "are fixed in advance"
-    share = 1.0 - total.left / total.guarantee.epsilon
-    rows = [
-        ("budget", _budget(promised)),
-        ("protected", f"one {ledger.unit}"),
-        ("losses", losses),
-        ("charges", str(total.n_charges)),
-        *total.facts(),
-        ("spent", f"{share:.0%} of the budget"),
-    ]
-    if not total.secure:
-        print(SEEDED)
-    print_table(None, rows, title=f"Ledger of {ledger.dataset}")
 
 
 def _print_all(found: list[dict[str, Any]], storage: str) -> None:

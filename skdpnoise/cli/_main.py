@@ -5,12 +5,11 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from importlib import import_module
 from typing import Any
 
 from skdpnoise import __version__
-from skdpnoise.cli import _audit, _plan
 from skdpnoise.cli._files import path_of
 from skdpnoise.cli._output import FORMATS, MEMORY, NO_MEMORY, printable
 
@@ -19,12 +18,94 @@ __all__ = ["STORAGE", "main"]
 # `skdpnoise.ledger.storage.STORAGE`, written again because --help waits for no import.
 STORAGE = "SKDPNOISE_LEDGER"
 
-_ENDING = """
+Options = Mapping[str, tuple[str, Mapping[str, Any]]]
+"""For each option its help, and what else ``argparse`` is told of it."""
+
+_OF_LEDGERS = """
 The storage is a URL of SQLAlchemy, such as sqlite:///budget.db (a file in this folder) or
 postgresql+psycopg://user@host/database. Where --storage is not given, the environment
 variable SKDPNOISE_LEDGER is read: the place for a URL with a password, since everyone on
 the machine sees the arguments of a command. --json prints JSON and nothing else.
 """
+_OF_ESTIMATORS = """
+The estimator is made by a function without arguments, or a class, of a module that Python can
+import; the current folder is searched first. Its code runs on this machine: name nothing that you
+do not trust. """
+_OF_AUDITS = """(Pickles are not read: opening one runs code too, that nobody sees.) The table is a
+CSV file with a header, numbers only but for the target. The report is not private unless the table
+is public. The command ends with 1 if something was found against the claim.
+"""
+_OF_PLANS = """No data are read: the records are made up. A schema is a JSON object of columns by
+name: [low, high] for two numbers, a list of categories (longer, or of texts), "log", or null.
+"""
+
+_INT, _FLOAT, _NAME = {"type": int}, {"type": float}, {"metavar": "NAME"}
+_N = {"type": int, "metavar": "N"}
+_SEED = {"type": int, "dest": "random_state", "metavar": "SEED"}
+_RELATIONS, _UNITS = ("replace_one", "add_remove"), ("record", "group")
+_METHODS = ("replay", "black_box", "one_run")
+
+_BUDGET: Options = {
+    "--epsilon": ("of the budget, above 0", {"type": float, "required": True}),
+    "--delta": ("of the budget, in [0, 1)", {"type": float, "required": True}),
+    "--adjacency": (
+        "which data sets are neighbours (default: replace_one)",
+        {"choices": _RELATIONS},
+    ),
+    "--unit": ("what is protected (default: record)", {"choices": _UNITS}),
+    "--adaptive": (
+        "hold also if budgets of fits are chosen by looking at earlier results",
+        {"action": "store_true", "default": None},
+    ),
+}
+_FILE: Options = {
+    "--format": ("default: the ending of --out, else csv", {"choices": FORMATS}),
+    "--out": ("default: the standard output", {"type": path_of, "metavar": "FILE"}),
+    "--force": ("replace the file if there is one", {"action": "store_true"}),
+}
+_FACTORY: Options = {"estimator": ("what makes the estimator", {"metavar": "MODULE:FACTORY"})}
+_AUDIT: Options = {
+    "--data": (
+        "a table of public records, CSV",
+        {"type": path_of, "required": True, "metavar": "FILE"},
+    ),
+    "--target": ("column of the target or labels", {"metavar": "COLUMN"}),
+    "--method": (
+        "default: what applies",
+        {"nargs": "+", "choices": _METHODS, "default": "auto"},
+    ),
+    "--n-fits": ("on each of two data sets", _INT | {"default": 1000}),
+    "--n-canaries": ("of the one run", _INT | {"default": 1000}),
+    "--epsilon": ("claimed, if the estimator does not say", _FLOAT),
+    "--delta": ("claimed, if the estimator does not say", _FLOAT),
+    "--adjacency": (
+        "which data sets are neighbours, if the estimator does not say",
+        {"choices": _RELATIONS},
+    ),
+    "--false-alarm": ("that a sound estimator is refuted", _FLOAT | {"default": 1e-3}),
+    "--seed": ("of everything", _SEED),
+    "--n-jobs": ("processes", _INT),
+}
+_COLUMNS: Options = {
+    "--n-features": ("columns", _N),
+    "--names": ("names of the columns", _NAME | {"nargs": "+"}),
+    "--schema": ("what is public of columns, JSON", {"type": path_of, "metavar": "FILE"}),
+}
+_PLAN: Options = {
+    "--n-samples": ("rows", _N | {"required": True}),
+    "--epsilon": ("default: that of the estimator", _FLOAT),
+    "--delta": ("default: that of the estimator", _FLOAT),
+    "--epsilons": ("where to simulate the score", _FLOAT | {"nargs": "+", "metavar": "E"}),
+    "--classes": ("number of classes", _N),
+    "--signal": ("how much columns explain (default: 0.5)", _FLOAT | {"default": 0.5}),
+    "--scoring": ("a scorer of scikit-learn", _NAME),
+    "--n-fits": ("at each epsilon", _N),
+    "--n-groups": ("groups of rows", _N),
+    "--score": ("print the epsilon that reaches it, too", _FLOAT),
+    "--dataset": ("what its ledger still covers", _NAME),
+    "--seed": ("default: 0", _SEED | {"default": 0}),
+}
+_JSON: Options = {"--json": ("print JSON", {"action": "store_true"})}
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -83,56 +164,46 @@ def _parser() -> argparse.ArgumentParser:
     rooms = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
     ledger = rooms.add_parser("ledger", help="the budgets of data sets, and what was spent")
     commands = ledger.add_subparsers(title="commands", metavar="COMMAND", required=True)
-
-    made = _command(commands, "create", "set the budget of a data set, once and for all")
-    made.add_argument("--epsilon", type=float, required=True, help="of the budget, above 0")
-    made.add_argument("--delta", type=float, required=True, help="of the budget, in [0, 1)")
-    made.add_argument(
-        "--adjacency",
-        choices=["replace_one", "add_remove"],
-        help="which data sets are neighbours (default: replace_one)",
-    )
-    made.add_argument(
-        "--unit", choices=["record", "group"], help="what is protected (default: record)"
-    )
-    made.add_argument(
-        "--adaptive",
-        action="store_true",
-        default=None,
-        help="hold also if budgets of fits are chosen by looking at earlier results",
-    )
-
-    _command(commands, "show", "budget, spent and left; of all data sets without --dataset", False)
-    told = _command(commands, "history", "every charge, and what was spent after it")
-    told.add_argument("--last", type=_count, metavar="N", help="the last N charges only")
-
-    _audit.add_arguments(rooms)
-    _plan.add_arguments(rooms, os.environ.get(STORAGE))
-    out = _command(commands, "export", "every charge with all that is known, as a file")
-    out.add_argument("--format", choices=FORMATS, help="default: the ending of --out, else csv")
-    out.add_argument("--out", type=path_of, metavar="FILE", help="default: the standard output")
-    out.add_argument("--force", action="store_true", help="replace the file if there is one")
+    where = {"metavar": "URL", "default": os.environ.get(STORAGE)}
+    storage = (f"where the ledger is (default: the variable {STORAGE})", where)
+    last: Options = {"--last": ("the last N charges only", {"type": _count, "metavar": "N"})}
+    for name, text, more in (
+        ("create", "set the budget of a data set, once and for all", _BUDGET),
+        ("show", "budget, spent and left; of all data sets without --dataset", {}),
+        ("history", "every charge, and what was spent after it", last),
+        ("export", "every charge with all that is known, as a file", _FILE),
+    ):
+        dataset = ("name of the data set", _NAME | {"required": name != "show"})
+        made = _command(commands, ("_ledger", name), text, _OF_LEDGERS)
+        _add(made, {"--storage": storage, "--dataset": dataset, **_JSON, **more})
+    text = "what an estimator claims, beside what replays and many fits find"
+    made = _command(rooms, ("_functions", "run_audit"), text, _OF_ESTIMATORS + _OF_AUDITS)
+    _add(made, {**_FACTORY, **_AUDIT, **_JSON})
+    text = "what a fit would release, hide and reach, before anything is spent"
+    made = _command(rooms, ("_functions", "run_plan"), text, _OF_ESTIMATORS + _OF_PLANS)
+    of_ledger = (storage[0], where | {"dest": "ledger_storage"})  # needed with --dataset only
+    _add(made, {**_FACTORY, **_PLAN, "--storage": of_ledger, **_JSON})
+    _add(made.add_mutually_exclusive_group(required=True), _COLUMNS)
     return parser
 
 
-def _command(commands: Any, name: str, text: str, one: bool = True) -> argparse.ArgumentParser:
+def _command(
+    commands: Any, run: tuple[str, str], text: str, ending: str
+) -> argparse.ArgumentParser:
     parser: argparse.ArgumentParser = commands.add_parser(
-        name,
+        run[1].removeprefix("run_"),
         help=text,
         description=f"{text[0].upper()}{text[1:]}.",
-        epilog=_ENDING,
+        epilog=ending,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument(
-        "--storage",
-        metavar="URL",
-        default=os.environ.get(STORAGE),
-        help=f"where the ledger is (default: the variable {STORAGE})",
-    )
-    parser.add_argument("--dataset", metavar="NAME", required=one, help="name of the data set")
-    parser.add_argument("--json", action="store_true", help="print JSON")
-    parser.set_defaults(run=("_ledger", name), parser=parser)
+    parser.set_defaults(run=run, parser=parser)
     return parser
+
+
+def _add(parser: Any, options: Options) -> None:
+    for name, (text, more) in options.items():
+        parser.add_argument(name, help=text, **more)
 
 
 def _count(text: str) -> int:

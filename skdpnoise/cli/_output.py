@@ -70,9 +70,13 @@ def print_table(
 
 def print_sheet(sheet: Sheet) -> None:
     """Print the facts of a result: its rows as a table, then a line for each fact."""
+    from skdpnoise.sampling.words import SEEDED
+
+    if not sheet.secure:
+        print(SEEDED)
     print_table(sheet.head, sheet.rows, title=sheet.headline)
     for name, text in sheet.facts:
-        print(f"{name}: {text}")
+        print(printable(f"{name}: {text}"))
 
 
 def printable(text: str) -> str:

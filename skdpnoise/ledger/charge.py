@@ -22,7 +22,7 @@ from skdpnoise.ledger.storage import reading
 from skdpnoise.ledger.storage.base import Row
 from skdpnoise.privacy import NumericLoss, PrivacyGuarantee, PrivacyLoss, PureLoss
 from skdpnoise.reporting.cards import bar
-from skdpnoise.reporting.sheet import Sheet, Shown, sheet_of
+from skdpnoise.reporting.sheet import Sheet, Shown
 from skdpnoise.sampling.words import HIDDEN_SEED, with_caveat
 
 T = TypeVar("T")
@@ -34,7 +34,6 @@ _COLUMNS = (
 REASON = "reason"
 """The name under which a line that returns a reservation says why."""
 
-_SHOWN = 5  # charges on a card
 _POINTS, _POINTS_OF_MANY, _MANY = 200, 50, 16  # fewer where there are many different losses
 _LONG = 64  # entries of an array that are still written down
 _DEPTH = 6  # of lists in lists; what contains itself has no end
@@ -128,19 +127,20 @@ class Charge:
         """Return the charge of a stored row; raise if it cannot be read."""
         reading.check_texts(row)
         loss = reading.read_cost(row.loss, row.epsilon, row.delta)
-        parameters = reading.parameters_in(row.parameters)
+        time, parameters = reading.time_in(row.time), reading.parameters_in(row.parameters)
+        returned = None if row.returned is None else str(parameters.get(REASON, ""))
         return cls(
-            number=row.number,
-            time=reading.time_in(row.time),
-            label=row.label,
-            estimator=row.estimator,
-            mechanism=row.mechanism,
-            loss=loss,
-            guarantee=(row.epsilon, row.delta),
-            who=row.who,
-            parameters=parameters,
-            token=row.token,
-            returned=None if row.returned is None else str(parameters.get(REASON, "")),
+            row.number,
+            time,
+            row.label,
+            row.estimator,
+            row.mechanism,
+            loss,
+            (row.epsilon, row.delta),
+            row.who,
+            parameters,
+            row.token,
+            returned=returned,
             returns=row.returned,
         )
 
@@ -285,27 +285,6 @@ class LedgerTotal(Shown):
             *([(DECLARED, ", ".join(self.declared))] if self.declared else []),
             *([("returned, and not counted", str(self.n_returned))] if self.n_returned else []),
         ]
-
-
-def ledger_sheet(name: str, total: LedgerTotal, unit: str, charges: Sequence[Charge]) -> Sheet:
-    """Return the facts of a ledger, in cards with its last charges."""
-    rows = [
-        (
-            *(str(one.number), f"{one.time:%Y-%m-%d %H:%M}", one.label, one.mechanism or ""),
-            *(one.cost if one.returned is None else "returned", one.who or ""),
-        )
-        for one in charges[-_SHOWN:]
-    ]
-    few = [("shown above", f"the last {_SHOWN} charges")] if len(charges) > _SHOWN else []
-    return replace(
-        sheet_of(total),
-        kind="Ledger",
-        title=name,
-        promise=total.headline,
-        head=("number", "time (UTC)", "label", "mechanism", "cost", "who"),
-        rows=rows,
-        facts=[*few, *total.facts(), ("protected", f"one {unit}")],
-    )
 
 
 def history_columns(charges: Iterable[Charge], delta: float) -> dict[str, list[Any]]:

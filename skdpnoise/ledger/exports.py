@@ -10,6 +10,7 @@ import re
 from collections.abc import Mapping, Sequence
 from datetime import date
 from html import escape
+from types import NoneType
 from typing import TYPE_CHECKING, Any
 
 from skdpnoise._utils.checks import check_type, complaint, pandas_for
@@ -32,22 +33,19 @@ _NEEDED = (
     "description",
     "publication_date",
 )
+_KINDS: dict[str, tuple[type, ...]] = {  # of what JSON holds beside losses
+    **dict.fromkeys(("estimator", "software"), (str,)),
+    **dict.fromkeys(("secure", "observed"), (bool,)),
+    "rows_per_group": (int, NoneType),
+    "n_records": (float, int, NoneType),
+}
 _CHECKED = (0.0, 0.1, 0.5, 0.9)  # shares of ε at which a plan is compared with what was spent
-_LISTS = ("data_curators",)
 _FROM_REPORT = ("variant_name", "privacy_parameters")
 _OVERRULED = ("__epsilon", "__delta")  # of parts: the whole has its own
 _ARITHMETIC = (
     "What one row adds is held within public limits and rounded to integers. Sums are exact, and "
     "noise is drawn as exact integers: no floating-point noise is used."
 )
-_KINDS: dict[str, tuple[type, ...]] = {  # of what JSON holds beside losses
-    "estimator": (str,),
-    "secure": (bool,),
-    "rows_per_group": (int, type(None)),
-    "n_records": (float, int, type(None)),
-    "observed": (bool,),
-    "software": (str,),
-}
 
 
 def releases_frame(report: PrivacyReport) -> pd.DataFrame:
@@ -153,23 +151,19 @@ def report_from_json(text: str) -> PrivacyReport:
     ...
     ValueError: The 'text' parameter of report_from_json must be a report of the format ...
     """
-    if not isinstance(text, str):
-        given = f"an object of type {type(text).__name__}"
-        raise TypeError(complaint("report_from_json", "text", "be JSON, as a text", given))
+    check_type("report_from_json", "text", text, str)
     allowed = f"be a report of the format {_FORMAT!r}, as report_to_json writes it"
     try:
         facts = json.loads(text)
         if facts["format"] != _FORMAT:
             raise ValueError(facts["format"])
         guarantee = PrivacyGuarantee(facts["epsilon"], facts["delta"], facts["adjacency"])
-        made = [_release(stored) for stored in facts["releases"]]
-        total = _decoded(facts["total"])
-        planned = None if facts["planned"] is None else _decoded(facts["planned"])
-        known = {name: facts[name] for name in _KINDS}
+        releases = tuple(map(_release, facts["releases"]))
+        total, planned = _decoded(facts["total"]), facts["planned"] and _decoded(facts["planned"])
+        for name, kinds in _KINDS.items():
+            check_type("report_from_json", name, facts[name], *kinds)
         declared = tuple(map(str, facts["declared_public"]))
         changed = tuple(map(str, facts.get("changed_since", ())))
-        if wrong := [name for name, kinds in _KINDS.items() if type(known[name]) not in kinds]:
-            raise TypeError(wrong[0])
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         # What a text of unknown origin holds is not repeated.
         raise ValueError(complaint("report_from_json", "text", allowed, "another text")) from error
@@ -178,8 +172,20 @@ def report_from_json(text: str) -> PrivacyReport:
     if any(a > b * (1.0 + 1e-6) for a, b in zip(spent, allowed_deltas, strict=True)):
         must = "state a plan of what its total says at least"
         raise ValueError(complaint("report_from_json", "text", must, "less"))
-    facts = {"guarantee": guarantee, "releases": tuple(made), "total": total, "planned": planned}
-    return PrivacyReport(**known, **facts, declared=declared, changed=changed)
+    return PrivacyReport(
+        estimator=facts["estimator"],
+        guarantee=guarantee,
+        releases=releases,
+        total=total,
+        secure=facts["secure"],
+        rows_per_group=facts["rows_per_group"],
+        declared=declared,
+        n_records=facts["n_records"],
+        observed=facts["observed"],
+        software=facts["software"],
+        planned=planned,
+        changed=changed,
+    )
 
 
 def _encoded(loss: PrivacyLoss) -> Any:
@@ -192,9 +198,15 @@ def _decoded(stored: Any) -> PrivacyLoss:
 
 def _release(stored: Mapping[str, Any]) -> Release:
     low, high = map(float, stored["scale"])
-    names = ("label", "noise", "n_releases", "n_coordinates", "of")
-    known = {name: stored[name] for name in names}
-    return Release(**known, scale=(low, high), loss=_decoded(stored["encoded"]))
+    return Release(
+        label=stored["label"],
+        noise=stored["noise"],
+        n_releases=stored["n_releases"],
+        n_coordinates=stored["n_coordinates"],
+        scale=(low, high),
+        loss=_decoded(stored["encoded"]),
+        of=stored["of"],
+    )
 
 
 def registry_record(
@@ -301,19 +313,15 @@ def _basic(owner: str, basic: Mapping[str, Any]) -> dict[str, Any]:
     if missing:
         allowed = f"have {', '.join(_NEEDED)}"
         raise ValueError(complaint(owner, "basic", allowed, f"none of {', '.join(missing)}"))
-    given = dict(basic)
-    for name in _LISTS:
-        given[name] = _texts(owner, f"basic[{name!r}]", given[name])
-    day = given["publication_date"]
+    curators = _texts(owner, "basic['data_curators']", basic["data_curators"])
+    day = basic["publication_date"]
     try:
-        given["publication_date"] = (
-            day if isinstance(day, date) else date.fromisoformat(day)
-        ).strftime("%Y-%m-%d")
+        known = day if isinstance(day, date) else date.fromisoformat(day)
     except (TypeError, ValueError) as error:
         allowed = 'be a date, such as "2026-01-31"'
         name = "basic['publication_date']"
         raise ValueError(complaint(owner, name, allowed, repr(day))) from error
-    return given
+    return {**basic, "data_curators": curators, "publication_date": f"{known:%Y-%m-%d}"}
 
 
 def _texts(owner: str, name: str, values: Any) -> list[str]:
@@ -325,11 +333,8 @@ def _texts(owner: str, name: str, values: Any) -> list[str]:
 def _facts(report: PrivacyReport) -> dict[str, Any]:
     """Return the sections of a record that the report can fill in."""
     guarantee = report.guarantee
-    rows = (
-        "the number of rows is public"
-        if guarantee.adjacency == "replace_one"
-        else ("with any number of rows")
-    )
+    known = guarantee.adjacency == "replace_one"
+    rows = "the number of rows is public" if known else "with any number of rows"
     unit = "Row of the table"
     if report.rows_per_group is not None:
         unit = f"Group of rows, such as those of a person (at most {report.rows_per_group} used)"

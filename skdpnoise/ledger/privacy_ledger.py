@@ -24,7 +24,6 @@ from skdpnoise.ledger.charge import (
     Charge,
     LedgerTotal,
     columns_of,
-    ledger_sheet,
     spent_after_each,
     stored_parameters,
     with_returns,
@@ -41,7 +40,7 @@ from skdpnoise.ledger.storage.base import (
 )
 from skdpnoise.privacy import Adjacency, PrivacyGuarantee, PrivacyLoss
 from skdpnoise.privacy.sampled import check_relation
-from skdpnoise.reporting.sheet import sheet_of
+from skdpnoise.reporting.sheet import Sheet, Shown, sheet_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -50,10 +49,11 @@ __all__ = ["PrivacyLedger"]
 
 T = TypeVar("T")
 
+_SHOWN = 5  # charges on a card
 _SOME_DELTA = 1e-6  # of the guarantee of a charge that is not written down
 
 
-class PrivacyLedger:
+class PrivacyLedger(Shown):
     """The budget of a data set, kept for as long as its storage is.
 
     Every charge is one transaction: what is new is read, the composed total is checked, and the
@@ -468,13 +468,13 @@ class PrivacyLedger:
         """
         return self._over_charges(with_returns)
 
-    def _over_charges(self, work: Callable[[Iterable[Charge]], T]) -> T:
-        """Return ``work(charges)`` of all charges, which come one by one."""
+    def _over_charges(self, work: Callable[[Iterable[Charge]], T], after: int | None = None) -> T:
+        """Return ``work(charges)`` of the charges with larger numbers, which come one by one."""
         self._opened()
 
         def read(_: int) -> T:
             with self._storage.transaction(self.dataset, write=False) as transaction:
-                return work(map(Charge.shown, transaction.each()))
+                return work(map(Charge.shown, transaction.each(after)))
 
         return self._storage.attempt(read)
 
@@ -530,14 +530,25 @@ class PrivacyLedger:
         budget = "" if b is None else f", epsilon={b.epsilon:g}, delta={b.delta:g}"
         return f"<PrivacyLedger of {self.dataset!r}{budget}, in {where}>"
 
-    def __str__(self) -> str:
-        total = self.total()
-        sheet = replace(sheet_of(total), kind="Ledger", title=self.dataset, promise=total.headline)
-        return sheet.text()
-
-    def _repr_html_(self) -> str:
-        """Return the ledger as a card, for notebooks."""
-        return ledger_sheet(self.dataset, self.total(), self.unit, self.charges()).html()
+    def _sheet(self) -> Sheet:
+        total, after = self.total(), max(0, self._read().number - _SHOWN)
+        losses = "may be chosen by looking at results" if self.adaptive else "are fixed in advance"
+        rows = [
+            (
+                *(str(one.number), f"{one.time:%Y-%m-%d %H:%M}", one.label, one.mechanism or ""),
+                *(one.cost if one.returned is None else "returned", one.who or ""),
+            )
+            for one in self._over_charges(with_returns, after)
+        ]
+        return replace(
+            sheet_of(total),
+            kind="Ledger",
+            title=self.dataset,
+            promise=total.headline,
+            head=("last charges", "time (UTC)", "label", "mechanism", "cost", "who"),
+            rows=rows,
+            facts=[*total.facts(), ("losses", losses), ("protected", f"one {self.unit}")],
+        )
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, PrivacyLedger):

@@ -14,10 +14,11 @@ from scipy.stats import rankdata
 
 from skdpnoise.inspection.auditing._bounds import epsilon_bound, mu_bound
 
-__all__ = ["Attack", "Event", "choose_attack", "of_normal_scores"]
+__all__ = ["Attack", "Event", "choose_attack", "cross_fitted", "of_normal_scores"]
 
 Table = NDArray[np.float64]
 Scores = NDArray[np.float64]
+Fit = Callable[[Table, Table], Callable[[Table], Scores]]
 _RIDGES = (1e-6, 1e-2, 1.0)
 _LONE = 3  # single numbers that are tried as a score
 _SHARES = np.concatenate([np.geomspace(0.002, 0.1, 18), np.linspace(0.12, 0.88, 39)])
@@ -56,11 +57,7 @@ def choose_attack(
     # Kinds of score are compared on halves of the fits that they were not fitted to.
     best: tuple[float, Attack] | None = None
     for name, fit in _kinds(first, second).items():
-        scores = [np.empty(len(table)) for table in (first, second)]
-        for half in (0, 1):
-            score = fit(first[half::2], second[half::2])
-            for values, table in zip(scores, (first, second), strict=True):
-                values[1 - half :: 2] = score(table[1 - half :: 2])
+        scores = cross_fitted(fit, first, second)
         epsilon, for_epsilon = _best_event(
             scores, trials, lambda h, f: epsilon_bound(h, f, trials, delta, false_alarm)
         )
@@ -71,6 +68,16 @@ def choose_attack(
             best = worth, Attack(name, fit(first, second), for_epsilon, for_mu)
     assert best is not None
     return best[1]
+
+
+def cross_fitted(fit: Fit, first: Table, second: Table) -> list[Scores]:
+    """Return the scores of two tables, each half of them as a fit to the other half has them."""
+    scores = [np.empty(len(table)) for table in (first, second)]
+    for half in (0, 1):
+        score = fit(first[half::2], second[half::2])
+        for values, table in zip(scores, (first, second), strict=True):
+            values[1 - half :: 2] = score(table[1 - half :: 2])
+    return scores
 
 
 def _best_event(
@@ -106,22 +113,16 @@ def _away_from_scores(scores: Scores, side: int, threshold: float) -> float:
     return float(side * middle) if below <= middle < above else threshold
 
 
-def _kinds(first: Table, second: Table) -> dict[str, Callable[[Table, Table], Any]]:
-    """Return the kinds of score that are tried."""
-    kinds: dict[str, Callable[[Table, Table], Any]] = {}
-    for ridge in _RIDGES:
-        kinds[f"linear discriminant, ridge {ridge:g}"] = partial(_linear, ridge=ridge)
-    kinds["linear discriminant of normal scores"] = of_normal_scores
-    for column in _most_telling(first, second):
-        kinds[f"number {column}"] = partial(_single, column=column)
-    return kinds
-
-
-def _most_telling(first: Table, second: Table) -> list[int]:
-    """Return the columns whose ranks differ most between the data sets."""
+def _kinds(first: Table, second: Table) -> dict[str, Fit]:
+    """Return the kinds of score that are tried, of columns those whose ranks differ most."""
     ranks = _ranks(np.vstack([first, second]))
     gap = np.abs(ranks[: len(first)].mean(axis=0) - ranks[len(first) :].mean(axis=0))
-    return [int(c) for c in np.argsort(-gap)[:_LONE] if gap[c] > 0.0]
+    lone = [int(column) for column in np.argsort(-gap)[:_LONE] if gap[column] > 0.0]
+    return {
+        **{f"linear discriminant, ridge {k:g}": partial(_linear, ridge=k) for k in _RIDGES},
+        "linear discriminant of normal scores": of_normal_scores,
+        **{f"number {column}": partial(_single, column=column) for column in lone},
+    }
 
 
 def _ranks(table: Table) -> Table:

@@ -19,8 +19,7 @@ from skdpnoise.inspection.auditing._neighbours import (
 )
 from skdpnoise.inspection.auditing._one_run import Canaries, one_run
 from skdpnoise.inspection.auditing._progress import telling
-from skdpnoise.inspection.auditing._refusals import without_refused
-from skdpnoise.inspection.auditing._replay import ranked, replay
+from skdpnoise.inspection.auditing._replay import ranked, replay, without_refused
 from skdpnoise.inspection.auditing.report import (
     AuditReport,
     BlackBoxResult,

@@ -11,7 +11,7 @@ from joblib import delayed, effective_n_jobs
 from numpy.typing import NDArray
 
 from skdpnoise._utils.parallel import in_order
-from skdpnoise.inspection.auditing._attack import choose_attack, of_normal_scores
+from skdpnoise.inspection.auditing._attack import choose_attack, cross_fitted, of_normal_scores
 from skdpnoise.inspection.auditing._bounds import epsilon_bound, mu_bound
 from skdpnoise.inspection.auditing._claims import (
     check_fits,
@@ -159,16 +159,7 @@ def _separation(first: Sequence[View], second: Sequence[View]) -> float:
     """Return how far apart the scores of two halves are, each scored as the other half says."""
     layout = Layout([*first, *second])
     tables = [layout.table(views) for views in (first, second)]
-    return _cross_fitted_gap(*tables)
-
-
-def _cross_fitted_gap(first: NDArray[np.float64], second: NDArray[np.float64]) -> float:
-    scores: tuple[list[float], list[float]] = ([], [])
-    for half in (0, 1):
-        score = of_normal_scores(first[half::2], second[half::2])
-        for values, table in zip(scores, (first, second), strict=True):
-            values.extend(score(table[1 - half :: 2]))
-    return _mean_shift(np.array(scores[0]), np.array(scores[1]))
+    return _mean_shift(*cross_fitted(of_normal_scores, *tables))
 
 
 def _mean_shift(first: NDArray[np.float64], second: NDArray[np.float64]) -> float:

@@ -14,7 +14,7 @@ from sklearn.base import clone
 from skdpnoise._utils.nested import estimators_in, give_seeds
 from skdpnoise.accounting.uncharged import uncharged
 from skdpnoise.base.register import is_private
-from skdpnoise.data.rows import is_spread
+from skdpnoise.data.rows import by_storage
 from skdpnoise.privacy import GaussianLoss, PrivacyGuarantee, check_adjacency
 
 __all__ = [
@@ -107,7 +107,7 @@ def fit_quietly(estimator: Any, X: Any, y: Any) -> tuple[Any, list[str], str | N
         stack.enter_context(uncharged())
         warnings.simplefilter("always")
         # A step with copy=False changes them. Nothing changes rows in parts.
-        X, y = (one if is_spread(one) else deepcopy(one) for one in (X, y))
+        X, y = (by_storage(one, deepcopy, lambda source: source) for one in (X, y))
         try:
             estimator.fit(X) if y is None else estimator.fit(X, y)
         except Exception as error:

@@ -164,6 +164,7 @@ def _moved(meetings: Sequence[tuple[Meeting, Meeting]], transcript: Transcript) 
     numbers = sum(_numbers(here) for here, _ in meetings)
     n_releases = numbers / max(1, _size(mechanism, meetings[0][0]))
     loss: PrivacyLoss | None = None
+    joint: PrivacyLoss | None = None
     shares: list[_Share]
     if type(mechanism) is CategoryMechanism:
         loss, shares = _of_cells(mechanism, meetings)
@@ -176,8 +177,9 @@ def _moved(meetings: Sequence[tuple[Meeting, Meeting]], transcript: Transcript) 
             for here, there in meetings
         ]
         loss, shares = _of_changes(mechanism, charged, changes)
+        if isinstance(loss, NumericLoss) and type(mechanism) is AdditiveMechanism:
+            joint = _joint_loss(mechanism, changes)
     worst = max(shares)
-    joint = _joint_loss(mechanism, meetings) if isinstance(loss, NumericLoss) else None
     return Moved(mechanism, label, worst.size, worst.bound, loss, n_releases, joint)
 
 
@@ -243,19 +245,16 @@ def _shift_loss(mechanism: AdditiveMechanism, changes: Changes) -> PrivacyLoss |
     return NumericLoss(tuple((curves[f], size, n) for (f, size), n in shifts.items() if size > 0.0))
 
 
-def _joint_loss(mechanism: Any, meetings: Sequence[tuple[Meeting, Meeting]]) -> PrivacyLoss | None:
+def _joint_loss(mechanism: AdditiveMechanism, changes: Changes) -> PrivacyLoss | None:
     """Return the loss of one number for each release, moved by the sum of all its shifts."""
     # It contains that of log-concave noise on all of them: see the guarantee of AdditiveMechanism.
-    if type(mechanism) is not AdditiveMechanism:
-        return None
     family, *others = mechanism.families or ()
     if others or family.lattice or not family.log_concave:
         return None
     shifts: list[float] = []
-    for here, there in meetings:
-        change = np.abs(here.integers.astype(object) - there.integers.astype(object))
+    for change in changes:
         rows = _rows(mechanism, change)
-        sums = [float(change.sum())] if rows is None else rows.sum(axis=1).tolist()
+        sums = [float(np.abs(change).sum())] if rows is None else rows.sum(axis=1).tolist()
         shifts += [size * 2.0**-mechanism.bits for size in sums]
     return NumericLoss(tuple((family, shift, 1) for shift in shifts if shift > 0.0))
 
@@ -305,24 +304,22 @@ def _declared(
     profile: Any, row: NDArray[np.float64], grid_size: NDArray[np.float64]
 ) -> list[_Share]:
     """Return the change of one release in units of each bound that is declared for it."""
-    whole = 1.0 if (grid_size != 1.0).any() else 0.0  # rounding to grid steps adds one at most
-    limit = profile.per_coordinate + whole * grid_size
-    size = row * grid_size
+    # Rounding to grid steps adds one at most.
+    steps = grid_size if (grid_size != 1.0).any() else np.zeros_like(grid_size)
+    size, steps = row * grid_size, np.broadcast_to(steps, row.shape)
     with np.errstate(divide="ignore", invalid="ignore"):
-        single = float(np.max(np.where(size > 0.0, size / limit, 0.0), initial=0.0))
-    shares = [_Share(single, "for one number")]
-    for order, bound in ((1, profile.l1), (2, profile.l2)):
-        if bound is not None:
-            rounding = float(np.linalg.norm(whole * grid_size, order))
-            share = float(np.linalg.norm(size, order)) / (bound + rounding)
-            shares.append(_Share(share, f"in l{order}"))
+        parts = np.where(size > 0.0, size / (profile.per_coordinate + steps), 0.0)
+    shares = [_Share(float(parts.max(initial=0.0)), "for one number")]
+    bounds: list[tuple[Any, float, Any, str]]
+    bounds = [(slice(None), 1, profile.l1, "in l1"), (slice(None), 2, profile.l2, "in l2")]
     if isinstance(profile, GroupedProfile):
         for g, reach in enumerate(profile.bounds):
-            members = profile.groups == g
-            steps = np.broadcast_to(whole * grid_size, size.shape)[members]
-            change = float(np.linalg.norm(size[members], profile.order))
-            most = float(reach + np.linalg.norm(steps, profile.order))
-            shares.append(_Share(change / most if change > 0.0 else 0.0, f"for group {g}"))
+            bounds.append((profile.groups == g, profile.order, reach, f"for group {g}"))
+    for members, order, most, words in bounds:
+        change = float(np.linalg.norm(size[members], order))
+        if most is not None:
+            limit = float(most + np.linalg.norm(steps[members], order))
+            shares.append(_Share(change / limit if change > 0.0 else 0.0, words))
     return shares
 
 

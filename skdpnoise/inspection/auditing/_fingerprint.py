@@ -441,27 +441,6 @@ _HASHES = tuple(
 )
 _OF_CSV: type = type(csv.reader(()))
 _DIALECT: type = type(csv.reader(()).dialect)
-_OF_DIALECTS = (
-    *("delimiter", "quotechar", "escapechar", "lineterminator", "quoting"),
-    *("doublequote", "skipinitialspace", "strict"),
-)
-# What no pickle holds and what is read here, or what holds nothing that is published.
-_READ_OTHERWISE = frozenset(
-    (
-        *_HASHES,
-        _OF_CSV,
-        struct.Struct,
-        Context,
-        *(types.GeneratorType, types.CoroutineType, types.AsyncGeneratorType),
-        *(type(view) for view in (*_views({}), *_views(OrderedDict()))),
-        *(types.MappingProxyType, random.SystemRandom),
-        *(type(threading.Lock()), type(threading.RLock())),
-        *(property, classmethod, staticmethod, re.Match, Unread),
-        *(types.GetSetDescriptorType, types.MemberDescriptorType, types.WrapperDescriptorType),
-        *(types.MethodDescriptorType, types.ClassMethodDescriptorType),
-        type(vars(Collection)["_abc_impl"]),  # which classes were asked about before
-    )
-)
 _UNREAD = count()
 
 # What is read how, and whether that is all there is; the first kind that fits counts.
@@ -483,7 +462,7 @@ _READERS: tuple[tuple[tuple[type, ...], Callable[[Any], Content], bool], ...] = 
     ((_OF_CSV,), _of_reader, False),
     (
         (_DIALECT,),
-        lambda value: ([repr(getattr(value, name)) for name in _OF_DIALECTS], b"", []),
+        lambda value: ([repr(getattr(value, n)) for n in dir(value) if n[0] != "_"], b"", []),
         True,
     ),
     (
@@ -524,6 +503,20 @@ _READERS: tuple[tuple[tuple[type, ...], Callable[[Any], Content], bool], ...] = 
     ((weakref.finalize,), lambda value: ([], b"", [("call", value.peek())]), True),
     (_BOUND, _of_method, False),
     ((object,), lambda value: ([], b"", []), False),
+)
+
+
+# What no pickle holds and what is read here, or what holds nothing that is published.
+_READ_OTHERWISE = frozenset(
+    (
+        *(kind for kinds, *_ in _READERS[:-1] for kind in kinds),
+        *(type(view) for view in (*_views({}), *_views(OrderedDict()))),
+        *(types.MappingProxyType, random.SystemRandom, property, classmethod, staticmethod),
+        *(type(threading.Lock()), type(threading.RLock())),
+        *(types.GetSetDescriptorType, types.MemberDescriptorType, types.WrapperDescriptorType),
+        *(types.MethodDescriptorType, types.ClassMethodDescriptorType),
+        type(vars(Collection)["_abc_impl"]),  # which classes were asked about before
+    )
 )
 
 

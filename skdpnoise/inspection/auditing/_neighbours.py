@@ -45,6 +45,27 @@ _IN_PLACE = ", in the "  # before the name of a place, at the end of a label
 _FEATURE_BOUNDS = ("feature_bounds", "bounds_X", "bounds")
 _TARGET_BOUNDS = ("target_bounds", "bounds_y")
 
+_ROWS = (
+    *("a far corner", "the opposite far corner", "a corner", "the opposite corner", "zeros"),
+    *("far along the first column", "far along the last column", "a duplicate"),
+)
+# Records that are added, or that take the place of others: a row and its target, first those that
+# tell the most.
+_ADDED = (
+    *(((row, "high"),) for row in _ROWS),
+    *(((row, "low"),) for row in (_ROWS[0], _ROWS[2], _ROWS[3], _ROWS[7])),
+)
+_REPLACED = (
+    (("a far corner", "high"), ("the opposite far corner", "high")),
+    *(((row, "low"), (row, "high")) for row in (_ROWS[2], _ROWS[0], _ROWS[7], _ROWS[5])),
+    (("a corner", "high"), ("the opposite corner", "high")),
+    (("far along the first column", "high"), ("far along the last column", "high")),
+    (("a corner", "high"), ("zeros", "high")),
+    (("a far corner", "high"), ("zeros", "high")),
+    (("a duplicate", "high"), ("a far corner", "high")),
+    (("zeros", "low"), ("a corner", "high")),
+)
+
 Data = tuple[Any, Any]
 
 
@@ -131,26 +152,26 @@ def given_pair(data: Data, pair: Any, adjacency: Adjacency) -> Neighbours:
 
 def candidates(estimator: Any, data: Data, adjacency: Adjacency) -> list[Neighbours]:
     """Return pairs of neighbours that differ in records which tell much of most estimators."""
-    records = _Records(estimator, data)
-    if adjacency == "add_remove":
-        added = [
-            Neighbours(f"{label} added{where}", placed(data, *record, place), data, place=place)
-            for where, place in places(len(data[0]))
-            for label, record in records.single()[: None if not where else _ELSEWHERE]
-        ]
-        return [*added, *_odd_pairs(data, adjacency)]
-    rest = _take(data, np.arange(len(data[0]) - 1))
-    pairs = [
-        Neighbours(
-            f"{one} replaced by {other}{where}",
-            placed(rest, *a, place),
-            placed(rest, *b, place),
-            place=place,
-        )
-        for where, place in places(len(rest[0]))
-        for one, a, other, b in records.pairs()[: None if not where else _ELSEWHERE]
+    rows, targets = _records(estimator, data)
+    replaces = adjacency == "replace_one"
+    rest = _take(data, np.arange(len(data[0]) - 1)) if replaces else data
+    known = [*targets] or ["high"]
+    tried = [
+        one
+        for one in (_REPLACED if replaces else _ADDED)
+        if all(target in known for _, target in one)
     ]
+    pairs = []
+    for where, place in places(len(rest[0])):
+        for ends in tried[: _ELSEWHERE if where else None]:
+            names = [f"{row} with the {target} target" if targets else row for row, target in ends]
+            made = [placed(rest, rows[row], targets.get(target), place) for row, target in ends]
+            label = " replaced by ".join(names) if replaces else f"{names[0]} added"
+            first, second = made if replaces else (*made, data)
+            pairs.append(Neighbours(f"{label}{where}", first, second, place=place))
     pairs += _odd_pairs(data, adjacency)
+    if not replaces:
+        return pairs
     return [
         pair for pair in pairs if _rows(pair.first)[pair.place] != _rows(pair.second)[pair.place]
     ]
@@ -170,112 +191,51 @@ def placed(data: Data, row: Any, target: Any, place: int) -> Data:
 def _odd_pairs(data: Data, adjacency: Adjacency) -> Iterator[Neighbours]:
     """Yield neighbours of which one has a duplicate with a missing or unseen value in a column."""
     X, y = data
-    target = None if y is None else y[0]
-    for column in range(X.shape[1]):
-        for odd in odd_values(X, column):
-            # A type that cannot hold the value after all has no such neighbour.
-            with suppress(TypeError, ValueError):
-                usual = taken(odd.table, [0])
-                record = with_cell(usual, 0, column, odd.value)
-                rest = table = (odd.table, y)
-                if adjacency == "replace_one":
-                    rest = _take(table, np.arange(len(X) - 1))
-                name = column_name(X, column)
-                for where, place in places(len(rest[0])):
-                    changed = placed(rest, record, target, place)
-                    apart = 0 if len(X) // 2 == place else len(X) // 2
-                    other = with_cell(odd.table, apart, column, odd.value)
-                    note = Oddity(odd.kind, name, changed, (other, y))
-                    text = f"with {odd.kind} in column {name}"
-                    if adjacency == "replace_one":
-                        label = f"a duplicate replaced by one {text}{where}"
-                        first = placed(rest, usual, target, place)
-                        yield Neighbours(label, first, changed, note, place)
-                    else:
-                        label = f"a duplicate {text} added{where}"
-                        yield Neighbours(label, changed, table, note, place)
-
-
-Record = tuple[Any, Any]
-
-
-class _Records:
-    """Corners of the bounds, far outliers, zeros and duplicates, with one target or the other."""
-
-    def __init__(self, estimator: Any, data: Data) -> None:
-        X, y = data
-        self._X = X
-        self._numeric = list(numeric_columns(X))
-        values = numbers(X, self._numeric)
-        largest = np.maximum(np.abs(values).max(axis=0, initial=0.0), 1.0)
-        low, high = bounds_of(estimator, values, columns=names_of(X, self._numeric))
-        axis, other = np.zeros((2, values.shape[1]))
-        axis[:1] = other[-1:] = 1.0
-        far = np.minimum(_FAR * largest, np.maximum(largest, _FARTHEST))
-        self.places = {
-            "a far corner": far,
-            "the opposite far corner": -far,
-            "a corner": high,
-            "the opposite corner": low,
-            "zeros": np.zeros(values.shape[1]),
-            "far along the first column": axis * far,
-            "far along the last column": other * far,
-            "a duplicate": values[0],
-        }
-        self.low: Any = None
-        self.high: Any = None
-        if y is None:
-            return
-        if is_classifier(estimator) or y.dtype.kind not in "iuf":
-            self.low, self.high = np.unique(y)[[0, -1]]
-        else:
-            ends = bounds_of(estimator, y[:, np.newaxis].astype(float), target=True, far=_FAR)
-            (self.low,), (self.high,) = ends
-
-    def single(self) -> list[tuple[str, Record]]:
-        """Return records to be added, first those that tell the most."""
-        found = [(f"{p}{self._and('high')}", self._record(p, self.high)) for p in self.places]
-        if self.low is None:
-            return found
-        lower = ("a far corner", "a corner", "the opposite corner", "a duplicate")
-        return found + [(f"{p}{self._and('low')}", self._record(p, self.low)) for p in lower]
-
-    def pairs(self) -> list[tuple[str, Record, str, Record]]:
-        """Return records and those that take their place, first those that tell the most."""
-        high, low = self.high, self.low
-        turned = [
-            ("a far corner", "the opposite far corner"),
-            ("a corner", "the opposite corner"),
-            ("far along the first column", "far along the last column"),
-            ("a corner", "zeros"),
-            ("a far corner", "zeros"),
-            ("a duplicate", "a far corner"),
-        ]
-        found = [
-            (one, self._record(one, high), other, self._record(other, high))
-            for one, other in turned
-        ]
-        if self.low is None:
-            return found
-        same = [
-            (
-                f"{place}{self._and('low')}",
-                self._record(place, low),
-                "that with the high target",
-                self._record(place, high),
+    target, replaces = None if y is None else y[0], adjacency == "replace_one"
+    for column, odd in ((k, odd) for k in range(X.shape[1]) for odd in odd_values(X, k)):
+        # A type that cannot hold the value after all has no such neighbour.
+        with suppress(TypeError, ValueError):
+            table, usual, name = (odd.table, y), taken(odd.table, [0]), column_name(X, column)
+            record = with_cell(usual, 0, column, odd.value)
+            rest = _take(table, np.arange(len(X) - 1)) if replaces else table
+            text = f"with {odd.kind} in column {name}"
+            label = (
+                f"a duplicate replaced by one {text}" if replaces else f"a duplicate {text} added"
             )
-            for place in ("a corner", "a far corner", "a duplicate", "far along the first column")
-        ]
-        zeros = f"zeros{self._and('low')}", self._record("zeros", low)
-        corner = f"a corner{self._and('high')}", self._record("a corner", high)
-        return [found[0], *same, *found[1:], (*zeros, *corner)]
+            for where, place in places(len(rest[0])):
+                changed = placed(rest, record, target, place)
+                apart = 0 if len(X) // 2 == place else len(X) // 2
+                other = with_cell(odd.table, apart, column, odd.value)
+                note = Oddity(odd.kind, name, changed, (other, y))
+                first, second = changed, table
+                if replaces:
+                    first, second = placed(rest, usual, target, place), changed
+                yield Neighbours(f"{label}{where}", first, second, note, place)
 
-    def _and(self, target: str) -> str:
-        return "" if self.low is None else f" with the {target} target"
 
-    def _record(self, place: str, target: Any) -> Record:
-        row = taken(self._X, [0])
-        return with_numbers(row, dict(zip(self._numeric, self.places[place], strict=True))), target
+def _records(estimator: Any, data: Data) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return rows that tell much, and the ends of the targets; none without a target."""
+    X, y = data
+    numeric = list(numeric_columns(X))
+    values = numbers(X, numeric)
+    largest = np.maximum(np.abs(values).max(axis=0, initial=0.0), 1.0)
+    low, high = bounds_of(estimator, values, columns=names_of(X, numeric))
+    axis, other = np.zeros((2, values.shape[1]))
+    axis[:1] = other[-1:] = 1.0
+    far = np.minimum(_FAR * largest, np.maximum(largest, _FARTHEST))
+    found = (far, -far, high, low, 0.0 * far, axis * far, other * far, values[0])
+    row = taken(X, [0])
+    rows = {
+        name: with_numbers(row, dict(zip(numeric, numbers, strict=True)))
+        for name, numbers in zip(_ROWS, found, strict=True)
+    }
+    if y is None:
+        return rows, {}
+    if is_classifier(estimator) or y.dtype.kind not in "iuf":
+        ends = np.unique(y)[[0, -1]]
+    else:
+        ends = np.ravel(bounds_of(estimator, y[:, None].astype(float), target=True, far=_FAR))
+    return rows, {"low": ends[0], "high": ends[1]}
 
 
 def append_rows(data: Data, rows: Any, targets: Any) -> Data:

@@ -6,6 +6,7 @@ import operator
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import reduce
+from textwrap import shorten
 from typing import Any
 
 import numpy as np
@@ -25,10 +26,11 @@ from skdpnoise.inspection.auditing.report import ReplayResult
 from skdpnoise.inspection.auditing.transcript import Transcript
 from skdpnoise.privacy import PrivacyGuarantee, PrivacyLoss
 
-__all__ = ["ranked", "replay"]
+__all__ = ["ranked", "replay", "without_refused"]
 
 _MOST_DIFFERENCES = 5  # that are named
 _KEPT = 4  # pairs of neighbours that cost most
+_LONG = 120  # characters of a reason
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -188,11 +190,8 @@ def _two_runs(estimator: Any, pair: Neighbours, seed: int) -> tuple[tuple[_Run, 
 def _unpaid(found: Sequence[Moved]) -> list[str]:
     """Return what was released without a charge, or more often than was charged for."""
     problems = [f"{one.name} released something" for one in found if one.label is None]
-    return problems + [
-        f"{one.name}: more is released than is charged for"
-        for one in found
-        if one.is_repeated and one.label is not None
-    ]
+    repeated = (one.name for one in found if one.is_repeated and one.label is not None)
+    return problems + [f"{name}: more is released than is charged for" for name in repeated]
 
 
 def _control_flow(first: _Run, second: _Run) -> list[str]:
@@ -220,3 +219,46 @@ def _control_flow(first: _Run, second: _Run) -> list[str]:
             named = ", ".join(paths[:_MOST_DIFFERENCES])
             problems.append(f"what is published depends on more than the releases: {named}{more}")
     return problems
+
+
+# Refusals
+
+
+def without_refused(
+    estimator: Any, pairs: Sequence[Neighbours]
+) -> tuple[list[Neighbours], tuple[str, ...]]:
+    """Return the pairs that are to be looked at, and which others are left out, and why."""
+    # A missing value or an unseen category may be refused, as documented: with the same words in
+    # whichever record it stands, and before anything is charged or released. A refusal of another
+    # kind says more than that there is such a value, and its neighbours stay.
+    kept: list[Neighbours] = []
+    columns: dict[tuple[str, str], dict[str, None]] = {}
+    for pair in pairs:
+        reason = _refusal(estimator, pair)
+        if pair.odd is None or reason is None:
+            kept.append(pair)
+        else:
+            columns.setdefault((pair.odd.kind, reason), {})[pair.odd.column] = None
+    texts = [
+        f"{kind} in columns {', '.join(names)}, refused before anything is charged, in whichever "
+        f"record it stands ({reason})"
+        for (kind, reason), names in columns.items()
+    ]
+    return kept, tuple(texts)
+
+
+def _refusal(estimator: Any, pair: Neighbours) -> str | None:
+    """Return in which words the input is refused; None if it is not, or not in every record."""
+    if pair.odd is None:
+        return None
+    here = _raised_for_nothing(estimator, pair.odd.data)
+    if here is None or here != _raised_for_nothing(estimator, pair.odd.elsewhere):
+        return None
+    return shorten(here, _LONG, placeholder="...")
+
+
+def _raised_for_nothing(estimator: Any, data: Data) -> str | None:
+    """Return what a fit raises before it charges or releases anything."""
+    transcript = Transcript()
+    _, _, raised = transcript.watch(fit_quietly, clone_for_audit(estimator, 0), *data)
+    return None if transcript.charges or transcript.meetings else raised

@@ -5,13 +5,15 @@ A column keeps its type whatever record is put in: types are public, and neighbo
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+
+from skdpnoise.data.cells import is_missing
+from skdpnoise.data.columns import is_polars
 
 __all__ = [
     "Odd",
@@ -29,7 +31,6 @@ __all__ = [
 ]
 
 _UNSEEN = "unseen"
-_MISSING = ("NoneType", "NAType", "NaTType")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -43,7 +44,7 @@ class Odd:
 
 def as_table(X: Any) -> Any:
     """Return a frame of pandas or polars as it is, and anything else as an array."""
-    return X if _is_pandas(X) or _is_polars(X) else np.asarray(X)
+    return X if hasattr(X, "iloc") or is_polars(X) else np.asarray(X)
 
 
 def column_name(X: Any, column: int) -> str:
@@ -66,25 +67,25 @@ def numbers(X: Any, columns: Sequence[int]) -> NDArray[np.float64]:
     """Return columns as finite numbers: 0 for what is none."""
     found = np.zeros((X.shape[0], len(columns)))
     for place, k in enumerate(columns):
-        found[:, place] = [0.0 if _is_missing(cell) else float(cell) for cell in _cells(X, k)]
+        found[:, place] = [0.0 if is_missing(cell) else float(cell) for cell in _cells(X, k)]
     return np.nan_to_num(found, posinf=0.0, neginf=0.0)
 
 
 def taken(X: Any, rows: ArrayLike) -> Any:
     """Return rows, in a table of the same kind."""
     places = np.asarray(rows, dtype=np.intp)
-    if _is_pandas(X):
+    if hasattr(X, "iloc"):
         return X.iloc[places].reset_index(drop=True)
-    return X[places.tolist()] if _is_polars(X) else X[places]
+    return X[places.tolist()] if is_polars(X) else X[places]
 
 
 def stacked(X: Any, rows: Any) -> Any:
     """Return a table with the rows of another one of its kind at the end."""
-    if _is_pandas(X):
+    if hasattr(X, "iloc"):
         import pandas as pd
 
         return pd.concat([X, rows], ignore_index=True)
-    if _is_polars(X):
+    if is_polars(X):
         import polars as pl
 
         return pl.concat([X, rows])
@@ -110,7 +111,7 @@ def with_cell(X: Any, row: int, column: int, value: Any) -> Any:
 def rows_of(X: Any) -> list[tuple[Any, ...]]:
     """Return rows as tuples that can be compared: a missing value equals one of its kind."""
     columns = [
-        [("missing", type(cell).__name__) if _is_missing(cell) else cell for cell in _cells(X, k)]
+        [("missing", type(cell).__name__) if is_missing(cell) else cell for cell in _cells(X, k)]
         for k in range(X.shape[1])
     ]
     return list(zip(*columns, strict=True))
@@ -135,9 +136,9 @@ def odd_values(X: Any, column: int) -> Iterator[Odd]:
 def _missing_values(X: Any, column: int) -> list[tuple[str, Any]]:
     """Return what stands for a missing value in a column, as far as its type can hold one."""
     nothing, undefined = ("a missing value", None), ("a NaN", float("nan"))
-    if _is_polars(X):
+    if is_polars(X):
         return [nothing, undefined] if X.dtypes[column].is_float() else [nothing]
-    kind = X.dtypes.iloc[column] if _is_pandas(X) else X.dtype
+    kind = X.dtypes.iloc[column] if hasattr(X, "iloc") else X.dtype
     if kind == np.dtype(object):
         return [nothing, undefined]
     if isinstance(kind, np.dtype) and kind.kind not in "mM":
@@ -149,16 +150,16 @@ def _known_categories(X: Any, column: int) -> list[Any]:
     """Return what a column of texts or categories holds, or its type names; else nothing."""
     if column in numeric_columns(X):
         return []
-    found = [cell for cell in _cells(X, column) if not _is_missing(cell)]
+    found = [cell for cell in _cells(X, column) if not is_missing(cell)]
     return [*_named_categories(X, column), *found]
 
 
 def _named_categories(X: Any, column: int) -> list[Any]:
     """Return the categories that a column's type names."""
-    if _is_pandas(X):
+    if hasattr(X, "iloc"):
         index = getattr(X.dtypes.iloc[column], "categories", None)
         return [] if index is None else index.tolist()
-    if _is_polars(X):
+    if is_polars(X):
         import polars as pl
 
         kind = X.dtypes[column]
@@ -173,7 +174,7 @@ def _widened(X: Any, column: int, category: Any) -> Any:
     named = _named_categories(X, column)
     if not named:
         return X
-    if _is_polars(X):
+    if is_polars(X):
         import polars as pl
 
         return X.with_columns(pl.col(X.columns[column]).cast(pl.Enum([*named, category])))
@@ -184,13 +185,13 @@ def _widened(X: Any, column: int, category: Any) -> Any:
 
 def _with_column(X: Any, column: int, cells: list[Any]) -> Any:
     """Return a table with other cells in a column of the same type."""
-    if _is_polars(X):
+    if is_polars(X):
         import polars as pl
 
         name = X.columns[column]
         return X.with_columns(pl.Series(name, cells, dtype=X.dtypes[column]))
     X = X.copy()
-    if _is_pandas(X):
+    if hasattr(X, "iloc"):
         import pandas as pd
 
         X.isetitem(column, pd.Series(cells, index=X.index, dtype=X.dtypes.iloc[column]))
@@ -200,20 +201,20 @@ def _with_column(X: Any, column: int, cells: list[Any]) -> Any:
 
 
 def _cells(X: Any, column: int) -> list[Any]:
-    if _is_pandas(X):
+    if hasattr(X, "iloc"):
         return list(X.iloc[:, column].tolist())
-    return list(X[:, column].to_list() if _is_polars(X) else X[:, column].tolist())
+    return list(X[:, column].to_list() if is_polars(X) else X[:, column].tolist())
 
 
 def _numpy_kind(X: Any, column: int) -> np.dtype[Any] | None:
     """Return numpy's type for a column of numbers; None if it is none, or of numbers of another."""
-    if _is_polars(X):
+    if is_polars(X):
         name = str(X.dtypes[column]).lower().replace("boolean", "bool")
-    elif _is_pandas(X):
+    elif hasattr(X, "iloc"):
         kind = X.dtypes.iloc[column]
         name = str(getattr(kind, "numpy_dtype", kind))
     elif X.dtype == object:
-        cells = [cell for cell in X[:, column].tolist() if not _is_missing(cell)]
+        cells = [cell for cell in X[:, column].tolist() if not is_missing(cell)]
         plain = cells and all(type(cell) in (bool, int, float) for cell in cells)
         return np.dtype(float) if plain else None
     else:
@@ -234,16 +235,3 @@ def _as_kind(values: NDArray[np.float64], kind: np.dtype[Any]) -> NDArray[Any]:
         return values > 0.0
     low, high = np.iinfo(kind).min, np.iinfo(kind).max
     return np.array([min(max(int(value), low), high) for value in np.rint(values)], dtype=kind)
-
-
-def _is_missing(cell: Any) -> bool:
-    return type(cell).__name__ in _MISSING or bool(isinstance(cell, float) and cell != cell)
-
-
-def _is_pandas(X: Any) -> bool:
-    return hasattr(X, "iloc")
-
-
-def _is_polars(X: Any) -> bool:
-    polars = sys.modules.get("polars")
-    return polars is not None and isinstance(X, polars.DataFrame)

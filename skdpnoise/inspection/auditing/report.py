@@ -3,26 +3,38 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
 from skdpnoise.accounting.report import DECLARED
 from skdpnoise.privacy import PrivacyGuarantee
-from skdpnoise.reporting.cards import card, fold, paragraphs, table
+from skdpnoise.reporting.sheet import Sheet, Shown
 
 __all__ = ["AuditReport", "BlackBoxResult", "OneRunResult", "ReplayResult"]
 
-_NOT_PRIVATE = (
-    "this report is not private unless the data are public: it was computed from them without noise"
-)
-_HEADERS = ("method", "claimed", "found", "most it could show", "verdict")
+_NOT_PRIVATE = "not private unless the data are public: it was computed from them without noise"
 # Beyond the claim by this much is floating-point error of a bound.
 _ROUNDING = 1.0 + 1e-9
 
 
+class _Result:
+    """Base of what one method found."""
+
+    __slots__ = ()
+    method = ""
+
+    @property
+    def passed(self) -> bool:
+        raise NotImplementedError
+
+    @property
+    def refuted(self) -> bool:
+        """True if something was found against the claim."""
+        return not self.passed
+
+
 @dataclass(frozen=True, slots=True)
-class ReplayResult:
+class ReplayResult(_Result):
     """Findings of fits that were replayed on neighbours, with their releases frozen.
 
     Parameters
@@ -103,7 +115,7 @@ class ReplayResult:
 
 
 @dataclass(frozen=True, slots=True)
-class BlackBoxResult:
+class BlackBoxResult(_Result):
     """Findings of many fits on two neighbouring data sets.
 
     Parameters
@@ -168,11 +180,6 @@ class BlackBoxResult:
         return self.claimed_mu is None or self.mu <= self.claimed_mu * _ROUNDING
 
     @property
-    def refuted(self) -> bool:
-        """True if something was found against the claim."""
-        return not self.passed
-
-    @property
     def found(self) -> str:
         """The finding, in a few words."""
         return f"epsilon >= {self.epsilon:.3g}, mu >= {self.mu:.3g}"
@@ -197,7 +204,7 @@ class BlackBoxResult:
 
 
 @dataclass(frozen=True, slots=True)
-class OneRunResult:
+class OneRunResult(_Result):
     """Findings of one fit with many canaries.
 
     Parameters
@@ -235,11 +242,6 @@ class OneRunResult:
         return self.epsilon <= self.claim.epsilon * _ROUNDING
 
     @property
-    def refuted(self) -> bool:
-        """True if something was found against the claim."""
-        return not self.passed
-
-    @property
     def found(self) -> str:
         """The finding, in a few words."""
         return f"epsilon >= {self.epsilon:.3g}"
@@ -258,8 +260,8 @@ class OneRunResult:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class AuditReport:
+@dataclass(frozen=True, slots=True, repr=False)
+class AuditReport(Shown):
     """Claimed beside found, for one estimator and one data set.
 
     Prints as text, and as a table in notebooks. **It is not private** unless the data are public.
@@ -290,11 +292,11 @@ class AuditReport:
     True
     >>> print(report)
     Example claims (epsilon=1, delta=0)-differential privacy, replace_one: nothing found against it
-      one_run: epsilon >= 0.174 of a claimed epsilon = 1; the most it could show: epsilon = 3.76
-        1000 canaries in one fit: 190 of 300 guesses were right
+      one_run: epsilon >= 0.174 of a claimed epsilon = 1; most it could show: epsilon = 3.76; ...
+      one_run: 1000 canaries in one fit: 190 of 300 guesses were right
       records: 500
       false alarm: a sound estimator fails with probability at most 0.001, all methods together
-      this report is not private unless the data are public: it was computed from them without noise
+      this report: not private unless the data are public: it was computed from them without noise
     """
 
     estimator: str
@@ -350,64 +352,35 @@ class AuditReport:
             "results": results,
         }
 
-    def __str__(self) -> str:
-        lines = [f"{self.estimator} claims {self._claim}: {self._verdict}"]
-        for result in self.results:
-            most = "" if result.most is None else f"; the most it could show: {result.most}"
-            verdict = "REFUTED: " if result.refuted else ""
-            lines.append(
-                f"  {result.method}: {verdict}{result.found} of a claimed epsilon = "
-                f"{self.claim.epsilon:g}{most}"
-            )
-            lines += [f"    {text}" for text in result.details]
-        lines += [f"  {text}" for text in self._facts()]
-        return "\n".join(lines)
-
-    def __repr__(self) -> str:
-        return f"<AuditReport of {self.estimator}: {self._claim}, {self._verdict}>"
-
-    def _repr_html_(self) -> str:
-        """Return the report as an HTML card, for notebooks."""
-        rows = []
-        for result in self.results:
-            verdict = verdict_of(passed=result.passed, refuted=result.refuted)
-            claim = f"epsilon = {self.claim.epsilon:g}"
-            rows.append((result.method, claim, result.found, result.most or "no limit", verdict))
-        details = (f"{result.method}: {text}" for result in self.results for text in result.details)
-        facts = paragraphs(*self._facts()) + fold("How it was found", paragraphs(*details))
-        title = f"{self.estimator}: {self._verdict}"
-        return card(title, f"claimed is {self._claim}", table(_HEADERS, rows) + facts)
-
-    @property
-    def _claim(self) -> str:
-        claim = self.claim
-        return (
-            f"(epsilon={claim.epsilon:g}, delta={claim.delta:g})-differential privacy, "
-            f"{claim.adjacency}"
-        )
-
-    @property
-    def _verdict(self) -> str:
-        if self.refuted or self.passed:
-            return "REFUTED" if self.refuted else "nothing found against it"
-        return "nothing found against it, but a declaration is BROKEN"
-
-    def _facts(self) -> Sequence[str]:
-        return (
-            f"records: {self.n_records}",
-            *(f"left out: {text}" for text in self.left_out),
-            *([f"{DECLARED}: {', '.join(self.declared)}"] if self.declared else []),
-            "false alarm: a sound estimator fails with probability at most "
-            f"{self.false_alarm:g}, all methods together",
-            _NOT_PRIVATE,
+    def _sheet(self) -> Sheet:
+        claimed, claim = f"epsilon = {self.claim.epsilon:g}", self.claim
+        private = f"(epsilon={claim.epsilon:g}, delta={claim.delta:g})-differential privacy"
+        alarm = f"a sound estimator fails with probability at most {self.false_alarm:g}"
+        return Sheet(
+            title=f"{self.estimator} claims {private}, {claim.adjacency}",
+            promise=_verdict_of(self),
+            head=("method", "claimed", "found", "most it could show", "verdict"),
+            rows=[
+                (one.method, claimed, one.found, one.most or "no limit", _verdict_of(one))
+                for one in self.results
+            ],
+            line="{0}: {2} of a claimed {1}; most it could show: {3}; {4}",
+            facts=[
+                *((one.method, text) for one in self.results for text in one.details),
+                ("records", str(self.n_records)),
+                *(("left out", text) for text in self.left_out),
+                *([(DECLARED, ", ".join(self.declared))] if self.declared else []),
+                ("false alarm", f"{alarm}, all methods together"),
+                ("this report", _NOT_PRIVATE),
+            ],
         )
 
 
-def verdict_of(*, passed: bool, refuted: bool) -> str:
-    """Return what was found of one claim, as tables say it."""
-    if refuted or passed:
-        return "REFUTED" if refuted else "nothing found"
-    return "declaration BROKEN"
+def _verdict_of(one: AuditReport | _Result) -> str:
+    if one.refuted:
+        return "REFUTED"
+    broken = "" if one.passed else ", but a declaration is BROKEN"
+    return f"nothing found against it{broken}"
 
 
 def _plain(value: Any) -> Any:

@@ -205,7 +205,7 @@ class Transcript:
     def charged(self, mechanism: Any) -> tuple[str, Any] | None:
         """Return what a mechanism was charged for as, and by what; None if it was not."""
         for label, charged in self.charges:
-            if charged is mechanism or any(part is mechanism for part in _parts(charged)):
+            if _is_for(charged, mechanism):
                 return label, charged
         # A search is charged as a whole, by its report, for what it asks by itself: which candidate
         # is best, and how good. What its candidates release has accounts of its own.
@@ -214,11 +214,7 @@ class Transcript:
 
     def n_charges(self, mechanism: Any) -> int:
         """Return how often a mechanism was charged for; a search may use it in every run."""
-        count = sum(
-            charged is mechanism or any(part is mechanism for part in _parts(charged))
-            for _, charged in self.charges
-        )
-        return count or len(self.meetings)
+        return sum(_is_for(one, mechanism) for _, one in self.charges) or len(self.meetings)
 
     def _met(self, meeting: Meeting) -> None:
         self.meetings.append(meeting)
@@ -236,20 +232,18 @@ class Transcript:
             self._differs(f"release {place + 1} ({kind}) has no counterpart")
             return None
         there = self._earlier.meetings[place]
-        if there.kind != kind or shape not in (None, there.integers.shape):
-            self._differs(
-                f"release {place + 1} is a {kind} of shape {shape}, but a {there.kind} of shape "
-                f"{there.integers.shape} on the neighbour"
-            )
-            return None
-        if self._earlier.facts(there.mechanism) != self.facts(mechanism):
-            self._differs(f"release {place + 1} has another mechanism on the neighbour")
-            return None
-        return there
+        met = there.integers.shape
+        if there.kind != kind or shape not in (None, met):
+            text = f"is a {kind} of shape {shape}, but a {there.kind} of shape {met}"
+        elif self._earlier.facts(there.mechanism) != self.facts(mechanism):
+            text = "has another mechanism"
+        else:
+            return there
+        self._differs(f"release {place + 1} {text} on the neighbour")
+        return None
 
     def _differs(self, text: str) -> None:
-        if self.diverged is None:
-            self.diverged = text
+        self.diverged = self.diverged or text
 
     def _take(self, n: int) -> NDArray[np.uint64]:
         epoch = len(self.meetings) + len(self._orders)
@@ -327,7 +321,7 @@ def _asked_by_a_search() -> bool:
     return False
 
 
-def _parts(charged: Any) -> list[Any]:
-    """Return what a charged mechanism is made of."""
-    names = getattr(type(charged), "__dataclass_fields__", {})
-    return [getattr(charged, name) for name in names]
+def _is_for(charged: Any, mechanism: Any) -> bool:
+    """Return whether a charge is for a mechanism, or for one that it is a part of."""
+    names = getattr(type(charged), "__dataclass_fields__", ())
+    return any(one is mechanism for one in (charged, *(getattr(charged, name) for name in names)))

@@ -142,8 +142,8 @@ def test_a_broken_declaration_refutes_no_claim_that_the_noise_keeps(noise):
     (broken,) = result.broken
     assert "'counts': one record moves it by 2 times what is declared for one number" in broken
     assert "nothing found against it, but a declaration is BROKEN" in str(report)
-    assert f"\n    declaration BROKEN: {broken}\n" in str(report)
-    assert "declaration BROKEN" in report._repr_html_()
+    assert f"\n  replay: declaration BROKEN: {broken}\n" in str(report)
+    assert "declaration is BROKEN" in report._repr_html_()
     assert "REFUTED" not in str(report)
     numbers = json.loads(json.dumps(report.to_dict(), allow_nan=False))
     assert (numbers["passed"], numbers["refuted"]) == (False, False)
