@@ -58,27 +58,28 @@ class Asked:
 
     @property
     def _terms(self) -> dict[str, Any]:
-        known = {"adjacency": self.relation, "noise": self.noise}
-        return known | {"random_state": self.rng, "ledger": self.ledger}
+        return {"adjacency": self.relation, "random_state": self.rng, "ledger": self.ledger}
 
     def mean(self, values: Any, low: Any, high: Any, **weights: Any) -> PrivateEstimate:
         """Return the noisy mean of values between two ends, by one release."""
-        return private_mean(values, low, high, self.guarantee, **self._terms, **weights)
+        terms = {"noise": self.noise, **self._terms, **weights}
+        return private_mean(values, low, high, self.guarantee, **terms)
 
     def counts(
         self, records: Table[Both], cells: Cells, shape: tuple[int, int]
     ) -> tuple[Vector, AdditiveMechanism]:
         """Return noisy counts of cells in rows and columns, of which one record is in one."""
-        terms = Terms("noisy_histogram", self.guarantee, self.relation, self.ledger, self.rng)
+        session = Terms.of("noisy_histogram", self.guarantee, self._terms)
         query = GroupedSum(shape[0] * shape[1], partial(_cell_numbers, cells, shape[1]))
-        session = terms.session(terms.spend_for)
         found = session.tally("cells", query, records, self.guarantee, self.noise)
         made: AdditiveMechanism = found.mechanism
         return found.values.reshape(shape), made
 
     def sums(self, sums: Vector) -> tuple[Vector, AdditiveMechanism]:
         """Return noisy sums by cells, between which one record is divided."""
-        noisy, made = noisy_histogram(sums.reshape(-1), self.guarantee, **self._terms)
+        noisy, made = noisy_histogram(
+            sums.reshape(-1), self.guarantee, noise=self.noise, **self._terms
+        )
         return noisy.reshape(sums.shape), made
 
     def public_total(self, records: Table[Both]) -> int | None:
