@@ -192,9 +192,11 @@ def private_categories(
     >>> found.mechanism.chance(1) <= 0.25e-6
     True
     """
-    session = Terms.of("private_categories", guarantee, terms)
-    owner, asked = session.owner, session.guarantee
-    check_type(owner, "guarantee", asked, PrivacyGuarantee)
+    owner = "private_categories"
+    if guarantee is not None:
+        check_type(owner, "guarantee", guarantee, PrivacyGuarantee)
+    session = Terms.of(owner, guarantee, terms)
+    asked = session.guarantee
     assert isinstance(asked, PrivacyGuarantee)
     check_delta(owner, "guarantee", asked)
     columns, of_truth = _read(owner, values)

@@ -19,7 +19,7 @@ from skdpnoise.accounting.terms import Terms
 from skdpnoise.mechanisms.additive import AdditiveMechanism
 from skdpnoise.mechanisms.calibrate import calibrate
 from skdpnoise.mechanisms.requests import noise_options
-from skdpnoise.privacy import Adjacency, LossBudget, check_real
+from skdpnoise.privacy import Adjacency, LossBudget, PureLoss, check_real
 from skdpnoise.queries._sweeps import Visit, tallied, tallied_gaps, tallies
 from skdpnoise.queries._tiles import LARGEST_EXPONENT, LONGEST, Floats, Integers, Places
 from skdpnoise.queries._values import as_doubles, as_table
@@ -52,8 +52,11 @@ _POOLED_MISS, _WINDOW = 0.3, 5
 _IN_FULLEST = 0.3  # of pairs of normal values, whose distances are in the fullest bin
 
 
-def stage_losses(budget: LossBudget, *, counts: bool, searches: bool) -> list[LossBudget]:
+def stage_losses(budget: LossBudget, adjacency: Adjacency, *, searches: bool) -> list[LossBudget]:
     """Return what each stage may cost, whatever the stages before it release."""
+    if not isinstance(budget, PureLoss):  # squares add, so that stages would say no more
+        return [budget]
+    counts = adjacency == "add_remove"
     return Budget(budget).stages(**search_shares(counts=counts, searches=searches))
 
 
