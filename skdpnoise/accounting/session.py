@@ -106,6 +106,11 @@ class Session:
         """Return the session with labels that begin so."""
         return replace(self, prefix=self.prefix + prefix)
 
+    @property
+    def terms(self) -> dict[str, Any]:
+        """Keywords by which a query of several releases samples and charges as the session does."""
+        return {"adjacency": self.adjacency, "random_state": self.rng, "charge": self.spend}
+
     def spend(self, label: str, mechanism: Any) -> None:
         """Charge for all releases of a mechanism, under the prefix of the session."""
         self.charge(self.prefix + label, mechanism)

@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+import inspect
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, TypedDict, TypeVar, get_args, get_type_hints
+
+import numpy as np
 
 from skdpnoise._utils.checks import check_adjacency
 from skdpnoise.accounting.account import Ledger
 from skdpnoise.accounting.session import Charge, Session, no_charge
 from skdpnoise.mechanisms.charging import LossFor, to_name_the_largest
 from skdpnoise.privacy import Adjacency, LossBudget, PrivacyGuarantee, PrivacyLoss, check_real
+from skdpnoise.privacy.loss import checked_relation, promised
 from skdpnoise.sampling import RandomWords, random_words
 from skdpnoise.sampling.words import HIDDEN_SEED
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+Result = TypeVar("Result")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -24,15 +32,43 @@ class WithCost:
     guarantee: PrivacyGuarantee | None = None  # as it was asked for; None where a loss was
 
 
-@dataclass(frozen=True, slots=True)
-class Terms:
-    """The parameters that all public functions have beside their values."""
+class OfOne(TypedDict, total=False):
+    """Parameters that all queries of one release have beside their guarantee and their own."""
+
+    epsilon: float | None
+    delta: float | None
+    adjacency: Adjacency | None
+    random_state: int | np.random.RandomState | np.random.Generator | RandomWords | None
+    ledger: Ledger | None
+
+
+class OfSeveral(OfOne, total=False):
+    """The same of queries that make several releases."""
+
+    charge: Charge | None
+
+
+def takes_terms(query: Function, **defaults: Any) -> Function:
+    """Show the keywords of a query, which it takes as one dict, one by one in its signature."""
+    signature = inspect.signature(query, eval_str=True)
+    *own, keywords = signature.parameters.values()
+    (terms,) = get_args(keywords.annotation)
+    kind = inspect.Parameter.KEYWORD_ONLY
+    shown = [
+        inspect.Parameter(name, kind, default=defaults.get(name), annotation=hint)
+        for name, hint in get_type_hints(terms).items()
+    ]
+    vars(query)["__signature__"] = signature.replace(parameters=[*own, *shown])
+    return query
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Terms(Session):
+    """The session of a public function, whose whole cost a ledger is charged before it samples."""
 
     owner: str  # name of the function
     guarantee: PrivacyGuarantee | LossBudget
-    adjacency: Any  # the neighbouring relation; None where only the caller knows it
-    ledger: Ledger | None
-    rng: RandomWords
+    ledger: Ledger | None = None
 
     def __post_init__(self) -> None:
         if self.ledger is not None and not callable(getattr(self.ledger, "charge", None)):
@@ -42,24 +78,46 @@ class Terms:
             )
 
     @classmethod
-    def adaptive(
+    def of(
         cls,
         owner: str,
-        guarantee: PrivacyGuarantee | LossBudget,
-        adjacency: Adjacency | None,
-        ledger: Ledger | None,
-        random_state: Any,
+        guarantee: PrivacyGuarantee | LossBudget | None,
+        asked: Mapping[str, object],
+        *,
+        several: bool = False,
     ) -> Terms:
-        """Return terms whose relation, if none is named, is that of the guarantee; else any."""
-        stated = guarantee.adjacency if isinstance(guarantee, PrivacyGuarantee) else "replace_one"
-        relation = check_adjacency(owner, stated if adjacency is None else adjacency)
-        return cls(owner, guarantee, relation, ledger, random_words(random_state))
+        """Return the terms of one release, which the ledger is charged for, or of several."""
+        # Of several the whole cost is reserved first, and a loss is one of any relation.
+        given: dict[str, Any] = dict(asked)
+        if unknown := given.keys() - OfSeveral.__annotations__.keys():
+            raise TypeError(f"{owner}() got an unexpected keyword argument {min(unknown)!r}")
+        relation = given.get("adjacency")
+        promise = promised(owner, guarantee, given.get("epsilon"), given.get("delta"), relation)
+        if several:
+            stated = promise.adjacency if isinstance(promise, PrivacyGuarantee) else "replace_one"
+            relation = check_adjacency(owner, stated if relation is None else relation)
+        else:
+            relation = checked_relation(owner, relation, promise)
+        found = cls(
+            rng=random_words(given.get("random_state")),
+            adjacency=relation,
+            charge=given.get("charge") or no_charge,
+            owner=owner,
+            guarantee=promise,
+            ledger=given.get("ledger"),
+        )
+        return found if several else found.charging()
 
-    def session(self, charge: Charge | None = None) -> Session:
-        """Return the session that releases on these terms."""
-        return Session(self.rng, self.adjacency, charge or no_charge)
+    def charging(self) -> Terms:
+        """Return the terms of one release, at which the ledger is charged for the noise."""
+        return replace(self, charge=self._charge_for)
 
-    def count(self, n_samples: float | None, n_records: int, low: float = 0.0) -> float:
+    def _charge_for(self, label: str, mechanism: Any) -> None:
+        recipe = mechanism.recipe
+        known = recipe is not None and recipe.guarantee == self.guarantee
+        self.reserve(mechanism.own_loss(), mechanism.noise, recipe.loss if known else None)
+
+    def public_count(self, n_samples: float | None, n_records: int, low: float = 0.0) -> float:
         """Return the number of records that was given, or else is public."""
         if n_samples is None:
             if self.adjacency == "add_remove":
@@ -71,13 +129,16 @@ class Terms:
             n_samples = n_records
         return check_real(self.owner, "n_samples", n_samples, low=low)
 
-    @property
-    def facts(self) -> dict[str, Any]:
-        """Facts that a result states of the terms: neighbours, randomness, and the guarantee."""
+    def stated(self, result: Result) -> Result:
+        """Return a result that says its neighbours, its randomness and the guarantee asked for."""
         asked = self.guarantee if isinstance(self.guarantee, PrivacyGuarantee) else None
-        return {"adjacency": self.adjacency, "secure": self.rng.secure, "guarantee": asked}
+        facts = {"adjacency": self.adjacency, "secure": self.rng.secure, "guarantee": asked}
+        made: Any = result
+        known = {name: fact for name, fact in facts.items() if name in made.__dataclass_fields__}
+        stated: Result = replace(made, **known)
+        return stated
 
-    def spend(self, cost: PrivacyLoss, mechanism: str, loss_for: LossFor | None = None) -> None:
+    def reserve(self, cost: PrivacyLoss, noise: str, loss_for: LossFor | None = None) -> None:
         """Charge the ledger, if there is one, after all checks and before anything is sampled."""
         # `loss_for` returns what the releases would cost for another guarantee.
         if self.ledger is None:
@@ -88,12 +149,4 @@ class Terms:
             facts["guarantee"] = (self.guarantee.epsilon, self.guarantee.delta)
         if not self.rng.secure:
             facts["parameters"] = {"random_state": HIDDEN_SEED}
-        self.ledger.charge(self.owner, cost, mechanism=mechanism, **facts)
-
-    def spend_for(self, label: str, mechanism: Any) -> None:
-        """Charge the ledger by the loss of the noise of the only release."""
-        if self.ledger is not None:
-            recipe = mechanism.recipe
-            known = recipe is not None and recipe.guarantee == self.guarantee
-            loss_for = recipe.loss if recipe is not None and known else None
-            self.spend(mechanism.own_loss(), mechanism.noise, loss_for)
+        self.ledger.charge(self.owner, cost, mechanism=noise, **facts)

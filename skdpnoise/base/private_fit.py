@@ -6,7 +6,7 @@ Messages never show a value of the data.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import KW_ONLY, dataclass, replace
 from functools import partial
@@ -21,7 +21,7 @@ from skdpnoise._utils.redaction import silence
 from skdpnoise._utils.warnings import PrivacyWarning
 from skdpnoise.accounting import Account, Ledger, PrivacyReport
 from skdpnoise.accounting.declared import COLUMNS, LABELS
-from skdpnoise.accounting.session import Session
+from skdpnoise.accounting.session import Query, Session
 from skdpnoise.base import advice
 from skdpnoise.base.constructors import Constraints, constructor_of_fields
 from skdpnoise.base.over_parts import OverPartsMixin
@@ -32,8 +32,9 @@ from skdpnoise.data.reading import Form, read
 from skdpnoise.data.rows import noting_guesses
 from skdpnoise.data.schema import Schema
 from skdpnoise.ledger import LedgerWarning
+from skdpnoise.mechanisms import AdditiveMechanism, calibrate, shared_budget
 from skdpnoise.planning.mixin import PlanMixin
-from skdpnoise.privacy import Adjacency, LossBudget, PrivacyGuarantee
+from skdpnoise.privacy import Adjacency, LossBudget, PrivacyGuarantee, PrivacyLoss
 from skdpnoise.queries.ranges import COUNT_SHARE
 from skdpnoise.sampling import random_words
 
@@ -65,6 +66,25 @@ class FitSession(Session):
         found = max(2.0, self.count(n_rows, total.share(COUNT_SHARE), noise))
         self.account.n_records = found
         return replace(self, n_records=found)
+
+    def reserve(
+        self,
+        stages: Sequence[PrivacyLoss],
+        noise: str,
+        *,
+        of_groups: Collection[int] = (),
+        stages_for: Callable[[PrivacyGuarantee], Sequence[PrivacyLoss]] | None = None,
+    ) -> None:
+        """Fix what each stage may cost, and charge the ledger for the whole fit, before any."""
+        self.account.spend(stages, noise, of_groups=of_groups, stages_for=stages_for)
+
+    def reserve_for(self, query: Query, noise: str, n_releases: int = 1) -> AdditiveMechanism:
+        """Reserve the whole guarantee for releases of one query; return their noise."""
+        profile, rows = query.sensitivity(self.adjacency), self.rows_per_group
+        name, budget = shared_budget(noise, profile, self.guarantee, n_releases, rows)
+        mechanism = calibrate(name, profile, budget, n_releases=n_releases)
+        self.reserve([budget], mechanism.noise)
+        return mechanism
 
     def of_groups(self) -> Session:
         """Return a session for mechanisms that protect a whole group already."""

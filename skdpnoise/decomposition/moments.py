@@ -122,13 +122,12 @@ class PrivateMomentsMixin(PrivateEstimator, ABC):
         whole = calibrate_second_moments(
             noise, RowBounds(schema.n_columns, 1.0), total, guarantee.adjacency
         )
-        # How often rows are looked for depends on what was found, and so does what later steps get.
-        counts = isinstance(total, PureLoss) and guarantee.adjacency == "add_remove"
         return CovariancePlan(
             noise=noise,
             total=total,
             whole=whole,
-            stages=stage_losses(total, counts=counts, searches=False),
+            # How often rows are looked for, and what later steps get, depend on what was found.
+            stages=stage_losses(total, guarantee.adjacency, searches=False),
             bounds=bounds,
             row_norm=self.row_norm,
             centers=self._centers,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from skdpnoise._utils.checks import check_adjacency, check_count, check_real, check_type, complaint
 from skdpnoise.mechanisms.additive import AdditiveMechanism
-from skdpnoise.mechanisms.base import Mechanism, stated
+from skdpnoise.mechanisms.base import Mechanism, Recipe, stated
 from skdpnoise.privacy import Adjacency, GaussianLoss, NumericLoss, PrivacyLoss, Promised, PureLoss
 from skdpnoise.sampling import RandomWords
 from skdpnoise.sampling.observer import Cells, noisy_cells
@@ -82,6 +82,7 @@ class CategoryMechanism(Mechanism):
     threshold: float
     adjacency: Adjacency = "replace_one"
     rows_per_group: int = 1
+    recipe: Recipe | None = field(default=None, init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         owner = type(self).__name__

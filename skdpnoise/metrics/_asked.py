@@ -5,131 +5,95 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass
-from functools import partial, wraps
-from inspect import Parameter, signature
-from typing import Any, ParamSpec, TypedDict, TypeVar, cast
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from skdpnoise._utils.shared_texts import shared_texts
 from skdpnoise.accounting.queries import GroupedSum
-from skdpnoise.accounting.terms import Terms
+from skdpnoise.accounting.terms import OfOne, Terms, takes_terms
 from skdpnoise.data.table import Table
 from skdpnoise.mechanisms import AdditiveMechanism
 from skdpnoise.metrics._records import Both, Vector, judged, scored
 from skdpnoise.privacy import Adjacency, LossBudget, PrivacyGuarantee, PrivacyLoss
-from skdpnoise.privacy.loss import checked_relation, promised
 from skdpnoise.queries import noisy_histogram, private_mean
 from skdpnoise.queries.aggregates import PrivateEstimate
-from skdpnoise.sampling import random_words
 from skdpnoise.sampling.words import with_caveat
 
 Cells = Callable[[Both], tuple[NDArray[np.intp], NDArray[np.intp]]]
 """From records to the row and the column of the cell of each, negative of none."""
 
-P = ParamSpec("P")
 R = TypeVar("R")
 
 # Standard deviations of its noise that a number of records must reach; ratios to fewer are hidden.
 SEEN = 3.0
 
 
-class How(TypedDict, total=False):
+class How(OfOne, total=False):
     """The keywords that all scores and curves take."""
 
-    epsilon: float | None
-    delta: float | None
-    adjacency: Adjacency | None
     noise: str
     same_rows: bool
-    random_state: Any
-    ledger: Any
 
 
-_DEFAULTS: How = {
-    "epsilon": None,
-    "delta": None,
-    "adjacency": None,
-    "noise": "auto",
-    "same_rows": False,
-    "random_state": None,
-    "ledger": None,
-}
-
-
-def takes_how(function: Callable[P, R]) -> Callable[P, R]:
-    """Return a function of ``**how`` that shows its keywords, and refuses others."""
-    written = signature(function)
-    *own, _ = written.parameters.values()
-    notes = {name: note.__forward_arg__ for name, note in How.__annotations__.items()}
-    keywords = [
-        Parameter(name, Parameter.KEYWORD_ONLY, default=default, annotation=notes[name])
-        for name, default in _DEFAULTS.items()
-    ]
-    shown = written.replace(parameters=[*own, *keywords])
-
-    @wraps(function)
-    def checked(*args: P.args, **kwargs: P.kwargs) -> R:
-        try:
-            shown.bind(*args, **kwargs)
-        except TypeError as wrong:
-            raise TypeError(f"{function.__name__}() {wrong}") from None
-        return function(*args, **kwargs)
-
-    cast(Any, checked).__signature__ = shown
-    return shared_texts(checked)
+takes_how = partial(takes_terms, noise="auto", same_rows=False)
 
 
 @dataclass(frozen=True, slots=True)
-class Asked(Terms):
+class Asked:
     """The terms of a score or a curve."""
 
+    terms: Terms
     noise: str
     same_rows: bool
 
     @classmethod
     def of(cls, owner: str, guarantee: PrivacyGuarantee | LossBudget | None, how: How) -> Asked:
         """Return the terms that a function was called with."""
-        told = _DEFAULTS | how
-        wanted = promised(owner, guarantee, told["epsilon"], told["delta"], told["adjacency"])
-        relation = checked_relation(owner, told["adjacency"], wanted)
-        words, same_rows = random_words(told["random_state"]), bool(told["same_rows"])
-        return cls(owner, wanted, relation, told["ledger"], words, told["noise"], same_rows)
+        told: dict[str, Any] = dict(how)
+        noise, same_rows = told.pop("noise", "auto"), bool(told.pop("same_rows", False))
+        return cls(Terms.of(owner, guarantee, told), noise, same_rows)
+
+    @property
+    def owner(self) -> str:
+        """Name of the function."""
+        return self.terms.owner
 
     def mean(self, values: Any, low: Any, high: Any, **weights: Any) -> PrivateEstimate:
         """Return the noisy mean of values between two ends, by one release."""
-        return private_mean(values, low, high, self.guarantee, **self._keywords, **weights)
+        return private_mean(values, low, high, **self._keywords, **weights)
 
     def counts(
         self, records: Table[Both], cells: Cells, shape: tuple[int, int]
     ) -> tuple[Vector, AdditiveMechanism]:
         """Return noisy counts of cells in rows and columns, of which one record is in one."""
-        terms = Terms("noisy_histogram", self.guarantee, self.adjacency, self.ledger, self.rng)
+        session = replace(self.terms, owner="noisy_histogram").charging()
         query = GroupedSum(shape[0] * shape[1], partial(_cell_numbers, cells, shape[1]))
-        session = terms.session(terms.spend_for)
-        found = session.tally("cells", query, records, self.guarantee, self.noise)
+        found = session.tally("cells", query, records, session.guarantee, self.noise)
         made: AdditiveMechanism = found.mechanism
         return found.values.reshape(shape), made
 
     def sums(self, sums: Vector) -> tuple[Vector, AdditiveMechanism]:
         """Return noisy sums by cells, between which one record is divided."""
-        noisy, made = noisy_histogram(sums.reshape(-1), self.guarantee, **self._keywords)
+        noisy, made = noisy_histogram(sums.reshape(-1), **self._keywords)
         return noisy.reshape(sums.shape), made
 
     def public_total(self, records: Table[Both]) -> int | None:
         """Return the number of records if it is public."""
-        return len(records) if self.adjacency == "replace_one" else None
+        return len(records) if self.terms.adjacency == "replace_one" else None
 
     def released(self, kind: Callable[..., R], made: AdditiveMechanism, **numbers: Any) -> R:
         """Return a result of that kind, with the facts that every result states."""
-        return kind(**numbers, mechanism=made, same_rows=self.same_rows, **self.facts)
+        numbers |= {"mechanism": made, "same_rows": self.same_rows}
+        return self.terms.stated(kind(**numbers, adjacency=self.terms.adjacency))
 
     @property
     def _keywords(self) -> dict[str, Any]:
-        known = {"adjacency": self.adjacency, "noise": self.noise}
-        return known | {"random_state": self.rng, "ledger": self.ledger}
+        terms = self.terms
+        known = {"guarantee": terms.guarantee, "adjacency": terms.adjacency, "noise": self.noise}
+        return known | {"random_state": terms.rng, "ledger": terms.ledger}
 
 
 def _cell_numbers(cells: Cells, n_columns: int, both: Both) -> NDArray[np.intp]:

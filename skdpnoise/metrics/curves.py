@@ -110,6 +110,7 @@ class PrivateCalibrationCurve(ScoreResult):
 
 
 @takes_how
+@shared_texts
 def private_roc_curve(
     y_true: ArrayLike,
     y_score: ArrayLike,
@@ -140,7 +141,7 @@ def private_roc_curve(
     %(scores: y_true, y_score)s
     %(asked: guarantee)s
     %(scores: pos_label, bins)s
-    %(asked: epsilon, delta, adjacency, noise, same_rows, random_state, ledger)s
+    %(asked: epsilon, delta, adjacency, random_state, ledger, noise, same_rows)s
 
     Returns
     -------
@@ -180,6 +181,7 @@ def private_roc_curve(
 
 
 @takes_how
+@shared_texts
 def private_calibration_curve(
     y_true: ArrayLike,
     y_prob: ArrayLike,
@@ -218,9 +220,9 @@ def private_calibration_curve(
     %(scores: pos_label)s
     n_bins : int, default=10
         **Public** number of bins. (Bins with equally many records would be read from the data.)
-    %(asked: epsilon, delta, adjacency, noise)s
+    %(asked: epsilon, delta, adjacency, random_state, ledger, noise)s
         Noises that live on the integers are refused.
-    %(asked: same_rows, random_state, ledger)s
+    %(asked: same_rows)s
 
     Returns
     -------

@@ -106,6 +106,7 @@ class PrivateScore(ScoreResult):
 
 
 @takes_how
+@shared_texts
 def private_accuracy_score(
     y_true: ArrayLike,
     y_pred: ArrayLike,
@@ -120,7 +121,7 @@ def private_accuracy_score(
     ----------
     %(scores: y_true, y_pred)s
     %(asked: guarantee)s
-    %(asked: epsilon, delta, adjacency, noise, same_rows, random_state, ledger)s
+    %(asked: epsilon, delta, adjacency, random_state, ledger, noise, same_rows)s
     %(scores: Returns, Raises)s
     %(dwork_roth: References)s
     Example 3.1.
@@ -137,6 +138,7 @@ def private_accuracy_score(
 
 
 @takes_how
+@shared_texts
 def private_mean_absolute_error(
     y_true: ArrayLike,
     y_pred: ArrayLike,
@@ -155,7 +157,7 @@ def private_mean_absolute_error(
     %(scores: y_true, y_pred)s
     %(asked: guarantee)s
     %(scores: target_bounds)s
-    %(asked: epsilon, delta, adjacency, noise, same_rows, random_state, ledger)s
+    %(asked: epsilon, delta, adjacency, random_state, ledger, noise, same_rows)s
     %(scores: Returns, Raises)s
     %(dwork_roth: References)s
     Theorem 3.6.
@@ -175,6 +177,7 @@ def private_mean_absolute_error(
 
 
 @takes_how
+@shared_texts
 def private_root_mean_squared_error(
     y_true: ArrayLike,
     y_pred: ArrayLike,
@@ -193,7 +196,7 @@ def private_root_mean_squared_error(
     %(scores: y_true, y_pred)s
     %(asked: guarantee)s
     %(scores: target_bounds)s
-    %(asked: epsilon, delta, adjacency, noise, same_rows, random_state, ledger)s
+    %(asked: epsilon, delta, adjacency, random_state, ledger, noise, same_rows)s
     %(scores: Returns)s
         Its standard error is that of the mean square over twice the root.
     %(scores: Raises)s
@@ -218,6 +221,7 @@ def private_root_mean_squared_error(
 
 
 @takes_how
+@shared_texts
 def private_r2_score(
     y_true: ArrayLike,
     y_pred: ArrayLike,
@@ -241,7 +245,7 @@ def private_r2_score(
     %(scores: y_true, y_pred)s
     %(asked: guarantee)s
     %(scores: target_bounds)s
-    %(asked: epsilon, delta, adjacency, noise, same_rows, random_state, ledger)s
+    %(asked: epsilon, delta, adjacency, random_state, ledger, noise, same_rows)s
     %(scores: Returns)s
         Its standard error is that of the linearised ratio.
     %(scores: Raises)s
@@ -270,6 +274,7 @@ def private_r2_score(
 
 
 @takes_how
+@shared_texts
 def private_log_loss(
     y_true: ArrayLike,
     y_prob: ArrayLike,
@@ -293,7 +298,7 @@ def private_log_loss(
     %(scores: labels)s
     limit : float, default=4.0
         The largest loss of one record, **public**.
-    %(asked: epsilon, delta, adjacency, noise, same_rows, random_state, ledger)s
+    %(asked: epsilon, delta, adjacency, random_state, ledger, noise, same_rows)s
     %(scores: Returns, Raises)s
     %(dwork_roth: References)s
     Theorem 3.6.
@@ -315,6 +320,7 @@ def private_log_loss(
 
 
 @takes_how
+@shared_texts
 def private_confusion_matrix(
     y_true: ArrayLike,
     y_pred: ArrayLike,
@@ -332,7 +338,7 @@ def private_confusion_matrix(
     %(scores: y_true, y_pred)s
     %(asked: guarantee)s
     %(scores: labels)s
-    %(asked: epsilon, delta, adjacency, noise, same_rows, random_state, ledger)s
+    %(asked: epsilon, delta, adjacency, random_state, ledger, noise, same_rows)s
     %(scores: Returns)s
         Its value has shape (n_labels, n_labels): rows are true labels, columns predictions. Counts
         are real numbers, possibly negative; unbiased.
@@ -356,6 +362,7 @@ def private_confusion_matrix(
 
 
 @takes_how
+@shared_texts
 def private_balanced_accuracy_score(
     y_true: ArrayLike,
     y_pred: ArrayLike,
@@ -374,7 +381,7 @@ def private_balanced_accuracy_score(
     %(scores: y_true, y_pred)s
     %(asked: guarantee)s
     %(scores: labels)s
-    %(asked: epsilon, delta, adjacency, noise, same_rows, random_state, ledger)s
+    %(asked: epsilon, delta, adjacency, random_state, ledger, noise, same_rows)s
     %(scores: Returns)s
         Its standard error is that of the linearised shares; 1 where noise hides how many records a
         label has.
@@ -405,6 +412,7 @@ def private_balanced_accuracy_score(
 
 
 @takes_how
+@shared_texts
 def private_roc_auc_score(
     y_true: ArrayLike,
     y_score: ArrayLike,
@@ -432,7 +440,7 @@ def private_roc_auc_score(
     %(scores: y_score)s
     %(asked: guarantee)s
     %(scores: pos_label, bins)s
-    %(asked: epsilon, delta, adjacency, noise, same_rows, random_state, ledger)s
+    %(asked: epsilon, delta, adjacency, random_state, ledger, noise, same_rows)s
     %(scores: Returns)s
         Its standard error is that of the linearised sum; 1 where noise hides how many records a
         label has.

@@ -41,7 +41,7 @@ from skdpnoise.neural_network._modules import (
 )
 from skdpnoise.neural_network._plan import TrainingShares, planned_sampling, share_out
 from skdpnoise.neural_network._training import People, Steps, Training, n_slots_for
-from skdpnoise.privacy import Adjacency, LossBudget, PureLoss
+from skdpnoise.privacy import Adjacency
 from skdpnoise.queries import private_location_scale
 from skdpnoise.queries.searched_location import search_location
 from skdpnoise.sensitivity import GroupedProfile
@@ -60,30 +60,30 @@ class PeopleSession(FitSession):
     """The terms on which a training releases: `n_records` are people, who may have many rows."""
 
     shares: TrainingShares
-    most_rows: int  # of a person
     n_rows: float = 1.0  # that are used, of all people
 
     @classmethod
-    def of(cls, session: FitSession, shares: TrainingShares, most_rows: int) -> PeopleSession:
-        """Return a session with what its stages may cost."""
+    def of(cls, session: FitSession, shares: TrainingShares, n_people: int) -> PeopleSession:
+        """Return a session with the number of people, public or estimated privately."""
         facts = {one.name: getattr(session, one.name) for one in fields(session)}
-        return cls(**facts, shares=shares, most_rows=most_rows)
+        found = cls(**facts, shares=shares)
+        if shares.n_people is not None:
+            return replace(found, n_records=shares.n_people)
+        bought = found.of_groups().count(n_people, shares.losses["count"], shares.count_noise)
+        session.account.n_records = max(2.0, bought)
+        return replace(found, n_records=session.account.n_records)
 
-    def of_rows(self, loss: LossBudget) -> LossBudget:
-        """Return what a release may cost for one row, if a person's cost so much."""
-        order = 1 if isinstance(loss, PureLoss) else 2
-        return loss.share(float(self.most_rows) ** -order)
+    def with_rows(self, n_kept: int) -> PeopleSession:
+        """Return the session with the number of rows: that of people, or estimated privately."""
+        if "rows" not in self.shares.losses:
+            return replace(self, n_rows=self.n_records)
+        part, noise = self.shares.of_rows("rows"), self.shares.row_noise
+        return replace(self, n_rows=max(2.0, self.count(n_kept, part, noise, "number of rows")))
 
-    def terms(self, prefix: str = "") -> dict[str, Any]:
+    def terms_of_rows(self, prefix: str = "") -> dict[str, Any]:
         """Return what a query of rows needs."""
-        session = self.under(prefix)
-        return {
-            "noise": "iid_" + self.shares.noise.partition("_")[2],
-            "adjacency": "add_remove",
-            "n_samples": self.n_rows,
-            "random_state": self.rng,
-            "charge": lambda label, made: session.charge(session.prefix + label, made),
-        }
+        known = {"noise": self.shares.row_noise, "n_samples": self.n_rows}
+        return known | self.under(prefix).terms
 
 
 @constructor_of_fields
@@ -178,15 +178,16 @@ class PrivateNetwork(CallbackSupportMixin, PrivateEstimator, BaseEstimator, ABC)
                 module, parts, gradients = self._network(torch, schema)
                 pristine = copy.deepcopy(module)  # which no private row passes through
                 profile = self._profile(shares.noise, parts)
-                shares.spend(session.account, profile)
+                stages = shares.stages(profile)
+                session.reserve(stages, shares.noise, of_groups=range(len(stages)))
                 # bound
-                people = PeopleSession.of(session, shares, int(self.rows_per_group))
-                people = self._count(people, rows)
+                n_people = rows.n_rows if rows.n_groups is None else rows.n_groups
+                people = PeopleSession.of(session, shares, n_people)
                 sampling = shares.sampling or planned_sampling(self, people.n_records)
                 assert sampling is not None
                 mechanism = shares.mechanism(sampling, profile)
                 shares.fix(people.account, mechanism)
-                people = self._count_rows(people, rows.n_kept)
+                people = people.with_rows(rows.n_kept)
                 members = members_of(rows, people.rng)
                 table: Any = rows.rows
                 used = table if rows.codes is None else table.rows(members[members >= 0])
@@ -199,8 +200,17 @@ class PrivateNetwork(CallbackSupportMixin, PrivateEstimator, BaseEstimator, ABC)
                     torch, gradients, *self._trial(torch, schema, module, parts, size)
                 )
                 size = size if agree else 2 ** int(math.log2(max(1, size // _QUEUED)))
-                facts = people.n_records, size, agree, self._adapts
-                training = Training(parts, mechanism, draw, profile, steps, *facts)
+                training = Training(
+                    groups=parts,
+                    mechanism=mechanism,
+                    draw=draw,
+                    profile=profile,
+                    steps=steps,
+                    n_people=people.n_records,
+                    n_slots=size,
+                    agree=agree,
+                    adaptive=self._adapts,
+                )
                 tensors = self._people(torch, schema, scalings, members, table.leaf)
 
                 def model(state: tuple[dict[str, Any], NDArray[np.float64]]) -> dict[str, Any]:
@@ -324,47 +334,26 @@ class PrivateNetwork(CallbackSupportMixin, PrivateEstimator, BaseEstimator, ABC)
             groups = np.append(groups, np.full(n_groups, n_groups))
         return GroupedProfile(bounds, groups, order)
 
-    def _count(self, session: PeopleSession, rows: Groups[Any]) -> PeopleSession:
-        """Return the session with the number of people, public or estimated privately."""
-        shares = session.shares
-        n_people: Any = self.n_samples
-        if shares.count is not None:
-            noise = "iid_laplace" if isinstance(shares.count, PureLoss) else "iid_gaussian"
-            number = rows.n_rows if rows.n_groups is None else rows.n_groups
-            found = session.of_groups().count(number, shares.count, noise)
-            n_people = session.account.n_records = max(2.0, found)
-        return replace(session, n_records=float(n_people))
-
-    def _count_rows(self, session: PeopleSession, n_kept: int) -> PeopleSession:
-        """Return the session with the number of rows: that of people, or estimated privately."""
-        shares = session.shares
-        if shares.rows is None:
-            return replace(session, n_rows=session.n_records)
-        part, noise = session.of_rows(shares.rows), session.terms()["noise"]
-        found = session.count(n_kept, part, noise, "number of rows")
-        return replace(session, n_rows=max(2.0, found))
-
     def _buy_scalings(
         self, session: PeopleSession, schema: Schema, rows: Table[dict[str, Any]]
     ) -> tuple[Scaling | None, Scaling | None]:
         """Release what must be known of features and target."""
         features = target = None
         shares, bounds = session.shares, schema.bounds
-        if shares.features is not None:
+        if "features" in shares.losses:
             assert bounds is not None
-            part, ends = session.of_rows(shares.features), (bounds[0], bounds[1])
-            table = rows.map(_flat_features, bounds.shape[1])
-            found = private_location_scale(table, part, bounds=ends, **session.terms())
+            table, ends = rows.map(_flat_features, bounds.shape[1]), (bounds[0], bounds[1])
+            part, terms = shares.of_rows("features"), session.terms_of_rows()
+            found = private_location_scale(table, part, bounds=ends, **terms)
             scale = np.where(found.found, found.scale, np.inf)  # what is hidden becomes 0
             features = Scaling(found.location, scale, LIMIT)
         elif bounds is not None:
             low, high = bounds
             features = Scaling(0.5 * low + 0.5 * high, 0.5 * high - 0.5 * low, 1.0)
-        if shares.target is not None:
-            assert schema.target_bounds is not None
+        if schema.target_bounds is not None:
             low, high = schema.target_bounds[:, 0].tolist()
-            part, values = session.of_rows(shares.target), rows.map(itemgetter("y"))
-            one = search_location(values, part, (low, high), **session.terms("target: "))
+            part, values = shares.of_rows("target"), rows.map(itemgetter("y"))
+            one = search_location(values, part, (low, high), **session.terms_of_rows("target: "))
             target = Scaling(np.array(one.location), np.array(one.scale), LIMIT)
             if one.hidden:
                 warn_of_hidden_target(f"{type(self).__name__} learns little", self.epsilon)

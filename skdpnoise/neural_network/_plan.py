@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import reduce
+from functools import partial, reduce
 from numbers import Integral
 from operator import add
 from typing import Protocol
 
 from skdpnoise.accounting import Account
+from skdpnoise.accounting.budget import Budget
 from skdpnoise.mechanisms.sampled import SampledMechanism, calibrate_sampled
 from skdpnoise.privacy import (
     GaussianLoss,
@@ -57,16 +58,38 @@ class TrainingShares:
 
     noise: str
     guarantee: PrivacyGuarantee
-    count: LossBudget | None  # for the number of people; None where it is public
-    rows: LossBudget | None  # for the number of their rows; None where it is not needed
-    features: LossBudget | None  # None where nothing is bought
-    target: LossBudget | None
+    losses: Mapping[str, LossBudget]  # of what is bought: count (of people), rows, features, target
+    n_people: float | None  # None where it is bought
+    most_rows: int  # of a person
     sampling: Sampling | None  # None where it hangs on the number of people that is bought
+
+    @property
+    def row_noise(self) -> str:
+        """Noise of what is released of rows."""
+        return "iid_" + self.noise.partition("_")[2]
+
+    @property
+    def count_noise(self) -> str:
+        """Noise of the number of people."""
+        return "iid_laplace" if isinstance(self.losses["count"], PureLoss) else "iid_gaussian"
+
+    def of_rows(self, stage: str) -> LossBudget:
+        """Return what a stage may cost for one row, if a person's rows cost what it has."""
+        loss = self.losses[stage]
+        order = 1 if isinstance(loss, PureLoss) else 2
+        return loss.share(float(self.most_rows) ** -order)
 
     def mechanism(self, sampling: Sampling, profile: GroupedProfile) -> SampledMechanism:
         """Return the noise of the steps, within what the stages before leave."""
-        others, count, guarantee = self._scales, self.count, self.guarantee
-        made = self._calibrated(guarantee, [*others, count], sampling, profile)
+        others, count, guarantee = self._scales, self.losses.get("count"), self.guarantee
+        calibrated = partial(
+            calibrate_sampled,
+            self.noise,
+            profile,
+            rate=sampling.rate,
+            n_releases=sampling.n_steps,
+        )
+        made = calibrated(guarantee, beside=_sum([*others, *([count] if count else [])]))
         if self.sampling is not None:
             return made
         # Steps that hang on a bought number compose with it as follows: the release of the number
@@ -78,48 +101,30 @@ class TrainingShares:
         if reduce(add, [*others, made.privacy_loss()]).delta(left) <= delta:
             return made
         after = replace(guarantee, epsilon=left * _ROOM, delta=delta * _ROOM)
-        return self._calibrated(after, others, sampling, profile)
-
-    def _calibrated(
-        self,
-        guarantee: PrivacyGuarantee,
-        before: Sequence[PrivacyLoss | None],
-        sampling: Sampling,
-        profile: GroupedProfile,
-    ) -> SampledMechanism:
-        """Return the least noise of the steps beside other losses."""
-        spent = [loss for loss in before if loss is not None]
-        return calibrate_sampled(
-            self.noise,
-            profile,
-            guarantee,
-            rate=sampling.rate,
-            n_releases=sampling.n_steps,
-            beside=reduce(add, spent) if spent else None,
-        )
+        return calibrated(after, beside=_sum(others))
 
     @property
-    def _scales(self) -> list[LossBudget]:
+    def _scales(self) -> list[PrivacyLoss]:
         """The losses of what is bought between the number of people and the training."""
-        return [loss for loss in (self.rows, self.features, self.target) if loss is not None]
+        return [loss for stage, loss in self.losses.items() if stage != "count"]
 
-    def spend(self, account: Account, profile: GroupedProfile) -> None:
-        """Charge the ledger for the whole fit, before anything private is looked at."""
+    def stages(self, profile: GroupedProfile) -> list[PrivacyLoss]:
+        """Return what each stage of the whole fit costs, fixed before any of it."""
         if self.sampling is None:
             self.mechanism(Sampling(1.0, 1), profile)  # raises what any number of steps would raise
             epsilon, delta = _ROOM * self.guarantee.epsilon, _ROOM * self.guarantee.delta
-            losses: list[PrivacyLoss] = [NumericLoss(((Promised(delta), epsilon, 1),))]
-        else:
-            training = self.mechanism(self.sampling, profile).privacy_loss()
-            count = [] if self.count is None else [self.count]
-            losses = [*count, *self._scales, training]
-        account.spend(losses, self.noise, of_groups=range(len(losses)))
+            return [NumericLoss(((Promised(delta), epsilon, 1),))]
+        return [*self.losses.values(), self.mechanism(self.sampling, profile).privacy_loss()]
 
     def fix(self, account: Account, training: SampledMechanism) -> None:
         """Fix the losses that hang on the number of people, now that it is released."""
         if self.sampling is None:
             losses = [*self._scales, training.privacy_loss()]
             account.fix(losses, of_groups=range(len(losses)))
+
+
+def _sum(losses: Sequence[PrivacyLoss]) -> PrivacyLoss | None:
+    return reduce(add, losses) if losses else None
 
 
 def chosen_noise(estimator: TrainingParameters) -> str:
@@ -158,17 +163,14 @@ def share_out(
     if noise.endswith("_gaussian"):
         total = GaussianLoss(gdp_mu(epsilon, guarantee.delta))
     public = None if estimator.n_samples is None else float(estimator.n_samples)
-    sampling = planned_sampling(estimator, public)
-    count: LossBudget | None = None
-    if public is None:
-        count = total.share(COUNT_SHARE) if sampling else PureLoss(_COUNTED * epsilon)
-    several = int(estimator.rows_per_group) > 1 and (features or target)
-    return TrainingShares(
-        noise,
-        guarantee,
-        count,
-        total.share(COUNT_SHARE) if several else None,
-        total.share(_FEATURES) if features else None,
-        total.share(_TARGET) if target else None,
-        sampling,
-    )
+    sampling, rows = planned_sampling(estimator, public), int(estimator.rows_per_group)
+    wanted = {
+        "count": COUNT_SHARE if public is None else 0.0,
+        "rows": COUNT_SHARE if rows > 1 and (features or target) else 0.0,
+        "features": _FEATURES if features else 0.0,
+        "target": _TARGET if target else 0.0,
+    }
+    losses = {stage: part.total for stage, part in Budget(total).split(**wanted).items()}
+    if public is None and sampling is None:
+        losses["count"] = PureLoss(_COUNTED * epsilon)
+    return TrainingShares(noise, guarantee, losses, public, rows, sampling)

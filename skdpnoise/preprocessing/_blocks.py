@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 from numbers import Real
@@ -14,8 +14,10 @@ from numpy.typing import NDArray
 from sklearn.utils import murmurhash3_32
 
 from skdpnoise.data.cells import is_missing
+from skdpnoise.data.fitted_kinds import NUMBER, kind_of_labels
+from skdpnoise.data.kinds import Kind
 from skdpnoise.preprocessing._labels import numbered
-from skdpnoise.preprocessing._schema import PlannedColumn
+from skdpnoise.preprocessing._schema import PlannedColumn, kind_asked, kind_of_dates
 from skdpnoise.queries.categories import label_of
 
 __all__ = ["ColumnBlock", "NumberFacts", "as_dates", "as_doubles"]
@@ -46,45 +48,59 @@ class ColumnBlock:
     categories: tuple[Any, ...] = ()
 
     @property
-    def sizes(self) -> list[int]:
-        """Numbers of columns: of each that is a number 0, of one-hot groups their size."""
-        column = self.column
+    def _parts(self) -> list[str | list[str]]:
+        """The name of each column that is a number, and the names of each one-hot group."""
+        column, name = self.column, self.column.name
+        absent = [f"{name}_missing"] if column.nullable else []
         if column.kind == "drop":
             return []
         if column.kind == "category":
-            return [(column.buckets or len(self.categories) + 1) + column.nullable]
-        absent = [1] if column.nullable else []
-        if column.kind == "ordinal":
-            return [0, *(absent or [])]
-        bins = self.facts.edges.size + 1 if self.facts is not None and self.facts.edges.size else 0
-        group = [bins + column.nullable] if bins else absent
+            labels = [*self.categories, "other"]
+            if column.buckets:
+                labels = [f"hash{k}" for k in range(column.buckets)]
+            return [[*(f"{name}_{label}" for label in labels), *absent]]
+        n_edges = 0 if self.facts is None else self.facts.edges.size
+        group = [f"{name}_bin{k}" for k in range(n_edges + 1)] if n_edges else []
+        parts = [part for part in (name, group + absent) if part]
         if column.kind == "date":
-            return [0, *group, *self._calendar.values()]
-        return [0, *group]
+            calendar = self._calendar.items()
+            parts += [[f"{name}_{part}{k}" for k in range(size)] for part, size in calendar]
+        return parts
 
     @property
     def _calendar(self) -> dict[str, int]:
         kept = _CALENDAR.items() if self.column.hours else [*_CALENDAR.items()][:2]
         return dict(kept)
 
+    def fitted_kind(self, schema: Mapping[str, Any]) -> Kind:
+        """Return the kind that the column must have after the fit."""
+        column, kind = self.column, self.column.declared
+        asked = kind_asked(schema.get(column.name), kind)
+        if asked is not None or column.kind == "drop":
+            return asked or kind
+        if column.kind == "number":
+            return kind if kind.name == "boolean" else NUMBER
+        if column.kind == "date":
+            return kind_of_dates(kind)
+        if column.buckets and kind.name == "objects":  # of which only text is hashed
+            return Kind("text")
+        return (None if column.buckets else kind_of_labels(self.categories)) or kind
+
+    @property
+    def reach(self) -> float:
+        """The largest magnitude of what is returned as a number."""
+        return 1.0 if self.column.kind == "ordinal" else REACH
+
+    @property
+    def sizes(self) -> list[int]:
+        """Numbers of columns: of each that is a number 0, of one-hot groups their size."""
+        return [0 if isinstance(part, str) else len(part) for part in self._parts]
+
     @property
     def names(self) -> list[str]:
         """Names of the columns that are returned."""
-        column, name = self.column, self.column.name
-        absent = [f"{name}_missing"] if column.nullable else []
-        if column.kind == "drop":
-            return []
-        if column.kind == "category":
-            if column.buckets:
-                return [*(f"{name}_hash{k}" for k in range(column.buckets)), *absent]
-            return [*(f"{name}_{one}" for one in self.categories), f"{name}_other", *absent]
-        if column.kind == "ordinal":
-            return [name, *absent]
-        bins = self.facts.edges.size + 1 if self.facts is not None and self.facts.edges.size else 0
-        parts = [name, *(f"{name}_bin{k}" for k in range(bins)), *absent]
-        if column.kind == "date":
-            parts += [f"{name}_{part}{k}" for part, n in self._calendar.items() for k in range(n)]
-        return parts
+        lists = ([part] if isinstance(part, str) else part for part in self._parts)
+        return [name for names in lists for name in names]
 
     def encoded(self, cells: Any) -> NDArray[np.float64]:
         """Return the columns of single values."""
@@ -219,23 +235,3 @@ def _date(cell: Any) -> Any:
         return np.datetime64(cell, "s")
     except Exception:  # of a date that says so itself, which may quote it
         return nothing
-
-
-def ends_of(
-    blocks: Sequence[ColumnBlock],
-) -> tuple[list[float], list[float], list[tuple[int, ...]]]:
-    """Return bounds of all columns, and the groups of which a row has norm one at most."""
-    low: list[float] = []
-    high: list[float] = []
-    groups = []
-    for block in blocks:
-        reach = 1.0 if block.column.kind == "ordinal" else REACH
-        for size in block.sizes:
-            if size == 0:
-                low.append(-reach)
-                high.append(reach)
-            else:
-                groups.append(tuple(range(len(low), len(low) + size)))
-                low += [0.0] * size
-                high += [1.0] * size
-    return low, high, groups

@@ -2,45 +2,50 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY
 from functools import partial
-from itertools import chain, pairwise
 from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
+from sklearn.base import OneToOneFeatureMixin
 from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
 from skdpnoise.base.advice import warn_last
 from skdpnoise.base.constructors import Constraints, constructor_of_fields
-from skdpnoise.base.private_fit import FitSession, PrivateEstimator
-from skdpnoise.base.public_output import PublicOutput, hand_on
+from skdpnoise.base.private_fit import FitSession
+from skdpnoise.base.public_output import PublicOutput
 from skdpnoise.base.register import register_private
 from skdpnoise.base.tags import PrivateTags
 from skdpnoise.data.cell_tables import AnyColumns, CellSchema, read_any_table
-from skdpnoise.data.cells import cells_of, check_labels_of, of_truth_values
+from skdpnoise.data.cells import cells_of, of_truth_values
 from skdpnoise.data.fitted_kinds import kind_of_labels
+from skdpnoise.data.table import Table
 from skdpnoise.data.tables import read_projections
 from skdpnoise.preprocessing._labels import (
     as_categories,
-    found_in,
     given_categories,
     kinds_given,
     named,
     numbered,
-    unique_names,
 )
-from skdpnoise.queries.categories import CategoryMechanism, category_mechanism, category_noises
+from skdpnoise.preprocessing._schema import PlannedColumn, check_labels_in
+from skdpnoise.preprocessing._transformers import (
+    Facts,
+    OneHotMixin,
+    PrivateTransformer,
+    ReleasePlan,
+    found_in,
+)
+from skdpnoise.queries.categories import category_mechanism, category_noises
 
 _LARGEST = 1e100  # codes are numbers that the next fit takes
 
 
 @constructor_of_fields
-class PrivateEncoder(PrivateEstimator, TransformerMixin, BaseEstimator, ABC):
+class PrivateEncoder(PrivateTransformer):
     """A transformer of columns of categories."""
 
     _parameter_constraints: ClassVar[Constraints] = {
@@ -57,84 +62,40 @@ class PrivateEncoder(PrivateEstimator, TransformerMixin, BaseEstimator, ABC):
         finds = not lists or any(isinstance(one, str) for one in given)
         return PrivateTags(reads_labels=True, reveals_by_chance=finds, normal_noise="iid_gaussian")
 
-    def fit(self, X: Any, y: Any = None, groups: Any = None, **params: Any) -> Any:
-        """Find the categories that are not given, spending the guarantee.
+    def _form(self) -> AnyColumns:
+        return AnyColumns(expected=partial(kinds_given, self.categories))
 
-        Parameters
-        ----------
-        X : array-like or RowSource of shape (n_samples, n_features)
-            Frames, arrays or lists of text, numbers and truth values. Anything else, such as None
-            or NaN, is no category.
-        %(fits: y, groups, **params)s
-
-        Returns
-        -------
-        self : object
-
-        Raises
-        ------
-        %(fits: ValueError, BudgetExceededError, TypeError)s
-        """
-        with self._session(groups, params) as session:
-            self._check_own_params()
-            form = AnyColumns(expected=partial(kinds_given, self.categories))
-            schema, rows = self._read_rows(form, X=X, groups=groups)
-            given = given_categories(self, schema.n_columns, schema.names)
-            _check_labels(type(self).__name__, schema, given)
-            made = self._plan(given, session)
-            categories = dict(enumerate(given))
-            if made is not None:
-                wanted = {
-                    k: of_truth_values(schema.kinds[k], schema.contents[k])
-                    for k, one in categories.items()
-                    if one is None
-                }
-                categories |= found_in(rows.keep(session.rng), wanted, made, session)
-            report = session.report(empty=True)
-            self.categories_ = [as_categories(one or ()) for one in categories.values()]
-            self.category_mechanism_ = made
-            self._kinds = tuple(map(kind_of_labels, self.categories_))
-            self.privacy_ = report
-            self._warn_of_none([k for k, one in enumerate(given) if one is None])
-            hand_on(self, self.public_output_)
-        return self
-
-    def _plan(
-        self, given: Sequence[tuple[Any, ...] | None], session: FitSession
-    ) -> CategoryMechanism | None:
-        """Return what finds the categories that are not given, and charge a ledger for it."""
-        n_open = sum(one is None for one in given)
+    def _plan(self, schema: CellSchema, session: FitSession) -> ReleasePlan:
+        owner, columns = type(self).__name__, []
+        given = given_categories(self, schema.n_columns, schema.names)
+        facts = zip(schema.columns, schema.kinds, schema.contents, given, strict=True)
+        for name, kind, contents, listed in facts:
+            truth = of_truth_values(kind, contents)
+            column = PlannedColumn(name, "category", False, kind, categories=listed, truth=truth)
+            check_labels_in(owner, column, contents)
+            columns.append(column)
+        n_open = sum(column.is_open for column in columns)
         if not n_open:
-            return None
-        make = partial(
-            category_mechanism,
-            *(type(self).__name__, self.noise, n_open, session.adjacency),
-            rows_per_group=session.rows_per_group,
-        )
-        made = make(session.guarantee)
-        session.account.spend(
-            [made.privacy_loss()],
-            made.noise,
-            of_groups=[0],
-            stages_for=lambda guarantee: [make(guarantee).privacy_loss()],
-        )
-        return made
+            return ReleasePlan(columns=columns)
+        promise = session.guarantee, session.rows_per_group
+        made = category_mechanism(owner, self.noise, n_open, session.adjacency, *promise)
+        return ReleasePlan(columns=columns, categories=made)
 
-    def _check_own_params(self) -> None:
-        """Check what the constraints cannot say."""
+    def _release(self, plan: ReleasePlan, rows: Table[Any], session: FitSession) -> Facts:
+        categories = [as_categories(one) for one in found_in(plan, rows, session)]
+        return {
+            "categories_": categories,
+            "category_mechanism_": plan.categories,
+            "_kinds": tuple(map(kind_of_labels, categories)),
+        }
 
-    @property
-    @abstractmethod
-    def public_output_(self) -> PublicOutput:
-        """Public facts of the columns that :meth:`transform` returns."""
-
-    def _warn_of_none(self, bought: Sequence[int]) -> None:
-        """Name the columns of which no category is known."""
-        names = _check_feature_names_in(self)
-        none = [str(names[k]) for k in bought if not len(self.categories_[k])]
+    def _warn_of_hidden(self) -> None:
+        names, pairs = _check_feature_names_in(self), enumerate(self.categories_)
+        # Lists that are given hold some category.
+        none = [repr(str(names[k])) for k, found in pairs if not len(found)]
         if none:
             warn_last(
-                f"{type(self).__name__} found no category of {', '.join(map(repr, none))}: none "
+                f"{type(self).__name__} found no category of {', '.join(none)}: none "
                 f"has enough records for the noise at epsilon={self.epsilon:g} and delta="
                 f"{self.delta:g}. All their values count as other. Public categories (categories=) "
                 "cost nothing."
@@ -151,27 +112,18 @@ class PrivateEncoder(PrivateEstimator, TransformerMixin, BaseEstimator, ABC):
             ]
         )
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.categorical = True
-        tags.input_tags.string = True
-        tags.input_tags.allow_nan = True
-        tags.transformer_tags.preserves_dtype = []
-        return tags
-
-
-def _check_labels(owner: str, schema: CellSchema, given: Sequence[tuple[Any, ...] | None]) -> None:
-    """Refuse columns of which one value would decide how others are read or shown."""
-    facts = zip(schema.columns, schema.kinds, schema.contents, given, strict=True)
-    for name, kind, held, known in facts:
-        held = held | {"odd"} if kind.name == "other" else held
-        kept = held if known is None else held & {"wide", "odd"}
-        check_labels_of(owner, f"column {name!r} of X", kept)
+    def _chosen(self, places: Sequence[Any]) -> NDArray[Any]:
+        """Return the categories at some places of each feature; None where there is none."""
+        found = np.empty((len(places[0]), len(self.categories_)), dtype=object)
+        for k, (kinds, column) in enumerate(zip(self.categories_, places, strict=True)):
+            known: Mapping[float, Any] = {float(n): one for n, one in enumerate(kinds.tolist())}
+            found[:, k] = [known.get(float(place)) for place in column]
+        return found
 
 
 @register_private
 @constructor_of_fields
-class DPOneHotEncoder(PrivateEncoder):
+class DPOneHotEncoder(OneHotMixin, PrivateEncoder):
     r"""Turn each column into one of zeros and a single one for each of its categories.
 
     The private counterpart of :class:`sklearn.preprocessing.OneHotEncoder`. Categories are public,
@@ -245,16 +197,9 @@ class DPOneHotEncoder(PrivateEncoder):
         return 2 if self.handle_missing == "indicator" else 1
 
     @property
-    def _widths(self) -> list[int]:
-        return [len(one) + self._n_more for one in self.categories_]
-
-    @property
-    def public_output_(self) -> PublicOutput:
-        """Zeros and ones, of which each feature has a single one."""
-        check_is_fitted(self)
-        ends = np.cumsum([0, *self._widths])
-        groups = tuple(tuple(range(a, b)) for a, b in pairwise(ends.tolist()))
-        return PublicOutput(np.zeros(ends[-1]), np.ones(ends[-1]), groups)
+    def _labels(self) -> list[list[str]]:
+        more = ["missing", "other"][-self._n_more :]
+        return [[*map(named, one.tolist()), *more] for one in self.categories_]
 
     def transform(self, X: Any) -> Any:
         """Encode every value.
@@ -272,12 +217,7 @@ class DPOneHotEncoder(PrivateEncoder):
         """
         check_is_fitted(self)
         codes = self._codes(X, other=-1.0, missing=-self._n_more)
-        encoded = np.zeros((len(codes), sum(self._widths)), dtype=self.dtype)
-        rows, start = np.arange(len(codes)), 0
-        for column, width in zip(codes.T.astype(np.intp), self._widths, strict=True):
-            encoded[rows, start + column % width] = 1.0
-            start += width
-        return encoded
+        return self._encoded(codes.T.astype(np.intp), self.dtype)
 
     def inverse_transform(self, X: Any) -> NDArray[Any]:
         """Return the category of the largest column of each feature; None for other ones.
@@ -294,32 +234,7 @@ class DPOneHotEncoder(PrivateEncoder):
         """
         check_is_fitted(self)
         table = read_projections(type(self).__name__, X, sum(self._widths))
-        found = np.empty((len(table), len(self.categories_)), dtype=object)
-        start = 0
-        for k, (kinds, width) in enumerate(zip(self.categories_, self._widths, strict=True)):
-            largest = table[:, start : start + width].argmax(axis=1)
-            found[:, k] = _chosen(kinds, largest)
-            start += width
-        return found
-
-    def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
-        """Return names such as "colour_red" and "colour_other".
-
-        Parameters
-        ----------
-        input_features : array-like of str or None, default=None
-            Names of the features; None are those seen in fit, or "x0", "x1", ...
-
-        Returns
-        -------
-        ndarray of str of shape (n_encoded_features,)
-        """
-        check_is_fitted(self)
-        names = _check_feature_names_in(self, input_features)
-        more = ["missing", "other"][-self._n_more :]
-        kinds = ([*map(named, one.tolist()), *more] for one in self.categories_)
-        pairs = zip(names, kinds, strict=True)
-        return unique_names(chain.from_iterable([f"{n}_{k}" for k in own] for n, own in pairs))
+        return self._chosen(self._places(table))
 
 
 @register_private
@@ -425,13 +340,4 @@ class DPOrdinalEncoder(OneToOneFeatureMixin, PrivateEncoder):
         """
         check_is_fitted(self)
         table = read_projections(type(self).__name__, X, len(self.categories_))
-        found = np.empty(table.shape, dtype=object)
-        for k, kinds in enumerate(self.categories_):
-            found[:, k] = _chosen(kinds, table[:, k])
-        return found
-
-
-def _chosen(kinds: NDArray[Any], places: Any) -> list[Any]:
-    """Return the categories at some places; None where there is none."""
-    known: Mapping[float, Any] = {float(k): one for k, one in enumerate(kinds.tolist())}
-    return [known.get(float(place)) for place in places]
+        return self._chosen([*table.T])

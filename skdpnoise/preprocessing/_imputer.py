@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import KW_ONLY
+from functools import partial
 from typing import Any, ClassVar, Literal
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
 from skdpnoise.base.constructors import Constraints, constructor_of_fields
 from skdpnoise.base.register import register_private
-from skdpnoise.data.table import Table
 from skdpnoise.data.tables import read_table, survivable
 from skdpnoise.preprocessing._labels import unique_names
-from skdpnoise.preprocessing._scalers import Facts, PrivateScaler
-from skdpnoise.queries.quantiles import private_quantiles, quantiles_budget
+from skdpnoise.preprocessing._scalers import PrivateScaler
+from skdpnoise.preprocessing._transformers import Facts
 
 _POINTS = 400  # quantiles whose mean is the mean
 
@@ -75,13 +75,12 @@ class DPSimpleImputer(PrivateScaler):
         "add_indicator": ["boolean"],
     }
     _takes_missing: ClassVar[bool] = True
+    _hides = "puts {fill_value:g} for what is missing in"
 
     _: KW_ONLY
     strategy: Literal["mean", "median", "most_frequent", "constant"] = "mean"
     fill_value: float = 0.0
     add_indicator: bool = False
-
-    _budget = staticmethod(quantiles_budget)
 
     def _check_own_params(self) -> None:
         if not abs(float(self.fill_value)) <= 1e100:
@@ -90,28 +89,19 @@ class DPSimpleImputer(PrivateScaler):
                 f"±1e+100. Got {self.fill_value!r} instead."
             )
 
-    def _released(self, bounds: np.ndarray) -> np.ndarray:
+    def _asked(self, bounds: np.ndarray) -> np.ndarray:
         return np.full(bounds.shape[1], self.strategy != "constant")
 
-    def _statistics(self, rows: Table[Any], bounds: np.ndarray, release: Facts) -> Facts:
-        constant = np.full(bounds.shape[1], float(self.fill_value))
-        if self.strategy == "constant":
-            return {"statistics_": constant, "n_present_": None}
-        at = np.array([0.5])
-        if self.strategy != "median":
-            at = (np.arange(_POINTS) + 0.5) / _POINTS
-        ends = bounds[0], bounds[1]
-        found = private_quantiles(rows, at, bounds=ends, missing=True, **release)
-        what = f"puts {self.fill_value:g} for what is missing in"
-        self._warn(~found.found, what, typical_found=found.typical_found)
-        middle = found.values.mean(axis=0)
-        if self.strategy == "most_frequent":
-            middle = _densest(found.values)
-        fitted = {"statistics_": np.where(found.found, middle, constant)}
-        return fitted | {"n_present_": found.n_present, "n_samples_seen_": found.n_samples}
+    def _probabilities(self) -> ArrayLike:
+        return 0.5 if self.strategy == "median" else (np.arange(_POINTS) + 0.5) / _POINTS
 
-    def _steps(self) -> list[tuple[np.ufunc, Any]]:
-        return []
+    def _fitted(self, found: Any, bounds: np.ndarray) -> Facts:
+        constant = np.full(bounds.shape[1], float(self.fill_value))
+        if found is None:
+            return {"statistics_": constant, "n_present_": None}
+        chosen = _densest if self.strategy == "most_frequent" else partial(np.mean, axis=0)
+        statistics = np.where(found.found, chosen(found.values), constant)
+        return {"statistics_": statistics, "n_present_": found.n_present}
 
     def transform(self, X: Any) -> Any:
         """Replace what is missing.
@@ -176,11 +166,6 @@ class DPSimpleImputer(PrivateScaler):
         names = list(_check_feature_names_in(self, input_features))
         more = [f"missingindicator_{name}" for name in names] if self.add_indicator else []
         return unique_names([*names, *more])
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
-        return tags
 
 
 def _densest(quantiles: NDArray[np.float64]) -> NDArray[np.float64]:

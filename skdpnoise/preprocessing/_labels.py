@@ -8,14 +8,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from skdpnoise.base.private_fit import FitSession
-from skdpnoise.data.cell_tables import Kinds, cells_in
+from skdpnoise.data.cell_tables import Kinds
 from skdpnoise.data.cells import is_missing
 from skdpnoise.data.fitted_kinds import kind_of_labels
 from skdpnoise.data.kinds import Kind
-from skdpnoise.data.table import Table
-from skdpnoise.mechanisms.categories import CategoryMechanism
-from skdpnoise.queries.categories import Label, label_of, release_categories
+from skdpnoise.queries.categories import Label, label_of
 
 _PLAIN = (str, int, bool, float)  # whose values are compared without code of their own
 
@@ -61,18 +58,6 @@ def checked_categories(given: Any, expected: str) -> tuple[Any, ...]:
         raise ValueError(f"{expected}. Got an object of type {type(given).__name__}.")
     truth = [isinstance(one, bool | np.bool_) for one in listed]
     return tuple(bool(one) if true else one for one, true in zip(labels, truth, strict=True))
-
-
-def found_in(
-    rows: Table[Any], wanted: Mapping[int, bool], made: CategoryMechanism, session: FitSession
-) -> dict[int, tuple[Any, ...]]:
-    """Release the categories of some columns, in their order; of truth values as such."""
-    columns = (cells_in(rows, place) for place in wanted)  # one by one: lists of cells are large
-    found = release_categories("categories", columns, made, session.of_groups())
-    return {
-        place: tuple(map(bool, shown)) if truth else shown
-        for (place, truth), (shown, _) in zip(wanted.items(), found, strict=True)
-    }
 
 
 def numbered(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import KW_ONLY
-from itertools import pairwise
 from numbers import Integral
 from typing import Any, ClassVar, Literal
 
@@ -16,26 +15,12 @@ from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 from skdpnoise.base.constructors import Constraints, constructor_of_fields
 from skdpnoise.base.public_output import PublicOutput
 from skdpnoise.base.register import register_private
-from skdpnoise.data.table import Table
 from skdpnoise.data.tables import read_projections, read_table
-from skdpnoise.preprocessing._labels import unique_names
-from skdpnoise.preprocessing._scalers import Facts, PrivateScaler
-from skdpnoise.queries.quantiles import private_quantiles, quantiles_budget
+from skdpnoise.preprocessing._scalers import PrivateScaler
+from skdpnoise.preprocessing._transformers import Facts, OneHotMixin
 
 _MOST = 1000  # bins or quantiles: more than 128 bins of a release can tell apart
 _TAIL = 1e-3  # of a normal output: its values end about 3 standard deviations from zero
-
-
-class QuantileMap(PrivateScaler):
-    """A transformer of single columns that needs quantiles and nothing else."""
-
-    _budget = staticmethod(quantiles_budget)
-
-    def _released(self, bounds: np.ndarray) -> np.ndarray:
-        return np.ones(bounds.shape[1], dtype=bool)
-
-    def _steps(self) -> list[tuple[np.ufunc, Any]]:
-        return []
 
 
 @constructor_of_fields
@@ -47,7 +32,7 @@ class BinsParameter:
 
 @register_private
 @constructor_of_fields
-class DPKBinsDiscretizer(QuantileMap, BinsParameter):
+class DPKBinsDiscretizer(OneHotMixin, PrivateScaler, BinsParameter):
     """Cut each column into bins that hold about as many records each.
 
     The private counterpart of :class:`sklearn.preprocessing.KBinsDiscretizer` with equal masses, or
@@ -105,7 +90,9 @@ class DPKBinsDiscretizer(QuantileMap, BinsParameter):
     encode: Literal["onehot-dense", "ordinal"] = "onehot-dense"
     strategy: Literal["quantile", "uniform"] = "quantile"
 
-    def _released(self, bounds: np.ndarray) -> np.ndarray:
+    _hides = "cuts at 0"
+
+    def _asked(self, bounds: np.ndarray) -> np.ndarray:
         if self.strategy == "uniform" and not np.isfinite(bounds).all():
             raise ValueError(
                 "The 'feature_bounds' parameter of DPKBinsDiscretizer must give finite public "
@@ -113,19 +100,22 @@ class DPKBinsDiscretizer(QuantileMap, BinsParameter):
             )
         return np.full(bounds.shape[1], self.strategy == "quantile")
 
-    def _statistics(self, rows: Table[Any], bounds: np.ndarray, release: Facts) -> Facts:
-        at = np.linspace(0.0, 1.0, int(self.n_bins) + 1)
-        if self.strategy == "uniform":
-            ends = bounds[0] + at[:, np.newaxis] * (bounds[1] - bounds[0])
-            return _edges_of(ends)
-        found = private_quantiles(rows, at, bounds=(bounds[0], bounds[1]), **release)
-        self._warn(~found.found, "cuts at 0", typical_found=found.typical_found)
-        return _edges_of(found.values) | {"n_samples_seen_": found.n_samples}
+    def _probabilities(self) -> NDArray[np.float64]:
+        return np.linspace(0.0, 1.0, int(self.n_bins) + 1)
+
+    def _fitted(self, found: Any, bounds: np.ndarray) -> Facts:
+        if found is None:
+            at = self._probabilities()[:, np.newaxis]
+            ends = bounds[0] + at * (bounds[1] - bounds[0])
+        else:
+            ends = found.values
+        edges = np.empty(ends.shape[1], dtype=object)
+        edges[:] = list(ends.T.copy())
+        return {"bin_edges_": edges, "n_bins_": np.full(edges.size, len(ends) - 1)}
 
     @property
-    def _widths(self) -> list[int]:
-        ordinal = self.encode == "ordinal"
-        return [1 if ordinal else int(number) for number in self.n_bins_]
+    def _labels(self) -> list[list[str]]:
+        return [[str(k) for k in range(number)] for number in self.n_bins_.tolist()]
 
     @property
     def public_output_(self) -> PublicOutput:
@@ -133,9 +123,7 @@ class DPKBinsDiscretizer(QuantileMap, BinsParameter):
         check_is_fitted(self)
         if self.encode == "ordinal":
             return PublicOutput(np.zeros(self.n_bins_.size), np.maximum(self.n_bins_ - 1.0, 1.0))
-        ends = np.cumsum([0, *self._widths]).tolist()
-        groups = tuple(tuple(range(a, b)) for a, b in pairwise(ends))
-        return PublicOutput(np.zeros(ends[-1]), np.ones(ends[-1]), groups)
+        return super().public_output_
 
     def transform(self, X: Any) -> Any:
         """Return the bin of every value.
@@ -156,12 +144,7 @@ class DPKBinsDiscretizer(QuantileMap, BinsParameter):
         places = [np.searchsorted(edges[1:-1], column, side="right") for column, edges in pairs]
         if self.encode == "ordinal":
             return np.column_stack(places).astype(X.dtype)
-        encoded = np.zeros((len(X), sum(self._widths)), dtype=X.dtype)
-        start = 0
-        for column, width in zip(places, self._widths, strict=True):
-            encoded[np.arange(len(X)), start + column] = 1.0
-            start += width
-        return encoded
+        return self._encoded(places, X.dtype)
 
     def inverse_transform(self, X: Any) -> Any:
         """Return the middle of the bin.
@@ -176,46 +159,20 @@ class DPKBinsDiscretizer(QuantileMap, BinsParameter):
         ndarray of shape (n_samples, n_features)
         """
         check_is_fitted(self)
-        table = read_projections(type(self).__name__, X, sum(self._widths))
-        columns, start = [], 0
-        for edges, width in zip(self.bin_edges_, self._widths, strict=True):
-            part = table[:, start : start + width]
-            place = part.argmax(axis=1) if self.encode != "ordinal" else np.rint(part[:, 0])
+        ordinal = self.encode == "ordinal"
+        width = self.n_bins_.size if ordinal else sum(self._widths)
+        table = read_projections(type(self).__name__, X, width)
+        found: Any = np.rint(table).T if ordinal else self._places(table)
+        columns = []
+        for edges, places in zip(self.bin_edges_, found, strict=True):
             middle = 0.5 * edges[:-1] + 0.5 * edges[1:]
-            columns.append(middle[np.clip(place, 0, middle.size - 1).astype(np.intp)])
-            start += width
+            columns.append(middle[np.clip(places, 0, middle.size - 1).astype(np.intp)])
         return np.column_stack(columns)
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
-        """Return the names of the features, with numbers of bins as in "age_0" if they are many.
-
-        Parameters
-        ----------
-        input_features : array-like of str or None, default=None
-            Names of the features; None are those seen in fit, or "x0", "x1", ...
-
-        Returns
-        -------
-        ndarray of str
-        """
-        check_is_fitted(self)
-        names = _check_feature_names_in(self, input_features)
         if self.encode == "ordinal":
-            return np.asarray(names, dtype=object)
-        sizes = zip(names, self._widths, strict=True)
-        return unique_names(f"{name}_{k}" for name, width in sizes for k in range(width))
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
-        return tags
-
-
-def _edges_of(ends: NDArray[np.float64]) -> Facts:
-    """Return the edges of each column, and how many bins they make."""
-    edges = np.empty(ends.shape[1], dtype=object)
-    edges[:] = list(ends.T.copy())
-    return {"bin_edges_": edges, "n_bins_": np.full(edges.size, len(ends) - 1)}
+            return np.asarray(_check_feature_names_in(self, input_features), dtype=object)
+        return super().get_feature_names_out(input_features)
 
 
 @constructor_of_fields
@@ -227,7 +184,7 @@ class PointsParameter:
 
 @register_private
 @constructor_of_fields
-class DPQuantileTransformer(QuantileMap, PointsParameter):
+class DPQuantileTransformer(PrivateScaler, PointsParameter):
     """Map each column to its quantiles, evenly spread or normal.
 
     The private counterpart of :class:`sklearn.preprocessing.QuantileTransformer`: rare and extreme
@@ -277,13 +234,18 @@ class DPQuantileTransformer(QuantileMap, PointsParameter):
     _: KW_ONLY
     output_distribution: Literal["uniform", "normal"] = "uniform"
 
-    def _statistics(self, rows: Table[Any], bounds: np.ndarray, release: Facts) -> Facts:
-        at = np.linspace(0.0, 1.0, int(self.n_quantiles))
-        found = private_quantiles(rows, at, bounds=(bounds[0], bounds[1]), **release)
-        what = "maps by the range from 0 to 1"
-        self._warn(~found.found, what, typical_found=found.typical_found)
+    _hides = "maps by the range from 0 to 1"
+
+    def _asked(self, bounds: np.ndarray) -> np.ndarray:
+        return np.ones(bounds.shape[1], dtype=bool)
+
+    def _probabilities(self) -> NDArray[np.float64]:
+        return np.linspace(0.0, 1.0, int(self.n_quantiles))
+
+    def _fitted(self, found: Any, bounds: np.ndarray) -> Facts:
+        at = self._probabilities()
         values = np.where(found.found, found.values, at[:, np.newaxis])
-        return {"quantiles_": values, "references_": at, "n_samples_seen_": found.n_samples}
+        return {"quantiles_": values, "references_": at}
 
     @property
     def public_output_(self) -> PublicOutput:

@@ -1,46 +1,48 @@
-"""Scaling by privately released statistics: one fit, and what each scaler releases."""
+"""Scaling by privately released statistics: one release, and what each scaler makes of it."""
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from abc import abstractmethod
+from collections.abc import Callable
 from dataclasses import KW_ONLY
 from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.special import ndtri
-from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
+from sklearn.base import OneToOneFeatureMixin
 from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from skdpnoise._utils.parameters import as_bounds, number_pair
 from skdpnoise.base.advice import cause_of_hiding, named, note_hidden, warn_last
 from skdpnoise.base.constructors import Constraints, constructor_of_fields
-from skdpnoise.base.private_fit import PrivateEstimator
-from skdpnoise.base.public_output import hand_on
+from skdpnoise.base.private_fit import FitSession
 from skdpnoise.base.register import register_private
 from skdpnoise.data.reading import NumberColumns
+from skdpnoise.data.schema import Schema
 from skdpnoise.data.table import Table
 from skdpnoise.data.tables import read_table, survivable
 from skdpnoise.mechanisms import noise_options
-from skdpnoise.privacy import LossBudget, PrivacyGuarantee, PrivacyLoss, PureLoss
+from skdpnoise.preprocessing._transformers import Facts, PrivateTransformer, ReleasePlan
+from skdpnoise.privacy import LossBudget
 from skdpnoise.queries.moments import moments_budget, private_moments
-from skdpnoise.queries.quantiles import private_quantiles, quantiles_budget
+from skdpnoise.queries.quantiles import Quantiles, private_quantiles, quantiles_budget
 from skdpnoise.queries.ranges import STEPS, stage_losses
 
-Facts = dict[str, Any]  # arguments of a query, or fitted attributes, by name
-
+_DIGITS = 1e-12  # of a number, that differences of released ones can have
 _UNDOES = {np.add: np.subtract, np.subtract: np.add, np.multiply: np.divide, np.divide: np.multiply}
 
 
 @constructor_of_fields
-class PrivateScaler(PrivateEstimator, OneToOneFeatureMixin, TransformerMixin, BaseEstimator, ABC):
-    """A transformer of single columns whose statistics are released privately."""
+class PrivateScaler(OneToOneFeatureMixin, PrivateTransformer):
+    """A transformer of single columns by statistics of them: quantiles, or moments."""
 
-    _takes_missing: ClassVar[bool] = False  # whether NaN stands for no value
+    _takes_cells = False
+    _hides: ClassVar[str] = "leaves as they are"  # those columns that the noise hides
     # Returns the noise and the loss that the mechanism of the statistics shares out.
-    _budget: ClassVar[Callable[..., tuple[str, LossBudget]]]
+    _budget: ClassVar[Callable[..., tuple[str, LossBudget]]] = staticmethod(quantiles_budget)
     _parameter_constraints: ClassVar[Constraints] = {
         "noise": [StrOptions(set(noise_options(adaptive=True)))],
         "feature_bounds": [None, tuple, list, dict, np.ndarray],
@@ -51,70 +53,56 @@ class PrivateScaler(PrivateEstimator, OneToOneFeatureMixin, TransformerMixin, Ba
     feature_bounds: tuple[Any, Any] | dict[str, Any] | None = None
     copy: bool = True
 
-    def fit(self, X: Any, y: Any = None, groups: Any = None, **params: Any) -> Any:
-        """Release the statistics of private data, spending the guarantee.
+    def _form(self) -> NumberColumns:
+        return NumberColumns({"missing": self._takes_missing})
 
-        Large data are read by as many threads as ``NUMBA_NUM_THREADS`` says, to the same result.
+    def _plan(self, schema: Schema, session: FitSession) -> ReleasePlan:
+        bounds = as_bounds(self.feature_bounds, schema.n_columns, "feature_bounds", self)
+        asked, relation = self._asked(bounds), session.adjacency
+        if not asked.any():
+            return ReleasePlan(columns=bounds)
+        searches = not np.isfinite(bounds[:, asked]).all()
+        size = int(asked.sum()), relation, STEPS if searches else 1, session.rows_per_group
+        noise, budget = self._budget(self.noise, session.guarantee, *size)
+        stages = stage_losses(budget, relation, searches=searches)
+        if not searches and relation == "replace_one":  # one mechanism
+            stages = []
+        return ReleasePlan(columns=bounds, noise=noise, numbers=budget, stages=stages)
 
-        Parameters
-        ----------
-        %(fits: X, y, groups, **params)s
-
-        Returns
-        -------
-        self : object
-
-        Raises
-        ------
-        %(fits: ValueError, BudgetExceededError, TypeError)s
-        """
-        with self._session(groups, params) as session:
-            self._check_own_params()
-            form = NumberColumns({"missing": self._takes_missing})
-            schema, rows = self._read_rows(form, X=X, groups=groups)
-            bounds = as_bounds(self.feature_bounds, schema.n_columns, "feature_bounds", self)
-            release, stages = self._plan(bounds, session.guarantee, session.rows_per_group)
-            if stages:
-                session.account.spend(stages, release["noise"])
-            release |= {"random_state": session.rng, "charge": session.charge}
-            fitted = self._statistics(rows.keep(session.rng), bounds, release)
-            if self.adjacency == "add_remove":
-                session.account.n_records = fitted.get("n_samples_seen_")
-            report = session.report(empty=True)
-            self.__dict__.update(fitted, privacy_=report)
-            if hasattr(self, "public_output_"):
-                hand_on(self, self.public_output_)
-        return self
-
-    def _plan(
-        self, bounds: np.ndarray, guarantee: PrivacyGuarantee, rows_per_group: int
-    ) -> tuple[Facts, Sequence[PrivacyLoss]]:
-        """Return noise and budget of the release, and the stages that a ledger is charged."""
-        released, counts = self._released(bounds), guarantee.adjacency == "add_remove"
-        release: Facts = {"adjacency": guarantee.adjacency}
-        if not released.any():
-            return release, []
-        searches = not np.isfinite(bounds[:, released]).all()
-        n_columns, n_releases = int(released.sum()), STEPS if searches else 1
-        facts = guarantee, n_columns, guarantee.adjacency, n_releases
-        noise, budget = self._budget(self.noise, *facts, rows_per_group)
-        release |= {"noise": noise, "guarantee": budget}
-        if not (searches or counts):  # one mechanism, which says best what it costs
-            return release, []
-        if isinstance(budget, PureLoss):
-            return release, stage_losses(budget, counts=counts, searches=searches)
-        return release, [budget]  # squares add, so that stages would say no more
-
-    def _check_own_params(self) -> None:
-        """Check what the constraints cannot say."""
+    def _release(self, plan: ReleasePlan, rows: Table[Any], session: FitSession) -> Facts:
+        bounds, public = plan.columns, self.adjacency == "replace_one"
+        fitted = {"n_samples_seen_": len(rows)} if public else {}
+        if plan.numbers is None:
+            return fitted | self._fitted(None, bounds)
+        asked = self._asked(bounds)
+        if not asked.all():
+            rows = rows.map(partial(_some_columns, asked), int(asked.sum()))
+        ends = bounds[0, asked], bounds[1, asked]
+        terms = {"noise": plan.noise, "bounds": ends, **session.terms}
+        found = self._find(rows, plan.numbers, terms)
+        if not public:
+            session.account.n_records = found.n_samples
+        lost = np.zeros(asked.size, dtype=bool)
+        lost[asked] = ~found.found
+        self._warn(lost, self._hides.format_map(vars(self)), typical_found=found.typical_found)
+        return {"n_samples_seen_": found.n_samples} | self._fitted(found, bounds)
 
     @abstractmethod
-    def _released(self, bounds: np.ndarray) -> np.ndarray:
+    def _asked(self, bounds: np.ndarray) -> np.ndarray:
         """Return of which columns something is released."""
 
+    def _find(self, rows: Table[Any], loss: LossBudget, terms: Facts) -> Any:
+        """Release the statistics of columns."""
+        at = self._probabilities()
+        return private_quantiles(rows, at, loss, missing=self._takes_missing, **terms)
+
+    def _probabilities(self) -> ArrayLike:
+        """Return which quantiles are released."""
+        raise NotImplementedError
+
     @abstractmethod
-    def _statistics(self, rows: Table[Any], bounds: np.ndarray, release: Facts) -> Facts:
-        """Return the fitted attributes; all but public facts must come from charged releases."""
+    def _fitted(self, found: Any, bounds: np.ndarray) -> Facts:
+        """Return the fitted attributes by what was released, None if nothing was."""
 
     def transform(self, X: Any) -> Any:
         """Shift and scale every column; only a parameter ``clip`` makes it clip.
@@ -146,9 +134,9 @@ class PrivateScaler(PrivateEstimator, OneToOneFeatureMixin, TransformerMixin, Ba
         """
         return self._moved(X, back=True)
 
-    @abstractmethod
     def _steps(self) -> list[tuple[np.ufunc, Any]]:
         """Return what transform does to every column, in turn; None leaves out a step."""
+        raise NotImplementedError
 
     def _moved(self, X: Any, *, back: bool) -> np.ndarray:
         check_is_fitted(self)
@@ -170,11 +158,6 @@ class PrivateScaler(PrivateEstimator, OneToOneFeatureMixin, TransformerMixin, Ba
                 f"{type(self).__name__} {what} {named(self, lost)}: {cause}. More records, a "
                 "larger epsilon or closer public bounds (feature_bounds) would help."
             )
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
-        return tags
 
 
 @register_private
@@ -244,23 +227,20 @@ class DPStandardScaler(PrivateScaler):
 
     _budget = staticmethod(moments_budget)
 
-    def _released(self, bounds: np.ndarray) -> np.ndarray:
+    def _asked(self, bounds: np.ndarray) -> np.ndarray:
         return np.full(bounds.shape[1], self.with_mean or self.with_std)
 
-    def _statistics(self, rows: Table[Any], bounds: np.ndarray, release: Facts) -> Facts:
-        if not (self.with_mean or self.with_std):
-            return {"mean_": None, "var_": None, "scale_": None}
-        found = private_moments(
-            rows, bounds=(bounds[0], bounds[1]), second=self.with_std, **release
-        )
-        self._warn(~found.found, "leaves as they are", typical_found=found.typical_found)
-        fitted: Facts = {"mean_": found.mean, "n_samples_seen_": found.n_samples}
+    def _find(self, rows: Table[Any], loss: LossBudget, terms: Facts) -> Any:
+        return private_moments(rows, loss, second=self.with_std, **terms)
+
+    def _fitted(self, found: Any, bounds: np.ndarray) -> Facts:
+        mean = None if found is None else found.mean
         if not self.with_std:
-            return fitted | {"var_": None, "scale_": None}
+            return {"mean_": mean, "var_": None, "scale_": None}
         unclear = found.found & ~found.clear & np.isfinite(bounds).all(axis=0)
         what = "knows only an upper limit of the scale of"
         self._warn(unclear, what, typical_found=False)
-        return fitted | {"var_": found.variance, "scale_": found.deviation}
+        return {"mean_": mean, "var_": found.variance, "scale_": found.deviation}
 
     def _steps(self) -> list[tuple[np.ufunc, Any]]:
         mean = self.mean_ if self.with_mean else None
@@ -348,28 +328,24 @@ class DPRobustScaler(PrivateScaler):
                 f"100 with unit_variance=True. Got {self.quantile_range!r} instead."
             )
 
-    _budget = staticmethod(quantiles_budget)
-
-    def _released(self, bounds: np.ndarray) -> np.ndarray:
+    def _asked(self, bounds: np.ndarray) -> np.ndarray:
         return np.full(bounds.shape[1], self.with_centering or self.with_scaling)
 
-    def _statistics(self, rows: Table[Any], bounds: np.ndarray, release: Facts) -> Facts:
-        if not (self.with_centering or self.with_scaling):
+    def _probabilities(self) -> ArrayLike:
+        low, high = _quantile_range(self)
+        return [low, 0.5, high]
+
+    def _fitted(self, found: Any, bounds: np.ndarray) -> Facts:
+        if found is None:
             return {"center_": None, "scale_": None}
-        ends = _quantile_range(self)
-        wanted = [ends[0], 0.5, ends[1]]
-        found = private_quantiles(rows, wanted, bounds=(bounds[0], bounds[1]), **release)
-        self._warn(~found.found, "leaves as they are", typical_found=found.typical_found)
         low, middle, high = found.values
-        # A bin of a column far from zero may be too narrow for its digits.
-        least = np.maximum(found.resolution, 1e-12 * np.abs(found.values).max(axis=0))
-        scale = np.where(found.found, np.maximum(high - low, least), 1.0)
+        scale = np.where(found.found, np.maximum(high - low, narrowest(found)), 1.0)
         if self.unit_variance:
-            scale = np.where(found.found, scale / (ndtri(ends[1]) - ndtri(ends[0])), 1.0)
+            first, last = _quantile_range(self)
+            scale = np.where(found.found, scale / (ndtri(last) - ndtri(first)), 1.0)
         return {
             "center_": middle if self.with_centering else None,
             "scale_": scale if self.with_scaling else None,
-            "n_samples_seen_": found.n_samples,
         }
 
     def _steps(self) -> list[tuple[np.ufunc, Any]]:
@@ -450,35 +426,26 @@ class DPMinMaxScaler(PrivateScaler, IntervalParameter):
         expected = "a pair of finite numbers (low, high) with low < high, within ±1e+100"
         number_pair(self, "feature_range", expected)
 
-    _budget = staticmethod(quantiles_budget)
+    _hides = "takes the range from 0 to 1 for"
 
-    def _released(self, bounds: np.ndarray) -> np.ndarray:
+    def _asked(self, bounds: np.ndarray) -> np.ndarray:
         return np.asarray(~np.isfinite(bounds).all(axis=0))
 
-    def _statistics(self, rows: Table[Any], bounds: np.ndarray, release: Facts) -> Facts:
+    def _probabilities(self) -> ArrayLike:
+        return _quantile_range(self)
+
+    def _fitted(self, found: Any, bounds: np.ndarray) -> Facts:
         low, high = bounds.copy()
-        searched = np.flatnonzero(self._released(bounds))
-        fitted: Facts = {}
-        if searched.size:
-            if searched.size < low.size:
-                rows = rows.map(partial(_some_columns, searched), searched.size)
-            found = private_quantiles(rows, _quantile_range(self), **release)
-            lost = np.zeros(low.size, dtype=bool)
-            lost[searched] = ~found.found
-            what = "takes the range from 0 to 1 for"
-            self._warn(lost, what, typical_found=found.typical_found)
-            ends = np.where(found.found, found.values, [[0.0], [1.0]])
+        if found is not None:
+            asked, ends = self._asked(bounds), np.where(found.found, found.values, [[0.0], [1.0]])
             # A public bound on one side only still holds.
-            low[searched], high[searched] = np.clip(ends, low[searched], high[searched])
-            narrow = np.maximum(found.resolution, 1e-12 * np.abs(ends).max(axis=0))
-            high[searched] = np.maximum(high[searched], low[searched] + narrow)
-            fitted["n_samples_seen_"] = found.n_samples
-        elif self.adjacency == "replace_one":
-            fitted["n_samples_seen_"] = len(rows)
+            low[asked], high[asked] = np.clip(ends, low[asked], high[asked])
+            least = np.maximum(found.resolution, _DIGITS * np.abs(ends).max(axis=0))
+            high[asked] = np.maximum(high[asked], low[asked] + least)
         first, last = self.feature_range
         scale = (last - first) / (high - low)
-        fitted |= {"data_min_": low, "data_max_": high, "data_range_": high - low}
-        return fitted | {"scale_": scale, "min_": first - low * scale}
+        facts: Facts = {"data_min_": low, "data_max_": high, "data_range_": high - low}
+        return facts | {"scale_": scale, "min_": first - low * scale}
 
     def transform(self, X: Any) -> Any:
         X = self._moved(X, back=False)  # an array, whatever output is set
@@ -488,8 +455,14 @@ class DPMinMaxScaler(PrivateScaler, IntervalParameter):
         return [(np.multiply, self.scale_), (np.add, self.min_)]
 
 
-def _some_columns(places: np.ndarray, X: np.ndarray) -> np.ndarray:
-    return X[:, places]
+def narrowest(found: Quantiles) -> np.ndarray:
+    """Return the least scale of columns: a bin far from zero may be too narrow for its digits."""
+    scale: np.ndarray = np.maximum(found.resolution, _DIGITS * np.abs(found.values).max(axis=0))
+    return scale
+
+
+def _some_columns(which: np.ndarray, X: np.ndarray) -> np.ndarray:
+    return X[:, which]
 
 
 def _quantile_range(estimator: Any) -> tuple[float, float]:

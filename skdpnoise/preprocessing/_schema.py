@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -12,6 +12,7 @@ import numpy as np
 from skdpnoise._utils.numbers import NUMBERS
 from skdpnoise.data.cell_tables import CellSchema
 from skdpnoise.data.cells import Contents, check_labels_of, of_truth_values
+from skdpnoise.data.fitted_kinds import NUMBER, kind_of_labels
 from skdpnoise.data.kinds import OBJECTS, Kind
 from skdpnoise.preprocessing._labels import checked_categories
 
@@ -37,12 +38,27 @@ class PlannedColumn:
     name: str
     kind: str  # "number", "category", "ordinal", "date" or "drop"
     nullable: bool  # whether what is missing gets a column of its own
+    declared: Kind  # its type
     bounds: tuple[float, float] = _OPEN
     log: bool = False
     categories: tuple[Any, ...] | None = None
     buckets: int = 0  # into which categories are hashed; 0 are none
-    hours: bool = True  # whether a date has hours
     truth: bool = False  # whether its categories are truth values
+
+    @property
+    def hours(self) -> bool:
+        """Return whether a date has hours."""
+        return not self.declared.days
+
+    @property
+    def is_numeric(self) -> bool:
+        """Return whether it is one of numbers, or of dates, whose days are numbers."""
+        return self.kind in ("number", "date")
+
+    @property
+    def is_searched(self) -> bool:
+        """Return whether its range is estimated privately."""
+        return self.is_numeric and not np.isfinite(self.bounds).all()
 
     @property
     def is_open(self) -> bool:
@@ -72,17 +88,22 @@ def planned_columns(owner: str, schema: Any, known: CellSchema) -> list[PlannedC
                 f"reading its file. Say it there: scan_csv(..., dtypes={{{name!r}: ...}})."
             )
         if column.kind in ("category", "ordinal"):
-            whose = f"column {name!r} of X"
-            held = contents if column.is_open else contents & {"wide", "odd"}
-            check_labels_of(owner, whose, held)
+            check_labels_in(owner, column, contents)
             if column.buckets and kind.name == "objects" and contents - {"text", "missing"}:
                 raise ValueError(
-                    f"{owner} hashes columns of objects that are text, and {whose} has others: "
-                    "nobody would know later what was hashed. Give it a type of its own, as in "
-                    ".astype('Int64') or .astype('boolean')."
+                    f"{owner} hashes columns of objects that are text, and column {name!r} of X "
+                    "has others: nobody would know later what was hashed. Give it a type of its "
+                    "own, as in .astype('Int64') or .astype('boolean')."
                 )
         planned.append(column)
     return planned
+
+
+def check_labels_in(owner: str, column: PlannedColumn, contents: Contents) -> None:
+    """Refuse a column of which one value would decide how others are read or shown."""
+    held = contents | {"odd"} if column.declared.name == "other" else contents
+    held = held if column.is_open else held & {"wide", "odd"}
+    check_labels_of(owner, f"column {column.name!r} of X", held)
 
 
 def _says_the_type(column: PlannedColumn) -> bool:
@@ -105,9 +126,7 @@ def _undeclared(owner: str, name: str, kind: Kind, contents: Contents) -> Planne
     what = "date" if kind.name == "date" else "category" if category else "number"
     binary = (0.0, 1.0) if kind.name == "boolean" else _OPEN
     truth = of_truth_values(kind, contents)
-    return PlannedColumn(
-        name, what, not kind.never_missing, binary, hours=not kind.days, truth=truth
-    )
+    return PlannedColumn(name, what, not kind.never_missing, kind, binary, truth=truth)
 
 
 def _unreadable(owner: str, name: str) -> ValueError:
@@ -130,23 +149,23 @@ def _column(owner: str, name: str, kind: Kind, contents: Contents, given: Any) -
             f"{_START.format(owner, name)} 'date' or 'drop', as its type is that of dates. Got "
             f"{what!r}: convert it first, as in frame[{name!r}].dt.year."
         )
-    facts: dict[str, Any] = {"nullable": words.get("nullable", not kind.never_missing)}
-    if not isinstance(facts["nullable"], bool):
+    nullable = words.get("nullable", not kind.never_missing)
+    if not isinstance(nullable, bool):
         raise _wrong(owner, name, given)
+    column = PlannedColumn(name, what, nullable, kind, truth=of_truth_values(kind, contents))
     if what == "number":
-        facts |= {"bounds": _bounds(owner, name, words), "log": words.get("log", False) is True}
-    elif what in ("category", "ordinal") and "categories" in words:
+        return replace(column, bounds=_bounds(owner, name, words), log=words.get("log") is True)
+    if "categories" in words:
         expected = f"{_START.format(owner, name)} a list of different categories"
-        facts["categories"] = checked_categories(words["categories"], expected)
-    elif what == "category":
-        facts["buckets"] = words.get("buckets", 0)
-        most = type(facts["buckets"]) in (int, np.int64) and 0 <= facts["buckets"] <= _MOST_BUCKETS
-        if not most:
+        return replace(column, categories=checked_categories(words["categories"], expected))
+    if what == "category":
+        buckets = words.get("buckets", 0)
+        if not (type(buckets) in (int, np.int64) and 0 <= buckets <= _MOST_BUCKETS):
             raise _wrong(owner, name, given)
-    elif what == "ordinal":
+        return replace(column, buckets=buckets)
+    if what == "ordinal":
         raise _wrong(owner, name, given)
-    truth = of_truth_values(kind, contents)
-    return PlannedColumn(name, what, hours=not kind.days, truth=truth, **facts)
+    return column
 
 
 _START = "The 'schema' parameter of {} must give for {!r}"
@@ -191,3 +210,31 @@ def _bounds(owner: str, name: str, words: Mapping[str, Any]) -> tuple[float, flo
         if low < high and all(abs(end) <= _LARGEST or np.isinf(end) for end in (low, high)):
             return low, high
     raise _wrong(owner, name, dict(words))
+
+
+def kinds_by_schema(
+    schema: Mapping[str, Any] | None, names: Sequence[Any], kinds: Sequence[Kind]
+) -> list[Kind | None]:
+    """Return the kinds that a schema asks of columns; None where any will do."""
+    entries = schema or {}
+    names = [name if isinstance(name, str) else f"x{name}" for name in names]
+    return [kind_asked(entries.get(name), kind) for name, kind in zip(names, kinds, strict=True)]
+
+
+def kind_asked(entry: Any, kind: Kind) -> Kind | None:
+    """Return the kind that an entry of a schema asks of a column of some kind, if it does."""
+    words = as_words(entry)
+    what = words.get("kind")
+    if what == "number":
+        return NUMBER
+    if what == "date":
+        return kind_of_dates(kind)
+    listed = words.get("categories")
+    if what not in ("category", "ordinal") or not isinstance(listed, list | tuple | np.ndarray):
+        return None
+    return kind_of_labels(listed.tolist() if isinstance(listed, np.ndarray) else listed)
+
+
+def kind_of_dates(kind: Kind) -> Kind:
+    """Return the kind of dates of a column: objects do not declare whether they have hours."""
+    return kind if kind.name == "date" else Kind("date", days=True)

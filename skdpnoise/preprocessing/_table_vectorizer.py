@@ -11,18 +11,17 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from skdpnoise.accounting.limits import ChanceBudget
 from skdpnoise.base.advice import cause_of_hiding, note_hidden, warn_last
 from skdpnoise.base.constructors import Constraints, constructor_of_fields
-from skdpnoise.base.private_fit import FitSession, PrivateEstimator
-from skdpnoise.base.public_output import PublicOutput, hand_on
+from skdpnoise.base.private_fit import FitSession
+from skdpnoise.base.public_output import PublicOutput
 from skdpnoise.base.register import register_private
 from skdpnoise.base.tags import PrivateTags
-from skdpnoise.data.cell_tables import AnyColumns, read_any_table
+from skdpnoise.data.cell_tables import AnyColumns, CellSchema, read_any_table
 from skdpnoise.data.cells import cells_of
 from skdpnoise.data.table import Table
 from skdpnoise.data.tables import check_infinite
@@ -33,14 +32,20 @@ from skdpnoise.preprocessing._blocks import (
     as_dates,
     as_doubles,
     days,
-    ends_of,
     in_units,
 )
-from skdpnoise.preprocessing._kinds import fitted_kind, kinds_by_schema
-from skdpnoise.preprocessing._labels import found_in, unique_names
-from skdpnoise.preprocessing._schema import PlannedColumn, planned_columns
-from skdpnoise.privacy import GaussianLoss, LossBudget, PrivacyGuarantee, PureLoss
-from skdpnoise.queries.categories import CategoryMechanism, category_mechanism
+from skdpnoise.preprocessing._labels import unique_names
+from skdpnoise.preprocessing._scalers import narrowest
+from skdpnoise.preprocessing._schema import PlannedColumn, kinds_by_schema, planned_columns
+from skdpnoise.preprocessing._transformers import (
+    Facts,
+    PrivateTransformer,
+    ReleasePlan,
+    found_in,
+    output_of,
+)
+from skdpnoise.privacy import GaussianLoss, LossBudget, PrivacyGuarantee, PrivacyLoss, PureLoss
+from skdpnoise.queries.categories import category_mechanism
 from skdpnoise.queries.quantiles import Quantiles, private_quantiles, quantiles_budget
 from skdpnoise.queries.ranges import STEPS, stage_losses
 from skdpnoise.reporting.cards import card, table
@@ -53,15 +58,6 @@ _SHOWN = 6  # columns that a warning names
 _NOISES = {"auto"} | {f"{rule}_{law}" for rule in RULES for law in ("gaussian", "laplace")}
 
 
-@dataclass(frozen=True, slots=True)
-class VectorizerPlan:
-    """How the budget of a table is divided, on public facts alone."""
-
-    categories: CategoryMechanism | None
-    numbers: LossBudget | None  # for one row
-    noise: str  # of numbers
-
-
 @constructor_of_fields
 class SchemaParameter:
     """The parameter that DPTableVectorizer has first: what all share follows."""
@@ -71,7 +67,7 @@ class SchemaParameter:
 
 @register_private
 @constructor_of_fields
-class DPTableVectorizer(PrivateEstimator, TransformerMixin, BaseEstimator, SchemaParameter):
+class DPTableVectorizer(PrivateTransformer, SchemaParameter):
     r"""Turn a table of numbers, categories and dates into columns for a model.
 
     The private counterpart of skrub's ``TableVectorizer``. What a column is, is said by `schema` or
@@ -175,129 +171,88 @@ class DPTableVectorizer(PrivateEstimator, TransformerMixin, BaseEstimator, Schem
         chance = self.delta != 0.0
         return PrivateTags(reads_labels=True, reveals_by_chance=chance, weight=0.25)
 
-    def fit(self, X: Any, y: Any = None, groups: Any = None, **params: Any) -> Any:
-        """Buy what the schema leaves open, spending the guarantee.
+    def _check_own_params(self) -> None:
+        if self.n_bins == 1:
+            raise ValueError(
+                "The 'n_bins' parameter of DPTableVectorizer must be 0 or 2 at least. Got 1."
+            )
 
-        Parameters
-        ----------
-        X : frame, array-like or RowSource of shape (n_samples, n_features)
-            Of pandas, polars or numpy. Numbers are finite or missing.
-        %(fits: y, groups, **params)s
-
-        Returns
-        -------
-        self : object
-
-        Raises
-        ------
-        %(fits: ValueError, BudgetExceededError, TypeError)s
-        """
-        with self._session(groups, params) as session:
-            if self.n_bins == 1:
-                raise ValueError(
-                    "The 'n_bins' parameter of DPTableVectorizer must be 0 or 2 at least. Got 1."
-                )
-            form = AnyColumns(partial(kinds_by_schema, self.schema), dates=True, finite=True)
-            known, rows = self._read_rows(form, X=X, groups=groups)
-            columns = planned_columns(type(self).__name__, self.schema, known)
-            if not self.add_indicator:
-                columns = [replace(column, nullable=False) for column in columns]
-            plan = self._plan(columns, session)
-            kept = rows.keep(session.rng)
-            categories = [column.categories or () for column in columns]
-            if plan.categories is not None:
-                wanted = {k: column.truth for k, column in enumerate(columns) if column.is_open}
-                for k, shown in found_in(kept, wanted, plan.categories, session).items():
-                    categories[k] = shown
-            numbers = self._numbers(columns, kept, plan, session)
-            blocks = [  # what objects held says no more than the categories that are shown
-                ColumnBlock(replace(column, truth=False), facts, kinds)
-                for column, facts, kinds in zip(columns, numbers, categories, strict=True)
-            ]
-            self.privacy_ = session.report(empty=True)
-            self.columns_ = TableColumns(tuple(blocks))
-            names = [block.column.name for block in blocks]
-            asked = kinds_by_schema(self.schema, names, known.kinds)
-            fitted = map(fitted_kind, blocks, known.kinds)
-            self._kinds = tuple(one or kind for one, kind in zip(asked, fitted, strict=True))
-            self.category_mechanism_ = plan.categories
-            self._warn(blocks)
-            hand_on(self, self.public_output_)
-        return self
+    def _form(self) -> AnyColumns:
+        return AnyColumns(partial(kinds_by_schema, self.schema), dates=True, finite=True)
 
     def _vouched(self) -> list[str]:
         return [*super()._vouched(), *(["schema"] if self.schema else [])]
 
-    def _plan(self, columns: Sequence[PlannedColumn], session: FitSession) -> VectorizerPlan:
-        """Divide the budget, and charge a ledger for all of it."""
+    def _plan(self, schema: CellSchema, session: FitSession) -> ReleasePlan:
+        columns = planned_columns(type(self).__name__, self.schema, schema)
+        if not self.add_indicator:
+            columns = [replace(column, nullable=False) for column in columns]
         n_open = sum(column.is_open for column in columns)
-        n_numbers = sum(column.kind in ("number", "date") for column in columns)
+        n_numbers = sum(column.is_numeric for column in columns)
         guarantee, rows = session.guarantee, session.rows_per_group
         noise = self.noise
         if noise == "auto":
             noise = "iid_gaussian" if guarantee.delta > 0.0 else "iid_laplace"
         share = 0.0 if n_open == 0 else _CATEGORIES if n_numbers else 1.0
-        pure = not noise.endswith("_gaussian")
-        made, numbers, stages = None, None, []
+        pure = not noise.endswith("_gaussian") or guarantee.delta == 0.0
+        made, numbers, stages = None, None, list[PrivacyLoss]()
         if n_open:
-            kinds = _part(guarantee, share, pure=pure)
-            facts = n_open, guarantee.adjacency, kinds, rows
-            made = category_mechanism(type(self).__name__, _independent(noise), *facts)
+            facts = n_open, guarantee.adjacency, _part(guarantee, share, pure=pure), rows
+            # Counts of categories are of one scale.
+            made = category_mechanism(type(self).__name__, f"iid_{noise.split('_')[1]}", *facts)
             stages.append(made.privacy_loss())
         if n_numbers:
-            searches = any(_is_searched(column) for column in columns)
-            rest = _rest(guarantee, 1.0 - share, rows, pure=pure)
+            searches = any(column.is_searched for column in columns)
             size = n_numbers, guarantee.adjacency, STEPS if searches else 1
-            _, numbers = quantiles_budget(noise, rest, *size)
-            counts = guarantee.adjacency == "add_remove"
-            split = isinstance(numbers, PureLoss)
-            facts_of = {"counts": counts, "searches": searches}
-            stages += stage_losses(numbers, **facts_of) if split else [numbers]
-        if stages:
-            session.account.spend(stages, noise, of_groups=[0] if n_open else [])
-        return VectorizerPlan(made, numbers, noise)
+            _, numbers = quantiles_budget(
+                noise, _rest(guarantee, 1.0 - share, pure=pure).per_row(rows), *size
+            )
+            stages += stage_losses(numbers, guarantee.adjacency, searches=searches)
+        return ReleasePlan(
+            columns=columns,
+            noise=noise,
+            numbers=numbers,
+            categories=made,
+            stages=stages,
+            of_groups=[0] if n_open else [],
+        )
+
+    def _release(self, plan: ReleasePlan, rows: Table[Any], session: FitSession) -> Facts:
+        categories = found_in(plan, rows, session)
+        numbers = {} if plan.numbers is None else self._numbers(plan, rows, session)
+        blocks = [  # what objects held says no more than the categories that are shown
+            ColumnBlock(replace(column, truth=False), numbers.get(place), kinds)
+            for place, (column, kinds) in enumerate(zip(plan.columns, categories, strict=True))
+        ]
+        return {
+            "columns_": TableColumns(tuple(blocks)),
+            "category_mechanism_": plan.categories,
+            "_kinds": tuple(block.fitted_kind(self.schema or {}) for block in blocks),
+        }
 
     def _numbers(
-        self,
-        columns: Sequence[PlannedColumn],
-        rows: Table[Any],
-        plan: VectorizerPlan,
-        session: FitSession,
-    ) -> list[NumberFacts | None]:
-        """Release what is needed of every column of numbers or dates."""
-        facts: list[NumberFacts | None] = [None] * len(columns)
-        places = [k for k, column in enumerate(columns) if column.kind in ("number", "date")]
-        if plan.numbers is None or not places:
-            return facts
-        wanted = {k: columns[k] for k in places}
+        self, plan: ReleasePlan, rows: Table[Any], session: FitSession
+    ) -> dict[int, NumberFacts]:
+        """Release what is needed of every column of numbers or dates, by its place."""
+        wanted = {place: column for place, column in enumerate(plan.columns) if column.is_numeric}
         values = rows.map(partial(_numbers_of, wanted), len(wanted))
-        ends = np.array([in_units(columns[k], np.array(columns[k].bounds)) for k in places]).T
-        open_ends = np.array([columns[k].bounds for k in places]).T
-        bounds = np.where(np.isfinite(open_ends), ends, open_ends)
+        given = np.array([column.bounds for column in wanted.values()])
+        ends = np.array([in_units(one, np.array(one.bounds)) for one in wanted.values()])
+        low, high = np.where(np.isfinite(given), ends, given).T
         inner = np.linspace(0.0, 1.0, int(self.n_bins) + 1)[1:-1] if self.n_bins else np.empty(0)
-        quantiles = private_quantiles(
-            values,
-            np.concatenate([_MIDDLE, inner]),
-            plan.numbers,
-            noise=plan.noise,
-            adjacency=session.adjacency,
-            bounds=(bounds[0], bounds[1]),
-            missing=True,
-            random_state=session.rng,
-            charge=session.charge,
-        )
+        terms = {"noise": plan.noise, "bounds": (low, high), **session.terms}
+        at = np.concatenate([_MIDDLE, inner])
+        found = private_quantiles(values, at, plan.numbers, missing=True, **terms)
         if session.adjacency == "add_remove":
-            session.account.n_records = quantiles.n_samples
-        for k, found in zip(places, _scaled(quantiles), strict=True):
-            facts[k] = found
-        return facts
+            session.account.n_records = found.n_samples
+        return dict(zip(wanted, _scaled(found), strict=True))
 
     @property
     def public_output_(self) -> PublicOutput:
         """Bounds and one-hot groups of the columns that :meth:`transform` returns."""
         check_is_fitted(self)
-        low, high, groups = ends_of(self.columns_.blocks)
-        return PublicOutput(np.array(low), np.array(high), tuple(groups))
+        blocks = self.columns_.blocks
+        return output_of((size, block.reach) for block in blocks for size in block.sizes)
 
     def transform(self, X: Any) -> Any:
         """Encode every row by itself.
@@ -337,9 +292,9 @@ class DPTableVectorizer(PrivateEstimator, TransformerMixin, BaseEstimator, Schem
         check_is_fitted(self)
         return unique_names(name for block in self.columns_.blocks for name in block.names)
 
-    def _warn(self, blocks: Sequence[ColumnBlock]) -> None:
-        """Name the columns that stay hidden."""
+    def _warn_of_hidden(self) -> None:
         hidden: dict[str, list[str]] = {}
+        blocks = self.columns_.blocks
         for block in blocks:
             facts, name = block.facts, block.column.name
             if facts is not None and facts.scale == 0.0:
@@ -358,14 +313,6 @@ class DPTableVectorizer(PrivateEstimator, TransformerMixin, BaseEstimator, Schem
                 f"DPTableVectorizer leaves out {found}. More records, a larger epsilon, or bounds "
                 "and categories in 'schema' would help."
             )
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.categorical = True
-        tags.input_tags.string = True
-        tags.input_tags.allow_nan = True
-        tags.transformer_tags.preserves_dtype = []
-        return tags
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -432,32 +379,20 @@ def _numbers_of(wanted: dict[int, PlannedColumn], table: Any) -> NDArray[np.floa
     return np.column_stack([_values(one, cells_of(table, k)) for k, one in wanted.items()])
 
 
-def _is_searched(column: PlannedColumn) -> bool:
-    """Return whether the range of a column is estimated privately."""
-    numeric = column.kind in ("number", "date")
-    return numeric and not np.isfinite(column.bounds).all()
-
-
-def _independent(noise: str) -> str:
-    """Return the noise of counts of categories, which is of one scale."""
-    return f"iid_{noise.partition('_')[2]}"
-
-
 def _part(guarantee: PrivacyGuarantee, share: float, *, pure: bool) -> PrivacyGuarantee:
     """Return what categories may cost, of what a table may."""
-    if pure or guarantee.delta == 0.0:
+    if pure:
         return replace(guarantee, epsilon=share * guarantee.epsilon)
     whole = ChanceBudget.of(guarantee)
     epsilon, delta = replace(whole.share(share), chance=whole.chance).guarantee()
     return replace(guarantee, epsilon=epsilon, delta=delta)
 
 
-def _rest(guarantee: PrivacyGuarantee, share: float, rows: int, *, pure: bool) -> LossBudget:
-    """Return what numbers may cost one row."""
-    if pure or guarantee.delta == 0.0:
-        room = 1.0 if share == 1.0 else _ROOM
-        return PureLoss(share * guarantee.epsilon * room).per_row(rows)
-    return GaussianLoss(ChanceBudget.of(guarantee).share(share).mu).per_row(rows)
+def _rest(guarantee: PrivacyGuarantee, share: float, *, pure: bool) -> LossBudget:
+    """Return what numbers may cost."""
+    if pure:
+        return PureLoss(share * guarantee.epsilon * (1.0 if share == 1.0 else _ROOM))
+    return GaussianLoss(ChanceBudget.of(guarantee).share(share).mu)
 
 
 def _scaled(found: Quantiles) -> list[NumberFacts]:
@@ -465,8 +400,7 @@ def _scaled(found: Quantiles) -> list[NumberFacts]:
     n = _MIDDLE.size
     low, first, middle, last, high = found.values[:n]
     scale = np.maximum((last - first) / _QUARTILES, (high - low) / _MOST)
-    least = np.maximum(found.resolution, 1e-12 * np.abs(found.values).max(axis=0))
-    scale = np.where(found.found, np.maximum(scale, least), 0.0)
+    scale = np.where(found.found, np.maximum(scale, narrowest(found)), 0.0)
     edges = np.where(found.found, found.values[n:], 0.0)
     return [
         NumberFacts(float(m), float(s), e, found.typical_found)

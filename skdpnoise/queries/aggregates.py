@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 from operator import itemgetter
-from typing import Any, get_args
+from typing import Any, Unpack, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -20,21 +20,18 @@ from skdpnoise._utils.checks import (
     complaint,
 )
 from skdpnoise._utils.shared_texts import shared_texts
-from skdpnoise.accounting.account import Ledger
 from skdpnoise.accounting.session import Drawn
-from skdpnoise.accounting.terms import Terms
+from skdpnoise.accounting.terms import OfOne, Terms, takes_terms
 from skdpnoise.data.missing import Missing, present
 from skdpnoise.data.table import Table
 from skdpnoise.mechanisms.additive import AdditiveMechanism
 from skdpnoise.mechanisms.calibrate import calibrate
 from skdpnoise.noises import get_noise, noise_names
 from skdpnoise.privacy import Adjacency, LossBudget, PrivacyGuarantee, PrivacyLoss
-from skdpnoise.privacy.loss import checked_relation, promised
 from skdpnoise.queries import _tiles
 from skdpnoise.queries._sweeps import tallies
 from skdpnoise.queries._tiles import Floats, Integers, Places
 from skdpnoise.queries._values import as_table, ends, read_values
-from skdpnoise.sampling import random_words
 from skdpnoise.sampling.words import with_caveat
 from skdpnoise.sensitivity import SensitivityProfile, clipped_sum
 
@@ -110,18 +107,15 @@ def _listed(texts: list[str]) -> str:
     return f"[{shown}{', ...' if len(texts) > _SHOWN else ''}]" if len(texts) > 1 else shown
 
 
+@takes_terms
 @shared_texts
 def private_count(
     records: ArrayLike,
     guarantee: PrivacyGuarantee | LossBudget | None = None,
     *,
-    epsilon: float | None = None,
-    delta: float | None = None,
     missing: Missing = "error",
-    adjacency: Adjacency | None = None,
     noise: str = "auto",
-    random_state: Any = None,
-    ledger: Ledger | None = None,
+    **terms: Unpack[OfOne],
 ) -> PrivateEstimate:
     r"""Release how many records there are, or how many have a property or a value.
 
@@ -136,11 +130,11 @@ def private_count(
     records : int, or array-like or RowSource of shape (n_records,)
         The count, or a mask: whether each record has the property. With ``missing="skip"`` a column
         of any other type: numbers, text, dates, categories.
-    %(queries: guarantee, epsilon, delta)s
+    %(queries: guarantee)s
     missing : {"error", "skip"}, default="error"
         "skip" counts the values of a column that are not missing (None, NaN, NaT, or what pandas,
         polars and Arrow call so), as ``count`` of pandas does. A mask is refused then.
-    %(queries: adjacency, noise, random_state, ledger)s
+    %(queries: noise, epsilon, delta, adjacency, random_state, ledger)s
 
     Returns
     -------
@@ -171,21 +165,17 @@ def private_count(
     >>> given.value
     800
     """
-    owner = "private_count"
-    guarantee = promised(owner, guarantee, epsilon, delta, adjacency)
-    relation = checked_relation(owner, adjacency, guarantee)
-    check_option(owner, "missing", missing, get_args(Missing))
-    tell = _mask if missing == "error" else _present
-    n, rng = _count(owner, tell, records), random_words(random_state)
-    terms = Terms(owner, guarantee, relation, ledger, rng)
-    mechanism = calibrate(noise, SensitivityProfile([1.0]), guarantee)
-    drawn = terms.session(terms.spend_for).draw("count", mechanism)
+    session = Terms.of("private_count", guarantee, terms)
+    check_option(session.owner, "missing", missing, get_args(Missing))
+    n = _count(session.owner, _mask if missing == "error" else _present, records)
+    mechanism = calibrate(noise, SensitivityProfile([1.0]), session.guarantee)
+    drawn = session.draw("count", mechanism)
     # No number fails after the charge: what is cut off moves no two counts further apart.
-    (released,) = _with_noise([min(n, _MOST) * _count_steps(mechanism)], drawn)
-    error = _rounded_deviation(mechanism)
-    return PrivateEstimate(round(released), error, mechanism, **terms.facts)
+    (number,) = _with_noise([min(n, _MOST) * _count_steps(mechanism)], drawn)
+    return session.stated(PrivateEstimate(round(number), _rounded_deviation(mechanism), mechanism))
 
 
+@takes_terms
 @shared_texts
 def private_sum(
     values: ArrayLike,
@@ -194,14 +184,10 @@ def private_sum(
     guarantee: PrivacyGuarantee | LossBudget | None = None,
     *,
     bounds: tuple[ArrayLike, ArrayLike] | None = None,
-    epsilon: float | None = None,
-    delta: float | None = None,
     missing: Missing = "error",
-    adjacency: Adjacency | None = None,
     noise: str = "auto",
     weights: ArrayLike | None = None,
-    random_state: Any = None,
-    ledger: Ledger | None = None,
+    **terms: Unpack[OfOne],
 ) -> PrivateEstimate:
     r"""Release the sum of values clipped to public bounds.
 
@@ -233,9 +219,9 @@ def private_sum(
     %(queries: guarantee)s
     bounds : tuple (low, high) or None, default=None
         Both at once.
-    %(queries: epsilon, delta, missing, adjacency, noise)s
+    %(queries: missing, noise)s
         Noises that live on the integers are refused.
-    %(queries: weights, random_state, ledger)s
+    %(queries: weights, epsilon, delta, adjacency, random_state, ledger)s
 
     Returns
     -------
@@ -265,36 +251,34 @@ def private_sum(
     >>> estimate.mechanism.sensitivity.n_coordinates  # eight centred sums, and the count
     9
     """
-    owner = "private_sum"
-    low, high = ends(owner, low, high, bounds)
-    guarantee = promised(owner, guarantee, epsilon, delta, adjacency)
-    relation = checked_relation(owner, adjacency, guarantee)
-    _check_noise(owner, noise)
-    table, shape, within = _check_summands(owner, values, low, high, weights, missing)
+    session = Terms.of("private_sum", guarantee, terms)
+    pair = ends(session.owner, low, high, bounds)
+    table, shape, within = _check_summands(session.owner, noise, values, pair, weights, missing)
     if missing == "skip":
         table = table.map(partial(_with_zeros, within.low, within.high), within.low.size)
         within = within.with_zero()
-    terms = Terms(owner, guarantee, relation, ledger, random_words(random_state))
     centre, importance = within.centre, within.weights
-    profile = SensitivityProfile(2.0 * within.half_width)
-    if relation == "add_remove":
-        profile = clipped_sum(within.low, within.high, relation)
-    mechanism = calibrate(noise, profile, guarantee, weights=importance)
+    if session.adjacency == "add_remove":
+        profile = clipped_sum(within.low, within.high, "add_remove")
+    else:
+        profile = SensitivityProfile(2.0 * within.half_width)
+    mechanism = calibrate(noise, profile, session.guarantee, weights=importance)
     deviation, counted = mechanism.standard_deviation, False
-    if relation == "add_remove" and centre.any():
-        joint = _with_count(terms, noise, within, float(importance @ centre**2))
+    if session.adjacency == "add_remove" and centre.any():
+        joint = _with_count(session, noise, within, float(importance @ centre**2))
         combined = np.hypot(joint.standard_deviation[:-1], centre * joint.standard_deviation[-1])
         error = float(importance @ combined**2)
         counted = error <= _FREE * mechanism.expected_error(weights=importance)
     if counted:
         mechanism, deviation = joint, combined
-    elif relation == "add_remove":
+    elif session.adjacency == "add_remove":
         within = within.uncentred()
-    sums, count = _release(terms, table, within, mechanism)
+    sums, count = _release(session, table, within, mechanism)
     sums = sums + (len(table) if count is None else count) * within.centre
-    return PrivateEstimate(shape(sums), shape(deviation), mechanism, count, **terms.facts)
+    return session.stated(PrivateEstimate(shape(sums), shape(deviation), mechanism, count))
 
 
+@takes_terms
 @shared_texts
 def private_mean(
     values: ArrayLike,
@@ -303,14 +287,10 @@ def private_mean(
     guarantee: PrivacyGuarantee | LossBudget | None = None,
     *,
     bounds: tuple[ArrayLike, ArrayLike] | None = None,
-    epsilon: float | None = None,
-    delta: float | None = None,
     missing: Missing = "error",
-    adjacency: Adjacency | None = None,
     noise: str = "auto",
     weights: ArrayLike | None = None,
-    random_state: Any = None,
-    ledger: Ledger | None = None,
+    **terms: Unpack[OfOne],
 ) -> PrivateEstimate:
     r"""Release the mean of values clipped to public bounds.
 
@@ -351,9 +331,9 @@ def private_mean(
     %(queries: guarantee)s
     bounds : tuple (low, high) or None, default=None
         Both at once.
-    %(queries: epsilon, delta, missing, adjacency, noise)s
+    %(queries: missing, noise)s
         Noises that live on the integers are refused.
-    %(queries: weights, random_state, ledger)s
+    %(queries: weights, epsilon, delta, adjacency, random_state, ledger)s
 
     Returns
     -------
@@ -387,27 +367,23 @@ def private_mean(
     >>> bool(abs(estimate.value - 42.0) < 0.5), bool(abs(estimate.count - 800) < 20)
     (True, True)
     """
-    owner = "private_mean"
-    low, high = ends(owner, low, high, bounds)
-    guarantee = promised(owner, guarantee, epsilon, delta, adjacency)
-    relation = checked_relation(owner, adjacency, guarantee)
-    _check_noise(owner, noise)
-    table, shape, within = _check_summands(owner, values, low, high, weights, missing)
-    terms = Terms(owner, guarantee, relation, ledger, random_words(random_state))
+    session = Terms.of("private_mean", guarantee, terms)
+    pair = ends(session.owner, low, high, bounds)
+    table, shape, within = _check_summands(session.owner, noise, values, pair, weights, missing)
     half, n = within.half_width, len(table)
-    if relation == "replace_one" and n == 0:
+    if session.adjacency == "replace_one" and n == 0:
         raise ValueError(
-            f"The 'values' parameter of {owner} must not be empty under 'replace_one', where the "
-            "number of records is public: an empty table has no mean."
+            "The 'values' parameter of private_mean must not be empty under 'replace_one', where "
+            "the number of records is public: an empty table has no mean."
         )
     if missing == "skip":
-        return _mean_of_present(terms, noise, table, shape, within)
-    if relation == "add_remove":
-        mechanism = _with_count(terms, noise, within, float(within.weights @ half**2) / 3)
+        return _mean_of_present(session, noise, table, shape, within)
+    if session.adjacency == "add_remove":
+        mechanism = _with_count(session, noise, within, float(within.weights @ half**2) / 3)
     else:
         profile = SensitivityProfile(2.0 * half)
-        mechanism = calibrate(noise, profile, guarantee, weights=within.weights)
-    sums, count = _release(terms, table, within, mechanism)
+        mechanism = calibrate(noise, profile, session.guarantee, weights=within.weights)
+    sums, count = _release(session, table, within, mechanism)
     divisor = float(n) if count is None else max(count, 1.0)
     distance = np.clip(sums / divisor, -half, half)
     deviation = mechanism.standard_deviation
@@ -416,7 +392,7 @@ def private_mean(
     mean = np.clip(within.centre + distance, within.low, within.high)
     # Between two bounds no estimate errs by more than their distance.
     error = np.minimum(deviation / divisor, 2.0 * half)
-    return PrivateEstimate(shape(mean), shape(error), mechanism, count, **terms.facts)
+    return session.stated(PrivateEstimate(shape(mean), shape(error), mechanism, count))
 
 
 def _count(owner: str, tell: Callable[[str, Any], NDArray[np.bool_]], records: Any) -> int:
@@ -495,7 +471,7 @@ class _Bounds:
 
 
 def _release(
-    terms: Terms,
+    session: Terms,
     table: Table[NDArray[Any]],
     bounds: _Bounds,
     mechanism: AdditiveMechanism,
@@ -508,10 +484,10 @@ def _release(
     unit = np.ldexp(mechanism.grid_size[:n_columns], -_FINE_BITS)
     if np.floor(bounds.half_width / unit).max() >= 2.0**62:
         raise ValueError(
-            f"The bounds of {terms.owner} are too wide in some columns for the noise that others "
+            f"The bounds of {session.owner} are too wide in some columns for the noise that others "
             "need: choose units, or weights, in which the columns are nearer to each other."
         )
-    drawn = terms.session(terms.spend_for).draw("sums", mechanism)
+    drawn = session.draw("sums", mechanism)
     totals = _exact_sums(table, bounds, unit)
     if mechanism.grid_size.size == n_columns:
         return _with_noise(totals, drawn), None
@@ -547,15 +523,15 @@ def _with_noise(totals: list[int], drawn: Drawn) -> Floats:
     return drawn.in_units(steps, drawn.noise[0].astype(object))
 
 
-def _with_count(terms: Terms, noise: str, bounds: _Bounds, weight: float) -> AdditiveMechanism:
+def _with_count(session: Terms, noise: str, bounds: _Bounds, weight: float) -> AdditiveMechanism:
     """Return the mechanism for centred sums and, as the last coordinate, the number of records."""
     profile = SensitivityProfile(np.append(bounds.half_width, 1.0))
     weights = np.append(bounds.weights, weight)
-    return calibrate(noise, profile, terms.guarantee, weights=weights)
+    return calibrate(noise, profile, session.guarantee, weights=weights)
 
 
 def _mean_of_present(
-    terms: Terms,
+    session: Terms,
     noise: str,
     table: Table[NDArray[Any]],
     shape: Callable[[Floats], Any],
@@ -563,14 +539,14 @@ def _mean_of_present(
 ) -> PrivateEstimate:
     """Return noisy sums of the values that there are over noisy numbers of them, by column."""
     half, n_columns = bounds.half_width, bounds.half_width.size
-    steps = _STEPS_OF_ONE if terms.adjacency == "replace_one" else (1.0,)
-    made = (_jointly(terms, noise, bounds, step) for step in steps)
+    steps = _STEPS_OF_ONE if session.adjacency == "replace_one" else (1.0,)
+    made = (_jointly(session, noise, bounds, step) for step in steps)
     _, step, mechanism = min(made, key=itemgetter(0))
     facts = bounds.centre, half, step
     shares = table.map(partial(_shares_and_presence, *facts), 2 * n_columns)
     reach = np.repeat([1.0, step], n_columns)
     ends = _Bounds(-reach, reach, np.zeros_like(reach), reach, np.ones_like(reach))
-    sums, _ = _release(terms, shares, ends, mechanism)
+    sums, _ = _release(session, shares, ends, mechanism)
     deviation = mechanism.standard_deviation
     count = sums[n_columns:] / step
     divisor = np.maximum(count, 1.0)
@@ -578,15 +554,15 @@ def _mean_of_present(
     mean = np.clip(bounds.centre + half * distance, bounds.low, bounds.high)
     deviation = np.hypot(deviation[:n_columns], distance * deviation[n_columns:] / step)
     error = half * np.minimum(deviation / divisor, 2.0)
-    return PrivateEstimate(shape(mean), shape(error), mechanism, shape(count), **terms.facts)
+    return session.stated(PrivateEstimate(shape(mean), shape(error), mechanism, shape(count)))
 
 
 def _jointly(
-    terms: Terms, noise: str, bounds: _Bounds, step: float
+    session: Terms, noise: str, bounds: _Bounds, step: float
 ) -> tuple[float, float, AdditiveMechanism]:
     """Return the mechanism for sums of shares and counts of values, and the error of the means."""
     n_columns = bounds.half_width.size
-    if terms.adjacency == "replace_one":
+    if session.adjacency == "replace_one":
         # In units of half widths, of each column: (2, 0) of two values, (1, step) of one and none.
         l1, l2 = max(2.0, 1.0 + step), math.sqrt(n_columns * max(4.0, 1.0 + step**2))
         each = np.repeat([2.0, step], n_columns)
@@ -595,7 +571,7 @@ def _jointly(
         profile = SensitivityProfile(np.repeat([1.0, step], n_columns))
     importance = bounds.weights * bounds.half_width**2
     weights = np.append(importance, importance / (3.0 * step**2))
-    mechanism = calibrate(noise, profile, terms.guarantee, weights=weights)
+    mechanism = calibrate(noise, profile, session.guarantee, weights=weights)
     return mechanism.expected_error(weights=weights), step, mechanism
 
 
@@ -628,20 +604,24 @@ def _rounded_deviation(mechanism: AdditiveMechanism) -> float:
 
 def _check_summands(
     owner: str,
+    noise: str,
     values: ArrayLike,
-    low: ArrayLike,
-    high: ArrayLike,
+    pair: tuple[ArrayLike, ArrayLike],
     weights: ArrayLike | None,
     missing: Missing,
 ) -> tuple[Any, Callable[[Floats], Any], _Bounds]:
     """Return what `as_table` does and the bounds of every column, or say what is wrong."""
+    family = str(noise).partition("_")[2]
+    if family in noise_names() and get_noise(family).lattice:
+        must = "name a noise on the real numbers, since sums of real numbers are not integer"
+        raise ValueError(complaint(owner, "noise", must, repr(noise)))
     check_option(owner, "missing", missing, get_args(Missing))
     table, shape = as_table(owner, values, missing=missing)
     columns = table.shape[1:]
     remedy = "Values without bounds cannot be protected by noise."
     left, right = (
         np.broadcast_to(check_array(owner, name, end, (), columns, remedy=remedy), columns)
-        for name, end in (("low", low), ("high", high))
+        for name, end in zip(("low", "high"), pair, strict=True)
     )
     check_order(owner, "low", left, right)
     half = 0.5 * right - 0.5 * left
@@ -654,10 +634,3 @@ def _check_summands(
     given = np.ones(columns) if weights is None else weights
     importance = check_array(owner, "weights", given, columns, sign="positive", remedy=remedy)
     return table, shape, _Bounds.between(left, right, importance)
-
-
-def _check_noise(owner: str, noise: str) -> None:
-    family = str(noise).partition("_")[2]
-    if family in noise_names() and get_noise(family).lattice:
-        must = "name a noise on the real numbers, since sums of real numbers are not integer"
-        raise ValueError(complaint(owner, "noise", must, repr(noise)))

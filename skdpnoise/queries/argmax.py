@@ -112,7 +112,7 @@ def private_argmax(
     cost: LossBudget = mechanism.privacy_loss()
     if ranged and isinstance(mechanism, ExponentialMechanism):
         cost = mechanism.gaussian_loss()
-    relation = guarantee.adjacency if isinstance(guarantee, PrivacyGuarantee) else None
-    terms = Terms("private_argmax", guarantee, relation, ledger, rng)
-    session = terms.session(lambda *_: terms.spend(cost, method))
+    relation: Any = guarantee.adjacency if isinstance(guarantee, PrivacyGuarantee) else None
+    session = Terms(rng, relation, owner="private_argmax", guarantee=guarantee, ledger=ledger)
+    session.reserve(cost, method)
     return session.choose("choice", mechanism, utilities), mechanism

@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 from decimal import Decimal
 from functools import partial
 from operator import itemgetter
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,10 +28,9 @@ from skdpnoise._utils.checks import (
     complaint,
 )
 from skdpnoise._utils.shared_texts import shared_texts
-from skdpnoise.accounting.account import Ledger
 from skdpnoise.accounting.limits import CHANCE_SHARE
 from skdpnoise.accounting.session import Counts, Session
-from skdpnoise.accounting.terms import Terms
+from skdpnoise.accounting.terms import OfOne, Terms, takes_terms
 from skdpnoise.data.cells import (
     Contents,
     cells_of,
@@ -44,6 +43,7 @@ from skdpnoise.data.cells import (
 )
 from skdpnoise.data.kinds import OBJECTS, Kind, kinds_of
 from skdpnoise.data.table import Table, scanned
+from skdpnoise.mechanisms.base import Recipe, stated
 from skdpnoise.mechanisms.calibrate import calibrate
 from skdpnoise.mechanisms.categories import CategoryMechanism
 from skdpnoise.mechanisms.requests import noise_options
@@ -57,8 +57,6 @@ from skdpnoise.privacy import (
     PureLoss,
     gdp_mu,
 )
-from skdpnoise.privacy.loss import checked_relation, promised
-from skdpnoise.sampling import random_words
 from skdpnoise.sampling.words import with_caveat
 from skdpnoise.sensitivity import SensitivityProfile
 
@@ -134,17 +132,14 @@ class PrivateCategories:
         return with_caveat("\n".join([*lines, known]), secure=self.secure)
 
 
+@takes_terms
 @shared_texts
 def private_categories(
     values: Any,
     guarantee: PrivacyGuarantee | None = None,
     *,
-    epsilon: float | None = None,
-    delta: float | None = None,
-    adjacency: Adjacency | None = None,
     noise: str = "auto",
-    random_state: Any = None,
-    ledger: Ledger | None = None,
+    **terms: Unpack[OfOne],
 ) -> PrivateCategories:
     r"""Find the categories that many records have, without a public list of them.
 
@@ -166,12 +161,10 @@ def private_categories(
         column. There may be no records.
     guarantee : PrivacyGuarantee or None, default=None
         With δ > 0: without it, no category may ever be shown that only one record has.
-    %(queries: epsilon, delta)s
-    %(queries: adjacency)s
     noise : str, default="auto"
         ``"iid_gaussian"``, ``"iid_laplace"`` or another noise of one scale; "auto" takes the one of
         these two with the lower threshold.
-    %(queries: random_state, ledger)s
+    %(queries: epsilon, delta, adjacency, random_state, ledger)s
 
     Returns
     -------
@@ -199,21 +192,19 @@ def private_categories(
     True
     """
     owner = "private_categories"
-    guarantee = promised(owner, guarantee, epsilon, delta, adjacency)
-    check_type(owner, "guarantee", guarantee, PrivacyGuarantee)
-    relation = checked_relation(owner, adjacency, guarantee)
-    check_delta(owner, "guarantee", guarantee)
+    if guarantee is not None:
+        check_type(owner, "guarantee", guarantee, PrivacyGuarantee)
+    session = Terms.of(owner, guarantee, terms)
+    asked = session.guarantee
+    assert isinstance(asked, PrivacyGuarantee)
+    check_delta(owner, "guarantee", asked)
     columns, of_truth = _read(owner, values)
-    make = partial(category_mechanism, owner, noise, len(columns), relation)
-    mechanism = make(guarantee)
-    terms = Terms(owner, guarantee, relation, ledger, random_words(random_state))
-    cost = mechanism.privacy_loss(), mechanism.noise, lambda other: make(other).privacy_loss()
-    session = terms.session(lambda *_: terms.spend(*cost))
+    mechanism = category_mechanism(owner, noise, len(columns), session.adjacency, asked)
     found = release_categories("categories", columns, mechanism, session)
     both = zip(found, of_truth, strict=True)
     categories = tuple(tuple(map(bool, one)) if truth else one for (one, _), truth in both)
     counts = tuple(counts for _, counts in found)
-    return PrivateCategories(categories, counts, mechanism, terms.rng.secure, guarantee)
+    return session.stated(PrivateCategories(categories, counts, mechanism))
 
 
 def category_mechanism(
@@ -242,11 +233,16 @@ def category_mechanism(
                 found.append(CategoryMechanism(made, threshold, adjacency, rows_per_group))
             except ValueError:  # this noise cannot meet it
                 continue
-    within = [one for one in found if _is_within(one, guarantee)]
+    epsilon, delta = guarantee.epsilon, guarantee.delta  # which losses, rounded up, are within
+    within = [one for one in found if one.privacy_loss().delta(epsilon) <= delta]
     if not within:
         must = f"be met by noise={noise!r} on {cells} counts"
         raise ValueError(complaint(owner, "guarantee", must, str(guarantee), "Raise delta."))
-    return min(within, key=lambda one: one.threshold)
+    again = partial(
+        category_mechanism, owner, noise, n_columns, adjacency, rows_per_group=rows_per_group
+    )
+    best = min(within, key=lambda one: one.threshold)
+    return stated(best, recipe=Recipe(guarantee, again))
 
 
 def check_delta(owner: str, name: str, guarantee: PrivacyGuarantee) -> None:
@@ -274,11 +270,6 @@ def _for_rows(
     if pure:
         return [PureLoss(guarantee.epsilon).per_row(rows_per_group)]
     return [GaussianLoss(gdp_mu(rest.epsilon, rest.delta)).per_row(rows_per_group)]
-
-
-def _is_within(mechanism: CategoryMechanism, guarantee: PrivacyGuarantee) -> bool:
-    """Return whether the loss of a mechanism, rounded up, is within a guarantee."""
-    return mechanism.privacy_loss().delta(guarantee.epsilon) <= guarantee.delta
 
 
 def release_categories(

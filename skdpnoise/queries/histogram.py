@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -15,7 +15,7 @@ from skdpnoise._utils.shared_texts import shared_texts
 from skdpnoise.accounting.account import Ledger
 from skdpnoise.accounting.queries import GroupedSum
 from skdpnoise.accounting.session import Query
-from skdpnoise.accounting.terms import Terms
+from skdpnoise.accounting.terms import OfOne, Terms, takes_terms
 from skdpnoise.data.table import Table
 from skdpnoise.mechanisms.additive import AdditiveMechanism
 from skdpnoise.mechanisms.calibrate import calibrate
@@ -118,23 +118,21 @@ def noisy_histogram(
         size, given = sensitivity.n_coordinates, f"shape {array.shape}, noise {mechanism.noise!r}"
         must = f"have {size} entries, those of the sensitivity, integer for noise on the integers"
         raise ValueError(complaint(owner, "counts", must, given))
-    terms = Terms(owner, guarantee, adjacency, ledger, rng)
-    return terms.session(terms.spend_for).add("counts", mechanism, array), mechanism
+    relation: Any = adjacency
+    session = Terms(rng, relation, owner=owner, guarantee=guarantee, ledger=ledger).charging()
+    return session.add("counts", mechanism, array), mechanism
 
 
+@takes_terms
 @shared_texts
 def private_histogram(
     values: ArrayLike,
     guarantee: PrivacyGuarantee | LossBudget | None = None,
     *,
-    epsilon: float | None = None,
-    delta: float | None = None,
     bins: ArrayLike | None = None,
     categories: ArrayLike | None = None,
-    adjacency: Adjacency | None = None,
     noise: str = "auto",
-    random_state: Any = None,
-    ledger: Ledger | None = None,
+    **terms: Unpack[OfOne],
 ) -> PrivateEstimate:
     """Release how many values fall in each public bin, or equal each public category.
 
@@ -145,14 +143,14 @@ def private_histogram(
     ----------
     values : array-like or RowSource of shape (n_records,)
         The private values. There may be none.
-    %(queries: guarantee, epsilon, delta)s
+    %(queries: guarantee)s
     bins : array-like of shape (n_bins + 1,) or None, default=None
         Public increasing edges; the first and last may be infinite. Bins are closed on the left,
         the last one on both sides. A number of bins is refused: their ends would be read from the
         data.
     categories : array-like of shape (n_categories,) or None, default=None
         Public distinct values to count, instead of bins.
-    %(queries: adjacency, noise, random_state, ledger)s
+    %(queries: noise, epsilon, delta, adjacency, random_state, ledger)s
 
     Returns
     -------
@@ -180,8 +178,7 @@ def private_histogram(
     ((2,), array([2.83, 2.83]))
     """
     owner = "private_histogram"
-    guarantee = promised(owner, guarantee, epsilon, delta, adjacency)
-    relation = checked_relation(owner, adjacency, guarantee)
+    session = Terms.of(owner, guarantee, terms)
     if (bins is None) == (categories is None):
         raise ValueError(
             f"Exactly one of the 'bins' and 'categories' parameters of {owner} must be given."
@@ -189,10 +186,8 @@ def private_histogram(
     table, query = (_bins if categories is None else _categories)(
         owner, values, bins if categories is None else categories
     )
-    terms = Terms(owner, guarantee, relation, ledger, random_words(random_state))
-    found = terms.session(terms.spend_for).tally("histogram", query, table, guarantee, noise)
-    made: AdditiveMechanism = found.mechanism
-    return PrivateEstimate(found.values, found.standard_deviation, made, **terms.facts)
+    found = session.tally("histogram", query, table, session.guarantee, noise)
+    return session.stated(PrivateEstimate(found.values, found.standard_deviation, found.mechanism))
 
 
 @dataclass(frozen=True, slots=True, eq=False)

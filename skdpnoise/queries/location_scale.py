@@ -4,19 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from skdpnoise._utils.shared_texts import shared_texts
-from skdpnoise.accounting.account import Ledger
-from skdpnoise.accounting.session import Charge
-from skdpnoise.accounting.terms import Terms, WithCost
+from skdpnoise.accounting.terms import OfSeveral, Terms, WithCost, takes_terms
 from skdpnoise.data.table import Table
 from skdpnoise.mechanisms.calibrate import shared_budget
-from skdpnoise.privacy import Adjacency, LossBudget, PrivacyGuarantee
-from skdpnoise.privacy.loss import promised
+from skdpnoise.privacy import LossBudget, PrivacyGuarantee
 from skdpnoise.queries._sweeps import Visit
 from skdpnoise.queries._tiles import Floats, Places
 from skdpnoise.queries.ranges import (
@@ -26,7 +23,6 @@ from skdpnoise.queries.ranges import (
     ColumnSums,
     Ranges,
 )
-from skdpnoise.sampling import RandomWords
 from skdpnoise.sensitivity import clipped_sum
 
 __all__ = ["LocationScale", "finest_histogram", "private_location_scale"]
@@ -68,21 +64,17 @@ class LocationScale(WithCost):
     typical_found: bool = True
 
 
+@takes_terms
 @shared_texts
 def private_location_scale(
     columns: ArrayLike | Sequence[NDArray[np.floating]] | Table[Any],
     guarantee: PrivacyGuarantee | LossBudget | None = None,
     *,
-    epsilon: float | None = None,
-    delta: float | None = None,
     noise: str = "auto",
-    adjacency: Adjacency | None = None,
     bounds: tuple[ArrayLike, ArrayLike] | None = None,
     n_samples: float | None = None,
-    random_state: int | np.random.RandomState | np.random.Generator | RandomWords | None = None,
-    charge: Charge | None = None,
-    ledger: Ledger | None = None,
     pooled: bool = False,
+    **terms: Unpack[OfSeveral],
 ) -> LocationScale:
     r"""Find the location and scale of every column under one guarantee, with or without bounds.
 
@@ -112,18 +104,18 @@ def private_location_scale(
     columns : array-like or RowSource of shape (n_samples, n_columns), or sequence of arrays
         The private values, finite. There may be none under "add_remove". An array of floats is read
         in place; several arrays are copied into one.
-    %(queries: guarantee, epsilon, delta)s
+    %(queries: guarantee)s
     noise : str, default="auto"
         A noise of :func:`~skdpnoise.mechanisms.calibrate`; "auto" chooses one for all releases.
-    %(queries: adjacency, bounds)s
+    %(queries: bounds)s
     n_samples : float or None, default=None
         Divisor of the means. None takes the number of rows; a private one must be given under
         "add_remove".
-    %(queries: random_state, charge, ledger)s
     pooled : bool, default=False
         Give columns whose own magnitude the noise hides the one that most of them have, from the
         sum of their noisy histograms, and the location 0 where none is found: post-processing. It
         is right for columns of one kind, such as counts of words.
+    %(queries: epsilon, delta, adjacency, random_state, ledger, charge)s
 
     Returns
     -------
@@ -151,15 +143,13 @@ def private_location_scale(
     >>> bool(np.all(np.abs(found.location - [1000.0, -3e-5]) < [0.5, 2e-7])), found.found.all()
     (True, np.True_)
     """
-    owner = "private_location_scale"
-    guarantee = promised(owner, guarantee, epsilon, delta, adjacency)
-    terms = Terms.adaptive(owner, guarantee, adjacency, ledger, random_state)
-    ranges = Ranges(terms, noise, _stacked(columns), bounds, "columns")
-    n_samples = terms.count(n_samples, len(ranges.table))
+    session = Terms.of("private_location_scale", guarantee, terms, several=True)
+    ranges = Ranges(session, noise, _stacked(columns), bounds, "columns")
+    n_samples = session.public_count(n_samples, len(ranges.table))
     # One family for all steps: that for a few sums.
-    sums = clipped_sum(-np.ones(ranges.low.size), 1.0, terms.adjacency)
-    noise, total = shared_budget(noise, sums, guarantee, _STEPS)
-    ranges.find(terms.session(charge), noise, total, n_samples, pooled=pooled)
+    sums = clipped_sum(-np.ones(ranges.low.size), 1.0, session.adjacency)
+    noise, total = shared_budget(noise, sums, session.guarantee, _STEPS)
+    ranges.find(noise, total, n_samples, pooled=pooled)
     location, scale, found = ranges.center.copy(), ranges.unit.copy(), ranges.found
     open_columns = np.flatnonzero(~ranges.bounded)
     bounded = np.flatnonzero(ranges.bounded)
@@ -172,7 +162,8 @@ def private_location_scale(
             reach = 1.0 if group is bounded else _REACH
             suffix = label if open_columns.size else ""
             location[group], scale[group] = _refine(ranges, group, reach, loss, n_samples, suffix)
-    return LocationScale(location, scale, found, ranges.typical_found, privacy=total, **terms.facts)
+    made = LocationScale(location, scale, found, ranges.typical_found, privacy=total)
+    return session.stated(made)
 
 
 def finest_histogram(n_columns: int) -> tuple[float, int]:

@@ -4,20 +4,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from skdpnoise._utils.shared_texts import shared_texts
-from skdpnoise.accounting.account import Ledger
-from skdpnoise.accounting.session import Charge, Drawn
-from skdpnoise.accounting.terms import Terms, WithCost
+from skdpnoise.accounting.session import Drawn
+from skdpnoise.accounting.terms import OfSeveral, Terms, WithCost, takes_terms
 from skdpnoise.data.table import Table
 from skdpnoise.mechanisms.additive import AdditiveMechanism
 from skdpnoise.mechanisms.calibrate import calibrate, shared_budget
 from skdpnoise.privacy import Adjacency, LossBudget, PrivacyGuarantee, PureLoss
-from skdpnoise.privacy.loss import promised
 from skdpnoise.queries._sweeps import tallies
 from skdpnoise.queries._tiles import DIGIT, LIMB, STEPS, Floats, Places
 from skdpnoise.queries.ranges import Ranges
@@ -75,21 +73,17 @@ class Moments(WithCost):
         return np.asarray(self.deviation**2)
 
 
+@takes_terms
 @shared_texts
 def private_moments(
     values: ArrayLike | Table[Any],
     guarantee: PrivacyGuarantee | LossBudget | None = None,
     *,
-    epsilon: float | None = None,
-    delta: float | None = None,
     noise: str = "auto",
-    adjacency: Adjacency | None = None,
     bounds: tuple[ArrayLike, ArrayLike] | None = None,
     second: bool = True,
     n_samples: float | None = None,
-    random_state: Any = None,
-    charge: Charge | None = None,
-    ledger: Ledger | None = None,
+    **terms: Unpack[OfSeveral],
 ) -> Moments:
     r"""Find means and variances of columns clipped to their ranges, which are public or estimated
     privately.
@@ -122,13 +116,13 @@ def private_moments(
     ----------
     values : array-like or RowSource of shape (n_samples,) or (n_samples, n_columns)
         The private values, finite.
-    %(queries: guarantee, epsilon, delta)s
+    %(queries: guarantee)s
     noise : str, default="auto"
         A noise that adaptive releases can share (:func:`~skdpnoise.mechanisms.noise_options`).
-    %(queries: adjacency, bounds)s
+    %(queries: bounds)s
     second : bool, default=True
         Whether variances are wanted; without them, means are better.
-    %(queries: n_samples, random_state, charge, ledger)s
+    %(queries: n_samples, epsilon, delta, adjacency, random_state, ledger, charge)s
 
     Returns
     -------
@@ -158,20 +152,18 @@ def private_moments(
     >>> bool(np.all(np.abs(found.deviation / [5.0, 2e-6] - 1.0) < 0.1))
     True
     """
-    owner = "private_moments"
-    guarantee = promised(owner, guarantee, epsilon, delta, adjacency)
-    terms = Terms.adaptive(owner, guarantee, adjacency, ledger, random_state)
-    ranges = Ranges(terms, noise, values, bounds)
-    chosen, budget = moments_budget(
-        noise, guarantee, ranges.low.size, terms.adjacency, ranges.n_releases
-    )
-    ranges.find(terms.session(charge), chosen, budget, n_samples)
-    n, cost = ranges.n_samples, {"privacy": budget, **terms.facts}
+    session = Terms.of("private_moments", guarantee, terms, several=True)
+    ranges = Ranges(session, noise, values, bounds)
+    size, n_releases = ranges.low.size, ranges.n_releases
+    chosen, budget = moments_budget(noise, session.guarantee, size, session.adjacency, n_releases)
+    ranges.find(chosen, budget, n_samples)
+    n = ranges.n_samples
     kept = np.flatnonzero(ranges.found)
     mean, deviation = np.zeros(ranges.found.size), np.ones(ranges.found.size)
-    clear = ranges.found.copy()
+    clear, typical_found = ranges.found.copy(), ranges.typical_found
+    result = Moments(mean, deviation, ranges.found, clear, n, typical_found, privacy=budget)
     if kept.size == 0:
-        return Moments(mean, deviation, ranges.found, clear, n, ranges.typical_found, **cost)
+        return session.stated(result)
     bounded = ranges.bounded[kept]
     reach = np.where(bounded, 1.0, _reach(ranges, kept.size, second=second))
     half = reach * ranges.unit[kept]
@@ -190,7 +182,7 @@ def private_moments(
         clear[kept] = v > hidden
         floor = np.where(bounded, np.minimum(hidden, 1.0 / 3.0), (_FLOOR / reach) ** 2)
         deviation[kept] = half * np.sqrt(np.clip(v, floor, 1.0))
-    return Moments(mean, deviation, ranges.found, clear, n, ranges.typical_found, **cost)
+    return session.stated(result)
 
 
 def moments_budget(

@@ -4,24 +4,20 @@ from __future__ import annotations
 
 import math
 from functools import partial
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
 
 from skdpnoise._utils.checks import check_collected, check_real, complaint
 from skdpnoise._utils.shared_texts import shared_texts
-from skdpnoise.accounting.account import Ledger
-from skdpnoise.accounting.session import Charge
-from skdpnoise.accounting.terms import Terms
+from skdpnoise.accounting.terms import OfSeveral, Terms, takes_terms
 from skdpnoise.data.table import Table
 from skdpnoise.mechanisms.calibrate import shared_budget
 from skdpnoise.mechanisms.selection import NormQuantileMechanism
-from skdpnoise.privacy import Adjacency, LossBudget, PrivacyGuarantee
-from skdpnoise.privacy.loss import promised
+from skdpnoise.privacy import LossBudget, PrivacyGuarantee
 from skdpnoise.queries._tiles import Floats
 from skdpnoise.queries._values import read_values
-from skdpnoise.sampling import RandomWords
 from skdpnoise.sensitivity import SensitivityProfile
 
 __all__ = ["NormQuantileMechanism", "exact_terms", "private_norm_quantile"]
@@ -42,20 +38,16 @@ _STEPS = np.exp2(np.arange(1, _PER_OCTAVE) / _PER_OCTAVE - 1.0)
 _UNIT, _MOST = 2.0**-10, 2.0**40
 
 
+@takes_terms
 @shared_texts
 def private_norm_quantile(
     norms: NDArray[np.float64] | Table[Any],
     level: float,
     guarantee: PrivacyGuarantee | LossBudget | None = None,
     *,
-    epsilon: float | None = None,
-    delta: float | None = None,
     limits: tuple[float, float] | None = None,
     n_samples: float | None = None,
-    adjacency: Adjacency | None = None,
-    random_state: int | np.random.RandomState | np.random.Generator | RandomWords | None = None,
-    charge: Charge | None = None,
-    ledger: Ledger | None = None,
+    **terms: Unpack[OfSeveral],
 ) -> float:
     r"""Choose a radius that about a share `level` of the rows do not exceed.
 
@@ -90,13 +82,13 @@ def private_norm_quantile(
     level : float
         q, between 0 and 1, public. If few records or little budget are left, about
         (1 − q) n ε/2 should be above 8: otherwise a radius far beyond all rows may be chosen.
-    %(queries: guarantee, epsilon, delta)s
+    %(queries: guarantee)s
     limits : tuple (low, high) or None, default=None
         Public, or released, limits of the radius, 0 < low ≤ high. The result is at least
         low / 2^{1/4} and at most 2^{1/4} high.
     n_samples : float or None, default=None
         n. None takes the number of norms; a private one must be given under "add_remove".
-    %(queries: adjacency, random_state, charge, ledger)s
+    %(queries: epsilon, delta, adjacency, random_state, ledger, charge)s
 
     Returns
     -------
@@ -122,20 +114,17 @@ def private_norm_quantile(
     >>> 1000.0 < radius < 1300.0
     True
     """
-    owner = "private_norm_quantile"
-    guarantee = promised(owner, guarantee, epsilon, delta, adjacency)
+    session = Terms.of("private_norm_quantile", guarantee, terms, several=True)
+    owner = session.owner
     q = check_real(owner, "level", level, high=1.0)
     values, _ = read_values(owner, norms, partial(_checked_norms, owner), np.asarray)
-    terms = Terms.adaptive(owner, guarantee, adjacency, ledger, random_state)
-    n_samples = terms.count(n_samples, len(values), low=-math.inf)
-    one = SensitivityProfile([1.0])
-    budget = shared_budget("auto", one, guarantee, 2)[1]
+    n_samples = session.public_count(n_samples, len(values), low=-math.inf)
+    _, budget = shared_budget("auto", SensitivityProfile([1.0]), session.guarantee, 2)
     low, high = (_LOWEST, _HIGHEST) if limits is None else _check_limits(owner, limits)
     up_to = values.or_else(np.zeros(0)).total(partial(_counts, high), "norms of rows")
-    session = terms.session(charge)
-    terms.spend(budget, NormQuantileMechanism.within(budget).noise)
+    session.reserve(budget, NormQuantileMechanism.within(budget).noise)
     if high - low > _WINDOW:
-        first, monotonic = budget.share(_MAGNITUDE), terms.adjacency == "add_remove"
+        first, monotonic = budget.share(_MAGNITUDE), session.adjacency == "add_remove"
         mechanism = NormQuantileMechanism.within(first, monotonic=monotonic)
         tops = np.arange(high, low + _WINDOW - 1, -_PER_OCTAVE)
         preference = np.zeros(tops.size)

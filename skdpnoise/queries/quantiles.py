@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -14,14 +14,11 @@ from scipy.spatial.distance import cdist
 
 from skdpnoise._utils.checks import complaint
 from skdpnoise._utils.shared_texts import shared_texts
-from skdpnoise.accounting.account import Ledger
-from skdpnoise.accounting.session import Charge
-from skdpnoise.accounting.terms import Terms, WithCost
+from skdpnoise.accounting.terms import OfSeveral, Terms, WithCost, takes_terms
 from skdpnoise.data.table import Table
 from skdpnoise.mechanisms.additive import AdditiveMechanism
 from skdpnoise.mechanisms.calibrate import calibrate, shared_budget
 from skdpnoise.privacy import Adjacency, GaussianLoss, LossBudget, PrivacyGuarantee, PureLoss
-from skdpnoise.privacy.loss import promised
 from skdpnoise.queries._sweeps import tallies
 from skdpnoise.queries._tiles import Floats, Integers, Places
 from skdpnoise.queries.ranges import Ranges
@@ -79,22 +76,18 @@ class Quantiles(WithCost):
     typical_found: bool = True
 
 
+@takes_terms
 @shared_texts
 def private_quantiles(
     values: ArrayLike | Table[Any],
     probabilities: ArrayLike,
     guarantee: PrivacyGuarantee | LossBudget | None = None,
     *,
-    epsilon: float | None = None,
-    delta: float | None = None,
     noise: str = "auto",
-    adjacency: Adjacency | None = None,
     bounds: tuple[ArrayLike, ArrayLike] | None = None,
     n_samples: float | None = None,
     missing: bool = False,
-    random_state: Any = None,
-    charge: Charge | None = None,
-    ledger: Ledger | None = None,
+    **terms: Unpack[OfSeveral],
 ) -> Quantiles:
     r"""Find quantiles of columns; their number does not change the cost.
 
@@ -129,14 +122,14 @@ def private_quantiles(
         The private values, finite.
     probabilities : float or array-like of shape (n_probabilities,)
         Which quantiles: from 0 to 1. Noise hides those next to 0 and 1 first.
-    %(queries: guarantee, epsilon, delta)s
+    %(queries: guarantee)s
     noise : str, default="auto"
         A noise that adaptive releases can share (:func:`~skdpnoise.mechanisms.noise_options`);
         "auto" takes Gaussian or Laplace noise, by the predicted error.
-    %(queries: adjacency, bounds, n_samples)s
+    %(queries: bounds, n_samples)s
     missing : bool, default=False
         Whether values may be NaN, in any column: quantiles are then of the others. **Public.**
-    %(queries: random_state, charge, ledger)s
+    %(queries: epsilon, delta, adjacency, random_state, ledger, charge)s
 
     Returns
     -------
@@ -167,18 +160,15 @@ def private_quantiles(
     >>> bool(np.all(np.abs(error) < [0.5, 2e-7]))
     True
     """
-    owner = "private_quantiles"
-    guarantee = promised(owner, guarantee, epsilon, delta, adjacency)
+    session = Terms.of("private_quantiles", guarantee, terms, several=True)
     wanted = np.atleast_1d(np.asarray(probabilities, dtype=np.float64))
     if wanted.ndim != 1 or not ((wanted >= 0.0) & (wanted <= 1.0)).all():
         must = "be a number or a one-dimensional array of numbers in the range [0, 1]"
-        raise ValueError(complaint(owner, "probabilities", must, repr(probabilities)))
-    terms = Terms.adaptive(owner, guarantee, adjacency, ledger, random_state)
-    ranges = Ranges(terms, noise, values, bounds, filled=_filled if missing else None)
-    chosen, total = quantiles_budget(
-        noise, guarantee, ranges.low.size, terms.adjacency, ranges.n_releases
-    )
-    ranges.find(terms.session(charge), chosen, total, n_samples)
+        raise ValueError(complaint(session.owner, "probabilities", must, repr(probabilities)))
+    ranges = Ranges(session, noise, values, bounds, filled=_filled if missing else None)
+    size, n_releases = ranges.low.size, ranges.n_releases
+    chosen, total = quantiles_budget(noise, session.guarantee, size, session.adjacency, n_releases)
+    ranges.find(chosen, total, n_samples)
     found = ranges.found
     quantiles, resolution = np.zeros((wanted.size, found.size)), np.ones(found.size)
     present = np.full(found.size, ranges.n_samples)
@@ -191,8 +181,8 @@ def private_quantiles(
         ]
         counted = [_with_missing(ends) for ends in edges] if missing else edges
         sizes = [ends.size - 1 for ends in counted]
-        _, strategies, mechanism = _plan(chosen, ranges.budget, sizes, terms.adjacency)
-        drawn = ranges.session.draw("cumulative counts", mechanism)
+        _, strategies, mechanism = _plan(chosen, ranges.budget, sizes, session.adjacency)
+        drawn = session.draw("cumulative counts", mechanism)
         counts = _counts(ranges.table, kept, counted)
         answers = [s.answers(count) for s, count in zip(strategies, counts, strict=True)]
         noisy = drawn.on(np.concatenate(answers))
@@ -206,8 +196,16 @@ def private_quantiles(
             if found[j]:
                 quantiles[:, j] = _invert(sums, ends, wanted * n, n)
                 resolution[j] = np.diff(ends).min()
-    facts = ranges.n_samples, present if missing else None, ranges.typical_found
-    return Quantiles(quantiles, resolution, found, *facts, privacy=total, **terms.facts)
+    made = Quantiles(
+        quantiles,
+        resolution,
+        found,
+        ranges.n_samples,
+        n_present=present if missing else None,
+        typical_found=ranges.typical_found,
+        privacy=total,
+    )
+    return session.stated(made)
 
 
 def quantiles_budget(

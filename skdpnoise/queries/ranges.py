@@ -19,7 +19,7 @@ from skdpnoise.accounting.terms import Terms
 from skdpnoise.mechanisms.additive import AdditiveMechanism
 from skdpnoise.mechanisms.calibrate import calibrate
 from skdpnoise.mechanisms.requests import noise_options
-from skdpnoise.privacy import Adjacency, LossBudget, check_real
+from skdpnoise.privacy import Adjacency, LossBudget, PureLoss, check_real
 from skdpnoise.queries._sweeps import Visit, tallied, tallied_gaps, tallies
 from skdpnoise.queries._tiles import LARGEST_EXPONENT, LONGEST, Floats, Integers, Places
 from skdpnoise.queries._values import as_doubles, as_table
@@ -52,8 +52,11 @@ _POOLED_MISS, _WINDOW = 0.3, 5
 _IN_FULLEST = 0.3  # of pairs of normal values, whose distances are in the fullest bin
 
 
-def stage_losses(budget: LossBudget, *, counts: bool, searches: bool) -> list[LossBudget]:
+def stage_losses(budget: LossBudget, adjacency: Adjacency, *, searches: bool) -> list[LossBudget]:
     """Return what each stage may cost, whatever the stages before it release."""
+    if not isinstance(budget, PureLoss):  # squares add, so that stages would say no more
+        return [budget]
+    counts = adjacency == "add_remove"
     return Budget(budget).stages(**search_shares(counts=counts, searches=searches))
 
 
@@ -112,7 +115,7 @@ class Ranges:
 
     def __init__(
         self,
-        terms: Terms,
+        session: Terms,
         noise: str,
         values: Any,
         bounds: tuple[ArrayLike, ArrayLike] | None,
@@ -121,14 +124,14 @@ class Ranges:
     ) -> None:
         """Check the values; "columns" may be empty under "add_remove"."""
         # `filled` returns values in which the largest one stands for what is missing.
-        owner, matrix = terms.owner, name == "columns"
+        owner, matrix = session.owner, name == "columns"
         allowed = noise_options(adaptive=True)
         if noise not in allowed:
             must = f"be among {allowed}, which all of its releases can take"
             raise ValueError(complaint(owner, "noise", must, repr(noise)))
         n_dims = (2,) if matrix else (1, 2)
         table, _ = as_table(owner, values, name=name, n_dims=n_dims, filled=filled)
-        if len(table) == 0 and not (matrix and terms.adjacency == "add_remove"):
+        if len(table) == 0 and not (matrix and session.adjacency == "add_remove"):
             raise ValueError(f"The {name!r} parameter of {owner} must not be empty.")
         # Floats stay as they are: a copy of large data would be as large again.
         self.table = table.map(as_doubles, *table.tail)
@@ -139,7 +142,7 @@ class Ranges:
         )
         check_order(owner, "bounds", self.low, self.high)
         self.bounded = np.isfinite(self.low) & np.isfinite(self.high)
-        self.terms = terms
+        self.session, self.noise = session, noise
         self.missing = filled is not None
         self.typical_found = True  # whether the noise would let normal values be found: public
 
@@ -150,7 +153,6 @@ class Ranges:
 
     def find(
         self,
-        session: Session,
         noise: str,
         budget: LossBudget,
         n_samples: float | None,
@@ -162,12 +164,12 @@ class Ranges:
         # skdpnoise.queries.private_location_scale says, steps 1 and 2; the number of records is
         # estimated privately under "add_remove" unless one is given. The shares of the budget
         # never add up to more than the whole, whatever is released.
-        terms, searched = self.terms, ~self.bounded
-        self.session, self.noise = session, noise
+        session, searched = self.session, ~self.bounded
+        self.noise = noise
         if n_samples is not None:
-            n_samples = check_real(terms.owner, "n_samples", n_samples)
-        terms.spend(budget, noise)
-        counts = n_samples is None and terms.adjacency == "add_remove"
+            n_samples = check_real(session.owner, "n_samples", n_samples)
+        session.reserve(budget, noise)
+        counts = n_samples is None and session.adjacency == "add_remove"
         shares = search_shares(counts=counts, searches=bool(searched.any()))
         parts = {stage: part.total for stage, part in Budget(budget).split(**shares).items()}
         self.budget = parts["rest"]

@@ -52,13 +52,17 @@ def test_shares_beyond_the_whole_are_refused_by_however_little(shares):
 
 
 @pytest.mark.parametrize("loss", LOSSES, ids=str)
-@pytest.mark.parametrize("counts", [False, True])
+@pytest.mark.parametrize("adjacency", ["replace_one", "add_remove"])
 @pytest.mark.parametrize("searches", [False, True])
-def test_stages_of_a_search_are_its_shares_of_what_the_count_leaves(loss, counts, searches):
+def test_pure_stages_of_a_search_are_its_shares_of_what_the_count_leaves(loss, adjacency, searches):
+    if isinstance(loss, GaussianLoss):
+        assert stage_losses(loss, adjacency, searches=searches) == [loss]
+        return
+    counts = adjacency == "add_remove"
     left = 1.0 - COUNT_SHARE if counts else 1.0
     expected = [COUNT_SHARE] if counts else []
     if searches:
         expected += [left * part for part in SEARCH_SHARES]
         left *= 1.0 - sum(SEARCH_SHARES)
-    found = stage_losses(loss, counts=counts, searches=searches)
+    found = stage_losses(loss, adjacency, searches=searches)
     assert found == [loss if share == 1.0 else loss.share(share) for share in [*expected, left]]

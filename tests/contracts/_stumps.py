@@ -25,8 +25,7 @@ from skdpnoise.data.schema import Schema
 from skdpnoise.data.table import Table
 from skdpnoise.data.tables import read_table
 from skdpnoise.data.targets import read_numbers
-from skdpnoise.mechanisms import AdditiveMechanism, calibrate, noise_options, shared_budget
-from skdpnoise.privacy import LossBudget, PrivacyGuarantee
+from skdpnoise.mechanisms import AdditiveMechanism, noise_options
 
 Floats = NDArray[np.float64]
 N_BINS = 64
@@ -61,7 +60,6 @@ class Units:
 class BoostingPlan:
     """One histogram of the residuals for each stump, fixed by public facts."""
 
-    budget: LossBudget
     mechanism: AdditiveMechanism
     units: Units
     learning_rate: float
@@ -124,13 +122,12 @@ class DPBoostedStumps(PrivateEstimator, QuietScoreMixin, RegressorMixin, BaseEst
         """Fit to private data, spending the whole guarantee."""
         with self._session(groups, params) as session:
             schema, rows = self._read_rows(Supervised(NumberColumns()), X=X, y=y, groups=groups)
-            plan = self._plan(schema, session.guarantee, session.rows_per_group)
-            session.account.spend([plan.budget], plan.mechanism.noise)
+            plan = self._plan(schema, session)
             self.stumps_ = plan.run(rows.keep(session.rng), session)
             self._units, self.privacy_ = plan.units, session.report()
         return self
 
-    def _plan(self, schema: Schema, guarantee: PrivacyGuarantee, most: int) -> BoostingPlan:
+    def _plan(self, schema: Schema, session: FitSession) -> BoostingPlan:
         size = 32.0 * N_BINS * self.max_iter
         check_memory("DPBoostedStumps", size, "the noise of so many stumps", "Lower max_iter.")
         low, high = as_bounds(self.feature_bounds, schema.n_columns, "feature_bounds", self)
@@ -138,10 +135,8 @@ class DPBoostedStumps(PrivateEstimator, QuietScoreMixin, RegressorMixin, BaseEst
             raise ValueError("The 'feature_bounds' parameter of DPBoostedStumps must be finite.")
         pair = number_pair(self, "target_bounds", "a pair of numbers (low, high) with low < high")
         units = Units(low, (high - low) / N_BINS, sum(pair) / 2.0, (pair[1] - pair[0]) / 2.0)
-        profile = HISTOGRAM.sensitivity(guarantee.adjacency)
-        noise, budget = shared_budget(self.noise, profile, guarantee, self.max_iter, most)
-        mechanism = calibrate(noise, profile, budget, n_releases=self.max_iter)
-        return BoostingPlan(budget, mechanism, units, self.learning_rate)
+        mechanism = session.reserve_for(HISTOGRAM, self.noise, self.max_iter)
+        return BoostingPlan(mechanism, units, self.learning_rate)
 
     def predict(self, X: Any) -> Floats:
         """Return the scores of the stumps in the units of the target."""

@@ -83,8 +83,8 @@ def test_every_score_shows_the_same_keywords_and_refuses_others_by_its_own_name(
         taken = inspect.signature(getattr(metrics, name)).parameters
         if "guarantee" in taken and not name.startswith("Private"):
             found[name] = [*taken][-7:], [one.default for one in taken.values()][-7:]
-    names = ["epsilon", "delta", "adjacency", "noise", "same_rows", "random_state", "ledger"]
-    shown = names, [None, None, None, "auto", False, None, None]
+    names = ["epsilon", "delta", "adjacency", "random_state", "ledger", "noise", "same_rows"]
+    shown = names, [None, None, None, None, None, "auto", False]
     assert len(found) == 10
     assert all(one == shown for one in found.values())
     with pytest.raises(TypeError, match=r"^private_accuracy_score\(\) got an unexpected .*'best'"):

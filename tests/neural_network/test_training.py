@@ -83,8 +83,8 @@ def test_steps_that_hang_on_a_bought_number_leave_what_that_number_cost():
     guarantee = PrivacyGuarantee(1.0, 1e-5, "add_remove")
     shares = share_out(estimator, guarantee, features=True, target=False)
     mechanism = shares.mechanism(Sampling(0.05, 400), GroupedProfile([1.0], [0, 0, 0]))
-    rest = mechanism.privacy_loss() + shares.features
-    assert rest.epsilon(guarantee.delta) + shares.count.pure_epsilon <= guarantee.epsilon
+    rest = mechanism.privacy_loss() + shares.losses["features"]
+    assert rest.epsilon(guarantee.delta) + shares.losses["count"].pure_epsilon <= guarantee.epsilon
 
 
 @pytest.mark.parametrize(

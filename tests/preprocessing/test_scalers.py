@@ -319,7 +319,7 @@ def test_an_unclear_scale_with_public_bounds_is_said():
 
 def test_a_bin_too_narrow_for_its_digits_still_makes_a_positive_scale(monkeypatch):
     # What noise alone may find: a magnitude of 2**-100 far from zero.
-    def found_by_noise(values, probabilities, **settings):
+    def found_by_noise(values, probabilities, loss, **settings):
         return Quantiles(np.full((3, 1), -7.0), np.zeros(1), np.ones(1, dtype=bool), 500.0)
 
     monkeypatch.setattr("skdpnoise.preprocessing._scalers.private_quantiles", found_by_noise)

@@ -34,12 +34,12 @@ LOW, HIGH = np.array([-1.0, 0.0, 5.0]), np.array([2.0, 0.3, 105.0])
 
 
 def bounds_of(low, high, n_columns):
-    return _check_summands("f", np.zeros((1, n_columns)), low, high, None, "error")[2]
+    return _check_summands("f", "auto", np.zeros((1, n_columns)), (low, high), None, "error")[2]
 
 
 def noisy_sums(data, bounds, mechanism):
-    terms = Terms("f", PureLoss(1.0), None, None, SeededWords(0))
-    sums, count = _release(terms, InMemory.of(data), bounds, mechanism)
+    session = Terms(owner="f", guarantee=PureLoss(1.0), adjacency=None, rng=SeededWords(0))
+    sums, count = _release(session, InMemory.of(data), bounds, mechanism)
     return sums if count is None else np.append(sums, count)
 
 
