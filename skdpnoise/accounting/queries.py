@@ -29,13 +29,16 @@ from skdpnoise.sensitivity import (
 __all__ = ["ClippedGradient", "ClippedRows", "ClippedSum", "GroupedSum", "SecondMoments"]
 
 Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
+Integers = NDArray[Any]
+"""Of int64; Python's own where 64 bits would not do."""
+
 Step = Callable[[Any], Integers]
 Rows = Callable[[Any], NDArray[Any]]
 """From a leaf of a table to what its records contribute, shape (n_records, n_columns)."""
 
 _PRODUCTS = 1 << 20  # of entries of rows, that are held at a time
 _ENTRIES = 1 << 16  # of rows by group: within a processor's cache
+_LARGEST = 2.0**62  # of sums of int64, which get noise
 _SQUARED = 1e-140, 1e140  # between which a radius, and all that matters beside it, may be squared
 
 
@@ -56,7 +59,9 @@ class ClippedSum:
         return partial(self._sums, grid_size)
 
     def _sums(self, grid_size: Floats, leaf: Any) -> Integers:
-        return _summed(_clipped(self.rows(leaf), self.low, self.high), grid_size)
+        rows, most = self.rows(leaf), np.maximum(-self.low, self.high)
+        steps = _in_steps(_clipped(rows, self.low, self.high), grid_size, most)
+        return np.asarray(steps.sum(axis=0))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -91,7 +96,8 @@ class ClippedRows:
         return partial(self._sums, grid_size)
 
     def _sums(self, grid_size: Floats, leaf: Any) -> Integers:
-        return _summed(bounded(self.rows(leaf), self.bounds), grid_size)
+        rows = bounded(self.rows(leaf), self.bounds)
+        return np.asarray(_in_steps(rows, grid_size, self.bounds.limits).sum(axis=0))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -111,11 +117,13 @@ class SecondMoments:
 
     def _sums(self, grid_size: Floats, leaf: Any) -> Integers:
         first, second = np.triu_indices(self.bounds.n_columns)
-        rows, total = self.rows(leaf), np.zeros(first.size, dtype=np.int64)
+        rows, most = self.rows(leaf), self.bounds.limits[first] * self.bounds.limits[second]
+        total: Integers = np.zeros(first.size, dtype=_kind(len(rows), grid_size, most))
         at_once = max(1, _PRODUCTS // first.size)
         for begin in range(0, len(rows), at_once):
             some = bounded(rows[begin : begin + at_once], self.bounds)
-            total += _summed(some[:, first] * some[:, second], grid_size)
+            products = some[:, first] * some[:, second]
+            total += _in_steps(products, grid_size, most).sum(axis=0)
         return total
 
 
@@ -149,13 +157,15 @@ class GroupedSum:
         n_bins, size = self.n_groups + 2, (self.n_groups + 2) * self.n_columns
         places = codes + (1 + n_bins * np.arange(self.n_columns))
         counts = np.bincount(places.ravel(), minlength=size).reshape(-1, n_bins)[:, 1:-1]
-        return np.asarray(counts.ravel() * np.rint(1.0 / grid_size).astype(np.int64))
+        found: Integers = counts.ravel().astype(_kind(len(codes), grid_size, 1.0))
+        return np.asarray(found * _in_steps(np.ones(len(grid_size)), grid_size, 1.0))
 
     def _sums(self, grid_size: Floats, leaf: Any) -> Integers:
         assert self.rows is not None and self.low is not None and self.high is not None
         all_codes, all_rows = self.codes(leaf), self.rows(leaf)
-        grid = grid_size.reshape(self.n_groups, -1)
-        total, at_once = np.zeros(grid.shape, dtype=np.int64), max(1, _ENTRIES // grid.shape[1])
+        grid, most = grid_size.reshape(self.n_groups, -1), np.maximum(-self.low, self.high)
+        total: Integers = np.zeros(grid.shape, dtype=_kind(len(all_codes), grid, most))
+        at_once = max(1, _ENTRIES // grid.shape[1])
         for begin in range(0, len(all_codes), at_once):
             codes = all_codes[begin : begin + at_once]
             there = np.flatnonzero(self._are_groups(codes))
@@ -163,7 +173,8 @@ class GroupedSum:
             groups, begins = np.unique(codes[order], return_index=True)
             rows = _clipped(all_rows[begin : begin + at_once][order], self.low, self.high)
             if groups.size:
-                total[groups] += np.add.reduceat(_in_steps(rows, grid[codes[order]]), begins)
+                steps = _in_steps(rows, grid[codes[order]], most)
+                total[groups] += np.add.reduceat(steps, begins)
         return total.ravel()
 
     def _are_groups(self, codes: NDArray[np.intp]) -> NDArray[np.bool_]:
@@ -189,9 +200,14 @@ def _clipped(rows: NDArray[Any], low: Floats, high: Floats) -> Floats:
         return np.fmax(np.fmin(np.asarray(rows, dtype=np.float64), high), low)
 
 
-def _summed(values: Floats, grid_size: Floats) -> Integers:
-    return np.asarray(_in_steps(values, grid_size).sum(axis=0))
+def _in_steps(values: Floats, grid_size: Floats, most: Any) -> Integers:
+    """Return values, at most so large each, in grid steps: sums of all of them are exact."""
+    steps = np.rint(values / grid_size)
+    if _kind(len(values), grid_size, most) is object:
+        return np.asarray(np.frompyfunc(int, 1, 1)(steps))
+    return steps.astype(np.int64)
 
 
-def _in_steps(values: Floats, grid_size: Floats) -> Integers:
-    return np.rint(values / grid_size).astype(np.int64)
+def _kind(n_rows: int, grid_size: Floats, most: Any) -> type:
+    """Return the type of integers that sums of so many values need, of which each is bounded."""
+    return np.int64 if n_rows * float(np.max(most / grid_size)) < _LARGEST else object

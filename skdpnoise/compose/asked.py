@@ -18,8 +18,11 @@ from sklearn.impute import MissingIndicator, SimpleImputer
 from sklearn.pipeline import FeatureUnion, Pipeline
 from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, OrdinalEncoder
 
+from skdpnoise.base.parts import all_ours
+from skdpnoise.base.register import is_private
+from skdpnoise.compose._reading import leaves
 from skdpnoise.data.columns import by_declared_type
-from skdpnoise.data.computed import is_computed
+from skdpnoise.data.computed import DATA, is_computed
 from skdpnoise.data.fitted_kinds import FittedColumns, as_fitted, kind_of_labels, kinds_in
 from skdpnoise.data.kinds import OBJECTS, Kind
 from skdpnoise.data.lists import read_once, without_lists
@@ -50,7 +53,19 @@ def _read(
     asked = [ones[0] if len(set(ones)) == 1 else None for ones in each]
     X = as_fitted(name, X, asked, why=_WHY, values=values)
     kept = [_kept(*both) for both in zip(asked, kinds, strict=True)]
-    return by_declared_type(name, X), FittedColumns.of(X, kept)
+    typed = X if all(map(_reads_types, compositions)) else by_declared_type(name, X)
+    return typed, FittedColumns.of(X, kept)
+
+
+def _reads_types(composition: Any) -> bool:
+    """Return whether only steps of ours get the columns: they read them by declared type."""
+    # As floats, truth values that may be missing would have no bounds any more.
+    reading = [one.step for one in leaves(composition, DATA) if "X" in one.passed]
+    return all(
+        is_private(step) and all_ours(step)
+        for step in reading
+        if type(step) is not TransformedTargetRegressor
+    )
 
 
 def columns_to_fit(owner: Any, X: RowSource, compositions: Sequence[Any]) -> FittedColumns:

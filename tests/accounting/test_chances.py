@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 
 import numpy as np
 import pandas as pd
@@ -183,6 +183,23 @@ def test_a_report_of_more_than_was_charged_settles_nothing(more):
     release = Release("categories", "iid_gaussian", 1, 1, (1.0, 1.0), loss)
     report = PrivacyReport("A", PrivacyGuarantee(*guarantee), (release,), loss, True, planned=loss)
     with pytest.raises(UnsettledError, match="does not cover"):
+        cap.settle([("a", report)])
+
+
+@pytest.mark.parametrize(
+    ("factor", "settles"), [((1, 1), True), ((1.1, 1), False), ((1, 1.1), False)]
+)
+def test_a_part_may_charge_what_it_planned_or_its_guarantee_and_not_both(factor, settles):
+    guarantee = PrivacyGuarantee(1.0, 1e-6)
+    own = ChanceBudget.of(guarantee)
+    stated = (guarantee.epsilon, guarantee.delta)
+    cap = SpendingLimit(ChanceBudget(9.0, 1e-4), "replace_one")
+    charged = ChanceBudget(factor[0] * own.mu, factor[1] * own.chance).numeric()
+    cap.part("a").charge("a", charged, adjacency="replace_one", guarantee=stated)
+    loss = own.share(0.5).numeric()
+    release = Release("categories", "iid_gaussian", 1, 1, (1.0, 1.0), loss)
+    report = PrivacyReport("A", guarantee, (release,), loss, True, planned=own.numeric())
+    with nullcontext() if settles else pytest.raises(UnsettledError, match="exceeds what"):
         cap.settle([("a", report)])
 
 

@@ -1,6 +1,8 @@
 """A query's sums move by no more than its own sensitivity, whichever record changes, and by nearly
 that much."""
 
+from operator import itemgetter
+
 import numpy as np
 import pytest
 
@@ -14,11 +16,12 @@ from skdpnoise.accounting.queries import (
     bounded,
 )
 from skdpnoise.accounting.session import Session
-from skdpnoise.data.table import InMemory
+from skdpnoise.data.table import InMemory, scanned
 from skdpnoise.privacy import GaussianLoss
 from skdpnoise.sampling import random_words
 from skdpnoise.sensitivity import RowBounds
 from tests._cases import each_value
+from tests._same_bits import in_parts
 
 N_COLUMNS, N_GROUPS = 3, 2
 LOW, HIGH = np.array([-1.0, 0.0, 0.5]), np.array([2.0, 0.5, 1.5])
@@ -123,6 +126,31 @@ def test_sums_of_few_records_at_a_time_are_those_of_all(monkeypatch, name, const
     whole = step(table)
     monkeypatch.setattr(queries, constant, 50)
     np.testing.assert_array_equal(step(table), whole)
+
+
+@pytest.mark.parametrize("fine", [2.0**-62, 2.0**-75])
+@pytest.mark.parametrize("name", QUERIES)
+def test_sums_that_64_bits_cannot_hold_are_exact(name, fine):
+    query, table = QUERIES[name], some_records(np.random.default_rng(1), 400)
+    step = query.step(np.full(query.sensitivity("replace_one").n_coordinates, fine))
+    single = [[int(found) for found in step(table[k : k + 1])] for k in range(len(table))]
+    found = step(table)
+    assert found.tolist() == [sum(column) for column in zip(*single, strict=True)]
+    assert max(map(abs, found)) > 2**63
+
+
+def test_a_narrow_interval_far_from_zero_is_summed_in_parts_as_in_memory():
+    """Of more records than such grid steps leave room for in 64 bits."""
+    low, high = np.array([1e6]), np.array([1e6 + 1e-3])
+    table = np.random.default_rng(0).uniform(low, high, size=(2000, 1))
+    parts, _ = scanned(lambda one: (one["X"], None), itemgetter("X"), X=in_parts(table, 3))
+    found = [
+        Session(random_words(0), "replace_one").release(
+            "sums", ClippedSum(low, high), rows, GaussianLoss(1.0), "iid_gaussian"
+        )
+        for rows in (InMemory.of(table), parts)
+    ]
+    assert found[0].values == found[1].values == pytest.approx(table.sum(axis=0), abs=0.1)
 
 
 def test_grouped_sums_are_those_of_the_rows_with_each_code():

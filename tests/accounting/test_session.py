@@ -54,6 +54,16 @@ def test_a_release_is_charged_under_its_label_and_close_to_the_sum():
     np.testing.assert_array_equal(steps, np.rint(steps))
 
 
+@pytest.mark.parametrize("adjacency", ["replace_one", "add_remove"])
+@pytest.mark.parametrize("ask", [Session.release, Session.tally])
+def test_noise_is_calibrated_to_the_neighbours_of_the_session(ask, adjacency):
+    session, query = Session(random_words(0), adjacency), Clipped(0.5, np.full(2, 1.5))
+    values = InMemory.of(np.ones((20, 2)))
+    released = ask(session, "sums", query, values, GaussianLoss(1.0), "iid_gaussian")
+    wanted = query.sensitivity(adjacency).per_coordinate
+    np.testing.assert_array_equal(released.mechanism.sensitivity.per_coordinate, wanted)
+
+
 def test_nothing_is_sampled_or_summed_where_the_charge_is_refused():
     def refuse(label, mechanism):
         raise ValueError("refused")

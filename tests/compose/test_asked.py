@@ -1,15 +1,18 @@
 """Kinds of the columns that public steps compare with listed values, wherever the steps stand."""
 
+import numpy as np
 import pandas as pd
+import polars as pl
 import pytest
 from sklearn.compose import ColumnTransformer, TransformedTargetRegressor
 from sklearn.impute import MissingIndicator, SimpleImputer
 from sklearn.pipeline import FeatureUnion, Pipeline
 from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, OrdinalEncoder
 
-from skdpnoise import DPPipeline, DPRidge, DPStandardScaler
+from skdpnoise import DPPipeline, DPRidge, DPStandardScaler, DPTableVectorizer
 from skdpnoise.compose.asked import read_to_fit
 from skdpnoise.data.kinds import OBJECTS
+from tests._same_bits import in_parts
 
 OWNER = DPPipeline([])
 OBJECT_TABLE = pd.DataFrame({"a": [1, 2], "b": ["x", "y"], "c": [3, None]}, dtype=object)
@@ -77,3 +80,16 @@ def test_of_several_compositions_only_what_all_ask_for_is_asked():
     _, found = read_to_fit(OWNER, OBJECT_TABLE, [THREE, columns((one([1]), ["a"]))])
     assert [kind.holds for kind in found.kinds] == ["number", None, None]
     assert read_to_fit(OWNER, OBJECT_TABLE, [THREE, FILL])[1].kinds == (OBJECTS,) * 3
+
+
+def test_truth_values_that_may_be_missing_keep_their_bounds_wherever_they_lie():
+    """In a pipeline as in its first step alone, which does not buy their location."""
+    truth = pd.array([True, None, False] * 100, dtype="boolean")
+    frame = pd.DataFrame({"truth": truth, "number": np.linspace(-1.0, 1.0, 300)})
+    settings = {"epsilon": 5.0, "random_state": 0}
+    alone = DPTableVectorizer(**settings).fit(frame).privacy_.releases
+    tables = frame, in_parts(frame, 3), pl.from_pandas(frame)
+    fits = [DPPipeline([("t", DPTableVectorizer())], **settings).fit(each) for each in tables]
+    for fit in fits:
+        assert [r.n_coordinates for r in fit.privacy_.releases] == [r.n_coordinates for r in alone]
+        np.testing.assert_array_equal(fit.transform(frame), fits[0].transform(frame))
