@@ -20,7 +20,7 @@ from skdpnoise.mechanisms.grid_sizes import exact_integers, exact_numbers
 from skdpnoise.mechanisms.vectors import add_steps
 from skdpnoise.privacy import Adjacency, LossBudget, PrivacyGuarantee
 from skdpnoise.sampling import RandomWords
-from skdpnoise.sampling.observer import adder, plus_noise
+from skdpnoise.sampling.observer import adder, note_charge, plus_noise
 from skdpnoise.sensitivity import SensitivityProfile, clipped_sum
 
 __all__ = ["Charge", "Drawn", "Query", "Released", "Session", "no_charge"]
@@ -102,6 +102,11 @@ class Session:
     charge: Charge = no_charge
     prefix: str = ""  # of labels
 
+    @classmethod
+    def of_whole(cls, rng: RandomWords, adjacency: Adjacency) -> Session:
+        """Return the session of a whole that was charged at once; who observes it is told."""
+        return cls(rng, adjacency, note_charge)
+
     def under(self, prefix: str) -> Session:
         """Return the session with labels that begin so."""
         return replace(self, prefix=self.prefix + prefix)
@@ -173,10 +178,15 @@ class Session:
         mechanism = calibrate(noise, clipped_sum(0.0, 1.0), loss)
         return float(self.add(label, mechanism, np.array([n_records]))[0])
 
-    def choose(self, label: str, mechanism: Any, utilities: Any) -> int:
+    def choose(self, label: str, mechanism: Any, utilities: Any, *, charged: Any = None) -> int:
         """Release the place of one candidate, chosen by private utilities."""
-        self.spend(label, mechanism)
+        # `charged` has the loss of a choice whose own is not the least that it can be charged for.
+        self.spend(label, mechanism if charged is None else charged)
         return int(mechanism.select(utilities, self.rng))
+
+    def repetitions(self, law: Any) -> int:
+        """Sample how many runs there are, for which a whole was charged by their law."""
+        return int(law.sample(self.rng))
 
     def cells(
         self, label: str, mechanism: Any, columns: Iterable[Counts]

@@ -37,12 +37,15 @@ from skdpnoise._utils.parallel import in_order
 from skdpnoise._utils.shared_texts import shared_texts
 from skdpnoise.accounting import Ledger, PrivacyReport
 from skdpnoise.accounting.limits import SearchBudget, pure_part
+from skdpnoise.accounting.session import Session
 from skdpnoise.base.compositions import Children, below, register_inner
 from skdpnoise.base.constructors import Constraints, constructor_of_fields
 from skdpnoise.compose.shares import search_budget
 from skdpnoise.compose.whole import ReportOfModels, digests_of
+from skdpnoise.data.groups import Groups
 from skdpnoise.metrics.scoring import Losses, pair_share
 from skdpnoise.model_selection._candidates import Candidate
+from skdpnoise.model_selection._data import Records
 from skdpnoise.model_selection._runs import Outcome, Parts, SearchProblem, Target
 from skdpnoise.model_selection._search import PrivateSearchCV
 from skdpnoise.model_selection._splits import tossed
@@ -274,24 +277,23 @@ class _CrossValidation(PrivateSearchCV):
         return Folds.within(search_budget(guarantee, **kinds, rows_per_group=most or 1), self.cv)
 
     def _divided(
-        self, records: Any, strategy: Strategy, reference: float, rng: RandomWords
+        self, records: Groups[Records], strategy: Strategy, reference: float, session: Session
     ) -> Parts:
         k, public = self.cv, self.adjacency == "replace_one"
         shares = [(1.0 - reference) / k] * (k - 1) + [reference]
 
-        def enough(sizes: list[int]) -> bool:
+        def enough(sizes: Sequence[int]) -> bool:
             *others, kept = sizes
             return min(others) >= 1 and sum(others) - max(others) >= 2 and kept >= (reference > 0.0)
 
-        *folds, kept = tossed(records, shares, enough, rng, again=public)
-        sizes = [fold.size for fold in folds]
+        division = tossed(records, shares, enough, session.rng, again=public)
+        folds, sizes = tuple(range(k)), division.sizes[:k]
         if sum(sizes) - max(sizes) < 2 or (public and min(sizes) < 1):
             raise self._too_few()
-        used = records.union(*folds)
-        return Parts(used, used, kept, tuple(folds))
+        return Parts(division, folds, folds, (k,), folds)
 
-    def _check_enough(self, records: Any, reference: float) -> None:
-        units = records.n_groups or len(records)
+    def _check_enough(self, records: Groups[Records], reference: float) -> None:
+        units = records.n_groups or records.n_rows
         if self.adjacency == "replace_one" and units * (1.0 - reference) < self.cv:
             raise self._too_few()
 
@@ -325,7 +327,7 @@ class Folds(Strategy):
 
     def choose(self, problem: SearchProblem, losses: Losses, target: Target) -> tuple[int, float]:
         """Score the only candidate."""
-        return 0, problem.noisy_score(int(losses.sums[0]), self.score_budget, target)
+        return 0, problem.score(int(losses.sums[0]), self.score_budget, target)[0]
 
     def report(
         self,
@@ -343,12 +345,12 @@ class Folds(Strategy):
         self, problem: SearchProblem, target: Target, n_jobs: int | None, tell: Tell
     ) -> Outcome:
         """Fit and score all folds; if one cannot be fitted there is no result."""
-        folds, kept = problem.parts.folds, problem.parts.reference
+        folds = problem.parts.folds
         (only,) = problem.candidates
         each = []
-        for number, fold in enumerate(folds):
-            others = [rows for place, rows in enumerate(folds) if place != number]
-            parts = Parts(problem.records.union(*others), fold, kept)
+        for fold in folds:
+            others = tuple(place for place in folds if place != fold)
+            parts = replace(problem.parts, train=others, validation=(fold,))
             each.append(replace(problem, parts=parts))
         priced = [problem.priced(only.estimator, self.fit_budget) for _ in folds]
         pairs = zip(each, priced, strict=True)
@@ -358,7 +360,7 @@ class Folds(Strategy):
             return Outcome(0, None, math.nan)
         scores, errors = zip(
             *(
-                one.score_and_error(own, self.score_budget, _of_fold(target, one))
+                one.score(own, self.score_budget, _of_fold(target, one))
                 for one, own in zip(each, losses, strict=True)
             ),
             strict=True,
@@ -370,5 +372,5 @@ def _of_fold(target: Target, problem: SearchProblem) -> Target:
     """Return the units of a fold: how many pairs it has is its own."""
     if not problem.scoring.by_pairs or target.shares is None:
         return target
-    whole = pair_share(float(target.shares.shares[1]), problem.parts.validation.size)
+    whole = pair_share(float(target.shares.shares[1]), problem.n_scored)
     return replace(target, variance=whole)
