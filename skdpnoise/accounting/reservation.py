@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from functools import partial
 from threading import RLock
 from typing import Any, Literal, NoReturn, Protocol, TypeVar
 
@@ -18,7 +19,7 @@ from sklearn.utils._param_validation import InvalidParameterError
 from skdpnoise._utils.context import within
 from skdpnoise._utils.warnings import PrivacyWarning
 
-__all__ = ["Reservation", "Reserving", "reason_of", "returnable"]
+__all__ = ["Reservation", "Reserving", "reason_of", "reserve", "returnable"]
 
 Result = TypeVar("Result")
 
@@ -101,6 +102,16 @@ class Reservation:
         raise TypeError("A reservation cannot be copied or pickled: each copy could return it.")
 
     __copy__ = __deepcopy__ = __reduce_ex__ = _refuse_copies
+
+
+def reserve(ledger: Any, label: str, cost: Any, **facts: Any) -> Reservation:
+    """Reserve a cost in a ledger; in one that can only charge, right before the first word."""
+    if ledger is None:
+        return Reservation()
+    if hasattr(ledger, "reserve"):
+        found: Reservation = ledger.reserve(label, cost, **facts)
+        return found
+    return Reservation(keeping=partial(ledger.charge, label, cost, **facts))
 
 
 def returnable(reservation: Reservation, read: Callable[[], Result]) -> Result:

@@ -6,24 +6,29 @@ moves it are one object, a :class:`Query`, so that the two cannot disagree.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+import math
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import partial
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from skdpnoise.accounting.account import Account
+from skdpnoise.accounting.budget import COUNT_SHARE
+from skdpnoise.accounting.report import PrivacyReport
 from skdpnoise.data.table import Table, in_units
 from skdpnoise.mechanisms.calibrate import calibrate
 from skdpnoise.mechanisms.grid_sizes import exact_integers, exact_numbers
 from skdpnoise.mechanisms.vectors import add_steps
-from skdpnoise.privacy import Adjacency, LossBudget, PrivacyGuarantee
+from skdpnoise.privacy import Adjacency, LossBudget, PrivacyGuarantee, PrivacyLoss
 from skdpnoise.sampling import RandomWords
 from skdpnoise.sampling.observer import adder, note_charge, plus_noise
 from skdpnoise.sensitivity import SensitivityProfile, clipped_sum
 
-__all__ = ["Charge", "Drawn", "Query", "Released", "Session", "no_charge"]
+__all__ = ["Charge", "Drawn", "FitSession", "Query", "Released", "Session", "no_charge"]
 
 Charge = Callable[[str, Any], None]
 """Takes a label and the mechanism that will release, before it samples."""
@@ -194,3 +199,54 @@ class Session:
         """Release which counts of each column reach a threshold, and these with noise."""
         self.spend(label, mechanism)
         return (mechanism.shown(counts, self.rng, names) for counts, names in columns)
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class FitSession(Session):
+    """The terms on which one fit releases, and the account that it charges."""
+
+    account: Account
+    n_records: float = math.nan  # public, or estimated privately by `counted`
+
+    @classmethod
+    def charging(cls, account: Account, rng: RandomWords) -> FitSession:
+        """Return the session of a fit that charges an account."""
+        return cls(rng, account.guarantee.adjacency, account.charge, account=account)
+
+    @property
+    def guarantee(self) -> PrivacyGuarantee:
+        """Return what the whole fit promises."""
+        return self.account.guarantee
+
+    @property
+    def rows_per_group(self) -> int:
+        """The most rows of a group; 1 where records are protected."""
+        return self.account.rows_per_group or 1
+
+    def reserve(
+        self,
+        stages: Sequence[PrivacyLoss],
+        noise: str | None = None,
+        *,
+        of_groups: Collection[int] = (),
+        stages_for: Callable[[PrivacyGuarantee], Sequence[PrivacyLoss]] | None = None,
+    ) -> None:
+        """Fix all losses, and charge the ledger for the whole fit; see :meth:`Account.spend`."""
+        self.account.spend(stages, noise, of_groups=of_groups, stages_for=stages_for)
+
+    def counted(self, n_rows: int, noise: str, total: LossBudget) -> FitSession:
+        """Return the session with the number of records, which costs a share under add/remove."""
+        if self.adjacency == "replace_one":
+            return replace(self, n_records=float(n_rows))
+        found = max(2.0, self.count(n_rows, total.share(COUNT_SHARE), noise))
+        self.account.n_records = found
+        return replace(self, n_records=found)
+
+    def of_groups(self) -> Session:
+        """Return a session for mechanisms that protect a whole group already."""
+        return Session(self.rng, self.adjacency, partial(self.account.charge, of_groups=True))
+
+    def report(self, *, empty: bool = False) -> PrivacyReport:
+        """Return the report of all that was charged."""
+        owner = type(self.account.estimator).__name__
+        return self.account.report(owner, secure=self.rng.secure, empty=empty)

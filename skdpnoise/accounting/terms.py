@@ -77,7 +77,7 @@ class Terms:
         asked = self.guarantee if isinstance(self.guarantee, PrivacyGuarantee) else None
         return {"adjacency": self.adjacency, "secure": self.rng.secure, "guarantee": asked}
 
-    def spend(self, cost: PrivacyLoss, mechanism: str, loss_for: LossFor | None = None) -> None:
+    def reserve(self, cost: PrivacyLoss, mechanism: str, loss_for: LossFor | None = None) -> None:
         """Charge the ledger, if there is one, after all checks and before anything is sampled."""
         # `loss_for` returns what the releases would cost for another guarantee.
         if self.ledger is None:
@@ -96,4 +96,4 @@ class Terms:
             recipe = mechanism.recipe
             known = recipe is not None and recipe.guarantee == self.guarantee
             loss_for = recipe.loss if recipe is not None and known else None
-            self.spend(mechanism.own_loss(), mechanism.noise, loss_for)
+            self.reserve(mechanism.own_loss(), mechanism.noise, loss_for)

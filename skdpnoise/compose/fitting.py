@@ -25,10 +25,9 @@ from skdpnoise.base.parts import Part, all_ours, private_parts
 from skdpnoise.base.public_output import handing_on
 from skdpnoise.base.register import is_private
 from skdpnoise.base.remedies import remedy_for_data
-from skdpnoise.compose._over_parts import over_parts
-from skdpnoise.compose._reading import guards, is_ours, put, readers, reads_parts, taken_back
+from skdpnoise.compose._reading import guards, is_ours, put, readers, taken_back
 from skdpnoise.data.computed import DATA, passed, reading
-from skdpnoise.data.rows import is_spread
+from skdpnoise.data.rows import by_storage
 from skdpnoise.ledger import LedgerWarning
 from skdpnoise.mechanisms.calibrate import shared_budget
 from skdpnoise.noises import noise_names
@@ -71,9 +70,7 @@ def fit_steps(
             stack.enter_context(silence(*_SHOWN))
             if places is None and type(pipeline) is Pipeline:
                 stack.enter_context(handing_on(pipeline))
-            pipeline = _with(pipeline, guarded, owner, in_parts=is_spread(X))
-            if is_spread(X) and hasattr(pipeline, "steps"):
-                stack.enter_context(over_parts(owner, pipeline, reads_parts))
+            pipeline = put(pipeline, guarded, owner, X)
             if places is not None and type(pipeline) is Pipeline:
                 stack.enter_context(handing_on(pipeline))
             if groups is None:
@@ -105,7 +102,7 @@ def fit_steps(
 def fit_guarded(owner: str, model: Any, X: Any, y: Any) -> Any:
     """Return a composition fitted by scikit-learn's own code, which refuses types and no values."""
     if not is_private(model):
-        model = _with(model, guards(model, passed()), owner, in_parts=is_spread(X))
+        model = put(model, guards(model, passed()), owner, X)
     return taken_back(model.fit(X, y))
 
 
@@ -152,8 +149,8 @@ def read_steps(
     # The parts of the model charge a closed limit. Whatever is done in place is done to copies, and
     # who observes a fit does not see this.
     _have_copies_made(model)
-    if not is_spread(data.X) and any(not _is_known(part.estimator) for part in parts):
-        data = data._replace(X=deepcopy(data.X))
+    if any(not _is_known(part.estimator) for part in parts):
+        data = data._replace(X=by_storage(data.X, deepcopy, lambda rows: rows))
     for part in private_parts(model):
         part.estimator.set_params(random_state=None)  # no word is taken for a seed
     places = readers(model, passed(), data.y)
@@ -185,18 +182,6 @@ def _give_originals(model: Any, ledger: Any) -> None:
         part.estimator.ledger = ledger
         for _, step in inner_of(part.estimator)[0]:
             _give_originals(step, ledger)
-
-
-def _with(pipeline: Any, places: Mapping[str, Any], owner: str, *, in_parts: bool) -> Any:
-    """Return a composition with what stands for its steps; in parts for those that read them."""
-    if "" in places:
-        return places[""]
-    if in_parts:
-        places = {
-            label: one for label, one in places.items() if reads_parts(one) and "__" not in label
-        }
-    put(pipeline, places, owner)
-    return pipeline
 
 
 def _have_copies_made(pipeline: Any) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import replace
-from functools import partial, reduce
+from functools import reduce
 from operator import add
 from typing import Any
 
@@ -14,7 +14,7 @@ from skdpnoise._utils.numbers import NUMBERS
 from skdpnoise.accounting import PrivacyReport
 from skdpnoise.accounting.declared import COLUMNS, FACTS, declared_below, said_public
 from skdpnoise.accounting.limits import Budget, as_loss
-from skdpnoise.accounting.reservation import Reservation
+from skdpnoise.accounting.reservation import Reservation, reserve
 from skdpnoise.base.compositions import private_estimators
 from skdpnoise.base.parts import Part
 from skdpnoise.base.tags import tags_of
@@ -33,7 +33,6 @@ def reserve_whole(
     declared: Collection[str],
 ) -> Reservation:
     """Reserve the cost of a whole fit in the ledger of a composition, if it has one."""
-    # A ledger of somebody else's that can only charge does so before the first random word.
     ledger, name = composition.ledger, type(composition).__name__
     if ledger is None:
         return Reservation()
@@ -46,11 +45,7 @@ def reserve_whole(
         "parameters": _public_parameters(composition) | said_public(declared),
         **to_name_the_largest(ledger, guarantee, cost_of),
     }
-    arguments = f"{name}.fit", cost_of(guarantee)
-    if hasattr(ledger, "reserve"):
-        found: Reservation = ledger.reserve(*arguments, **facts)
-        return found
-    return Reservation(keeping=partial(ledger.charge, *arguments, **facts))
+    return reserve(ledger, f"{name}.fit", cost_of(guarantee), **facts)
 
 
 def noises_of(parts: Collection[Part]) -> str:

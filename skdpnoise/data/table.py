@@ -63,12 +63,12 @@ from skdpnoise.data.rows import RowSource, as_sources, is_spread
 from skdpnoise.data.selection import selected_rows
 
 __all__ = [
-    "Coins",
     "Division",
     "Fold",
     "InMemory",
     "Partitioned",
     "ScannedRows",
+    "SecretCoins",
     "Table",
     "as_rows",
     "in_units",
@@ -128,7 +128,7 @@ class ScannedRows:
 Places = NDArray[np.intp]
 
 
-class Coins(Protocol):
+class SecretCoins(Protocol):
     """Secret coins, which see no data, by which each row falls to one of so many places."""
 
     @property
@@ -209,7 +209,7 @@ class Table(ABC, Generic[Leaf]):
         """Return the rows that are chosen by their numbers alone."""
 
     @abstractmethod
-    def divided(self, coins: Coins, labels: Any = None) -> Division[Leaf]:
+    def divided(self, coins: SecretCoins, labels: Any = None) -> Division[Leaf]:
         """Return the rows by the places to which they fall: by number, or label of a group."""
         # The labels of rows in memory; partitions have a table "groups" if there are any.
 
@@ -307,7 +307,7 @@ class InMemory(Table[Leaf]):
         """Return rows by their numbers."""
         return InMemory(rows_at(self.leaf, numbers), len(numbers), self.tail)
 
-    def divided(self, coins: Coins, labels: Any = None) -> Division[Leaf]:
+    def divided(self, coins: SecretCoins, labels: Any = None) -> Division[Leaf]:
         places = coins.of_numbers(0, self.n_rows) if labels is None else coins.of_labels(labels)
         return self.at_places(places, coins.n_places)
 
@@ -418,7 +418,7 @@ class Partitioned(Table[Leaf]):
         task = Task(self.loads, take, self.needs, collects=True, whole=by_part)
         return raised(self.rows.runner.collect(self.rows.jobs(task), finish, label))
 
-    def divided(self, coins: Coins, labels: Any = None) -> Division[Leaf]:
+    def divided(self, coins: SecretCoins, labels: Any = None) -> Division[Leaf]:
         # A table is divided once: what falls among rows that were chosen by number is not known.
         n_kept, grouped = self.rows.n_kept, "groups" in self.rows.sources
         counts = np.zeros((len(n_kept), coins.n_places), dtype=np.int64)
@@ -493,13 +493,13 @@ def _none(begin: int, end: int) -> NDArray[np.bool_]:
     return np.zeros(end - begin, dtype=bool)
 
 
-def _count_by_label(coins: Coins, tables: dict[str, Any], first: int) -> NDArray[np.int64]:
+def _count_by_label(coins: SecretCoins, tables: dict[str, Any], first: int) -> NDArray[np.int64]:
     return np.bincount(coins.of_labels(tables["groups"]), minlength=coins.n_places)
 
 
 def _fallen(
     table: Partitioned[Leaf],
-    coins: Coins,
+    coins: SecretCoins,
     counts: NDArray[np.int64],
     grouped: bool,
     which: frozenset[int],
@@ -512,13 +512,13 @@ def _fallen(
 
 
 def _falls_by_number(
-    coins: Coins, which: frozenset[int], begin: int, end: int
+    coins: SecretCoins, which: frozenset[int], begin: int, end: int
 ) -> NDArray[np.bool_]:
     return np.isin(coins.of_numbers(begin, end), sorted(which))
 
 
 def _falls_by_label(
-    coins: Coins, which: frozenset[int], keep: Keep | None, labels: Any, first: int
+    coins: SecretCoins, which: frozenset[int], keep: Keep | None, labels: Any, first: int
 ) -> NDArray[np.bool_]:
     falls = np.isin(coins.of_labels(labels), sorted(which))
     return falls if keep is None else falls & keep(labels, first)

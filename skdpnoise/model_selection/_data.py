@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from copy import deepcopy
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from skdpnoise.base.parts import private_parts
 from skdpnoise.data.arguments import check_data
 from skdpnoise.data.columns import read_features
 from skdpnoise.data.lists import read_once
@@ -73,20 +71,3 @@ class SearchRows(Form[Records, Schema]):
 
     def _labels_in(self, records: Records) -> NDArray[Any] | None:
         return np.unique(records["y"]) if self.labels else None
-
-
-def without_seeds(model: Any) -> Any:
-    """Return a copy of a fitted model that knows neither seeds nor ledgers."""
-    # From a seed everybody could draw the same noise.
-    bare = deepcopy(model)
-    _forget(bare)
-    return bare
-
-
-def _forget(model: Any) -> None:
-    for fitted in (False, True):
-        for part in private_parts(model, fitted=fitted):
-            for name in {"ledger", "random_state"} & set(vars(part.estimator)):
-                setattr(part.estimator, name, None)
-            for _, step in getattr(part.estimator, "steps_", ()):  # a DPPipeline's own
-                _forget(step)

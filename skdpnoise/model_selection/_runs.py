@@ -20,6 +20,7 @@ from skdpnoise.accounting.session import Session
 from skdpnoise.base.advice import left_to
 from skdpnoise.base.compositions import private_estimators
 from skdpnoise.base.parts import after_charge, private_parts
+from skdpnoise.compose._over_parts import without_seeds
 from skdpnoise.compose.fitting import Given, check_steps, fit_guarded, read_steps
 from skdpnoise.compose.shares import with_budget
 from skdpnoise.data.groups import Groups
@@ -36,7 +37,7 @@ from skdpnoise.metrics.scoring import (
     pair_share,
 )
 from skdpnoise.model_selection._candidates import Candidate
-from skdpnoise.model_selection._data import Records, without_seeds
+from skdpnoise.model_selection._data import Records
 from skdpnoise.model_selection._splits import tossed
 from skdpnoise.privacy import LossBudget, PureLoss
 from skdpnoise.queries import private_location_scale

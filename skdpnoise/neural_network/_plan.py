@@ -10,6 +10,7 @@ from operator import add
 from typing import Protocol
 
 from skdpnoise.accounting import Account
+from skdpnoise.accounting.session import FitSession
 from skdpnoise.mechanisms.sampled import SampledMechanism, calibrate_sampled
 from skdpnoise.privacy import (
     GaussianLoss,
@@ -103,7 +104,7 @@ class TrainingShares:
         """The losses of what is bought between the number of people and the training."""
         return [loss for loss in (self.rows, self.features, self.target) if loss is not None]
 
-    def spend(self, account: Account, profile: GroupedProfile) -> None:
+    def reserve(self, session: FitSession, profile: GroupedProfile) -> None:
         """Charge the ledger for the whole fit, before anything private is looked at."""
         if self.sampling is None:
             self.mechanism(Sampling(1.0, 1), profile)  # raises what any number of steps would raise
@@ -113,7 +114,7 @@ class TrainingShares:
             training = self.mechanism(self.sampling, profile).privacy_loss()
             count = [] if self.count is None else [self.count]
             losses = [*count, *self._scales, training]
-        account.spend(losses, self.noise, of_groups=range(len(losses)))
+        session.reserve(losses, self.noise, of_groups=range(len(losses)))
 
     def fix(self, account: Account, training: SampledMechanism) -> None:
         """Fix the losses that hang on the number of people, now that it is released."""

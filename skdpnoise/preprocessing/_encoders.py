@@ -15,9 +15,10 @@ from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
+from skdpnoise.accounting.session import FitSession
 from skdpnoise.base.advice import warn_last
 from skdpnoise.base.constructors import Constraints, constructor_of_fields
-from skdpnoise.base.private_fit import FitSession, PrivateEstimator
+from skdpnoise.base.private_fit import PrivateEstimator
 from skdpnoise.base.public_output import PublicOutput, hand_on
 from skdpnoise.base.register import register_private
 from skdpnoise.base.tags import PrivateTags
@@ -112,7 +113,7 @@ class PrivateEncoder(PrivateEstimator, TransformerMixin, BaseEstimator, ABC):
             rows_per_group=session.rows_per_group,
         )
         made = make(session.guarantee)
-        session.account.spend(
+        session.reserve(
             [made.privacy_loss()],
             made.noise,
             of_groups=[0],

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from skdpnoise.base.private_fit import FitSession
+from skdpnoise.accounting.session import FitSession
 from skdpnoise.data.cell_tables import Kinds, cells_in
 from skdpnoise.data.cells import is_missing
 from skdpnoise.data.fitted_kinds import kind_of_labels

@@ -75,7 +75,7 @@ class PrivateScaler(PrivateEstimator, OneToOneFeatureMixin, TransformerMixin, Ba
             bounds = as_bounds(self.feature_bounds, schema.n_columns, "feature_bounds", self)
             release, stages = self._plan(bounds, session.guarantee, session.rows_per_group)
             if stages:
-                session.account.spend(stages, release["noise"])
+                session.reserve(stages, release["noise"])
             release |= {"random_state": session.rng, "charge": session.charge}
             fitted = self._statistics(rows.keep(session.rng), bounds, release)
             if self.adjacency == "add_remove":

@@ -16,9 +16,10 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from skdpnoise.accounting.limits import ChanceBudget
+from skdpnoise.accounting.session import FitSession
 from skdpnoise.base.advice import cause_of_hiding, note_hidden, warn_last
 from skdpnoise.base.constructors import Constraints, constructor_of_fields
-from skdpnoise.base.private_fit import FitSession, PrivateEstimator
+from skdpnoise.base.private_fit import PrivateEstimator
 from skdpnoise.base.public_output import PublicOutput, hand_on
 from skdpnoise.base.register import register_private
 from skdpnoise.base.tags import PrivateTags
@@ -254,7 +255,7 @@ class DPTableVectorizer(PrivateEstimator, TransformerMixin, BaseEstimator, Schem
             facts_of = {"counts": counts, "searches": searches}
             stages += stage_losses(numbers, **facts_of) if split else [numbers]
         if stages:
-            session.account.spend(stages, noise, of_groups=[0] if n_open else [])
+            session.reserve(stages, noise, of_groups=[0] if n_open else [])
         return VectorizerPlan(made, numbers, noise)
 
     def _numbers(

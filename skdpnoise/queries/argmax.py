@@ -96,8 +96,8 @@ def private_argmax(
     made.mechanism.check(utilities)
     relation = guarantee.adjacency if isinstance(guarantee, PrivacyGuarantee) else None
     terms = Terms("private_argmax", guarantee, relation, ledger, rng)
-    session = terms.session(lambda *_: terms.spend(made.loss, made.method))
-    return session.choose("choice", made.mechanism, utilities), made.mechanism
+    terms.reserve(made.loss, made.method)
+    return terms.session().choose("choice", made.mechanism, utilities), made.mechanism
 
 
 @dataclass(frozen=True, slots=True, eq=False)

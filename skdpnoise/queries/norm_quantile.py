@@ -133,7 +133,7 @@ def private_norm_quantile(
     low, high = (_LOWEST, _HIGHEST) if limits is None else _check_limits(owner, limits)
     up_to = values.or_else(np.zeros(0)).total(partial(_counts, high), "norms of rows")
     session = terms.session(charge)
-    terms.spend(budget, NormQuantileMechanism.within(budget).noise)
+    terms.reserve(budget, NormQuantileMechanism.within(budget).noise)
     if high - low > _WINDOW:
         first, monotonic = budget.share(_MAGNITUDE), terms.adjacency == "add_remove"
         mechanism = NormQuantileMechanism.within(first, monotonic=monotonic)

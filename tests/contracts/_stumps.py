@@ -16,8 +16,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from skdpnoise._utils.parameters import as_bounds, check_memory, number_pair
 from skdpnoise.accounting.queries import GroupedSum
+from skdpnoise.accounting.session import FitSession
 from skdpnoise.base.constructors import Constraints, constructor_of_fields
-from skdpnoise.base.private_fit import FitSession, PrivateEstimator
+from skdpnoise.base.private_fit import PrivateEstimator
 from skdpnoise.base.register import register_private
 from skdpnoise.base.scores import QuietScoreMixin
 from skdpnoise.data.reading import NumberColumns, Supervised
@@ -125,7 +126,7 @@ class DPBoostedStumps(PrivateEstimator, QuietScoreMixin, RegressorMixin, BaseEst
         with self._session(groups, params) as session:
             schema, rows = self._read_rows(Supervised(NumberColumns()), X=X, y=y, groups=groups)
             plan = self._plan(schema, session.guarantee, session.rows_per_group)
-            session.account.spend([plan.budget], plan.mechanism.noise)
+            session.reserve([plan.budget], plan.mechanism.noise)
             self.stumps_ = plan.run(rows.keep(session.rng), session)
             self._units, self.privacy_ = plan.units, session.report()
         return self

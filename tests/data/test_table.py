@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from skdpnoise.data import partition_cache, scan_batches, table
+from skdpnoise.data import partition_cache, scan_batches
 from skdpnoise.data.ranks import ordered
 from skdpnoise.data.table import InMemory, as_rows, rows_at, scan_tables, scanned
 
@@ -175,4 +175,3 @@ def test_arrays_are_tables_of_one_leaf():
     rows = InMemory.of(values)
     assert rows.shape == values.shape
     assert rows.leaf is values
-    assert table.total(rows, lambda leaf: leaf.sum(axis=0)) is not None

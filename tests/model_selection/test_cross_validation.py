@@ -25,7 +25,7 @@ from skdpnoise.privacy import GaussianLoss, PureLoss
 from skdpnoise.sampling import SeededWords
 from tests._cases import each_value
 from tests.contracts._register import Notebook
-from tests.model_selection._searches import LABELS, SCORE, Untouched, X
+from tests.model_selection._searches import LABELS, SCORE, Untouched, X, rows_at
 
 pytestmark = pytest.mark.usefixtures("the_same_words")
 
@@ -59,11 +59,11 @@ def test_every_record_is_in_all_training_sets_but_one_and_scored_once(scoring, m
     fit, losses = _runs.SearchProblem.fitted, _runs.SearchProblem.losses
 
     def noted_fit(self, priced, rows=None):
-        fitted.append(self.parts.train if rows is None else rows)
+        fitted.append(rows_at(self, self.parts.train, X))
         return fit(self, priced, rows)
 
     def noted_losses(self, models, target):
-        scored.append(self.parts.validation)
+        scored.append(rows_at(self, self.parts.validation, X))
         return losses(self, models, target)
 
     monkeypatch.setattr(_runs.SearchProblem, "fitted", noted_fit)
@@ -86,7 +86,8 @@ def test_with_the_same_coins_a_record_more_is_in_one_fold_only():
 
     class Noted(_cross_validation._CrossValidation):
         def _divided(self, *args):
-            seen.append(super()._divided(*args).folds)
+            parts = super()._divided(*args)
+            seen.append([parts.division.at(fold).tables()["X"][:, 0] for fold in parts.folds])
             raise Stopped
 
     for n in (299, 300):

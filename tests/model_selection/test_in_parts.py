@@ -18,11 +18,12 @@ from skdpnoise import (
     DPStandardScaler,
 )
 from skdpnoise.base.parts import private_parts
+from skdpnoise.compose._over_parts import without_seeds
 from skdpnoise.data import scan_batches
 from skdpnoise.data.partitions import SpreadError
 from skdpnoise.data.reading import read
 from skdpnoise.model_selection import _runs, dp_cross_validate
-from skdpnoise.model_selection._data import SearchRows, without_seeds
+from skdpnoise.model_selection._data import SearchRows
 from skdpnoise.model_selection._splits import Coins
 from skdpnoise.sampling import SeededWords
 from tests._cases import each_value
