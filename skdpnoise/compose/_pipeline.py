@@ -10,7 +10,6 @@ from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 from sklearn.utils.metaestimators import available_if
 
-from skdpnoise._utils.context import within
 from skdpnoise._utils.numbers import check_grouped, check_numbers
 from skdpnoise._utils.silence import silence
 from skdpnoise._utils.warnings import PrivacyWarning
@@ -21,7 +20,6 @@ from skdpnoise.base.advice import (
     advise,
     advise_on_bought_number,
     advise_on_public_number,
-    held_back,
 )
 from skdpnoise.base.compositions import Children, register_inner, watched
 from skdpnoise.base.constructors import Constraints, constructor_of_fields
@@ -41,6 +39,7 @@ from skdpnoise.compose.shares import (
 )
 from skdpnoise.compose.statement import (
     declared_of,
+    drawing,
     in_order,
     noises_of,
     read_unpaid,
@@ -250,21 +249,16 @@ class DPPipeline(FittedSteps):
             reservation.give_back("no step releases anything")
         # draw
         limit = SpendingLimit(budget, self.adjacency)
-        with within(reservation=reservation), held_back():
-            try:
-                with after_charge(copy), silence(PrivacyWarning, LedgerWarning):
-                    model = fit_steps(self._shown(priced(limit)), data, parts)
-                fitted = private_parts(model, fitted=True)
-                limit.settle((part.label, part.estimator.privacy_) for part in fitted)
-                report = whole_report(self, budget, fitted, declared, rows)
-                if report.releases and not releases:
-                    raise UnsettledError(
-                        "The steps released something without a charge. No guarantee holds."
-                    )
-            except BaseException as error:
-                if releases and self.ledger is not None:
-                    error.add_note(f"The ledger was charged {budget}, which stays spent.")
-                raise
+        with drawing(self, reservation, budget):
+            with after_charge(copy), silence(PrivacyWarning, LedgerWarning):
+                model = fit_steps(self._shown(priced(limit)), data, parts)
+            fitted = private_parts(model, fitted=True)
+            limit.settle((part.label, part.estimator.privacy_) for part in fitted)
+            report = whole_report(self, budget, fitted, declared, rows)
+            if report.releases and not releases:
+                raise UnsettledError(
+                    "The steps released something without a charge. No guarantee holds."
+                )
             # store
             self.steps_ = settled(model, report, self.ledger).steps
             self._declared, self._columns = declared, columns

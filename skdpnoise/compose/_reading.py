@@ -8,7 +8,7 @@ composition alone. What is computed is refused by its type, never for a value.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, ClassVar
@@ -193,10 +193,6 @@ class _Stand(BaseEstimator):
         """Return the names that the step gives."""
         return self.step.get_feature_names_out(input_features)
 
-    def _fitted(self, X: Any, y: Any, groups: Any) -> Any:
-        self.step.fit(X, y, **({} if groups is None else {"groups": groups}))
-        return self
-
     def __sklearn_is_fitted__(self) -> bool:
         return True
 
@@ -206,37 +202,60 @@ class Guard(_Stand):
 
     def fit(self, X: Any, y: Any = None) -> Guard:
         """Fit the step."""
-        _check_types(self.label, self.step, X, passed=False)
-        self.step.fit(X, y)
+        with self._checked(X):
+            self.step.fit(X, y)
         return self
 
     def fit_transform(self, X: Any, y: Any = None) -> Any:
         """Fit, and transform the same data."""
+        with self._checked(X):
+            _check_output(self.label, self.step, X, y)
+            return self.step.fit_transform(X, y)
+
+    def _checked(self, X: Any) -> AbstractContextManager[None]:
         _check_types(self.label, self.step, X, passed=False)
-        _check_output(self.label, self.step, X, y)
-        return self.step.fit_transform(X, y)
+        return nullcontext()
 
 
-class PrivateGuard(_Stand):
-    """The same before a private step."""
+class PublicReader(Guard):
+    """Has a step that learns nothing look at what the user passed, as it does in scikit-learn."""
+
+    def __init__(self, step: Any, label: str, run: Pass) -> None:
+        super().__init__(step, label)
+        self.run = run
+
+    def _checked(self, X: Any) -> AbstractContextManager[None]:
+        _check_types(self.label, self.step, X, passed=True)
+        return _looking(_NOTHING, self.run.assume_finite)
+
+
+class _PrivateStand(_Stand):
+    """Stands for a private step."""
 
     takes_parts = True
 
     def fit(self, X: Any, y: Any = None, groups: Any = None) -> Any:
         """Fit the step."""
-        _need_numbers_of(self.label, self.step, X)
-        with made():
-            return self._fitted(X, y, groups)
+        self.step.fit(X, y, **({} if groups is None else {"groups": groups}))
+        return self
 
     def fit_transform(self, X: Any, y: Any = None, groups: Any = None) -> Any:
         """Fit, and transform the same data."""
         return self.fit(X, y, groups).transform(X)
 
 
-class PrivateReader(_Stand):
-    """Has a private step check what the user passed, up to its first charge."""
+class PrivateGuard(_PrivateStand):
+    """Refuses types, and no values, before a private step."""
 
-    takes_parts = True
+    def fit(self, X: Any, y: Any = None, groups: Any = None) -> Any:
+        """Fit the step."""
+        _need_numbers_of(self.label, self.step, X)
+        with made():
+            return super().fit(X, y, groups)
+
+
+class PrivateReader(_PrivateStand):
+    """Has a private step check what the user passed, up to its first charge."""
 
     def __init__(self, step: Any, label: str, computed: frozenset[str], run: Pass) -> None:
         super().__init__(step, label)
@@ -248,15 +267,11 @@ class PrivateReader(_Stand):
         self.draws_ = True
         try:
             with _looking(self.computed, self.run.assume_finite):
-                self._fitted(X, y, groups)
+                super().fit(X, y, groups)
             self.draws_ = False  # it has nothing to release
         except NothingDrawnError:
             self.run.after_draw(self.step, X)
         return self
-
-    def fit_transform(self, X: Any, y: Any = None, groups: Any = None) -> Any:
-        """Check, and transform the same data."""
-        return self.fit(X, y, groups).transform(X)
 
     @available_if(lambda self: hasattr(self.step, "transform"))
     def transform(self, X: Any) -> Any:
@@ -274,28 +289,6 @@ class PrivateReader(_Stand):
             known = input_features is not None and isinstance(self.step, OneToOneFeatureMixin)
             return input_features if known else np.array([self.label], dtype=object)
         return self.step.get_feature_names_out(input_features)
-
-
-class PublicReader(_Stand):
-    """Has a step that learns nothing look at what the user passed, as it does in scikit-learn."""
-
-    def __init__(self, step: Any, label: str, run: Pass) -> None:
-        super().__init__(step, label)
-        self.run = run
-
-    def fit(self, X: Any, y: Any = None) -> PublicReader:
-        """Fit the step."""
-        _check_types(self.label, self.step, X, passed=True)
-        with _looking(_NOTHING, self.run.assume_finite):
-            self.step.fit(X, y)
-        return self
-
-    def fit_transform(self, X: Any, y: Any = None) -> Any:
-        """Fit, and transform the same data."""
-        _check_types(self.label, self.step, X, passed=True)
-        with _looking(_NOTHING, self.run.assume_finite):
-            _check_output(self.label, self.step, X, y)
-            return self.step.fit_transform(X, y)
 
 
 class Behind(_Stand):

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import reduce
 from operator import add
@@ -10,11 +11,13 @@ from typing import Any
 
 import numpy as np
 
+from skdpnoise._utils.context import within
 from skdpnoise._utils.numbers import NUMBERS
 from skdpnoise.accounting import PrivacyReport
 from skdpnoise.accounting.declared import COLUMNS, FACTS, declared_below, said_public
 from skdpnoise.accounting.limits import Budget, as_loss
 from skdpnoise.accounting.reservation import Reservation, reserve
+from skdpnoise.base.advice import held_back
 from skdpnoise.base.compositions import private_estimators
 from skdpnoise.base.parts import Part
 from skdpnoise.base.tags import tags_of
@@ -46,6 +49,19 @@ def reserve_whole(
         **to_name_the_largest(ledger, guarantee, cost_of),
     }
     return reserve(ledger, f"{name}.fit", cost_of(guarantee), **facts)
+
+
+@contextmanager
+def drawing(composition: Any, reservation: Reservation, spent: Any) -> Iterator[None]:
+    """Draw from what was reserved; whatever is raised within says what stays spent."""
+    with within(reservation=reservation):
+        try:
+            with held_back():
+                yield
+        except BaseException as error:
+            if composition.ledger is not None and reservation.state == "kept":
+                error.add_note(f"The ledger was charged {spent}, which stays spent.")
+            raise
 
 
 def noises_of(parts: Collection[Part]) -> str:

@@ -21,11 +21,9 @@ from sklearn.utils import get_tags
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 
 from skdpnoise._utils.checks import check_type
-from skdpnoise._utils.context import within
 from skdpnoise._utils.numbers import JOBS, check_grouped
 from skdpnoise._utils.parameters import as_bounds, check_parameters
 from skdpnoise._utils.redaction import silence
-from skdpnoise.accounting import PrivacyReport
 from skdpnoise.accounting.limits import pure_part
 from skdpnoise.accounting.reservation import returnable
 from skdpnoise.accounting.session import Session
@@ -39,7 +37,7 @@ from skdpnoise.base.surroundings import clone_with_ledger, warn_of_company
 from skdpnoise.compose.asked import read_to_fit
 from skdpnoise.compose.fitting import settled
 from skdpnoise.compose.shares import search_budget, seed_from
-from skdpnoise.compose.statement import reserve_whole
+from skdpnoise.compose.statement import drawing, reserve_whole
 from skdpnoise.compose.whole import WholeMixin
 from skdpnoise.data.groups import Groups
 from skdpnoise.data.reading import read
@@ -194,7 +192,7 @@ class PrivateSearchCV(WholeMixin, PlanMixin, Delegation, BaseSearchCV, CallbackS
         reservation.keep()
         session.spend("choice and scores", report)
         # draw, choose, store
-        with within(reservation=reservation), self._noted(report), advice.held_back():
+        with drawing(self, reservation, report.total):
             parts = asked._divided(records.kept(session.rng), strategy, reference, session)
             problem = replace(problem, classes=classes, parts=parts)
             outcome = _runs.without_traces(lambda: self._run(problem, strategy))
@@ -238,16 +236,6 @@ class PrivateSearchCV(WholeMixin, PlanMixin, Delegation, BaseSearchCV, CallbackS
             if outcome.model is None:
                 raise _runs.SearchStopped(_runs.FAILED)
             return outcome._replace(hidden=hidden)
-
-    @contextmanager
-    def _noted(self, report: PrivacyReport) -> Iterator[None]:
-        """Add to whatever is raised within that the ledger was charged, if there is one."""
-        try:
-            yield
-        except BaseException as error:
-            if self.ledger is not None:
-                error.add_note(f"The ledger was charged {report.total}, which stays spent.")
-            raise
 
     __sklearn_clone__ = clone_with_ledger
 

@@ -16,6 +16,7 @@ from skdpnoise import (
     PrivacyLedger,
 )
 from skdpnoise.accounting.limits import ApproximateBudget, as_loss
+from skdpnoise.accounting.session import Session
 from skdpnoise.inspection import audit
 from skdpnoise.ledger import BudgetExceededError
 from skdpnoise.metrics.scoring import BITS, SCORINGS
@@ -155,7 +156,8 @@ def test_standard_errors_cover_the_noise_of_a_mean(adjacency, budget):
     # 91 to 99 % of 400: five standard deviations of that share on either side.
     wrong = np.count_nonzero(np.random.default_rng(0).random(2000) < 0.3)
     loss = wrong << BITS, 2000
-    drawn = [_runs.released_mean(loss, budget, adjacency, SeededWords(seed)) for seed in range(400)]
+    sessions = [Session(SeededWords(seed), adjacency) for seed in range(400)]
+    drawn = [_runs.released_mean(loss, budget, session) for session in sessions]
     mean, error = np.array(drawn).T
     off = mean - wrong / 2000
     assert 0.9 < np.mean(np.abs(off) <= 1.96 * error) < 0.995
