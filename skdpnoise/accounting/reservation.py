@@ -18,8 +18,10 @@ from sklearn.utils._param_validation import InvalidParameterError
 
 from skdpnoise._utils.context import within
 from skdpnoise._utils.warnings import PrivacyWarning
+from skdpnoise.mechanisms.charging import LossFor, to_name_the_largest
+from skdpnoise.privacy import PrivacyGuarantee
 
-__all__ = ["Reservation", "Reserving", "reason_of", "reserve", "returnable"]
+__all__ = ["Reservation", "Reserving", "facts_for", "reason_of", "reserve", "returnable"]
 
 Result = TypeVar("Result")
 
@@ -102,6 +104,16 @@ class Reservation:
         raise TypeError("A reservation cannot be copied or pickled: each copy could return it.")
 
     __copy__ = __deepcopy__ = __reduce_ex__ = _refuse_copies
+
+
+def facts_for(
+    ledger: Any, guarantee: Any, loss_for: LossFor | None = None, **facts: Any
+) -> dict[str, Any]:
+    """Return what a ledger is told beside a cost: the guarantee, and what names the largest ε."""
+    stated = {}
+    if isinstance(guarantee, PrivacyGuarantee):
+        stated["guarantee"] = guarantee.epsilon, guarantee.delta
+    return {**stated, **facts, **to_name_the_largest(ledger, guarantee, loss_for)}
 
 
 def reserve(ledger: Any, label: str, cost: Any, **facts: Any) -> Reservation:

@@ -63,11 +63,12 @@ class Drawn:
     @property
     def adder(self) -> Callable[[int, int], int]:
         """Adds one part of the noise to one integer, many times over."""
-        return adder(self.mechanism)
+        return Session.adder(self.mechanism)
 
     def add(self, integers: Any, noise: Any = None) -> Any:
         """Return integers plus their noise, in grid steps; plus a part of it if one is given."""
-        return plus_noise(self.mechanism, integers, self.noise if noise is None else noise)
+        noise = self.noise if noise is None else noise
+        return Session.meeting(self.mechanism, integers, noise)
 
     def in_units(self, integers: Any, noise: Any = None) -> NDArray[np.float64]:
         """Return integers plus their noise, in the units of the query."""
@@ -111,6 +112,16 @@ class Session:
     def of_whole(cls, rng: RandomWords, adjacency: Adjacency) -> Session:
         """Return the session of a whole that was charged at once; who observes it is told."""
         return cls(rng, adjacency, note_charge)
+
+    @staticmethod
+    def meeting(mechanism: Any, integers: Any, noise: Any) -> Any:
+        """Return integers plus noise that was charged for."""
+        return plus_noise(mechanism, integers, noise)
+
+    @staticmethod
+    def adder(mechanism: Any) -> Callable[[int, int], int]:
+        """Return what adds noise that was charged for to one integer, many times over."""
+        return adder(mechanism)
 
     def under(self, prefix: str) -> Session:
         """Return the session with labels that begin so."""

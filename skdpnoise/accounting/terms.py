@@ -7,8 +7,9 @@ from typing import Any
 
 from skdpnoise._utils.checks import check_adjacency
 from skdpnoise.accounting.account import Ledger
+from skdpnoise.accounting.reservation import facts_for
 from skdpnoise.accounting.session import Charge, Session, no_charge
-from skdpnoise.mechanisms.charging import LossFor, to_name_the_largest
+from skdpnoise.mechanisms.charging import LossFor
 from skdpnoise.privacy import Adjacency, LossBudget, PrivacyGuarantee, PrivacyLoss, check_real
 from skdpnoise.sampling import RandomWords, random_words
 from skdpnoise.sampling.words import HIDDEN_SEED
@@ -82,13 +83,10 @@ class Terms:
         # `loss_for` returns what the releases would cost for another guarantee.
         if self.ledger is None:
             return
-        facts: dict[str, Any] = {"adjacency": self.adjacency, "unit": "record"}
-        facts |= to_name_the_largest(self.ledger, self.guarantee, loss_for)
-        if isinstance(self.guarantee, PrivacyGuarantee):
-            facts["guarantee"] = (self.guarantee.epsilon, self.guarantee.delta)
-        if not self.rng.secure:
-            facts["parameters"] = {"random_state": HIDDEN_SEED}
-        self.ledger.charge(self.owner, cost, mechanism=mechanism, **facts)
+        seed = {} if self.rng.secure else {"parameters": {"random_state": HIDDEN_SEED}}
+        known = {"adjacency": self.adjacency, "unit": "record", "mechanism": mechanism, **seed}
+        facts = facts_for(self.ledger, self.guarantee, loss_for, **known)
+        self.ledger.charge(self.owner, cost, **facts)
 
     def spend_for(self, label: str, mechanism: Any) -> None:
         """Charge the ledger by the loss of the noise of the only release."""

@@ -16,13 +16,12 @@ from skdpnoise._utils.numbers import NUMBERS
 from skdpnoise.accounting import PrivacyReport
 from skdpnoise.accounting.declared import COLUMNS, FACTS, declared_below, said_public
 from skdpnoise.accounting.limits import Budget, as_loss
-from skdpnoise.accounting.reservation import Reservation, reserve
+from skdpnoise.accounting.reservation import Reservation, facts_for, reserve
 from skdpnoise.base.advice import held_back
 from skdpnoise.base.compositions import private_estimators
 from skdpnoise.base.parts import Part
 from skdpnoise.base.tags import tags_of
 from skdpnoise.data.rows import FOUND_BY_READING
-from skdpnoise.mechanisms.charging import to_name_the_largest
 from skdpnoise.privacy import GaussianLoss, PrivacyGuarantee, PrivacyLoss, PureLoss
 from skdpnoise.sampling.words import HIDDEN_SEED, is_seeded
 
@@ -39,15 +38,16 @@ def reserve_whole(
     ledger, name = composition.ledger, type(composition).__name__
     if ledger is None:
         return Reservation()
-    facts: dict[str, Any] = {
-        "guarantee": (guarantee.epsilon, guarantee.delta),
-        "adjacency": guarantee.adjacency,
-        "unit": unit,
-        "mechanism": noise,
-        "estimator": name,
-        "parameters": _public_parameters(composition) | said_public(declared),
-        **to_name_the_largest(ledger, guarantee, cost_of),
-    }
+    facts = facts_for(
+        ledger,
+        guarantee,
+        cost_of,
+        adjacency=guarantee.adjacency,
+        unit=unit,
+        mechanism=noise,
+        estimator=name,
+        parameters=_public_parameters(composition) | said_public(declared),
+    )
     return reserve(ledger, f"{name}.fit", cost_of(guarantee), **facts)
 
 
