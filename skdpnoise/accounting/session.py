@@ -63,7 +63,7 @@ class Drawn:
     @property
     def adder(self) -> Callable[[int, int], int]:
         """Adds one part of the noise to one integer, many times over."""
-        return Session.adder(self.mechanism)
+        return Session.adding(self.mechanism)
 
     def add(self, integers: Any, noise: Any = None) -> Any:
         """Return integers plus their noise, in grid steps; plus a part of it if one is given."""
@@ -119,7 +119,7 @@ class Session:
         return plus_noise(mechanism, integers, noise)
 
     @staticmethod
-    def adder(mechanism: Any) -> Callable[[int, int], int]:
+    def adding(mechanism: Any) -> Callable[[int, int], int]:
         """Return what adds noise that was charged for to one integer, many times over."""
         return adder(mechanism)
 

@@ -83,9 +83,16 @@ class Terms:
         # `loss_for` returns what the releases would cost for another guarantee.
         if self.ledger is None:
             return
-        seed = {} if self.rng.secure else {"parameters": {"random_state": HIDDEN_SEED}}
-        known = {"adjacency": self.adjacency, "unit": "record", "mechanism": mechanism, **seed}
-        facts = facts_for(self.ledger, self.guarantee, loss_for, **known)
+        facts = facts_for(
+            self.ledger,
+            self.guarantee,
+            loss_for,
+            adjacency=self.adjacency,
+            unit="record",
+            mechanism=mechanism,
+        )
+        if not self.rng.secure:
+            facts["parameters"] = {"random_state": HIDDEN_SEED}
         self.ledger.charge(self.owner, cost, **facts)
 
     def spend_for(self, label: str, mechanism: Any) -> None:
