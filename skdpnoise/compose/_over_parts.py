@@ -17,6 +17,7 @@ from sklearn.base import BaseEstimator
 from sklearn.pipeline import Pipeline
 
 from skdpnoise._utils.silence import silence
+from skdpnoise.base.compositions import inner_of
 from skdpnoise.base.parts import private_parts
 from skdpnoise.base.register import is_private
 from skdpnoise.data.partitions import between
@@ -123,5 +124,5 @@ def _forget(model: Any) -> None:
         for part in private_parts(model, fitted=fitted):
             for name in {"ledger", "random_state"} & set(vars(part.estimator)):
                 setattr(part.estimator, name, None)
-            for _, step in getattr(part.estimator, "steps_", ()):  # a DPPipeline's own
+            for _, step in inner_of(part.estimator, fitted=fitted)[0]:
                 _forget(step)

@@ -169,19 +169,19 @@ def settled(model: Any, report: PrivacyReport, ledger: Any) -> Any:
     # Whoever fits a part again, or a copy of it, charges the ledger.
     for part in private_parts(model, fitted=True):
         part.estimator.privacy_ = report
-        part.estimator.ledger = ledger
         for _, step in inner_of(part.estimator, fitted=True)[0]:
             settled(step, report, ledger)
-    _give_originals(model, ledger)
+    give_ledger(model, ledger)
     return model
 
 
-def _give_originals(model: Any, ledger: Any) -> None:
-    """Give the ledger to the unfitted steps, of which clones are made."""
-    for part in private_parts(model):
-        part.estimator.ledger = ledger
-        for _, step in inner_of(part.estimator)[0]:
-            _give_originals(step, ledger)
+def give_ledger(model: Any, ledger: Any) -> None:
+    """Give a ledger to all private steps at any depth, and to what they were made from."""
+    for fitted in (False, True):
+        for part in private_parts(model, fitted=fitted):
+            part.estimator.ledger = ledger
+            for _, step in inner_of(part.estimator, fitted=fitted)[0]:
+                give_ledger(step, ledger)
 
 
 def _have_copies_made(pipeline: Any) -> None:

@@ -21,7 +21,13 @@ from skdpnoise.base.advice import left_to
 from skdpnoise.base.compositions import private_estimators
 from skdpnoise.base.parts import after_charge, private_parts
 from skdpnoise.compose._over_parts import without_seeds
-from skdpnoise.compose.fitting import Given, check_steps, fit_guarded, read_steps
+from skdpnoise.compose.fitting import (
+    Given,
+    check_steps,
+    fit_guarded,
+    give_ledger,
+    read_steps,
+)
 from skdpnoise.compose.shares import with_budget
 from skdpnoise.data.groups import Groups
 from skdpnoise.data.partitions import SpreadError
@@ -178,7 +184,7 @@ class SearchProblem:
         records = self.rows(self.parts.train if places is None else places).tables()
         limit = SpendingLimit(priced.budget, self.session.adjacency)
         model = priced.estimator
-        give_ledger(model, limit.part)
+        give_limit(model, limit)
         check_all_pay(model, priced.labels)
         said: list[Said] = []
         try:
@@ -193,7 +199,7 @@ class SearchProblem:
             if not limit.refused:
                 raise
         settle(limit, model)
-        give_ledger(model, partial(_same, None))
+        give_ledger(model, None)
         return said_by(model, said)
 
     def check(self, owner: str, candidate: Candidate, budget: Budget) -> None:
@@ -208,7 +214,7 @@ class SearchProblem:
         """Have a candidate check all records, as far as it needs no draw."""
         limit = SpendingLimit(None, self.session.adjacency)
         model = self._unseeded().priced(candidate.estimator, budget).estimator
-        give_ledger(model, limit.part)
+        give_limit(model, limit)
         tables = records.tables()
         with silence(), parallel_config("sequential"):
             read_steps(model, Given(tables["X"], tables["y"]), candidate.parts, owner=owner)
@@ -288,13 +294,10 @@ def said_by(model: Any, said: list[Said]) -> Any:
     return model
 
 
-def give_ledger(model: Any, ledger_of: Callable[[str], Any]) -> None:
-    """Give each private part of a model its ledger: fitted parts, and what they are made from."""
-    for fitted in (False, True):
-        for part in private_parts(model, fitted=fitted):
-            part.estimator.ledger = ledger = ledger_of(part.label)
-            for _, step in getattr(part.estimator, "steps_", ()):  # a DPPipeline's own
-                give_ledger(step, partial(_same, ledger))
+def give_limit(model: Any, limit: SpendingLimit) -> None:
+    """Let each private part of an unfitted model charge a limit."""
+    for part in private_parts(model):
+        part.estimator.ledger = limit.part(part.label)
 
 
 def check_found(model: Any) -> None:
@@ -317,10 +320,6 @@ def check_all_pay(model: Any, labels: tuple[str, ...]) -> None:
             f"and {here}. Register its class in a module that all processes import, or set "
             "n_jobs=None."
         )
-
-
-def _same(ledger: Any, label: str) -> Any:
-    return ledger
 
 
 def settle(limit: SpendingLimit, model: Any) -> None:

@@ -160,7 +160,7 @@ def test_a_search_with_fits_that_cost_nothing_is_caught(monkeypatch):
     search.set_params(param_grid={"alpha": [0.0, 1e-6, 2e-6]})  # whichever is chosen, it tells
     with pytest.raises(RuntimeError, match="did not charge"):  # the cap does not allow it
         searches(search, "train", 1)
-    monkeypatch.setattr(_runs, "give_ledger", lambda model, ledger_of: None)
+    monkeypatch.setattr(_runs, "give_limit", lambda model, limit: None)
     with pytest.raises(RuntimeError, match="did not charge"):  # nor are fits without one published
         searches(search, "train", 1)
     monkeypatch.setattr(_runs, "settle", lambda cap, model: None)

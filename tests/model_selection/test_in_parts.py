@@ -14,6 +14,7 @@ from skdpnoise import (
     DPCoordinateDescentRegressor,
     DPGridSearchCV,
     DPLogisticCD,
+    DPPipeline,
     DPRandomizedSearchCV,
     DPStandardScaler,
 )
@@ -45,6 +46,7 @@ BOUNDS = {"feature_bounds": (-1.0, 1.0)}
 LABELS = DPLogisticCD(**BOUNDS, n_passes=3)
 NUMBERS = DPCoordinateDescentRegressor(**BOUNDS)
 TWO = Pipeline([("s", DPStandardScaler()), ("m", LABELS)])
+NESTED = DPPipeline([("inner", DPPipeline([("s", DPStandardScaler())])), ("m", LABELS)])
 SEARCHES = {
     "noisy_max": (DPGridSearchCV(LABELS, {"alpha": [0.0, 0.1]}), "label"),
     "refit": (DPGridSearchCV(LABELS, {"alpha": [0.0, 0.1]}, refit=True), "label"),
@@ -56,6 +58,7 @@ SEARCHES = {
     "shares": (DPGridSearchCV(LABELS, {"alpha": [0.1]}, scoring="balanced_accuracy"), "label"),
     "log loss": (DPGridSearchCV(LABELS, {"alpha": [0.0, 0.1]}, scoring="neg_log_loss"), "label"),
     "units": (DPGridSearchCV(NUMBERS, {"n_passes": [1, 2]}), "y"),
+    "nested": (DPGridSearchCV(NESTED, {"m__alpha": [0.0, 0.1]}), "label"),
     "pipeline": (DPGridSearchCV(TWO, {"m__alpha": [0.0, 0.1]}), "label"),
 }
 
