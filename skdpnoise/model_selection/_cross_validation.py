@@ -35,7 +35,7 @@ from sklearn.utils._param_validation import Interval
 
 from skdpnoise._utils.parallel import in_order
 from skdpnoise._utils.shared_texts import shared_texts
-from skdpnoise.accounting import Ledger, PrivacyReport
+from skdpnoise.accounting import Ledger
 from skdpnoise.accounting.limits import SearchBudget, pure_part
 from skdpnoise.accounting.session import Session
 from skdpnoise.base.compositions import Children, below, register_inner
@@ -43,7 +43,7 @@ from skdpnoise.base.constructors import Constraints, constructor_of_fields
 from skdpnoise.compose.shares import search_budget
 from skdpnoise.compose.whole import ReportOfModels, digests_of
 from skdpnoise.data.groups import Groups
-from skdpnoise.metrics.scoring import Losses, pair_share
+from skdpnoise.metrics.scoring import pair_share
 from skdpnoise.model_selection._candidates import Candidate
 from skdpnoise.model_selection._data import Records
 from skdpnoise.model_selection._runs import Outcome, Parts, SearchProblem, Target
@@ -290,7 +290,7 @@ class _CrossValidation(PrivateSearchCV):
         folds, sizes = tuple(range(k)), division.sizes[:k]
         if sum(sizes) - max(sizes) < 2 or (public and min(sizes) < 1):
             raise self._too_few()
-        return Parts(division, folds, folds, (k,), folds)
+        return Parts(division, folds, folds, (k,))
 
     def _check_enough(self, records: Groups[Records], reference: float) -> None:
         units = records.n_groups or records.n_rows
@@ -325,27 +325,14 @@ class Folds(Strategy):
         fit, score = total.share((1.0 - _SCORE) / (n_folds - 1)), total.share(_SCORE)
         return cls(total, fit, pure_part(score), n_folds)
 
-    def choose(self, problem: SearchProblem, losses: Losses, target: Target) -> tuple[int, float]:
-        """Score the only candidate."""
-        return 0, problem.score(int(losses.sums[0]), self.score_budget, target)[0]
-
-    def report(
-        self,
-        owner: str,
-        guarantee: PrivacyGuarantee,
-        problem: SearchProblem,
-        rows_per_group: int | None,
-    ) -> PrivacyReport:
-        """Return the report, with the number of the scores."""
-        report = Strategy.report(self, owner, guarantee, problem, rows_per_group)
-        (line,) = report.releases
-        return replace(report, releases=(replace(line, n_coordinates=self.n_folds),))
+    def n_scores(self, n_candidates: int) -> int:
+        return self.n_folds
 
     def run(
         self, problem: SearchProblem, target: Target, n_jobs: int | None, tell: Tell
     ) -> Outcome:
         """Fit and score all folds; if one cannot be fitted there is no result."""
-        folds = problem.parts.folds
+        folds = problem.parts.train
         (only,) = problem.candidates
         each = []
         for fold in folds:

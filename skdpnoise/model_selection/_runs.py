@@ -85,11 +85,10 @@ class Parts:
     """Places of records that are fitted to, that are scored, and that tell units of the target."""
 
     division: Division[Records]
-    # Disjoint, but of a cross-validation, and where all candidates are made from one release.
+    # Disjoint; of a cross-validation the first two are all folds, of one release all records.
     train: tuple[int, ...]
     validation: tuple[int, ...]
     reference: tuple[int, ...] = ()
-    folds: tuple[int, ...] = ()  # of a cross-validation: each is scored once
 
     def n_in(self, places: Iterable[int]) -> int:
         """Return how many records fell to some places."""

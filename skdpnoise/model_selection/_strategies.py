@@ -83,6 +83,10 @@ class Strategy(ABC):
         """Return the candidates that are fitted."""
         return candidates
 
+    def n_scores(self, n_candidates: int) -> int:
+        """Return how many models are scored, as a report says."""
+        return n_candidates
+
     def loss(self, rows: int) -> PrivacyLoss:
         """Return the cost of the search with respect to a group of at most so many rows."""
         return self.total.for_group(rows)
@@ -109,7 +113,8 @@ class Strategy(ABC):
         span = (float(scale.min()), float(scale.max()))
         released = self.released.format(budget=self.fit_budget)
         released += ", the winner fitted again" * getattr(self, "refit", False)
-        line = Release(released, noise.noise, 1, len(problem.candidates), span, loss, "candidates")
+        n_scores = self.n_scores(len(problem.candidates))
+        line = Release(released, noise.noise, 1, n_scores, span, loss, "candidates")
         return PrivacyReport(
             estimator=owner,
             guarantee=guarantee,

@@ -88,7 +88,7 @@ def test_with_the_same_coins_a_record_more_is_in_one_fold_only():
     class Noted(_cross_validation._CrossValidation):
         def _divided(self, *args):
             parts = super()._divided(*args)
-            seen.append([parts.division.at(fold).tables()["X"][:, 0] for fold in parts.folds])
+            seen.append([parts.division.at(fold).tables()["X"][:, 0] for fold in parts.train])
             raise Stopped
 
     for n in (299, 300):
