@@ -180,17 +180,14 @@ class _Stand(BaseEstimator):
 
     @available_if(lambda self: hasattr(self.step, "transform"))
     def transform(self, X: Any) -> Any:
-        """Transform as the step does."""
         return self.step.transform(X)
 
     @available_if(lambda self: hasattr(self.step, "predict"))
     def predict(self, X: Any) -> Any:
-        """Predict as the step does."""
         return self.step.predict(X)
 
     @available_if(lambda self: hasattr(self.step, "get_feature_names_out"))
     def get_feature_names_out(self, input_features: Any = None) -> Any:
-        """Return the names that the step gives."""
         return self.step.get_feature_names_out(input_features)
 
     def __sklearn_is_fitted__(self) -> bool:
@@ -201,13 +198,11 @@ class Guard(_Stand):
     """Refuses types, and no values, before a public step that reads what others computed."""
 
     def fit(self, X: Any, y: Any = None) -> Guard:
-        """Fit the step."""
         with self._checked(X):
             self.step.fit(X, y)
         return self
 
     def fit_transform(self, X: Any, y: Any = None) -> Any:
-        """Fit, and transform the same data."""
         with self._checked(X):
             _check_output(self.label, self.step, X, y)
             return self.step.fit_transform(X, y)
@@ -235,12 +230,10 @@ class _PrivateStand(_Stand):
     takes_parts = True
 
     def fit(self, X: Any, y: Any = None, groups: Any = None) -> Any:
-        """Fit the step."""
         self.step.fit(X, y, **({} if groups is None else {"groups": groups}))
         return self
 
     def fit_transform(self, X: Any, y: Any = None, groups: Any = None) -> Any:
-        """Fit, and transform the same data."""
         return self.fit(X, y, groups).transform(X)
 
 
@@ -248,7 +241,6 @@ class PrivateGuard(_PrivateStand):
     """Refuses types, and no values, before a private step."""
 
     def fit(self, X: Any, y: Any = None, groups: Any = None) -> Any:
-        """Fit the step."""
         _need_numbers_of(self.label, self.step, X)
         with made():
             return super().fit(X, y, groups)
@@ -263,7 +255,6 @@ class PrivateReader(_PrivateStand):
         self.run = run
 
     def fit(self, X: Any, y: Any = None, groups: Any = None) -> PrivateReader:
-        """Have the step check the data."""
         self.draws_ = True
         try:
             with _looking(self.computed, self.run.assume_finite):
@@ -310,7 +301,6 @@ class Behind(_Stand):
         return self._read(X, y, groups, transforms=True)
 
     def get_feature_names_out(self, input_features: Any = None) -> Any:
-        """Return the names of what is handed on."""
         if self.run.drawn:
             return input_features
         return super().get_feature_names_out(input_features)
@@ -365,11 +355,9 @@ class Passing(TransformerMixin, BaseEstimator):
         return self
 
     def transform(self, X: Any) -> Any:
-        """Return the same."""
         return X
 
     def get_feature_names_out(self, input_features: Any = None) -> Any:
-        """Return the same names."""
         return input_features
 
     def __sklearn_is_fitted__(self) -> bool:
