@@ -17,8 +17,7 @@ from sklearn.base import BaseEstimator
 from sklearn.pipeline import Pipeline
 
 from skdpnoise._utils.silence import silence
-from skdpnoise.base.compositions import inner_of
-from skdpnoise.base.parts import private_parts
+from skdpnoise.base.parts import all_private
 from skdpnoise.base.register import is_private
 from skdpnoise.data.partitions import between
 from skdpnoise.data.rows import RowSource, as_sources, by_storage
@@ -115,14 +114,7 @@ def without_seeds(model: Any) -> Any:
     """Return a copy of a fitted model that knows neither seeds nor ledgers."""
     # From a seed everybody could draw the same noise.
     bare = deepcopy(model)
-    _forget(bare)
+    for step in all_private(bare, fitted=None):
+        for name in {"ledger", "random_state"} & set(vars(step)):
+            setattr(step, name, None)
     return bare
-
-
-def _forget(model: Any) -> None:
-    for fitted in (False, True):
-        for part in private_parts(model, fitted=fitted):
-            for name in {"ledger", "random_state"} & set(vars(part.estimator)):
-                setattr(part.estimator, name, None)
-            for _, step in inner_of(part.estimator, fitted=fitted)[0]:
-                _forget(step)

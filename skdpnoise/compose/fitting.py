@@ -20,8 +20,8 @@ from skdpnoise._utils.warnings import PrivacyWarning
 from skdpnoise.accounting import PrivacyReport
 from skdpnoise.accounting.limits import NothingDrawnError
 from skdpnoise.base.advice import dry_run
-from skdpnoise.base.compositions import inner_of, private_estimators
-from skdpnoise.base.parts import Part, all_ours, private_parts
+from skdpnoise.base.compositions import private_estimators
+from skdpnoise.base.parts import Part, all_ours, all_private, private_parts
 from skdpnoise.base.public_output import handing_on
 from skdpnoise.base.register import is_private
 from skdpnoise.base.remedies import remedy_for_data
@@ -167,21 +167,16 @@ def settled(model: Any, report: PrivacyReport, ledger: Any) -> Any:
     """Return a fitted composition whose private parts have the report and ledger of the whole."""
     # What the fit of a part cost says too little of it: it was made from what the others released.
     # Whoever fits a part again, or a copy of it, charges the ledger.
-    for part in private_parts(model, fitted=True):
-        part.estimator.privacy_ = report
-        for _, step in inner_of(part.estimator, fitted=True)[0]:
-            settled(step, report, ledger)
+    for step in all_private(model, fitted=True):
+        step.privacy_ = report
     give_ledger(model, ledger)
     return model
 
 
 def give_ledger(model: Any, ledger: Any) -> None:
     """Give a ledger to all private steps at any depth, and to what they were made from."""
-    for fitted in (False, True):
-        for part in private_parts(model, fitted=fitted):
-            part.estimator.ledger = ledger
-            for _, step in inner_of(part.estimator, fitted=fitted)[0]:
-                give_ledger(step, ledger)
+    for step in all_private(model, fitted=None):
+        step.ledger = ledger
 
 
 def _have_copies_made(pipeline: Any) -> None:
