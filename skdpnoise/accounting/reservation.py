@@ -11,7 +11,7 @@ import os
 from collections.abc import Callable
 from functools import partial
 from threading import RLock
-from typing import Any, Literal, NoReturn, Protocol, TypeVar
+from typing import Any, Literal, NoReturn, TypeVar
 
 from sklearn.exceptions import DataConversionWarning
 from sklearn.utils._param_validation import InvalidParameterError
@@ -21,19 +21,11 @@ from skdpnoise._utils.warnings import PrivacyWarning
 from skdpnoise.mechanisms.charging import LossFor, to_name_the_largest
 from skdpnoise.privacy import PrivacyGuarantee
 
-__all__ = ["Reservation", "Reserving", "facts_for", "reason_of", "reserve", "returnable"]
+__all__ = ["Reservation", "facts_for", "reason_of", "reserve", "returnable"]
 
 Result = TypeVar("Result")
 
 _DECLARED = (ValueError, TypeError, InvalidParameterError, PrivacyWarning, DataConversionWarning)
-
-
-class Reserving(Protocol):
-    """A ledger that can reserve a cost, and not only charge for it."""
-
-    def reserve(self, label: str, cost: Any, **facts: Any) -> Reservation:
-        """Reserve a cost, or raise BudgetExceededError."""
-        ...
 
 
 class Reservation:

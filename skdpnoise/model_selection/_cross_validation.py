@@ -1,23 +1,13 @@
 r"""Cross-validation in which everything that is learnt from the data is charged.
 
-**Folds.** Each row, or group, falls into one of k folds by a secret coin of its own that sees no
-data (:mod:`~skdpnoise.model_selection._splits`, with the proof): neighbouring data sets, divided by
-the same coins, differ in one fold j only. Folds are of nearly equal size, as chance has it. Folds
-that are stratified by private labels would tell of them, and are refused.
-
-**What a record pays.** It is in the training sets of the k - 1 models that are scored on other
-folds. Model j is fitted without it, and fold j is scored by one sum. The scores of the other folds
-come from their own records and from models that are released. So the whole is an adaptive
-composition of k - 1 fits and one score; each fit has the share 0.9/(k - 1) of the budget and the
-score 0.1. The scores of all folds compose in parallel, the fits do not: their training sets
-overlap. Where shares of labels or units of the target are needed, a tenth of the records is kept
-from all folds and buys them with the whole budget.
-
-References
-----------
-Dwork and Roth, "The Algorithmic Foundations of Differential Privacy", 2014, Theorem 3.16
-(composition); Dong, Roth and Su, "Gaussian differential privacy", 2022, Corollary 3.3. McSherry,
-"Privacy integrated queries", SIGMOD 2009, Theorem 4 (parallel composition of the scores).
+Each row, or group, falls into one of k folds by a secret coin of its own that sees no data
+(:mod:`~skdpnoise.model_selection._splits`, with the proof): neighbouring data sets, divided by the
+same coins, differ in one fold j only. Model j is fitted without it, and fold j is scored by one
+sum; the scores of the other folds come from their own records and from models that are released.
+So the whole is an adaptive composition of k - 1 fits, each with the share 0.9/(k - 1) of the
+budget, and of one score with 0.1. Scores of all folds compose in parallel; the fits, whose training
+sets overlap, do not. Where shares of labels or units of the target are needed, a tenth of the records is
+kept from all folds and buys them with the whole budget.
 """
 
 from __future__ import annotations
