@@ -15,8 +15,9 @@ import numpy as np
 
 from skdpnoise.accounting.declared import said_public
 from skdpnoise.accounting.report import PrivacyReport, Release
+from skdpnoise.accounting.reservation import facts_for
 from skdpnoise.mechanisms import Mechanism
-from skdpnoise.mechanisms.charging import Ledger, LossFor, to_name_the_largest
+from skdpnoise.mechanisms.charging import Ledger, LossFor
 from skdpnoise.privacy import (
     GaussianLoss,
     NumericLoss,
@@ -449,20 +450,20 @@ class Account:
     ) -> None:
         if self.ledger is None:
             return
-        # What is stated for the whole fit is stated once.
-        stated = (self.guarantee.epsilon, self.guarantee.delta)
         given = public_parameters(self.estimator)
-        self.ledger.charge(
-            f"{self._owner}.fit" if self._owner else label,
-            cost,
-            guarantee=None if self._paid else stated,
+        facts = facts_for(
+            self.ledger,
+            self.guarantee,
+            loss_for,
             adjacency=self.guarantee.adjacency,
             unit="record" if self.rows_per_group is None else "group",
             mechanism=noise,
             estimator=self._owner,
             parameters=None if given is None else given | said_public(self._declared),
-            **to_name_the_largest(self.ledger, self.guarantee, loss_for),
         )
+        if self._paid:  # what is stated for the whole fit is stated once
+            facts["guarantee"] = None
+        self.ledger.charge(f"{self._owner}.fit" if self._owner else label, cost, **facts)
         self._paid = True
 
 

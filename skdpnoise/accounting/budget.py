@@ -6,7 +6,9 @@ from dataclasses import dataclass
 
 from skdpnoise.privacy import LossBudget
 
-__all__ = ["Budget"]
+__all__ = ["COUNT_SHARE", "Budget"]
+
+COUNT_SHARE = 0.02  # of the budget of a fit or a query, for a private number of records
 
 _ROUNDING = 1e-13  # what rounding adds to a sum of shares: less than it takes off each part
 

@@ -26,19 +26,10 @@ Both assume that a release has the loss that it is charged for *whatever was rel
 that the squares stay within μ² *on every path*, with certainty: that is Smith and Thakurta's
 condition, and what the check before every charge makes true.
 
-*The union.* Fix neighbours, with laws P and Q of all that is released under them. Let T be the
-paths that do not end with A true: they end with B true, and as sums only grow, B was true after
-each of their charges. On the other paths P is at most :math:`e^\varepsilon` Q, and they add nothing
-to :math:`\sum_t (P(t) - e^\varepsilon Q(t))_+`. On T, compare with an analyst who plays the first
-one together with the ledger, whose answers are functions of the path, and who stops before any
-charge that would break B. On a path of T there is none. So the second takes each path of T with the
-same probability, under both neighbours, and the sum over T is at most the same sum over all paths
-of the second, which is at most δ by B.
-
-That A needs no δ makes this work: two rules that both need one make a filter for the sum of both.
-What holds is the *budget*: an ε that is read from these sums at a time that was chosen by looking
-(`adaptive_epsilon`) is what counts against it, and no promise. The page "Losses chosen by looking"
-of the documentation proves all of this from the beginning.
+That A needs no δ makes their union work: two rules that both need one make a filter for the sum of
+both. What holds is the *budget*: an ε that is read from these sums at a time that was chosen by
+looking (`adaptive_epsilon`) is what counts against it, and no promise. The page "Losses chosen by
+looking" of the documentation proves all of this from the beginning.
 
 Sums round up, and ε is read as the decimal number it is written as: three charges of 0.1 make 0.3.
 More than 512 shifts of a curve are rounded up to 512 a doubling: ε rises by less than 0.1 percent.

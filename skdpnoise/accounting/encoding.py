@@ -166,7 +166,7 @@ def _curves() -> dict[str, type]:
 
 
 @lru_cache(maxsize=256)
-def _curve_name(kind: Any) -> str:
+def _curve_name(kind: type) -> str:
     for name, known in _curves().items():
         if known is kind and dataclasses.is_dataclass(kind):
             return name

@@ -9,28 +9,23 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from functools import partial
 from threading import RLock
-from typing import Any, Literal, NoReturn, Protocol, TypeVar
+from typing import Any, Literal, NoReturn, TypeVar
 
 from sklearn.exceptions import DataConversionWarning
 from sklearn.utils._param_validation import InvalidParameterError
 
 from skdpnoise._utils.context import within
 from skdpnoise._utils.warnings import PrivacyWarning
+from skdpnoise.mechanisms.charging import LossFor, to_name_the_largest
+from skdpnoise.privacy import PrivacyGuarantee
 
-__all__ = ["Reservation", "Reserving", "reason_of", "returnable"]
+__all__ = ["Reservation", "facts_for", "reason_of", "reserve", "returnable"]
 
 Result = TypeVar("Result")
 
 _DECLARED = (ValueError, TypeError, InvalidParameterError, PrivacyWarning, DataConversionWarning)
-
-
-class Reserving(Protocol):
-    """A ledger that can reserve a cost, and not only charge for it."""
-
-    def reserve(self, label: str, cost: Any, **facts: Any) -> Reservation:
-        """Reserve a cost, or raise BudgetExceededError."""
-        ...
 
 
 class Reservation:
@@ -106,6 +101,26 @@ class Reservation:
         raise TypeError("A reservation cannot be copied or pickled: each copy could return it.")
 
     __copy__ = __deepcopy__ = __reduce_ex__ = _refuse_copies
+
+
+def facts_for(
+    ledger: Any, guarantee: Any, loss_for: LossFor | None = None, **facts: Any
+) -> dict[str, Any]:
+    """Return what a ledger is told beside a cost: the guarantee, and what names the largest ε."""
+    stated = {}
+    if isinstance(guarantee, PrivacyGuarantee):
+        stated["guarantee"] = guarantee.epsilon, guarantee.delta
+    return {**stated, **facts, **to_name_the_largest(ledger, guarantee, loss_for)}
+
+
+def reserve(ledger: Any, label: str, cost: Any, **facts: Any) -> Reservation:
+    """Reserve a cost in a ledger; in one that can only charge, right before the first word."""
+    if ledger is None:
+        return Reservation()
+    if hasattr(ledger, "reserve"):
+        found: Reservation = ledger.reserve(label, cost, **facts)
+        return found
+    return Reservation(keeping=partial(ledger.charge, label, cost, **facts))
 
 
 def returnable(reservation: Reservation, read: Callable[[], Result]) -> Result:

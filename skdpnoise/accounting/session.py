@@ -6,24 +6,30 @@ moves it are one object, a :class:`Query`, so that the two cannot disagree.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+import math
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import partial
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from skdpnoise.accounting.account import Account
+from skdpnoise.accounting.budget import COUNT_SHARE
+from skdpnoise.accounting.report import PrivacyReport
 from skdpnoise.data.table import Table, in_units
-from skdpnoise.mechanisms.calibrate import calibrate
+from skdpnoise.mechanisms.additive import AdditiveMechanism
+from skdpnoise.mechanisms.calibrate import calibrate, shared_budget
 from skdpnoise.mechanisms.grid_sizes import exact_integers, exact_numbers
 from skdpnoise.mechanisms.vectors import add_steps
-from skdpnoise.privacy import Adjacency, LossBudget, PrivacyGuarantee
+from skdpnoise.privacy import Adjacency, LossBudget, PrivacyGuarantee, PrivacyLoss
 from skdpnoise.sampling import RandomWords
-from skdpnoise.sampling.observer import adder, plus_noise
+from skdpnoise.sampling.observer import adder, note_charge, plus_noise
 from skdpnoise.sensitivity import SensitivityProfile, clipped_sum
 
-__all__ = ["Charge", "Drawn", "Query", "Released", "Session", "no_charge"]
+__all__ = ["Charge", "Drawn", "FitSession", "Query", "Released", "Session", "no_charge"]
 
 Charge = Callable[[str, Any], None]
 """Takes a label and the mechanism that will release, before it samples."""
@@ -58,11 +64,12 @@ class Drawn:
     @property
     def adder(self) -> Callable[[int, int], int]:
         """Adds one part of the noise to one integer, many times over."""
-        return adder(self.mechanism)
+        return Session.adding(self.mechanism)
 
     def add(self, integers: Any, noise: Any = None) -> Any:
         """Return integers plus their noise, in grid steps; plus a part of it if one is given."""
-        return plus_noise(self.mechanism, integers, self.noise if noise is None else noise)
+        noise = self.noise if noise is None else noise
+        return Session.meeting(self.mechanism, integers, noise)
 
     def in_units(self, integers: Any, noise: Any = None) -> NDArray[np.float64]:
         """Return integers plus their noise, in the units of the query."""
@@ -101,6 +108,21 @@ class Session:
     adjacency: Adjacency
     charge: Charge = no_charge
     prefix: str = ""  # of labels
+
+    @classmethod
+    def of_whole(cls, rng: RandomWords, adjacency: Adjacency) -> Session:
+        """Return the session of a whole that was charged at once; who observes it is told."""
+        return cls(rng, adjacency, note_charge)
+
+    @staticmethod
+    def meeting(mechanism: Any, integers: Any, noise: Any) -> Any:
+        """Return integers plus noise that was charged for."""
+        return plus_noise(mechanism, integers, noise)
+
+    @staticmethod
+    def adding(mechanism: Any) -> Callable[[int, int], int]:
+        """Return what adds noise that was charged for to one integer, many times over."""
+        return adder(mechanism)
 
     def under(self, prefix: str) -> Session:
         """Return the session with labels that begin so."""
@@ -178,10 +200,15 @@ class Session:
         mechanism = calibrate(noise, clipped_sum(0.0, 1.0), loss)
         return float(self.add(label, mechanism, np.array([n_records]))[0])
 
-    def choose(self, label: str, mechanism: Any, utilities: Any) -> int:
+    def choose(self, label: str, mechanism: Any, utilities: Any, *, charged: Any = None) -> int:
         """Release the place of one candidate, chosen by private utilities."""
-        self.spend(label, mechanism)
+        # `charged` has the loss of a choice whose own is not the least that it can be charged for.
+        self.spend(label, mechanism if charged is None else charged)
         return int(mechanism.select(utilities, self.rng))
+
+    def repetitions(self, law: Any) -> int:
+        """Sample how many runs there are, for which a whole was charged by their law."""
+        return int(law.sample(self.rng))
 
     def cells(
         self, label: str, mechanism: Any, columns: Iterable[Counts]
@@ -189,3 +216,62 @@ class Session:
         """Release which counts of each column reach a threshold, and these with noise."""
         self.spend(label, mechanism)
         return (mechanism.shown(counts, self.rng, names) for counts, names in columns)
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class FitSession(Session):
+    """The terms on which one fit releases, and the account that it charges."""
+
+    account: Account
+    n_records: float = math.nan  # public, or estimated privately by `counted`
+
+    @classmethod
+    def charging(cls, account: Account, rng: RandomWords) -> FitSession:
+        """Return the session of a fit that charges an account."""
+        return cls(rng, account.guarantee.adjacency, account.charge, account=account)
+
+    @property
+    def guarantee(self) -> PrivacyGuarantee:
+        """Return what the whole fit promises."""
+        return self.account.guarantee
+
+    @property
+    def rows_per_group(self) -> int:
+        """The most rows of a group; 1 where records are protected."""
+        return self.account.rows_per_group or 1
+
+    def reserve(
+        self,
+        stages: Sequence[PrivacyLoss],
+        noise: str | None = None,
+        *,
+        of_groups: Collection[int] = (),
+        stages_for: Callable[[PrivacyGuarantee], Sequence[PrivacyLoss]] | None = None,
+    ) -> None:
+        """Fix all losses, and charge the ledger for the whole fit; see :meth:`Account.spend`."""
+        self.account.spend(stages, noise, of_groups=of_groups, stages_for=stages_for)
+
+    def reserve_for(self, query: Query, noise: str, n_releases: int = 1) -> AdditiveMechanism:
+        """Reserve the whole guarantee for releases of one query; return their noise."""
+        profile, rows = query.sensitivity(self.adjacency), self.rows_per_group
+        name, budget = shared_budget(noise, profile, self.guarantee, n_releases, rows)
+        mechanism = calibrate(name, profile, budget, n_releases=n_releases)
+        self.reserve([budget], mechanism.noise)
+        return mechanism
+
+    def counted(self, n_rows: int, noise: str, total: LossBudget) -> FitSession:
+        """Return the session with the number of records, which costs a share under add/remove."""
+        if self.adjacency == "replace_one":
+            return replace(self, n_records=float(n_rows))
+        found = max(2.0, self.count(n_rows, total.share(COUNT_SHARE), noise))
+        self.account.n_records = found
+        return replace(self, n_records=found)
+
+    def of_groups(self) -> Session:
+        """Return a session for mechanisms that protect a whole group already."""
+        return Session(self.rng, self.adjacency, partial(self.account.charge, of_groups=True))
+
+    def report(self, *, empty: bool = False) -> PrivacyReport:
+        """Return the report of all that was charged."""
+        owner = type(self.account.estimator).__name__
+        return self.account.report(owner, secure=self.rng.secure, empty=empty)

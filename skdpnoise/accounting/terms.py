@@ -11,8 +11,9 @@ import numpy as np
 
 from skdpnoise._utils.checks import check_adjacency
 from skdpnoise.accounting.account import Ledger
+from skdpnoise.accounting.reservation import facts_for
 from skdpnoise.accounting.session import Charge, Session, no_charge
-from skdpnoise.mechanisms.charging import LossFor, to_name_the_largest
+from skdpnoise.mechanisms.charging import LossFor
 from skdpnoise.privacy import Adjacency, LossBudget, PrivacyGuarantee, PrivacyLoss, check_real
 from skdpnoise.privacy.loss import checked_relation, promised
 from skdpnoise.sampling import RandomWords, random_words
@@ -143,10 +144,14 @@ class Terms(Session):
         # `loss_for` returns what the releases would cost for another guarantee.
         if self.ledger is None:
             return
-        facts: dict[str, Any] = {"adjacency": self.adjacency, "unit": "record"}
-        facts |= to_name_the_largest(self.ledger, self.guarantee, loss_for)
-        if isinstance(self.guarantee, PrivacyGuarantee):
-            facts["guarantee"] = (self.guarantee.epsilon, self.guarantee.delta)
+        facts = facts_for(
+            self.ledger,
+            self.guarantee,
+            loss_for,
+            adjacency=self.adjacency,
+            unit="record",
+            mechanism=noise,
+        )
         if not self.rng.secure:
             facts["parameters"] = {"random_state": HIDDEN_SEED}
-        self.ledger.charge(self.owner, cost, mechanism=noise, **facts)
+        self.ledger.charge(self.owner, cost, **facts)

@@ -292,6 +292,16 @@ def private_parts(estimator: Any, *, fitted: bool = False) -> list[Part]:
     return [part for part in walk.parts if part.kind == "private"]
 
 
+def all_private(estimator: Any, *, fitted: bool | None = False) -> Iterator[Any]:
+    """Yield the private steps of a composition at any depth, in the order of `private_parts`."""
+    # Fitted ones, what they are made from, or both where `fitted` is None; some more than once.
+    for kind in (False, True) if fitted is None else (fitted,):
+        for part in private_parts(estimator, fitted=kind):
+            yield part.estimator
+            for _, step in inner_of(part.estimator, fitted=kind)[0]:
+                yield from all_private(step, fitted=fitted)
+
+
 def _conditional(step: Any, rule: Rule) -> str | None:
     """Return what must change for a step to learn nothing."""
     complaint = rule.condition(step)

@@ -6,10 +6,9 @@ Messages never show a value of the data.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import KW_ONLY, dataclass, replace
-from functools import partial
+from dataclasses import KW_ONLY, replace
 from typing import Any, ClassVar, TypeVar
 
 from sklearn.base import is_classifier
@@ -19,9 +18,9 @@ from skdpnoise._utils.numbers import BUDGET, check_grouped
 from skdpnoise._utils.parameters import check_parameters, check_size
 from skdpnoise._utils.redaction import silence
 from skdpnoise._utils.warnings import PrivacyWarning
-from skdpnoise.accounting import Account, Ledger, PrivacyReport
+from skdpnoise.accounting import Account, Ledger
 from skdpnoise.accounting.declared import COLUMNS, LABELS
-from skdpnoise.accounting.session import Query, Session
+from skdpnoise.accounting.session import FitSession
 from skdpnoise.base import advice
 from skdpnoise.base.constructors import Constraints, constructor_of_fields
 from skdpnoise.base.over_parts import OverPartsMixin
@@ -32,68 +31,12 @@ from skdpnoise.data.reading import Form, read
 from skdpnoise.data.rows import noting_guesses
 from skdpnoise.data.schema import Schema
 from skdpnoise.ledger import LedgerWarning
-from skdpnoise.mechanisms import AdditiveMechanism, calibrate, shared_budget
 from skdpnoise.planning.mixin import PlanMixin
-from skdpnoise.privacy import Adjacency, LossBudget, PrivacyGuarantee, PrivacyLoss
-from skdpnoise.queries.ranges import COUNT_SHARE
+from skdpnoise.privacy import Adjacency, PrivacyGuarantee
 from skdpnoise.sampling import random_words
 
 Leaf = TypeVar("Leaf")
 Known = TypeVar("Known", bound=Schema)
-
-
-@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
-class FitSession(Session):
-    """The terms on which one fit releases, and the account that it charges."""
-
-    account: Account
-    n_records: float = math.nan  # public, or estimated privately by `counted`
-
-    @property
-    def guarantee(self) -> PrivacyGuarantee:
-        """Return what the whole fit promises."""
-        return self.account.guarantee
-
-    @property
-    def rows_per_group(self) -> int:
-        """The most rows of a group; 1 where records are protected."""
-        return self.account.rows_per_group or 1
-
-    def counted(self, n_rows: int, noise: str, total: LossBudget) -> FitSession:
-        """Return the session with the number of records, which costs a share under add/remove."""
-        if self.adjacency == "replace_one":
-            return replace(self, n_records=float(n_rows))
-        found = max(2.0, self.count(n_rows, total.share(COUNT_SHARE), noise))
-        self.account.n_records = found
-        return replace(self, n_records=found)
-
-    def reserve(
-        self,
-        stages: Sequence[PrivacyLoss],
-        noise: str,
-        *,
-        of_groups: Collection[int] = (),
-        stages_for: Callable[[PrivacyGuarantee], Sequence[PrivacyLoss]] | None = None,
-    ) -> None:
-        """Fix what each stage may cost, and charge the ledger for the whole fit, before any."""
-        self.account.spend(stages, noise, of_groups=of_groups, stages_for=stages_for)
-
-    def reserve_for(self, query: Query, noise: str, n_releases: int = 1) -> AdditiveMechanism:
-        """Reserve the whole guarantee for releases of one query; return their noise."""
-        profile, rows = query.sensitivity(self.adjacency), self.rows_per_group
-        name, budget = shared_budget(noise, profile, self.guarantee, n_releases, rows)
-        mechanism = calibrate(name, profile, budget, n_releases=n_releases)
-        self.reserve([budget], mechanism.noise)
-        return mechanism
-
-    def of_groups(self) -> Session:
-        """Return a session for mechanisms that protect a whole group already."""
-        return Session(self.rng, self.adjacency, partial(self.account.charge, of_groups=True))
-
-    def report(self, *, empty: bool = False) -> PrivacyReport:
-        """Return the report of all that was charged."""
-        owner = type(self.account.estimator).__name__
-        return self.account.report(owner, secure=self.rng.secure, empty=empty)
 
 
 @constructor_of_fields
@@ -150,7 +93,7 @@ class PrivateEstimator(OverPartsMixin, PlanMixin):
         with advice.held_back(), noting_guesses() as account.declared:
             with unchanged_on_failure(self), silence(*heard), account.noted():
                 rng = random_words(self.random_state)
-                yield FitSession(rng, guarantee.adjacency, account.charge, account=account)
+                yield FitSession.charging(account, rng)
             advice.advise_on_bought_number(self, account.n_records, grouped=groups is not None)
 
     def _read_rows(self, form: Form[Leaf, Known], **tables: Any) -> tuple[Known, Groups[Leaf]]:

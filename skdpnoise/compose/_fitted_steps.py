@@ -15,8 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from skdpnoise.compose._over_parts import answered
 from skdpnoise.compose.whole import WholeMixin
 from skdpnoise.data.columns import read_features
-from skdpnoise.data.fitted_kinds import parts_as_fitted, read_as_fitted
-from skdpnoise.data.rows import as_sources, is_spread
+from skdpnoise.data.fitted_kinds import read_as_fitted
 from skdpnoise.planning.mixin import PlanMixin
 
 
@@ -33,18 +32,12 @@ def _handed_on(name: str) -> Any:
     def run(self: FittedSteps, *args: Any, **kwargs: Any) -> Any:
         check_is_fitted(self)
         owner = type(self).__name__
-        if args and is_spread(args[0]):
-            (X,) = as_sources(X=args[0]).values()
-            if name != "inverse_transform":
-                X = parts_as_fitted(self, X)
-            return answered(owner, self._current, name, X, *args[1:], **kwargs)
-        reads = partial(read_features, owner)
-        if name not in ("inverse_transform", "get_feature_names_out"):
-            reads = partial(read_as_fitted, self)
-        read = [reads(X) for X in args[:1]]
-        if "X" in kwargs:
-            kwargs["X"] = reads(kwargs["X"])
-        return getattr(self._ordinary(), name)(*read, *args[1:], **kwargs)
+        reads = partial(read_as_fitted, self)
+        if name in ("inverse_transform", "get_feature_names_out"):
+            reads = partial(read_features, owner)
+        args = (*map(reads, args[:1]), *args[1:])
+        kwargs |= {"X": reads(kwargs["X"])} if "X" in kwargs else {}
+        return answered(owner, self._ordinary(), name, *args, **kwargs)
 
     return available_if(offers(name))(run)
 

@@ -10,7 +10,6 @@ from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 from sklearn.utils.metaestimators import available_if
 
-from skdpnoise._utils.context import within
 from skdpnoise._utils.numbers import check_grouped, check_numbers
 from skdpnoise._utils.silence import silence
 from skdpnoise._utils.warnings import PrivacyWarning
@@ -21,7 +20,6 @@ from skdpnoise.base.advice import (
     advise,
     advise_on_bought_number,
     advise_on_public_number,
-    held_back,
 )
 from skdpnoise.base.compositions import Children, register_inner, watched
 from skdpnoise.base.constructors import Constraints, constructor_of_fields
@@ -29,7 +27,7 @@ from skdpnoise.base.parts import after_charge, private_parts, taken_apart
 from skdpnoise.base.register import register_private
 from skdpnoise.base.surroundings import clone_with_ledger, warn_of_company
 from skdpnoise.compose._fitted_steps import FittedSteps, offers
-from skdpnoise.compose.asked import columns_to_fit, read_to_fit
+from skdpnoise.compose.asked import read_to_fit
 from skdpnoise.compose.fitting import Given, check_steps, fit_steps, read_steps, settled
 from skdpnoise.compose.shares import (
     check_shareable,
@@ -41,6 +39,7 @@ from skdpnoise.compose.shares import (
 )
 from skdpnoise.compose.statement import (
     declared_of,
+    drawing,
     in_order,
     noises_of,
     read_unpaid,
@@ -48,11 +47,8 @@ from skdpnoise.compose.statement import (
     shares_by_name,
     whole_report,
 )
-from skdpnoise.data.arguments import check_data
+from skdpnoise.data.arguments import read_beside
 from skdpnoise.data.computed import is_charged
-from skdpnoise.data.groups import group_codes
-from skdpnoise.data.lists import read_once, target_without_lists
-from skdpnoise.data.rows import as_sources, is_spread
 from skdpnoise.ledger import LedgerWarning
 from skdpnoise.privacy import PrivacyGuarantee
 from skdpnoise.sampling import random_words
@@ -253,21 +249,16 @@ class DPPipeline(FittedSteps):
             reservation.give_back("no step releases anything")
         # draw
         limit = SpendingLimit(budget, self.adjacency)
-        with within(reservation=reservation), held_back():
-            try:
-                with after_charge(copy), silence(PrivacyWarning, LedgerWarning):
-                    model = fit_steps(self._shown(priced(limit)), data, parts)
-                fitted = private_parts(model, fitted=True)
-                limit.settle((part.label, part.estimator.privacy_) for part in fitted)
-                report = whole_report(self, budget, fitted, declared, rows)
-                if report.releases and not releases:
-                    raise UnsettledError(
-                        "The steps released something without a charge. No guarantee holds."
-                    )
-            except BaseException as error:
-                if releases and self.ledger is not None:
-                    error.add_note(f"The ledger was charged {budget}, which stays spent.")
-                raise
+        with drawing(self, reservation, budget):
+            with after_charge(copy), silence(PrivacyWarning, LedgerWarning):
+                model = fit_steps(self._shown(priced(limit)), data, parts)
+            fitted = private_parts(model, fitted=True)
+            limit.settle((part.label, part.estimator.privacy_) for part in fitted)
+            report = whole_report(self, budget, fitted, declared, rows)
+            if report.releases and not releases:
+                raise UnsettledError(
+                    "The steps released something without a charge. No guarantee holds."
+                )
             # store
             self.steps_ = settled(model, report, self.ledger).steps
             self._declared, self._columns = declared, columns
@@ -277,19 +268,10 @@ class DPPipeline(FittedSteps):
 
     def _read(self, copy: Any, X: Any, y: Any, groups: Any) -> tuple[Given, Any]:
         """Return the data as steps read them, and what the columns are."""
-        if is_spread(X):
-            (rows_of_X,) = as_sources(X=X).values()
-            columns, n_groups = columns_to_fit(self, rows_of_X, [copy]), None
-            advise_on_public_number(self, len(rows_of_X), n_groups)
-            return Given(X, y, groups), columns
         X, columns = read_to_fit(self, X, [copy])
-        y = target_without_lists(read_once("DPPipeline", y, name="y"))
-        n_rows = check_data("DPPipeline", X, y)
-        with silence():
-            codes = None if groups is None else group_codes("DPPipeline.fit", groups, n_rows)
-        n_groups = None if codes is None else int(codes.max()) + 1
+        y, groups, n_rows, n_groups = read_beside("DPPipeline", X, y, groups)
         advise_on_public_number(self, n_rows, n_groups)
-        return Given(X, y, codes), columns
+        return Given(X, y, groups), columns
 
     @available_if(offers("fit_transform"))
     def fit_transform(self, X: Any, y: Any = None, groups: Any = None, **params: Any) -> Any:

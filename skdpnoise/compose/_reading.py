@@ -8,10 +8,10 @@ composition alone. What is computed is refused by its type, never for a value.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn import config_context, get_config
@@ -32,13 +32,13 @@ from sklearn.utils.validation import _num_samples
 from skdpnoise._utils.silence import silence
 from skdpnoise.accounting.limits import NothingDrawnError
 from skdpnoise.base.compositions import below, inner_of
-from skdpnoise.base.parts import all_ours
+from skdpnoise.base.parts import all_ours, private_parts
 from skdpnoise.base.public_output import hand_on
 from skdpnoise.base.register import is_private, rule_of
 from skdpnoise.compose._over_parts import OverParts, without_rows
 from skdpnoise.data.columns import is_numeric, is_polars
 from skdpnoise.data.computed import DATA, made, reading
-from skdpnoise.data.rows import is_spread
+from skdpnoise.data.rows import RowSource, by_storage
 from skdpnoise.data.table import scan_tables
 from skdpnoise.data.targets import (
     check_present,
@@ -107,7 +107,7 @@ class Pass:
     def after_draw(self, step: Any, X: Any) -> None:
         """Go on with zeros behind a step that returns as many columns as it gets."""
         keeps = isinstance(step, OneToOneFeatureMixin) and not hasattr(type(step), "public_output_")
-        known = keeps and not is_spread(X)  # and what comes next is told nothing
+        known = by_storage(X, lambda _: keeps, lambda _: False)  # what comes next is told nothing
         self.zeros, self.drawn = True, self.drawn or not known
 
     def __sklearn_clone__(self) -> Pass:
@@ -177,13 +177,10 @@ def is_ours(subject: Any) -> bool:
     return isinstance(subject, _Stand | Passing)
 
 
-def reads_parts(subject: Any) -> bool:
-    """Return whether an object that stands for a step takes rows in parts."""
-    return isinstance(subject, PrivateReader | PrivateGuard | Behind)
-
-
 class _Stand(BaseEstimator):
     """Stands for a step while a composition is fitted."""
+
+    takes_parts: ClassVar[bool] = False  # whether rows may lie in parts
 
     def __init__(self, step: Any, label: str) -> None:
         self.step = step
@@ -191,22 +188,15 @@ class _Stand(BaseEstimator):
 
     @available_if(lambda self: hasattr(self.step, "transform"))
     def transform(self, X: Any) -> Any:
-        """Transform as the step does."""
         return self.step.transform(X)
 
     @available_if(lambda self: hasattr(self.step, "predict"))
     def predict(self, X: Any) -> Any:
-        """Predict as the step does."""
         return self.step.predict(X)
 
     @available_if(lambda self: hasattr(self.step, "get_feature_names_out"))
     def get_feature_names_out(self, input_features: Any = None) -> Any:
-        """Return the names that the step gives."""
         return self.step.get_feature_names_out(input_features)
-
-    def _fitted(self, X: Any, y: Any, groups: Any) -> Any:
-        self.step.fit(X, y, **({} if groups is None else {"groups": groups}))
-        return self
 
     def __sklearn_is_fitted__(self) -> bool:
         return True
@@ -216,41 +206,63 @@ class Guard(_Stand):
     """Refuses types, and no values, before a public step that reads what others computed."""
 
     def fit(self, X: Any, y: Any = None) -> Guard:
-        """Fit the step."""
-        _check_types(self.label, self.step, X, passed=False)
-        self.step.fit(X, y)
+        with self._checked(X):
+            self.step.fit(X, y)
         return self
 
     def fit_transform(self, X: Any, y: Any = None) -> Any:
-        """Fit, and transform the same data."""
+        with self._checked(X):
+            _check_output(self.label, self.step, X, y)
+            return self.step.fit_transform(X, y)
+
+    def _checked(self, X: Any) -> AbstractContextManager[None]:
         _check_types(self.label, self.step, X, passed=False)
-        _check_output(self.label, self.step, X, y)
-        return self.step.fit_transform(X, y)
+        return nullcontext()
 
 
-class PrivateGuard(_Stand):
-    """The same before a private step; one of another author looks at values itself."""
+class PublicReader(Guard):
+    """Has a step that learns nothing look at what the user passed, as it does in scikit-learn."""
+
+    def __init__(self, step: Any, label: str, run: Pass) -> None:
+        super().__init__(step, label)
+        self.run = run
+
+    def _checked(self, X: Any) -> AbstractContextManager[None]:
+        _check_types(self.label, self.step, X, passed=True)
+        return _looking(_NOTHING, self.run.assume_finite)
+
+
+class _PrivateStand(_Stand):
+    """Stands for a private step."""
+
+    takes_parts = True
+
+    def fit(self, X: Any, y: Any = None, groups: Any = None) -> Any:
+        self.step.fit(X, y, **({} if groups is None else {"groups": groups}))
+        return self
+
+    def fit_transform(self, X: Any, y: Any = None, groups: Any = None) -> Any:
+        return self.fit(X, y, groups).transform(X)
+
+
+class PrivateGuard(_PrivateStand):
+    """Refuses types before a private step; one of another author looks at values itself."""
 
     def __init__(self, step: Any, label: str, computed: bool) -> None:
         super().__init__(step, label)
         self.computed = computed
 
     def fit(self, X: Any, y: Any = None, groups: Any = None) -> Any:
-        """Fit the step."""
         if self.computed:
             _need_numbers_of(self.label, self.step, X)
         with (
             made() if self.computed else nullcontext(),
             config_context(assume_finite=all_ours(self.step)),
         ):
-            return self._fitted(X, y, groups)
-
-    def fit_transform(self, X: Any, y: Any = None, groups: Any = None) -> Any:
-        """Fit, and transform the same data."""
-        return self.fit(X, y, groups).transform(X)
+            return super().fit(X, y, groups)
 
 
-class PrivateReader(_Stand):
+class PrivateReader(_PrivateStand):
     """Has a private step check what the user passed, up to its first charge."""
 
     def __init__(self, step: Any, label: str, computed: frozenset[str], run: Pass) -> None:
@@ -259,25 +271,20 @@ class PrivateReader(_Stand):
         self.run = run
 
     def fit(self, X: Any, y: Any = None, groups: Any = None) -> PrivateReader:
-        """Have the step check the data."""
         self.draws_ = True
         try:
             with _looking(self.computed, self.run.assume_finite):
-                self._fitted(X, y, groups)
+                super().fit(X, y, groups)
             self.draws_ = False  # it has nothing to release
         except NothingDrawnError:
             self.run.after_draw(self.step, X)
         return self
 
-    def fit_transform(self, X: Any, y: Any = None, groups: Any = None) -> Any:
-        """Check, and transform the same data."""
-        return self.fit(X, y, groups).transform(X)
-
     @available_if(lambda self: hasattr(self.step, "transform"))
     def transform(self, X: Any) -> Any:
         """Return what the step makes of the data, or columns of zeros where that needs a draw."""
         if self.draws_:
-            return X if is_spread(X) else _zeros(X, self.step, self.label)
+            return by_storage(X, lambda X: _zeros(X, self.step, self.label), lambda _: X)
         output = getattr(self.step, "public_output_", None)
         if output is not None:
             hand_on(self, output, _stood_for)
@@ -291,30 +298,10 @@ class PrivateReader(_Stand):
         return self.step.get_feature_names_out(input_features)
 
 
-class PublicReader(_Stand):
-    """Has a step that learns nothing look at what the user passed, as it does in scikit-learn."""
-
-    def __init__(self, step: Any, label: str, run: Pass) -> None:
-        super().__init__(step, label)
-        self.run = run
-
-    def fit(self, X: Any, y: Any = None) -> PublicReader:
-        """Fit the step."""
-        _check_types(self.label, self.step, X, passed=True)
-        with _looking(_NOTHING, self.run.assume_finite):
-            self.step.fit(X, y)
-        return self
-
-    def fit_transform(self, X: Any, y: Any = None) -> Any:
-        """Fit, and transform the same data."""
-        _check_types(self.label, self.step, X, passed=True)
-        with _looking(_NOTHING, self.run.assume_finite):
-            _check_output(self.label, self.step, X, y)
-            return self.step.fit_transform(X, y)
-
-
 class Behind(_Stand):
     """A step that gets no X of the user: read as far as nothing was to be drawn before it."""
+
+    takes_parts = True
 
     def __init__(self, step: Any, label: str, run: Pass) -> None:
         super().__init__(step, label)
@@ -330,7 +317,6 @@ class Behind(_Stand):
         return self._read(X, y, groups, transforms=True)
 
     def get_feature_names_out(self, input_features: Any = None) -> Any:
-        """Return the names of what is handed on."""
         if self.run.drawn:
             return input_features
         return super().get_feature_names_out(input_features)
@@ -338,7 +324,7 @@ class Behind(_Stand):
     def _read(self, X: Any, y: Any, groups: Any, *, transforms: bool) -> Any:
         if self.run.checks_y and y is self.run.y:
             with _looking(frozenset({"X"}), self.run.assume_finite):
-                _check_targets(self.step, y, _n_rows(X))
+                _check_targets(self.step, y, int(_num_samples(X)))
         if self.run.drawn:
             return X
         if self.run.zeros and _holds_vouched(self.step):
@@ -364,8 +350,9 @@ class Behind(_Stand):
 
     def _guarded(self, X: Any) -> Any:
         """Return the step with guards before what it holds."""
-        if is_spread(X):
-            return self.step if is_private(self.step) else OverParts(self.step)
+        return by_storage(X, lambda _: self._guarded_in_memory(), lambda _: _over_parts(self.step))
+
+    def _guarded_in_memory(self) -> Any:
         places = guards(self.step, _NOTHING)
         return places[""] if "" in places else self.step.set_params(**places)
 
@@ -389,19 +376,28 @@ class Passing(TransformerMixin, BaseEstimator):
         return self
 
     def transform(self, X: Any) -> Any:
-        """Return the same."""
         return X
 
     def get_feature_names_out(self, input_features: Any = None) -> Any:
-        """Return the same names."""
         return input_features
 
     def __sklearn_is_fitted__(self) -> bool:
         return True
 
 
-def put(model: Any, places: Mapping[str, Any], owner: str) -> None:
-    """Put what stands for steps in their places, and make sure that nothing else is fitted."""
+def put(model: Any, places: Mapping[str, Any], owner: str, X: Any) -> Any:
+    """Return a composition with what stands for its steps in their places, to be fitted to X."""
+    if "" in places:
+        return places[""]
+    return by_storage(
+        X,
+        lambda _: _put(model, places, owner),
+        lambda _: _put(model, _places_in_parts(model, places, owner), owner),
+    )
+
+
+def _put(model: Any, places: Mapping[str, Any], owner: str) -> Any:
+    """Put stands in their places, and make sure that nothing else is fitted."""
     model.set_params(**places)
     found = model.get_params(deep=True)
     missed = [label for label, place in places.items() if found.get(label) is not place]
@@ -410,12 +406,35 @@ def put(model: Any, places: Mapping[str, Any], owner: str) -> None:
             f"{owner} cannot replace its step {missed[0]!r} by set_params, and so cannot check it. "
             "Give the steps of every composition as a list of names and steps."
         )
+    return model
+
+
+def _places_in_parts(model: Any, places: Mapping[str, Any], owner: str) -> dict[str, Any]:
+    """Return what stands for steps over rows in parts, which public steps take as a whole."""
+    taking = {name: one for name, one in places.items() if one.takes_parts and "__" not in name}
+    for name, step in getattr(model, "steps", ()):
+        if name in taking or step is None or isinstance(step, str) or is_private(step):
+            continue
+        if private_parts(step):
+            raise TypeError(
+                f"The step {name!r} of {owner} holds private steps beside others, which read whole "
+                "tables. For rows in parts give private steps as steps of the pipeline, such as a "
+                "DPTableVectorizer for columns of several kinds."
+            )
+        taking[name] = OverParts(step)
+    return taking
+
+
+def _over_parts(step: Any) -> Any:
+    return step if is_private(step) else OverParts(step)
 
 
 def taken_back(step: Any) -> Any:
     """Return a fitted composition with the steps themselves in place of what stood for them."""
     if isinstance(step, _Stand):
         return step.step
+    if isinstance(step, OverParts):
+        return getattr(step, "fitted_", step.step)
     if type(step) is Pipeline:
         step.steps = [(name, taken_back(child)) for name, child in step.steps]
     elif type(step) is FeatureUnion:
@@ -455,15 +474,21 @@ def _check_targets(step: Any, y: Any, n_rows: int) -> None:
 
 def _check_target(step: Any, y: Any, n_rows: int) -> None:
     """Refuse a target that a private step does not take."""
-    if is_spread(y):
-        found = scan_tables(partial(_told_of, step), y=y)
-        if is_classifier(step):
-            labels = [one for facts in found.rows.facts for one in facts.found]
-            known_classes(step, labels_of_parts(type(step).__name__, labels))
-    elif is_classifier(step):
+    by_storage(y, partial(_check_whole_target, step, n_rows), partial(_check_target_in_parts, step))
+
+
+def _check_whole_target(step: Any, n_rows: int, y: Any) -> None:
+    if is_classifier(step):
         known_classes(step, read_labels(type(step).__name__, y, n_rows))
     elif is_regressor(step):
         read_numbers(step, y, n_rows)
+
+
+def _check_target_in_parts(step: Any, y: RowSource) -> None:
+    found = scan_tables(partial(_told_of, step), y=y)
+    if is_classifier(step):
+        labels = [one for facts in found.rows.facts for one in facts.found]
+        known_classes(step, labels_of_parts(type(step).__name__, labels))
 
 
 def _told_of(step: Any, tables: dict[str, Any]) -> Any:
@@ -494,7 +519,7 @@ def _check_output(label: str, step: Any, X: Any, y: Any) -> None:
 def _need_numbers_of(label: str, step: Any, X: Any) -> None:
     """Refuse columns of objects before a private step that computes with them."""
     if not inner_of(step)[0]:
-        _need_numbers(label, type(step).__name__, without_rows(X) if is_spread(X) else X)
+        _need_numbers(label, type(step).__name__, without_rows(X))
 
 
 def _need_numbers(label: str, name: str, X: Any) -> None:
@@ -538,10 +563,6 @@ def _output(step: Any) -> str:
     return str(own.get("transform", get_config()["transform_output"]))
 
 
-def _n_rows(X: Any) -> int:
-    return len(X) if is_spread(X) else int(_num_samples(X))
-
-
 def _holds_vouched(step: Any) -> bool:
     """Return whether a person vouches for a step, or one within it."""
     found = (one.step for one in leaves(step, _NOTHING))
@@ -557,7 +578,7 @@ def _holds_vouched(step: Any) -> bool:
 def _zeros(X: Any, step: Any, label: str) -> Any:
     """Return zeros in the form that a step returns: its columns, or one if they are not known."""
     known = isinstance(step, OneToOneFeatureMixin)
-    zeros = np.zeros(np.shape(X) if known else (_n_rows(X), 1))
+    zeros = np.zeros(np.shape(X) if known else (int(_num_samples(X)), 1))
     names = list(getattr(X, "columns", range(zeros.shape[1]))) if known else [label]
     output = _output(step)
     if output == "pandas":

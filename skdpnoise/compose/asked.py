@@ -26,9 +26,9 @@ from skdpnoise.data.computed import DATA, is_computed
 from skdpnoise.data.fitted_kinds import FittedColumns, as_fitted, kind_of_labels, kinds_in
 from skdpnoise.data.kinds import OBJECTS, Kind
 from skdpnoise.data.lists import read_once, without_lists
-from skdpnoise.data.rows import RowSource
+from skdpnoise.data.rows import RowSource, by_storage
 
-__all__ = ["columns_to_fit", "read_to_fit"]
+__all__ = ["read_to_fit"]
 
 Kinds = list[Kind | None]
 _WHY = "as its parameters say (or mend those)"
@@ -36,9 +36,19 @@ _WHY = "as its parameters say (or mend those)"
 
 def read_to_fit(owner: Any, X: Any, compositions: Sequence[Any]) -> tuple[Any, FittedColumns]:
     """Return features as steps read them, and what their columns are from now on."""
-    name = type(owner).__name__
-    X = without_lists(name, read_once(name, X))
-    return _read(name, X, compositions, values=not is_computed("X", owner))
+    # Of rows in parts these are the columns of the rows that are read first.
+    name, values = type(owner).__name__, not is_computed("X", owner)
+
+    def in_memory(X: Any) -> tuple[Any, FittedColumns]:
+        return _read(name, without_lists(name, read_once(name, X)), compositions, values=values)
+
+    def in_partitions(source: RowSource) -> tuple[Any, FittedColumns]:
+        columns, complaint = source.first(partial(_told, name, tuple(compositions)))
+        if complaint is not None:  # where rows are read errors are not shown: they may quote them
+            raise TypeError(complaint)
+        return source, columns
+
+    return by_storage(X, in_memory, in_partitions)
 
 
 def _read(
@@ -68,17 +78,7 @@ def _reads_types(composition: Any) -> bool:
     )
 
 
-def columns_to_fit(owner: Any, X: RowSource, compositions: Sequence[Any]) -> FittedColumns:
-    """Return what the columns of rows in parts are, by the rows that are read first."""
-    columns, complaint = X.first(partial(_told, type(owner), tuple(compositions)))
-    if complaint is not None:  # where rows are read errors are not shown, as others may quote them
-        raise TypeError(complaint)
-    found: FittedColumns = columns
-    return found
-
-
-def _told(owner: type, compositions: Sequence[Any], X: Any) -> tuple[Any, str | None]:
-    name = owner.__name__
+def _told(name: str, compositions: Sequence[Any], X: Any) -> tuple[Any, str | None]:
     try:
         return _read(name, without_lists(name, X), compositions, values=True)[1], None
     except TypeError as error:

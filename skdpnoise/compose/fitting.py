@@ -20,23 +20,21 @@ from skdpnoise._utils.warnings import PrivacyWarning
 from skdpnoise.accounting import PrivacyReport
 from skdpnoise.accounting.limits import NothingDrawnError
 from skdpnoise.base.advice import dry_run
-from skdpnoise.base.compositions import inner_of, private_estimators
-from skdpnoise.base.parts import Part, all_ours, private_parts
+from skdpnoise.base.compositions import private_estimators
+from skdpnoise.base.parts import Part, all_ours, all_private, private_parts
 from skdpnoise.base.public_output import handing_on
 from skdpnoise.base.register import is_private
 from skdpnoise.base.remedies import remedy_for_data
-from skdpnoise.compose._over_parts import over_parts
 from skdpnoise.compose._reading import (
     StrangeStepError,
     guards,
     is_ours,
     put,
     readers,
-    reads_parts,
     taken_back,
 )
 from skdpnoise.data.computed import DATA, passed, reading
-from skdpnoise.data.rows import is_spread
+from skdpnoise.data.rows import by_storage
 from skdpnoise.ledger import LedgerWarning
 from skdpnoise.mechanisms.calibrate import shared_budget
 from skdpnoise.noises import noise_names
@@ -75,9 +73,7 @@ def fit_steps(
             stack.enter_context(silence(*_SHOWN))
             if places is None and type(pipeline) is Pipeline:
                 stack.enter_context(handing_on(pipeline))
-            pipeline = _with(pipeline, guarded, owner, in_parts=is_spread(X))
-            if is_spread(X) and hasattr(pipeline, "steps"):
-                stack.enter_context(over_parts(owner, pipeline, reads_parts))
+            pipeline = put(pipeline, guarded, owner, X)
             if places is not None and type(pipeline) is Pipeline:
                 stack.enter_context(handing_on(pipeline))
             if groups is None:
@@ -109,7 +105,7 @@ def fit_steps(
 def fit_guarded(owner: str, model: Any, X: Any, y: Any) -> Any:
     """Return a composition fitted by scikit-learn's own code, which refuses types and no values."""
     if not is_private(model):
-        model = _with(model, guards(model, passed()), owner, in_parts=is_spread(X))
+        model = put(model, guards(model, passed()), owner, X)
     return taken_back(model.fit(X, y))
 
 
@@ -156,8 +152,8 @@ def read_steps(
     # The parts of the model charge a closed limit. Whatever is done in place is done to copies, and
     # who observes a fit does not see this.
     _have_copies_made(model)
-    if not is_spread(data.X) and any(not _is_known(part.estimator) for part in parts):
-        data = data._replace(X=deepcopy(data.X))
+    if any(not _is_known(part.estimator) for part in parts):
+        data = data._replace(X=by_storage(data.X, deepcopy, lambda rows: rows))
     for part in private_parts(model):
         part.estimator.set_params(random_state=None)  # no word is taken for a seed
     places = readers(model, passed(), data.y)
@@ -174,33 +170,16 @@ def settled(model: Any, report: PrivacyReport, ledger: Any) -> Any:
     """Return a fitted composition whose private parts have the report and ledger of the whole."""
     # What the fit of a part cost says too little of it: it was made from what the others released.
     # Whoever fits a part again, or a copy of it, charges the ledger.
-    for part in private_parts(model, fitted=True):
-        part.estimator.privacy_ = report
-        part.estimator.ledger = ledger
-        for _, step in inner_of(part.estimator, fitted=True)[0]:
-            settled(step, report, ledger)
-    _give_originals(model, ledger)
+    for step in all_private(model, fitted=True):
+        step.privacy_ = report
+    give_ledger(model, ledger)
     return model
 
 
-def _give_originals(model: Any, ledger: Any) -> None:
-    """Give the ledger to the unfitted steps, of which clones are made."""
-    for part in private_parts(model):
-        part.estimator.ledger = ledger
-        for _, step in inner_of(part.estimator)[0]:
-            _give_originals(step, ledger)
-
-
-def _with(pipeline: Any, places: Mapping[str, Any], owner: str, *, in_parts: bool) -> Any:
-    """Return a composition with what stands for its steps; in parts for those that read them."""
-    if "" in places:
-        return places[""]
-    if in_parts:
-        places = {
-            label: one for label, one in places.items() if reads_parts(one) and "__" not in label
-        }
-    put(pipeline, places, owner)
-    return pipeline
+def give_ledger(model: Any, ledger: Any) -> None:
+    """Give a ledger to all private steps at any depth, and to what they were made from."""
+    for step in all_private(model, fitted=None):
+        step.ledger = ledger
 
 
 def _have_copies_made(pipeline: Any) -> None:

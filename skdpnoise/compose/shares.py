@@ -17,7 +17,7 @@ from skdpnoise.accounting.limits import (
     stated_epsilon,
 )
 from skdpnoise.base.compositions import inner_of
-from skdpnoise.base.parts import Part, private_parts
+from skdpnoise.base.parts import Part, all_private, private_parts
 from skdpnoise.base.tags import tags_of
 from skdpnoise.mechanisms.requests import CHOICES
 from skdpnoise.noises import noise_names
@@ -69,26 +69,25 @@ def check_shareable(
 
 def pure_noise(estimator: Any) -> bool:
     """Return whether the noise of the private parts calls for a pure budget."""
-    for part in private_parts(estimator):
-        own = part.estimator.get_params(deep=False)
+    pure = noise_names(pure=True)
+    for one in all_private(estimator):
+        own = one.get_params(deep=False)
         noise = own.get("noise", "")
-        family = noise.partition("_")[2]
         if own.get("delta") == 0.0 or noise in _PURE_FOR_MATRICES:
             return True
-        inner = [child for _, child in inner_of(part.estimator)[0]]
-        if family in noise_names(pure=True) or any(map(pure_noise, inner)):
+        if noise.partition("_")[2] in pure:
             return True
     return False
 
 
 def samples_records(estimator: Any) -> bool:
     """Return whether a private part samples records, so that its loss is no Gaussian one."""
-    return _any_part(estimator, "samples_records")
+    return any(tags_of(one).samples_records for one in all_private(estimator))
 
 
 def shows_by_chance(estimator: Any) -> bool:
     """Return whether a private part may show, by chance, what only one record has."""
-    return _any_part(estimator, "reveals_by_chance")
+    return any(tags_of(one).reveals_by_chance for one in all_private(estimator))
 
 
 def whole_budget(
@@ -185,15 +184,6 @@ def _terms(share: Budget, delta: float) -> dict[str, float]:
 def _divides(estimator: Any) -> bool:
     """Return whether a private estimator divides what it gets among steps with noise."""
     return bool(inner_of(estimator)[0]) and "weights" in estimator.get_params(deep=False)
-
-
-def _any_part(estimator: Any, fact: str) -> bool:
-    """Return whether a fact holds of a private part, at any depth."""
-    for part in private_parts(estimator):
-        inner = [child for _, child in inner_of(part.estimator)[0]]
-        if getattr(tags_of(part.estimator), fact) or any(_any_part(one, fact) for one in inner):
-            return True
-    return False
 
 
 def _weight(estimator: Any, *, pure: bool) -> float:

@@ -2,24 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import replace
-from functools import partial, reduce
+from functools import reduce
 from operator import add
 from typing import Any
 
 import numpy as np
 
+from skdpnoise._utils.context import within
 from skdpnoise._utils.numbers import NUMBERS
 from skdpnoise.accounting import PrivacyReport
 from skdpnoise.accounting.declared import COLUMNS, FACTS, declared_below, said_public
 from skdpnoise.accounting.limits import Budget, as_loss
-from skdpnoise.accounting.reservation import Reservation
+from skdpnoise.accounting.reservation import Reservation, facts_for, reserve
+from skdpnoise.base.advice import held_back
 from skdpnoise.base.compositions import private_estimators
 from skdpnoise.base.parts import Part
 from skdpnoise.base.tags import tags_of
 from skdpnoise.data.rows import FOUND_BY_READING
-from skdpnoise.mechanisms.charging import to_name_the_largest
 from skdpnoise.privacy import GaussianLoss, PrivacyGuarantee, PrivacyLoss, PureLoss
 from skdpnoise.sampling.words import HIDDEN_SEED, is_seeded
 
@@ -33,24 +35,33 @@ def reserve_whole(
     declared: Collection[str],
 ) -> Reservation:
     """Reserve the cost of a whole fit in the ledger of a composition, if it has one."""
-    # A ledger of somebody else's that can only charge does so before the first random word.
     ledger, name = composition.ledger, type(composition).__name__
     if ledger is None:
         return Reservation()
-    facts: dict[str, Any] = {
-        "guarantee": (guarantee.epsilon, guarantee.delta),
-        "adjacency": guarantee.adjacency,
-        "unit": unit,
-        "mechanism": noise,
-        "estimator": name,
-        "parameters": _public_parameters(composition) | said_public(declared),
-        **to_name_the_largest(ledger, guarantee, cost_of),
-    }
-    arguments = f"{name}.fit", cost_of(guarantee)
-    if hasattr(ledger, "reserve"):
-        found: Reservation = ledger.reserve(*arguments, **facts)
-        return found
-    return Reservation(keeping=partial(ledger.charge, *arguments, **facts))
+    facts = facts_for(
+        ledger,
+        guarantee,
+        cost_of,
+        adjacency=guarantee.adjacency,
+        unit=unit,
+        mechanism=noise,
+        estimator=name,
+        parameters=_public_parameters(composition) | said_public(declared),
+    )
+    return reserve(ledger, f"{name}.fit", cost_of(guarantee), **facts)
+
+
+@contextmanager
+def drawing(composition: Any, reservation: Reservation, spent: Any) -> Iterator[None]:
+    """Draw from what was reserved; whatever is raised within says what stays spent."""
+    with within(reservation=reservation):
+        try:
+            with held_back():
+                yield
+        except BaseException as error:
+            if composition.ledger is not None and reservation.state == "kept":
+                error.add_note(f"The ledger was charged {spent}, which stays spent.")
+            raise
 
 
 def noises_of(parts: Collection[Part]) -> str:

@@ -22,7 +22,7 @@ from skdpnoise.accounting import Ledger, PrivacyReport
 from skdpnoise.base.compositions import inner_of
 from skdpnoise.base.constructors import Constraints, constructor_of_fields
 from skdpnoise.base.contents import of_library
-from skdpnoise.base.parts import private_parts
+from skdpnoise.base.parts import all_private
 from skdpnoise.privacy import Adjacency
 
 __all__ = ["ReportOfModels", "WholeMixin", "digests_of"]
@@ -105,7 +105,7 @@ def _changes(whole: Any, report: PrivacyReport, before: Mapping[str, str]) -> It
             yield f"{name} was taken out"
         elif name not in before:
             yield f"{name} was put in"
-        elif any(_report_of(part.estimator) != report for part in _private(now[name])):
+        elif _was_fitted_again(now[name], report):
             yield f"{name} was fitted again or exchanged"
         elif _digest(now[name]) != before[name]:
             yield f"{name} was exchanged or set otherwise"
@@ -113,16 +113,9 @@ def _changes(whole: Any, report: PrivacyReport, before: Mapping[str, str]) -> It
         yield "its steps have another order"
 
 
-def _private(step: Any) -> Iterator[Any]:
-    """Yield the private parts of a step, at any depth."""
-    for part in private_parts(step, fitted=True):
-        yield part
-        for _, inner in inner_of(part.estimator, fitted=True)[0]:
-            yield from _private(inner)
-
-
-def _report_of(estimator: Any) -> Any:
-    return getattr(estimator, "privacy_", None)
+def _was_fitted_again(step: Any, report: PrivacyReport) -> bool:
+    steps = all_private(step, fitted=True)
+    return any(getattr(one, "privacy_", None) != report for one in steps)
 
 
 def _digest(value: Any) -> str:

@@ -10,6 +10,25 @@ from sklearn.utils.validation import _num_samples
 
 from skdpnoise._utils.checks import check_collected
 from skdpnoise._utils.silence import silence
+from skdpnoise.data.groups import group_codes
+from skdpnoise.data.lists import read_once, target_without_lists
+from skdpnoise.data.rows import by_storage
+
+
+def read_beside(owner: str, X: Any, y: Any, groups: Any) -> tuple[Any, Any, int, int | None]:
+    """Return y and groups as steps get them beside X, and how many rows and groups there are."""
+    # Steps check rows in parts themselves.
+
+    def in_memory(X: Any) -> tuple[Any, Any, int, int | None]:
+        target = target_without_lists(read_once(owner, y, name="y"))
+        n_rows = check_data(owner, X, target)
+        if groups is None:
+            return target, None, n_rows, None
+        with silence():
+            codes = group_codes(f"{owner}.fit", groups, n_rows)
+        return target, codes, n_rows, int(codes.max()) + 1
+
+    return by_storage(X, in_memory, lambda rows: (y, groups, len(rows), None))
 
 
 def check_data(owner: str, X: Any, y: Any) -> int:

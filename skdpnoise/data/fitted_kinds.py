@@ -21,7 +21,7 @@ from skdpnoise.data.columns import is_polars, read_features
 from skdpnoise.data.computed import is_computed
 from skdpnoise.data.kinds import OBJECTS, Kind, KindName, kinds_of
 from skdpnoise.data.lists import as_frame, read_once, without_lists
-from skdpnoise.data.rows import RowSource
+from skdpnoise.data.rows import RowSource, by_storage
 
 __all__ = [
     "NUMBER",
@@ -29,7 +29,6 @@ __all__ = [
     "as_fitted",
     "kind_of_labels",
     "kinds_in",
-    "parts_as_fitted",
     "read_as_fitted",
 ]
 
@@ -138,20 +137,23 @@ _UNKNOWN = FittedColumns(None, None)
 
 
 def read_as_fitted(fitted: Any, X: Any) -> Any:
-    """Return features for a fitted composition, as its fit read them."""
+    """Return features for a fitted composition, as its fit read them; in parts, when they are."""
     owner, known = type(fitted).__name__, getattr(fitted, "_columns", _UNKNOWN)
-    X = without_lists(owner, read_once(owner, X))
-    return read_features(owner, known.read(owner, X, values=not is_computed("X", fitted)))
+    values = not is_computed("X", fitted)
 
+    def in_memory(X: Any) -> Any:
+        X = without_lists(owner, read_once(owner, X))
+        return read_features(owner, known.read(owner, X, values=values))
 
-def parts_as_fitted(fitted: Any, X: RowSource) -> RowSource:
-    """Return rows in parts that are read as the fit read them; refuse columns of another kind."""
-    # Those that are read first say so by the name of the column, before anything is read for good.
-    owner, known = type(fitted).__name__, getattr(fitted, "_columns", _UNKNOWN)
-    complaint = X.first(partial(known.complaint, owner))
-    if complaint is not None:  # where rows are read errors are not shown, as others may quote them
-        raise TypeError(complaint)
-    return X.map(partial(known.read, owner), *X.tail) if known.kinds else X
+    def in_partitions(rows: RowSource) -> RowSource:
+        # Those that are read first are refused by the name of a column, before any is read for good
+        # (where rows are read errors are not shown, as others may quote them).
+        complaint = rows.first(partial(known.complaint, owner))
+        if complaint is not None:
+            raise TypeError(complaint)
+        return rows.map(partial(known.read, owner), *rows.tail) if known.kinds else rows
+
+    return by_storage(X, in_memory, in_partitions)
 
 
 def kind_of_labels(labels: Iterable[Any]) -> Kind | None:

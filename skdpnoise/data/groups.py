@@ -29,7 +29,7 @@ from __future__ import annotations
 import hashlib
 import sys
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Generic, Self, TypeVar
 
@@ -142,6 +142,7 @@ class Groups(Generic[Leaf]):
     n_groups: int | None = None  # None where each row stands for itself
     most: int = 1  # rows of a group that are kept
     codes: NDArray[np.intp] | None = None  # in memory the number of each row's group
+    labels: Any = None  # in memory, of all rows
     per_partition: tuple[int, ...] = ()  # else how many rows of each partition are kept
 
     @property
@@ -156,7 +157,7 @@ class Groups(Generic[Leaf]):
             return cls(rows, len(rows))
         codes = group_codes(owner, labels, len(rows))
         n_kept = int(np.minimum(np.bincount(codes), most).sum())
-        return cls(rows, n_kept, int(codes.max(initial=-1)) + 1, most, codes)
+        return cls(rows, n_kept, int(codes.max(initial=-1)) + 1, most, codes, labels)
 
     @classmethod
     def in_partitions(cls, owner: str, rows: Partitioned[Any], most: int) -> Self:
@@ -182,23 +183,29 @@ class Groups(Generic[Leaf]):
                 )
         counted = iter(found[:-2].tolist())  # of parts that have rows
         counts = tuple(next(counted) if n_rows else 0 for n_rows in rows.rows.n_rows)
-        return cls(rows, sum(counts), n_groups, most, None, counts)
+        return cls(rows, sum(counts), n_groups, most, per_partition=counts)
 
     def map(self, function: Callable[[Leaf], Other], *tail: int) -> Groups[Other]:
         """Return what a function of single rows makes of them, and the shape of one row."""
-        rows = self.rows.map(function, *tail)
-        return Groups(rows, self.n_kept, self.n_groups, self.most, self.codes, self.per_partition)
+        here: Any = self
+        found: Groups[Other] = replace(here, rows=self.rows.map(function, *tail))
+        return found
 
     def keep(self, rng: RandomWords) -> Table[Leaf]:
         """Return the kept rows, in their order; all rows, and no coin is tossed, if all are."""
+        return self.kept(rng).rows
+
+    def kept(self, rng: RandomWords) -> Groups[Leaf]:
+        """Return the kept rows with their labels."""
         rows: Any = self.rows
         if self.n_kept == self.n_rows:
-            kept: Table[Leaf] = rows
-        elif self.codes is None:
-            kept = rows.sampled(partial(_kept, self.most, new_key(rng)), self.per_partition)
-        else:
-            kept = rows.rows(sample_rows(self.codes, self.most, rng))
-        return kept
+            return self
+        if self.codes is None:
+            keep = partial(_kept, self.most, new_key(rng))
+            return replace(self, rows=rows.sampled(keep, self.per_partition))
+        numbers = sample_rows(self.codes, self.most, rng)
+        labels, codes = _as_array(self.labels)[numbers], self.codes[numbers]
+        return replace(self, rows=rows.rows(numbers), codes=codes, labels=labels)
 
 
 _HASHES_AT_ONCE = 1 << 22

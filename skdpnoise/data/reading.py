@@ -86,7 +86,7 @@ def read(
     sources = as_sources(**tables, groups=groups)
     computed = frozenset(name for name in tables if is_computed(name, estimator))
     scan = _Scan(type(estimator), form, computed)
-    partitions = scan_partitions(sources["X"].reader.runner(sources, n_jobs), scan, list(sources))
+    partitions = scan_partitions(sources, scan, n_jobs)
     batches = [one for facts in partitions.rows.facts for one in facts.found]
     if not batches or len(partitions) < form.fewest:
         shape = (len(partitions), *sources["X"].tail)
@@ -109,7 +109,7 @@ class _Scan:
 
     def __call__(self, tables: Tables) -> Any:
         with reading(self.computed):
-            found = self.form.scan(self.kind(), tables)
+            found = self.form.scan(object.__new__(self.kind), tables)
         if "groups" in tables:
             check_labels(f"{self.kind.__name__}.fit", tables["groups"])
         return found

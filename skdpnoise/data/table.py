@@ -36,12 +36,12 @@ No part draws noise: integers meet their noise where all of them have come toget
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, fields, is_dataclass, replace
 from functools import partial
 from itertools import accumulate, pairwise
 from threading import Lock
-from typing import Any, Generic, Self, TypeVar
+from typing import Any, Generic, Protocol, Self, TypeVar
 
 import numpy as np
 from joblib import effective_n_jobs
@@ -60,20 +60,21 @@ from skdpnoise.data.partitions import (
 )
 from skdpnoise.data.ranks import CountedRanks, Ranks, SortedRanks
 from skdpnoise.data.rows import RowSource, as_sources, is_spread
+from skdpnoise.data.selection import selected_rows
 
 __all__ = [
+    "Division",
     "Fold",
     "InMemory",
     "Partitioned",
     "ScannedRows",
+    "SecretCoins",
     "Table",
     "as_rows",
     "in_units",
-    "mapped",
     "scan_partitions",
     "scan_tables",
     "scanned",
-    "total",
 ]
 
 Leaf = TypeVar("Leaf")
@@ -97,8 +98,8 @@ class ScannedRows:
     """All partitions of the rows, after a scan of each."""
 
     runner: Runner
+    sources: dict[str, RowSource]
     facts: tuple[PartitionFacts, ...]
-    names: frozenset[str]  # of the tables that there are
     n_kept: tuple[int, ...]  # rows of each part that are kept
     keep: Keep | None = None
     choose: Choose | None = None
@@ -122,6 +123,38 @@ class ScannedRows:
     def n_rows(self) -> tuple[int, ...]:
         """Rows of each part."""
         return tuple(facts.n_rows for facts in self.facts)
+
+
+Places = NDArray[np.intp]
+
+
+class SecretCoins(Protocol):
+    """Secret coins, which see no data, by which each row falls to one of so many places."""
+
+    @property
+    def n_places(self) -> int:
+        """Number of places."""
+        ...
+
+    def of_numbers(self, begin: int, end: int) -> Places:
+        """Return the places of rows by their numbers."""
+        ...
+
+    def of_labels(self, labels: Any) -> Places:
+        """Return the places of rows by the labels of their groups."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Division(Generic[Leaf]):
+    """Rows that fell to places."""
+
+    sizes: tuple[int, ...]  # how many fell to each
+    take: Callable[[frozenset[int]], Table[Leaf]]
+
+    def at(self, *places: int) -> Table[Leaf]:
+        """Return the rows of some places, in their order; in memory a copy."""
+        return self.take(frozenset(places))
 
 
 class Table(ABC, Generic[Leaf]):
@@ -174,6 +207,19 @@ class Table(ABC, Generic[Leaf]):
     @abstractmethod
     def chosen(self, choose: Choose) -> Table[Leaf]:
         """Return the rows that are chosen by their numbers alone."""
+
+    @abstractmethod
+    def divided(self, coins: SecretCoins, labels: Any = None) -> Division[Leaf]:
+        """Return the rows by the places to which they fall: by number, or label of a group."""
+        # The labels of rows in memory; partitions have a table "groups" if there are any.
+
+    @abstractmethod
+    def undivided(self) -> Division[Leaf]:
+        """Return all rows as those of one place."""
+
+    @abstractmethod
+    def tables(self) -> dict[str, Any]:
+        """Return the tables of the rows by name, as a fit takes them."""
 
     @abstractmethod
     def or_else(self, leaf: Leaf) -> Table[Leaf]:
@@ -261,6 +307,22 @@ class InMemory(Table[Leaf]):
         """Return rows by their numbers."""
         return InMemory(rows_at(self.leaf, numbers), len(numbers), self.tail)
 
+    def divided(self, coins: SecretCoins, labels: Any = None) -> Division[Leaf]:
+        places = coins.of_numbers(0, self.n_rows) if labels is None else coins.of_labels(labels)
+        return self.at_places(places, coins.n_places)
+
+    def undivided(self) -> Division[Leaf]:
+        return self.at_places(np.zeros(self.n_rows, dtype=np.intp), 1)
+
+    def at_places(self, places: Places, n_places: int) -> Division[Leaf]:
+        """Return the rows by the places where they are."""
+        sizes = np.bincount(places, minlength=n_places)
+        return Division(tuple(sizes.tolist()), partial(_at_places, self, places))
+
+    def tables(self) -> dict[str, Any]:
+        found: Any = self.leaf
+        return dict(found)
+
     def or_else(self, leaf: Leaf) -> InMemory[Leaf]:
         return self
 
@@ -281,6 +343,10 @@ class InMemory(Table[Leaf]):
         label: str = "sums",
     ) -> Fold[Update]:
         return _FoldInMemory(self.leaf, start(self.leaf), advance)
+
+
+def _at_places(table: InMemory[Leaf], places: Places, which: frozenset[int]) -> InMemory[Leaf]:
+    return table.rows(np.flatnonzero(np.isin(places, sorted(which))))
 
 
 def rows_at(leaf: Any, numbers: NDArray[np.intp]) -> Any:
@@ -323,10 +389,9 @@ class Partitioned(Table[Leaf]):
     def n_threads(self, n_jobs: int | None) -> int:
         return 1
 
-    def only(self, *names: str) -> Partitioned[Leaf]:
+    def only(self, *names: str) -> Partitioned[dict[str, Any]]:
         """Return some of the tables alone, before anything is made of them."""
-        assert not self.loads
-        return replace(self, needs=frozenset(names))
+        return Partitioned(self.rows, (), frozenset(names))
 
     def map(self, function: Callable[[Leaf], Other], *tail: int) -> Partitioned[Other]:
         """Return what a function of single rows makes of them, and the shape of one row."""
@@ -352,6 +417,30 @@ class Partitioned(Table[Leaf]):
         """Return what a function makes of something from all parts."""
         task = Task(self.loads, take, self.needs, collects=True, whole=by_part)
         return raised(self.rows.runner.collect(self.rows.jobs(task), finish, label))
+
+    def divided(self, coins: SecretCoins, labels: Any = None) -> Division[Leaf]:
+        # A table is divided once: what falls among rows that were chosen by number is not known.
+        n_kept, grouped = self.rows.n_kept, "groups" in self.rows.sources
+        counts = np.zeros((len(n_kept), coins.n_places), dtype=np.int64)
+        if grouped:
+            take = partial(_count_by_label, coins)
+            found = self.only("groups").joined(take, np.stack, "coins", by_part=True)
+            counts[np.array(n_kept) > 0] = found
+        else:  # by numbers alone, of some rows at a time
+            for own, ends in zip(counts, pairwise([0, *accumulate(n_kept)]), strict=True):
+                for begin, end in _at_once(*ends):
+                    own += np.bincount(coins.of_numbers(begin, end), minlength=coins.n_places)
+        sizes = tuple(counts.sum(axis=0).tolist())
+        return Division(sizes, partial(_fallen, self, coins, counts, grouped))
+
+    def undivided(self) -> Division[Leaf]:
+        return Division((len(self),), partial(_all_or_none, self))
+
+    def tables(self) -> dict[str, Any]:
+        rows = self.rows
+        if rows.keep is None and rows.choose is None:
+            return rows.sources
+        return selected_rows(rows.sources, rows)
 
     def or_else(self, leaf: Leaf) -> Table[Leaf]:
         return self if len(self) else InMemory(leaf, 0, self.tail)
@@ -394,6 +483,45 @@ class Partitioned(Table[Leaf]):
         label: str = "sums",
     ) -> Fold[Update]:
         return _FoldOfPartitions(self, start, advance, label)
+
+
+def _all_or_none(table: Partitioned[Leaf], which: frozenset[int]) -> Partitioned[Leaf]:
+    return table if which else table.chosen(_none)
+
+
+def _none(begin: int, end: int) -> NDArray[np.bool_]:
+    return np.zeros(end - begin, dtype=bool)
+
+
+def _count_by_label(coins: SecretCoins, tables: dict[str, Any], first: int) -> NDArray[np.int64]:
+    return np.bincount(coins.of_labels(tables["groups"]), minlength=coins.n_places)
+
+
+def _fallen(
+    table: Partitioned[Leaf],
+    coins: SecretCoins,
+    counts: NDArray[np.int64],
+    grouped: bool,
+    which: frozenset[int],
+) -> Partitioned[Leaf]:
+    """Return the rows that fall to some places."""
+    sizes = counts[:, sorted(which)].sum(axis=1)
+    if grouped:
+        return table.sampled(partial(_falls_by_label, coins, which, table.rows.keep), sizes)
+    return table.chosen(partial(_falls_by_number, coins, which), sizes)
+
+
+def _falls_by_number(
+    coins: SecretCoins, which: frozenset[int], begin: int, end: int
+) -> NDArray[np.bool_]:
+    return np.isin(coins.of_numbers(begin, end), sorted(which))
+
+
+def _falls_by_label(
+    coins: SecretCoins, which: frozenset[int], keep: Keep | None, labels: Any, first: int
+) -> NDArray[np.bool_]:
+    falls = np.isin(coins.of_labels(labels), sorted(which))
+    return falls if keep is None else falls & keep(labels, first)
 
 
 def _taken(
@@ -472,22 +600,20 @@ def _advanced(facts: tuple[Any, ...], history: tuple[Any, ...], leaf: Any) -> In
 
 
 def scan_partitions(
-    runner: Runner, check: Callable[[Any], Any], names: Sequence[str]
+    sources: dict[str, RowSource], check: Callable[[Any], Any], n_jobs: int | None = None
 ) -> Partitioned[Any]:
     """Scan all rows; return them as dicts from names to tables."""
-    tables = frozenset(names)
-    facts = [raised(one) for one in runner.scan(Task((), check, tables))]
+    runner, names = next(iter(sources.values())).reader.runner(sources, n_jobs), frozenset(sources)
+    facts = tuple(raised(one) for one in runner.scan(Task((), check, names)))
     kept = tuple(one.n_rows for one in facts)
-    return Partitioned(ScannedRows(runner, tuple(facts), tables, kept), (), tables)
+    return Partitioned(ScannedRows(runner, sources, facts, kept), (), names)
 
 
 def scan_tables(
     check: Callable[[dict[str, Any]], Any], **tables: Any
 ) -> Partitioned[dict[str, Any]]:
     """Scan tables in the same partitions; return them as dicts by name."""
-    sources = as_sources(**tables)
-    runner = next(iter(sources.values())).reader.runner(sources, None)
-    return scan_partitions(runner, check, list(sources))
+    return scan_partitions(as_sources(**tables), check)
 
 
 Tables = dict[str, Any]
@@ -516,28 +642,6 @@ def _note(check: Callable[[Tables], tuple[Any, Any]], tables: Tables) -> Any:
     return check(tables)[1]
 
 
-def mapped(table: Any, function: Callable[[Any], Any], *tail: int) -> Any:
-    """Return a function of single rows of a table, or of those in parts, looked at or not.
-
-    Examples
-    --------
-    >>> mapped(np.ones((3, 2)), lambda rows: rows[:, 0])
-    array([1., 1., 1.])
-    """
-    return table.map(function, *tail) if isinstance(table, Table | RowSource) else function(table)
-
-
-def total(table: Any, step: Callable[[Any], Integers], label: str = "sums") -> Integers:
-    """Return what a function makes of a table, or the sum over all parts.
-
-    Examples
-    --------
-    >>> total(np.ones((3, 2), dtype=int), lambda rows: rows.sum(axis=0))
-    array([3, 3])
-    """
-    return table.total(step, label) if isinstance(table, Table) else step(table)
-
-
 def in_units(integers: Any, unit: Any) -> NDArray[np.float64]:
     """Return noisy sums in units of their grid, whether they fit 64 bits or not.
 
@@ -551,5 +655,9 @@ def in_units(integers: Any, unit: Any) -> NDArray[np.float64]:
 
 def _count(choose: Choose, begin: int, end: int) -> int:
     """Return how many rows are chosen, of some at a time."""
-    cuts = [*range(begin, end, _AT_ONCE), end]
-    return sum(int(np.count_nonzero(choose(one, other))) for one, other in pairwise(cuts))
+    return sum(int(np.count_nonzero(choose(*ends))) for ends in _at_once(begin, end))
+
+
+def _at_once(begin: int, end: int) -> Iterator[tuple[int, int]]:
+    """Return the ends of so many rows at a time."""
+    return pairwise([*range(begin, end, _AT_ONCE), end])

@@ -26,7 +26,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from skdpnoise.base.private_fit import FitSession
+from skdpnoise.accounting.session import FitSession
 from skdpnoise.data.table import Table, in_units
 from skdpnoise.decomposition import _budget as rules
 from skdpnoise.kernels.second_moments import Floats, clipped_row_sums, row_norms

@@ -28,8 +28,9 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from skdpnoise._utils.numbers import JOBS
 from skdpnoise._utils.parameters import as_bounds, check_memory, check_within
+from skdpnoise.accounting.session import FitSession
 from skdpnoise.base.constructors import Constraints, constructor_of_fields
-from skdpnoise.base.private_fit import FitSession, PrivateEstimator
+from skdpnoise.base.private_fit import PrivateEstimator
 from skdpnoise.data.reading import NumberColumns
 from skdpnoise.data.schema import Schema
 from skdpnoise.data.table import Table
@@ -105,7 +106,7 @@ class PrivateMomentsMixin(PrivateEstimator, ABC):
             schema, rows = self._read_rows(form, X=X, groups=groups, n_jobs=self.n_jobs)
             self._check_columns(schema.n_columns)
             plan = self._plan(schema, session.guarantee, session.rows_per_group)
-            session.account.spend(plan.stages, plan.noise)
+            session.reserve(plan.stages, plan.noise)
             moments = plan.run(rows.keep(session.rng), session)
             self._store(moments)
             self.n_samples_, self.row_norm_ = moments.n_samples, moments.row_norm

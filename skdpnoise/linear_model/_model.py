@@ -126,7 +126,7 @@ class PrivateLinearModel(PrivateEstimator, BaseEstimator):
             self._check_plans(settings, schema, solver, budget)
             # reserve
             stages = budget.stages(schema.n_rows)
-            session.account.spend(stages, budget.noise, stages_for=partial(stages_for, *terms))
+            session.reserve(stages, budget.noise, stages_for=partial(stages_for, *terms))
             # release
             table = rows.keep(session.rng)
             session = session.counted(len(table), budget.noise, budget.total)

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from skdpnoise.accounting.queries import GroupedSum
+from skdpnoise.accounting.session import FitSession
 from skdpnoise.base.advice import (
     SEE_TARGET,
     cause_of_hiding,
@@ -18,7 +19,6 @@ from skdpnoise.base.advice import (
     warn_last,
     warn_of_hidden_target,
 )
-from skdpnoise.base.private_fit import FitSession
 from skdpnoise.data.schema import Schema
 from skdpnoise.data.table import Table
 from skdpnoise.kernels.second_moments import clipped_row_sums

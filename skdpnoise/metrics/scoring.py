@@ -68,7 +68,6 @@ class Losses:
 
     sums: NDArray[Any]  # (n_models,), in units of c/2^24
     held: NDArray[Any]  # (n_models,), of differences to the mean model, held within ±2^NARROW
-    n_records: int
 
     @classmethod
     def of(cls, losses: NDArray[np.int64]) -> Losses:
@@ -77,7 +76,7 @@ class Losses:
         # below 2^53 are exact.
         differences = losses - losses.mean(axis=0).astype(np.int64)
         held = np.clip(differences, -(1 << NARROW), 1 << NARROW)
-        return cls(losses.sum(axis=1), held.sum(axis=1), losses.shape[1])
+        return cls(losses.sum(axis=1), held.sum(axis=1))
 
 
 def _wrong(model: Any, X: Any, y: NDArray[Any], limit: float, units: Any) -> Vector:

@@ -1,23 +1,13 @@
 r"""Cross-validation in which everything that is learnt from the data is charged.
 
-**Folds.** Each row, or group, falls into one of k folds by a secret coin of its own that sees no
-data (:mod:`~skdpnoise.model_selection._splits`, with the proof): neighbouring data sets, divided by
-the same coins, differ in one fold j only. Folds are of nearly equal size, as chance has it. Folds
-that are stratified by private labels would tell of them, and are refused.
-
-**What a record pays.** It is in the training sets of the k - 1 models that are scored on other
-folds. Model j is fitted without it, and fold j is scored by one sum. The scores of the other folds
-come from their own records and from models that are released. So the whole is an adaptive
-composition of k - 1 fits and one score; each fit has the share 0.9/(k - 1) of the budget and the
-score 0.1. The scores of all folds compose in parallel, the fits do not: their training sets
-overlap. Where shares of labels or units of the target are needed, a tenth of the records is kept
-from all folds and buys them with the whole budget.
-
-References
-----------
-Dwork and Roth, "The Algorithmic Foundations of Differential Privacy", 2014, Theorem 3.16
-(composition); Dong, Roth and Su, "Gaussian differential privacy", 2022, Corollary 3.3. McSherry,
-"Privacy integrated queries", SIGMOD 2009, Theorem 4 (parallel composition of the scores).
+Each row, or group, falls into one of k folds by a secret coin of its own that sees no data
+(:mod:`~skdpnoise.model_selection._splits`, with the proof): neighbouring data sets, divided by the
+same coins, differ in one fold j only. Model j is fitted without it, and fold j is scored by one
+sum; the scores of the other folds come from their own records and from models that are released.
+So the whole is an adaptive composition of k - 1 fits, each with the share 0.9/(k - 1) of the
+budget, and of one score with 0.1. Scores of all folds compose in parallel; the fits, whose training
+sets overlap, do not. Where shares of labels or units of the target are needed, a tenth of the
+records is kept from all folds and buys them with the whole budget.
 """
 
 from __future__ import annotations
@@ -35,14 +25,17 @@ from sklearn.utils._param_validation import Interval
 
 from skdpnoise._utils.parallel import in_order
 from skdpnoise._utils.shared_texts import shared_texts
-from skdpnoise.accounting import Ledger, PrivacyReport
+from skdpnoise.accounting import Ledger
 from skdpnoise.accounting.limits import SearchBudget, pure_part
+from skdpnoise.accounting.session import Session
 from skdpnoise.base.compositions import Children, below, register_inner
 from skdpnoise.base.constructors import Constraints, constructor_of_fields
 from skdpnoise.compose.shares import search_budget
 from skdpnoise.compose.whole import ReportOfModels, digests_of
-from skdpnoise.metrics.scoring import Losses, pair_share
+from skdpnoise.data.groups import Groups
+from skdpnoise.metrics.scoring import pair_share
 from skdpnoise.model_selection._candidates import Candidate
+from skdpnoise.model_selection._data import Records
 from skdpnoise.model_selection._runs import Outcome, Parts, SearchProblem, Target
 from skdpnoise.model_selection._search import PrivateSearchCV
 from skdpnoise.model_selection._splits import tossed
@@ -274,24 +267,23 @@ class _CrossValidation(PrivateSearchCV):
         return Folds.within(search_budget(guarantee, **kinds, rows_per_group=most or 1), self.cv)
 
     def _divided(
-        self, records: Any, strategy: Strategy, reference: float, rng: RandomWords
+        self, records: Groups[Records], strategy: Strategy, reference: float, session: Session
     ) -> Parts:
         k, public = self.cv, self.adjacency == "replace_one"
         shares = [(1.0 - reference) / k] * (k - 1) + [reference]
 
-        def enough(sizes: list[int]) -> bool:
+        def enough(sizes: Sequence[int]) -> bool:
             *others, kept = sizes
             return min(others) >= 1 and sum(others) - max(others) >= 2 and kept >= (reference > 0.0)
 
-        *folds, kept = tossed(records, shares, enough, rng, again=public)
-        sizes = [fold.size for fold in folds]
+        division = tossed(records, shares, enough, session.rng, again=public)
+        folds, sizes = tuple(range(k)), division.sizes[:k]
         if sum(sizes) - max(sizes) < 2 or (public and min(sizes) < 1):
             raise self._too_few()
-        used = records.union(*folds)
-        return Parts(used, used, kept, tuple(folds))
+        return Parts(division, folds, folds, (k,))
 
-    def _check_enough(self, records: Any, reference: float) -> None:
-        units = records.n_groups or len(records)
+    def _check_enough(self, records: Groups[Records], reference: float) -> None:
+        units = records.n_groups or records.n_rows
         if self.adjacency == "replace_one" and units * (1.0 - reference) < self.cv:
             raise self._too_few()
 
@@ -323,32 +315,19 @@ class Folds(Strategy):
         fit, score = total.share((1.0 - _SCORE) / (n_folds - 1)), total.share(_SCORE)
         return cls(total, fit, pure_part(score), n_folds)
 
-    def choose(self, problem: SearchProblem, losses: Losses, target: Target) -> tuple[int, float]:
-        """Score the only candidate."""
-        return 0, problem.noisy_score(int(losses.sums[0]), self.score_budget, target)
-
-    def report(
-        self,
-        owner: str,
-        guarantee: PrivacyGuarantee,
-        problem: SearchProblem,
-        rows_per_group: int | None,
-    ) -> PrivacyReport:
-        """Return the report, with the number of the scores."""
-        report = Strategy.report(self, owner, guarantee, problem, rows_per_group)
-        (line,) = report.releases
-        return replace(report, releases=(replace(line, n_coordinates=self.n_folds),))
+    def n_scores(self, n_candidates: int) -> int:
+        return self.n_folds
 
     def run(
         self, problem: SearchProblem, target: Target, n_jobs: int | None, tell: Tell
     ) -> Outcome:
         """Fit and score all folds; if one cannot be fitted there is no result."""
-        folds, kept = problem.parts.folds, problem.parts.reference
+        folds = problem.parts.train
         (only,) = problem.candidates
         each = []
-        for number, fold in enumerate(folds):
-            others = [rows for place, rows in enumerate(folds) if place != number]
-            parts = Parts(problem.records.union(*others), fold, kept)
+        for fold in folds:
+            others = tuple(place for place in folds if place != fold)
+            parts = replace(problem.parts, train=others, validation=(fold,))
             each.append(replace(problem, parts=parts))
         priced = [problem.priced(only.estimator, self.fit_budget) for _ in folds]
         pairs = zip(each, priced, strict=True)
@@ -358,7 +337,7 @@ class Folds(Strategy):
             return Outcome(0, None, math.nan)
         scores, errors = zip(
             *(
-                one.score_and_error(own, self.score_budget, _of_fold(target, one))
+                one.score(own, self.score_budget, _of_fold(target, one))
                 for one, own in zip(each, losses, strict=True)
             ),
             strict=True,
@@ -370,5 +349,5 @@ def _of_fold(target: Target, problem: SearchProblem) -> Target:
     """Return the units of a fold: how many pairs it has is its own."""
     if not problem.scoring.by_pairs or target.shares is None:
         return target
-    whole = pair_share(float(target.shares.shares[1]), problem.parts.validation.size)
+    whole = pair_share(float(target.shares.shares[1]), problem.n_scored)
     return replace(target, variance=whole)

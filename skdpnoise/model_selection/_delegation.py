@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Any
 
 from sklearn.metrics import check_scoring
@@ -12,10 +11,9 @@ from sklearn.utils.validation import check_is_fitted
 from skdpnoise._utils.checks import check_collected
 from skdpnoise._utils.redaction import without_values
 from skdpnoise.base.private_fit import check_unpaid_arguments
-from skdpnoise.data.columns import read_features
-from skdpnoise.data.fitted_kinds import parts_as_fitted, read_as_fitted
-from skdpnoise.data.rows import RowSource, as_sources, is_spread
-from skdpnoise.model_selection._data import without_seeds
+from skdpnoise.compose._over_parts import answered
+from skdpnoise.data.fitted_kinds import read_as_fitted
+from skdpnoise.data.rows import by_storage
 
 _METHOD = """Return what `{0}` of the winner says of these records.
 
@@ -43,26 +41,11 @@ def _handed_on(method: str) -> Any:
 
     def run(self: Delegation, X: Any) -> Any:
         check_is_fitted(self)
-        if is_spread(X):
-            (source,) = as_sources(X=X).values()
-            known = parts_as_fitted(self, source)
-            return _over_parts(self.best_estimator_, method, known)
-        return getattr(self.best_estimator_, method)(read_as_fitted(self, X))
+        X = read_as_fitted(self, X)
+        return answered(type(self).__name__, self.best_estimator_, method, X)
 
     run.__name__, run.__doc__ = method, _METHOD.format(method)
     return _offers(method)(run)
-
-
-def _over_parts(model: Any, method: str, source: RowSource) -> RowSource:
-    """Return what the winner says of rows in parts, when they are read."""
-    n_classes = len(getattr(model, "classes_", ()))
-    wide = method in ("predict_proba", "predict_log_proba") or n_classes > 2
-    tail = () if method == "predict" or not wide else (n_classes,)
-    return source.map(partial(_said, without_seeds(model), method), *tail)
-
-
-def _said(model: Any, method: str, rows: Any) -> Any:
-    return getattr(model, method)(read_features(type(model).__name__, rows))
 
 
 class Delegation:
@@ -96,15 +79,19 @@ class Delegation:
         check_is_fitted(self)
         check_unpaid_arguments(self, {"sample_weight": sample_weight}, "score")
         owner, model = type(self).__name__, self.best_estimator_
-        if is_spread(X):
-            raise TypeError(
-                f"{owner}.score needs all rows in memory. For rows in parts give predict(X), which "
-                "takes them, to a private score of skdpnoise.metrics."
-            )
+        X = read_as_fitted(self, X)
+        found: float = by_storage(
+            X,
+            lambda X: self._score(owner, X, y),
+            lambda rows: answered(owner, model, "score", rows),  # which refuses them
+        )
+        return found
+
+    def _score(self, owner: str, X: Any, y: Any) -> float:
         check_collected(owner, "y", y)
-        X, scorer = read_as_fitted(self, X), check_scoring(model, scoring=self.scoring)
+        scorer = check_scoring(self.best_estimator_, scoring=self.scoring)
         return without_values(
-            lambda: float(scorer(model, X, y)),
+            lambda: float(scorer(self.best_estimator_, X, y)),
             f"{owner}.score cannot compare y with the predictions for X: give the columns that "
             "were fitted to, and one finite number, or label of the kind that was fitted, for each "
             "row of X.",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, NamedTuple
@@ -15,13 +15,23 @@ from sklearn.utils import _safe_indexing
 from skdpnoise._utils.context import Said
 from skdpnoise._utils.redaction import silence
 from skdpnoise.accounting.limits import Budget, SpendingLimit, UnsettledError
+from skdpnoise.accounting.queries import GroupedSum
+from skdpnoise.accounting.session import Session
 from skdpnoise.base.advice import left_to
 from skdpnoise.base.compositions import private_estimators
 from skdpnoise.base.parts import after_charge, private_parts
-from skdpnoise.compose.fitting import Given, check_steps, fit_guarded, read_steps
+from skdpnoise.compose._over_parts import without_seeds
+from skdpnoise.compose.fitting import (
+    Given,
+    check_steps,
+    fit_guarded,
+    give_ledger,
+    read_steps,
+)
 from skdpnoise.compose.shares import with_budget
+from skdpnoise.data.groups import Groups
 from skdpnoise.data.partitions import SpreadError
-from skdpnoise.data.table import mapped, total
+from skdpnoise.data.table import Division, Table
 from skdpnoise.mechanisms import calibrate
 from skdpnoise.metrics.scoring import (
     BITS,
@@ -33,13 +43,12 @@ from skdpnoise.metrics.scoring import (
     pair_share,
 )
 from skdpnoise.model_selection._candidates import Candidate
+from skdpnoise.model_selection._data import Records
 from skdpnoise.model_selection._splits import tossed
-from skdpnoise.privacy import Adjacency, LossBudget, PureLoss
+from skdpnoise.privacy import LossBudget, PureLoss
 from skdpnoise.queries import private_location_scale
-from skdpnoise.queries.ranges import release_record_count
-from skdpnoise.sampling import RandomWords, SystemWords
-from skdpnoise.sampling.observer import note_charge
-from skdpnoise.sensitivity import SensitivityProfile, histogram_counts
+from skdpnoise.sampling import SystemWords
+from skdpnoise.sensitivity import SensitivityProfile
 
 # One text whatever failed: the error of a run may tell something of the records.
 FAILED = (
@@ -73,13 +82,17 @@ class SearchStopped(RuntimeError):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Parts:
-    """Which records are fitted to, which are scored, and which tell the units of the target."""
+    """Places of records that are fitted to, that are scored, and that tell units of the target."""
 
-    # train, validation, reference: disjoint rows of the records; the last may be empty
-    train: Any
-    validation: Any
-    reference: Any
-    folds: tuple[Any, ...] = ()  # of a cross-validation: disjoint rows, each scored once
+    division: Division[Records]
+    # Disjoint; of a cross-validation the first two are all folds, of one release all records.
+    train: tuple[int, ...]
+    validation: tuple[int, ...]
+    reference: tuple[int, ...] = ()
+
+    def n_in(self, places: Iterable[int]) -> int:
+        """Return how many records fell to some places."""
+        return sum(self.division.sizes[place] for place in places)
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,32 +148,42 @@ class SearchProblem:
     scoring: Scoring
     buys: bool  # whether the units of the target are estimated from the reference part; public
     known: Target | None  # units that are public
-    adjacency: Adjacency
+    session: Session  # of the choice, the scores and the units
     delta: float  # δ at which parts of a candidate state a Gaussian budget
     declared: tuple[str, ...]  # what is public by the word of the user
-    rng: RandomWords
     classes: NDArray[Any] | None = None  # public labels
-    records: Any = None  # WholeRecords or SpreadRecords: private, once they are read
-    parts: Any = None  # how they are divided
+    parts: Any = None  # how the records are divided, once they are read
+
+    @property
+    def n_scored(self) -> int:
+        """Number of records that are scored."""
+        return int(self.parts.n_in(self.parts.validation))
+
+    def rows(self, places: Collection[int]) -> Table[Records]:
+        """Return the records of some places; there may be none."""
+        no_target = np.zeros(0) if self.classes is None else self.classes[:0]
+        found: Table[Records] = self.parts.division.at(*places)
+        return found.or_else({"X": None, "y": no_target})
 
     def priced(self, estimator: Any, budget: Budget) -> Priced:
         """Return a copy of an estimator whose parts ask for a budget together, and no more."""
-        asking = with_budget(estimator, budget, self.delta, ledger=None, rng=self.rng)
+        asking = with_budget(estimator, budget, self.delta, ledger=None, rng=self.session.rng)
         for _, one in private_estimators(asking):
             if self.classes is not None and getattr(one, "classes", self.classes) is None:
                 # A list, as users give it: cards of scikit-learn 1.7 cannot compare arrays.
                 one.set_params(classes=self.classes.tolist())
         return Priced(asking, budget, tuple(part.label for part in private_parts(asking)))
 
-    def fitted(self, priced: Priced, rows: Any = None) -> Any:
-        """Return the estimator fitted to some rows, the training part if none are given."""
+    def fitted(self, priced: Priced, places: Collection[int] | None = None) -> Any:
+        """Return the estimator fitted to the training part, or to records of other places."""
         # Compositions fit their parts one by one, whatever their `n_jobs` and joblib are told: in
         # another thread nobody would know that the search is charged, and nothing would be silent.
         # Its limit is made here, in the process that fits, and taken off again: it spends the
         # budget once, and the model that is returned has charged what it reports.
-        rows = self.parts.train if rows is None else rows
-        model, limit = priced.estimator, SpendingLimit(priced.budget, self.adjacency)
-        give_ledger(model, limit.part)
+        records = self.rows(self.parts.train if places is None else places).tables()
+        limit = SpendingLimit(priced.budget, self.session.adjacency)
+        model = priced.estimator
+        give_limit(model, limit)
         check_all_pay(model, priced.labels)
         said: list[Said] = []
         try:
@@ -170,57 +193,58 @@ class SearchProblem:
                 parallel_config("sequential"),
                 after_charge(model),
             ):
-                model = fit_guarded("The search", model, *self.records.of(rows))
+                model = fit_guarded("The search", model, records["X"], records["y"])
         except Exception:
             if not limit.refused:
                 raise
         settle(limit, model)
-        give_ledger(model, partial(_same, None))
+        give_ledger(model, None)
         return said_by(model, said)
 
     def check(self, owner: str, candidate: Candidate, budget: Budget) -> None:
         """Refuse a candidate for its parameters, whatever the records are."""
-        priced = replace(self, rng=SystemWords()).priced(candidate.estimator, budget)
+        priced = self._unseeded().priced(candidate.estimator, budget)
         check_all_pay(priced.estimator, priced.labels)
         check_steps(owner, priced.estimator, candidate.parts, grouped=False)
 
-    def read(self, owner: str, candidate: Candidate, budget: Budget) -> None:
+    def read(
+        self, owner: str, candidate: Candidate, budget: Budget, records: Table[Records]
+    ) -> None:
         """Have a candidate check all records, as far as it needs no draw."""
-        priced = replace(self, rng=SystemWords()).priced(candidate.estimator, budget)
-        model, limit = priced.estimator, SpendingLimit(None, self.adjacency)
-        give_ledger(model, limit.part)
+        limit = SpendingLimit(None, self.session.adjacency)
+        model = self._unseeded().priced(candidate.estimator, budget).estimator
+        give_limit(model, limit)
+        tables = records.tables()
         with silence(), parallel_config("sequential"):
-            X, y = self.records.of(self.records.all())
-            read_steps(model, Given(X, y), candidate.parts, owner=owner)
+            read_steps(model, Given(tables["X"], tables["y"]), candidate.parts, owner=owner)
         if not limit.asked:
             raise ValueError(
                 f"The 'estimator' parameter of {owner} must charge for what it releases. Got "
                 f"{type(candidate.estimator).__name__}, which released nothing, or did not charge."
             )
 
+    def _unseeded(self) -> SearchProblem:
+        """Return the problem with words for seeds that are thrown away."""
+        return replace(self, session=replace(self.session, rng=SystemWords()))
+
     def losses(self, models: Sequence[Any], target: Target) -> Losses:
         """Return the losses of the validation part by models: private integers."""
-        rows, units = self.parts.validation, target.units
-        models = [model if model is None else self.records.handed(model) for model in models]
+        # No seed goes where the rows are.
+        rows, units = self.rows(self.parts.validation), target.units
+        models = [model if model is None else without_seeds(model) for model in models]
         if not self.scoring.by_pairs:
-            step = partial(_summed, self.scoring, models, units)
-            sums, held = self.records.total(rows, step, "scores")
-            return Losses(sums, held, rows.size)
-        sums = [rows.size << BITS] * len(models)
+            sums, held = rows.total(partial(_summed, self.scoring, models, units), "scores")
+            return Losses(sums, held)
+        sums = np.full(len(models), len(rows) << BITS)
         for k, model in enumerate(models):
             if model is not None:
                 take = partial(_scores, self.scoring, model, units)
-                sums[k] = int(self.records.joined(rows, take, _of_pairs, "scores"))
-        return Losses(np.array(sums), np.zeros(len(models), dtype=np.int64), rows.size)
+                sums[k] = rows.joined(take, _of_pairs, "scores")
+        return Losses(sums, np.zeros_like(sums))
 
-    def noisy_score(self, loss: int, budget: LossBudget, target: Target) -> float:
-        """Return the score of a model with noise, by the sum of its losses."""
-        return self.score_and_error(loss, budget, target)[0]
-
-    def score_and_error(self, loss: int, budget: LossBudget, target: Target) -> tuple[float, float]:
-        """Return the score of a model with noise, and the standard error of that noise."""
-        n = self.parts.validation.size
-        mean, error = released_mean((loss, n), budget, self.adjacency, self.rng)
+    def score(self, loss: int, budget: LossBudget, target: Target) -> tuple[float, float]:
+        """Return the score of a model by the sum of its losses, and the error of its noise."""
+        mean, error = released_mean((loss, self.n_scored), budget, self.session)
         low, found, high = (
             self.scoring.score(each * self.scoring.limit, target.scale, target.variance)
             for each in (max(mean - error, 0.0), mean, mean + error)
@@ -229,24 +253,24 @@ class SearchProblem:
 
 
 def _summed(
-    scoring: Scoring, models: Sequence[Any], units: Any, some: tuple[Any, NDArray[Any]]
+    scoring: Scoring, models: Sequence[Any], units: Any, some: Records
 ) -> NDArray[np.int64]:
     """Return sums of the losses of some records by models: the largest by none."""
-    losses = np.full((len(models), len(some[1])), 1 << BITS, dtype=np.int64)
+    losses = np.full((len(models), len(some["y"])), 1 << BITS, dtype=np.int64)
     for own, model in zip(losses, models, strict=True):
         if model is not None:
             with silence(), parallel_config("sequential"), after_charge(model):
-                own[:] = scoring.losses(model, *some, units)
+                own[:] = scoring.losses(model, some["X"], some["y"], units)
     found = Losses.of(losses)
     return np.stack([found.sums, found.held])
 
 
 def _scores(
-    scoring: Scoring, model: Any, units: Any, some: tuple[Any, NDArray[Any]], first: int
+    scoring: Scoring, model: Any, units: Any, some: Records, first: int
 ) -> NDArray[np.float64]:
     """Return scores of some records, of which pairs are counted, and whether they are positive."""
-    n = min(max(MOST - first, 0), len(some[1]))
-    X, y = _safe_indexing(some[0], slice(0, n)), some[1][:n]
+    n = min(max(MOST - first, 0), len(some["y"]))
+    X, y = _safe_indexing(some["X"], slice(0, n)), some["y"][:n]
     with silence(), parallel_config("sequential"), after_charge(model):
         return np.stack([scoring.by_record(model, X, y, units), y == units.classes[1]])
 
@@ -269,13 +293,10 @@ def said_by(model: Any, said: list[Said]) -> Any:
     return model
 
 
-def give_ledger(model: Any, ledger_of: Callable[[str], Any]) -> None:
-    """Give each private part of a model its ledger: fitted parts, and what they are made from."""
-    for fitted in (False, True):
-        for part in private_parts(model, fitted=fitted):
-            part.estimator.ledger = ledger = ledger_of(part.label)
-            for _, step in getattr(part.estimator, "steps_", ()):  # a DPPipeline's own
-                give_ledger(step, partial(_same, ledger))
+def give_limit(model: Any, limit: SpendingLimit) -> None:
+    """Let each private part of an unfitted model charge a limit."""
+    for part in private_parts(model):
+        part.estimator.ledger = limit.part(part.label)
 
 
 def check_found(model: Any) -> None:
@@ -298,10 +319,6 @@ def check_all_pay(model: Any, labels: tuple[str, ...]) -> None:
             f"and {here}. Register its class in a module that all processes import, or set "
             "n_jobs=None."
         )
-
-
-def _same(ledger: Any, label: str) -> Any:
-    return ledger
 
 
 def settle(limit: SpendingLimit, model: Any) -> None:
@@ -333,37 +350,24 @@ def score_noise(budget: LossBudget, adjacency: str) -> Any:
     """Return the mechanism of one sum of losses, in units of c/2^24; with the count, if private."""
     one = float(1 << BITS)
     size = 2 if adjacency == "add_remove" else 1
-    noise = "iid_laplace" if isinstance(budget, PureLoss) else "iid_gaussian"
-    return calibrate(noise, SensitivityProfile(np.full(size, one)), budget)
+    return calibrate(_noise_for(budget), SensitivityProfile(np.full(size, one)), budget)
 
 
-def noisy_mean(
-    losses: tuple[int, int],
-    budget: LossBudget,
-    adjacency: str,
-    rng: RandomWords,
-    label: str = "score",
-) -> float:
-    """Return the mean of losses in [0, 1], released within a budget."""
-    return released_mean(losses, budget, adjacency, rng, label)[0]
+def _noise_for(budget: LossBudget) -> str:
+    return "iid_laplace" if isinstance(budget, PureLoss) else "iid_gaussian"
 
 
 def released_mean(
-    losses: tuple[int, int],
-    budget: LossBudget,
-    adjacency: str,
-    rng: RandomWords,
-    label: str = "score",
+    losses: tuple[int, int], budget: LossBudget, session: Session, label: str = "score"
 ) -> tuple[float, float]:
-    """Return the mean of so many losses and its standard error, released within a budget."""
+    """Return the mean in [0, 1] of so many losses and its standard error, within a budget."""
     # Integers up to 2^24 are summed: their sum and its noise are exact. The number of records is
     # public under replace-one; under add/remove it is a second coordinate of the release.
-    mechanism = score_noise(budget, adjacency)
-    note_charge(label, mechanism)
+    mechanism = score_noise(budget, session.adjacency)
     one = float(1 << BITS)
     loss, n = losses
     values = [loss, n << BITS][: mechanism.sensitivity.n_coordinates]
-    noisy = mechanism.release(np.array(values), rng)
+    noisy = session.add(label, mechanism, np.array(values))
     count = max(noisy[1] / one, 1.0) if len(noisy) == 2 else float(max(n, 1))
     mean = float(np.clip(noisy[0] / one / count, 0.0, 1.0))
     # Of a ratio, where the count is noisy, too.
@@ -372,81 +376,85 @@ def released_mean(
 
 
 def divide(
-    records: Any, validation: float, reference: float, adjacency: Adjacency, rng: RandomWords
+    records: Groups[Records], validation: float, reference: float, session: Session
 ) -> Parts:
     """Divide rows into training, validation and reference part, by coins that see no data."""
-    shares, again = (validation, reference), adjacency == "replace_one"
 
-    def enough(sizes: list[int]) -> bool:
+    def enough(sizes: Sequence[int]) -> bool:
         train, scored, kept = sizes
         return train >= 2 and scored >= 1 and kept >= (1 if reference else 0)
 
-    return Parts(*tossed(records, shares, enough, rng, again=again))
+    again = session.adjacency == "replace_one"
+    shares = validation, reference
+    return Parts(tossed(records, shares, enough, session.rng, again=again), (0,), (1,), (2,))
 
 
-def release_shares(problem: SearchProblem, y: Any, budget: LossBudget) -> Target:
-    """Release the shares of the labels, each a histogram's count, within a budget."""
-    assert problem.classes is not None
-    classes, relation = problem.classes, problem.adjacency
-    noise = "iid_laplace" if isinstance(budget, PureLoss) else "iid_gaussian"
-    mechanism = calibrate(noise, histogram_counts(classes.size, relation), budget)
-    note_charge("shares of the labels", mechanism)
-    counts = total(y, partial(_of_labels, classes), "labels")
-    noisy = mechanism.release(counts, problem.rng)
-    least = min(_RAREST, 0.5 / classes.size)
-    shares = np.maximum(noisy / max(float(noisy.sum()), 1.0), least)
-    shares /= shares.sum()
-    if problem.scoring.by_pairs:
-        whole = pair_share(float(shares[1]), problem.parts.validation.size)
-    else:
-        whole = classes.size * float(shares.min())
-    return Target(variance=whole, shares=LabelShares(classes, shares))
-
-
-def _of_labels(labels: NDArray[Any], y: NDArray[Any]) -> NDArray[np.int64]:
-    return np.array([np.count_nonzero(y == label) for label in labels])
-
-
-def release_units(problem: SearchProblem, y: Any, budget: LossBudget) -> tuple[Target, bool]:
-    """Release location and scale of the target, unless public, and its variance, for R²."""
-    if problem.scoring.needs_shares:
-        return release_shares(problem, y, budget), False
+def release_units(problem: SearchProblem, budget: LossBudget) -> tuple[Target, bool]:
+    """Release what scores need of the target: its units, unless public, and whether noise hides."""
     # The records are those of the reference part, which has the whole budget to itself. Whether
     # there are any does not count: how many they are may be private.
-    adjacency, rng = problem.adjacency, problem.rng
+    y = problem.rows(problem.parts.reference).map(_target_of)
+    noise = _noise_for(budget)
+    if problem.scoring.needs_shares:
+        return _release_shares(problem, y, budget, noise), False
     known, rest, hidden = problem.known, budget, False
     if known is None:
+        session = problem.session.under("units of the target: ")
         rest, n_samples = budget.share(1.0 - _UNITS), float(len(y))
-        noise = "iid_laplace" if isinstance(budget, PureLoss) else "iid_gaussian"
-
-        def charge(label: str, one: Any) -> None:
-            note_charge(f"units of the target: {label}", one)
-
-        if adjacency == "add_remove":
-            n_samples = release_record_count(len(y), budget.share(_COUNT), noise, rng, charge)
+        if session.adjacency == "add_remove":
+            n_samples = session.count(len(y), budget.share(_COUNT), noise)
         found = private_location_scale(
-            mapped(y, _as_column, 1),
+            y.map(_as_column, 1),
             budget.share(_UNITS - _COUNT),
             noise=noise,
-            adjacency=adjacency,
+            adjacency=session.adjacency,
             n_samples=max(2.0, n_samples),
-            random_state=rng,
-            charge=charge,
+            random_state=session.rng,
+            charge=session.spend,
         )
         hidden = not found.found[0]
         units = (0.0, 1.0) if hidden else (float(found.location[0]), float(found.scale[0]))
         known = Target(*units)
     label = "variance of the target"
-    loss = int(total(y, partial(_squared, problem.scoring, known.location, known.scale), label))
-    variance = noisy_mean((loss, len(y)), rest, adjacency, rng, label) * problem.scoring.limit
-    return Target(known.location, known.scale, max(variance, _FLOOR)), hidden
+    loss = int(y.total(partial(_squared, problem.scoring, known), label))
+    mean, _ = released_mean((loss, len(y)), rest, problem.session, label)
+    variance = max(mean * problem.scoring.limit, _FLOOR)
+    return Target(known.location, known.scale, variance), hidden
+
+
+def _release_shares(
+    problem: SearchProblem, y: Table[NDArray[Any]], budget: LossBudget, noise: str
+) -> Target:
+    """Release the shares of the labels, each a histogram's count, within a budget."""
+    assert problem.classes is not None
+    classes = problem.classes
+    query = GroupedSum(classes.size, partial(_places_of, classes))
+    noisy = problem.session.tally("shares of the labels", query, y, budget, noise).values
+    least = min(_RAREST, 0.5 / classes.size)
+    shares = np.maximum(noisy / max(float(noisy.sum()), 1.0), least)
+    shares /= shares.sum()
+    if problem.scoring.by_pairs:
+        whole = pair_share(float(shares[1]), problem.n_scored)
+    else:
+        whole = classes.size * float(shares.min())
+    return Target(variance=whole, shares=LabelShares(classes, shares))
+
+
+def _target_of(records: Records) -> NDArray[Any]:
+    found: NDArray[Any] = records["y"]
+    return found
+
+
+def _places_of(labels: NDArray[Any], y: NDArray[Any]) -> NDArray[np.intp]:
+    places = np.minimum(np.searchsorted(labels, y), labels.size - 1)
+    return np.where(labels[places] == y, places, -1)
 
 
 def _as_column(y: NDArray[Any]) -> NDArray[np.float64]:
     return np.asarray(y, dtype=np.float64)[:, np.newaxis]
 
 
-def _squared(scoring: Scoring, location: float, scale: float, y: NDArray[Any]) -> NDArray[np.int64]:
+def _squared(scoring: Scoring, units: Target, y: NDArray[Any]) -> NDArray[np.int64]:
     """Return the sum of the squared distances from a location, as losses."""
-    squares = ((np.asarray(y, dtype=np.float64) - location) / scale) ** 2
+    squares = ((np.asarray(y, dtype=np.float64) - units.location) / units.scale) ** 2
     return np.asarray(scoring.rounded(squares).sum())

@@ -13,6 +13,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.base import BaseEstimator, is_classifier
+from sklearn.exceptions import DataConversionWarning
 from sklearn.metrics import get_scorer
 from sklearn.model_selection import ParameterGrid, ParameterSampler
 from sklearn.model_selection._search import BaseSearchCV
@@ -20,13 +21,12 @@ from sklearn.utils import get_tags
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 
 from skdpnoise._utils.checks import check_type
-from skdpnoise._utils.context import within
 from skdpnoise._utils.numbers import JOBS, check_grouped
 from skdpnoise._utils.parameters import as_bounds, check_parameters
 from skdpnoise._utils.redaction import silence
-from skdpnoise.accounting import PrivacyReport
 from skdpnoise.accounting.limits import pure_part
 from skdpnoise.accounting.reservation import returnable
+from skdpnoise.accounting.session import Session
 from skdpnoise.base import advice
 from skdpnoise.base.callbacks import CallbackSupportMixin, with_callbacks
 from skdpnoise.base.compositions import Children, register_inner
@@ -34,12 +34,14 @@ from skdpnoise.base.constructors import Constraints, constructor_of_fields
 from skdpnoise.base.private_fit import check_unpaid_arguments
 from skdpnoise.base.register import register_private
 from skdpnoise.base.surroundings import clone_with_ledger, warn_of_company
-from skdpnoise.compose.asked import columns_to_fit, read_to_fit
+from skdpnoise.compose.asked import read_to_fit
 from skdpnoise.compose.fitting import settled
 from skdpnoise.compose.shares import search_budget, seed_from
-from skdpnoise.compose.statement import reserve_whole
+from skdpnoise.compose.statement import drawing, reserve_whole
 from skdpnoise.compose.whole import WholeMixin
-from skdpnoise.data.rows import as_sources, is_spread
+from skdpnoise.data.groups import Groups
+from skdpnoise.data.reading import read
+from skdpnoise.data.schema import Schema
 from skdpnoise.data.targets import check_two_classes
 from skdpnoise.mechanisms import choose_repetitions
 from skdpnoise.mechanisms.requests import number_of
@@ -51,7 +53,7 @@ from skdpnoise.model_selection._candidates import (
     public_labels,
     sealed_candidates,
 )
-from skdpnoise.model_selection._data import read_records
+from skdpnoise.model_selection._data import Records, SearchRows
 from skdpnoise.model_selection._delegation import Delegation
 from skdpnoise.model_selection._runs import Outcome, Parts, SearchProblem, Target
 from skdpnoise.model_selection._strategies import NoisyMax, OneRelease, RepeatedRuns, Strategy
@@ -59,7 +61,6 @@ from skdpnoise.planning.mixin import PlanMixin
 from skdpnoise.privacy import PrivacyGuarantee, PrivacyLoss
 from skdpnoise.privacy.repetition.laws import PoissonRepetitions, TruncatedNegativeBinomial
 from skdpnoise.sampling import RandomWords, random_words
-from skdpnoise.sampling.observer import note_charge
 
 _VALIDATION = 0.1  # of the records
 _HALF = 0.5  # where their number is private
@@ -136,8 +137,8 @@ class PrivateSearchCV(WholeMixin, PlanMixin, Delegation, BaseSearchCV, CallbackS
         self._validate_params()
         check_callbacks(self)
         guarantee = PrivacyGuarantee(self.epsilon, self.delta, self.adjacency)
-        rng = random_words(self.random_state)
-        candidates = sealed_candidates(self, self._candidates(rng))
+        session = Session.of_whole(random_words(self.random_state), self.adjacency)
+        candidates = sealed_candidates(self, self._candidates(session.rng))
         scoring = choose_scoring(owner, self.scoring, [c.estimator for c in candidates])
         units = self._public_units(scoring)
         check_grouped(self, groups)
@@ -155,10 +156,9 @@ class PrivateSearchCV(WholeMixin, PlanMixin, Delegation, BaseSearchCV, CallbackS
             scoring=scoring,
             buys=buys,
             known=units,
-            adjacency=self.adjacency,
+            session=session,
             delta=self.delta,
             declared=declared,
-            rng=rng,
         )
         for one in strategy.fitted_alone(candidates):
             problem.check(owner, one, strategy.fit_budget)
@@ -176,27 +176,25 @@ class PrivateSearchCV(WholeMixin, PlanMixin, Delegation, BaseSearchCV, CallbackS
         reservation = reserve_whole(self, guarantee, cost_of, *stated)
         # read
 
-        def read() -> Any:
-            records, columns = self._read(X, y, groups, candidates)
-            classes = records.labels if given is None else given
+        def checked() -> Any:
+            schema, records, columns = self._read(X, y, groups, candidates)
+            classes = schema.classes if given is None else given
             if labelled and classes is not None:
                 where = "'classes' of the estimator that is searched over"
                 check_two_classes(owner, classes, where)
             check_pairs(owner, scoring, 0 if classes is None else len(classes), self.adjacency)
             asked._check_enough(records, reference)
-            known = replace(problem, classes=classes, records=records)
             for one in strategy.fitted_alone(candidates):
-                known.read(owner, one, strategy.fit_budget)
-            return known, columns
+                problem.read(owner, one, strategy.fit_budget, records.rows)
+            return records, classes, columns
 
-        known, columns = returnable(reservation, read)
+        records, classes, columns = returnable(reservation, checked)
         reservation.keep()
-        note_charge("choice and scores", report)
+        session.spend("choice and scores", report)
         # draw, choose, store
-        with within(reservation=reservation), self._noted(report), advice.held_back():
-            records = known.records.used(rng)
-            parts = asked._divided(records, strategy, reference, rng)
-            problem = replace(known, records=records, parts=parts)
+        with drawing(self, reservation, report.total):
+            parts = asked._divided(records.kept(session.rng), strategy, reference, session)
+            problem = replace(problem, classes=classes, parts=parts)
             outcome = _runs.without_traces(lambda: self._run(problem, strategy))
             bought, said = advice.bought_number(outcome.model), outcome.said()
             for model in outcome.models:
@@ -212,16 +210,16 @@ class PrivateSearchCV(WholeMixin, PlanMixin, Delegation, BaseSearchCV, CallbackS
 
     def _read(
         self, X: Any, y: Any, groups: Any, candidates: Sequence[Candidate]
-    ) -> tuple[Any, Any]:
-        """Return the records, and what the columns are."""
+    ) -> tuple[Schema, Groups[Records], Any]:
+        """Return what is public of the records, these, and what the columns are."""
         compared = [one.estimator for one in candidates]
-        if is_spread(X):
-            columns = columns_to_fit(self, as_sources(X=X)["X"], compared)
-        else:
-            X, columns = read_to_fit(self, X, compared)
-        records = read_records(self, X, y, groups, classifier=is_classifier(compared[0]))
-        advice.advise_on_public_number(self, len(records), records.n_groups)
-        return records, columns
+        X, columns = read_to_fit(self, X, compared)
+        form = SearchRows(type(self), is_classifier(compared[0]))
+        with silence(DataConversionWarning):  # of a shape
+            most = int(self.rows_per_group)
+            schema, records = read(self, form, groups=groups, most=most, X=X, y=y)
+        advice.advise_on_public_number(self, records.n_rows, records.n_groups)
+        return schema, records, columns
 
     def _validate_params(self) -> None:
         """Raise what is wrong with any single parameter: more than scikit-learn's constraints."""
@@ -233,23 +231,11 @@ class PrivateSearchCV(WholeMixin, PlanMixin, Delegation, BaseSearchCV, CallbackS
         with progress(self, n_tasks) as tell, silence():
             target, hidden = problem.known or Target(), False
             if problem.buys:
-                # Also from an empty part: how many records are in it may be private.
-                y = problem.records.target(problem.parts.reference)
-                target, hidden = _runs.release_units(problem, y, pure_part(strategy.total))
+                target, hidden = _runs.release_units(problem, pure_part(strategy.total))
             outcome = strategy.run(problem, target, self.n_jobs, tell)
             if outcome.model is None:
                 raise _runs.SearchStopped(_runs.FAILED)
             return outcome._replace(hidden=hidden)
-
-    @contextmanager
-    def _noted(self, report: PrivacyReport) -> Iterator[None]:
-        """Add to whatever is raised within that the ledger was charged, if there is one."""
-        try:
-            yield
-        except BaseException as error:
-            if self.ledger is not None:
-                error.add_note(f"The ledger was charged {report.total}, which stays spent.")
-            raise
 
     __sklearn_clone__ = clone_with_ledger
 
@@ -297,14 +283,14 @@ class PrivateSearchCV(WholeMixin, PlanMixin, Delegation, BaseSearchCV, CallbackS
         return runs
 
     def _divided(
-        self, records: Any, strategy: Strategy, reference: float, rng: RandomWords
+        self, records: Groups[Records], strategy: Strategy, reference: float, session: Session
     ) -> Parts:
-        """Return the parts of the rows that are used."""
+        """Return the places of the records that are used."""
         if isinstance(strategy, OneRelease) and not strategy.apart:
-            return Parts(records.all(), records.all(), records.none())
-        parts = _runs.divide(records, self._fraction, reference, self.adjacency, rng)
+            return Parts(records.rows.undivided(), (0,), (0,))
+        parts = _runs.divide(records, self._fraction, reference, session)
         public = self.adjacency == "replace_one"  # how many rows there are
-        if parts.train.size < 2 or (public and not parts.validation.size):
+        if parts.n_in(parts.train) < 2 or (public and not parts.n_in(parts.validation)):
             raise self._too_few()
         return parts
 
@@ -314,11 +300,11 @@ class PrivateSearchCV(WholeMixin, PlanMixin, Delegation, BaseSearchCV, CallbackS
         given = self.validation_fraction
         return _VALIDATION if isinstance(given, str) else given
 
-    def _check_enough(self, records: Any, reference: float) -> None:
+    def _check_enough(self, records: Groups[Records], reference: float) -> None:
         """Refuse too few records, as far as is public before they are divided."""
         # Of a private number of rows it tells whether two are left: hardly ever, if half are.
-        left = len(records) * (1.0 - self._fraction - reference)
-        units = len(records) if records.n_groups is None else records.n_groups
+        left = records.n_rows * (1.0 - self._fraction - reference)
+        units = records.n_rows if records.n_groups is None else records.n_groups
         few = left < 2.0 or units < 2 + (reference > 0.0)  # a group falls into one part
         if few if self.adjacency == "replace_one" else self._fraction > _HALF:
             raise self._too_few()

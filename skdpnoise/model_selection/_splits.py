@@ -40,7 +40,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from skdpnoise.data.groups import words_of_groups
+from skdpnoise.data.groups import Groups, group_codes, words_of_groups
+from skdpnoise.data.table import Division
 from skdpnoise.sampling import RandomWords
 from skdpnoise.sampling.keyed import new_key, words_of_rows
 
@@ -65,8 +66,9 @@ class Coins:
         """Return the places of rows by their numbers."""
         return self._of_words(words_of_rows(self.key, begin, end))
 
-    def of_labels(self, labels: Any, codes: NDArray[np.intp]) -> Places:
+    def of_labels(self, labels: Any) -> Places:
         """Return the places of rows by the labels of their groups."""
+        codes = group_codes("fit", labels, len(labels))
         return self._of_words(words_of_groups(self.key, labels, codes))
 
     def _of_words(self, words: NDArray[np.uint64]) -> Places:
@@ -76,16 +78,16 @@ class Coins:
 
 
 def tossed(
-    records: Any,
+    records: Groups[Any],
     shares: Sequence[float],
-    enough: Callable[[list[int]], bool],
+    enough: Callable[[Sequence[int]], bool],
     rng: RandomWords,
     *,
     again: bool,
-) -> list[Any]:
-    """Return the parts into which records fall; while they have too few rows, toss again."""
+) -> Division[Any]:
+    """Return records by the places to which they fall; while these have too few, toss again."""
     for _ in range(_TOSSES if again else 1):
-        parts = records.scattered(Coins(new_key(rng), tuple(shares)))
-        if enough([part.size for part in parts]):
+        division = records.rows.divided(Coins(new_key(rng), tuple(shares)), records.labels)
+        if enough(division.sizes):
             break
-    return list(parts)
+    return division

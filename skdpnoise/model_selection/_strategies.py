@@ -44,21 +44,16 @@ from skdpnoise.accounting import PrivacyReport, Release
 from skdpnoise.accounting.limits import ApproximateBudget, SearchBudget, as_loss, pure_part
 from skdpnoise.data.partitions import SpreadError
 from skdpnoise.linear_model import DPCoordinateDescentRegressor, DPLassoPath
-from skdpnoise.mechanisms.selection import (
-    ExponentialMechanism,
-    approximate_base,
-    base_budget,
-    repeated_loss,
-)
+from skdpnoise.mechanisms.selection import approximate_base, base_budget, repeated_loss
 from skdpnoise.metrics.scoring import BITS, NARROW, Losses
 from skdpnoise.model_selection import _runs
 from skdpnoise.model_selection._candidates import Candidate
+from skdpnoise.model_selection._data import Records
 from skdpnoise.model_selection._runs import Outcome, Priced, SearchProblem, Target
-from skdpnoise.privacy import GaussianLoss, LossBudget, PrivacyGuarantee, PrivacyLoss, PureLoss
+from skdpnoise.privacy import LossBudget, PrivacyGuarantee, PrivacyLoss, PureLoss
 from skdpnoise.privacy.repetition.laws import RepetitionLaw
-from skdpnoise.queries import private_argmax
+from skdpnoise.queries.argmax import chooser_within
 from skdpnoise.sampling import integers_below
-from skdpnoise.sampling.observer import note_charge
 
 _CHOICE = 0.75  # of the validation part's budget; the rest pays for the winner's score
 _ASKING = 0.05  # of the whole budget, for judging the candidates of one release by all records
@@ -88,6 +83,10 @@ class Strategy(ABC):
         """Return the candidates that are fitted."""
         return candidates
 
+    def n_scores(self, n_candidates: int) -> int:
+        """Return how many models are scored, as a report says."""
+        return n_candidates
+
     def loss(self, rows: int) -> PrivacyLoss:
         """Return the cost of the search with respect to a group of at most so many rows."""
         return self.total.for_group(rows)
@@ -95,12 +94,10 @@ class Strategy(ABC):
     def choose(self, problem: SearchProblem, losses: Losses, target: Target) -> tuple[int, float]:
         """Return the best of fitted models, and its noisy score."""
         utilities, sensitivity, monotonic = _utilities(losses, problem)
-        known: dict[str, Any] = {"sensitivity": sensitivity, "monotonic": monotonic}
         part = self.choice_budget.share(_CHOICE)
-        best, mechanism = private_argmax(utilities, part, random_state=problem.rng, **known)
-        by_range = isinstance(mechanism, ExponentialMechanism)
-        note_charge("choice", _Ranged(mechanism) if by_range else mechanism)
-        return best, problem.noisy_score(int(losses.sums[best]), self.score_budget, target)
+        chooser = chooser_within(part, sensitivity, monotonic=monotonic)
+        best = problem.session.choose("choice", chooser.mechanism, utilities, charged=chooser)
+        return best, problem.score(int(losses.sums[best]), self.score_budget, target)[0]
 
     def report(
         self,
@@ -111,14 +108,23 @@ class Strategy(ABC):
     ) -> PrivacyReport:
         """Return the report of a search, known before it begins."""
         loss = self.loss(rows_per_group or 1)
-        noise = _runs.score_noise(self.score_budget, problem.adjacency)
+        noise = _runs.score_noise(self.score_budget, problem.session.adjacency)
         scale = noise.scale / float(1 << BITS)
         span = (float(scale.min()), float(scale.max()))
         released = self.released.format(budget=self.fit_budget)
         released += ", the winner fitted again" * getattr(self, "refit", False)
-        line = Release(released, noise.noise, 1, len(problem.candidates), span, loss, "candidates")
-        shown = loss, problem.rng.secure, rows_per_group, problem.declared
-        return PrivacyReport(owner, guarantee, (line,), *shown, planned=loss)
+        n_scores = self.n_scores(len(problem.candidates))
+        line = Release(released, noise.noise, 1, n_scores, span, loss, "candidates")
+        return PrivacyReport(
+            estimator=owner,
+            guarantee=guarantee,
+            releases=(line,),
+            total=loss,
+            secure=problem.session.rng.secure,
+            rows_per_group=rows_per_group,
+            declared=problem.declared,
+            planned=loss,
+        )
 
     @abstractmethod
     def run(
@@ -204,8 +210,9 @@ class NoisyMax(Strategy):
             again = problem.priced(problem.candidates[best].estimator, self.total.share(_REFIT))
             # Not to a reference part, which has spent the whole budget.
             parts = problem.parts
-            model = problem.fitted(again, problem.records.union(parts.train, parts.validation))
-            problem.records.check_unchanged()
+            model = problem.fitted(again, (*parts.train, *parts.validation))
+            # Each score compared the rows with those of the first scan; this fit has none.
+            problem.rows(range(len(parts.division.sizes))).total(_counted, "last look")
         return Outcome(best, model, score)
 
 
@@ -248,18 +255,19 @@ class RepeatedRuns(Strategy):
         self, problem: SearchProblem, target: Target, n_jobs: int | None, tell: Tell
     ) -> Outcome:
         """Draw how many runs, and run; ties are broken by chance."""
-        rng = problem.rng
-        n_runs = self.law.sample(rng)
+        n_runs = problem.session.repetitions(self.law)
         if n_runs == 0:
             raise _runs.SearchStopped(
                 "The random number of runs is 0, so nothing is fitted; the budget is spent. A law "
                 "with a larger mean makes that rarer; TruncatedNegativeBinomial never gives 0."
             )
-        chosen = [int(k) for k in integers_below(rng, len(problem.candidates), n_runs)]
+        chosen = [
+            int(k) for k in integers_below(problem.session.rng, len(problem.candidates), n_runs)
+        ]
         priced = [problem.priced(problem.candidates[k].estimator, self.fit_budget) for k in chosen]
         tasks = (delayed(one_run)(problem, one, target) for one in priced)
         models, sums = zip(*in_order(tasks, n_jobs), strict=True)
-        losses = Losses(np.array(sums), np.zeros(n_runs), problem.parts.validation.size)
+        losses = Losses(np.array(sums), np.zeros(n_runs))
         best, score = self.choose(problem, losses, target, models)
         return Outcome(chosen[best], models[best], score)
 
@@ -270,8 +278,8 @@ class RepeatedRuns(Strategy):
         # So nothing is seen of a run that failed unless all have.
         keys = []
         for k, loss in enumerate(losses.sums.tolist()):
-            score = problem.noisy_score(loss, self.score_budget, target)
-            tie = int(problem.rng.take(1)[0])
+            score, _ = problem.score(loss, self.score_budget, target)
+            tie = int(problem.session.rng.take(1)[0])
             failed = len(models) > 0 and models[k] is None
             keys.append((-np.inf if failed else score, tie, k))
         score, _, best = max(keys)
@@ -311,16 +319,8 @@ def one_run(problem: SearchProblem, priced: Priced, target: Target) -> tuple[Any
     return model, int(problem.losses([model], target).sums[0])
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Ranged:
-    """A choice that is charged for the range of its loss, for an observer."""
-
-    mechanism: Any
-
-    def privacy_loss(self) -> GaussianLoss:
-        """Return the loss of an exponential mechanism in μ."""
-        loss: GaussianLoss = self.mechanism.gaussian_loss()
-        return loss
+def _counted(records: Records) -> NDArray[np.int64]:
+    return np.array([len(records["y"])])
 
 
 def _utilities(losses: Losses, problem: SearchProblem) -> tuple[NDArray[np.float64], float, bool]:
@@ -330,9 +330,9 @@ def _utilities(losses: Losses, problem: SearchProblem) -> tuple[NDArray[np.float
     # less, and the noise falls with it.
     if problem.scoring.name == "accuracy" or problem.scoring.needs_shares:
         # A record that is added can only be right or wrong: no utility rises.
-        alike = problem.adjacency == "add_remove"
+        alike = problem.session.adjacency == "add_remove"
         return -losses.sums.astype(np.float64), float(1 << BITS), alike
-    moves = 2.0 if problem.adjacency == "replace_one" else 1.0
+    moves = 2.0 if problem.session.adjacency == "replace_one" else 1.0
     return -losses.held.astype(np.float64), moves * float(1 << NARROW), False
 
 

@@ -18,10 +18,11 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from skdpnoise._utils.parameters import as_bounds, check_memory
+from skdpnoise.accounting.session import FitSession
 from skdpnoise.base.advice import warn_of_hidden_target
 from skdpnoise.base.callbacks import CallbackSupportMixin, follow_epochs, with_callbacks
 from skdpnoise.base.constructors import Constraints, constructor_of_fields
-from skdpnoise.base.private_fit import FitSession, PrivateEstimator
+from skdpnoise.base.private_fit import PrivateEstimator
 from skdpnoise.base.tags import PrivateTags
 from skdpnoise.data.groups import Groups
 from skdpnoise.data.reading import NumberColumns, Supervised

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
@@ -226,24 +226,11 @@ class PrivacyPlan(Shown):
             for stage in self.stages
         ]
         scores = [{"epsilon": one.epsilon, "values": list(one.values)} for one in self.scores]
-        return {
-            "estimator": self.estimator,
-            "epsilon": g.epsilon,
-            "delta": g.delta,
-            "adjacency": g.adjacency,
-            "n_samples": self.n_samples,
-            "n_columns": self.n_columns,
-            "stages": stages,
-            "share_of": self.share_of,
-            "hidden": dict(self.hidden),
-            "warnings": list(self.warnings),
-            "score_name": self.score_name,
-            "scores": scores,
-            "best": self.best,
-            "signal": self.signal,
-            "n_fits": self.n_fits,
-            "affordable": self.affordable,
-        }
+        found = {one.name: getattr(self, one.name) for one in fields(self)}
+        del found["guarantee"]
+        plain = {"stages": stages, "hidden": dict(self.hidden), "warnings": list(self.warnings)}
+        asked = {"epsilon": g.epsilon, "delta": g.delta, "adjacency": g.adjacency}
+        return found | asked | plain | {"scores": scores}
 
     def _sheet(self) -> Sheet:
         g = self.guarantee

@@ -16,7 +16,6 @@ from skdpnoise._utils.redaction import without_values
 from skdpnoise._utils.shared_texts import shared_texts
 from skdpnoise.base.register import is_private
 from skdpnoise.data.rows import by_storage
-from skdpnoise.data.table import mapped
 from skdpnoise.metrics import (
     PrivateCalibrationCurve,
     PrivateRocCurve,
@@ -307,13 +306,13 @@ def _chances(owner: str, estimator: Any, X: Any, label: Any) -> Any:
         must = "be one of the estimator's classes"
         raise ValueError(complaint(owner, "pos_label", must, repr(label)))
     refusal = f"{owner} cannot predict for X: give the columns that were fitted to."
-    said = by_storage(
+    column, ours = partial(_column, classes.index(label)), is_private(estimator)
+    return by_storage(
         X,
-        lambda rows: without_values(lambda: np.asarray(predict(rows)), refusal),
+        lambda rows: column(without_values(lambda: np.asarray(predict(rows)), refusal)),
         # Our own send a copy that knows no seed.
-        lambda source: predict(source) if is_private(estimator) else source.map(predict, 2),
+        lambda source: (predict(source) if ours else source.map(predict, 2)).map(column),
     )
-    return mapped(said, partial(_column, classes.index(label)))
 
 
 def _column(place: int, table: Any) -> Any:

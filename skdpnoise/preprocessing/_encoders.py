@@ -13,9 +13,9 @@ from sklearn.base import OneToOneFeatureMixin
 from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
+from skdpnoise.accounting.session import FitSession
 from skdpnoise.base.advice import warn_last
 from skdpnoise.base.constructors import Constraints, constructor_of_fields
-from skdpnoise.base.private_fit import FitSession
 from skdpnoise.base.public_output import PublicOutput
 from skdpnoise.base.register import register_private
 from skdpnoise.base.tags import PrivateTags

@@ -16,9 +16,9 @@ from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from skdpnoise._utils.parameters import as_bounds, number_pair
+from skdpnoise.accounting.session import FitSession
 from skdpnoise.base.advice import cause_of_hiding, named, note_hidden, warn_last
 from skdpnoise.base.constructors import Constraints, constructor_of_fields
-from skdpnoise.base.private_fit import FitSession
 from skdpnoise.base.register import register_private
 from skdpnoise.data.reading import NumberColumns
 from skdpnoise.data.schema import Schema

@@ -15,9 +15,9 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from skdpnoise.accounting.limits import ChanceBudget
+from skdpnoise.accounting.session import FitSession
 from skdpnoise.base.advice import cause_of_hiding, note_hidden, warn_last
 from skdpnoise.base.constructors import Constraints, constructor_of_fields
-from skdpnoise.base.private_fit import FitSession
 from skdpnoise.base.public_output import PublicOutput
 from skdpnoise.base.register import register_private
 from skdpnoise.base.tags import PrivateTags

@@ -13,7 +13,8 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
 from skdpnoise._utils.shared_texts import shared_texts
-from skdpnoise.base.private_fit import FitSession, PrivateEstimator
+from skdpnoise.accounting.session import FitSession
+from skdpnoise.base.private_fit import PrivateEstimator
 from skdpnoise.base.public_output import PublicOutput, hand_on
 from skdpnoise.data.cell_tables import cells_in
 from skdpnoise.data.reading import Form

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 from numpy.typing import ArrayLike
@@ -90,6 +91,36 @@ def private_argmax(
     guarantee = promised("private_argmax", guarantee, epsilon, delta, None)
     check_option("private_argmax", "method", method, _METHODS)
     check_type("private_argmax", "guarantee", guarantee, PrivacyGuarantee, PureLoss, GaussianLoss)
+    made = chooser_within(guarantee, sensitivity, monotonic=monotonic, method=method)
+    rng = random_words(random_state)
+    made.mechanism.check(utilities)
+    relation: Any = guarantee.adjacency if isinstance(guarantee, PrivacyGuarantee) else None
+    session = Terms(rng, relation, owner="private_argmax", guarantee=guarantee, ledger=ledger)
+    session.reserve(made.loss, made.method)
+    return session.choose("choice", made.mechanism, utilities), made.mechanism
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Chooser:
+    """A mechanism that chooses, and the loss that it is charged for."""
+
+    mechanism: ExponentialMechanism | PermuteAndFlip | ReportNoisyMax
+    method: str
+    loss: LossBudget
+
+    def privacy_loss(self) -> LossBudget:
+        """Return what a choice costs."""
+        return self.loss
+
+
+def chooser_within(
+    guarantee: PrivacyGuarantee | LossBudget,
+    sensitivity: float,
+    *,
+    monotonic: bool,
+    method: str = "auto",
+) -> Chooser:
+    """Return what chooses by utilities that one record moves so far, within a loss."""
     ranged = isinstance(guarantee, GaussianLoss) and method in ("auto", "exponential")
     if isinstance(guarantee, PrivacyGuarantee):
         epsilon = guarantee.epsilon
@@ -107,12 +138,6 @@ def private_argmax(
         mechanism = ExponentialMechanism(sensitivity, epsilon, monotonic)
     else:
         mechanism = PermuteAndFlip(sensitivity, epsilon, monotonic)
-    rng = random_words(random_state)
-    mechanism.check(utilities)
-    cost: LossBudget = mechanism.privacy_loss()
     if ranged and isinstance(mechanism, ExponentialMechanism):
-        cost = mechanism.gaussian_loss()
-    relation: Any = guarantee.adjacency if isinstance(guarantee, PrivacyGuarantee) else None
-    session = Terms(rng, relation, owner="private_argmax", guarantee=guarantee, ledger=ledger)
-    session.reserve(cost, method)
-    return session.choose("choice", mechanism, utilities), mechanism
+        return Chooser(mechanism, method, mechanism.gaussian_loss())
+    return Chooser(mechanism, method, mechanism.privacy_loss())

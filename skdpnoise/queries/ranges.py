@@ -13,8 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from skdpnoise._utils.checks import check_order, complaint
-from skdpnoise.accounting.budget import Budget
-from skdpnoise.accounting.session import Charge, Session
+from skdpnoise.accounting.budget import COUNT_SHARE, Budget
 from skdpnoise.accounting.terms import Terms
 from skdpnoise.mechanisms.additive import AdditiveMechanism
 from skdpnoise.mechanisms.calibrate import calibrate
@@ -23,7 +22,7 @@ from skdpnoise.privacy import Adjacency, LossBudget, PureLoss, check_real
 from skdpnoise.queries._sweeps import Visit, tallied, tallied_gaps, tallies
 from skdpnoise.queries._tiles import LARGEST_EXPONENT, LONGEST, Floats, Integers, Places
 from skdpnoise.queries._values import as_doubles, as_table
-from skdpnoise.sampling import RandomWords, secret_pairs
+from skdpnoise.sampling import secret_pairs
 from skdpnoise.sensitivity import (
     SensitivityProfile,
     clipped_sum,
@@ -31,9 +30,8 @@ from skdpnoise.sensitivity import (
     paired_histogram,
 )
 
-__all__ = ["COUNT_SHARE", "STEPS", "release_record_count", "stage_losses"]
+__all__ = ["COUNT_SHARE", "STEPS", "stage_losses"]
 
-COUNT_SHARE = 0.02  # of the budget of a fit or a query
 STEPS = 4  # releases: magnitude, coarse and fine location, and what comes after
 # Shares of the budget: magnitude, location (coarse, then fine); the rest is for what comes after.
 SEARCH_SHARES = (0.4, 0.12, 0.18)
@@ -70,13 +68,6 @@ def search_shares(*, counts: bool, searches: bool) -> dict[str, float]:
         shares |= {stage: rest * part for stage, part in zip(_STAGES, SEARCH_SHARES, strict=True)}
         rest *= 1.0 - sum(SEARCH_SHARES)
     return shares | {"rest": rest}
-
-
-def release_record_count(
-    n_records: int, budget: LossBudget, noise: str, rng: RandomWords, charge: Charge
-) -> float:
-    """Return a noisy number of records, which one record moves by 1."""
-    return Session(rng, "add_remove", charge).count(n_records, budget, noise)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

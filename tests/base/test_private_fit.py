@@ -51,4 +51,4 @@ def test_numbers_of_records_are_released_in_one_place():
     label = re.compile(r'[(=] ?"number of records"')  # as an argument, or as its default
     assert [path.name for path, code in text.items() if label.search(code)] == ["session.py"]
     shares = [path.name for path, code in text.items() if re.search(r"\bCOUNT\w* = 0\.", code)]
-    assert shares == ["ranges.py"]
+    assert shares == ["budget.py"]

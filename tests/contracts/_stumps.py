@@ -16,8 +16,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from skdpnoise._utils.parameters import as_bounds, check_memory, number_pair
 from skdpnoise.accounting.queries import GroupedSum
+from skdpnoise.accounting.session import FitSession
 from skdpnoise.base.constructors import Constraints, constructor_of_fields
-from skdpnoise.base.private_fit import FitSession, PrivateEstimator
+from skdpnoise.base.private_fit import PrivateEstimator
 from skdpnoise.base.register import register_private
 from skdpnoise.base.scores import QuietScoreMixin
 from skdpnoise.data.reading import NumberColumns, Supervised

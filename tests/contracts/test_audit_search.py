@@ -92,21 +92,21 @@ def published(search):
     ]
 
 
-def parts(n_samples, where):
+def parts(records, where):
     """Divide records so that the one that differs, the first or the last, is where it is wanted.
 
     The guarantee holds for every outcome of the coins, so that an attack may know them.
     """
-    rows = np.arange(n_samples)
+    rows = np.arange(records.n_rows)
     middle = (rows >= N // 4) & (rows < 3 * N // 4)  # the record that differs is not among them
-    train, validation = (middle, ~middle) if where == "validation" else (~middle, middle)
-    return Parts(np.flatnonzero(train), np.flatnonzero(validation), rows[:0])
+    scored = ~middle if where == "validation" else middle
+    return Parts(records.rows.at_places(scored.astype(np.intp), 2), (0,), (1,))
 
 
 def searches(search, where, n_runs=RUNS):
     """What is published by many searches on each of two neighbouring data sets."""
     with remembered(), pytest.MonkeyPatch.context() as patch:
-        patch.setattr(_runs, "divide", lambda records, *args: parts(len(records), where))
+        patch.setattr(_runs, "divide", lambda records, *args: parts(records, where))
         # Checks of parameters and data take most of the time of a tiny search.
         patch.setattr(_runs.SearchProblem, "read", lambda *args: None)
         search = clone(search)
@@ -160,7 +160,7 @@ def test_a_search_with_fits_that_cost_nothing_is_caught(monkeypatch):
     search.set_params(param_grid={"alpha": [0.0, 1e-6, 2e-6]})  # whichever is chosen, it tells
     with pytest.raises(RuntimeError, match="did not charge"):  # the cap does not allow it
         searches(search, "train", 1)
-    monkeypatch.setattr(_runs, "give_ledger", lambda model, ledger_of: None)
+    monkeypatch.setattr(_runs, "give_limit", lambda model, limit: None)
     with pytest.raises(RuntimeError, match="did not charge"):  # nor are fits without one published
         searches(search, "train", 1)
     monkeypatch.setattr(_runs, "settle", lambda cap, model: None)

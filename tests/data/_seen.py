@@ -18,9 +18,7 @@ SECRET = "Eve-31415"  # a value that no message may show
 
 def seen(n_jobs=None, check=len, **tables):
     """Return tables in parts, after a look at them."""
-    sources = as_sources(**tables)
-    runner = next(iter(sources.values())).reader.runner(sources, n_jobs)
-    return scan_partitions(runner, check, list(sources))
+    return scan_partitions(as_sources(**tables), check, n_jobs)
 
 
 def values(tables):

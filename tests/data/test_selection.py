@@ -28,8 +28,7 @@ N = 90
 
 def seen(**tables):
     """Return tables in parts, after a look at them."""
-    sources = as_sources(**tables)
-    return scan_partitions(sources["X"].reader.runner(sources, None), len, list(sources))
+    return scan_partitions(as_sources(**tables), len)
 
 
 def values(tables):

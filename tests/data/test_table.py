@@ -6,9 +6,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from skdpnoise.data import partition_cache, scan_batches, table
+from skdpnoise.data import partition_cache, scan_batches
+from skdpnoise.data.groups import Groups
 from skdpnoise.data.ranks import ordered
 from skdpnoise.data.table import InMemory, as_rows, rows_at, scan_tables, scanned
+from skdpnoise.sampling import SeededWords
 
 N = 101
 CUTS = slice(0, 30), slice(30, 30), slice(30, 99), slice(99, N)
@@ -53,6 +55,63 @@ def test_sums_and_maps_are_those_of_all_rows(rows):
     assert doubled.shape == (N, 3)
     np.testing.assert_array_equal(doubled.total(lambda leaf: leaf.sum(axis=0)), 2 * X.sum(axis=0))
     assert rows.total(lambda leaf: np.asarray(leaf.y.sum())) == y.sum()
+
+
+class ByNumber:
+    """Coins that anybody knows: rows fall by their numbers, or the numbers of their groups."""
+
+    n_places = 4
+
+    def of_numbers(self, begin, end):
+        return np.arange(begin, end) % self.n_places
+
+    def of_labels(self, labels):
+        return np.asarray(labels) % self.n_places
+
+
+def test_rows_fall_to_places_by_their_numbers(rows):
+    X, y = arrays().values()
+    division = rows.divided(ByNumber())
+    assert division.sizes == (26, 25, 25, 25)
+    for places in ((0,), (3,), (1, 2), (0, 1, 2, 3)):
+        part, expected = division.at(*places), np.isin(np.arange(N) % 4, places)
+        assert len(part) == np.count_nonzero(expected)
+        np.testing.assert_array_equal(
+            part.total(lambda leaf: leaf.x.sum(axis=0)), X[expected].sum(0)
+        )
+        assert part.total(lambda leaf: np.asarray(leaf.y.sum())) == y[expected].sum()
+    assert len(division.at()) == 0
+    whole = rows.undivided()
+    assert whole.sizes == (N,)
+    assert (len(whole.at(0)), len(whole.at())) == (N, 0)
+
+
+@pytest.mark.usefixtures("the_same_words")
+def test_rows_fall_to_places_by_the_labels_of_their_groups():
+    # Each group lies in one partition; of it two rows are kept.
+    labels = np.repeat(np.arange(9), 4)
+    frame = pd.DataFrame({"a": np.arange(36), "groups": labels})
+    source = scan_batches(lambda: (frame[:12], frame[12:12], frame[12:]))
+    spread = scan_tables(len, X=source[["a"]], groups=source["groups"])
+    whole = Groups.in_memory("fit", InMemory({"X": frame[["a"]]}, 36), 2, labels)
+    both = (whole, Groups.in_partitions("fit", spread, 2))
+    kept = [one.kept(SeededWords(3)) for one in both]
+    first, second = (one.rows.divided(ByNumber(), one.labels) for one in kept)
+    assert first.sizes == second.sizes == (6, 4, 4, 4)
+    for places in ((0,), (1, 3), (0, 1, 2, 3)):
+        sums = [
+            one.at(*places).total(lambda tables: tables["X"].to_numpy().sum(axis=0))
+            for one in (first, second)
+        ]
+        assert sums[0] == sums[1]
+
+
+def test_what_fits_take_of_rows_in_memory_is_their_own():
+    rows = InMemory(arrays(), N)
+    for part in (rows.undivided().at(0), rows.divided(ByNumber()).at(0, 1, 2, 3)):
+        tables = part.tables()
+        tables["X"][:] = -1
+        np.testing.assert_array_equal(rows.leaf["X"], arrays()["X"])
 
 
 def test_rows_are_chosen_by_their_numbers(rows):
@@ -176,4 +235,3 @@ def test_arrays_are_tables_of_one_leaf():
     rows = InMemory.of(values)
     assert rows.shape == values.shape
     assert rows.leaf is values
-    assert table.total(rows, lambda leaf: leaf.sum(axis=0)) is not None

@@ -8,6 +8,7 @@ from sklearn.base import BaseEstimator
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import get_scorer, roc_auc_score
 
+from skdpnoise.accounting.session import Session
 from skdpnoise.metrics.scoring import (
     BITS,
     SCORINGS,
@@ -16,7 +17,7 @@ from skdpnoise.metrics.scoring import (
     pair_losses,
     pair_share,
 )
-from skdpnoise.model_selection._runs import noisy_mean
+from skdpnoise.model_selection._runs import released_mean
 from skdpnoise.privacy import GaussianLoss, PureLoss
 from skdpnoise.sampling import SeededWords
 from tests._cases import each_value, quick
@@ -108,7 +109,8 @@ def test_a_record_added_in_front_changes_the_loss_of_no_other(n_more):
 @pytest.mark.parametrize("budget", [GaussianLoss(0.2), PureLoss(0.5)])
 def test_a_noisy_mean_is_near_the_mean(budget, adjacency):
     loss = 20_000 * (ONE // 4), 20_000
-    found = [noisy_mean(loss, budget, adjacency, SeededWords(seed)) for seed in range(20)]
+    sessions = [Session(SeededWords(seed), adjacency) for seed in range(20)]
+    found = [released_mean(loss, budget, session)[0] for session in sessions]
     assert np.ptp(found) > 0.0
     np.testing.assert_allclose(found, 0.25, atol=0.01)
 

@@ -57,3 +57,8 @@ def both(estimator, grid, **options):
     yield DPGridSearchCV(estimator, grid, **options)
     drawn = {name: Drawn(*values) for name, values in grid.items()}
     yield DPRandomizedSearchCV(estimator, drawn, n_iter=4, **options)
+
+
+def rows_at(problem, places, X):
+    """The numbers of the rows of X, no two of which begin alike, that fell to some places."""
+    return np.flatnonzero(np.isin(X[:, 0], problem.rows(places).tables()["X"][:, 0]))

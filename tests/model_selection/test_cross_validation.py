@@ -16,6 +16,7 @@ from skdpnoise import (
     PrivacyLedger,
 )
 from skdpnoise.accounting.limits import ApproximateBudget, as_loss
+from skdpnoise.accounting.session import Session
 from skdpnoise.inspection import audit
 from skdpnoise.ledger import BudgetExceededError
 from skdpnoise.metrics.scoring import BITS, SCORINGS
@@ -25,7 +26,7 @@ from skdpnoise.privacy import GaussianLoss, PureLoss
 from skdpnoise.sampling import SeededWords
 from tests._cases import each_value
 from tests.contracts._register import Notebook
-from tests.model_selection._searches import LABELS, SCORE, Untouched, X
+from tests.model_selection._searches import LABELS, SCORE, Untouched, X, rows_at
 
 pytestmark = pytest.mark.usefixtures("the_same_words")
 
@@ -59,11 +60,11 @@ def test_every_record_is_in_all_training_sets_but_one_and_scored_once(scoring, m
     fit, losses = _runs.SearchProblem.fitted, _runs.SearchProblem.losses
 
     def noted_fit(self, priced, rows=None):
-        fitted.append(self.parts.train if rows is None else rows)
+        fitted.append(rows_at(self, self.parts.train, X))
         return fit(self, priced, rows)
 
     def noted_losses(self, models, target):
-        scored.append(self.parts.validation)
+        scored.append(rows_at(self, self.parts.validation, X))
         return losses(self, models, target)
 
     monkeypatch.setattr(_runs.SearchProblem, "fitted", noted_fit)
@@ -86,7 +87,8 @@ def test_with_the_same_coins_a_record_more_is_in_one_fold_only():
 
     class Noted(_cross_validation._CrossValidation):
         def _divided(self, *args):
-            seen.append(super()._divided(*args).folds)
+            parts = super()._divided(*args)
+            seen.append([parts.division.at(fold).tables()["X"][:, 0] for fold in parts.train])
             raise Stopped
 
     for n in (299, 300):
@@ -154,7 +156,8 @@ def test_standard_errors_cover_the_noise_of_a_mean(adjacency, budget):
     # 91 to 99 % of 400: five standard deviations of that share on either side.
     wrong = np.count_nonzero(np.random.default_rng(0).random(2000) < 0.3)
     loss = wrong << BITS, 2000
-    drawn = [_runs.released_mean(loss, budget, adjacency, SeededWords(seed)) for seed in range(400)]
+    sessions = [Session(SeededWords(seed), adjacency) for seed in range(400)]
+    drawn = [_runs.released_mean(loss, budget, session) for session in sessions]
     mean, error = np.array(drawn).T
     off = mean - wrong / 2000
     assert 0.9 < np.mean(np.abs(off) <= 1.96 * error) < 0.995

@@ -14,14 +14,17 @@ from skdpnoise import (
     DPCoordinateDescentRegressor,
     DPGridSearchCV,
     DPLogisticCD,
+    DPPipeline,
     DPRandomizedSearchCV,
     DPStandardScaler,
 )
 from skdpnoise.base.parts import private_parts
+from skdpnoise.compose._over_parts import without_seeds
 from skdpnoise.data import scan_batches
 from skdpnoise.data.partitions import SpreadError
+from skdpnoise.data.reading import read
 from skdpnoise.model_selection import _runs, dp_cross_validate
-from skdpnoise.model_selection._data import read_records, without_seeds
+from skdpnoise.model_selection._data import SearchRows
 from skdpnoise.model_selection._splits import Coins
 from skdpnoise.sampling import SeededWords
 from tests._cases import each_value
@@ -43,6 +46,7 @@ BOUNDS = {"feature_bounds": (-1.0, 1.0)}
 LABELS = DPLogisticCD(**BOUNDS, n_passes=3)
 NUMBERS = DPCoordinateDescentRegressor(**BOUNDS)
 TWO = Pipeline([("s", DPStandardScaler()), ("m", LABELS)])
+NESTED = DPPipeline([("inner", DPPipeline([("s", DPStandardScaler())])), ("m", LABELS)])
 SEARCHES = {
     "noisy_max": (DPGridSearchCV(LABELS, {"alpha": [0.0, 0.1]}), "label"),
     "refit": (DPGridSearchCV(LABELS, {"alpha": [0.0, 0.1]}, refit=True), "label"),
@@ -54,6 +58,7 @@ SEARCHES = {
     "shares": (DPGridSearchCV(LABELS, {"alpha": [0.1]}, scoring="balanced_accuracy"), "label"),
     "log loss": (DPGridSearchCV(LABELS, {"alpha": [0.0, 0.1]}, scoring="neg_log_loss"), "label"),
     "units": (DPGridSearchCV(NUMBERS, {"n_passes": [1, 2]}), "y"),
+    "nested": (DPGridSearchCV(NESTED, {"m__alpha": [0.0, 0.1]}), "label"),
     "pipeline": (DPGridSearchCV(TWO, {"m__alpha": [0.0, 0.1]}), "label"),
 }
 
@@ -148,13 +153,15 @@ def test_folds_are_the_same(model, target, adjacency):
 def records(table, groups=None, most=1):
     """Return the records that a search reads, with frozen coins for groups."""
     search = DPGridSearchCV(LABELS, {}, rows_per_group=most)
-    found = read_records(search, table[NAMES], table["label"], groups, classifier=True)
-    return found.used(SeededWords(5))
+    form = SearchRows(DPGridSearchCV, labels=True)
+    _, found = read(search, form, groups=groups, most=most, X=table[NAMES], y=table["label"])
+    return found.kept(SeededWords(5))
 
 
-def rows_of(part, of):
+def rows_of(part):
     """Return the rows of a part, whole or in parts."""
-    X, y = of.of(part)
+    tables = part.tables()
+    X, y = tables["X"], tables["y"]
     if isinstance(X, pd.DataFrame):
         return X.to_numpy(), np.asarray(y)
     batches = [pd.concat([*one.batches()]) for one in (X, y)]
@@ -164,32 +171,25 @@ def rows_of(part, of):
 @pytest.mark.slow
 @pytest.mark.parametrize("most", [None, 1, 3])
 def test_every_part_has_the_rows_that_it_has_in_memory_in_their_order(most):
-    groups = (None, None) if most is None else (FRAME["person"], by_person(7)["person"])
     table = in_parts(FRAME, 7) if most is None else by_person(7)
     groups = (None, None) if most is None else (FRAME["person"], table["person"])
     whole = records(FRAME, groups[0], most or 1)
     spread = records(table, groups[1], most or 1)
     coins = Coins(bytes(32), (0.2, 0.1))
-    pairs = [*zip(whole.scattered(coins), spread.scattered(coins), strict=True)]
-    pairs.append((whole.union(*(one for one, _ in pairs[:2])), spread.union(*_seconds(pairs[:2]))))
-    pairs.append((whole.all(), spread.all()))
+    divided = [one.rows.divided(coins, one.labels) for one in (whole, spread)]
+    assert divided[0].sizes == divided[1].sizes
+    pairs = [[one.at(*places) for one in divided] for places in ((0,), (1,), (2,), (0, 1))]
+    pairs.append([one.rows.undivided().at(0) for one in (whole, spread)])
     for expected, part in pairs:
-        assert part.size == expected.size
-        X, y = rows_of(part, spread)
-        np.testing.assert_array_equal(X, FRAME[NAMES].to_numpy()[expected])
-        np.testing.assert_array_equal(y, FRAME["label"].to_numpy()[expected])
-        assert len(spread.of(part)[0]) == expected.size
-        total = spread.total(part, _sums, "sums")
-        np.testing.assert_array_equal(total, _sums(whole.of(expected)))
-    assert spread.none().size == whole.none().size == 0
-
-
-def _seconds(pairs):
-    return [second for _, second in pairs]
+        assert len(part) == len(expected) == len(part.tables()["X"])
+        for found, known in zip(rows_of(part), rows_of(expected), strict=True):
+            np.testing.assert_array_equal(found, known)
+        np.testing.assert_array_equal(part.total(_sums), expected.total(_sums))
+    assert [len(one.rows.undivided().at()) for one in (whole, spread)] == [0, 0]
 
 
 def _sums(some):
-    X, y = some
+    X, y = some["X"], some["y"]
     return np.array([np.rint(X.to_numpy() * 1e6).astype(int).sum(), (y == "yes").sum(), len(y)])
 
 
@@ -201,7 +201,7 @@ def test_what_is_wrong_is_refused_before_the_charge():
     cases = [
         (rows[NAMES], FRAME["label"], "same parts"),
         (FRAME[NAMES], rows["label"], "same parts"),
-        (rows[NAMES], None, "target y"),
+        (rows[NAMES], None, "target y is None"),
         (rows[NAMES], rows["y"], "continuous"),
         (rows[NAMES], in_parts(FRAME, 5)["label"], "one source"),
         (spoiled[NAMES], spoiled["label"], "NaN"),

@@ -90,9 +90,8 @@ def pathological_targets():
 @quiet
 @pytest.mark.parametrize("bounds", [None, (-2.0, 2.0), (0.0, 1e-60)])
 def test_units_are_bought_in_silence_whatever_one_record_is(bounds, monkeypatch):
-    rows = np.arange(60)  # the last record is among those that tell the units
-    parts = Parts(rows[:40], rows[40:50], rows[50:])
-    monkeypatch.setattr(_runs, "divide", lambda *args: parts)
+    # The last record is among those that tell the units.
+    monkeypatch.setattr(_runs, "divide", lambda records, *_: cut(records, 40, 50))
     options = {"target_bounds": bounds, "random_state": 0, **UNITS}
     for y in pathological_targets():
         for search in both(REGRESSOR, {"n_passes": [1]}, **options):
@@ -102,15 +101,21 @@ def test_units_are_bought_in_silence_whatever_one_record_is(bounds, monkeypatch)
                 search.fit(X[:60], y)
 
 
+def cut(records, *ends):
+    """Divide records in their order: the first ones are fitted to, the last tell the units."""
+    places = np.searchsorted(ends, np.arange(records.n_rows), side="right")
+    return Parts(records.rows.at_places(places, 3), (0,), (1,), (2,))
+
+
 def charged_for(n_reference, scoring, monkeypatch):
     """Labels of what a search charges for, if so many records tell the units."""
-    rows = np.arange(30 + n_reference)
-    monkeypatch.setattr(_runs, "divide", lambda *args: Parts(rows[:20], rows[20:30], rows[30:]))
+    n_rows = 30 + n_reference
+    monkeypatch.setattr(_runs, "divide", lambda records, *_: cut(records, 20, 30))
     estimator = clone(REGRESSOR).set_params(adjacency="add_remove", delta=0.0)
     options = {"adjacency": "add_remove", "delta": 0.0, "scoring": scoring, **UNITS}
     search = DPGridSearchCV(estimator, {"n_passes": [1]}, **options)
     seen = Transcript()
-    seen.watch(search.fit, X[: rows.size], SCORE[: rows.size])
+    seen.watch(search.fit, X[:n_rows], SCORE[:n_rows])
     return [label for label, _ in seen.charges]
 
 
@@ -184,8 +189,8 @@ def test_each_part_of_the_records_spends_the_total_and_no_more(name, delta, monk
     total = amount(search.privacy_.total)
     parts = fits[0][0]
     for part, spent in releases.items():
-        rows = getattr(parts, part)
-        spent += sum(amount(one.budget) for _, one, used in fits if np.isin(rows, used).any())
+        places = getattr(parts, part)
+        spent += sum(amount(one.budget) for _, one, used in fits if set(places) & set(used))
         assert spent <= total * (1.0 + 1e-9)
         if part != "reference":  # of which bounds of the units may leave some
             assert spent >= 0.9 * total
@@ -207,8 +212,7 @@ def test_a_winner_is_fitted_again_as_itself_to_all_records_that_the_search_used(
     assert [used is None for *_, used in fits] == [True] * 4 + [False]
     assert search.best_params_["alpha"] == 0.01
     assert search.best_params_.items() <= winner.get_params().items()
-    used = np.sort(np.concatenate([parts.train, parts.validation]))
-    assert parts.reference.size and np.array_equal(rows, used)
+    assert parts.n_in(parts.reference) and rows == (*parts.train, *parts.validation)
     assert search.best_estimator_ is winner
 
 

@@ -231,7 +231,7 @@ def test_a_failure_of_anything_else_is_told_as_the_same_error(monkeypatch):
     for grid in ({"alpha": [0.01, 0.1]}, {"alpha": [0.01], "n_passes": [2]}):
         search = DPGridSearchCV(DPCoordinateDescentRegressor(), grid, ledger=Notebook())
         with monkeypatch.context() as patch:
-            patch.setattr(SearchProblem, "noisy_score", fails)
+            patch.setattr(SearchProblem, "score", fails)
             with pytest.raises(RuntimeError) as caught:
                 search.fit(X, SCORE)
         assert str(caught.value) == FAILED

@@ -34,6 +34,7 @@ from skdpnoise.model_selection._runs import SearchProblem
 from skdpnoise.model_selection._search import PrivateSearchCV
 from skdpnoise.privacy import GaussianLoss, PoissonRepetitions, TruncatedNegativeBinomial, gdp_mu
 from tests._cases import each_value, quick
+from tests.model_selection._searches import rows_at
 
 pytestmark = pytest.mark.usefixtures("the_same_words")
 
@@ -503,12 +504,13 @@ class TestParts:
         fitted, scored = [], []
         original, losses = SearchProblem.fitted, SearchProblem.losses
 
-        def note_fit(problem, model, rows=None):
-            fitted.append(problem.parts.train if rows is None else rows)
-            return original(problem, model, rows)
+        def note_fit(problem, model, places=None):
+            used = problem.parts.train if places is None else places
+            fitted.append(rows_at(problem, used, data[0]))
+            return original(problem, model, places)
 
         def note_score(problem, *args):
-            scored.append(problem.parts.validation)
+            scored.append(rows_at(problem, problem.parts.validation, data[0]))
             return losses(problem, *args)
 
         monkeypatch.setattr(SearchProblem, "fitted", note_fit)

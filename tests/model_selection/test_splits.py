@@ -8,9 +8,8 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from skdpnoise.data.groups import Groups, group_codes
+from skdpnoise.data.groups import Groups
 from skdpnoise.data.table import InMemory
-from skdpnoise.model_selection._data import WholeRecords
 from skdpnoise.model_selection._splits import Coins, tossed
 from skdpnoise.sampling import SeededWords
 from tests._statistics import FALSE_ALARM
@@ -23,12 +22,19 @@ SHARES = (0.2, 0.1)
 def records_of(n_rows, groups=None, most=1):
     """Records of which only the number, and groups, count."""
     known = Groups.in_memory("fit", InMemory.of(np.arange(n_rows)), most, groups)
-    kept = known.keep(SeededWords(7)).leaf
-    return WholeRecords(np.zeros((n_rows, 1)), np.zeros(n_rows), None, groups, known, kept)
+    return known.kept(SeededWords(7))
+
+
+def scattered(records, coins):
+    """The rows of each place."""
+    division = records.rows.divided(coins, records.labels)
+    found = [division.at(place).leaf for place in range(coins.n_places)]
+    assert [len(rows) for rows in found] == list(division.sizes)
+    return found
 
 
 def test_parts_are_disjoint_and_complete_and_as_large_as_chance_has_it():
-    parts = records_of(N).scattered(Coins(KEY, SHARES))
+    parts = scattered(records_of(N), Coins(KEY, SHARES))
     np.testing.assert_array_equal(np.sort(np.concatenate(parts)), np.arange(N))
     for part, share in zip(parts, (0.7, *SHARES), strict=True):
         # Hoeffding's inequality for each of the three.
@@ -52,7 +58,7 @@ def test_a_row_falls_by_its_number_wherever_it_is_read():
 
 
 def test_with_the_same_coins_a_row_more_changes_one_part_only():
-    few, many = (records_of(n).scattered(Coins(KEY, SHARES)) for n in (N - 1, N))
+    few, many = (scattered(records_of(n), Coins(KEY, SHARES)) for n in (N - 1, N))
     sizes = [more.size - less.size for less, more in zip(few, many, strict=True)]
     assert sorted(sizes) == [0, 0, 1]
     for less, more in zip(few, many, strict=True):
@@ -71,7 +77,7 @@ LABELS = {
 @pytest.mark.parametrize("name", LABELS)
 def test_a_group_is_never_torn_apart(name):
     labels = LABELS[name]
-    parts = records_of(N, labels, most=N).scattered(Coins(KEY, (0.5,)))
+    parts = scattered(records_of(N, labels, most=N), Coins(KEY, (0.5,)))
     first, second = ({labels[row] for row in part.tolist()} for part in parts)
     assert not first & second
     assert len(first | second) == len(set(labels))
@@ -79,41 +85,41 @@ def test_a_group_is_never_torn_apart(name):
 
 def test_a_group_falls_by_its_label_whatever_other_groups_there_are():
     labels, coins = LABELS["numbers"], Coins(KEY, SHARES)
-    places = coins.of_labels(labels, group_codes("fit", labels, N))
+    places = coins.of_labels(labels)
     rows = np.flatnonzero(labels != 17)
     others = labels[rows].astype(np.int16)
-    found = coins.of_labels(others, group_codes("fit", others, rows.size))
+    found = coins.of_labels(others)
     np.testing.assert_array_equal(found, places[rows])
     # Numbers and texts that print alike share a coin, in arrays of any type.
     texts = list(map(str, labels))
-    alike = coins.of_labels(texts, group_codes("fit", texts, N))
+    alike = coins.of_labels(texts)
     np.testing.assert_array_equal(alike, places)
 
 
 def test_of_groups_with_too_many_rows_only_those_that_are_kept_fall():
     labels = LABELS["numbers"]
     records = records_of(N, labels, most=3)
-    parts = records.scattered(Coins(KEY, SHARES))
-    np.testing.assert_array_equal(records.union(*parts), records.kept)
-    assert np.bincount(labels[records.kept]).max() == 3
+    division = records.rows.divided(Coins(KEY, SHARES), records.labels)
+    np.testing.assert_array_equal(division.at(0, 1, 2).leaf, records.rows.leaf)
+    assert np.bincount(labels[records.rows.leaf]).max() == 3
 
 
 def test_coins_are_tossed_again_where_the_number_of_rows_is_public_and_not_else():
     seen = []
 
-    def scattered(coins):
+    def divided(coins, labels):
         seen.append(coins.key)
-        return [SimpleNamespace(size=len(seen))]
+        return SimpleNamespace(sizes=(len(seen),))
 
     def enough(sizes):
         return sizes[0] >= 5
 
-    counted = SimpleNamespace(scattered=scattered)
-    (part,) = tossed(counted, SHARES, enough, SeededWords(0), again=True)
-    assert part.size == 5
+    counted = SimpleNamespace(rows=SimpleNamespace(divided=divided), labels=None)
+    division = tossed(counted, SHARES, enough, SeededWords(0), again=True)
+    assert division.sizes == (5,)
     assert len(set(seen)) == 5
     seen.clear()
-    (part,) = tossed(counted, SHARES, enough, SeededWords(0), again=False)
-    assert part.size == 1
-    (part,) = tossed(counted, SHARES, lambda sizes: False, SeededWords(0), again=True)
-    assert part.size == 101  # and then whoever asked says what is missing
+    division = tossed(counted, SHARES, enough, SeededWords(0), again=False)
+    assert division.sizes == (1,)
+    division = tossed(counted, SHARES, lambda sizes: False, SeededWords(0), again=True)
+    assert division.sizes == (101,)  # and then whoever asked says what is missing

@@ -15,7 +15,8 @@ SCORES = ["accuracy", "balanced_accuracy", "r2"]
 
 
 def problem(scoring, adjacency):
-    return SimpleNamespace(scoring=SCORINGS[scoring], adjacency=adjacency)
+    session = SimpleNamespace(adjacency=adjacency)
+    return SimpleNamespace(scoring=SCORINGS[scoring], session=session)
 
 
 def utilities(losses, stated):
