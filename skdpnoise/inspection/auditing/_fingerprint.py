@@ -23,7 +23,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import suppress
 from contextvars import Context, ContextVar
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from hashlib import blake2b
 from itertools import count
 from typing import Any
@@ -228,21 +228,13 @@ def _body(value: Any) -> Iterator[tuple[str, Any]]:
             yield f".{name}", part
 
 
-def _function(value: Any) -> Iterator[tuple[str, Any]]:
-    for name in ("__defaults__", "__kwdefaults__", "__closure__", "__doc__", "__annotations__"):
-        yield f".{name}", getattr(value, name)
+def _named(value: Any, *names: str) -> list[tuple[str, Any]]:
+    return [(f".{name}", getattr(value, name)) for name in names]
 
 
-def _variable(value: Any) -> Iterator[tuple[str, Any]]:
-    with suppress(LookupError):  # never set
-        yield "value", value.get()
-
-
-def _cell(value: Any) -> Iterator[tuple[str, Any]]:
-    try:
-        yield ".cell_contents", value.cell_contents
-    except ValueError:  # empty
-        return
+def _unless_empty(name: str, read: Callable[[], Any]) -> Iterator[tuple[str, Any]]:
+    with suppress(LookupError, ValueError, AttributeError):  # never set
+        yield name, read()
 
 
 def _slots(value: Any) -> Iterator[tuple[str, Any]]:
@@ -252,10 +244,7 @@ def _slots(value: Any) -> Iterator[tuple[str, Any]]:
     for base in type(value).__mro__:
         for name, member in vars(base).items():
             if isinstance(member, types.MemberDescriptorType):
-                try:
-                    yield f".{name}", member.__get__(value)
-                except AttributeError:  # never set
-                    continue
+                yield from _unless_empty(f".{name}", partial(member.__get__, value))
 
 
 def _state(value: Any, held: dict[str, Any]) -> Iterator[tuple[str, Any]]:
@@ -314,7 +303,7 @@ def _of_libraries(name: str, value: Any) -> list[tuple[str, Any]] | None:
     if name.startswith("pandas._libs.index."):  # beside the labels a table that finds them
         return [("values", value.values)]
     if name == "pandas._libs.interval.IntervalTree":
-        return [(f".{side}", getattr(value, side)) for side in ("left", "right", "closed")]
+        return _named(value, "left", "right", "closed")
     if name in ("builtins.PyDataFrame", "builtins.PySeries"):  # of polars
         return [("state", value.__getstate__())]
     torch = sys.modules.get("torch")
@@ -324,7 +313,7 @@ def _of_libraries(name: str, value: Any) -> list[tuple[str, Any]] | None:
         kept = value.shape, value.stride(), value.storage_offset(), value.requires_grad
         words = [*map(str, kept), str(value.device), str(value.dtype), str(value.is_conj())]
         hooks = ("_backward_hooks", "_post_accumulate_grad_hooks", "grad", "grad_fn")
-        parts = [(f".{hook}", getattr(value, hook)) for hook in hooks]
+        parts = _named(value, *hooks)
         return [("memory", memory), ("words", [*words, str(value.is_neg())]), *parts]
     if name.endswith(("._memoryviewslice", ".memoryview")):  # of Cython
         return [("memory", memoryview(value).tobytes()), (".base", value.base)]
@@ -344,18 +333,14 @@ def _is_of_python(kind: type) -> bool:
 
 
 def _of_function(value: Any) -> Content:
-    return _name(value), b"", [*_function(value), ("code", value.__code__)]
+    names = ("__defaults__", "__kwdefaults__", "__closure__", "__doc__", "__annotations__")
+    return _name(value), b"", [*_named(value, *names), ("code", value.__code__)]
 
 
 def _of_code(value: Any) -> Content:
     constants = [(f"constant {k}", constant) for k, constant in enumerate(value.co_consts)]
     place = [value.co_filename, str(value.co_firstlineno)]
     return [value.co_name, *place, *value.co_names], value.co_code + value.co_linetable, constants
-
-
-def _of_variable_type(value: Any) -> Content:
-    names = ("__bound__", "__constraints__")
-    return [value.__name__], b"", [(f".{name}", getattr(value, name)) for name in names]
 
 
 def _of_plain(value: Any) -> Content:
@@ -381,7 +366,7 @@ def memory_of(array: Any) -> Any:
 
 
 def _of_memory(value: Any) -> Content:
-    return [value.format, str(value.shape)], value.tobytes(), [(".obj", value.obj)]
+    return [value.format, str(value.shape)], value.tobytes(), _named(value, "obj")
 
 
 def _of_error(value: Any) -> Content:
@@ -390,8 +375,7 @@ def _of_error(value: Any) -> Content:
     while trace is not None:
         places.append((f"line {trace.tb_lineno}", trace.tb_frame))
         trace = trace.tb_next
-    causes = [(f".{name}", getattr(value, name)) for name in ("__cause__", "__context__")]
-    return [], b"", [(".args", value.args), *causes, *places]
+    return [], b"", [*_named(value, "args", "__cause__", "__context__"), *places]
 
 
 def _of_suspended(value: Any) -> Content:
@@ -458,7 +442,7 @@ _READERS: tuple[tuple[tuple[type, ...], Callable[[Any], Content], bool], ...] = 
     (_OPAQUE, lambda value: ([], b"", []), True),
     ((Unread,), lambda value: ([value.kind, str(next(_UNREAD))], b"", []), True),
     (_HASHES, _of_hash, False),
-    ((re.Match,), lambda value: ([], b"", [(".regs", value.regs)]), False),
+    ((re.Match,), lambda value: ([], b"", _named(value, "regs")), False),
     ((_OF_CSV,), _of_reader, False),
     (
         (_DIALECT,),
@@ -467,16 +451,24 @@ _READERS: tuple[tuple[tuple[type, ...], Callable[[Any], Content], bool], ...] = 
     ),
     (
         (struct.Struct,),
-        lambda value: ([str(value.format)], b"", [(".format", value.format)]),
+        lambda value: ([str(value.format)], b"", _named(value, "format")),
         False,
     ),
     ((Context,), lambda value: ([], b"", [("variables", list(value.items()))]), True),
-    ((typing.TypeVar,), _of_variable_type, True),
+    (
+        (typing.TypeVar,),
+        lambda value: ([value.__name__], b"", _named(value, "__bound__", "__constraints__")),
+        True,
+    ),
     # Special forms of annotations, such as Literal: each is one object of a module.
     ((type(typing.Optional),), lambda value: ([repr(value)], b"", []), True),
     ((types.FunctionType,), _of_function, False),
     ((types.CodeType,), _of_code, True),
-    ((types.CellType,), lambda value: ([], b"", [*_cell(value)]), True),
+    (
+        (types.CellType,),
+        lambda value: ([], b"", [*_unless_empty(".cell_contents", lambda: value.cell_contents)]),
+        True,
+    ),
     ((np.generic,), lambda value: ([], _text(str(value.dtype)) + value.tobytes(), []), False),
     (_PLAIN, _of_plain, False),
     ((np.ndarray,), _of_array, False),
@@ -499,7 +491,7 @@ _READERS: tuple[tuple[tuple[type, ...], Callable[[Any], Content], bool], ...] = 
         lambda value: ([value.f_code.co_name], b"", [("variables", dict(value.f_locals))]),
         True,
     ),
-    ((ContextVar,), lambda value: ([value.name], b"", [*_variable(value)]), True),
+    ((ContextVar,), lambda value: ([value.name], b"", [*_unless_empty("value", value.get)]), True),
     ((weakref.finalize,), lambda value: ([], b"", [("call", value.peek())]), True),
     (_BOUND, _of_method, False),
     ((object,), lambda value: ([], b"", []), False),

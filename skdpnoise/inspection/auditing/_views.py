@@ -22,9 +22,7 @@ from skdpnoise.inspection.auditing._fingerprint import (
     examined,
     fingerprint,
     is_made_here,
-    memory_of,
     parts_of,
-    shown,
 )
 
 __all__ = ["UNREAD", "Layout", "Parameters", "View", "view"]
@@ -136,29 +134,27 @@ class _ModelWalk:
             if type(value) in _SINGLE:
                 return []
         self._seen[id(value)] = value, path
-        parts = _behind(value)
-        if sp.issparse(value):  # its attributes hold the numbers too, but not in their places
-            parts += [("[:]", value.toarray())] if math.prod(value.shape) <= _DENSE else []
-        elif not isinstance(value, type):
-            parts += _of_frame(value)
-        parts += [*_items(value), *self._attributes(value)]
+        parts = self._parts(value)
         self._found[f"{path} holds"] = _codes([" ".join(name for name, _ in parts)])
         return parts
 
-    def _attributes(self, value: Any) -> list[tuple[str, Any]]:
-        """Return attributes and states, without parameters that are as they were given: public."""
-        if type(value) in _BARE:
-            return []
-        # Items and memory are looked at already.
-        left_out = _OF_ITEMS if isinstance(value, _CONTAINERS) else ("[",)
-        base = memory_of(value) if isinstance(value, np.ndarray) else None
-        return [
+    def _parts(self, value: Any) -> list[tuple[str, Any]]:
+        """Return what an object leads to, without parameters that are as they were given."""
+        whole = _in_places(value)
+        held = [
             (name, part)
             for name, part in parts_of(value)
-            if not name.startswith(left_out)
-            and not (name == ".base" and part is base)
-            and not self._given.told(value, name[1:], part)
+            if not (_is_shown(value, name, part) or self._given.told(value, name[1:], part))
         ]
+        if isinstance(value, set | frozenset) or (whole and isinstance(value, np.ndarray)):
+            held = [part for part in held if not part[0].startswith(_OF_ITEMS)]
+        elif isinstance(value, list | tuple | np.ndarray) and len(held) > _LONGEST:
+            held = [*_ends_of(held), *_by_digest("[...]", value)]
+        if isinstance(value, set | frozenset):  # its own numbers are a digest
+            held += [("", one) for one in examined(value)[1]]
+        if not isinstance(value, type) and is_made_here(type(value)):
+            held += _by_digest(".class", type(value))
+        return [*whole, *held]
 
 
 def _asked(value: Any, name: str) -> Any:
@@ -169,35 +165,22 @@ def _asked(value: Any, name: str) -> Any:
         return ""
 
 
-def _of_frame(value: Any) -> list[tuple[str, Any]]:
-    """Return the numbers of a frame; its labels are among its attributes and states."""
-    if callable(_asked(value, "to_numpy")):
-        with suppress(Exception):  # some have no such numbers, or want more arguments
-            return [("[:]", value.to_numpy())]
-    return []
-
-
-def _items(value: Any) -> list[tuple[str, Any]]:
-    """Return the items of a container as its base class holds them; of very many both ends."""
-    if isinstance(value, Mapping):
-        pairs = list(dict.items(value) if isinstance(value, dict) else value.items())
-        found = [(f"[{shown(key, place)}]", item) for place, (key, item) in enumerate(pairs)]
-        return [*found, *((f" key {place}", key) for place, (key, _) in enumerate(pairs))]
+def _in_places(value: Any) -> list[tuple[str, Any]]:
+    """Return the numbers of a matrix, a frame, a record or a memory, in their places."""
+    if sp.issparse(value):  # its attributes hold the numbers too, but not in their places
+        return [("[:]", value.toarray())] if math.prod(value.shape) <= _DENSE else []
     if isinstance(value, np.ndarray | np.void):
         array = np.asarray(value)
-        if array.dtype.names:
-            return [(f"[{name!r}]", array[name].copy()) for name in array.dtype.names]
-        items = array.ravel().tolist() if array.dtype.hasobject else []
-    elif isinstance(value, set | frozenset):  # their own numbers are a digest
-        return [("", one) for one in examined(value)[1]]
-    elif isinstance(value, list | tuple):
-        items = list(list.__iter__(value) if isinstance(value, list) else tuple.__iter__(value))
-    else:
-        with suppress(TypeError, ValueError):  # it shows no memory, or none that numpy knows
-            return [("[:]", np.array(memoryview(value)))]
+        return [(f"[{name!r}]", array[name].copy()) for name in array.dtype.names or ()]
+    if isinstance(value, (type, *_CONTAINERS)):
         return []
-    parts = [(f"[{k}]", item) for k, item in enumerate(_ends_of(items))]
-    return [*parts, *_by_digest("[...]", value)] if len(items) > _LONGEST else parts
+    found = []
+    if callable(_asked(value, "to_numpy")):  # its labels are among its attributes and states
+        with suppress(Exception):  # some have no such numbers, or want more arguments
+            found.append(("[:]", value.to_numpy()))
+    with suppress(TypeError, ValueError):  # it shows no memory, or none that numpy knows
+        found.append(("[:]", np.array(memoryview(value))))
+    return found
 
 
 def _by_digest(name: str, value: Any) -> list[tuple[str, Any]]:
@@ -206,17 +189,11 @@ def _by_digest(name: str, value: Any) -> list[tuple[str, Any]]:
     return [(name, digest), *((name, one) for one in unread)]
 
 
-def _behind(value: Any) -> list[tuple[str, Any]]:
-    """Return what a value leads to beside its numbers: other memory, and a class of its own."""
-    found: list[tuple[str, Any]] = []
-    if isinstance(value, np.ndarray):
-        base = memory_of(value)
-        found = [(".metadata", value.dtype.metadata)] if value.dtype.metadata else []
-        if base is not None and getattr(base, "nbytes", None) != value.nbytes:
-            found.append((".base", base))
-    if not isinstance(value, type) and is_made_here(type(value)):
-        found += _by_digest(".class", type(value))
-    return found
+def _is_shown(array: Any, name: str, part: Any) -> bool:
+    """Return whether the numbers of an array tell all of a part: its own memory, or none."""
+    if not isinstance(array, np.ndarray) or name not in ("metadata", ".base"):
+        return False
+    return part is None or (name == ".base" and getattr(part, "nbytes", None) == array.nbytes)
 
 
 def _in_numbers(value: Any) -> NDArray[np.float64] | None:

@@ -10,10 +10,13 @@ from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from typing import Any, NamedTuple, Protocol, TypeVar
 
+from skdpnoise._utils.checks import complaint, with_type
 from skdpnoise.ledger.errors import BudgetChangedError, UnknownDatasetError
 from skdpnoise.privacy import Adjacency, PrivacyGuarantee
 
 T = TypeVar("T")
+
+_OWNER = "PrivacyLedger"
 
 
 class Alike(NamedTuple):
@@ -138,53 +141,52 @@ def settled(
     wanted = {name: value for name, value in wanted.items() if value is not None}
     if stored is None and "epsilon" not in wanted:
         names = ", ".join(map(repr, known[:20])) or "none yet"
-        raise UnknownDatasetError(
-            f"The 'dataset' parameter of PrivacyLedger must be the name of a data set in the "
-            f"storage ({names}), or epsilon and delta must be given to create it. Got {dataset!r} "
-            f"instead. To create it: PrivacyLedger({dataset!r}, epsilon=..., delta=..., "
-            "storage=...)."
+        must = (
+            f"be the name of a data set in the storage ({names}), or epsilon and delta must be "
+            "given to create it"
         )
+        remedy = f"To create it: {_OWNER}({dataset!r}, epsilon=..., delta=..., storage=...)."
+        raise UnknownDatasetError(complaint(_OWNER, "dataset", must, repr(dataset), remedy))
     facts = StoredBudget(**wanted) if stored is None else stored
     for name, kept in asdict(facts).items():
         asked = wanted.get(name, kept)
         if asked != kept:
-            raise BudgetChangedError(
-                f"The {name!r} parameter of PrivacyLedger must be {kept!r}, as it was set for the "
-                f"data set {dataset!r}. Got {asked!r} instead. What is promised for a data set "
-                f"does not change: leave {name} out to open the ledger as it is, or choose another "
-                "name for other data."
+            must = f"be {kept!r}, as it was set for the data set {dataset!r}"
+            remedy = (
+                f"What is promised for a data set does not change: leave {name} out to open the "
+                "ledger as it is, or choose another name for other data."
             )
+            raise BudgetChangedError(complaint(_OWNER, name, must, repr(asked), remedy))
     return facts
 
 
 def checked_name(name: str, value: object) -> str:
-    owner = "PrivacyLedger" if name == "dataset" else "PrivacyLedger.charge"
-    allowed = f"The {name!r} parameter of {owner} must be a str of 1 to 255 characters"
-    text = _storable(allowed, value)
+    owner = _OWNER if name == "dataset" else f"{_OWNER}.charge"
+    text = _storable(owner, name, "be a str of 1 to 255 characters", value)
     if not 1 <= len(text) <= 255:
-        raise ValueError(f"{allowed}. Got one of {len(text)} instead.")
+        must = "be a str of 1 to 255 characters"
+        raise ValueError(complaint(owner, name, must, f"one of {len(text)}"))
     return text
 
 
-def checked_text(name: str, value: object, owner: str = "PrivacyLedger.charge") -> str | None:
-    if value is None:
-        return None
-    return _storable(f"The {name!r} parameter of {owner} must be None or a str", value)
+def checked_text(name: str, value: object, owner: str = f"{_OWNER}.charge") -> str | None:
+    return None if value is None else _storable(owner, name, "be None or a str", value)
 
 
-def _storable(allowed: str, text: object) -> str:
+def _storable(owner: str, name: str, must: str, text: object) -> str:
     """Return a text that every database can keep: UTF-8 without NUL."""
     if not isinstance(text, str):
-        raise TypeError(f"{allowed}. Got {text!r} of type {type(text).__name__} instead.")
+        raise TypeError(complaint(owner, name, must, with_type(text)))
     try:
         text.encode()
     except UnicodeEncodeError as error:
-        found = f"with half of a surrogate pair at position {error.start}"
+        found = f"one with half of a surrogate pair at position {error.start}"
     else:
         if "\0" not in text:
             return str(text)
-        found = f"with a NUL at position {text.index(chr(0))}"
-    raise ValueError(f"{allowed} that can be written as UTF-8, without NUL. Got one {found}.")
+        found = f"one with a NUL at position {text.index(chr(0))}"
+    must += " that can be written as UTF-8, without NUL"
+    raise ValueError(complaint(owner, name, must, found))
 
 
 def digest_of(*values: object) -> str:
