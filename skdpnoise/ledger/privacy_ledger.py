@@ -34,6 +34,7 @@ from skdpnoise.ledger.storage.base import (
     Row,
     Storage,
     StoredBudget,
+    checked_budget,
     checked_name,
     checked_text,
     digest_of,
@@ -113,7 +114,7 @@ class PrivacyLedger(Shown):
         most_returned: int | None = None,
         who: str | None = None,
     ) -> None:
-        wanted = checks.checked(epsilon, delta, adjacency, unit, adaptive, most_returned)
+        wanted = checked_budget(epsilon, delta, adjacency, unit, adaptive, most_returned)
         self._start(dataset, who, storage_of(storage))
         self._budget = self._storage.open(dataset, wanted)
 

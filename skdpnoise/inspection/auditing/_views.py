@@ -6,6 +6,7 @@ import math
 import re
 import types
 import zlib
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from copy import deepcopy
@@ -224,13 +225,11 @@ def _of_array(array: NDArray[Any]) -> NDArray[np.float64] | None:
         if not all(type(text) in (str, bytes) for text in texts):
             return None if kind == "O" else _codes([fingerprint(array).hex()])
         texts = [text if isinstance(text, str) else text.hex() for text in texts]
-        return _codes([*_ends_of(texts), *_whole("".join(texts), len(texts))])
+        return _codes([*_ends_of(texts), *(["".join(texts)] if len(texts) > _LONGEST else [])])
     values: NDArray[np.float64] = _real(array).astype(np.float64)
     if values.size <= _LONGEST:
         return values
-    half = _LONGEST // 2
-    ends = values[:half], values[-half:]
-    return np.concatenate([*ends, _codes([fingerprint(array.tobytes()).hex()])])
+    return np.array([*_ends_of(values), *_codes([fingerprint(array.tobytes()).hex()])])
 
 
 def _of_bytes(data: bytes) -> NDArray[np.float64]:
@@ -294,11 +293,6 @@ def _of_inexact(array: NDArray[Any]) -> NDArray[np.float64]:
     return np.array(_ends_of(codes))
 
 
-def _whole(text: str, size: int) -> list[str]:
-    """Return a text for a code of all that only the ends are looked at of."""
-    return [text] if size > _LONGEST else []
-
-
 def _ends_of(values: Any) -> list[Any]:
     half = _LONGEST // 2
     return list(values) if len(values) <= _LONGEST else [*values[:half], *values[-half:]]
@@ -316,15 +310,13 @@ class Layout:
     # that are noise), a row holds the size and some of the numbers.
 
     def __init__(self, views: Sequence[View]) -> None:
-        sizes: dict[str, list[int]] = {}
-        for one in views:
-            for name, values in one.items():
-                sizes.setdefault(name, []).append(values.size)
+        sizes: defaultdict[str, list[int]] = defaultdict(list)
+        for name, values in (item for one in views for item in one.items()):
+            sizes[name].append(values.size)
         rare = max(1.0, _RARE * len(views))
-        common = {name for name, met in sizes.items() if len(met) > rare}
+        common = sorted(name for name, met in sizes.items() if len(met) > rare)
         self.fixed = {name: sizes[name][0] for name in common if len(set(sizes[name])) == 1}
-        self.fixed = dict(sorted(self.fixed.items()))
-        self.loose = sorted(common - set(self.fixed))
+        self.loose = [name for name in common if name not in self.fixed]
 
     def table(self, views: Sequence[View]) -> NDArray[np.float64]:
         """Return one row for each view: values, 0 where there is none, and sizes."""
@@ -335,12 +327,9 @@ class Layout:
                 for name, size in self.fixed.items()
             ]
             parts += [_some_of(one.get(name)) for name in self.loose]
+            rest = {name: values for name, values in one.items() if name not in known}
             for codes in (False, True):
-                others = [
-                    values
-                    for name, values in one.items()
-                    if name not in known and name.endswith(_CODED) == codes
-                ]
+                others = [rest[name] for name in rest if name.endswith(_CODED) == codes]
                 parts.append(_some_of(np.concatenate([*others, []])))
             rows.append(np.concatenate(parts))
         values = np.array(rows)

@@ -10,12 +10,13 @@ from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from typing import Any, NamedTuple, Protocol, TypeVar
 
-from skdpnoise._utils.checks import complaint, with_type
+from skdpnoise._utils.checks import check_option, check_type, complaint, with_type
 from skdpnoise.ledger.errors import BudgetChangedError, UnknownDatasetError
-from skdpnoise.privacy import Adjacency, PrivacyGuarantee
+from skdpnoise.privacy import Adjacency, PrivacyGuarantee, check_adjacency, check_real
 
 T = TypeVar("T")
 
+UNITS = ("record", "group")
 _OWNER = "PrivacyLedger"
 
 
@@ -45,6 +46,11 @@ class StoredBudget:
     def guarantee(self) -> PrivacyGuarantee:
         """The budget."""
         return PrivacyGuarantee(self.epsilon, self.delta, self.adjacency)
+
+    def check(self) -> PrivacyGuarantee:
+        """Return the budget; raise if no ledger would have set it."""
+        checked_budget(**asdict(self))
+        return self.guarantee
 
     def seal(self, dataset: str) -> str:
         """Return the digest of the name of a data set and of all that was set for it."""
@@ -132,6 +138,37 @@ class Storage(Protocol):
 
     def attempt(self, work: Callable[[int], T]) -> T:
         """Do ``work(k)`` for k = 0, 1, ... until no passing fault of the storage disturbs it."""
+
+
+def checked_budget(
+    epsilon: object,
+    delta: object,
+    adjacency: object,
+    unit: object,
+    adaptive: object,
+    most_returned: object,
+) -> dict[str, Any]:
+    """Return the parts of a budget that are given."""
+    wanted = {"unit": unit, "adaptive": adaptive, "most_returned": most_returned}
+    if (epsilon is None) != (delta is None):
+        missing = "epsilon" if epsilon is None else "delta"
+        must = (
+            "be given along with the other half of the budget, or both left out to open a data set"
+        )
+        raise ValueError(complaint(_OWNER, missing, must, "None"))
+    if unit is not None:
+        check_option(_OWNER, "unit", unit, UNITS)
+    if adaptive is not None:
+        check_type(_OWNER, "adaptive", adaptive, bool)
+    if most_returned is not None and (type(most_returned) is not int or most_returned < 0):
+        must = "be None or a whole number from 0 on"
+        raise ValueError(complaint(_OWNER, "most_returned", must, repr(most_returned)))
+    if epsilon is not None:
+        wanted["epsilon"] = check_real(_OWNER, "epsilon", epsilon)
+        wanted["delta"] = check_real(_OWNER, "delta", delta, high=1.0, low_closed=True)
+    if adjacency is not None:
+        wanted["adjacency"] = check_adjacency(_OWNER, adjacency)
+    return wanted
 
 
 def settled(

@@ -269,7 +269,7 @@ class DatabaseStorage:
             return None, self._names(connection)
         budget = reading.budget_in(row)
         with reading.readable("The budget", f"the data set {dataset!r} in {self.shown}"):
-            reading.check_budget(budget, row.adaptive)
+            budget.check()
         return budget, []
 
     def _names(self, connection: Any) -> list[str]:
