@@ -178,15 +178,15 @@ class Transcript:
         """Return a secret order of the records, coupled with that of the earlier fit."""
         self.sizes.add(n)
         place = len(self._orders)
-        if self._earlier is None or place >= len(self._earlier._orders):
-            found = permutation(SeededWords([self._seed, 1, place]), n)
-        else:
+        found = None
+        if self._earlier is not None and place < len(self._earlier._orders):
             found = self._earlier._orders[place]
             while found.size > n:
                 found = coupled_order(found, self._place)
             if found.size < n:
                 self._differs("an order of more records is asked for")
-                found = permutation(SeededWords([self._seed, 1, place]), n)
+        if found is None or found.size < n:
+            found = permutation(SeededWords([self._seed, 1, place]), n)
         self._orders.append(found)
         return found
 
