@@ -481,8 +481,9 @@ Raises
 downloads
 ---------
 data_home : str or path-like, default=None
-    Folder with the data file; also scikit-learn's cache folder if it has to download. By
-    default scikit-learn caches in its own folder.
+    Folder with the data files, also with ``.gz``; then that which the environment variable
+    ``SKDPNOISE_DATA`` names is searched. Files whose sha256 sums are not the published ones are
+    refused. Also scikit-learn's cache folder if it has to download, which is its own by default.
 return_X_y : bool, default=False
     Return ``(data, target)`` rather than a bunch.
 as_frame : bool, default=False
@@ -490,6 +491,8 @@ as_frame : bool, default=False
 download_if_missing : bool, default=True
     If False, only local files are used, not even scikit-learn's cache, and without them an error
     is raised.
+frame : DataFrame or None
+    Data and target together, if ``as_frame=True``.
 feature_names : list of str
     Of the columns of data.
 target_names : list of str

@@ -18,8 +18,8 @@ __all__ = ["STORAGE", "main"]
 # `skdpnoise.ledger.storage.STORAGE`, written again because --help waits for no import.
 STORAGE = "SKDPNOISE_LEDGER"
 
-Options = Mapping[str, tuple[str, Mapping[str, Any]]]
-"""For each option its help, and what else ``argparse`` is told of it."""
+Options = Mapping[str, Mapping[str, Any]]
+"""What ``argparse`` is told of each option."""
 
 _OF_LEDGERS = """
 The storage is a URL of SQLAlchemy, such as sqlite:///budget.db (a file in this folder) or
@@ -39,73 +39,64 @@ _OF_PLANS = """No data are read: the records are made up. A schema is a JSON obj
 name: [low, high] for two numbers, a list of categories (longer, or of texts), "log", or null.
 """
 
-_INT, _FLOAT, _NAME = {"type": int}, {"type": float}, {"metavar": "NAME"}
-_N = {"type": int, "metavar": "N"}
-_SEED = {"type": int, "dest": "random_state", "metavar": "SEED"}
+
+def _of(text: str, kind: Any = None, metavar: str | None = None, **more: Any) -> dict[str, Any]:
+    return {"help": text, "type": kind, "metavar": metavar, **more}
+
+
+def _flag(text: str, default: bool | None = False) -> dict[str, Any]:
+    return {"help": text, "action": "store_true", "default": default}
+
+
 _RELATIONS, _UNITS = ("replace_one", "add_remove"), ("record", "group")
 _METHODS = ("replay", "black_box", "one_run")
 
 _BUDGET: Options = {
-    "--epsilon": ("of the budget, above 0", {"type": float, "required": True}),
-    "--delta": ("of the budget, in [0, 1)", {"type": float, "required": True}),
-    "--adjacency": (
-        "which data sets are neighbours (default: replace_one)",
-        {"choices": _RELATIONS},
-    ),
-    "--unit": ("what is protected (default: record)", {"choices": _UNITS}),
-    "--adaptive": (
-        "hold also if budgets of fits are chosen by looking at earlier results",
-        {"action": "store_true", "default": None},
-    ),
+    "--epsilon": _of("of the budget, above 0", float, required=True),
+    "--delta": _of("of the budget, in [0, 1)", float, required=True),
+    "--adjacency": _of("which data sets are neighbours (default: replace_one)", choices=_RELATIONS),
+    "--unit": _of("what is protected (default: record)", choices=_UNITS),
+    "--adaptive": _flag("hold also if budgets of fits are chosen by looking at results", None),
 }
 _FILE: Options = {
-    "--format": ("default: the ending of --out, else csv", {"choices": FORMATS}),
-    "--out": ("default: the standard output", {"type": path_of, "metavar": "FILE"}),
-    "--force": ("replace the file if there is one", {"action": "store_true"}),
+    "--format": _of("default: the ending of --out, else csv", choices=FORMATS),
+    "--out": _of("default: the standard output", path_of, "FILE"),
+    "--force": _flag("replace the file if there is one"),
 }
-_FACTORY: Options = {"estimator": ("what makes the estimator", {"metavar": "MODULE:FACTORY"})}
+_FACTORY: Options = {"estimator": _of("what makes the estimator", metavar="MODULE:FACTORY")}
 _AUDIT: Options = {
-    "--data": (
-        "a table of public records, CSV",
-        {"type": path_of, "required": True, "metavar": "FILE"},
-    ),
-    "--target": ("column of the target or labels", {"metavar": "COLUMN"}),
-    "--method": (
-        "default: what applies",
-        {"nargs": "+", "choices": _METHODS, "default": "auto"},
-    ),
-    "--n-fits": ("on each of two data sets", _INT | {"default": 1000}),
-    "--n-canaries": ("of the one run", _INT | {"default": 1000}),
-    "--epsilon": ("claimed, if the estimator does not say", _FLOAT),
-    "--delta": ("claimed, if the estimator does not say", _FLOAT),
-    "--adjacency": (
-        "which data sets are neighbours, if the estimator does not say",
-        {"choices": _RELATIONS},
-    ),
-    "--false-alarm": ("that a sound estimator is refuted", _FLOAT | {"default": 1e-3}),
-    "--seed": ("of everything", _SEED),
-    "--n-jobs": ("processes", _INT),
+    "--data": _of("a table of public records, CSV", path_of, "FILE", required=True),
+    "--target": _of("column of the target or labels", metavar="COLUMN"),
+    "--method": _of("default: what applies", nargs="+", choices=_METHODS, default="auto"),
+    "--n-fits": _of("on each of two data sets", int, default=1000),
+    "--n-canaries": _of("of the one run", int, default=1000),
+    "--epsilon": _of("claimed, if the estimator does not say", float),
+    "--delta": _of("claimed, if the estimator does not say", float),
+    "--adjacency": _of("which are neighbours, if the estimator does not say", choices=_RELATIONS),
+    "--false-alarm": _of("that a sound estimator is refuted", float, default=1e-3),
+    "--seed": _of("of everything", int, "SEED", dest="random_state"),
+    "--n-jobs": _of("processes", int),
 }
 _COLUMNS: Options = {
-    "--n-features": ("columns", _N),
-    "--names": ("names of the columns", _NAME | {"nargs": "+"}),
-    "--schema": ("what is public of columns, JSON", {"type": path_of, "metavar": "FILE"}),
+    "--n-features": _of("columns", int, "N"),
+    "--names": _of("names of the columns", metavar="NAME", nargs="+"),
+    "--schema": _of("what is public of columns, JSON", path_of, "FILE"),
 }
 _PLAN: Options = {
-    "--n-samples": ("rows", _N | {"required": True}),
-    "--epsilon": ("default: that of the estimator", _FLOAT),
-    "--delta": ("default: that of the estimator", _FLOAT),
-    "--epsilons": ("where to simulate the score", _FLOAT | {"nargs": "+", "metavar": "E"}),
-    "--classes": ("number of classes", _N),
-    "--signal": ("how much columns explain (default: 0.5)", _FLOAT | {"default": 0.5}),
-    "--scoring": ("a scorer of scikit-learn", _NAME),
-    "--n-fits": ("at each epsilon", _N),
-    "--n-groups": ("groups of rows", _N),
-    "--score": ("print the epsilon that reaches it, too", _FLOAT),
-    "--dataset": ("what its ledger still covers", _NAME),
-    "--seed": ("default: 0", _SEED | {"default": 0}),
+    "--n-samples": _of("rows", int, "N", required=True),
+    "--epsilon": _of("default: that of the estimator", float),
+    "--delta": _of("default: that of the estimator", float),
+    "--epsilons": _of("where to simulate the score", float, "E", nargs="+"),
+    "--classes": _of("number of classes", int, "N"),
+    "--signal": _of("how much columns explain (default: 0.5)", float, default=0.5),
+    "--scoring": _of("a scorer of scikit-learn", metavar="NAME"),
+    "--n-fits": _of("at each epsilon", int, "N"),
+    "--n-groups": _of("groups of rows", int, "N"),
+    "--score": _of("print the epsilon that reaches it, too", float),
+    "--dataset": _of("what its ledger still covers", metavar="NAME"),
+    "--seed": _of("default: 0", int, "SEED", dest="random_state", default=0),
 }
-_JSON: Options = {"--json": ("print JSON", {"action": "store_true"})}
+_JSON: Options = {"--json": _flag("print JSON")}
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -164,16 +155,16 @@ def _parser() -> argparse.ArgumentParser:
     rooms = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
     ledger = rooms.add_parser("ledger", help="the budgets of data sets, and what was spent")
     commands = ledger.add_subparsers(title="commands", metavar="COMMAND", required=True)
-    where = {"metavar": "URL", "default": os.environ.get(STORAGE)}
-    storage = (f"where the ledger is (default: the variable {STORAGE})", where)
-    last: Options = {"--last": ("the last N charges only", {"type": _count, "metavar": "N"})}
+    where = f"where the ledger is (default: the variable {STORAGE})"
+    storage = _of(where, metavar="URL", default=os.environ.get(STORAGE))
+    last: Options = {"--last": _of("the last N charges only", _count, "N")}
     for name, text, more in (
         ("create", "set the budget of a data set, once and for all", _BUDGET),
         ("show", "budget, spent and left; of all data sets without --dataset", {}),
         ("history", "every charge, and what was spent after it", last),
         ("export", "every charge with all that is known, as a file", _FILE),
     ):
-        dataset = ("name of the data set", _NAME | {"required": name != "show"})
+        dataset = _of("name of the data set", metavar="NAME", required=name != "show")
         made = _command(commands, ("_ledger", name), text, _OF_LEDGERS)
         _add(made, {"--storage": storage, "--dataset": dataset, **_JSON, **more})
     text = "what an estimator claims, beside what replays and many fits find"
@@ -181,8 +172,8 @@ def _parser() -> argparse.ArgumentParser:
     _add(made, {**_FACTORY, **_AUDIT, **_JSON})
     text = "what a fit would release, hide and reach, before anything is spent"
     made = _command(rooms, ("_functions", "run_plan"), text, _OF_ESTIMATORS + _OF_PLANS)
-    of_ledger = (storage[0], where | {"dest": "ledger_storage"})  # needed with --dataset only
-    _add(made, {**_FACTORY, **_PLAN, "--storage": of_ledger, **_JSON})
+    storage["dest"] = "ledger_storage"  # needed with --dataset only
+    _add(made, {**_FACTORY, **_PLAN, "--storage": storage, **_JSON})
     _add(made.add_mutually_exclusive_group(required=True), _COLUMNS)
     return parser
 
@@ -202,8 +193,8 @@ def _command(
 
 
 def _add(parser: Any, options: Options) -> None:
-    for name, (text, more) in options.items():
-        parser.add_argument(name, help=text, **more)
+    for name, told in options.items():
+        parser.add_argument(name, **told)
 
 
 def _count(text: str) -> int:

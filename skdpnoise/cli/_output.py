@@ -41,13 +41,11 @@ def jsonable(value: Any) -> Any:
     return value
 
 
-def print_table(
-    headers: Sequence[str] | None, rows: Sequence[Sequence[object]], *, title: str
-) -> None:
+def print_table(headers: Sequence[str], rows: Sequence[Sequence[object]], *, title: str) -> None:
     """Print a table: by rich where it is installed, else in plain aligned text."""
     texts = [[_cell(value) for value in row] for row in rows]
     right = [all(map(_is_number, column)) for column in zip(*rows, strict=True)]
-    right = right or [False] * len(headers or ())
+    right = right or [False] * len(headers)
     title = printable(title)
     try:
         from rich.box import SIMPLE_HEAD
@@ -56,9 +54,8 @@ def print_table(
     except ImportError:
         print("\n".join([title, *_plain(headers, texts, right)]))
         return
-    shown = headers is not None
-    table = Table(title=title, title_justify="left", box=SIMPLE_HEAD, show_header=shown)
-    for header, numeric in zip(headers or [""] * len(right), right, strict=True):
+    table = Table(title=title, title_justify="left", box=SIMPLE_HEAD)
+    for header, numeric in zip(headers, right, strict=True):
         table.add_column(header, justify="right" if numeric else "left")
     for row in texts:
         table.add_row(*row)
@@ -94,15 +91,12 @@ def _cell(value: object) -> str:
     return f"{value:.4g}" if isinstance(value, float) else printable(str(value))
 
 
-def _plain(headers: Sequence[str] | None, texts: list[list[str]], right: list[bool]) -> list[str]:
-    lines = [*([] if headers is None else [headers]), *texts]
-    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
-    if headers is not None:
-        lines.insert(1, ["-" * width for width in widths])
+def _plain(headers: Sequence[str], texts: list[list[str]], right: list[bool]) -> list[str]:
+    widths = [max(map(len, column)) for column in zip(headers, *texts, strict=True)]
     return [
         "  ".join(
             cell.rjust(width) if numeric else cell.ljust(width)
             for cell, width, numeric in zip(line, widths, right, strict=True)
         ).rstrip()
-        for line in lines
+        for line in (headers, ["-" * width for width in widths], *texts)
     ]

@@ -46,18 +46,16 @@ class DataSet:
         missing = [name for name, content in found.items() if content is None]
         if not missing:
             return parse(*found.values())
-        reason: Exception | None = None
+        reason, failed = None, "no download asked"
         if fetch is not None:
             try:
                 return fetch(data_home=data_home)
             except (OSError, ValueError) as error:  # no network; a broken or refused answer
-                reason = error
-        failed = f"{self.route} failed ({type(reason).__name__}: {reason})"
+                reason, failed = error, f"{self.route} failed ({type(error).__name__}: {error})"
         raise OSError(
-            f"The {self.name} data set is not available: no local file was found, "
-            f"{failed if reason else 'no download asked'}. Either put {missing[0]}.gz or "
-            f"{missing[0]} into a folder and name that folder in data_home= or in the environment "
-            f"variable {DATA_VARIABLE}, or make the network reachable, with "
+            f"The {self.name} data set is not available: no local file was found, {failed}. Either "
+            f"put {missing[0]}.gz or {missing[0]} into a folder and name that folder in data_home= "
+            f"or in the environment variable {DATA_VARIABLE}, or make the network reachable, with "
             f"download_if_missing=True, so that {self.route} can download it."
         ) from reason
 
@@ -69,8 +67,10 @@ class DataSet:
         *names, target_name = self.columns
         if as_frame:
             frame = pandas_for("as_frame=True").DataFrame(X, columns=names)
-            numeric = [j for j, value in enumerate(X[0]) if isinstance(value, float)]
-            frame = frame.astype({names[j]: np.float64 for j in numeric})
+            numbers = [
+                name for name, one in zip(names, X[0], strict=True) if isinstance(one, float)
+            ]
+            frame = frame.astype(dict.fromkeys(numbers, np.float64))
             frame = frame.assign(**{target_name: y})
             data, target = frame[names], frame[target_name]
         if return_X_y:
@@ -88,16 +88,11 @@ class DataSet:
 
 def _local_bytes(name: str, sha256: str, data_home: str | os.PathLike[str] | None) -> bytes | None:
     """Return the verified content of the first local copy of a file, or None without one."""
-    named = [data_home, os.environ.get(DATA_VARIABLE)]
-    for folder in [Path(folder).expanduser() for folder in named if folder]:
-        for ending in (".gz", ""):
-            path = folder / f"{name}{ending}"
-            if path.is_file():
-                return _verified_bytes(path, sha256)
-    return None
-
-
-def _verified_bytes(path: Path, sha256: str) -> bytes:
+    folders = [Path(one) for one in (data_home, os.environ.get(DATA_VARIABLE)) if one]
+    paths = (one.expanduser() / f"{name}{ending}" for one in folders for ending in (".gz", ""))
+    path = next((path for path in paths if path.is_file()), None)
+    if path is None:
+        return None
     content = path.read_bytes()
     if path.suffix == ".gz":
         try:

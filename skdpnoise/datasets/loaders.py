@@ -108,9 +108,8 @@ def fetch_adult(
 ) -> Bunch | tuple[Any, Any]:
     """Load the Adult data, census income (binary classification, mixed columns).
 
-    Looked for, in this order: ``adult.data`` and ``adult.test``, also with ``.gz``, in `data_home`
-    and in the folder that the environment variable ``SKDPNOISE_DATA`` names, if their sha256 sums
-    are the published ones; OpenML data set 1590, of which scikit-learn keeps a cache.
+    Read from ``adult.data`` and ``adult.test``, else from OpenML data set 1590, of which
+    scikit-learn keeps a cache.
 
     Parameters
     ----------
@@ -132,9 +131,7 @@ def fetch_adult(
             (USD), hours-per-week (hours). The others are str, with "?" where a value is missing.
         target : ndarray or Series of shape (n_samples,), str
             "<=50K" or ">50K".
-        frame : DataFrame of shape (n_samples, 15) or None
-            Both together, if ``as_frame=True``.
-        %(downloads: feature_names, target_names)s
+        %(downloads: frame, feature_names, target_names)s
         categories : dict
             ``ADULT_CATEGORIES``.
         %(downloads: DESCR)s
@@ -234,9 +231,7 @@ def fetch_california(
     number: with the columns c0 to c8 of the original file they are c7, c2, c3/c6, c4/c6, c5,
     c5/c6, c1, c0, and the target is c8/100000.
 
-    Looked for, in this order: ``cal_housing.data``, also with ``.gz``, in `data_home` and in the
-    folder that the environment variable ``SKDPNOISE_DATA`` names, if its sha256 sum is the
-    published one; scikit-learn's cache; scikit-learn's download.
+    Read from ``cal_housing.data``, else from scikit-learn's cache or its download.
 
     Parameters
     ----------
@@ -254,9 +249,7 @@ def fetch_california(
             Population (persons), AveOccup (persons per household), Latitude, Longitude (degrees).
         target : ndarray or Series of shape (20640,), float64
             Median house value in 100,000 USD.
-        frame : DataFrame of shape (20640, 9) or None
-            Both together, if ``as_frame=True``.
-        %(downloads: feature_names, target_names, DESCR)s
+        %(downloads: frame, feature_names, target_names, DESCR)s
 
     Raises
     ------
@@ -335,9 +328,8 @@ def fetch_electricity(
 ) -> Bunch | tuple[Any, Any]:
     """Load the Electricity data, Elec2 normalised (binary classification).
 
-    Looked for, in this order: ``elecNormNew.arff``, also with ``.gz``, in `data_home` and in the
-    folder that the environment variable ``SKDPNOISE_DATA`` names, if its sha256 sum is the
-    published one; OpenML data set 151, of which scikit-learn keeps a cache.
+    Read from ``elecNormNew.arff``, else from OpenML data set 151, of which scikit-learn keeps a
+    cache.
 
     Parameters
     ----------
@@ -353,9 +345,7 @@ def fetch_electricity(
             scaled to [0, 1] by the publisher; day: day of the week, a number from 1 to 7.
         target : ndarray or Series of shape (45312,), str
             "UP" or "DOWN".
-        frame : DataFrame of shape (45312, 9) or None
-            Both together, if ``as_frame=True``.
-        %(downloads: feature_names, target_names, DESCR)s
+        %(downloads: frame, feature_names, target_names, DESCR)s
 
     Raises
     ------

@@ -1,15 +1,13 @@
 """Looking at an estimator from outside: what will it do, and does it keep what it claims?"""
 
-from skdpnoise.inspection.auditing import (
+from skdpnoise.inspection.auditing._audit import audit
+from skdpnoise.inspection.auditing.report import (
     AuditReport,
     BlackBoxResult,
-    Meeting,
     OneRunResult,
     ReplayResult,
-    Transcript,
-    audit,
-    coupled_order,
 )
+from skdpnoise.inspection.auditing.transcript import Meeting, Transcript, coupled_order
 from skdpnoise.inspection.versions import show_versions
 from skdpnoise.planning import PlannedStage, PrivacyPlan, SimulatedScore, plan
 

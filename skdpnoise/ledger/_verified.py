@@ -204,6 +204,12 @@ class VerifiedCharges:
     def sealed(self, digest: str) -> str:
         return base.digest_of(self._seal, digest)
 
+    def write(self, transaction: Transaction, row: Row, total: Composition) -> str:
+        """Write the next line, after which the composition is another one; return the digest."""
+        digest = reading.digest_after(self.digest, row)
+        transaction.write(row, self.sealed(digest), self._summary(total, row, digest))
+        return digest
+
     def add(self, total: Composition, row: Row, digest: str) -> None:
         """Go on to a composition that ends with a line that was just written."""
         self.kept[_cost_of(row)] += 1 if row.returned is None else -1
@@ -230,7 +236,7 @@ class VerifiedCharges:
             )
         return max(time, self.time)
 
-    def summary(self, total: Composition, row: Row, digest: str) -> Summary | None:
+    def _summary(self, total: Composition, row: Row, digest: str) -> Summary | None:
         """Return a summary after every 64 charges, or where the composition took long."""
         if total.unsummarised < _SUMMARISE and total.anchor is self.composition.anchor:
             return None

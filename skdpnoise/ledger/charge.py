@@ -297,23 +297,21 @@ def columns_of(
 ) -> tuple[dict[str, list[Any]], list[PrivacyLoss | None]]:
     """Return the columns of a history, with "spent" still empty, and all losses."""
     columns: dict[str, list[Any]] = {name: [] for name in _COLUMNS}
+    told = [column for name, column in columns.items() if name != "spent"]
     losses: list[PrivacyLoss | None] = []
-    costs: dict[int, str] = {}
-    same: dict[str | None, str | None] = {}  # one object for equal texts
-    append = [column.append for name, column in columns.items() if name != "spent"]
-    reasons: dict[int, str | None] = {}
+    costs: dict[int, str] = {}  # of losses that were decoded once, and are kept in the list
+    same: dict[str, str] = {}  # one object for equal texts
+    reasons: dict[int | None, str | None] = {}
     for charge in charges:
         losses.append(charge.loss)
-        if charge.returns is not None:
-            reasons[charge.returns] = charge.returned
-        key = id(charge.loss)  # decoded once, and kept in the list
-        if key not in costs or charge.loss is None:
-            costs[key] = charge.cost
+        reasons[charge.returns] = charge.returned
+        if charge.loss is None or id(charge.loss) not in costs:
+            costs[id(charge.loss)] = charge.cost
         names = (charge.label, charge.estimator, charge.mechanism)
-        texts = [same.setdefault(text, text) for text in (*names, costs[key], charge.who)]
-        values = (*texts[:3], *charge.guarantee, *texts[3:], charge.parameters, charge.returned)
-        for add, value in zip(append, (charge.number, charge.time, *values), strict=True):
-            add(value)
+        facts = (costs[id(charge.loss)], charge.who, charge.parameters, charge.returned)
+        values = (charge.number, charge.time, *names, *charge.guarantee, *facts)
+        for column, value in zip(told, values, strict=True):
+            column.append(same.setdefault(value, value) if isinstance(value, str) else value)
     for place, number in enumerate(columns["number"]):
         reason = columns["returned"][place] = reasons.get(number, columns["returned"][place])
         if reason is not None:

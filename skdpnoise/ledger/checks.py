@@ -5,44 +5,10 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from skdpnoise._utils.checks import check_option, check_type, complaint
+from skdpnoise._utils.checks import check_option, complaint
 from skdpnoise.accounting.composition import Composition
-from skdpnoise.ledger.storage.base import StoredBudget
-from skdpnoise.privacy import Adjacency, PrivacyGuarantee, PrivacyLoss, check_adjacency, check_real
-
-UNITS = ("record", "group")
-
-
-def checked(
-    epsilon: object,
-    delta: object,
-    adjacency: object,
-    unit: object,
-    adaptive: object,
-    most_returned: object,
-) -> dict[str, Any]:
-    """Return the parts of a budget that are given."""
-    owner = "PrivacyLedger"
-    wanted = {"unit": unit, "adaptive": adaptive, "most_returned": most_returned}
-    if (epsilon is None) != (delta is None):
-        missing = "epsilon" if epsilon is None else "delta"
-        must = (
-            "be given along with the other half of the budget, or both left out to open a data set"
-        )
-        raise ValueError(complaint(owner, missing, must, "None"))
-    if unit is not None:
-        check_option(owner, "unit", unit, UNITS)
-    if adaptive is not None:
-        check_type(owner, "adaptive", adaptive, bool)
-    if most_returned is not None and (type(most_returned) is not int or most_returned < 0):
-        must = "be None or a whole number from 0 on"
-        raise ValueError(complaint(owner, "most_returned", must, repr(most_returned)))
-    if epsilon is not None:
-        wanted["epsilon"] = check_real(owner, "epsilon", epsilon)
-        wanted["delta"] = check_real(owner, "delta", delta, high=1.0, low_closed=True)
-    if adjacency is not None:
-        wanted["adjacency"] = check_adjacency(owner, adjacency)
-    return wanted
+from skdpnoise.ledger.storage.base import UNITS, StoredBudget
+from skdpnoise.privacy import Adjacency, PrivacyGuarantee, PrivacyLoss, check_real
 
 
 def loss_of(

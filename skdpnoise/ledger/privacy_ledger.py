@@ -34,6 +34,7 @@ from skdpnoise.ledger.storage.base import (
     Row,
     Storage,
     StoredBudget,
+    checked_budget,
     checked_name,
     checked_text,
     digest_of,
@@ -113,7 +114,7 @@ class PrivacyLedger(Shown):
         most_returned: int | None = None,
         who: str | None = None,
     ) -> None:
-        wanted = checks.checked(epsilon, delta, adjacency, unit, adaptive, most_returned)
+        wanted = checked_budget(epsilon, delta, adjacency, unit, adaptive, most_returned)
         self._start(dataset, who, storage_of(storage))
         self._budget = self._storage.open(dataset, wanted)
 
@@ -295,8 +296,8 @@ class PrivacyLedger(Shown):
                 parameters=stored_parameters({REASON: reason}),
                 returned=reserved.number,
             )
-            total, digest = known.without(row), reading.digest_after(known.digest, row)
-            transaction.write(row, known.sealed(digest), known.summary(total, row, digest))
+            total = known.without(row)
+            digest = known.write(transaction, row, total)
         known.add(total, row, digest)
         return True
 
@@ -406,9 +407,7 @@ class PrivacyLedger(Shown):
                     # All that may raise comes before the commit: what is spent is answered for.
                     row = row._replace(number=known.number + 1, time=known.next_time())
                     charge = Charge.of(row)
-                    digest = reading.digest_after(known.digest, row)
-                    summary = known.summary(total, row, digest)
-                    transaction.write(row, known.sealed(digest), summary)
+                    digest = known.write(transaction, row, total)
         if total is None:
             if reason is None:  # the lock is free already: this takes a while
                 reason = refusal(loss, kind[1:3], known.composition, self._opened(), loss_at)

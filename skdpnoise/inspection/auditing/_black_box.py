@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from joblib import delayed, effective_n_jobs
+from joblib import delayed
 from numpy.typing import NDArray
 
 from skdpnoise._utils.parallel import in_order
@@ -60,11 +60,7 @@ class Fits:
             delayed(_batch)(self.estimator, (pair.first, pair.second)[side], points, part)
             for side, part in tasks
         )
-        if effective_n_jobs(self.n_jobs) == 1:
-            results: Any = (function(*args) for function, args, _ in calls)
-        else:
-            results = in_order(calls, self.n_jobs)
-        for (side, _), views in zip(tasks, results, strict=True):
+        for (side, _), views in zip(tasks, in_order(calls, self.n_jobs), strict=True):
             found[side].extend(views)
             self.tell(len(views))
         return found

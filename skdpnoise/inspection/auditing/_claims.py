@@ -35,24 +35,23 @@ def claimed(
     """Return the guarantee that is audited: what is given, else what parameters say."""
     # A δ that is named nowhere is 0, as of estimators that know pure privacy only. A neighbouring
     # relation that is named nowhere is not guessed: a wrong one would accuse the innocent.
-    name = type(estimator).__name__
-    params = estimator.get_params(deep=False)
-    epsilon = params.get("epsilon") if epsilon is None else epsilon
-    if epsilon is None:
+    name, params = type(estimator).__name__, {"delta": 0.0, **estimator.get_params(deep=False)}
+    given: dict[str, Any] = {"epsilon": epsilon, "delta": delta, "adjacency": adjacency}
+    stated: dict[str, Any]
+    stated = {key: params.get(key) if one is None else one for key, one in given.items()}
+    if stated["epsilon"] is None:
         raise ValueError(
             f"{name} has no parameter 'epsilon' that says what it claims: pass epsilon= (and "
             "delta=, adjacency=) to audit."
         )
-    delta = params.get("delta", 0.0) if delta is None else delta
-    adjacency = params.get("adjacency") if adjacency is None else adjacency
-    if adjacency is None:
+    if stated["adjacency"] is None:
         raise ValueError(
             f"{name} has no parameter 'adjacency' that says for which neighbours its epsilon "
             "holds: pass adjacency='replace_one' or adjacency='add_remove' to audit, as its "
             "documentation says."
         )
-    relation = check_adjacency("audit", adjacency)
-    return PrivacyGuarantee(epsilon, delta, relation)
+    relation = check_adjacency("audit", stated["adjacency"])
+    return PrivacyGuarantee(stated["epsilon"], stated["delta"], relation)
 
 
 def clone_for_audit(estimator: Any, seed: int | None = None) -> Any:

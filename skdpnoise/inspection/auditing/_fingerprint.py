@@ -23,7 +23,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import suppress
 from contextvars import Context, ContextVar
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from hashlib import blake2b
 from itertools import count
 from typing import Any
@@ -171,11 +171,14 @@ class _StateWalk:
     def contents(self, value: Any) -> tuple[bytes, list[tuple[str, Any]]]:
         """Return what an object is by itself, and its parts by name."""
         kind = type(value)
-        read, closed = next((row[1], row[2]) for row in _READERS if issubclass(kind, row[0]))
+        whole = next((read for kinds, read in _READ_WHOLE if issubclass(kind, kinds)), None)
         try:
-            words, data, parts = read(value)
-            if not (closed or kind in _EXACT):
-                parts = [*parts, *self._attributes(value)]
+            if whole is not None:
+                words, data, parts = whole(value)
+            else:
+                fits = (read for kinds, read in _READ_IN_PART if issubclass(kind, kinds))
+                words, data, parts = next(fits, _of_nothing)(value)
+                parts = parts if kind in _EXACT else [*parts, *self._attributes(value)]
         except Exception:  # of what the object does when it is asked
             words, data = [], b""
             parts = [("unread", Unread(f"{kind.__module__}.{kind.__qualname__}"))]
@@ -228,21 +231,13 @@ def _body(value: Any) -> Iterator[tuple[str, Any]]:
             yield f".{name}", part
 
 
-def _function(value: Any) -> Iterator[tuple[str, Any]]:
-    for name in ("__defaults__", "__kwdefaults__", "__closure__", "__doc__", "__annotations__"):
-        yield f".{name}", getattr(value, name)
+def _named(value: Any, *names: str) -> list[tuple[str, Any]]:
+    return [(f".{name}", getattr(value, name)) for name in names]
 
 
-def _variable(value: Any) -> Iterator[tuple[str, Any]]:
-    with suppress(LookupError):  # never set
-        yield "value", value.get()
-
-
-def _cell(value: Any) -> Iterator[tuple[str, Any]]:
-    try:
-        yield ".cell_contents", value.cell_contents
-    except ValueError:  # empty
-        return
+def _unless_empty(name: str, read: Callable[[], Any]) -> Iterator[tuple[str, Any]]:
+    with suppress(LookupError, ValueError, AttributeError):  # never set
+        yield name, read()
 
 
 def _slots(value: Any) -> Iterator[tuple[str, Any]]:
@@ -252,10 +247,7 @@ def _slots(value: Any) -> Iterator[tuple[str, Any]]:
     for base in type(value).__mro__:
         for name, member in vars(base).items():
             if isinstance(member, types.MemberDescriptorType):
-                try:
-                    yield f".{name}", member.__get__(value)
-                except AttributeError:  # never set
-                    continue
+                yield from _unless_empty(f".{name}", partial(member.__get__, value))
 
 
 def _state(value: Any, held: dict[str, Any]) -> Iterator[tuple[str, Any]]:
@@ -314,7 +306,7 @@ def _of_libraries(name: str, value: Any) -> list[tuple[str, Any]] | None:
     if name.startswith("pandas._libs.index."):  # beside the labels a table that finds them
         return [("values", value.values)]
     if name == "pandas._libs.interval.IntervalTree":
-        return [(f".{side}", getattr(value, side)) for side in ("left", "right", "closed")]
+        return _named(value, "left", "right", "closed")
     if name in ("builtins.PyDataFrame", "builtins.PySeries"):  # of polars
         return [("state", value.__getstate__())]
     torch = sys.modules.get("torch")
@@ -324,7 +316,7 @@ def _of_libraries(name: str, value: Any) -> list[tuple[str, Any]] | None:
         kept = value.shape, value.stride(), value.storage_offset(), value.requires_grad
         words = [*map(str, kept), str(value.device), str(value.dtype), str(value.is_conj())]
         hooks = ("_backward_hooks", "_post_accumulate_grad_hooks", "grad", "grad_fn")
-        parts = [(f".{hook}", getattr(value, hook)) for hook in hooks]
+        parts = _named(value, *hooks)
         return [("memory", memory), ("words", [*words, str(value.is_neg())]), *parts]
     if name.endswith(("._memoryviewslice", ".memoryview")):  # of Cython
         return [("memory", memoryview(value).tobytes()), (".base", value.base)]
@@ -344,7 +336,8 @@ def _is_of_python(kind: type) -> bool:
 
 
 def _of_function(value: Any) -> Content:
-    return _name(value), b"", [*_function(value), ("code", value.__code__)]
+    names = ("__defaults__", "__kwdefaults__", "__closure__", "__doc__", "__annotations__")
+    return _name(value), b"", [*_named(value, *names), ("code", value.__code__)]
 
 
 def _of_code(value: Any) -> Content:
@@ -354,8 +347,19 @@ def _of_code(value: Any) -> Content:
 
 
 def _of_variable_type(value: Any) -> Content:
-    names = ("__bound__", "__constraints__")
-    return [value.__name__], b"", [(f".{name}", getattr(value, name)) for name in names]
+    return [value.__name__], b"", _named(value, "__bound__", "__constraints__")
+
+
+def _of_nothing(_: Any) -> Content:
+    return [], b"", []
+
+
+def _of_cell(value: Any) -> Content:
+    return [], b"", [*_unless_empty(".cell_contents", lambda: value.cell_contents)]
+
+
+def _of_frame(value: Any) -> Content:
+    return [value.f_code.co_name], b"", [("variables", dict(value.f_locals))]
 
 
 def _of_plain(value: Any) -> Content:
@@ -381,7 +385,7 @@ def memory_of(array: Any) -> Any:
 
 
 def _of_memory(value: Any) -> Content:
-    return [value.format, str(value.shape)], value.tobytes(), [(".obj", value.obj)]
+    return [value.format, str(value.shape)], value.tobytes(), _named(value, "obj")
 
 
 def _of_error(value: Any) -> Content:
@@ -390,8 +394,7 @@ def _of_error(value: Any) -> Content:
     while trace is not None:
         places.append((f"line {trace.tb_lineno}", trace.tb_frame))
         trace = trace.tb_next
-    causes = [(f".{name}", getattr(value, name)) for name in ("__cause__", "__context__")]
-    return [], b"", [(".args", value.args), *causes, *places]
+    return [], b"", [*_named(value, "args", "__cause__", "__context__"), *places]
 
 
 def _of_suspended(value: Any) -> Content:
@@ -443,73 +446,49 @@ _OF_CSV: type = type(csv.reader(()))
 _DIALECT: type = type(csv.reader(()).dialect)
 _UNREAD = count()
 
-# What is read how, and whether that is all there is; the first kind that fits counts.
-_READERS: tuple[tuple[tuple[type, ...], Callable[[Any], Content], bool], ...] = (
-    (
-        (type(None), bool, type(Ellipsis), type(NotImplemented)),
-        lambda value: ([repr(value)], b"", []),
-        True,
-    ),
-    (
-        (type, types.ModuleType, logging.Logger),
-        lambda value: (_name(value), b"", [*_body(value)]),
-        True,
-    ),
-    (_OPAQUE, lambda value: ([], b"", []), True),
-    ((Unread,), lambda value: ([value.kind, str(next(_UNREAD))], b"", []), True),
-    (_HASHES, _of_hash, False),
-    ((re.Match,), lambda value: ([], b"", [(".regs", value.regs)]), False),
-    ((_OF_CSV,), _of_reader, False),
-    (
-        (_DIALECT,),
-        lambda value: ([repr(getattr(value, n)) for n in dir(value) if n[0] != "_"], b"", []),
-        True,
-    ),
-    (
-        (struct.Struct,),
-        lambda value: ([str(value.format)], b"", [(".format", value.format)]),
-        False,
-    ),
-    ((Context,), lambda value: ([], b"", [("variables", list(value.items()))]), True),
-    ((typing.TypeVar,), _of_variable_type, True),
-    # Special forms of annotations, such as Literal: each is one object of a module.
-    ((type(typing.Optional),), lambda value: ([repr(value)], b"", []), True),
-    ((types.FunctionType,), _of_function, False),
-    ((types.CodeType,), _of_code, True),
-    ((types.CellType,), lambda value: ([], b"", [*_cell(value)]), True),
-    ((np.generic,), lambda value: ([], _text(str(value.dtype)) + value.tobytes(), []), False),
-    (_PLAIN, _of_plain, False),
-    ((np.ndarray,), _of_array, False),
-    ((dict,), _of_dict, False),
-    (
-        _LISTS,
-        lambda value: ([], b"", [(f"[{k}]", part) for k, part in enumerate(_plain_items(value))]),
-        False,
-    ),
-    (_SETS, lambda value: ([], b"", [("item", part) for part in _plain_items(value)]), False),
-    ((memoryview,), _of_memory, True),
-    ((BaseException,), _of_error, False),
-    (
-        (types.GeneratorType, types.CoroutineType, types.AsyncGeneratorType),
-        _of_suspended,
-        False,
-    ),
-    (
-        (types.FrameType,),
-        lambda value: ([value.f_code.co_name], b"", [("variables", dict(value.f_locals))]),
-        True,
-    ),
-    ((ContextVar,), lambda value: ([value.name], b"", [*_variable(value)]), True),
-    ((weakref.finalize,), lambda value: ([], b"", [("call", value.peek())]), True),
-    (_BOUND, _of_method, False),
-    ((object,), lambda value: ([], b"", []), False),
+_Readers = tuple[tuple[tuple[type, ...], Callable[[Any], Content]], ...]
+"""What is read how; the first kind that fits counts."""
+
+# That is all there is. Special forms of annotations, such as Literal, are each one object.
+_SINGLES = (type(None), bool, type(Ellipsis), type(NotImplemented), type(typing.Optional))
+_READ_WHOLE: _Readers = (
+    (_SINGLES, lambda value: ([repr(value)], b"", [])),
+    ((type, types.ModuleType, logging.Logger), lambda value: (_name(value), b"", [*_body(value)])),
+    (_OPAQUE, _of_nothing),
+    ((Unread,), lambda value: ([value.kind, str(next(_UNREAD))], b"", [])),
+    ((_DIALECT,), lambda value: ([], b"", _named(value, *(n for n in dir(value) if n[0] != "_")))),
+    ((Context,), lambda value: ([], b"", [("variables", list(value.items()))])),
+    ((typing.TypeVar,), _of_variable_type),
+    ((types.CodeType,), _of_code),
+    ((types.CellType,), _of_cell),
+    ((memoryview,), _of_memory),
+    ((types.FrameType,), _of_frame),
+    ((ContextVar,), lambda value: ([value.name], b"", [*_unless_empty("value", value.get)])),
+    ((weakref.finalize,), lambda value: ([], b"", [("call", value.peek())])),
+)
+# There are attributes, slots and states beside it.
+_READ_IN_PART: _Readers = (
+    (_HASHES, _of_hash),
+    ((re.Match,), lambda value: ([], b"", _named(value, "regs"))),
+    ((_OF_CSV,), _of_reader),
+    ((struct.Struct,), lambda value: ([], b"", _named(value, "format"))),
+    ((types.FunctionType,), _of_function),
+    ((np.generic,), lambda value: ([], _text(str(value.dtype)) + value.tobytes(), [])),
+    (_PLAIN, _of_plain),
+    ((np.ndarray,), _of_array),
+    ((dict,), _of_dict),
+    (_LISTS, lambda value: ([], b"", [(f"[{k}]", x) for k, x in enumerate(_plain_items(value))])),
+    (_SETS, lambda value: ([], b"", [("item", part) for part in _plain_items(value)])),
+    ((BaseException,), _of_error),
+    ((types.GeneratorType, types.CoroutineType, types.AsyncGeneratorType), _of_suspended),
+    (_BOUND, _of_method),
 )
 
 
 # What no pickle holds and what is read here, or what holds nothing that is published.
 _READ_OTHERWISE = frozenset(
     (
-        *(kind for kinds, *_ in _READERS[:-1] for kind in kinds),
+        *(kind for kinds, _ in (*_READ_WHOLE, *_READ_IN_PART) for kind in kinds),
         *(type(view) for view in (*_views({}), *_views(OrderedDict()))),
         *(types.MappingProxyType, random.SystemRandom, property, classmethod, staticmethod),
         *(type(threading.Lock()), type(threading.RLock())),

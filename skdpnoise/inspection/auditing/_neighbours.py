@@ -36,6 +36,7 @@ __all__ = [
     "bounds_of",
     "candidates",
     "given_pair",
+    "target_ends",
 ]
 
 _FAR = 1e3  # times the largest value of a column: outside of all sensible bounds
@@ -231,11 +232,14 @@ def _records(estimator: Any, data: Data) -> tuple[dict[str, Any], dict[str, Any]
     }
     if y is None:
         return rows, {}
+    return rows, dict(zip(("low", "high"), target_ends(estimator, y, far=_FAR), strict=True))
+
+
+def target_ends(estimator: Any, y: NDArray[Any], far: float = 1.0) -> NDArray[Any]:
+    """Return the first and the last label, or bounds of a target of numbers."""
     if is_classifier(estimator) or y.dtype.kind not in "iuf":
-        ends = np.unique(y)[[0, -1]]
-    else:
-        ends = np.ravel(bounds_of(estimator, y[:, None].astype(float), target=True, far=_FAR))
-    return rows, {"low": ends[0], "high": ends[1]}
+        return np.unique(y)[[0, -1]]
+    return np.ravel(bounds_of(estimator, y[:, np.newaxis].astype(float), target=True, far=far))
 
 
 def append_rows(data: Data, rows: Any, targets: Any) -> Data:

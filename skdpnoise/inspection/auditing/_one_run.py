@@ -8,11 +8,10 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import is_classifier
 
 from skdpnoise.inspection.auditing._bounds import one_run_bound, one_run_most
 from skdpnoise.inspection.auditing._claims import check_fits, fit_quietly, seeded_clones
-from skdpnoise.inspection.auditing._neighbours import Data, append_rows, bounds_of
+from skdpnoise.inspection.auditing._neighbours import Data, append_rows, bounds_of, target_ends
 from skdpnoise.inspection.auditing._tables import (
     names_of,
     numbers,
@@ -52,13 +51,13 @@ def one_run(
     rng = np.random.default_rng(coin_seed)
     records, others = _canaries(estimator, data, n_canaries)
     coins = rng.integers(0, 2, n_canaries).astype(bool)
+    (rows, targets), (places, their_targets) = records, others
     if claim.adjacency == "replace_one":
-        rows = np.where(coins[:, np.newaxis], records[0], others[0])
-        targets = None if records[1] is None else np.where(coins, records[1], others[1])
+        rows = np.where(coins[:, np.newaxis], rows, places)
+        targets = None if targets is None else np.where(coins, targets, their_targets)
     else:
-        rows = records[0][coins]
-        targets = None if records[1] is None else records[1][coins]
-    X, y = append_rows(data, _as_records(data[0], np.asarray(rows)), targets)
+        rows, targets = rows[coins], None if targets is None else targets[coins]
+    X, y = append_rows(data, _as_records(data[0], rows), targets)
     (copy,) = seeded_clones(estimator, fit_seed.generate_state(1).tolist())
     model, _, raised = fit_quietly(copy, X, y)
     check_fits(type(estimator).__name__, [raised])
@@ -104,10 +103,7 @@ def _canaries(estimator: Any, data: Data, count: int) -> tuple[Data, Data]:
     if y is None:
         other[np.arange(count), axis] = low[axis]
         return (one, None), (other, None)
-    if is_classifier(estimator) or y.dtype.kind not in "iuf":
-        first, last = np.unique(y)[[0, -1]]
-    else:
-        (first,), (last,) = bounds_of(estimator, y[:, np.newaxis], target=True)
+    first, last = target_ends(estimator, y)
     return (one, np.full(count, last)), (one.copy(), np.full(count, first))
 
 

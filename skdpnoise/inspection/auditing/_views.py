@@ -6,6 +6,7 @@ import math
 import re
 import types
 import zlib
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from copy import deepcopy
@@ -22,9 +23,7 @@ from skdpnoise.inspection.auditing._fingerprint import (
     examined,
     fingerprint,
     is_made_here,
-    memory_of,
     parts_of,
-    shown,
 )
 
 __all__ = ["UNREAD", "Layout", "Parameters", "View", "view"]
@@ -136,29 +135,27 @@ class _ModelWalk:
             if type(value) in _SINGLE:
                 return []
         self._seen[id(value)] = value, path
-        parts = _behind(value)
-        if sp.issparse(value):  # its attributes hold the numbers too, but not in their places
-            parts += [("[:]", value.toarray())] if math.prod(value.shape) <= _DENSE else []
-        elif not isinstance(value, type):
-            parts += _of_frame(value)
-        parts += [*_items(value), *self._attributes(value)]
+        parts = self._parts(value)
         self._found[f"{path} holds"] = _codes([" ".join(name for name, _ in parts)])
         return parts
 
-    def _attributes(self, value: Any) -> list[tuple[str, Any]]:
-        """Return attributes and states, without parameters that are as they were given: public."""
-        if type(value) in _BARE:
-            return []
-        # Items and memory are looked at already.
-        left_out = _OF_ITEMS if isinstance(value, _CONTAINERS) else ("[",)
-        base = memory_of(value) if isinstance(value, np.ndarray) else None
-        return [
+    def _parts(self, value: Any) -> list[tuple[str, Any]]:
+        """Return what an object leads to, without parameters that are as they were given."""
+        whole = _in_places(value)
+        held = [
             (name, part)
             for name, part in parts_of(value)
-            if not name.startswith(left_out)
-            and not (name == ".base" and part is base)
-            and not self._given.told(value, name[1:], part)
+            if not (_is_shown(value, name, part) or self._given.told(value, name[1:], part))
         ]
+        if isinstance(value, set | frozenset) or (whole and isinstance(value, np.ndarray)):
+            held = [part for part in held if not part[0].startswith(_OF_ITEMS)]
+        elif isinstance(value, list | tuple | np.ndarray) and len(held) > _LONGEST:
+            held = [*_ends_of(held), *_by_digest("[...]", value)]
+        if isinstance(value, set | frozenset):  # its own numbers are a digest
+            held += [("", one) for one in examined(value)[1]]
+        if not isinstance(value, type) and is_made_here(type(value)):
+            held += _by_digest(".class", type(value))
+        return [*whole, *held]
 
 
 def _asked(value: Any, name: str) -> Any:
@@ -169,35 +166,22 @@ def _asked(value: Any, name: str) -> Any:
         return ""
 
 
-def _of_frame(value: Any) -> list[tuple[str, Any]]:
-    """Return the numbers of a frame; its labels are among its attributes and states."""
-    if callable(_asked(value, "to_numpy")):
-        with suppress(Exception):  # some have no such numbers, or want more arguments
-            return [("[:]", value.to_numpy())]
-    return []
-
-
-def _items(value: Any) -> list[tuple[str, Any]]:
-    """Return the items of a container as its base class holds them; of very many both ends."""
-    if isinstance(value, Mapping):
-        pairs = list(dict.items(value) if isinstance(value, dict) else value.items())
-        found = [(f"[{shown(key, place)}]", item) for place, (key, item) in enumerate(pairs)]
-        return [*found, *((f" key {place}", key) for place, (key, _) in enumerate(pairs))]
+def _in_places(value: Any) -> list[tuple[str, Any]]:
+    """Return the numbers of a matrix, a frame, a record or a memory, in their places."""
+    if sp.issparse(value):  # its attributes hold the numbers too, but not in their places
+        return [("[:]", value.toarray())] if math.prod(value.shape) <= _DENSE else []
     if isinstance(value, np.ndarray | np.void):
         array = np.asarray(value)
-        if array.dtype.names:
-            return [(f"[{name!r}]", array[name].copy()) for name in array.dtype.names]
-        items = array.ravel().tolist() if array.dtype.hasobject else []
-    elif isinstance(value, set | frozenset):  # their own numbers are a digest
-        return [("", one) for one in examined(value)[1]]
-    elif isinstance(value, list | tuple):
-        items = list(list.__iter__(value) if isinstance(value, list) else tuple.__iter__(value))
-    else:
-        with suppress(TypeError, ValueError):  # it shows no memory, or none that numpy knows
-            return [("[:]", np.array(memoryview(value)))]
+        return [(f"[{name!r}]", array[name].copy()) for name in array.dtype.names or ()]
+    if isinstance(value, (type, *_CONTAINERS)):
         return []
-    parts = [(f"[{k}]", item) for k, item in enumerate(_ends_of(items))]
-    return [*parts, *_by_digest("[...]", value)] if len(items) > _LONGEST else parts
+    found = []
+    if callable(_asked(value, "to_numpy")):  # its labels are among its attributes and states
+        with suppress(Exception):  # some have no such numbers, or want more arguments
+            found.append(("[:]", value.to_numpy()))
+    with suppress(TypeError, ValueError):  # it shows no memory, or none that numpy knows
+        found.append(("[:]", np.array(memoryview(value))))
+    return found
 
 
 def _by_digest(name: str, value: Any) -> list[tuple[str, Any]]:
@@ -206,17 +190,11 @@ def _by_digest(name: str, value: Any) -> list[tuple[str, Any]]:
     return [(name, digest), *((name, one) for one in unread)]
 
 
-def _behind(value: Any) -> list[tuple[str, Any]]:
-    """Return what a value leads to beside its numbers: other memory, and a class of its own."""
-    found: list[tuple[str, Any]] = []
-    if isinstance(value, np.ndarray):
-        base = memory_of(value)
-        found = [(".metadata", value.dtype.metadata)] if value.dtype.metadata else []
-        if base is not None and getattr(base, "nbytes", None) != value.nbytes:
-            found.append((".base", base))
-    if not isinstance(value, type) and is_made_here(type(value)):
-        found += _by_digest(".class", type(value))
-    return found
+def _is_shown(array: Any, name: str, part: Any) -> bool:
+    """Return whether the numbers of an array tell all of a part: its own memory, or none."""
+    if not isinstance(array, np.ndarray) or name not in ("metadata", ".base"):
+        return False
+    return part is None or (name == ".base" and getattr(part, "nbytes", None) == array.nbytes)
 
 
 def _in_numbers(value: Any) -> NDArray[np.float64] | None:
@@ -247,13 +225,11 @@ def _of_array(array: NDArray[Any]) -> NDArray[np.float64] | None:
         if not all(type(text) in (str, bytes) for text in texts):
             return None if kind == "O" else _codes([fingerprint(array).hex()])
         texts = [text if isinstance(text, str) else text.hex() for text in texts]
-        return _codes([*_ends_of(texts), *_whole("".join(texts), len(texts))])
+        return _codes([*_ends_of(texts), *(["".join(texts)] if len(texts) > _LONGEST else [])])
     values: NDArray[np.float64] = _real(array).astype(np.float64)
     if values.size <= _LONGEST:
         return values
-    half = _LONGEST // 2
-    ends = values[:half], values[-half:]
-    return np.concatenate([*ends, _codes([fingerprint(array.tobytes()).hex()])])
+    return np.array([*_ends_of(values), *_codes([fingerprint(array.tobytes()).hex()])])
 
 
 def _of_bytes(data: bytes) -> NDArray[np.float64]:
@@ -317,11 +293,6 @@ def _of_inexact(array: NDArray[Any]) -> NDArray[np.float64]:
     return np.array(_ends_of(codes))
 
 
-def _whole(text: str, size: int) -> list[str]:
-    """Return a text for a code of all that only the ends are looked at of."""
-    return [text] if size > _LONGEST else []
-
-
 def _ends_of(values: Any) -> list[Any]:
     half = _LONGEST // 2
     return list(values) if len(values) <= _LONGEST else [*values[:half], *values[-half:]]
@@ -339,15 +310,13 @@ class Layout:
     # that are noise), a row holds the size and some of the numbers.
 
     def __init__(self, views: Sequence[View]) -> None:
-        sizes: dict[str, list[int]] = {}
-        for one in views:
-            for name, values in one.items():
-                sizes.setdefault(name, []).append(values.size)
+        sizes: defaultdict[str, list[int]] = defaultdict(list)
+        for name, values in (item for one in views for item in one.items()):
+            sizes[name].append(values.size)
         rare = max(1.0, _RARE * len(views))
-        common = {name for name, met in sizes.items() if len(met) > rare}
+        common = sorted(name for name, met in sizes.items() if len(met) > rare)
         self.fixed = {name: sizes[name][0] for name in common if len(set(sizes[name])) == 1}
-        self.fixed = dict(sorted(self.fixed.items()))
-        self.loose = sorted(common - set(self.fixed))
+        self.loose = [name for name in common if name not in self.fixed]
 
     def table(self, views: Sequence[View]) -> NDArray[np.float64]:
         """Return one row for each view: values, 0 where there is none, and sizes."""
@@ -358,12 +327,9 @@ class Layout:
                 for name, size in self.fixed.items()
             ]
             parts += [_some_of(one.get(name)) for name in self.loose]
+            rest = {name: values for name, values in one.items() if name not in known}
             for codes in (False, True):
-                others = [
-                    values
-                    for name, values in one.items()
-                    if name not in known and name.endswith(_CODED) == codes
-                ]
+                others = [rest[name] for name in rest if name.endswith(_CODED) == codes]
                 parts.append(_some_of(np.concatenate([*others, []])))
             rows.append(np.concatenate(parts))
         values = np.array(rows)

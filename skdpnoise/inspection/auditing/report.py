@@ -291,7 +291,7 @@ class AuditReport(Shown):
     >>> report.passed
     True
     >>> print(report)
-    Example claims (epsilon=1, delta=0)-differential privacy, replace_one: nothing found against it
+    Example claims (epsilon=1, delta=0)-differential privacy, replace_one: nothing found
       one_run: epsilon >= 0.174 of a claimed epsilon = 1; most it could show: epsilon = 3.76; ...
       one_run: 1000 canaries in one fit: 190 of 300 guesses were right
       records: 500
@@ -358,10 +358,13 @@ class AuditReport(Shown):
         alarm = f"a sound estimator fails with probability at most {self.false_alarm:g}"
         return Sheet(
             title=f"{self.estimator} claims {private}, {claim.adjacency}",
-            promise=_verdict_of(self),
+            promise=verdict_of(passed=self.passed, refuted=self.refuted),
             head=("method", "claimed", "found", "most it could show", "verdict"),
             rows=[
-                (one.method, claimed, one.found, one.most or "no limit", _verdict_of(one))
+                (
+                    *(one.method, claimed, one.found, one.most or "no limit"),
+                    verdict_of(passed=one.passed, refuted=one.refuted),
+                )
                 for one in self.results
             ],
             line="{0}: {2} of a claimed {1}; most it could show: {3}; {4}",
@@ -376,11 +379,10 @@ class AuditReport(Shown):
         )
 
 
-def _verdict_of(one: AuditReport | _Result) -> str:
-    if one.refuted:
+def verdict_of(*, passed: bool, refuted: bool) -> str:
+    if refuted:
         return "REFUTED"
-    broken = "" if one.passed else ", but a declaration is BROKEN"
-    return f"nothing found against it{broken}"
+    return "nothing found" + ("" if passed else ", but a declaration is BROKEN")
 
 
 def _plain(value: Any) -> Any:

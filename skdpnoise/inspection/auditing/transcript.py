@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -100,6 +100,8 @@ class Transcript:
     array([ True])
     """
 
+    secure: ClassVar[bool] = False
+
     def __init__(self, seed: int = 0, earlier: Transcript | None = None, place: int = -1) -> None:
         self.meetings: list[Meeting] = []
         self.charges: list[tuple[str, Any]] = []
@@ -132,7 +134,7 @@ class Transcript:
 
     def rng(self) -> RandomWords:
         """Return the randomness of the fit, which is not secure."""
-        return _Words(self)
+        return self
 
     def sum(self, mechanism: Any, integers: ArrayLike, noise: ArrayLike) -> NDArray[Any]:
         """Return what is released of integers and their noise."""
@@ -176,15 +178,15 @@ class Transcript:
         """Return a secret order of the records, coupled with that of the earlier fit."""
         self.sizes.add(n)
         place = len(self._orders)
-        if self._earlier is None or place >= len(self._earlier._orders):
-            found = permutation(SeededWords([self._seed, 1, place]), n)
-        else:
+        found = None
+        if self._earlier is not None and place < len(self._earlier._orders):
             found = self._earlier._orders[place]
             while found.size > n:
                 found = coupled_order(found, self._place)
             if found.size < n:
                 self._differs("an order of more records is asked for")
-                found = permutation(SeededWords([self._seed, 1, place]), n)
+        if found is None or found.size < n:
+            found = permutation(SeededWords([self._seed, 1, place]), n)
         self._orders.append(found)
         return found
 
@@ -245,27 +247,21 @@ class Transcript:
     def _differs(self, text: str) -> None:
         self.diverged = self.diverged or text
 
-    def _take(self, n: int) -> NDArray[np.uint64]:
+    def take(self, n: int) -> NDArray[np.uint64]:
+        """Return random words, which start again at every release, so that two fits stay in step.
+
+        Parameters
+        ----------
+        n : int
+
+        Returns
+        -------
+        ndarray of uint64, shape (n,)
+        """
         epoch = len(self.meetings) + len(self._orders)
         number = self._asked[1] + 1 if self._asked[0] == epoch else 0
         self._asked = (epoch, number)
         return SeededWords([self._seed, 2, epoch, number]).take(n)
-
-
-class _Words:
-    """Randomness that starts again at every release, so that two fits stay in step."""
-
-    def __init__(self, transcript: Transcript) -> None:
-        self._transcript = transcript
-
-    @property
-    def secure(self) -> bool:
-        """False: the words are predictable."""
-        return False
-
-    def take(self, n: int) -> NDArray[np.uint64]:
-        """Return `n` words."""
-        return self._transcript._take(n)
 
 
 def coupled_order(order: Sequence[int] | NDArray[np.int64], place: int = -1) -> NDArray[np.int64]:

@@ -10,10 +10,14 @@ from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from typing import Any, NamedTuple, Protocol, TypeVar
 
+from skdpnoise._utils.checks import check_option, check_type, complaint, with_type
 from skdpnoise.ledger.errors import BudgetChangedError, UnknownDatasetError
-from skdpnoise.privacy import Adjacency, PrivacyGuarantee
+from skdpnoise.privacy import Adjacency, PrivacyGuarantee, check_adjacency, check_real
 
 T = TypeVar("T")
+
+UNITS = ("record", "group")
+_OWNER = "PrivacyLedger"
 
 
 class Alike(NamedTuple):
@@ -42,6 +46,11 @@ class StoredBudget:
     def guarantee(self) -> PrivacyGuarantee:
         """The budget."""
         return PrivacyGuarantee(self.epsilon, self.delta, self.adjacency)
+
+    def check(self) -> PrivacyGuarantee:
+        """Return the budget; raise if no ledger would have set it."""
+        checked_budget(**asdict(self))
+        return self.guarantee
 
     def seal(self, dataset: str) -> str:
         """Return the digest of the name of a data set and of all that was set for it."""
@@ -131,6 +140,37 @@ class Storage(Protocol):
         """Do ``work(k)`` for k = 0, 1, ... until no passing fault of the storage disturbs it."""
 
 
+def checked_budget(
+    epsilon: object,
+    delta: object,
+    adjacency: object,
+    unit: object,
+    adaptive: object,
+    most_returned: object,
+) -> dict[str, Any]:
+    """Return the parts of a budget that are given."""
+    wanted = {"unit": unit, "adaptive": adaptive, "most_returned": most_returned}
+    if (epsilon is None) != (delta is None):
+        missing = "epsilon" if epsilon is None else "delta"
+        must = (
+            "be given along with the other half of the budget, or both left out to open a data set"
+        )
+        raise ValueError(complaint(_OWNER, missing, must, "None"))
+    if unit is not None:
+        check_option(_OWNER, "unit", unit, UNITS)
+    if adaptive is not None:
+        check_type(_OWNER, "adaptive", adaptive, bool)
+    if most_returned is not None and (type(most_returned) is not int or most_returned < 0):
+        must = "be None or a whole number from 0 on"
+        raise ValueError(complaint(_OWNER, "most_returned", must, repr(most_returned)))
+    if epsilon is not None:
+        wanted["epsilon"] = check_real(_OWNER, "epsilon", epsilon)
+        wanted["delta"] = check_real(_OWNER, "delta", delta, high=1.0, low_closed=True)
+    if adjacency is not None:
+        wanted["adjacency"] = check_adjacency(_OWNER, adjacency)
+    return wanted
+
+
 def settled(
     dataset: str, stored: StoredBudget | None, wanted: dict[str, Any], known: Sequence[str] = ()
 ) -> StoredBudget:
@@ -138,53 +178,52 @@ def settled(
     wanted = {name: value for name, value in wanted.items() if value is not None}
     if stored is None and "epsilon" not in wanted:
         names = ", ".join(map(repr, known[:20])) or "none yet"
-        raise UnknownDatasetError(
-            f"The 'dataset' parameter of PrivacyLedger must be the name of a data set in the "
-            f"storage ({names}), or epsilon and delta must be given to create it. Got {dataset!r} "
-            f"instead. To create it: PrivacyLedger({dataset!r}, epsilon=..., delta=..., "
-            "storage=...)."
+        must = (
+            f"be the name of a data set in the storage ({names}), or epsilon and delta must be "
+            "given to create it"
         )
+        remedy = f"To create it: {_OWNER}({dataset!r}, epsilon=..., delta=..., storage=...)."
+        raise UnknownDatasetError(complaint(_OWNER, "dataset", must, repr(dataset), remedy))
     facts = StoredBudget(**wanted) if stored is None else stored
     for name, kept in asdict(facts).items():
         asked = wanted.get(name, kept)
         if asked != kept:
-            raise BudgetChangedError(
-                f"The {name!r} parameter of PrivacyLedger must be {kept!r}, as it was set for the "
-                f"data set {dataset!r}. Got {asked!r} instead. What is promised for a data set "
-                f"does not change: leave {name} out to open the ledger as it is, or choose another "
-                "name for other data."
+            must = f"be {kept!r}, as it was set for the data set {dataset!r}"
+            remedy = (
+                f"What is promised for a data set does not change: leave {name} out to open the "
+                "ledger as it is, or choose another name for other data."
             )
+            raise BudgetChangedError(complaint(_OWNER, name, must, repr(asked), remedy))
     return facts
 
 
 def checked_name(name: str, value: object) -> str:
-    owner = "PrivacyLedger" if name == "dataset" else "PrivacyLedger.charge"
-    allowed = f"The {name!r} parameter of {owner} must be a str of 1 to 255 characters"
-    text = _storable(allowed, value)
+    owner = _OWNER if name == "dataset" else f"{_OWNER}.charge"
+    text = _storable(owner, name, "be a str of 1 to 255 characters", value)
     if not 1 <= len(text) <= 255:
-        raise ValueError(f"{allowed}. Got one of {len(text)} instead.")
+        must = "be a str of 1 to 255 characters"
+        raise ValueError(complaint(owner, name, must, f"one of {len(text)}"))
     return text
 
 
-def checked_text(name: str, value: object, owner: str = "PrivacyLedger.charge") -> str | None:
-    if value is None:
-        return None
-    return _storable(f"The {name!r} parameter of {owner} must be None or a str", value)
+def checked_text(name: str, value: object, owner: str = f"{_OWNER}.charge") -> str | None:
+    return None if value is None else _storable(owner, name, "be None or a str", value)
 
 
-def _storable(allowed: str, text: object) -> str:
+def _storable(owner: str, name: str, must: str, text: object) -> str:
     """Return a text that every database can keep: UTF-8 without NUL."""
     if not isinstance(text, str):
-        raise TypeError(f"{allowed}. Got {text!r} of type {type(text).__name__} instead.")
+        raise TypeError(complaint(owner, name, must, with_type(text)))
     try:
         text.encode()
     except UnicodeEncodeError as error:
-        found = f"with half of a surrogate pair at position {error.start}"
+        found = f"one with half of a surrogate pair at position {error.start}"
     else:
         if "\0" not in text:
             return str(text)
-        found = f"with a NUL at position {text.index(chr(0))}"
-    raise ValueError(f"{allowed} that can be written as UTF-8, without NUL. Got one {found}.")
+        found = f"one with a NUL at position {text.index(chr(0))}"
+    must += " that can be written as UTF-8, without NUL"
+    raise ValueError(complaint(owner, name, must, found))
 
 
 def digest_of(*values: object) -> str:

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 from urllib.parse import quote, unquote
 
+from skdpnoise._utils.checks import with_type
 from skdpnoise.ledger.errors import (
     LedgerError,
     LedgerStorageError,
@@ -33,6 +34,7 @@ _ATTEMPTS = 6
 _LOCK = 0x5D9_1ED6E
 # PostgreSQL: serialisation failure, deadlock, shut down and starting up, too many connections.
 _PASSING = {"40001", "40P01", "57P01", "57P02", "57P03", "53300", "55P03"}
+_SETTINGS = ("journal_mode = PERSIST", "synchronous = EXTRA", "foreign_keys = ON")
 _MODES = ("ro", "rw", "rwc")  # read; write; the same, or make the file
 _AT_ONCE = 1000  # rows of many that are fetched at once
 
@@ -51,37 +53,36 @@ def _sqlalchemy() -> Any:
 def _parsed(storage: object, name: str) -> Any:
     """Return the URL of a storage, its file as an absolute path."""
     sa = _sqlalchemy()
-    allowed = (
-        f"{name} must be None, 'memory', or a URL of SQLAlchemy, such as 'sqlite:///budget.db' or "
-        "'postgresql+psycopg://user@host/database'."
-    )
+
+    def refusal(got: str) -> str:
+        return (
+            f"{name} must be None, 'memory', or a URL of SQLAlchemy, such as 'sqlite:///budget.db' "
+            f"or 'postgresql+psycopg://user@host/database'. Got {got}."
+        )
+
     if not isinstance(storage, str):
-        raise TypeError(f"{allowed} Got {storage!r} of type {type(storage).__name__} instead.")
+        raise TypeError(refusal(f"{with_type(storage)} instead"))
     if "\0" in unquote(storage) or any("\ud800" <= c <= "\udfff" for c in storage):
-        odd = "with a NUL, or with half of a surrogate pair"
-        raise LedgerStorageError(f"{allowed} Got one {odd}.")
+        raise LedgerStorageError(refusal("one with a NUL, or with half of a surrogate pair"))
     try:
         url = sa.make_url(storage)
         url.get_dialect()
     except (sa.exc.ArgumentError, sa.exc.NoSuchModuleError, ValueError) as error:
         shown = "one with a password" if "@" in storage else repr(storage)
-        raise LedgerStorageError(f"{allowed} Got {shown} instead.") from error
-    if url.drivername == "postgresql":
-        url = url.set(drivername="postgresql+psycopg")
+        raise LedgerStorageError(refusal(f"{shown} instead")) from error
     if url.get_backend_name() != "sqlite":
-        return url
+        driver = {"postgresql": "postgresql+psycopg"}.get(url.drivername, url.drivername)
+        return url.set(drivername=driver)
     strange = sorted(set(url.query) - {"uri", "mode"})
     if strange:  # some switch off the locks by which charges wait for one another
-        raise LedgerStorageError(f"{allowed} Got one of SQLite with the option {strange[0]!r}.")
+        raise LedgerStorageError(refusal(f"one of SQLite with the option {strange[0]!r}"))
     database = url.database or ""
     if database in ("", ":memory:") or "mode=memory" in storage or ":memory:" in database:
-        raise LedgerStorageError(
-            f"{allowed} Got {storage!r} instead, which every connection would find empty: "
-            "storage='memory' keeps a ledger in memory."
-        )
+        empty = "which every connection would find empty: storage='memory' keeps a ledger in memory"
+        raise LedgerStorageError(refusal(f"{storage!r} instead, {empty}"))
     mode = url.query.get("mode", "rwc")
     if mode not in _MODES:
-        raise LedgerStorageError(f"{allowed} Got one whose mode is not among {list(_MODES)}.")
+        raise LedgerStorageError(refusal(f"one whose mode is not among {list(_MODES)}"))
     path = _path_in(database)
     if mode == "rwc" and "?" not in path:
         return url.set(database=path, query={})
@@ -199,21 +200,16 @@ class DatabaseStorage:
 
     def _new_engine(self) -> Any:
         sa = self.sa
+        if self._sqlite:
+            # A new connection for each transaction: no file stays open that may be moved away.
+            options = {"poolclass": sa.pool.NullPool, "connect_args": {"timeout": _BUSY_SECONDS}}
+        else:
+            psycopg = self._url.get_driver_name().startswith("psycopg")
+            options = {"pool_size": 1, "pool_pre_ping": True}
+            options["isolation_level"] = "READ COMMITTED"  # what is read under a lock is the newest
+            options["connect_args"] = {"client_encoding": "utf8"} if psycopg else {}
         try:
-            if not self._sqlite:
-                psycopg = self._url.get_driver_name().startswith("psycopg")
-                engine = sa.create_engine(
-                    self._url,
-                    isolation_level="READ COMMITTED",  # what is read under a lock is the newest
-                    pool_size=1,
-                    pool_pre_ping=True,
-                    connect_args={"client_encoding": "utf8"} if psycopg else {},
-                )
-            else:
-                # A new connection for each transaction: no file stays open that may be moved away.
-                engine = sa.create_engine(
-                    self._url, poolclass=sa.pool.NullPool, connect_args={"timeout": _BUSY_SECONDS}
-                )
+            engine = sa.create_engine(self._url, **options)
         except ImportError as error:
             raise ImportError(
                 f"The driver of {self._url.drivername} is not installed: pip install "
@@ -246,11 +242,7 @@ class DatabaseStorage:
             # EXTRA that is waited for as well: no power failure undoes a charge whose noise was
             # drawn.
             try:
-                for setting in (
-                    "journal_mode = PERSIST",
-                    "synchronous = EXTRA",
-                    "foreign_keys = ON",
-                ):
+                for setting in _SETTINGS:
                     connection.execute(f"PRAGMA {setting}")
             except sqlite3.Error:
                 raise  # some pass
@@ -277,7 +269,7 @@ class DatabaseStorage:
             return None, self._names(connection)
         budget = reading.budget_in(row)
         with reading.readable("The budget", f"the data set {dataset!r} in {self.shown}"):
-            reading.check_budget(budget, row.adaptive)
+            budget.check()
         return budget, []
 
     def _names(self, connection: Any) -> list[str]:

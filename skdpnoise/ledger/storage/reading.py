@@ -18,7 +18,6 @@ FAULTS = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeErro
 """Errors that decoding raises where the text was not written by a ledger."""
 
 _LONG = 300  # characters of a text
-_CHOICES = {"adjacency": ("replace_one", "add_remove"), "unit": ("record", "group")}
 
 
 @contextmanager
@@ -87,21 +86,6 @@ def budget_in(row: Any) -> StoredBudget:
     adaptive = row.adaptive == 1 if row.adaptive in (0, 1) else row.adaptive
     most = getattr(row, "most_returned", None)  # since version 5
     return StoredBudget(row.epsilon, row.delta, row.adjacency, row.unit, adaptive, most)
-
-
-def check_budget(budget: StoredBudget, adaptive: object) -> None:
-    _check_number("epsilon", budget.epsilon, math.inf)
-    _check_number("delta", budget.delta, 1.0)
-    if not budget.epsilon > 0.0:
-        raise ValueError("epsilon is not above 0")
-    for name, allowed in _CHOICES.items():
-        if getattr(budget, name) not in allowed:
-            raise ValueError(f"{name} is not among {list(allowed)}")
-    if adaptive not in (0, 1):
-        raise ValueError("adaptive is not 0 or 1")
-    most = budget.most_returned
-    if most is not None and (type(most) is not int or most < 0):
-        raise ValueError("most_returned is not a whole number from 0 on")
 
 
 def _check_number(name: str, value: object, high: float) -> None:

@@ -141,7 +141,7 @@ def test_a_broken_declaration_refutes_no_claim_that_the_noise_keeps(noise):
     assert dict(result.shares)["counts"] == pytest.approx(2.0, rel=1e-3)
     (broken,) = result.broken
     assert "'counts': one record moves it by 2 times what is declared for one number" in broken
-    assert "nothing found against it, but a declaration is BROKEN" in str(report)
+    assert "nothing found, but a declaration is BROKEN" in str(report)
     assert f"\n  replay: declaration BROKEN: {broken}\n" in str(report)
     assert "declaration is BROKEN" in report._repr_html_()
     assert "REFUTED" not in str(report)
@@ -432,7 +432,7 @@ def test_a_report_prints_claimed_beside_found_and_the_most_it_could_show():
         assert part in text
     for part in ("DPStandardScaler", "replay", "black_box", "not private unless"):
         assert part in card
-    assert "nothing found against it" in repr(report)
+    assert "nothing found" in repr(report)
     assert isinstance(report, AuditReport)
     numbers = json.loads(json.dumps(report.to_dict(), allow_nan=False))
     assert numbers["passed"] is True

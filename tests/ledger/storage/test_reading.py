@@ -7,7 +7,7 @@ import pytest
 
 from skdpnoise.ledger.storage.base import StoredBudget
 from skdpnoise.ledger.storage.database import DatabaseStorage, _summary_in
-from skdpnoise.ledger.storage.reading import check_budget, head_in, parameters_in, time_in
+from skdpnoise.ledger.storage.reading import head_in, parameters_in, time_in
 
 FACTS = StoredBudget(1.0, 1e-6, "replace_one", "record", False)
 
@@ -33,16 +33,17 @@ def test_a_time_is_one_in_utc(stored):
         {"delta": -1e-9},
         {"delta": 1.0},
         {"adjacency": "any"},
+        {"epsilon": None, "delta": None},
         {"unit": True},
+        {"adaptive": 2},
+        {"most_returned": -1},
     ],
     ids=str,
 )
 def test_a_budget_is_one_that_a_ledger_takes(facts):
-    check_budget(FACTS, 0)
+    FACTS.check()
     with pytest.raises((TypeError, ValueError)):
-        check_budget(replace(FACTS, **facts), 0)
-    with pytest.raises(ValueError, match="adaptive"):
-        check_budget(FACTS, 2)
+        replace(FACTS, **facts).check()
 
 
 def test_parameters_have_names_and_heads_of_nobody_fit_no_charge():
