@@ -14,7 +14,7 @@ LEFT = {
     "linear_model": 30,
     "model_selection": 8,
 }
-FUNCTIONS = {"add_quanta", "adder", "exact_release", "noisy_cells", "note_charge", "plus_noise"}
+FUNCTIONS = {"add_quanta", "adder", "noisy_cells", "note_charge", "plus_noise"}
 METHODS = {"charge", "release", "sample", "select", "shown"}
 OF_OTHERS = {"np", "sa"}  # numpy and SQLAlchemy have a `select` of their own
 
@@ -68,7 +68,6 @@ def test_the_walk_sees_each_way_to_go_round_a_session():
         "noisy_cells(m, cells, counts, noise)",
         "mechanism.sample(rng)",
         "self.mechanism.release(sums, rng)",
-        "exact_release(m, rows, parts, rng)",
         "chooser.select(utilities, rng)",
         "made.shown(counts, rng)",
         "run.account.charge('sums', mechanism)",
