@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import fields
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+
+Made = TypeVar("Made")
 
 
 class Sealed:
@@ -22,6 +24,13 @@ class Sealed:
         return _remade, (type(self), {f.name: getattr(self, f.name) for f in fields(record)})
 
 
+def stated(made: Made, **facts: object) -> Made:
+    """Set fields that the maker of a new record has checked or proved, and return it."""
+    for name, fact in facts.items():
+        object.__setattr__(made, name, fact)
+    return made
+
+
 def sealed(values: ArrayLike) -> NDArray[np.float64]:
     """Return a copy of numbers that cannot be made writeable: its memory is that of bytes."""
     array = np.asarray(values, dtype=np.float64)
@@ -30,7 +39,5 @@ def sealed(values: ArrayLike) -> NDArray[np.float64]:
 
 def _remade(kind: type[Any], values: dict[str, Any]) -> Any:
     record = object.__new__(kind)
-    for name, value in values.items():
-        kept = sealed(value) if isinstance(value, np.ndarray) else value
-        object.__setattr__(record, name, kept)
-    return record
+    arrays = {name: sealed(one) for name, one in values.items() if isinstance(one, np.ndarray)}
+    return stated(record, **values | arrays)

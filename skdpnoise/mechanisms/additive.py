@@ -14,10 +14,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from skdpnoise._utils.checks import check_array, check_count, check_type, complaint
-from skdpnoise._utils.sealed import sealed
+from skdpnoise._utils.sealed import Made, sealed, stated
 from skdpnoise.mechanisms._scale_search import gaussian_mu
 from skdpnoise.mechanisms.allocation import RULES, counted_by, shifts, worst_case_norm, worst_shift
-from skdpnoise.mechanisms.base import Made, Recipe, stated
+from skdpnoise.mechanisms.base import Recipe
 from skdpnoise.mechanisms.grid_sizes import are_integers, check_precision, check_whole_steps
 from skdpnoise.mechanisms.requests import MIXTURE, fits_gaussian
 from skdpnoise.mechanisms.vectors import VectorMechanism

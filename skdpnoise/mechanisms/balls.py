@@ -13,9 +13,9 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import minimize_scalar
 
 from skdpnoise._utils.checks import complaint
+from skdpnoise._utils.sealed import stated
 from skdpnoise._utils.shared_texts import shared_texts
 from skdpnoise.mechanisms.additive import AdditiveMechanism
-from skdpnoise.mechanisms.base import stated
 from skdpnoise.mechanisms.calibrate import calibrate
 from skdpnoise.mechanisms.grid_sizes import check_precision, norm_of_rounding
 from skdpnoise.mechanisms.requests import number_of

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 from skdpnoise._utils.sealed import Sealed
 from skdpnoise.privacy import PrivacyGuarantee, PrivacyLoss
 from skdpnoise.sensitivity import SensitivityProfile
-
-Made = TypeVar("Made")
 
 
 class Mechanism(Sealed, ABC):
@@ -71,13 +69,6 @@ class Mechanism(Sealed, ABC):
         """Kind and number of the things in one release, for reports."""
         profile = self.sensitivity
         return "numbers", profile.n_coordinates if isinstance(profile, SensitivityProfile) else 1
-
-
-def stated(made: Made, **facts: object) -> Made:
-    """Set fields that the maker of a new record has checked or proved, and return it."""
-    for name, fact in facts.items():
-        object.__setattr__(made, name, fact)
-    return made
 
 
 class Recipe(NamedTuple):

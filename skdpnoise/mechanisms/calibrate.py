@@ -18,13 +18,14 @@ from skdpnoise._utils.checks import (
     check_type,
     complaint,
 )
+from skdpnoise._utils.sealed import stated
 from skdpnoise._utils.shared_texts import shared_texts
 from skdpnoise.mechanisms._auto import quick_mixture, quick_shape, settled
 from skdpnoise.mechanisms._scale_search import Proposal, Request, propose, propose_mixture
 from skdpnoise.mechanisms._shape_search import by_shape, raised
 from skdpnoise.mechanisms.additive import AdditiveMechanism, compared
 from skdpnoise.mechanisms.allocation import moving_coordinates, worst_shift
-from skdpnoise.mechanisms.base import Recipe, stated
+from skdpnoise.mechanisms.base import Recipe
 from skdpnoise.mechanisms.grid_sizes import rounding_cost
 from skdpnoise.mechanisms.requests import (
     MIXTURE,
@@ -334,7 +335,8 @@ def _checked_weights(weights: ArrayLike, n_coordinates: int, n_releases: int) ->
         "calibrate", "weights", weights, one, all_of_them, sign="positive", remedy=remedy
     )
     if values.max() / _RANGE > values.min():
-        must, given = f"lie within a factor of {_RANGE:g} of each other", f"up to {values.max():g}"
+        must = f"lie within a factor of {_RANGE:g} of each other"
+        given = f"{values.min():g} to {values.max():g}"
         raise ValueError(complaint("calibrate", "weights", must, given, "Raise the smallest."))
     return values
 

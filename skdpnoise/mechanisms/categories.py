@@ -11,8 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skdpnoise._utils.checks import check_adjacency, check_count, check_real, check_type, complaint
+from skdpnoise._utils.sealed import stated
 from skdpnoise.mechanisms.additive import AdditiveMechanism
-from skdpnoise.mechanisms.base import Mechanism, Recipe, stated
+from skdpnoise.mechanisms.base import Mechanism, Recipe
 from skdpnoise.privacy import Adjacency, GaussianLoss, NumericLoss, PrivacyLoss, Promised, PureLoss
 from skdpnoise.sampling import RandomWords
 from skdpnoise.sampling.observer import Cells, noisy_cells

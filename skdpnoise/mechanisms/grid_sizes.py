@@ -103,8 +103,8 @@ def exact_array(owner: str, name: str, value: ArrayLike) -> NDArray[Any]:
         given = "a masked array" if masked else f"an array of dtype {array.dtype}"
         raise TypeError(complaint(owner, name, must, given))
     if not are_finite(array):
-        remedy = "Remove or replace NaN and infinity before it is computed."
-        raise ValueError(complaint(owner, name, "be finite in every entry", "others", remedy))
+        given, remedy = "NaN or infinity", "Remove or replace NaN and infinity first."
+        raise ValueError(complaint(owner, name, "be finite in every entry", given, remedy))
     return array
 
 

@@ -11,11 +11,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from skdpnoise._utils.checks import check_array, check_option, check_type, complaint
-from skdpnoise._utils.sealed import sealed
+from skdpnoise._utils.sealed import sealed, stated
 from skdpnoise._utils.shared_texts import shared_texts
 from skdpnoise.mechanisms.additive import compared
 from skdpnoise.mechanisms.allocation import fill, norm, shape_of
-from skdpnoise.mechanisms.base import Mechanism, stated
+from skdpnoise.mechanisms.base import Mechanism
 from skdpnoise.mechanisms.grid_sizes import check_precision
 from skdpnoise.mechanisms.requests import CHOICES, budget_of, number_of
 from skdpnoise.privacy import Adjacency, PrivacyGuarantee, check_adjacency, check_count, check_real

@@ -13,10 +13,9 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import minimize_scalar
 
 from skdpnoise._utils.checks import Adjacency, check_adjacency, check_array, check_type, complaint
-from skdpnoise._utils.sealed import sealed
+from skdpnoise._utils.sealed import sealed, stated
 from skdpnoise._utils.shared_texts import shared_texts
 from skdpnoise.mechanisms.additive import AdditiveMechanism, compared
-from skdpnoise.mechanisms.base import stated
 from skdpnoise.mechanisms.calibrate import calibrate
 from skdpnoise.mechanisms.grid_sizes import exact_integers
 from skdpnoise.mechanisms.requests import candidates

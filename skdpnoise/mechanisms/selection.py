@@ -14,10 +14,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from skdpnoise._utils.checks import check_option, check_type, complaint
+from skdpnoise._utils.sealed import stated
 from skdpnoise._utils.shared_texts import shared_texts
 from skdpnoise.mechanisms import grid_sizes
 from skdpnoise.mechanisms._choice_laws import KINDS, ChoiceLaw, range_epsilon, range_mu
-from skdpnoise.mechanisms.base import Mechanism, stated
+from skdpnoise.mechanisms.base import Mechanism
 from skdpnoise.mechanisms.repetition import (
     approximate_base,
     base_budget,

@@ -39,6 +39,8 @@ from numpy.typing import NDArray
 from sklearn.base import is_classifier
 from sklearn.utils import _safe_indexing
 
+from skdpnoise._utils.checks import complaint
+
 BITS = 24  # a loss of c is 2**BITS units
 NARROW = BITS - 4  # differences between candidates are held within ±2**NARROW
 MOST = 1 << 20  # records whose pairs are counted, the first ones: a pair is a unit at least
@@ -219,17 +221,13 @@ def choose_scoring(owner: str, scoring: str | None, estimators: Sequence[Any]) -
     if chosen.needs_target == classifies:
         kind = "a classifier" if classifies else "a regressor"
         names = [name for name, s in SCORINGS.items() if s.needs_target != classifies]
-        raise ValueError(
-            f"The 'scoring' parameter of {owner} must be None or one of {names} for {kind}. "
-            f"Got {scoring!r} instead."
-        )
+        must = f"be None or one of {names} for {kind}"
+        raise ValueError(complaint(owner, "scoring", must, repr(scoring)))
     method = "predict_proba" if chosen.name in ("neg_log_loss", "roc_auc") else "predict"
     for estimator in estimators:
         if not hasattr(estimator, method):
-            raise ValueError(
-                f"The 'estimator' parameter of {owner} must have the method {method!r} for "
-                f"scoring={chosen.name!r}. Got {type(estimator).__name__}, which lacks it."
-            )
+            must = f"have the method {method!r} for scoring={chosen.name!r}"
+            raise ValueError(complaint(owner, "estimator", must, type(estimator).__name__))
     return chosen
 
 

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import zeta
 
+from skdpnoise._utils.checks import complaint
 from skdpnoise.privacy import check_real
 from skdpnoise.privacy.half_lines import Array
 
@@ -90,10 +91,8 @@ def _zeta_of_negative(s: float) -> float:
 def only_whole(bits: int, owner: str) -> None:
     """Refuse binary places: integers have none."""
     if bits != 0:
-        raise ValueError(
-            f"The 'bits' parameter of {owner}.sample_rounded must be 0, because the noise is an "
-            f"integer. Got {bits!r} instead. For real values choose a family that is not discrete."
-        )
+        must, remedy = "be 0 for integer noise", "For real values choose a continuous family."
+        raise ValueError(complaint(f"{owner}.sample_rounded", "bits", must, repr(bits), remedy))
 
 
 def log_mass(exponent: Callable[[Array], Array], total: float, z: ArrayLike) -> Array:

@@ -106,10 +106,7 @@ class RowsDisplay(Display):
         mechanism : AdditiveMechanism
             As :func:`~skdpnoise.mechanisms.calibrate` returns it.
         %(panels: ax)s
-        %(displays: name)s
-        **kwargs
-            Passed to `plot`.
-        %(displays: Returns, Raises)s
+        %(displays: name, **kwargs, Returns, Raises)s
         """
         mechanism = check_additive(f"{cls.__name__}.from_mechanism", mechanism)
         return cls(**cls._of_mechanism(mechanism)).plot(ax, name=name, **kwargs)
@@ -124,10 +121,7 @@ class RowsDisplay(Display):
         ----------
         %(displays: estimator)s
         %(panels: ax)s
-        %(displays: name)s
-        **kwargs
-            Passed to `plot`.
-        %(displays: Returns, Raises, NotFittedError)s
+        %(displays: name, **kwargs, Returns, Raises, NotFittedError)s
         """
         report = report_of(f"{cls.__name__}.from_estimator", estimator)
         return cls(**cls._of_report(report, kinds_of(report, name))).plot(ax, **kwargs)

@@ -90,14 +90,7 @@ class GroupsDisplay(Display):
         ----------
         %(displays: estimator)s
         %(panels: ax)s
-        %(displays: name, **kwargs, Returns)s
-
-        Raises
-        ------
-        TypeError
-            If it is no network.
-        NotFittedError
-            If it was not fitted.
+        %(displays: name, **kwargs, Returns, Raises, NotFittedError)s
         """
         owner = "GroupsDisplay.from_estimator"
         report = _panels.report_of(owner, estimator)

@@ -10,7 +10,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from skdpnoise._utils.checks import check_array, check_type
+from skdpnoise._utils.checks import check_array, check_type, complaint
 from skdpnoise._utils.shared_texts import shared_texts
 from skdpnoise.ledger.checks import loss_of
 from skdpnoise.plotting._display import Display, Texts
@@ -171,9 +171,7 @@ class PrivacyLossDisplay(Display):
             allowed = "a dict of names to mechanisms or losses"
             raise wrong_kind(owner, "mechanisms", mechanisms, allowed)
         if not mechanisms:
-            raise ValueError(
-                f"The 'mechanisms' parameter of {owner} must hold at least one mechanism."
-            )
+            raise ValueError(complaint(owner, "mechanisms", "hold at least one", "none"))
         losses = {
             str(key): loss_of(each, owner, "mechanisms")[0] for key, each in mechanisms.items()
         }
@@ -218,9 +216,8 @@ class PrivacyLossDisplay(Display):
         grid = _grid(list(losses.values()), target) if epsilon is None else np.ravel(epsilon)
         grid = np.unique(check_array(owner, "epsilon", grid, sign="non-negative"))
         if grid.size < 2:
-            raise ValueError(
-                f"The 'epsilon' parameter of {owner} must hold at least two different numbers."
-            )
+            must = "hold at least two different numbers"
+            raise ValueError(complaint(owner, "epsilon", must, str(grid.size)))
         delta = [[loss.delta(float(point)) for point in grid] for loss in losses.values()]
         return cls(epsilon=grid, delta=delta, names=tuple(losses), target=target)
 

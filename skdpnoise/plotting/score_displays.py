@@ -126,8 +126,7 @@ class _CurveDisplay(Display):
         %(scores: Raises)s
         TypeError
             If the estimator gives no probabilities of two classes.
-        NotFittedError
-            If it was not fitted.
+        %(displays: NotFittedError)s
         """
         owner = f"{cls.__name__}.from_estimator"
         label = options.setdefault("pos_label", _second_class(owner, estimator))

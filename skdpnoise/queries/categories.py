@@ -27,6 +27,7 @@ from skdpnoise._utils.checks import (
     check_type,
     complaint,
 )
+from skdpnoise._utils.sealed import stated
 from skdpnoise._utils.shared_texts import shared_texts
 from skdpnoise.accounting.limits import CHANCE_SHARE
 from skdpnoise.accounting.session import Counts, Session
@@ -43,7 +44,7 @@ from skdpnoise.data.cells import (
 )
 from skdpnoise.data.kinds import OBJECTS, Kind, kinds_of
 from skdpnoise.data.table import Table, scanned
-from skdpnoise.mechanisms.base import Recipe, stated
+from skdpnoise.mechanisms.base import Recipe
 from skdpnoise.mechanisms.calibrate import calibrate
 from skdpnoise.mechanisms.categories import CategoryMechanism
 from skdpnoise.mechanisms.requests import noise_options

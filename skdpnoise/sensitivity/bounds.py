@@ -12,7 +12,7 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from skdpnoise._utils.checks import check_array, check_order
+from skdpnoise._utils.checks import check_array, check_order, complaint
 from skdpnoise._utils.shared_texts import shared_texts
 from skdpnoise.privacy import Adjacency, check_adjacency, check_count, check_real
 from skdpnoise.sensitivity.profile import SensitivityProfile
@@ -82,11 +82,10 @@ def clipped_gradient(
     divisor = 1
     if n_samples is not None:
         if adjacency == "add_remove":
-            raise ValueError(
-                "The 'n_samples' parameter of clipped_gradient must be None when "
-                "adjacency='add_remove': the number of records is then private. Release the sum, "
-                f"and the number of records beside it. Got {n_samples!r} instead."
-            )
+            must = "be None when adjacency='add_remove': the number of records is then private"
+            remedy = "Release the sum, and the number of records beside it."
+            given = repr(n_samples)
+            raise ValueError(complaint("clipped_gradient", "n_samples", must, given, remedy))
         divisor = check_count("clipped_gradient", "n_samples", n_samples)
     width = 2.0 if adjacency == "replace_one" else 1.0
     reach = width * values

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from skdpnoise._utils.checks import check_array, check_real, complaint
-from skdpnoise._utils.sealed import sealed
+from skdpnoise._utils.sealed import sealed, stated
 from skdpnoise.sensitivity.profile import SensitivityProfile
 from skdpnoise.sensitivity.worst_cases import all_rounded_up
 
@@ -75,41 +75,22 @@ class GroupedProfile(SensitivityProfile):
             raise ValueError(complaint(owner, "order", "be 1 or 2", f"{order:g}"))
         values = check_array(owner, "bounds", bounds, sign="non-negative")
         if joint is not None and check_real(owner, "joint", joint) < values.max():
-            raise ValueError(
-                complaint(
-                    owner,
-                    "joint",
-                    f"be at least the largest of the bounds, {float(values.max())!r}",
-                    repr(joint),
-                    "No group can move further than all of them: lower those bounds to it.",
-                )
-            )
+            must = f"be at least the largest of the bounds, {float(values.max())!r}"
+            remedy = "No group can move further than all of them: lower those bounds to it."
+            raise ValueError(complaint(owner, "joint", must, repr(joint), remedy))
         if not values.any():
             raise ValueError(complaint(owner, "bounds", "have a positive entry", "zeros only"))
         numbers = check_array(owner, "groups", groups, sign="non-negative")
         wanted = np.arange(values.size)
         if not np.array_equal(np.unique(numbers), wanted):
-            last = values.size - 1
             wrong = [*np.setdiff1d(numbers, wanted)[:1], *np.setdiff1d(wanted, numbers)[:1]]
-            raise ValueError(
-                complaint(
-                    owner,
-                    "groups",
-                    f"number the groups of 'bounds' from 0 to {last}, each at least once",
-                    f"one wrong or missing, {wrong[0]:g}",
-                )
-            )
+            must = f"number the groups of 'bounds' from 0 to {values.size - 1}, each at least once"
+            given = f"one wrong or missing, {wrong[0]:g}"
+            raise ValueError(complaint(owner, "groups", must, given))
         plain = _plain(values, order, joint)
-        facts = {
-            "bounds": plain.per_coordinate,
-            "groups": sealed(numbers),
-            "order": order,
-            "per_coordinate": sealed(plain.per_coordinate[numbers.astype(np.intp)]),
-            "l1": plain.l1,
-            "l2": plain.l2,
-        }
-        for name, fact in facts.items():
-            object.__setattr__(self, name, fact)
+        each = sealed(plain.per_coordinate[numbers.astype(np.intp)])
+        stated(self, bounds=plain.per_coordinate, groups=sealed(numbers), order=order)
+        stated(self, per_coordinate=each, l1=plain.l1, l2=plain.l2)
 
     @property
     def n_groups(self) -> int:

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from skdpnoise._utils.checks import check_array
-from skdpnoise._utils.sealed import Sealed, sealed
+from skdpnoise._utils.checks import check_array, complaint
+from skdpnoise._utils.sealed import Sealed, sealed, stated
 from skdpnoise.privacy import check_real
 
 __all__ = ["SensitivityProfile"]
@@ -59,37 +59,27 @@ class SensitivityProfile(Sealed):
     def __init__(
         self, per_coordinate: ArrayLike, l1: float | None = None, l2: float | None = None
     ) -> None:
-        values = check_array(
-            "SensitivityProfile",
-            "per_coordinate",
-            per_coordinate,
-            sign="non-negative",
-            remedy="A record without a bound cannot be protected by noise.",
-        )
+        owner, name = "SensitivityProfile", "per_coordinate"
+        remedy = "A record without a bound cannot be protected by noise."
+        values = check_array(owner, name, per_coordinate, sign="non-negative", remedy=remedy)
         largest = float(values.max())
         if largest == 0.0:
-            raise ValueError(
-                "The 'per_coordinate' parameter of SensitivityProfile must have a positive entry: "
-                "a query that no record can move needs no privacy mechanism."
-            )
-        if largest / _RANGE > values[values > 0.0].min():
-            raise ValueError(
-                "The positive entries of the 'per_coordinate' parameter of SensitivityProfile must "
-                f"lie within a factor of {_RANGE:g} of each other. Raise the smallest: a larger "
-                "bound stays valid."
-            )
-        object.__setattr__(self, "per_coordinate", sealed(values))
+            remedy = "A query that no record can move needs no privacy mechanism."
+            raise ValueError(complaint(owner, name, "have a positive entry", "zeros only", remedy))
+        least = float(values[values > 0.0].min())
+        if largest / _RANGE > least:
+            must = f"have positive entries within a factor of {_RANGE:g} of each other"
+            given, remedy = f"{least:g} to {largest:g}", "Raise the smallest: it stays valid."
+            raise ValueError(complaint(owner, name, must, given, remedy))
+        stated(self, per_coordinate=sealed(values))
         for name, bound in (("l1", l1), ("l2", l2)):
             if bound is not None:
-                bound = check_real("SensitivityProfile", name, bound)
+                bound = check_real(owner, name, bound)
                 if bound < largest:
-                    raise ValueError(
-                        f"The {name!r} parameter of SensitivityProfile must be at least the "
-                        f"largest entry of per_coordinate, {largest!r}. Got {bound!r} instead. If "
-                        "the joint bound is right, no coordinate can move further than it: lower "
-                        "those entries to it."
-                    )
-            object.__setattr__(self, name, bound)
+                    must = f"be at least the largest entry of per_coordinate, {largest!r}"
+                    remedy = "No coordinate can move further than all of them: lower those entries."
+                    raise ValueError(complaint(owner, name, must, repr(bound), remedy))
+            stated(self, **{name: bound})
 
     @property
     def n_coordinates(self) -> int:

@@ -10,8 +10,8 @@ from typing import Literal, get_args
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from skdpnoise._utils.checks import check_array, check_option
-from skdpnoise._utils.sealed import Sealed, sealed
+from skdpnoise._utils.checks import check_array, check_option, complaint
+from skdpnoise._utils.sealed import Sealed, sealed, stated
 from skdpnoise._utils.shared_texts import shared_texts
 from skdpnoise.privacy import Adjacency, check_adjacency, check_count, check_real
 from skdpnoise.sensitivity.profile import SensitivityProfile
@@ -66,14 +66,14 @@ class RowBounds(Sealed):
 
     def __post_init__(self) -> None:
         owner = type(self).__name__
-        object.__setattr__(self, "n_columns", check_count(owner, "n_columns", self.n_columns))
-        object.__setattr__(self, "norm", check_real(owner, "norm", self.norm))
+        n_columns = check_count(owner, "n_columns", self.n_columns)
+        stated(self, n_columns=n_columns, norm=check_real(owner, "norm", self.norm))
         if self.l1_norm is not None:
-            object.__setattr__(self, "l1_norm", check_real(owner, "l1_norm", self.l1_norm))
+            stated(self, l1_norm=check_real(owner, "l1_norm", self.l1_norm))
         if self.columns is not None:
             remedy = "Leave out columns that are always zero."
             values = _per_column(owner, "columns", self.columns, self.n_columns, remedy)
-            object.__setattr__(self, "columns", sealed(values))
+            stated(self, columns=sealed(values))
 
     @property
     def radius(self) -> float:
@@ -254,10 +254,8 @@ def second_moment_change(
         return 2.0 * squares if replaces else squares
     if norm == "l2":
         if r * r < 0.5 * (1.0 - 1e-12):
-            raise ValueError(
-                f"The 'off_diagonal' parameter of {owner} must be at least sqrt(1/2) for "
-                f"norm='l2'. Got {off_diagonal!r} instead."
-            )
+            must = "be at least sqrt(1/2) for norm='l2'"
+            raise ValueError(complaint(owner, "off_diagonal", must, repr(off_diagonal)))
         share = 0.5 / (r * r)
         # In units of A², so that nothing is too small to be squared.
         fourth = _most_uneven((bounds.limits / s / math.sqrt(squares)) ** 2)

@@ -11,7 +11,7 @@ ROOT = Path(skdpnoise.__file__).parent
 DEFINE = ("accounting", "ledger", "mechanisms", "noises", "sampling")
 # Rooms that still do it by themselves, and in how many places: to shrink, and at last to go.
 LEFT = {"linear_model": 4}
-FUNCTIONS = {"add_quanta", "adder", "exact_release", "noisy_cells", "note_charge", "plus_noise"}
+FUNCTIONS = {"add_quanta", "adder", "noisy_cells", "note_charge", "plus_noise"}
 METHODS = {"charge", "release", "sample", "select", "shown"}
 OF_OTHERS = {"np", "sa"}  # numpy and SQLAlchemy have a `select` of their own
 
@@ -69,7 +69,6 @@ def test_the_walk_sees_each_way_to_go_round_a_session():
         "noisy_cells(m, cells, counts, noise)",
         "mechanism.sample(rng)",
         "self.mechanism.release(sums, rng)",
-        "exact_release(m, rows, parts, rng)",
         "chooser.select(utilities, rng)",
         "made.shown(counts, rng)",
         "run.account.charge('sums', mechanism)",

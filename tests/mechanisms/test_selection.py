@@ -333,6 +333,7 @@ def test_laws_agree_with_opendp():
         ([1j], TypeError, "of dtype complex128"),
         ([True, False], TypeError, "of dtype bool"),
         (np.array([123.25], dtype=np.longdouble), TypeError, "double precision or less"),
+        (np.ma.array([123.25, 1.0], mask=[True, False]), TypeError, "a masked array"),
     ],
 )
 def test_what_are_not_utilities_is_refused_without_a_value(make, utilities, error, message):
