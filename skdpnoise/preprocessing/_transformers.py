@@ -80,6 +80,23 @@ class PrivateTransformer(PrivateEstimator, TransformerMixin, BaseEstimator, ABC)
                 hand_on(self, self.public_output_)
         return self
 
+    @abstractmethod
+    def transform(self, X: Any) -> Any:
+        """Transform every row by itself.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n_samples, n_features)
+            With the columns of the fit: finite numbers, and NaN for an imputer; any values for
+            encoders and vectorizers.
+
+        Returns
+        -------
+        ndarray or frame of shape (n_samples, n_features_out)
+            Finite numbers, in the order of :meth:`get_feature_names_out`. Float32 stays float32,
+            but for encoders and vectorizers.
+        """
+
     def _check_own_params(self) -> None:
         """Check what the constraints cannot say."""
 
