@@ -29,7 +29,7 @@ Facts = dict[str, Any]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReleasePlan:
-    """What a fit releases, on public facts alone."""
+    """The releases of a fit, on public facts alone."""
 
     columns: Any  # what is public of them
     noise: str = "auto"
@@ -130,7 +130,7 @@ class OneHotMixin:
     @property
     @abstractmethod
     def _labels(self) -> list[list[str]]:
-        """What the names of the columns of each feature end in."""
+        """Endings of the names of the columns of each feature."""
 
     @property
     def _widths(self) -> list[int]:
