@@ -115,8 +115,7 @@ class NetworkRegressor(QuietScoreMixin, RegressorMixin, PrivateNetwork):
         "target_bounds": [None, tuple, list, np.ndarray]
     }
 
-    def _read_target(self, y: Any, n_rows: int) -> NDArray[np.float64]:
-        return read_numbers(self, y, n_rows)
+    _read_target = read_numbers
 
     def _of_outputs(self, schema: Schema) -> Schema:
         bounds = as_bounds(self.target_bounds, 1, "target_bounds", self)

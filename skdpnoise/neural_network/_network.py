@@ -197,10 +197,6 @@ class PrivateNetwork(CallbackSupportMixin, PrivateEstimator, BaseEstimator, ABC)
         return self
 
     @abstractmethod
-    def _read_target(self, y: Any, n_rows: int) -> NDArray[Any]:
-        """Return the target, or refuse it."""
-
-    @abstractmethod
     def _of_outputs(self, schema: Schema) -> Schema:
         """Return the schema with the public facts of the target."""
 
