@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Never, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -104,8 +104,8 @@ class PrivateTransformer(PrivateEstimator, TransformerMixin, BaseEstimator, ABC)
     def _form(self) -> Form[Any, Any]:
         """Return how X is read."""
 
-    @abstractmethod
-    def _plan(self, schema: Any, session: FitSession) -> ReleasePlan:
+    @abstractmethod  # whose classes take the schema of their form
+    def _plan(self, schema: Never, session: FitSession) -> ReleasePlan:
         """Return what is released of these columns, or say what is wrong with the parameters."""
 
     @abstractmethod
