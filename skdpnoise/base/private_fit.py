@@ -70,7 +70,7 @@ class FitSession(Session):
     def reserve(
         self,
         stages: Sequence[PrivacyLoss],
-        noise: str,
+        noise: str | None = None,
         *,
         of_groups: Collection[int] = (),
         stages_for: Callable[[PrivacyGuarantee], Sequence[PrivacyLoss]] | None = None,
