@@ -2,7 +2,8 @@
 
 In a docstring a line such as ``%(fits: X, y)s`` stands for entries of the section "fits" below, and
 in a section for entries of one above it. Indented lines that follow the mark continue the last
-entry. A section named after a class is of constructor parameters, which
+entry. Of the section "paragraphs" what is below a name stands for itself. A section named after a
+class is of constructor parameters, which
 :func:`skdpnoise.base.constructors.constructor_of_fields` puts in.
 
 estimators
@@ -235,8 +236,50 @@ allocation_ : dict of ndarray
     Of each group: "group", "n_parameters", "clip", the standard deviation of the "noise" of each
     parameter, and "signal_to_noise", the norm of the sum of a batch whose gradients agree over
     that of the noise.
+n_iter_ : int
+    Epochs.
+n_steps_ : int
+    Batches.
 sampling_rate_ : float
     Chance of a record to be in a batch.
+
+paragraphs
+----------
+gradients_of_people
+    by stochastic gradient descent, with gradients of single records that are clipped in groups of
+    parameters, and noise that may differ between groups. It needs torch
+    (``pip install 'skdpnoise[torch]'``).
+stages_of_networks
+    **Privacy.** Neighbours differ in one record, or person, more or fewer. Released are, in this
+    order and all charged for in ``privacy_``, under the labels in quotes:
+
+    1. "number of records", which a person moves by 1; not with `n_samples`.
+    2. Locations and scales of columns without bounds (those of
+       :func:`~skdpnoise.queries.private_location_scale`); of a regressor's target, "target: ...",
+       as in :class:`~skdpnoise.DPCoordinateDescentRegressor` without bounds.
+    3. "gradients": in each step the sum over a Poisson sample of the people of their gradients,
+       each clipped in its groups and rounded to integers within the bounds
+       (:class:`skdpnoise.kernels.joint.parts.ClippedParts`), plus exact integer noise, divided by
+       the chance to be sampled times the number of people. A person in the sample moves it by the
+       bounds, and is in it by a coin from the secure source
+       (:class:`skdpnoise.mechanisms.sampled.SampledMechanism`). A gradient of one person is a
+       function of that person's rows alone, to the last bit. One that is not finite counts as 0.
+
+    The scales of the noise are calibrated to what the rest leaves, exactly and rounded up
+    (:func:`skdpnoise.privacy.poisson_sampled`). All steps are charged for before the first batch;
+    how many there are, and what callbacks see, does not hang on the data. A network's first
+    parameters, the shape of the network and labels are public. Batch norm in training is refused.
+any_network
+    **Privacy.** Released and charged for is what :class:`DPMLPClassifier` releases, in its order;
+    locations and scales of columns only without a module. The first parameters of the network, its
+    shape, its frozen parameters and labels are public. Batch norm in training is refused.
+training
+    Abadi et al., "Deep learning with differential privacy", CCS 2016, Algorithm 1. Muthukrishnan
+    and Kalyani, arXiv:2302.03511, Section VI-C (noise of groups). Zhu, Dong and Wang, AISTATS 2022,
+    Theorem 11 (sampling).
+quantiles
+    **Privacy.** That of :func:`~skdpnoise.queries.private_quantiles`. What :meth:`transform`
+    returns of a private record is not private.
 
 predictions
 -----------
@@ -554,7 +597,7 @@ _Documented = TypeVar("_Documented")
 _MARK = re.compile(r"^( *)%\((\w+): ([\w, *]+)\)s$", re.MULTILINE)
 _TITLES = ("Returns", "Raises", "References")  # of sections that are shared as a whole
 _SECTION = re.compile(r"^(\w+)\n-+\n", re.MULTILINE)
-_ENTRY = re.compile(r"^(\S.*?)(?: :.*)?\n(?: .*\n)+", re.MULTILINE)
+_ENTRY = re.compile(r"^(\S.*?)(?: :.*)?\n(?: .*\n|\n(?= ))+", re.MULTILINE)
 
 
 def _entries(texts: dict[str, dict[str, str]], mark: re.Match[str]) -> str:
@@ -579,6 +622,8 @@ def _read(text: str) -> dict[str, dict[str, str]]:
     for section, body in zip(parts[::2], parts[1::2], strict=True):
         found = _ENTRY.finditer(_MARK.sub(partial(_entries, texts), body))
         texts[section] = {entry[1]: entry[0].rstrip() for entry in found}
+    for name, text in texts["paragraphs"].items():
+        texts["paragraphs"][name] = dedent(text.partition("\n")[2])
     return texts
 
 

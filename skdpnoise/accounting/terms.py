@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, TypedDict, TypeVar, get_args, get_type_hints
+from typing import Any, TypedDict, TypeVar
 
 import numpy as np
 
@@ -49,15 +49,20 @@ class OfSeveral(OfOne, total=False):
     charge: Charge | None
 
 
-def takes_terms(query: Function, **defaults: Any) -> Function:
+def takes_terms(query: Function, terms: Any = None, **defaults: Any) -> Function:
     """Show the keywords of a query, which it takes as one dict, one by one in its signature."""
-    signature = inspect.signature(query, eval_str=True)
+    signature = inspect.signature(query)
     *own, keywords = signature.parameters.values()
-    (terms,) = get_args(keywords.annotation)
-    kind = inspect.Parameter.KEYWORD_ONLY
-    shown = [
-        inspect.Parameter(name, kind, default=defaults.get(name), annotation=hint)
-        for name, hint in get_type_hints(terms).items()
+    if terms is None:
+        terms = OfSeveral if keywords.annotation == "Unpack[OfSeveral]" else OfOne
+    shown = [  # with their types as they are written
+        inspect.Parameter(
+            name,
+            inspect.Parameter.KEYWORD_ONLY,
+            default=defaults.get(name),
+            annotation=hint.__forward_arg__,
+        )
+        for name, hint in terms.__annotations__.items()
     ]
     vars(query)["__signature__"] = signature.replace(parameters=[*own, *shown])
     return query
@@ -90,7 +95,7 @@ class Terms(Session):
         """Return the terms of one release, which the ledger is charged for, or of several."""
         # Of several the whole cost is reserved first, and a loss is one of any relation.
         given: dict[str, Any] = dict(asked)
-        if unknown := given.keys() - OfSeveral.__annotations__.keys():
+        if unknown := given.keys() - (OfSeveral if several else OfOne).__annotations__.keys():
             raise TypeError(f"{owner}() got an unexpected keyword argument {min(unknown)!r}")
         relation = given.get("adjacency")
         promise = promised(owner, guarantee, given.get("epsilon"), given.get("delta"), relation)

@@ -7,16 +7,34 @@ with d = 1 for rows that are centred, else 0. With `keeps_rows` d is 0, and few 
 directions survive shrinking, variances do not.
 
 **Guarantee.** Under "add_remove" the number n of records comes first; then the centre c and the
-radius R (:class:`~skdpnoise.decomposition._location.Locator`), and the second moments with all that
-is left (:func:`~skdpnoise.mechanisms.calibrate_second_moments`). The shares depend on public facts
-and released numbers, and sum to at most one. Costs add up, of adaptive steps too, in ε or in μ².
-With groups, all of this is with respect to one of the rows that are kept.
+radius R, and the second moments with all that is left
+(:func:`~skdpnoise.mechanisms.calibrate_second_moments`). The shares depend on public facts and
+released numbers, and sum to at most one. Costs add up, of adaptive steps too, in ε or in μ². With
+groups, all of this is with respect to one of the rows that are kept.
+
+Where the rows lie is found in steps:
+
+1. A radius r about the origin, or about the middle of public bounds.
+2. The mean of the rows less that centre, shrunk to norm r: a coarse mean. If the radius about it is
+   much smaller, the data lie far from the centre, and this is repeated, up to three times.
+3. A finer mean, of rows shrunk to that smaller radius, and the radius about it, unless public.
+
+**Guarantee.** Each step is charged a fixed share of the budget, and what is spent is bounded
+whatever is released. Rows are rounded to integers that obey |k q| ≤ r, so that one record moves
+their sum by at most 2r (replace one) or r (add, remove) in the Euclidean norm.
+
+*A subset of large data.* Where far fewer records place the mean well enough, each record is taken
+if its own random byte is below a public threshold: bytes are a secret function of the numbers of
+rows (:func:`~skdpnoise.sampling.keyed.words_of_rows`), so that parts of the rows take the same ones
+as all of them. Neighbouring data sets can be given the same bytes for all records but one, and then
+the subsets are neighbours, or equal. Mixtures of outputs that are (ε, δ)-close are (ε, δ)-close,
+since the hockey-stick divergence is jointly convex.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import KW_ONLY, dataclass
 from functools import partial
 from numbers import Real
@@ -33,18 +51,28 @@ from skdpnoise.base.constructors import Constraints, constructor_of_fields
 from skdpnoise.base.private_fit import PrivateEstimator
 from skdpnoise.data.reading import NumberColumns
 from skdpnoise.data.schema import Schema
-from skdpnoise.data.table import Table
-from skdpnoise.decomposition._budget import choose_budget, noise_level
-from skdpnoise.decomposition._location import Locator
-from skdpnoise.kernels.second_moments import Floats, second_moments
+from skdpnoise.data.table import Table, in_units
+from skdpnoise.decomposition import _budget as rules
+from skdpnoise.kernels.second_moments import (
+    Floats,
+    clipped_row_sums,
+    row_norms,
+    second_moments,
+)
 from skdpnoise.mechanisms import (
     SECOND_MOMENT_NOISES,
+    AdditiveMechanism,
+    KNormMechanism,
     SymmetricMatrixMechanism,
+    calibrate,
     calibrate_second_moments,
+    k_norm,
 )
-from skdpnoise.privacy import LossBudget, PrivacyGuarantee, PrivacyLoss, PureLoss
+from skdpnoise.privacy import GaussianLoss, LossBudget, PrivacyLoss, PureLoss
+from skdpnoise.queries.norm_quantile import private_norm_quantile
 from skdpnoise.queries.ranges import COUNT_SHARE, stage_losses
-from skdpnoise.sensitivity import RowBounds
+from skdpnoise.sampling.keyed import new_key, words_of_rows
+from skdpnoise.sensitivity import RowBounds, clipped_rows
 
 __all__ = ["PrivateMoments", "PrivateMomentsMixin", "denoised"]
 
@@ -55,6 +83,15 @@ _SMALLEST, _LARGEST = 1e-100, 1e100  # of norms of rows, in the user's units
 _NARROWEST = 1e-60  # bounds on a column, in norms of rows, that still make a difference
 _MATRICES = 8  # of p by p that are held at once
 _LARGEST_COUNT = 2**63 - 2**61  # of second moments in grid steps
+
+_FAR = 4.0  # a radius that shrinks by more was that of an offset, which is then looked for again
+_DOWN = 64.0  # how much smaller than the last one a radius may be found to be
+_LAST_DOWN, _LAST_UP = 4.0, 4.0
+_TAIL = 4.0  # where few rows may be shrunk: above the radius of a mean
+_BYTE = 256  # subsets are drawn by one random byte for each record
+_BYTES = 8  # of a word
+
+RowNoise = AdditiveMechanism | KNormMechanism
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -105,7 +142,7 @@ class PrivateMomentsMixin(PrivateEstimator, ABC):
             form = NumberColumns({"largest": np.inf, "keeps_subnormal": True})
             schema, rows = self._read_rows(form, X=X, groups=groups, n_jobs=self.n_jobs)
             self._check_columns(schema.n_columns)
-            plan = self._plan(schema, session.guarantee, session.rows_per_group)
+            plan = self._plan(schema, session)
             session.reserve(plan.stages, plan.noise)
             moments = plan.run(rows.keep(session.rng), session)
             self._store(moments)
@@ -113,22 +150,18 @@ class PrivateMomentsMixin(PrivateEstimator, ABC):
             self.privacy_ = session.report()
         return self
 
-    def _plan(
-        self, schema: Schema, guarantee: PrivacyGuarantee, rows_per_group: int
-    ) -> CovariancePlan:
+    def _plan(self, schema: Schema, session: FitSession) -> CovariancePlan:
         """Return how the moments of rows with these columns are released."""
-        bounds = self._checked_bounds(schema.n_columns)
-        facts = self.noise, schema.n_columns, guarantee, rows_per_group
-        noise, total = choose_budget(*facts)
-        whole = calibrate_second_moments(
-            noise, RowBounds(schema.n_columns, 1.0), total, guarantee.adjacency
-        )
+        bounds, size = self._checked_bounds(schema.n_columns), schema.n_columns
+        facts = self.noise, size, session.guarantee, session.rows_per_group
+        noise, total = rules.choose_budget(*facts)
+        relation, ball = session.adjacency, RowBounds(size, 1.0)
         return CovariancePlan(
             noise=noise,
             total=total,
-            whole=whole,
+            whole=calibrate_second_moments(noise, ball, total, relation),
             # How often rows are looked for, and what later steps get, depend on what was found.
-            stages=stage_losses(total, guarantee.adjacency, searches=False),
+            stages=stage_losses(total, relation, searches=False),
             bounds=bounds,
             row_norm=self.row_norm,
             centers=self._centers,
@@ -183,10 +216,8 @@ class CovariancePlan:
         # The noise of the second moments may not fit one number.
         count_noise = "iid_laplace" if isinstance(self.total, PureLoss) else "iid_gaussian"
         session = session.counted(len(rows), count_noise, self.total)
-        facts: dict[str, Any] = {"keeps_rows": self.keeps_rows, "n_jobs": self.n_jobs}
-        locator = Locator(rows, session, self.total, **facts)
-        level = noise_level(self.whole, session.n_records)
-        mean, radius, used = locator.find(self.bounds, self.row_norm, level, center=self.centers)
+        level = rules.noise_level(self.whole, session.n_records)
+        mean, radius, used = Locator(self, rows, session).find(level)
         used += COUNT_SHARE if session.adjacency == "add_remove" else 0.0
         unit = _unit(radius)
         ball = _row_bounds(self.bounds, mean, radius, self.noise, unit)
@@ -210,6 +241,119 @@ class CovariancePlan:
         return PrivateMoments(
             mean, covariance, deviation / divisor * unit**2, session.n_records, radius
         )
+
+
+class Locator:
+    """Finds a center and a radius of the rows, adaptively, from shares of the budget."""
+
+    def __init__(self, plan: CovariancePlan, rows: Table[Any], session: FitSession) -> None:
+        n_columns = rows.shape[1]
+        self._plan, self._session = plan, session
+        self._n_threads = rows.n_threads(plan.n_jobs)
+        needed = rules.rows_needed(plan.total, n_columns)
+        self._rows, self._n_rows = _subset(rows, needed, session)
+        self._shares = rules.share_out(plan.total, self._n_rows, keeps_rows=plan.keeps_rows)
+        self._center = np.zeros(n_columns)
+        self._level = rules.mean_level(plan.total, self._shares, self._n_rows)
+        self._used = 0.0
+
+    def find(self, noise: float) -> tuple[Floats, float, float]:
+        """Return the centre, the radius, and the share of the whole budget that was spent."""
+        # The centre is a private mean, or zeros; the radius a norm that many rows, less the centre,
+        # do not exceed, or a public bound on it.
+        plan, shares, (low, high) = self._plan, self._shares, self._plan.bounds
+        closed, row_norm, limits = np.isfinite(low) & np.isfinite(high), plan.row_norm, None
+        if plan.centers:
+            # Halves are taken before the sum, so that the widest bounds do not overflow.
+            self._center[closed] = 0.5 * low[closed] + 0.5 * high[closed]
+        if closed.all():
+            reach = np.maximum(np.abs(low - self._center), np.abs(high - self._center))
+            # Squares of the widest bounds would overflow, those of the closest vanish.
+            size = float(reach.max())
+            farthest = size * float(np.linalg.norm(reach / size))
+            limits = (farthest / _DOWN, farthest)
+        if plan.centers or (row_norm is None and plan.keeps_rows):
+            radius = self._radius(self._level, shares.radius, limits)
+            if plan.centers:
+                radius = self._mean(radius)
+            down, up = (1.0, _TAIL) if plan.keeps_rows else (_LAST_DOWN, _LAST_UP)
+            limits = (radius / down, radius * up)
+        if row_norm is None:
+            level = rules.row_level(
+                plan.total, shares, self._n_rows, noise, keeps_rows=plan.keeps_rows
+            )
+            row_norm = self._radius(level, shares.last, limits)
+        return self._center, row_norm, self._used
+
+    def _mean(self, radius: float) -> float:
+        """Move the centre to the mean, coarse to fine; return the last radius that was found."""
+        rest = self._shares.mean
+        for _ in range(rules.COARSE_ROUNDS):
+            self._move(self._shares.coarse, radius, "coarse mean")
+            rest -= self._shares.coarse
+            last, limits = radius, (radius / _DOWN, radius)
+            radius = self._radius(self._level, self._shares.radius, limits)
+            if radius > last / _FAR:
+                break
+        self._move(rest, radius, "mean")
+        return radius
+
+    def _spent(self, share: float) -> LossBudget:
+        """Return a share of the budget, which is then spent."""
+        self._used += share
+        return self._plan.total.share(share)
+
+    def _radius(self, level: float, share: float, limits: tuple[float, float] | None) -> float:
+        norms, terms = self._rows.map(self._of_rows(row_norms)), self._session.terms
+        facts = {"limits": limits, "n_samples": self._n_rows, **terms}
+        return private_norm_quantile(norms, level, self._spent(share), **facts)
+
+    def _move(self, share: float, radius: float, label: str) -> None:
+        mechanism = row_sum(self._center.size, radius, self._spent(share), self._session.adjacency)
+        drawn = self._session.draw(label, mechanism)
+        add = self._of_rows(clipped_row_sums, row_grid_size=mechanism.grid_size, norm=radius)
+        noisy = drawn.add(self._rows.total(add, label), drawn.noise[0])
+        step = in_units(noisy, mechanism.grid_size / self._n_rows)
+        length = float(np.linalg.norm(step))
+        if length > radius:  # no mean of rows in a ball lies outside it
+            step *= radius / length
+        self._center = np.clip(self._center + step, *self._plan.bounds)
+
+    def _of_rows(self, function: Callable[..., Any], **facts: Any) -> Callable[[Any], Any]:
+        """Return a function of rows about the center as it is now."""
+        return partial(function, center=self._center, n_threads=self._n_threads, **facts)
+
+
+def row_sum(n_columns: int, radius: float, loss: LossBudget, adjacency: Any) -> RowNoise:
+    """Calibrate the noise of a sum of rows of norm at most `radius`."""
+    # Under a pure budget its density falls with the Euclidean norm: for p columns, half the
+    # variance of Laplace noise.
+    profile = clipped_rows(RowBounds(n_columns, radius), adjacency)
+    if isinstance(loss, GaussianLoss):
+        return calibrate("iid_gaussian", profile, loss)
+    assert profile.l2 is not None
+    return k_norm(2, profile.l2, n_columns, loss)
+
+
+def _subset(rows: Table[Any], needed: float, session: FitSession) -> tuple[Table[Any], float]:
+    """Return some records, each taken with one public probability, and about how many."""
+    n = session.n_records
+    threshold = int(np.ceil(_BYTE * needed / n)) if needed < n else _BYTE
+    if threshold > _BYTE // 2:
+        return rows, n
+    taken = rows.chosen(partial(_chosen, new_key(session.rng), threshold))
+    # If n is public, how many were taken is known from the coins alone; else it is private.
+    if session.adjacency == "replace_one":
+        return taken, float(max(len(taken), 1))
+    return taken, n * threshold / _BYTE
+
+
+def _chosen(key: bytes, threshold: int, begin: int, end: int) -> NDArray[np.bool_]:
+    """Return which rows are taken, by a secret byte for the number of each."""
+    first = begin // _BYTES
+    words = words_of_rows(key, first, -(-end // _BYTES))
+    coins = words.astype("<u8", copy=False).view(np.uint8)
+    return np.asarray(coins[begin - _BYTES * first :][: end - begin] < threshold)
 
 
 def _with_room(counts: NDArray[Any]) -> NDArray[Any]:

@@ -38,7 +38,7 @@ class How(OfOne, total=False):
     same_rows: bool
 
 
-takes_how = partial(takes_terms, noise="auto", same_rows=False)
+takes_how = partial(takes_terms, terms=How, noise="auto", same_rows=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -115,8 +115,7 @@ class NetworkRegressor(QuietScoreMixin, RegressorMixin, PrivateNetwork):
         "target_bounds": [None, tuple, list, np.ndarray]
     }
 
-    def _read_target(self, y: Any, n_rows: int) -> NDArray[np.float64]:
-        return read_numbers(self, y, n_rows)
+    _read_target = read_numbers
 
     def _of_outputs(self, schema: Schema) -> Schema:
         bounds = as_bounds(self.target_bounds, 1, "target_bounds", self)
@@ -169,9 +168,8 @@ class LayerParameters:
 class DPMLPClassifier(LayerParameters, NetworkClassifier):
     """Multilayer perceptron for labels, protecting every record of the training data.
 
-    It minimises the multinomial logistic loss by stochastic gradient descent, with gradients of
-    single records that are clipped in groups of parameters, and noise that may differ between
-    groups. It needs torch (``pip install 'skdpnoise[torch]'``).
+    It minimises the multinomial logistic loss
+    %(paragraphs: gradients_of_people)s
 
     Parameters
     ----------
@@ -183,11 +181,7 @@ class DPMLPClassifier(LayerParameters, NetworkClassifier):
     classes_ : ndarray of shape (n_classes,)
         The labels.
     %(networks: allocation_)s
-    n_iter_ : int
-        Epochs.
-    n_steps_ : int
-        Batches.
-    %(networks: sampling_rate_)s
+    %(networks: n_iter_, n_steps_, sampling_rate_)s
     %(estimators: n_features_in_, feature_names_in_, privacy_)s
 
     See Also
@@ -197,30 +191,11 @@ class DPMLPClassifier(LayerParameters, NetworkClassifier):
 
     Notes
     -----
-    **Privacy.** Neighbours differ in one record, or person, more or fewer. Released are, in this
-    order and all charged for in ``privacy_``, under the labels in quotes:
-
-    1. "number of records", which a person moves by 1; not with `n_samples`.
-    2. Locations and scales of columns without bounds (those of
-       :func:`~skdpnoise.queries.private_location_scale`).
-    3. "gradients": in each step the sum over a Poisson sample of the people of their gradients,
-       each clipped in its groups and rounded to integers within the bounds
-       (:class:`skdpnoise.kernels.joint.parts.ClippedParts`), plus exact integer noise, divided by
-       the chance to be sampled times the number of people. A person in the sample moves it by the
-       bounds, and is in it by a coin from the secure source
-       (:class:`skdpnoise.mechanisms.sampled.SampledMechanism`). A gradient of one person is a
-       function of that person's rows alone, to the last bit. One that is not finite counts as 0.
-
-    The scales of the noise are calibrated to what the rest leaves, exactly and rounded up
-    (:func:`skdpnoise.privacy.poisson_sampled`). All steps are charged for before the first batch;
-    how many there are, and what callbacks see, does not hang on the data. A network's first
-    parameters, the shape of the network and labels are public. Batch norm in training is refused.
+    %(paragraphs: stages_of_networks)s
 
     References
     ----------
-    Abadi et al., "Deep learning with differential privacy", CCS 2016, Algorithm 1. Muthukrishnan
-    and Kalyani, arXiv:2302.03511, Section VI-C (noise of groups). Zhu, Dong and Wang, AISTATS 2022,
-    Theorem 11 (sampling).
+    %(paragraphs: training)s
 
     Examples
     --------
@@ -240,9 +215,8 @@ class DPMLPClassifier(LayerParameters, NetworkClassifier):
 class DPMLPRegressor(LayerParameters, NetworkRegressor):
     """Multilayer perceptron for numbers, protecting every record of the training data.
 
-    It minimises the squared loss of a standardised target by stochastic gradient descent, with
-    gradients of single records that are clipped in groups of parameters, and noise that may differ
-    between groups. It needs torch (``pip install 'skdpnoise[torch]'``).
+    It minimises the squared loss of a standardised target
+    %(paragraphs: gradients_of_people)s
 
     Parameters
     ----------
@@ -252,11 +226,7 @@ class DPMLPRegressor(LayerParameters, NetworkRegressor):
     ----------
     %(networks: module_)s
     %(networks: allocation_)s
-    n_iter_ : int
-        Epochs.
-    n_steps_ : int
-        Batches.
-    %(networks: sampling_rate_)s
+    %(networks: n_iter_, n_steps_, sampling_rate_)s
     %(estimators: n_features_in_, feature_names_in_, privacy_)s
 
     See Also
@@ -266,32 +236,11 @@ class DPMLPRegressor(LayerParameters, NetworkRegressor):
 
     Notes
     -----
-    **Privacy.** Neighbours differ in one record, or person, more or fewer. Released are, in this
-    order and all charged for in ``privacy_``, under the labels in quotes:
-
-    1. "number of records", which a person moves by 1; not with `n_samples`.
-    2. Locations and scales of columns without bounds (those of
-       :func:`~skdpnoise.queries.private_location_scale`).
-    3. Location and scale of the target, "target: ...", as in
-       :class:`~skdpnoise.DPCoordinateDescentRegressor` without bounds.
-    4. "gradients": in each step the sum over a Poisson sample of the people of their gradients,
-       each clipped in its groups and rounded to integers within the bounds
-       (:class:`skdpnoise.kernels.joint.parts.ClippedParts`), plus exact integer noise, divided by
-       the chance to be sampled times the number of people. A person in the sample moves it by the
-       bounds, and is in it by a coin from the secure source
-       (:class:`skdpnoise.mechanisms.sampled.SampledMechanism`). A gradient of one person is a
-       function of that person's rows alone, to the last bit. One that is not finite counts as 0.
-
-    The scales of the noise are calibrated to what the rest leaves, exactly and rounded up
-    (:func:`skdpnoise.privacy.poisson_sampled`). All steps are charged for before the first batch;
-    how many there are, and what callbacks see, does not hang on the data. A network's first
-    parameters, the shape of the network and labels are public. Batch norm in training is refused.
+    %(paragraphs: stages_of_networks)s
 
     References
     ----------
-    Abadi et al., "Deep learning with differential privacy", CCS 2016, Algorithm 1. Muthukrishnan
-    and Kalyani, arXiv:2302.03511, Section VI-C (noise of groups). Zhu, Dong and Wang, AISTATS 2022,
-    Theorem 11 (sampling).
+    %(paragraphs: training)s
 
     Examples
     --------
@@ -367,9 +316,8 @@ def takes_module_parameters(cls: type[T]) -> type[T]:
 class DPNeuralClassifier(ModuleParameters, NetworkClassifier):
     """Any network of torch for labels, protecting every record of the training data.
 
-    It minimises the multinomial logistic loss by stochastic gradient descent, with gradients of
-    single records that are clipped in groups of parameters, and noise that may differ between
-    groups. It needs torch (``pip install 'skdpnoise[torch]'``).
+    It minimises the multinomial logistic loss
+    %(paragraphs: gradients_of_people)s
 
     Parameters
     ----------
@@ -381,11 +329,7 @@ class DPNeuralClassifier(ModuleParameters, NetworkClassifier):
     classes_ : ndarray of shape (n_classes,)
         The labels.
     %(networks: allocation_)s
-    n_iter_ : int
-        Epochs.
-    n_steps_ : int
-        Batches.
-    %(networks: sampling_rate_)s
+    %(networks: n_iter_, n_steps_, sampling_rate_)s
     %(estimators: n_features_in_, feature_names_in_, privacy_)s
 
     See Also
@@ -395,15 +339,11 @@ class DPNeuralClassifier(ModuleParameters, NetworkClassifier):
 
     Notes
     -----
-    **Privacy.** Released and charged for is what :class:`DPMLPClassifier` releases, in its order;
-    locations and scales of columns only without a module. The first parameters of the network, its
-    shape, its frozen parameters and labels are public. Batch norm in training is refused.
+    %(paragraphs: any_network)s
 
     References
     ----------
-    Abadi et al., "Deep learning with differential privacy", CCS 2016, Algorithm 1. Muthukrishnan
-    and Kalyani, arXiv:2302.03511, Section VI-C (noise of groups). Zhu, Dong and Wang, AISTATS 2022,
-    Theorem 11 (sampling).
+    %(paragraphs: training)s
 
     Examples
     --------
@@ -428,9 +368,8 @@ class DPNeuralClassifier(ModuleParameters, NetworkClassifier):
 class DPNeuralRegressor(ModuleParameters, NetworkRegressor):
     """Any network of torch for numbers, protecting every record of the training data.
 
-    It minimises the squared loss of a standardised target by stochastic gradient descent, with
-    gradients of single records that are clipped in groups of parameters, and noise that may differ
-    between groups. It needs torch (``pip install 'skdpnoise[torch]'``).
+    It minimises the squared loss of a standardised target
+    %(paragraphs: gradients_of_people)s
 
     Parameters
     ----------
@@ -440,11 +379,7 @@ class DPNeuralRegressor(ModuleParameters, NetworkRegressor):
     ----------
     %(networks: module_)s
     %(networks: allocation_)s
-    n_iter_ : int
-        Epochs.
-    n_steps_ : int
-        Batches.
-    %(networks: sampling_rate_)s
+    %(networks: n_iter_, n_steps_, sampling_rate_)s
     %(estimators: n_features_in_, feature_names_in_, privacy_)s
 
     See Also
@@ -454,15 +389,11 @@ class DPNeuralRegressor(ModuleParameters, NetworkRegressor):
 
     Notes
     -----
-    **Privacy.** Released and charged for is what :class:`DPMLPRegressor` releases, in its order;
-    locations and scales of columns only without a module. The first parameters of the network, its
-    shape, its frozen parameters and labels are public. Batch norm in training is refused.
+    %(paragraphs: any_network)s
 
     References
     ----------
-    Abadi et al., "Deep learning with differential privacy", CCS 2016, Algorithm 1. Muthukrishnan
-    and Kalyani, arXiv:2302.03511, Section VI-C (noise of groups). Zhu, Dong and Wang, AISTATS 2022,
-    Theorem 11 (sampling).
+    %(paragraphs: training)s
 
     Examples
     --------

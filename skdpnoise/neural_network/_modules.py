@@ -19,6 +19,8 @@ from weakref import ref
 import numpy as np
 from numpy.typing import NDArray
 
+from skdpnoise._utils.checks import complaint
+
 __all__ = [
     "ACTIVATIONS",
     "ParameterGroups",
@@ -79,33 +81,34 @@ def refuse_mixing(owner: str, module: Any) -> None:
     """Refuse layers in which records of a batch change each other."""
     torch = load_torch(owner)
     for name, layer in module.named_modules():
-        batch_norm = isinstance(layer, torch.nn.modules.batchnorm._BatchNorm)
-        instance_norm = isinstance(layer, torch.nn.modules.instancenorm._InstanceNorm)
-        if batch_norm and layer.training:
+        if fault := _mixing(torch, layer):
+            must, remedy = fault
             raise ValueError(
-                f"The 'module' parameter of {owner} must not have batch norm in training, which "
-                f"mixes the records of a batch. Got {type(layer).__name__} as {name!r}. Use "
-                "torch.nn.GroupNorm; or, where the layer is pretrained on public data, call "
-                ".eval() on it and freeze its parameters."
+                complaint(owner, "module", must, f"{type(layer).__name__} as {name!r}", remedy)
             )
-        if batch_norm and any(one.requires_grad for one in layer.parameters()):
-            raise ValueError(
-                f"The 'module' parameter of {owner} must freeze batch norm in eval mode, whose "
-                f"statistics are those of public data. Got {type(layer).__name__} as {name!r} with "
-                "parameters to train: call .requires_grad_(False) on it, or use "
-                "torch.nn.GroupNorm."
-            )
-        if batch_norm and layer.running_mean is None:
-            raise ValueError(
-                f"The 'module' parameter of {owner} must not have batch norm without statistics of "
-                f"its own, which takes those of a batch. Got {type(layer).__name__} as {name!r}: "
-                "use torch.nn.GroupNorm."
-            )
-        if instance_norm and layer.track_running_stats and layer.training:
-            raise ValueError(
-                f"The 'module' parameter of {owner} must not keep statistics of records. Got "
-                f"{type(layer).__name__} as {name!r}: use track_running_stats=False."
-            )
+
+
+def _mixing(torch: Any, layer: Any) -> tuple[str, str] | None:
+    """Return what must not be, or be, of a layer that mixes records, and what helps."""
+    if isinstance(layer, torch.nn.modules.instancenorm._InstanceNorm):
+        keeps = layer.track_running_stats and layer.training
+        keeping = "not keep statistics of records", "Use track_running_stats=False."
+        return keeping if keeps else None
+    if not isinstance(layer, torch.nn.modules.batchnorm._BatchNorm):
+        return None
+    if layer.training:
+        return "not have batch norm in training, which mixes the records of a batch", (
+            "Use torch.nn.GroupNorm; or, where the layer is pretrained on public data, call "
+            ".eval() on it and freeze its parameters."
+        )
+    if any(one.requires_grad for one in layer.parameters()):
+        return "freeze batch norm in eval mode, whose statistics are those of public data", (
+            "Call .requires_grad_(False) on its parameters, or use torch.nn.GroupNorm."
+        )
+    if layer.running_mean is None:
+        must = "not have batch norm without statistics of its own, which takes those of a batch"
+        return must, "Use torch.nn.GroupNorm."
+    return None
 
 
 @contextmanager

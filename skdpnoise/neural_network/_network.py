@@ -6,7 +6,7 @@ import copy
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import KW_ONLY, dataclass, fields, replace
+from dataclasses import KW_ONLY, replace
 from numbers import Integral, Real
 from operator import itemgetter
 from typing import Any, ClassVar, Self
@@ -54,37 +54,6 @@ _COUNTS = 0.1  # of the norm of all clips, for counts of who is within them
 _PREDICTED = 64  # rows at once, always so many, so that others hardly change a row's prediction
 _OF_IMAGES = 4  # axes of the weights of a layer of images
 NOISES = {f"{rule}_{family}" for rule in ("iid", "spr", "inid") for family in FAMILIES}
-
-
-@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
-class PeopleSession(FitSession):
-    """The terms on which a training releases: `n_records` are people, who may have many rows."""
-
-    shares: TrainingShares
-    n_rows: float = 1.0  # that are used, of all people
-
-    @classmethod
-    def of(cls, session: FitSession, shares: TrainingShares, n_people: int) -> PeopleSession:
-        """Return a session with the number of people, public or estimated privately."""
-        facts = {one.name: getattr(session, one.name) for one in fields(session)}
-        found = cls(**facts, shares=shares)
-        if shares.n_people is not None:
-            return replace(found, n_records=shares.n_people)
-        bought = found.of_groups().count(n_people, shares.losses["count"], shares.count_noise)
-        session.account.n_records = max(2.0, bought)
-        return replace(found, n_records=session.account.n_records)
-
-    def with_rows(self, n_kept: int) -> PeopleSession:
-        """Return the session with the number of rows: that of people, or estimated privately."""
-        if "rows" not in self.shares.losses:
-            return replace(self, n_rows=self.n_records)
-        part, noise = self.shares.of_rows("rows"), self.shares.row_noise
-        return replace(self, n_rows=max(2.0, self.count(n_kept, part, noise, "number of rows")))
-
-    def terms_of_rows(self, prefix: str = "") -> dict[str, Any]:
-        """Return what a query of rows needs."""
-        known = {"noise": self.shares.row_noise, "n_samples": self.n_rows}
-        return known | self.under(prefix).terms
 
 
 @constructor_of_fields
@@ -183,16 +152,16 @@ class PrivateNetwork(CallbackSupportMixin, PrivateEstimator, BaseEstimator, ABC)
                 session.reserve(stages, shares.noise, of_groups=range(len(stages)))
                 # bound
                 n_people = rows.n_rows if rows.n_groups is None else rows.n_groups
-                people = PeopleSession.of(session, shares, n_people)
+                people = shares.counted(session, n_people)
                 sampling = shares.sampling or planned_sampling(self, people.n_records)
                 assert sampling is not None
                 mechanism = shares.mechanism(sampling, profile)
                 shares.fix(people.account, mechanism)
-                people = people.with_rows(rows.n_kept)
+                terms = shares.terms_of_rows(people, rows.n_kept)
                 members = members_of(rows, people.rng)
                 table: Any = rows.rows
                 used = table if rows.codes is None else table.rows(members[members >= 0])
-                scalings = self._buy_scalings(people, schema, used)
+                scalings = self._buy_scalings(people, shares, terms, schema, used)
                 # charge, draw, solve
                 draw = people.of_groups().each("gradients", mechanism)
                 steps = Steps.of(self)
@@ -227,10 +196,6 @@ class PrivateNetwork(CallbackSupportMixin, PrivateEstimator, BaseEstimator, ABC)
                 report = session.report()
             self.__dict__.update(fitted, privacy_=report)
         return self
-
-    @abstractmethod
-    def _read_target(self, y: Any, n_rows: int) -> NDArray[Any]:
-        """Return the target, or refuse it."""
 
     @abstractmethod
     def _of_outputs(self, schema: Schema) -> Schema:
@@ -336,16 +301,21 @@ class PrivateNetwork(CallbackSupportMixin, PrivateEstimator, BaseEstimator, ABC)
         return GroupedProfile(bounds, groups, order)
 
     def _buy_scalings(
-        self, session: PeopleSession, schema: Schema, rows: Table[dict[str, Any]]
+        self,
+        session: FitSession,
+        shares: TrainingShares,
+        terms: dict[str, Any],
+        schema: Schema,
+        rows: Table[dict[str, Any]],
     ) -> tuple[Scaling | None, Scaling | None]:
         """Release what must be known of features and target."""
-        features = target = None
-        shares, bounds = session.shares, schema.bounds
+        features, target, bounds = None, None, schema.bounds
         if "features" in shares.losses:
             assert bounds is not None
-            table, ends = rows.map(_flat_features, bounds.shape[1]), (bounds[0], bounds[1])
-            part, terms = shares.of_rows("features"), session.terms_of_rows()
-            found = private_location_scale(table, part, bounds=ends, **terms)
+            table, part = rows.map(_flat_features, bounds.shape[1]), shares.of_rows("features")
+            found = private_location_scale(
+                table, part, bounds=(bounds[0], bounds[1]), **terms, **session.terms
+            )
             scale = np.where(found.found, found.scale, np.inf)  # what is hidden becomes 0
             features = Scaling(found.location, scale, LIMIT)
         elif bounds is not None:
@@ -354,7 +324,8 @@ class PrivateNetwork(CallbackSupportMixin, PrivateEstimator, BaseEstimator, ABC)
         if schema.target_bounds is not None:
             low, high = schema.target_bounds[:, 0].tolist()
             part, values = shares.of_rows("target"), rows.map(itemgetter("y"))
-            one = search_location(values, part, (low, high), **session.terms_of_rows("target: "))
+            own = session.under("target: ").terms
+            one = search_location(values, part, (low, high), **terms, **own)
             target = Scaling(np.array(one.location), np.array(one.scale), LIMIT)
             if one.hidden:
                 warn_of_hidden_target(f"{type(self).__name__} learns little", self.epsilon)

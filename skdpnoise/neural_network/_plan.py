@@ -7,10 +7,11 @@ from dataclasses import dataclass, replace
 from functools import partial, reduce
 from numbers import Integral
 from operator import add
-from typing import Protocol
+from typing import Any, Protocol
 
 from skdpnoise.accounting import Account
 from skdpnoise.accounting.budget import Budget
+from skdpnoise.accounting.session import FitSession
 from skdpnoise.mechanisms.sampled import SampledMechanism, calibrate_sampled
 from skdpnoise.privacy import (
     GaussianLoss,
@@ -63,15 +64,23 @@ class TrainingShares:
     most_rows: int  # of a person
     sampling: Sampling | None  # None where it hangs on the number of people that is bought
 
-    @property
-    def row_noise(self) -> str:
-        """Noise of what is released of rows."""
-        return "iid_" + self.noise.partition("_")[2]
+    def counted(self, session: FitSession, n_people: int) -> FitSession:
+        """Return the session with the number of people, public or estimated privately."""
+        found = self.n_people
+        if found is None:
+            loss = self.losses["count"]
+            noise = "iid_laplace" if isinstance(loss, PureLoss) else "iid_gaussian"
+            found = max(2.0, session.of_groups().count(n_people, loss, noise))
+            session.account.n_records = found
+        return replace(session, n_records=found)
 
-    @property
-    def count_noise(self) -> str:
-        """Noise of the number of people."""
-        return "iid_laplace" if isinstance(self.losses["count"], PureLoss) else "iid_gaussian"
+    def terms_of_rows(self, session: FitSession, n_kept: int) -> dict[str, Any]:
+        """Return noise and number of rows, that of people or estimated privately, for queries."""
+        noise, n_rows = "iid_" + self.noise.partition("_")[2], session.n_records
+        if "rows" in self.losses:
+            found = session.count(n_kept, self.of_rows("rows"), noise, "number of rows")
+            n_rows = max(2.0, found)
+        return {"noise": noise, "n_samples": n_rows}
 
     def of_rows(self, stage: str) -> LossBudget:
         """Return what a stage may cost for one row, if a person's rows cost what it has."""

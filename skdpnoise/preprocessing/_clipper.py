@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY
 from typing import Any, ClassVar
 
 import numpy as np
@@ -9,7 +10,7 @@ from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 
 from skdpnoise._utils.documented import DocumentedMixin
 from skdpnoise._utils.parameters import as_bounds, check_parameters
-from skdpnoise._utils.shared_texts import shared_texts
+from skdpnoise.base.constructors import Constraints, constructor_of_fields
 from skdpnoise.base.over_parts import OverPartsMixin
 from skdpnoise.base.private_fit import check_unpaid_arguments, unchanged_on_failure
 from skdpnoise.base.register import register_public
@@ -17,7 +18,7 @@ from skdpnoise.data.reading import NumberColumns, read
 from skdpnoise.data.tables import read_table
 
 
-@shared_texts
+@constructor_of_fields
 class BoundsClipper(
     OverPartsMixin, DocumentedMixin, OneToOneFeatureMixin, TransformerMixin, BaseEstimator
 ):
@@ -49,19 +50,14 @@ class BoundsClipper(
            [10.,  5.]])
     """
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+    _parameter_constraints: ClassVar[Constraints] = {
         "feature_bounds": [None, tuple, list, dict, np.ndarray],
         "copy": ["boolean"],
     }
 
-    def __init__(
-        self,
-        feature_bounds: tuple[Any, Any] | dict[str, Any] | None = None,
-        *,
-        copy: bool = True,
-    ) -> None:
-        self.feature_bounds = feature_bounds
-        self.copy = copy
+    feature_bounds: tuple[Any, Any] | dict[str, Any] | None = None
+    _: KW_ONLY
+    copy: bool = True
 
     def fit(self, X: Any, y: Any = None, **params: Any) -> BoundsClipper:
         """Check the parameters and remember the columns' names.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY
 from functools import partial
@@ -88,6 +89,21 @@ class PrivateEncoder(PrivateTransformer):
             "category_mechanism_": plan.categories,
             "_kinds": tuple(map(kind_of_labels, categories)),
         }
+
+    @abstractmethod
+    def inverse_transform(self, X: Any) -> NDArray[Any]:
+        """Undo :meth:`transform`, as far as what it returns tells.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features_out)
+            What :meth:`transform` returns.
+
+        Returns
+        -------
+        ndarray or frame of shape (n_samples, n_features)
+            Of objects: categories, and None for other values.
+        """
 
     def _warn_of_hidden(self) -> None:
         names, pairs = _check_feature_names_in(self), enumerate(self.categories_)
@@ -202,36 +218,11 @@ class DPOneHotEncoder(OneHotMixin, PrivateEncoder):
         return [[*map(named, one.tolist()), *more] for one in self.categories_]
 
     def transform(self, X: Any) -> Any:
-        """Encode every value.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Any values.
-
-        Returns
-        -------
-        ndarray or frame of shape (n_samples, n_encoded_features)
-            Of zeros and ones: for each feature its categories, missing values if they are
-            indicated, and all others.
-        """
         check_is_fitted(self)
         codes = self._codes(X, other=-1.0, missing=-self._n_more)
         return self._encoded(codes.T.astype(np.intp), self.dtype)
 
     def inverse_transform(self, X: Any) -> NDArray[Any]:
-        """Return the category of the largest column of each feature; None for other ones.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_encoded_features)
-            What :meth:`transform` returns.
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_features)
-            Of objects.
-        """
         check_is_fitted(self)
         table = read_projections(type(self).__name__, X, sum(self._widths))
         return self._chosen(self._places(table))
@@ -310,34 +301,10 @@ class DPOrdinalEncoder(OneToOneFeatureMixin, PrivateEncoder):
         return PublicOutput(low, np.maximum(tops, low + 1.0))
 
     def transform(self, X: Any) -> Any:
-        """Number every value.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Any values.
-
-        Returns
-        -------
-        ndarray or frame of shape (n_samples, n_features)
-            0, 1, ... in the order of ``categories_``, or what stands for others.
-        """
         check_is_fitted(self)
         return self._codes(X, float(self.unknown_value), float(self.encoded_missing_value))
 
     def inverse_transform(self, X: Any) -> NDArray[Any]:
-        """Return the categories of numbers; None where there is none.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            What :meth:`transform` returns.
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_features)
-            Of objects.
-        """
         check_is_fitted(self)
         table = read_projections(type(self).__name__, X, len(self.categories_))
         return self._chosen([*table.T])

@@ -39,8 +39,8 @@ class DPSimpleImputer(PrivateScaler):
     fill_value : float, default=0.0
         **Public**: of "constant", and of columns that the noise hides.
     add_indicator : bool, default=False
-        Whether to add a column for **every** feature that says where a value was missing: which
-        features have missing values is private.
+        Whether to add a column for **every** feature that says where a value was missing, such as
+        "missingindicator_age": which features have missing values is private.
 
     Attributes
     ----------
@@ -104,18 +104,6 @@ class DPSimpleImputer(PrivateScaler):
         return {"statistics_": statistics, "n_present_": found.n_present}
 
     def transform(self, X: Any) -> Any:
-        """Replace what is missing.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Numbers, and NaN for what is missing.
-
-        Returns
-        -------
-        ndarray or frame of shape (n_samples, n_features)
-            Float32 stays float32. With ``add_indicator`` twice as many columns.
-        """
         check_is_fitted(self)
         X = read_table(self, X, reset=False, missing=True, copy=True, force_writeable=True)
         absent = np.isnan(X)
@@ -124,22 +112,6 @@ class DPSimpleImputer(PrivateScaler):
         return np.hstack([X, absent.astype(X.dtype)]) if self.add_indicator else X
 
     def inverse_transform(self, X: Any) -> Any:
-        """Put NaN where the indicator says that a value was missing.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, 2 n_features)
-            What :meth:`transform` returns with ``add_indicator``.
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_features)
-
-        Raises
-        ------
-        ValueError
-            Without ``add_indicator``: nothing tells where a value was missing.
-        """
         check_is_fitted(self)
         if not self.add_indicator:
             raise ValueError(
@@ -151,17 +123,6 @@ class DPSimpleImputer(PrivateScaler):
         return np.where(table[:, half:] > 0.5, np.nan, table[:, :half])
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
-        """Return the names of the features, and such as "missingindicator_age".
-
-        Parameters
-        ----------
-        input_features : array-like of str or None, default=None
-            Names of the features; None are those seen in fit, or "x0", "x1", ...
-
-        Returns
-        -------
-        ndarray of str
-        """
         check_is_fitted(self)
         names = list(_check_feature_names_in(self, input_features))
         more = [f"missingindicator_{name}" for name in names] if self.add_indicator else []

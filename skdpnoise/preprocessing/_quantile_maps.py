@@ -67,8 +67,7 @@ class DPKBinsDiscretizer(OneHotMixin, PrivateScaler, BinsParameter):
 
     Notes
     -----
-    **Privacy.** That of :func:`~skdpnoise.queries.private_quantiles`. What :meth:`transform`
-    returns of a private record is not private.
+    %(paragraphs: quantiles)s
 
     Examples
     --------
@@ -126,18 +125,6 @@ class DPKBinsDiscretizer(OneHotMixin, PrivateScaler, BinsParameter):
         return super().public_output_
 
     def transform(self, X: Any) -> Any:
-        """Return the bin of every value.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Finite.
-
-        Returns
-        -------
-        ndarray or frame of shape (n_samples, n_encoded_features)
-            Zeros and ones, or numbers from 0 on.
-        """
         check_is_fitted(self)
         X = read_table(self, X, reset=False)
         pairs = zip(X.T, self.bin_edges_, strict=True)
@@ -147,17 +134,6 @@ class DPKBinsDiscretizer(OneHotMixin, PrivateScaler, BinsParameter):
         return self._encoded(places, X.dtype)
 
     def inverse_transform(self, X: Any) -> Any:
-        """Return the middle of the bin.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_encoded_features)
-            What :meth:`transform` returns.
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_features)
-        """
         check_is_fitted(self)
         ordinal = self.encode == "ordinal"
         width = self.n_bins_.size if ordinal else sum(self._widths)
@@ -214,8 +190,7 @@ class DPQuantileTransformer(PrivateScaler, PointsParameter):
 
     Notes
     -----
-    **Privacy.** That of :func:`~skdpnoise.queries.private_quantiles`. What :meth:`transform`
-    returns of a private record is not private.
+    %(paragraphs: quantiles)s
 
     Examples
     --------
@@ -257,18 +232,6 @@ class DPQuantileTransformer(PrivateScaler, PointsParameter):
         return PublicOutput(np.full(width, low), np.full(width, end))
 
     def transform(self, X: Any) -> Any:
-        """Return the quantile of every value.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Finite.
-
-        Returns
-        -------
-        ndarray or frame of shape (n_samples, n_features)
-            Float32 stays float32.
-        """
         check_is_fitted(self)
         X = read_table(self, X, reset=False, copy=self.copy, force_writeable=True)
         for k, ends in enumerate(self.quantiles_.T):
@@ -279,17 +242,6 @@ class DPQuantileTransformer(PrivateScaler, PointsParameter):
         return X
 
     def inverse_transform(self, X: Any) -> Any:
-        """Return the values at quantiles.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            What :meth:`transform` returns.
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_features)
-        """
         check_is_fitted(self)
         table = read_projections(type(self).__name__, X, self.quantiles_.shape[1])
         if self.output_distribution == "normal":

@@ -105,32 +105,25 @@ class PrivateScaler(OneToOneFeatureMixin, PrivateTransformer):
         """Return the fitted attributes by what was released, None if nothing was."""
 
     def transform(self, X: Any) -> Any:
-        """Shift and scale every column; only a parameter ``clip`` makes it clip.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Finite.
-
-        Returns
-        -------
-        ndarray or frame of shape (n_samples, n_features)
-            Float32 stays float32.
-        """
         return self._moved(X, back=False)
 
     def inverse_transform(self, X: Any) -> Any:
-        """Undo :meth:`transform`.
+        """Undo :meth:`transform`, as far as what it returns tells.
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
+        X : array-like of shape (n_samples, n_features_out)
             What :meth:`transform` returns.
 
         Returns
         -------
         ndarray or frame of shape (n_samples, n_features)
-            In the user's units.
+            In the units of the data: of a bin its middle, of what an imputer filled in NaN.
+
+        Raises
+        ------
+        ValueError
+            If an imputer has no ``add_indicator``: nothing tells where a value was missing.
         """
         return self._moved(X, back=True)
 
@@ -285,8 +278,7 @@ class DPRobustScaler(PrivateScaler):
 
     Notes
     -----
-    **Privacy.** That of :func:`~skdpnoise.queries.private_quantiles`. What :meth:`transform`
-    returns of a private record is not private.
+    %(paragraphs: quantiles)s
 
     **Columns that do not stand out**, constant or drowned in noise and without bounds, get centre 0
     and scale 1, and a warning. Where quantiles coincide, the scale is the width of the narrowest

@@ -255,18 +255,6 @@ class DPTableVectorizer(PrivateTransformer, SchemaParameter):
         return output_of((size, block.reach) for block in blocks for size in block.sizes)
 
     def transform(self, X: Any) -> Any:
-        """Encode every row by itself.
-
-        Parameters
-        ----------
-        X : frame or array-like of shape (n_samples, n_features)
-            With the columns of the table that was fitted.
-
-        Returns
-        -------
-        ndarray or frame of shape (n_samples, n_encoded_features)
-            Of finite numbers.
-        """
         check_is_fitted(self)
         blocks = self.columns_.blocks
         X = read_any_table(self, X, reset=False, dates=True, expected=self._kinds)

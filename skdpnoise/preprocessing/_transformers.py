@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Never, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,7 +30,7 @@ Facts = dict[str, Any]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReleasePlan:
-    """What a fit releases, on public facts alone."""
+    """The releases of a fit, on public facts alone."""
 
     columns: Any  # what is public of them
     noise: str = "auto"
@@ -81,6 +81,23 @@ class PrivateTransformer(PrivateEstimator, TransformerMixin, BaseEstimator, ABC)
                 hand_on(self, self.public_output_)
         return self
 
+    @abstractmethod
+    def transform(self, X: Any) -> Any:
+        """Transform every row by itself.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n_samples, n_features)
+            With the columns of the fit: finite numbers, and NaN for an imputer; any values for
+            encoders and vectorizers.
+
+        Returns
+        -------
+        ndarray or frame of shape (n_samples, n_features_out)
+            Finite numbers, in the order of :meth:`get_feature_names_out`. Float32 stays float32,
+            but for encoders and vectorizers.
+        """
+
     def _check_own_params(self) -> None:
         """Check what the constraints cannot say."""
 
@@ -88,8 +105,8 @@ class PrivateTransformer(PrivateEstimator, TransformerMixin, BaseEstimator, ABC)
     def _form(self) -> Form[Any, Any]:
         """Return how X is read."""
 
-    @abstractmethod
-    def _plan(self, schema: Any, session: FitSession) -> ReleasePlan:
+    @abstractmethod  # whose classes take the schema of their form
+    def _plan(self, schema: Never, session: FitSession) -> ReleasePlan:
         """Return what is released of these columns, or say what is wrong with the parameters."""
 
     @abstractmethod
@@ -114,7 +131,7 @@ class OneHotMixin:
     @property
     @abstractmethod
     def _labels(self) -> list[list[str]]:
-        """What the names of the columns of each feature end in."""
+        """Endings of the names of the columns of each feature."""
 
     @property
     def _widths(self) -> list[int]:

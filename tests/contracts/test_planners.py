@@ -34,8 +34,8 @@ ROOMS = {
         26,
     ),
     "decomposition": (r"_*(plan|choose|share|rows_needed|noise_level|mean_level|row_level)", 7),
-    "preprocessing": (r"_*(plan$|released$|rest$|part$)", 7),
-    "neural_network": (r"_*(plan|share|profile|chosen_noise|mechanism$)", 5),
+    "preprocessing": (r"_*(plan$|asked$|probabilities$|rest$|part$)", 12),
+    "neural_network": (r"_*(plan|share|stages$|profile|chosen_noise|mechanism$)", 6),
 }
 CARRIERS = (Table, Fold, Rows, Groups, RowSource, ScannedRows)
 # Types of these rooms are walked; those of others, such as noises, know no rows.

@@ -95,6 +95,16 @@ def test_no_guarantee_or_two_are_refused_before_the_charge(name):
     refused(ValueError, f"'delta' parameter of {name}", epsilon=1.0, delta=1.0)
 
 
+@pytest.mark.parametrize("name", [name for name in CALLS if name in queries.__all__])
+def test_an_unknown_keyword_is_refused_by_the_name_of_the_query(name):
+    unknown = ["epsilom"]
+    if "charge" not in inspect.signature(function(name)).parameters:
+        unknown.append("charge")  # of queries that make several releases
+    for keyword in unknown:
+        with pytest.raises(TypeError, match=rf"{name}\(\) got an unexpected .*'{keyword}'"):
+            asked(name, epsilon=1.0, ledger=Forbidden(), **{keyword: None})
+
+
 @pytest.mark.parametrize("name", ["private_mean", "private_sum"])
 def test_bounds_are_a_pair_or_two_numbers(name):
     query, terms = function(name), {"random_state": 0}

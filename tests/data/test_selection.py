@@ -16,7 +16,7 @@ from skdpnoise.data.partitions import SpreadError
 from skdpnoise.data.rows import as_sources
 from skdpnoise.data.selection import selected_rows
 from skdpnoise.data.table import InMemory, scan_partitions
-from skdpnoise.decomposition._location import _chosen, _subset
+from skdpnoise.decomposition.moments import _chosen, _subset
 from skdpnoise.sampling import SeededWords
 from skdpnoise.sampling.keyed import words_of_rows
 from tests._cases import quick

@@ -15,8 +15,7 @@ from sklearn.pipeline import make_pipeline
 from skdpnoise.data.table import InMemory
 from skdpnoise.decomposition import DPPCA, DPCovariance
 from skdpnoise.decomposition import _budget as budget_rules
-from skdpnoise.decomposition._location import Locator, _subset
-from skdpnoise.decomposition.moments import denoised
+from skdpnoise.decomposition.moments import Locator, _subset, denoised
 from skdpnoise.ledger import PrivacyLedger
 from skdpnoise.mechanisms import SECOND_MOMENT_NOISES, SymmetricMatrixMechanism
 from skdpnoise.mechanisms.requests import CHOICES

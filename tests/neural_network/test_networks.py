@@ -175,7 +175,10 @@ def test_a_person_counts_once_whatever_rows_there_are():
 
 @each_kind
 def test_noise_that_is_made_for_a_row_where_a_person_is_promised_is_refused(make, y, monkeypatch):
-    monkeypatch.setattr(network_fits.PeopleSession, "of_rows", lambda self, loss: loss)
+    def of_people(self, stage):
+        return self.losses[stage]
+
+    monkeypatch.setattr(network_fits.TrainingShares, "of_rows", of_people)
     with pytest.raises(RuntimeError, match="which fits into none of the losses"):
         make(rows_per_group=3, **QUICK).fit(X, y, groups=np.arange(600) // 3)
 
