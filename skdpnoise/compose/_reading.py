@@ -32,7 +32,7 @@ from sklearn.utils.validation import _num_samples
 from skdpnoise._utils.silence import silence
 from skdpnoise.accounting.limits import NothingDrawnError
 from skdpnoise.base.compositions import below, inner_of
-from skdpnoise.base.parts import all_ours
+from skdpnoise.base.parts import all_ours, private_parts
 from skdpnoise.base.public_output import hand_on
 from skdpnoise.base.register import is_private, rule_of
 from skdpnoise.compose._over_parts import OverParts, without_rows
@@ -344,8 +344,8 @@ class Behind(_Stand):
         if self.run.zeros and _holds_vouched(self.step):
             self.run.drawn = True  # which might fail for zeros
             return X
-        step = self._guarded(X)
-        grouped = {} if groups is None or not is_private(self.step) else {"groups": groups}
+        pays = groups is not None and bool(private_parts(self.step))
+        step, grouped = self._guarded(X, asks=pays), {"groups": groups} if pays else {}
         try:
             with silence():  # what is to be heard of y was said above
                 step.fit(X, y, **grouped)
@@ -362,11 +362,14 @@ class Behind(_Stand):
             text = str(error)
         raise StrangeStepError(text)  # for a value that was computed, perhaps
 
-    def _guarded(self, X: Any) -> Any:
-        """Return the step with guards before what it holds."""
+    def _guarded(self, X: Any, *, asks: bool) -> Any:
+        """Return the step with guards before what it holds, the private ones asking for groups."""
         if is_spread(X):
             return self.step if is_private(self.step) else OverParts(self.step)
         places = guards(self.step, _NOTHING)
+        for one in places.values() if asks else ():
+            if isinstance(one, PrivateGuard):
+                one.set_fit_request(groups=True)
         return places[""] if "" in places else self.step.set_params(**places)
 
 
