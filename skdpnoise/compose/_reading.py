@@ -330,8 +330,8 @@ class Behind(_Stand):
         if self.run.zeros and _holds_vouched(self.step):
             self.run.drawn = True  # which might fail for zeros
             return X
-        step = self._guarded(X)
-        grouped = {} if groups is None or not is_private(self.step) else {"groups": groups}
+        pays = groups is not None and bool(private_parts(self.step))
+        step, grouped = self._guarded(X, asks=pays), {"groups": groups} if pays else {}
         try:
             with silence():  # what is to be heard of y was said above
                 step.fit(X, y, **grouped)
@@ -348,12 +348,16 @@ class Behind(_Stand):
             text = str(error)
         raise StrangeStepError(text)  # for a value that was computed, perhaps
 
-    def _guarded(self, X: Any) -> Any:
-        """Return the step with guards before what it holds."""
-        return by_storage(X, lambda _: self._guarded_in_memory(), lambda _: _over_parts(self.step))
+    def _guarded(self, X: Any, *, asks: bool) -> Any:
+        """Return the step with guards before what it holds, the private ones asking for groups."""
+        in_memory = partial(self._guarded_in_memory, asks)
+        return by_storage(X, lambda _: in_memory(), lambda _: _over_parts(self.step))
 
-    def _guarded_in_memory(self) -> Any:
+    def _guarded_in_memory(self, asks: bool) -> Any:
         places = guards(self.step, _NOTHING)
+        for one in places.values() if asks else ():
+            if isinstance(one, PrivateGuard):
+                one.set_fit_request(groups=True)
         return places[""] if "" in places else self.step.set_params(**places)
 
 

@@ -26,6 +26,7 @@ from skdpnoise.base.public_output import handing_on
 from skdpnoise.base.register import is_private
 from skdpnoise.base.remedies import remedy_for_data
 from skdpnoise.compose._reading import (
+    Behind,
     StrangeStepError,
     guards,
     is_ours,
@@ -79,10 +80,7 @@ def fit_steps(
             if groups is None:
                 return taken_back(pipeline.fit(X, y))
             stack.enter_context(config_context(enable_metadata_routing=True))
-            steps = pipeline.get_params(deep=True)
-            for part in parts:
-                if part.kind == "private" and part.label in steps:
-                    steps[part.label].set_fit_request(groups=True)
+            _ask_for_groups(pipeline, parts, guarded)
             return taken_back(pipeline.fit(X, y, groups=groups))
     except NothingDrawnError:
         raise
@@ -100,6 +98,17 @@ def fit_steps(
         "quote values of the data and is not shown: fit the step by itself to public data of the "
         "same form to see it."
     )
+
+
+def _ask_for_groups(pipeline: Any, parts: Collection[Part], places: Mapping[str, Any]) -> None:
+    """Have private steps, and what stands for compositions that hold some, ask for groups."""
+    steps = pipeline.get_params(deep=True)
+    for part in parts:
+        if part.kind == "private" and part.label in steps:
+            steps[part.label].set_fit_request(groups=True)
+    for one in places.values():
+        if isinstance(one, Behind):
+            one.set_fit_request(groups=bool(private_parts(one.step)))
 
 
 def fit_guarded(owner: str, model: Any, X: Any, y: Any) -> Any:

@@ -70,6 +70,13 @@ class Injected(Exception):
     """No error of ours."""
 
 
+def refuses_what_was_passed(frame):
+    """Return whether whatever fails in a call becomes a refusal of the data's form."""
+    while frame is not None and frame.f_code.co_name != "without_values":
+        frame = frame.f_back
+    return frame is not None
+
+
 class Fails:
     """Raises at one call of the package's functions, and counts words."""
 
@@ -89,7 +96,8 @@ class Fails:
         file = frame.f_code.co_filename
         if event == "call" and "skdpnoise" in file and "_utils" not in file:
             self.calls += 1
-            if self.calls == self.at:
+            if self.calls >= self.at > 0 and not refuses_what_was_passed(frame):
+                self.at = 0
                 raise self.error
 
     def run(self, fit, table):

@@ -9,7 +9,7 @@ from decimal import Decimal
 
 import numpy as np
 import pytest
-from sklearn.compose import ColumnTransformer
+from sklearn.compose import ColumnTransformer, TransformedTargetRegressor
 from sklearn.exceptions import DataConversionWarning
 from sklearn.impute import SimpleImputer
 from sklearn.pipeline import FeatureUnion, Pipeline
@@ -32,6 +32,7 @@ from skdpnoise import (
     DPPipeline,
     DPRobustScaler,
     DPStandardScaler,
+    PrivacyLedger,
 )
 from skdpnoise.base import register
 from skdpnoise.data.lists import without_lists
@@ -325,3 +326,29 @@ def test_a_step_that_takes_no_made_up_values_is_fitted(monkeypatch):
     steps = [("own", Particular()), ("scale", DPStandardScaler())]
     assert hasattr(DPPipeline(steps, ledger=ledger).fit(TABLE), "steps_")
     assert len(ledger.charges) == 1
+
+
+WITHIN = Pipeline([("b", DPStandardScaler()), ("last", DPCoordinateDescentRegressor())])
+BEHIND = {
+    "public": [PolynomialFeatures(2), DPCoordinateDescentRegressor()],
+    "passing by": [ColumnTransformer([("a", "passthrough", [0])]), DPCoordinateDescentRegressor()],
+    "side by side": [FeatureUnion([("b", DPStandardScaler())]), DPCoordinateDescentRegressor()],
+    "in a row": [WITHIN],
+    "of a target": [TransformedTargetRegressor(WITHIN, check_inverse=False)],
+    "whole": [DPPipeline(WITHIN.steps)],
+}
+
+
+@pytest.mark.parametrize("rows_per_group", [1, 3])
+@pytest.mark.parametrize("behind", BEHIND.values(), ids=BEHIND)
+def test_groups_reach_every_private_step_behind_another(behind, rows_per_group):
+    table = np.random.default_rng(0).normal(size=(60, 2))
+    steps = [(f"s{k}", step) for k, step in enumerate([DPStandardScaler(), *behind])]
+    ledger = PrivacyLedger("people", 50.0, 1e-3, "memory", unit="group")
+    model = DPPipeline(steps, epsilon=5.0, rows_per_group=rows_per_group, ledger=ledger)
+    bad = np.where(np.arange(120).reshape(60, 2) == 7, np.nan, table)
+    with pytest.raises(ValueError, match="NaN"):
+        model.fit(bad, table[:, 0], groups=np.arange(60) // 3)
+    model.fit(table, table[:, 0], groups=np.arange(60) // 3)
+    assert (ledger.total().n_charges, ledger.total().n_returned) == (1, 1)
+    assert model.privacy_.rows_per_group == rows_per_group
