@@ -51,6 +51,12 @@ class PlannedColumn:
         return not self.declared.days
 
     @property
+    def kept(self) -> PlannedColumn:
+        """Return what a fit keeps, which no single value of the column decides."""
+        # What objects held says no more than the categories that are shown.
+        return replace(self, truth=False, declared=replace(OBJECTS, days=self.declared.days))
+
+    @property
     def is_numeric(self) -> bool:
         """Return whether it is one of numbers, or of dates, whose days are numbers."""
         return self.kind in ("number", "date")

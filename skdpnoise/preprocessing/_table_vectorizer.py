@@ -220,12 +220,12 @@ class DPTableVectorizer(PrivateTransformer, SchemaParameter):
     def _release(self, plan: ReleasePlan, rows: Table[Any], session: FitSession) -> Facts:
         categories = found_in(plan, rows, session)
         numbers = {} if plan.numbers is None else self._numbers(plan, rows, session)
-        blocks = [  # what objects held says no more than the categories that are shown
-            ColumnBlock(replace(column, truth=False), numbers.get(place), kinds)
+        blocks = [
+            ColumnBlock(column, numbers.get(place), kinds)
             for place, (column, kinds) in enumerate(zip(plan.columns, categories, strict=True))
         ]
         return {
-            "columns_": TableColumns(tuple(blocks)),
+            "columns_": TableColumns(tuple(replace(one, column=one.column.kept) for one in blocks)),
             "category_mechanism_": plan.categories,
             "_kinds": tuple(block.fitted_kind(self.schema or {}) for block in blocks),
         }
