@@ -78,9 +78,20 @@ class PrivateEncoder(PrivateTransformer):
         n_open = sum(column.is_open for column in columns)
         if not n_open:
             return ReleasePlan(columns=columns)
-        promise = session.guarantee, session.rows_per_group
-        made = category_mechanism(owner, self.noise, n_open, session.adjacency, *promise)
-        return ReleasePlan(columns=columns, categories=made)
+        make = partial(
+            category_mechanism,
+            *(owner, self.noise, n_open, session.adjacency),
+            rows_per_group=session.rows_per_group,
+        )
+        made = make(session.guarantee)
+        return ReleasePlan(
+            columns=columns,
+            noise=made.noise,
+            categories=made,
+            stages=[made.privacy_loss()],
+            of_groups=[0],
+            stages_for=lambda guarantee: [make(guarantee).privacy_loss()],
+        )
 
     def _release(self, plan: ReleasePlan, rows: Table[Any], session: FitSession) -> Facts:
         categories = [as_categories(one) for one in found_in(plan, rows, session)]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Never, Self
 
@@ -21,7 +21,7 @@ from skdpnoise.data.reading import Form
 from skdpnoise.data.table import Table
 from skdpnoise.mechanisms.categories import CategoryMechanism
 from skdpnoise.preprocessing._labels import unique_names
-from skdpnoise.privacy import LossBudget, PrivacyLoss
+from skdpnoise.privacy import LossBudget, PrivacyGuarantee, PrivacyLoss
 from skdpnoise.queries.categories import release_categories
 
 Facts = dict[str, Any]
@@ -38,6 +38,8 @@ class ReleasePlan:
     categories: CategoryMechanism | None = None
     stages: Sequence[PrivacyLoss] = ()  # none where the only mechanism says best what it costs
     of_groups: Sequence[int] = ()  # stages whose cost is that of a whole group
+    # returns the stages for another guarantee; None: they are the same noise, only wider
+    stages_for: Callable[[PrivacyGuarantee], Sequence[PrivacyLoss]] | None = None
 
 
 @shared_texts
@@ -72,7 +74,12 @@ class PrivateTransformer(PrivateEstimator, TransformerMixin, BaseEstimator, ABC)
             schema, rows = self._read_rows(self._form(), X=X, groups=groups)
             plan = self._plan(schema, session)
             if plan.stages:
-                session.reserve(plan.stages, plan.noise, of_groups=plan.of_groups)
+                session.reserve(
+                    plan.stages,
+                    plan.noise,
+                    of_groups=plan.of_groups,
+                    stages_for=plan.stages_for,
+                )
             fitted = self._release(plan, rows.keep(session.rng), session)
             report = session.report(empty=True)
             self.__dict__.update(fitted, privacy_=report)
