@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import KW_ONLY
+from functools import partial
 from typing import Any, ClassVar
 
 from sklearn.base import clone
@@ -14,7 +15,7 @@ from skdpnoise._utils.numbers import check_grouped, check_numbers
 from skdpnoise._utils.silence import silence
 from skdpnoise._utils.warnings import PrivacyWarning
 from skdpnoise.accounting.declared import FACTS
-from skdpnoise.accounting.limits import Budget, SpendingLimit, UnsettledError, as_loss
+from skdpnoise.accounting.limits import SpendingLimit, UnsettledError, as_loss
 from skdpnoise.accounting.reservation import returnable
 from skdpnoise.base.advice import (
     advise,
@@ -208,11 +209,12 @@ class DPPipeline(FittedSteps):
         rows = None if groups is None else int(self.rows_per_group)
         advise(self)
         guarantee = PrivacyGuarantee(self.epsilon, self.delta, self.adjacency)
-        pure, samples, chances = pure_noise(copy), samples_records(copy), shows_by_chance(copy)
-
-        def budget_of(guarantee: PrivacyGuarantee) -> Budget:
-            return whole_budget(guarantee, pure=pure, samples=samples, chances=chances)
-
+        budget_of = partial(
+            whole_budget,
+            pure=pure_noise(copy),
+            samples=samples_records(copy),
+            chances=shows_by_chance(copy),
+        )
         budget = budget_of(guarantee)
         rng = random_words(self.random_state)
 
@@ -220,9 +222,8 @@ class DPPipeline(FittedSteps):
             model = with_budget(copy, budget, self.delta, ledger=limit, rng=rng, weights=weights)
             return self._for_groups(model, rows)
 
-        closed = (
-            None if is_charged(self) else SpendingLimit(None, self.adjacency)
-        )  # of what is around it
+        # What is around a pipeline that was charged has checked it.
+        closed = None if is_charged(self) else SpendingLimit(None, self.adjacency)
         checked = None if closed is None else priced(closed)
         if checked is not None:
             check_steps("DPPipeline", checked, parts, grouped=groups is not None)

@@ -222,6 +222,10 @@ class Table(ABC, Generic[Leaf]):
         """Return the tables of the rows by name, as a fit takes them."""
 
     @abstractmethod
+    def travelling(self, value: Other, prepared: Callable[[Other], Other]) -> Other:
+        """Return what goes where the rows are: in memory a value itself, else a prepared one."""
+
+    @abstractmethod
     def or_else(self, leaf: Leaf) -> Table[Leaf]:
         """Return the rows; if there are none, a leaf that has none."""
 
@@ -322,6 +326,9 @@ class InMemory(Table[Leaf]):
     def tables(self) -> dict[str, Any]:
         found: Any = self.leaf
         return dict(found)
+
+    def travelling(self, value: Other, prepared: Callable[[Other], Other]) -> Other:
+        return value
 
     def or_else(self, leaf: Leaf) -> InMemory[Leaf]:
         return self
@@ -441,6 +448,9 @@ class Partitioned(Table[Leaf]):
         if rows.keep is None and rows.choose is None:
             return rows.sources
         return selected_rows(rows.sources, rows)
+
+    def travelling(self, value: Other, prepared: Callable[[Other], Other]) -> Other:
+        return prepared(value)
 
     def or_else(self, leaf: Leaf) -> Table[Leaf]:
         return self if len(self) else InMemory(leaf, 0, self.tail)

@@ -40,6 +40,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from skdpnoise._utils.redaction import silence
 from skdpnoise.data.groups import Groups, group_codes, words_of_groups
 from skdpnoise.data.table import Division
 from skdpnoise.sampling import RandomWords
@@ -68,7 +69,8 @@ class Coins:
 
     def of_labels(self, labels: Any) -> Places:
         """Return the places of rows by the labels of their groups."""
-        codes = group_codes("fit", labels, len(labels))
+        with silence():
+            codes = group_codes("fit", labels, len(labels))
         return self._of_words(words_of_groups(self.key, labels, codes))
 
     def _of_words(self, words: NDArray[np.uint64]) -> Places:

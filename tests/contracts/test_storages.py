@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pandas as pd
 import pytest
 
+import skdpnoise
+from benchmarks._house_figures import storage_branches
 from tests._cases import each_value
 from tests._same_bits import differing
 from tests._storage import every_storage_of_parts
@@ -16,6 +20,13 @@ pytestmark = pytest.mark.filterwarnings("ignore")
 N = 600
 NAMES = ["a", "b", "c"]
 X = np.random.default_rng(0).uniform(-1.0, 1.0, (N, 3))
+
+
+@pytest.mark.slow
+def test_compositions_and_charges_do_not_ask_how_rows_are_kept():
+    rooms = ("accounting/", "compose/", "model_selection/", "planning/")
+    asking = map(str, storage_branches(Path(skdpnoise.__file__).parent.parent))
+    assert [place for place in asking if place.startswith(rooms)] == []
 
 
 @each_value(1)

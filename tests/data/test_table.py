@@ -106,6 +106,11 @@ def test_rows_fall_to_places_by_the_labels_of_their_groups():
         assert sums[0] == sums[1]
 
 
+def test_what_goes_to_partitions_is_prepared():
+    assert in_memory().travelling(1, str) == 1
+    assert in_partitions().travelling(1, str) == "1"
+
+
 def test_what_fits_take_of_rows_in_memory_is_their_own():
     rows = InMemory(arrays(), N)
     for part in (rows.undivided().at(0), rows.divided(ByNumber()).at(0, 1, 2, 3)):
