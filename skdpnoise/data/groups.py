@@ -144,17 +144,12 @@ class Groups(Generic[Leaf]):
     codes: NDArray[np.intp] | None = None  # in memory the number of each row's group
     per_partition: tuple[int, ...] = ()  # else how many rows of each partition are kept
 
-    @property
-    def n_rows(self) -> int:
-        """Number of rows."""
-        return len(self.rows)
-
     @classmethod
     def in_memory(cls, owner: str, rows: InMemory[Leaf], most: int, labels: Any) -> Groups[Leaf]:
-        """Check the labels of rows in memory."""
+        """Check the labels of rows in memory, if there are some."""
         if labels is None:
-            return cls(rows, len(rows))
-        codes = group_codes(owner, labels, len(rows))
+            return cls(rows, rows.n_rows)
+        codes = group_codes(owner, labels, rows.n_rows)
         n_kept = int(np.minimum(np.bincount(codes), most).sum())
         return cls(rows, n_kept, int(codes.max(initial=-1)) + 1, most, codes)
 
@@ -192,7 +187,7 @@ class Groups(Generic[Leaf]):
     def keep(self, rng: RandomWords) -> Table[Leaf]:
         """Return the kept rows, in their order; all rows, and no coin is tossed, if all are."""
         rows: Any = self.rows
-        if self.n_kept == self.n_rows:
+        if self.n_kept == self.rows.n_rows:
             kept: Table[Leaf] = rows
         elif self.codes is None:
             kept = rows.sampled(partial(_kept, self.most, new_key(rng)), self.per_partition)

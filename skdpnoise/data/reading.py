@@ -32,6 +32,8 @@ from skdpnoise.data.targets import (
     labels_of_parts,
     missing_target,
     numbers_of,
+    read_labels,
+    read_numbers,
 )
 
 __all__ = ["Form", "NumberColumns", "Supervised", "read"]
@@ -80,23 +82,23 @@ def read(
     if "y" in tables and tables["y"] is None:
         raise missing_target(owner)
     if form.in_memory or not any(map(is_spread, (*tables.values(), groups))):
-        rows, found = form.read(estimator, tables)
+        whole, found = form.read(estimator, tables)
         schema = form.agreed(estimator, [found], None)
-        return schema, Groups.in_memory(f"{owner}.fit", rows, most, groups)
+        return schema, Groups.in_memory(f"{owner}.fit", whole, most, groups)
     sources = as_sources(**tables, groups=groups)
     computed = frozenset(name for name in tables if is_computed(name, estimator))
     scan = _Scan(type(estimator), form, computed)
-    partitions = scan_partitions(sources["X"].reader.runner(sources, n_jobs), scan, list(sources))
-    batches = [one for facts in partitions.rows.facts for one in facts.found]
-    if not batches or len(partitions) < form.fewest:
-        shape = (len(partitions), *sources["X"].tail)
+    rows = scan_partitions(sources["X"].reader.runner(sources, n_jobs), scan, list(sources))
+    batches = [one for facts in rows.rows.facts for one in facts.found]
+    if not batches or rows.n_rows < form.fewest:
+        shape = (rows.n_rows, *sources["X"].tail)
         raise ValueError(
-            f"Found array with {len(partitions)} sample(s) (shape={shape}) while a minimum of "
+            f"Found array with {rows.n_rows} sample(s) (shape={shape}) while a minimum of "
             f"{form.fewest} is required by {owner}."
         )
     schema = form.agreed(estimator, batches, sources["X"])
     load, tail = form.load(schema, computed)
-    return schema, Groups.in_partitions(f"{owner}.fit", partitions, most).map(load, *tail)
+    return schema, Groups.in_partitions(f"{owner}.fit", rows, most).map(load, *tail)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -132,7 +134,17 @@ class NumberColumns(Form[Any, Schema]):
         else:
             options = self.options | {"ensure_min_samples": self.fewest}
             table = read_table(estimator, X, **options)
-        return InMemory(table, table.shape[0], table.shape[1:]), _schema_of(estimator, table)
+        names = getattr(estimator, "feature_names_in_", None)
+        n_rows, *tail = table.shape
+        schema = Schema(
+            n_columns=tail[0],
+            n_rows=None,
+            names=None if names is None else tuple(names),
+            dtype=table.dtype.str,
+            sparse=issparse(table),
+            row_shape=tuple(tail),
+        )
+        return InMemory(table, n_rows, schema.row_shape), schema
 
     def scan(self, estimator: Any, tables: Tables) -> Schema:
         """Return the columns of one batch."""
@@ -142,7 +154,7 @@ class NumberColumns(Form[Any, Schema]):
         if schema is not None:  # all but the values was checked in rows like these
             within_limits(estimator, as_numbers(X, schema.dtype), **_limits_of(self.options))
             return schema
-        schema = _schema_of(estimator, read_table(estimator, X, **self.options))
+        schema = replace(self, fewest=1).read(estimator, tables)[1]
         if columns is not None:
             self.known[columns] = schema
         return schema
@@ -162,18 +174,19 @@ class NumberColumns(Form[Any, Schema]):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Supervised(Form[dict[str, Any], Schema]):
-    """X and y by name: y as the estimator's `_read_target` checks it."""
+    """X and y by name: y has labels, or what a function reads as numbers."""
 
     features: NumberColumns
-    labels: bool = False  # whether y has labels, which are public
+    labels: bool = False  # which are public
+    numbers: Callable[[Any, Any, int], NDArray[Any]] = read_numbers
     fewest: int = 2
     in_memory: bool = False
 
     def read(self, estimator: Any, tables: Tables) -> tuple[InMemory[dict[str, Any]], Any]:
         """Return both, the columns, and the labels."""
         rows, schema = self.features.read(estimator, tables)
-        y, labels = self._target(estimator, tables["y"], len(rows))
-        return InMemory({"X": rows.leaf, "y": y}, len(rows), rows.tail), (schema, labels)
+        y, labels = self._target(estimator, tables["y"], rows.n_rows)
+        return InMemory({"X": rows.leaf, "y": y}, rows.n_rows, rows.tail), (schema, labels)
 
     def scan(self, estimator: Any, tables: Tables) -> Any:
         """Return the columns and the labels of one batch."""
@@ -198,8 +211,10 @@ class Supervised(Form[dict[str, Any], Schema]):
         return partial(_both, features, labels_of if self.labels else numbers_of), tail
 
     def _target(self, estimator: Any, y: Any, n_rows: int) -> tuple[Any, Any]:
-        y = estimator._read_target(y, n_rows)
-        return y, np.unique(y) if self.labels else None
+        if not self.labels:
+            return self.numbers(estimator, y, n_rows), None
+        labels = read_labels(type(estimator).__name__, y, n_rows)
+        return labels, np.unique(labels)
 
 
 def agree_on_columns(estimator: Any, found: list[Known]) -> Known:
@@ -215,18 +230,6 @@ def agree_on_columns(estimator: Any, found: list[Known]) -> Known:
     elif hasattr(estimator, "feature_names_in_"):
         del estimator.feature_names_in_
     return first
-
-
-def _schema_of(estimator: Any, table: Any) -> Schema:
-    names = getattr(estimator, "feature_names_in_", None)
-    return Schema(
-        n_columns=table.shape[1],
-        n_rows=None,
-        names=None if names is None else tuple(names),
-        dtype=table.dtype.str,
-        sparse=issparse(table),
-        row_shape=table.shape[1:],
-    )
 
 
 def _columns_of_floats(X: Any) -> Any:

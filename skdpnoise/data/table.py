@@ -59,7 +59,7 @@ from skdpnoise.data.partitions import (
     raised,
 )
 from skdpnoise.data.ranks import CountedRanks, Ranks, SortedRanks
-from skdpnoise.data.rows import RowSource, as_sources, is_spread
+from skdpnoise.data.rows import as_sources, is_spread
 
 __all__ = [
     "Fold",
@@ -131,15 +131,11 @@ class Table(ABC, Generic[Leaf]):
     # what a function of whole tables takes: an array, a record of arrays, or a dict of tables.
 
     __slots__ = ()
+    n_rows: int
     tail: tuple[int, ...]  # what follows the number of rows in the shape of leaves
 
-    @abstractmethod
-    def __len__(self) -> int: ...
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """The shape that all leaves would have together, were they arrays."""
-        return len(self), *self.tail
+    def __len__(self) -> int:
+        return self.n_rows
 
     @abstractmethod
     def n_threads(self, n_jobs: int | None) -> int:
@@ -229,9 +225,6 @@ class InMemory(Table[Leaf]):
         """Return an array as a table."""
         return InMemory(values, len(values), values.shape[1:])
 
-    def __len__(self) -> int:
-        return self.n_rows
-
     def n_threads(self, n_jobs: int | None) -> int:
         return int(effective_n_jobs(n_jobs))
 
@@ -317,7 +310,9 @@ class Partitioned(Table[Leaf]):
     needs: frozenset[str]  # names of the tables that the first of them reads
     tail: tuple[int, ...] = ()  # what follows the number of rows in the shape of leaves
 
-    def __len__(self) -> int:
+    @property
+    def n_rows(self) -> int:  # type: ignore[override]
+        """Number of rows that are taken."""
         return sum(self.rows.n_taken)
 
     def n_threads(self, n_jobs: int | None) -> int:
@@ -497,12 +492,15 @@ def scanned(
     check: Callable[[Tables], tuple[Leaf, Any]], read: Callable[[Tables], Leaf], **tables: Any
 ) -> tuple[Table[Leaf], list[Any]]:
     """Look at tables for the first time; return their rows and what a check found of them."""
-    # `check` returns the leaf of some rows and what it found, `read` the leaf alone.
+    # `check` returns the leaf of some rows and what it found, `read` the leaf alone. A table of
+    # ours was checked by its reader: it comes back as it is.
+    first = next(iter(tables.values()))
+    if isinstance(first, Table):
+        return first, []
     if any(map(is_spread, tables.values())):
         rows = scan_tables(partial(_note, check), **tables)
         return rows.map(read), [found for part in rows.rows.facts for found in part.found]
     leaf, found = check(tables)
-    first = next(iter(tables.values()))
     n_rows = first.shape[0] if hasattr(first, "shape") else len(first)
     return InMemory(leaf, n_rows), [found]
 
@@ -516,15 +514,15 @@ def _note(check: Callable[[Tables], tuple[Any, Any]], tables: Tables) -> Any:
     return check(tables)[1]
 
 
-def mapped(table: Any, function: Callable[[Any], Any], *tail: int) -> Any:
-    """Return a function of single rows of a table, or of those in parts, looked at or not.
+def mapped(table: Any, function: Callable[[Any], Any], *tail: int) -> Table[Any]:
+    """Return a function of single rows of a table, or of values of all records.
 
     Examples
     --------
-    >>> mapped(np.ones((3, 2)), lambda rows: rows[:, 0])
+    >>> mapped(np.ones((3, 2)), lambda rows: rows[:, 0]).leaf
     array([1., 1., 1.])
     """
-    return table.map(function, *tail) if isinstance(table, Table | RowSource) else function(table)
+    return as_rows(table).map(function, *tail)
 
 
 def total(table: Any, step: Callable[[Any], Integers], label: str = "sums") -> Integers:
@@ -535,7 +533,7 @@ def total(table: Any, step: Callable[[Any], Integers], label: str = "sums") -> I
     >>> total(np.ones((3, 2), dtype=int), lambda rows: rows.sum(axis=0))
     array([3, 3])
     """
-    return table.total(step, label) if isinstance(table, Table) else step(table)
+    return as_rows(table).total(step, label)
 
 
 def in_units(integers: Any, unit: Any) -> NDArray[np.float64]:

@@ -42,36 +42,43 @@ def read_table(
 ) -> NDArray[Any]:
     """Return X as an array of float32 or float64, finite and of a size that sums survive."""
     # With `missing` a NaN stands for no value, and stays.
-    owner = type(estimator).__name__
-    if isinstance(X, list | tuple):
-        X = check_container(owner, "X", X)
-    X = as_frame(X)
-    if not (reset or isinstance(X, np.ma.MaskedArray) or is_complex(X)):
-        kinds = kinds_in(X) or ()
-        values = not is_computed("X", estimator)
-        X = as_fitted(owner, X, [NUMBER] * len(kinds), given=kinds, values=values)
-    X = check_container(owner, "X", X)
-    if reset:
-        _check_numbers(owner, X, values=not is_computed("X", estimator))
-    if hasattr(X, "columns") and not hasattr(X, "column_names"):  # which tables of Arrow have
-        X = by_declared_type(owner, X)
-    X = _with_plain_gaps(X)
-
-    def convert() -> NDArray[Any]:
-        table: NDArray[Any] = validate_data(
-            estimator, X, reset=reset, dtype=FLOATS, ensure_all_finite=False, **options
-        )
-        return table
-
+    options |= {"reset": reset, "dtype": FLOATS, "ensure_all_finite": False}
     # New data may be those of the fit, on their way through a pipeline.
     with silence() if reset else np.errstate(all="ignore"):
-        otherwise = _unreadable(owner, "X", X, reset=reset)
-        table = without_values(convert, otherwise, of_columns=bool(_not_numbers(X)))
+        if type(X) is np.ndarray and X.ndim == 2 and X.dtype in FLOATS:
+            table = validate_data(estimator, X, **options)  # which refuses shapes alone
+        else:
+            table = _converted(estimator, X, options)
     if not reset:
         largest, keeps_subnormal = np.inf, True
     return within_limits(
         estimator, table, largest=largest, keeps_subnormal=keeps_subnormal, missing=missing
     )
+
+
+def _converted(estimator: Any, X: Any, options: dict[str, Any]) -> NDArray[Any]:
+    """Return any table as an array of floats; refuse what is no table of numbers."""
+    owner, reset = type(estimator).__name__, options["reset"]
+    if isinstance(X, list | tuple):
+        X = check_container(owner, "X", X)
+    X = as_frame(X)
+    values = not is_computed("X", estimator)
+    if not (reset or isinstance(X, np.ma.MaskedArray) or is_complex(X)):
+        kinds = kinds_in(X) or ()
+        X = as_fitted(owner, X, [NUMBER] * len(kinds), given=kinds, values=values)
+    X = check_container(owner, "X", X)
+    if reset:
+        _check_numbers(owner, X, values=values)
+    if hasattr(X, "columns") and not hasattr(X, "column_names"):  # which tables of Arrow have
+        X = by_declared_type(owner, X)
+    X = _with_plain_gaps(X)
+    otherwise, of_columns = _unreadable(owner, "X", X, reset=reset), bool(_not_numbers(X))
+
+    def convert() -> NDArray[Any]:
+        table: NDArray[Any] = validate_data(estimator, X, **options)
+        return table
+
+    return without_values(convert, otherwise, of_columns=of_columns)
 
 
 def _with_plain_gaps(X: Any) -> Any:

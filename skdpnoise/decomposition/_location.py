@@ -69,7 +69,7 @@ class Locator:
         keeps_rows: bool,
         n_jobs: int | None,
     ) -> None:
-        n_columns = rows.shape[1]
+        n_columns = rows.tail[0]
         self._session, self._total, self._keeps_rows = session, total, keeps_rows
         self._n_threads = rows.n_threads(n_jobs)
         needed = rules.rows_needed(total, n_columns)

@@ -141,7 +141,7 @@ class SpreadRecords:
         return self.known.n_groups
 
     def __len__(self) -> int:
-        return self.known.n_rows
+        return self.known.rows.n_rows
 
     def scattered(self, coins: Coins) -> list[SpreadPart]:
         """Return the records of each place."""

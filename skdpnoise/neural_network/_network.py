@@ -218,10 +218,6 @@ class PrivateNetwork(CallbackSupportMixin, PrivateEstimator, BaseEstimator, ABC)
         return self
 
     @abstractmethod
-    def _read_target(self, y: Any, n_rows: int) -> NDArray[Any]:
-        """Return the target, or refuse it."""
-
-    @abstractmethod
     def _of_outputs(self, schema: Schema) -> Schema:
         """Return the schema with the public facts of the target."""
 
@@ -239,7 +235,7 @@ class PrivateNetwork(CallbackSupportMixin, PrivateEstimator, BaseEstimator, ABC)
         numbers = NumberColumns({"allow_nd": wide})
         form = Supervised(numbers, labels=is_classifier(self), in_memory=True)
         schema, rows = self._read_rows(form, X=X, y=y, groups=groups)
-        needed, most = 8.0 * rows.n_rows * int(self.rows_per_group), int(self.rows_per_group)
+        needed, most = 8.0 * rows.rows.n_rows * int(self.rows_per_group), int(self.rows_per_group)
         reason = f"rows_per_group={most}"
         check_memory(type(self).__name__, needed, reason, "Use fewer rows of each group.")
         n_columns = math.prod(schema.row_shape)
@@ -330,7 +326,7 @@ class PrivateNetwork(CallbackSupportMixin, PrivateEstimator, BaseEstimator, ABC)
         n_people: Any = self.n_samples
         if shares.count is not None:
             noise = "iid_laplace" if isinstance(shares.count, PureLoss) else "iid_gaussian"
-            number = rows.n_rows if rows.n_groups is None else rows.n_groups
+            number = rows.rows.n_rows if rows.n_groups is None else rows.n_groups
             found = session.of_groups().count(number, shares.count, noise)
             n_people = session.account.n_records = max(2.0, found)
         return replace(session, n_records=float(n_people))

@@ -16,11 +16,11 @@ from skdpnoise.accounting.terms import Terms, WithCost
 from skdpnoise.data.table import Table
 from skdpnoise.mechanisms.additive import AdditiveMechanism
 from skdpnoise.mechanisms.calibrate import calibrate, shared_budget
-from skdpnoise.privacy import Adjacency, LossBudget, PrivacyGuarantee, PureLoss
+from skdpnoise.privacy import Adjacency, LossBudget, PrivacyGuarantee, PureLoss, check_real
 from skdpnoise.privacy.loss import promised
 from skdpnoise.queries._sweeps import tallies
 from skdpnoise.queries._tiles import DIGIT, LIMB, STEPS, Floats, Places
-from skdpnoise.queries.ranges import Ranges
+from skdpnoise.queries.ranges import Ranges, read_columns
 from skdpnoise.sensitivity import clipped_sum
 from skdpnoise.sensitivity.bounds import FREE_L1, FREE_L2, clipped_moments
 
@@ -161,11 +161,15 @@ def private_moments(
     owner = "private_moments"
     guarantee = promised(owner, guarantee, epsilon, delta, adjacency)
     terms = Terms.adaptive(owner, guarantee, adjacency, ledger, random_state)
-    ranges = Ranges(terms, noise, values, bounds)
+    if n_samples is not None:
+        n_samples = check_real(owner, "n_samples", n_samples)
+    table = read_columns(terms, noise, values)
+    ranges = Ranges(owner, table.tail[0], bounds)
     chosen, budget = moments_budget(
         noise, guarantee, ranges.low.size, terms.adjacency, ranges.n_releases
     )
-    ranges.find(terms.session(charge), chosen, budget, n_samples)
+    terms.spend(budget, chosen)
+    ranges.find(table, terms.session(charge), chosen, budget, n_samples)
     n, cost = ranges.n_samples, {"privacy": budget, **terms.facts}
     kept = np.flatnonzero(ranges.found)
     mean, deviation = np.zeros(ranges.found.size), np.ones(ranges.found.size)
@@ -179,7 +183,7 @@ def private_moments(
     factors, mechanism = _calibrated(ranges, reach / typical, second=second)
     label = "means and mean squares" if second else "means"
     drawn = ranges.session.draw(label, mechanism)
-    totals = _exact_sums(ranges.table, kept, ranges.center[kept], half)
+    totals = _exact_sums(table, kept, ranges.center[kept], half)
     released, error = _noisy(drawn, totals, factors)
     m = np.clip(released[0] / n, -1.0, 1.0)
     mean[kept] = ranges.center[kept] + half * m

@@ -20,11 +20,18 @@ from skdpnoise.accounting.terms import Terms, WithCost
 from skdpnoise.data.table import Table
 from skdpnoise.mechanisms.additive import AdditiveMechanism
 from skdpnoise.mechanisms.calibrate import calibrate, shared_budget
-from skdpnoise.privacy import Adjacency, GaussianLoss, LossBudget, PrivacyGuarantee, PureLoss
+from skdpnoise.privacy import (
+    Adjacency,
+    GaussianLoss,
+    LossBudget,
+    PrivacyGuarantee,
+    PureLoss,
+    check_real,
+)
 from skdpnoise.privacy.loss import promised
 from skdpnoise.queries._sweeps import tallies
 from skdpnoise.queries._tiles import Floats, Integers, Places
-from skdpnoise.queries.ranges import Ranges
+from skdpnoise.queries.ranges import Ranges, read_columns
 from skdpnoise.sensitivity import SensitivityProfile, histogram_counts
 
 __all__ = ["Quantiles", "private_quantiles", "quantiles_budget"]
@@ -174,11 +181,15 @@ def private_quantiles(
         must = "be a number or a one-dimensional array of numbers in the range [0, 1]"
         raise ValueError(complaint(owner, "probabilities", must, repr(probabilities)))
     terms = Terms.adaptive(owner, guarantee, adjacency, ledger, random_state)
-    ranges = Ranges(terms, noise, values, bounds, filled=_filled if missing else None)
+    if n_samples is not None:
+        n_samples = check_real(owner, "n_samples", n_samples)
+    table = read_columns(terms, noise, values, filled=_filled if missing else None)
+    ranges = Ranges(owner, table.tail[0], bounds, missing=missing)
     chosen, total = quantiles_budget(
         noise, guarantee, ranges.low.size, terms.adjacency, ranges.n_releases
     )
-    ranges.find(terms.session(charge), chosen, total, n_samples)
+    terms.spend(total, chosen)
+    ranges.find(table, terms.session(charge), chosen, total, n_samples)
     found = ranges.found
     quantiles, resolution = np.zeros((wanted.size, found.size)), np.ones(found.size)
     present = np.full(found.size, ranges.n_samples)
@@ -193,7 +204,7 @@ def private_quantiles(
         sizes = [ends.size - 1 for ends in counted]
         _, strategies, mechanism = _plan(chosen, ranges.budget, sizes, terms.adjacency)
         drawn = ranges.session.draw("cumulative counts", mechanism)
-        counts = _counts(ranges.table, kept, counted)
+        counts = _counts(table, kept, counted)
         answers = [s.answers(count) for s, count in zip(strategies, counts, strict=True)]
         noisy = drawn.on(np.concatenate(answers))
         parts = np.split(noisy, np.cumsum([a.size for a in answers])[:-1])

@@ -11,7 +11,6 @@ ROOT = Path(skdpnoise.__file__).parent
 DEFINE = ("accounting", "ledger", "mechanisms", "noises", "sampling")
 # Rooms that still do it by themselves, and in how many places: to shrink, and at last to go.
 LEFT = {
-    "linear_model": 30,
     "model_selection": 8,
 }
 FUNCTIONS = {"add_quanta", "adder", "exact_release", "noisy_cells", "note_charge", "plus_noise"}

@@ -13,7 +13,6 @@ import numpy as np
 
 from skdpnoise._utils.parameters import check_memory, number_vector
 from skdpnoise.accounting.session import Session
-from skdpnoise.data.schema import Schema
 from skdpnoise.data.table import Fold, Table
 from skdpnoise.kernels import LOGISTIC, SQUARED, Loss
 from skdpnoise.kernels.coordinate_descent import (
@@ -27,7 +26,13 @@ from skdpnoise.kernels.coordinate_descent import (
 )
 from skdpnoise.linear_model import _rules as rules
 from skdpnoise.linear_model._budget import FitBudget
-from skdpnoise.linear_model._records import LinearProblem, LinearTarget, Rows, Settings
+from skdpnoise.linear_model._records import (
+    LinearProblem,
+    LinearSchema,
+    LinearTarget,
+    Rows,
+    Settings,
+)
 from skdpnoise.linear_model._standard_units import Standardisation
 from skdpnoise.linear_model.solvers.final_steps import MajorityFallback, Recentre, ShrinkToConstant
 from skdpnoise.linear_model.solvers.plans import FinalStep, SolverPlan, made_up_problem
@@ -145,8 +150,14 @@ class CoordinateDescent:
 
     name: ClassVar[str] = "coordinate"
 
-    def check(self, settings: Settings, schema: Schema, budget: FitBudget) -> None:
+    def check(self, settings: Settings, schema: LinearSchema, budget: FitBudget) -> None:
         """Raise what planning would raise, before anything is spent."""
+        self.check_parameters(settings, schema)
+        # So many records, and so little for them, ask for the smallest parts of a loss.
+        plan_coordinates(made_up_problem(settings, schema), _MANY, budget.least)
+
+    def check_parameters(self, settings: Settings, schema: LinearSchema) -> None:
+        """Refuse parameters that no fit of these columns could use."""
         n_features = schema.n_columns
         _check_sums(settings, schema.n_rows or 1, n_features)
         if not isinstance(settings.n_passes, str):
@@ -154,8 +165,6 @@ class CoordinateDescent:
             reason = f"the noise of 'n_passes'={settings.n_passes}"
             check_memory(settings.owner, 8.0 * _COPIES * n_numbers, reason, "Use fewer passes.")
         _check_growth(settings)
-        # So many records, and so little for them, ask for the smallest parts of a loss.
-        plan_coordinates(made_up_problem(settings, schema), _MANY, budget.least)
 
     def plan(self, problem: LinearProblem, n_samples: float, budget: FitBudget) -> CoordinatePlan:
         """Return the plan for so many records, a public or a released number."""
