@@ -54,7 +54,6 @@ __all__ = [
 ]
 
 Leaf = TypeVar("Leaf")
-Other = TypeVar("Other")
 
 # Classes whose equal objects have equal hashes, and subclasses that change neither.
 _LABELS = {
@@ -178,11 +177,6 @@ class Groups(Generic[Leaf]):
         counted = iter(found[:-2].tolist())  # of parts that have rows
         counts = tuple(next(counted) if n_rows else 0 for n_rows in rows.rows.n_rows)
         return cls(rows, sum(counts), n_groups, most, None, counts)
-
-    def map(self, function: Callable[[Leaf], Other], *tail: int) -> Groups[Other]:
-        """Return what a function of single rows makes of them, and the shape of one row."""
-        rows = self.rows.map(function, *tail)
-        return Groups(rows, self.n_kept, self.n_groups, self.most, self.codes, self.per_partition)
 
     def keep(self, rng: RandomWords) -> Table[Leaf]:
         """Return the kept rows, in their order; all rows, and no coin is tossed, if all are."""

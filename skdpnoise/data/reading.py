@@ -98,7 +98,8 @@ def read(
         )
     schema = form.agreed(estimator, batches, sources["X"])
     load, tail = form.load(schema, computed)
-    return schema, Groups.in_partitions(f"{owner}.fit", rows, most).map(load, *tail)
+    kept: Groups[Any] = Groups.in_partitions(f"{owner}.fit", rows, most)
+    return schema, replace(kept, rows=rows.map(load, *tail))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -127,7 +128,6 @@ class NumberColumns(Form[Any, Schema]):
     known: dict[Any, Schema] = field(default_factory=dict)  # of frames of floats, by their columns
 
     def read(self, estimator: Any, tables: Tables) -> tuple[InMemory[Any], Schema]:
-        """Return the numbers, and their columns."""
         X: Any = tables["X"]
         if self.sparse and issparse(X):
             table = read_sparse(estimator, X)
@@ -147,7 +147,6 @@ class NumberColumns(Form[Any, Schema]):
         return InMemory(table, n_rows, schema.row_shape), schema
 
     def scan(self, estimator: Any, tables: Tables) -> Schema:
-        """Return the columns of one batch."""
         X = tables["X"]
         columns = _columns_of_floats(X)
         schema = self.known.get(columns)
@@ -160,14 +159,12 @@ class NumberColumns(Form[Any, Schema]):
         return schema
 
     def agreed(self, estimator: Any, found: list[Schema], source: RowSource | None) -> Schema:
-        """Return the columns of all batches, of the wider type."""
         first = agree_on_columns(estimator, found)
         return replace(first, dtype=np.result_type(*{one.dtype for one in found}).str)
 
     def load(
         self, schema: Schema, computed: frozenset[str]
     ) -> tuple[Callable[[Tables], Any], tuple[int, ...]]:
-        """Return what makes arrays of batches."""
         limits = _limits_of(self.options) if "X" in computed else None
         return partial(_array_of, schema.dtype, limits), (schema.n_columns,)
 
@@ -183,20 +180,17 @@ class Supervised(Form[dict[str, Any], Schema]):
     in_memory: bool = False
 
     def read(self, estimator: Any, tables: Tables) -> tuple[InMemory[dict[str, Any]], Any]:
-        """Return both, the columns, and the labels."""
         rows, schema = self.features.read(estimator, tables)
         y, labels = self._target(estimator, tables["y"], rows.n_rows)
         return InMemory({"X": rows.leaf, "y": y}, rows.n_rows, rows.tail), (schema, labels)
 
     def scan(self, estimator: Any, tables: Tables) -> Any:
-        """Return the columns and the labels of one batch."""
         schema = self.features.scan(estimator, tables)
         if not is_computed("y"):
             check_present(type(estimator).__name__, tables["y"])
         return schema, self._target(estimator, tables["y"], len(tables["X"]))[1]
 
     def agreed(self, estimator: Any, found: list[Any], source: RowSource | None) -> Schema:
-        """Return the columns, and all labels that occur as the classes."""
         schema = self.features.agreed(estimator, [one for one, _ in found], source)
         if not self.labels:
             return schema
@@ -206,7 +200,6 @@ class Supervised(Form[dict[str, Any], Schema]):
     def load(
         self, schema: Schema, computed: frozenset[str]
     ) -> tuple[Callable[[Tables], dict[str, Any]], tuple[int, ...]]:
-        """Return what makes arrays of batches."""
         features, tail = self.features.load(schema, computed)
         return partial(_both, features, labels_of if self.labels else numbers_of), tail
 

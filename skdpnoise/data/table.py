@@ -324,7 +324,6 @@ class Partitioned(Table[Leaf]):
         return replace(self, needs=frozenset(names))
 
     def map(self, function: Callable[[Leaf], Other], *tail: int) -> Partitioned[Other]:
-        """Return what a function of single rows makes of them, and the shape of one row."""
         loads: Any = (*self.loads, function)
         return Partitioned(self.rows, loads, self.needs, tail)
 
@@ -332,7 +331,6 @@ class Partitioned(Table[Leaf]):
         return self
 
     def total(self, step: Callable[[Leaf], Integers], label: str = "sums") -> Integers:
-        """Return the sum over all parts of what a function returns for some rows of one."""
         jobs = self.rows.jobs(Task(self.loads, step, self.needs))
         return from_limbs(raised(self.rows.runner.run(jobs, label).value))
 
@@ -344,7 +342,6 @@ class Partitioned(Table[Leaf]):
         *,
         by_part: bool = False,
     ) -> Any:
-        """Return what a function makes of something from all parts."""
         task = Task(self.loads, take, self.needs, collects=True, whole=by_part)
         return raised(self.rows.runner.collect(self.rows.jobs(task), finish, label))
 
@@ -374,7 +371,6 @@ class Partitioned(Table[Leaf]):
         return replace(self, rows=replace(self.rows, n_kept=counts, keep=keep))
 
     def chosen(self, choose: Choose, n_chosen: Sequence[int] | None = None) -> Partitioned[Leaf]:
-        """Return the rows that are chosen by their numbers alone, so many of each part."""
         assert self.rows.choose is None
         if n_chosen is None:
             ends = [0, *accumulate(self.rows.n_kept)]

@@ -24,6 +24,11 @@ from skdpnoise.data.rows import is_spread
 FLOATS = [np.float64, np.float32]
 LARGEST = 1e100  # squares and sums of more rows than fit in memory stay finite
 
+FLAT = (
+    "Expected 2D array, got an array with fewer dimensions in {}. Reshape your data with "
+    "X.reshape(-1, 1) if it has one feature, or X.reshape(1, -1) if it is one sample."
+)
+
 _NAMED = 8  # columns that a message names
 _BLOCK = 1 << 15  # entries that are looked at together, while they are in the cache
 _TEMPORAL = (datetime.date, datetime.time, datetime.timedelta, np.datetime64, np.timedelta64)
@@ -233,7 +238,11 @@ def check_values(
     # Zero becomes the largest integer, so that the smallest magnitude is that of another number.
     fewest = whole(0) if keeps_subnormal else _bits(float(limits.tiny), values.dtype) - whole(1)
     finite_is_enough = keeps_subnormal and largest == np.inf
-    for block in _blocks(values):
+    # Some at a time in the order of memory, without a copy of all of them.
+    blocks: Any = np.nditer(
+        values, ["external_loop", "buffered", "zerosize_ok"], order="K", buffersize=_BLOCK
+    )
+    for block in blocks:
         if finite_is_enough and _sums_to_a_number(block):
             continue
         bits = np.bitwise_and(block.view(whole), magnitude)
@@ -272,17 +281,6 @@ def survivable(
 def _bits(value: float, dtype: np.dtype[Any]) -> Any:
     whole = np.uint32 if dtype.itemsize == 4 else np.uint64
     return np.asarray(value, dtype=dtype).view(whole)[()]
-
-
-def _blocks(values: NDArray[Any]) -> Iterator[NDArray[Any]]:
-    """Yield the entries in the order of memory, some at a time, without a copy of all of them."""
-    if values.ndim == 1 or values.flags.c_contiguous or values.flags.f_contiguous:
-        flat = values if values.ndim == 1 else values.ravel(order="K")
-        for start in range(0, flat.size, _BLOCK):
-            yield flat[start : start + _BLOCK]
-    else:
-        for column in values.T:
-            yield from _blocks(column)
 
 
 def _beyond(owner: str, name: str, values: NDArray[Any], largest: float) -> ValueError:
@@ -397,10 +395,7 @@ def _unreadable(owner: str, name: str, data: Any, *, reset: bool = True) -> str:
     """Return what is said where numpy or scikit-learn would quote the data."""
     shape = getattr(data, "shape", None)
     if (isinstance(shape, tuple) and len(shape) < 2 and name == "X") or np.isscalar(data):
-        return (
-            f"Expected 2D array, got an array with fewer dimensions in {owner}. Reshape your data "
-            "with X.reshape(-1, 1) if it has one feature, or X.reshape(1, -1) if it is one sample."
-        )
+        return FLAT.format(owner)
     where = _not_numbers(data) or (
         f"{name} has text, or values of another kind (they are not shown; {name}.dtype or "
         f"numpy.asarray({name}, dtype=float) would tell)"

@@ -140,7 +140,6 @@ class Rate(LinearTarget):
         return float(self.scaling.scale[0] / self.scaling.center[0])
 
     def __call__(self, outputs: Sequence[np.ndarray]) -> Sequence[np.ndarray]:
-        """Return the counts in these units."""
         return [values / self.scaling.center for values in outputs]
 
 
@@ -180,11 +179,9 @@ class BlockSums:
     contribution: Callable[[np.ndarray, Rows], np.ndarray]  # in grid steps, whose size it takes
 
     def sensitivity(self, adjacency: Adjacency) -> SensitivityProfile:
-        """Return the most that one record moves the sums."""
         return cast(SensitivityProfile, self.bound)
 
     def step(self, grid_size: np.ndarray) -> Callable[[Rows], np.ndarray]:
-        """Return what sums contributions in grid steps."""
         return partial(self._sums, grid_size)
 
     def _sums(self, grid_size: np.ndarray, rows: Rows) -> np.ndarray:

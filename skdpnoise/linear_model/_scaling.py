@@ -321,11 +321,9 @@ class RowMoments:
         return RowBounds(columns.size, norm, columns=columns)
 
     def sensitivity(self, adjacency: Any) -> SensitivityProfile:
-        """Return that of a sum of rows within a ball and a box."""
         return clipped_rows(self.limits, adjacency)
 
     def step(self, grid_size: np.ndarray) -> Any:
-        """Return what sums rows, in grid steps."""
         return partial(_sums_of_moments, self, grid_size)
 
 

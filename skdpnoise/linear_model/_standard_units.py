@@ -107,7 +107,6 @@ class Softened(Standardisation):
     """A standardisation between bounds, in which columns are the smaller the wider these are."""
 
     def deviations(self) -> np.ndarray:
-        """Return the standard deviations of the columns in these units."""
         return np.asarray(1.0 / self.reach)
 
 
@@ -119,7 +118,6 @@ class RowScaling(Standardisation):
     groups: np.ndarray  # numbers of groups of columns whose part of a row has norm 1; -1 for none
 
     def deviations(self) -> np.ndarray:
-        """Return the standard deviations of the columns in these units."""
         return self.spread
 
     @property
@@ -136,7 +134,6 @@ class RowScaling(Standardisation):
 
     @property
     def parts(self) -> Sequence[np.ndarray]:
-        """The columns of each group, in which a row has norm 1 at most."""
         return columns_of(self.groups)
 
 

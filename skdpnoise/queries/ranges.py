@@ -88,12 +88,10 @@ class ColumnSums:
     high: float
 
     def sensitivity(self, adjacency: Adjacency) -> SensitivityProfile:
-        """Return the most that one record moves the sums."""
         ones = np.ones(self.columns.size)
         return clipped_sum(self.low * ones, self.high * ones, adjacency)
 
     def step(self, grid_size: Floats) -> Callable[[Any], Integers]:
-        """Return what sums contributions in grid steps."""
         return partial(self._sums, grid_size)
 
     def _sums(self, grid_size: Floats, rows: NDArray[Any]) -> Integers:

@@ -156,11 +156,17 @@ class GridRows:
         self.block_rows = max(1, min(wished, self.n_rows))
         largest = most + np.abs(self._offset)
         self._dtype = np.float32 if float(largest.max(initial=0.0)) < _SINGLE else np.float64
-        self._kept: dict[int, Any] | None = {} if keep and not _is_large_file(X) else None
+        self._kept: dict[int, Any] | None = None
+        if keep:
+            self.keep()
 
     def keep(self) -> None:
-        """Keep the integers of blocks for the next pass, if they fit."""
-        self._kept = None if _is_large_file(self.X) else {}
+        """Keep the integers of blocks for the next pass, unless X is a large mapped file."""
+        base = self.X
+        while isinstance(base, np.ndarray):
+            base = base.base
+        is_large_file = isinstance(base, mmap) and self.X.nbytes > _LARGE_FILE
+        self._kept = None if is_large_file else {}
 
     def blocks(self, first: int = 0, last: int | None = None) -> Iterator[Block]:
         """Yield rows, some at a time; their integers are kept for the next time if they fit.
@@ -316,15 +322,6 @@ def _squares(whole: Any) -> Floats:
     if isinstance(whole, np.ndarray):
         return np.asarray(np.einsum("ij,ij->i", whole, whole))
     return np.asarray(whole.multiply(whole).sum(axis=1), dtype=np.float64).ravel()
-
-
-def _is_large_file(X: Any) -> bool:
-    base = X
-    while isinstance(base, np.ndarray):
-        if isinstance(base.base, mmap):
-            return bool(X.nbytes > _LARGE_FILE)
-        base = base.base
-    return False
 
 
 def _vector(value: ArrayLike | None, default: float, size: int) -> Floats:

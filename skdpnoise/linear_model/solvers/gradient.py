@@ -75,7 +75,6 @@ class GradientPlan(SolverPlan):
         return np.flatnonzero(np.append(self.problem.features.used, self.constant > 0.0))
 
     def run(self, table: Table[Rows], session: Session) -> Iterator[np.ndarray]:
-        """Yield the iterate of every pass in standard units, shape (n_outputs, n_features + 1)."""
         mechanism, problem, settings = self.mechanism, self.problem, self.problem.settings
         shape = problem.schema.n_outputs, problem.schema.n_columns + 1
         if mechanism is None:
@@ -118,7 +117,6 @@ class GradientPlan(SolverPlan):
             yield coef
 
     def average(self, path: np.ndarray) -> np.ndarray:
-        """Return the mean of the last iterates."""
         return np.asarray(path[-_n_averaged(len(path)) :].mean(axis=0))
 
     def slope_noise(self, curvature: float = 0.0) -> float:
@@ -206,7 +204,6 @@ class GradientDescent:
     name: ClassVar[str] = "gradient"
 
     def check(self, settings: Settings, schema: LinearSchema, budget: FitBudget) -> None:
-        """Raise what planning would raise, before anything is spent."""
         n_passes = rules.GRADIENT.most_passes_of_few_rows
         if not isinstance(settings.n_passes, str):
             n_passes = float(settings.n_passes)
@@ -221,7 +218,6 @@ class GradientDescent:
         self.plan(made_up_problem(settings, schema), _MANY, budget.least)
 
     def plan(self, problem: LinearProblem, n_samples: float, budget: FitBudget) -> GradientPlan:
-        """Return the plan for so many records, a public or a released number."""
         # The noise of T passes adds to a score about 2 u T / (μ n), u being how far a pass moves
         # the score of a row of length L that is clipped. So u T is a multiple of μ n.
         settings, sparse, loss = problem.settings, problem.schema.sparse, problem.settings.loss
@@ -265,8 +261,18 @@ class GradientDescent:
         steps = min(_STEPS, _SUM / (_SAFETY * n_samples))
         bits = math.floor(math.log2(steps * float(mechanism.scale[0]) / clip))
         mechanism = replace(mechanism, bits=min(max(bits, mechanism.bits), 52))
-        facts = clip, step, longest_step, 2.0 ** math.ceil(math.log2(longest) - _ROW_BITS)
-        return GradientPlan(problem, counted, n_passes, mechanism, constant, *facts, final=final)
+        return GradientPlan(
+            problem,
+            counted,
+            n_passes,
+            mechanism,
+            constant,
+            clip=clip,
+            step=step,
+            longest_step=longest_step,
+            row_grid_size=2.0 ** math.ceil(math.log2(longest) - _ROW_BITS),
+            final=final,
+        )
 
 
 GRADIENT = GradientDescent()

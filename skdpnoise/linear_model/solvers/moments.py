@@ -81,12 +81,10 @@ class MomentsRelease:
         return make_pseudo_data(noisy / self.n_samples, used, self.noise_level)
 
     def sensitivity(self, adjacency: Adjacency) -> SensitivityProfile:
-        """Return the most that one record moves the moments."""
         assert self.mechanism is not None
         return second_moments_profile(self.mechanism.row_bounds, adjacency)
 
     def step(self, grid_size: np.ndarray) -> Callable[[Rows], np.ndarray]:
-        """Return what sums products of two entries of rows, in grid steps."""
         return self.sums
 
     def sums(self, rows: Rows, X: np.ndarray | None = None) -> np.ndarray:
@@ -123,7 +121,6 @@ class OneReleasePlan(SolverPlan):
         return 0.5 * self.moments.noise_level
 
     def run(self, table: Table[Rows], session: Session) -> Iterator[np.ndarray]:
-        """Yield the only model, of shape (1, n_features + 1), in standard units."""
         problem, settings = self.problem, self.problem.settings
         pseudo = self.moments.released(table, session, settings.n_jobs)
         if isinstance(settings.alpha, str):
@@ -134,7 +131,6 @@ class OneReleasePlan(SolverPlan):
             yield pseudo.penalised(*settings.penalty(problem, self.n_samples))
 
     def average(self, path: np.ndarray) -> np.ndarray:
-        """Return the only model."""
         return np.asarray(path[-1])
 
 
@@ -144,7 +140,6 @@ class SecondMomentsSolver:
     name: ClassVar[str] = "moments"
 
     def check(self, settings: Settings, schema: LinearSchema, budget: FitBudget) -> None:
-        """Raise what planning would raise, before anything is spent."""
         check_size_of_moments(settings, schema.n_columns)
         if settings.noise not in rules.MOMENT_NOISES:
             raise ValueError(
@@ -154,7 +149,6 @@ class SecondMomentsSolver:
         plan_moments(settings, plain_units(schema.n_columns + 1), 1.0, budget.least)
 
     def plan(self, problem: LinearProblem, n_samples: float, budget: FitBudget) -> OneReleasePlan:
-        """Return the plan for so many records, a public or a released number."""
         moments = plan_moments(problem.settings, problem.columns, n_samples, budget)
         capped = replace(problem, features=problem.features.capped())
         return OneReleasePlan(capped, n_samples, 1, moments)
@@ -168,12 +162,10 @@ class MomentsOr:
     name: ClassVar[str] = "either"
 
     def check(self, settings: Settings, schema: LinearSchema, budget: FitBudget) -> None:
-        """Raise what planning would raise, before anything is spent."""
         check_size_of_moments(settings, schema.n_columns)
         self.other.check(settings, schema, budget)
 
     def plan(self, problem: LinearProblem, n_samples: float, budget: FitBudget) -> SolverPlan:
-        """Return the plan of either solver."""
         settings, features = problem.settings, problem.features
         if not rules.asks_for_descent(settings):
             plan = MOMENTS.plan(problem, n_samples, budget)
