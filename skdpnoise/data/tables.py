@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime
 import numbers
 from collections.abc import Iterable, Iterator
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -239,10 +239,8 @@ def check_values(
     fewest = whole(0) if keeps_subnormal else _bits(float(limits.tiny), values.dtype) - whole(1)
     finite_is_enough = keeps_subnormal and largest == np.inf
     # Some at a time in the order of memory, without a copy of all of them.
-    blocks: Any = np.nditer(
-        values, ["external_loop", "buffered", "zerosize_ok"], order="K", buffersize=_BLOCK
-    )
-    for block in blocks:
+    flags: Any = ["external_loop", "buffered", "zerosize_ok"]
+    for block in cast(Any, np.nditer(values, flags, order="K", buffersize=_BLOCK)):
         if finite_is_enough and _sums_to_a_number(block):
             continue
         bits = np.bitwise_and(block.view(whole), magnitude)
