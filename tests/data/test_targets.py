@@ -145,3 +145,13 @@ def test_floating_point_labels_of_every_width_are_checked_one_by_one(kind, wrong
     with warnings.catch_warnings(), pytest.raises(ValueError, match=r"NaN|infinity"):
         warnings.simplefilter("error")
         read_labels("Owner", labels, 8)
+
+
+@pytest.mark.parametrize("n_rows", [2, 4])
+@pytest.mark.parametrize("y", [np.array([0, 1, 1]), np.array(["a", "b", "b"]), [0, 1, 1]], ids=str)
+def test_targets_of_another_length_than_the_rows_are_refused_whatever_holds_them(y, n_rows):
+    text = rf"inconsistent numbers of samples: \[{n_rows}, 3\]"
+    with pytest.raises(ValueError, match=text):
+        read_labels("Test", y, n_rows)
+    with pytest.raises(ValueError, match=text):
+        read_numbers(DPCoordinateDescentRegressor(), np.arange(3.0), n_rows)
