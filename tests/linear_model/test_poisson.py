@@ -24,7 +24,7 @@ from skdpnoise import (
     DPStandardScaler,
     PrivacyWarning,
 )
-from skdpnoise.accounting.session import Session
+from skdpnoise.accounting import session
 from skdpnoise.data.computed import reading
 from skdpnoise.inspection.auditing._costs import TOLERANCE, total_moved
 from skdpnoise.kernels import POISSON
@@ -309,20 +309,20 @@ def test_the_level_is_that_of_the_counts():
 @pytest.mark.slow
 def test_the_level_has_the_noise_that_it_is_charged_for(monkeypatch):
     X, y = several(2000)
-    seen, sampled, moved, draw = [], [], MatchMean.__call__, Session.draw
+    seen, added, moved, add = [], [], MatchMean.__call__, session.plus_noise
 
-    def sampling(session, label, mechanism):
-        sampled.append(draw(session, label, mechanism))
-        return sampled[-1]
+    def adding(mechanism, integers, noise):
+        added.append(np.ravel(noise))
+        return add(mechanism, integers, noise)
 
     def watched(step, path, plan, noisy):
-        noise = sampled[-1].noise[0] * step.mechanism.grid_size
+        noise = added[-1] * step.mechanism.grid_size
         less, more = (moved(step, path, plan, sums) for sums in (noisy - noise, noisy))
         scaled = noise / step.mechanism.standard_deviation
         seen.append([more[-1, 0, -1] - less[-1, 0, -1], *scaled])
         return more
 
-    monkeypatch.setattr(Session, "draw", sampling)
+    monkeypatch.setattr(session, "plus_noise", adding)
     monkeypatch.setattr(MatchMean, "__call__", watched)
     for seed in range(40):
         DPPoissonRegressor(n_passes=2, random_state=seed).fit(X, y)
