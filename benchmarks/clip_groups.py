@@ -95,7 +95,8 @@ def fit(
     rows = GridRows(X, center=middle, scale=half, constant=1.0, **facts)
     path = [
         *joint_descent(
-            *(rows, lambda i, j: y[i:j, np.newaxis].astype(float)),
+            rows,
+            y[:, np.newaxis],
             loss=LOGISTIC,
             n_outputs=1,
             n_passes=N_PASSES,

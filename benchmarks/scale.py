@@ -60,7 +60,7 @@ PLANNED = (10**9, 10**10, 10**11)
 def models() -> dict[str, Callable[[Any, Any], object]]:
     """Return fits of X and a target, by name."""
     from skdpnoise import DPPCA, DPLogisticCD, DPRidge, DPStandardScaler, PrivacyGuarantee
-    from skdpnoise.data.table import mapped
+    from skdpnoise.data.rows import by_storage
     from skdpnoise.queries import private_sum
 
     loss = PrivacyGuarantee(1.0, 1e-6, adjacency="replace_one")
@@ -71,7 +71,9 @@ def models() -> dict[str, Callable[[Any, Any], object]]:
         "sums": lambda X, y: private_sum(X, -BOUND, BOUND, loss, random_state=0),
         "ridge, bounds": lambda X, y: DPRidge(solver="gram", **both).fit(X, y),
         "ridge": lambda X, y: DPRidge(solver="gram", **given).fit(X, y),
-        "logistic": lambda X, y: DPLogisticCD(n_passes=10, **given).fit(X, mapped(y, labels)),
+        "logistic": lambda X, y: DPLogisticCD(n_passes=10, **given).fit(
+            X, by_storage(y, labels, lambda source: source.map(labels))
+        ),
         "scaler": lambda X, y: DPStandardScaler(**given).fit(X),
         "PCA": lambda X, y: DPPCA(5, **given).fit(X),
     }

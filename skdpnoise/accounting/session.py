@@ -165,7 +165,7 @@ class Session:
         """Release the noisy sums of a query once, with noise that was calibrated for it."""
         drawn = self.draw(label, mechanism)
         sums = table.total(query.step(mechanism.grid_size), label)
-        return Released(drawn.in_units(sums, drawn.noise[0]), mechanism)
+        return Released(drawn.in_units(sums, drawn.noise.reshape(np.shape(sums))), mechanism)
 
     def release(
         self,

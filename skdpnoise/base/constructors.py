@@ -32,17 +32,17 @@ _ENTRIES = re.compile(r"^(?=\S)", re.M)
 def constructor_of_fields(cls: type[T]) -> type[T]:
     """Write a constructor from fields, with constraints and texts of those that are inherited."""
     # What names in annotations mean is known here alone, not where they are inherited.
-    cls.__annotations__ = inspect.get_annotations(cls, eval_str=True)
+    made: Any = cls  # a class of scikit-learn, perhaps, whose attributes have no types
+    made.__annotations__ = inspect.get_annotations(cls, eval_str=True)
     shared_texts(dataclass(eq=False, repr=False)(cls))
     allowed: Constraints = {}
     for base in reversed(cls.__mro__):
         allowed |= vars(base).get("_parameter_constraints", {})
     taken = inspect.signature(cls).parameters
-    made: Any = cls  # a class of scikit-learn, perhaps, whose attribute has no type
     made._parameter_constraints = {name: allowed[name] for name in taken if name in allowed}
     if isinstance(cls.__doc__, str) and "%(parameters)s" in cls.__doc__:
         text = inspect.cleandoc(cls.__doc__)
-        cls.__doc__ = _SECTION.sub(lambda found: _completed(cls, f"{found[0]}\n"), text)
+        made.__doc__ = _SECTION.sub(lambda found: _completed(cls, f"{found[0]}\n"), text)
     return cls
 
 

@@ -101,14 +101,15 @@ class PrivateEstimator(OverPartsMixin, PlanMixin):
         # This looks at the private data and is not charged: whether a fit is refused tells that a
         # value is missing or infinite. See "sharp edges" in the documentation.
         schema, rows = read(self, form, most=int(self.rows_per_group), **tables)
-        check_size(self, rows.n_rows, math.prod(rows.rows.shape[1:]))
+        n_rows = rows.rows.n_rows
+        check_size(self, n_rows, math.prod(rows.rows.tail))
         if rows.n_groups is not None and rows.n_kept < 2:
             raise ValueError(
                 f"{type(self).__name__}.fit needs 2 rows at least, but rows_per_group="
                 f"{self.rows_per_group} keeps {rows.n_kept} of these 'groups'. Give data of more "
                 "groups, or keep more rows."
             )
-        advice.advise_on_public_number(self, rows.n_rows, rows.n_groups)
+        advice.advise_on_public_number(self, n_rows, rows.n_groups)
         public = self.adjacency == "replace_one"
         return replace(schema, n_rows=rows.n_kept) if public else schema, rows
 

@@ -54,7 +54,7 @@ def register_private(cls: type[T]) -> type[T]:
     ['private']
     """
     _check_class("register_private", cls)
-    if cls in _public_beside(cls):
+    if _rule(cls) is not None:
         raise TypeError(f"{cls.__name__} is registered as public: it learns nothing.")
     _private[cls] = None
     return cls
@@ -124,7 +124,7 @@ def register_public(
         rule = replace(rule, sparse=sparse)
     if reads is not None:
         rule = replace(rule, reads=reads)
-    _public_beside(cls)[cls] = rule
+    _public[cls] = rule
     return cls
 
 
@@ -135,7 +135,7 @@ def is_private(estimator: Any) -> bool:
 
 def rule_of(estimator: Any) -> Rule | None:
     """Return the rule of an object's exact class, if it is registered as public."""
-    return _all_public().get(type(estimator))
+    return _rule(type(estimator))
 
 
 def related(estimator: Any) -> tuple[str, str] | None:
@@ -143,24 +143,23 @@ def related(estimator: Any) -> tuple[str, str] | None:
     for parent in type(estimator).__mro__[1:]:
         if parent in _private:
             return "private", parent.__name__
-        if parent in _all_public():
+        if _rule(parent) is not None:
             return "public", parent.__name__
     return None
 
 
-def _public_beside(cls: type) -> ExactClasses[Rule]:
-    """Return the classes registered as public; with scikit-learn's, unless this is one of ours."""
-    return _public if str(cls.__module__).startswith("skdpnoise.") else _all_public()
+def _rule(cls: type) -> Rule | None:
+    """Return the rule of a class that is registered as public, or is one of scikit-learn's."""
+    if str(cls.__module__).startswith("skdpnoise."):
+        return _public.get(cls)
+    return _public.get(cls) or _of_sklearn().get(cls)
 
 
 @cache
-def _all_public() -> ExactClasses[Rule]:
-    """Return the classes registered as public, with scikit-learn's."""
+def _of_sklearn() -> ExactClasses[Rule]:
     from skdpnoise.base.public_transformers import RULES  # not before: it imports many others
 
-    for cls, rule in RULES:
-        _public[cls] = rule
-    return _public
+    return ExactClasses(RULES)
 
 
 def _check_class(owner: str, cls: Any) -> None:

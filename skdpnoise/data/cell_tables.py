@@ -17,13 +17,14 @@ from skdpnoise.data.columns import by_declared_type, is_polars
 from skdpnoise.data.computed import is_computed
 from skdpnoise.data.fitted_kinds import as_fitted, kinds_in
 from skdpnoise.data.kinds import Kind
-from skdpnoise.data.lists import read_once
+from skdpnoise.data.lists import objects_of, read_once
 from skdpnoise.data.partitions import Tables
 from skdpnoise.data.reading import Form, agree_on_columns
 from skdpnoise.data.rows import RowSource
 from skdpnoise.data.schema import Schema
 from skdpnoise.data.table import InMemory, Table
 from skdpnoise.data.tables import (
+    FLAT,
     check_form,
     check_infinite,
     check_types,
@@ -35,11 +36,6 @@ __all__ = ["AnyColumns", "CellSchema", "Expected", "Kinds", "cells_in", "read_an
 
 Kinds = Sequence[Kind | None]
 Expected = Kinds | Callable[[Sequence[Any], Sequence[Kind]], Kinds] | None
-
-FLAT = (
-    "Expected 2D array, got an array with fewer dimensions in {}. Reshape your data with "
-    "X.reshape(-1, 1) if it has one feature, or X.reshape(1, -1) if it is one sample."
-)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -53,7 +49,6 @@ class CellSchema(Schema):
 
     @property
     def identity(self) -> tuple[Any, ...]:
-        """Return what all batches of rows must agree on."""
         return self.columns, self.names
 
 
@@ -67,7 +62,6 @@ class AnyColumns(Form[Any, CellSchema]):
     fewest: int = 1
 
     def read(self, estimator: Any, tables: Tables) -> tuple[InMemory[Any], CellSchema]:
-        """Return the table, and its columns."""
         facts: dict[str, Any] = {"dates": self.dates, "expected": self.expected}
         X = read_any_table(estimator, tables["X"], reset=True, **facts)
         n_rows, n_columns = X.shape
@@ -88,7 +82,6 @@ class AnyColumns(Form[Any, CellSchema]):
     def agreed(
         self, estimator: Any, found: list[CellSchema], source: RowSource | None
     ) -> CellSchema:
-        """Return the columns, each with the kind that it has in all batches."""
         first = agree_on_columns(estimator, found)
         declared = None if source is None else source.kinds
         kinds, contents = [], []
@@ -106,7 +99,6 @@ class AnyColumns(Form[Any, CellSchema]):
     def load(
         self, schema: CellSchema, computed: frozenset[str]
     ) -> tuple[Callable[[Tables], Any], tuple[int, ...]]:
-        """Return what takes the table of batches."""
         return _X, (schema.n_columns,)
 
 
@@ -186,7 +178,4 @@ def rows_as_array(owner: str, rows: Any) -> NDArray[Any]:
     lengths = {len(row) if isinstance(row, list | tuple | np.ndarray) else -1 for row in rows}
     if len(lengths) > 1 or -1 in lengths:
         raise ValueError(FLAT.format(owner))
-    table = np.empty((len(rows), lengths.pop() if lengths else 0), dtype=object)
-    for place, row in enumerate(rows):
-        table[place] = list(row)
-    return table
+    return objects_of(rows) if lengths else np.empty((0, 0), dtype=object)

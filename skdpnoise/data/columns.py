@@ -58,54 +58,6 @@ def by_declared_type(owner: str, data: Any) -> Any:
     return data
 
 
-def made_up(X: Any, *, n_categories: int, n_rows: int = 1000) -> Any:
-    """Return a table of the declared types of another, of which no value is looked at."""
-    # Numbers are normal, dates are missing, and texts so many different ones. Where there is to be
-    # none all are missing but one, by which a column of objects is known to be one of text.
-    rng = np.random.default_rng()
-    texts = np.empty(n_rows, dtype=object)
-    texts[0] = "kind 0"
-    if n_categories:
-        texts[:] = [f"kind {k % n_categories}" for k in range(n_rows)]
-    if is_polars(X):
-        return type(X)([_made_up_polars(column, texts, rng) for column in X.iter_columns()])
-    if not hasattr(X, "iloc"):
-        shape = np.shape(X)
-        if is_numeric(X):
-            return rng.normal(size=(n_rows, *shape[1:]))
-        return np.tile(texts[:, np.newaxis], (1, *shape[1:]))
-    import pandas as pd
-
-    columns = [_made_up_pandas(dtype, texts, rng) for dtype in X.dtypes]
-    table = pd.DataFrame(dict(enumerate(columns)))
-    table.columns = X.columns
-    return table
-
-
-def _made_up_pandas(dtype: Any, texts: Any, rng: np.random.Generator) -> Any:
-    import pandas as pd
-    from pandas.api import types
-
-    if types.is_numeric_dtype(dtype) or types.is_bool_dtype(dtype):
-        return pd.Series(rng.normal(size=len(texts)))
-    if types.is_datetime64_any_dtype(dtype):
-        return pd.Series([pd.NaT] * len(texts), dtype=dtype)
-    if isinstance(dtype, pd.CategoricalDtype):
-        return pd.Series(texts).astype("category")
-    return pd.Series(texts, dtype=object)
-
-
-def _made_up_polars(column: Any, texts: Any, rng: np.random.Generator) -> Any:
-    import polars as pl
-
-    kind, n_rows = column.dtype, len(texts)
-    if kind.is_numeric() or kind == pl.Boolean:
-        return pl.Series(column.name, rng.normal(size=n_rows))
-    if kind.is_temporal():
-        return pl.Series(column.name, [None] * n_rows, dtype=kind)
-    return pl.Series(column.name, texts.tolist(), dtype=pl.String)
-
-
 def is_numeric(data: Any) -> bool:
     """Return whether all columns are declared as numbers or truth values, whatever they hold."""
     if is_polars(data):

@@ -89,19 +89,15 @@ class DaskReader:
 
     @property
     def n_parts(self) -> int:
-        """Number of chunks of rows."""
         return len(self.chunks)
 
     def count(self) -> int:
-        """Return the number of rows, which is computed."""
         return sum(_computed([_dask().delayed(len)(chunk) for chunk in self.chunks]))
 
     def read(self, part: int, columns: Sequence[str] | None) -> Generator[Any]:
-        """Yield a part, here."""
         yield from _computed([self.chunks[part]])
 
     def first(self, function: Callable[[Any], Any], columns: Sequence[str] | None) -> Any:
-        """Return what a function makes of the rows that are read first, where they are."""
         first = _dask().delayed(_first, pure=False)
         for chunk in self.chunks:
             ((found,),) = _computed([first(function, chunk)])
@@ -110,7 +106,6 @@ class DaskReader:
         raise ValueError("There are no rows to read.")
 
     def sifted(self, selection: RowSelection) -> DaskReader:
-        """Return what reads the rows that are left, sifted where the chunks are."""
         labels = None if selection.keep is None else selection.labels
         taking = None if labels is None else labels.taking
         bare = replace(selection, labels=None)
@@ -122,9 +117,8 @@ class DaskReader:
         return replace(self, chunks=tuple(chunks))
 
     def runner(self, tables: dict[str, Any], n_jobs: int | None) -> DaskRunner:
-        """Return what does jobs on tables."""
         counts = {name: source.reader.n_parts for name, source in tables.items()}
-        if not all(isinstance(source.reader, DaskReader) for source in tables.values()):
+        if {type(source.reader) for source in tables.values()} != {type(self)}:
             raise ValueError(
                 f"{' and '.join(tables)} must all be arrays or frames of dask if one of them is. "
                 "Read files by dask, or all of them by skdpnoise.data."
@@ -145,11 +139,9 @@ class DaskRunner:
 
     @property
     def n_parts(self) -> int:
-        """Number of parts."""
         return int(next(iter(self.tables.values())).reader.n_parts)
 
     def scan(self, task: Task) -> list[PartitionFacts | Failure]:
-        """Scan every partition; return what was found."""
         some, found = self._some(task), list[PartitionFacts | Failure]()
         for parts in _waves(range(self.n_parts)):
             jobs = self._jobs(_scan_chunks, some, [(part, part) for part in parts], "scan")
@@ -157,7 +149,6 @@ class DaskRunner:
         return found
 
     def run(self, jobs: Sequence[Job], label: str) -> Partial:
-        """Return the sum over all jobs."""
         found = [self._sum(some, label) for some in _waves(jobs)]
         return complete(combined(found), self.n_parts)
 
@@ -174,7 +165,6 @@ class DaskRunner:
         return found
 
     def collect(self, jobs: Sequence[Job], finish: Callable[[list[Any]], Any], label: str) -> Any:
-        """Return what a function makes of the values of all jobs, or a failure."""
         join = _dask().delayed(_finished, pure=False)
         values, name = self._done(jobs, label), _name(f"{label} joined", 0)
         (found,) = _computed([join(self.n_parts, finish, *values, dask_key_name=name)])

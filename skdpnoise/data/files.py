@@ -425,17 +425,14 @@ class _Local:
 
     @property
     def may_prefetch(self) -> bool:
-        """Return whether a thread may read: no reader of files notices."""
         return True
 
     @property
     def guessed(self) -> frozenset[str]:
-        """Names of columns whose types nobody declared."""
         return frozenset()
 
     @property
     def kinds(self) -> dict[str, Kind] | None:
-        """Declared kinds of columns by their names; None where nothing declares them."""
         schema = getattr(self, "schema", None)
         if schema is None:
             return None
@@ -444,7 +441,6 @@ class _Local:
         return {name: kind for name, kind in pairs if name in columns}
 
     def runner(self, tables: dict[str, RowSource], n_jobs: int | None) -> Runner:
-        """Return what does jobs on tables."""
         own = cast(RowReader, self)
         if any(source.reader != own for source in tables.values()):
             raise ValueError(
@@ -456,11 +452,9 @@ class _Local:
 
     @property
     def n_columns(self) -> int:
-        """Number of columns."""
         return len(cast(RowReader, self).columns or ())
 
     def first(self, function: Callable[[Any], Any], columns: Sequence[str] | None) -> Any:
-        """Return what a function makes of the rows that are read first."""
         own = cast(RowReader, self)
         rows = chain.from_iterable(own.read(part, columns) for part in range(own.n_parts))
         found = quietly(lambda: [function(one) for one in islice(rows, 1)])
@@ -469,7 +463,6 @@ class _Local:
         return found[0]
 
     def sifted(self, selection: RowSelection) -> RowReader:
-        """Return what reads the rows that are left."""
         return _Sifted(cast(RowReader, self), selection)
 
 
@@ -484,20 +477,16 @@ class _Parquet(_Local):
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """Names of the columns."""
         return tuple(self.schema.names)
 
     @property
     def n_parts(self) -> int:
-        """Number of row groups."""
         return len(self.parts)
 
     def count(self) -> int:
-        """Return the number of rows."""
         return self.n_rows
 
     def read(self, part: int, columns: Sequence[str] | None) -> Generator[Any]:
-        """Yield frames."""
         import pyarrow.parquet as pq
 
         path, group = self.parts[part]
@@ -525,26 +514,21 @@ class _Csv(_Local):
 
     @property
     def guessed(self) -> frozenset[str]:
-        """Names of columns whose types nobody declared."""
         return self.found_by_reading
 
     @property
     def n_parts(self) -> int:
-        """Number of files."""
         return len(self.paths)
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """Names of the columns."""
         return tuple(self.schema.names)
 
     def count(self) -> int:
-        """Return the number of rows, which are read."""
         some = self.columns[:1]
         return sum(len(rows) for part in range(self.n_parts) for rows in self.read(part, some))
 
     def read(self, part: int, columns: Sequence[str] | None) -> Generator[Any]:
-        """Yield frames."""
         import pyarrow as pa
         import pyarrow.csv
 
@@ -581,20 +565,16 @@ class _Dataset(_Local):
 
     @property
     def n_parts(self) -> int:
-        """Number of fragments."""
         return len(self.fragments)
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """Names of the columns."""
         return _columns(self.schema)
 
     def count(self) -> int:
-        """Return the number of rows."""
         return sum(one.count_rows() for one in self.fragments)
 
     def read(self, part: int, columns: Sequence[str] | None) -> Generator[Any]:
-        """Yield frames."""
         import pyarrow.dataset
 
         wanted = list(self.columns if columns is None else columns)
@@ -630,31 +610,26 @@ class _Batches(_Local):
 
     @property
     def may_prefetch(self) -> bool:
-        """Return False: connections to databases belong to one thread."""
+        # Connections to databases belong to one thread.
         return False
 
     @property
     def n_parts(self) -> int:
-        """Number of functions."""
         return len(self.factories)
 
     @property
     def columns(self) -> tuple[str, ...] | None:
-        """Names of the columns; None if they have none, or not all are texts."""
         named = bool(self.labels) and all(isinstance(label, str) for label in self.labels)
         return self.labels if named else None
 
     @property
     def n_columns(self) -> int:
-        """Number of columns; 0 for vectors."""
         return self.width
 
     def count(self) -> int:
-        """Return the number of rows, which are read."""
         return sum(len(batch) for part in range(self.n_parts) for batch in self.read(part, None))
 
     def read(self, part: int, columns: Sequence[str] | None) -> Generator[Any]:
-        """Yield frames or arrays."""
         for batch in _given(self.factories[part]):
             if not _is_batch(batch) or _form(batch) != (self.labels, self.width):
                 raise SpreadError(
@@ -682,40 +657,32 @@ class _Sifted(_Local):
 
     @property
     def may_prefetch(self) -> bool:
-        """Return whether a thread may read."""
         return self.reader.may_prefetch
 
     @property
     def n_parts(self) -> int:
-        """Number of parts."""
         return self.reader.n_parts
 
     @property
     def columns(self) -> tuple[str, ...] | None:
-        """Names of the columns."""
         return self.reader.columns
 
     @property
     def n_columns(self) -> int:
-        """Number of columns."""
         return self.reader.n_columns
 
     @property
     def kinds(self) -> dict[str, Kind] | None:
-        """Declared kinds of columns."""
         return self.reader.kinds
 
     @property
     def guessed(self) -> frozenset[str]:
-        """Names of columns whose types nobody declared."""
         return self.reader.guessed
 
     def count(self) -> int:
-        """Return the number of rows that are left."""
         return sum(self.selection.counts)
 
     def read(self, part: int, columns: Sequence[str] | None) -> Generator[Any]:
-        """Yield what is left of some rows at a time."""
         mask = self.selection.mask(part, [*self._labels(part)])
         for rows in self.reader.read(part, columns):
             chosen = mask(len(rows))

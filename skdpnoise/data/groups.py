@@ -54,7 +54,6 @@ __all__ = [
 ]
 
 Leaf = TypeVar("Leaf")
-Other = TypeVar("Other")
 
 # Classes whose equal objects have equal hashes, and subclasses that change neither.
 _LABELS = {
@@ -145,17 +144,12 @@ class Groups(Generic[Leaf]):
     labels: Any = None  # in memory, of all rows
     per_partition: tuple[int, ...] = ()  # else how many rows of each partition are kept
 
-    @property
-    def n_rows(self) -> int:
-        """Number of rows."""
-        return len(self.rows)
-
     @classmethod
     def in_memory(cls, owner: str, rows: InMemory[Leaf], most: int, labels: Any) -> Groups[Leaf]:
-        """Check the labels of rows in memory."""
+        """Check the labels of rows in memory, if there are some."""
         if labels is None:
-            return cls(rows, len(rows))
-        codes = group_codes(owner, labels, len(rows))
+            return cls(rows, rows.n_rows)
+        codes = group_codes(owner, labels, rows.n_rows)
         n_kept = int(np.minimum(np.bincount(codes), most).sum())
         return cls(rows, n_kept, int(codes.max(initial=-1)) + 1, most, codes, labels)
 
@@ -185,12 +179,6 @@ class Groups(Generic[Leaf]):
         counts = tuple(next(counted) if n_rows else 0 for n_rows in rows.rows.n_rows)
         return cls(rows, sum(counts), n_groups, most, per_partition=counts)
 
-    def map(self, function: Callable[[Leaf], Other], *tail: int) -> Groups[Other]:
-        """Return what a function of single rows makes of them, and the shape of one row."""
-        here: Any = self
-        found: Groups[Other] = replace(here, rows=self.rows.map(function, *tail))
-        return found
-
     def keep(self, rng: RandomWords) -> Table[Leaf]:
         """Return the kept rows, in their order; all rows, and no coin is tossed, if all are."""
         return self.kept(rng).rows
@@ -198,7 +186,7 @@ class Groups(Generic[Leaf]):
     def kept(self, rng: RandomWords) -> Groups[Leaf]:
         """Return the kept rows with their labels."""
         rows: Any = self.rows
-        if self.n_kept == self.n_rows:
+        if self.n_kept == self.rows.n_rows:
             return self
         if self.codes is None:
             keep = partial(_kept, self.most, new_key(rng))

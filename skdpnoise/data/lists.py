@@ -88,7 +88,7 @@ def target_without_lists(y: Any) -> Any:
     if not isinstance(y, _ROWS) or not y or all(isinstance(value, _TEXT) for value in y):
         return y
     if all(map(_is_row, y)) and len({len(row) for row in y}) == 1:
-        return _objects(y)
+        return objects_of(y)
     vector = np.empty(len(y), dtype=object)
     for place, value in enumerate(y):
         vector[place] = value
@@ -111,7 +111,7 @@ def _table(rows: Any) -> Any:
             return np.array([[_double(value) for value in row] for row in rows], dtype=np.float64)
         except Exception:  # of a number that says so itself, which may quote it
             return None
-    return _objects(rows) if kinds <= {"text", "missing"} else None
+    return objects_of(rows) if kinds <= {"text", "missing"} else None
 
 
 def _is_row(row: Any) -> bool:
@@ -120,7 +120,8 @@ def _is_row(row: Any) -> bool:
     return isinstance(row, _ROWS)
 
 
-def _objects(rows: Any) -> NDArray[Any]:
+def objects_of(rows: Any) -> NDArray[Any]:
+    """Return rows of one length as an array of objects."""
     table = np.empty((len(rows), len(rows[0])), dtype=object)
     for place, row in enumerate(rows):
         table[place] = list(row)

@@ -43,17 +43,14 @@ class LocalRunner:
 
     @property
     def n_parts(self) -> int:
-        """Number of parts."""
         return self.reader.n_parts
 
     def scan(self, task: Task) -> list[PartitionFacts | Failure]:
-        """Scan every partition; return what was found."""
         with self._opening() as opened:
             jobs = (delayed(scan)(task, part, opened(part)) for part in range(self.n_parts))
             return list(self._computed(jobs))
 
     def run(self, jobs: Sequence[Job], label: str) -> Partial:
-        """Return the sum over all jobs."""
         # Joblib makes no pause where results come faster than they are added: so there are few.
         n_runs = _RUNS * effective_n_jobs(self.n_jobs)
         size = -(-len(jobs) // n_runs)
@@ -65,7 +62,6 @@ class LocalRunner:
         return complete(Partial(0, 0, 0) if sum_ is None else sum_, self.n_parts)
 
     def collect(self, jobs: Sequence[Job], finish: Callable[[list[Any]], Any], label: str) -> Any:
-        """Return what a function makes of the values of all jobs, or a failure."""
         values: list[Any] = []
         with self._opening() as opened:
             work = (delayed(do)(job, opened(job.part)) for job in jobs)

@@ -32,6 +32,8 @@ from skdpnoise.data.targets import (
     labels_of_parts,
     missing_target,
     numbers_of,
+    read_labels,
+    read_numbers,
 )
 
 __all__ = ["Form", "NumberColumns", "Supervised", "read"]
@@ -80,23 +82,24 @@ def read(
     if "y" in tables and tables["y"] is None:
         raise missing_target(owner)
     if form.in_memory or not any(map(is_spread, (*tables.values(), groups))):
-        rows, found = form.read(estimator, tables)
+        whole, found = form.read(estimator, tables)
         schema = form.agreed(estimator, [found], None)
-        return schema, Groups.in_memory(f"{owner}.fit", rows, most, groups)
+        return schema, Groups.in_memory(f"{owner}.fit", whole, most, groups)
     sources = as_sources(**tables, groups=groups)
     computed = frozenset(name for name in tables if is_computed(name, estimator))
     scan = _Scan(type(estimator), form, computed)
-    partitions = scan_partitions(sources, scan, n_jobs)
-    batches = [one for facts in partitions.rows.facts for one in facts.found]
-    if not batches or len(partitions) < form.fewest:
-        shape = (len(partitions), *sources["X"].tail)
+    rows = scan_partitions(sources, scan, n_jobs)
+    batches = [one for facts in rows.rows.facts for one in facts.found]
+    if not batches or rows.n_rows < form.fewest:
+        shape = (rows.n_rows, *sources["X"].tail)
         raise ValueError(
-            f"Found array with {len(partitions)} sample(s) (shape={shape}) while a minimum of "
+            f"Found array with {rows.n_rows} sample(s) (shape={shape}) while a minimum of "
             f"{form.fewest} is required by {owner}."
         )
     schema = form.agreed(estimator, batches, sources["X"])
     load, tail = form.load(schema, computed)
-    return schema, Groups.in_partitions(f"{owner}.fit", partitions, most).map(load, *tail)
+    kept: Groups[Any] = Groups.in_partitions(f"{owner}.fit", rows, most)
+    return schema, replace(kept, rows=rows.map(load, *tail))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -125,65 +128,69 @@ class NumberColumns(Form[Any, Schema]):
     known: dict[Any, Schema] = field(default_factory=dict)  # of frames of floats, by their columns
 
     def read(self, estimator: Any, tables: Tables) -> tuple[InMemory[Any], Schema]:
-        """Return the numbers, and their columns."""
         X: Any = tables["X"]
         if self.sparse and issparse(X):
             table = read_sparse(estimator, X)
         else:
             options = self.options | {"ensure_min_samples": self.fewest}
             table = read_table(estimator, X, **options)
-        return InMemory(table, table.shape[0], table.shape[1:]), _schema_of(estimator, table)
+        names = getattr(estimator, "feature_names_in_", None)
+        n_rows, *tail = table.shape
+        schema = Schema(
+            n_columns=tail[0],
+            n_rows=None,
+            names=None if names is None else tuple(names),
+            dtype=table.dtype.str,
+            sparse=issparse(table),
+            row_shape=tuple(tail),
+        )
+        return InMemory(table, n_rows, schema.row_shape), schema
 
     def scan(self, estimator: Any, tables: Tables) -> Schema:
-        """Return the columns of one batch."""
         X = tables["X"]
         columns = _columns_of_floats(X)
         schema = self.known.get(columns)
         if schema is not None:  # all but the values was checked in rows like these
             within_limits(estimator, as_numbers(X, schema.dtype), **_limits_of(self.options))
             return schema
-        schema = _schema_of(estimator, read_table(estimator, X, **self.options))
+        schema = replace(self, fewest=1).read(estimator, tables)[1]
         if columns is not None:
             self.known[columns] = schema
         return schema
 
     def agreed(self, estimator: Any, found: list[Schema], source: RowSource | None) -> Schema:
-        """Return the columns of all batches, of the wider type."""
         first = agree_on_columns(estimator, found)
         return replace(first, dtype=np.result_type(*{one.dtype for one in found}).str)
 
     def load(
         self, schema: Schema, computed: frozenset[str]
     ) -> tuple[Callable[[Tables], Any], tuple[int, ...]]:
-        """Return what makes arrays of batches."""
         limits = _limits_of(self.options) if "X" in computed else None
         return partial(_array_of, schema.dtype, limits), (schema.n_columns,)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Supervised(Form[dict[str, Any], Schema]):
-    """X and y by name: y as the estimator's `_read_target` checks it."""
+    """X and y by name: y has labels, or what a function reads as numbers."""
 
     features: NumberColumns
-    labels: bool = False  # whether y has labels, which are public
+    labels: bool = False  # which are public
+    numbers: Callable[[Any, Any, int], NDArray[Any]] = read_numbers
     fewest: int = 2
     in_memory: bool = False
 
     def read(self, estimator: Any, tables: Tables) -> tuple[InMemory[dict[str, Any]], Any]:
-        """Return both, the columns, and the labels."""
         rows, schema = self.features.read(estimator, tables)
-        y, labels = self._target(estimator, tables["y"], len(rows))
-        return InMemory({"X": rows.leaf, "y": y}, len(rows), rows.tail), (schema, labels)
+        y, labels = self._target(estimator, tables["y"], rows.n_rows)
+        return InMemory({"X": rows.leaf, "y": y}, rows.n_rows, rows.tail), (schema, labels)
 
     def scan(self, estimator: Any, tables: Tables) -> Any:
-        """Return the columns and the labels of one batch."""
         schema = self.features.scan(estimator, tables)
         if not is_computed("y"):
             check_present(type(estimator).__name__, tables["y"])
         return schema, self._target(estimator, tables["y"], len(tables["X"]))[1]
 
     def agreed(self, estimator: Any, found: list[Any], source: RowSource | None) -> Schema:
-        """Return the columns, and all labels that occur as the classes."""
         schema = self.features.agreed(estimator, [one for one, _ in found], source)
         if not self.labels:
             return schema
@@ -193,13 +200,14 @@ class Supervised(Form[dict[str, Any], Schema]):
     def load(
         self, schema: Schema, computed: frozenset[str]
     ) -> tuple[Callable[[Tables], dict[str, Any]], tuple[int, ...]]:
-        """Return what makes arrays of batches."""
         features, tail = self.features.load(schema, computed)
         return partial(_both, features, labels_of if self.labels else numbers_of), tail
 
     def _target(self, estimator: Any, y: Any, n_rows: int) -> tuple[Any, Any]:
-        y = estimator._read_target(y, n_rows)
-        return y, np.unique(y) if self.labels else None
+        if not self.labels:
+            return self.numbers(estimator, y, n_rows), None
+        labels = read_labels(type(estimator).__name__, y, n_rows)
+        return labels, np.unique(labels)
 
 
 def agree_on_columns(estimator: Any, found: list[Known]) -> Known:
@@ -215,18 +223,6 @@ def agree_on_columns(estimator: Any, found: list[Known]) -> Known:
     elif hasattr(estimator, "feature_names_in_"):
         del estimator.feature_names_in_
     return first
-
-
-def _schema_of(estimator: Any, table: Any) -> Schema:
-    names = getattr(estimator, "feature_names_in_", None)
-    return Schema(
-        n_columns=table.shape[1],
-        n_rows=None,
-        names=None if names is None else tuple(names),
-        dtype=table.dtype.str,
-        sparse=issparse(table),
-        row_shape=table.shape[1:],
-    )
 
 
 def _columns_of_floats(X: Any) -> Any:

@@ -301,9 +301,18 @@ def is_spread(table: Any) -> bool:
     >>> is_spread(np.zeros(3))
     False
     """
+    return as_source(table) is not None
+
+
+def as_source(table: Any) -> RowSource | None:
+    """Return a table in parts as a source; None of a table in memory."""
     if isinstance(table, RowSource):
-        return True
-    return type(table).__module__.partition(".")[0] in ("dask", "dask_expr") and _of_dask(table)
+        return table
+    if type(table).__module__.partition(".")[0] not in ("dask", "dask_expr"):
+        return None
+    from skdpnoise.data.dask_rows import DaskReader, kinds
+
+    return RowSource(DaskReader.of(table)) if isinstance(table, kinds()) else None
 
 
 def by_storage(
@@ -316,7 +325,8 @@ def by_storage(
     >>> by_storage(np.zeros(3), len, repr)
     3
     """
-    return in_partitions(as_sources(X=rows)["X"]) if is_spread(rows) else in_memory(rows)
+    source = as_source(rows)
+    return in_memory(rows) if source is None else in_partitions(_noted(source))
 
 
 def as_sources(**tables: Any) -> dict[str, RowSource]:
@@ -325,20 +335,22 @@ def as_sources(**tables: Any) -> dict[str, RowSource]:
     for name, table in tables.items():
         if table is None:
             continue
-        if not is_spread(table):
+        source = as_source(table)
+        if source is None:
             raise TypeError(
                 f"{name} must lie in the same parts as the other tables, of which some lie in "
                 f"parts. Got {type(table).__name__}: give a column of the same source, or an array "
                 "or a series of dask."
             )
-        if not isinstance(table, RowSource):
-            from skdpnoise.data.dask_rows import DaskReader
-
-            table = RowSource(DaskReader.of(table))
-        if table.guessed and (noted := context().guesses) is not None:
-            noted.append(FOUND_BY_READING)
-        found[name] = table
+        found[name] = _noted(source)
     return found
+
+
+def _noted(source: RowSource) -> RowSource:
+    """Return a source; note for a report that types were found by reading it."""
+    if source.guessed and (noted := context().guesses) is not None:
+        noted.append(FOUND_BY_READING)
+    return source
 
 
 @contextmanager
@@ -347,9 +359,3 @@ def noting_guesses() -> Iterator[list[str]]:
     found: list[str] = []
     with within(guesses=found):
         yield found
-
-
-def _of_dask(table: Any) -> bool:
-    from skdpnoise.data.dask_rows import kinds
-
-    return isinstance(table, kinds())

@@ -164,15 +164,11 @@ class Table(ABC, Generic[Leaf]):
     # what a function of whole tables takes: an array, a record of arrays, or a dict of tables.
 
     __slots__ = ()
+    n_rows: int
     tail: tuple[int, ...]  # what follows the number of rows in the shape of leaves
 
-    @abstractmethod
-    def __len__(self) -> int: ...
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """The shape that all leaves would have together, were they arrays."""
-        return len(self), *self.tail
+    def __len__(self) -> int:
+        return self.n_rows
 
     @abstractmethod
     def n_threads(self, n_jobs: int | None) -> int:
@@ -278,9 +274,6 @@ class InMemory(Table[Leaf]):
     def of(cls, values: NDArray[Any]) -> InMemory[Any]:
         """Return an array as a table."""
         return InMemory(values, len(values), values.shape[1:])
-
-    def __len__(self) -> int:
-        return self.n_rows
 
     def n_threads(self, n_jobs: int | None) -> int:
         return int(effective_n_jobs(n_jobs))
@@ -390,7 +383,9 @@ class Partitioned(Table[Leaf]):
     needs: frozenset[str]  # names of the tables that the first of them reads
     tail: tuple[int, ...] = ()  # what follows the number of rows in the shape of leaves
 
-    def __len__(self) -> int:
+    @property
+    def n_rows(self) -> int:  # type: ignore[override]
+        """Number of rows that are taken."""
         return sum(self.rows.n_taken)
 
     def n_threads(self, n_jobs: int | None) -> int:
@@ -401,7 +396,6 @@ class Partitioned(Table[Leaf]):
         return Partitioned(self.rows, (), frozenset(names))
 
     def map(self, function: Callable[[Leaf], Other], *tail: int) -> Partitioned[Other]:
-        """Return what a function of single rows makes of them, and the shape of one row."""
         loads: Any = (*self.loads, function)
         return Partitioned(self.rows, loads, self.needs, tail)
 
@@ -409,7 +403,6 @@ class Partitioned(Table[Leaf]):
         return self
 
     def total(self, step: Callable[[Leaf], Integers], label: str = "sums") -> Integers:
-        """Return the sum over all parts of what a function returns for some rows of one."""
         jobs = self.rows.jobs(Task(self.loads, step, self.needs))
         return from_limbs(raised(self.rows.runner.run(jobs, label).value))
 
@@ -421,7 +414,6 @@ class Partitioned(Table[Leaf]):
         *,
         by_part: bool = False,
     ) -> Any:
-        """Return what a function makes of something from all parts."""
         task = Task(self.loads, take, self.needs, collects=True, whole=by_part)
         return raised(self.rows.runner.collect(self.rows.jobs(task), finish, label))
 
@@ -478,7 +470,6 @@ class Partitioned(Table[Leaf]):
         return replace(self, rows=replace(self.rows, n_kept=counts, keep=keep))
 
     def chosen(self, choose: Choose, n_chosen: Sequence[int] | None = None) -> Partitioned[Leaf]:
-        """Return the rows that are chosen by their numbers alone, so many of each part."""
         assert self.rows.choose is None
         if n_chosen is None:
             ends = [0, *accumulate(self.rows.n_kept)]
@@ -633,12 +624,15 @@ def scanned(
     check: Callable[[Tables], tuple[Leaf, Any]], read: Callable[[Tables], Leaf], **tables: Any
 ) -> tuple[Table[Leaf], list[Any]]:
     """Look at tables for the first time; return their rows and what a check found of them."""
-    # `check` returns the leaf of some rows and what it found, `read` the leaf alone.
+    # `check` returns the leaf of some rows and what it found, `read` the leaf alone. A table of
+    # ours was checked by its reader: it comes back as it is.
+    first = next(iter(tables.values()))
+    if isinstance(first, Table):
+        return first, []
     if any(map(is_spread, tables.values())):
         rows = scan_tables(partial(_note, check), **tables)
         return rows.map(read), [found for part in rows.rows.facts for found in part.found]
     leaf, found = check(tables)
-    first = next(iter(tables.values()))
     n_rows = first.shape[0] if hasattr(first, "shape") else len(first)
     return InMemory(leaf, n_rows), [found]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime
 import numbers
 from collections.abc import Iterable, Iterator
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +23,11 @@ from skdpnoise.data.rows import is_spread
 
 FLOATS = [np.float64, np.float32]
 LARGEST = 1e100  # squares and sums of more rows than fit in memory stay finite
+
+FLAT = (
+    "Expected 2D array, got an array with fewer dimensions in {}. Reshape your data with "
+    "X.reshape(-1, 1) if it has one feature, or X.reshape(1, -1) if it is one sample."
+)
 
 _NAMED = 8  # columns that a message names
 _BLOCK = 1 << 15  # entries that are looked at together, while they are in the cache
@@ -42,36 +47,43 @@ def read_table(
 ) -> NDArray[Any]:
     """Return X as an array of float32 or float64, finite and of a size that sums survive."""
     # With `missing` a NaN stands for no value, and stays.
-    owner = type(estimator).__name__
-    if isinstance(X, list | tuple):
-        X = check_container(owner, "X", X)
-    X = as_frame(X)
-    if not (reset or isinstance(X, np.ma.MaskedArray) or is_complex(X)):
-        kinds = kinds_in(X) or ()
-        values = not is_computed("X", estimator)
-        X = as_fitted(owner, X, [NUMBER] * len(kinds), given=kinds, values=values)
-    X = check_container(owner, "X", X)
-    if reset:
-        _check_numbers(owner, X, values=not is_computed("X", estimator))
-    if hasattr(X, "columns") and not hasattr(X, "column_names"):  # which tables of Arrow have
-        X = by_declared_type(owner, X)
-    X = _with_plain_gaps(X)
-
-    def convert() -> NDArray[Any]:
-        table: NDArray[Any] = validate_data(
-            estimator, X, reset=reset, dtype=FLOATS, ensure_all_finite=False, **options
-        )
-        return table
-
+    options |= {"reset": reset, "dtype": FLOATS, "ensure_all_finite": False}
     # New data may be those of the fit, on their way through a pipeline.
     with silence() if reset else np.errstate(all="ignore"):
-        otherwise = _unreadable(owner, "X", X, reset=reset)
-        table = without_values(convert, otherwise, of_columns=bool(_not_numbers(X)))
+        if type(X) is np.ndarray and X.ndim == 2 and X.dtype in FLOATS:
+            table = validate_data(estimator, X, **options)  # which refuses shapes alone
+        else:
+            table = _converted(estimator, X, options)
     if not reset:
         largest, keeps_subnormal = np.inf, True
     return within_limits(
         estimator, table, largest=largest, keeps_subnormal=keeps_subnormal, missing=missing
     )
+
+
+def _converted(estimator: Any, X: Any, options: dict[str, Any]) -> NDArray[Any]:
+    """Return any table as an array of floats; refuse what is no table of numbers."""
+    owner, reset = type(estimator).__name__, options["reset"]
+    if isinstance(X, list | tuple):
+        X = check_container(owner, "X", X)
+    X = as_frame(X)
+    values = not is_computed("X", estimator)
+    if not (reset or isinstance(X, np.ma.MaskedArray) or is_complex(X)):
+        kinds = kinds_in(X) or ()
+        X = as_fitted(owner, X, [NUMBER] * len(kinds), given=kinds, values=values)
+    X = check_container(owner, "X", X)
+    if reset:
+        _check_numbers(owner, X, values=values)
+    if hasattr(X, "columns") and not hasattr(X, "column_names"):  # which tables of Arrow have
+        X = by_declared_type(owner, X)
+    X = _with_plain_gaps(X)
+    otherwise, of_columns = _unreadable(owner, "X", X, reset=reset), bool(_not_numbers(X))
+
+    def convert() -> NDArray[Any]:
+        table: NDArray[Any] = validate_data(estimator, X, **options)
+        return table
+
+    return without_values(convert, otherwise, of_columns=of_columns)
 
 
 def _with_plain_gaps(X: Any) -> Any:
@@ -226,7 +238,9 @@ def check_values(
     # Zero becomes the largest integer, so that the smallest magnitude is that of another number.
     fewest = whole(0) if keeps_subnormal else _bits(float(limits.tiny), values.dtype) - whole(1)
     finite_is_enough = keeps_subnormal and largest == np.inf
-    for block in _blocks(values):
+    # Some at a time in the order of memory, without a copy of all of them.
+    flags: Any = ["external_loop", "buffered", "zerosize_ok"]
+    for block in cast(Any, np.nditer(values, flags, order="K", buffersize=_BLOCK)):
         if finite_is_enough and _sums_to_a_number(block):
             continue
         bits = np.bitwise_and(block.view(whole), magnitude)
@@ -265,17 +279,6 @@ def survivable(
 def _bits(value: float, dtype: np.dtype[Any]) -> Any:
     whole = np.uint32 if dtype.itemsize == 4 else np.uint64
     return np.asarray(value, dtype=dtype).view(whole)[()]
-
-
-def _blocks(values: NDArray[Any]) -> Iterator[NDArray[Any]]:
-    """Yield the entries in the order of memory, some at a time, without a copy of all of them."""
-    if values.ndim == 1 or values.flags.c_contiguous or values.flags.f_contiguous:
-        flat = values if values.ndim == 1 else values.ravel(order="K")
-        for start in range(0, flat.size, _BLOCK):
-            yield flat[start : start + _BLOCK]
-    else:
-        for column in values.T:
-            yield from _blocks(column)
 
 
 def _beyond(owner: str, name: str, values: NDArray[Any], largest: float) -> ValueError:
@@ -390,10 +393,7 @@ def _unreadable(owner: str, name: str, data: Any, *, reset: bool = True) -> str:
     """Return what is said where numpy or scikit-learn would quote the data."""
     shape = getattr(data, "shape", None)
     if (isinstance(shape, tuple) and len(shape) < 2 and name == "X") or np.isscalar(data):
-        return (
-            f"Expected 2D array, got an array with fewer dimensions in {owner}. Reshape your data "
-            "with X.reshape(-1, 1) if it has one feature, or X.reshape(1, -1) if it is one sample."
-        )
+        return FLAT.format(owner)
     where = _not_numbers(data) or (
         f"{name} has text, or values of another kind (they are not shown; {name}.dtype or "
         f"numpy.asarray({name}, dtype=float) would tell)"

@@ -33,7 +33,8 @@ _ENCODED = (
 def read_numbers(estimator: Any, y: Any, n_rows: int) -> NDArray[np.float64]:
     """Return the target of a regression as finite numbers, one for each row."""
     owner, computed = type(estimator).__name__, is_computed("y", estimator)
-    vector = _vector(owner, y, n_rows)
+    plain = type(y) is np.ndarray and y.shape == (n_rows,) and y.dtype.kind in "biuf"
+    vector = y if plain else _vector(owner, y, n_rows)
     if vector.dtype.kind not in "biuf":
         text = (
             f"{owner} needs numbers, and y has text or objects of another kind. For labels use a "
@@ -55,6 +56,15 @@ def read_numbers(estimator: Any, y: Any, n_rows: int) -> NDArray[np.float64]:
     if _has_missing(numbers):
         raise _missing(owner, y)
     check_values(owner, "y", numbers)
+    return numbers
+
+
+def read_counts(estimator: Any, y: Any, n_rows: int) -> NDArray[np.float64]:
+    """Return the target of a regression of counts or rates, which are not negative."""
+    numbers = read_numbers(estimator, y, n_rows)
+    if (numbers < 0.0).any() and not is_computed("y", estimator):
+        name = type(estimator).__name__
+        raise ValueError(f"{name} needs counts or rates, and y has negative values.")
     return numbers
 
 
@@ -125,6 +135,8 @@ def _kept(y: Any) -> str:
 
 def read_labels(owner: str, y: Any, n_rows: int) -> NDArray[Any]:
     """Return labels of one kind, one for each row: text, whole numbers or booleans."""
+    if type(y) is np.ndarray and y.shape == (n_rows,) and y.dtype.kind in "Ubiu":
+        return y  # whose type says that each is a label
     given = y
     if hasattr(y, "iloc") and not isinstance(getattr(y, "dtype", np.dtype(float)), np.dtype):
         # scikit-learn would make doubles of pandas' own integers and booleans.
@@ -160,12 +172,6 @@ def public_classes(owner: str, classes: Any) -> NDArray[Any] | None:
             f"{expected}. Got {len(labels)} labels, {len(found)} of them different, instead."
         )
     return np.asarray(found.tolist()) if found.dtype.kind == "O" else found
-
-
-def against_rest(classes: NDArray[Any], y: NDArray[Any]) -> list[NDArray[np.int8]]:
-    """Return for each binary problem the labels -1 and +1."""
-    ones = classes[1:] if len(classes) == 2 else classes
-    return [np.where(y == label, 1, -1).astype(np.int8) for label in ones]
 
 
 def check_two_classes(owner: str, classes: Collection[Any], where: str) -> None:

@@ -247,7 +247,7 @@ class Locator:
     """Finds a center and a radius of the rows, adaptively, from shares of the budget."""
 
     def __init__(self, plan: CovariancePlan, rows: Table[Any], session: FitSession) -> None:
-        n_columns = rows.shape[1]
+        n_columns = rows.tail[0]
         self._plan, self._session = plan, session
         self._n_threads = rows.n_threads(plan.n_jobs)
         needed = rules.rows_needed(plan.total, n_columns)

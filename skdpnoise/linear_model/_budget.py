@@ -6,10 +6,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from skdpnoise.data.schema import Schema
 from skdpnoise.linear_model import _rules as rules
 from skdpnoise.linear_model._column_groups import NO_GROUP
-from skdpnoise.linear_model._records import Settings
+from skdpnoise.linear_model._records import LinearSchema, Settings
 from skdpnoise.mechanisms import calibrate, shared_budget
 from skdpnoise.noises.registry import shape_rule
 from skdpnoise.privacy import Adjacency, GaussianLoss, LossBudget, PrivacyGuarantee, PureLoss
@@ -148,12 +147,10 @@ class FitBudget:
 
 
 def split_budget(
-    settings: Settings, rows_per_group: int, schema: Schema, guarantee: PrivacyGuarantee
+    settings: Settings, rows_per_group: int, schema: LinearSchema, guarantee: PrivacyGuarantee
 ) -> FitBudget:
     """Choose the noise, if that is "auto", and share the guarantee out."""
     n_outputs, n_features = schema.n_outputs, schema.n_columns
-    assert schema.bounds is not None
-    assert schema.column_groups is not None
     n_coordinates, shares = n_outputs * (n_features + 1), rules.SHARES
     gradients = clipped_gradient(np.ones(n_coordinates), guarantee.adjacency)
     passes = rules.COORDINATE.reference_passes
@@ -198,7 +195,7 @@ def split_budget(
 
 
 def stages_for(
-    settings: Settings, rows_per_group: int, schema: Schema, guarantee: PrivacyGuarantee
+    settings: Settings, rows_per_group: int, schema: LinearSchema, guarantee: PrivacyGuarantee
 ) -> list[LossBudget]:
     """Return what each stage of the same fit may cost for another guarantee."""
     return split_budget(settings, rows_per_group, schema, guarantee).stages(schema.n_rows)

@@ -6,18 +6,17 @@ from dataclasses import replace
 
 import numpy as np
 
-from skdpnoise.data.schema import Schema
 from skdpnoise.kernels import LOGISTIC, SQUARED
 from skdpnoise.linear_model import _rules as rules
 from skdpnoise.linear_model._budget import NORMAL
-from skdpnoise.linear_model._records import Settings
+from skdpnoise.linear_model._records import LinearSchema, Settings
 from skdpnoise.mechanisms.requests import CHOICES
 from skdpnoise.privacy import gdp_mu
 
 __all__ = ["check_whole_rows", "prefers_gradient", "whole_rows"]
 
 
-def check_whole_rows(settings: Settings, schema: Schema) -> list[str]:
+def check_whole_rows(settings: Settings, schema: LinearSchema) -> list[str]:
     """Return what is given that only whole rows can use; refuse it to another solver."""
     facts = {
         "class_weight": settings.class_weight is not None,
@@ -33,7 +32,7 @@ def check_whole_rows(settings: Settings, schema: Schema) -> list[str]:
     return given
 
 
-def prefers_gradient(settings: Settings, schema: Schema) -> bool:
+def prefers_gradient(settings: Settings, schema: LinearSchema) -> bool:
     """Return True if whole gradients are expected to be better than the other solvers."""
     rule, normal = rules.GRADIENT, rules.is_normal(settings.noise, settings.delta)
     if not normal or rules.asks_for_coordinate(settings):
@@ -47,13 +46,11 @@ def prefers_gradient(settings: Settings, schema: Schema) -> bool:
     if settings.loss is not LOGISTIC or schema.n_rows is None or schema.n_outputs > 1:
         return True
     # Few records find no scales: then the largest class is hard to beat.
-    assert schema.bounds is not None
     return bool(np.isfinite(schema.bounds).all() or not strength < rule.few_records)
 
 
-def whole_rows(settings: Settings, schema: Schema) -> Settings:
+def whole_rows(settings: Settings, schema: LinearSchema) -> Settings:
     """Return the settings of normal noise on gradients of whole rows, or refuse what these lack."""
-    assert schema.bounds is not None
     if schema.sparse and not np.isfinite(schema.bounds).all():
         raise ValueError(
             f"{settings.owner} needs public scales of all columns of a sparse X, since private "

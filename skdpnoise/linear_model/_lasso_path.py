@@ -16,13 +16,12 @@ from skdpnoise.accounting.session import Session
 from skdpnoise.base.constructors import Constraints, constructor_of_fields
 from skdpnoise.base.register import register_private
 from skdpnoise.base.scores import QuietScoreMixin
-from skdpnoise.data.schema import Schema
 from skdpnoise.data.table import Table
 from skdpnoise.linear_model._budget import FitBudget
 from skdpnoise.linear_model._coordinate_descent import DPCoordinateDescentRegressor
 from skdpnoise.linear_model._model import PrivateLinearModel
 from skdpnoise.linear_model._parameters import MIX, ROW_NORM, TargetParameters
-from skdpnoise.linear_model._records import Fitted, Rows, Settings
+from skdpnoise.linear_model._records import Fitted, LinearSchema, Rows, Settings
 from skdpnoise.linear_model._rules import MOMENT_NOISES, path_alpha
 from skdpnoise.linear_model.solvers.moments import MOMENTS, OneReleasePlan, PseudoData
 from skdpnoise.linear_model.solvers.plans import Solver, SolverPlan
@@ -120,7 +119,7 @@ class DPLassoPath(QuietScoreMixin, RegressorMixin, TargetParameters, PrivateLine
     _pseudo_data: PseudoData = field(init=False)
 
     def _check_plans(
-        self, settings: Settings, schema: Schema, solver: Solver, budget: FitBudget
+        self, settings: Settings, schema: LinearSchema, solver: Solver, budget: FitBudget
     ) -> None:
         super()._check_plans(settings, schema, solver, budget)
         check_within(self, "eps", 1e-100, 1.0)
@@ -135,7 +134,7 @@ class DPLassoPath(QuietScoreMixin, RegressorMixin, TargetParameters, PrivateLine
     ) -> Fitted:
         assert isinstance(plan, OneReleasePlan)
         features, units = plan.problem.features, plan.problem.target.units
-        pseudo = plan.moments.release(table, session, self.n_jobs)
+        pseudo = plan.moments.released(table, session, self.n_jobs)
         alpha = path_alpha(plan.moments.noise_level, int(features.used.sum()))
         alphas = self._given_alphas()
         alphas = self._grid(pseudo) if alphas is None else alphas

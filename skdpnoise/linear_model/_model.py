@@ -22,7 +22,6 @@ from skdpnoise.base.private_fit import PrivateEstimator
 from skdpnoise.base.scores import QuietScoreMixin
 from skdpnoise.data.groups import Groups
 from skdpnoise.data.reading import NumberColumns, Supervised
-from skdpnoise.data.schema import Schema
 from skdpnoise.data.sparse_tables import read_sparse
 from skdpnoise.data.table import Table
 from skdpnoise.data.tables import FLOATS, read_table
@@ -34,7 +33,7 @@ from skdpnoise.linear_model._class_weights import public_weights
 from skdpnoise.linear_model._column_groups import NO_GROUP, numbered_groups
 from skdpnoise.linear_model._parameters import TargetParameters
 from skdpnoise.linear_model._penalties import of_standard_columns
-from skdpnoise.linear_model._records import Fitted, Outputs, Rows, Settings
+from skdpnoise.linear_model._records import Fitted, LinearSchema, MakeRows, Rows, Settings
 from skdpnoise.linear_model._rules import is_normal
 from skdpnoise.linear_model._scaling import Run
 from skdpnoise.linear_model._targets import LABELS, NUMBERS, TargetKind
@@ -118,7 +117,7 @@ class PrivateLinearModel(PrivateEstimator, BaseEstimator):
         """
         with self._session(groups, params) as session:
             # check
-            schema, rows = self._read_supervised(X, y, groups)
+            schema, rows, make = self._read_supervised(X, y, groups)
             settings, solver = self._settled(schema)
             # plan
             terms = settings, session.rows_per_group, schema
@@ -128,8 +127,8 @@ class PrivateLinearModel(PrivateEstimator, BaseEstimator):
             stages = budget.stages(schema.n_rows)
             session.reserve(stages, budget.noise, stages_for=partial(stages_for, *terms))
             # release
-            table = rows.keep(session.rng)
-            session = session.counted(len(table), budget.noise, budget.total)
+            table = rows.keep(session.rng).map(make, schema.n_columns)
+            session = session.counted(table.n_rows, budget.noise, budget.total)
             run = Run(settings, schema, session, budget.for_records(session.n_records))
             problem, run = self._target.problem(run, table)
             plan = solver.plan(problem, session.n_records, run.budget)
@@ -161,24 +160,21 @@ class PrivateLinearModel(PrivateEstimator, BaseEstimator):
         """Return the loss, which parameters may shape."""
         return self._loss
 
-    def _read_supervised(self, X: Any, y: Any, groups: Any) -> tuple[Schema, Groups[Rows]]:
-        """Read the rows; return what is public of them, and which may be used."""
+    def _read_supervised(
+        self, X: Any, y: Any, groups: Any
+    ) -> tuple[LinearSchema, Groups[dict[str, Any]], MakeRows]:
+        """Read X and y; return what is public, which may be used, and what makes rows of them."""
         # What is converted anyway lies as passes read it.
         order = "F" if isinstance(X, np.ndarray) and X.dtype not in FLOATS else None
         features = NumberColumns({"order": order}, sparse=self._takes_sparse)
-        form = Supervised(features, labels=self._target.labels)
+        form = Supervised(features, self._target.labels, self._target.read)
         schema, rows = self._read_rows(form, X=X, y=y, groups=groups, n_jobs=self.n_jobs)
         self._check_ranges(schema.n_columns)
         bounds = as_bounds(self.feature_bounds, schema.n_columns, "feature_bounds", self)
         numbers = numbered_groups(self, schema.n_columns)
         bounds[:, numbers != NO_GROUP] = np.array([[-1.0], [1.0]])  # of parts of norm 1
-        known = replace(schema, bounds=bounds, column_groups=numbers)
-        known, make = self._target.public(self, known)
-        return known, rows.map(partial(_rows_of, make), schema.n_columns)
-
-    def _read_target(self, y: Any, n_rows: int) -> np.ndarray:
-        """Return the target, or refuse it."""
-        return self._target.read(self, y, n_rows)
+        known, make = self._target.public(self, LinearSchema.of(schema, bounds, numbers))
+        return known, rows, make
 
     def _check_ranges(self, n_columns: int) -> None:
         """Refuse parameters and sizes that a later step would not bear."""
@@ -187,7 +183,7 @@ class PrivateLinearModel(PrivateEstimator, BaseEstimator):
             if hasattr(self, name):
                 check_within(self, name, low, 1e100)
 
-    def _settled(self, schema: Schema) -> tuple[Settings, Solver]:
+    def _settled(self, schema: LinearSchema) -> tuple[Settings, Solver]:
         """Return the settings and the solver that suit what is public of the rows."""
         settings = Settings.of(self)
         if schema.classes is not None:
@@ -205,13 +201,13 @@ class PrivateLinearModel(PrivateEstimator, BaseEstimator):
         return (replace(settings, loss=SOFTMAX) if multinomial else settings), solver
 
     def _check_plans(
-        self, settings: Settings, schema: Schema, solver: Solver, budget: FitBudget
+        self, settings: Settings, schema: LinearSchema, solver: Solver, budget: FitBudget
     ) -> None:
         """Raise what planning would raise, before anything is spent."""
         solver.check(settings, schema, budget)
         if solver in (GRADIENT, MOMENTS) and COORDINATE in self._solvers.values():
             # Of settings that are not used, too.
-            COORDINATE.check(settings, schema, budget)
+            COORDINATE.check_parameters(settings, schema)
 
     def _solve(
         self, plan: SolverPlan, table: Table[Rows], session: Session, given: tuple[Any, Any]
@@ -301,8 +297,3 @@ class LinearClassifier(CallbackSupportMixin, QuietScoreMixin, ClassifierMixin, P
         scores = self.decision_function(X)
         places = (scores > 0).astype(int) if scores.ndim == 1 else scores.argmax(1)
         return np.asarray(self.classes_[places])
-
-
-def _rows_of(make: Outputs, tables: dict[str, Any]) -> Rows:
-    y = tables["y"]
-    return Rows(tables["X"], y, make(y))

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
-from typing import Any
+from functools import partial
+from typing import Any, cast
 
 import numpy as np
 
@@ -12,9 +13,11 @@ from skdpnoise.data.schema import Schema
 from skdpnoise.kernels import Loss
 from skdpnoise.linear_model._standard_units import Standardisation, side_by_side
 from skdpnoise.privacy import Adjacency
+from skdpnoise.sensitivity import SensitivityProfile
+
+_BLOCK = 8192  # rows whose linear functions are held at once
 
 Fitted = dict[str, Any]  # attributes of a fitted estimator, by name
-Outputs = Callable[[np.ndarray], list[np.ndarray]]  # from a target to those of every output
 # From a problem and the number of records to l1 and l2 penalties of all features, standard units.
 Penalty = Callable[["LinearProblem", float], tuple[np.ndarray, np.ndarray]]
 
@@ -78,6 +81,20 @@ class ClassWeights:
         return 1.0 / (self.share * float(self.values.max()))
 
 
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class LinearSchema(Schema):
+    """Public facts of the rows of a linear model, whose columns all have bounds and a group."""
+
+    bounds: np.ndarray
+    column_groups: np.ndarray
+
+    @classmethod
+    def of(cls, schema: Schema, bounds: np.ndarray, column_groups: np.ndarray) -> LinearSchema:
+        """Return what is known of rows, with bounds and groups of their columns."""
+        known = {one.name: getattr(schema, one.name) for one in fields(Schema)}
+        return cls(**known | {"bounds": bounds, "column_groups": column_groups})
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class LinearTarget:
     """Released numbers of the target, before the model."""
@@ -123,7 +140,6 @@ class Rate(LinearTarget):
         return float(self.scaling.scale[0] / self.scaling.center[0])
 
     def __call__(self, outputs: Sequence[np.ndarray]) -> Sequence[np.ndarray]:
-        """Return the counts in these units."""
         return [values / self.scaling.center for values in outputs]
 
 
@@ -132,7 +148,7 @@ class LinearProblem:
     """The function that is minimised, by public facts and released numbers alone."""
 
     settings: Settings
-    schema: Schema
+    schema: LinearSchema
     features: Standardisation
     target: LinearTarget
 
@@ -154,25 +170,43 @@ class Rows:
     def __len__(self) -> int:
         return len(self.y)
 
-    def blocks(self, n_rows: int) -> Iterator[Rows]:
-        """Yield some of the rows at a time."""
-        for begin in range(0, len(self.y), n_rows):
-            X, y, *outputs = (
-                table[begin : begin + n_rows] for table in (self.X, self.y, *self.outputs)
-            )
-            yield Rows(X, y, outputs)
+
+@dataclass(frozen=True, slots=True, eq=False)
+class BlockSums:
+    """Sums of what rows contribute, some at a time, within a bound."""
+
+    bound: Any  # the profile of the sums
+    contribution: Callable[[np.ndarray, Rows], np.ndarray]  # in grid steps, whose size it takes
+
+    def sensitivity(self, adjacency: Adjacency) -> SensitivityProfile:
+        return cast(SensitivityProfile, self.bound)
+
+    def step(self, grid_size: np.ndarray) -> Callable[[Rows], np.ndarray]:
+        return partial(self._sums, grid_size)
+
+    def _sums(self, grid_size: np.ndarray, rows: Rows) -> np.ndarray:
+        blocks = (slice(begin, begin + _BLOCK) for begin in range(0, len(rows.y), _BLOCK))
+        some = (
+            Rows(rows.X[at], rows.y[at], [output[at] for output in rows.outputs]) for at in blocks
+        )
+        return np.asarray(sum(self.contribution(grid_size, one) for one in some))
 
 
-def in_blocks(step: Callable[[Rows], np.ndarray], n_rows: int, rows: Rows) -> np.ndarray:
-    """Return the sum of what a step makes of so many rows at a time."""
-    return np.asarray(sum(step(some) for some in rows.blocks(n_rows)))
+MakeRows = Callable[[dict[str, Any]], Rows]
+"""From tables X and y to the rows that are fitted."""
 
 
-def one_output(y: np.ndarray) -> list[np.ndarray]:
-    """Return a target of numbers as the only output."""
-    return [y]
+def rows_of_numbers(tables: dict[str, Any]) -> Rows:
+    """Return rows whose only output is the target."""
+    return Rows(tables["X"], tables["y"], [tables["y"]])
 
 
-def output_within(bounds: np.ndarray, y: np.ndarray) -> list[np.ndarray]:
-    """Return a target of numbers, within bounds of shape (2, 1), as the only output."""
-    return [np.clip(y, *bounds)]
+def rows_within(bounds: np.ndarray, tables: dict[str, Any]) -> Rows:
+    """Return rows whose only output is the target, within bounds of shape (2, 1)."""
+    return Rows(tables["X"], tables["y"], [np.clip(tables["y"], *bounds)])
+
+
+def rows_of_labels(classes: np.ndarray, tables: dict[str, Any]) -> Rows:
+    """Return rows with labels -1 and +1: of the second of two classes, or of each."""
+    y, ones = tables["y"], classes[1:] if len(classes) == 2 else classes
+    return Rows(tables["X"], y, [np.where(y == label, 1, -1).astype(np.int8) for label in ones])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, fields, replace
 from functools import partial
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -19,18 +20,18 @@ from skdpnoise.base.advice import (
     warn_last,
     warn_of_hidden_target,
 )
-from skdpnoise.data.schema import Schema
 from skdpnoise.data.table import Table
 from skdpnoise.kernels.second_moments import clipped_row_sums
 from skdpnoise.linear_model import _rules as rules
 from skdpnoise.linear_model._budget import FitBudget
 from skdpnoise.linear_model._column_groups import NO_GROUP
-from skdpnoise.linear_model._records import Rate, Rows, Settings
+from skdpnoise.linear_model._records import LinearSchema, Rate, Rows, Settings
 from skdpnoise.linear_model._standard_units import LIMIT, RowScaling, Standardisation
 from skdpnoise.mechanisms import calibrate
-from skdpnoise.queries import private_location_scale
-from skdpnoise.queries.location_scale import LocationScale
-from skdpnoise.queries.searched_location import SearchedLocation, search_location
+from skdpnoise.privacy import LossBudget
+from skdpnoise.queries.location_scale import LocationScale, located
+from skdpnoise.queries.ranges import Ranges
+from skdpnoise.queries.searched_location import SearchedLocation, search_table
 from skdpnoise.sensitivity import (
     RowBounds,
     SensitivityProfile,
@@ -48,7 +49,7 @@ class Run:
     """A fit that releases: its settings and public facts, its session and what is left to spend."""
 
     settings: Settings
-    schema: Schema
+    schema: LinearSchema
     session: FitSession
     budget: FitBudget
 
@@ -57,16 +58,18 @@ class Run:
         """Number of records, public or released."""
         return self.session.n_records
 
-    def terms(self, prefix: str) -> dict[str, Any]:
-        """Return what a query needs to release something for this fit."""
-        session = self.session
-        return {
-            "noise": self.budget.noise,
-            "adjacency": session.adjacency,
-            "n_samples": session.n_records,
-            "random_state": session.rng,
-            "charge": lambda label, mechanism: session.charge(prefix + label, mechanism),
-        }
+    def located(
+        self, table: Table[Any], bounds: Any, loss: LossBudget, prefix: str = "", *, pooled: bool
+    ) -> LocationScale:
+        """Release locations and scales of columns, under labels that begin so."""
+        ranges = Ranges("private_location_scale", table.tail[0], bounds, pooled=pooled)
+        session, noise = self.session.under(prefix), self.budget.noise
+        return located(table, ranges, session, noise, loss, self.n_samples)
+
+    def searched(self, y: Table[Any], bounds: tuple[float, float]) -> SearchedLocation:
+        """Release location and scale of a target, if there is enough for both."""
+        budget, session = self.budget, self.session.under("target: ")
+        return search_table(y, budget.search, bounds, budget.noise, self.n_samples, session)
 
 
 def standardise(
@@ -76,9 +79,7 @@ def standardise(
     # Nothing within public bounds is clipped yet: a rare value may be what a column is about.
     part, prefix = (run.budget.target, "target: ") if target else (run.budget.features, "")
     ends = bounds[0], bounds[1]
-    found = private_location_scale(
-        table, part, bounds=ends, pooled=run.settings.whole, **run.terms(prefix)
-    )
+    found = run.located(table, ends, part, prefix, pooled=run.settings.whole)
     if not found.found.all():
         _warn(run, found)
         note_hidden("the target" if target else run.settings.owner, ~found.found)
@@ -108,12 +109,7 @@ def _located(
         if not _is_hidden(standard, run, bounds):
             return standard, run, None
         run = replace(run, budget=run.budget.with_search(run.n_samples))
-    found = search_location(
-        y,
-        run.budget.search,
-        bounds=(float(bounds[0, 0]), float(bounds[1, 0])),
-        **run.terms("target: "),
-    )
+    found = run.searched(y, (float(bounds[0, 0]), float(bounds[1, 0])))
     facts = found.location, found.scale, found.found, LIMIT
     standard = Standardisation(*(np.array([fact]) for fact in facts))
     return (standard if run.settings.fit_intercept else standard.through_origin()), run, found
@@ -175,8 +171,8 @@ def release_rate(run: Run, y: Table[Any], bounds: np.ndarray | None) -> tuple[Ra
     another = None if seen else run.budget.with_another_look()
     if another is not None:
         part, budget = another
-        column, terms = y.map(_as_column, 1), run.terms("target: ")
-        rare = private_location_scale(column, part, bounds=(0.0, np.inf), **terms)
+        column, ends = y.map(_as_column, 1), (0.0, np.inf)
+        rare = run.located(column, ends, part, "target: ", pooled=False)
         run = replace(run, budget=budget)
         seen = bool(rare.found[0] and rare.scale[0] >= _LEAST_FOUND)
         if seen:
@@ -223,23 +219,10 @@ def _warn(run: Run, found: LocationScale) -> None:
 
 def standardise_features(run: Run, table: Table[Rows]) -> Standardisation:
     """Release what must be known of the features, for gradients of whole rows or of columns."""
-    X = table.map(_features, run.schema.n_columns)
-    return (_scale_whole_rows if run.settings.whole else _scale_columns)(run, X)
-
-
-def _features(rows: Rows) -> Any:
-    return rows.X
-
-
-def _scale_columns(run: Run, X: Table[Any]) -> Standardisation:
-    assert run.schema.bounds is not None
-    return standardise(run, X, run.schema.bounds)
-
-
-def _scale_whole_rows(run: Run, X: Table[Any]) -> RowScaling:
+    X = table.map(attrgetter("X"), run.schema.n_columns)
     groups, within = run.schema.column_groups, run.schema.bounds
-    assert groups is not None
-    assert within is not None
+    if not run.settings.whole:
+        return standardise(run, X, within)
     grouped, p = groups != NO_GROUP, groups.size
     if run.schema.sparse:  # zeros stay zeros
         largest = np.abs(within).max(axis=0)
@@ -338,11 +321,9 @@ class RowMoments:
         return RowBounds(columns.size, norm, columns=columns)
 
     def sensitivity(self, adjacency: Any) -> SensitivityProfile:
-        """Return that of a sum of rows within a ball and a box."""
         return clipped_rows(self.limits, adjacency)
 
     def step(self, grid_size: np.ndarray) -> Any:
-        """Return what sums rows, in grid steps."""
         return partial(_sums_of_moments, self, grid_size)
 
 

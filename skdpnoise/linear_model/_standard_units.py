@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
@@ -73,9 +74,18 @@ class Standardisation:
         rows.data = np.where(self.used[columns], standard, 0.0) - nothing[0, columns]
         return np.asarray(rows @ slopes.T + nothing @ slopes.T)
 
+    @property
+    def parts(self) -> Sequence[np.ndarray]:
+        """The columns of each group, in which a row has norm 1 at most."""
+        return ()
+
     def held(self, X: Any) -> Any:
-        """Return rows as they came, their parts held to what was declared of them."""
-        return X
+        """Return rows as they came, their parts in groups held to the norm 1."""
+        if not self.parts:
+            return X
+        rows = X.astype(np.float64)
+        hold_parts(rows, self.parts)
+        return rows
 
     def in_user_units(
         self, model: np.ndarray, units: tuple[float, float]
@@ -97,7 +107,6 @@ class Softened(Standardisation):
     """A standardisation between bounds, in which columns are the smaller the wider these are."""
 
     def deviations(self) -> np.ndarray:
-        """Return the standard deviations of the columns in these units."""
         return np.asarray(1.0 / self.reach)
 
 
@@ -109,7 +118,6 @@ class RowScaling(Standardisation):
     groups: np.ndarray  # numbers of groups of columns whose part of a row has norm 1; -1 for none
 
     def deviations(self) -> np.ndarray:
-        """Return the standard deviations of the columns in these units."""
         return self.spread
 
     @property
@@ -124,14 +132,9 @@ class RowScaling(Standardisation):
         parts = [1.0 + np.linalg.norm(self.center[numbers == k]) for k in range(numbers.max() + 1)]
         return math.hypot(float(np.linalg.norm(self.limit[alone])), *map(float, parts))
 
-    def held(self, X: Any) -> Any:
-        """Return rows as they came, their parts in groups held to the norm 1."""
-        groups = columns_of(self.groups)
-        if not groups:
-            return X
-        rows = X.astype(np.float64)
-        hold_parts(rows, groups)
-        return rows
+    @property
+    def parts(self) -> Sequence[np.ndarray]:
+        return columns_of(self.groups)
 
 
 def side_by_side(*columns: Standardisation) -> Standardisation:
@@ -152,7 +155,8 @@ def linear_functions(model: np.ndarray, X: Any, features: Standardisation) -> np
     # the last bit.
     if not isinstance(X, np.ndarray):  # products of sparse rows are summed entry by entry
         return np.asarray(features.scores(X, model[:, :-1]).T + model[:, -1:])
-    X = features.held(X)
+    if features.parts:
+        X = features.held(X)
     scores = np.repeat(model[:, -1:], len(X), axis=1)
     for j in np.flatnonzero(features.used & (model[:, :-1] != 0.0).any(axis=0)):
         standard = (X[:, j].astype(np.float64) - features.center[j]) / features.scale[j]

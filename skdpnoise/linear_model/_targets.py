@@ -3,32 +3,30 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
+from operator import attrgetter
 from typing import Any, ClassVar
 
 import numpy as np
 
 from skdpnoise._utils.parameters import as_bounds
 from skdpnoise.data.computed import is_computed
-from skdpnoise.data.schema import Schema
 from skdpnoise.data.table import Table
-from skdpnoise.data.targets import (
-    against_rest,
-    known_classes,
-    read_labels,
-    read_numbers,
-)
+from skdpnoise.data.targets import known_classes, read_counts, read_numbers
 from skdpnoise.kernels import LOGISTIC
 from skdpnoise.kernels.joint import SOFTMAX
 from skdpnoise.linear_model._class_weights import public_weights, release_balance
 from skdpnoise.linear_model._records import (
     LinearProblem,
+    LinearSchema,
     LinearTarget,
-    Outputs,
+    MakeRows,
     Rows,
-    one_output,
-    output_within,
+    rows_of_labels,
+    rows_of_numbers,
+    rows_within,
 )
 from skdpnoise.linear_model._scaling import (
     Run,
@@ -46,58 +44,50 @@ class TargetKind(ABC):
 
     labels: ClassVar[bool] = False
     output: ClassVar[int | slice] = 0  # of coefficients: regressors drop the axis of outputs
+    read: ClassVar[Callable[..., np.ndarray]] = staticmethod(read_numbers)
 
     @abstractmethod
-    def read(self, model: Any, y: Any, n_rows: int) -> np.ndarray:
-        """Return the target, or refuse it."""
+    def public(self, model: Any, schema: LinearSchema) -> tuple[LinearSchema, MakeRows]:
+        """Return the schema with what is public of the target, and what makes rows of tables."""
 
     @abstractmethod
-    def public(self, model: Any, schema: Schema) -> tuple[Schema, Outputs]:
-        """Return the schema with what is public of the target, and what makes its outputs."""
-
-    @abstractmethod
-    def release(self, run: Run, table: Table[Rows]) -> tuple[LinearTarget, Run]:
+    def estimate(self, run: Run, table: Table[Rows]) -> tuple[LinearTarget, Run]:
         """Release what must be known of the target; return it, and the run with what is left."""
 
     def problem(self, run: Run, table: Table[Rows]) -> tuple[LinearProblem, Run]:
         """Release what must be known of target and features; return what is to be minimised."""
-        target, run = self.release(run, table)
+        target, run = self.estimate(run, table)
         features = standardise_features(run, table)
-        return LinearProblem(run.settings, run.schema, features, target), run
+        problem = LinearProblem(run.settings, run.schema, features, target)
+        return (problem if features.used.any() else self.constant(problem, run, table)), run
+
+    def constant(self, problem: LinearProblem, run: Run, table: Table[Rows]) -> LinearProblem:
+        """Return a problem without features, of which a constant is all that is fitted."""
+        return problem
 
 
 class NumberTarget(TargetKind):
     """Numbers of any sign."""
 
-    def read(self, model: Any, y: Any, n_rows: int) -> np.ndarray:
-        """Return the target, or refuse it."""
-        return np.asarray(read_numbers(model, y, n_rows))
-
-    def public(self, model: Any, schema: Schema) -> tuple[Schema, Outputs]:
-        """Return the schema with public bounds, and what makes the only output."""
+    def public(self, model: Any, schema: LinearSchema) -> tuple[LinearSchema, MakeRows]:
+        """Return the schema with public bounds, and what makes rows of tables."""
         bounds = as_bounds(model.target_bounds, 1, "target_bounds", model)
-        return replace(schema, target_bounds=bounds), one_output
+        return replace(schema, target_bounds=bounds), rows_of_numbers
 
-    def release(self, run: Run, table: Table[Rows]) -> tuple[LinearTarget, Run]:
+    def estimate(self, run: Run, table: Table[Rows]) -> tuple[LinearTarget, Run]:
         """Release location and scale."""
         assert run.schema.target_bounds is not None
-        scaling, run = standardise_target(run, table.map(_y), run.schema.target_bounds)
+        scaling, run = standardise_target(run, table.map(attrgetter("y")), run.schema.target_bounds)
         return LinearTarget(np.zeros(1), scaling), run
 
 
 class CountTarget(NumberTarget):
     """Counts or rates, which are not negative."""
 
-    def read(self, model: Any, y: Any, n_rows: int) -> np.ndarray:
-        """Return the target, or refuse it."""
-        numbers = super().read(model, y, n_rows)
-        if (numbers < 0.0).any() and not is_computed("y", model):
-            name = type(model).__name__
-            raise ValueError(f"{name} needs counts or rates, and y has negative values.")
-        return numbers
+    read = staticmethod(read_counts)
 
-    def public(self, model: Any, schema: Schema) -> tuple[Schema, Outputs]:
-        """Return the schema with public bounds from 0 on, and what makes the only output."""
+    def public(self, model: Any, schema: LinearSchema) -> tuple[LinearSchema, MakeRows]:
+        """Return the schema with public bounds from 0 on, and what makes rows of tables."""
         bounds, name = as_bounds(model.target_bounds, 1, "target_bounds", model), type(model)
         if not bounds[1, 0] > 0.0:
             raise ValueError(
@@ -106,10 +96,10 @@ class CountTarget(NumberTarget):
             )
         computed, bounds = is_computed("y", model), np.maximum(bounds, 0.0)
         within = not computed and tuple(bounds[:, 0]) == (0.0, np.inf)
-        make = one_output if within else partial(output_within, bounds)
+        make = rows_of_numbers if within else partial(rows_within, bounds)
         return replace(schema, target_bounds=bounds), make
 
-    def release(self, run: Run, table: Table[Rows]) -> tuple[LinearTarget, Run]:
+    def estimate(self, run: Run, table: Table[Rows]) -> tuple[LinearTarget, Run]:
         """Release mean and scale."""
         return release_rate(run, table.map(_only_output), run.schema.target_bounds)
 
@@ -120,18 +110,15 @@ class LabelTarget(TargetKind):
     labels = True
     output = slice(None)
 
-    def read(self, model: Any, y: Any, n_rows: int) -> np.ndarray:
-        """Return the labels, or refuse them."""
-        return np.asarray(read_labels(type(model).__name__, y, n_rows))
-
-    def public(self, model: Any, schema: Schema) -> tuple[Schema, Outputs]:
-        """Return the schema with all classes, and what makes outputs of -1 and +1."""
+    def public(self, model: Any, schema: LinearSchema) -> tuple[LinearSchema, MakeRows]:
+        """Return the schema with all classes, and what makes rows of tables."""
         assert schema.classes is not None
         classes = known_classes(model, schema.classes, schema.n_rows or 0)
         n_outputs = len(classes) if len(classes) > 2 else 1
-        return replace(schema, classes=classes, n_outputs=n_outputs), partial(against_rest, classes)
+        known = replace(schema, classes=classes, n_outputs=n_outputs)
+        return known, partial(rows_of_labels, classes)
 
-    def release(self, run: Run, table: Table[Rows]) -> tuple[LinearTarget, Run]:
+    def estimate(self, run: Run, table: Table[Rows]) -> tuple[LinearTarget, Run]:
         """Release numbers of records of classes: for log-odds, or for balanced weights."""
         n_outputs = run.schema.n_outputs
         if not run.settings.whole:
@@ -142,28 +129,20 @@ class LabelTarget(TargetKind):
             weights = release_balance(run, table, n_outputs)
         return LinearTarget(np.zeros(n_outputs), weights=weights), run
 
-    def problem(self, run: Run, table: Table[Rows]) -> tuple[LinearProblem, Run]:
-        """Release target and features; without features, what was meant for them finds classes."""
-        problem, run = super().problem(run, table)
-        constant = (
-            run.settings.whole and run.settings.fit_intercept and not problem.features.used.any()
-        )
+    def constant(self, problem: LinearProblem, run: Run, table: Table[Rows]) -> LinearProblem:
+        """Return a problem whose constant is found by what was meant for features."""
         # Of balanced classes all are alike.
         alike = run.budget.first == "classes" or run.settings.loss not in (LOGISTIC, SOFTMAX)
-        if not constant or alike:
-            return problem, run
+        if alike or not (run.settings.whole and run.settings.fit_intercept):
+            return problem
         rest = replace(run.budget, first="classes", searching=1.0 - run.budget.scaling)
         target = problem.target
         weights = 1.0 if target.weights is None else target.weights.values
         log_odds = release_log_odds(replace(run, budget=rest), table, run.schema.n_outputs, weights)
-        return replace(problem, target=replace(target, constant=log_odds)), run
+        return replace(problem, target=replace(target, constant=log_odds))
 
 
 NUMBERS, COUNTS, LABELS = NumberTarget(), CountTarget(), LabelTarget()
-
-
-def _y(rows: Rows) -> np.ndarray:
-    return rows.y
 
 
 def _only_output(rows: Rows) -> np.ndarray:

@@ -283,7 +283,7 @@ class _CrossValidation(PrivateSearchCV):
         return Parts(division, folds, folds, (k,))
 
     def _check_enough(self, records: Groups[Records], reference: float) -> None:
-        units = records.n_groups or records.n_rows
+        units = records.n_groups or records.rows.n_rows
         if self.adjacency == "replace_one" and units * (1.0 - reference) < self.cv:
             raise self._too_few()
 

@@ -218,7 +218,7 @@ class PrivateSearchCV(WholeMixin, PlanMixin, Delegation, BaseSearchCV, CallbackS
         with silence(DataConversionWarning):  # of a shape
             most = int(self.rows_per_group)
             schema, records = read(self, form, groups=groups, most=most, X=X, y=y)
-        advice.advise_on_public_number(self, records.n_rows, records.n_groups)
+        advice.advise_on_public_number(self, records.rows.n_rows, records.n_groups)
         return schema, records, columns
 
     def _validate_params(self) -> None:
@@ -303,8 +303,8 @@ class PrivateSearchCV(WholeMixin, PlanMixin, Delegation, BaseSearchCV, CallbackS
     def _check_enough(self, records: Groups[Records], reference: float) -> None:
         """Refuse too few records, as far as is public before they are divided."""
         # Of a private number of rows it tells whether two are left: hardly ever, if half are.
-        left = records.n_rows * (1.0 - self._fraction - reference)
-        units = records.n_rows if records.n_groups is None else records.n_groups
+        left = records.rows.n_rows * (1.0 - self._fraction - reference)
+        units = records.rows.n_rows if records.n_groups is None else records.n_groups
         few = left < 2.0 or units < 2 + (reference > 0.0)  # a group falls into one part
         if few if self.adjacency == "replace_one" else self._fraction > _HALF:
             raise self._too_few()

@@ -19,7 +19,7 @@ from skdpnoise.base.constructors import Constraints, constructor_of_fields
 from skdpnoise.base.register import register_private
 from skdpnoise.base.scores import QuietScoreMixin
 from skdpnoise.data.schema import Schema
-from skdpnoise.data.targets import known_classes, read_labels, read_numbers
+from skdpnoise.data.targets import known_classes
 from skdpnoise.neural_network._data import Scaling
 from skdpnoise.neural_network._modules import ACTIVATIONS
 from skdpnoise.neural_network._network import PrivateNetwork
@@ -38,9 +38,6 @@ class NetworkClassifier(QuietScoreMixin, ClassifierMixin, PrivateNetwork):
     classes_: NDArray[Any] = field(init=False)
     _target_dtype: ClassVar[str] = "int64"
     _parameter_constraints: ClassVar[Constraints] = {"classes": [None, "array-like"]}
-
-    def _read_target(self, y: Any, n_rows: int) -> NDArray[Any]:
-        return read_labels(type(self).__name__, y, n_rows)
 
     def _of_outputs(self, schema: Schema) -> Schema:
         classes = known_classes(self, np.asarray(schema.classes))
@@ -114,8 +111,6 @@ class NetworkRegressor(QuietScoreMixin, RegressorMixin, PrivateNetwork):
     _parameter_constraints: ClassVar[Constraints] = {
         "target_bounds": [None, tuple, list, np.ndarray]
     }
-
-    _read_target = read_numbers
 
     def _of_outputs(self, schema: Schema) -> Schema:
         bounds = as_bounds(self.target_bounds, 1, "target_bounds", self)

@@ -151,7 +151,7 @@ class PrivateNetwork(CallbackSupportMixin, PrivateEstimator, BaseEstimator, ABC)
                 stages = shares.stages(profile)
                 session.reserve(stages, shares.noise, of_groups=range(len(stages)))
                 # bound
-                n_people = rows.n_rows if rows.n_groups is None else rows.n_groups
+                n_people = rows.rows.n_rows if rows.n_groups is None else rows.n_groups
                 people = shares.counted(session, n_people)
                 sampling = shares.sampling or planned_sampling(self, people.n_records)
                 assert sampling is not None
@@ -215,7 +215,7 @@ class PrivateNetwork(CallbackSupportMixin, PrivateEstimator, BaseEstimator, ABC)
         numbers = NumberColumns({"allow_nd": wide})
         form = Supervised(numbers, labels=is_classifier(self), in_memory=True)
         schema, rows = self._read_rows(form, X=X, y=y, groups=groups)
-        needed, most = 8.0 * rows.n_rows * int(self.rows_per_group), int(self.rows_per_group)
+        needed, most = 8.0 * rows.rows.n_rows * int(self.rows_per_group), int(self.rows_per_group)
         reason = f"rows_per_group={most}"
         check_memory(type(self).__name__, needed, reason, "Use fewer rows of each group.")
         n_columns = math.prod(schema.row_shape)

@@ -68,21 +68,25 @@ class Belief:
 
     def quantile(self, probability: float) -> float:
         """Return a quantile of the number."""
+        return self._quantiles(probability)[0]
+
+    def _quantiles(self, *probabilities: float) -> list[float]:
         mass = np.exp(self.log_mass - self.log_mass.max())
-        ends = np.cumsum(mass)
-        wanted = probability * float(ends[-1])
-        place = min(int(np.searchsorted(ends, wanted)), mass.size - 1)
-        inside = 1.0 - (float(ends[place]) - wanted) / max(float(mass[place]), 1e-300)
-        left, right = int(self.edges[place]), int(self.edges[place + 1])
-        return real(left + round(min(max(inside, 0.0), 1.0) * (right - left)))
+        ends, found = np.cumsum(mass), []
+        for probability in probabilities:
+            wanted = probability * float(ends[-1])
+            place = min(int(np.searchsorted(ends, wanted)), mass.size - 1)
+            inside = 1.0 - (float(ends[place]) - wanted) / max(float(mass[place]), 1e-300)
+            left, right = int(self.edges[place]), int(self.edges[place + 1])
+            found.append(real(left + round(min(max(inside, 0.0), 1.0) * (right - left))))
+        return found
 
     def middle(self) -> float:
         """Return the median, with no more leading bits than it takes to halve what is likely."""
         # So thresholds of a search share their leading bits, and so do the counts below them of
         # rows in partitions: few passes count for all of them.
-        low, middle, high = (
-            int(ordered(np.array([self.quantile(part)]))[0]) for part in (_TAIL, 0.5, 1.0 - _TAIL)
-        )
+        ends = self._quantiles(_TAIL, 0.5, 1.0 - _TAIL)
+        low, middle, high = map(int, ordered(np.array(ends)))
         n_bits = max(0, (high - low).bit_length() - _BITS)
         return real(((middle + ((1 << n_bits) >> 1)) >> n_bits) << n_bits)
 

@@ -38,13 +38,9 @@ _VALUES_PER_THREAD = 1 << 18
 _MOST_PAIRED = 1 << 31  # two row numbers share 64 bits
 
 
-Load = Callable[[Any, Places, int, int, Floats], None]
-"""``load(loops, columns, begin, n, tile)`` writes n values of each column into a tile."""
-
-
 def tallies(table: Table[NDArray[Any]], columns: Places, width: int, visit: Visit) -> Integers:
     """Return `width` integers for each column: the sums of the visits to all values."""
-    step = partial(tallied, columns=columns, width=width, visit=visit, n_in_all=len(table))
+    step = partial(swept, columns=columns, width=width, visit=visit, n_in_all=table.n_rows)
     return np.asarray(table.total(step, "sums of columns"))
 
 
@@ -52,31 +48,22 @@ def tallied_gaps(
     table: Table[NDArray[Any]], pairs: Integers, columns: Places, width: int, visit: Visit
 ) -> Integers:
     """Return `width` integers for each column: the sums of visits to differences of pairs."""
-    step = partial(_tallied_gaps, width, visit)
+    if table.n_rows > _MOST_PAIRED:
+        raise ValueError("Columns without public bounds may have at most 2**31 records.")
+    step = partial(_swept_pairs, width, visit)
     return np.asarray(table.gathered(pairs, columns, step, "pairs of rows"))
 
 
-def tallied(
-    rows: NDArray[Any], columns: Places, width: int, visit: Visit, n_in_all: int | None = None
-) -> Integers:
-    """Return the sums of the visits to the values of some rows, of so many."""
-    n_in_all = len(rows) if n_in_all is None else n_in_all
-    return swept(partial(_load, rows), len(rows), columns, width, visit, n_in_all)
-
-
-def _tallied_gaps(
+def _swept_pairs(
     width: int, visit: Visit, rows: NDArray[Any], pairs: Integers, columns: Places, which: Places
 ) -> Integers:
     def visit_some(loops: Any, tile: Floats, n: int, counts: Integers, some: Places) -> None:
         visit(loops, tile, n, counts, which[some])
 
-    n_pairs = pairs.shape[1]
-    return swept(differences(rows, pairs), n_pairs, columns, width, visit_some, n_pairs)
+    return swept(rows, columns, width, visit_some, pairs.shape[1], pairs)
 
 
-def _load(
-    rows: NDArray[Any], loops: Any, columns: Places, begin: int, n: int, tile: Floats
-) -> None:
+def _load(rows: NDArray[Any], columns: Places, begin: int, n: int, tile: Floats) -> None:
     """Copy values in double precision."""
     places, first = slice(begin, begin + n), int(columns[0])
     if columns[-1] - first == columns.size - 1:  # increasing, so these lie side by side
@@ -86,47 +73,45 @@ def _load(
         row[:n] = rows[places, column]
 
 
-def differences(rows: NDArray[Any], pairs: Integers) -> Load:
-    """Return what writes differences of the two records of pairs, of shape (2, n_pairs)."""
-    # Pairs are sorted, so that one record of each is read in the order of memory.
-    if len(rows) > _MOST_PAIRED:
-        raise ValueError("Columns without public bounds may have at most 2**31 records.")
-    order = np.sort(pairs[0] << _tiles.HALF_WORD | pairs[1])
-    # One compiled loop, whether or not the data can be written to.
-    table = rows.view()
-    table.flags.writeable = False
+def swept(
+    rows: NDArray[Any],
+    columns: Places,
+    width: int,
+    visit: Visit,
+    n_in_all: int,
+    pairs: Integers | None = None,
+) -> Integers:
+    """Return sums of visits to values of some rows, of so many, or to differences of pairs."""
+    n_values = len(rows) if pairs is None else pairs.shape[1]
+    loops, most_threads = _loops(n_values * columns.size, n_in_all * columns.size)
+    if pairs is not None:  # sorted, so that one record of each is read in the order of memory
+        order, rows = np.sort(pairs[0] << _tiles.HALF_WORD | pairs[1]), rows.view()
+        rows.flags.writeable = False  # one compiled loop, whether or not data can be written to
 
-    def load(loops: Any, columns: Places, begin: int, n: int, tile: Floats) -> None:
-        loops.subtract(table, order[begin : begin + n], columns, tile)
-
-    return load
-
-
-def swept(load: Load, n: int, columns: Places, width: int, visit: Visit, n_in_all: int) -> Integers:
-    """Return the sums of all visits to n values of each column, which are some of so many."""
-    loops, most_threads = _loops(n * columns.size, n_in_all * columns.size)
-
-    def count(which: Places, rows: tuple[int, int]) -> Integers:
-        """Return the sums of the visits to a range of rows."""
+    def count(which: Places, some: tuple[int, int]) -> Integers:
+        """Return the sums of the visits to a range of values."""
         counts = np.zeros((which.size, width), dtype=np.int64)
-        n_rows = max(1, min(_ENTRIES // which.size, _MOST_ROWS, rows[1] - rows[0]))
+        n_rows = max(1, min(_ENTRIES // which.size, _MOST_ROWS, some[1] - some[0]))
         tile = np.empty((which.size, n_rows + _PADDING))
-        for begin in range(*rows, n_rows):
-            n = min(n_rows, rows[1] - begin)
+        for begin in range(*some, n_rows):
+            n = min(n_rows, some[1] - begin)
             with np.errstate(all="ignore"):  # a warning would tell of a single record
-                load(loops, columns[which], begin, n, tile)
+                if pairs is None:
+                    _load(rows, columns[which], begin, n, tile)
+                else:
+                    loops.subtract(rows, order[begin : begin + n], columns[which], tile)
                 visit(loops, tile, n, counts, which)
         return counts
 
     found = [np.zeros((0, width), dtype=np.int64)]
     for start in range(0, columns.size, _MOST_COLUMNS):
         which = np.arange(start, min(start + _MOST_COLUMNS, columns.size))
-        n_threads = max(1, min(most_threads, n * which.size // _VALUES_PER_THREAD))
-        first, *others = pairwise(n * i // n_threads for i in range(n_threads + 1))
+        n_threads = max(1, min(most_threads, n_values * which.size // _VALUES_PER_THREAD))
+        first, *others = pairwise(n_values * i // n_threads for i in range(n_threads + 1))
         # Threads are plain ones, which work after a fork and under joblib, as the loops release the
         # lock of the interpreter.
         with ThreadPoolExecutor(n_threads) as pool:
-            waiting = [pool.submit(count, which, rows) for rows in others]
+            waiting = [pool.submit(count, which, part) for part in others]
             found.append(sum((part.result() for part in waiting), start=count(which, first)))
     return np.concatenate(found)
 

@@ -61,11 +61,11 @@ def read_values(
 ) -> tuple[Table[Any], tuple[int, ...]]:
     """Return checked values and the shape of one record; a table was checked by its reader."""
     # `check` and `read` make arrays, or lists, of some values; `read` need not check them again.
-    if isinstance(values, Table):
-        return values if filled is None else values.map(filled, *values.tail), values.tail
     rows, tails = scanned(
         partial(_checked_and_tail, check), partial(_of_values, read or check), values=values
     )
+    if rows is values:
+        return rows if filled is None else rows.map(filled, *rows.tail), rows.tail
     if len(set(tails)) > 1:
         raise ValueError(f"{owner} needs the same columns in all partitions of the rows.")
     return rows, tails[0] if tails else values.shape[1:]

@@ -617,7 +617,7 @@ def _check_summands(
         raise ValueError(complaint(owner, "noise", must, repr(noise)))
     check_option(owner, "missing", missing, get_args(Missing))
     table, shape = as_table(owner, values, missing=missing)
-    columns = table.shape[1:]
+    columns = table.tail
     remedy = "Values without bounds cannot be protected by noise."
     left, right = (
         np.broadcast_to(check_array(owner, name, end, (), columns, remedy=remedy), columns)

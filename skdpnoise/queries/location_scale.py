@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from skdpnoise._utils.shared_texts import shared_texts
+from skdpnoise.accounting.session import Session
 from skdpnoise.accounting.terms import OfSeveral, Terms, WithCost, takes_terms
 from skdpnoise.data.table import Table
 from skdpnoise.mechanisms.calibrate import shared_budget
 from skdpnoise.privacy import LossBudget, PrivacyGuarantee
-from skdpnoise.queries._sweeps import Visit
 from skdpnoise.queries._tiles import Floats, Places
 from skdpnoise.queries.ranges import (
     DIGIT_BITS,
@@ -22,10 +22,11 @@ from skdpnoise.queries.ranges import (
     SEARCH_SHARES,
     ColumnSums,
     Ranges,
+    read_columns,
 )
 from skdpnoise.sensitivity import clipped_sum
 
-__all__ = ["LocationScale", "finest_histogram", "private_location_scale"]
+__all__ = ["LocationScale", "finest_histogram", "located", "private_location_scale"]
 
 _REFINEMENT = 0.3  # share of the budget that a search leaves
 _STEPS = 5  # releases: magnitude, coarse and fine location, mean, deviation
@@ -144,26 +145,15 @@ def private_location_scale(
     (True, np.True_)
     """
     session = Terms.of("private_location_scale", guarantee, terms, several=True)
-    ranges = Ranges(session, noise, _stacked(columns), bounds, "columns")
-    n_samples = session.public_count(n_samples, len(ranges.table))
+    table = read_columns(session, noise, _stacked(columns), "columns")
+    n_samples = session.public_count(n_samples, table.n_rows)
+    ranges = Ranges(session.owner, table.tail[0], bounds, pooled=pooled)
     # One family for all steps: that for a few sums.
-    sums = clipped_sum(-np.ones(ranges.low.size), 1.0, session.adjacency)
+    sums = clipped_sum(-np.ones(table.tail[0]), 1.0, session.adjacency)
     noise, total = shared_budget(noise, sums, session.guarantee, _STEPS)
-    ranges.find(noise, total, n_samples, pooled=pooled)
-    location, scale, found = ranges.center.copy(), ranges.unit.copy(), ranges.found
-    open_columns = np.flatnonzero(~ranges.bounded)
-    bounded = np.flatnonzero(ranges.bounded)
-    # with public bounds the whole budget is there for it
-    refinement = _REFINEMENT if open_columns.size else 1.0
-    groups = {" of bounded columns": bounded, "": open_columns[found[open_columns]]}
-    for label, group in groups.items():
-        if group.size:
-            loss = total.share(refinement * group.size / np.count_nonzero(found))
-            reach = 1.0 if group is bounded else _REACH
-            suffix = label if open_columns.size else ""
-            location[group], scale[group] = _refine(ranges, group, reach, loss, n_samples, suffix)
-    made = LocationScale(location, scale, found, ranges.typical_found, privacy=total)
-    return session.stated(made)
+    session.reserve(total, noise)
+    found = located(table, ranges, session, noise, total, n_samples)
+    return session.stated(replace(found, privacy=total))
 
 
 def finest_histogram(n_columns: int) -> tuple[float, int]:
@@ -177,30 +167,56 @@ def finest_histogram(n_columns: int) -> tuple[float, int]:
     return SEARCH_SHARES[2] / (n_columns * MOST_DIGITS), 1 << DIGIT_BITS
 
 
+def located(
+    table: Table[NDArray[Any]],
+    ranges: Ranges,
+    session: Session,
+    noise: str,
+    total: LossBudget,
+    n_samples: float,
+) -> LocationScale:
+    """Release ranges, and locations and scales from the values clipped around them."""
+    ranges.find(table, session, noise, total, n_samples)
+    location, scale, found = ranges.center.copy(), ranges.unit.copy(), ranges.found
+    open_columns = np.flatnonzero(~ranges.bounded)
+    bounded = np.flatnonzero(ranges.bounded)
+    # with public bounds the whole budget is there for it
+    refinement = _REFINEMENT if open_columns.size else 1.0
+    groups = {" of bounded columns": bounded, "": open_columns[found[open_columns]]}
+    for label, group in groups.items():
+        if group.size:
+            loss = total.share(refinement * group.size / np.count_nonzero(found))
+            reach = 1.0 if group is bounded else _REACH
+            suffix = label if open_columns.size else ""
+            location[group], scale[group] = _refine(table, ranges, group, reach, loss, suffix)
+    return LocationScale(location, scale, found, ranges.typical_found)
+
+
 def _refine(
-    ranges: Ranges, columns: Places, reach: float, loss: LossBudget, n_samples: float, suffix: str
+    table: Table[NDArray[Any]],
+    ranges: Ranges,
+    columns: Places,
+    reach: float,
+    loss: LossBudget,
+    suffix: str,
 ) -> tuple[Floats, Floats]:
     """Return locations and scales from the values clipped to a reach in units of the locations."""
     location, unit = ranges.center[columns], ranges.unit[columns]
-
-    def release(
-        label: str, contribution: Visit, low: float, loss: LossBudget
-    ) -> tuple[Floats, float]:
-        sums = ColumnSums(len(ranges.table), columns, contribution, low, reach)
-        found = ranges.session.release(label, sums, ranges.table, loss, ranges.noise)
-        return found.values / n_samples, float(found.standard_deviation[0]) / n_samples
+    terms = table, loss.share(0.5), ranges.noise
 
     def clipped(loops: Any, tile: Floats, n: int, _: Any, which: Places) -> None:
         loops.clip(tile, n, location[which], unit[which], reach)
 
     def deviation(loops: Any, tile: Floats, n: int, _: Any, which: Places) -> None:
-        clipped(loops, tile, n, _, which)
+        loops.clip(tile, n, location[which], unit[which], reach)
         loops.fold(tile, n, mean[which], reach)
 
-    half = loss.share(0.5)
-    means, noise = release("means" + suffix, clipped, -reach, half)
+    sums = ColumnSums(table.n_rows, columns, clipped, -reach, reach)
+    means, noise = ranges.averaged(ranges.session.release("means" + suffix, sums, *terms))
     mean = np.clip(_james_stein(means, noise), -reach, reach)
-    means, noise = release("mean absolute deviations" + suffix, deviation, 0.0, half)
+    sums = ColumnSums(table.n_rows, columns, deviation, 0.0, reach)
+    label = "mean absolute deviations" + suffix
+    means, noise = ranges.averaged(ranges.session.release(label, sums, *terms))
     # The floor keeps a scale that the noise made tiny, or negative, from blowing values up.
     floor = 0.25 if reach > 1.0 else min(max(0.02, noise), 1.0)
     scale = np.maximum(_TO_SIGMA * _james_stein(means, noise), floor) * unit

@@ -15,10 +15,10 @@ from skdpnoise.accounting.terms import OfSeveral, Terms, WithCost, takes_terms
 from skdpnoise.data.table import Table
 from skdpnoise.mechanisms.additive import AdditiveMechanism
 from skdpnoise.mechanisms.calibrate import calibrate, shared_budget
-from skdpnoise.privacy import Adjacency, LossBudget, PrivacyGuarantee, PureLoss
+from skdpnoise.privacy import Adjacency, LossBudget, PrivacyGuarantee, PureLoss, check_real
 from skdpnoise.queries._sweeps import tallies
 from skdpnoise.queries._tiles import DIGIT, LIMB, STEPS, Floats, Places
-from skdpnoise.queries.ranges import Ranges
+from skdpnoise.queries.ranges import Ranges, read_columns
 from skdpnoise.sensitivity import clipped_sum
 from skdpnoise.sensitivity.bounds import FREE_L1, FREE_L2, clipped_moments
 
@@ -153,10 +153,14 @@ def private_moments(
     True
     """
     session = Terms.of("private_moments", guarantee, terms, several=True)
-    ranges = Ranges(session, noise, values, bounds)
+    if n_samples is not None:
+        n_samples = check_real(session.owner, "n_samples", n_samples)
+    table = read_columns(session, noise, values)
+    ranges = Ranges(session.owner, table.tail[0], bounds)
     size, n_releases = ranges.low.size, ranges.n_releases
     chosen, budget = moments_budget(noise, session.guarantee, size, session.adjacency, n_releases)
-    ranges.find(chosen, budget, n_samples)
+    session.reserve(budget, chosen)
+    ranges.find(table, session, chosen, budget, n_samples)
     n = ranges.n_samples
     kept = np.flatnonzero(ranges.found)
     mean, deviation = np.zeros(ranges.found.size), np.ones(ranges.found.size)
@@ -171,7 +175,7 @@ def private_moments(
     factors, mechanism = _calibrated(ranges, reach / typical, second=second)
     label = "means and mean squares" if second else "means"
     drawn = ranges.session.draw(label, mechanism)
-    totals = _exact_sums(ranges.table, kept, ranges.center[kept], half)
+    totals = _exact_sums(table, kept, ranges.center[kept], half)
     released, error = _noisy(drawn, totals, factors)
     m = np.clip(released[0] / n, -1.0, 1.0)
     mean[kept] = ranges.center[kept] + half * m

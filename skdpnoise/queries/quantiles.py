@@ -18,10 +18,17 @@ from skdpnoise.accounting.terms import OfSeveral, Terms, WithCost, takes_terms
 from skdpnoise.data.table import Table
 from skdpnoise.mechanisms.additive import AdditiveMechanism
 from skdpnoise.mechanisms.calibrate import calibrate, shared_budget
-from skdpnoise.privacy import Adjacency, GaussianLoss, LossBudget, PrivacyGuarantee, PureLoss
+from skdpnoise.privacy import (
+    Adjacency,
+    GaussianLoss,
+    LossBudget,
+    PrivacyGuarantee,
+    PureLoss,
+    check_real,
+)
 from skdpnoise.queries._sweeps import tallies
 from skdpnoise.queries._tiles import Floats, Integers, Places
-from skdpnoise.queries.ranges import Ranges
+from skdpnoise.queries.ranges import Ranges, read_columns
 from skdpnoise.sensitivity import SensitivityProfile, histogram_counts
 
 __all__ = ["Quantiles", "private_quantiles", "quantiles_budget"]
@@ -165,10 +172,14 @@ def private_quantiles(
     if wanted.ndim != 1 or not ((wanted >= 0.0) & (wanted <= 1.0)).all():
         must = "be a number or a one-dimensional array of numbers in the range [0, 1]"
         raise ValueError(complaint(session.owner, "probabilities", must, repr(probabilities)))
-    ranges = Ranges(session, noise, values, bounds, filled=_filled if missing else None)
+    if n_samples is not None:
+        n_samples = check_real(session.owner, "n_samples", n_samples)
+    table = read_columns(session, noise, values, filled=_filled if missing else None)
+    ranges = Ranges(session.owner, table.tail[0], bounds, missing=missing)
     size, n_releases = ranges.low.size, ranges.n_releases
     chosen, total = quantiles_budget(noise, session.guarantee, size, session.adjacency, n_releases)
-    ranges.find(chosen, total, n_samples)
+    session.reserve(total, chosen)
+    ranges.find(table, session, chosen, total, n_samples)
     found = ranges.found
     quantiles, resolution = np.zeros((wanted.size, found.size)), np.ones(found.size)
     present = np.full(found.size, ranges.n_samples)
@@ -183,7 +194,7 @@ def private_quantiles(
         sizes = [ends.size - 1 for ends in counted]
         _, strategies, mechanism = _plan(chosen, ranges.budget, sizes, session.adjacency)
         drawn = session.draw("cumulative counts", mechanism)
-        counts = _counts(ranges.table, kept, counted)
+        counts = _counts(table, kept, counted)
         answers = [s.answers(count) for s, count in zip(strategies, counts, strict=True)]
         noisy = drawn.on(np.concatenate(answers))
         parts = np.split(noisy, np.cumsum([a.size for a in answers])[:-1])

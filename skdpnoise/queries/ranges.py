@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from itertools import chain
@@ -14,12 +14,14 @@ from numpy.typing import ArrayLike, NDArray
 
 from skdpnoise._utils.checks import check_order, complaint
 from skdpnoise.accounting.budget import COUNT_SHARE, Budget
+from skdpnoise.accounting.session import Released, Session
 from skdpnoise.accounting.terms import Terms
+from skdpnoise.data.table import Table
 from skdpnoise.mechanisms.additive import AdditiveMechanism
 from skdpnoise.mechanisms.calibrate import calibrate
 from skdpnoise.mechanisms.requests import noise_options
-from skdpnoise.privacy import Adjacency, LossBudget, PureLoss, check_real
-from skdpnoise.queries._sweeps import Visit, tallied, tallied_gaps, tallies
+from skdpnoise.privacy import Adjacency, LossBudget, PureLoss
+from skdpnoise.queries._sweeps import Visit, swept, tallied_gaps, tallies
 from skdpnoise.queries._tiles import LARGEST_EXPONENT, LONGEST, Floats, Integers, Places
 from skdpnoise.queries._values import as_doubles, as_table
 from skdpnoise.sampling import secret_pairs
@@ -81,12 +83,10 @@ class ColumnSums:
     high: float
 
     def sensitivity(self, adjacency: Adjacency) -> SensitivityProfile:
-        """Return the most that one record moves the sums."""
         ones = np.ones(self.columns.size)
         return clipped_sum(self.low * ones, self.high * ones, adjacency)
 
     def step(self, grid_size: Floats) -> Callable[[Any], Integers]:
-        """Return what sums contributions in grid steps."""
         return partial(self._sums, grid_size)
 
     def _sums(self, grid_size: Floats, rows: NDArray[Any]) -> Integers:
@@ -94,11 +94,33 @@ class ColumnSums:
             self.contribution(loops, tile, n, totals, which)
             loops.add_rounded(tile, n, grid_size[which], totals)
 
-        return tallied(rows, self.columns, 1, visit, self.n_records)[:, 0]
+        return swept(rows, self.columns, 1, visit, self.n_records)[:, 0]
 
 
 def _count_exponents(loops: Any, tile: Floats, n: int, counts: Integers, _: Places) -> None:
     loops.count_exponents(tile, n, counts)
+
+
+def read_columns(
+    terms: Terms,
+    noise: str,
+    values: Any,
+    name: str = "values",
+    filled: Callable[[Any], Any] | None = None,
+) -> Table[NDArray[Any]]:
+    """Check the values, and return them as columns; "columns" may be empty under "add_remove"."""
+    # `filled` returns values in which the largest one stands for what is missing.
+    owner, matrix = terms.owner, name == "columns"
+    allowed = noise_options(adaptive=True)
+    if noise not in allowed:
+        must = f"be among {allowed}, which all of its releases can take"
+        raise ValueError(complaint(owner, "noise", must, repr(noise)))
+    n_dims = (2,) if matrix else (1, 2)
+    table, _ = as_table(owner, values, name=name, n_dims=n_dims, filled=filled)
+    if table.n_rows == 0 and not (matrix and terms.adjacency == "add_remove"):
+        raise ValueError(f"The {name!r} parameter of {owner} must not be empty.")
+    # Floats stay as they are: a copy of large data would be as large again.
+    return table.map(as_doubles, *table.tail)
 
 
 class Ranges:
@@ -106,35 +128,22 @@ class Ranges:
 
     def __init__(
         self,
-        session: Terms,
-        noise: str,
-        values: Any,
+        owner: str,
+        n_columns: int,
         bounds: tuple[ArrayLike, ArrayLike] | None,
-        name: str = "values",
-        filled: Callable[[Any], Any] | None = None,
+        *,
+        missing: bool = False,
+        pooled: bool = False,
     ) -> None:
-        """Check the values; "columns" may be empty under "add_remove"."""
-        # `filled` returns values in which the largest one stands for what is missing.
-        owner, matrix = session.owner, name == "columns"
-        allowed = noise_options(adaptive=True)
-        if noise not in allowed:
-            must = f"be among {allowed}, which all of its releases can take"
-            raise ValueError(complaint(owner, "noise", must, repr(noise)))
-        n_dims = (2,) if matrix else (1, 2)
-        table, _ = as_table(owner, values, name=name, n_dims=n_dims, filled=filled)
-        if len(table) == 0 and not (matrix and session.adjacency == "add_remove"):
-            raise ValueError(f"The {name!r} parameter of {owner} must not be empty.")
-        # Floats stay as they are: a copy of large data would be as large again.
-        self.table = table.map(as_doubles, *table.tail)
         # low, high: shape (n_columns,); infinite where there are no bounds
         self.low, self.high = (
-            np.broadcast_to(np.asarray(end, dtype=float), table.tail)
+            np.broadcast_to(np.asarray(end, dtype=float), n_columns)
             for end in bounds or (-np.inf, np.inf)
         )
         check_order(owner, "bounds", self.low, self.high)
         self.bounded = np.isfinite(self.low) & np.isfinite(self.high)
-        self.session, self.noise = session, noise
-        self.missing = filled is not None
+        self.missing = missing  # whether the largest value stands for what is missing
+        self.pooled = pooled  # whether hidden columns are like most others
         self.typical_found = True  # whether the noise would let normal values be found: public
 
     @property
@@ -144,30 +153,27 @@ class Ranges:
 
     def find(
         self,
+        table: Table[NDArray[Any]],
+        session: Session,
         noise: str,
         budget: LossBudget,
         n_samples: float | None,
-        *,
-        pooled: bool = False,
     ) -> None:
-        """Charge the budget, and estimate ranges that are not public with a part of it."""
+        """Estimate ranges that are not public with a part of the budget."""
         # Columns without bounds are searched for their magnitude and location as
         # skdpnoise.queries.private_location_scale says, steps 1 and 2; the number of records is
         # estimated privately under "add_remove" unless one is given. The shares of the budget
         # never add up to more than the whole, whatever is released.
-        session, searched = self.session, ~self.bounded
-        self.noise = noise
-        if n_samples is not None:
-            n_samples = check_real(session.owner, "n_samples", n_samples)
-        session.reserve(budget, noise)
+        searched = ~self.bounded
+        self.session, self.noise = session, noise
         counts = n_samples is None and session.adjacency == "add_remove"
         shares = search_shares(counts=counts, searches=bool(searched.any()))
         parts = {stage: part.total for stage, part in Budget(budget).split(**shares).items()}
         self.budget = parts["rest"]
         if counts:
-            n_samples = session.count(len(self.table), parts["count"], noise)
+            n_samples = session.count(table.n_rows, parts["count"], noise)
         elif n_samples is None:
-            n_samples = float(len(self.table))
+            n_samples = float(table.n_rows)
         self.n_samples = max(n_samples, 1.0)  # public, or estimated privately
         # In the units of the columns: middle and half width of public bounds; else a location, and
         # a power of two about one standard deviation. Halves are taken before the sum, so that the
@@ -177,20 +183,18 @@ class Ranges:
         # false where a column is constant, or drowned in noise
         self.found = self.bounded.copy()
         open_columns = np.flatnonzero(searched)
-        if open_columns.size:
-            self._search(open_columns, [parts[stage] for stage in _STAGES], pooled)
-
-    def _search(self, columns: Places, losses: Sequence[LossBudget], pooled: bool) -> None:
-        """Find the magnitudes of columns, and then locations of those that have one."""
-        found = self._magnitudes(columns, losses[0], pooled)
-        self.unit[columns], self.found[columns] = found
-        kept = columns[self.found[columns]]
+        if not open_columns.size:
+            return
+        some = self._magnitudes(table, open_columns, parts["magnitudes"])
+        self.unit[open_columns], self.found[open_columns] = some
+        kept = open_columns[self.found[open_columns]]
         if kept.size:
-            self.center[kept], located = self._locations(kept, losses[1:])
-            self.found[kept] = located | pooled  # where no location is found, it is 0
+            losses = parts["coarse"], parts["digits"]
+            self.center[kept], located = self._locations(table, kept, losses)
+            self.found[kept] = located | self.pooled  # where no location is found, it is 0
 
     def _magnitudes(
-        self, columns: Places, loss: LossBudget, pooled: bool
+        self, table: Table[NDArray[Any]], columns: Places, loss: LossBudget
     ) -> tuple[Floats, NDArray[np.bool_]]:
         """Return powers of two near the typical difference of two records, and which stand out."""
         # More pairs than make the noise small tell nothing more, and take time.
@@ -198,19 +202,19 @@ class Ranges:
         mechanism = calibrate(self.noise, profile, loss)
         noise = mechanism.standard_deviation
         most = max(_PAIRS, math.ceil(_PAIRS_PER_NOISE * float(noise.max())))
-        pairs = secret_pairs(self.session.rng, len(self.table), most)
-        counts = tallied_gaps(self.table, pairs, columns, _EXPONENTS.size, _count_exponents)
+        pairs = secret_pairs(self.session.rng, table.n_rows, most)
+        counts = tallied_gaps(table, pairs, columns, _EXPONENTS.size, _count_exponents)
         if self.missing:
             counts[:, -1] = 0  # the distances to what is missing
         released = self._histograms("magnitudes", mechanism, counts)
-        fullest, stands_out = fullest_bins(*released, pooled=pooled)
+        fullest, stands_out = fullest_bins(*released, pooled=self.pooled)
         n_pairs = min(0.5 * self.n_samples, most)
         threshold = mechanism.scale.max() * mechanism.family.isf(_MISS / _EXPONENTS.size)
         self.typical_found = bool(_IN_FULLEST * n_pairs > threshold)
         return np.ldexp(1.0, _EXPONENTS[fullest]), stands_out
 
     def _locations(
-        self, columns: Places, losses: Sequence[LossBudget]
+        self, table: Table[NDArray[Any]], columns: Places, losses: tuple[LossBudget, LossBudget]
     ) -> tuple[Floats, NDArray[np.bool_]]:
         """Return centres of well-filled bins two magnitudes wide, and which columns have one."""
         width = 2.0 * self.unit[columns]
@@ -219,7 +223,7 @@ class Ranges:
         def visit(loops: Any, tile: Floats, n: int, counts: Integers, which: Places) -> None:
             loops.count_lengths(tile, n, inverse[which], counts)
 
-        counts = tallies(self.table, columns, 2 * (LONGEST + 1), visit)
+        counts = tallies(table, columns, 2 * (LONGEST + 1), visit)
         if self.missing:
             counts[:, 2 * LONGEST :] = 0  # where what is missing is
         mechanism = self._of_counts(counts, losses[0])
@@ -228,12 +232,18 @@ class Ranges:
         )
         kept = np.flatnonzero(stands_out)
         location = np.zeros(columns.size)
-        index = self._find_digits(columns[kept], inverse[kept], fullest[kept], losses[1])
+        facts = columns[kept], inverse[kept], fullest[kept]
+        index = self._find_digits(table, *facts, losses[1])
         location[kept] = index * width[kept]
         return location, stands_out
 
     def _find_digits(
-        self, columns: Places, inverse: Floats, lengths: Places, loss: LossBudget
+        self,
+        table: Table[NDArray[Any]],
+        columns: Places,
+        inverse: Floats,
+        lengths: Places,
+        loss: LossBudget,
     ) -> Floats:
         """Return the middles of bins of known signs and bit lengths, in widths of a bin."""
         n_bits, below_zero = np.divmod(lengths, 2)
@@ -247,14 +257,14 @@ class Ranges:
             def visit(loops: Any, tile: Floats, n: int, counts: Integers, which: Places) -> None:
                 loops.count_digits(tile, n, inverse[some[which]], known[:, which], counts)
 
-            return tallies(self.table, columns[some], 1 << int(known[3].max(initial=0)), visit)
+            return tallies(table, columns[some], 1 << int(known[3].max(initial=0)), visit)
 
         n_digits = -(-free_bits // DIGIT_BITS)
         # One sweep for the next digits of all columns that have more: rows in parts are read anew.
         while (several := np.flatnonzero(free_bits)).size:
             lots = (several[k : k + _SWEPT] for k in range(0, several.size, _SWEPT))
             for j, digits in chain.from_iterable(zip(lot, sweep(lot), strict=True) for lot in lots):
-                share = loss.share(1.0 / (columns.size * int(n_digits[j])))
+                share = loss.share(1.0 / (lengths.size * int(n_digits[j])))
                 width = min(int(free_bits[j]), DIGIT_BITS)
                 bins = digits[np.newaxis, : 1 << width]
                 mechanism = self._of_counts(bins, share)
@@ -262,6 +272,13 @@ class Ranges:
                 free_bits[j] -= width
                 start[j] += int(digit[0]) << int(free_bits[j])
         return np.where(below_zero, -1.0, 1.0) * (start + 0.5)
+
+    def averaged(self, released: Released) -> tuple[Floats, float]:
+        """Return means of released sums, and the standard deviation of their noise."""
+        return (
+            released.values / self.n_samples,
+            float(released.standard_deviation[0]) / self.n_samples,
+        )
 
     def _of_counts(self, counts: Integers, loss: LossBudget) -> AdditiveMechanism:
         """Return the noise of histograms, one per row, of which a record is one count each."""

@@ -25,7 +25,6 @@ from skdpnoise.data.reading import NumberColumns, Supervised
 from skdpnoise.data.schema import Schema
 from skdpnoise.data.table import Table
 from skdpnoise.data.tables import read_table
-from skdpnoise.data.targets import read_numbers
 from skdpnoise.mechanisms import AdditiveMechanism, noise_options
 
 Floats = NDArray[np.float64]
@@ -117,7 +116,6 @@ class DPBoostedStumps(PrivateEstimator, QuietScoreMixin, RegressorMixin, BaseEst
         "max_iter": [Interval(Integral, 1, None, closed="left")],
         "learning_rate": [Interval(Real, 0, 1, closed="right")],
     }
-    _read_target = read_numbers
 
     def fit(self, X: Any, y: Any, groups: Any = None, **params: Any) -> Self:
         """Fit to private data, spending the whole guarantee."""

@@ -10,7 +10,7 @@ ROOT = Path(skdpnoise.__file__).parent
 # What defines mechanisms, charges and ledgers; everything else asks a session.
 DEFINE = ("accounting", "ledger", "mechanisms", "noises", "sampling")
 # Rooms that still do it by themselves, and in how many places: to shrink, and at last to go.
-LEFT = {"linear_model": 4}
+LEFT: dict[str, int] = {}
 FUNCTIONS = {"add_quanta", "adder", "noisy_cells", "note_charge", "plus_noise"}
 METHODS = {"charge", "release", "sample", "select", "shown"}
 OF_OTHERS = {"np", "sa"}  # numpy and SQLAlchemy have a `select` of their own

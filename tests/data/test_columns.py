@@ -22,7 +22,7 @@ from sklearn.preprocessing import (
 from sklearn.random_projection import GaussianRandomProjection, SparseRandomProjection
 
 from skdpnoise import BoundsClipper, DPGridSearchCV, DPLogisticCD, DPPipeline, DPStandardScaler
-from skdpnoise.base.register import _public
+from skdpnoise.base.register import _of_sklearn, _public
 from skdpnoise.data.columns import by_declared_type, is_numeric
 from skdpnoise.inspection.auditing._fingerprint import differences
 from tests._cases import each_value, quick
@@ -148,7 +148,7 @@ def test_one_missing_value_changes_neither_the_state_nor_the_types_of_a_public_s
 
 
 def test_every_registered_class_is_among_these_or_reads_no_columns():
-    assert {*STEPS} <= {*_public}
+    assert {*STEPS} <= {*_public, *_of_sklearn()}
     others = {type(step) for step, _ in CASES} - {*STEPS}
     assert {one.__name__ for one in others} <= {
         "HashingVectorizer",

@@ -11,7 +11,6 @@ from skdpnoise.data import reading, scan_batches
 from skdpnoise.data.cell_tables import AnyColumns
 from skdpnoise.data.computed import reading as computing
 from skdpnoise.data.reading import NumberColumns, Supervised, read
-from skdpnoise.data.targets import read_labels
 from skdpnoise.sampling import SeededWords
 from tests._cases import each_value
 
@@ -53,7 +52,7 @@ def test_missing_values_of_later_rows_are_taken_where_those_of_the_first_are():
     table = GOOD.copy()
     table[4, 1] = np.nan
     _, both = scanned(frame(GOOD), frame(table), estimator=DPSimpleImputer(), missing=True)
-    assert both.n_rows == 12
+    assert both.rows.n_rows == 12
     table[4, 1] = np.inf
     kind, text = error_of(scanned, frame(GOOD), frame(table), missing=True)
     assert kind is ValueError
@@ -93,7 +92,7 @@ def test_each_form_is_checked_as_a_whole_once(monkeypatch):
 
 def test_a_missing_value_of_a_nullable_type_is_refused_in_later_rows():
     table = frame(np.rint(GOOD)).astype({"a": "Int64", "b": "Float64"})
-    assert scanned(table, table)[1].n_rows == 12
+    assert scanned(table, table)[1].rows.n_rows == 12
     broken = table.copy()
     broken.loc[4, "a"] = pd.NA
     kind, text = error_of(scanned, table, broken)
@@ -133,16 +132,6 @@ def test_few_rows_are_refused_as_in_memory(estimator, n_rows):
 # In memory and in partitions
 
 
-def with_labels(owner):
-    """Return an estimator class whose target has labels."""
-
-    class WithLabels(type(owner)):
-        def _read_target(self, y, n_rows):
-            return read_labels(type(self).__name__, y, n_rows)
-
-    return WithLabels()
-
-
 FRAME = pd.DataFrame(
     {
         "a": np.arange(12.0),
@@ -166,7 +155,7 @@ def in_both(name, **options):
     for table in (FRAME, source):
         chosen = {"X": table[columns]} | ({"y": table["y"]} if supervised else {})
         grouped = {key: table[column] for key, column in options.items()}
-        yield read(with_labels(DPStandardScaler()), form, **chosen, **grouped, most=3)
+        yield read(DPStandardScaler(), form, **chosen, **grouped, most=3)
 
 
 @pytest.mark.usefixtures("the_same_words")
@@ -178,10 +167,8 @@ def test_the_same_is_public_of_rows_in_memory_and_in_partitions(name):
     assert (memory.classes is None) == (name != "numbers and a target")
     if memory.classes is not None:
         assert memory.classes.tolist() == partitions.classes.tolist() == ["no", "yes"]
-    for fact in ("n_rows", "n_groups", "n_kept"):
-        assert getattr(scanned_rows, fact) == getattr(whole, fact)
-    assert (whole.n_rows, whole.n_groups, whole.n_kept) == (12, 3, 9)
-    assert whole.rows.shape == scanned_rows.rows.shape == (12, 2)
+    for rows in (whole, scanned_rows):
+        assert (rows.rows.n_rows, rows.rows.tail, rows.n_groups, rows.n_kept) == (12, (2,), 3, 9)
 
 
 def column(leaf):

@@ -398,7 +398,7 @@ def test_public_steps_are_applied_under_the_settings_of_who_asked():
     # step computed.
     rows = in_parts(pd.DataFrame({"a": [1.0, np.inf, 3.0]}), 1)
     with config_context(assume_finite=True):
-        applied = _applied(Binarizer().fit([[1.0]]), rows)
+        applied = _applied(Binarizer().fit([[1.0]]), "transform", rows)
     with ThreadPoolExecutor(1) as pool:
         found = pool.submit(lambda: np.concatenate([*applied.batches()])).result()
     assert found.ravel().tolist() == [1.0, 1.0, 1.0]

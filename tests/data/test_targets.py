@@ -11,12 +11,12 @@ import pytest
 
 from skdpnoise import DPCoordinateDescentRegressor, DPLogisticCD
 from skdpnoise.data.targets import (
-    against_rest,
     known_classes,
     public_classes,
     read_labels,
     read_numbers,
 )
+from skdpnoise.linear_model._records import rows_of_labels
 from tests._cases import each_value
 
 NUMBERS = [0, 1, 1, 0]
@@ -49,7 +49,7 @@ def test_labels_of_one_kind_are_read_and_sorted(name):
     labels = read_labels("DPLogisticCD", given, 4)
     assert labels.dtype.kind == kind
     classes = known_classes(DPLogisticCD(), labels)
-    (signs,) = against_rest(classes, labels)
+    (signs,) = rows_of_labels(classes, {"X": None, "y": labels}).outputs
     assert len(classes) == 2
     np.testing.assert_array_equal(signs, [-1, 1, 1, -1])
 
@@ -110,7 +110,7 @@ def test_text_is_read_as_what_it_holds_or_refused_without_a_quotation():
 def test_public_classes_hold_for_labels_of_another_type_of_number():
     labels = read_labels("DPLogisticCD", np.array([0.0, 2.0]), 2)
     classes = known_classes(DPLogisticCD(classes=[0, 1, 2]), labels)
-    signs = against_rest(classes, labels)
+    signs = rows_of_labels(classes, {"X": None, "y": labels}).outputs
     assert classes.tolist() == [0, 1, 2]
     np.testing.assert_array_equal(signs, [[1, -1], [-1, -1], [-1, 1]])
 
@@ -145,3 +145,13 @@ def test_floating_point_labels_of_every_width_are_checked_one_by_one(kind, wrong
     with warnings.catch_warnings(), pytest.raises(ValueError, match=r"NaN|infinity"):
         warnings.simplefilter("error")
         read_labels("Owner", labels, 8)
+
+
+@pytest.mark.parametrize("n_rows", [2, 4])
+@pytest.mark.parametrize("y", [np.array([0, 1, 1]), np.array(["a", "b", "b"]), [0, 1, 1]], ids=str)
+def test_targets_of_another_length_than_the_rows_are_refused_whatever_holds_them(y, n_rows):
+    text = rf"inconsistent numbers of samples: \[{n_rows}, 3\]"
+    with pytest.raises(ValueError, match=text):
+        read_labels("Test", y, n_rows)
+    with pytest.raises(ValueError, match=text):
+        read_numbers(DPCoordinateDescentRegressor(), np.arange(3.0), n_rows)

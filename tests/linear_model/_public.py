@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from skdpnoise.data.schema import Schema
 from skdpnoise.linear_model._column_groups import NO_GROUP
+from skdpnoise.linear_model._records import LinearSchema
 
 
 def public_schema(bounds, target_bounds=None, n_outputs=1):
     """Return the schema of columns and a target with these bounds, of unknown records."""
     n_columns = bounds.shape[1]
-    return Schema(
+    return LinearSchema(
         n_columns,
         None,
         bounds=bounds,

@@ -10,6 +10,8 @@ from sklearn.base import clone
 from sklearn.linear_model import LinearRegression
 
 from skdpnoise import DPCoordinateDescentRegressor, DPLogisticCD, PrivacyWarning
+from skdpnoise.accounting import session
+from skdpnoise.linear_model import _records
 from skdpnoise.linear_model._standard_units import LIMIT, Standardisation
 from skdpnoise.linear_model.solvers import final_steps
 from tests._cases import quick
@@ -287,7 +289,7 @@ def with_a_last_release(monkeypatch, rounded_sum):
 def test_every_row_counts_once_in_the_last_release_whatever_the_blocks(monkeypatch):
     models = []
     for n_rows in (8192, 7, 1999):
-        monkeypatch.setattr(final_steps, "_BLOCK", n_rows)
+        monkeypatch.setattr(_records, "_BLOCK", n_rows)
         model, sizes = with_a_last_release(monkeypatch, final_steps._rounded_sum)
         assert sum(sizes) == 2000
         assert max(sizes) == min(n_rows, 2000)
@@ -295,6 +297,26 @@ def test_every_row_counts_once_in_the_last_release_whatever_the_blocks(monkeypat
     for model in models[1:]:
         assert (model.coef_ == models[0].coef_).all()
         assert model.intercept_ == models[0].intercept_
+
+
+@pytest.mark.slow
+def test_the_noise_of_the_last_release_is_what_is_charged_for(monkeypatch):
+    added, add = [], session.plus_noise
+
+    def adding(mechanism, integers, noise):
+        unit = mechanism.grid_size.flat[0] / mechanism.standard_deviation.flat[0]
+        added.append(np.ravel(noise)[0] * unit)
+        return add(mechanism, integers, noise)
+
+    monkeypatch.setattr(session, "plus_noise", adding)
+    X, last = np.random.default_rng(0).normal(size=(2000, 1)), []
+    for seed in range(40):
+        model = DPCoordinateDescentRegressor(5.0, solver="gradient", random_state=seed)
+        model.set_params(feature_bounds=(-3, 3), target_bounds=(-3, 3)).fit(X, X[:, 0])
+        assert "residuals" in [one.label for one in model.privacy_.releases]
+        last.append(added[-1])
+    # Of 40 normal numbers: a false alarm of 1e-9 or less.
+    assert 0.4 < np.std(last) < 1.75
 
 
 @pytest.mark.parametrize("value", [np.nan, -np.nan, np.inf, -np.inf])

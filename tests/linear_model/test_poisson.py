@@ -8,7 +8,6 @@ import operator
 import warnings
 from dataclasses import replace
 from functools import partial, reduce
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -25,6 +24,7 @@ from skdpnoise import (
     DPStandardScaler,
     PrivacyWarning,
 )
+from skdpnoise.accounting import session
 from skdpnoise.data.computed import reading
 from skdpnoise.inspection.auditing._costs import TOLERANCE, total_moved
 from skdpnoise.kernels import POISSON
@@ -309,19 +309,20 @@ def test_the_level_is_that_of_the_counts():
 @pytest.mark.slow
 def test_the_level_has_the_noise_that_it_is_charged_for(monkeypatch):
     X, y = several(2000)
-    seen, moved = [], MatchMean.__call__
+    seen, added, moved, add = [], [], MatchMean.__call__, session.plus_noise
 
-    def watched(step, path, made):
-        drawn = made.session.draw("level", step.mechanism)
-        moves = []
-        for times in (0, 1):
-            noise = replace(drawn, noise=times * drawn.noise)
-            again = SimpleNamespace(draw=lambda *_, noise=noise: noise)
-            moves.append(moved(step, path, replace(made, session=again)))
-        noise = drawn.noise[0] * step.mechanism.grid_size / step.mechanism.standard_deviation
-        seen.append([moves[1][-1, 0, -1] - moves[0][-1, 0, -1], *noise])
-        return moves[1]
+    def adding(mechanism, integers, noise):
+        added.append(np.ravel(noise))
+        return add(mechanism, integers, noise)
 
+    def watched(step, path, plan, noisy):
+        noise = added[-1] * step.mechanism.grid_size
+        less, more = (moved(step, path, plan, sums) for sums in (noisy - noise, noisy))
+        scaled = noise / step.mechanism.standard_deviation
+        seen.append([more[-1, 0, -1] - less[-1, 0, -1], *scaled])
+        return more
+
+    monkeypatch.setattr(session, "plus_noise", adding)
     monkeypatch.setattr(MatchMean, "__call__", watched)
     for seed in range(40):
         DPPoissonRegressor(n_passes=2, random_state=seed).fit(X, y)
@@ -374,11 +375,9 @@ def test_a_level_moves_less_where_passes_find_it_as_well(monkeypatch):
     X, y = several(2000)
     moved, seen = MatchMean.__call__, []
 
-    def watched(step, path, made):
-        drawn = made.session.draw("level", step.mechanism)
-        again = replace(made, session=SimpleNamespace(draw=lambda *_: drawn))
+    def watched(step, path, plan, noisy):
         for part in (1.0, 0.1, 1e-4):
-            found = moved(replace(step, missed=part * step.missed), path, again)
+            found = moved(replace(step, missed=part * step.missed), path, plan, noisy)
             seen.append(found[-1, 0, -1] - path[-1, 0, -1])
         return path
 

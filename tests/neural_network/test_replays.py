@@ -72,7 +72,9 @@ def test_gradients_that_are_longer_than_their_clip_are_found(monkeypatch):
 
 def test_a_number_of_records_that_nobody_paid_for_is_found(monkeypatch):
     def counted(self, session, rows):
-        return _network.replace(session, n_records=float(rows.n_rows), n_rows=float(rows.n_rows))
+        return _network.replace(
+            session, n_records=float(rows.rows.n_rows), n_rows=float(rows.rows.n_rows)
+        )
 
     monkeypatch.setattr(_network.PrivateNetwork, "_count", counted)
     assert replayed(CASES["bought"]).problems != ()

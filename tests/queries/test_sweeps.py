@@ -21,7 +21,7 @@ from skdpnoise.queries import (
     private_moments,
     private_quantiles,
 )
-from skdpnoise.queries._sweeps import all_finite, differences, tallied_gaps, tallies
+from skdpnoise.queries._sweeps import all_finite, swept, tallied_gaps, tallies
 from skdpnoise.sampling import SeededWords, integers, secret_pairs
 from tests._cases import each_value, every_pair, quick
 from tests._same_bits import in_parts
@@ -155,9 +155,13 @@ def test_bin_indices_are_those_of_exact_arithmetic(module):
 def test_gaps_are_of_the_pairs_that_are_given(n):
     pairs = secret_pairs(SeededWords(n), n, n)
     records = np.random.default_rng(n).normal(size=(n, 1))
-    tile = np.empty((1, n // 2))
-    differences(records, pairs)(_tiles, np.array([0]), 0, n // 2, tile)
-    assert sorted(tile[0]) == sorted((records[pairs[0]] - records[pairs[1]])[:, 0])
+    found = []
+
+    def visit(loops, tile, n, counts, which):
+        found.extend(tile[0, :n])
+
+    swept(records, np.arange(1), 1, visit, n // 2, pairs)
+    assert sorted(found) == sorted((records[pairs[0]] - records[pairs[1]])[:, 0])
     assert n // 2 == np.unique(pairs).size / 2
 
 
@@ -207,7 +211,7 @@ def test_an_observed_order_is_not_overwritten():
     first = Transcript(0)
     pairs = first.watch(secret_pairs, None, 8, 4)
     kept = pairs.copy()
-    differences(np.zeros((8, 1)), pairs)
+    swept(np.zeros((8, 1)), np.arange(1), 1, lambda *_: None, 4, pairs)
     assert (Transcript(0, earlier=first).watch(secret_pairs, None, 8, 4) == kept).all()
 
 

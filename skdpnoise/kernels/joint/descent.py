@@ -34,8 +34,6 @@ __all__ = ["SOFTMAX", "Clip", "GroupedClip", "clipped_gradient_sums", "descend",
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
-Targets = Callable[[int, int], Floats]
-"""The targets of some rows, shape (n_rows, n_outputs)."""
 
 # It has several outputs at once, and so no branch in the kernels of coordinate descent.
 SOFTMAX = Loss(
@@ -129,12 +127,12 @@ class GroupedClip:
 
 def clipped_gradient_sums(
     rows: GridRows,
-    targets: Targets,
+    targets: NDArray[Any],
     coef: Floats,
     *,
     loss: Loss,
     clip: Clip | GroupedClip | None = None,
-    weights: Callable[[int, int], Floats] | None = None,
+    weights: Floats | None = None,
     n_threads: int = 1,
 ) -> Floats | Integers:
     """Return the sums of all gradients, shape (n_outputs, n_columns + 1), the intercepts' last.
@@ -143,17 +141,16 @@ def clipped_gradient_sums(
     ----------
     rows : GridRows
         The rows, on their grid.
-    targets : callable
-        From the first and the last row to their targets, shape (n_rows, n_outputs).
+    targets : ndarray of shape (n_rows, n_outputs)
+        The targets of the rows.
     coef : ndarray of shape (n_outputs, n_columns + 1)
         Coefficients, those of the constant last.
     loss : Loss
         Of which :meth:`~skdpnoise.kernels.losses.Loss.slopes` is used.
     clip : Clip, GroupedClip or None, default=None
         The bound of one record's gradient, and the unit of the sums; None sums in floating point.
-    weights : callable, default=None
-        From the first and the last row to what their gradients are multiplied by once they are
-        clipped, in [0, 1], shape (n_rows,).
+    weights : ndarray of shape (n_rows,), default=None
+        What gradients are multiplied by once they are clipped, in [0, 1].
     n_threads : int, default=1
         Threads to use when there are enough rows.
 
@@ -175,7 +172,7 @@ def clipped_gradient_sums(
     >>> y = np.array([[1.0], [3.0]])
     >>> clip = Clip(1.0, 2.0**-20)  # the second gradient, -3, is clipped
     >>> sums = clipped_gradient_sums(
-    ...     rows, lambda i, j: y[i:j], np.zeros((1, 2)), loss=SQUARED, clip=clip
+    ...     rows, y, np.zeros((1, 2)), loss=SQUARED, clip=clip
     ... )
     >>> (sums * clip.grid_size).round(3)
     array([[-1.499,  0.   ]])
@@ -190,31 +187,39 @@ def clipped_gradient_sums(
             f"grid_size={_said(clip)[1]} is too small for norm={_said(clip)[0]} and blocks of "
             f"{rows.block_rows} rows: sums of a block would not be exact. Use fewer rows a block."
         )
-    model, unit = _on_grid(coef, rows)
+    model, unit = _on_grid(coef, rows.largest_norm, rows.grid_size)
 
     @np.errstate(all="ignore")  # whatever a row holds: `_clipped` bounds what it adds
-    def part(block: Block) -> Floats | Integers:
-        slopes = loss.slopes(block.scores(model) * unit, targets(block.begin, block.end))
-        weight = None if weights is None else weights(block.begin, block.end)
-        if clip is None:
-            slopes = slopes if weight is None else slopes * weight[:, np.newaxis]
-            return block.sums(slopes) * rows.grid_size
-        if isinstance(clip, GroupedClip):
-            return _sums_by_groups(block, slopes, rows.grid_size, clip, weight)
-        whole = _clipped(slopes, block.squares, rows.grid_size, clip, weight)
-        return block.sums(whole).astype(np.int64)
+    def summed(some: tuple[int, int]) -> Any:
+        total: Any = 0
+        for block in rows.blocks(*some):
+            slopes = loss.slopes(block.scores(model) * unit, targets[block.begin : block.end])
+            weight = None if weights is None else weights[block.begin : block.end]
+            if clip is None:
+                slopes = slopes if weight is None else slopes * weight[:, np.newaxis]
+                total = total + block.sums(slopes) * rows.grid_size
+            elif isinstance(clip, GroupedClip):
+                total = total + _sums_by_groups(block, slopes, rows.grid_size, clip, weight)
+            else:
+                whole = _clipped(slopes, block.squares, rows.grid_size, clip, weight)
+                total = total + block.sums(whole).astype(np.int64)
+        return total
 
-    return _summed(rows, part, n_threads)
+    n_ranges = enough_threads(rows.n_rows, n_threads)
+    if n_ranges == 1:
+        return np.asarray(summed((0, rows.n_rows)))
+    with threads(rows.n_rows, n_ranges, rows.block_rows) as run:
+        return np.asarray(sum(run(summed)))
 
 
 def joint_descent(
     rows: GridRows,
-    targets: Targets,
+    targets: NDArray[Any],
     *,
     loss: Loss,
     n_outputs: int,
     n_samples: float | None = None,
-    weights: Callable[[int, int], Floats] | None = None,
+    weights: Floats | None = None,
     coef_init: Floats | None = None,
     n_threads: int = 1,
     **options: Any,
@@ -229,7 +234,7 @@ def joint_descent(
         Number of outputs K.
     n_samples : float, default=None
         Divisor n; the number of rows by default.
-    weights : callable, default=None
+    weights : ndarray, default=None
         As for :func:`clipped_gradient_sums`.
     coef_init : ndarray of shape (n_outputs, n_columns + 1), default=None
         Where to start; zero by default.
@@ -251,7 +256,7 @@ def joint_descent(
     >>> rows = GridRows(X, grid_size=2.0**-16, limit=2.0, constant=1.0)
     >>> y = np.array([[3.0], [-1.0], [5.0]])
     >>> passes = joint_descent(
-    ...     rows, lambda i, j: y[i:j], loss=SQUARED, n_outputs=1, n_passes=300, step=0.2
+    ...     rows, y, loss=SQUARED, n_outputs=1, n_passes=300, step=0.2
     ... )
     >>> [*passes][-1].round(3)
     array([[2., 1.]])
@@ -426,24 +431,11 @@ def _said(clip: Clip | GroupedClip) -> tuple[str, str]:
     return " to ".join(f"{x:g}" for x in norms[:: max(1, len(norms) - 1)]), f"{grids[0]:g}"
 
 
-def _on_grid(coef: Floats, rows: GridRows) -> tuple[Floats, float]:
+def _on_grid(coef: Floats, largest_norm: float, grid_size: float) -> tuple[Floats, float]:
     """Return coefficients as integers, and what a product of integers stands for."""
     # The grid follows the coefficients, which are released, and the largest row that there may be.
     largest = max(math.sqrt(math.fsum(row * row)) for row in coef)
     if largest == 0.0:
         return np.zeros_like(coef), 1.0
-    exponent = math.ceil(math.log2(largest * rows.largest_norm / _SCORES))
-    return np.rint(np.ldexp(coef, -exponent)), math.ldexp(rows.grid_size, exponent)
-
-
-def _summed(
-    rows: GridRows, part: Callable[[Block], Floats | Integers], n_threads: int
-) -> Floats | Integers:
-    """Return the sum of what all blocks give, in as many threads as rows keep busy."""
-    n_ranges = enough_threads(rows.n_rows, n_threads)
-
-    def task(some: tuple[int, int]) -> Any:
-        return sum(part(block) for block in rows.blocks(*some))
-
-    with threads(rows.n_rows, n_ranges, rows.block_rows) as run:
-        return np.asarray(sum(run(task)))
+    exponent = math.ceil(math.log2(largest * largest_norm / _SCORES))
+    return np.rint(np.ldexp(coef, -exponent)), math.ldexp(grid_size, exponent)

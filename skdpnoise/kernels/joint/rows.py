@@ -156,12 +156,17 @@ class GridRows:
         self.block_rows = max(1, min(wished, self.n_rows))
         largest = most + np.abs(self._offset)
         self._dtype = np.float32 if float(largest.max(initial=0.0)) < _SINGLE else np.float64
-        self._kept: dict[int, Any] | None = {} if keep and not _is_large_file(X) else None
+        self._kept: dict[int, Any] | None = None
+        if keep:
+            self.keep()
 
-    def keeping(self) -> GridRows:
-        """Keep the integers of blocks for the next pass, if they fit; return the rows."""
-        self._kept = None if _is_large_file(self.X) else {}
-        return self
+    def keep(self) -> None:
+        """Keep the integers of blocks for the next pass, unless X is a large mapped file."""
+        base = self.X
+        while isinstance(base, np.ndarray):
+            base = base.base
+        is_large_file = isinstance(base, mmap) and self.X.nbytes > _LARGE_FILE
+        self._kept = None if is_large_file else {}
 
     def blocks(self, first: int = 0, last: int | None = None) -> Iterator[Block]:
         """Yield rows, some at a time; their integers are kept for the next time if they fit.
@@ -178,46 +183,42 @@ class GridRows:
         stop = self.n_rows if last is None else last
         for begin in range(first, stop, self.block_rows):
             end = min(begin + self.block_rows, stop)
-            yield Block(begin, end, *self._integers(begin, end))
-
-    def _integers(self, begin: int, end: int) -> tuple[Any, float, Floats]:
-        kept = self._kept  # which another thread may give up meanwhile
-        if kept is not None and begin in kept:
-            stored, squares = kept[begin]
-            return stored.astype(np.float64), self.constant, squares
-        whole = self._rounded(begin, end)
-        squares = _squares(whole) + self.constant**2
-        if kept is not None:
-            try:
-                kept[begin] = whole.astype(self._dtype), squares
-            except MemoryError:  # after the charge: each pass rounds them anew
-                self._kept = None
-        return whole, self.constant, squares
-
-    def _rounded(self, begin: int, end: int) -> Any:
-        rows = self.X[begin:end].astype(np.float64)
-        if self.is_sparse:
-            rows.sum_duplicates()  # an entry that is stored in parts is clipped as a whole
-        hold_parts(rows, self._groups)
-        if self.is_sparse:
-            rows.data = self._on_grid(rows.data, rows.indices)
-        else:
-            self._on_grid(rows, slice(None))
-        _hold_integers(rows, self._groups, 1.0 / self.grid_size)
-        if self._groups and not self.is_sparse:
-            rows -= self._offset
-        return rows
+            kept = self._kept  # which another thread may give up meanwhile
+            if kept is not None and begin in kept:
+                stored, squares = kept[begin]
+                yield Block(begin, end, stored.astype(np.float64), self.constant, squares)
+                continue
+            whole = self._rounded(begin, end)
+            squares = _squares(whole) + self.constant**2
+            if kept is not None:
+                try:
+                    kept[begin] = whole.astype(self._dtype), squares
+                except MemoryError:  # after the charge: each pass rounds them anew
+                    self._kept = None
+            yield Block(begin, end, whole, self.constant, squares)
 
     @np.errstate(all="ignore")
-    def _on_grid(self, values: Floats, columns: Any) -> Floats:
-        """Standardise, clip and round values in place; what is not a number becomes a bound."""
+    def _rounded(self, begin: int, end: int) -> Any:
+        """Return rows standardised, clipped and rounded; what is not a number becomes a bound."""
+        rows = self.X[begin:end].astype(np.float64)
+        values, columns = rows, slice(None)
+        if self.is_sparse:
+            rows.sum_duplicates()  # an entry that is stored in parts is clipped as a whole
+            values, columns = rows.data, rows.indices
+        if self._groups:
+            hold_parts(rows, self._groups)
         limit = self._limit[columns]
         values -= self._center[columns]
         values *= self._inverse[columns]
         np.fmax(values, -limit, out=values)
         np.fmin(values, limit, out=values)
         values *= 1.0 / self.grid_size
-        return np.rint(values, out=values)
+        np.rint(values, out=values)
+        if self._groups:
+            _hold_integers(rows, self._groups, 1.0 / self.grid_size)
+            if not self.is_sparse:
+                rows -= self._offset
+        return rows
 
 
 def columns_of(numbers: NDArray[Any]) -> Groups:
@@ -321,15 +322,6 @@ def _squares(whole: Any) -> Floats:
     if isinstance(whole, np.ndarray):
         return np.asarray(np.einsum("ij,ij->i", whole, whole))
     return np.asarray(whole.multiply(whole).sum(axis=1), dtype=np.float64).ravel()
-
-
-def _is_large_file(X: Any) -> bool:
-    base = X
-    while isinstance(base, np.ndarray):
-        if isinstance(base.base, mmap):
-            return bool(X.nbytes > _LARGE_FILE)
-        base = base.base
-    return False
 
 
 def _vector(value: ArrayLike | None, default: float, size: int) -> Floats:

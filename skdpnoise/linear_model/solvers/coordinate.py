@@ -7,13 +7,12 @@ from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
 from skdpnoise._utils.parameters import check_memory, number_vector
 from skdpnoise.accounting.session import Session
-from skdpnoise.data.schema import Schema
 from skdpnoise.data.table import Fold, Table
 from skdpnoise.kernels import LOGISTIC, SQUARED, Loss
 from skdpnoise.kernels.coordinate_descent import (
@@ -27,7 +26,13 @@ from skdpnoise.kernels.coordinate_descent import (
 )
 from skdpnoise.linear_model import _rules as rules
 from skdpnoise.linear_model._budget import FitBudget
-from skdpnoise.linear_model._records import LinearProblem, LinearTarget, Rows, Settings
+from skdpnoise.linear_model._records import (
+    LinearProblem,
+    LinearSchema,
+    LinearTarget,
+    Rows,
+    Settings,
+)
 from skdpnoise.linear_model._standard_units import Standardisation
 from skdpnoise.linear_model.solvers.final_steps import MajorityFallback, Recentre, ShrinkToConstant
 from skdpnoise.linear_model.solvers.plans import FinalStep, SolverPlan, made_up_problem
@@ -69,7 +74,6 @@ class CoordinatePlan(SolverPlan):
         return float(((self.step * slopes / (self.n_samples * n)) ** 2).sum())
 
     def run(self, table: Table[Rows], session: Session) -> Iterator[np.ndarray]:
-        """Yield the iterate of every pass in standard units, shape (n_outputs, n_features + 1)."""
         problem, settings, n_passes = self.problem, self.problem.settings, self.n_passes
         constant, n_features = problem.target.constant, problem.schema.n_columns
         if self.mechanism is None:
@@ -84,10 +88,10 @@ class CoordinatePlan(SolverPlan):
         for every, visited in ((quanta, grid_size), (noise, drawn.noise)):
             by_output = visited.reshape(n_passes, constant.size, self.coordinates.size)
             every[..., self.coordinates] = by_output.swapaxes(0, 1)
+        # No penalty of the intercept.
         l1, l2 = (np.append(one, 0.0) for one in settings.penalty(problem, self.n_samples))
-        common: dict[str, Any] = {"n_passes": n_passes, "n_samples": self.n_samples}
-        common |= {"step": self.step, "l1": l1, "l2": l2}  # no penalty of the intercept
-        common |= {"order": self.coordinates[np.stack(order)], "add": drawn.adder}
+        updates = Updates(n_passes, self.n_samples, self.step, l1, l2, add=drawn.adder)
+        updates = replace(updates, order=self.coordinates[np.stack(order)])
         size = n_features + 1
         grids = [grids_of_passes(self.clip, one, (n_passes, size), len(table)) for one in quanta]
         with ExitStack() as stack:
@@ -97,13 +101,12 @@ class CoordinatePlan(SolverPlan):
             sums = rows.laid_out(prepare).folded(start, _advance, "gradients")
             fold = stack.enter_context(sums)
             outputs = [
-                visit(partial(_sum, fold, k), size, Updates(grids=grid, noise=noise[k], **common))
+                visit(partial(_sum, fold, k), size, replace(updates, grids=grid, noise=noise[k]))
                 for k, grid in enumerate(grids)
             ]
             yield from map(np.stack, zip(*outputs, strict=True))
 
     def average(self, path: np.ndarray) -> np.ndarray:
-        """Return the mean of the last fifth of the iterates."""
         return averaged(path)
 
 
@@ -145,8 +148,13 @@ class CoordinateDescent:
 
     name: ClassVar[str] = "coordinate"
 
-    def check(self, settings: Settings, schema: Schema, budget: FitBudget) -> None:
-        """Raise what planning would raise, before anything is spent."""
+    def check(self, settings: Settings, schema: LinearSchema, budget: FitBudget) -> None:
+        self.check_parameters(settings, schema)
+        # So many records, and so little for them, ask for the smallest parts of a loss.
+        plan_coordinates(made_up_problem(settings, schema), _MANY, budget.least)
+
+    def check_parameters(self, settings: Settings, schema: LinearSchema) -> None:
+        """Refuse parameters that no fit of these columns could use."""
         n_features = schema.n_columns
         _check_sums(settings, schema.n_rows or 1, n_features)
         if not isinstance(settings.n_passes, str):
@@ -154,11 +162,8 @@ class CoordinateDescent:
             reason = f"the noise of 'n_passes'={settings.n_passes}"
             check_memory(settings.owner, 8.0 * _COPIES * n_numbers, reason, "Use fewer passes.")
         _check_growth(settings)
-        # So many records, and so little for them, ask for the smallest parts of a loss.
-        plan_coordinates(made_up_problem(settings, schema), _MANY, budget.least)
 
     def plan(self, problem: LinearProblem, n_samples: float, budget: FitBudget) -> CoordinatePlan:
-        """Return the plan for so many records, a public or a released number."""
         if problem.schema.n_rows is None:
             _check_sums(problem.settings, n_samples, problem.schema.n_columns)
         return plan_coordinates(problem, n_samples, budget)

@@ -8,19 +8,19 @@ largest class. One more sum tells, and mends it.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
+from typing import Any
 
 import numpy as np
 
 from skdpnoise.kernels.links import exponential_mean
 from skdpnoise.linear_model import _rules as rules
 from skdpnoise.linear_model._budget import FitBudget
-from skdpnoise.linear_model._records import LinearProblem, Rows, in_blocks
+from skdpnoise.linear_model._records import Rows
 from skdpnoise.linear_model._standard_units import linear_functions
 from skdpnoise.linear_model.solvers.moments import MomentsRelease
-from skdpnoise.linear_model.solvers.plans import Passed
+from skdpnoise.linear_model.solvers.plans import LastRelease
 from skdpnoise.mechanisms import AdditiveMechanism, calibrate
 from skdpnoise.privacy import GaussianLoss, LossBudget
 from skdpnoise.sensitivity import GroupedProfile
@@ -38,21 +38,6 @@ __all__ = [
     "shrink_slopes",
 ]
 
-_BLOCK = 8192  # rows whose linear functions are held at once
-
-
-def _released(
-    made: Passed, label: str, mechanism: AdditiveMechanism, step: Callable[[Rows], np.ndarray]
-) -> np.ndarray:
-    """Release what a step sums of blocks of rows, in grid steps; return it in its units."""
-    drawn = made.session.draw(label, mechanism)
-    sums = made.table.total(partial(in_blocks, step, _BLOCK), label)
-    return drawn.in_units(sums, drawn.noise[0])
-
-
-def _scores(model: np.ndarray, problem: LinearProblem, rows: Rows) -> np.ndarray:
-    return linear_functions(model, rows.X, problem.features)
-
 
 def _nearer(path: np.ndarray, constant: np.ndarray, keep: float) -> np.ndarray:
     """Return the iterates with this part of their distance from the constant model."""
@@ -68,44 +53,38 @@ class ShrinkToConstant:
     noise: float  # variances that noise gives the mean of the last slopes, all together
     shrinkage: float
 
-    def __call__(self, path: np.ndarray, made: Passed) -> np.ndarray:
-        energy = float((made.plan.average(path[..., :-1]) ** 2).sum())
+    def __call__(self, path: np.ndarray, plan: Any) -> np.ndarray:
+        energy = float((plan.average(path[..., :-1]) ** 2).sum())
         keep = rules.kept(energy, self.noise, self.shrinkage)
-        return _nearer(path, made.plan.problem.target.constant, keep)
+        return _nearer(path, plan.problem.target.constant, keep)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Recentre:
+class Recentre(LastRelease):
     """Moves the intercept by the part of a noisy mean residual that is likely no noise."""
 
     # Gradients are clipped, so that an intercept tends to a median. Residuals are clipped to ±r.
 
+    label = "residuals"
     mechanism: AdditiveMechanism
     reach: float  # r
     off: float  # how far off the intercept may be, in scales
 
-    def __call__(self, path: np.ndarray, made: Passed) -> np.ndarray:
-        problem, mechanism, reach = made.plan.problem, self.mechanism, self.reach
-        drawn = made.session.draw("residuals", mechanism)
-        if not problem.target.units[1]:
+    def sums(self, path: np.ndarray, plan: Any, grid_size: np.ndarray, rows: Rows) -> np.ndarray:
+        """Return the sum of residuals in standard units; of the target as it came, not clipped."""
+        center, scale = plan.problem.target.units
+        scores = linear_functions(plan.average(path), rows.X, plan.problem.features)
+        return _rounded_sum((rows.y - center) / scale - scores[0], self.reach, grid_size)
+
+    def __call__(self, path: np.ndarray, plan: Any, noisy: np.ndarray) -> np.ndarray:
+        if not plan.problem.target.units[1]:
             return path
-        step = partial(_residuals, made.plan.average(path), problem, reach, mechanism.grid_size)
-        sums = made.table.total(partial(in_blocks, step, _BLOCK), "residuals")
-        mean = float(drawn.in_units(sums, drawn.noise[0])[0]) / made.plan.n_samples
-        noise = float(mechanism.standard_deviation[0]) / made.plan.n_samples
+        mean = float(noisy[0]) / plan.n_samples
+        noise = float(self.mechanism.standard_deviation[0]) / plan.n_samples
         keep = self.off**2 / (self.off**2 + noise**2)
         moved = path.copy()
-        moved[..., -1] += keep * np.clip(mean, -reach, reach)
+        moved[..., -1] += keep * np.clip(mean, -self.reach, self.reach)
         return moved
-
-
-def _residuals(
-    model: np.ndarray, problem: LinearProblem, reach: float, grid_size: np.ndarray, rows: Rows
-) -> np.ndarray:
-    """Return the sum of residuals in standard units; of the target as it came, not clipped."""
-    center, scale = problem.target.units
-    residuals = (rows.y - center) / scale - _scores(model, problem, rows)[0]
-    return _rounded_sum(residuals, reach, grid_size)
 
 
 def _rounded_sum(values: np.ndarray, reach: float, grid_size: np.ndarray) -> np.ndarray:
@@ -117,38 +96,35 @@ def _rounded_sum(values: np.ndarray, reach: float, grid_size: np.ndarray) -> np.
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class MajorityFallback:
+class MajorityFallback(LastRelease):
     """Shrinks slopes whose labels may be worse than the largest class, by a released gain."""
 
     # A record adds −1, 0 or 1: whether the model labels it rightly, less whether the largest class
     # does. Shrunk slopes give few records another label than that class, if it leads by a wide
     # margin.
 
+    label = "gain over the largest class"
     mechanism: AdditiveMechanism
 
-    def __call__(self, path: np.ndarray, made: Passed) -> np.ndarray:
-        problem, mechanism, model = made.plan.problem, self.mechanism, made.plan.average(path)
-        constant = problem.target.constant
-        step = partial(_gains, model, problem, mechanism.grid_size)
-        sums = _released(made, "gain over the largest class", mechanism, step)
-        gain = float(sums[0]) / made.plan.n_samples
-        noise = float(mechanism.standard_deviation[0]) / made.plan.n_samples
+    def sums(self, path: np.ndarray, plan: Any, grid_size: np.ndarray, rows: Rows) -> np.ndarray:
+        """Return how many more labels the model has right than the largest class."""
+        constant, right = plan.problem.target.constant, _labels(rows.outputs)
+        scores = linear_functions(plan.average(path), rows.X, plan.problem.features)
+        gains = (_labels(scores) == right).astype(np.float64)
+        gains -= _labels(constant[:, np.newaxis]) == right
+        return _rounded_sum(gains, 1.0, grid_size)
+
+    def __call__(self, path: np.ndarray, plan: Any, noisy: np.ndarray) -> np.ndarray:
+        constant = plan.problem.target.constant
+        gain = float(noisy[0]) / plan.n_samples
+        noise = float(self.mechanism.standard_deviation[0]) / plan.n_samples
         if gain > rules.COORDINATE_FINAL.sure * noise:
             return path
         # Scores of standardised features vary by about the norm of the slopes; two of them, more.
         lead = abs(constant[0]) if len(constant) == 1 else np.diff(np.sort(constant)[-2:])[0]
-        slopes = made.plan.average(path)[:, :-1]
+        slopes = plan.average(path)[:, :-1]
         spread = np.linalg.norm(slopes, axis=1).max() * np.sqrt(min(len(constant), 2))
         return _nearer(path, constant, kept_for_few_labels(lead, spread))
-
-
-def _gains(
-    model: np.ndarray, problem: LinearProblem, grid_size: np.ndarray, rows: Rows
-) -> np.ndarray:
-    constant, right = problem.target.constant, _labels(rows.outputs)
-    rightly = (_labels(_scores(model, problem, rows)) == right).astype(np.float64)
-    gains = rightly - (_labels(constant[:, np.newaxis]) == right)
-    return _rounded_sum(gains, 1.0, grid_size)
 
 
 def kept_for_few_labels(lead: float, spread: float) -> float:
@@ -165,54 +141,60 @@ def _labels(scores: Sequence[np.ndarray] | np.ndarray) -> np.ndarray:
     return found
 
 
-def shrink_scores(path: np.ndarray, made: Passed) -> np.ndarray:
+def shrink_scores(path: np.ndarray, plan: Any) -> np.ndarray:
     """Shrink scores as a whole, so that labels stay as they are."""
-    return path * _ridge_kept(path, made, made.plan.n_slopes * made.plan.slope_noise())
+    return path * _ridge_kept(path, plan, plan.n_slopes * plan.slope_noise())
 
 
-def shrink_slopes(path: np.ndarray, made: Passed) -> np.ndarray:
+def shrink_slopes(path: np.ndarray, plan: Any) -> np.ndarray:
     """Shrink slopes of a model of numbers, whose intercept is where they are."""
     # Rows of many records pull noise back.
-    noise = made.plan.n_slopes * min(made.plan.slope_noise(), made.plan.resting_noise())
-    keep = _ridge_kept(path, made, noise)
+    noise = plan.n_slopes * min(plan.slope_noise(), plan.resting_noise())
+    keep = _ridge_kept(path, plan, noise)
     return np.asarray(path * np.append(np.full(path.shape[-1] - 1, keep), 1.0))
 
 
-def _ridge_kept(path: np.ndarray, made: Passed, noise: float) -> float:
-    energy = float((made.plan.average(path)[:, :-1] ** 2).sum())
+def _ridge_kept(path: np.ndarray, plan: Any, noise: float) -> float:
+    energy = float((plan.average(path)[:, :-1] ** 2).sum())
     return energy / (energy + noise) if energy > 0.0 else 1.0
 
 
-def shrink_rates(path: np.ndarray, made: Passed) -> np.ndarray:
+def shrink_rates(path: np.ndarray, plan: Any) -> np.ndarray:
     """Shrink logarithms of rates to the mean rate."""
     # Where rates are small, so is the curvature that pulls noise back.
-    model = made.plan.average(path)
+    model = plan.average(path)
     curvature = rules.GRADIENT.curvature * math.exp(min(float(model[0, -1]), 0.0))
-    noise = made.plan.n_slopes * made.plan.slope_noise(curvature)
+    noise = plan.n_slopes * plan.slope_noise(curvature)
     energy = float((model[:, :-1] ** 2).sum())
     keep = rules.kept(energy, noise, rules.GRADIENT_FINAL.shrinkage_of_counts)
     return np.asarray(path * keep)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class TwoClassFallback:
+class TwoClassFallback(LastRelease):
     """Shrinks slopes whose labels may be no better than those of one class, by two gains."""
 
     # A record that is labelled rightly gains 1 over the class that it is not of, and else loses 1
     # against its own: (0, 1), (1, 0), (0, -1) or (-1, 0), at most 2 apart.
 
+    label = "gain over either class"
     mechanism: AdditiveMechanism
 
-    def __call__(self, path: np.ndarray, made: Passed) -> np.ndarray:
-        rule, n, model = rules.GRADIENT_FINAL, made.plan.n_samples, made.plan.average(path)
-        label, step = "gain over either class", partial(_gains_over_both, model, made.plan.problem)
-        drawn = made.session.draw(label, self.mechanism)
-        gains = made.table.total(partial(in_blocks, step, _BLOCK), label)
-        steps = np.rint(gains / float(self.mechanism.grid_size[0])).astype(np.int64)
-        over_first, over_second = drawn.in_units(steps, drawn.noise[0]) / n
+    def sums(self, path: np.ndarray, plan: Any, grid_size: np.ndarray, rows: Rows) -> np.ndarray:
+        """Return how many more labels the model has right than either class alone."""
+        scores = linear_functions(plan.average(path), rows.X, plan.problem.features)
+        positive = rows.outputs[0] > 0
+        right = np.count_nonzero((scores[0] > 0.0) == positive)
+        found = np.count_nonzero(positive)
+        one = int(np.rint(1.0 / grid_size[0]))
+        return one * np.array([right - (positive.size - found), right - found])
+
+    def __call__(self, path: np.ndarray, plan: Any, noisy: np.ndarray) -> np.ndarray:
+        rule, n, model = rules.GRADIENT_FINAL, plan.n_samples, plan.average(path)
+        over_first, over_second = noisy / n
         deviation = float(self.mechanism.standard_deviation[0]) / n
         # The records that are labelled are those of the fit: labels that mean nothing gain, too.
-        n_used = made.plan.problem.features.used.sum()
+        n_used = plan.problem.features.used.sum()
         least = rule.sure * deviation + rule.overfit * math.sqrt(n_used / n)
         if min(over_first, over_second) > least:
             return path
@@ -225,49 +207,47 @@ class TwoClassFallback:
         return moved
 
 
-def _gains_over_both(model: np.ndarray, problem: LinearProblem, rows: Rows) -> np.ndarray:
-    """Return how many more labels a model has right than either class alone."""
-    positive = rows.outputs[0] > 0
-    right = np.count_nonzero((_scores(model, problem, rows)[0] > 0.0) == positive)
-    found = np.count_nonzero(positive)
-    return np.array([right - (positive.size - found), right - found])
-
-
 @dataclass(frozen=True, slots=True, eq=False)
-class RescaleOnMoments:
+class RescaleOnMoments(LastRelease):
     """Multiplies a model of numbers by the slope of the target on its predictions."""
 
     # Passes over clipped gradients leave a model too small or, with noise, too large. Its
     # predictions are one feature of a fit to second moments.
 
+    label = "second moments"
     moments: MomentsRelease
     penalised: bool  # by the user, so that slopes are not made larger again
 
-    def __call__(self, path: np.ndarray, made: Passed) -> np.ndarray:
-        model, problem = made.plan.average(path), made.plan.problem
-        model[:, -1] = 0.0
-        unit = float(np.linalg.norm(model[:, :-1] * problem.features.spread))
-        predictions = partial(_predictions, model / (unit or 1.0), problem)
-        released = self.moments.release(
-            made.table, made.session, problem.settings.n_jobs, predictions
-        )
+    @property
+    def mechanism(self) -> Any:
+        """Return what releases the second moments."""
+        return self.moments.mechanism
+
+    def sums(self, path: np.ndarray, plan: Any, grid_size: np.ndarray, rows: Rows) -> np.ndarray:
+        """Return the second moments of predictions, in standard units, and the target."""
+        model, unit = self._model(path, plan)
+        predictions = linear_functions(model / (unit or 1.0), rows.X, plan.problem.features)
+        return self.moments.sums(rows, predictions.T)
+
+    def __call__(self, path: np.ndarray, plan: Any, noisy: np.ndarray) -> np.ndarray:
+        unit = self._model(path, plan)[1]
         if unit == 0.0:
             return path
-        slope, intercept = released.solve([0.0], 0.0)[0]
+        slope, intercept = self.moments.data(noisy).solve([0.0], 0.0)[0]
         keep = float(slope) / unit
         rescaled = path * (min(keep, 1.0) if self.penalised else keep)
         rescaled[..., -1] = intercept
         return np.asarray(rescaled)
 
-
-def _predictions(model: np.ndarray, problem: LinearProblem, rows: Rows) -> np.ndarray:
-    """Return the linear function of a model as a table of one column."""
-    blocks = (_scores(model, problem, some)[0] for some in rows.blocks(_BLOCK))
-    return np.concatenate([*blocks])[:, np.newaxis]
+    def _model(self, path: np.ndarray, plan: Any) -> tuple[np.ndarray, float]:
+        """Return the slopes, without an intercept, and about how far they spread predictions."""
+        model = plan.average(path)
+        model[:, -1] = 0.0
+        return model, float(np.linalg.norm(model[:, :-1] * plan.problem.features.spread))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class MatchMean:
+class MatchMean(LastRelease):
     r"""Brings the mean prediction of a model of rates to the mean of the counts.
 
     .. math:: \sum_i \Bigl(\min\Bigl(1, \frac{e^{s_i}}{u}\Bigr),
@@ -279,6 +259,7 @@ class MatchMean:
     # at most, under both adjacencies. The intercept moves by the logarithm of their ratio, times
     # the part of it that is likely to be more than noise.
 
+    label = "level"
     mechanism: AdditiveMechanism
     n_samples: float
     farther: float  # factor of both limits
@@ -302,30 +283,29 @@ class MatchMean:
         rate = predicted / self.farther * float(self.noise[0])
         return rate**2 + self.believed * float(self.noise[1]) ** 2
 
-    def __call__(self, path: np.ndarray, made: Passed) -> np.ndarray:
-        model, rule = made.plan.average(path), rules.LEVEL
-        size = float(np.linalg.norm(model[:, :-1] * made.plan.problem.features.spread))
-        predicted = self.farther * math.exp(min(rule.predicted * size, 40.0))
-        limits = predicted, self.counted, float(self.mechanism.grid_size[0])
-        step = partial(_rates_and_counts, model, made.plan.problem, limits)
-        noisy = _released(made, "level", self.mechanism, step) / self.n_samples
-        counted = 1.0 + self.believed * (self.counted * float(noisy[1]) - 1.0)
-        mean = max(predicted * float(noisy[0]), rule.least_predicted)
+    def _most_predicted(self, path: np.ndarray, plan: Any) -> float:
+        """Return u, by the slopes so far."""
+        slopes = plan.average(path)[:, :-1] * plan.problem.features.spread
+        size = rules.LEVEL.predicted * float(np.linalg.norm(slopes))
+        return self.farther * math.exp(min(size, 40.0))
+
+    def sums(self, path: np.ndarray, plan: Any, grid_size: np.ndarray, rows: Rows) -> np.ndarray:
+        """Return the sums of predictions and of counts, both up to their limits."""
+        scores = linear_functions(plan.average(path), rows.X, plan.problem.features)
+        rates = exponential_mean(scores[0]) / self._most_predicted(path, plan)
+        counts = plan.problem.target(rows.outputs)[0] / self.counted
+        parts = np.stack([np.fmin(rates, 1.0), np.fmin(counts, 1.0)])
+        return np.asarray(np.rint(parts / float(grid_size[0])).astype(np.int64).sum(axis=1))
+
+    def __call__(self, path: np.ndarray, plan: Any, noisy: np.ndarray) -> np.ndarray:
+        rule, predicted = rules.LEVEL, self._most_predicted(path, plan)
+        rate, count = noisy / self.n_samples
+        counted = 1.0 + self.believed * (self.counted * float(count) - 1.0)
+        mean = max(predicted * float(rate), rule.least_predicted)
         kept = self.missed**2 / (self.missed**2 + self.variance(predicted))
         moved = path.copy()
         moved[..., -1] += kept * math.log(max(counted, rule.least_counted) / mean)
         return moved
-
-
-def _rates_and_counts(
-    model: np.ndarray, problem: LinearProblem, limits: tuple[float, float, float], rows: Rows
-) -> np.ndarray:
-    """Return the sums of predictions and of counts, both up to their limits, in grid steps."""
-    predicted, counted, unit = limits
-    rates = exponential_mean(_scores(model, problem, rows)[0]) / predicted
-    counts = problem.target(rows.outputs)[0] / counted
-    parts = np.stack([np.fmin(rates, 1.0), np.fmin(counts, 1.0)])
-    return np.asarray(np.rint(parts / unit).astype(np.int64).sum(axis=1))
 
 
 def plan_mean(

@@ -11,7 +11,7 @@ classes there are, a record moves it by at most C.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, ClassVar
@@ -20,13 +20,12 @@ import numpy as np
 
 from skdpnoise._utils.parameters import check_memory
 from skdpnoise.accounting.session import Drawn, Session
-from skdpnoise.data.schema import Schema
 from skdpnoise.data.table import Table
 from skdpnoise.kernels import POISSON, SQUARED, Loss
 from skdpnoise.kernels.joint import Clip, GridRows, clipped_gradient_sums, descend
 from skdpnoise.linear_model import _rules as rules
 from skdpnoise.linear_model._budget import NORMAL, FitBudget
-from skdpnoise.linear_model._records import ClassWeights, LinearProblem, Rows, Settings
+from skdpnoise.linear_model._records import LinearProblem, LinearSchema, Rows, Settings
 from skdpnoise.linear_model._standard_units import RowScaling, plain_units, side_by_side
 from skdpnoise.linear_model.solvers.final_steps import (
     RescaleOnMoments,
@@ -76,7 +75,6 @@ class GradientPlan(SolverPlan):
         return np.flatnonzero(np.append(self.problem.features.used, self.constant > 0.0))
 
     def run(self, table: Table[Rows], session: Session) -> Iterator[np.ndarray]:
-        """Yield the iterate of every pass in standard units, shape (n_outputs, n_features + 1)."""
         mechanism, problem, settings = self.mechanism, self.problem, self.problem.settings
         shape = problem.schema.n_outputs, problem.schema.n_columns + 1
         if mechanism is None:
@@ -90,7 +88,7 @@ class GradientPlan(SolverPlan):
         drawn = replace(drawn, noise=noise[:0])  # one copy of all noise is enough
         weights, n_threads = problem.target.weights, table.n_threads(settings.n_jobs)
         rows = table.map(partial(_on_grid, problem, self.row_grid_size, self.constant))
-        rows = rows.laid_out(_keeping)
+        rows = rows.laid_out(_Gridded.keeping)
 
         def gradient(coef: np.ndarray, clip: Any) -> Any:
             step = partial(_gradients, settings.loss, n_threads, clip, coef)
@@ -119,7 +117,6 @@ class GradientPlan(SolverPlan):
             yield coef
 
     def average(self, path: np.ndarray) -> np.ndarray:
-        """Return the mean of the last iterates."""
         return np.asarray(path[-_n_averaged(len(path)) :].mean(axis=0))
 
     def slope_noise(self, curvature: float = 0.0) -> float:
@@ -162,19 +159,13 @@ class _Gridded:
     """Rows as integers, and what their slopes follow from."""
 
     rows: GridRows
-    outputs: Sequence[np.ndarray]
-    weights: ClassWeights | None
+    targets: np.ndarray  # (n_rows, n_outputs), of labels whether they are those of the output
+    weights: np.ndarray | None  # (n_rows,)
 
-    def targets(self, begin: int, end: int) -> np.ndarray:
-        """Return the targets of some rows."""
-        return np.stack([one[begin:end] for one in self.outputs], axis=1).astype(np.float64)
-
-    def weight(self, begin: int, end: int) -> np.ndarray:
-        """Return the weights of some rows."""
-        assert self.weights is not None
-        some = [one[begin:end] for one in self.outputs]
-        number = some[0].astype(int) if len(some) == 1 else np.argmax(some, axis=0)
-        return np.asarray(self.weights.relative[number])
+    def keeping(self) -> _Gridded:
+        """Keep integers for the next pass."""
+        self.rows.keep()
+        return self
 
 
 def _on_grid(problem: LinearProblem, grid_size: float, constant: float, rows: Rows) -> _Gridded:
@@ -190,22 +181,20 @@ def _on_grid(problem: LinearProblem, grid_size: float, constant: float, rows: Ro
         groups=features.groups,
         keep=False,
     )
-    outputs = target(rows.outputs)
-    if target.scaling is None:  # labels
-        outputs = [one > 0 for one in outputs]
-    return _Gridded(gridded, outputs, target.weights)
-
-
-def _keeping(rows: _Gridded) -> _Gridded:
-    return replace(rows, rows=rows.rows.keeping())
+    if target.scaling is not None:
+        return _Gridded(gridded, np.stack(target(rows.outputs), axis=1), None)
+    targets = np.stack(rows.outputs, axis=1) > 0  # labels
+    if target.weights is None:
+        return _Gridded(gridded, targets, None)
+    classes = targets[:, 0].astype(int) if targets.shape[1] == 1 else targets.argmax(axis=1)
+    return _Gridded(gridded, targets, target.weights.relative[classes])
 
 
 def _gradients(
     loss: Loss, n_threads: int, clip: Clip, coef: np.ndarray, rows: _Gridded
 ) -> np.ndarray:
     """Return the sum of the gradients of some rows."""
-    weights = None if rows.weights is None else rows.weight
-    facts: dict[str, Any] = {"clip": clip, "weights": weights, "n_threads": n_threads}
+    facts: dict[str, Any] = {"clip": clip, "weights": rows.weights, "n_threads": n_threads}
     return clipped_gradient_sums(rows.rows, rows.targets, coef, loss=loss, **facts)
 
 
@@ -214,8 +203,7 @@ class GradientDescent:
 
     name: ClassVar[str] = "gradient"
 
-    def check(self, settings: Settings, schema: Schema, budget: FitBudget) -> None:
-        """Raise what planning would raise, before anything is spent."""
+    def check(self, settings: Settings, schema: LinearSchema, budget: FitBudget) -> None:
         n_passes = rules.GRADIENT.most_passes_of_few_rows
         if not isinstance(settings.n_passes, str):
             n_passes = float(settings.n_passes)
@@ -230,7 +218,6 @@ class GradientDescent:
         self.plan(made_up_problem(settings, schema), _MANY, budget.least)
 
     def plan(self, problem: LinearProblem, n_samples: float, budget: FitBudget) -> GradientPlan:
-        """Return the plan for so many records, a public or a released number."""
         # The noise of T passes adds to a score about 2 u T / (μ n), u being how far a pass moves
         # the score of a row of length L that is clipped. So u T is a multiple of μ n.
         settings, sparse, loss = problem.settings, problem.schema.sparse, problem.settings.loss
@@ -274,8 +261,18 @@ class GradientDescent:
         steps = min(_STEPS, _SUM / (_SAFETY * n_samples))
         bits = math.floor(math.log2(steps * float(mechanism.scale[0]) / clip))
         mechanism = replace(mechanism, bits=min(max(bits, mechanism.bits), 52))
-        facts = clip, step, longest_step, 2.0 ** math.ceil(math.log2(longest) - _ROW_BITS)
-        return GradientPlan(problem, counted, n_passes, mechanism, constant, *facts, final=final)
+        return GradientPlan(
+            problem,
+            counted,
+            n_passes,
+            mechanism,
+            constant,
+            clip=clip,
+            step=step,
+            longest_step=longest_step,
+            row_grid_size=2.0 ** math.ceil(math.log2(longest) - _ROW_BITS),
+            final=final,
+        )
 
 
 GRADIENT = GradientDescent()

@@ -17,8 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from functools import partial
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -27,19 +26,19 @@ from sklearn.linear_model import enet_path, ridge_regression
 from skdpnoise._utils.parameters import check_memory
 from skdpnoise._utils.redaction import silence
 from skdpnoise.accounting.session import Session
-from skdpnoise.data.schema import Schema
 from skdpnoise.data.table import Table
 from skdpnoise.kernels.second_moments import second_moments
 from skdpnoise.linear_model import _rules as rules
 from skdpnoise.linear_model._budget import FitBudget
 from skdpnoise.linear_model._penalties import of_standard_columns
-from skdpnoise.linear_model._records import LinearProblem, Rows, Settings
+from skdpnoise.linear_model._records import LinearProblem, LinearSchema, Rows, Settings
 from skdpnoise.linear_model._standard_units import Standardisation, plain_units
 from skdpnoise.linear_model.solvers.plans import Solver, SolverPlan
 from skdpnoise.mechanisms import SymmetricMatrixMechanism
 from skdpnoise.mechanisms.matrices import calibrate_second_moments
 from skdpnoise.mechanisms.requests import CHOICES
-from skdpnoise.sensitivity.second_moments import RowBounds
+from skdpnoise.privacy import Adjacency
+from skdpnoise.sensitivity import RowBounds, SensitivityProfile, second_moments_profile
 
 _MATRICES = 8  # of p by p that are held at once
 _LEAST_PENALTY = 1e-100  # of a column: the square of one over it is a number
@@ -54,6 +53,7 @@ class MomentsRelease:
     columns: Standardisation  # of the features and, last, the target; those used make the rows
     constant: int  # 1 if rows end with the constant 1, else 0
     n_samples: float  # the divisor
+    n_threads: int = 1
 
     @property
     def noise_level(self) -> float:
@@ -64,41 +64,47 @@ class MomentsRelease:
         deviation = np.delete(np.delete(self.mechanism.standard_deviation, target, 0), target, 1)
         return float(np.linalg.norm(deviation) / np.sqrt(len(deviation)) / self.n_samples)
 
-    def release(
-        self,
-        table: Table[Rows],
-        session: Session,
-        n_jobs: int | None,
-        features: Callable[[Rows], np.ndarray] | None = None,
-    ) -> PseudoData:
+    def released(self, table: Table[Rows], session: Session, n_jobs: int | None) -> PseudoData:
         """Release the noisy mean second moments, in standard units, as data that have them."""
-        # They are of X, or of features that a function makes of the rows.
         # The sums are exact integers, and the integer noise is added to them: the order of the
         # records, memory layout and threads do not change a bit of the result.
-        mechanism, used = self.mechanism, self.columns.used[:-1]
-        if mechanism is None:
+        if self.mechanism is None:
+            return self.data(None)
+        query = replace(self, n_threads=table.n_threads(n_jobs))
+        return self.data(session.released("second moments", query, table, self.mechanism).values)
+
+    def data(self, noisy: np.ndarray | None) -> PseudoData:
+        """Return data that have the released moments; None where there was nothing to release."""
+        used = self.columns.used[:-1]
+        if noisy is None:
             return make_pseudo_data(np.zeros((1, 1)), used & False, 0.0)
-        label, n_threads = "second moments", table.n_threads(n_jobs)
-        drawn = session.draw(label, mechanism)
-        moments = table.total(partial(self._moments, n_threads, features), label)
-        noisy = drawn.in_units(moments)
         return make_pseudo_data(noisy / self.n_samples, used, self.noise_level)
 
-    def _moments(self, n_threads: int, features: Any, rows: Rows) -> np.ndarray:
-        """Return the second moments of some rows, in grid steps."""
+    def sensitivity(self, adjacency: Adjacency) -> SensitivityProfile:
+        assert self.mechanism is not None
+        return second_moments_profile(self.mechanism.row_bounds, adjacency)
+
+    def step(self, grid_size: np.ndarray) -> Callable[[Rows], np.ndarray]:
+        return self.sums
+
+    def sums(self, rows: Rows, X: np.ndarray | None = None) -> np.ndarray:
+        """Return the second moments of some rows, or of other features of these, in grid steps."""
         mechanism, columns, used = self.mechanism, self.columns, self.columns.used[:-1]
         assert mechanism is not None
-        X = rows.X if features is None else features(rows)
         constant = np.ones(self.constant)
         return second_moments(
-            [*_columns(X, used), rows.y, np.broadcast_to(1.0, (len(rows), self.constant))],
+            [
+                *_columns(rows.X if X is None else X, used),
+                rows.y,
+                np.broadcast_to(1.0, (len(rows), self.constant)),
+            ],
             center=np.append(columns.center[columns.used], 0.0 * constant),
             scale=np.append(columns.scale[columns.used], constant),
             row_grid_size=mechanism.row_grid_size,
             norm=mechanism.row_bounds.norm,
             columns=mechanism.row_bounds.columns,
             l1_norm=mechanism.row_bounds.l1_norm,
-            n_threads=n_threads,
+            n_threads=self.n_threads,
         )
 
 
@@ -115,9 +121,8 @@ class OneReleasePlan(SolverPlan):
         return 0.5 * self.moments.noise_level
 
     def run(self, table: Table[Rows], session: Session) -> Iterator[np.ndarray]:
-        """Yield the only model, of shape (1, n_features + 1), in standard units."""
         problem, settings = self.problem, self.problem.settings
-        pseudo = self.moments.release(table, session, settings.n_jobs)
+        pseudo = self.moments.released(table, session, settings.n_jobs)
         if isinstance(settings.alpha, str):
             yield pseudo.solve([self.automatic], 0.0)
         elif settings.penalty is of_standard_columns:  # one of a path
@@ -126,7 +131,6 @@ class OneReleasePlan(SolverPlan):
             yield pseudo.penalised(*settings.penalty(problem, self.n_samples))
 
     def average(self, path: np.ndarray) -> np.ndarray:
-        """Return the only model."""
         return np.asarray(path[-1])
 
 
@@ -135,8 +139,7 @@ class SecondMomentsSolver:
 
     name: ClassVar[str] = "moments"
 
-    def check(self, settings: Settings, schema: Schema, budget: FitBudget) -> None:
-        """Raise what planning would raise, before anything is spent."""
+    def check(self, settings: Settings, schema: LinearSchema, budget: FitBudget) -> None:
         check_size_of_moments(settings, schema.n_columns)
         if settings.noise not in rules.MOMENT_NOISES:
             raise ValueError(
@@ -146,7 +149,6 @@ class SecondMomentsSolver:
         plan_moments(settings, plain_units(schema.n_columns + 1), 1.0, budget.least)
 
     def plan(self, problem: LinearProblem, n_samples: float, budget: FitBudget) -> OneReleasePlan:
-        """Return the plan for so many records, a public or a released number."""
         moments = plan_moments(problem.settings, problem.columns, n_samples, budget)
         capped = replace(problem, features=problem.features.capped())
         return OneReleasePlan(capped, n_samples, 1, moments)
@@ -159,13 +161,11 @@ class MomentsOr:
     other: Solver
     name: ClassVar[str] = "either"
 
-    def check(self, settings: Settings, schema: Schema, budget: FitBudget) -> None:
-        """Raise what planning would raise, before anything is spent."""
+    def check(self, settings: Settings, schema: LinearSchema, budget: FitBudget) -> None:
         check_size_of_moments(settings, schema.n_columns)
         self.other.check(settings, schema, budget)
 
     def plan(self, problem: LinearProblem, n_samples: float, budget: FitBudget) -> SolverPlan:
-        """Return the plan of either solver."""
         settings, features = problem.settings, problem.features
         if not rules.asks_for_descent(settings):
             plan = MOMENTS.plan(problem, n_samples, budget)

@@ -3,28 +3,47 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
 from skdpnoise.accounting.session import Session
-from skdpnoise.data.schema import Schema
 from skdpnoise.data.table import Table
 from skdpnoise.linear_model._budget import FitBudget
-from skdpnoise.linear_model._records import LinearProblem, LinearTarget, Rows, Settings
+from skdpnoise.linear_model._records import (
+    BlockSums,
+    LinearProblem,
+    LinearSchema,
+    LinearTarget,
+    Rows,
+    Settings,
+)
 from skdpnoise.linear_model._standard_units import LIMIT, RowScaling, plain_units
 
-__all__ = ["FinalStep", "Passed", "Solver", "SolverPlan", "made_up_problem"]
+__all__ = ["FinalStep", "LastRelease", "Solver", "SolverPlan", "made_up_problem"]
 
 
-class FinalStep(Protocol):
-    """A step after the passes: post-processing, or one more release that was planned."""
+class LastRelease(ABC):
+    """A final step that moves the iterates by one more release, which was planned."""
 
-    def __call__(self, path: np.ndarray, made: Passed) -> np.ndarray:
+    __slots__ = ()
+    label: ClassVar[str]
+    mechanism: Any
+
+    @abstractmethod
+    def sums(self, path: np.ndarray, plan: Any, grid_size: np.ndarray, rows: Rows) -> np.ndarray:
+        """Return the sums of what some rows contribute, by the iterates so far, in grid steps."""
+
+    @abstractmethod
+    def __call__(self, path: np.ndarray, plan: Any, noisy: np.ndarray) -> np.ndarray:
         """Return the iterates, shape (n_passes, n_outputs, n_features + 1)."""
-        ...
+
+
+FinalStep = LastRelease | Callable[[np.ndarray, Any], np.ndarray]
+"""A last release, or a function of the iterates and the plan: post-processing."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -48,17 +67,13 @@ class SolverPlan(ABC):
     def finished(self, path: np.ndarray, table: Table[Rows], session: Session) -> np.ndarray:
         """Return the iterates after all final steps."""
         for step in self.final:
-            path = step(path, Passed(self, table, session))
+            if isinstance(step, LastRelease):
+                query = BlockSums(step.mechanism.sensitivity, partial(step.sums, path, self))
+                released = session.released(step.label, query, table, step.mechanism)
+                path = step(path, self, released.values)
+            else:
+                path = step(path, self)
         return path
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Passed:
-    """Passes that were made: their plan, and the rows and the session for one more release."""
-
-    plan: Any
-    table: Table[Rows]
-    session: Session
 
 
 class Solver(Protocol):
@@ -66,7 +81,7 @@ class Solver(Protocol):
 
     name: ClassVar[str]
 
-    def check(self, settings: Settings, schema: Schema, budget: FitBudget) -> None:
+    def check(self, settings: Settings, schema: LinearSchema, budget: FitBudget) -> None:
         """Raise what planning would raise, before anything is spent."""
         ...
 
@@ -75,10 +90,9 @@ class Solver(Protocol):
         ...
 
 
-def made_up_problem(settings: Settings, schema: Schema) -> LinearProblem:
+def made_up_problem(settings: Settings, schema: LinearSchema) -> LinearProblem:
     """Return a problem whose columns are in standard units, to plan before anything is known."""
     ones, groups = np.ones(schema.n_columns), schema.column_groups
-    assert groups is not None
     features = RowScaling(0.0 * ones, ones, ones > 0.0, LIMIT * ones, ones, groups)
     scaling = None if schema.target_bounds is None else plain_units(1)
     return LinearProblem(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from functools import partial
 
 import numpy as np
 import pytest
@@ -39,9 +38,7 @@ def grouped(norms=NORMS, grids=GRIDS, joint=None):
 
 def sums(table, targets, clip, **keywords):
     rows = GridRows(table, grid_size=2.0**-16, limit=8.0, constant=1.0, **keywords)
-    return clipped_gradient_sums(
-        *(rows, lambda begin, end: targets[begin:end], COEF), loss=SOFTMAX, clip=clip
-    )
+    return clipped_gradient_sums(rows, targets, COEF, loss=SOFTMAX, clip=clip)
 
 
 def exact_norms(change, clip):
@@ -150,22 +147,12 @@ def test_noise_differs_between_groups_and_passes_are_in_their_units():
     rows = GridRows(X, grid_size=2.0**-16, limit=8.0, constant=1.0)
     noise = np.ones((n_passes, K, P + 1), dtype=np.int64)
     facts = {"loss": SOFTMAX, "n_outputs": K, "n_passes": n_passes, "step": 0.5}
-    targets = ONES
     paths = [
-        [
-            *joint_descent(
-                *(rows, lambda begin, end: targets[begin:end]),
-                **(facts | {"clip": [clip] * n_passes, "noise": some}),
-            )
-        ]
+        [*joint_descent(rows, ONES, **facts, clip=[clip] * n_passes, noise=some)]
         for some in (None, 2**30 * noise)
     ]
     first = (paths[0][0] - paths[1][0]) * N / 0.5
     np.testing.assert_allclose(first, np.tile(clip.unit * 2**30, (K, 1)), rtol=1e-9)
-
-
-def rows_of(table, begin, end):
-    return table[begin:end]
 
 
 @pytest.mark.parametrize("bound", [1e-170, 1e-300, 1e150])
@@ -176,8 +163,6 @@ def test_a_joint_bound_whose_square_is_no_double_holds(bound):
     for _ in range(100):
         rows = GridRows(rng.normal(size=(1, 2)), grid_size=0.5, limit=3.0, constant=1.0)
         targets = 1e3 * max(bound, 1.0) * rng.normal(size=(1, 1))
-        found = clipped_gradient_sums(
-            rows, partial(rows_of, targets), np.zeros((1, 3)), loss=SQUARED, clip=clip
-        )
+        found = clipped_gradient_sums(rows, targets, np.zeros((1, 3)), loss=SQUARED, clip=clip)
         assert np.linalg.norm(found / 8.0) <= 1.0
         assert found.any()

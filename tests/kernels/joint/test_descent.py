@@ -28,18 +28,14 @@ def on_grid(table=X, bits=16, **keywords):
     return GridRows(table, grid_size=2.0**-bits, **keywords)
 
 
-def part(table):
-    return lambda begin, end: table[begin:end]
-
-
 def sums(rows, targets=ONES, coef=None, **keywords):
     coef = np.random.default_rng(1).normal(size=(K, P + 1)) if coef is None else coef
     keywords = {"loss": SOFTMAX, "clip": CLIP} | keywords
-    return clipped_gradient_sums(rows, part(targets), coef, **keywords)
+    return clipped_gradient_sums(rows, targets, coef, **keywords)
 
 
 def last(rows, targets, **keywords):
-    *_, coef = joint_descent(rows, part(targets), n_outputs=targets.shape[1], **keywords)
+    *_, coef = joint_descent(rows, targets, n_outputs=targets.shape[1], **keywords)
     return coef
 
 
@@ -106,7 +102,7 @@ def test_scores_of_wide_rows_are_exact_and_the_same_bits_in_any_block():
     np.testing.assert_array_equal(np.concatenate(met[64:]), whole)
     rows = on_grid(table)
     (block,) = rows.blocks()
-    model, unit = module._on_grid(coef, rows)
+    model, unit = module._on_grid(coef, rows.largest_norm, rows.grid_size)
     exact = [
         [sum(int(a) * int(b) for a, b in zip([*k, block.constant], w, strict=True)) for w in model]
         for k in block.integers
@@ -281,14 +277,14 @@ def test_whatever_a_row_holds_it_adds_no_more_than_the_bound(value):
 @pytest.mark.parametrize("clip", [Clip(0.7, 2.0**-40), None])
 def test_weights_multiply_what_is_clipped_already(clip):
     rows, weights = on_grid(), np.random.default_rng(5).choice([0.0, 0.25, 0.5, 1.0], N)
-    found = sums(rows, clip=clip, weights=part(weights))
+    found = sums(rows, clip=clip, weights=weights)
     alone = [weights[i] * sums(on_grid(X[i : i + 1]), ONES[i : i + 1], clip=clip) for i in range(N)]
     unit = 1.0 if clip is None else clip.grid_size
     np.testing.assert_allclose(found * unit, np.sum(alone, axis=0) * unit, atol=1e-4)
-    whole = sums(rows, clip=clip, weights=part(np.ones(N)))
+    whole = sums(rows, clip=clip, weights=np.ones(N))
     np.testing.assert_array_equal(whole, sums(rows, clip=clip))
     for i in range(20) if clip else ():
-        one = sums(on_grid(X[i : i + 1]), ONES[i : i + 1], weights=part(weights[i : i + 1]))
+        one = sums(on_grid(X[i : i + 1]), ONES[i : i + 1], weights=weights[i : i + 1])
         room = 2.0**19 * np.sqrt(K)  # of a row of integers times half a unit of each slope
         assert np.linalg.norm(one.astype(float)) <= weights[i] * CLIP.largest + room
 
@@ -318,9 +314,9 @@ def test_noise_is_added_in_units_of_the_grid_and_the_same_noise_gives_the_same_p
     noise = rng.integers(-(2**30), 2**30, size=(4, K, P + 1))
     clips = [Clip(0.7, 2.0**-28), Clip(0.7, 2.0**-29), CLIP, CLIP]
     keywords = {"loss": SOFTMAX, "n_passes": 4, "step": 0.3, "clip": clips, "noise": noise}
-    one = [*joint_descent(on_grid(), part(ONES), n_outputs=K, **keywords)]
+    one = [*joint_descent(on_grid(), ONES, n_outputs=K, **keywords)]
     rows = on_grid(block_rows=13)
-    two = [*joint_descent(rows, part(ONES), n_outputs=K, n_samples=N, **keywords)]
+    two = [*joint_descent(rows, ONES, n_outputs=K, n_samples=N, **keywords)]
     np.testing.assert_array_equal(one, two)
     start = np.zeros((K, P + 1))
     exact = sums(on_grid(), coef=start, clip=clips[0]) + noise[0]
