@@ -72,8 +72,9 @@ def check_real(
     except OverflowError:  # of an int of more than 308 digits, which is not shown either
         got = "a number beyond double precision"
         raise ValueError(complaint(owner, name, must, got)) from None
-    ends = (number == low and low_closed) or (number == high and high_closed)
-    if not (low < number < high or ends):
+    above = number >= low if low_closed else number > low
+    below = number <= high if high_closed else number < high
+    if not (above and below):
         raise ValueError(complaint(owner, name, must, repr(value)))
     return number
 

@@ -212,8 +212,6 @@ NetworkRegressor
 
 fits
 ----
-X : array-like or RowSource of shape (n_samples, n_features)
-    The private rows; finite. Float32 and float64 arrays are read without a copy.
 y : Ignored
     For pipelines.
 groups : array-like or RowSource of shape (n_samples,) or None, default=None
@@ -622,8 +620,8 @@ def _read(text: str) -> dict[str, dict[str, str]]:
     for section, body in zip(parts[::2], parts[1::2], strict=True):
         found = _ENTRY.finditer(_MARK.sub(partial(_entries, texts), body))
         texts[section] = {entry[1]: entry[0].rstrip() for entry in found}
-    for name, text in texts["paragraphs"].items():
-        texts["paragraphs"][name] = dedent(text.partition("\n")[2])
+    paragraphs = texts.get("paragraphs", {})
+    paragraphs |= {name: dedent(text.partition("\n")[2]) for name, text in paragraphs.items()}
     return texts
 
 

@@ -128,7 +128,9 @@ class PrivateMomentsMixin(PrivateEstimator, ABC):
 
         Parameters
         ----------
-        %(fits: X, y, groups, **params)s
+        X : array-like or RowSource of shape (n_samples, n_features)
+            The private rows; finite. Float32 and float64 arrays are read without a copy.
+        %(fits: y, groups, **params)s
 
         Returns
         -------

@@ -97,7 +97,7 @@ def parts(records, where):
 
     The guarantee holds for every outcome of the coins, so that an attack may know them.
     """
-    rows = np.arange(records.n_rows)
+    rows = np.arange(records.rows.n_rows)
     middle = (rows >= N // 4) & (rows < 3 * N // 4)  # the record that differs is not among them
     scored = ~middle if where == "validation" else middle
     return Parts(records.rows.at_places(scored.astype(np.intp), 2), (0,), (1,))

@@ -103,7 +103,7 @@ def test_units_are_bought_in_silence_whatever_one_record_is(bounds, monkeypatch)
 
 def cut(records, *ends):
     """Divide records in their order: the first ones are fitted to, the last tell the units."""
-    places = np.searchsorted(ends, np.arange(records.n_rows), side="right")
+    places = np.searchsorted(ends, np.arange(records.rows.n_rows), side="right")
     return Parts(records.rows.at_places(places, 3), (0,), (1,), (2,))
 
 

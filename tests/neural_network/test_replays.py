@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -11,7 +13,7 @@ from skdpnoise.neural_network import (
     DPMLPClassifier,
     DPMLPRegressor,
     DPNeuralClassifier,
-    _network,
+    _plan,
     _training,
 )
 
@@ -71,12 +73,10 @@ def test_gradients_that_are_longer_than_their_clip_are_found(monkeypatch):
 
 
 def test_a_number_of_records_that_nobody_paid_for_is_found(monkeypatch):
-    def counted(self, session, rows):
-        return _network.replace(
-            session, n_records=float(rows.rows.n_rows), n_rows=float(rows.rows.n_rows)
-        )
+    def counted(self, session, n_people):
+        return replace(session, n_records=float(n_people))
 
-    monkeypatch.setattr(_network.PrivateNetwork, "_count", counted)
+    monkeypatch.setattr(_plan.TrainingShares, "counted", counted)
     assert replayed(CASES["bought"]).problems != ()
 
 
