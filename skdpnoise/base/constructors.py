@@ -34,7 +34,10 @@ def constructor_of_fields(cls: type[T]) -> type[T]:
     # What names in annotations mean is known here alone, not where they are inherited.
     made: Any = cls  # a class of scikit-learn, perhaps, whose attributes have no types
     made.__annotations__ = inspect.get_annotations(cls, eval_str=True)
-    shared_texts(dataclass(eq=False, repr=False)(cls))
+    written = cls.__doc__
+    dataclass(eq=False, repr=False)(cls)
+    made.__doc__ = written  # none under python -OO, where a dataclass writes its signature
+    shared_texts(cls)
     allowed: Constraints = {}
     for base in reversed(cls.__mro__):
         allowed |= vars(base).get("_parameter_constraints", {})
