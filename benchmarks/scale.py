@@ -60,7 +60,7 @@ PLANNED = (10**9, 10**10, 10**11)
 def models() -> dict[str, Callable[[Any, Any], object]]:
     """Return fits of X and a target, by name."""
     from skdpnoise import DPPCA, DPLogisticCD, DPRidge, DPStandardScaler, PrivacyGuarantee
-    from skdpnoise.data.rows import by_storage
+    from skdpnoise.data.sources import by_storage
     from skdpnoise.queries import private_sum
 
     loss = PrivacyGuarantee(1.0, 1e-6, adjacency="replace_one")

@@ -18,7 +18,7 @@ from skdpnoise._utils.numbers import NUMBERS, check_numbers, plain
 _LARGEST, _SMALLEST = 1e100, 1e-290
 # The largest contribution of a record, in grid steps: 2**24 or 2**16 times what one noise scale is
 # of it (``mechanisms.calibrate``), with room for how the budget is shared.
-_QUANTA, _QUANTA_PER_EPSILON = 2.0**26, 2.0**18
+_STEPS, _STEPS_PER_EPSILON = 2.0**26, 2.0**18
 _SUM = 2.0**62
 _MOST_ROWS = 2**30  # of which squares of row integers sum to less than 2**63
 # Rounding to grid steps of 2**-52 noise scales may cost so much of ε for every column.
@@ -56,12 +56,12 @@ def check_size(estimator: Any, n_rows: int, n_columns: int) -> None:
             f"to stay within 64 bits. Got {n_rows}: fit to a part of them."
         )
     epsilon = float(estimator.epsilon)
-    quanta = max(_QUANTA, _QUANTA_PER_EPSILON * epsilon)
-    if n_rows * quanta > _SUM:
+    steps = max(_STEPS, _STEPS_PER_EPSILON * epsilon)
+    if n_rows * steps > _SUM:
         raise ValueError(
             f"The 'epsilon' parameter of {_name(estimator)} is too large for {n_rows} rows: sums "
             f"of their integers would leave 64 bits. Got {epsilon:g}; use at most "
-            f"{_SUM / (n_rows * _QUANTA_PER_EPSILON):.3g}."
+            f"{_SUM / (n_rows * _STEPS_PER_EPSILON):.3g}."
         )
     least = _EPSILON_PER_COLUMN * (10.0 + n_columns) * int(estimator.rows_per_group)
     if epsilon < least:

@@ -199,7 +199,7 @@ module : callable or None, default=None
     declared public, with frozen parameters, which stay as they are.
 %(estimators: feature_bounds)s
     Features are put into ±1 within finite ones. None leaves them as they are; without a
-    module it buys locations and scales.
+    module it estimates locations and scales privately.
 
 NetworkClassifier
 -----------------

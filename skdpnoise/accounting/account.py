@@ -164,7 +164,7 @@ class Account:
         self.guarantee = guarantee
         self.rows_per_group = rows_per_group
         self.ledger = ledger
-        self.n_records: float | None = None  # as bought; whoever buys the number tells it
+        self.n_records: float | None = None  # as estimated by whoever tells it
         self.estimator = estimator
         self.declared: list[str] = []  # what a fit took as public without a word of its user
         self._releases: list[Release] = []

@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping
 from typing import Any
 
 from skdpnoise.accounting.report import DECLARED
-from skdpnoise.data.rows import FOUND_BY_READING
+from skdpnoise.data.sources import FOUND_BY_READING
 
 __all__ = ["COLUMNS", "FACTS", "LABELS", "declared_below", "declared_in", "said_public"]
 

@@ -190,7 +190,7 @@ _EXACT = 1e-12  # relative, of a numeric loss of exactly some ε, which is round
 
 
 class NothingDrawnError(Exception):
-    """Raised by a closed cap: all checks are passed, and nothing is drawn yet."""
+    """Raised by a closed limit: all checks are passed, and nothing is drawn yet."""
 
 
 class UnsettledError(RuntimeError):
@@ -354,21 +354,21 @@ class SpendingLimit(_OneObject):
 
 
 class StepLimit(_OneObject):
-    """Charges of one step of a run, which go to the cap of the run under the name of the step."""
+    """Charges of one step of a run, which go to the limit of the run under the name of the step."""
 
     dataset = "one run"  # what errors call a ledger
 
-    def __init__(self, cap: SpendingLimit, label: str) -> None:
-        self.cap, self.label = cap, label
+    def __init__(self, limit: SpendingLimit, label: str) -> None:
+        self.limit, self.label = limit, label
 
     @property
     def is_open(self) -> bool:
-        """True where the cap of the run has a limit."""
-        return self.cap.is_open
+        """True where the limit of the run has a limit."""
+        return self.limit.is_open
 
     def charge(self, label: str, cost: Any, *, adjacency: str | None = None, **facts: Any) -> None:
         """Allow a charge, or refuse it."""
-        self.cap._charge(self.label, label, cost, adjacency, facts.get("guarantee"))
+        self.limit._charge(self.label, label, cost, adjacency, facts.get("guarantee"))
 
 
 def _no_copy() -> NoReturn:

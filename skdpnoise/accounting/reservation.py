@@ -54,6 +54,7 @@ class Reservation:
     ) -> None:
         self.state: Literal["open", "kept", "refused", "returned"] = "open"
         self._returning, self._keeping = returning, keeping
+        self._refusal: BaseException | None = None
         self._process, self._lock = os.getpid(), RLock()
 
     def keep(self) -> None:
@@ -62,21 +63,24 @@ class Reservation:
         Raises
         ------
         RuntimeError
-            If it was returned or refused, or is open in the process that this one is a copy of.
+            If it was returned, or is open in the process that this one is a copy of. A refused
+            charge is refused again, whoever caught it.
         """
         with self._lock:
             if self.state == "kept":
                 return
+            if self._refusal is not None:
+                raise self._refusal
             if self.state != "open" or self._process != os.getpid():
-                how = "is another process's" if self.state == "open" else f"was {self.state}"
+                how = "was returned" if self.state == "returned" else "is another process's"
                 raise RuntimeError(f"No random word is given out: the reservation {how}.")
             self.state = "kept"
             if self._keeping is None:
                 return
             try:
                 self._keeping()
-            except BaseException:
-                self.state = "refused"  # whoever catches this gets no word all the same
+            except BaseException as refusal:
+                self.state, self._refusal = "refused", refusal
                 raise
 
     def give_back(self, reason: str) -> bool:

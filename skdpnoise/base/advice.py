@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from skdpnoise._utils.context import Said, context, within
 from skdpnoise._utils.warnings import PrivacyWarning
 from skdpnoise.accounting.limits import SpendingLimit, StepLimit
-from skdpnoise.base.parts import private_parts
+from skdpnoise.base.steps import private_parts
 from skdpnoise.sampling.words import SEEDED, is_seeded
 
 SEE_TARGET = "More records, a larger epsilon or public bounds (target_bounds) would help."
@@ -56,13 +56,13 @@ def advise_on_public_number(estimator: Any, n_rows: int, n_groups: int | None = 
         _advise_on_delta(estimator, n, warn_once, grouped=n_groups is not None)
 
 
-def advise_on_bought_number(estimator: Any, n_records: float | None, *, grouped: bool) -> None:
+def advise_on_estimated_number(estimator: Any, n_records: float | None, *, grouped: bool) -> None:
     """Warn of a δ above 1/n for the released number of records: post-processing of that release."""
     if n_records is not None:
         _advise_on_delta(estimator, n_records, warn_last, grouped=grouped)
 
 
-def bought_number(model: Any) -> float | None:
+def estimated_number(model: Any) -> float | None:
     """Return the largest noisy number of records that the private parts of a model released."""
     found = [part.estimator.privacy_.n_records for part in private_parts(model, fitted=True)]
     return max((n for n in found if n is not None), default=None)

@@ -23,13 +23,13 @@ from skdpnoise.accounting.declared import COLUMNS, LABELS
 from skdpnoise.accounting.session import FitSession
 from skdpnoise.base import advice
 from skdpnoise.base.constructors import Constraints, constructor_of_fields
-from skdpnoise.base.over_parts import OverPartsMixin
-from skdpnoise.base.surroundings import clone_with_ledger, warn_of_company
+from skdpnoise.base.misuse_warnings import clone_with_ledger, warn_of_misuse
+from skdpnoise.base.partitioned import OverPartsMixin
 from skdpnoise.base.tags import PrivateTags, tags_of
 from skdpnoise.data.groups import Groups
 from skdpnoise.data.reading import Form, read
-from skdpnoise.data.rows import noting_guesses
 from skdpnoise.data.schema import Schema
+from skdpnoise.data.sources import noting_guesses
 from skdpnoise.ledger import LedgerWarning
 from skdpnoise.planning.mixin import PlanMixin
 from skdpnoise.privacy import Adjacency, PrivacyGuarantee
@@ -81,7 +81,7 @@ class PrivateEstimator(OverPartsMixin, PlanMixin):
         # warns, and whether, may depend on a single record. Whatever is raised leaves the estimator
         # as it was, with an earlier fit intact, and says what stays spent. Warnings of what was
         # released come last, when the fit is stored.
-        warn_of_company(self)
+        warn_of_misuse(self)
         check_unpaid_arguments(self, params)
         self._validate_params()
         check_grouped(self, groups)
@@ -94,7 +94,7 @@ class PrivateEstimator(OverPartsMixin, PlanMixin):
             with unchanged_on_failure(self), silence(*heard), account.noted():
                 rng = random_words(self.random_state)
                 yield FitSession.charging(account, rng)
-            advice.advise_on_bought_number(self, account.n_records, grouped=groups is not None)
+            advice.advise_on_estimated_number(self, account.n_records, grouped=groups is not None)
 
     def _read_rows(self, form: Form[Leaf, Known], **tables: Any) -> tuple[Known, Groups[Leaf]]:
         """Check X, y and the groups; return what is public of the rows, and which may be used."""

@@ -15,7 +15,7 @@ from skdpnoise._utils.checks import check_order
 from skdpnoise._utils.context import context, within
 from skdpnoise.mechanisms.requests import CHOICES
 
-__all__ = ["PublicOutput", "hand_on", "handing_on"]
+__all__ = ["PublicOutput", "route_output", "routing_output"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -58,13 +58,13 @@ class PublicOutput:
         return self.low, self.high
 
 
-def handing_on(pipeline: Pipeline) -> AbstractContextManager[None]:
+def routing_output(pipeline: Pipeline) -> AbstractContextManager[None]:
     """Let the steps of a pipeline tell the next one what is public of their output."""
     steps = [step for _, step in pipeline.steps if step is not None and not isinstance(step, str)]
     return within(next_steps=dict(zip(map(id, steps[:-1]), steps[1:], strict=True)))
 
 
-def hand_on(
+def route_output(
     transformer: Any, output: PublicOutput, behind: Callable[[Any], Any] = lambda step: step
 ) -> None:
     """Tell the step behind a transformer what is public, where its user has not said it."""

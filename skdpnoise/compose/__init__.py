@@ -3,9 +3,9 @@
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from skdpnoise.base.parts import Part, UnpaidStepError, taken_apart
 from skdpnoise.base.public_output import PublicOutput
 from skdpnoise.base.register import register_private, register_public
+from skdpnoise.base.steps import Part, UnpaidStepError, taken_apart
 
 if TYPE_CHECKING:
     from skdpnoise.compose._pipeline import DPPipeline

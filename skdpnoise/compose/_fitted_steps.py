@@ -12,7 +12,7 @@ from sklearn.utils import Bunch
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from skdpnoise.compose._over_parts import answered
+from skdpnoise.compose.partitioned import answered
 from skdpnoise.compose.whole import WholeMixin
 from skdpnoise.data.columns import read_features
 from skdpnoise.data.fitted_kinds import read_as_fitted
@@ -24,7 +24,7 @@ def offers(name: str) -> Callable[[Any], bool]:
     return lambda pipeline: hasattr(pipeline._ordinary(), name)
 
 
-def _handed_on(name: str) -> Any:
+def _delegated(name: str) -> Any:
     """Return a method of Pipeline that the fitted steps run, where they offer it."""
     method: Callable[..., Any] = getattr(Pipeline, name)
 
@@ -49,15 +49,15 @@ class FittedSteps(WholeMixin, PlanMixin, Pipeline):
     transform_input = None
     steps_: list[tuple[str, Any]]
 
-    predict = _handed_on("predict")
-    predict_proba = _handed_on("predict_proba")
-    predict_log_proba = _handed_on("predict_log_proba")
-    decision_function = _handed_on("decision_function")
-    score_samples = _handed_on("score_samples")
-    score = _handed_on("score")
-    transform = _handed_on("transform")
-    inverse_transform = _handed_on("inverse_transform")
-    get_feature_names_out = _handed_on("get_feature_names_out")
+    predict = _delegated("predict")
+    predict_proba = _delegated("predict_proba")
+    predict_log_proba = _delegated("predict_log_proba")
+    decision_function = _delegated("decision_function")
+    score_samples = _delegated("score_samples")
+    score = _delegated("score")
+    transform = _delegated("transform")
+    inverse_transform = _delegated("inverse_transform")
+    get_feature_names_out = _delegated("get_feature_names_out")
 
     def set_output(self, *, transform: str | None = None) -> Any:
         """Set what transformers return, as in scikit-learn.

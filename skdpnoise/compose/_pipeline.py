@@ -19,16 +19,16 @@ from skdpnoise.accounting.limits import SpendingLimit, UnsettledError, as_loss
 from skdpnoise.accounting.reservation import returnable
 from skdpnoise.base.advice import (
     advise,
-    advise_on_bought_number,
+    advise_on_estimated_number,
     advise_on_public_number,
 )
 from skdpnoise.base.compositions import Children, register_inner, watched
 from skdpnoise.base.constructors import Constraints, constructor_of_fields
-from skdpnoise.base.parts import after_charge, private_parts, taken_apart
+from skdpnoise.base.misuse_warnings import clone_with_ledger, warn_of_misuse
 from skdpnoise.base.register import register_private
-from skdpnoise.base.surroundings import clone_with_ledger, warn_of_company
+from skdpnoise.base.steps import after_charge, private_parts, taken_apart
 from skdpnoise.compose._fitted_steps import FittedSteps, offers
-from skdpnoise.compose.asked import read_to_fit
+from skdpnoise.compose.asked_kinds import read_to_fit
 from skdpnoise.compose.fitting import Given, check_steps, fit_steps, read_steps, settled
 from skdpnoise.compose.shares import (
     check_shareable,
@@ -146,7 +146,7 @@ class DPPipeline(FittedSteps):
     >>> DPPipeline([("scale", StandardScaler()), ("classify", DPLogisticCD())]).fit(X, y)
     Traceback (most recent call last):
     ...
-    skdpnoise.base.parts.UnpaidStepError: The 'steps' parameter of DPPipeline must hold
+    skdpnoise.base.steps.UnpaidStepError: The 'steps' parameter of DPPipeline must hold
     private steps, or steps that learn nothing from the data. Refused: 'scale' (StandardScaler):
     learns from the data without privacy: use DPStandardScaler. ...
     """
@@ -197,7 +197,7 @@ class DPPipeline(FittedSteps):
         %(fits: BudgetExceededError)s
         """
         # check
-        warn_of_company(self)
+        warn_of_misuse(self)
         self._refuse(params, groups)
         check_numbers(self)
         self._validate_params()
@@ -264,7 +264,7 @@ class DPPipeline(FittedSteps):
             self.steps_ = settled(model, report, self.ledger).steps
             self._declared, self._columns = declared, columns
             self.privacy_ = report
-            advise_on_bought_number(self, report.n_records, grouped=groups is not None)
+            advise_on_estimated_number(self, report.n_records, grouped=groups is not None)
         return self
 
     def _read(self, copy: Any, X: Any, y: Any, groups: Any) -> tuple[Given, Any]:

@@ -32,13 +32,13 @@ from sklearn.utils.validation import _num_samples
 from skdpnoise._utils.silence import silence
 from skdpnoise.accounting.limits import NothingDrawnError
 from skdpnoise.base.compositions import below, inner_of
-from skdpnoise.base.parts import all_ours, private_parts
-from skdpnoise.base.public_output import hand_on
+from skdpnoise.base.public_output import route_output
 from skdpnoise.base.register import is_private, rule_of
-from skdpnoise.compose._over_parts import OverParts, without_rows
+from skdpnoise.base.steps import all_ours, private_parts
+from skdpnoise.compose.partitioned import OverParts, without_rows
 from skdpnoise.data.columns import is_numeric, is_polars
 from skdpnoise.data.computed import DATA, made, reading
-from skdpnoise.data.rows import RowSource, by_storage
+from skdpnoise.data.sources import RowSource, by_storage
 from skdpnoise.data.table import scan_tables
 from skdpnoise.data.targets import (
     check_present,
@@ -287,7 +287,7 @@ class PrivateReader(_PrivateStand):
             return by_storage(X, lambda X: _zeros(X, self.step, self.label), lambda _: X)
         output = getattr(self.step, "public_output_", None)
         if output is not None:
-            hand_on(self, output, _stood_for)
+            route_output(self, output, _stood_for)
         return self.step.transform(X)
 
     def get_feature_names_out(self, input_features: Any = None) -> Any:
@@ -337,7 +337,7 @@ class Behind(_Stand):
                 step.fit(X, y, **grouped)
             output = getattr(self.step, "public_output_", None)
             if output is not None:
-                hand_on(self, output, _stood_for)
+                route_output(self, output, _stood_for)
             return step.transform(X) if transforms else X
         except NothingDrawnError:
             self.run.after_draw(self.step, X)

@@ -15,7 +15,7 @@ from skdpnoise.accounting.declared import declared_below
 from skdpnoise.accounting.report import DECLARED, SOURCE, neighbours
 from skdpnoise.base.compositions import below, inner_of
 from skdpnoise.base.costs import cost_of
-from skdpnoise.base.parts import Part, fitted_parts, private_parts
+from skdpnoise.base.steps import Part, fitted_parts, private_parts
 from skdpnoise.privacy import PrivacyGuarantee, PrivacyLoss, PureLoss
 from skdpnoise.reporting.sheet import Sheet, Shown
 

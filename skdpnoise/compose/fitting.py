@@ -21,10 +21,10 @@ from skdpnoise.accounting import PrivacyReport
 from skdpnoise.accounting.limits import NothingDrawnError
 from skdpnoise.base.advice import dry_run
 from skdpnoise.base.compositions import private_estimators
-from skdpnoise.base.parts import Part, all_ours, all_private, private_parts
-from skdpnoise.base.public_output import handing_on
+from skdpnoise.base.public_output import routing_output
 from skdpnoise.base.register import is_private
 from skdpnoise.base.remedies import remedy_for_data
+from skdpnoise.base.steps import Part, all_ours, all_private, private_parts
 from skdpnoise.compose._reading import (
     Behind,
     StrangeStepError,
@@ -35,7 +35,7 @@ from skdpnoise.compose._reading import (
     taken_back,
 )
 from skdpnoise.data.computed import DATA, passed, reading
-from skdpnoise.data.rows import by_storage
+from skdpnoise.data.sources import by_storage
 from skdpnoise.ledger import LedgerWarning
 from skdpnoise.mechanisms.calibrate import shared_budget
 from skdpnoise.noises import noise_names
@@ -62,7 +62,7 @@ def fit_steps(
     owner: str = "DPPipeline",
     places: Mapping[str, Any] | None = None,
 ) -> Any:
-    """Fit a pipeline whose parts charge a cap; no message or warning shows a value of the data."""
+    """Fit a pipeline whose parts charge a limit; nothing that is said shows a value of the data."""
     # Parallel steps run one after the other, in this thread: here a limit counts what they charge,
     # and here it is quiet. Other steps than the first get what others computed: guards refuse
     # types, for the time of the fit.
@@ -73,10 +73,10 @@ def fit_steps(
             stack.enter_context(parallel_config(backend="sequential"))
             stack.enter_context(silence(*_SHOWN))
             if places is None and type(pipeline) is Pipeline:
-                stack.enter_context(handing_on(pipeline))
+                stack.enter_context(routing_output(pipeline))
             pipeline = put(pipeline, guarded, owner, X)
             if places is not None and type(pipeline) is Pipeline:
-                stack.enter_context(handing_on(pipeline))
+                stack.enter_context(routing_output(pipeline))
             if groups is None:
                 return taken_back(pipeline.fit(X, y))
             stack.enter_context(config_context(enable_metadata_routing=True))

@@ -17,7 +17,7 @@ from skdpnoise.accounting.limits import (
     stated_epsilon,
 )
 from skdpnoise.base.compositions import inner_of
-from skdpnoise.base.parts import Part, all_private, private_parts
+from skdpnoise.base.steps import Part, all_private, private_parts
 from skdpnoise.base.tags import tags_of
 from skdpnoise.mechanisms.requests import CHOICES
 from skdpnoise.noises import noise_names

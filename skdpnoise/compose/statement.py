@@ -19,9 +19,9 @@ from skdpnoise.accounting.limits import Budget, as_loss
 from skdpnoise.accounting.reservation import Reservation, facts_for, reserve
 from skdpnoise.base.advice import held_back
 from skdpnoise.base.compositions import private_estimators
-from skdpnoise.base.parts import Part
+from skdpnoise.base.steps import Part
 from skdpnoise.base.tags import tags_of
-from skdpnoise.data.rows import FOUND_BY_READING
+from skdpnoise.data.sources import FOUND_BY_READING
 from skdpnoise.privacy import GaussianLoss, PrivacyGuarantee, PrivacyLoss, PureLoss
 from skdpnoise.sampling.words import HIDDEN_SEED, is_seeded
 
@@ -118,7 +118,7 @@ def whole_report(
         total = as_loss(budget)  # what was allowed is known in advance, and is more
     guarantee = PrivacyGuarantee(pipeline.epsilon, pipeline.delta, pipeline.adjacency)
     own = [name for label, one in reports for name in declared_below(label, one.declared)]
-    bought = [report.n_records for _, report in reports if report.n_records is not None]
+    estimated = [report.n_records for _, report in reports if report.n_records is not None]
     return PrivacyReport(
         estimator=name,
         guarantee=guarantee,
@@ -127,7 +127,7 @@ def whole_report(
         secure=all(report.secure for _, report in reports),
         rows_per_group=rows_per_group,
         declared=in_order([*declared, *own]),
-        n_records=max(bought, default=None),
+        n_records=max(estimated, default=None),
         planned=as_loss(budget),
     )
 

@@ -22,7 +22,7 @@ from skdpnoise.accounting import Ledger, PrivacyReport
 from skdpnoise.base.compositions import inner_of
 from skdpnoise.base.constructors import Constraints, constructor_of_fields
 from skdpnoise.base.contents import of_library
-from skdpnoise.base.parts import all_private
+from skdpnoise.base.steps import all_private
 from skdpnoise.privacy import Adjacency
 
 __all__ = ["ReportOfModels", "WholeMixin", "digests_of"]

@@ -3,6 +3,6 @@
 from __future__ import annotations
 
 from skdpnoise.data.files import scan_batches, scan_csv, scan_dataset, scan_parquet
-from skdpnoise.data.rows import RowSource
+from skdpnoise.data.sources import RowSource
 
 __all__ = ["RowSource", "scan_batches", "scan_csv", "scan_dataset", "scan_parquet"]

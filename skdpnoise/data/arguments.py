@@ -12,7 +12,7 @@ from skdpnoise._utils.checks import check_collected
 from skdpnoise._utils.silence import silence
 from skdpnoise.data.groups import group_codes
 from skdpnoise.data.lists import read_once, target_without_lists
-from skdpnoise.data.rows import by_storage
+from skdpnoise.data.sources import by_storage
 
 
 def read_beside(owner: str, X: Any, y: Any, groups: Any) -> tuple[Any, Any, int, int | None]:

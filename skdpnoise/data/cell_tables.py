@@ -20,8 +20,8 @@ from skdpnoise.data.kinds import Kind
 from skdpnoise.data.lists import objects_of, read_once
 from skdpnoise.data.partitions import Tables
 from skdpnoise.data.reading import Form, agree_on_columns
-from skdpnoise.data.rows import RowSource
 from skdpnoise.data.schema import Schema
+from skdpnoise.data.sources import RowSource
 from skdpnoise.data.table import InMemory, Table
 from skdpnoise.data.tables import (
     FLAT,

@@ -19,8 +19,8 @@ import numpy as np
 from skdpnoise.data.kinds import OBJECTS, Kind, kind_of, kinds_of
 from skdpnoise.data.local import LocalRunner
 from skdpnoise.data.partitions import Runner, SpreadError, held, quietly, rows_at_once, rows_of
-from skdpnoise.data.rows import RowReader, RowSource
 from skdpnoise.data.selection import RowSelection
+from skdpnoise.data.sources import RowReader, RowSource
 
 __all__ = ["scan_batches", "scan_csv", "scan_dataset", "scan_parquet"]
 

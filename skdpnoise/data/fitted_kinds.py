@@ -21,7 +21,7 @@ from skdpnoise.data.columns import is_polars, read_features
 from skdpnoise.data.computed import is_computed
 from skdpnoise.data.kinds import OBJECTS, Kind, KindName, kinds_of
 from skdpnoise.data.lists import as_frame, read_once, without_lists
-from skdpnoise.data.rows import RowSource, by_storage
+from skdpnoise.data.sources import RowSource, by_storage
 
 __all__ = [
     "NUMBER",

@@ -26,7 +26,7 @@ from skdpnoise.data.partitions import (
     scan,
 )
 from skdpnoise.data.prefetch import Prefetcher
-from skdpnoise.data.rows import RowReader, RowSource, Taking
+from skdpnoise.data.sources import RowReader, RowSource, Taking
 
 __all__ = ["LocalRunner"]
 

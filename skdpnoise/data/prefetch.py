@@ -8,7 +8,7 @@ from threading import Thread, get_ident
 from typing import Any
 
 from skdpnoise.data.partitions import SpreadError
-from skdpnoise.data.rows import RowReader
+from skdpnoise.data.sources import RowReader
 
 __all__ = ["Prefetcher", "prefetched"]
 

@@ -21,8 +21,8 @@ from skdpnoise.data.computed import is_computed, reading
 from skdpnoise.data.groups import Groups, check_labels
 from skdpnoise.data.kinds import are_numbers, as_numbers
 from skdpnoise.data.partitions import Tables
-from skdpnoise.data.rows import RowSource, as_sources, is_spread
 from skdpnoise.data.schema import Schema
+from skdpnoise.data.sources import RowSource, as_sources, is_spread
 from skdpnoise.data.sparse_tables import read_sparse
 from skdpnoise.data.table import InMemory, scan_partitions
 from skdpnoise.data.tables import read_table, surviving, within_limits

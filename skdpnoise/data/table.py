@@ -59,8 +59,8 @@ from skdpnoise.data.partitions import (
     raised,
 )
 from skdpnoise.data.ranks import CountedRanks, Ranks, SortedRanks
-from skdpnoise.data.rows import RowSource, as_sources, is_spread
 from skdpnoise.data.selection import selected_rows
+from skdpnoise.data.sources import RowSource, as_sources, is_spread
 
 __all__ = [
     "Division",

@@ -19,7 +19,7 @@ from skdpnoise.data.computed import is_computed
 from skdpnoise.data.fitted_kinds import NUMBER, as_fitted, kinds_in
 from skdpnoise.data.kinds import kind_of, kinds_of
 from skdpnoise.data.lists import as_frame
-from skdpnoise.data.rows import is_spread
+from skdpnoise.data.sources import is_spread
 
 FLOATS = [np.float64, np.float32]
 LARGEST = 1e100  # squares and sums of more rows than fit in memory stay finite

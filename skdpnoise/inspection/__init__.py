@@ -1,6 +1,6 @@
 """Looking at an estimator from outside: what will it do, and does it keep what it claims?"""
 
-from skdpnoise.inspection.auditing._audit import audit
+from skdpnoise.inspection.auditing.audits import audit
 from skdpnoise.inspection.auditing.report import (
     AuditReport,
     BlackBoxResult,

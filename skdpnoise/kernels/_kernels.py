@@ -28,7 +28,7 @@ Scaling = tuple[float, float, float, float, float, float] | None  # of two colum
 # even, as rint) and leaves that integer, in two's complement, in the low bits of the result.
 _ROUNDING = 1.5 * 2.0**52
 _ROUNDING_BITS = int(np.float64(_ROUNDING).view(np.int64))
-QUANTA_LIMIT = 2**50
+MOST_STEPS = 2**50
 
 _LOGISTIC = LOGISTIC.code
 _LOG2_E = float(1.0 / np.log(2.0))
@@ -79,7 +79,7 @@ def sigmoid(t: float) -> float:
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def _standardised(x: float, center: float, inverse_scale: float, limit: float) -> float:
-    # Written as comparisons so that a NaN becomes a bound, as in _quanta.
+    # Written as comparisons so that a NaN becomes a bound, as in _grid_steps.
     z = (x - center) * inverse_scale
     z = z if z > -limit else -limit
     return z if z < limit else limit
@@ -112,14 +112,14 @@ def _slope_of_counts(code: Any, score: Any, target: Any, i: Any) -> Any:
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _quanta(gradient: float, inverse_quantum: float, bound: float) -> np.int64:
+def _grid_steps(gradient: float, inverse_grid_size: float, bound: float) -> np.int64:
     """Bits of ``1.5 * 2^52 + round(clip(gradient, -bound, bound) / grid_size)``."""
     # The bound is c grid steps up to one rounding, and so is the product: off by less than 3/8 for
     # c at most 2^50, so the nearest integer is at most c. A NaN fails the first comparison and
     # becomes the lower bound: whatever a record holds, it adds at most c grid steps.
     v = gradient if gradient > -bound else -bound
     v = v if v < bound else bound
-    return np.float64(_fused_multiply_add(v, inverse_quantum, _ROUNDING)).view(np.int64)
+    return np.float64(_fused_multiply_add(v, inverse_grid_size, _ROUNDING)).view(np.int64)
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -155,7 +155,7 @@ def private_sweep(
     target: NDArray[Any],
     change: float,
     scaling: Scaling,
-    inverse_quantum: float,
+    inverse_grid_size: float,
     bound: float,
 ) -> np.int64:
     r"""Apply the last change to the scores and sum the next clipped, rounded gradient.
@@ -167,7 +167,7 @@ def private_sweep(
     # `rows` is the first one and the one after the last; `previous` and `following` are the columns
     # j and k. The `start` of the loss made `score`, which is changed in place, and `target`.
     # `change` is Δ. `scaling` is centre, inverse scale and limit of column j, then of column k. The
-    # last two are 1/q and cq, with an integer c at most `QUANTA_LIMIT` and n c below 2^63.
+    # last two are 1/q and cq, with an integer c at most `MOST_STEPS` and n c below 2^63.
     total = np.int64(0)
     for begin in range(rows[0], rows[1], block):
         end = min(begin + block, rows[1])
@@ -177,7 +177,7 @@ def private_sweep(
         for i in range(end - begin):
             moved, entry = _moved(i, old, new, part, change, scaling)
             gradient = _slope(code, moved, known, i) * entry
-            total += _quanta(gradient, inverse_quantum, bound)
+            total += _grid_steps(gradient, inverse_grid_size, bound)
     # Sums of int64 wrap, so the surplus of the rounding constant cancels exactly.
     return total - np.int64(rows[1] - rows[0]) * np.int64(_ROUNDING_BITS)
 

@@ -308,18 +308,20 @@ def grids_of_passes(
     clip: ArrayLike, grid_size: ArrayLike, shape: tuple[int, int], n: int
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Grid steps, and the most of them one record adds; refused when a sum could overflow."""
-    from skdpnoise.kernels._kernels import QUANTA_LIMIT
+    from skdpnoise.kernels._kernels import MOST_STEPS
 
     given = (np.asarray(one, dtype=np.float64) for one in (clip, grid_size))
-    clips, quanta = np.broadcast_arrays(*given)  # one number for 10**9 passes stays one number
+    clips, grid_sizes = np.broadcast_arrays(*given)  # one number for 10**9 passes stays one number
     with np.errstate(divide="ignore"):
-        bounds = np.rint(np.divide(clips, quanta, out=np.zeros(quanta.shape), where=clips > 0.0))
-    largest = min(QUANTA_LIMIT, (2**63 - 1) // max(n, 1))
+        bounds = np.rint(
+            np.divide(clips, grid_sizes, out=np.zeros(grid_sizes.shape), where=clips > 0.0)
+        )
+    largest = min(MOST_STEPS, (2**63 - 1) // max(n, 1))
     if bounds.size and bounds.max() > largest:
         worst = np.unravel_index(np.argmax(bounds), bounds.shape)
         raise ValueError(
-            f"grid_size={quanta[worst]:g} is too small for clip={clips[worst]:g} and {n} rows: "
+            f"grid_size={grid_sizes[worst]:g} is too small for clip={clips[worst]:g} and {n} rows: "
             f"clip / grid_size must not exceed {largest:.4g}, for the integer sums to be exact. "
             "Use a larger grid_size or a smaller clip."
         )
-    return np.broadcast_to(quanta, shape), np.broadcast_to(bounds, shape)
+    return np.broadcast_to(grid_sizes, shape), np.broadcast_to(bounds, shape)

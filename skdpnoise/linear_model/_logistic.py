@@ -54,7 +54,7 @@ class DPLogisticCD(EitherClipParameters, LinearClassifier):
         multiplied by that of its class, in units of the largest weight, so that none counts for
         more than without weights. A dict has **public** weights by label, 1 where there is none.
         "balanced" is n / (K n_k) for K classes, from noisy numbers of records, which a part of the
-        budget buys; no weight is above 100.
+        budget pays for; no weight is above 100.
 
     Attributes
     ----------

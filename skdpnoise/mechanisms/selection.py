@@ -43,7 +43,7 @@ __all__ = [
     "range_epsilon",
     "range_mu",
     "repeated_loss",
-    "whole_quanta",
+    "whole_steps",
 ]
 
 _STEPS = 24  # the sensitivity spans at least 2**24 grid steps
@@ -164,7 +164,7 @@ class SelectionMechanism(Mechanism):
         if grid_sizes.are_large(checked).any():
             steps = [self.grid_size] * checked.size
             return grid_sizes.exact_integers(checked.tolist(), steps, math.floor, 2**_RANGE_BITS)
-        return whole_quanta(checked.astype(np.float64), self.grid_size)
+        return whole_steps(checked.astype(np.float64), self.grid_size)
 
     @property
     def _kind(self) -> ChoiceLaw:
@@ -402,7 +402,7 @@ class NormQuantileMechanism(Mechanism):
         return self.selection.select(utilities, rng)
 
 
-def whole_quanta(utilities: NDArray[np.float64], grid_size: float) -> NDArray[np.int64]:
+def whole_steps(utilities: NDArray[np.float64], grid_size: float) -> NDArray[np.int64]:
     """Return floor(u/q), exactly, clipped to ±2**61."""
     # The remainder of a division is exact, and so is the quotient of what is left if it is below
     # 2**51, once rounded; hence two digits of base 2**31.

@@ -16,7 +16,7 @@ from sklearn.base import clone, is_classifier
 from skdpnoise._utils.numbers import strange_type
 from skdpnoise.accounting.declared import LABELS
 from skdpnoise.base.compositions import named_estimators, private_estimators
-from skdpnoise.base.parts import Part, taken_apart
+from skdpnoise.base.steps import Part, taken_apart
 from skdpnoise.base.tags import tags_of
 from skdpnoise.compose.shares import check_shareable, pure_noise, samples_records, shows_by_chance
 from skdpnoise.compose.statement import declared_of, in_order, read_unpaid

@@ -7,7 +7,7 @@ sum; the scores of the other folds come from their own records and from models t
 So the whole is an adaptive composition of k - 1 fits, each with the share 0.9/(k - 1) of the
 budget, and of one score with 0.1. Scores of all folds compose in parallel; the fits, whose training
 sets overlap, do not. Where shares of labels or units of the target are needed, a tenth of the
-records is kept from all folds and buys them with the whole budget.
+records is kept from all folds and estimates them with the whole budget.
 """
 
 from __future__ import annotations

@@ -11,9 +11,9 @@ from sklearn.utils.validation import check_is_fitted
 from skdpnoise._utils.checks import check_collected
 from skdpnoise._utils.redaction import without_values
 from skdpnoise.base.private_fit import check_unpaid_arguments
-from skdpnoise.compose._over_parts import answered
+from skdpnoise.compose.partitioned import answered
 from skdpnoise.data.fitted_kinds import read_as_fitted
-from skdpnoise.data.rows import by_storage
+from skdpnoise.data.sources import by_storage
 
 _METHOD = """Return what `{0}` of the winner says of these records.
 
@@ -36,7 +36,7 @@ def _offers(method: str) -> Any:
     return available_if(check)
 
 
-def _handed_on(method: str) -> Any:
+def _delegated(method: str) -> Any:
     """Return a method that the winner runs, where the estimator has it."""
 
     def run(self: Delegation, X: Any) -> Any:
@@ -55,10 +55,10 @@ class Delegation:
     estimator: Any
     scoring: str | None
 
-    predict = _handed_on("predict")
-    predict_proba = _handed_on("predict_proba")
-    predict_log_proba = _handed_on("predict_log_proba")
-    decision_function = _handed_on("decision_function")
+    predict = _delegated("predict")
+    predict_proba = _delegated("predict_proba")
+    predict_log_proba = _delegated("predict_log_proba")
+    decision_function = _delegated("decision_function")
 
     @_offers("score")
     def score(self, X: Any, y: Any, sample_weight: None = None) -> float:

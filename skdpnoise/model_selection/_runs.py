@@ -19,8 +19,7 @@ from skdpnoise.accounting.queries import GroupedSum
 from skdpnoise.accounting.session import Session
 from skdpnoise.base.advice import left_to
 from skdpnoise.base.compositions import private_estimators
-from skdpnoise.base.parts import after_charge, private_parts
-from skdpnoise.compose._over_parts import without_seeds
+from skdpnoise.base.steps import after_charge, private_parts
 from skdpnoise.compose.fitting import (
     Given,
     check_steps,
@@ -28,6 +27,7 @@ from skdpnoise.compose.fitting import (
     give_ledger,
     read_steps,
 )
+from skdpnoise.compose.partitioned import without_seeds
 from skdpnoise.compose.shares import with_budget
 from skdpnoise.data.groups import Groups
 from skdpnoise.data.partitions import SpreadError
@@ -62,7 +62,7 @@ UNSETTLED = (
     "once, or a copy of it was, or it was given more than its share."
 )
 
-REFERENCE = 0.1  # of the records, where the units of a target must be bought
+REFERENCE = 0.1  # of the records, where the units of a target must be estimated
 _UNITS = 0.6  # of the budget of that part for location and scale; the rest for the variance
 _COUNT = 0.05  # and of that, for the number of its records where that is private
 _FLOOR = 0.05  # a variance below it would be noise
@@ -146,7 +146,9 @@ class SearchProblem:
 
     candidates: Sequence[Candidate]  # sealed and checked
     scoring: Scoring
-    buys: bool  # whether the units of the target are estimated from the reference part; public
+    estimates_units: (
+        bool  # whether the units of the target are estimated from the reference part; public
+    )
     known: Target | None  # units that are public
     session: Session  # of the choice, the scores and the units
     delta: float  # δ at which parts of a candidate state a Gaussian budget

@@ -31,10 +31,10 @@ from skdpnoise.base import advice
 from skdpnoise.base.callbacks import CallbackSupportMixin, with_callbacks
 from skdpnoise.base.compositions import Children, register_inner
 from skdpnoise.base.constructors import Constraints, constructor_of_fields
+from skdpnoise.base.misuse_warnings import clone_with_ledger, warn_of_misuse
 from skdpnoise.base.private_fit import check_unpaid_arguments
 from skdpnoise.base.register import register_private
-from skdpnoise.base.surroundings import clone_with_ledger, warn_of_company
-from skdpnoise.compose.asked import read_to_fit
+from skdpnoise.compose.asked_kinds import read_to_fit
 from skdpnoise.compose.fitting import settled
 from skdpnoise.compose.shares import search_budget, seed_from
 from skdpnoise.compose.statement import drawing, reserve_whole
@@ -132,7 +132,7 @@ class PrivateSearchCV(WholeMixin, PlanMixin, Delegation, BaseSearchCV, CallbackS
         """
         # check
         owner = type(self).__name__
-        warn_of_company(self)
+        warn_of_misuse(self)
         check_unpaid_arguments(self, params)
         self._validate_params()
         check_callbacks(self)
@@ -147,14 +147,14 @@ class PrivateSearchCV(WholeMixin, PlanMixin, Delegation, BaseSearchCV, CallbackS
         most = None if groups is None else int(self.rows_per_group)
         advice.advise(self)
         strategy = self._strategy(guarantee, candidates, most)
-        buys = scoring.needs_shares or (scoring.needs_target and strategy.name != "release")
-        reference = _runs.REFERENCE if buys else 0.0
+        estimates = scoring.needs_shares or (scoring.needs_target and strategy.name != "release")
+        reference = _runs.REFERENCE if estimates else 0.0
         given = public_labels(owner, candidates)
         declared = declared_by(candidates, X, y, given)
         problem = SearchProblem(
             candidates=candidates,
             scoring=scoring,
-            buys=buys,
+            estimates_units=estimates,
             known=units,
             session=session,
             delta=self.delta,
@@ -196,7 +196,7 @@ class PrivateSearchCV(WholeMixin, PlanMixin, Delegation, BaseSearchCV, CallbackS
             parts = asked._divided(records.kept(session.rng), strategy, reference, session)
             problem = replace(problem, classes=classes, parts=parts)
             outcome = _runs.without_traces(lambda: self._run(problem, strategy))
-            bought, said = advice.bought_number(outcome.model), outcome.said()
+            estimated, said = advice.estimated_number(outcome.model), outcome.said()
             for model in outcome.models:
                 settled(model, report, ledger)
             self._store(outcome, problem, strategy)
@@ -205,7 +205,7 @@ class PrivateSearchCV(WholeMixin, PlanMixin, Delegation, BaseSearchCV, CallbackS
                 advice.warn_last(_runs.HIDDEN)
             for text, topic in said:
                 advice.warn_last(text, topic)
-            advice.advise_on_bought_number(self, bought, grouped=groups is not None)
+            advice.advise_on_estimated_number(self, estimated, grouped=groups is not None)
         return self
 
     def _read(
@@ -230,7 +230,7 @@ class PrivateSearchCV(WholeMixin, PlanMixin, Delegation, BaseSearchCV, CallbackS
         n_tasks = None if strategy.name == "repeated" else len(problem.candidates)
         with progress(self, n_tasks) as tell, silence():
             target, hidden = problem.known or Target(), False
-            if problem.buys:
+            if problem.estimates_units:
                 target, hidden = _runs.release_units(problem, pure_part(strategy.total))
             outcome = strategy.run(problem, target, self.n_jobs, tell)
             if outcome.model is None:

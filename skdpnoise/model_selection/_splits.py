@@ -1,4 +1,4 @@
-r"""Rows fall into parts by secret coins that see no data: to be fitted to, scored, or bought units.
+r"""Rows fall into parts by secret coins that see no data: to be fitted to, scored, or for units.
 
 **Coins.** Each row has a secret word by its number, SHAKE of a fresh key
 (:func:`~skdpnoise.sampling.keyed.words_of_rows`); with `groups`, by the label of its group
@@ -15,7 +15,7 @@ of the parts only:
 - *Add or remove.* The word of the row, or group, that is there or not is independent of the
   others. Rows behind it have other numbers than on the neighbour; but all words are alike, so that
   these rows can be given the words that they have there, which changes the law of neither data set.
-  How many rows a part has is private, and is bought where it is needed.
+  How many rows a part has is private, and is estimated where it is needed.
 
 What is computed from the other parts and from releases is the same, so that each part may spend
 the whole budget (McSherry 2009, Theorem 4). The whole is a mixture over words whose law does not

@@ -161,7 +161,7 @@ class PrivateNetwork(CallbackSupportMixin, PrivateEstimator, BaseEstimator, ABC)
                 members = members_of(rows, people.rng)
                 table: Any = rows.rows
                 used = table if rows.codes is None else table.rows(members[members >= 0])
-                scalings = self._buy_scalings(people, shares, terms, schema, used)
+                scalings = self._estimate_scalings(people, shares, terms, schema, used)
                 # charge, draw, solve
                 draw = people.of_groups().each("gradients", mechanism)
                 steps = Steps.of(self)
@@ -300,7 +300,7 @@ class PrivateNetwork(CallbackSupportMixin, PrivateEstimator, BaseEstimator, ABC)
             groups = np.append(groups, np.full(n_groups, n_groups))
         return GroupedProfile(bounds, groups, order)
 
-    def _buy_scalings(
+    def _estimate_scalings(
         self,
         session: FitSession,
         shares: TrainingShares,

@@ -59,10 +59,12 @@ class TrainingShares:
 
     noise: str
     guarantee: PrivacyGuarantee
-    losses: Mapping[str, LossBudget]  # of what is bought: count (of people), rows, features, target
-    n_people: float | None  # None where it is bought
+    losses: Mapping[
+        str, LossBudget
+    ]  # of what is estimated: count (of people), rows, features, target
+    n_people: float | None  # None where it is estimated
     most_rows: int  # of a person
-    sampling: Sampling | None  # None where it hangs on the number of people that is bought
+    sampling: Sampling | None  # None where it hangs on the estimated number of people
 
     def counted(self, session: FitSession, n_people: int) -> FitSession:
         """Return the session with the number of people, public or estimated privately."""
@@ -101,8 +103,8 @@ class TrainingShares:
         made = calibrated(guarantee, beside=_sum([*others, *([count] if count else [])]))
         if self.sampling is not None:
             return made
-        # Steps that hang on a bought number compose with it as follows: the release of the number
-        # is ε'-private, and the steps are, whatever it was, (ε - ε', δ)-private together with all
+        # Steps that hang on an estimated number compose with it as follows: its release is
+        # ε'-private, and the steps are, whatever it was, (ε - ε', δ)-private together with all
         # that does not hang on it. Their sum is also within the guarantee: a report states it.
         assert isinstance(count, PureLoss)
         epsilon, delta = (_ROOM * value for value in (guarantee.epsilon, guarantee.delta))
@@ -114,7 +116,7 @@ class TrainingShares:
 
     @property
     def _scales(self) -> list[PrivacyLoss]:
-        """The losses of what is bought between the number of people and the training."""
+        """The losses of what is estimated between the number of people and the training."""
         return [loss for stage, loss in self.losses.items() if stage != "count"]
 
     def stages(self, profile: GroupedProfile) -> list[PrivacyLoss]:
@@ -166,7 +168,7 @@ def planned_sampling(estimator: TrainingParameters, n_people: float | None) -> S
 def share_out(
     estimator: TrainingParameters, guarantee: PrivacyGuarantee, *, features: bool, target: bool
 ) -> TrainingShares:
-    """Share the guarantee out between number of people, scales that are bought, and training."""
+    """Share the guarantee out between number of people, estimated scales, and training."""
     noise, epsilon = chosen_noise(estimator), guarantee.epsilon
     total: LossBudget = PureLoss(epsilon)
     if noise.endswith("_gaussian"):

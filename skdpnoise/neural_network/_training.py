@@ -5,7 +5,7 @@ r"""Private stochastic gradient descent, planned and run.
 
 with B_t a Poisson sample of rate q, k_i the clipped gradient of a person in grid steps a
 (:class:`~skdpnoise.kernels.joint.parts.ClippedParts`), Z_t integer noise and C the joint bound of
-all groups. The sum is divided by the number of people that is public or was bought, never by the
+all groups. The sum is divided by the number of people that is public or was estimated, never by the
 size of a batch.
 """
 
@@ -104,7 +104,7 @@ class Training:
     draw: Callable[[], Drawn]  # samples its noise for the next step
     profile: GroupedProfile
     steps: Steps
-    n_people: float  # public or bought
+    n_people: float  # public or estimated
     n_slots: int
     agree: bool  # whether all slots of a batch make the same bits of a row
     adaptive: bool = False  # whether the clips follow the norms; the last group is of counts

@@ -15,7 +15,7 @@ from skdpnoise._utils.checks import check_type, complaint
 from skdpnoise._utils.redaction import without_values
 from skdpnoise._utils.shared_texts import shared_texts
 from skdpnoise.base.register import is_private
-from skdpnoise.data.rows import by_storage
+from skdpnoise.data.sources import by_storage
 from skdpnoise.metrics import (
     PrivateCalibrationCurve,
     PrivateRocCurve,

@@ -11,7 +11,7 @@ from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from skdpnoise._utils.documented import DocumentedMixin
 from skdpnoise._utils.parameters import as_bounds, check_parameters
 from skdpnoise.base.constructors import Constraints, constructor_of_fields
-from skdpnoise.base.over_parts import OverPartsMixin
+from skdpnoise.base.partitioned import OverPartsMixin
 from skdpnoise.base.private_fit import check_unpaid_arguments, unchanged_on_failure
 from skdpnoise.base.register import register_public
 from skdpnoise.data.reading import NumberColumns, read

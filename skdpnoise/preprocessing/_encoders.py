@@ -171,7 +171,7 @@ class DPOneHotEncoder(OneHotMixin, PrivateEncoder):
     categories_ : list of ndarray
         Of each feature, sorted if they were found.
     category_mechanism_ : CategoryMechanism or None
-        What chose those that were bought: its ``chance(m)`` is the probability at most with which a
+        What chose those that were found: its ``chance(m)`` is the probability at most with which a
         category of m records is shown. None if all were given.
     public_output_ : PublicOutput
         Bounds and groups of the columns that are returned, which a :class:`~skdpnoise.DPPipeline`
@@ -258,7 +258,7 @@ class DPOrdinalEncoder(OneToOneFeatureMixin, PrivateEncoder):
     categories_ : list of ndarray
         Of each feature, sorted if they were found.
     category_mechanism_ : CategoryMechanism or None
-        What chose those that were bought: its ``chance(m)`` is the probability at most with which a
+        What chose those that were found: its ``chance(m)`` is the probability at most with which a
         category of m records is shown. None if all were given.
     public_output_ : PublicOutput
         Bounds of the columns that are returned, which a :class:`~skdpnoise.DPPipeline` hands to

@@ -47,7 +47,7 @@ class DPKBinsDiscretizer(OneHotMixin, PrivateScaler, BinsParameter):
     encode : {"onehot-dense", "ordinal"}, default="onehot-dense"
         Whether a bin becomes a column of its own, or a number.
     strategy : {"quantile", "uniform"}, default="quantile"
-        Equal masses, bought; or equal widths between `feature_bounds`, which are then needed for
+        Equal masses, estimated; or equal widths between `feature_bounds`, which are then needed for
         every column, and cost nothing.
 
     Attributes

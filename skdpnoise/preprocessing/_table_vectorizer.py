@@ -50,7 +50,7 @@ from skdpnoise.queries.quantiles import Quantiles, private_quantiles, quantiles_
 from skdpnoise.queries.ranges import STEPS, stage_losses
 from skdpnoise.reporting.cards import card, table
 
-_CATEGORIES = 0.5  # of the budget, where numbers are bought too
+_CATEGORIES = 0.5  # of the budget, where numbers are estimated too
 _ROOM = 1.0 - 1e-3  # of pure losses beside a chance, whose sum is rounded up
 _MIDDLE = np.array([0.025, 0.25, 0.5, 0.75, 0.975])
 _QUARTILES, _MOST = 1.349, 3.92  # distances of quantiles of a standard normal law
@@ -71,7 +71,7 @@ class DPTableVectorizer(PrivateTransformer, SchemaParameter):
     r"""Turn a table of numbers, categories and dates into columns for a model.
 
     The private counterpart of skrub's ``TableVectorizer``. What a column is, is said by `schema` or
-    by its declared type, **never by its values**. What is left open is bought from one budget:
+    by its declared type, **never by its values**. What is left open is estimated from one budget:
     medians, scales and bins of numbers, and which categories there are.
 
     =========== ===================================================================================
@@ -118,8 +118,8 @@ class DPTableVectorizer(PrivateTransformer, SchemaParameter):
     columns_ : TableColumns
         What each column became; a table in notebooks.
     category_mechanism_ : CategoryMechanism or None
-        What chose the categories that were bought: its ``chance(m)`` is the probability at most
-        with which one of m records is shown. None if none were bought.
+        What chose the categories that were found: its ``chance(m)`` is the probability at most
+        with which one of m records is shown. None if none were looked for.
     public_output_ : PublicOutput
         Bounds and one-hot groups of what is returned, which a :class:`~skdpnoise.DPPipeline` hands
         to the next step.

@@ -15,7 +15,7 @@ from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 from skdpnoise._utils.shared_texts import shared_texts
 from skdpnoise.accounting.session import FitSession
 from skdpnoise.base.private_fit import PrivateEstimator
-from skdpnoise.base.public_output import PublicOutput, hand_on
+from skdpnoise.base.public_output import PublicOutput, route_output
 from skdpnoise.data.cell_tables import cells_in
 from skdpnoise.data.reading import Form
 from skdpnoise.data.table import Table
@@ -85,7 +85,7 @@ class PrivateTransformer(PrivateEstimator, TransformerMixin, BaseEstimator, ABC)
             self.__dict__.update(fitted, privacy_=report)
             self._warn_of_hidden()
             if hasattr(self, "public_output_"):
-                hand_on(self, self.public_output_)
+                route_output(self, self.public_output_)
         return self
 
     @abstractmethod

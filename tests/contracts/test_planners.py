@@ -20,8 +20,8 @@ import pytest
 from numpy.typing import NDArray
 
 from skdpnoise.data.groups import Groups
-from skdpnoise.data.rows import RowSource
 from skdpnoise.data.schema import Schema
+from skdpnoise.data.sources import RowSource
 from skdpnoise.data.table import Fold, InMemory, ScannedRows, Table
 from skdpnoise.linear_model._records import LinearProblem, Rows
 

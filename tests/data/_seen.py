@@ -10,7 +10,7 @@ import pytest
 
 from skdpnoise.data.kinds import are_numbers, as_numbers
 from skdpnoise.data.partitions import SpreadError
-from skdpnoise.data.rows import as_sources
+from skdpnoise.data.sources import as_sources
 from skdpnoise.data.table import scan_partitions
 
 SECRET = "Eve-31415"  # a value that no message may show

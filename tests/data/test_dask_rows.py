@@ -21,7 +21,7 @@ from distributed.utils import key_split
 from skdpnoise.data import dask_rows
 from skdpnoise.data.dask_rows import DaskRunner
 from skdpnoise.data.partitions import Partial
-from skdpnoise.data.rows import as_sources
+from skdpnoise.data.sources import as_sources
 from tests._cases import quick
 from tests.data._seen import SECRET, first_rows, refused, seen, targets, tenths, values
 

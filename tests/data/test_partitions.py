@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from skdpnoise import DPOrdinalEncoder
-from skdpnoise.compose._over_parts import _without_rows
+from skdpnoise.compose.partitioned import _without_rows
 from skdpnoise.data import scan_batches
 from skdpnoise.data.cell_tables import AnyColumns
 from skdpnoise.data.dask_rows import _opened
@@ -25,8 +25,8 @@ from skdpnoise.data.partitions import (
     in_order,
 )
 from skdpnoise.data.reading import _Scan
-from skdpnoise.data.rows import Taking
 from skdpnoise.data.selection import selected_rows
+from skdpnoise.data.sources import Taking
 from tests._cases import each_value
 from tests._same_bits import COUNTS, in_parts, source_of
 from tests.data._seen import SECRET, refused, seen, targets, tenths, values

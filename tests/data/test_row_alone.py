@@ -15,7 +15,7 @@ import pytest
 
 from skdpnoise import DPRidge
 from skdpnoise.data import scan_batches, scan_csv, scan_dataset, scan_parquet
-from skdpnoise.data.rows import as_sources
+from skdpnoise.data.sources import as_sources
 from skdpnoise.data.tables import read_table
 from tests._cases import each_value
 

@@ -13,8 +13,8 @@ from skdpnoise.data import scan_batches
 from skdpnoise.data import table as tables
 from skdpnoise.data.groups import Groups
 from skdpnoise.data.partitions import SpreadError
-from skdpnoise.data.rows import as_sources
 from skdpnoise.data.selection import selected_rows
+from skdpnoise.data.sources import as_sources
 from skdpnoise.data.table import InMemory, scan_partitions
 from skdpnoise.decomposition.moments import _chosen, _subset
 from skdpnoise.sampling import SeededWords

@@ -11,7 +11,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.special import expit
 
 from skdpnoise.kernels import LOGISTIC, LOSSES, POISSON, SQUARED
-from skdpnoise.kernels._kernels import QUANTA_LIMIT, decay, plain_sweep, private_sweep, sigmoid
+from skdpnoise.kernels._kernels import MOST_STEPS, decay, plain_sweep, private_sweep, sigmoid
 
 
 @njit
@@ -76,7 +76,7 @@ def test_quanta_are_rounded_to_the_nearest_integer_and_ties_to_even(grid_size):
 
 
 def test_a_gradient_beyond_the_bound_counts_as_the_bound_and_a_nan_as_minus_the_bound():
-    for bound in (1.0, 5.0, float(QUANTA_LIMIT)):
+    for bound in (1.0, 5.0, float(MOST_STEPS)):
         for grid_size in (1.0, 0.3, 1e-7, 1e100):
             sums = [one_sum([1.0], [g], grid_size, bound) for g in (1e300, -1e300, np.inf, np.nan)]
             assert sums == [bound, -bound, bound, -bound]
@@ -85,7 +85,7 @@ def test_a_gradient_beyond_the_bound_counts_as_the_bound_and_a_nan_as_minus_the_
 def test_bounds_that_are_no_multiple_of_a_power_of_two_never_grow_by_rounding():
     rng = np.random.default_rng(2)
     for grid_size in 10.0 ** rng.uniform(-12, 3, 300):
-        bound = float(rng.integers(QUANTA_LIMIT - 1000, QUANTA_LIMIT + 1))
+        bound = float(rng.integers(MOST_STEPS - 1000, MOST_STEPS + 1))
         assert one_sum([1.0], [1e300], grid_size, bound) == bound
 
 

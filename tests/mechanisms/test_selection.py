@@ -20,7 +20,7 @@ from skdpnoise.mechanisms.selection import (
     ExponentialMechanism,
     PermuteAndFlip,
     ReportNoisyMax,
-    whole_quanta,
+    whole_steps,
 )
 from skdpnoise.privacy import GaussianLoss, PrivacyGuarantee, PureLoss
 from skdpnoise.queries import private_argmax
@@ -238,7 +238,7 @@ def test_utilities_are_rounded_down_exactly_and_move_by_at_most_the_integer_sens
         assert grid_size * steps <= Fraction(sensitivity) * (1 + Fraction(1, 2**51))
         utilities = rng.normal(size=400) * sensitivity * 10.0 ** rng.uniform(-6, 9, 400)
         utilities[:20] = np.arange(-10, 10) * mechanism.grid_size
-        found = whole_quanta(utilities, mechanism.grid_size)
+        found = whole_steps(utilities, mechanism.grid_size)
         exact = [math.floor(Fraction(u) / grid_size) for u in utilities.tolist()]
         assert found.tolist() == [min(max(k, -(2**61)), 2**61) for k in exact]
         moved = np.nextafter(utilities + sensitivity, -np.inf)  # at most the sensitivity away
@@ -246,7 +246,7 @@ def test_utilities_are_rounded_down_exactly_and_move_by_at_most_the_integer_sens
             Fraction(b) - Fraction(a) <= Fraction(sensitivity)
             for a, b in zip(utilities.tolist(), moved.tolist(), strict=True)
         ]
-        difference = whole_quanta(moved, mechanism.grid_size) - found
+        difference = whole_steps(moved, mechanism.grid_size) - found
         assert (difference[legal] <= steps).all()
         assert (difference[legal] >= steps - 1).any()
 

@@ -18,8 +18,8 @@ from skdpnoise import (
     DPRandomizedSearchCV,
     DPStandardScaler,
 )
-from skdpnoise.base.parts import private_parts
-from skdpnoise.compose._over_parts import without_seeds
+from skdpnoise.base.steps import private_parts
+from skdpnoise.compose.partitioned import without_seeds
 from skdpnoise.data import scan_batches
 from skdpnoise.data.partitions import SpreadError
 from skdpnoise.data.reading import read

@@ -23,7 +23,7 @@ from skdpnoise import (
     total_guarantee,
 )
 from skdpnoise.data import RowSource, scan_batches
-from skdpnoise.data.rows import Taking
+from skdpnoise.data.sources import Taking
 from skdpnoise.ledger import BudgetExceededError
 from skdpnoise.neural_network import (
     DPMLPClassifier,

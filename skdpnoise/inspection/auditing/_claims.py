@@ -14,7 +14,7 @@ from sklearn.base import clone
 from skdpnoise._utils.nested import estimators_in, give_seeds
 from skdpnoise.accounting.uncharged import uncharged
 from skdpnoise.base.register import is_private
-from skdpnoise.data.rows import by_storage
+from skdpnoise.data.sources import by_storage
 from skdpnoise.privacy import GaussianLoss, PrivacyGuarantee, check_adjacency
 
 __all__ = [

@@ -45,7 +45,7 @@ __all__ = ["COORDINATE", "CoordinateDescent", "CoordinatePlan"]
 
 _LARGEST_GROWTH = math.log(1e6)  # of the budget from the first pass to the last
 _MOST_GROWTH = 16.0  # as a logarithm: more than what is refused for itself
-_SUM, _QUANTA = 2.0**62, 2.0**26  # 64-bit sums, and the largest contribution to one
+_SUM, _MOST_STEPS = 2.0**62, 2.0**26  # 64-bit sums, and the largest contribution to one
 _MANY = 2.0**30  # records, at which "auto" makes the most passes
 _COPIES = 8  # of one number for each pass, output and coordinate that are held at once
 
@@ -83,9 +83,9 @@ class CoordinatePlan(SolverPlan):
         order = [permutation(session.rng, self.coordinates.size) for _ in range(n_passes)]
         # Of coordinates that are not visited any will do that the clip is no huge multiple of.
         shape = (constant.size, n_passes, n_features + 1)
-        quanta, noise = np.full(shape, self.clip), np.zeros(shape, dtype=np.int64)
+        grid_sizes, noise = np.full(shape, self.clip), np.zeros(shape, dtype=np.int64)
         grid_size = np.broadcast_to(self.mechanism.grid_size, drawn.noise.shape)
-        for every, visited in ((quanta, grid_size), (noise, drawn.noise)):
+        for every, visited in ((grid_sizes, grid_size), (noise, drawn.noise)):
             by_output = visited.reshape(n_passes, constant.size, self.coordinates.size)
             every[..., self.coordinates] = by_output.swapaxes(0, 1)
         # No penalty of the intercept.
@@ -93,7 +93,9 @@ class CoordinatePlan(SolverPlan):
         updates = Updates(n_passes, self.n_samples, self.step, l1, l2, add=drawn.adder)
         updates = replace(updates, order=self.coordinates[np.stack(order)])
         size = n_features + 1
-        grids = [grids_of_passes(self.clip, one, (n_passes, size), len(table)) for one in quanta]
+        grids = [
+            grids_of_passes(self.clip, one, (n_passes, size), len(table)) for one in grid_sizes
+        ]
         with ExitStack() as stack:
             prepare = partial(_at_hand, table.n_threads(settings.n_jobs), stack)
             rows = table.map(partial(_swept, settings.loss.code, problem.features))
@@ -265,7 +267,7 @@ def _check_sums(settings: Settings, n_rows: float, n_columns: int) -> None:
     n_passes = _given(settings.n_passes, most)
     growing = min(n_passes * math.log(growth), _MOST_GROWTH)
     apart = float(np.cbrt(weights.max() / weights.min())) * math.exp(growing)
-    farthest = _SUM / (n_rows * _QUANTA)
+    farthest = _SUM / (n_rows * _MOST_STEPS)
     if apart > farthest:
         raise ValueError(
             f"The 'error_weights' or the 'budget_growth' parameter of {settings.owner} makes noise "

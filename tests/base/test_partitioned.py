@@ -23,7 +23,7 @@ from skdpnoise import (
     DPSimpleImputer,
     DPStandardScaler,
 )
-from skdpnoise.base.over_parts import _METHODS, OverPartsMixin
+from skdpnoise.base.partitioned import _METHODS, OverPartsMixin
 from skdpnoise.data import RowSource, scan_batches
 from skdpnoise.data.computed import reading
 from tests._cases import quick

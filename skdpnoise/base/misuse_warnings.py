@@ -25,8 +25,8 @@ from sklearn.base import BaseEstimator
 
 from skdpnoise._utils.warnings import PrivacyWarning
 from skdpnoise.base.compositions import holds_private
-from skdpnoise.base.parts import UnpaidStepError, taken_apart
 from skdpnoise.base.register import is_private
+from skdpnoise.base.steps import UnpaidStepError, taken_apart
 
 
 def _code(function: Any) -> CodeType | None:
@@ -58,7 +58,7 @@ class _Level:
     subject: Any = field(compare=False)
 
 
-def warn_of_company(estimator: Any) -> None:
+def warn_of_misuse(estimator: Any) -> None:
     """Warn once each of an ordinary search, or a composition without privacy, around a fit."""
     searches, compositions = _around(estimator)
     if not searches and not compositions:

@@ -15,7 +15,7 @@ from sklearn.utils.validation import _check_feature_names, check_is_fitted
 from skdpnoise._utils.checks import pandas_for
 from skdpnoise._utils.redaction import silence
 from skdpnoise.data.computed import DATA, is_computed, reading
-from skdpnoise.data.rows import RowSource, by_storage
+from skdpnoise.data.sources import RowSource, by_storage
 
 __all__ = ["OverPartsMixin"]
 

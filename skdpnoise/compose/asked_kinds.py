@@ -18,15 +18,15 @@ from sklearn.impute import MissingIndicator, SimpleImputer
 from sklearn.pipeline import FeatureUnion, Pipeline
 from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, OrdinalEncoder
 
-from skdpnoise.base.parts import all_ours
 from skdpnoise.base.register import is_private
+from skdpnoise.base.steps import all_ours
 from skdpnoise.compose._reading import leaves
 from skdpnoise.data.columns import by_declared_type
 from skdpnoise.data.computed import DATA, is_computed
 from skdpnoise.data.fitted_kinds import FittedColumns, as_fitted, kind_of_labels, kinds_in
 from skdpnoise.data.kinds import OBJECTS, Kind
 from skdpnoise.data.lists import read_once, without_lists
-from skdpnoise.data.rows import RowSource, by_storage
+from skdpnoise.data.sources import RowSource, by_storage
 
 __all__ = ["read_to_fit"]
 

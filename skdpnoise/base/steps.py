@@ -257,7 +257,9 @@ class _StepWalk:
         else:
             complaint = tampered(step) or _conditional(step, rule)
         if complaint is None and self.fitted:
-            from skdpnoise.base.states import changed_since_fit  # imports much of scikit-learn
+            from skdpnoise.base.fitted_states import (
+                changed_since_fit,  # imports much of scikit-learn
+            )
 
             complaint = changed_since_fit(step)
         self._refuse(label, step, complaint)

@@ -17,10 +17,10 @@ from sklearn.base import BaseEstimator
 from sklearn.pipeline import Pipeline
 
 from skdpnoise._utils.silence import silence
-from skdpnoise.base.parts import all_private
 from skdpnoise.base.register import is_private
+from skdpnoise.base.steps import all_private
 from skdpnoise.data.partitions import between
-from skdpnoise.data.rows import RowSource, as_sources, by_storage
+from skdpnoise.data.sources import RowSource, as_sources, by_storage
 
 __all__ = ["OverParts", "answered", "without_rows", "without_seeds"]
 

@@ -11,7 +11,7 @@ import pytest
 
 from skdpnoise import DPRidge
 from skdpnoise.data import RowSource, scan_batches
-from skdpnoise.data.rows import Taking, as_sources, is_spread
+from skdpnoise.data.sources import Taking, as_sources, is_spread
 from tests.data._seen import SECRET, refused, seen, tenths, values
 
 pytestmark = pytest.mark.usefixtures("the_same_words")
