@@ -324,7 +324,7 @@ class Behind(_Stand):
     def _read(self, X: Any, y: Any, groups: Any, *, transforms: bool) -> Any:
         if self.run.checks_y and y is self.run.y:
             with _looking(frozenset({"X"}), self.run.assume_finite):
-                _check_targets(self.step, y, int(_num_samples(X)))
+                _refuse_targets(self.step, y, int(_num_samples(X)))
         if self.run.drawn:
             return X
         if self.run.zeros and _holds_vouched(self.step):
@@ -465,30 +465,30 @@ def _looking(computed: frozenset[str], assume_finite: bool) -> Iterator[None]:
         yield
 
 
-def _check_targets(step: Any, y: Any, n_rows: int) -> None:
+def _refuse_targets(step: Any, y: Any, n_rows: int) -> None:
     """Refuse a target, as the user passed it, that a private step behind others does not take."""
     for one in leaves(step, frozenset({"y"})):
         if "y" in one.passed and is_private(one.step):
             children = inner_of(one.step)[0]
             if children and hasattr(one.step, "steps"):
-                _check_targets(Pipeline(list(children)), y, n_rows)
+                _refuse_targets(Pipeline(list(children)), y, n_rows)
             else:
-                _check_target(one.step, y, n_rows)
+                _refuse_target(one.step, y, n_rows)
 
 
-def _check_target(step: Any, y: Any, n_rows: int) -> None:
+def _refuse_target(step: Any, y: Any, n_rows: int) -> None:
     """Refuse a target that a private step does not take."""
-    by_storage(y, partial(_check_whole_target, step, n_rows), partial(_check_target_in_parts, step))
+    by_storage(y, partial(_read_whole_target, step, n_rows), partial(_read_target_in_parts, step))
 
 
-def _check_whole_target(step: Any, n_rows: int, y: Any) -> None:
+def _read_whole_target(step: Any, n_rows: int, y: Any) -> None:
     if is_classifier(step):
         known_classes(step, read_labels(type(step).__name__, y, n_rows))
     elif is_regressor(step):
         read_numbers(step, y, n_rows)
 
 
-def _check_target_in_parts(step: Any, y: RowSource) -> None:
+def _read_target_in_parts(step: Any, y: RowSource) -> None:
     found = scan_tables(partial(_told_of, step), y=y)
     if is_classifier(step):
         labels = [one for facts in found.rows.facts for one in facts.found]
