@@ -364,6 +364,8 @@ class Behind(_Stand):
 class Passing(TransformerMixin, BaseEstimator):
     """Looks at columns that pass by other steps, at values where none may refuse them."""
 
+    takes_parts: ClassVar[bool] = False
+
     def __init__(self, label: str, looks: bool, assume_finite: bool, output: str) -> None:
         self.label = label
         self.looks = looks
