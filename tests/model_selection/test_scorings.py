@@ -78,13 +78,13 @@ def test_shares_of_labels_are_bought_within_the_budget_of_other_records(delta, m
     from skdpnoise.model_selection import _runs
 
     met = []
-    genuine = _runs.release_shares
+    genuine = _runs._release_shares
 
-    def noted(problem, y, budget):
-        met.append((y.size, budget))
-        return genuine(problem, y, budget)
+    def noted(problem, y, budget, noise):
+        met.append((y.n_rows, budget))
+        return genuine(problem, y, budget, noise)
 
-    monkeypatch.setattr(_runs, "release_shares", noted)
+    monkeypatch.setattr(_runs, "_release_shares", noted)
     noise = "iid_laplace" if delta == 0.0 else "auto"
     search = DPGridSearchCV(
         DPLogisticCD(feature_bounds=(-1.0, 1.0), noise=noise),
