@@ -24,12 +24,14 @@ Labels of groups and weights reach the steps of pipelines and the candidates of 
 scikit-learn, whose user guide describes it under this name.
 """
 INNER = ("kernels.joint",)  # a package within a package whose names are public
+# Rooms without names of their own to the public: `ledger` and `inspection` have them.
+BEHIND = {"_utils", "accounting", "planning"}
 
 
 def packages() -> list[str]:
     """Return the dotted names of all packages with public names."""
     rooms = {module.name for module in iter_modules(skdpnoise.__path__) if module.ispkg}
-    return [f"skdpnoise.{room}" for room in sorted({*rooms, *INNER})]
+    return [f"skdpnoise.{room}" for room in sorted({*rooms, *INNER} - BEHIND)]
 
 
 def names_at_the_front() -> list[str]:
