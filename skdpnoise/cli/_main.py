@@ -19,7 +19,7 @@ __all__ = ["STORAGE", "main"]
 STORAGE = "SKDPNOISE_LEDGER"
 
 Options = Mapping[str, Mapping[str, Any]]
-"""What ``argparse`` is told of each option."""
+"""Keywords of ``argparse`` for each option."""
 
 _OF_LEDGERS = """
 The storage is a URL of SQLAlchemy, such as sqlite:///budget.db (a file in this folder) or

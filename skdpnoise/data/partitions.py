@@ -55,7 +55,7 @@ Choose = Callable[[int, int], NDArray[np.bool_]]
 """From the numbers of the first row, and of the one after the last, to which of them are taken."""
 
 ENDINGS = KeyboardInterrupt, SystemExit, GeneratorExit
-"""What is meant to end a fit: all else that is raised, as by Rust, may quote values."""
+"""Errors that are meant to end a fit: all else that is raised, as by Rust, may quote values."""
 
 _LIMB = 32  # bits of the lower limb of a sum
 _MASK = (1 << _LIMB) - 1

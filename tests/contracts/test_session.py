@@ -22,7 +22,7 @@ def receiver(node):
 
 
 def is_site(node):
-    """Whether a name or an attribute samples or adds noise, or charges, without a session."""
+    """Return True if a name or an attribute samples, adds noise or charges without a session."""
     if isinstance(node, ast.Name):
         return node.id in FUNCTIONS
     if not isinstance(node, ast.Attribute):
@@ -32,7 +32,7 @@ def is_site(node):
 
 
 def called_or_handed_on(call):
-    """What a call calls, and what it hands on, to be called there."""
+    """Return the functions that a call calls, or hands on to be called there."""
     return [call.func, *call.args, *(keyword.value for keyword in call.keywords)]
 
 

@@ -447,7 +447,7 @@ _DIALECT: type = type(csv.reader(()).dialect)
 _UNREAD = count()
 
 _Readers = tuple[tuple[tuple[type, ...], Callable[[Any], Content]], ...]
-"""What is read how; the first kind that fits counts."""
+"""Ways to read an object by its kind, in order; the first kind that fits counts."""
 
 # That is all there is. Special forms of annotations, such as Literal, are each one object.
 _SINGLES = (type(None), bool, type(Ellipsis), type(NotImplemented), type(typing.Optional))
