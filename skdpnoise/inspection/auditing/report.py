@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -17,15 +18,15 @@ _NOT_PRIVATE = "not private unless the data are public: it was computed from the
 _ROUNDING = 1.0 + 1e-9
 
 
-class _Result:
+class _Result(ABC):
     """Base of what one method found."""
 
     __slots__ = ()
     method = ""
 
     @property
-    def passed(self) -> bool:
-        raise NotImplementedError
+    @abstractmethod
+    def passed(self) -> bool: ...
 
     @property
     def refuted(self) -> bool:
