@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import fields
 from functools import partial
@@ -40,7 +41,7 @@ class Panels(NamedTuple):
 
 
 @shared_texts
-class Display:
+class Display(ABC):
     """Draws one Axes, or several panels, with a title."""
 
     name: str | None = None
@@ -85,8 +86,8 @@ class Display:
     def _layout(self) -> Panels:
         return Panels()
 
-    def _draw(self, axes: Any, /, **kwargs: Any) -> None:
-        raise NotImplementedError
+    @abstractmethod
+    def _draw(self, axes: Any, /, **kwargs: Any) -> None: ...
 
 
 @shared_texts
@@ -127,9 +128,9 @@ class RowsDisplay(Display):
         return cls(**cls._of_report(report, kinds_of(report, name))).plot(ax, **kwargs)
 
     @classmethod
-    def _of_mechanism(cls, mechanism: AdditiveMechanism) -> dict[str, Any]:
-        raise NotImplementedError
+    @abstractmethod
+    def _of_mechanism(cls, mechanism: AdditiveMechanism) -> dict[str, Any]: ...
 
     @classmethod
-    def _of_report(cls, report: PrivacyReport, rows: dict[str, Any]) -> dict[str, Any]:
-        raise NotImplementedError
+    @abstractmethod
+    def _of_report(cls, report: PrivacyReport, rows: dict[str, Any]) -> dict[str, Any]: ...
