@@ -39,6 +39,7 @@ from numpy.typing import NDArray
 from skdpnoise._utils.checks import check_collected
 from skdpnoise._utils.context import within
 from skdpnoise.data.missing import is_missing
+from skdpnoise.data.sizes import HELD
 from skdpnoise.data.table import InMemory, Partitioned, Table
 from skdpnoise.sampling import RandomWords, SystemWords
 from skdpnoise.sampling.keyed import new_key, words_of_rows
@@ -168,7 +169,7 @@ class Groups(Generic[Leaf]):
         with within(reservation=None):  # it hides labels, and nothing depends on it
             key = SystemWords().take(2).tobytes()
         labels = rows.only("groups").map(_labels_of_tables)
-        n_rounds, n_groups = 1 + len(rows) // _HASHES_AT_ONCE, 0
+        n_rounds, n_groups = 1 + len(rows) // HELD, 0
         for one in range(n_rounds):
             take = partial(_count_and_hash, owner, most, key, (one, n_rounds))
             found = labels.joined(take, _counts_and_repeats, "labels of groups", by_part=True)
@@ -199,9 +200,6 @@ class Groups(Generic[Leaf]):
         else:
             kept = rows.rows(sample_rows(self.codes, self.most, rng))
         return kept
-
-
-_HASHES_AT_ONCE = 1 << 22
 
 
 def check_labels(owner: str, labels: Any) -> None:

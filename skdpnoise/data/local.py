@@ -27,10 +27,9 @@ from skdpnoise.data.partitions import (
 )
 from skdpnoise.data.prefetch import Prefetcher
 from skdpnoise.data.rows import RowReader, RowSource, Taking
+from skdpnoise.data.sizes import SUMS
 
 __all__ = ["LocalRunner"]
-
-_RUNS = 16  # of neighbouring parts, for each job at a time
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -55,7 +54,7 @@ class LocalRunner:
     def run(self, jobs: Sequence[Job], label: str) -> Partial:
         """Return the sum over all jobs."""
         # Joblib makes no pause where results come faster than they are added: so there are few.
-        n_runs = _RUNS * effective_n_jobs(self.n_jobs)
+        n_runs = SUMS * effective_n_jobs(self.n_jobs)
         size = -(-len(jobs) // n_runs)
         with self._opening() as opened:
             work = [(job, opened(job.part)) for job in jobs]

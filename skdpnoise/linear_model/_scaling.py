@@ -22,6 +22,7 @@ from skdpnoise.base.private_fit import FitSession
 from skdpnoise.data.schema import Schema
 from skdpnoise.data.table import Table
 from skdpnoise.kernels.second_moments import clipped_row_sums
+from skdpnoise.kernels.sizes import MOST_ROWS
 from skdpnoise.linear_model import _rules as rules
 from skdpnoise.linear_model._budget import FitBudget
 from skdpnoise.linear_model._column_groups import NO_GROUP
@@ -40,7 +41,6 @@ from skdpnoise.sensitivity import (
 
 _LEAST_RATE = 1e-9  # a smaller scale is what a search finds where nearly all counts are 0
 _LEAST_FOUND = 1e-29  # magnitudes end at 2**-100: a scale about there is an end, and not found
-_BLOCK = 4096  # rows whose squares are held at once
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -350,8 +350,8 @@ def _sums_of_moments(query: RowMoments, grid_size: np.ndarray, X: Any) -> np.nda
     limits, alone = query.limits, query.alone
     sums = np.zeros(grid_size.size, dtype=np.int64)
     bounds: dict[str, Any] = {"norm": limits.norm, "columns": limits.columns}
-    for begin in range(0, len(X), _BLOCK):
-        values = X[begin : begin + _BLOCK].astype(np.float64)
+    for begin in range(0, len(X), MOST_ROWS):
+        values = X[begin : begin + MOST_ROWS].astype(np.float64)
         z = np.clip((values - query.middle) / query.half, -1.0, 1.0)
         both = np.hstack([z, z[:, alone] ** 2 - 0.5])
         sums += clipped_row_sums(both, row_grid_size=grid_size, **bounds)

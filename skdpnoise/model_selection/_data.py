@@ -22,13 +22,13 @@ from skdpnoise.data.lists import read_once
 from skdpnoise.data.partitions import Keep
 from skdpnoise.data.rows import RowSource, as_sources, is_spread
 from skdpnoise.data.selection import selected_rows
+from skdpnoise.data.sizes import HELD
 from skdpnoise.data.table import InMemory, Partitioned, scan_tables
 from skdpnoise.data.targets import check_present, labels_of_parts, read_labels, read_numbers
 from skdpnoise.model_selection._splits import Coins
 from skdpnoise.sampling import RandomWords
 
 _FEWEST = 4  # rows: two to fit, one to score, one to learn the units of the target
-_AT_ONCE = 1 << 20  # rows whose coins are tossed at a time
 
 Rows = NDArray[np.intp]
 
@@ -220,8 +220,8 @@ class SpreadRecords:
         if self.n_groups is None:  # by numbers alone, of some rows at a time
             ends = accumulate(n_kept, initial=0)
             for counts, (begin, end) in zip(found, pairwise(ends), strict=True):
-                for first in range(begin, end, _AT_ONCE):
-                    places = coins.of_numbers(first, min(first + _AT_ONCE, end))
+                for first in range(begin, end, HELD):
+                    places = coins.of_numbers(first, min(first + HELD, end))
                     counts += np.bincount(places, minlength=coins.n_places)
         else:
             labels = self.rows.only("groups")

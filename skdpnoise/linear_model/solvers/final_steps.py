@@ -15,6 +15,7 @@ from functools import partial
 import numpy as np
 
 from skdpnoise.kernels.links import exponential_mean
+from skdpnoise.kernels.sizes import MOST_ROWS
 from skdpnoise.linear_model import _rules as rules
 from skdpnoise.linear_model._budget import FitBudget
 from skdpnoise.linear_model._records import LinearProblem, Rows, in_blocks
@@ -38,15 +39,13 @@ __all__ = [
     "shrink_slopes",
 ]
 
-_BLOCK = 8192  # rows whose linear functions are held at once
-
 
 def _released(
     made: Passed, label: str, mechanism: AdditiveMechanism, step: Callable[[Rows], np.ndarray]
 ) -> np.ndarray:
     """Release what a step sums of blocks of rows, in grid steps; return it in its units."""
     drawn = made.session.draw(label, mechanism)
-    sums = made.table.total(partial(in_blocks, step, _BLOCK), label)
+    sums = made.table.total(partial(in_blocks, step, MOST_ROWS), label)
     return drawn.in_units(sums, drawn.noise[0])
 
 
@@ -90,7 +89,7 @@ class Recentre:
         if not problem.target.units[1]:
             return path
         step = partial(_residuals, made.plan.average(path), problem, reach, mechanism.grid_size)
-        sums = made.table.total(partial(in_blocks, step, _BLOCK), "residuals")
+        sums = made.table.total(partial(in_blocks, step, MOST_ROWS), "residuals")
         mean = float(drawn.in_units(sums, drawn.noise[0])[0]) / made.plan.n_samples
         noise = float(mechanism.standard_deviation[0]) / made.plan.n_samples
         keep = self.off**2 / (self.off**2 + noise**2)
@@ -207,7 +206,7 @@ class TwoClassFallback:
         rule, n, model = rules.GRADIENT_FINAL, made.plan.n_samples, made.plan.average(path)
         label, step = "gain over either class", partial(_gains_over_both, model, made.plan.problem)
         drawn = made.session.draw(label, self.mechanism)
-        gains = made.table.total(partial(in_blocks, step, _BLOCK), label)
+        gains = made.table.total(partial(in_blocks, step, MOST_ROWS), label)
         steps = np.rint(gains / float(self.mechanism.grid_size[0])).astype(np.int64)
         over_first, over_second = drawn.in_units(steps, drawn.noise[0]) / n
         deviation = float(self.mechanism.standard_deviation[0]) / n
@@ -262,7 +261,7 @@ class RescaleOnMoments:
 
 def _predictions(model: np.ndarray, problem: LinearProblem, rows: Rows) -> np.ndarray:
     """Return the linear function of a model as a table of one column."""
-    blocks = (_scores(model, problem, some)[0] for some in rows.blocks(_BLOCK))
+    blocks = (_scores(model, problem, some)[0] for some in rows.blocks(MOST_ROWS))
     return np.concatenate([*blocks])[:, np.newaxis]
 
 
