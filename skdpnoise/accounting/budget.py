@@ -6,8 +6,10 @@ from dataclasses import dataclass
 
 from skdpnoise.privacy import LossBudget
 
-__all__ = ["Budget"]
+__all__ = ["BESIDE", "HALF", "Budget"]
 
+HALF = 0.5  # the share of each of two stages that matter alike
+BESIDE = 0.1  # the share of what is needed beside the main stage: units, scores, one more sum
 _ROUNDING = 1e-9  # what rounding adds to a sum of shares
 
 

@@ -19,17 +19,13 @@ from skdpnoise.sensitivity import RowBounds
 COARSE_ROUNDS = 3
 # Shares of coarse means, and of all means, of μ² and of ε.
 _GAUSSIAN_MEANS, _PURE_MEANS = (0.05, 0.18), (0.08, 0.3)
-_FLOOR, _CEILING = 0.012, 0.08
-_PURE_FLOOR, _PURE_CEILING = 0.015, 0.1
-_PURE_REST, _GAUSSIAN_REST = 0.55, 0.78  # usually left for second moments
+_FLOOR, _CEILING = 0.012, 0.1  # of the share for one radius
 _FEWEST_ROWS = 1 << 15
-_PRECISION = 0.01  # noise of a mean, in radii, that hardly matters
-# Most rows that are shrunk for a mean, where more would bias it if rows form clusters, and for
-# second moments.
-_SHRUNK_FOR_MEAN, _SHRUNK = 0.35, 0.7
+_FEW = 0.01  # noise of a mean, in radii, or part of the rows that is shrunk: it hardly matters
+# Most rows that are shrunk for a mean, where more would bias it if rows form clusters; twice as
+# many for second moments. Where few rows may be shrunk, also the most for all radii.
+_SHRUNK = 0.35
 _SHRUNK_PER_NOISE, _FEWER_PER_NOISE = 30.0, 10.0
-# Where few rows may be shrunk: so few if the budget allows it, and the most for all radii then.
-_FEW_SHRUNK, _MOST_FOR_RADII = 0.01, 0.35
 _SAFETY = 14.0  # a choice is far off with a probability of about exp(-14) times the candidates
 
 
@@ -49,14 +45,14 @@ def choose_budget(
 ) -> tuple[str, LossBudget]:
     """Choose the noise of the second moments, if that is "auto", and the kind of the budget."""
     bounds = RowBounds(n_columns, 1.0)
-    kinds: list[tuple[LossBudget, float]] = [(PureLoss(guarantee.epsilon), _PURE_REST)]
+    kinds: list[tuple[LossBudget, float]] = [(PureLoss(guarantee.epsilon), _PURE_MEANS[1])]
     if guarantee.delta > 0.0:
-        kinds.append((GaussianLoss(gdp_mu(guarantee.epsilon, guarantee.delta)), _GAUSSIAN_REST))
+        kinds.append((GaussianLoss(gdp_mu(guarantee.epsilon, guarantee.delta)), _GAUSSIAN_MEANS[1]))
     found: list[tuple[float, str, LossBudget]] = []
-    for whole, rest in kinds:
+    for whole, means in kinds:
         total = whole.per_row(rows_per_group)
         try:
-            mechanism = calibrate_second_moments(noise, bounds, total.share(rest))
+            mechanism = calibrate_second_moments(noise, bounds, total.share(1.0 - means - _CEILING))
         except ValueError:  # of the other kind
             continue
         found.append((mechanism.expected_error(), mechanism.noise, total))
@@ -68,19 +64,12 @@ def choose_budget(
 
 def share_out(total: LossBudget, n_rows: float, *, keeps_rows: bool = False) -> MomentShares:
     """Return the shares for steps that look at so many rows."""
-    if isinstance(total, GaussianLoss):
-        strength, means = (n_rows * total.mu) ** 2, _GAUSSIAN_MEANS
-        least, most, parts = _FLOOR, _CEILING, (500.0, 550.0)
-        wanted = (_SAFETY / (0.8 * _FEW_SHRUNK)) ** 2
-    else:
-        strength, means = n_rows * total.pure_epsilon, _PURE_MEANS
-        least, most, parts = _PURE_FLOOR, _PURE_CEILING, (80.0, 90.0)
-        wanted = _SAFETY / (0.5 * _FEW_SHRUNK)
-    strength = max(strength, 1e-300)
-    radius, last = (min(most, max(least, part / strength)) for part in parts)
+    means = _GAUSSIAN_MEANS if isinstance(total, GaussianLoss) else _PURE_MEANS
+    radius = last = min(_CEILING, max(_FLOOR, _safe_share(total, _SHRUNK, n_rows)))
     if keeps_rows:
         # The last radius may cost what is left if each of the earlier ones costs as much as it may.
-        last = max(last, min(wanted / strength, _MOST_FOR_RADII - (COARSE_ROUNDS + 1) * radius))
+        wanted = _safe_share(total, _FEW, n_rows)
+        last = max(last, min(wanted, _SHRUNK - (COARSE_ROUNDS + 1) * radius))
     return MomentShares(radius, last, *means)
 
 
@@ -92,7 +81,7 @@ def rows_needed(total: LossBudget, n_columns: int) -> float:
     else:
         coarse, mean = _PURE_MEANS
         size = 2.0 * (n_columns + 1) / ((mean - coarse) * total.pure_epsilon)
-    return max(_FEWEST_ROWS, size / _PRECISION)
+    return max(_FEWEST_ROWS, size / _FEW)
 
 
 def noise_level(mechanism: SymmetricMatrixMechanism, n_samples: float) -> float:
@@ -105,7 +94,7 @@ def noise_level(mechanism: SymmetricMatrixMechanism, n_samples: float) -> float:
 
 def mean_level(total: LossBudget, shares: MomentShares, n_rows: float) -> float:
     """Return the quantile of the norms beyond which rows are shrunk for a mean."""
-    return 1.0 - min(_SHRUNK_FOR_MEAN, _safe_part(total, shares.radius, n_rows))
+    return 1.0 - min(_SHRUNK, _safe_part(total, shares.radius, n_rows))
 
 
 def row_level(
@@ -121,13 +110,23 @@ def row_level(
     # the more rows are shrunk.
     per_noise = _FEWER_PER_NOISE if keeps_rows else _SHRUNK_PER_NOISE
     shrunk = max(per_noise * noise, _safe_part(total, shares.last, n_rows))
-    return 1.0 - min(_SHRUNK, shrunk)
+    return 1.0 - min(2.0 * _SHRUNK, shrunk)
 
 
 def _safe_part(total: LossBudget, share: float, n_rows: float) -> float:
     """Return the part of the rows that must lie beyond a radius for its choice to be safe."""
+    rate, order = _rate(total, n_rows)
+    return max(1e-9, _SAFETY / max(rate * share ** (1.0 / order), 1e-300))
+
+
+def _safe_share(total: LossBudget, part: float, n_rows: float) -> float:
+    """Return the share with which this part of the rows is safe."""
+    rate, order = _rate(total, n_rows)
+    return (_SAFETY / (part * max(rate, 1e-100))) ** order
+
+
+def _rate(total: LossBudget, n_rows: float) -> tuple[float, float]:
+    """Return how fast a choice gets safer with the part of the rows, and the order of shares."""
     if isinstance(total, GaussianLoss):
-        rate = 0.8 * n_rows * total.mu * math.sqrt(share)
-    else:
-        rate = 0.5 * n_rows * total.pure_epsilon * share
-    return max(1e-9, _SAFETY / max(rate, 1e-300))
+        return 0.8 * n_rows * total.mu, 2.0
+    return 0.5 * n_rows * total.pure_epsilon, 1.0

@@ -14,6 +14,7 @@ from sklearn.utils import _safe_indexing
 
 from skdpnoise._utils.context import Said
 from skdpnoise._utils.redaction import silence
+from skdpnoise.accounting.budget import BESIDE, HALF
 from skdpnoise.accounting.limits import Budget, SpendingLimit, UnsettledError
 from skdpnoise.base.advice import left_to
 from skdpnoise.base.compositions import private_estimators
@@ -36,7 +37,7 @@ from skdpnoise.model_selection._candidates import Candidate
 from skdpnoise.model_selection._splits import tossed
 from skdpnoise.privacy import Adjacency, LossBudget, PureLoss
 from skdpnoise.queries import private_location_scale
-from skdpnoise.queries.ranges import release_record_count
+from skdpnoise.queries.ranges import COUNT_SHARE, release_record_count
 from skdpnoise.sampling import RandomWords, SystemWords
 from skdpnoise.sampling.observer import note_charge
 from skdpnoise.sensitivity import SensitivityProfile, histogram_counts
@@ -53,10 +54,8 @@ UNSETTLED = (
     "once, or a copy of it was, or it was given more than its share."
 )
 
-REFERENCE = 0.1  # of the records, where the units of a target must be bought
-_UNITS = 0.6  # of the budget of that part for location and scale; the rest for the variance
-_COUNT = 0.05  # and of that, for the number of its records where that is private
-_FLOOR = 0.05  # a variance below it would be noise
+REFERENCE = BESIDE  # of the records, for the units of a target that must be bought, or for scores
+LEAST_VARIANCE = 0.05  # a variance below it would be noise
 _RAREST = 0.02  # the least share of a label, so that no error weighs more than all others
 HIDDEN = (
     "The noise hides the scale of the target, so that candidates are compared in units of 1, which "
@@ -416,17 +415,17 @@ def release_units(problem: SearchProblem, y: Any, budget: LossBudget) -> tuple[T
     adjacency, rng = problem.adjacency, problem.rng
     known, rest, hidden = problem.known, budget, False
     if known is None:
-        rest, n_samples = budget.share(1.0 - _UNITS), float(len(y))
+        rest, n_samples = budget.share(1.0 - HALF), float(len(y))
         noise = "iid_laplace" if isinstance(budget, PureLoss) else "iid_gaussian"
 
         def charge(label: str, one: Any) -> None:
             note_charge(f"units of the target: {label}", one)
 
         if adjacency == "add_remove":
-            n_samples = release_record_count(len(y), budget.share(_COUNT), noise, rng, charge)
+            n_samples = release_record_count(len(y), budget.share(COUNT_SHARE), noise, rng, charge)
         found = private_location_scale(
             mapped(y, _as_column, 1),
-            budget.share(_UNITS - _COUNT),
+            budget.share(HALF - COUNT_SHARE),
             noise=noise,
             adjacency=adjacency,
             n_samples=max(2.0, n_samples),
@@ -439,7 +438,7 @@ def release_units(problem: SearchProblem, y: Any, budget: LossBudget) -> tuple[T
     label = "variance of the target"
     loss = int(total(y, partial(_squared, problem.scoring, known.location, known.scale), label))
     variance = noisy_mean((loss, len(y)), rest, adjacency, rng, label) * problem.scoring.limit
-    return Target(known.location, known.scale, max(variance, _FLOOR)), hidden
+    return Target(known.location, known.scale, max(variance, LEAST_VARIANCE)), hidden
 
 
 def _as_column(y: NDArray[Any]) -> NDArray[np.float64]:

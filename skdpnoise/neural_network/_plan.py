@@ -10,6 +10,7 @@ from operator import add
 from typing import Protocol
 
 from skdpnoise.accounting import Account
+from skdpnoise.accounting.budget import BESIDE
 from skdpnoise.mechanisms.sampled import SampledMechanism, calibrate_sampled
 from skdpnoise.privacy import (
     GaussianLoss,
@@ -26,8 +27,6 @@ from skdpnoise.sensitivity import GroupedProfile
 
 __all__ = ["Sampling", "TrainingShares", "chosen_noise", "planned_sampling", "share_out"]
 
-_FEATURES, _TARGET = 0.1, 0.1  # shares of the budget for locations and scales
-_COUNTED = 0.05  # of ε, for a number of people on which the steps hang
 _ROOM = 1.0 - 1e-6  # for what rounding adds to a promise
 _STEPS = 200  # of samples whose size is "auto"
 
@@ -161,14 +160,14 @@ def share_out(
     sampling = planned_sampling(estimator, public)
     count: LossBudget | None = None
     if public is None:
-        count = total.share(COUNT_SHARE) if sampling else PureLoss(_COUNTED * epsilon)
+        count = total.share(COUNT_SHARE) if sampling else PureLoss(COUNT_SHARE * epsilon)
     several = int(estimator.rows_per_group) > 1 and (features or target)
     return TrainingShares(
         noise,
         guarantee,
         count,
         total.share(COUNT_SHARE) if several else None,
-        total.share(_FEATURES) if features else None,
-        total.share(_TARGET) if target else None,
+        total.share(BESIDE) if features else None,
+        total.share(BESIDE) if target else None,
         sampling,
     )

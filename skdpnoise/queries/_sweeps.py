@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from skdpnoise.data.sizes import FEWEST_ROWS
 from skdpnoise.data.table import Table
 from skdpnoise.queries import _tiles
 from skdpnoise.queries._tiles import Floats, Integers, Places
@@ -27,7 +28,7 @@ is ``_tiles``, or the same compiled.
 """
 
 _ENTRIES = 1 << 16  # of a tile, which fits the second-level cache beside what it is read from
-_MOST_COLUMNS = 64
+_MOST_COLUMNS = _ENTRIES // FEWEST_ROWS
 _PADDING = 8  # so that the rows of a tile do not all fall on the same lines of the cache
 # Numba takes a second to compile loops. A process leaves so many values to numpy, in all: about as
 # much is lost by them.

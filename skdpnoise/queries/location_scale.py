@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from skdpnoise._utils.shared_texts import shared_texts
 from skdpnoise.accounting.account import Ledger
+from skdpnoise.accounting.budget import HALF
 from skdpnoise.accounting.session import Charge
 from skdpnoise.accounting.terms import Terms, WithCost
 from skdpnoise.data.table import Table
@@ -21,7 +22,9 @@ from skdpnoise.queries._sweeps import Visit
 from skdpnoise.queries._tiles import Floats, Places
 from skdpnoise.queries.ranges import (
     DIGIT_BITS,
+    LEAST_MAGNITUDES,
     MOST_DIGITS,
+    REACH,
     SEARCH_SHARES,
     ColumnSums,
     Ranges,
@@ -31,9 +34,9 @@ from skdpnoise.sensitivity import clipped_sum
 
 __all__ = ["LocationScale", "finest_histogram", "private_location_scale"]
 
-_REFINEMENT = 0.3  # share of the budget that a search leaves
 _STEPS = 5  # releases: magnitude, coarse and fine location, mean, deviation
-_REACH = 8.0  # refinement looks this many magnitudes to either side of the location
+LEAST_SCALE = 0.02  # in halves of public bounds
+LIMIT = 3.0  # scales to which a fit clips values without public bounds
 _TO_SIGMA = 1.25  # standard deviation over mean absolute deviation of a normal law
 
 
@@ -164,12 +167,12 @@ def private_location_scale(
     open_columns = np.flatnonzero(~ranges.bounded)
     bounded = np.flatnonzero(ranges.bounded)
     # with public bounds the whole budget is there for it
-    refinement = _REFINEMENT if open_columns.size else 1.0
+    refinement = 1.0 - sum(SEARCH_SHARES) if open_columns.size else 1.0
     groups = {" of bounded columns": bounded, "": open_columns[found[open_columns]]}
     for label, group in groups.items():
         if group.size:
             loss = total.share(refinement * group.size / np.count_nonzero(found))
-            reach = 1.0 if group is bounded else _REACH
+            reach = 1.0 if group is bounded else REACH
             suffix = label if open_columns.size else ""
             location[group], scale[group] = _refine(ranges, group, reach, loss, n_samples, suffix)
     return LocationScale(location, scale, found, ranges.typical_found, privacy=total, **terms.facts)
@@ -206,12 +209,12 @@ def _refine(
         clipped(loops, tile, n, _, which)
         loops.fold(tile, n, mean[which], reach)
 
-    half = loss.share(0.5)
+    half = loss.share(HALF)
     means, noise = release("means" + suffix, clipped, -reach, half)
     mean = np.clip(_james_stein(means, noise), -reach, reach)
     means, noise = release("mean absolute deviations" + suffix, deviation, 0.0, half)
     # The floor keeps a scale that the noise made tiny, or negative, from blowing values up.
-    floor = 0.25 if reach > 1.0 else min(max(0.02, noise), 1.0)
+    floor = LEAST_MAGNITUDES if reach > 1.0 else min(max(LEAST_SCALE, noise), 1.0)
     scale = np.maximum(_TO_SIGMA * _james_stein(means, noise), floor) * unit
     return location + mean * unit, scale
 

@@ -32,8 +32,8 @@ _WINDOW = 2 * _PER_OCTAVE  # candidates of the window that holds most norms
 _PREFERRED = 4.0  # octaves around 1 that are looked at first
 _MAGNITUDE = 0.3  # share of the budget that finds the window
 # What a radius twice as large must hold in addition, in shares of the records beyond the quantile
-# that is asked for; and the most over all octaves.
-_PRICE, _MOST_PRICE = 0.05, 0.1
+# that is asked for, if there are two octaves; of more, all have the price of two.
+_PRICE = 0.05
 # Candidates 2**(k/4). The mantissas are compared exactly, so that whether a norm is within a
 # candidate is a function of that norm alone.
 _STEPS = np.exp2(np.arange(1, _PER_OCTAVE) / _PER_OCTAVE - 1.0)
@@ -151,7 +151,7 @@ def private_norm_quantile(
     mechanism = NormQuantileMechanism.within(budget)
     candidates = np.arange(low, high + 1)
     octaves = (candidates - low) / _PER_OCTAVE
-    price = (1.0 - q) * n_samples * octaves * min(_PRICE, _MOST_PRICE / max(1.0, octaves[-1]))
+    price = (1.0 - q) * n_samples * octaves * _PRICE * 2.0 / max(2.0, octaves[-1])
     utilities = _rank_utilities(up_to[candidates - _LOWEST], q * n_samples, price)
     chosen = session.choose("norm quantile", mechanism, utilities)
     return float(np.exp2(candidates[chosen] / _PER_OCTAVE))

@@ -19,7 +19,7 @@ from skdpnoise.kernels.sizes import MOST_ROWS
 from skdpnoise.linear_model import _rules as rules
 from skdpnoise.linear_model._budget import FitBudget
 from skdpnoise.linear_model._records import LinearProblem, Rows, in_blocks
-from skdpnoise.linear_model._standard_units import linear_functions
+from skdpnoise.linear_model._standard_units import LIMIT, linear_functions
 from skdpnoise.linear_model.solvers.moments import MomentsRelease
 from skdpnoise.linear_model.solvers.plans import Passed
 from skdpnoise.mechanisms import AdditiveMechanism, calibrate
@@ -65,11 +65,11 @@ class ShrinkToConstant:
     """Shrinks all iterates of coordinate descent to the constant model."""
 
     noise: float  # variances that noise gives the mean of the last slopes, all together
-    shrinkage: float
+    n_slopes: int
 
     def __call__(self, path: np.ndarray, made: Passed) -> np.ndarray:
         energy = float((made.plan.average(path[..., :-1]) ** 2).sum())
-        keep = rules.kept(energy, self.noise, self.shrinkage)
+        keep = rules.kept(energy, self.noise, self.n_slopes)
         return _nearer(path, made.plan.problem.target.constant, keep)
 
 
@@ -81,7 +81,6 @@ class Recentre:
 
     mechanism: AdditiveMechanism
     reach: float  # r
-    off: float  # how far off the intercept may be, in scales
 
     def __call__(self, path: np.ndarray, made: Passed) -> np.ndarray:
         problem, mechanism, reach = made.plan.problem, self.mechanism, self.reach
@@ -92,7 +91,7 @@ class Recentre:
         sums = made.table.total(partial(in_blocks, step, MOST_ROWS), "residuals")
         mean = float(drawn.in_units(sums, drawn.noise[0])[0]) / made.plan.n_samples
         noise = float(mechanism.standard_deviation[0]) / made.plan.n_samples
-        keep = self.off**2 / (self.off**2 + noise**2)
+        keep = rules.FINAL.off**2 / (rules.FINAL.off**2 + noise**2)
         moved = path.copy()
         moved[..., -1] += keep * np.clip(mean, -reach, reach)
         return moved
@@ -132,7 +131,7 @@ class MajorityFallback:
         sums = _released(made, "gain over the largest class", mechanism, step)
         gain = float(sums[0]) / made.plan.n_samples
         noise = float(mechanism.standard_deviation[0]) / made.plan.n_samples
-        if gain > rules.COORDINATE_FINAL.sure * noise:
+        if gain > rules.FINAL.sure * noise:
             return path
         # Scores of standardised features vary by about the norm of the slopes; two of them, more.
         lead = abs(constant[0]) if len(constant) == 1 else np.diff(np.sort(constant)[-2:])[0]
@@ -152,7 +151,7 @@ def _gains(
 
 def kept_for_few_labels(lead: float, spread: float) -> float:
     """Return the part of slopes with which labels of few records differ from the largest class."""
-    rule = rules.COORDINATE_FINAL
+    rule = rules.FINAL
     return float(np.clip(lead / max(rule.few_labels * spread, 1e-300), rule.least_kept, 1.0))
 
 
@@ -189,7 +188,7 @@ def shrink_rates(path: np.ndarray, made: Passed) -> np.ndarray:
     curvature = rules.GRADIENT.curvature * math.exp(min(float(model[0, -1]), 0.0))
     noise = made.plan.n_slopes * made.plan.slope_noise(curvature)
     energy = float((model[:, :-1] ** 2).sum())
-    keep = rules.kept(energy, noise, rules.GRADIENT_FINAL.shrinkage_of_counts)
+    keep = rules.kept(energy, noise, made.plan.n_slopes)
     return np.asarray(path * keep)
 
 
@@ -203,7 +202,7 @@ class TwoClassFallback:
     mechanism: AdditiveMechanism
 
     def __call__(self, path: np.ndarray, made: Passed) -> np.ndarray:
-        rule, n, model = rules.GRADIENT_FINAL, made.plan.n_samples, made.plan.average(path)
+        rule, n, model = rules.FINAL, made.plan.n_samples, made.plan.average(path)
         label, step = "gain over either class", partial(_gains_over_both, model, made.plan.problem)
         drawn = made.session.draw(label, self.mechanism)
         gains = made.table.total(partial(in_blocks, step, MOST_ROWS), label)
@@ -302,17 +301,17 @@ class MatchMean:
         return rate**2 + self.believed * float(self.noise[1]) ** 2
 
     def __call__(self, path: np.ndarray, made: Passed) -> np.ndarray:
-        model, rule = made.plan.average(path), rules.LEVEL
+        model = made.plan.average(path)
         size = float(np.linalg.norm(model[:, :-1] * made.plan.problem.features.spread))
-        predicted = self.farther * math.exp(min(rule.predicted * size, 40.0))
+        predicted = self.farther * math.exp(min(LIMIT * size, 40.0))
         limits = predicted, self.counted, float(self.mechanism.grid_size[0])
         step = partial(_rates_and_counts, model, made.plan.problem, limits)
         noisy = _released(made, "level", self.mechanism, step) / self.n_samples
         counted = 1.0 + self.believed * (self.counted * float(noisy[1]) - 1.0)
-        mean = max(predicted * float(noisy[0]), rule.least_predicted)
+        mean = max(predicted * float(noisy[0]), rules.FINAL.missed)
         kept = self.missed**2 / (self.missed**2 + self.variance(predicted))
         moved = path.copy()
-        moved[..., -1] += kept * math.log(max(counted, rule.least_counted) / mean)
+        moved[..., -1] += kept * math.log(max(counted, rules.FINAL.missed) / mean)
         return moved
 
 
@@ -331,10 +330,10 @@ def plan_mean(
     budget: FitBudget, left: LossBudget, strength: float, n_samples: float, spread: float
 ) -> MatchMean | None:
     """Return the release for counts of this spread, None where its noise is more than it mends."""
-    rule, profile = rules.LEVEL, GroupedProfile([math.sqrt(2.0)], np.zeros(2))
-    farther = math.sqrt(max(1.0, strength / rule.much))
-    counted = farther * (1.0 + rule.counted * spread)
-    error, missed = math.hypot(rule.known / strength, rule.cut) * spread, rule.missed * spread
+    rule, profile = rules.FINAL, GroupedProfile([math.sqrt(2.0)], np.zeros(2))
+    farther = math.sqrt(max(1.0, strength / rule.strong))
+    counted = farther * (1.0 + LIMIT * spread)
+    error, missed = math.hypot(rule.known / strength, rule.missed) * spread, rule.missed * spread
     if budget.counting:  # sums are divided by a number of records that is noisy
         share = budget.total.share(budget.counting)
         assert isinstance(share, GaussianLoss)
