@@ -6,10 +6,11 @@ from dataclasses import dataclass
 
 from skdpnoise.privacy import LossBudget
 
-__all__ = ["BESIDE", "HALF", "Budget"]
+__all__ = ["BESIDE", "HALF", "LEAST", "Budget"]
 
 HALF = 0.5  # the share of each of two stages that matter alike
 BESIDE = 0.1  # the share of what is needed beside the main stage: units, scores, one more sum
+LEAST = 0.01  # the share of what costs hardly anything
 _ROUNDING = 1e-9  # what rounding adds to a sum of shares
 
 

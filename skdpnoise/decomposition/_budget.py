@@ -12,20 +12,20 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from skdpnoise.accounting.budget import BESIDE, LEAST
 from skdpnoise.mechanisms import SymmetricMatrixMechanism, calibrate_second_moments
 from skdpnoise.privacy import GaussianLoss, LossBudget, PrivacyGuarantee, PureLoss, gdp_mu
 from skdpnoise.sensitivity import RowBounds
 
 COARSE_ROUNDS = 3
 # Shares of coarse means, and of all means, of μ² and of ε.
-_GAUSSIAN_MEANS, _PURE_MEANS = (0.05, 0.18), (0.08, 0.3)
-_FLOOR, _CEILING = 0.012, 0.1  # of the share for one radius
+_MEANS = (0.06, 0.2)
 _FEWEST_ROWS = 1 << 15
 _FEW = 0.01  # noise of a mean, in radii, or part of the rows that is shrunk: it hardly matters
 # Most rows that are shrunk for a mean, where more would bias it if rows form clusters; twice as
 # many for second moments. Where few rows may be shrunk, also the most for all radii.
 _SHRUNK = 0.35
-_SHRUNK_PER_NOISE, _FEWER_PER_NOISE = 30.0, 10.0
+_PER_NOISE = 30.0  # rows that are shrunk for second moments, by the noise of these
 _SAFETY = 14.0  # a choice is far off with a probability of about exp(-14) times the candidates
 
 
@@ -45,14 +45,16 @@ def choose_budget(
 ) -> tuple[str, LossBudget]:
     """Choose the noise of the second moments, if that is "auto", and the kind of the budget."""
     bounds = RowBounds(n_columns, 1.0)
-    kinds: list[tuple[LossBudget, float]] = [(PureLoss(guarantee.epsilon), _PURE_MEANS[1])]
+    kinds: list[LossBudget] = [PureLoss(guarantee.epsilon)]
     if guarantee.delta > 0.0:
-        kinds.append((GaussianLoss(gdp_mu(guarantee.epsilon, guarantee.delta)), _GAUSSIAN_MEANS[1]))
+        kinds.append(GaussianLoss(gdp_mu(guarantee.epsilon, guarantee.delta)))
     found: list[tuple[float, str, LossBudget]] = []
-    for whole, means in kinds:
+    for whole in kinds:
         total = whole.per_row(rows_per_group)
         try:
-            mechanism = calibrate_second_moments(noise, bounds, total.share(1.0 - means - _CEILING))
+            mechanism = calibrate_second_moments(
+                noise, bounds, total.share(1.0 - _MEANS[1] - BESIDE)
+            )
         except ValueError:  # of the other kind
             continue
         found.append((mechanism.expected_error(), mechanism.noise, total))
@@ -64,22 +66,21 @@ def choose_budget(
 
 def share_out(total: LossBudget, n_rows: float, *, keeps_rows: bool = False) -> MomentShares:
     """Return the shares for steps that look at so many rows."""
-    means = _GAUSSIAN_MEANS if isinstance(total, GaussianLoss) else _PURE_MEANS
-    radius = last = min(_CEILING, max(_FLOOR, _safe_share(total, _SHRUNK, n_rows)))
+    radius = last = min(BESIDE, max(LEAST, _safe_share(total, _SHRUNK, n_rows)))
     if keeps_rows:
         # The last radius may cost what is left if each of the earlier ones costs as much as it may.
         wanted = _safe_share(total, _FEW, n_rows)
         last = max(last, min(wanted, _SHRUNK - (COARSE_ROUNDS + 1) * radius))
-    return MomentShares(radius, last, *means)
+    return MomentShares(radius, last, *_MEANS)
 
 
 def rows_needed(total: LossBudget, n_columns: int) -> float:
     """Return how many rows place a mean so well that more would hardly matter."""
     if isinstance(total, GaussianLoss):
-        coarse, mean = _GAUSSIAN_MEANS
+        coarse, mean = _MEANS
         size = 2.0 * math.sqrt(n_columns / (mean - coarse)) / total.mu
     else:
-        coarse, mean = _PURE_MEANS
+        coarse, mean = _MEANS
         size = 2.0 * (n_columns + 1) / ((mean - coarse) * total.pure_epsilon)
     return max(_FEWEST_ROWS, size / _FEW)
 
@@ -108,7 +109,7 @@ def row_level(
     """Return the quantile of the norms beyond which rows are shrunk for second moments."""
     # Signal and noise grow with the radius, but the signal ends where the rows do: the more noise,
     # the more rows are shrunk.
-    per_noise = _FEWER_PER_NOISE if keeps_rows else _SHRUNK_PER_NOISE
+    per_noise = _PER_NOISE * (_SHRUNK if keeps_rows else 1.0)
     shrunk = max(per_noise * noise, _safe_part(total, shares.last, n_rows))
     return 1.0 - min(2.0 * _SHRUNK, shrunk)
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from skdpnoise.accounting.budget import BESIDE
+from skdpnoise.accounting.budget import BESIDE, LEAST
 from skdpnoise.data.schema import Schema
 from skdpnoise.linear_model import _rules as rules
 from skdpnoise.linear_model._column_groups import NO_GROUP
@@ -121,7 +121,7 @@ class FitBudget:
         # Where there are bounds, what comes after is worth more than a better search.
         bare = self.first == "scaling"
         needed = search_share(self.noise, left, n_samples, rules.SHARES.most, bare=bare)
-        return replace(self, searching=max(rules.SHARES.least, needed))
+        return replace(self, searching=max(LEAST, needed))
 
     def with_another_look(self) -> tuple[LossBudget, FitBudget] | None:
         """Return what a second look at the target may cost, and the budget after it."""
@@ -186,7 +186,7 @@ def split_budget(
         first,
         counting=COUNT_SHARE if guarantee.adjacency == "add_remove" else 0.0,
         scaling=scaling,
-        searching=shares.least if first in ("search", "classes") else 0.0,
+        searching=LEAST if first in ("search", "classes") else 0.0,
         looking=BESIDE if settings.loss.tail > 1.0 else 0.0,
         centred=centred,
         most_for_classes=BESIDE if weighed else 1.0,
@@ -206,8 +206,8 @@ def stages_for(
 
 def _check_smallest(budget: FitBudget, n_open: int, n_features: int, n_outputs: int) -> None:
     """Raise what the smallest releases before the model would raise."""
-    least, classes = budget.least, replace(budget, searching=rules.SHARES.least)
-    releases = [(1, least.model.share(rules.SHARES.least))]
+    least, classes = budget.least, replace(budget, searching=LEAST)
+    releases = [(1, least.model.share(LEAST))]
     if budget.counting:
         releases.append((1, budget.total.share(budget.counting)))
     if budget.first == "classes":

@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 
-from skdpnoise.accounting.budget import BESIDE, HALF
+from skdpnoise.accounting.budget import BESIDE, HALF, LEAST
 from skdpnoise.kernels import LOGISTIC, POISSON, SQUARED, Loss
 from skdpnoise.linear_model._records import Settings
 from skdpnoise.mechanisms import SECOND_MOMENT_NOISES, noise_options
@@ -57,12 +57,11 @@ class ShareRules:
 
     # Its data sets, those of `benchmarks many` for rows, and diabetes at ε = 1 within bounds.
 
-    # For locations and scales of columns without bounds: more by the root of the noise of a count
-    # by records, from that on at which coordinate descent makes fewer passes.
+    # For locations and scales of columns without bounds: more in proportion to the noise of a
+    # count by records, from that on at which coordinate descent makes fewer passes.
     scaling: float = 0.4
     most_scaling: float = 0.64
     bounded_column: float = 0.35  # of that for a column with public bounds
-    least: float = 0.01  # for anything that is released beside gradients
     most: float = 0.9  # for a search, or for the numbers of records of classes
     counted: float = (
         60.0  # strength of counts: of the classes, and of what labels gain over the largest
@@ -78,7 +77,6 @@ class MomentsRules:
     # Noise level below which it is wider, by the root of the root; and up to which they are better
     # than descent, for columns of reach 1.
     quiet: float = 0.025
-    least_eigenvalue: float = 0.02  # of half the noise level: more are not raised
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +90,6 @@ class GradientRules:
     # below this strength for each of them; below it in all, two classes without bounds are one.
     few_records: float = 80.0
     momentum: float = 0.9
-    averaged: float = 0.4  # part of the iterates: the last ones, whose mean is the model
     most_passes: int = 80
     fewest_passes: int = 20
     reach_per_pass: float = 20.0
@@ -125,15 +122,12 @@ class GradientRules:
 class FinalRules:
     """Final steps of all descents, fitted by ``hidden_target``, ``many`` and ``poisson``."""
 
-    off: float = 0.2  # how far from means intercepts are that clipped gradients find, in scales
+    off: float = 0.15  # error of intercepts that passes over clipped gradients find, in scales
     strong: float = 1000.0  # strength from which labels are no worse than those of one class
-    sure: float = 1.0  # standard deviations of its noise that a gain must exceed,
-    overfit: float = 0.3  # and, of rows together, roots of columns by records
+    overfit: float = 0.3  # roots of columns by records that a gain must exceed beside its noise
     few_labels: float = 8.0  # standard deviations of a score by which the largest class then leads
     least_kept: float = 0.02  # part of the slopes that is kept: scores put records in order still
-    # Of counts: errors of the released mean and of what passes find, in scales.
-    known: float = 40.0  # times its strength
-    missed: float = 0.1  # and what its limits cut off; also the least mean
+    known: float = 40.0  # error of the released mean of counts, in scales, times its strength
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,7 +202,7 @@ def prefers_moments(noise_level: float, reach: np.ndarray) -> bool:
 
 def scaling_share(noise_level: float) -> float:
     """Return the share of private locations and scales, by the noise of a count by records."""
-    more = math.sqrt(max(1.0, noise_level / COORDINATE.quiet))
+    more = max(1.0, noise_level / COORDINATE.quiet)
     return min(SHARES.most_scaling, SHARES.scaling * more)
 
 
@@ -231,7 +225,7 @@ def residual_share(strength: float, order: float) -> float:
 
 def _share(needed: float, order: float, most: float) -> float:
     """Return the share that gives a sum its strength, within ends."""
-    return float(min(most, max(SHARES.least, needed**order)))
+    return float(min(most, max(LEAST, needed**order)))
 
 
 def row_share(n_columns: int, strength: float) -> float:

@@ -31,6 +31,7 @@ from skdpnoise.linear_model._standard_units import LIMIT, RowScaling, Standardis
 from skdpnoise.mechanisms import calibrate
 from skdpnoise.queries import private_location_scale
 from skdpnoise.queries.location_scale import LEAST_SCALE, LocationScale
+from skdpnoise.queries.ranges import TYPICAL
 from skdpnoise.queries.searched_location import SearchedLocation, search_location
 from skdpnoise.sensitivity import (
     RowBounds,
@@ -41,7 +42,6 @@ from skdpnoise.sensitivity import (
 
 _LEAST_RATE = 1e-9  # a smaller scale is what a search finds where nearly all counts are 0
 _LEAST_MEAN = 1.0 / 14.0  # of counts, in their quantile of 13/14: Markov's inequality
-_GUESSED = 0.25  # mean square of a column in halves of its bounds, of which nothing is known
 _LEAST_FOUND = 1e-29  # magnitudes end at 2**-100: a scale about there is an end, and not found
 
 
@@ -244,7 +244,7 @@ def _scale_whole_rows(run: Run, X: Table[Any]) -> RowScaling:
     if run.schema.sparse:  # zeros stay zeros
         largest = np.abs(within).max(axis=0)
         standard = Standardisation(np.zeros(p), largest, largest > 0.0, np.ones(p))
-        return _of_groups(standard, np.full(p, rules.GRADIENT.sparse), groups)
+        return _of_groups(standard, np.full(p, TYPICAL), groups)
     if run.budget.centred:
         standard = _scale_bounded_rows(run, X, within, groups)
     elif grouped.any():
@@ -289,7 +289,7 @@ def _scale_bounded_rows(
     half = 0.5 * bounds[1] - 0.5 * bounds[0]
     middle, used = 0.5 * bounds[1] + 0.5 * bounds[0], half > 0.0
     half, p = np.where(used, half, 1.0), half.size
-    mean, variance = np.zeros(p), np.full(p, _GUESSED)
+    mean, variance = np.zeros(p), np.full(p, TYPICAL**2)
     if run.budget.scaling and used.any():
         query, loss = RowMoments(middle, half, groups), run.budget.features
         label = "means and squares of rows"

@@ -41,7 +41,7 @@ from sklearn.pipeline import Pipeline
 
 from skdpnoise._utils.parallel import in_order
 from skdpnoise.accounting import PrivacyReport, Release
-from skdpnoise.accounting.budget import HALF
+from skdpnoise.accounting.budget import BESIDE, HALF
 from skdpnoise.accounting.limits import ApproximateBudget, SearchBudget, as_loss, pure_part
 from skdpnoise.data.partitions import SpreadError
 from skdpnoise.linear_model import DPCoordinateDescentRegressor, DPLassoPath
@@ -62,7 +62,6 @@ from skdpnoise.sampling import integers_below
 from skdpnoise.sampling.observer import note_charge
 
 _CHOICE = 0.75  # of the validation part's budget; the rest pays for the winner's score
-_ASKING = 0.05  # of the whole budget, for judging the candidates of one release by all records
 _FREE = ("alpha", "l1_ratio")  # functions of released second moments
 
 Tell = Callable[[str], None]
@@ -157,7 +156,7 @@ class OneRelease(Strategy):
         path: Any = DPLassoPath(**settings, alphas=1)
         if prefix:
             path = Pipeline([*clone(first).steps[:-1], (prefix[:-2], path)])
-        budgets = (total, total) if apart else (total.share(1.0 - _ASKING), total.share(_ASKING))
+        budgets = (total, total) if apart else (total.share(1.0 - BESIDE), total.share(BESIDE))
         return cls(total, *budgets, path, apart)
 
     def fitted_alone(self, candidates: Sequence[Candidate]) -> Sequence[Candidate]:

@@ -20,14 +20,13 @@ from skdpnoise.privacy import Adjacency, LossBudget, PrivacyGuarantee, PureLoss
 from skdpnoise.privacy.loss import promised
 from skdpnoise.queries._sweeps import tallies
 from skdpnoise.queries._tiles import DIGIT, LIMB, STEPS, Floats, Places
-from skdpnoise.queries.ranges import LEAST_MAGNITUDES, REACH, Ranges
+from skdpnoise.queries.ranges import LEAST_MAGNITUDES, REACH, TYPICAL, Ranges
 from skdpnoise.sensitivity import clipped_sum
 from skdpnoise.sensitivity.bounds import FREE_L1, FREE_L2, clipped_moments
 
 __all__ = ["Moments", "moments_budget", "private_moments"]
 
 _TOLERATED = 0.03  # standard error of a second moment, in squared magnitudes, that is widened up to
-_TYPICAL = 0.25  # standard deviation of a bounded column that allocation goes by, in half widths
 _CLEAR = 2.0  # a variance below so many standard errors may as well be 0
 
 
@@ -173,7 +172,7 @@ def private_moments(
     bounded = ranges.bounded[kept]
     reach = np.where(bounded, 1.0, _reach(ranges, kept.size, second=second))
     half = reach * ranges.unit[kept]
-    typical = np.where(bounded, _TYPICAL, 1.0)
+    typical = np.where(bounded, TYPICAL, 1.0)
     factors, mechanism = _calibrated(ranges, reach / typical, second=second)
     label = "means and mean squares" if second else "means"
     drawn = ranges.session.draw(label, mechanism)

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from skdpnoise._utils.checks import check_collected, check_real, complaint
 from skdpnoise._utils.shared_texts import shared_texts
 from skdpnoise.accounting.account import Ledger
+from skdpnoise.accounting.budget import HALF
 from skdpnoise.accounting.session import Charge
 from skdpnoise.accounting.terms import Terms
 from skdpnoise.data.table import Table
@@ -30,7 +31,6 @@ _PER_OCTAVE = 4  # candidates per factor of two
 _LOWEST, _HIGHEST = -1200, 1360  # exponents of candidates, in quarters of an octave
 _WINDOW = 2 * _PER_OCTAVE  # candidates of the window that holds most norms
 _PREFERRED = 4.0  # octaves around 1 that are looked at first
-_MAGNITUDE = 0.3  # share of the budget that finds the window
 # What a radius twice as large must hold in addition, in shares of the records beyond the quantile
 # that is asked for, if there are two octaves; of more, all have the price of two.
 _PRICE = 0.05
@@ -135,7 +135,7 @@ def private_norm_quantile(
     session = terms.session(charge)
     terms.spend(budget, NormQuantileMechanism.within(budget).noise)
     if high - low > _WINDOW:
-        first, monotonic = budget.share(_MAGNITUDE), terms.adjacency == "add_remove"
+        first, monotonic = budget.share(HALF), terms.adjacency == "add_remove"
         mechanism = NormQuantileMechanism.within(first, monotonic=monotonic)
         tops = np.arange(high, low + _WINDOW - 1, -_PER_OCTAVE)
         preference = np.zeros(tops.size)
@@ -147,7 +147,7 @@ def private_norm_quantile(
         utilities = _window_utilities(held, preference)
         high = int(tops[session.choose("magnitude of norms", mechanism, utilities)])
         low = high - _WINDOW
-        budget = budget.share(1.0 - _MAGNITUDE)
+        budget = budget.share(1.0 - HALF)
     mechanism = NormQuantileMechanism.within(budget)
     candidates = np.arange(low, high + 1)
     octaves = (candidates - low) / _PER_OCTAVE

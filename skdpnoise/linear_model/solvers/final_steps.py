@@ -131,7 +131,7 @@ class MajorityFallback:
         sums = _released(made, "gain over the largest class", mechanism, step)
         gain = float(sums[0]) / made.plan.n_samples
         noise = float(mechanism.standard_deviation[0]) / made.plan.n_samples
-        if gain > rules.FINAL.sure * noise:
+        if gain > noise:
             return path
         # Scores of standardised features vary by about the norm of the slopes; two of them, more.
         lead = abs(constant[0]) if len(constant) == 1 else np.diff(np.sort(constant)[-2:])[0]
@@ -211,7 +211,7 @@ class TwoClassFallback:
         deviation = float(self.mechanism.standard_deviation[0]) / n
         # The records that are labelled are those of the fit: labels that mean nothing gain, too.
         n_used = made.plan.problem.features.used.sum()
-        least = rule.sure * deviation + rule.overfit * math.sqrt(n_used / n)
+        least = deviation + rule.overfit * math.sqrt(n_used / n)
         if min(over_first, over_second) > least:
             return path
         few, moved = 0.5 / n, path.copy()
@@ -308,10 +308,12 @@ class MatchMean:
         step = partial(_rates_and_counts, model, made.plan.problem, limits)
         noisy = _released(made, "level", self.mechanism, step) / self.n_samples
         counted = 1.0 + self.believed * (self.counted * float(noisy[1]) - 1.0)
-        mean = max(predicted * float(noisy[0]), rules.FINAL.missed)
+        # Neither is less than its noise is wide.
+        counted = max(counted, float(self.noise[1]))
+        mean = max(predicted * float(noisy[0]), predicted / self.farther * float(self.noise[0]))
         kept = self.missed**2 / (self.missed**2 + self.variance(predicted))
         moved = path.copy()
-        moved[..., -1] += kept * math.log(max(counted, rules.FINAL.missed) / mean)
+        moved[..., -1] += kept * math.log(counted / mean)
         return moved
 
 
@@ -333,7 +335,7 @@ def plan_mean(
     rule, profile = rules.FINAL, GroupedProfile([math.sqrt(2.0)], np.zeros(2))
     farther = math.sqrt(max(1.0, strength / rule.strong))
     counted = farther * (1.0 + LIMIT * spread)
-    error, missed = math.hypot(rule.known / strength, rule.missed) * spread, rule.missed * spread
+    error, missed = math.hypot(rule.known / strength, rule.off) * spread, rule.off * spread
     if budget.counting:  # sums are divided by a number of records that is noisy
         share = budget.total.share(budget.counting)
         assert isinstance(share, GaussianLoss)

@@ -331,9 +331,8 @@ def _projected(matrix: np.ndarray) -> np.ndarray:
 
 
 def _raised(matrix: np.ndarray, level: float) -> np.ndarray:
-    """Return what raises every eigenvalue ℓ by level²/ℓ."""
+    """Return what raises every eigenvalue ℓ by level²/ℓ, or by 1 if that is less."""
     if level == 0.0 or matrix.size == 0:
         return np.zeros_like(matrix)
     values, vectors = np.linalg.eigh(matrix)
-    least = rules.MOMENTS.least_eigenvalue * level
-    return np.asarray((vectors * (level**2 / np.maximum(values, least))) @ vectors.T)
+    return np.asarray((vectors * (level**2 / np.maximum(values, level**2))) @ vectors.T)
