@@ -187,7 +187,7 @@ def split_budget(
         counting=COUNT_SHARE if guarantee.adjacency == "add_remove" else 0.0,
         scaling=scaling,
         searching=LEAST if first in ("search", "classes") else 0.0,
-        looking=BESIDE if settings.loss.tail > 1.0 else 0.0,
+        looking=2.0 * BESIDE if settings.loss.tail > 1.0 else 0.0,
         centred=centred,
         most_for_classes=BESIDE if weighed else 1.0,
     )

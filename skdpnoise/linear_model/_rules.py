@@ -90,6 +90,7 @@ class GradientRules:
     # below this strength for each of them; below it in all, two classes without bounds are one.
     few_records: float = 80.0
     momentum: float = 0.9
+    averaged: float = 0.4  # part of the iterates: the last ones, whose mean is the model
     most_passes: int = 80
     fewest_passes: int = 20
     reach_per_pass: float = 20.0

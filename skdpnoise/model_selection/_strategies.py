@@ -61,6 +61,8 @@ from skdpnoise.queries import private_argmax
 from skdpnoise.sampling import integers_below
 from skdpnoise.sampling.observer import note_charge
 
+# Of the whole budget, for judging the candidates of one release by all records.
+_ASKING = BESIDE * HALF
 _CHOICE = 0.75  # of the validation part's budget; the rest pays for the winner's score
 _FREE = ("alpha", "l1_ratio")  # functions of released second moments
 
@@ -156,7 +158,7 @@ class OneRelease(Strategy):
         path: Any = DPLassoPath(**settings, alphas=1)
         if prefix:
             path = Pipeline([*clone(first).steps[:-1], (prefix[:-2], path)])
-        budgets = (total, total) if apart else (total.share(1.0 - BESIDE), total.share(BESIDE))
+        budgets = (total, total) if apart else (total.share(1.0 - _ASKING), total.share(_ASKING))
         return cls(total, *budgets, path, apart)
 
     def fitted_alone(self, candidates: Sequence[Candidate]) -> Sequence[Candidate]:

@@ -30,7 +30,7 @@ from skdpnoise.data.schema import Schema
 from skdpnoise.data.table import Table
 from skdpnoise.data.tables import read_table
 from skdpnoise.mechanisms.sampled import FAMILIES
-from skdpnoise.neural_network._data import LIMIT, Scaling, members_of
+from skdpnoise.neural_network._data import Scaling, members_of
 from skdpnoise.neural_network._gradients import PersonGradients, slots_agree
 from skdpnoise.neural_network._modules import (
     ParameterGroups,
@@ -44,6 +44,7 @@ from skdpnoise.neural_network._plan import TrainingShares, planned_sampling, sha
 from skdpnoise.neural_network._training import People, Steps, Training, n_slots_for
 from skdpnoise.privacy import Adjacency, LossBudget, PureLoss
 from skdpnoise.queries import private_location_scale
+from skdpnoise.queries.location_scale import LIMIT
 from skdpnoise.queries.searched_location import search_location
 from skdpnoise.sensitivity import GroupedProfile
 

@@ -94,8 +94,7 @@ def plan(
     scoring : str or None, default=None
         A scorer of scikit-learn; None is the estimator's own ``score``.
     n_fits : int or None, default=None
-        Fits at each ε, to other records and with other noise; None is 4, and 2 for tables of more
-        than a million entries.
+        Fits at each ε, to other records and with other noise; None is 4.
     n_groups : int or None, default=None
         The fits are for groups of rows: so many, of equal size.
     ledger : PrivacyLedger or None, default=None

@@ -29,8 +29,8 @@ from skdpnoise.sensitivity import SensitivityProfile, histogram_counts
 
 __all__ = ["Quantiles", "private_quantiles", "quantiles_budget"]
 
-_BINS = 256
-_PURE_BINS = 64  # of a column without bounds, where cumulative sums cost more
+_BINS = 256  # of a column
+_PURE_BINS = 64  # of one without bounds, where cumulative sums cost more
 _REACH = 64.0  # magnitudes to either side of the location
 _BRANCHINGS = (4, 8, 16, _BINS)  # of trees; the last is a plain histogram
 SQUARE_ROOT = 0  # in place of a tree's branching

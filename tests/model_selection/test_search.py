@@ -189,7 +189,7 @@ def test_auto_makes_all_penalties_from_one_release(data):
     assert search.strategy_ == "release"
     whole = GaussianLoss(gdp_mu(1.0, 1e-6))
     assert search.privacy_.total == whole
-    assert search.fit_budget_.mu == pytest.approx(0.9**0.5 * whole.mu)
+    assert search.fit_budget_.mu == pytest.approx(0.95**0.5 * whole.mu)
     apart = clone(search).set_params(validation_fraction=0.2).fit(data[0], data[1])
     assert apart.fit_budget_ == apart.privacy_.total == whole
     other = DPGridSearchCV(REGRESSOR, {"alpha": [0.1], "n_passes": [2, 3]}, random_state=0)

@@ -19,7 +19,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from skdpnoise._utils.parameters import check_memory
-from skdpnoise.accounting.budget import BESIDE, HALF
+from skdpnoise.accounting.budget import BESIDE
 from skdpnoise.accounting.session import Drawn, Session
 from skdpnoise.data.schema import Schema
 from skdpnoise.data.table import Table
@@ -147,7 +147,7 @@ class GradientPlan(SolverPlan):
 
 def _n_averaged(n_passes: int) -> int:
     """Return the number of last iterates whose mean is the model."""
-    return max(1, math.ceil(HALF * n_passes))
+    return max(1, math.ceil(rules.GRADIENT.averaged * n_passes))
 
 
 def _add(drawn: Drawn, updated: np.ndarray, sums: np.ndarray, noise: np.ndarray) -> np.ndarray:
