@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from skdpnoise.accounting.budget import BESIDE, LEAST
+from skdpnoise.accounting.budget import BESIDE, HALF, LEAST
 from skdpnoise.mechanisms import SymmetricMatrixMechanism, calibrate_second_moments
 from skdpnoise.privacy import GaussianLoss, LossBudget, PrivacyGuarantee, PureLoss, gdp_mu
 from skdpnoise.sensitivity import RowBounds
@@ -45,16 +45,16 @@ def choose_budget(
 ) -> tuple[str, LossBudget]:
     """Choose the noise of the second moments, if that is "auto", and the kind of the budget."""
     bounds = RowBounds(n_columns, 1.0)
-    kinds: list[LossBudget] = [PureLoss(guarantee.epsilon)]
+    # What radii and means usually leave: less where losses add up.
+    kinds: list[tuple[LossBudget, float]] = [(PureLoss(guarantee.epsilon), HALF)]
     if guarantee.delta > 0.0:
-        kinds.append(GaussianLoss(gdp_mu(guarantee.epsilon, guarantee.delta)))
+        mu = gdp_mu(guarantee.epsilon, guarantee.delta)
+        kinds.append((GaussianLoss(mu), 1.0 - _MEANS[1]))
     found: list[tuple[float, str, LossBudget]] = []
-    for whole in kinds:
+    for whole, rest in kinds:
         total = whole.per_row(rows_per_group)
         try:
-            mechanism = calibrate_second_moments(
-                noise, bounds, total.share(1.0 - _MEANS[1] - BESIDE)
-            )
+            mechanism = calibrate_second_moments(noise, bounds, total.share(rest))
         except ValueError:  # of the other kind
             continue
         found.append((mechanism.expected_error(), mechanism.noise, total))
@@ -117,13 +117,13 @@ def row_level(
 def _safe_part(total: LossBudget, share: float, n_rows: float) -> float:
     """Return the part of the rows that must lie beyond a radius for its choice to be safe."""
     rate, order = _rate(total, n_rows)
-    return max(1e-9, _SAFETY / max(rate * share ** (1.0 / order), 1e-300))
+    return float(max(1e-9, _SAFETY / max(rate * share ** (1.0 / order), 1e-300)))
 
 
 def _safe_share(total: LossBudget, part: float, n_rows: float) -> float:
     """Return the share with which this part of the rows is safe."""
     rate, order = _rate(total, n_rows)
-    return (_SAFETY / (part * max(rate, 1e-100))) ** order
+    return float((_SAFETY / (part * max(rate, 1e-100))) ** order)
 
 
 def _rate(total: LossBudget, n_rows: float) -> tuple[float, float]:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from skdpnoise.accounting.budget import BESIDE, LEAST
+from skdpnoise.accounting.budget import BESIDE, HALF, LEAST
 from skdpnoise.data.schema import Schema
 from skdpnoise.linear_model import _rules as rules
 from skdpnoise.linear_model._column_groups import NO_GROUP
@@ -125,7 +125,8 @@ class FitBudget:
 
     def with_another_look(self) -> tuple[LossBudget, FitBudget] | None:
         """Return what a second look at the target may cost, and the budget after it."""
-        if not self.looking:
+        # None where there is none, or where the search took so much that it would find nothing.
+        if not self.looking or self.searching > HALF:
             return None
         taken = (1.0 - self.searching) * self.looking
         after = replace(self, searching=self.searching + taken)

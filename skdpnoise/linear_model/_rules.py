@@ -88,7 +88,7 @@ class GradientRules:
 
     many_columns: int = 60  # from which regressions clip whole gradients,
     # below this strength for each of them; below it in all, two classes without bounds are one.
-    few_records: float = 80.0
+    few_records: float = 70.0
     momentum: float = 0.9
     averaged: float = 0.4  # part of the iterates: the last ones, whose mean is the model
     most_passes: int = 80

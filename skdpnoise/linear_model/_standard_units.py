@@ -11,7 +11,7 @@ import numpy as np
 from skdpnoise.kernels import row_products
 from skdpnoise.kernels.joint import columns_of, hold_parts
 from skdpnoise.linear_model._column_groups import NO_GROUP
-from skdpnoise.queries.location_scale import LIMIT
+from skdpnoise.queries.location_scale import LIMIT as LIMIT
 
 # Standardised values are clipped to 3 scales; to this many where public bounds are wider: a value
 # farther off has more leverage on second moments than it deserves. Binary columns are not clipped.
