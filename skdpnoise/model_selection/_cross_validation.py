@@ -26,6 +26,7 @@ from sklearn.utils._param_validation import Interval
 from skdpnoise._utils.parallel import in_order
 from skdpnoise._utils.shared_texts import shared_texts
 from skdpnoise.accounting import Ledger
+from skdpnoise.accounting.budget import BESIDE
 from skdpnoise.accounting.limits import SearchBudget, pure_part
 from skdpnoise.accounting.session import Session
 from skdpnoise.base.compositions import Children, below, register_inner
@@ -45,7 +46,6 @@ from skdpnoise.sampling import RandomWords
 from skdpnoise.sampling.words import with_caveat
 
 _REPORT = ReportOfModels()
-_SCORE = 0.1  # of the budget of a record, for the score of its fold; the rest pays for the fits
 
 
 @dataclass(frozen=True, eq=False)
@@ -312,7 +312,7 @@ class Folds(Strategy):
     @classmethod
     def within(cls, total: SearchBudget, n_folds: int) -> Folds:
         """Return the fits and scores of so many folds."""
-        fit, score = total.share((1.0 - _SCORE) / (n_folds - 1)), total.share(_SCORE)
+        fit, score = total.share((1.0 - BESIDE) / (n_folds - 1)), total.share(BESIDE)
         return cls(total, fit, pure_part(score), n_folds)
 
     def n_scores(self, n_candidates: int) -> int:

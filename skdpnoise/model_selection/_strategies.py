@@ -41,6 +41,7 @@ from sklearn.pipeline import Pipeline
 
 from skdpnoise._utils.parallel import in_order
 from skdpnoise.accounting import PrivacyReport, Release
+from skdpnoise.accounting.budget import BESIDE, HALF
 from skdpnoise.accounting.limits import ApproximateBudget, SearchBudget, as_loss, pure_part
 from skdpnoise.data.partitions import SpreadError
 from skdpnoise.linear_model import DPCoordinateDescentRegressor, DPLassoPath
@@ -49,15 +50,15 @@ from skdpnoise.metrics.scoring import BITS, NARROW, Losses
 from skdpnoise.model_selection import _runs
 from skdpnoise.model_selection._candidates import Candidate
 from skdpnoise.model_selection._data import Records
-from skdpnoise.model_selection._runs import Outcome, Priced, SearchProblem, Target
+from skdpnoise.model_selection._runs import LEAST_VARIANCE, Outcome, Priced, SearchProblem, Target
 from skdpnoise.privacy import LossBudget, PrivacyGuarantee, PrivacyLoss, PureLoss
 from skdpnoise.privacy.repetition.laws import RepetitionLaw
 from skdpnoise.queries.argmax import chooser_within
 from skdpnoise.sampling import integers_below
 
+# Of the whole budget, for judging the candidates of one release by all records.
+_ASKING = BESIDE * HALF
 _CHOICE = 0.75  # of the validation part's budget; the rest pays for the winner's score
-_ASKING = 0.05  # of the whole budget, for judging the candidates of one release by all records
-_REFIT = 0.5  # of the whole budget, for fitting the winner again
 _FREE = ("alpha", "l1_ratio")  # functions of released second moments
 
 Tell = Callable[[str], None]
@@ -193,7 +194,7 @@ class NoisyMax(Strategy):
     @classmethod
     def within(cls, total: SearchBudget, n_candidates: int, *, refit: bool) -> NoisyMax:
         """Return the fits of so many candidates."""
-        choice = total.share(1.0 - _REFIT) if refit else total
+        choice = total.share(1.0 - HALF) if refit else total
         return cls(total, choice.share(1.0 / n_candidates), pure_part(choice), refit)
 
     def run(
@@ -207,7 +208,7 @@ class NoisyMax(Strategy):
         best, score = self.choose(problem, problem.losses(models, target), target)
         model = models[best]
         if self.refit and model is not None:
-            again = problem.priced(problem.candidates[best].estimator, self.total.share(_REFIT))
+            again = problem.priced(problem.candidates[best].estimator, self.total.share(HALF))
             # Not to a reference part, which has spent the whole budget.
             parts = problem.parts
             model = problem.fitted(again, (*parts.train, *parts.validation))
@@ -342,4 +343,4 @@ def _units(path: Any, target: Target) -> Target:
         return target
     final = path[-1] if hasattr(path, "steps") else path
     _, _, location, scale = final._standardised
-    return Target(location, scale, max(float(np.mean(final._pseudo_data.y**2)), 0.05))
+    return Target(location, scale, max(float(np.mean(final._pseudo_data.y**2)), LEAST_VARIANCE))

@@ -34,8 +34,8 @@ _DEVIATIONS = 1.5  # standard deviations by which a sample may be larger without
 _MEMORY = 1 << 26  # bytes of the gradients of one round
 # Clips that follow the median of norms: how fast, and how far from where they began.
 _WITHIN, _FOLLOW, _FARTHEST = 0.5, 0.2, 1e6
-# Of "auto" learning rates: more by a power of signal over noise, within ends; and that of "adam".
-_PACE, _PACE_POWER, _SLOWEST, _FASTEST, _OF_ADAM = 1.8, 0.85, 1e-3, 0.3, 2e-3
+# Of "auto" learning rates: more by a power of signal over noise, within ends; "adam" has the least.
+_PACE, _PACE_POWER, _SLOWEST, _FASTEST = 1.8, 0.85, 2e-3, 0.3
 _AVERAGED = 0.2  # of the steps: the last ones, whose mean is the model
 
 
@@ -88,7 +88,7 @@ class Steps:
         """Return torch's optimizer, for a signal over noise of each step."""
         rate = self.learning_rate
         if self.solver == "adam":
-            return torch.optim.Adam(parameters, lr=rate or _OF_ADAM)
+            return torch.optim.Adam(parameters, lr=rate or _SLOWEST)
         # The noise of all steps moves parameters by about the root of their number over this.
         followed = _PACE * strength**_PACE_POWER / math.sqrt(n_steps)
         rate = rate or min(max(followed, _SLOWEST), _FASTEST)
