@@ -39,16 +39,6 @@ from skdpnoise.privacy import (
 from skdpnoise.queries.categories import CategoryMechanism
 from skdpnoise.sensitivity import GroupedProfile
 
-__all__ = [
-    "TOLERANCE",
-    "Moved",
-    "exact_epsilon",
-    "moved",
-    "moved_by_matrix",
-    "quick_epsilon",
-    "total_moved",
-]
-
 TOLERANCE = 1.0 + 1e-9  # floating-point error of norms
 _SELECTIONS = (ExponentialMechanism, PermuteAndFlip, ReportNoisyMax)
 _FARTHEST = 700.0  # scales: beyond it exp of a loss is not a double

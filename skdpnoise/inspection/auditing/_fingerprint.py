@@ -27,16 +27,6 @@ import numpy as np
 
 from skdpnoise.ledger import PrivacyLedger
 
-__all__ = [
-    "Unread",
-    "contents",
-    "differences",
-    "examined",
-    "fingerprint",
-    "is_made_here",
-    "unread_part",
-]
-
 Content = tuple[list[str], bytes, list[tuple[str, Any]]]  # words, bytes, and parts by name
 
 _PLAIN = (int, float, complex, str, bytes, bytearray)

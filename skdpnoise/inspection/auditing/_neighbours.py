@@ -27,18 +27,6 @@ from skdpnoise.inspection.auditing._tables import (
 )
 from skdpnoise.privacy import Adjacency
 
-__all__ = [
-    "Data",
-    "Neighbours",
-    "Oddity",
-    "append_rows",
-    "as_data",
-    "bounds_of",
-    "candidates",
-    "given_pair",
-    "target_ends",
-]
-
 _FAR = 1e3  # times the largest value of a column: outside of all sensible bounds
 _FARTHEST = 1e99  # our estimators refuse what is beyond 1e100, and a refusal is no finding
 _ELSEWHERE = 2  # records that are tried in other places than the last, too

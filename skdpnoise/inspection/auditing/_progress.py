@@ -7,8 +7,6 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from typing import Any, cast
 
-__all__ = ["telling"]
-
 _LINES = 20  # of a plain progress bar
 
 

@@ -15,21 +15,6 @@ from numpy.typing import ArrayLike, NDArray
 from skdpnoise.data.cells import is_missing
 from skdpnoise.data.columns import is_polars
 
-__all__ = [
-    "Odd",
-    "as_table",
-    "column_name",
-    "names_of",
-    "numbers",
-    "numeric_columns",
-    "odd_values",
-    "rows_of",
-    "stacked",
-    "taken",
-    "with_cell",
-    "with_numbers",
-]
-
 _UNSEEN = "unseen"
 
 

@@ -27,8 +27,6 @@ from skdpnoise.inspection.auditing._fingerprint import (
     unread_part,
 )
 
-__all__ = ["UNREAD", "Layout", "Parameters", "View", "view"]
-
 UNREAD = "cannot be read: "  # begins the name of a type
 _DEEPEST = 1000
 _RARE = 0.02  # of the fits
