@@ -140,7 +140,7 @@ class _ModelWalk:
             (name, part)
             for name, part in held
             if name != "class"
-            and not (name == ".base" and getattr(part, "nbytes", None) == value.nbytes)
+            and not (name == ".base" and _shows_all_of(part, value))
             and not self._given.told(value, name[1:], part)
         ]
         if isinstance(value, set | frozenset) or (whole and isinstance(value, np.ndarray)):
@@ -152,6 +152,10 @@ class _ModelWalk:
         if not isinstance(value, type) and is_made_here(type(value)):
             held += _by_digest(".class", type(value))
         return [*whole, *held]
+
+
+def _shows_all_of(memory: Any, array: Any) -> bool:
+    return isinstance(array, np.ndarray) and getattr(memory, "nbytes", None) == array.nbytes
 
 
 def _in_places(value: Any) -> list[tuple[str, Any]]:
