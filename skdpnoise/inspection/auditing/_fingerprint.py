@@ -20,7 +20,7 @@ from functools import cached_property
 from hashlib import blake2b
 from itertools import count
 from operator import attrgetter
-from pickle import whichmodule
+from pickle import whichmodule  # type: ignore[attr-defined]
 from typing import Any
 
 import numpy as np
@@ -86,7 +86,7 @@ def _differences(
     return [(path.removeprefix(".") or "the whole state") + reason]
 
 
-def is_made_here(kind: type) -> bool:
+def _is_made_here(kind: type) -> bool:
     """Return whether no module holds a class: it may have been made in a fit."""
     by_python = bool(kind.__flags__ & _MADE_BY_PYTHON)
     return by_python and not _is_held_by_a_module(kind, kind.__qualname__)
@@ -159,7 +159,7 @@ def contents(value: Any, *, caches: bool = True) -> Content:
             parts = parts if kind in _EXACT else [*parts, *_attributes(value, caches)]
     except Exception:  # of what the object does when it is asked
         words, data, parts = [], b"", [unread_part(value)]
-    if not isinstance(value, type) and is_made_here(kind):
+    if not isinstance(value, type) and _is_made_here(kind):
         parts = [*parts, ("class", kind)]
     return [_full_name(kind), *words], data, parts
 
@@ -286,7 +286,7 @@ def _is_of_python(kind: type) -> bool:
 def _of_class(value: Any) -> Content:
     """Return the name of a class, and what no module holds by that name."""
     words = [str(value.__module__), value.__qualname__]
-    if not is_made_here(value):
+    if not _is_made_here(value):
         return words, b"", []
     left_out = ("__dict__", "__weakref__", "__doc__", "__module__")
     held = [(f".{name}", part) for name, part in vars(value).items() if name not in left_out]
@@ -316,6 +316,8 @@ def _of_nothing(_: Any) -> Content:
 
 def _of_plain(value: Any) -> Content:
     """Return a number or a text as the base class shows it, whatever a subclass says."""
+    if isinstance(value, bytes | bytearray):
+        return [], bytes(memoryview(value)), []
     (plain,) = (base for base in _PLAIN if isinstance(value, base))
     return [], plain.__repr__(value).encode("utf-8", "surrogatepass"), []
 

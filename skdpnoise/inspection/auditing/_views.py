@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import re
-import types
 import zlib
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
@@ -23,7 +22,6 @@ from skdpnoise.inspection.auditing._fingerprint import (
     contents,
     examined,
     fingerprint,
-    is_made_here,
     unread_part,
 )
 
@@ -34,7 +32,7 @@ _EXACT = 1 << 53  # whole numbers below it are doubles
 _LONGEST = 2048  # entries of one array that are looked at: half from each end
 _CODES = 4096  # of texts
 _ASKED = ("predict_proba", "decision_function", "predict", "score_samples", "transform")
-_WHOLE = (set, frozenset, types.CodeType)  # told by a digest
+_SETS = (set, frozenset)  # told by a digest
 _ENOUGH = ("predict_proba", "decision_function")  # labels follow from these
 _DENSE = 1 << 20  # entries of a sparse matrix that are looked at in their places
 _NUMBER = re.compile(r"[-+]?\d+(?:\.\d*)?(?:[eE][-+]?\d+)?")
@@ -113,14 +111,14 @@ class _ModelWalk:
         if isinstance(value, Unread):
             self._found[f"{UNREAD}{value.kind}"] = np.zeros(1)
             return []
-        words, _, held = contents(value)
+        words, data, held = contents(value)
         self._found[f"{path} is a"] = _codes([" ".join(words)])
         if value is None:
             return []
         if id(value) in self._seen:
             self._found[f"{path} is"] = _codes([self._seen[id(value)][1]])
             return []
-        numbers = _in_numbers(value)
+        numbers = _in_numbers(value, data)
         if numbers is not None:
             self._found[path] = numbers
             beyond = _of_inexact(value)
@@ -135,27 +133,25 @@ class _ModelWalk:
 
     def _parts(self, value: Any, held: list[tuple[str, Any]]) -> list[tuple[str, Any]]:
         """Return what an object leads to, without parameters that are as they were given."""
-        whole = _in_places(value)
-        held = [
-            (name, part)
-            for name, part in held
-            if name != "class"
-            and not (name == ".base" and _shows_all_of(part, value))
-            and not self._given.told(value, name[1:], part)
-        ]
-        if isinstance(value, set | frozenset) or (whole and isinstance(value, np.ndarray)):
-            held = [part for part in held if not part[0].startswith(_OF_ITEMS)]
-        elif isinstance(value, list | tuple | np.ndarray) and len(held) > _LONGEST:
-            held = [*_ends_of(held), *_by_digest("[...]", value)]
-        if isinstance(value, set | frozenset):  # its own numbers are a digest
-            held += [("", one) for one in examined(value)[1]]
-        if not isinstance(value, type) and is_made_here(type(value)):
-            held += _by_digest(".class", type(value))
-        return [*whole, *held]
+        whole, parts = _in_places(value), list[tuple[str, Any]]()
+        for name, part in held:
+            if name == "class":
+                parts += _by_digest(".class", part)
+            elif not (_shows_all_of(value, name, part) or self._given.told(value, name[1:], part)):
+                parts.append((name, part))
+        if isinstance(value, _SETS) or (whole and isinstance(value, np.ndarray)):
+            parts = [part for part in parts if not part[0].startswith(_OF_ITEMS)]
+        elif isinstance(value, list | tuple | np.ndarray) and len(parts) > _LONGEST:
+            parts = [*_ends_of(parts), *_by_digest("[...]", value)]
+        if isinstance(value, _SETS):  # its own numbers are a digest
+            parts += [("", one) for one in examined(value)[1]]
+        return [*whole, *parts]
 
 
-def _shows_all_of(memory: Any, array: Any) -> bool:
-    return isinstance(array, np.ndarray) and getattr(memory, "nbytes", None) == array.nbytes
+def _shows_all_of(array: Any, name: str, part: Any) -> bool:
+    """Return whether an array shows all of the memory that it is a view of."""
+    is_base = isinstance(array, np.ndarray) and name == ".base"
+    return is_base and getattr(part, "nbytes", None) == array.nbytes
 
 
 def _in_places(value: Any) -> list[tuple[str, Any]]:
@@ -183,18 +179,18 @@ def _by_digest(name: str, value: Any) -> list[tuple[str, Any]]:
     return [(name, digest), *((name, one) for one in unread)]
 
 
-def _in_numbers(value: Any) -> NDArray[np.float64] | None:
+def _in_numbers(value: Any, data: bytes) -> NDArray[np.float64] | None:
     """Return numbers that stand for all of a value; None where it is to be taken apart."""
     if isinstance(value, np.ndarray | np.generic | float | complex):
         return _of_array(np.asarray(value))
     if isinstance(value, int):
         return _of_integer(value)
-    if isinstance(value, bytes | bytearray):
-        return _of_bytes(bytes(value))
     if isinstance(value, str):
         written = [float(one) for one in _NUMBER.findall(value)]
         return np.concatenate([_codes([value]), _ends_of(written)])
-    return _codes([fingerprint(value).hex()]) if isinstance(value, _WHOLE) else None
+    if isinstance(value, _SETS):
+        return _codes([fingerprint(value).hex()])
+    return _of_bytes(data) if data else None
 
 
 def _of_array(array: NDArray[Any]) -> NDArray[np.float64] | None:
