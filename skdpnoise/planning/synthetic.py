@@ -25,6 +25,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from numbers import Real
+from types import SimpleNamespace
 from typing import Any, Literal
 
 import numpy as np
@@ -34,6 +35,7 @@ from sklearn.metrics import accuracy_score, d2_tweedie_score, r2_score
 from sklearn.utils import get_tags
 
 from skdpnoise._utils.checks import check_count, check_real, complaint, pandas_for
+from skdpnoise._utils.parameters import as_bounds
 
 Floats = NDArray[np.float64]
 Kind = Literal["labels", "numbers", "counts"]
@@ -293,15 +295,13 @@ def _pair(bounds: Any) -> tuple[float, float] | None:
 
 def _within(columns: tuple[MadeUpColumn, ...], bounds: Any) -> tuple[MadeUpColumn, ...]:
     """Return columns with the bounds of an estimator's parameter, whose own fit checks it."""
-    if isinstance(bounds, Mapping):
-        pairs = {name: _pair(pair) for name, pair in bounds.items()}
-        return tuple(MadeUpColumn(c.name, *(pairs.get(c.name) or ())) for c in columns)
+    table = SimpleNamespace(feature_names_in_=[column.name for column in columns])
     try:
-        low, high = (np.broadcast_to(np.asarray(end, float), len(columns)) for end in bounds)
+        ends = as_bounds(bounds, len(columns), "feature_bounds", table)
     except (TypeError, ValueError):
         return columns
-    ends = zip(columns, low.tolist(), high.tolist(), strict=True)
-    return tuple(MadeUpColumn(column.name, *pair) for column, *pair in ends)
+    pairs = zip(columns, ends.T.tolist(), strict=True)
+    return tuple(MadeUpColumn(column.name, *pair) for column, pair in pairs)
 
 
 def _classes(classes: Any, given: Any) -> tuple[NDArray[Any], Floats]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from numpy.typing import NDArray
 from sklearn.base import is_classifier
 from sklearn.utils import get_tags, indexable
 
+from skdpnoise._utils.parameters import as_bounds
 from skdpnoise.inspection.auditing._tables import (
     as_table,
     column_name,
@@ -254,18 +256,12 @@ def bounds_of(
         high = np.minimum(far * largest, np.maximum(largest, _FARTHEST))
         low = -high
     names = _TARGET_BOUNDS if target else _FEATURE_BOUNDS
+    table = SimpleNamespace(feature_names_in_=columns or None)
     for name, given in estimator.get_params(deep=True).items():
-        if name.rpartition("__")[2] not in names or given is None:
-            continue
-        try:
-            if isinstance(given, dict):
-                pairs = [given.get(column, (-np.inf, np.inf)) for column in columns]
-                given = tuple(np.array(pairs, dtype=float).reshape(-1, 2).T)
-            public = [np.broadcast_to(np.asarray(end, float), low.shape) for end in given]
-        except (TypeError, ValueError):  # of another step, with other columns
-            continue
-        low = np.where(np.isfinite(public[0]), public[0], low)
-        high = np.where(np.isfinite(public[1]), public[1], high)
+        if name.rpartition("__")[2] in names:
+            with suppress(TypeError, ValueError):  # of another step, with other columns
+                ends = as_bounds(given, low.size, name, table)
+                low, high = np.where(np.isfinite(ends), ends, (low, high))
     if target and get_tags(estimator).target_tags.positive_only:
         low = np.maximum(low, 0.0)
     return low, high
