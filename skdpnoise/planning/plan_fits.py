@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
@@ -144,27 +145,24 @@ def plan(
     run = _Simulation(estimator, law, n_samples, groups, score, budget.epsilon)
     for one in np.random.SeedSequence(seed).spawn(n_fits):
         run.add(one, grid)
-    assert run.first is not None
-    stages, share_of = _stages(run.first)
-    hidden = [(column, count / n_fits) for column, count in run.hidden.items()]
-    affordable = None if room is None else _affordable(run, seed, room)
-    scores = tuple(SimulatedScore(epsilon, tuple(run.scores[epsilon])) for epsilon in run.scores)
-    best = float(np.mean(run.best)) if run.best and name is None else None
+    report, heard = run.reports[0]
+    best = None
+    if name is None and run.best:
+        name, best = run.best[0][0], float(np.mean([value for _, value in run.best]))
     return PrivacyPlan(
         type(estimator).__name__,
         budget,
         n_samples,
         len(law.columns),
-        stages,
-        share_of,
-        tuple(hidden),
-        tuple(run.warnings),
-        run.usual if name is None else name,
-        scores,
+        *_stages(report),
+        tuple((column, count / n_fits) for column, count in run.hidden.items()),
+        tuple(heard),
+        name,
+        tuple(SimulatedScore(epsilon, tuple(values)) for epsilon, values in run.scores.items()),
         best,
         law.signal,
         n_fits,
-        affordable,
+        None if room is None else _affordable(run, seed, room),
     )
 
 
@@ -178,12 +176,12 @@ class _Simulation:
     groups: NDArray[Any] | None
     score: _Score | None
     epsilon: float  # of the estimator
-    first: PrivacyReport | None = None  # of the first fit at that ε
-    warnings: list[str] = field(default_factory=list)  # of that fit
-    hidden: dict[str, int] = field(default_factory=dict)  # columns, and in how many fits
+    reports: list[tuple[PrivacyReport, list[str]]] = field(
+        default_factory=list
+    )  # and warnings at that ε
+    hidden: Counter[str] = field(default_factory=Counter)  # columns, and in how many of them
     scores: dict[float, list[float]] = field(default_factory=dict)  # by ε
-    usual: str | None = None  # name of the usual score of such a target
-    best: list[float] = field(default_factory=list)  # that of the best predictions
+    best: list[tuple[str, float]] = field(default_factory=list)  # the usual one, at its best
 
     def add(self, seed: np.random.SeedSequence, grid: Sequence[float]) -> None:
         """Fit to new records at every ε."""
@@ -193,15 +191,12 @@ class _Simulation:
         number = int(seed.generate_state(1)[0])
         usual = self.law.best_score(others)
         if usual is not None:
-            self.usual = usual[0]
-            self.best.append(usual[1])
+            self.best.append(usual)
         for epsilon in grid:
             model, heard, hidden = self.fitted(records, number, epsilon)
             if epsilon == self.epsilon:
-                if self.first is None:
-                    self.first, self.warnings = model.privacy_, heard
-                for name in hidden:
-                    self.hidden[name] = self.hidden.get(name, 0) + 1
+                self.reports.append((model.privacy_, heard))
+                self.hidden.update(hidden)
             if self.score is not None:
                 found = float(self.score(model, others.X, others.y))
                 self.scores.setdefault(epsilon, []).append(found)

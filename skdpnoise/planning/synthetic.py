@@ -24,7 +24,9 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from numbers import Real
+from types import SimpleNamespace
 from typing import Any, Literal
 
 import numpy as np
@@ -34,6 +36,7 @@ from sklearn.metrics import accuracy_score, d2_tweedie_score, r2_score
 from sklearn.utils import get_tags
 
 from skdpnoise._utils.checks import check_count, check_real, complaint, pandas_for
+from skdpnoise._utils.parameters import as_bounds
 
 Floats = NDArray[np.float64]
 Kind = Literal["labels", "numbers", "counts"]
@@ -44,6 +47,11 @@ _MOST_ENTRIES = 2**27  # of a table: a gigabyte
 _ROUNDS, _ENOUGH = 30, 20_000  # for the shares of classes, and records that they are counted by
 _OWNER = "plan"
 _EPOCH, _DAYS = np.datetime64("2020-01-01", "s"), 730.0
+_USUAL: dict[Kind, tuple[str, Callable[..., Any]]] = {
+    "labels": ("accuracy", accuracy_score),
+    "counts": ("D²", partial(d2_tweedie_score, power=1)),
+    "numbers": ("R²", r2_score),
+}
 # Categories that nobody listed are five, and what is left out of a table is a number.
 _KINDS: dict[str, dict[str, Any]] = {
     "number": {},
@@ -144,10 +152,8 @@ class Law:
         drawn, t, z = self._latent(effects, rng, n)
         X: Any = None
         if self.framed:
-            names = [column.name for column in self.columns]
-            X = pandas_for("plan with names of columns").DataFrame(
-                dict(zip(names, drawn, strict=True))
-            )
+            named = {column.name: one for column, one in zip(self.columns, drawn, strict=True)}
+            X = pandas_for("plan with names of columns").DataFrame(named)
         else:
             X = np.column_stack(drawn)
         if self.kind is None:
@@ -166,13 +172,10 @@ class Law:
 
     def best_score(self, records: MadeUpRecords) -> tuple[str, float] | None:
         """Return the usual score of such a target by name, and that of the best predictions."""
-        if records.y is None or records.best is None:
+        if self.kind is None:
             return None
-        if self.kind == "labels":
-            return "accuracy", float(accuracy_score(records.y, records.best))
-        if self.kind == "counts":
-            return "D²", float(d2_tweedie_score(records.y, records.best, power=1))
-        return "R²", float(r2_score(records.y, records.best))
+        name, score = _USUAL[self.kind]
+        return name, float(score(records.y, records.best))
 
 
 def _effects(column: MadeUpColumn, weights: Floats, rng: np.random.Generator) -> Floats:
@@ -293,15 +296,13 @@ def _pair(bounds: Any) -> tuple[float, float] | None:
 
 def _within(columns: tuple[MadeUpColumn, ...], bounds: Any) -> tuple[MadeUpColumn, ...]:
     """Return columns with the bounds of an estimator's parameter, whose own fit checks it."""
-    if isinstance(bounds, Mapping):
-        pairs = {name: _pair(pair) for name, pair in bounds.items()}
-        return tuple(MadeUpColumn(c.name, *(pairs.get(c.name) or ())) for c in columns)
+    table = SimpleNamespace(feature_names_in_=[column.name for column in columns])
     try:
-        low, high = (np.broadcast_to(np.asarray(end, float), len(columns)) for end in bounds)
+        ends = as_bounds(bounds, len(columns), "feature_bounds", table)
     except (TypeError, ValueError):
         return columns
-    ends = zip(columns, low.tolist(), high.tolist(), strict=True)
-    return tuple(MadeUpColumn(column.name, *pair) for column, *pair in ends)
+    pairs = zip(columns, ends.T.tolist(), strict=True)
+    return tuple(MadeUpColumn(column.name, *pair) for column, pair in pairs)
 
 
 def _classes(classes: Any, given: Any) -> tuple[NDArray[Any], Floats]:

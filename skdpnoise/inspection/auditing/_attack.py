@@ -14,8 +14,6 @@ from scipy.stats import rankdata
 
 from skdpnoise.inspection.auditing._bounds import epsilon_bound, mu_bound
 
-__all__ = ["Attack", "Event", "choose_attack", "cross_fitted", "of_normal_scores"]
-
 Table = NDArray[np.float64]
 Scores = NDArray[np.float64]
 Fit = Callable[[Table, Table], Callable[[Table], Scores]]

@@ -25,8 +25,6 @@ from skdpnoise.inspection.auditing._views import UNREAD, Layout, Parameters, Vie
 from skdpnoise.inspection.auditing.report import BlackBoxResult
 from skdpnoise.privacy import PrivacyGuarantee, gdp_mu
 
-__all__ = ["FEWEST", "Fits", "black_box", "count_fits"]
-
 _POINTS = 3  # records that are asked about beside those that differ
 _CHOOSING = 0.25  # of the fits choose score and threshold
 FEWEST = 20  # fits on each data set

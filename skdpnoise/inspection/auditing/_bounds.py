@@ -10,15 +10,6 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import brentq
 from scipy.stats import beta, binom, norm
 
-__all__ = [
-    "clopper_pearson",
-    "epsilon_bound",
-    "mu_bound",
-    "one_run_bound",
-    "one_run_most",
-    "one_run_pvalue",
-]
-
 _LARGEST = 700.0  # beyond it exp(epsilon) is not a double
 _SMALLEST = 1e-300
 

@@ -17,17 +17,6 @@ from skdpnoise.base.register import is_private
 from skdpnoise.data.sources import by_storage
 from skdpnoise.privacy import GaussianLoss, PrivacyGuarantee, check_adjacency
 
-__all__ = [
-    "check_fits",
-    "claimed",
-    "clone_for_audit",
-    "declared_within",
-    "fit_quietly",
-    "is_gaussian",
-    "said",
-    "seeded_clones",
-]
-
 
 def claimed(
     estimator: Any, epsilon: float | None, delta: float | None, adjacency: str | None

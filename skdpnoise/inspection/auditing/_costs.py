@@ -5,9 +5,9 @@ from __future__ import annotations
 import operator
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import reduce
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,29 +39,17 @@ from skdpnoise.privacy import (
 from skdpnoise.queries.categories import CategoryMechanism
 from skdpnoise.sensitivity import GroupedProfile
 
-__all__ = [
-    "TOLERANCE",
-    "Moved",
-    "exact_epsilon",
-    "moved",
-    "moved_by_matrix",
-    "quick_epsilon",
-    "total_moved",
-]
-
 TOLERANCE = 1.0 + 1e-9  # floating-point error of norms
 _SELECTIONS = (ExponentialMechanism, PermuteAndFlip, ReportNoisyMax)
 _FARTHEST = 700.0  # scales: beyond it exp of a loss is not a double
 _SURE = 1.0 - 2.0**-53  # the largest chance that is not 1
 
 Changes = Sequence[NDArray[Any]]
+Pairs = list[tuple[Meeting, Meeting]]
 
 
-class _Share(NamedTuple):
-    """A change in units of a bound that is declared, and which bound that is."""
-
-    size: float
-    bound: str
+Share = tuple[float, str]
+"""A change in units of a bound that is declared, and which bound that is."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -94,26 +82,17 @@ class Moved:
         return self.n_releases > getattr(self.mechanism, "n_releases", 1)
 
 
-@dataclass(slots=True)
-class _Group:
-    """The meetings that one charge is for."""
-
-    meetings: list[tuple[Meeting, Meeting]] = field(default_factory=list)
-    numbers: int = 0
-
-
 def moved(first: Transcript, second: Transcript) -> list[Moved]:
     """Return what each mechanism's noise had to make up for between two fits."""
-    groups: dict[int, list[_Group]] = {}
+    groups: dict[int, list[Pairs]] = {}  # meetings that one charge is for, of each mechanism
     for here, there in zip(second.meetings, first.meetings, strict=False):
         mechanism = here.mechanism
-        known = groups.setdefault(id(mechanism), [_Group()])
+        known = groups.setdefault(id(mechanism), [[]])
         room = getattr(mechanism, "n_releases", 1) * _size(mechanism, here)
-        if known[-1].numbers >= room and len(known) < second.n_charges(mechanism):
-            known.append(_Group())  # one mechanism that was charged for twice
-        known[-1].meetings.append((here, there))
-        known[-1].numbers += _numbers(here)
-    return [_moved(group.meetings, second) for known in groups.values() for group in known]
+        if _numbers(known[-1]) >= room and len(known) < second.n_charges(mechanism):
+            known.append([])  # one mechanism that was charged for twice
+        known[-1].append((here, there))
+    return [_moved(group, second) for known in groups.values() for group in known]
 
 
 def total_moved(found: Sequence[Moved], *, joint: bool = False) -> PrivacyLoss | None:
@@ -158,18 +137,17 @@ def moved_by_matrix(mechanism: SymmetricMatrixMechanism, change: NDArray[Any]) -
     return float(np.linalg.norm((change * mechanism.grid_size)[upper] / units, order))
 
 
-def _moved(meetings: Sequence[tuple[Meeting, Meeting]], transcript: Transcript) -> Moved:
+def _moved(meetings: Pairs, transcript: Transcript) -> Moved:
     mechanism = meetings[0][0].mechanism
     label, charged = transcript.charged(mechanism) or (None, mechanism)
-    numbers = sum(_numbers(here) for here, _ in meetings)
-    n_releases = numbers / max(1, _size(mechanism, meetings[0][0]))
+    n_releases = _numbers(meetings) / max(1, _size(mechanism, meetings[0][0]))
     loss: PrivacyLoss | None = None
     joint: PrivacyLoss | None = None
-    shares: list[_Share]
+    shares: list[Share]
     if type(mechanism) is CategoryMechanism:
         loss, shares = _of_cells(mechanism, meetings)
     elif any(here.integers.shape != there.integers.shape for here, there in meetings):
-        shares = [_Share(np.inf, "in its shape")]
+        shares = [(np.inf, "in its shape")]
     else:
         # Python's integers: differences of two that are far apart do not overflow.
         changes = [
@@ -179,12 +157,11 @@ def _moved(meetings: Sequence[tuple[Meeting, Meeting]], transcript: Transcript) 
         loss, shares = _of_changes(mechanism, charged, changes)
         if isinstance(loss, NumericLoss) and type(mechanism) is AdditiveMechanism:
             joint = _joint_loss(mechanism, changes)
-    worst = max(shares)
-    return Moved(mechanism, label, worst.size, worst.bound, loss, n_releases, joint)
+    return Moved(mechanism, label, *max(shares), loss, n_releases, joint)
 
 
-def _numbers(meeting: Meeting) -> int:
-    return 1 if meeting.kind == "cells" else meeting.integers.size
+def _numbers(meetings: Pairs) -> int:
+    return sum(1 if here.kind == "cells" else here.integers.size for here, _ in meetings)
 
 
 def _size(mechanism: Any, meeting: Meeting) -> int:
@@ -199,7 +176,7 @@ def _size(mechanism: Any, meeting: Meeting) -> int:
 
 def _of_changes(
     mechanism: Any, charged: Any, changes: Changes
-) -> tuple[PrivacyLoss | None, list[_Share]]:
+) -> tuple[PrivacyLoss | None, list[Share]]:
     """Return what changes cost, and how large each is beside what is declared."""
     if type(mechanism) is AdditiveMechanism:
         return _shift_loss(mechanism, changes), _shares_of_sums(mechanism, changes)
@@ -223,24 +200,17 @@ def _of_changes(
 def _shift_loss(mechanism: AdditiveMechanism, changes: Changes) -> PrivacyLoss | None:
     """Return the loss of the noise moved by integers k: each by 2**-B |k| scales."""
     # That of real noise: rounding it, which is post-processing, can only lose less.
-    shifts: Counter[tuple[Any, float]] = Counter()
-    families = mechanism.families
-    assert families is not None
-    if len(families) == 1:
-        flat = np.concatenate([change.ravel() for change in changes]).astype(np.float64)
-        sizes = np.abs(flat) * 2.0**-mechanism.bits
-        if families[0].norm_order == 2.0:
-            return GaussianLoss(float(np.linalg.norm(sizes)))
-        shifts.update((families[0], size) for size in sizes.tolist())
-    else:
-        for change in changes:
-            rows = _rows(mechanism, change)
-            if rows is None:
-                return None  # which coordinate was released is not known
-            places = _noisy(mechanism)
-            for row in rows * 2.0**-mechanism.bits:
-                of_places = (families[place] for place in places)
-                shifts.update(zip(of_places, row.tolist(), strict=True))
+    rows = [_rows(mechanism, change) for change in changes]
+    families = np.array(mechanism.families, dtype=object)
+    if len(families) > 1:
+        if any(one is None for one in rows):
+            return None  # which coordinate was released is not known
+        families = families[_noisy(mechanism)]
+    flat = np.concatenate([change.ravel() for change in changes]).astype(np.float64)
+    sizes = np.abs(flat) * 2.0**-mechanism.bits
+    if all(family.norm_order == 2.0 for family in families):
+        return GaussianLoss(float(np.linalg.norm(sizes)))
+    shifts = Counter(zip(np.resize(families, sizes.size).tolist(), sizes.tolist(), strict=True))
     curves = {f: NormalShift() if f.norm_order == 2.0 else f for f in families}
     return NumericLoss(tuple((curves[f], size, n) for (f, size), n in shifts.items() if size > 0.0))
 
@@ -272,12 +242,12 @@ def _rows(mechanism: AdditiveMechanism, change: NDArray[Any]) -> NDArray[np.floa
     return np.abs(change.reshape(-1, n_noisy).astype(np.float64))
 
 
-def _shares_of_sums(mechanism: AdditiveMechanism, changes: Changes) -> list[_Share]:
+def _shares_of_sums(mechanism: AdditiveMechanism, changes: Changes) -> list[Share]:
     """Return the change of all releases in units of what is charged, and of each one's bounds."""
     order = mechanism.family.norm_order or 1.0
     flat = np.concatenate([change.ravel() for change in changes]).astype(np.float64)
     used = float(np.linalg.norm(flat, order)) * 2.0**-mechanism.bits
-    shares = [_Share(used / _covered(mechanism, order), "for all releases together")]
+    shares = [(used / _covered(mechanism, order), "for all releases together")]
     number, places = 0, _noisy(mechanism)
     for change in changes:
         rows = _rows(mechanism, change)
@@ -302,14 +272,14 @@ def _covered(mechanism: AdditiveMechanism, order: float) -> float:
 
 def _declared(
     profile: Any, row: NDArray[np.float64], grid_size: NDArray[np.float64]
-) -> list[_Share]:
+) -> list[Share]:
     """Return the change of one release in units of each bound that is declared for it."""
     # Rounding to grid steps adds one at most.
     steps = grid_size if (grid_size != 1.0).any() else np.zeros_like(grid_size)
     size, steps = row * grid_size, np.broadcast_to(steps, row.shape)
     with np.errstate(divide="ignore", invalid="ignore"):
         parts = np.where(size > 0.0, size / (profile.per_coordinate + steps), 0.0)
-    shares = [_Share(float(parts.max(initial=0.0)), "for one number")]
+    shares = [(float(parts.max(initial=0.0)), "for one number")]
     bounds: list[tuple[Any, float, Any, str]]
     bounds = [(slice(None), 1, profile.l1, "in l1"), (slice(None), 2, profile.l2, "in l2")]
     if isinstance(profile, GroupedProfile):
@@ -319,13 +289,13 @@ def _declared(
         change = float(np.linalg.norm(size[members], order))
         if most is not None:
             limit = float(most + np.linalg.norm(steps[members], order))
-            shares.append(_Share(change / limit if change > 0.0 else 0.0, words))
+            shares.append((change / limit if change > 0.0 else 0.0, words))
     return shares
 
 
 def _of_samples(
     mechanism: SampledMechanism, changes: Changes
-) -> tuple[PrivacyLoss | None, list[_Share]]:
+) -> tuple[PrivacyLoss | None, list[Share]]:
     """Return what changes of sums over samples cost, by the same coins in both fits."""
     # A step whose sample does not hold the record says nothing of how far it would have moved: the
     # largest of those that do stands for all of them.
@@ -345,26 +315,26 @@ def _of_samples(
 
 def _of_matrices(
     mechanism: SymmetricMatrixMechanism, changes: Changes
-) -> tuple[PrivacyLoss, list[_Share]]:
+) -> tuple[PrivacyLoss, list[Share]]:
     used = [moved_by_matrix(mechanism, change) for change in changes]
     paid = mechanism.privacy_loss()
     if isinstance(paid, PureLoss):
-        return PureLoss(sum(used)), [_Share(max(used) / paid.pure_epsilon, "for second moments")]
+        return PureLoss(sum(used)), [(max(used) / paid.pure_epsilon, "for second moments")]
     loss = GaussianLoss(float(np.linalg.norm(used)))
-    return loss, [_Share(max(used) / paid.mu, "for second moments")]
+    return loss, [(max(used) / paid.mu, "for second moments")]
 
 
-def _of_balls(mechanism: KNormMechanism, changes: Changes) -> tuple[PrivacyLoss, list[_Share]]:
+def _of_balls(mechanism: KNormMechanism, changes: Changes) -> tuple[PrivacyLoss, list[Share]]:
     rows = [change.reshape(-1, mechanism.n_coordinates).astype(np.float64) for change in changes]
     norms = np.linalg.norm(np.concatenate(rows), mechanism.norm, axis=1)
     size = mechanism.radius / float(np.max(mechanism.grid_size))
     # Rounding to grid steps adds one to each coordinate at most.
     rounding = mechanism.n_coordinates ** (1.0 / mechanism.norm)
-    share = _Share(float(norms.max()) / (size + rounding), "in its norm")
+    share = (float(norms.max()) / (size + rounding), "in its norm")
     return PureLoss(float(norms.sum()) * 2.0**-mechanism.bits), [share]
 
 
-def _of_choices(mechanism: Any, charged: Any, changes: Changes) -> tuple[PrivacyLoss, list[_Share]]:
+def _of_choices(mechanism: Any, charged: Any, changes: Changes) -> tuple[PrivacyLoss, list[Share]]:
     """Return what changes d of utilities, in grid steps, cost: 2**-B (max d - min d)."""
     # A change of all utilities by the same number changes no choice. What is left is at least 0 and
     # at most the range of d, and moves the threshold that decides a choice by no more.
@@ -372,9 +342,9 @@ def _of_choices(mechanism: Any, charged: Any, changes: Changes) -> tuple[Privacy
     shares, losses = [], []
     for change in changes:
         values = change.astype(np.float64)
-        shares.append(_Share(float(np.max(np.abs(values))) / steps, "for one utility"))
+        shares.append((float(np.max(np.abs(values))) / steps, "for one utility"))
         if mechanism.monotonic and (values > 0.0).any() and (values < 0.0).any():
-            shares.append(_Share(np.inf, "for utilities that move in one direction"))
+            shares.append((np.inf, "for utilities that move in one direction"))
         losses.append(float(np.ptp(values)) * 2.0**-mechanism.bits)
     total = charged.total if isinstance(charged, PrivacyReport) else charged.privacy_loss()
     if type(mechanism) is ExponentialMechanism and isinstance(total, GaussianLoss):
@@ -382,9 +352,7 @@ def _of_choices(mechanism: Any, charged: Any, changes: Changes) -> tuple[Privacy
     return PureLoss(sum(losses)), shares
 
 
-def _of_cells(
-    mechanism: CategoryMechanism, meetings: Sequence[tuple[Meeting, Meeting]]
-) -> tuple[PrivacyLoss, list[_Share]]:
+def _of_cells(mechanism: CategoryMechanism, meetings: Pairs) -> tuple[PrivacyLoss, list[Share]]:
     r"""Return what changes of counts of categories cost, those that one data set lacks included.
 
     .. math:: L = \sum_{\text{in both}} L_{\text{noise}}(2^{-B} |k|)
@@ -396,7 +364,7 @@ def _of_cells(
     curve = NormalShift() if made.family.norm_order == 2.0 else made.family
     grid_size = mechanism.grid_size
     terms: list[tuple[Any, float, int]] = []
-    shares = [_Share(0.0, "for one count")]
+    shares = [(0.0, "for one count")]
     for here, there in meetings:
         first = dict(zip(there.names, there.integers.tolist(), strict=True))
         second = dict(zip(here.names, here.integers.tolist(), strict=True))
@@ -411,7 +379,7 @@ def _of_cells(
             elif size:
                 terms.append((curve, size * 2.0**-made.bits, 1))
         if sizes:
-            shares.append(_Share(max(sizes) / (rows + grid_size), "for one count"))
+            shares.append((max(sizes) / (rows + grid_size), "for one count"))
             most = rows * made.scale.size / mechanism.n_columns + len(sizes) * grid_size
-            shares.append(_Share(sum(sizes) / most, "for the counts of one column"))
+            shares.append((sum(sizes) / most, "for the counts of one column"))
     return NumericLoss(tuple(terms)), shares

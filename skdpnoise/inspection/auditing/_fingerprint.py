@@ -3,45 +3,29 @@
 from __future__ import annotations
 
 import copyreg
-import csv
-import gc
-import hashlib
-import hmac
 import logging
 import mmap
 import random
-import re
 import struct
 import sys
 import threading
 import types
-import typing
 import warnings
 import weakref
 from collections import OrderedDict
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
-from contextvars import Context, ContextVar
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cached_property
 from hashlib import blake2b
 from itertools import count
+from operator import attrgetter
+from pickle import whichmodule  # type: ignore[attr-defined]
 from typing import Any
 
 import numpy as np
 
 from skdpnoise.ledger import PrivacyLedger
-
-__all__ = [
-    "Unread",
-    "differences",
-    "examined",
-    "fingerprint",
-    "is_made_here",
-    "memory_of",
-    "parts_of",
-    "shown",
-]
 
 Content = tuple[list[str], bytes, list[tuple[str, Any]]]  # words, bytes, and parts by name
 
@@ -88,7 +72,7 @@ def _differences(
 ) -> list[str]:
     if walk.digest(first) == walk.digest(second):
         return []
-    here, there = (dict(walk.contents(value)[1]) for value in (first, second))
+    here, there = (dict(contents(value)[2]) for value in (first, second))
     found: list[str] = []
     if type(first) is type(second) and id(first) not in above:
         for name in [*here, *(name for name in there if name not in here)]:
@@ -102,19 +86,10 @@ def _differences(
     return [(path.removeprefix(".") or "the whole state") + reason]
 
 
-def parts_of(value: Any) -> list[tuple[str, Any]]:
-    """Return what an object holds by name, its items, attributes, slots, closures and states."""
-    return [(name, part) for name, part in _StateWalk().contents(value)[1] if name != "class"]
-
-
-def is_made_here(kind: type) -> bool:
+def _is_made_here(kind: type) -> bool:
     """Return whether no module holds a class: it may have been made in a fit."""
-    if not kind.__flags__ & _MADE_BY_PYTHON:
-        return False
-    found: Any = sys.modules.get(kind.__module__)
-    for name in kind.__qualname__.split("."):
-        found = getattr(found, name, None)
-    return found is not kind
+    by_python = bool(kind.__flags__ & _MADE_BY_PYTHON)
+    return by_python and not _is_held_by_a_module(kind, kind.__qualname__)
 
 
 class _StateWalk:
@@ -122,7 +97,9 @@ class _StateWalk:
 
     # Modules and classes stand for themselves by their names, and so do functions, beside their
     # code, defaults and closures. Locks, weak references and loggers hold no state that is
-    # published.
+    # published. All else is read by its attributes, slots and pickle; what has no pickle cannot be
+    # published, and what would be behind it (a suspended call, memory of a compiled library) is
+    # named as unread.
 
     def __init__(self, *, caches: bool = True) -> None:
         self._caches = caches
@@ -148,7 +125,7 @@ class _StateWalk:
             return self._within[key], 0
         if type(value) is Unread:
             self.unread.add(value.kind)
-        head, parts = self.contents(value)
+        words, data, parts = contents(value, caches=self._caches)
         self._kept.append(value)
         self._depth[key] = depth
         digests, highest = [], _OWN_PLACE
@@ -159,7 +136,7 @@ class _StateWalk:
         del self._depth[key]
         if isinstance(value, _SETS):
             digests.sort()
-        found = _hashed([head, *digests])
+        found = _hashed([repr(words).encode("utf-8", "surrogatepass"), data, *digests])
         if highest < depth:
             self._within[key] = b"%d within" % len(self._within)
             return found, highest
@@ -168,38 +145,52 @@ class _StateWalk:
             self._within.clear()
         return found, _OWN_PLACE
 
-    def contents(self, value: Any) -> tuple[bytes, list[tuple[str, Any]]]:
-        """Return what an object is by itself, and its parts by name."""
-        kind = type(value)
-        whole = next((read for kinds, read in _READ_WHOLE if issubclass(kind, kinds)), None)
-        try:
-            if whole is not None:
-                words, data, parts = whole(value)
-            else:
-                fits = (read for kinds, read in _READ_IN_PART if issubclass(kind, kinds))
-                words, data, parts = next(fits, _of_nothing)(value)
-                parts = parts if kind in _EXACT else [*parts, *self._attributes(value)]
-        except Exception:  # of what the object does when it is asked
-            words, data = [], b""
-            parts = [("unread", Unread(f"{kind.__module__}.{kind.__qualname__}"))]
-        if not isinstance(value, type) and is_made_here(kind):
-            parts = [*parts, ("class", kind)]
-        return _text(kind.__module__, kind.__qualname__, *words) + data, parts
 
-    def _attributes(self, value: Any) -> Iterator[tuple[str, Any]]:
-        """Yield attributes, slots and, of what is made outside of Python, the state of a pickle."""
-        kind = type(value)
-        left_out = set(_OF_LEDGERS) if isinstance(value, PrivacyLedger) else set()
-        held = getattr(value, "__dict__", None)
-        if isinstance(held, dict | types.MappingProxyType):
-            for name, part in list(held.items()):
-                cached = isinstance(getattr(kind, str(name), None), cached_property)
-                if name not in left_out and (self._caches or not cached):
-                    yield f".{name}", part
-        yield from _slots(value)
-        handled = (types.FunctionType, PrivacyLedger, *_BOUND, *_PLAIN, *_SETS, np.ndarray)
-        if not issubclass(kind, handled):
-            yield from _state(value, held if isinstance(held, dict) else {})
+def contents(value: Any, *, caches: bool = True) -> Content:
+    """Return what an object is by itself, in words and bytes, and its parts by name."""
+    kind = type(value)
+    whole = next((read for kinds, read in _READ_WHOLE if issubclass(kind, kinds)), None)
+    try:
+        if whole is not None:
+            words, data, parts = whole(value)
+        else:
+            fits = (read for kinds, read in _READ_IN_PART if issubclass(kind, kinds))
+            words, data, parts = next(fits, _of_nothing)(value)
+            parts = parts if kind in _EXACT else [*parts, *_attributes(value, caches)]
+    except Exception:  # of what the object does when it is asked
+        words, data, parts = [], b"", [unread_part(value)]
+    if not isinstance(value, type) and _is_made_here(kind):
+        parts = [*parts, ("class", kind)]
+    return [_full_name(kind), *words], data, parts
+
+
+def _full_name(kind: type) -> str:
+    return f"{kind.__module__}.{kind.__qualname__}"
+
+
+def unread_part(value: Any) -> tuple[str, Any]:
+    return "unread", Unread(_full_name(type(value)))
+
+
+def _attributes(value: Any, caches: bool) -> Iterator[tuple[str, Any]]:
+    """Yield attributes, slots and, of what is made outside of Python, the state of a pickle."""
+    kind = type(value)
+    left_out = _OF_LEDGERS if isinstance(value, PrivacyLedger) else ()
+    held = getattr(value, "__dict__", None)
+    if isinstance(held, dict | types.MappingProxyType):
+        for name, part in list(held.items()):
+            cached = isinstance(getattr(kind, str(name), None), cached_property)
+            if name not in left_out and (caches or not cached):
+                yield f".{name}", part
+    if issubclass(kind, (types.FunctionType, *_BOUND)):  # taken apart already
+        return
+    for base in kind.__mro__:
+        for name, member in vars(base).items():
+            if isinstance(member, types.MemberDescriptorType):
+                with suppress(AttributeError):  # never set
+                    yield f".{name}", member.__get__(value)
+    if not issubclass(kind, (PrivacyLedger, *_PLAIN, *_SETS, np.ndarray, np.generic)):
+        yield from _state(value, held if isinstance(held, dict) else {})
 
 
 def _plain_items(value: Any) -> list[Any]:
@@ -208,53 +199,15 @@ def _plain_items(value: Any) -> list[Any]:
     return list(base.__iter__(value))
 
 
-def shown(key: Any, place: int) -> str:
-    """Return a key as a path shows it; class and place where it might show an address."""
-    return repr(key) if type(key) in _PLAIN else f"a {type(key).__qualname__}, {place}"
-
-
-def _name(value: Any) -> list[str]:
-    if isinstance(value, types.ModuleType | logging.Logger):
-        return [str(getattr(value, "__name__", getattr(value, "name", "")))]
-    return [str(value.__module__), value.__qualname__]
-
-
-def _body(value: Any) -> Iterator[tuple[str, Any]]:
-    """Yield what a class or a module holds that Python does not know by its name."""
-    if isinstance(value, types.ModuleType) and sys.modules.get(value.__name__) is not value:
-        yield from ((f".{name}", part) for name, part in vars(value).items())
-    if not isinstance(value, type) or not is_made_here(value):
-        return
-    yield "bases", value.__bases__
-    for name, part in vars(value).items():
-        if name not in ("__dict__", "__weakref__", "__doc__", "__module__"):
-            yield f".{name}", part
-
-
 def _named(value: Any, *names: str) -> list[tuple[str, Any]]:
-    return [(f".{name}", getattr(value, name)) for name in names]
-
-
-def _unless_empty(name: str, read: Callable[[], Any]) -> Iterator[tuple[str, Any]]:
-    with suppress(LookupError, ValueError, AttributeError):  # never set
-        yield name, read()
-
-
-def _slots(value: Any) -> Iterator[tuple[str, Any]]:
-    """Yield what slots hold; functions and methods are taken apart already."""
-    if isinstance(value, (types.FunctionType, *_BOUND)):
-        return
-    for base in type(value).__mro__:
-        for name, member in vars(base).items():
-            if isinstance(member, types.MemberDescriptorType):
-                yield from _unless_empty(f".{name}", partial(member.__get__, value))
+    return [(f".{name}", getattr(value, name)) for name in names if hasattr(value, name)]
 
 
 def _state(value: Any, held: dict[str, Any]) -> Iterator[tuple[str, Any]]:
     """Yield what a pickle would hold beside attributes; items; what nobody can read as such."""
     kind = type(value)
     with suppress(Exception):
-        known = _of_libraries(f"{kind.__module__}.{kind.__qualname__}", value)
+        known = _of_libraries(_full_name(kind), value)
         if known is not None:
             yield from known
             return
@@ -266,7 +219,7 @@ def _state(value: Any, held: dict[str, Any]) -> Iterator[tuple[str, Any]]:
             if isinstance(reduced, str):
                 yield "global", reduced
                 if not _is_held_by_a_module(value, reduced):
-                    yield "unread", Unread(f"{kind.__module__}.{kind.__qualname__}")
+                    yield unread_part(value)
                 return
             own = reduced[2] if len(reduced) > 2 else None
             if isinstance(own, dict):
@@ -279,20 +232,15 @@ def _state(value: Any, held: dict[str, Any]) -> Iterator[tuple[str, Any]]:
             elif isinstance(value, Collection):
                 yield "items", list(value)
         if kind not in _READ_OTHERWISE and not _is_of_python(kind):
-            yield "unread", Unread(f"{kind.__module__}.{kind.__qualname__}")
+            yield unread_part(value)
         return
     yield "state", kept
 
 
 def _is_held_by_a_module(value: Any, name: str) -> bool:
     """Return whether a name stands for an object: else its memory is unknown."""
-    first, *others = name.split(".")
-    for module in list(sys.modules.values()):
-        found = getattr(module, "__dict__", {}).get(first)
-        for other in others:
-            found = getattr(found, other, None)
-        if found is value:
-            return True
+    with suppress(AttributeError):
+        return attrgetter(name)(sys.modules.get(whichmodule(value, name))) is value
     return False
 
 
@@ -335,9 +283,25 @@ def _is_of_python(kind: type) -> bool:
     return kind.__basicsize__ <= size and kind.__itemsize__ == 0
 
 
+def _of_class(value: Any) -> Content:
+    """Return the name of a class, and what no module holds by that name."""
+    words = [str(value.__module__), value.__qualname__]
+    if not _is_made_here(value):
+        return words, b"", []
+    left_out = ("__dict__", "__weakref__", "__doc__", "__module__")
+    held = [(f".{name}", part) for name, part in vars(value).items() if name not in left_out]
+    return words, b"", [*_named(value, "__bases__"), *held]
+
+
+def _of_module(value: Any) -> Content:
+    known = sys.modules.get(value.__name__) is value
+    return [value.__name__], b"", [] if known else [unread_part(value)]
+
+
 def _of_function(value: Any) -> Content:
     names = ("__defaults__", "__kwdefaults__", "__closure__", "__doc__", "__annotations__")
-    return _name(value), b"", [*_named(value, *names), ("code", value.__code__)]
+    code = [("code", value.__code__)]
+    return [value.__module__, value.__qualname__], b"", [*_named(value, *names), *code]
 
 
 def _of_code(value: Any) -> Content:
@@ -346,81 +310,42 @@ def _of_code(value: Any) -> Content:
     return [value.co_name, *place, *value.co_names], value.co_code + value.co_linetable, constants
 
 
-def _of_variable_type(value: Any) -> Content:
-    return [value.__name__], b"", _named(value, "__bound__", "__constraints__")
-
-
 def _of_nothing(_: Any) -> Content:
     return [], b"", []
 
 
-def _of_cell(value: Any) -> Content:
-    return [], b"", [*_unless_empty(".cell_contents", lambda: value.cell_contents)]
-
-
-def _of_frame(value: Any) -> Content:
-    return [value.f_code.co_name], b"", [("variables", dict(value.f_locals))]
-
-
 def _of_plain(value: Any) -> Content:
     """Return a number or a text as the base class shows it, whatever a subclass says."""
+    if isinstance(value, bytes | bytearray):
+        return [], bytes(memoryview(value)), []
     (plain,) = (base for base in _PLAIN if isinstance(value, base))
     return [], plain.__repr__(value).encode("utf-8", "surrogatepass"), []
 
 
 def _of_array(value: Any) -> Content:
-    array = np.asarray(value)
+    array, base = np.asarray(value), value.base
     words = [str(array.dtype), str(array.shape), repr(value.flags)]
-    parts = [("metadata", array.dtype.metadata), (".base", memory_of(value))]
+    # A capsule is how compiled libraries own the memory of one array that they hand out.
+    held = {"metadata": array.dtype.metadata, ".base": base}
+    if type(base).__name__ == "PyCapsule":
+        del held[".base"]
+    parts = [(name, part) for name, part in held.items() if part is not None]
     if not array.dtype.hasobject:
         return words, array.tobytes(), parts
-    items = [(f"[{k}]", item) for k, item in enumerate(array.ravel().tolist())]
-    return words, b"", [*parts, *items]
+    return words, b"", [*parts, *_items(array.ravel().tolist())]
 
 
-def memory_of(array: Any) -> Any:
-    """Return the memory that a view is a part of; None for an array that shows all of its own."""
-    # A capsule is how compiled libraries own the memory of one array that they hand out.
-    return None if type(array.base).__name__ == "PyCapsule" else array.base
-
-
-def _of_memory(value: Any) -> Content:
-    return [value.format, str(value.shape)], value.tobytes(), _named(value, "obj")
-
-
-def _of_error(value: Any) -> Content:
-    """Return what an exception leads to: to others, and to the variables of what raised it."""
-    places, trace = [], value.__traceback__
-    while trace is not None:
-        places.append((f"line {trace.tb_lineno}", trace.tb_frame))
-        trace = trace.tb_next
-    return [], b"", [*_named(value, "args", "__cause__", "__context__"), *places]
-
-
-def _of_suspended(value: Any) -> Content:
-    """Return variables, the place of the next step, and what loops have still before them."""
-    named = (getattr(value, name, None) for name in ("gi_frame", "cr_frame", "ag_frame"))
-    frames = [frame for frame in named if frame is not None]
-    left_out = (types.FrameType, types.CodeType, types.FunctionType, str)
-    stack = [one for one in gc.get_referents(value) if not isinstance(one, left_out)]
-    words = [value.__qualname__, *(str(frame.f_lasti) for frame in frames)]
-    return words, b"", [*(("frame", frame) for frame in frames), ("stack", stack)]
-
-
-def _of_hash(value: Any) -> Content:
-    long = (64,) if "shake" in value.name else ()
-    return [value.name], b"", [(".digest", value.digest(*long))]
-
-
-def _of_reader(value: Any) -> Content:
-    """Return the lines that a reader of csv has before it."""
-    return [], b"", [("lines", [one for one in gc.get_referents(value) if type(one) is not type])]
+def _items(values: Sequence[Any]) -> list[tuple[str, Any]]:
+    return [(f"[{k}]", part) for k, part in enumerate(values)]
 
 
 def _of_dict(value: Any) -> Content:
-    pairs = list(dict.items(value))
-    keys = [(f"key {k}", key) for k, (key, _) in enumerate(pairs)]
-    return [], b"", [*keys, *((f"[{shown(key, k)}]", part) for k, (key, part) in enumerate(pairs))]
+    """Return keys, and what stands under them, by class and place where they have an address."""
+    found: list[tuple[str, Any]] = []
+    for k, (key, part) in enumerate(dict.items(value)):
+        shown = repr(key) if type(key) in _PLAIN else f"a {type(key).__qualname__}, {k}"
+        found += [(f"key {k}", key), (f"[{shown}]", part)]
+    return [], b"", found
 
 
 def _of_method(value: Any) -> Content:
@@ -434,53 +359,44 @@ def _views(held: dict[int, int]) -> tuple[Any, Any, Any]:
 
 _EXACT = frozenset((*_PLAIN, *_LISTS, *_SETS, dict, np.ndarray, *_BOUND))
 
-_HASHES = tuple(
-    type(one)
-    for one in (
-        *(make() for make in (hashlib.sha256, hashlib.shake_128, hashlib.blake2b, hashlib.blake2s)),
-        # Of OpenSSL, where Python has it.
-        getattr(hmac.new(b"", b"", "sha256"), "_hmac", None) or hashlib.sha256(),
-    )
-)
-_OF_CSV: type = type(csv.reader(()))
-_DIALECT: type = type(csv.reader(()).dialect)
 _UNREAD = count()
+# They run, or are to run: where to, nobody can tell from outside.
+_RUNNING = (types.FrameType, types.TracebackType, weakref.finalize)
 
 _Readers = tuple[tuple[tuple[type, ...], Callable[[Any], Content]], ...]
 """Ways to read an object by its kind, in order; the first kind that fits counts."""
 
-# That is all there is. Special forms of annotations, such as Literal, are each one object.
-_SINGLES = (type(None), bool, type(Ellipsis), type(NotImplemented), type(typing.Optional))
+# That is all there is.
 _READ_WHOLE: _Readers = (
-    (_SINGLES, lambda value: ([repr(value)], b"", [])),
-    ((type, types.ModuleType, logging.Logger), lambda value: (_name(value), b"", [*_body(value)])),
+    (
+        (type(None), bool, type(Ellipsis), type(NotImplemented)),
+        lambda value: ([repr(value)], b"", []),
+    ),
+    ((type,), _of_class),
+    ((types.ModuleType,), _of_module),
+    ((logging.Logger,), lambda value: ([value.name], b"", [])),
     (_OPAQUE, _of_nothing),
+    (_RUNNING, lambda value: ([], b"", [unread_part(value)])),
     ((Unread,), lambda value: ([value.kind, str(next(_UNREAD))], b"", [])),
-    ((_DIALECT,), lambda value: ([], b"", _named(value, *(n for n in dir(value) if n[0] != "_")))),
-    ((Context,), lambda value: ([], b"", [("variables", list(value.items()))])),
-    ((typing.TypeVar,), _of_variable_type),
     ((types.CodeType,), _of_code),
-    ((types.CellType,), _of_cell),
-    ((memoryview,), _of_memory),
-    ((types.FrameType,), _of_frame),
-    ((ContextVar,), lambda value: ([value.name], b"", [*_unless_empty("value", value.get)])),
-    ((weakref.finalize,), lambda value: ([], b"", [("call", value.peek())])),
+    ((types.CellType,), lambda value: ([], b"", _named(value, "cell_contents"))),
+    (
+        (memoryview,),
+        lambda value: ([value.format, str(value.shape)], value.tobytes(), _named(value, "obj")),
+    ),
 )
 # There are attributes, slots and states beside it.
 _READ_IN_PART: _Readers = (
-    (_HASHES, _of_hash),
-    ((re.Match,), lambda value: ([], b"", _named(value, "regs"))),
-    ((_OF_CSV,), _of_reader),
-    ((struct.Struct,), lambda value: ([], b"", _named(value, "format"))),
     ((types.FunctionType,), _of_function),
-    ((np.generic,), lambda value: ([], _text(str(value.dtype)) + value.tobytes(), [])),
+    ((np.ndarray, np.generic), _of_array),
     (_PLAIN, _of_plain),
-    ((np.ndarray,), _of_array),
     ((dict,), _of_dict),
-    (_LISTS, lambda value: ([], b"", [(f"[{k}]", x) for k, x in enumerate(_plain_items(value))])),
+    (_LISTS, lambda value: ([], b"", _items(_plain_items(value)))),
     (_SETS, lambda value: ([], b"", [("item", part) for part in _plain_items(value)])),
-    ((BaseException,), _of_error),
-    ((types.GeneratorType, types.CoroutineType, types.AsyncGeneratorType), _of_suspended),
+    (
+        (BaseException,),
+        lambda value: ([], b"", _named(value, "args", "__cause__", "__context__", "__traceback__")),
+    ),
     (_BOUND, _of_method),
 )
 
@@ -497,10 +413,6 @@ _READ_OTHERWISE = frozenset(
         type(vars(Collection)["_abc_impl"]),  # which classes were asked about before
     )
 )
-
-
-def _text(*words: str) -> bytes:
-    return repr(words).encode("utf-8", "surrogatepass")
 
 
 def _hashed(parts: list[bytes]) -> bytes:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from numpy.typing import NDArray
 from sklearn.base import is_classifier
 from sklearn.utils import get_tags, indexable
 
+from skdpnoise._utils.parameters import as_bounds
 from skdpnoise.inspection.auditing._tables import (
     as_table,
     column_name,
@@ -26,18 +28,6 @@ from skdpnoise.inspection.auditing._tables import (
     with_numbers,
 )
 from skdpnoise.privacy import Adjacency
-
-__all__ = [
-    "Data",
-    "Neighbours",
-    "Oddity",
-    "append_rows",
-    "as_data",
-    "bounds_of",
-    "candidates",
-    "given_pair",
-    "target_ends",
-]
 
 _FAR = 1e3  # times the largest value of a column: outside of all sensible bounds
 _FARTHEST = 1e99  # our estimators refuse what is beyond 1e100, and a refusal is no finding
@@ -129,25 +119,17 @@ def given_pair(data: Data, pair: Any, adjacency: Adjacency) -> Neighbours:
     other = as_data(*pair)
     if (other[1] is None) != (data[1] is None) or other[0].shape[1] != data[0].shape[1]:
         raise ValueError(f"{expected}the columns of the two are not the same.")
-    sizes = [len(data[0]), len(other[0])]
-    if adjacency == "replace_one":
-        if sizes[0] != sizes[1]:
-            raise ValueError(
-                f"{expected}as many rows with one of them replaced. Got {sizes[1]} rows for "
-                f"{sizes[0]}."
-            )
-        (differ,) = np.nonzero([a != b for a, b in zip(_rows(data), _rows(other), strict=True)])
-        if differ.size > 1:
-            raise ValueError(f"{expected}one row may differ, but {differ.size} do.")
-        place = int(differ[0]) if differ.size else sizes[0] - 1
-        return Neighbours("as given", data, other, place=place)
-    if abs(sizes[0] - sizes[1]) != 1:
-        raise ValueError(f"{expected}one row more or less. Got {sizes[1]} rows for {sizes[0]}.")
-    more, fewer = (data, other) if sizes[0] > sizes[1] else (other, data)
-    rows = zip(_rows(more), _rows(fewer), strict=False)
-    place = next((k for k, (a, b) in enumerate(rows) if a != b), len(fewer[0]))
-    if _rows(_last(more, place))[:-1] != _rows(fewer):
-        raise ValueError(f"{expected}without the row that one of them has more, they differ.")
+    more, fewer = sorted((data, other), key=lambda one: -len(one[0]))
+    gone = len(more[0]) - len(fewer[0])
+    comes = adjacency == "add_remove"
+    if gone != comes:
+        must = "one row more or less" if comes else "as many rows with one of them replaced"
+        raise ValueError(f"{expected}{must}. Got {len(other[0])} rows for {len(data[0])}.")
+    rows, others = _rows(more), _rows(fewer)
+    differ = (k for k, (a, b) in enumerate(zip(rows, others, strict=False)) if a != b)
+    place = next(differ, len(rows) - 1)
+    if rows[place + 1 :] != others[place + 1 - gone :]:
+        raise ValueError(f"{expected}but for one row, they differ.")
     return Neighbours("as given", more, fewer, place=place)
 
 
@@ -219,11 +201,10 @@ def _records(estimator: Any, data: Data) -> tuple[dict[str, Any], dict[str, Any]
     X, y = data
     numeric = list(numeric_columns(X))
     values = numbers(X, numeric)
-    largest = np.maximum(np.abs(values).max(axis=0, initial=0.0), 1.0)
     low, high = bounds_of(estimator, values, columns=names_of(X, numeric))
     axis, other = np.zeros((2, values.shape[1]))
     axis[:1] = other[-1:] = 1.0
-    far = np.minimum(_FAR * largest, np.maximum(largest, _FARTHEST))
+    far = _beyond(values)
     found = (far, -far, high, low, 0.0 * far, axis * far, other * far, values[0])
     row = taken(X, [0])
     rows = {
@@ -232,10 +213,16 @@ def _records(estimator: Any, data: Data) -> tuple[dict[str, Any], dict[str, Any]
     }
     if y is None:
         return rows, {}
-    return rows, dict(zip(("low", "high"), target_ends(estimator, y, far=_FAR), strict=True))
+    return rows, dict(zip(("low", "high"), target_ends(estimator, y, far=True), strict=True))
 
 
-def target_ends(estimator: Any, y: NDArray[Any], far: float = 1.0) -> NDArray[Any]:
+def _beyond(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return numbers that are far beyond those of each column."""
+    largest = np.maximum(np.abs(values).max(axis=0, initial=0.0), 1.0)
+    return np.asarray(np.minimum(_FAR * largest, np.maximum(largest, _FARTHEST)))
+
+
+def target_ends(estimator: Any, y: NDArray[Any], *, far: bool = False) -> NDArray[Any]:
     """Return the first and the last label, or bounds of a target of numbers."""
     if is_classifier(estimator) or y.dtype.kind not in "iuf":
         return np.unique(y)[[0, -1]]
@@ -256,28 +243,20 @@ def bounds_of(
     values: NDArray[np.float64],
     *,
     target: bool = False,
-    far: float = 1.0,
+    far: bool = False,
     columns: Sequence[Any] = (),
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return public bounds, or, where there are none, the range of the data."""
     low, high = values.min(axis=0), values.max(axis=0)
-    if far > 1.0:
-        largest = np.maximum(np.maximum(np.abs(low), np.abs(high)), 1.0)
-        high = np.minimum(far * largest, np.maximum(largest, _FARTHEST))
-        low = -high
+    if far:
+        low, high = -_beyond(values), _beyond(values)
     names = _TARGET_BOUNDS if target else _FEATURE_BOUNDS
+    table = SimpleNamespace(feature_names_in_=columns or None)
     for name, given in estimator.get_params(deep=True).items():
-        if name.rpartition("__")[2] not in names or given is None:
-            continue
-        try:
-            if isinstance(given, dict):
-                pairs = [given.get(column, (-np.inf, np.inf)) for column in columns]
-                given = tuple(np.array(pairs, dtype=float).reshape(-1, 2).T)
-            public = [np.broadcast_to(np.asarray(end, float), low.shape) for end in given]
-        except (TypeError, ValueError):  # of another step, with other columns
-            continue
-        low = np.where(np.isfinite(public[0]), public[0], low)
-        high = np.where(np.isfinite(public[1]), public[1], high)
+        if name.rpartition("__")[2] in names:
+            with suppress(TypeError, ValueError):  # of another step, with other columns
+                ends = as_bounds(given, low.size, name, table)
+                low, high = np.where(np.isfinite(ends), ends, (low, high))
     if target and get_tags(estimator).target_tags.positive_only:
         low = np.maximum(low, 0.0)
     return low, high

@@ -22,8 +22,6 @@ from skdpnoise.inspection.auditing._tables import (
 from skdpnoise.inspection.auditing.report import OneRunResult
 from skdpnoise.privacy import PrivacyGuarantee
 
-__all__ = ["Canaries", "one_run"]
-
 _GUESSED = (1.0, 0.3, 0.1)  # shares of the canaries that are guessed about, fixed in advance
 
 Score = Callable[[Any, Any, Any, Any, Any], NDArray[np.float64]]

@@ -26,8 +26,6 @@ from skdpnoise.inspection.auditing.report import ReplayResult
 from skdpnoise.inspection.auditing.transcript import Transcript
 from skdpnoise.privacy import PrivacyGuarantee, PrivacyLoss
 
-__all__ = ["ranked", "replay", "without_refused"]
-
 _MOST_DIFFERENCES = 5  # that are named
 _KEPT = 4  # pairs of neighbours that cost most
 _LONG = 120  # characters of a reason

@@ -15,21 +15,6 @@ from numpy.typing import ArrayLike, NDArray
 from skdpnoise.data.cells import is_missing
 from skdpnoise.data.columns import is_polars
 
-__all__ = [
-    "Odd",
-    "as_table",
-    "column_name",
-    "names_of",
-    "numbers",
-    "numeric_columns",
-    "odd_values",
-    "rows_of",
-    "stacked",
-    "taken",
-    "with_cell",
-    "with_numbers",
-]
-
 _UNSEEN = "unseen"
 
 
@@ -209,21 +194,16 @@ def _cells(X: Any, column: int) -> list[Any]:
 def _numpy_kind(X: Any, column: int) -> np.dtype[Any] | None:
     """Return numpy's type for a column of numbers; None if it is none, or of numbers of another."""
     if is_polars(X):
-        name = str(X.dtypes[column]).lower().replace("boolean", "bool")
+        kind = X[:0].to_series(column).to_numpy().dtype
     elif hasattr(X, "iloc"):
-        kind = X.dtypes.iloc[column]
-        name = str(getattr(kind, "numpy_dtype", kind))
-    elif X.dtype == object:
-        cells = [cell for cell in X[:, column].tolist() if not is_missing(cell)]
-        plain = cells and all(type(cell) in (bool, int, float) for cell in cells)
-        return np.dtype(float) if plain else None
+        kind = getattr(X.dtypes.iloc[column], "numpy_dtype", X.dtypes.iloc[column])
     else:
-        name = str(X.dtype)
-    try:
-        found = np.dtype(name)
-    except (TypeError, ValueError):
-        return None
-    return found if found.kind in "iufb" else None
+        kind = X.dtype
+        if kind.kind == "O":
+            cells = [cell for cell in X[:, column].tolist() if not is_missing(cell)]
+            plain = cells and all(type(cell) in (bool, int, float) for cell in cells)
+            return np.dtype(float) if plain else None
+    return kind if isinstance(kind, np.dtype) and kind.kind in "iufb" else None
 
 
 def _as_kind(values: NDArray[np.float64], kind: np.dtype[Any]) -> NDArray[Any]:

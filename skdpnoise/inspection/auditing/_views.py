@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import re
-import types
 import zlib
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
@@ -20,13 +19,11 @@ from skdpnoise._utils.nested import estimators_in
 from skdpnoise.inspection.auditing._claims import said
 from skdpnoise.inspection.auditing._fingerprint import (
     Unread,
+    contents,
     examined,
     fingerprint,
-    is_made_here,
-    parts_of,
+    unread_part,
 )
-
-__all__ = ["UNREAD", "Layout", "Parameters", "View", "view"]
 
 UNREAD = "cannot be read: "  # begins the name of a type
 _DEEPEST = 1000
@@ -35,13 +32,11 @@ _EXACT = 1 << 53  # whole numbers below it are doubles
 _LONGEST = 2048  # entries of one array that are looked at: half from each end
 _CODES = 4096  # of texts
 _ASKED = ("predict_proba", "decision_function", "predict", "score_samples", "transform")
-_WHOLE = (set, frozenset, types.CodeType)  # told by a digest
+_SETS = (set, frozenset)  # told by a digest
 _ENOUGH = ("predict_proba", "decision_function")  # labels follow from these
 _DENSE = 1 << 20  # entries of a sparse matrix that are looked at in their places
 _NUMBER = re.compile(r"[-+]?\d+(?:\.\d*)?(?:[eE][-+]?\d+)?")
 _SINGLE = (bool, int, float, str, bytes, complex, np.float64)  # they hold nothing else
-_BARE = frozenset((list, tuple, dict, np.ndarray, *_SINGLE))  # they have no attributes
-_OF_OUR_KIND = frozenset((*_BARE, *_WHOLE, bytearray, np.bool_, *np.sctypeDict.values()))
 _CONTAINERS = (Mapping, np.ndarray, list, tuple, set, frozenset)
 _CODED = (" is a", " is", " holds", " exactly")  # ends of names under which codes stand
 _OF_ITEMS = ("[", "key ", "item", "metadata")  # names of attributes begin with a point
@@ -108,7 +103,7 @@ class _ModelWalk:
             try:
                 parts = self._note(path, value)
             except Exception:  # of what the object does when it is asked
-                parts = [("", Unread(f"{type(value).__module__}.{type(value).__qualname__}"))]
+                parts = [unread_part(value)]
             ahead += [(path + name, part, depth + 1) for name, part in reversed(parts)]
 
     def _note(self, path: str, value: Any) -> list[tuple[str, Any]]:
@@ -116,54 +111,47 @@ class _ModelWalk:
         if isinstance(value, Unread):
             self._found[f"{UNREAD}{value.kind}"] = np.zeros(1)
             return []
-        kind = value if isinstance(value, type) else type(value)
-        shown_by = () if type(value) in _SINGLE else ("dtype", "shape")
-        told = [_asked(value, name) for name in shown_by]
-        arranged = ["" if callable(one) else str(one) for one in told]  # no method's address
-        self._found[f"{path} is a"] = _codes([f"{kind.__module__}.{kind.__qualname__}", *arranged])
+        words, data, held = contents(value)
+        self._found[f"{path} is a"] = _codes([" ".join(words)])
         if value is None:
             return []
         if id(value) in self._seen:
             self._found[f"{path} is"] = _codes([self._seen[id(value)][1]])
             return []
-        numbers = _in_numbers(value)
+        numbers = _in_numbers(value, data)
         if numbers is not None:
             self._found[path] = numbers
-            beyond = _beyond_doubles(value)
-            if beyond is not None:
+            beyond = _of_inexact(value)
+            if beyond.any():
                 self._found[f"{path} exactly"] = beyond
             if type(value) in _SINGLE:
                 return []
         self._seen[id(value)] = value, path
-        parts = self._parts(value)
+        parts = self._parts(value, held)
         self._found[f"{path} holds"] = _codes([" ".join(name for name, _ in parts)])
         return parts
 
-    def _parts(self, value: Any) -> list[tuple[str, Any]]:
+    def _parts(self, value: Any, held: list[tuple[str, Any]]) -> list[tuple[str, Any]]:
         """Return what an object leads to, without parameters that are as they were given."""
-        whole = _in_places(value)
-        held = [
-            (name, part)
-            for name, part in parts_of(value)
-            if not (_is_shown(value, name, part) or self._given.told(value, name[1:], part))
-        ]
-        if isinstance(value, set | frozenset) or (whole and isinstance(value, np.ndarray)):
-            held = [part for part in held if not part[0].startswith(_OF_ITEMS)]
-        elif isinstance(value, list | tuple | np.ndarray) and len(held) > _LONGEST:
-            held = [*_ends_of(held), *_by_digest("[...]", value)]
-        if isinstance(value, set | frozenset):  # its own numbers are a digest
-            held += [("", one) for one in examined(value)[1]]
-        if not isinstance(value, type) and is_made_here(type(value)):
-            held += _by_digest(".class", type(value))
-        return [*whole, *held]
+        whole, parts = _in_places(value), list[tuple[str, Any]]()
+        for name, part in held:
+            if name == "class":
+                parts += _by_digest(".class", part)
+            elif not (_shows_all_of(value, name, part) or self._given.told(value, name[1:], part)):
+                parts.append((name, part))
+        if isinstance(value, _SETS) or (whole and isinstance(value, np.ndarray)):
+            parts = [part for part in parts if not part[0].startswith(_OF_ITEMS)]
+        elif isinstance(value, list | tuple | np.ndarray) and len(parts) > _LONGEST:
+            parts = [*_ends_of(parts), *_by_digest("[...]", value)]
+        if isinstance(value, _SETS):  # its own numbers are a digest
+            parts += [("", one) for one in examined(value)[1]]
+        return [*whole, *parts]
 
 
-def _asked(value: Any, name: str) -> Any:
-    """Return an attribute; an empty text where there is none, or asking for it fails."""
-    try:
-        return getattr(value, name, "")
-    except Exception:
-        return ""
+def _shows_all_of(array: Any, name: str, part: Any) -> bool:
+    """Return whether an array shows all of the memory that it is a view of."""
+    is_base = isinstance(array, np.ndarray) and name == ".base"
+    return is_base and getattr(part, "nbytes", None) == array.nbytes
 
 
 def _in_places(value: Any) -> list[tuple[str, Any]]:
@@ -176,9 +164,10 @@ def _in_places(value: Any) -> list[tuple[str, Any]]:
     if isinstance(value, (type, *_CONTAINERS)):
         return []
     found = []
-    if callable(_asked(value, "to_numpy")):  # its labels are among its attributes and states
-        with suppress(Exception):  # some have no such numbers, or want more arguments
-            found.append(("[:]", value.to_numpy()))
+    # Of a frame; its labels are among its attributes and states. Some have no such numbers, or want
+    # more arguments.
+    with suppress(Exception):
+        found.append(("[:]", value.to_numpy()))
     with suppress(TypeError, ValueError):  # it shows no memory, or none that numpy knows
         found.append(("[:]", np.array(memoryview(value))))
     return found
@@ -190,27 +179,18 @@ def _by_digest(name: str, value: Any) -> list[tuple[str, Any]]:
     return [(name, digest), *((name, one) for one in unread)]
 
 
-def _is_shown(array: Any, name: str, part: Any) -> bool:
-    """Return whether the numbers of an array tell all of a part: its own memory, or none."""
-    if not isinstance(array, np.ndarray) or name not in ("metadata", ".base"):
-        return False
-    return part is None or (name == ".base" and getattr(part, "nbytes", None) == array.nbytes)
-
-
-def _in_numbers(value: Any) -> NDArray[np.float64] | None:
+def _in_numbers(value: Any, data: bytes) -> NDArray[np.float64] | None:
     """Return numbers that stand for all of a value; None where it is to be taken apart."""
-    if isinstance(value, np.ndarray | np.generic | complex):
+    if isinstance(value, np.ndarray | np.generic | float | complex):
         return _of_array(np.asarray(value))
-    if isinstance(value, int | float):
-        return _plain(value)
-    if isinstance(value, bytes | bytearray):
-        return _of_bytes(bytes(value))
+    if isinstance(value, int):
+        return _of_integer(value)
     if isinstance(value, str):
         written = [float(one) for one in _NUMBER.findall(value)]
         return np.concatenate([_codes([value]), _ends_of(written)])
-    if isinstance(value, _WHOLE):
+    if isinstance(value, _SETS):
         return _codes([fingerprint(value).hex()])
-    return _codes([value.__name__]) if isinstance(value, types.ModuleType) else None
+    return _of_bytes(data) if data else None
 
 
 def _of_array(array: NDArray[Any]) -> NDArray[np.float64] | None:
@@ -245,37 +225,18 @@ def _real(array: NDArray[Any]) -> NDArray[Any]:
     return row.view(np.int64) if array.dtype.kind in "mM" else row
 
 
-def _plain(value: float) -> NDArray[np.float64]:
-    """Return a number as a double; of one beyond all doubles its bytes."""
-    plain = float if isinstance(value, float) else int
-    try:
-        return np.array([plain.__float__(value)])
-    except OverflowError:
-        return _of_long(value)
-
-
-def _of_long(value: Any) -> NDArray[np.float64]:
-    """Return the bytes of a whole number that no double tells from its neighbours."""
+def _of_integer(value: int) -> NDArray[np.float64]:
+    """Return a whole number as a double; of one that no double tells from its neighbours, bytes."""
+    if abs(int(value)) <= _EXACT:
+        return np.array([int.__float__(value)])
     size = 32 * (int.bit_length(value) // 255 + 1)  # of most, the same
     return _of_bytes(int.to_bytes(value, size, "little", signed=True))
 
 
-def _beyond_doubles(value: Any) -> NDArray[np.float64] | None:
-    """Return codes of what doubles do not tell: long integers, signs of zero, other classes."""
-    if isinstance(value, np.ndarray | np.generic):
-        codes = _of_inexact(np.asarray(value))
-    elif isinstance(value, int):
-        codes = _of_long(value) if abs(int(value)) > _EXACT else np.zeros(0)
-    else:
-        inexact = isinstance(value, float | complex)
-        codes = _of_inexact(np.asarray(value)) if inexact else np.zeros(0)
-    if codes.any():
-        return codes
-    return None if type(value) in _OF_OUR_KIND else _codes([fingerprint(value).hex()])
-
-
-def _of_inexact(array: NDArray[Any]) -> NDArray[np.float64]:
+def _of_inexact(value: Any) -> NDArray[np.float64]:
     """Return a code of each number of an array that a double, or a comparison, does not tell."""
+    numbers = isinstance(value, np.ndarray | np.generic | float | complex)
+    array = np.asarray(value if numbers else ())
     if array.dtype.kind not in "iufcmM":
         return np.zeros(0)
     row = _real(array)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
+from typing import Any, cast
 
 import numpy as np
 
@@ -18,7 +20,6 @@ from skdpnoise.inspection.auditing._neighbours import (
     given_pair,
 )
 from skdpnoise.inspection.auditing._one_run import Canaries, one_run
-from skdpnoise.inspection.auditing._progress import telling
 from skdpnoise.inspection.auditing._replay import ranked, replay, without_refused
 from skdpnoise.inspection.auditing.report import (
     AuditReport,
@@ -31,6 +32,7 @@ from skdpnoise.privacy import PrivacyGuarantee
 __all__ = ["audit"]
 
 _METHODS = ("replay", "black_box", "one_run")
+_LINES = 20  # of a plain progress bar
 
 
 def audit(
@@ -177,7 +179,7 @@ def audit(
     costly = ranked(estimator, pairs, claim) if "black_box" in methods else pairs
     total = _total(methods, (len(pairs), len(costly)), n_fits, n_replays)
     results: list[ReplayResult | BlackBoxResult | OneRunResult] = []
-    with telling(progress, total, type(estimator).__name__) as tell:
+    with _telling(progress, total, type(estimator).__name__) as tell:
         if "replay" in methods:
             found = replay(estimator, pairs, claim, seeds[0], n_replays, tell)
             if found is not None:
@@ -237,3 +239,28 @@ def _total(methods: Sequence[str], n_pairs: tuple[int, int], n_fits: int, n_repl
     if "black_box" in methods:
         total += count_fits(n_pairs[1], n_fits)
     return total + ("one_run" in methods)
+
+
+@contextmanager
+def _telling(progress: Any, total: int, name: str) -> Iterator[Callable[[int], None]]:
+    """Give a function that is told of fits that are done, and shows or hands on their number."""
+    done, bar = 0, cast(Any, None)
+    with ExitStack() as stack:
+        if progress and not callable(progress):
+            with suppress(ImportError):
+                from rich.progress import Progress
+
+                bar = stack.enter_context(Progress(transient=True))
+                bar.add_task(f"audit of {name}", total=total)
+
+        def tell(count: int) -> None:
+            nonlocal done
+            before, done = done, done + count
+            if callable(progress):
+                progress(done, total)
+            elif bar is not None:
+                bar.update(0, completed=done)
+            elif progress and (not before or _LINES * before // total < _LINES * done // total):
+                print(f"audit of {name}: {done} of {total} fits", file=sys.stderr, flush=True)
+
+        yield tell

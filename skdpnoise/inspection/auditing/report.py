@@ -23,15 +23,34 @@ class _Result(ABC):
 
     __slots__ = ()
     method = ""
+    claim: PrivacyGuarantee
+    epsilon: float | None
 
     @property
-    @abstractmethod
-    def passed(self) -> bool: ...
+    def passed(self) -> bool:
+        """True if the bound does not exceed the claim."""
+        return (self.epsilon or 0.0) <= self.claim.epsilon * _ROUNDING
 
     @property
     def refuted(self) -> bool:
         """True if something was found against the claim."""
         return not self.passed
+
+    @property
+    def found(self) -> str:
+        """The finding, in a few words."""
+        return f"epsilon >= {self.epsilon:.3g}"
+
+    @property
+    def most(self) -> str | None:
+        """The most that could have been found; None: there is no limit."""
+        most = getattr(self, "most_epsilon", None)
+        return None if most is None else f"epsilon = {most:.3g}"
+
+    @property
+    @abstractmethod
+    def details(self) -> tuple[str, ...]:
+        """The meaning of the numbers, and how far they reach."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,25 +104,17 @@ class ReplayResult(_Result):
 
     @property
     def refuted(self) -> bool:
-        """True if something was found against the claim."""
         return bool(self.problems)
 
     @property
     def found(self) -> str:
-        """The finding, in a few words."""
         if self.problems:
             return f"{len(self.problems)} problem{'s' if len(self.problems) > 1 else ''}"
         used = "an unknown part" if self.epsilon is None else f"epsilon = {self.epsilon:.3g}"
         return f"{used} is used"
 
     @property
-    def most(self) -> str | None:
-        """The most that could have been found; None: there is no limit."""
-        return None
-
-    @property
     def details(self) -> tuple[str, ...]:
-        """The meaning of the numbers, and how far they reach."""
         shares = ", ".join(f"{label} {share:.3g}" for label, share in self.shares)
         return (
             *(f"problem: {text}" for text in self.problems),
@@ -176,23 +187,16 @@ class BlackBoxResult(_Result):
     @property
     def passed(self) -> bool:
         """True if the bounds do not exceed the claim, and all of the model could be read."""
-        if self.unread or self.epsilon > self.claim.epsilon * _ROUNDING:
-            return False
-        return self.claimed_mu is None or self.mu <= self.claimed_mu * _ROUNDING
+        most_mu = math.inf if self.claimed_mu is None else self.claimed_mu * _ROUNDING
+        # A dataclass with slots is made twice, so that super() would not find itself.
+        return super(BlackBoxResult, self).passed and self.mu <= most_mu and not self.unread
 
     @property
     def found(self) -> str:
-        """The finding, in a few words."""
         return f"epsilon >= {self.epsilon:.3g}, mu >= {self.mu:.3g}"
 
     @property
-    def most(self) -> str | None:
-        """The most that so many fits could have shown."""
-        return f"epsilon = {self.most_epsilon:.3g}"
-
-    @property
     def details(self) -> tuple[str, ...]:
-        """The meaning of the numbers, and how far they reach."""
         claimed = "" if self.claimed_mu is None else f" (claimed: {self.claimed_mu:.3g})"
         return (
             *(f"problem: the model holds a {kind}, which cannot be read" for kind in self.unread),
@@ -238,23 +242,7 @@ class OneRunResult(_Result):
     method = "one_run"
 
     @property
-    def passed(self) -> bool:
-        """True if the bound does not exceed the claim."""
-        return self.epsilon <= self.claim.epsilon * _ROUNDING
-
-    @property
-    def found(self) -> str:
-        """The finding, in a few words."""
-        return f"epsilon >= {self.epsilon:.3g}"
-
-    @property
-    def most(self) -> str | None:
-        """The most that so many canaries could have shown."""
-        return f"epsilon = {self.most_epsilon:.3g}"
-
-    @property
     def details(self) -> tuple[str, ...]:
-        """The meaning of the numbers, and how far they reach."""
         return (
             f"{self.n_canaries} canaries in one fit: {self.n_right} of {self.n_guesses} guesses "
             "were right",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, TypeVar
@@ -10,16 +9,13 @@ from typing import Any, ClassVar, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from skdpnoise.accounting import PrivacyReport
 from skdpnoise.inspection.auditing._fingerprint import fingerprint
-from skdpnoise.model_selection import DPGridSearchCV, DPRandomizedSearchCV
 from skdpnoise.sampling import RandomWords, SeededWords, permutation
 from skdpnoise.sampling.observer import Cells, observed
 
 __all__ = ["Meeting", "Transcript", "coupled_order"]
 
 R = TypeVar("R")
-_SEARCHES = "skdpnoise.model_selection."
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -113,7 +109,6 @@ class Transcript:
         self._earlier = earlier
         self._orders: list[NDArray[np.int64]] = []
         self._known: dict[int, tuple[Any, Any]] = {}  # mechanisms are kept, or ids would recur
-        self._of_searches: dict[int, bool] = {}  # of mechanisms that are kept by meetings
         self._asked = (0, 0)  # epoch, and how often words were asked for in it
 
     def watch(self, function: Callable[..., R], *args: Any, **kwargs: Any) -> R:
@@ -142,7 +137,7 @@ class Transcript:
         noisy = private + np.asarray(noise)
         there = self._counterpart("sum", mechanism, private.shape)
         released: NDArray[Any] = noisy if there is None else there.released
-        self._met(Meeting("sum", mechanism, private, released))
+        self.meetings.append(Meeting("sum", mechanism, private, released))
         return released
 
     def cells(
@@ -160,7 +155,7 @@ class Transcript:
         if there is not None:
             known = dict(zip(there.names, there.released.tolist(), strict=True))
             noisy = np.array([known.get(name, cells.hidden) for name in names], dtype=np.int64)
-        self._met(Meeting("cells", mechanism, private, noisy, names))
+        self.meetings.append(Meeting("cells", mechanism, private, noisy, names))
         return noisy
 
     def choice(
@@ -171,7 +166,7 @@ class Transcript:
         there = self._counterpart("choice", mechanism, private.shape)
         # Of a source of its own: how many words a choice takes depends on the utilities.
         index = sample(self.rng()) if there is None else int(there.released)
-        self._met(Meeting("choice", mechanism, private, index))
+        self.meetings.append(Meeting("choice", mechanism, private, index))
         return index
 
     def order(self, n: int) -> NDArray[np.int64]:
@@ -206,22 +201,11 @@ class Transcript:
 
     def charged(self, mechanism: Any) -> tuple[str, Any] | None:
         """Return what a mechanism was charged for as, and by what; None if it was not."""
-        for label, charged in self.charges:
-            if _is_for(charged, mechanism):
-                return label, charged
-        # A search is charged as a whole, by its report, for what it asks by itself: which candidate
-        # is best, and how good. What its candidates release has accounts of its own.
-        whole = [one for one in self.charges if isinstance(one[1], PrivacyReport)]
-        return whole[0] if whole and self._of_searches.get(id(mechanism)) else None
+        return next((one for one in self.charges if _is_for(one[1], mechanism)), None)
 
     def n_charges(self, mechanism: Any) -> int:
         """Return how often a mechanism was charged for; a search may use it in every run."""
         return sum(_is_for(one, mechanism) for _, one in self.charges) or len(self.meetings)
-
-    def _met(self, meeting: Meeting) -> None:
-        self.meetings.append(meeting)
-        if id(meeting.mechanism) not in self._of_searches:
-            self._of_searches[id(meeting.mechanism)] = _asked_by_a_search()
 
     def _counterpart(
         self, kind: str, mechanism: Any, shape: tuple[int, ...] | None
@@ -301,20 +285,6 @@ def coupled_order(order: Sequence[int] | NDArray[np.int64], place: int = -1) -> 
         kept = [*paired, left[partner]]
     found = np.array(kept, dtype=np.int64)
     return found - (found > gone)
-
-
-def _asked_by_a_search() -> bool:
-    """Return whether the innermost estimator that runs is a search, in a method of its own."""
-    frame = inspect.currentframe()
-    while frame is not None:
-        code = frame.f_code
-        subject = frame.f_locals.get(code.co_varnames[0]) if code.co_argcount else None
-        if hasattr(type(subject), "fit") and hasattr(type(subject), "get_params"):
-            module = str(frame.f_globals.get("__name__"))
-            searches = isinstance(subject, DPGridSearchCV | DPRandomizedSearchCV)
-            return searches and module.startswith(_SEARCHES)
-        frame = frame.f_back
-    return False
 
 
 def _is_for(charged: Any, mechanism: Any) -> bool:

@@ -497,7 +497,7 @@ ADD = {"adjacency": "add_remove"}
         (None, {"neighbours": "best"}, ValueError, "got an object of type str"),
         (None, {"neighbours": (X, Y)}, ValueError, "the columns of the two are not the same"),
         (None, {"neighbours": (X[1:], None)}, ValueError, "Got 39 rows for 40"),
-        (None, {"neighbours": (X + 1.0, None)}, ValueError, "one row may differ, but 40 do"),
+        (None, {"neighbours": (X + 1.0, None)}, ValueError, "but for one row, they differ"),
         (None, {"neighbours": (X, None), **ADD}, ValueError, "one row more or less"),
         (None, {"neighbours": (X[1:] + 1.0, None), **ADD}, ValueError, "they differ"),
     ],
