@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from skdpnoise.kernels import LOGISTIC, SQUARED
-from skdpnoise.linear_model import _rules as rules
+from skdpnoise.linear_model import _tuned as tuned
 from skdpnoise.linear_model._budget import NORMAL
 from skdpnoise.linear_model._records import LinearSchema, Settings
 from skdpnoise.mechanisms.requests import CHOICES
@@ -34,13 +34,13 @@ def check_whole_rows(settings: Settings, schema: LinearSchema) -> list[str]:
 
 def prefers_gradient(settings: Settings, schema: LinearSchema) -> bool:
     """Return True if whole gradients are expected to be better than the other solvers."""
-    rule, normal = rules.GRADIENT, rules.is_normal(settings.noise, settings.delta)
-    if not normal or rules.asks_for_coordinate(settings):
+    rule, normal = tuned.GRADIENT, tuned.is_normal(settings.noise, settings.delta)
+    if not normal or tuned.asks_for_coordinate(settings):
         return False
     # How many records there are is public under replace-one alone.
     strength = gdp_mu(settings.epsilon, settings.delta) * (schema.n_rows or 0.0)
     if settings.loss is SQUARED:  # whose second moments would be noise, of so many columns
-        moments = not rules.asks_for_descent(settings) and isinstance(settings.row_norm, str)
+        moments = not tuned.asks_for_descent(settings) and isinstance(settings.row_norm, str)
         many = schema.n_columns >= rule.many_columns
         return moments and many and strength < rule.few_records * schema.n_columns
     if settings.loss is not LOGISTIC or schema.n_rows is None or schema.n_outputs > 1:
@@ -57,7 +57,7 @@ def whole_rows(settings: Settings, schema: LinearSchema) -> Settings:
             "ones would make it dense: give 'feature_bounds', or 'column_groups' for columns "
             "that share one unit of norm in each row."
         )
-    if not rules.is_normal(settings.noise, settings.delta):
+    if not tuned.is_normal(settings.noise, settings.delta):
         reason = "sparse X" if schema.sparse else "gradients of whole rows (solver='joint')"
         raise ValueError(
             f"The 'noise' parameter of {settings.owner} must be normal noise, and delta positive, "

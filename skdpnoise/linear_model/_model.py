@@ -34,9 +34,9 @@ from skdpnoise.linear_model._column_groups import NO_GROUP, numbered_groups
 from skdpnoise.linear_model._parameters import TargetParameters
 from skdpnoise.linear_model._penalties import of_standard_columns
 from skdpnoise.linear_model._records import Fitted, LinearSchema, MakeRows, Rows, Settings
-from skdpnoise.linear_model._rules import is_normal
 from skdpnoise.linear_model._scaling import Run
 from skdpnoise.linear_model._targets import LABELS, NUMBERS, TargetKind
+from skdpnoise.linear_model._tuned import is_normal
 from skdpnoise.linear_model.solvers.coordinate import COORDINATE
 from skdpnoise.linear_model.solvers.gradient import GRADIENT
 from skdpnoise.linear_model.solvers.moments import MOMENTS, MomentsOr

@@ -23,7 +23,7 @@ from skdpnoise.base.advice import (
 from skdpnoise.data.table import Table
 from skdpnoise.kernels.second_moments import clipped_row_sums
 from skdpnoise.kernels.sizes import MOST_ROWS
-from skdpnoise.linear_model import _rules as rules
+from skdpnoise.linear_model import _tuned as tuned
 from skdpnoise.linear_model._budget import FitBudget
 from skdpnoise.linear_model._column_groups import NO_GROUP
 from skdpnoise.linear_model._records import LinearSchema, Rate, Rows, Settings
@@ -123,7 +123,7 @@ def _is_hidden(standard: Standardisation, run: Run, bounds: np.ndarray) -> bool:
     mechanism = calibrate(run.budget.noise, one_sum, run.budget.target.share(0.5))
     half = 0.5 * (bounds[1] - bounds[0])
     noise = mechanism.standard_deviation[0] / run.n_samples * half[0]
-    return not noise <= rules.TARGET.hidden * standard.scale[0]
+    return not noise <= tuned.TARGET.hidden * standard.scale[0]
 
 
 def release_log_odds(
@@ -190,7 +190,7 @@ def release_rate(run: Run, y: Table[Any], bounds: np.ndarray | None) -> tuple[Ra
 
 def _warn_of_constant(run: Run, found: SearchedLocation | None) -> None:
     """Say how noisy the location that a search found is, by released numbers and public ones."""
-    if found is None or (found.found and found.error <= rules.TARGET.hidden * found.scale):
+    if found is None or (found.found and found.error <= tuned.TARGET.hidden * found.scale):
         return
     name, epsilon = run.settings.owner, run.settings.epsilon
     only = "one constant" if run.settings.fit_intercept else "0 everywhere"
@@ -279,7 +279,7 @@ def _scale_bounded_rows(
         both = found.values / run.n_samples
         first, second = both[:p], both[p:] + 0.5
         noise = float(found.standard_deviation[0]) / run.n_samples
-        keep = rules.kept(float((first**2).sum()), p * noise**2, p)
+        keep = tuned.kept(float((first**2).sum()), p * noise**2, p)
         mean = np.clip(keep * first, -1.0, 1.0)
         alone = ~grouped
         variance[alone] = second - mean[alone] ** 2
@@ -287,7 +287,7 @@ def _scale_bounded_rows(
             common, n_alone = variance[alone].mean(), int(alone.sum())
             others = variance[alone] - common
             energy = float((others**2).sum())
-            drawn = rules.kept(energy, n_alone * noise**2, n_alone)
+            drawn = tuned.kept(energy, n_alone * noise**2, n_alone)
             variance[alone] = common + drawn * others
     mean = np.where(used, mean, 0.0)
     part = np.sqrt(np.clip(variance, LEAST_SCALE**2, 1.0))

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from skdpnoise.kernels.links import exponential_mean
-from skdpnoise.linear_model import _rules as rules
+from skdpnoise.linear_model import _tuned as tuned
 from skdpnoise.linear_model._budget import FitBudget
 from skdpnoise.linear_model._records import Rows
 from skdpnoise.linear_model._standard_units import LIMIT, linear_functions
@@ -55,7 +55,7 @@ class ShrinkToConstant:
 
     def __call__(self, path: np.ndarray, plan: Any) -> np.ndarray:
         energy = float((plan.average(path[..., :-1]) ** 2).sum())
-        keep = rules.kept(energy, self.noise, self.n_slopes)
+        keep = tuned.kept(energy, self.noise, self.n_slopes)
         return _nearer(path, plan.problem.target.constant, keep)
 
 
@@ -80,7 +80,7 @@ class Recentre(LastRelease):
             return path
         mean = float(noisy[0]) / plan.n_samples
         noise = float(self.mechanism.standard_deviation[0]) / plan.n_samples
-        keep = rules.FINAL.off**2 / (rules.FINAL.off**2 + noise**2)
+        keep = tuned.FINAL.off**2 / (tuned.FINAL.off**2 + noise**2)
         moved = path.copy()
         moved[..., -1] += keep * np.clip(mean, -self.reach, self.reach)
         return moved
@@ -128,7 +128,7 @@ class MajorityFallback(LastRelease):
 
 def kept_for_few_labels(lead: float, spread: float) -> float:
     """Return the part of slopes with which labels of few records differ from the largest class."""
-    rule = rules.FINAL
+    rule = tuned.FINAL
     return float(np.clip(lead / max(rule.few_labels * spread, 1e-300), rule.least_kept, 1.0))
 
 
@@ -162,10 +162,10 @@ def shrink_rates(path: np.ndarray, plan: Any) -> np.ndarray:
     """Shrink logarithms of rates to the mean rate."""
     # Where rates are small, so is the curvature that pulls noise back.
     model = plan.average(path)
-    curvature = rules.GRADIENT.curvature * math.exp(min(float(model[0, -1]), 0.0))
+    curvature = tuned.GRADIENT.curvature * math.exp(min(float(model[0, -1]), 0.0))
     noise = plan.n_slopes * plan.slope_noise(curvature)
     energy = float((model[:, :-1] ** 2).sum())
-    keep = rules.kept(energy, noise, plan.n_slopes)
+    keep = tuned.kept(energy, noise, plan.n_slopes)
     return np.asarray(path * keep)
 
 
@@ -189,7 +189,7 @@ class TwoClassFallback(LastRelease):
         return one * np.array([right - (positive.size - found), right - found])
 
     def __call__(self, path: np.ndarray, plan: Any, noisy: np.ndarray) -> np.ndarray:
-        rule, n, model = rules.FINAL, plan.n_samples, plan.average(path)
+        rule, n, model = tuned.FINAL, plan.n_samples, plan.average(path)
         over_first, over_second = noisy / n
         deviation = float(self.mechanism.standard_deviation[0]) / n
         # The records that are labelled are those of the fit: labels that mean nothing gain, too.
@@ -313,7 +313,7 @@ def plan_mean(
     budget: FitBudget, left: LossBudget, strength: float, n_samples: float, spread: float
 ) -> MatchMean | None:
     """Return the release for counts of this spread, None where its noise is more than it mends."""
-    rule, profile = rules.FINAL, GroupedProfile([math.sqrt(2.0)], np.zeros(2))
+    rule, profile = tuned.FINAL, GroupedProfile([math.sqrt(2.0)], np.zeros(2))
     farther = math.sqrt(max(1.0, strength / rule.strong))
     counted = farther * (1.0 + LIMIT * spread)
     error, missed = math.hypot(rule.known / strength, rule.off) * spread, rule.off * spread

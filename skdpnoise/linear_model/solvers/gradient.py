@@ -24,7 +24,7 @@ from skdpnoise.accounting.session import Drawn, Session
 from skdpnoise.data.table import Table
 from skdpnoise.kernels import POISSON, SQUARED, Loss
 from skdpnoise.kernels.joint import Clip, GridRows, clipped_gradient_sums, descend
-from skdpnoise.linear_model import _rules as rules
+from skdpnoise.linear_model import _tuned as tuned
 from skdpnoise.linear_model._budget import NORMAL, FitBudget
 from skdpnoise.linear_model._records import LinearProblem, LinearSchema, Rows, Settings
 from skdpnoise.linear_model._standard_units import RowScaling, plain_units, side_by_side
@@ -109,7 +109,7 @@ class GradientPlan(SolverPlan):
             noise=noise,
             add=partial(_add, drawn, self._updated),
             n_samples=self.n_samples,
-            momentum=rules.GRADIENT.momentum,
+            momentum=tuned.GRADIENT.momentum,
             l1=l1,
             l2=l2,
         )
@@ -127,7 +127,7 @@ class GradientPlan(SolverPlan):
         path, pull = np.zeros((self.n_passes, self.n_passes)), np.eye(self.n_passes)
         velocity, slope = np.zeros((2, self.n_passes))
         for t, step in enumerate(self.steps):
-            velocity = rules.GRADIENT.momentum * velocity + pull[t] + curvature * slope
+            velocity = tuned.GRADIENT.momentum * velocity + pull[t] + curvature * slope
             path[t] = slope = slope - step * velocity
         part = self.average(path)
         noise = part / self.n_samples * float(self.mechanism.standard_deviation[0])
@@ -138,13 +138,13 @@ class GradientPlan(SolverPlan):
         # The mean of m iterates moves by the mean of m noisy gradients over the curvature.
         assert self.mechanism is not None
         deviation = float(self.mechanism.standard_deviation[0])
-        noise = deviation / self.n_samples / rules.GRADIENT.curvature
+        noise = deviation / self.n_samples / tuned.GRADIENT.curvature
         return noise**2 / _n_averaged(self.n_passes)
 
 
 def _n_averaged(n_passes: int) -> int:
     """Return the number of last iterates whose mean is the model."""
-    return max(1, math.ceil(rules.GRADIENT.averaged * n_passes))
+    return max(1, math.ceil(tuned.GRADIENT.averaged * n_passes))
 
 
 def _add(drawn: Drawn, updated: np.ndarray, sums: np.ndarray, noise: np.ndarray) -> np.ndarray:
@@ -205,14 +205,14 @@ class GradientDescent:
     name: ClassVar[str] = "gradient"
 
     def check(self, settings: Settings, schema: LinearSchema, budget: FitBudget) -> None:
-        n_passes = rules.GRADIENT.most_passes_of_few_rows
+        n_passes = tuned.GRADIENT.most_passes_of_few_rows
         if not isinstance(settings.n_passes, str):
             n_passes = float(settings.n_passes)
         elif schema.n_rows is not None:
             assert isinstance(budget.total, GaussianLoss)
             strength, n_rows = budget.total.mu * schema.n_rows, float(schema.n_rows)
-            most = rules.most_passes(strength, n_rows, 1, schema.sparse)  # one at least is used
-            n_passes = max(most, rules.GRADIENT.fewest_passes)
+            most = tuned.most_passes(strength, n_rows, 1, schema.sparse)  # one at least is used
+            n_passes = max(most, tuned.GRADIENT.fewest_passes)
         size = 32.0 * n_passes * schema.n_outputs * (schema.n_columns + 1)
         reason = f"the noise of {n_passes:g} passes"
         check_memory(settings.owner, size, reason, "Use fewer passes.")
@@ -227,7 +227,7 @@ class GradientDescent:
         assert isinstance(features, RowScaling)
         constant = float(settings.fit_intercept)
         if sparse:  # a 1 would be most of a short row, and of what it may add
-            constant *= min(1.0, rules.GRADIENT.sparse * features.length)
+            constant *= min(1.0, tuned.GRADIENT.sparse * features.length)
         n_used = int(np.count_nonzero(features.used))
         if not n_used or not (target.scaling is None or target.scaling.used[0]):
             # A constant has been found.
@@ -241,8 +241,8 @@ class GradientDescent:
         part, final = _final_steps(problem, n_samples, budget, strength)
         left = left.share(1.0 - part)
         size = target.spread  # of slopes
-        sizes, momentum = (length, size), rules.GRADIENT.momentum
-        n_passes, clip, reach = rules.choose_gradients(
+        sizes, momentum = (length, size), tuned.GRADIENT.momentum
+        n_passes, clip, reach = tuned.choose_gradients(
             settings, strength, sizes, shape, n_samples, sparse
         )
         if loss is not POISSON:
@@ -255,7 +255,7 @@ class GradientDescent:
         step = (1.0 + momentum) / (loss.curvature * (longest if sparse else length) ** 2)
         if loss is not SQUARED:  # whose residuals have no bound
             whole = max(min(clip / (length * size), 1.0), _TINY)
-            step /= whole**rules.GRADIENT.shorter_steps
+            step /= whole**tuned.GRADIENT.shorter_steps
         step = min(step, longest_step)
         profile = GroupedProfile([width * clip], np.zeros(math.prod(shape)))
         mechanism = calibrate(budget.noise, profile, left, n_releases=n_passes)
@@ -286,7 +286,7 @@ def _final_steps(
     settings, target, left = problem.settings, problem.target, budget.model
     if settings.loss is SQUARED:
         assert target.scaling is not None
-        noise = budget.noise if budget.noise in rules.MOMENT_NOISES else NORMAL
+        noise = budget.noise if budget.noise in tuned.MOMENT_NOISES else NORMAL
         part = BESIDE
         plain = replace(settings, noise=noise, row_norm="auto")
         columns = side_by_side(plain_units(1), target.scaling)
@@ -299,7 +299,7 @@ def _final_steps(
         return (0.0, (shrink_rates,)) if level is None else (part, (shrink_rates, level))
     if target.scaling is not None:
         return 0.0, (shrink_slopes,)
-    part = rules.share_of_gains(settings, strength, target.weights is not None)
+    part = tuned.share_of_gains(settings, strength, target.weights is not None)
     if not part:
         return 0.0, (shrink_scores,)
     # Gains of neighbours are as far apart as gradients of clip 1.

@@ -10,7 +10,7 @@ block are raised to ℓ + h²/ℓ with h = κ/2, half the noise level: that mini
 :math:`|G w - g|^2 + h^2 |w|^2`, as errors in the predictors ask for. The square root of the result
 is data of a few rows, from which any least-squares solver gets the answer. Every model is drawn
 towards the constant 0, the centre of the target, by as much as a ridge on the same moments may be
-noise (:func:`~skdpnoise.linear_model._rules.kept`).
+noise (:func:`~skdpnoise.linear_model._tuned.kept`).
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from skdpnoise._utils.redaction import silence
 from skdpnoise.accounting.session import Session
 from skdpnoise.data.table import Table
 from skdpnoise.kernels.second_moments import second_moments
-from skdpnoise.linear_model import _rules as rules
+from skdpnoise.linear_model import _tuned as tuned
 from skdpnoise.linear_model._budget import FitBudget
 from skdpnoise.linear_model._penalties import of_standard_columns
 from skdpnoise.linear_model._records import LinearProblem, LinearSchema, Rows, Settings
@@ -141,9 +141,9 @@ class SecondMomentsSolver:
 
     def check(self, settings: Settings, schema: LinearSchema, budget: FitBudget) -> None:
         check_size_of_moments(settings, schema.n_columns)
-        if settings.noise not in rules.MOMENT_NOISES:
+        if settings.noise not in tuned.MOMENT_NOISES:
             raise ValueError(
-                f"The 'noise' parameter of {settings.owner} must be one of {rules.MOMENT_NOISES} "
+                f"The 'noise' parameter of {settings.owner} must be one of {tuned.MOMENT_NOISES} "
                 f"with solver='gram'. Got {settings.noise!r} instead. solver='gradient' takes it."
             )
         plan_moments(settings, plain_units(schema.n_columns + 1), 1.0, budget.least)
@@ -167,10 +167,10 @@ class MomentsOr:
 
     def plan(self, problem: LinearProblem, n_samples: float, budget: FitBudget) -> SolverPlan:
         settings, features = problem.settings, problem.features
-        if not rules.asks_for_descent(settings):
+        if not tuned.asks_for_descent(settings):
             plan = MOMENTS.plan(problem, n_samples, budget)
             reach = features.reach[features.used]
-            if rules.prefers_moments(plan.moments.noise_level, reach):
+            if tuned.prefers_moments(plan.moments.noise_level, reach):
                 return plan
         return self.other.plan(problem, n_samples, budget)
 
@@ -203,7 +203,7 @@ def plan_moments(
 
     if not isinstance(settings.row_norm, str):
         return plan(min(float(settings.row_norm), longest))
-    norm = rules.choose_row_norm(limits.size, longest, lambda radius: plan(radius).noise_level)
+    norm = tuned.choose_row_norm(limits.size, longest, lambda radius: plan(radius).noise_level)
     return plan(norm)
 
 
@@ -275,7 +275,7 @@ class PseudoData:
         variance = self.noise_level**2 / (n_features + 1.0) * (1.0 + coefs @ coefs)
         # Half of it: where eigenvalues were raised, coefficients are nearer to 0 already.
         noise = 0.5 * variance * (values / (values + ridge) ** 2).sum()
-        return float(rules.kept(explained, noise, n_features))
+        return float(tuned.kept(explained, noise, n_features))
 
     def _coefs(self, alphas: np.ndarray, l1_ratio: float) -> np.ndarray:
         coefs = np.zeros((len(alphas), self.X.shape[1]))
