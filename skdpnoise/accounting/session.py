@@ -70,9 +70,9 @@ class Drawn:
         noise = self._taken(at)
         return Session.meeting(self.mechanism, integers, noise.reshape(np.shape(integers)))
 
-    def in_units(self, integers: Any, at: Any = ...) -> NDArray[np.float64]:
-        """Return integers plus their noise, in the units of the query."""
-        return in_units(self.add(integers, at), self.mechanism.grid_size)
+    def in_units(self, integers: Any, at: Any = ..., divisor: float = 1.0) -> NDArray[np.float64]:
+        """Return integers plus their noise, in the units of the query, over a divisor."""
+        return in_units(self.add(integers, at), self.mechanism.grid_size / divisor)
 
     def on(self, values: Any) -> NDArray[np.float64]:
         """Return exact values, rounded to grid steps as a whole, plus their noise."""
@@ -171,11 +171,18 @@ class Session:
         """Release exact values that were summed already, plus the noise of one release."""
         return self.draw(label, mechanism).on(values)
 
-    def released(self, label: str, query: Query, table: Table[Any], mechanism: Any) -> Released:
+    def released(
+        self,
+        label: str,
+        query: Query,
+        table: Table[Any],
+        mechanism: Any,
+        divisor: float = 1.0,
+    ) -> Released:
         """Release the noisy sums of a query once, with noise that was calibrated for it."""
         drawn = self.draw(label, mechanism)
         sums = table.total(query.step(mechanism.grid_size), label)
-        return Released(drawn.in_units(sums), mechanism)
+        return Released(drawn.in_units(sums, divisor=divisor), mechanism)
 
     def release(
         self,

@@ -4,17 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
-from functools import partial
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 
 from skdpnoise.data.schema import Schema
 from skdpnoise.kernels import Loss
-from skdpnoise.kernels.sizes import MOST_ROWS
 from skdpnoise.linear_model._standard_units import Standardisation, side_by_side
 from skdpnoise.privacy import Adjacency
-from skdpnoise.sensitivity import SensitivityProfile
 
 Fitted = dict[str, Any]  # attributes of a fitted estimator, by name
 # From a problem and the number of records to l1 and l2 penalties of all features, standard units.
@@ -169,26 +166,8 @@ class Rows:
     def __len__(self) -> int:
         return len(self.y)
 
-
-@dataclass(frozen=True, slots=True, eq=False)
-class BlockSums:
-    """Sums of what rows contribute, some at a time, within a bound."""
-
-    bound: Any  # the profile of the sums
-    contribution: Callable[[np.ndarray, Rows], np.ndarray]  # in grid steps, whose size it takes
-
-    def sensitivity(self, adjacency: Adjacency) -> SensitivityProfile:
-        return cast(SensitivityProfile, self.bound)
-
-    def step(self, grid_size: np.ndarray) -> Callable[[Rows], np.ndarray]:
-        return partial(self._sums, grid_size)
-
-    def _sums(self, grid_size: np.ndarray, rows: Rows) -> np.ndarray:
-        blocks = (slice(begin, begin + MOST_ROWS) for begin in range(0, len(rows.y), MOST_ROWS))
-        some = (
-            Rows(rows.X[at], rows.y[at], [output[at] for output in rows.outputs]) for at in blocks
-        )
-        return np.asarray(sum(self.contribution(grid_size, one) for one in some))
+    def __getitem__(self, at: slice) -> Rows:
+        return Rows(self.X[at], self.y[at], [output[at] for output in self.outputs])
 
 
 MakeRows = Callable[[dict[str, Any]], Rows]

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from skdpnoise.accounting.queries import GroupedSum
+from skdpnoise.accounting.queries import ClippedRows, GroupedSum
 from skdpnoise.accounting.session import FitSession
 from skdpnoise.base.advice import (
     SEE_TARGET,
@@ -21,8 +21,6 @@ from skdpnoise.base.advice import (
     warn_of_hidden_target,
 )
 from skdpnoise.data.table import Table
-from skdpnoise.kernels.second_moments import clipped_row_sums
-from skdpnoise.kernels.sizes import MOST_ROWS
 from skdpnoise.linear_model import _tuned as tuned
 from skdpnoise.linear_model._budget import FitBudget
 from skdpnoise.linear_model._column_groups import NO_GROUP
@@ -33,12 +31,7 @@ from skdpnoise.privacy import LossBudget
 from skdpnoise.queries.location_scale import LEAST_SCALE, LocationScale, located
 from skdpnoise.queries.ranges import TYPICAL, Ranges
 from skdpnoise.queries.searched_location import SearchedLocation, search_table
-from skdpnoise.sensitivity import (
-    RowBounds,
-    SensitivityProfile,
-    clipped_rows,
-    clipped_sum,
-)
+from skdpnoise.sensitivity import RowBounds, clipped_sum
 
 _LEAST_RATE = 1e-9  # a smaller scale is what a search finds where nearly all counts are 0
 _LEAST_MEAN = 1.0 / 14.0  # of counts, in their quantile of 13/14: Markov's inequality
@@ -273,7 +266,7 @@ def _scale_bounded_rows(
     half, p = np.where(used, half, 1.0), half.size
     mean, variance = np.zeros(p), np.full(p, TYPICAL**2)
     if run.budget.scaling and used.any():
-        query, loss = RowMoments(middle, half, groups), run.budget.features
+        query, loss = row_moments(middle, half, groups), run.budget.features
         label = "means and squares of rows"
         found = run.session.release(label, query, X, loss, "iid_gaussian")
         both = found.values / run.n_samples
@@ -295,44 +288,17 @@ def _scale_bounded_rows(
     return Standardisation(middle + half * mean, half * part, used, (1.0 + np.abs(mean)) / part)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class RowMoments:
-    """Sums of rows in halves of public bounds, and of their squares less a half."""
-
+def row_moments(middle: np.ndarray, half: np.ndarray, groups: np.ndarray) -> ClippedRows:
+    """Return sums of rows in halves of public bounds, and of their squares less a half."""
     # With z within ±1, the norm of (z, z² - 1/2) is at most the root of p + p/4. Of groups, whose
     # part of a row has norm 1, only z is summed.
-
-    middle: np.ndarray
-    half: np.ndarray
-    groups: np.ndarray
-
-    @property
-    def alone(self) -> np.ndarray:
-        """The columns in no group."""
-        return np.flatnonzero(self.groups == NO_GROUP)
-
-    @property
-    def limits(self) -> RowBounds:
-        """Limits to which a row is clipped."""
-        n_alone = self.alone.size
-        columns = np.append(np.ones(self.half.size), np.full(n_alone, 0.5))
-        norm = math.sqrt(1.25 * n_alone + self.groups.max() + 1)
-        return RowBounds(columns.size, norm, columns=columns)
-
-    def sensitivity(self, adjacency: Any) -> SensitivityProfile:
-        return clipped_rows(self.limits, adjacency)
-
-    def step(self, grid_size: np.ndarray) -> Any:
-        return partial(_sums_of_moments, self, grid_size)
+    alone = np.flatnonzero(groups == NO_GROUP)
+    columns = np.append(np.ones(half.size), np.full(alone.size, 0.5))
+    norm = math.sqrt(1.25 * alone.size + groups.max() + 1)
+    bounds = RowBounds(columns.size, norm, columns=columns)
+    return ClippedRows(bounds, rows=partial(_with_squares, middle, half, alone))
 
 
-def _sums_of_moments(query: RowMoments, grid_size: np.ndarray, X: Any) -> np.ndarray:
-    limits, alone = query.limits, query.alone
-    sums = np.zeros(grid_size.size, dtype=np.int64)
-    bounds: dict[str, Any] = {"norm": limits.norm, "columns": limits.columns}
-    for begin in range(0, len(X), MOST_ROWS):
-        values = X[begin : begin + MOST_ROWS].astype(np.float64)
-        z = np.clip((values - query.middle) / query.half, -1.0, 1.0)
-        both = np.hstack([z, z[:, alone] ** 2 - 0.5])
-        sums += clipped_row_sums(both, row_grid_size=grid_size, **bounds)
-    return sums
+def _with_squares(middle: np.ndarray, half: np.ndarray, alone: np.ndarray, X: Any) -> np.ndarray:
+    z = np.clip((X.astype(np.float64) - middle) / half, -1.0, 1.0)
+    return np.hstack([z, z[:, alone] ** 2 - 0.5])

@@ -12,6 +12,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from skdpnoise._utils.parameters import check_memory, number_vector
+from skdpnoise.accounting.queries import ClippedSum
 from skdpnoise.accounting.session import Session
 from skdpnoise.data.table import Table
 from skdpnoise.kernels import LOGISTIC, SQUARED, Loss
@@ -40,7 +41,7 @@ from skdpnoise.mechanisms import AdditiveMechanism, calibrate
 from skdpnoise.privacy import Adjacency
 from skdpnoise.queries.searched_location import count_strength, mean_reach
 from skdpnoise.sampling import permutation
-from skdpnoise.sensitivity import SensitivityProfile, clipped_gradient, clipped_sum
+from skdpnoise.sensitivity import SensitivityProfile, clipped_gradient
 
 __all__ = ["COORDINATE", "CoordinateDescent", "CoordinatePlan"]
 
@@ -111,9 +112,7 @@ class CoordinatePlan(SolverPlan):
             start = partial(_start, settings.loss, problem.target)
             fold = stack.enter_context(rows.laid_out(prepare).folded(start, _advance, "gradients"))
 
-            def gradient(
-                output: int, t: int, previous: int, change: float, following: int
-            ) -> float:
+            def gradient(output: int, t: int, previous: int, change: float, k: int) -> float:
                 at = t, output * size + k
                 grid = float(grids[0][at]), float(grids[1][at])
                 sweep = coordinates[previous], change, coordinates[k], grid
@@ -219,15 +218,17 @@ def _planned(
     settings, used, n_outputs = problem.settings, problem.features.used, problem.schema.n_outputs
     coordinates = np.flatnonzero(np.append(used, settings.fit_intercept))
     adjacency, left, order = budget.adjacency, budget.model, budget.order
-    last = None
+    query = ClippedGradients(1.0, coordinates.size * n_outputs)
+    last: tuple[FinalStep, ...] = ()
     if part:
-        one_sum = clipped_sum(-reach, reach, adjacency)
-        last = calibrate(budget.noise, one_sum, left.share(part))
+        ends = np.array([reach])
+        told = ClippedSum(-ends, ends)
+        mechanism = calibrate(budget.noise, told.sensitivity(adjacency), left.share(part))
+        last = ((Recentre if settings.loss is SQUARED else MajorityFallback)(told, mechanism),)
     if not used.any():  # the constant model is all there is
-        none = ClippedGradients(0.0, 0)
-        plan = CoordinatePlan(problem, n_samples, 1, None, coordinates, none)
-        return _with_final(plan, last, reach)
-    left, query = left.share(1.0 - part), ClippedGradients(1.0, coordinates.size * n_outputs)
+        plan = CoordinatePlan(problem, n_samples, 1, None, coordinates, query)
+        return replace(plan, final=(ShrinkToConstant(0.0, 0), *last))
+    left = left.share(1.0 - part)
     one_pass = calibrate(budget.noise, query.sensitivity(adjacency), left)
     noise_level = float(one_pass.standard_deviation.mean()) / n_samples
     noise_level *= tuned.COORDINATE.reference_passes ** (1.0 / order - 0.5)
@@ -243,21 +244,8 @@ def _planned(
     mechanism = calibrate(budget.noise, query.sensitivity(adjacency), left, **how)
     step = auto.relaxation / settings.loss.curvature
     plan = CoordinatePlan(problem, n_samples, n_passes, mechanism, coordinates, query, step)
-    return _with_final(plan, last, reach)
-
-
-def _with_final(
-    plan: CoordinatePlan, last: AdditiveMechanism | None, reach: float
-) -> CoordinatePlan:
-    """Return the plan with its final steps."""
-    problem = plan.problem
-    n_slopes = int(problem.features.used.sum()) * problem.schema.n_outputs
-    steps: tuple[FinalStep, ...] = (ShrinkToConstant(plan.slope_noise(), n_slopes),)
-    if last is not None and problem.settings.loss is SQUARED:
-        steps += (Recentre(last, reach),)
-    elif last is not None:
-        steps += (MajorityFallback(last),)
-    return replace(plan, final=steps)
+    shrink = ShrinkToConstant(plan.slope_noise(), int(used.sum()) * n_outputs)
+    return replace(plan, final=(shrink, *last))
 
 
 def _given(value: float | str, automatic: float) -> float:

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from skdpnoise.accounting.queries import ClippedSum, ClippedVectors
 from skdpnoise.kernels.links import exponential_mean
 from skdpnoise.linear_model import _tuned as tuned
 from skdpnoise.linear_model._budget import FitBudget
@@ -23,7 +24,6 @@ from skdpnoise.linear_model.solvers.moments import MomentsRelease
 from skdpnoise.linear_model.solvers.plans import LastRelease
 from skdpnoise.mechanisms import AdditiveMechanism, calibrate
 from skdpnoise.privacy import GaussianLoss, LossBudget
-from skdpnoise.sensitivity import GroupedProfile
 
 __all__ = [
     "MajorityFallback",
@@ -66,14 +66,14 @@ class Recentre(LastRelease):
     # Gradients are clipped, so that an intercept tends to a median. Residuals are clipped to ±r.
 
     label = "residuals"
+    query: ClippedSum
     mechanism: AdditiveMechanism
-    reach: float  # r
 
-    def sums(self, path: np.ndarray, plan: Any, grid_size: np.ndarray, rows: Rows) -> np.ndarray:
-        """Return the sum of residuals in standard units; of the target as it came, not clipped."""
+    def contributions(self, path: np.ndarray, plan: Any, rows: Rows) -> np.ndarray:
+        """Return residuals in standard units; of the target as it came, not clipped."""
         center, scale = plan.problem.target.units
         scores = linear_functions(plan.average(path), rows.X, plan.problem.features)
-        return _rounded_sum((rows.y - center) / scale - scores[0], self.reach, grid_size)
+        return np.asarray((rows.y - center) / scale - scores[0])[:, np.newaxis]
 
     def __call__(self, path: np.ndarray, plan: Any, noisy: np.ndarray) -> np.ndarray:
         if not plan.problem.target.units[1]:
@@ -82,16 +82,8 @@ class Recentre(LastRelease):
         noise = float(self.mechanism.standard_deviation[0]) / plan.n_samples
         keep = tuned.FINAL.off**2 / (tuned.FINAL.off**2 + noise**2)
         moved = path.copy()
-        moved[..., -1] += keep * np.clip(mean, -self.reach, self.reach)
+        moved[..., -1] += keep * np.clip(mean, self.query.low[0], self.query.high[0])
         return moved
-
-
-def _rounded_sum(values: np.ndarray, reach: float, grid_size: np.ndarray) -> np.ndarray:
-    """Return the sum of values, each clipped and rounded to grid steps."""
-    # Whatever a row holds by now: fmin and fmax take the bound for NaN.
-    values = np.fmax(np.fmin(values, reach), -reach)
-    steps = np.rint(values / float(grid_size[0])).astype(np.int64)
-    return np.asarray(steps.sum(keepdims=True))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -103,15 +95,16 @@ class MajorityFallback(LastRelease):
     # margin.
 
     label = "gain over the largest class"
+    query: ClippedSum
     mechanism: AdditiveMechanism
 
-    def sums(self, path: np.ndarray, plan: Any, grid_size: np.ndarray, rows: Rows) -> np.ndarray:
+    def contributions(self, path: np.ndarray, plan: Any, rows: Rows) -> np.ndarray:
         """Return how many more labels the model has right than the largest class."""
         constant, right = plan.problem.target.constant, _labels(rows.outputs)
         scores = linear_functions(plan.average(path), rows.X, plan.problem.features)
         gains = (_labels(scores) == right).astype(np.float64)
         gains -= _labels(constant[:, np.newaxis]) == right
-        return _rounded_sum(gains, 1.0, grid_size)
+        return np.asarray(gains)[:, np.newaxis]
 
     def __call__(self, path: np.ndarray, plan: Any, noisy: np.ndarray) -> np.ndarray:
         constant = plan.problem.target.constant
@@ -177,16 +170,15 @@ class TwoClassFallback(LastRelease):
     # against its own: (0, 1), (1, 0), (0, -1) or (-1, 0), at most 2 apart.
 
     label = "gain over either class"
+    query: ClippedVectors
     mechanism: AdditiveMechanism
 
-    def sums(self, path: np.ndarray, plan: Any, grid_size: np.ndarray, rows: Rows) -> np.ndarray:
+    def contributions(self, path: np.ndarray, plan: Any, rows: Rows) -> np.ndarray:
         """Return how many more labels the model has right than either class alone."""
         scores = linear_functions(plan.average(path), rows.X, plan.problem.features)
         positive = rows.outputs[0] > 0
-        right = np.count_nonzero((scores[0] > 0.0) == positive)
-        found = np.count_nonzero(positive)
-        one = int(np.rint(1.0 / grid_size[0]))
-        return one * np.array([right - (positive.size - found), right - found])
+        right = ((scores[0] > 0.0) == positive).astype(np.float64)
+        return np.stack([right - ~positive, right - positive], axis=1)
 
     def __call__(self, path: np.ndarray, plan: Any, noisy: np.ndarray) -> np.ndarray:
         rule, n, model = tuned.FINAL, plan.n_samples, plan.average(path)
@@ -218,15 +210,20 @@ class RescaleOnMoments(LastRelease):
     penalised: bool  # by the user, so that slopes are not made larger again
 
     @property
+    def query(self) -> Any:
+        """Return the second moments of predictions and target."""
+        return self.moments.query
+
+    @property
     def mechanism(self) -> Any:
-        """Return what releases the second moments."""
+        """Return what releases them."""
         return self.moments.mechanism
 
-    def sums(self, path: np.ndarray, plan: Any, grid_size: np.ndarray, rows: Rows) -> np.ndarray:
-        """Return the second moments of predictions, in standard units, and the target."""
+    def contributions(self, path: np.ndarray, plan: Any, rows: Rows) -> list[np.ndarray]:
+        """Return predictions, in standard units, and the target."""
         model, unit = self._model(path, plan)
         predictions = linear_functions(model / (unit or 1.0), rows.X, plan.problem.features)
-        return self.moments.sums(rows, predictions.T)
+        return self.moments.tables(rows, predictions.T)
 
     def __call__(self, path: np.ndarray, plan: Any, noisy: np.ndarray) -> np.ndarray:
         unit = self._model(path, plan)[1]
@@ -259,6 +256,7 @@ class MatchMean(LastRelease):
     # the part of it that is likely to be more than noise.
 
     label = "level"
+    query: ClippedSum  # of both, from 0 to 1
     mechanism: AdditiveMechanism
     n_samples: float
     farther: float  # factor of both limits
@@ -288,13 +286,12 @@ class MatchMean(LastRelease):
         size = LIMIT * float(np.linalg.norm(slopes))
         return self.farther * math.exp(min(size, 40.0))
 
-    def sums(self, path: np.ndarray, plan: Any, grid_size: np.ndarray, rows: Rows) -> np.ndarray:
-        """Return the sums of predictions and of counts, both up to their limits."""
+    def contributions(self, path: np.ndarray, plan: Any, rows: Rows) -> np.ndarray:
+        """Return predictions and counts, both in units of their limits."""
         scores = linear_functions(plan.average(path), rows.X, plan.problem.features)
         rates = exponential_mean(scores[0]) / self._most_predicted(path, plan)
         counts = plan.problem.target(rows.outputs)[0] / self.counted
-        parts = np.stack([np.fmin(rates, 1.0), np.fmin(counts, 1.0)])
-        return np.asarray(np.rint(parts / float(grid_size[0])).astype(np.int64).sum(axis=1))
+        return np.stack([rates, counts], axis=1)
 
     def __call__(self, path: np.ndarray, plan: Any, noisy: np.ndarray) -> np.ndarray:
         predicted = self._most_predicted(path, plan)
@@ -313,7 +310,7 @@ def plan_mean(
     budget: FitBudget, left: LossBudget, strength: float, n_samples: float, spread: float
 ) -> MatchMean | None:
     """Return the release for counts of this spread, None where its noise is more than it mends."""
-    rule, profile = tuned.FINAL, GroupedProfile([math.sqrt(2.0)], np.zeros(2))
+    rule, query = tuned.FINAL, ClippedSum(np.zeros(2), np.ones(2), alike=True)
     farther = math.sqrt(max(1.0, strength / rule.strong))
     counted = farther * (1.0 + LIMIT * spread)
     error, missed = math.hypot(rule.known / strength, rule.off) * spread, rule.off * spread
@@ -321,6 +318,6 @@ def plan_mean(
         share = budget.total.share(budget.counting)
         assert isinstance(share, GaussianLoss)
         error = math.hypot(error, 1.0 / (share.mu * n_samples))
-    mechanism = calibrate(budget.noise, profile, left)
-    plan = MatchMean(mechanism, n_samples, farther, counted, error, missed)
+    mechanism = calibrate(budget.noise, query.sensitivity(budget.adjacency), left)
+    plan = MatchMean(query, mechanism, n_samples, farther, counted, error, missed)
     return plan if plan.variance(farther) < missed**2 else None

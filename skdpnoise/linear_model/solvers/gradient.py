@@ -11,7 +11,7 @@ classes there are, a record moves it by at most C.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, ClassVar
@@ -20,7 +20,8 @@ import numpy as np
 
 from skdpnoise._utils.parameters import check_memory
 from skdpnoise.accounting.budget import BESIDE
-from skdpnoise.accounting.session import Drawn, Session
+from skdpnoise.accounting.queries import ClippedVectors
+from skdpnoise.accounting.session import Session
 from skdpnoise.data.table import Table
 from skdpnoise.kernels import POISSON, SQUARED, Loss
 from skdpnoise.kernels.joint import Clip, GridRows, clipped_gradient_sums, descend
@@ -40,7 +41,6 @@ from skdpnoise.linear_model.solvers.moments import plan_moments
 from skdpnoise.linear_model.solvers.plans import FinalStep, SolverPlan, made_up_problem
 from skdpnoise.mechanisms import AdditiveMechanism, calibrate
 from skdpnoise.privacy import GaussianLoss
-from skdpnoise.sensitivity import GroupedProfile
 
 __all__ = ["GRADIENT", "GradientDescent", "GradientPlan"]
 
@@ -53,13 +53,25 @@ _MANY = 2.0**30  # records
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class WholeGradients(ClippedVectors):
+    """Sums of gradients in all columns and outputs, one record's held to the norm C in integers."""
+
+    sums: Callable[[Clip, Any], np.ndarray] | None = None  # of some rows, at public coefficients
+
+    def step(self, grid_size: np.ndarray) -> Callable[[Any], np.ndarray]:
+        """Return what sums gradients in grid steps."""
+        assert self.sums is not None
+        return partial(self.sums, Clip(self.norm, float(grid_size[0])))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class GradientPlan(SolverPlan):
     """Passes, clip and noise of descent along whole gradients."""
 
     solver = "gradient"
+    query: WholeGradients  # of one pass
     mechanism: AdditiveMechanism | None  # of all passes; None where no column is used
     constant: float  # that rows end with; 0 without an intercept
-    clip: float = 1.0  # C
     step: float = 1.0
     longest_step: float = 1.0
     row_grid_size: float = 1.0  # of standardised rows
@@ -83,17 +95,20 @@ class GradientPlan(SolverPlan):
             coef[:, -1] = problem.target.constant
             yield coef
             return
-        drawn = session.draw("gradients", mechanism)
-        noise = np.zeros((self.n_passes, *shape), dtype=np.int64)
-        noise[..., self._updated] = drawn.noise.reshape(self.n_passes, shape[0], -1)
-        drawn = replace(drawn, noise=noise[:0])  # one copy of all noise is enough
+        drawn, passes = session.draw("gradients", mechanism), iter(range(self.n_passes))
         weights, n_threads = problem.target.weights, table.n_threads(settings.n_jobs)
         rows = table.map(partial(_on_grid, problem, self.row_grid_size, self.constant))
         rows = rows.laid_out(_Gridded.keeping)
 
-        def gradient(coef: np.ndarray, clip: Any) -> Any:
-            step = partial(_gradients, settings.loss, n_threads, clip, coef)
-            return rows.total(step, "gradients")
+        def gradient(coef: np.ndarray, _: Any) -> np.ndarray:
+            sums = partial(_gradients, settings.loss, n_threads, coef)
+            step = replace(self.query, sums=sums).step(mechanism.grid_size)
+            found = rows.total(step, "gradients")[:, self._updated]
+            # What is not updated stays zero, whatever its sums are.
+            noisy = np.zeros(shape)
+            some = drawn.in_units(found.ravel(), next(passes))
+            noisy[:, self._updated] = some.reshape(found.shape)
+            return noisy
 
         part = 1.0 if weights is None else weights.penalty
         penalties = settings.penalty(problem, self.n_samples)
@@ -105,9 +120,6 @@ class GradientPlan(SolverPlan):
             step=self.step,
             longest_step=self.longest_step,
             steps=self.steps,
-            clip=[Clip(self.clip, float(mechanism.grid_size[0]))] * self.n_passes,
-            noise=noise,
-            add=partial(_add, drawn, self._updated),
             n_samples=self.n_samples,
             momentum=tuned.GRADIENT.momentum,
             l1=l1,
@@ -147,14 +159,6 @@ def _n_averaged(n_passes: int) -> int:
     return max(1, math.ceil(tuned.GRADIENT.averaged * n_passes))
 
 
-def _add(drawn: Drawn, updated: np.ndarray, sums: np.ndarray, noise: np.ndarray) -> np.ndarray:
-    """Return sums plus noise; what is not updated stays zero, whatever its sums are."""
-    total = np.zeros_like(sums)
-    some = drawn.add(sums[:, updated].ravel(), noise[:, updated].ravel())
-    total[:, updated] = np.reshape(some, (len(sums), -1))
-    return total
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class _Gridded:
     """Rows as integers, and what their slopes follow from."""
@@ -192,7 +196,7 @@ def _on_grid(problem: LinearProblem, grid_size: float, constant: float, rows: Ro
 
 
 def _gradients(
-    loss: Loss, n_threads: int, clip: Clip, coef: np.ndarray, rows: _Gridded
+    loss: Loss, n_threads: int, coef: np.ndarray, clip: Clip, rows: _Gridded
 ) -> np.ndarray:
     """Return the sum of the gradients of some rows."""
     facts: dict[str, Any] = {"clip": clip, "weights": rows.weights, "n_threads": n_threads}
@@ -231,13 +235,13 @@ class GradientDescent:
         n_used = int(np.count_nonzero(features.used))
         if not n_used or not (target.scaling is None or target.scaling.used[0]):
             # A constant has been found.
-            return GradientPlan(problem, n_samples, 1, None, constant)
+            return GradientPlan(problem, n_samples, 1, WholeGradients(1.0, 1), None, constant)
         shape = problem.schema.n_outputs, n_used + bool(constant)
         length = math.hypot(features.length, constant)
         longest = math.hypot(features.longest, constant)
-        width = 2.0 if budget.adjacency == "replace_one" else 1.0
         counted = n_samples * (1.0 if target.weights is None else target.weights.share)
-        strength = 2.0 / width * left.mu * counted
+        one = WholeGradients(1.0, 1).sensitivity(budget.adjacency)
+        strength = 2.0 / float(one.per_coordinate[0]) * left.mu * counted
         part, final = _final_steps(problem, n_samples, budget, strength)
         left = left.share(1.0 - part)
         size = target.spread  # of slopes
@@ -257,7 +261,8 @@ class GradientDescent:
             whole = max(min(clip / (length * size), 1.0), _TINY)
             step /= whole**tuned.GRADIENT.shorter_steps
         step = min(step, longest_step)
-        profile = GroupedProfile([width * clip], np.zeros(math.prod(shape)))
+        query = WholeGradients(clip, math.prod(shape))
+        profile = query.sensitivity(budget.adjacency)
         mechanism = calibrate(budget.noise, profile, left, n_releases=n_passes)
         steps = min(_STEPS, _SUM / (_SAFETY * n_samples))
         bits = math.floor(math.log2(steps * float(mechanism.scale[0]) / clip))
@@ -266,9 +271,9 @@ class GradientDescent:
             problem,
             counted,
             n_passes,
+            query,
             mechanism,
             constant,
-            clip=clip,
             step=step,
             longest_step=longest_step,
             row_grid_size=2.0 ** math.ceil(math.log2(longest) - _ROW_BITS),
@@ -302,8 +307,6 @@ def _final_steps(
     part = tuned.share_of_gains(settings, strength, target.weights is not None)
     if not part:
         return 0.0, (shrink_scores,)
-    # Gains of neighbours are as far apart as gradients of clip 1.
-    width = 2.0 if budget.adjacency == "replace_one" else 1.0
-    both = GroupedProfile([width], np.zeros(2))
-    gains = calibrate(budget.noise, both, left.share(part))
-    return part, (shrink_scores, TwoClassFallback(gains))
+    both = ClippedVectors(1.0, 2)
+    gains = calibrate(budget.noise, both.sensitivity(budget.adjacency), left.share(part))
+    return part, (shrink_scores, TwoClassFallback(both, gains))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, ClassVar, Protocol
 
@@ -14,7 +14,6 @@ from skdpnoise.accounting.session import Session
 from skdpnoise.data.table import Table
 from skdpnoise.linear_model._budget import FitBudget
 from skdpnoise.linear_model._records import (
-    BlockSums,
     LinearProblem,
     LinearSchema,
     LinearTarget,
@@ -31,11 +30,12 @@ class LastRelease(ABC):
 
     __slots__ = ()
     label: ClassVar[str]
-    mechanism: Any
+    query: Any  # what is summed, within its bound
+    mechanism: Any  # calibrated for the query
 
     @abstractmethod
-    def sums(self, path: np.ndarray, plan: Any, grid_size: np.ndarray, rows: Rows) -> np.ndarray:
-        """Return the sums of what some rows contribute, by the iterates so far, in grid steps."""
+    def contributions(self, path: np.ndarray, plan: Any, rows: Rows) -> Any:
+        """Return what some rows contribute, by the iterates so far; the query clips it."""
 
     @abstractmethod
     def __call__(self, path: np.ndarray, plan: Any, noisy: np.ndarray) -> np.ndarray:
@@ -68,7 +68,7 @@ class SolverPlan(ABC):
         """Return the iterates after all final steps."""
         for step in self.final:
             if isinstance(step, LastRelease):
-                query = BlockSums(step.mechanism.sensitivity, partial(step.sums, path, self))
+                query = replace(step.query, rows=partial(step.contributions, path, self))
                 released = session.released(step.label, query, table, step.mechanism)
                 path = step(path, self, released.values)
             else:
