@@ -216,7 +216,8 @@ def bounded(rows: NDArray[Any], norm: float) -> Floats:
 def _clipped(rows: NDArray[Any], low: Any, high: Any) -> Floats:
     """Return rows within bounds; what is no number becomes one of them."""
     with np.errstate(all="ignore"):  # a warning would tell of a single record
-        return np.fmax(np.fmin(np.asarray(rows, dtype=np.float64), high), low)
+        found: Floats = np.fmax(np.fmin(np.asarray(rows, dtype=np.float64), high), low)
+    return found
 
 
 def _in_blocks(rows: Rows | None, leaf: Any) -> Iterator[Any]:

@@ -35,15 +35,18 @@ from skdpnoise.linear_model._records import (
     Settings,
 )
 from skdpnoise.linear_model._standard_units import LIMIT, Standardisation
-from skdpnoise.linear_model.solvers.final_steps import MajorityFallback, Recentre, ShrinkToConstant
-from skdpnoise.linear_model.solvers.plans import FinalStep, SolverPlan, made_up_problem
+from skdpnoise.linear_model.solvers.final_steps import (
+    FinalStep,
+    MajorityFallback,
+    Recentre,
+    ShrinkToConstant,
+)
+from skdpnoise.linear_model.solvers.plans import SolverPlan, made_up_problem
 from skdpnoise.mechanisms import AdditiveMechanism, calibrate
 from skdpnoise.privacy import Adjacency
 from skdpnoise.queries.searched_location import count_strength, mean_reach
 from skdpnoise.sampling import permutation
 from skdpnoise.sensitivity import SensitivityProfile, clipped_gradient
-
-__all__ = ["COORDINATE", "CoordinateDescent", "CoordinatePlan"]
 
 _LARGEST_GROWTH = math.log(1e6)  # of the budget from the first pass to the last
 _MOST_GROWTH = 16.0  # as a logarithm: more than what is refused for itself

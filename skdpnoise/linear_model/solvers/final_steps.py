@@ -8,35 +8,76 @@ largest class. One more sum tells, and mends it.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, ClassVar
 
 import numpy as np
 
 from skdpnoise.accounting.queries import ClippedSum, ClippedVectors
-from skdpnoise.kernels.links import exponential_mean
+from skdpnoise.accounting.session import Session
+from skdpnoise.data.table import Table
+from skdpnoise.kernels.losses import exponential_mean
 from skdpnoise.linear_model import _tuned as tuned
 from skdpnoise.linear_model._budget import FitBudget
 from skdpnoise.linear_model._records import Rows
-from skdpnoise.linear_model._standard_units import LIMIT, linear_functions
+from skdpnoise.linear_model._standard_units import LIMIT, Standardisation
 from skdpnoise.linear_model.solvers.moments import MomentsRelease
-from skdpnoise.linear_model.solvers.plans import LastRelease
+from skdpnoise.linear_model.solvers.plans import SolverPlan
 from skdpnoise.mechanisms import AdditiveMechanism, calibrate
 from skdpnoise.privacy import GaussianLoss, LossBudget
 
-__all__ = [
-    "MajorityFallback",
-    "MatchMean",
-    "Recentre",
-    "RescaleOnMoments",
-    "ShrinkToConstant",
-    "TwoClassFallback",
-    "plan_mean",
-    "shrink_rates",
-    "shrink_scores",
-    "shrink_slopes",
-]
+
+class LastRelease(ABC):
+    """A final step that moves the iterates by one more release, which was planned."""
+
+    __slots__ = ()
+    label: ClassVar[str]
+    query: Any  # what is summed, within its bound
+    mechanism: Any  # calibrated for the query
+
+    @abstractmethod
+    def contributions(self, path: np.ndarray, plan: Any, rows: Rows) -> Any:
+        """Return what some rows contribute, by the iterates so far; the query clips it."""
+
+    @abstractmethod
+    def __call__(self, path: np.ndarray, plan: Any, noisy: np.ndarray) -> np.ndarray:
+        """Return the iterates, shape (n_passes, n_outputs, n_features + 1)."""
+
+
+FinalStep = LastRelease | Callable[[np.ndarray, Any], np.ndarray]
+"""A last release, or a function of the iterates and the plan: post-processing."""
+
+
+def finished(
+    plan: SolverPlan, path: np.ndarray, table: Table[Rows], session: Session
+) -> np.ndarray:
+    """Return the iterates after all final steps of a plan."""
+    for step in plan.final:
+        if isinstance(step, LastRelease):
+            query = replace(step.query, rows=partial(step.contributions, path, plan))
+            released = session.released(step.label, query, table, step.mechanism)
+            path = step(path, plan, released.values)
+        else:
+            path = step(path, plan)
+    return path
+
+
+def linear_functions(model: np.ndarray, X: Any, features: Standardisation) -> np.ndarray:
+    """Return the scores of the records, shape (n_outputs, n_samples)."""
+    # They are summed column by column, so that what a record adds depends on no other record, to
+    # the last bit.
+    if not isinstance(X, np.ndarray):  # products of sparse rows are summed entry by entry
+        return np.asarray(features.scores(X, model[:, :-1]).T + model[:, -1:])
+    if features.parts:
+        X = features.held(X)
+    scores = np.repeat(model[:, -1:], len(X), axis=1)
+    for j in np.flatnonzero(features.used & (model[:, :-1] != 0.0).any(axis=0)):
+        standard = (X[:, j].astype(np.float64) - features.center[j]) / features.scale[j]
+        scores += model[:, j, np.newaxis] * np.clip(standard, -features.limit[j], features.limit[j])
+    return scores
 
 
 def _nearer(path: np.ndarray, constant: np.ndarray, keep: float) -> np.ndarray:

@@ -30,6 +30,7 @@ from skdpnoise.linear_model._budget import NORMAL, FitBudget
 from skdpnoise.linear_model._records import LinearProblem, LinearSchema, Rows, Settings
 from skdpnoise.linear_model._standard_units import RowScaling, plain_units, side_by_side
 from skdpnoise.linear_model.solvers.final_steps import (
+    FinalStep,
     RescaleOnMoments,
     TwoClassFallback,
     plan_mean,
@@ -38,11 +39,9 @@ from skdpnoise.linear_model.solvers.final_steps import (
     shrink_slopes,
 )
 from skdpnoise.linear_model.solvers.moments import plan_moments
-from skdpnoise.linear_model.solvers.plans import FinalStep, SolverPlan, made_up_problem
+from skdpnoise.linear_model.solvers.plans import SolverPlan, made_up_problem
 from skdpnoise.mechanisms import AdditiveMechanism, calibrate
 from skdpnoise.privacy import GaussianLoss
-
-__all__ = ["GRADIENT", "GradientDescent", "GradientPlan"]
 
 _LARGEST_SLOPE = math.sqrt(2.0)  # norm of what any loss of labels multiplies a row by
 _ROW_BITS = 20  # of the norm of a row
