@@ -48,7 +48,7 @@ from benchmarks._report import add_common_arguments, print_table, save_json
 from skdpnoise import DPCoordinateDescentRegressor, DPLassoPath, PrivacyWarning
 from skdpnoise.datasets import fetch_california
 from skdpnoise.kernels import SQUARED, second_moments
-from skdpnoise.linear_model._rules import choose_defaults, choose_row_norm
+from skdpnoise.linear_model._tuned import choose_defaults, choose_row_norm
 from skdpnoise.linear_model.solvers.coordinate import averaged
 from skdpnoise.linear_model.solvers.moments import make_pseudo_data
 from skdpnoise.mechanisms import calibrate, calibrate_second_moments

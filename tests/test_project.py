@@ -56,7 +56,7 @@ def test_names_that_contributors_are_sent_to_are_in_the_files_that_are_named():
         "_slope": "skdpnoise/kernels/_kernels.py",
         "LOSSES": "skdpnoise/kernels/losses.py",
         "PrivateLinearModel": "skdpnoise/linear_model/_model.py",
-        "choose_defaults": "skdpnoise/linear_model/_rules.py",
+        "choose_defaults": "skdpnoise/linear_model/_tuned.py",
         "PrivateEstimator": "skdpnoise/base/private_fit.py",
         "read_table": "skdpnoise/data/tables.py",
         "register_private": "skdpnoise/base/register.py",

@@ -6,7 +6,7 @@ Its sensitivity is computed from the same bound (:mod:`skdpnoise.sensitivity`).
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -14,11 +14,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from skdpnoise.privacy import Adjacency
+from skdpnoise.kernels.second_moments import clipped_row_sums, second_moments
+from skdpnoise.kernels.sizes import MOST_ROWS
+from skdpnoise.mechanisms.matrices import SymmetricMatrixMechanism, calibrate_second_moments
+from skdpnoise.privacy import Adjacency, LossBudget
 from skdpnoise.sensitivity import (
+    GroupedProfile,
     RowBounds,
     SensitivityProfile,
-    clipped_gradient,
     clipped_rows,
     clipped_sum,
     grouped_sum,
@@ -26,7 +29,7 @@ from skdpnoise.sensitivity import (
     second_moments_profile,
 )
 
-__all__ = ["ClippedGradient", "ClippedRows", "ClippedSum", "GroupedSum", "SecondMoments"]
+__all__ = ["ClippedRows", "ClippedSum", "ClippedVectors", "GroupedSum", "SecondMoments"]
 
 Floats = NDArray[np.float64]
 Integers = NDArray[Any]
@@ -36,7 +39,6 @@ Step = Callable[[Any], Integers]
 Rows = Callable[[Any], NDArray[Any]]
 """From a leaf of a table to what its records contribute, shape (n_records, n_columns)."""
 
-_PRODUCTS = 1 << 20  # of entries of rows, that are held at a time
 _ENTRIES = 1 << 16  # of rows by group: within a processor's cache
 _LARGEST = 2.0**62  # of sums of int64, which get noise
 _SQUARED = 1e-140, 1e140  # between which a radius, and all that matters beside it, may be squared
@@ -48,44 +50,60 @@ class ClippedSum:
 
     low: Floats
     high: Floats
-    rows: Rows = np.asarray
+    rows: Rows | None = None
+    alike: bool = False  # whether all columns get one noise, by how far they move together
 
     def sensitivity(self, adjacency: Adjacency) -> SensitivityProfile:
         """Return the most that one record moves the sums."""
-        return clipped_sum(self.low, self.high, adjacency)
+        profile = clipped_sum(self.low, self.high, adjacency)
+        if not self.alike:
+            return profile
+        size = profile.n_coordinates
+        return GroupedProfile([np.linalg.norm(profile.per_coordinate)], np.zeros(size))
 
     def step(self, grid_size: Floats) -> Step:
         """Return what sums clipped values in grid steps."""
         return partial(self._sums, grid_size)
 
     def _sums(self, grid_size: Floats, leaf: Any) -> Integers:
-        rows, most = self.rows(leaf), np.maximum(-self.low, self.high)
-        steps = _in_steps(_clipped(rows, self.low, self.high), grid_size, most)
-        return np.asarray(steps.sum(axis=0))
+        most = np.maximum(-self.low, self.high)
+        kind = _kind(len(leaf), grid_size, most)
+        clipped = (_clipped(rows, self.low, self.high) for rows in _in_blocks(self.rows, leaf))
+        return _added(_in_steps(some, grid_size, kind) for some in clipped)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class ClippedGradient:
-    """Sums of gradients whose entries are clipped to [−C_j, C_j]."""
+class ClippedVectors:
+    """Sums of vectors, one record's held to a Euclidean norm, of which all entries are alike."""
 
-    clip: Floats
-    gradients: Rows  # a function of a row and of public coefficients
+    norm: float
+    n_columns: int
+    rows: Rows | None = None
 
     def sensitivity(self, adjacency: Adjacency) -> SensitivityProfile:
         """Return the most that one record moves the sums."""
-        return clipped_gradient(self.clip, adjacency)
+        width = 2.0 if adjacency == "replace_one" else 1.0
+        return GroupedProfile([width * self.norm], np.zeros(self.n_columns))
 
     def step(self, grid_size: Floats) -> Step:
-        """Return what sums clipped gradients in grid steps."""
-        return ClippedSum(-self.clip, self.clip, self.gradients).step(grid_size)
+        """Return what sums vectors in grid steps."""
+        return partial(self._sums, grid_size)
+
+    def _sums(self, grid_size: Floats, leaf: Any) -> Integers:
+        kind = _kind(len(leaf), grid_size, self.norm)
+        held = (bounded(rows, self.norm) for rows in _in_blocks(self.rows, leaf))
+        return _added(_in_steps(some, grid_size, kind) for some in held)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ClippedRows:
-    """Sums of rows that are clipped to a box and shrunk into balls."""
+    """Sums of rows about a centre, in units of scales, in a box and shrunk into balls."""
 
     bounds: RowBounds
-    rows: Rows = np.asarray
+    center: Floats | None = None
+    scale: Floats | float | None = None
+    rows: Rows | None = None  # tables side by side
+    n_threads: int = 1
 
     def sensitivity(self, adjacency: Adjacency) -> SensitivityProfile:
         """Return the most that one record moves the sums."""
@@ -93,38 +111,41 @@ class ClippedRows:
 
     def step(self, grid_size: Floats) -> Step:
         """Return what sums bounded rows in grid steps."""
-        return partial(self._sums, grid_size)
+        return partial(self._sums, clipped_row_sums, grid_size)
 
-    def _sums(self, grid_size: Floats, leaf: Any) -> Integers:
-        rows = bounded(self.rows(leaf), self.bounds)
-        return np.asarray(_in_steps(rows, grid_size, self.bounds.limits).sum(axis=0))
+    def _sums(self, kernel: Callable[..., Integers], grid_size: Floats, leaf: Any) -> Integers:
+        bounds = self.bounds
+        sums = partial(
+            kernel,
+            row_grid_size=grid_size,
+            norm=bounds.norm,
+            columns=bounds.columns,
+            l1_norm=bounds.l1_norm,
+            center=self.center,
+            scale=self.scale,
+            n_threads=self.n_threads,
+        )
+        return np.asarray(sum(map(sums, _in_blocks(self.rows, leaf))))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class SecondMoments:
-    """Sums of the products of two entries of bounded rows: of the upper triangle, row by row."""
-
-    bounds: RowBounds
-    rows: Rows = np.asarray
+class SecondMoments(ClippedRows):
+    """Sums of the products of all pairs of entries of such rows, a matrix."""
 
     def sensitivity(self, adjacency: Adjacency) -> SensitivityProfile:
-        """Return the most that one record moves the sums."""
+        """Return the most that one record moves the sums of the upper triangle, row by row."""
         return second_moments_profile(self.bounds, adjacency)
+
+    def calibrated(
+        self, noise: str, loss: LossBudget, adjacency: Adjacency
+    ) -> SymmetricMatrixMechanism:
+        """Return the least noise for the matrix of rows within these bounds."""
+        return calibrate_second_moments(noise, self.bounds, loss, adjacency)
 
     def step(self, grid_size: Floats) -> Step:
         """Return what sums products in grid steps."""
-        return partial(self._sums, grid_size)
-
-    def _sums(self, grid_size: Floats, leaf: Any) -> Integers:
-        first, second = np.triu_indices(self.bounds.n_columns)
-        rows, most = self.rows(leaf), self.bounds.limits[first] * self.bounds.limits[second]
-        total: Integers = np.zeros(first.size, dtype=_kind(len(rows), grid_size, most))
-        at_once = max(1, _PRODUCTS // first.size)
-        for begin in range(0, len(rows), at_once):
-            some = bounded(rows[begin : begin + at_once], self.bounds)
-            products = some[:, first] * some[:, second]
-            total += _in_steps(products, grid_size, most).sum(axis=0)
-        return total
+        # The grid of the products of rows, of which the root of a square is exact.
+        return partial(self._sums, second_moments, np.sqrt(np.diag(grid_size)))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -157,14 +178,16 @@ class GroupedSum:
         n_bins, size = self.n_groups + 2, (self.n_groups + 2) * self.n_columns
         places = codes + (1 + n_bins * np.arange(self.n_columns))
         counts = np.bincount(places.ravel(), minlength=size).reshape(-1, n_bins)[:, 1:-1]
-        found: Integers = counts.ravel().astype(_kind(len(codes), grid_size, 1.0))
-        return np.asarray(found * _in_steps(np.ones(len(grid_size)), grid_size, 1.0))
+        kind = _kind(len(codes), grid_size, 1.0)
+        found: Integers = counts.ravel().astype(kind)
+        return np.asarray(found * _in_steps(np.ones(len(grid_size)), grid_size, kind))
 
     def _sums(self, grid_size: Floats, leaf: Any) -> Integers:
         assert self.rows is not None and self.low is not None and self.high is not None
         all_codes, all_rows = self.codes(leaf), self.rows(leaf)
         grid, most = grid_size.reshape(self.n_groups, -1), np.maximum(-self.low, self.high)
-        total: Integers = np.zeros(grid.shape, dtype=_kind(len(all_codes), grid, most))
+        kind = _kind(len(all_codes), grid, most)
+        total: Integers = np.zeros(grid.shape, dtype=kind)
         at_once = max(1, _ENTRIES // grid.shape[1])
         for begin in range(0, len(all_codes), at_once):
             codes = all_codes[begin : begin + at_once]
@@ -173,7 +196,7 @@ class GroupedSum:
             groups, begins = np.unique(codes[order], return_index=True)
             rows = _clipped(all_rows[begin : begin + at_once][order], self.low, self.high)
             if groups.size:
-                steps = _in_steps(rows, grid[codes[order]], most)
+                steps = _in_steps(rows, grid[codes[order]], kind)
                 total[groups] += np.add.reduceat(steps, begins)
         return total.ravel()
 
@@ -181,31 +204,40 @@ class GroupedSum:
         return (codes >= 0) & (codes < self.n_groups)
 
 
-def bounded(rows: NDArray[Any], bounds: RowBounds) -> Floats:
-    """Return rows, each clipped to the box of its bounds and then shrunk into their balls."""
-    clipped = _clipped(rows, -bounds.limits, bounds.limits)
+def bounded(rows: NDArray[Any], norm: float) -> Floats:
+    """Return rows, each shrunk into a ball; what is no number becomes one first."""
+    clipped = _clipped(rows, -norm, norm)
     # Squares of entries as small, or as large, as these would be 0, or infinite.
-    unit = 1.0 if _SQUARED[0] < bounds.radius < _SQUARED[1] else bounds.radius
+    unit = 1.0 if _SQUARED[0] < norm < _SQUARED[1] else norm
     norms = unit * np.linalg.norm(clipped if unit == 1.0 else clipped / unit, axis=1)
-    factor = bounds.norm / np.maximum(norms, bounds.norm)
-    if bounds.l1_norm is not None:
-        sums = np.abs(clipped).sum(axis=1)
-        factor = np.minimum(factor, bounds.l1_norm / np.maximum(sums, bounds.l1_norm))
-    return np.asarray(clipped * factor[:, np.newaxis])
+    return np.asarray(clipped * (norm / np.maximum(norms, norm))[:, np.newaxis])
 
 
-def _clipped(rows: NDArray[Any], low: Floats, high: Floats) -> Floats:
+def _clipped(rows: NDArray[Any], low: Any, high: Any) -> Floats:
     """Return rows within bounds; what is no number becomes one of them."""
     with np.errstate(all="ignore"):  # a warning would tell of a single record
-        return np.fmax(np.fmin(np.asarray(rows, dtype=np.float64), high), low)
+        found: Floats = np.fmax(np.fmin(np.asarray(rows, dtype=np.float64), high), low)
+    return found
 
 
-def _in_steps(values: Floats, grid_size: Floats, most: Any) -> Integers:
-    """Return values, at most so large each, in grid steps: sums of all of them are exact."""
+def _in_blocks(rows: Rows | None, leaf: Any) -> Iterator[Any]:
+    """Yield a leaf as it is, or what is made of some of its records at a time."""
+    if rows is None:
+        yield leaf
+        return
+    for begin in range(0, max(len(leaf), 1), MOST_ROWS):
+        yield rows(leaf[begin : begin + MOST_ROWS])
+
+
+def _added(parts: Iterable[Integers]) -> Integers:
+    """Return the sums of the columns of all parts."""
+    return np.asarray(sum(one.sum(axis=0) for one in parts))
+
+
+def _in_steps(values: Floats, grid_size: Floats, kind: type) -> Integers:
+    """Return values in grid steps, as integers of a type that holds sums of all of them."""
     steps = np.rint(values / grid_size)
-    if _kind(len(values), grid_size, most) is object:
-        return np.asarray(np.frompyfunc(int, 1, 1)(steps))
-    return steps.astype(np.int64)
+    return np.asarray(np.frompyfunc(int, 1, 1)(steps)) if kind is object else steps.astype(np.int64)
 
 
 def _kind(n_rows: int, grid_size: Floats, most: Any) -> type:

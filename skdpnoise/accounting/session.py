@@ -7,8 +7,8 @@ moves it are one object, a :class:`Query`, so that the two cannot disagree.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import partial
 from typing import Any, Protocol
@@ -25,8 +25,8 @@ from skdpnoise.mechanisms.calibrate import calibrate, shared_budget
 from skdpnoise.mechanisms.grid_sizes import exact_integers, exact_numbers
 from skdpnoise.mechanisms.vectors import add_steps
 from skdpnoise.privacy import Adjacency, LossBudget, PrivacyGuarantee, PrivacyLoss
-from skdpnoise.sampling import RandomWords
-from skdpnoise.sampling.observer import adder, note_charge, plus_noise
+from skdpnoise.sampling import RandomWords, random_words
+from skdpnoise.sampling.observer import note_charge, plus_noise
 from skdpnoise.sensitivity import SensitivityProfile, clipped_sum
 
 __all__ = ["Charge", "Drawn", "FitSession", "Query", "Released", "Session", "no_charge"]
@@ -54,37 +54,46 @@ class Query(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(slots=True, eq=False)
 class Drawn:
-    """Noise that was charged for and sampled; integers have still to meet it."""
+    """Noise that was charged for and sampled; each number of it meets one integer, and no other."""
 
     mechanism: Any
     noise: NDArray[Any]  # in grid steps
+    _met: NDArray[np.bool_] = field(init=False)
 
-    @property
-    def adder(self) -> Callable[[int, int], int]:
-        """Adds one part of the noise to one integer, many times over."""
-        return Session.adding(self.mechanism)
+    def __post_init__(self) -> None:
+        self._met = np.zeros(self.noise.shape, dtype=bool)
 
-    def add(self, integers: Any, noise: Any = None) -> Any:
-        """Return integers plus their noise, in grid steps; plus a part of it if one is given."""
-        noise = self.noise if noise is None else noise
-        return Session.meeting(self.mechanism, integers, noise)
+    def add(self, integers: Any, at: Any = ...) -> Any:
+        """Return integers plus their noise, in grid steps: all of it, or that at an index."""
+        noise = self._taken(at)
+        return Session.meeting(self.mechanism, integers, noise.reshape(np.shape(integers)))
 
-    def in_units(self, integers: Any, noise: Any = None) -> NDArray[np.float64]:
-        """Return integers plus their noise, in the units of the query."""
-        return in_units(self.add(integers, noise), self.mechanism.grid_size)
+    def in_units(self, integers: Any, at: Any = ..., divisor: float = 1.0) -> NDArray[np.float64]:
+        """Return integers plus their noise, in the units of the query, over a divisor."""
+        return in_units(self.add(integers, at), self.mechanism.grid_size / divisor)
 
     def on(self, values: Any) -> NDArray[np.float64]:
         """Return exact values, rounded to grid steps as a whole, plus their noise."""
-        rows = exact_numbers(values).reshape(self.noise.shape)
-        noisy = add_steps(rows, self.noise, self.mechanism.grid_size, self.mechanism)
+        noise, rows = self._taken(...), exact_numbers(values).reshape(self.noise.shape)
+        noisy = add_steps(rows, noise, self.mechanism.grid_size, self.mechanism)
         return noisy.reshape(np.shape(values))
 
     def on_fractions(self, values: Sequence[Fraction]) -> NDArray[np.float64]:
         """Return fractions of one release, rounded to grid steps as a whole, plus their noise."""
-        steps = exact_integers(values, self.mechanism.grid_size.tolist())
-        return self.in_units(steps, self.noise[0])
+        return self.in_units(exact_integers(values, self.mechanism.grid_size.tolist()))
+
+    def _taken(self, at: Any) -> Any:
+        """Return noise that has met no integer yet, and will not again."""
+        # The difference of two sums with the same noise would be without any.
+        if self._met[at].any():
+            raise RuntimeError(
+                "Noise that was drawn and charged for once was to be added a second time. Nothing "
+                "is released: draw, and charge for, another one."
+            )
+        self._met[at] = True
+        return self.noise[at]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -114,15 +123,16 @@ class Session:
         """Return the session of a whole that was charged at once; who observes it is told."""
         return cls(rng, adjacency, note_charge)
 
+    @classmethod
+    def on_terms(cls, terms: Mapping[str, Any]) -> Session:
+        """Return the session of keywords such as :attr:`terms` gives."""
+        rng = random_words(terms.get("random_state"))
+        return cls(rng, terms["adjacency"], terms.get("charge") or no_charge)
+
     @staticmethod
     def meeting(mechanism: Any, integers: Any, noise: Any) -> Any:
         """Return integers plus noise that was charged for."""
         return plus_noise(mechanism, integers, noise)
-
-    @staticmethod
-    def adding(mechanism: Any) -> Callable[[int, int], int]:
-        """Return what adds noise that was charged for to one integer, many times over."""
-        return adder(mechanism)
 
     def under(self, prefix: str) -> Session:
         """Return the session with labels that begin so."""
@@ -161,11 +171,18 @@ class Session:
         """Release exact values that were summed already, plus the noise of one release."""
         return self.draw(label, mechanism).on(values)
 
-    def released(self, label: str, query: Query, table: Table[Any], mechanism: Any) -> Released:
+    def released(
+        self,
+        label: str,
+        query: Query,
+        table: Table[Any],
+        mechanism: Any,
+        divisor: float = 1.0,
+    ) -> Released:
         """Release the noisy sums of a query once, with noise that was calibrated for it."""
         drawn = self.draw(label, mechanism)
         sums = table.total(query.step(mechanism.grid_size), label)
-        return Released(drawn.in_units(sums, drawn.noise.reshape(np.shape(sums))), mechanism)
+        return Released(drawn.in_units(sums, divisor=divisor), mechanism)
 
     def release(
         self,

@@ -34,7 +34,7 @@ since the hockey-stick divergence is jointly convex.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
 from functools import partial
 from numbers import Real
@@ -46,19 +46,15 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from skdpnoise._utils.numbers import JOBS
 from skdpnoise._utils.parameters import as_bounds, check_memory, check_within
+from skdpnoise.accounting.queries import ClippedRows, SecondMoments
 from skdpnoise.accounting.session import FitSession
 from skdpnoise.base.constructors import Constraints, constructor_of_fields
 from skdpnoise.base.private_fit import PrivateEstimator
 from skdpnoise.data.reading import NumberColumns
 from skdpnoise.data.schema import Schema
-from skdpnoise.data.table import Table, in_units
+from skdpnoise.data.table import Table
 from skdpnoise.decomposition import _budget as rules
-from skdpnoise.kernels.second_moments import (
-    Floats,
-    clipped_row_sums,
-    row_norms,
-    second_moments,
-)
+from skdpnoise.kernels.second_moments import Floats, row_norms
 from skdpnoise.mechanisms import (
     SECOND_MOMENT_NOISES,
     AdditiveMechanism,
@@ -72,7 +68,7 @@ from skdpnoise.privacy import GaussianLoss, LossBudget, PrivacyLoss, PureLoss
 from skdpnoise.queries.norm_quantile import private_norm_quantile
 from skdpnoise.queries.ranges import COUNT_SHARE, stage_losses
 from skdpnoise.sampling.keyed import new_key, words_of_rows
-from skdpnoise.sensitivity import RowBounds, clipped_rows
+from skdpnoise.sensitivity import RowBounds
 
 __all__ = ["PrivateMoments", "PrivateMomentsMixin", "denoised"]
 
@@ -82,7 +78,6 @@ _MOST_EXPONENT = 30.0  # of radii as they are: with _NARROWEST, what balls of ro
 _SMALLEST, _LARGEST = 1e-100, 1e100  # of norms of rows, in the user's units
 _NARROWEST = 1e-60  # bounds on a column, in norms of rows, that still make a difference
 _MATRICES = 8  # of p by p that are held at once
-_LARGEST_COUNT = 2**63 - 2**61  # of second moments in grid steps
 
 # A radius that shrinks by more was that of an offset, which is then looked for again; the last one
 # is at most so far from that of a mean.
@@ -224,22 +219,12 @@ class CovariancePlan:
         unit = _unit(radius)
         ball = _row_bounds(self.bounds, mean, radius, self.noise, unit)
         left = self.total.share(1.0 - used) if used else self.total
-        mechanism = calibrate_second_moments(self.noise, ball, left, session.adjacency)
-        drawn = session.draw("second moments", mechanism)
-        add = partial(
-            second_moments,
-            center=mean,
-            scale=unit,
-            row_grid_size=mechanism.row_grid_size,
-            norm=ball.norm,
-            columns=ball.columns,
-            l1_norm=ball.l1_norm,
-            n_threads=rows.n_threads(self.n_jobs),
-        )
-        counts = _with_room(rows.total(add, "second moments"))
+        query = SecondMoments(ball, mean, unit, n_threads=rows.n_threads(self.n_jobs))
+        mechanism = query.calibrated(self.noise, left, session.adjacency)
+        found = session.released("second moments", query, rows, mechanism)
         divisor = session.n_records - (0.0 if self.keeps_rows else float(self.centers))
         deviation = float(np.linalg.norm(mechanism.standard_deviation)) / np.sqrt(mean.size)
-        covariance = drawn.in_units(counts) / divisor * unit**2
+        covariance = found.values / divisor * unit**2
         return PrivateMoments(
             mean, covariance, deviation / divisor * unit**2, session.n_records, radius
         )
@@ -305,35 +290,32 @@ class Locator:
         return self._plan.total.share(share)
 
     def _radius(self, level: float, share: float, limits: tuple[float, float] | None) -> float:
-        norms, terms = self._rows.map(self._of_rows(row_norms)), self._session.terms
+        norms_of = partial(row_norms, center=self._center, n_threads=self._n_threads)
+        norms, terms = self._rows.map(norms_of), self._session.terms
         facts = {"limits": limits, "n_samples": self._n_rows, **terms}
         return private_norm_quantile(norms, level, self._spent(share), **facts)
 
     def _move(self, share: float, radius: float, label: str) -> None:
-        mechanism = row_sum(self._center.size, radius, self._spent(share), self._session.adjacency)
-        drawn = self._session.draw(label, mechanism)
-        add = self._of_rows(clipped_row_sums, row_grid_size=mechanism.grid_size, norm=radius)
-        noisy = drawn.add(self._rows.total(add, label), drawn.noise[0])
-        step = in_units(noisy, mechanism.grid_size / self._n_rows)
+        bounds = RowBounds(self._center.size, radius)
+        query = ClippedRows(bounds, self._center, n_threads=self._n_threads)
+        mechanism = row_noise(query, self._spent(share), self._session.adjacency)
+        found = self._session.released(label, query, self._rows, mechanism, self._n_rows)
+        step = found.values
         length = float(np.linalg.norm(step))
         if length > radius:  # no mean of rows in a ball lies outside it
             step *= radius / length
         self._center = np.clip(self._center + step, *self._plan.bounds)
 
-    def _of_rows(self, function: Callable[..., Any], **facts: Any) -> Callable[[Any], Any]:
-        """Return a function of rows about the center as it is now."""
-        return partial(function, center=self._center, n_threads=self._n_threads, **facts)
 
-
-def row_sum(n_columns: int, radius: float, loss: LossBudget, adjacency: Any) -> RowNoise:
-    """Calibrate the noise of a sum of rows of norm at most `radius`."""
+def row_noise(query: ClippedRows, loss: LossBudget, adjacency: Any) -> RowNoise:
+    """Calibrate the noise of a sum of rows in a ball."""
     # Under a pure budget its density falls with the Euclidean norm: for p columns, half the
     # variance of Laplace noise.
-    profile = clipped_rows(RowBounds(n_columns, radius), adjacency)
+    profile = query.sensitivity(adjacency)
     if isinstance(loss, GaussianLoss):
         return calibrate("iid_gaussian", profile, loss)
     assert profile.l2 is not None
-    return k_norm(2, profile.l2, n_columns, loss)
+    return k_norm(2, profile.l2, profile.n_coordinates, loss)
 
 
 def _subset(rows: Table[Any], needed: float, session: FitSession) -> tuple[Table[Any], float]:
@@ -355,11 +337,6 @@ def _chosen(key: bytes, threshold: int, begin: int, end: int) -> NDArray[np.bool
     words = words_of_rows(key, first, -(-end // _BYTES))
     coins = words.astype("<u8", copy=False).view(np.uint8)
     return np.asarray(coins[begin - _BYTES * first :][: end - begin] < threshold)
-
-
-def _with_room(counts: NDArray[Any]) -> NDArray[Any]:
-    """Return sums that noise in 64 bits can be added to; those of more bits as they are."""
-    return counts if counts.dtype.kind == "O" else np.clip(counts, -_LARGEST_COUNT, _LARGEST_COUNT)
 
 
 def _row_bounds(

@@ -8,7 +8,6 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -170,10 +169,18 @@ def coordinate_descent(
     del y  # of many rows
 
     with threads(n, enough_threads(n, n_threads), block) as run:
-        sweeps = partial(Sweeps(X, loss.code, scalings, block, run), scores)
+        sweeps = Sweeps(X, loss.code, scalings, block, run)
+
+        def gradient(t: int, previous: int, change: float, k: int) -> float:
+            if grids is None:
+                return sweeps(scores, (previous, change, k, None))
+            q, most = float(grids[0][t, k]), float(grids[1][t, k])
+            found = int(sweeps(scores, (previous, change, k, (q, most))))
+            return q * (found if noise is None or t < 0 else add(found, int(noise[t, k])))
+
         divisor = float(n if n_samples is None else n_samples)
-        updates = Updates(n_passes, divisor, step, l1, l2, grids, noise, add, order)
-        yield from visit(sweeps, n_coordinates, updates, coef_init)
+        updates = Updates(n_passes, divisor, step, l1, l2, order)
+        yield from visit(gradient, n_coordinates, updates, coef_init)
 
 
 class Sweeps:
@@ -206,24 +213,29 @@ class Sweeps:
         # One sweep does both, so the scores lag one update behind the coefficients between sweeps.
         from skdpnoise.kernels._kernels import plain_sweep, private_sweep
 
-        previous, change, following, grid = sweep
+        previous, change, following, ends = sweep
         scaling = None
         if self._scalings is not None:
             scaling = self._scalings[previous] + self._scalings[following]
         one, other = self._columns.take(previous, following)
         (score, target), block, code = scores, self._block, self._code
 
-        def move(sweep: Callable[..., Any], *ends: Any) -> list[Any]:
-            """Make a sweep over the rows of every thread."""
-            return self._run(sweep, block, code, one, other, score, target, change, scaling, *ends)
-
-        if grid is None:
-            sums = np.empty(-(-score.size // self._block))
-            move(plain_sweep, sums)
+        if ends is None:
+            sums = np.empty(-(-score.size // block))
+            self._run(
+                lambda rows: plain_sweep(
+                    rows, block, code, one, other, score, target, change, scaling, sums
+                )
+            )
             return float(sums.sum())
-        q, bound = grid
+        q, most = ends[0], ends[0] * ends[1]
         inverse = min(1.0 / q, sys.float_info.max) if q > 0.0 else 0.0
-        return int(sum(move(private_sweep, inverse, q * bound)))
+        parts = self._run(
+            lambda rows: private_sweep(
+                rows, block, code, one, other, score, target, change, scaling, inverse, most
+            )
+        )
+        return int(sum(parts))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -235,40 +247,30 @@ class Updates:
     step: ArrayLike
     l1: ArrayLike = 0.0
     l2: ArrayLike = 0.0
-    grids: tuple[NDArray[np.float64], NDArray[np.float64]] | None = None  # of `grids_of_passes`
-    noise: NDArray[np.int64] | None = None
-    add: Callable[[int, int], int] = operator.add
     order: NDArray[np.integer[Any]] | None = None
 
 
 def visit(
-    sweep: Callable[[Sweep], float | int],
+    gradient: Callable[[int, int, float, int], float],
     n_coordinates: int,
     updates: Updates,
     coef_init: ArrayLike | None = None,
 ) -> Iterator[NDArray[np.float64]]:
     """Yield θ after each pass, from sums of gradients that a function gives."""
-    grids, noise, add, order = updates.grids, updates.noise, updates.add, updates.order
+    # From a pass, or -1 before the first; a coordinate that has changed, and by how much; and the
+    # next one. The sums of before the first pass are of no use.
     given = updates.step, updates.l1, updates.l2
     steps, l1s, l2s = (_per_coordinate(value, n_coordinates) for value in given)
     theta = [0.0] * n_coordinates
-
-    def summed(previous: int, change: float, k: int, t: int) -> float:
-        # Before the first pass, t = -1, nobody uses the sum, and it meets no noise.
-        if grids is None:
-            return sweep((previous, change, k, None))
-        q, most = float(grids[0][t, k]), float(grids[1][t, k])
-        found = int(sweep((previous, change, k, (q, most))))
-        return q * (found if noise is None or t < 0 else add(found, int(noise[t, k])))
-
     previous, change = 0, 0.0
     if coef_init is not None:
         for k, value in enumerate(_per_coordinate(coef_init, n_coordinates)):
-            summed(previous, change, k, -1)
+            gradient(-1, previous, change, k)
             previous, change, theta[k] = k, value, value
+    order = updates.order
     for t in range(updates.n_passes):
         for k in range(n_coordinates) if order is None else order[t].tolist():
-            v = theta[k] - steps[k] * (summed(previous, change, k, t) / updates.n_samples)
+            v = theta[k] - steps[k] * (gradient(t, previous, change, k) / updates.n_samples)
             threshold = steps[k] * l1s[k]
             soft = max(v - threshold, 0.0) + min(v + threshold, 0.0)
             updated = soft / (1.0 + steps[k] * l2s[k])

@@ -1,11 +1,22 @@
-"""Losses of one record, as the solvers know them.
+r"""Losses of one record, as the solvers know them.
 
 A new loss is one record here, and one branch of `_slope` in `_kernels`, found by its code and the
 type of its targets.
+
+Inverse links of one row are the same bits in any block, on any machine. Vectorised exponentials may
+differ in the last bit from the scalar ones that end a block, and from those of another processor.
+Here everything is made of additions, multiplications, divisions and roundings, each of which IEEE
+754 defines to the last bit, in an order that is written down:
+
+.. math:: e^x = 2^k e^r, \qquad k = \mathrm{round}(x / \log 2), \quad |r| \le \tfrac12 \log 2
+
+with the polynomial of degree 13 of Taylor's series for :math:`e^r`, to a few units in the last
+place (Cody and Waite, "Software manual for the elementary functions", 1980, chapter 6).
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -13,9 +24,53 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit
 
-from skdpnoise.kernels.links import exponential_mean, logistic_mean
+Floats = NDArray[np.float64]
 
-__all__ = ["LOGISTIC", "LOSSES", "POISSON", "SQUARED", "Loss", "hinge", "huber", "pinball"]
+_LOG2_E = 1.4426950408889634
+# log 2 in two parts: multiples of the first are exact up to 2**20.
+_LOG2_HIGH, _LOG2_LOW = 0.6931471803691238, 1.9082149292705877e-10
+_TAYLOR = tuple(1.0 / math.factorial(k) for k in range(13, -1, -1))
+_FARTHEST = 700.0  # so that no exponential over- or underflows
+
+
+def exponential(x: Floats) -> Floats:
+    """Return e^x, of arguments up to 700 in magnitude."""
+    x = np.clip(x, -_FARTHEST, _FARTHEST)
+    k = np.rint(x * _LOG2_E)
+    r = x - k * _LOG2_HIGH
+    r -= k * _LOG2_LOW
+    series = np.full_like(r, _TAYLOR[0])
+    for coefficient in _TAYLOR[1:]:
+        series *= r
+        series += coefficient
+    return np.asarray(np.ldexp(series, k.astype(np.int32)))
+
+
+def logistic_mean(scores: Floats) -> Floats:
+    r"""Return :math:`1 / (1 + e^{-s})`."""
+    small = exponential(-np.abs(scores))
+    total = small + 1.0
+    return np.where(scores < 0.0, small / total, 1.0 / total)
+
+
+def softmax(scores: Floats) -> Floats:
+    r"""Return :math:`e^{s_k} / \sum_l e^{s_l}` of every row; sums go from the first class on."""
+    small = exponential(scores - scores.max(axis=1, keepdims=True))
+    total = in_turn(small)
+    return np.asarray(small / total[:, np.newaxis])
+
+
+def exponential_mean(scores: Floats) -> Floats:
+    """Return e^s, of arguments up to 40 in magnitude: larger ones count as ±40."""
+    return exponential(np.clip(scores, -40.0, 40.0))
+
+
+def in_turn(values: Floats) -> Floats:
+    """Return the sum of every row, from the first column to the last."""
+    total = values[:, 0].copy()
+    for column in values.T[1:]:
+        total += column
+    return total
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +104,7 @@ class Loss:
         slopes have long tails.
     link : callable, default=numpy.positive
         μ for tables of shape (n_rows, n_outputs), by operations that give a row the same bits in
-        any block (:mod:`skdpnoise.kernels.links`).
+        any block.
     bend : callable or None, default=None
         Of losses without a canonical link: the slopes of such tables, from linear functions and
         targets. The kernels of coordinate descent do not know these losses.
@@ -68,17 +123,15 @@ class Loss:
     name: str
     code: int
     curvature: float
-    mean: Callable[[NDArray[np.float64]], NDArray[np.float64]]
-    start: Callable[[ArrayLike], tuple[NDArray[np.float64], NDArray[np.generic]]]
+    mean: Callable[[Floats], Floats]
+    start: Callable[[ArrayLike], tuple[Floats, NDArray[np.generic]]]
     looseness: float = 1.0
     tail: float = 1.0
-    link: Callable[[NDArray[np.float64]], NDArray[np.float64]] = np.positive
-    bend: Callable[[NDArray[np.float64], NDArray[np.float64]], NDArray[np.float64]] | None = None
+    link: Callable[[Floats], Floats] = np.positive
+    bend: Callable[[Floats, Floats], Floats] | None = None
     whole: float = 0.0
 
-    def slopes(
-        self, scores: NDArray[np.float64], targets: NDArray[np.float64]
-    ) -> NDArray[np.float64]:
+    def slopes(self, scores: Floats, targets: Floats) -> Floats:
         """Return the slopes of a table, the same bits of a row in any block.
 
         Parameters
@@ -96,7 +149,7 @@ class Loss:
             return self.bend(scores, targets)
         return np.subtract(self.link(scores), targets)
 
-    def slope(self, score: NDArray[np.float64], target: ArrayLike) -> NDArray[np.float64]:
+    def slope(self, score: Floats, target: ArrayLike) -> Floats:
         """Return the derivative of the loss in the linear function.
 
         Parameters
@@ -113,23 +166,23 @@ class Loss:
         return np.subtract(self.mean(score), target, dtype=np.float64)
 
 
-def _residuals(y: ArrayLike) -> tuple[NDArray[np.float64], NDArray[np.generic]]:
+def _residuals(y: ArrayLike) -> tuple[Floats, NDArray[np.generic]]:
     """Return x.w - y at w = 0: the slope itself, so that the kernel need not read y."""
     return -np.asarray(y, dtype=np.float64), np.empty(0, dtype=np.int8)
 
 
-def _margins(y: ArrayLike) -> tuple[NDArray[np.float64], NDArray[np.generic]]:
+def _margins(y: ArrayLike) -> tuple[Floats, NDArray[np.generic]]:
     """Return x.w at w = 0, and the labels as 0 and 1."""
     positive = np.asarray(y) > 0
     return np.zeros(positive.size), positive.view(np.int8)
 
 
-def _rates(scores: NDArray[np.float64]) -> NDArray[np.float64]:
+def _rates(scores: Floats) -> Floats:
     """Return the exponentials, of arguments up to 40 in magnitude, as the kernels do."""
     return np.exp(np.clip(scores, -40.0, 40.0))
 
 
-def _counts(y: ArrayLike) -> tuple[NDArray[np.float64], NDArray[np.generic]]:
+def _counts(y: ArrayLike) -> tuple[Floats, NDArray[np.generic]]:
     """Return x.w at w = 0, and the counts."""
     counts = np.ascontiguousarray(y, dtype=np.float64).view()
     counts.flags.writeable = False  # one compiled kernel, whatever y is
@@ -176,7 +229,7 @@ def huber(threshold: float) -> Loss:
            [1. ]])
     """
 
-    def bend(scores: NDArray[np.float64], targets: NDArray[np.float64]) -> NDArray[np.float64]:
+    def bend(scores: Floats, targets: Floats) -> Floats:
         return np.clip(scores - targets, -threshold, threshold)
 
     return Loss("huber", _NO_KERNEL, 1.0, np.positive, _residuals, bend=bend)
@@ -212,7 +265,7 @@ def pinball(quantile: float, smoothing: float) -> Loss:
            [ 0.1]])
     """
 
-    def bend(scores: NDArray[np.float64], targets: NDArray[np.float64]) -> NDArray[np.float64]:
+    def bend(scores: Floats, targets: Floats) -> Floats:
         return np.clip((scores - targets) / smoothing + 0.5, 0.0, 1.0) - quantile
 
     whole = 0.0 if quantile == 0.5 else _LONG_ROWS * max(quantile, 1.0 - quantile)
@@ -248,7 +301,7 @@ def hinge(smoothing: float) -> Loss:
            [-0. ]])
     """
 
-    def bend(scores: NDArray[np.float64], targets: NDArray[np.float64]) -> NDArray[np.float64]:
+    def bend(scores: Floats, targets: Floats) -> Floats:
         sign = 2.0 * targets - 1.0
         return np.clip((1.0 - sign * scores) / smoothing, 0.0, 1.0) * -sign
 

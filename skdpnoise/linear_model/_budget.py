@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from skdpnoise.accounting.budget import BESIDE, HALF, LEAST
-from skdpnoise.linear_model import _rules as rules
+from skdpnoise.linear_model import _tuned as tuned
 from skdpnoise.linear_model._column_groups import NO_GROUP
 from skdpnoise.linear_model._records import LinearSchema, Settings
 from skdpnoise.mechanisms import calibrate, shared_budget
@@ -68,7 +68,7 @@ class FitBudget:
     @property
     def least(self) -> FitBudget:
         """The budget that leaves least to features and model, whatever numbers are released."""
-        searching = 0.0 if self.first == "nothing" else rules.SHARES.most
+        searching = 0.0 if self.first == "nothing" else tuned.SHARES.most
         return replace(self, searching=searching)
 
     @property
@@ -102,15 +102,15 @@ class FitBudget:
         if self.n_open:
             histograms = SensitivityProfile(np.ones(2 * self.n_open))
             mechanism = calibrate(self.noise, histograms, self.total)
-            scaling = rules.scaling_share(float(mechanism.standard_deviation.mean()) / n_samples)
+            scaling = tuned.scaling_share(float(mechanism.standard_deviation.mean()) / n_samples)
         if self.centred:
-            scaling = rules.row_share(self.centred, n_samples * self._total_mu)
+            scaling = tuned.row_share(self.centred, n_samples * self._total_mu)
         known = replace(self, scaling=scaling)
         if self.first == "search":
             return known.with_search(n_samples)
         if self.first == "classes":
             strength = count_strength(self.noise, self.total, n_samples)
-            share = min(rules.class_share(strength, self.order), self.most_for_classes)
+            share = min(tuned.class_share(strength, self.order), self.most_for_classes)
             return replace(known, searching=share)
         return known
 
@@ -119,7 +119,7 @@ class FitBudget:
         left = self.total.share(self._left)
         # Where there are bounds, what comes after is worth more than a better search.
         bare = self.first == "scaling"
-        needed = search_share(self.noise, left, n_samples, rules.SHARES.most, bare=bare)
+        needed = search_share(self.noise, left, n_samples, tuned.SHARES.most, bare=bare)
         return replace(self, searching=max(LEAST, needed))
 
     def with_another_look(self) -> tuple[LossBudget, FitBudget] | None:
@@ -152,9 +152,9 @@ def split_budget(
 ) -> FitBudget:
     """Choose the noise, if that is "auto", and share the guarantee out."""
     n_outputs, n_features = schema.n_outputs, schema.n_columns
-    n_coordinates, shares = n_outputs * (n_features + 1), rules.SHARES
+    n_coordinates, shares = n_outputs * (n_features + 1), tuned.SHARES
     gradients = clipped_gradient(np.ones(n_coordinates), guarantee.adjacency)
-    passes = rules.COORDINATE.reference_passes
+    passes = tuned.COORDINATE.reference_passes
     noise, total = shared_budget(settings.noise, gradients, guarantee, passes, rows_per_group)
     bounded = np.isfinite(schema.bounds).all(axis=0)
     n_open_features = n_open = n_features - int(bounded.sum())

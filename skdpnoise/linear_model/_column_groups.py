@@ -8,8 +8,6 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["NO_GROUP", "numbered_groups"]
-
 NO_GROUP = -1
 
 

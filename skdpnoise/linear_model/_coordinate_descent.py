@@ -18,7 +18,7 @@ from skdpnoise.linear_model._parameters import (
     LeastSquaresParameters,
 )
 from skdpnoise.linear_model._records import Fitted, Settings
-from skdpnoise.linear_model._rules import asks_for_descent
+from skdpnoise.linear_model._tuned import asks_for_descent
 from skdpnoise.linear_model.solvers.moments import OneReleasePlan
 from skdpnoise.linear_model.solvers.plans import SolverPlan
 

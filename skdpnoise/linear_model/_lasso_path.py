@@ -22,7 +22,7 @@ from skdpnoise.linear_model._coordinate_descent import DPCoordinateDescentRegres
 from skdpnoise.linear_model._model import PrivateLinearModel
 from skdpnoise.linear_model._parameters import MIX, ROW_NORM, TargetParameters
 from skdpnoise.linear_model._records import Fitted, LinearSchema, Rows, Settings
-from skdpnoise.linear_model._rules import MOMENT_NOISES, path_alpha
+from skdpnoise.linear_model._tuned import MOMENT_NOISES, path_alpha
 from skdpnoise.linear_model.solvers.moments import MOMENTS, OneReleasePlan, PseudoData
 from skdpnoise.linear_model.solvers.plans import Solver, SolverPlan
 

@@ -27,29 +27,21 @@ from skdpnoise.data.table import Table
 from skdpnoise.data.tables import FLOATS, read_table
 from skdpnoise.kernels import LOGISTIC, SQUARED, Loss
 from skdpnoise.kernels.joint import SOFTMAX
-from skdpnoise.linear_model._budget import FitBudget, split_budget, stages_for
-from skdpnoise.linear_model._choice import check_whole_rows, prefers_gradient, whole_rows
-from skdpnoise.linear_model._class_weights import public_weights
+from skdpnoise.linear_model._budget import NORMAL, FitBudget, split_budget, stages_for
 from skdpnoise.linear_model._column_groups import NO_GROUP, numbered_groups
 from skdpnoise.linear_model._parameters import TargetParameters
 from skdpnoise.linear_model._penalties import of_standard_columns
-from skdpnoise.linear_model._records import Fitted, LinearSchema, MakeRows, Rows, Settings
-from skdpnoise.linear_model._rules import is_normal
-from skdpnoise.linear_model._scaling import Run
-from skdpnoise.linear_model._targets import LABELS, NUMBERS, TargetKind
+from skdpnoise.linear_model._records import Fitted, LinearProblem, LinearSchema, Rows, Settings
+from skdpnoise.linear_model._scaling import Run, standardise_features
+from skdpnoise.linear_model._targets import LABELS, NUMBERS, MakeRows, TargetKind, public_weights
+from skdpnoise.linear_model._tuned import is_normal, prefers_gradient
 from skdpnoise.linear_model.solvers.coordinate import COORDINATE
+from skdpnoise.linear_model.solvers.final_steps import finished
 from skdpnoise.linear_model.solvers.gradient import GRADIENT
 from skdpnoise.linear_model.solvers.moments import MOMENTS, MomentsOr
 from skdpnoise.linear_model.solvers.plans import Solver, SolverPlan
 from skdpnoise.mechanisms import noise_options
-
-__all__ = [
-    "COORDINATE_OR_GRADIENT",
-    "MOMENTS_OR_DESCENT",
-    "LinearClassifier",
-    "LinearRegressor",
-    "PrivateLinearModel",
-]
+from skdpnoise.mechanisms.requests import CHOICES
 
 # The solvers of models, by the names that `solver` has.
 COORDINATE_OR_GRADIENT: Mapping[str, Solver] = {"coordinate": COORDINATE, "joint": GRADIENT}
@@ -130,7 +122,12 @@ class PrivateLinearModel(PrivateEstimator, BaseEstimator):
             table = rows.keep(session.rng).map(make, schema.n_columns)
             session = session.counted(table.n_rows, budget.noise, budget.total)
             run = Run(settings, schema, session, budget.for_records(session.n_records))
-            problem, run = self._target.problem(run, table)
+            # scale
+            target, run = self._target.estimate(run, table)
+            features = standardise_features(run, table)
+            problem = LinearProblem(settings, schema, features, target)
+            if not features.used.any():
+                problem = self._target.constant(problem, run, table)
             plan = solver.plan(problem, session.n_records, run.budget)
             # solve
             model = self._solve(plan, table, session, (X, y))
@@ -187,7 +184,8 @@ class PrivateLinearModel(PrivateEstimator, BaseEstimator):
         """Return the settings and the solver that suit what is public of the rows."""
         settings = Settings.of(self)
         if schema.classes is not None:
-            public_weights(settings.owner, settings.class_weight, schema.classes)
+            facts = settings.owner, settings.class_weight, schema.classes
+            settings = replace(settings, weights=public_weights(*facts))
         needs = check_whole_rows(settings, schema)
         name = settings.solver
         if name == "auto":
@@ -214,7 +212,7 @@ class PrivateLinearModel(PrivateEstimator, BaseEstimator):
     ) -> Fitted:
         """Make the passes, telling callbacks of each; return the fitted attributes."""
         model = partial(self._model, plan)
-        finish = partial(plan.finished, table=table, session=session)
+        finish = partial(finished, plan, table=table, session=session)
         passes = plan.run(table, session)
         return model(collect_passes(self, passes, plan.n_passes, model, given, finish))
 
@@ -251,6 +249,41 @@ class PrivateLinearModel(PrivateEstimator, BaseEstimator):
         # far from zero brings.
         with np.errstate(all="ignore"):  # of rows far from those of the fit
             return np.asarray(center + scale * (features.scores(X, model[:, :-1]) + model[:, -1]))
+
+
+def check_whole_rows(settings: Settings, schema: LinearSchema) -> list[str]:
+    """Return what is given that only whole rows can use; refuse it to another solver."""
+    facts = {
+        "class_weight": settings.class_weight is not None,
+        "column_groups": settings.column_groups,
+        "sparse X": schema.sparse,
+    }
+    given = [name for name, is_given in facts.items() if is_given]
+    if given and settings.solver not in ("auto", "joint"):
+        raise ValueError(
+            f"The 'solver' parameter of {settings.owner} must not be {settings.solver!r} with "
+            f"{', '.join(given)}. Use solver='auto' or 'joint'."
+        )
+    return given
+
+
+def whole_rows(settings: Settings, schema: LinearSchema) -> Settings:
+    """Return the settings of normal noise on gradients of whole rows, or refuse what these lack."""
+    if schema.sparse and not np.isfinite(schema.bounds).all():
+        raise ValueError(
+            f"{settings.owner} needs public scales of all columns of a sparse X, since private "
+            "ones would make it dense: give 'feature_bounds', or 'column_groups' for columns "
+            "that share one unit of norm in each row."
+        )
+    if not is_normal(settings.noise, settings.delta):
+        reason = "sparse X" if schema.sparse else "gradients of whole rows (solver='joint')"
+        raise ValueError(
+            f"The 'noise' parameter of {settings.owner} must be normal noise, and delta positive, "
+            f"for {reason}. Got noise={settings.noise!r} and delta={settings.delta:g}. Use another "
+            "noise and delta, or another solver."
+        )
+    noise = NORMAL if settings.noise in CHOICES else settings.noise
+    return replace(settings, noise=noise, whole=True)
 
 
 @constructor_of_fields

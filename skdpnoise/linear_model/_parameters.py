@@ -11,19 +11,6 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from skdpnoise.base.constructors import Constraints, constructor_of_fields
 
-__all__ = [
-    "GROUPS",
-    "MIX",
-    "ROW_NORM",
-    "STRENGTH",
-    "CoordinateParameters",
-    "DescentParameters",
-    "EitherClipParameters",
-    "LeastSquaresParameters",
-    "TargetParameters",
-    "WholeGradientParameters",
-]
-
 STRENGTH = [Interval(Real, 0, None, closed="left")]
 MIX = [Interval(Real, 0, 1, closed="both")]
 ROW_NORM = [StrOptions({"auto"}), Interval(Real, 0, None, closed="neither")]

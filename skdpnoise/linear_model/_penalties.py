@@ -6,8 +6,6 @@ import numpy as np
 
 from skdpnoise.linear_model._records import LinearProblem
 
-__all__ = ["elastic_net", "lasso", "of_standard_columns", "ridge"]
-
 Strengths = tuple[np.ndarray, np.ndarray]  # l1 and l2, both of shape (n_features,)
 
 

@@ -4,21 +4,43 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
-from functools import partial
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 
 from skdpnoise.data.schema import Schema
 from skdpnoise.kernels import Loss
-from skdpnoise.kernels.sizes import MOST_ROWS
 from skdpnoise.linear_model._standard_units import Standardisation, side_by_side
 from skdpnoise.privacy import Adjacency
-from skdpnoise.sensitivity import SensitivityProfile
 
 Fitted = dict[str, Any]  # attributes of a fitted estimator, by name
 # From a problem and the number of records to l1 and l2 penalties of all features, standard units.
 Penalty = Callable[["LinearProblem", float], tuple[np.ndarray, np.ndarray]]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ClassWeights:
+    r"""Weights w of the classes, in units of the largest: u, which is 1 at most.
+
+    .. math:: \sum_i u_i \min\Bigl(1, \frac{C}{|x_i| |q_i|}\Bigr) \, x_i \otimes q_i
+    """
+
+    # A record's slopes are multiplied by u, and so is the bound C that its gradient is clipped to:
+    # no record moves the sum by more than C, whatever its class. Were the bound the same for all
+    # classes, weights would mean nothing wherever both classes are clipped.
+
+    values: np.ndarray  # (n_classes,), w
+    share: float  # the sum of u over all records by their number; as far as it is known
+
+    @property
+    def relative(self) -> np.ndarray:
+        """The weights in units of the largest one, u."""
+        return np.asarray(self.values / self.values.max())
+
+    @property
+    def penalty(self) -> float:
+        """Factor of penalties, from beside the mean of w times the loss to that of u times it."""
+        return 1.0 / (self.share * float(self.values.max()))
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +65,7 @@ class Settings:
     row_norm: float | str = "auto"
     n_jobs: int | None = None
     class_weight: Mapping[Any, float] | str | None = None
+    weights: ClassWeights | None = None  # that are public
     column_groups: bool = False  # whether some are declared
     whole: bool = False  # whether gradients of all columns and outputs are clipped together
 
@@ -60,24 +83,6 @@ class Settings:
     def strength(self) -> float:
         """Strength of the penalty of a descent, whose few passes shrink as it is."""
         return 0.0 if isinstance(self.alpha, str) else self.alpha
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class ClassWeights:
-    """Weights of the classes (:mod:`skdpnoise.linear_model._class_weights`)."""
-
-    values: np.ndarray  # (n_classes,), w
-    share: float  # the sum of u over all records by their number; as far as it is known
-
-    @property
-    def relative(self) -> np.ndarray:
-        """The weights in units of the largest one, u."""
-        return np.asarray(self.values / self.values.max())
-
-    @property
-    def penalty(self) -> float:
-        """Factor of penalties, from beside the mean of w times the loss to that of u times it."""
-        return 1.0 / (self.share * float(self.values.max()))
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
@@ -169,43 +174,5 @@ class Rows:
     def __len__(self) -> int:
         return len(self.y)
 
-
-@dataclass(frozen=True, slots=True, eq=False)
-class BlockSums:
-    """Sums of what rows contribute, some at a time, within a bound."""
-
-    bound: Any  # the profile of the sums
-    contribution: Callable[[np.ndarray, Rows], np.ndarray]  # in grid steps, whose size it takes
-
-    def sensitivity(self, adjacency: Adjacency) -> SensitivityProfile:
-        return cast(SensitivityProfile, self.bound)
-
-    def step(self, grid_size: np.ndarray) -> Callable[[Rows], np.ndarray]:
-        return partial(self._sums, grid_size)
-
-    def _sums(self, grid_size: np.ndarray, rows: Rows) -> np.ndarray:
-        blocks = (slice(begin, begin + MOST_ROWS) for begin in range(0, len(rows.y), MOST_ROWS))
-        some = (
-            Rows(rows.X[at], rows.y[at], [output[at] for output in rows.outputs]) for at in blocks
-        )
-        return np.asarray(sum(self.contribution(grid_size, one) for one in some))
-
-
-MakeRows = Callable[[dict[str, Any]], Rows]
-"""From tables X and y to the rows that are fitted."""
-
-
-def rows_of_numbers(tables: dict[str, Any]) -> Rows:
-    """Return rows whose only output is the target."""
-    return Rows(tables["X"], tables["y"], [tables["y"]])
-
-
-def rows_within(bounds: np.ndarray, tables: dict[str, Any]) -> Rows:
-    """Return rows whose only output is the target, within bounds of shape (2, 1)."""
-    return Rows(tables["X"], tables["y"], [np.clip(tables["y"], *bounds)])
-
-
-def rows_of_labels(classes: np.ndarray, tables: dict[str, Any]) -> Rows:
-    """Return rows with labels -1 and +1: of the second of two classes, or of each."""
-    y, ones = tables["y"], classes[1:] if len(classes) == 2 else classes
-    return Rows(tables["X"], y, [np.where(y == label, 1, -1).astype(np.int8) for label in ones])
+    def __getitem__(self, at: slice) -> Rows:
+        return Rows(self.X[at], self.y[at], [output[at] for output in self.outputs])

@@ -147,18 +147,3 @@ def plain_units(n_columns: int) -> Standardisation:
     """Return the scaling of columns that are in standard units."""
     ones = np.ones(n_columns)
     return Standardisation(0.0 * ones, ones, ones > 0.0, LIMIT * ones)
-
-
-def linear_functions(model: np.ndarray, X: Any, features: Standardisation) -> np.ndarray:
-    """Return the scores of the records, shape (n_outputs, n_samples)."""
-    # They are summed column by column, so that what a record adds depends on no other record, to
-    # the last bit.
-    if not isinstance(X, np.ndarray):  # products of sparse rows are summed entry by entry
-        return np.asarray(features.scores(X, model[:, :-1]).T + model[:, -1:])
-    if features.parts:
-        X = features.held(X)
-    scores = np.repeat(model[:, -1:], len(X), axis=1)
-    for j in np.flatnonzero(features.used & (model[:, :-1] != 0.0).any(axis=0)):
-        standard = (X[:, j].astype(np.float64) - features.center[j]) / features.scale[j]
-        scores += model[:, j, np.newaxis] * np.clip(standard, -features.limit[j], features.limit[j])
-    return scores

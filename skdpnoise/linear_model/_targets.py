@@ -3,40 +3,49 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
+from numbers import Real
 from operator import attrgetter
 from typing import Any, ClassVar
 
 import numpy as np
 
 from skdpnoise._utils.parameters import as_bounds
+from skdpnoise.accounting.queries import GroupedSum
+from skdpnoise.base.advice import SEE_TARGET, warn_last, warn_of_hidden_target
 from skdpnoise.data.computed import is_computed
 from skdpnoise.data.table import Table
 from skdpnoise.data.targets import known_classes, read_counts, read_numbers
 from skdpnoise.kernels import LOGISTIC
 from skdpnoise.kernels.joint import SOFTMAX
-from skdpnoise.linear_model._class_weights import public_weights, release_balance
+from skdpnoise.linear_model import _tuned as tuned
 from skdpnoise.linear_model._records import (
+    ClassWeights,
     LinearProblem,
     LinearSchema,
     LinearTarget,
-    MakeRows,
+    Rate,
     Rows,
-    rows_of_labels,
-    rows_of_numbers,
-    rows_within,
 )
-from skdpnoise.linear_model._scaling import (
-    Run,
-    release_log_odds,
-    release_rate,
-    standardise_features,
-    standardise_target,
-)
+from skdpnoise.linear_model._scaling import Run, standardise
+from skdpnoise.linear_model._standard_units import LIMIT, Standardisation
+from skdpnoise.mechanisms import calibrate
+from skdpnoise.queries.location_scale import located
+from skdpnoise.queries.ranges import Ranges
+from skdpnoise.queries.searched_location import SearchedLocation, search_table
+from skdpnoise.sensitivity import clipped_sum
 
-__all__ = ["COUNTS", "LABELS", "NUMBERS", "TargetKind"]
+_LEAST_RATE = 1e-9  # a smaller scale is what a search finds where nearly all counts are 0
+_LEAST_MEAN = 1.0 / 14.0  # of counts, in their quantile of 13/14: Markov's inequality
+_LEAST_FOUND = 1e-29  # magnitudes end at 2**-100: a scale about there is an end, and not found
+_LARGEST_WEIGHT = 100.0  # of "balanced"
+_FROM, _TO = 1e-6, 1e6  # weights that are given
+_LEAST_SHARE = 0.5  # of the records, that public weights are thought to leave at least
+
+MakeRows = Callable[[dict[str, Any]], Rows]
+"""From tables X and y to the rows that are fitted."""
 
 
 class TargetKind(ABC):
@@ -54,13 +63,6 @@ class TargetKind(ABC):
     def estimate(self, run: Run, table: Table[Rows]) -> tuple[LinearTarget, Run]:
         """Release what must be known of the target; return it, and the run with what is left."""
 
-    def problem(self, run: Run, table: Table[Rows]) -> tuple[LinearProblem, Run]:
-        """Release what must be known of target and features; return what is to be minimised."""
-        target, run = self.estimate(run, table)
-        features = standardise_features(run, table)
-        problem = LinearProblem(run.settings, run.schema, features, target)
-        return (problem if features.used.any() else self.constant(problem, run, table)), run
-
     def constant(self, problem: LinearProblem, run: Run, table: Table[Rows]) -> LinearProblem:
         """Return a problem without features, of which a constant is all that is fitted."""
         return problem
@@ -72,13 +74,13 @@ class NumberTarget(TargetKind):
     def public(self, model: Any, schema: LinearSchema) -> tuple[LinearSchema, MakeRows]:
         """Return the schema with public bounds, and what makes rows of tables."""
         bounds = as_bounds(model.target_bounds, 1, "target_bounds", model)
-        return replace(schema, target_bounds=bounds), rows_of_numbers
+        return replace(schema, target_bounds=bounds), partial(rows_of_numbers, None)
 
     def estimate(self, run: Run, table: Table[Rows]) -> tuple[LinearTarget, Run]:
         """Release location and scale."""
-        assert run.schema.target_bounds is not None
-        scaling, run = standardise_target(run, table.map(attrgetter("y")), run.schema.target_bounds)
-        return LinearTarget(np.zeros(1), scaling), run
+        standard, run, found = _located(run, table.map(attrgetter("y")))
+        _warn_of_constant(run, found)
+        return LinearTarget(np.zeros(1), standard), run
 
 
 class CountTarget(NumberTarget):
@@ -96,12 +98,40 @@ class CountTarget(NumberTarget):
             )
         computed, bounds = is_computed("y", model), np.maximum(bounds, 0.0)
         within = not computed and tuple(bounds[:, 0]) == (0.0, np.inf)
-        make = rows_of_numbers if within else partial(rows_within, bounds)
+        make = partial(rows_of_numbers, None if within else bounds)
         return replace(schema, target_bounds=bounds), make
 
     def estimate(self, run: Run, table: Table[Rows]) -> tuple[LinearTarget, Run]:
         """Release mean and scale."""
-        return release_rate(run, table.map(_only_output), run.schema.target_bounds)
+        # Where the search finds that nearly all are alike, they are scaled as a feature is: by
+        # magnitudes, which see what is rare. Without an intercept the unit is 1. A mean that the
+        # noise made smaller than counts of such a scale have is set to the least of these.
+        y, settings = table.map(_only_output), run.settings  # the mean is wanted in any case
+        always = replace(run, settings=replace(settings, fit_intercept=True))
+        found, after, search = _located(always, y)
+        run = replace(after, settings=settings)
+        seen = bool(found.used[0] and found.scale[0] >= _LEAST_RATE)
+        another = None if seen else run.budget.with_another_look()
+        if another is not None:
+            part, budget = another
+            column, noise = y.map(_as_column, 1), run.budget.noise
+            ranges = Ranges("private_location_scale", 1, (0.0, np.inf))
+            session = run.session.under("target: ")
+            rare = located(column, ranges, session, noise, part, run.n_samples)
+            run = replace(run, budget=budget)
+            seen = bool(rare.found[0] and rare.scale[0] >= _LEAST_FOUND)
+            if seen:
+                facts = rare.location, rare.scale, rare.found, np.full(1, LIMIT)
+                found, search = Standardisation(*facts), None
+        if not seen:
+            if search is None or search.found:  # of a scale that is none
+                error = found.scale[0] if search is None else search.error
+                search = SearchedLocation(0.0, float(error), 1.0, found=False)
+            found = replace(found, scale=np.ones(1), used=np.zeros(1, dtype=bool))
+        _warn_of_constant(run, search)
+        least = found.scale * np.where(found.used, _LEAST_MEAN, 0.5 / run.n_samples)
+        center = np.maximum(found.center, least) if run.settings.fit_intercept else np.ones(1)
+        return Rate(np.zeros(1), replace(found, center=center)), run
 
 
 class LabelTarget(TargetKind):
@@ -120,14 +150,16 @@ class LabelTarget(TargetKind):
 
     def estimate(self, run: Run, table: Table[Rows]) -> tuple[LinearTarget, Run]:
         """Release numbers of records of classes: for log-odds, or for balanced weights."""
-        n_outputs = run.schema.n_outputs
-        if not run.settings.whole:
-            return LinearTarget(release_log_odds(run, table, n_outputs)), run
-        assert run.schema.classes is not None
-        weights = public_weights(run.settings.owner, run.settings.class_weight, run.schema.classes)
-        if isinstance(run.settings.class_weight, str):
-            weights = release_balance(run, table, n_outputs)
-        return LinearTarget(np.zeros(n_outputs), weights=weights), run
+        settings, zeros = run.settings, np.zeros(run.schema.n_outputs)
+        if not settings.whole:
+            return LinearTarget(_log_odds(run, table)), run
+        if settings.class_weight != "balanced":
+            return LinearTarget(zeros, weights=settings.weights), run
+        # The weights n / (K n_k), none above the largest.
+        counts = _class_counts(run, table)
+        weights = np.minimum(counts.sum() / (len(counts) * counts), _LARGEST_WEIGHT)
+        share = float(weights @ counts / counts.sum() / weights.max())
+        return LinearTarget(zeros, weights=ClassWeights(weights, share)), run
 
     def constant(self, problem: LinearProblem, run: Run, table: Table[Rows]) -> LinearProblem:
         """Return a problem whose constant is found by what was meant for features."""
@@ -138,7 +170,7 @@ class LabelTarget(TargetKind):
         rest = replace(run.budget, first="classes", searching=1.0 - run.budget.scaling)
         target = problem.target
         weights = 1.0 if target.weights is None else target.weights.values
-        log_odds = release_log_odds(replace(run, budget=rest), table, run.schema.n_outputs, weights)
+        log_odds = _log_odds(replace(run, budget=rest), table, weights)
         return replace(problem, target=replace(target, constant=log_odds))
 
 
@@ -147,3 +179,115 @@ NUMBERS, COUNTS, LABELS = NumberTarget(), CountTarget(), LabelTarget()
 
 def _only_output(rows: Rows) -> np.ndarray:
     return rows.outputs[0]
+
+
+def rows_of_numbers(bounds: np.ndarray | None, tables: dict[str, Any]) -> Rows:
+    """Return rows whose only output is the target, within bounds of shape (2, 1) if given."""
+    y = tables["y"]
+    return Rows(tables["X"], y, [y if bounds is None else np.clip(y, *bounds)])
+
+
+def rows_of_labels(classes: np.ndarray, tables: dict[str, Any]) -> Rows:
+    """Return rows with labels -1 and +1: of the second of two classes, or of each."""
+    y, ones = tables["y"], classes[1:] if len(classes) == 2 else classes
+    return Rows(tables["X"], y, [np.where(y == label, 1, -1).astype(np.int8) for label in ones])
+
+
+def _located(run: Run, y: Table[Any]) -> tuple[Standardisation, Run, SearchedLocation | None]:
+    """Return what the target's scaling within bounds or its search released, and what is left."""
+    # A target without bounds is searched for. So is one whose bounds turn out to be much wider than
+    # its spread, from what was meant for features and model: whether that is so is decided by
+    # released numbers.
+    bounds = run.schema.target_bounds
+    assert bounds is not None
+    if run.budget.first == "scaling":
+        standard = standardise(run, y.map(_as_column, 1), bounds, target=True)
+        if not _is_hidden(standard, run, bounds):
+            return standard, run, None
+        run = replace(run, budget=run.budget.with_search(run.n_samples))
+    budget, session = run.budget, run.session.under("target: ")
+    ends = float(bounds[0, 0]), float(bounds[1, 0])
+    found = search_table(y, budget.search, ends, budget.noise, run.n_samples, session)
+    facts = found.location, found.scale, found.found, LIMIT
+    standard = Standardisation(*(np.array([fact]) for fact in facts))
+    return (standard if run.settings.fit_intercept else standard.through_origin()), run, found
+
+
+def _is_hidden(standard: Standardisation, run: Run, bounds: np.ndarray) -> bool:
+    """Return True if the noise of the target's mean within these bounds is much of its scale."""
+    # In halves of the interval: sums in units of very narrow bounds would leave the doubles.
+    one_sum = clipped_sum(-1.0, 1.0, run.budget.adjacency)
+    mechanism = calibrate(run.budget.noise, one_sum, run.budget.target.share(0.5))
+    half = 0.5 * (bounds[1] - bounds[0])
+    noise = mechanism.standard_deviation[0] / run.n_samples * half[0]
+    return not noise <= tuned.TARGET.hidden * standard.scale[0]
+
+
+def _as_column(values: np.ndarray) -> np.ndarray:
+    return values[:, np.newaxis]
+
+
+def _warn_of_constant(run: Run, found: SearchedLocation | None) -> None:
+    """Say how noisy the location that a search found is, by released numbers and public ones."""
+    if found is None or (found.found and found.error <= tuned.TARGET.hidden * found.scale):
+        return
+    name, epsilon = run.settings.owner, run.settings.epsilon
+    only = "one constant" if run.settings.fit_intercept else "0 everywhere"
+    if found.hidden:
+        warn_of_hidden_target(f"{name} predicts {only}, which tells nothing of the target", epsilon)
+        return
+    about = (
+        f"at epsilon={epsilon:g} the noise on the location of the target has a standard deviation "
+        f"of about {found.error:.2g} in its units"
+    )
+    if found.found:
+        about += f", of a scale of {found.scale:.2g}"
+    else:
+        name += f" predicts {only}: the target is constant, or its scale is hidden;"
+    warn_last(f"{name} {about}. {SEE_TARGET}")
+
+
+def _log_odds(run: Run, table: Table[Rows], weights: np.ndarray | float = 1.0) -> np.ndarray:
+    """Release how many records are in each class; return the log-odds of every output."""
+    # Without an intercept they are 0, and nothing is released.
+    n_outputs = run.schema.n_outputs
+    if run.budget.first == "nothing":
+        return np.zeros(n_outputs)
+    counts = _class_counts(run, table) * weights
+    others = counts.sum() - counts
+    return np.asarray(np.log(counts / others)[-n_outputs:])
+
+
+def _class_counts(run: Run, table: Table[Rows]) -> np.ndarray:
+    """Release how many records are in each class: no fewer than the noise is wide."""
+    query = GroupedSum(max(2, run.schema.n_outputs), _class_codes)
+    budget, label = run.budget, "class shares"
+    found = run.session.tally(label, query, table, budget.search, budget.noise)
+    return np.maximum(found.values, max(0.5, float(found.standard_deviation[0])))
+
+
+def _class_codes(rows: Rows) -> np.ndarray:
+    """Return the number of the class of every row; of two, the second has the only output."""
+    first = rows.outputs[0] > 0
+    return first.astype(np.intp) if len(rows.outputs) == 1 else np.argmax(rows.outputs, axis=0)
+
+
+def public_weights(owner: str, class_weight: Any, classes: np.ndarray) -> ClassWeights | None:
+    """Return the weight of every class; None where all are alike, or released numbers say it."""
+    if class_weight is None or class_weight == "balanced":
+        return None
+    text = f"must be None, 'balanced' or a dict from labels to weights from {_FROM:g} to {_TO:g}"
+    start = f"The 'class_weight' parameter of {owner} {text}. "
+    if not isinstance(class_weight, Mapping):
+        raise ValueError(f"{start}Got {type(class_weight).__name__} instead.")
+    known = dict(zip(classes.tolist(), range(len(classes)), strict=True))
+    weights = np.ones(len(classes))
+    for label, weight in class_weight.items():
+        if label not in known:
+            raise ValueError(f"{start}Got the label {label!r}, which is not among the classes.")
+        number = isinstance(weight, Real) and not isinstance(weight, bool)
+        if not (number and _FROM <= float(weight) <= _TO):
+            raise ValueError(f"{start}Got {weight!r} for the label {label!r}.")
+        weights[known[label]] = weight
+    # Steps are at most twice as long as planned, whatever share of the records is of a class.
+    return ClassWeights(weights, max(_LEAST_SHARE, float(weights.mean() / weights.max())))

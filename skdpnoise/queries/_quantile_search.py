@@ -179,15 +179,15 @@ def search_quantile(
     # earlier answers and public numbers only: they are post-processing.
     below, above = weights
     probability, unit = above / (below + above), (below + above) * n_samples
-    mechanism, noise = drawn.mechanism, drawn.noise
-    grid_sizes = np.broadcast_to(mechanism.grid_size, noise.shape)[:, 0].tolist()
-    scales = np.broadcast_to(mechanism.scale, noise.shape)[:, 0].tolist()
-    for one, grid_size, scale in zip(noise, grid_sizes, scales, strict=True):
+    mechanism, shape = drawn.mechanism, drawn.noise.shape
+    grid_sizes = np.broadcast_to(mechanism.grid_size, shape)[:, 0].tolist()
+    scales = np.broadcast_to(mechanism.scale, shape)[:, 0].tolist()
+    for step, (grid_size, scale) in enumerate(zip(grid_sizes, scales, strict=True)):
         belief, edge = belief.cut(belief.middle())
         n_below = int(ranks.below(belief.edges[edge : edge + 1])[0])
         steps_below, steps_above = round(below / grid_size), round(above / grid_size)
         total = n_below * steps_below - (ranks.size - n_below) * steps_above
-        answer = float(drawn.add(np.array([total]), one)[0]) * grid_size
+        answer = float(drawn.add(np.array([total]), step)[0]) * grid_size
         facts = mechanism.family, answer / unit + probability, scale / unit
         log_mass = belief.log_mass.copy()
         log_mass[:edge] += _log_likelihood(*facts, probability, 1.0)

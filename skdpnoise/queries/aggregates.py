@@ -520,7 +520,7 @@ def _with_noise(totals: list[int], drawn: Drawn) -> Floats:
     half = 1 << (_FINE_BITS - 1)
     # Python's integers: a sum may be larger than any of numpy's.
     steps = np.array([t + half >> _FINE_BITS for t in totals], dtype=object)
-    return drawn.in_units(steps, drawn.noise[0].astype(object))
+    return drawn.in_units(steps)
 
 
 def _with_count(session: Terms, noise: str, bounds: _Bounds, weight: float) -> AdditiveMechanism:

@@ -48,7 +48,7 @@ from typing import Any, NotRequired, TypedDict, Unpack
 
 import numpy as np
 
-from skdpnoise.accounting.session import Charge, Session, no_charge
+from skdpnoise.accounting.session import Charge, Session
 from skdpnoise.data.ranks import Ranks
 from skdpnoise.data.table import Table, as_rows
 from skdpnoise.mechanisms.calibrate import calibrate
@@ -66,7 +66,6 @@ from skdpnoise.queries._quantile_search import (
 from skdpnoise.queries._sweeps import Visit
 from skdpnoise.queries._tiles import Floats
 from skdpnoise.queries.ranges import ColumnSums
-from skdpnoise.sampling import random_words
 from skdpnoise.sensitivity import clipped_sum
 
 __all__ = ["SearchedLocation", "count_strength", "mean_reach", "search_location", "search_share"]
@@ -164,9 +163,8 @@ def search_location(
     **terms: Unpack[SearchTerms],
 ) -> SearchedLocation:
     """Find the location and scale of a column, from a few hundred records over ε."""
-    rng, charge = random_words(terms.get("random_state")), terms.get("charge") or no_charge
-    session = Session(rng, terms["adjacency"], charge)
-    return search_table(as_rows(values), loss, bounds, terms["noise"], terms["n_samples"], session)
+    facts = terms["noise"], terms["n_samples"], Session.on_terms(terms)
+    return search_table(as_rows(values), loss, bounds, *facts)
 
 
 def search_table(

@@ -136,11 +136,37 @@ def test_exact_values_and_fractions_get_the_noise_of_a_mechanism():
     expected = mechanism.release(values, random_words(4))
     session = Session(random_words(4), "replace_one")
     np.testing.assert_array_equal(session.add("sums", mechanism, values), expected)
-    drawn = Session(random_words(4), "replace_one").draw("sums", mechanism)
+    one, other = (Session(random_words(4), "replace_one").draw("s", mechanism) for _ in range(2))
     halves = [Fraction(int(value)) / 2 for value in values]
-    np.testing.assert_array_equal(
-        drawn.on_fractions(halves), drawn.on(np.array([1.5, 5.0e14, -3.5]))
-    )
+    np.testing.assert_array_equal(one.on_fractions(halves), other.on(np.array([1.5, 5.0e14, -3.5])))
+
+
+USES = {
+    "all": lambda drawn: drawn.add(np.zeros((2, 3), dtype=int)),
+    "a release": lambda drawn: drawn.add(np.zeros(3, dtype=int), 1),
+    "in units": lambda drawn: drawn.in_units(np.zeros(3, dtype=int), 1),
+    "one number": lambda drawn: drawn.add(0, (1, 2)),
+    "exact values": lambda drawn: drawn.on(np.zeros((2, 3))),
+}
+
+
+@pytest.mark.parametrize("again", USES)
+@pytest.mark.parametrize("first", USES)
+def test_noise_that_met_integers_meets_no_others(first, again):
+    profile = SensitivityProfile(np.ones(3))
+    mechanism = calibrate("iid_gaussian", profile, GaussianLoss(1.0), n_releases=2)
+    drawn = a_session([]).draw("sums", mechanism)
+    USES[first](drawn)
+    with pytest.raises(RuntimeError, match="added a second time"):
+        USES[again](drawn)
+
+
+def test_parts_of_the_noise_meet_integers_one_after_the_other():
+    profile = SensitivityProfile(np.ones(3))
+    mechanism = calibrate("iid_gaussian", profile, GaussianLoss(1.0), n_releases=2)
+    drawn = a_session([]).draw("sums", mechanism)
+    parts = [drawn.add(np.arange(3), 0), [drawn.add(k, (1, k)) for k in range(3)]]
+    np.testing.assert_array_equal(parts, drawn.noise + np.arange(3))
 
 
 def test_no_release_is_sampled_beyond_those_that_were_charged_for():

@@ -69,9 +69,9 @@ class BoostingPlan:
         drawn, stumps = session.draw("gradients", self.mechanism), list[Stump]()
         advance = partial(_advance, self.units, HISTOGRAM.step(self.mechanism.grid_size))
         with table.folded(_start, advance, "gradients") as fold:
-            for k, noise in enumerate(drawn.noise):
+            for k in range(len(drawn.noise)):
                 column = k % self.units.low.size
-                sums = drawn.in_units(fold.total((stumps[-1:], column)), noise)
+                sums = drawn.in_units(fold.total((stumps[-1:], column)), k)
                 stumps.append(self._stump(column, sums.reshape(N_BINS, 2)))
         return stumps
 

@@ -16,7 +16,7 @@ from skdpnoise.data.targets import (
     read_labels,
     read_numbers,
 )
-from skdpnoise.linear_model._records import rows_of_labels
+from skdpnoise.linear_model._targets import rows_of_labels
 from tests._cases import each_value
 
 NUMBERS = [0, 1, 1, 0]

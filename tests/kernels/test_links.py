@@ -8,7 +8,7 @@ import pytest
 from scipy.special import expit
 from scipy.special import softmax as scipy_softmax
 
-from skdpnoise.kernels.links import exponential, exponential_mean, logistic_mean, softmax
+from skdpnoise.kernels.losses import exponential, exponential_mean, logistic_mean, softmax
 
 SCORES = np.concatenate(
     [

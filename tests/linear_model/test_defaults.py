@@ -13,7 +13,7 @@ from skdpnoise import DPCoordinateDescentRegressor, DPLogisticCD
 from skdpnoise.kernels import LOSSES
 from skdpnoise.linear_model._budget import split_budget
 from skdpnoise.linear_model._records import Settings
-from skdpnoise.linear_model._rules import SHARES, choose_defaults, scaling_share
+from skdpnoise.linear_model._tuned import SHARES, choose_defaults, scaling_share
 from skdpnoise.privacy import PrivacyGuarantee
 from tests.linear_model._public import public_schema
 

@@ -11,7 +11,7 @@ from sklearn.linear_model import ElasticNet, Ridge, lasso_path
 
 from skdpnoise import DPCoordinateDescentRegressor, DPLassoPath
 from skdpnoise.ledger import Account
-from skdpnoise.linear_model._rules import choose_row_norm, prefers_moments
+from skdpnoise.linear_model._tuned import choose_row_norm, prefers_moments
 from skdpnoise.linear_model.solvers.moments import make_pseudo_data
 from skdpnoise.mechanisms import SymmetricMatrixMechanism
 from tests._cases import each_value, quick

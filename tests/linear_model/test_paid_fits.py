@@ -12,7 +12,7 @@ from skdpnoise import (
     DPPoissonRegressor,
 )
 from skdpnoise.kernels import SQUARED
-from skdpnoise.linear_model._rules import COORDINATE, choose_defaults
+from skdpnoise.linear_model._tuned import COORDINATE, choose_defaults
 from tests._cases import each_value, quick
 
 pytestmark = pytest.mark.filterwarnings("ignore::skdpnoise.PrivacyWarning")

@@ -397,22 +397,14 @@ def test_a_penalty_to_nothing_leaves_the_mean_to_the_level():
 # What it rests on
 
 
-def plain_descent(plan, rows, updates):
-    """Coordinate descent in numpy that knows a loss by its slope alone."""
-    features, loss, step = plan.problem.features, plan.problem.settings.loss, updates.step
+def plain_sums(plan, rows, scores, sweep):
+    """Return the next sum of gradients, in numpy that knows a loss by its slope alone."""
+    features, loss, clip = plan.problem.features, plan.problem.settings.loss, plan.query.clip
     columns = np.column_stack([features(rows.X), np.ones(len(rows))])
-    (y,), theta = plan.problem.target(rows.outputs), np.zeros(columns.shape[1])
-    for t in range(updates.n_passes):
-        for k in updates.order[t]:
-            slopes = loss.slope(columns @ theta, y) * columns[:, k]
-            q = updates.grids[0][t, k]
-            clipped = np.clip(slopes, -plan.clip, plan.clip)
-            total = int(np.rint(clipped / q).astype(np.int64).sum())
-            noisy = q * updates.add(total, int(updates.noise[t, k]))
-            moved = theta[k] - step * noisy / updates.n_samples
-            soft = np.sign(moved) * max(abs(moved) - step * updates.l1[k], 0.0)
-            theta[k] = soft / (1.0 + step * updates.l2[k])
-        yield theta.copy()
+    (y,), (previous, change, following, (q, _)) = plan.problem.target(rows.outputs), sweep
+    scores[0][:] += change * columns[:, previous]
+    slopes = loss.slope(scores[0], y) * columns[:, following]
+    return int(np.rint(np.clip(slopes, -clip, clip) / q).astype(np.int64).sum())
 
 
 @pytest.mark.parametrize("settings", [{}, {"alpha": 0.01}, {"target_bounds": (0.0, 30.0)}], ids=str)
@@ -425,8 +417,8 @@ def test_the_model_survives_a_change_of_the_solver(monkeypatch, settings):
 
     def other(plan, table, session):
         called.append(plan.problem.settings.loss)
-        descent = partial(plain_descent, plan, table.leaf)
-        monkeypatch.setattr(coordinate, "visit", lambda sums, size, updates: descent(updates))
+        sums = partial(plain_sums, plan, table.leaf)
+        monkeypatch.setattr(coordinate.Sweeps, "__call__", lambda _, *facts: sums(*facts))
         return run(plan, table, session)
 
     monkeypatch.setattr(coordinate.CoordinatePlan, "run", other)

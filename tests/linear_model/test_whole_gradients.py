@@ -17,7 +17,8 @@ from sklearn.svm import LinearSVC
 from skdpnoise import DPHuberRegressor, DPLinearSVC, DPQuantileRegressor
 from skdpnoise.kernels.losses import hinge, huber, pinball
 from skdpnoise.linear_model._column_groups import NO_GROUP
-from skdpnoise.linear_model._standard_units import RowScaling, linear_functions
+from skdpnoise.linear_model._standard_units import RowScaling
+from skdpnoise.linear_model.solvers.final_steps import linear_functions
 from skdpnoise.privacy import gdp_mu
 from tests._cases import each_value
 from tests._replay import two_runs

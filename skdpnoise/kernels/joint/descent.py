@@ -26,8 +26,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from skdpnoise.kernels.joint.rows import Block, GridRows
-from skdpnoise.kernels.links import in_turn, softmax
-from skdpnoise.kernels.losses import Loss
+from skdpnoise.kernels.losses import Loss, in_turn, softmax
 from skdpnoise.kernels.threads import enough_threads, threads
 
 __all__ = ["SOFTMAX", "Clip", "GroupedClip", "clipped_gradient_sums", "descend", "joint_descent"]

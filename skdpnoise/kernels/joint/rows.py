@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from skdpnoise.kernels.links import in_turn
+from skdpnoise.kernels.losses import in_turn
 from skdpnoise.kernels.sizes import BLOCK, LARGE_FILE, rows_at_once
 
 __all__ = ["GridRows", "columns_of", "hold_parts"]

@@ -7,13 +7,14 @@ from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
 from skdpnoise._utils.parameters import check_memory, number_vector
+from skdpnoise.accounting.queries import ClippedSum
 from skdpnoise.accounting.session import Session
-from skdpnoise.data.table import Fold, Table
+from skdpnoise.data.table import Table
 from skdpnoise.kernels import LOGISTIC, SQUARED, Loss
 from skdpnoise.kernels.coordinate_descent import (
     Scores,
@@ -24,7 +25,7 @@ from skdpnoise.kernels.coordinate_descent import (
     scalings_of,
     visit,
 )
-from skdpnoise.linear_model import _rules as rules
+from skdpnoise.linear_model import _tuned as tuned
 from skdpnoise.linear_model._budget import FitBudget
 from skdpnoise.linear_model._records import (
     LinearProblem,
@@ -34,20 +35,40 @@ from skdpnoise.linear_model._records import (
     Settings,
 )
 from skdpnoise.linear_model._standard_units import LIMIT, Standardisation
-from skdpnoise.linear_model.solvers.final_steps import MajorityFallback, Recentre, ShrinkToConstant
-from skdpnoise.linear_model.solvers.plans import FinalStep, SolverPlan, made_up_problem
+from skdpnoise.linear_model.solvers.final_steps import (
+    FinalStep,
+    MajorityFallback,
+    Recentre,
+    ShrinkToConstant,
+)
+from skdpnoise.linear_model.solvers.plans import SolverPlan, made_up_problem
 from skdpnoise.mechanisms import AdditiveMechanism, calibrate
+from skdpnoise.privacy import Adjacency
 from skdpnoise.queries.searched_location import count_strength, mean_reach
 from skdpnoise.sampling import permutation
-from skdpnoise.sensitivity import clipped_gradient, clipped_sum
-
-__all__ = ["COORDINATE", "CoordinateDescent", "CoordinatePlan"]
+from skdpnoise.sensitivity import SensitivityProfile, clipped_gradient
 
 _LARGEST_GROWTH = math.log(1e6)  # of the budget from the first pass to the last
 _MOST_GROWTH = 16.0  # as a logarithm: more than what is refused for itself
 _SUM, _MOST_STEPS = 2.0**62, 2.0**26  # 64-bit sums, and the largest contribution to one
 _MANY = 2.0**30  # records, at which "auto" makes the most passes
 _COPIES = 8  # of one number for each pass, output and coordinate that are held at once
+
+
+@dataclass(frozen=True, slots=True)
+class ClippedGradients:
+    """Sums of gradients, one record's in every coordinate of each output clipped to [−C, C]."""
+
+    clip: float  # C
+    n_coordinates: int  # of all outputs
+
+    def sensitivity(self, adjacency: Adjacency) -> SensitivityProfile:
+        """Return the most that one record moves the sums."""
+        return clipped_gradient(np.full(self.n_coordinates, self.clip), adjacency)
+
+    def grids(self, grid_size: np.ndarray, n_rows: int) -> tuple[np.ndarray, np.ndarray]:
+        """Return the grid steps of all passes, and the most of them that one record adds."""
+        return grids_of_passes(self.clip, grid_size, grid_size.shape, n_rows)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -57,7 +78,7 @@ class CoordinatePlan(SolverPlan):
     solver = "coordinate"
     mechanism: AdditiveMechanism | None  # of all passes; None where no coordinate is updated
     coordinates: np.ndarray  # that are updated, among the features and, last, the intercept
-    clip: float = 1.0  # bound C on one record's gradient in every coordinate, in standard units
+    query: ClippedGradients  # in standard units, of one pass
     step: float = 1.0
 
     def slope_noise(self) -> float:
@@ -80,33 +101,33 @@ class CoordinatePlan(SolverPlan):
             yield np.column_stack([np.zeros((constant.size, n_features)), constant])
             return
         drawn = session.draw("gradients", self.mechanism)
-        order = [permutation(session.rng, self.coordinates.size) for _ in range(n_passes)]
-        # Of coordinates that are not visited any will do that the clip is no huge multiple of.
-        shape = (constant.size, n_passes, n_features + 1)
-        grid_sizes, noise = np.full(shape, self.clip), np.zeros(shape, dtype=np.int64)
+        size, coordinates = self.coordinates.size, self.coordinates.tolist()
+        order = np.stack([permutation(session.rng, size) for _ in range(n_passes)])
         grid_size = np.broadcast_to(self.mechanism.grid_size, drawn.noise.shape)
-        for every, visited in ((grid_sizes, grid_size), (noise, drawn.noise)):
-            by_output = visited.reshape(n_passes, constant.size, self.coordinates.size)
-            every[..., self.coordinates] = by_output.swapaxes(0, 1)
+        grids = self.query.grids(grid_size, len(table))
         # No penalty of the intercept.
-        l1, l2 = (np.append(one, 0.0) for one in settings.penalty(problem, self.n_samples))
-        updates = Updates(n_passes, self.n_samples, self.step, l1, l2, add=drawn.adder)
-        updates = replace(updates, order=self.coordinates[np.stack(order)])
-        size = n_features + 1
-        grids = [
-            grids_of_passes(self.clip, one, (n_passes, size), len(table)) for one in grid_sizes
-        ]
+        penalties = settings.penalty(problem, self.n_samples)
+        l1, l2 = (np.append(one, 0.0)[self.coordinates] for one in penalties)
+        updates = Updates(n_passes, self.n_samples, self.step, l1, l2, order)
         with ExitStack() as stack:
             prepare = partial(_at_hand, table.n_threads(settings.n_jobs), stack)
             rows = table.map(partial(_swept, settings.loss.code, problem.features))
             start = partial(_start, settings.loss, problem.target)
-            sums = rows.laid_out(prepare).folded(start, _advance, "gradients")
-            fold = stack.enter_context(sums)
+            fold = stack.enter_context(rows.laid_out(prepare).folded(start, _advance, "gradients"))
+
+            def gradient(output: int, t: int, previous: int, change: float, k: int) -> float:
+                at = t, output * size + k
+                grid = float(grids[0][at]), float(grids[1][at])
+                sweep = coordinates[previous], change, coordinates[k], grid
+                return grid[0] * int(drawn.add(int(fold.total((output, sweep))), at))
+
             outputs = [
-                visit(partial(_sum, fold, k), size, replace(updates, grids=grid, noise=noise[k]))
-                for k, grid in enumerate(grids)
+                visit(partial(gradient, k), size, updates) for k in range(problem.schema.n_outputs)
             ]
-            yield from map(np.stack, zip(*outputs, strict=True))
+            for thetas in zip(*outputs, strict=True):
+                coef = np.zeros((constant.size, n_features + 1))
+                coef[:, self.coordinates] = thetas
+                yield coef
 
     def average(self, path: np.ndarray) -> np.ndarray:
         return averaged(path)
@@ -139,10 +160,6 @@ def _advance(scores: list[Scores], rows: _Swept, update: tuple[int, Sweep]) -> n
     """Move the scores of one output; return the next sum of its gradients."""
     output, sweep = update
     return np.asarray(rows.sweeps(scores[output], sweep))
-
-
-def _sum(fold: Fold[tuple[int, Sweep]], output: int, sweep: Sweep) -> int:
-    return int(fold.total((output, sweep)))
 
 
 class CoordinateDescent:
@@ -190,10 +207,10 @@ def plan_coordinates(problem: LinearProblem, n_samples: float, budget: FitBudget
     if settings.loss is SQUARED:
         if not uses_features:  # the mean is all there is
             return _planned(problem, n_samples, budget, 1.0, mean_reach(strength))
-        part = rules.residual_share(strength, order)
+        part = tuned.residual_share(strength, order)
         return _planned(problem, n_samples, budget, part, LIMIT)
-    weak = uses_features and strength < rules.FINAL.strong
-    part = rules.gain_share(strength, order) if weak else 0.0
+    weak = uses_features and strength < tuned.FINAL.strong
+    part = tuned.gain_share(strength, order) if weak else 0.0
     return _planned(problem, n_samples, budget, part)
 
 
@@ -204,44 +221,34 @@ def _planned(
     settings, used, n_outputs = problem.settings, problem.features.used, problem.schema.n_outputs
     coordinates = np.flatnonzero(np.append(used, settings.fit_intercept))
     adjacency, left, order = budget.adjacency, budget.model, budget.order
-    last = None
+    query = ClippedGradients(1.0, coordinates.size * n_outputs)
+    last: tuple[FinalStep, ...] = ()
     if part:
-        one_sum = clipped_sum(-reach, reach, adjacency)
-        last = calibrate(budget.noise, one_sum, left.share(part))
+        ends = np.array([reach])
+        told = ClippedSum(-ends, ends)
+        mechanism = calibrate(budget.noise, told.sensitivity(adjacency), left.share(part))
+        last = ((Recentre if settings.loss is SQUARED else MajorityFallback)(told, mechanism),)
     if not used.any():  # the constant model is all there is
-        return _with_final(CoordinatePlan(problem, n_samples, 1, None, coordinates), last, reach)
+        plan = CoordinatePlan(problem, n_samples, 1, None, coordinates, query)
+        return replace(plan, final=(ShrinkToConstant(0.0, 0), *last))
     left = left.share(1.0 - part)
-    ones = np.ones(coordinates.size * n_outputs)
-    one_pass = calibrate(budget.noise, clipped_gradient(ones, adjacency), left)
+    one_pass = calibrate(budget.noise, query.sensitivity(adjacency), left)
     noise_level = float(one_pass.standard_deviation.mean()) / n_samples
-    noise_level *= rules.COORDINATE.reference_passes ** (1.0 / order - 0.5)
-    auto = rules.choose_defaults(noise_level, settings.loss)
+    noise_level *= tuned.COORDINATE.reference_passes ** (1.0 / order - 0.5)
+    auto = tuned.choose_defaults(noise_level, settings.loss)
     n_passes = int(_given(settings.n_passes, auto.n_passes))
-    clip = problem.target.spread * float(_given(settings.clip, auto.clip))
+    query = replace(query, clip=problem.target.spread * float(_given(settings.clip, auto.clip)))
     growth = _given(settings.budget_growth, auto.budget_growth)
     weights = np.tile(_error_weights(settings, used.size)[coordinates], n_outputs)
     if growth != 1.0:
         later = growth ** ((np.arange(n_passes) - n_passes + 1) * (2.0 + order) / order)
         weights = later[:, np.newaxis] * weights
-    gradients = clipped_gradient(clip * ones, adjacency)
-    mechanism = calibrate(budget.noise, gradients, left, n_releases=n_passes, weights=weights)
+    how: dict[str, Any] = {"n_releases": n_passes, "weights": weights}
+    mechanism = calibrate(budget.noise, query.sensitivity(adjacency), left, **how)
     step = auto.relaxation / settings.loss.curvature
-    plan = CoordinatePlan(problem, n_samples, n_passes, mechanism, coordinates, clip, step)
-    return _with_final(plan, last, reach)
-
-
-def _with_final(
-    plan: CoordinatePlan, last: AdditiveMechanism | None, reach: float
-) -> CoordinatePlan:
-    """Return the plan with its final steps."""
-    problem = plan.problem
-    n_slopes = int(problem.features.used.sum()) * problem.schema.n_outputs
-    steps: tuple[FinalStep, ...] = (ShrinkToConstant(plan.slope_noise(), n_slopes),)
-    if last is not None and problem.settings.loss is SQUARED:
-        steps += (Recentre(last, reach),)
-    elif last is not None:
-        steps += (MajorityFallback(last),)
-    return replace(plan, final=steps)
+    plan = CoordinatePlan(problem, n_samples, n_passes, mechanism, coordinates, query, step)
+    shrink = ShrinkToConstant(plan.slope_noise(), int(used.sum()) * n_outputs)
+    return replace(plan, final=(shrink, *last))
 
 
 def _given(value: float | str, automatic: float) -> float:
@@ -255,7 +262,7 @@ def _check_sums(settings: Settings, n_rows: float, n_columns: int) -> None:
     # 2**24 of what a record can change (`mechanisms.calibrate`); the smallest is then as many more
     # as it is smaller. Scales fall as the cube root of weights, or more slowly, and at most as the
     # budget of the passes grows.
-    weights, most = _error_weights(settings, n_columns), rules.COORDINATE.most_passes
+    weights, most = _error_weights(settings, n_columns), tuned.COORDINATE.most_passes
     growth = _given(settings.budget_growth, 1.0)
     n_passes = _given(settings.n_passes, most)
     growing = min(n_passes * math.log(growth), _MOST_GROWTH)
@@ -277,7 +284,7 @@ def _check_growth(settings: Settings) -> None:
         return
     passes = f"n_passes={most}"
     if isinstance(most, str):
-        most = rules.COORDINATE.most_passes
+        most = tuned.COORDINATE.most_passes
         passes = f"n_passes='auto', which may make {most} passes"
     largest = math.exp(_LARGEST_GROWTH / int(most))
     if growth > largest:

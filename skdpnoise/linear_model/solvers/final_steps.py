@@ -8,35 +8,76 @@ largest class. One more sum tells, and mends it.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, ClassVar
 
 import numpy as np
 
-from skdpnoise.kernels.links import exponential_mean
-from skdpnoise.linear_model import _rules as rules
+from skdpnoise.accounting.queries import ClippedSum, ClippedVectors
+from skdpnoise.accounting.session import Session
+from skdpnoise.data.table import Table
+from skdpnoise.kernels.losses import exponential_mean
+from skdpnoise.linear_model import _tuned as tuned
 from skdpnoise.linear_model._budget import FitBudget
 from skdpnoise.linear_model._records import Rows
-from skdpnoise.linear_model._standard_units import LIMIT, linear_functions
+from skdpnoise.linear_model._standard_units import LIMIT, Standardisation
 from skdpnoise.linear_model.solvers.moments import MomentsRelease
-from skdpnoise.linear_model.solvers.plans import LastRelease
+from skdpnoise.linear_model.solvers.plans import SolverPlan
 from skdpnoise.mechanisms import AdditiveMechanism, calibrate
 from skdpnoise.privacy import GaussianLoss, LossBudget
-from skdpnoise.sensitivity import GroupedProfile
 
-__all__ = [
-    "MajorityFallback",
-    "MatchMean",
-    "Recentre",
-    "RescaleOnMoments",
-    "ShrinkToConstant",
-    "TwoClassFallback",
-    "plan_mean",
-    "shrink_rates",
-    "shrink_scores",
-    "shrink_slopes",
-]
+
+class LastRelease(ABC):
+    """A final step that moves the iterates by one more release, which was planned."""
+
+    __slots__ = ()
+    label: ClassVar[str]
+    query: Any  # what is summed, within its bound
+    mechanism: Any  # calibrated for the query
+
+    @abstractmethod
+    def contributions(self, path: np.ndarray, plan: Any, rows: Rows) -> Any:
+        """Return what some rows contribute, by the iterates so far; the query clips it."""
+
+    @abstractmethod
+    def __call__(self, path: np.ndarray, plan: Any, noisy: np.ndarray) -> np.ndarray:
+        """Return the iterates, shape (n_passes, n_outputs, n_features + 1)."""
+
+
+FinalStep = LastRelease | Callable[[np.ndarray, Any], np.ndarray]
+"""A last release, or a function of the iterates and the plan: post-processing."""
+
+
+def finished(
+    plan: SolverPlan, path: np.ndarray, table: Table[Rows], session: Session
+) -> np.ndarray:
+    """Return the iterates after all final steps of a plan."""
+    for step in plan.final:
+        if isinstance(step, LastRelease):
+            query = replace(step.query, rows=partial(step.contributions, path, plan))
+            released = session.released(step.label, query, table, step.mechanism)
+            path = step(path, plan, released.values)
+        else:
+            path = step(path, plan)
+    return path
+
+
+def linear_functions(model: np.ndarray, X: Any, features: Standardisation) -> np.ndarray:
+    """Return the scores of the records, shape (n_outputs, n_samples)."""
+    # They are summed column by column, so that what a record adds depends on no other record, to
+    # the last bit.
+    if not isinstance(X, np.ndarray):  # products of sparse rows are summed entry by entry
+        return np.asarray(features.scores(X, model[:, :-1]).T + model[:, -1:])
+    if features.parts:
+        X = features.held(X)
+    scores = np.repeat(model[:, -1:], len(X), axis=1)
+    for j in np.flatnonzero(features.used & (model[:, :-1] != 0.0).any(axis=0)):
+        standard = (X[:, j].astype(np.float64) - features.center[j]) / features.scale[j]
+        scores += model[:, j, np.newaxis] * np.clip(standard, -features.limit[j], features.limit[j])
+    return scores
 
 
 def _nearer(path: np.ndarray, constant: np.ndarray, keep: float) -> np.ndarray:
@@ -55,7 +96,7 @@ class ShrinkToConstant:
 
     def __call__(self, path: np.ndarray, plan: Any) -> np.ndarray:
         energy = float((plan.average(path[..., :-1]) ** 2).sum())
-        keep = rules.kept(energy, self.noise, self.n_slopes)
+        keep = tuned.kept(energy, self.noise, self.n_slopes)
         return _nearer(path, plan.problem.target.constant, keep)
 
 
@@ -66,32 +107,24 @@ class Recentre(LastRelease):
     # Gradients are clipped, so that an intercept tends to a median. Residuals are clipped to ±r.
 
     label = "residuals"
+    query: ClippedSum
     mechanism: AdditiveMechanism
-    reach: float  # r
 
-    def sums(self, path: np.ndarray, plan: Any, grid_size: np.ndarray, rows: Rows) -> np.ndarray:
-        """Return the sum of residuals in standard units; of the target as it came, not clipped."""
+    def contributions(self, path: np.ndarray, plan: Any, rows: Rows) -> np.ndarray:
+        """Return residuals in standard units; of the target as it came, not clipped."""
         center, scale = plan.problem.target.units
         scores = linear_functions(plan.average(path), rows.X, plan.problem.features)
-        return _rounded_sum((rows.y - center) / scale - scores[0], self.reach, grid_size)
+        return np.asarray((rows.y - center) / scale - scores[0])[:, np.newaxis]
 
     def __call__(self, path: np.ndarray, plan: Any, noisy: np.ndarray) -> np.ndarray:
         if not plan.problem.target.units[1]:
             return path
         mean = float(noisy[0]) / plan.n_samples
         noise = float(self.mechanism.standard_deviation[0]) / plan.n_samples
-        keep = rules.FINAL.off**2 / (rules.FINAL.off**2 + noise**2)
+        keep = tuned.FINAL.off**2 / (tuned.FINAL.off**2 + noise**2)
         moved = path.copy()
-        moved[..., -1] += keep * np.clip(mean, -self.reach, self.reach)
+        moved[..., -1] += keep * np.clip(mean, self.query.low[0], self.query.high[0])
         return moved
-
-
-def _rounded_sum(values: np.ndarray, reach: float, grid_size: np.ndarray) -> np.ndarray:
-    """Return the sum of values, each clipped and rounded to grid steps."""
-    # Whatever a row holds by now: fmin and fmax take the bound for NaN.
-    values = np.fmax(np.fmin(values, reach), -reach)
-    steps = np.rint(values / float(grid_size[0])).astype(np.int64)
-    return np.asarray(steps.sum(keepdims=True))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -103,15 +136,16 @@ class MajorityFallback(LastRelease):
     # margin.
 
     label = "gain over the largest class"
+    query: ClippedSum
     mechanism: AdditiveMechanism
 
-    def sums(self, path: np.ndarray, plan: Any, grid_size: np.ndarray, rows: Rows) -> np.ndarray:
+    def contributions(self, path: np.ndarray, plan: Any, rows: Rows) -> np.ndarray:
         """Return how many more labels the model has right than the largest class."""
         constant, right = plan.problem.target.constant, _labels(rows.outputs)
         scores = linear_functions(plan.average(path), rows.X, plan.problem.features)
         gains = (_labels(scores) == right).astype(np.float64)
         gains -= _labels(constant[:, np.newaxis]) == right
-        return _rounded_sum(gains, 1.0, grid_size)
+        return np.asarray(gains)[:, np.newaxis]
 
     def __call__(self, path: np.ndarray, plan: Any, noisy: np.ndarray) -> np.ndarray:
         constant = plan.problem.target.constant
@@ -128,7 +162,7 @@ class MajorityFallback(LastRelease):
 
 def kept_for_few_labels(lead: float, spread: float) -> float:
     """Return the part of slopes with which labels of few records differ from the largest class."""
-    rule = rules.FINAL
+    rule = tuned.FINAL
     return float(np.clip(lead / max(rule.few_labels * spread, 1e-300), rule.least_kept, 1.0))
 
 
@@ -162,10 +196,10 @@ def shrink_rates(path: np.ndarray, plan: Any) -> np.ndarray:
     """Shrink logarithms of rates to the mean rate."""
     # Where rates are small, so is the curvature that pulls noise back.
     model = plan.average(path)
-    curvature = rules.GRADIENT.curvature * math.exp(min(float(model[0, -1]), 0.0))
+    curvature = tuned.GRADIENT.curvature * math.exp(min(float(model[0, -1]), 0.0))
     noise = plan.n_slopes * plan.slope_noise(curvature)
     energy = float((model[:, :-1] ** 2).sum())
-    keep = rules.kept(energy, noise, plan.n_slopes)
+    keep = tuned.kept(energy, noise, plan.n_slopes)
     return np.asarray(path * keep)
 
 
@@ -177,19 +211,18 @@ class TwoClassFallback(LastRelease):
     # against its own: (0, 1), (1, 0), (0, -1) or (-1, 0), at most 2 apart.
 
     label = "gain over either class"
+    query: ClippedVectors
     mechanism: AdditiveMechanism
 
-    def sums(self, path: np.ndarray, plan: Any, grid_size: np.ndarray, rows: Rows) -> np.ndarray:
+    def contributions(self, path: np.ndarray, plan: Any, rows: Rows) -> np.ndarray:
         """Return how many more labels the model has right than either class alone."""
         scores = linear_functions(plan.average(path), rows.X, plan.problem.features)
         positive = rows.outputs[0] > 0
-        right = np.count_nonzero((scores[0] > 0.0) == positive)
-        found = np.count_nonzero(positive)
-        one = int(np.rint(1.0 / grid_size[0]))
-        return one * np.array([right - (positive.size - found), right - found])
+        right = ((scores[0] > 0.0) == positive).astype(np.float64)
+        return np.stack([right - ~positive, right - positive], axis=1)
 
     def __call__(self, path: np.ndarray, plan: Any, noisy: np.ndarray) -> np.ndarray:
-        rule, n, model = rules.FINAL, plan.n_samples, plan.average(path)
+        rule, n, model = tuned.FINAL, plan.n_samples, plan.average(path)
         over_first, over_second = noisy / n
         deviation = float(self.mechanism.standard_deviation[0]) / n
         # The records that are labelled are those of the fit: labels that mean nothing gain, too.
@@ -218,15 +251,20 @@ class RescaleOnMoments(LastRelease):
     penalised: bool  # by the user, so that slopes are not made larger again
 
     @property
+    def query(self) -> Any:
+        """Return the second moments of predictions and target."""
+        return self.moments.query
+
+    @property
     def mechanism(self) -> Any:
-        """Return what releases the second moments."""
+        """Return what releases them."""
         return self.moments.mechanism
 
-    def sums(self, path: np.ndarray, plan: Any, grid_size: np.ndarray, rows: Rows) -> np.ndarray:
-        """Return the second moments of predictions, in standard units, and the target."""
+    def contributions(self, path: np.ndarray, plan: Any, rows: Rows) -> list[np.ndarray]:
+        """Return predictions, in standard units, and the target."""
         model, unit = self._model(path, plan)
         predictions = linear_functions(model / (unit or 1.0), rows.X, plan.problem.features)
-        return self.moments.sums(rows, predictions.T)
+        return self.moments.tables(rows, predictions.T)
 
     def __call__(self, path: np.ndarray, plan: Any, noisy: np.ndarray) -> np.ndarray:
         unit = self._model(path, plan)[1]
@@ -259,6 +297,7 @@ class MatchMean(LastRelease):
     # the part of it that is likely to be more than noise.
 
     label = "level"
+    query: ClippedSum  # of both, from 0 to 1
     mechanism: AdditiveMechanism
     n_samples: float
     farther: float  # factor of both limits
@@ -288,13 +327,12 @@ class MatchMean(LastRelease):
         size = LIMIT * float(np.linalg.norm(slopes))
         return self.farther * math.exp(min(size, 40.0))
 
-    def sums(self, path: np.ndarray, plan: Any, grid_size: np.ndarray, rows: Rows) -> np.ndarray:
-        """Return the sums of predictions and of counts, both up to their limits."""
+    def contributions(self, path: np.ndarray, plan: Any, rows: Rows) -> np.ndarray:
+        """Return predictions and counts, both in units of their limits."""
         scores = linear_functions(plan.average(path), rows.X, plan.problem.features)
         rates = exponential_mean(scores[0]) / self._most_predicted(path, plan)
         counts = plan.problem.target(rows.outputs)[0] / self.counted
-        parts = np.stack([np.fmin(rates, 1.0), np.fmin(counts, 1.0)])
-        return np.asarray(np.rint(parts / float(grid_size[0])).astype(np.int64).sum(axis=1))
+        return np.stack([rates, counts], axis=1)
 
     def __call__(self, path: np.ndarray, plan: Any, noisy: np.ndarray) -> np.ndarray:
         predicted = self._most_predicted(path, plan)
@@ -313,7 +351,7 @@ def plan_mean(
     budget: FitBudget, left: LossBudget, strength: float, n_samples: float, spread: float
 ) -> MatchMean | None:
     """Return the release for counts of this spread, None where its noise is more than it mends."""
-    rule, profile = rules.FINAL, GroupedProfile([math.sqrt(2.0)], np.zeros(2))
+    rule, query = tuned.FINAL, ClippedSum(np.zeros(2), np.ones(2), alike=True)
     farther = math.sqrt(max(1.0, strength / rule.strong))
     counted = farther * (1.0 + LIMIT * spread)
     error, missed = math.hypot(rule.known / strength, rule.off) * spread, rule.off * spread
@@ -321,6 +359,6 @@ def plan_mean(
         share = budget.total.share(budget.counting)
         assert isinstance(share, GaussianLoss)
         error = math.hypot(error, 1.0 / (share.mu * n_samples))
-    mechanism = calibrate(budget.noise, profile, left)
-    plan = MatchMean(mechanism, n_samples, farther, counted, error, missed)
+    mechanism = calibrate(budget.noise, query.sensitivity(budget.adjacency), left)
+    plan = MatchMean(query, mechanism, n_samples, farther, counted, error, missed)
     return plan if plan.variance(farther) < missed**2 else None

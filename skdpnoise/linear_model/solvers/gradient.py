@@ -11,7 +11,7 @@ classes there are, a record moves it by at most C.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, ClassVar
@@ -20,15 +20,17 @@ import numpy as np
 
 from skdpnoise._utils.parameters import check_memory
 from skdpnoise.accounting.budget import BESIDE
-from skdpnoise.accounting.session import Drawn, Session
+from skdpnoise.accounting.queries import ClippedVectors
+from skdpnoise.accounting.session import Session
 from skdpnoise.data.table import Table
 from skdpnoise.kernels import POISSON, SQUARED, Loss
 from skdpnoise.kernels.joint import Clip, GridRows, clipped_gradient_sums, descend
-from skdpnoise.linear_model import _rules as rules
+from skdpnoise.linear_model import _tuned as tuned
 from skdpnoise.linear_model._budget import NORMAL, FitBudget
 from skdpnoise.linear_model._records import LinearProblem, LinearSchema, Rows, Settings
 from skdpnoise.linear_model._standard_units import RowScaling, plain_units, side_by_side
 from skdpnoise.linear_model.solvers.final_steps import (
+    FinalStep,
     RescaleOnMoments,
     TwoClassFallback,
     plan_mean,
@@ -37,12 +39,9 @@ from skdpnoise.linear_model.solvers.final_steps import (
     shrink_slopes,
 )
 from skdpnoise.linear_model.solvers.moments import plan_moments
-from skdpnoise.linear_model.solvers.plans import FinalStep, SolverPlan, made_up_problem
+from skdpnoise.linear_model.solvers.plans import SolverPlan, made_up_problem
 from skdpnoise.mechanisms import AdditiveMechanism, calibrate
 from skdpnoise.privacy import GaussianLoss
-from skdpnoise.sensitivity import GroupedProfile
-
-__all__ = ["GRADIENT", "GradientDescent", "GradientPlan"]
 
 _LARGEST_SLOPE = math.sqrt(2.0)  # norm of what any loss of labels multiplies a row by
 _ROW_BITS = 20  # of the norm of a row
@@ -53,13 +52,25 @@ _MANY = 2.0**30  # records
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class WholeGradients(ClippedVectors):
+    """Sums of gradients in all columns and outputs, one record's held to the norm C in integers."""
+
+    sums: Callable[[Clip, Any], np.ndarray] | None = None  # of some rows, at public coefficients
+
+    def step(self, grid_size: np.ndarray) -> Callable[[Any], np.ndarray]:
+        """Return what sums gradients in grid steps."""
+        assert self.sums is not None
+        return partial(self.sums, Clip(self.norm, float(grid_size[0])))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class GradientPlan(SolverPlan):
     """Passes, clip and noise of descent along whole gradients."""
 
     solver = "gradient"
+    query: WholeGradients  # of one pass
     mechanism: AdditiveMechanism | None  # of all passes; None where no column is used
     constant: float  # that rows end with; 0 without an intercept
-    clip: float = 1.0  # C
     step: float = 1.0
     longest_step: float = 1.0
     row_grid_size: float = 1.0  # of standardised rows
@@ -83,17 +94,20 @@ class GradientPlan(SolverPlan):
             coef[:, -1] = problem.target.constant
             yield coef
             return
-        drawn = session.draw("gradients", mechanism)
-        noise = np.zeros((self.n_passes, *shape), dtype=np.int64)
-        noise[..., self._updated] = drawn.noise.reshape(self.n_passes, shape[0], -1)
-        drawn = replace(drawn, noise=noise[:0])  # one copy of all noise is enough
+        drawn, passes = session.draw("gradients", mechanism), iter(range(self.n_passes))
         weights, n_threads = problem.target.weights, table.n_threads(settings.n_jobs)
         rows = table.map(partial(_on_grid, problem, self.row_grid_size, self.constant))
         rows = rows.laid_out(_Gridded.keeping)
 
-        def gradient(coef: np.ndarray, clip: Any) -> Any:
-            step = partial(_gradients, settings.loss, n_threads, clip, coef)
-            return rows.total(step, "gradients")
+        def gradient(coef: np.ndarray, _: Any) -> np.ndarray:
+            sums = partial(_gradients, settings.loss, n_threads, coef)
+            step = replace(self.query, sums=sums).step(mechanism.grid_size)
+            found = rows.total(step, "gradients")[:, self._updated]
+            # What is not updated stays zero, whatever its sums are.
+            noisy = np.zeros(shape)
+            some = drawn.in_units(found.ravel(), next(passes))
+            noisy[:, self._updated] = some.reshape(found.shape)
+            return noisy
 
         part = 1.0 if weights is None else weights.penalty
         penalties = settings.penalty(problem, self.n_samples)
@@ -105,11 +119,8 @@ class GradientPlan(SolverPlan):
             step=self.step,
             longest_step=self.longest_step,
             steps=self.steps,
-            clip=[Clip(self.clip, float(mechanism.grid_size[0]))] * self.n_passes,
-            noise=noise,
-            add=partial(_add, drawn, self._updated),
             n_samples=self.n_samples,
-            momentum=rules.GRADIENT.momentum,
+            momentum=tuned.GRADIENT.momentum,
             l1=l1,
             l2=l2,
         )
@@ -127,7 +138,7 @@ class GradientPlan(SolverPlan):
         path, pull = np.zeros((self.n_passes, self.n_passes)), np.eye(self.n_passes)
         velocity, slope = np.zeros((2, self.n_passes))
         for t, step in enumerate(self.steps):
-            velocity = rules.GRADIENT.momentum * velocity + pull[t] + curvature * slope
+            velocity = tuned.GRADIENT.momentum * velocity + pull[t] + curvature * slope
             path[t] = slope = slope - step * velocity
         part = self.average(path)
         noise = part / self.n_samples * float(self.mechanism.standard_deviation[0])
@@ -138,21 +149,13 @@ class GradientPlan(SolverPlan):
         # The mean of m iterates moves by the mean of m noisy gradients over the curvature.
         assert self.mechanism is not None
         deviation = float(self.mechanism.standard_deviation[0])
-        noise = deviation / self.n_samples / rules.GRADIENT.curvature
+        noise = deviation / self.n_samples / tuned.GRADIENT.curvature
         return noise**2 / _n_averaged(self.n_passes)
 
 
 def _n_averaged(n_passes: int) -> int:
     """Return the number of last iterates whose mean is the model."""
-    return max(1, math.ceil(rules.GRADIENT.averaged * n_passes))
-
-
-def _add(drawn: Drawn, updated: np.ndarray, sums: np.ndarray, noise: np.ndarray) -> np.ndarray:
-    """Return sums plus noise; what is not updated stays zero, whatever its sums are."""
-    total = np.zeros_like(sums)
-    some = drawn.add(sums[:, updated].ravel(), noise[:, updated].ravel())
-    total[:, updated] = np.reshape(some, (len(sums), -1))
-    return total
+    return max(1, math.ceil(tuned.GRADIENT.averaged * n_passes))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -192,7 +195,7 @@ def _on_grid(problem: LinearProblem, grid_size: float, constant: float, rows: Ro
 
 
 def _gradients(
-    loss: Loss, n_threads: int, clip: Clip, coef: np.ndarray, rows: _Gridded
+    loss: Loss, n_threads: int, coef: np.ndarray, clip: Clip, rows: _Gridded
 ) -> np.ndarray:
     """Return the sum of the gradients of some rows."""
     facts: dict[str, Any] = {"clip": clip, "weights": rows.weights, "n_threads": n_threads}
@@ -205,14 +208,14 @@ class GradientDescent:
     name: ClassVar[str] = "gradient"
 
     def check(self, settings: Settings, schema: LinearSchema, budget: FitBudget) -> None:
-        n_passes = rules.GRADIENT.most_passes_of_few_rows
+        n_passes = tuned.GRADIENT.most_passes_of_few_rows
         if not isinstance(settings.n_passes, str):
             n_passes = float(settings.n_passes)
         elif schema.n_rows is not None:
             assert isinstance(budget.total, GaussianLoss)
             strength, n_rows = budget.total.mu * schema.n_rows, float(schema.n_rows)
-            most = rules.most_passes(strength, n_rows, 1, schema.sparse)  # one at least is used
-            n_passes = max(most, rules.GRADIENT.fewest_passes)
+            most = tuned.most_passes(strength, n_rows, 1, schema.sparse)  # one at least is used
+            n_passes = max(most, tuned.GRADIENT.fewest_passes)
         size = 32.0 * n_passes * schema.n_outputs * (schema.n_columns + 1)
         reason = f"the noise of {n_passes:g} passes"
         check_memory(settings.owner, size, reason, "Use fewer passes.")
@@ -227,22 +230,22 @@ class GradientDescent:
         assert isinstance(features, RowScaling)
         constant = float(settings.fit_intercept)
         if sparse:  # a 1 would be most of a short row, and of what it may add
-            constant *= min(1.0, rules.GRADIENT.sparse * features.length)
+            constant *= min(1.0, tuned.GRADIENT.sparse * features.length)
         n_used = int(np.count_nonzero(features.used))
         if not n_used or not (target.scaling is None or target.scaling.used[0]):
             # A constant has been found.
-            return GradientPlan(problem, n_samples, 1, None, constant)
+            return GradientPlan(problem, n_samples, 1, WholeGradients(1.0, 1), None, constant)
         shape = problem.schema.n_outputs, n_used + bool(constant)
         length = math.hypot(features.length, constant)
         longest = math.hypot(features.longest, constant)
-        width = 2.0 if budget.adjacency == "replace_one" else 1.0
         counted = n_samples * (1.0 if target.weights is None else target.weights.share)
-        strength = 2.0 / width * left.mu * counted
+        one = WholeGradients(1.0, 1).sensitivity(budget.adjacency)
+        strength = 2.0 / float(one.per_coordinate[0]) * left.mu * counted
         part, final = _final_steps(problem, n_samples, budget, strength)
         left = left.share(1.0 - part)
         size = target.spread  # of slopes
-        sizes, momentum = (length, size), rules.GRADIENT.momentum
-        n_passes, clip, reach = rules.choose_gradients(
+        sizes, momentum = (length, size), tuned.GRADIENT.momentum
+        n_passes, clip, reach = tuned.choose_gradients(
             settings, strength, sizes, shape, n_samples, sparse
         )
         if loss is not POISSON:
@@ -255,9 +258,10 @@ class GradientDescent:
         step = (1.0 + momentum) / (loss.curvature * (longest if sparse else length) ** 2)
         if loss is not SQUARED:  # whose residuals have no bound
             whole = max(min(clip / (length * size), 1.0), _TINY)
-            step /= whole**rules.GRADIENT.shorter_steps
+            step /= whole**tuned.GRADIENT.shorter_steps
         step = min(step, longest_step)
-        profile = GroupedProfile([width * clip], np.zeros(math.prod(shape)))
+        query = WholeGradients(clip, math.prod(shape))
+        profile = query.sensitivity(budget.adjacency)
         mechanism = calibrate(budget.noise, profile, left, n_releases=n_passes)
         steps = min(_STEPS, _SUM / (_SAFETY * n_samples))
         bits = math.floor(math.log2(steps * float(mechanism.scale[0]) / clip))
@@ -266,9 +270,9 @@ class GradientDescent:
             problem,
             counted,
             n_passes,
+            query,
             mechanism,
             constant,
-            clip=clip,
             step=step,
             longest_step=longest_step,
             row_grid_size=2.0 ** math.ceil(math.log2(longest) - _ROW_BITS),
@@ -286,7 +290,7 @@ def _final_steps(
     settings, target, left = problem.settings, problem.target, budget.model
     if settings.loss is SQUARED:
         assert target.scaling is not None
-        noise = budget.noise if budget.noise in rules.MOMENT_NOISES else NORMAL
+        noise = budget.noise if budget.noise in tuned.MOMENT_NOISES else NORMAL
         part = BESIDE
         plain = replace(settings, noise=noise, row_norm="auto")
         columns = side_by_side(plain_units(1), target.scaling)
@@ -299,11 +303,9 @@ def _final_steps(
         return (0.0, (shrink_rates,)) if level is None else (part, (shrink_rates, level))
     if target.scaling is not None:
         return 0.0, (shrink_slopes,)
-    part = rules.share_of_gains(settings, strength, target.weights is not None)
+    part = tuned.share_of_gains(settings, strength, target.weights is not None)
     if not part:
         return 0.0, (shrink_scores,)
-    # Gains of neighbours are as far apart as gradients of clip 1.
-    width = 2.0 if budget.adjacency == "replace_one" else 1.0
-    both = GroupedProfile([width], np.zeros(2))
-    gains = calibrate(budget.noise, both, left.share(part))
-    return part, (shrink_scores, TwoClassFallback(gains))
+    both = ClippedVectors(1.0, 2)
+    gains = calibrate(budget.noise, both.sensitivity(budget.adjacency), left.share(part))
+    return part, (shrink_scores, TwoClassFallback(both, gains))

@@ -10,12 +10,12 @@ block are raised to ℓ + h²/ℓ with h = κ/2, half the noise level: that mini
 :math:`|G w - g|^2 + h^2 |w|^2`, as errors in the predictors ask for. The square root of the result
 is data of a few rows, from which any least-squares solver gets the answer. Every model is drawn
 towards the constant 0, the centre of the target, by as much as a ridge on the same moments may be
-noise (:func:`~skdpnoise.linear_model._rules.kept`).
+noise (:func:`~skdpnoise.linear_model._tuned.kept`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
@@ -25,20 +25,18 @@ from sklearn.linear_model import enet_path, ridge_regression
 
 from skdpnoise._utils.parameters import check_memory
 from skdpnoise._utils.redaction import silence
+from skdpnoise.accounting.queries import SecondMoments
 from skdpnoise.accounting.session import Session
 from skdpnoise.data.table import Table
-from skdpnoise.kernels.second_moments import second_moments
-from skdpnoise.linear_model import _rules as rules
+from skdpnoise.linear_model import _tuned as tuned
 from skdpnoise.linear_model._budget import FitBudget
 from skdpnoise.linear_model._penalties import of_standard_columns
 from skdpnoise.linear_model._records import LinearProblem, LinearSchema, Rows, Settings
 from skdpnoise.linear_model._standard_units import Standardisation, plain_units
 from skdpnoise.linear_model.solvers.plans import Solver, SolverPlan
 from skdpnoise.mechanisms import SymmetricMatrixMechanism
-from skdpnoise.mechanisms.matrices import calibrate_second_moments
 from skdpnoise.mechanisms.requests import CHOICES
-from skdpnoise.privacy import Adjacency
-from skdpnoise.sensitivity import RowBounds, SensitivityProfile, second_moments_profile
+from skdpnoise.sensitivity import RowBounds
 
 _MATRICES = 8  # of p by p that are held at once
 _LEAST_PENALTY = 1e-100  # of a column: the square of one over it is a number
@@ -48,12 +46,12 @@ _LEAST_PENALTY = 1e-100  # of a column: the square of one over it is a number
 class MomentsRelease:
     """One release of second moments, fixed before the rows are used."""
 
-    # Of the second moments of features, target and, with an intercept, the constant.
-    mechanism: SymmetricMatrixMechanism | None  # None where there is nothing to fit
+    # Of features, target and, with an intercept, the constant. None where there is nothing to fit.
+    query: SecondMoments | None
+    mechanism: SymmetricMatrixMechanism | None
     columns: Standardisation  # of the features and, last, the target; those used make the rows
     constant: int  # 1 if rows end with the constant 1, else 0
     n_samples: float  # the divisor
-    n_threads: int = 1
 
     @property
     def noise_level(self) -> float:
@@ -68,10 +66,12 @@ class MomentsRelease:
         """Release the noisy mean second moments, in standard units, as data that have them."""
         # The sums are exact integers, and the integer noise is added to them: the order of the
         # records, memory layout and threads do not change a bit of the result.
-        if self.mechanism is None:
+        if self.query is None:
             return self.data(None)
-        query = replace(self, n_threads=table.n_threads(n_jobs))
-        return self.data(session.released("second moments", query, table, self.mechanism).values)
+        query = replace(self.query, n_threads=table.n_threads(n_jobs))
+        columns = table.map(self.tables)
+        found = session.released("second moments", query, columns, self.mechanism)
+        return self.data(found.values)
 
     def data(self, noisy: np.ndarray | None) -> PseudoData:
         """Return data that have the released moments; None where there was nothing to release."""
@@ -80,32 +80,10 @@ class MomentsRelease:
             return make_pseudo_data(np.zeros((1, 1)), used & False, 0.0)
         return make_pseudo_data(noisy / self.n_samples, used, self.noise_level)
 
-    def sensitivity(self, adjacency: Adjacency) -> SensitivityProfile:
-        assert self.mechanism is not None
-        return second_moments_profile(self.mechanism.row_bounds, adjacency)
-
-    def step(self, grid_size: np.ndarray) -> Callable[[Rows], np.ndarray]:
-        return self.sums
-
-    def sums(self, rows: Rows, X: np.ndarray | None = None) -> np.ndarray:
-        """Return the second moments of some rows, or of other features of these, in grid steps."""
-        mechanism, columns, used = self.mechanism, self.columns, self.columns.used[:-1]
-        assert mechanism is not None
-        constant = np.ones(self.constant)
-        return second_moments(
-            [
-                *_columns(rows.X if X is None else X, used),
-                rows.y,
-                np.broadcast_to(1.0, (len(rows), self.constant)),
-            ],
-            center=np.append(columns.center[columns.used], 0.0 * constant),
-            scale=np.append(columns.scale[columns.used], constant),
-            row_grid_size=mechanism.row_grid_size,
-            norm=mechanism.row_bounds.norm,
-            columns=mechanism.row_bounds.columns,
-            l1_norm=mechanism.row_bounds.l1_norm,
-            n_threads=self.n_threads,
-        )
+    def tables(self, rows: Rows, X: np.ndarray | None = None) -> list[np.ndarray]:
+        """Return columns side by side: features, or what is in their place, target, constant."""
+        columns = _columns(rows.X if X is None else X, self.columns.used[:-1])
+        return [*columns, rows.y, np.broadcast_to(1.0, (len(rows), self.constant))]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -141,9 +119,9 @@ class SecondMomentsSolver:
 
     def check(self, settings: Settings, schema: LinearSchema, budget: FitBudget) -> None:
         check_size_of_moments(settings, schema.n_columns)
-        if settings.noise not in rules.MOMENT_NOISES:
+        if settings.noise not in tuned.MOMENT_NOISES:
             raise ValueError(
-                f"The 'noise' parameter of {settings.owner} must be one of {rules.MOMENT_NOISES} "
+                f"The 'noise' parameter of {settings.owner} must be one of {tuned.MOMENT_NOISES} "
                 f"with solver='gram'. Got {settings.noise!r} instead. solver='gradient' takes it."
             )
         plan_moments(settings, plain_units(schema.n_columns + 1), 1.0, budget.least)
@@ -167,10 +145,10 @@ class MomentsOr:
 
     def plan(self, problem: LinearProblem, n_samples: float, budget: FitBudget) -> SolverPlan:
         settings, features = problem.settings, problem.features
-        if not rules.asks_for_descent(settings):
+        if not tuned.asks_for_descent(settings):
             plan = MOMENTS.plan(problem, n_samples, budget)
             reach = features.reach[features.used]
-            if rules.prefers_moments(plan.moments.noise_level, reach):
+            if tuned.prefers_moments(plan.moments.noise_level, reach):
                 return plan
         return self.other.plan(problem, n_samples, budget)
 
@@ -189,8 +167,11 @@ def plan_moments(
     columns = columns.capped()
     constant, used = int(settings.fit_intercept), columns.used
     if not used[-1] or not (used[:-1].any() or constant):
-        return MomentsRelease(None, columns, constant, n_samples)
-    limits = np.append(columns.limit[used], np.ones(constant))
+        return MomentsRelease(None, None, columns, constant, n_samples)
+    ones = np.ones(constant)
+    center = np.append(columns.center[used], 0.0 * ones)
+    scale = np.append(columns.scale[used], ones)
+    limits = np.append(columns.limit[used], ones)
     longest = float(np.linalg.norm(limits))
     # "auto" stays within the kind of budget, pure or Gaussian, that was chosen for the whole fit.
     noise = settings.noise if settings.noise in CHOICES else budget.noise
@@ -198,12 +179,13 @@ def plan_moments(
 
     def plan(row_norm: float) -> MomentsRelease:
         bounds = RowBounds(limits.size, row_norm, columns=limits)
-        mechanism = calibrate_second_moments(noise, bounds, left, budget.adjacency)
-        return MomentsRelease(mechanism, columns, constant, n_samples)
+        query = SecondMoments(bounds, center, scale)
+        mechanism = query.calibrated(noise, left, budget.adjacency)
+        return MomentsRelease(query, mechanism, columns, constant, n_samples)
 
     if not isinstance(settings.row_norm, str):
         return plan(min(float(settings.row_norm), longest))
-    norm = rules.choose_row_norm(limits.size, longest, lambda radius: plan(radius).noise_level)
+    norm = tuned.choose_row_norm(limits.size, longest, lambda radius: plan(radius).noise_level)
     return plan(norm)
 
 
@@ -275,7 +257,7 @@ class PseudoData:
         variance = self.noise_level**2 / (n_features + 1.0) * (1.0 + coefs @ coefs)
         # Half of it: where eigenvalues were raised, coefficients are nearer to 0 already.
         noise = 0.5 * variance * (values / (values + ridge) ** 2).sum()
-        return float(rules.kept(explained, noise, n_features))
+        return float(tuned.kept(explained, noise, n_features))
 
     def _coefs(self, alphas: np.ndarray, l1_ratio: float) -> np.ndarray:
         coefs = np.zeros((len(alphas), self.X.shape[1]))

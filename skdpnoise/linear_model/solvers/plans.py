@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
-from functools import partial
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
@@ -14,7 +13,6 @@ from skdpnoise.accounting.session import Session
 from skdpnoise.data.table import Table
 from skdpnoise.linear_model._budget import FitBudget
 from skdpnoise.linear_model._records import (
-    BlockSums,
     LinearProblem,
     LinearSchema,
     LinearTarget,
@@ -22,28 +20,6 @@ from skdpnoise.linear_model._records import (
     Settings,
 )
 from skdpnoise.linear_model._standard_units import LIMIT, RowScaling, plain_units
-
-__all__ = ["FinalStep", "LastRelease", "Solver", "SolverPlan", "made_up_problem"]
-
-
-class LastRelease(ABC):
-    """A final step that moves the iterates by one more release, which was planned."""
-
-    __slots__ = ()
-    label: ClassVar[str]
-    mechanism: Any
-
-    @abstractmethod
-    def sums(self, path: np.ndarray, plan: Any, grid_size: np.ndarray, rows: Rows) -> np.ndarray:
-        """Return the sums of what some rows contribute, by the iterates so far, in grid steps."""
-
-    @abstractmethod
-    def __call__(self, path: np.ndarray, plan: Any, noisy: np.ndarray) -> np.ndarray:
-        """Return the iterates, shape (n_passes, n_outputs, n_features + 1)."""
-
-
-FinalStep = LastRelease | Callable[[np.ndarray, Any], np.ndarray]
-"""A last release, or a function of the iterates and the plan: post-processing."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -54,7 +30,7 @@ class SolverPlan(ABC):
     problem: LinearProblem  # in the units of the passes
     n_samples: float  # divisor of sums: the number of records, public or released
     n_passes: int
-    final: tuple[FinalStep, ...] = field(default=(), kw_only=True)  # in this order
+    final: tuple[Any, ...] = field(default=(), kw_only=True)  # steps, in this order
 
     @abstractmethod
     def run(self, table: Table[Rows], session: Session) -> Iterator[np.ndarray]:
@@ -63,17 +39,6 @@ class SolverPlan(ABC):
     @abstractmethod
     def average(self, path: np.ndarray) -> np.ndarray:
         """Return the model of all iterates: post-processing, so free."""
-
-    def finished(self, path: np.ndarray, table: Table[Rows], session: Session) -> np.ndarray:
-        """Return the iterates after all final steps."""
-        for step in self.final:
-            if isinstance(step, LastRelease):
-                query = BlockSums(step.mechanism.sensitivity, partial(step.sums, path, self))
-                released = session.released(step.label, query, table, step.mechanism)
-                path = step(path, self, released.values)
-            else:
-                path = step(path, self)
-        return path
 
 
 class Solver(Protocol):

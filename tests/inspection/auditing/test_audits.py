@@ -224,9 +224,9 @@ def test_a_pair_that_is_given_is_looked_at_in_its_place(adjacency, place):
 def test_replays_catch_a_query_that_is_asked_more_often_than_it_is_charged_for(monkeypatch):
     add = Drawn.add
 
-    def twice(drawn, integers, noise=None):
-        add(drawn, integers, noise)
-        return add(drawn, integers, noise)
+    def twice(drawn, integers, at=...):
+        add(Drawn(drawn.mechanism, drawn.noise), integers, at)
+        return add(drawn, integers, at)
 
     monkeypatch.setattr(Drawn, "add", twice)
     model = DPCovariance(assume_centered=True, row_norm=1.0)

@@ -23,9 +23,10 @@ import numpy as np
 
 from skdpnoise.accounting.budget import BESIDE, HALF, LEAST
 from skdpnoise.kernels import LOGISTIC, POISSON, SQUARED, Loss
-from skdpnoise.linear_model._records import Settings
+from skdpnoise.linear_model._records import LinearSchema, Settings
 from skdpnoise.mechanisms import SECOND_MOMENT_NOISES, noise_options
 from skdpnoise.mechanisms.requests import CHOICES
+from skdpnoise.privacy import gdp_mu
 
 # Noises of second moments. The same family finds locations and scales, so that it must be one for
 # vectors too.
@@ -158,6 +159,23 @@ def asks_for_descent(settings: Settings) -> bool:
     """Return True if a parameter is set that second moments do not have."""
     passes = not isinstance(settings.n_passes, str)
     return passes or asks_for_coordinate(settings) or settings.noise not in MOMENT_NOISES
+
+
+def prefers_gradient(settings: Settings, schema: LinearSchema) -> bool:
+    """Return True if whole gradients are expected to be better than the other solvers."""
+    rule, normal = GRADIENT, is_normal(settings.noise, settings.delta)
+    if not normal or asks_for_coordinate(settings):
+        return False
+    # How many records there are is public under replace-one alone.
+    strength = gdp_mu(settings.epsilon, settings.delta) * (schema.n_rows or 0.0)
+    if settings.loss is SQUARED:  # whose second moments would be noise, of so many columns
+        moments = not asks_for_descent(settings) and isinstance(settings.row_norm, str)
+        many = schema.n_columns >= rule.many_columns
+        return moments and many and strength < rule.few_records * schema.n_columns
+    if settings.loss is not LOGISTIC or schema.n_rows is None or schema.n_outputs > 1:
+        return True
+    # Few records find no scales: then the largest class is hard to beat.
+    return bool(np.isfinite(schema.bounds).all() or not strength < rule.few_records)
 
 
 @dataclass(frozen=True, slots=True)
