@@ -209,7 +209,9 @@ class Stand(BaseEstimator):
     @available_if(_offers("transform"))
     def transform(self, X: Any) -> Any:
         """Return what the step makes of the data, or columns of zeros where that needs a draw."""
-        return self._zeros(X) if self.drew_ else self.step.transform(X)
+        if self.drew_:
+            return by_storage(X, self._zeros, lambda rows: rows)
+        return self.step.transform(X)
 
     @available_if(_offers("predict"))
     def predict(self, X: Any) -> Any:
@@ -231,7 +233,7 @@ class Stand(BaseEstimator):
         """Refuse columns by their types; say which values the step may refuse."""
         computed, private = "X" not in self.passed, is_private(self.step)
         if computed or not private:
-            _check_types(self.label, self.step, X, computed=computed)
+            _need_numbers(self.label, self.step, X, computed=computed)
         with ExitStack() as stack:
             if self.run is not None:
                 stack.enter_context(reading(DATA - self.passed))
@@ -248,7 +250,20 @@ class Stand(BaseEstimator):
         self.run.after_draw(self.step, in_memory=in_memory)
 
     def _zeros(self, X: Any) -> Any:
-        return by_storage(X, partial(_zeros, self.step, self.label), lambda rows: rows)
+        """Return zeros in the form that a step returns: its columns, or one if they are unknown."""
+        known = isinstance(self.step, OneToOneFeatureMixin)
+        zeros = np.zeros(np.shape(X) if known else (int(_num_samples(X)), 1))
+        names = list(getattr(X, "columns", range(zeros.shape[1]))) if known else [self.label]
+        output = _output(self.step)
+        if output == "pandas":
+            import pandas as pd
+
+            return pd.DataFrame(zeros, columns=names)
+        if output == "polars":
+            import polars as pl
+
+            return pl.DataFrame(zeros, schema=list(map(str, names)))
+        return zeros
 
 
 class Behind(Stand):
@@ -384,7 +399,7 @@ def _told_of(step: Any, tables: dict[str, Any]) -> Any:
     return read_numbers(step, y, len(y))[:0] if is_regressor(step) else None
 
 
-def _check_types(label: str, step: Any, X: Any, *, computed: bool) -> None:
+def _need_numbers(label: str, step: Any, X: Any, *, computed: bool) -> None:
     """Refuse columns of objects where one of them might be refused for what it is."""
     if is_private(step):
         if inner_of(step)[0]:  # which look themselves
@@ -436,23 +451,6 @@ def _holds_vouched(step: Any) -> bool:
     """Return whether a person vouches for a step, or one within it."""
     reading = (one.step for one in leaves(step, _NOTHING) if _reads(one))
     return any(not is_private(one) and rule_of(one) is None for one in reading)
-
-
-def _zeros(step: Any, label: str, X: Any) -> Any:
-    """Return zeros in the form that a step returns: its columns, or one if they are not known."""
-    known = isinstance(step, OneToOneFeatureMixin)
-    zeros = np.zeros(np.shape(X) if known else (int(_num_samples(X)), 1))
-    names = list(getattr(X, "columns", range(zeros.shape[1]))) if known else [label]
-    output = _output(step)
-    if output == "pandas":
-        import pandas as pd
-
-        return pd.DataFrame(zeros, columns=names)
-    if output == "polars":
-        import polars as pl
-
-        return pl.DataFrame(zeros, schema=list(map(str, names)))
-    return zeros
 
 
 def _fills(step: Any) -> bool:
