@@ -2,7 +2,8 @@
 
 A value carries rows where it, or anything that it refers to, has a length that the number of rows
 divides, or is of a type that reads rows (``house.toml`` names these). The number is prime, so that
-nothing else has such a length. What refers to what is asked of the garbage collector, which knows
+nothing else has such a length, but for secret orders of the rows: in files that only draw numbers,
+an array of all numbers from 0 on is no row. What refers to what is asked of the garbage collector, which knows
 slots, closures, partial functions, bound methods and iterators as it knows lists. Frames of Python
 are seen, compiled loops are not. Run as a script, this file takes nothing from its folder: it
 traces the package that stands first in PYTHONPATH.
@@ -21,7 +22,7 @@ import types
 import warnings
 import weakref
 from collections.abc import Callable, Mapping, Sized
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -42,6 +43,7 @@ class Carriers:
 
     row_types: str = "(?!)"
     n_rows: int = N_ROWS
+    orders_are_rows: bool = True  # elsewhere an order may be one of values
 
     def carries(self, value: Any) -> bool:
         """Return whether a value, or anything that it refers to, has rows or reads them."""
@@ -67,7 +69,8 @@ class Carriers:
             lengths = [one for one in shape if isinstance(one, int)]
         else:
             lengths = [len(value)] if isinstance(value, Sized) else []
-        return any(length and length % self.n_rows == 0 for length in lengths)
+        long = any(length and length % self.n_rows == 0 for length in lengths)
+        return long and (self.orders_are_rows or not _is_order(value))
 
     def _reads(self, kind: type) -> bool:
         names = (f"{one.__module__}.{one.__name__}" for one in kind.__mro__ if _is_ours(one))
@@ -76,6 +79,13 @@ class Carriers:
 
 def _is_ours(kind: type) -> bool:
     return kind.__module__.partition(".")[0] == PACKAGE
+
+
+def _is_order(value: Any) -> bool:
+    """Return whether an array holds each number below its size once: an order of rows."""
+    if not isinstance(value, np.ndarray) or value.dtype.kind not in "iu":
+        return False
+    return bool(np.array_equal(np.sort(value, axis=None), np.arange(value.size)))
 
 
 def _behind(value: Any) -> list[Any]:
@@ -103,6 +113,7 @@ class Trace:
 
     root: Path
     carriers: Carriers
+    drawing: str = "(?!)"  # files that draw numbers, and orders of rows among them
     calls: list[tuple[str, str]] = field(default_factory=list)  # file and function
     found: dict[tuple[str, str], set[str]] = field(default_factory=dict)  # names of the rows
 
@@ -117,7 +128,9 @@ class Trace:
         if not path.is_relative_to(self.root):
             return
         place = (path.relative_to(self.root).as_posix(), code.co_qualname)
-        names = {name for name, one in frame.f_locals.items() if self.carriers.carries(one)}
+        draws = re.fullmatch(self.drawing, place[0]) is not None
+        carriers = replace(self.carriers, orders_are_rows=not draws)
+        names = {name for name, one in frame.f_locals.items() if carriers.carries(one)}
         if names and event == "call":
             self.calls.append(place)
         if names:
@@ -192,7 +205,7 @@ def main() -> None:
     found = {}
     for name, call in cases().items():
         call()
-        trace = Trace(Path(skdpnoise.__file__).parent, carriers).during(call)
+        trace = Trace(Path(skdpnoise.__file__).parent, carriers, kept["drawing"]).during(call)
         found[name] = trace.figures("|".join(kept["planners"]), "|".join(kept["checkers"]))
     print(json.dumps(found))
 

@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 
 from skdpnoise._utils.context import Said, context, within
 from skdpnoise._utils.warnings import PrivacyWarning
-from skdpnoise.accounting.limits import SpendingLimit, StepLimit
 from skdpnoise.base.steps import private_parts
+from skdpnoise.data.computed import is_part
 from skdpnoise.sampling.words import SEEDED, is_seeded
 
 SEE_TARGET = "More records, a larger epsilon or public bounds (target_bounds) would help."
@@ -33,7 +33,7 @@ _shown: set[tuple[str, str, int]] = set()
 
 def advise(estimator: Any) -> None:
     """Warn, before anything is spent, of a seed and of a large ε."""
-    if _is_part(estimator):
+    if is_part(estimator):
         return
     name, epsilon = type(estimator).__name__, float(estimator.epsilon)
     if is_seeded(estimator.random_state):
@@ -68,17 +68,12 @@ def estimated_number(model: Any) -> float | None:
     return max((n for n in found if n is not None), default=None)
 
 
-def _is_part(estimator: Any) -> bool:
-    """Return whether a search or a DPPipeline runs the fit, and speaks for it."""
-    return isinstance(estimator.ledger, SpendingLimit | StepLimit)
-
-
 def _advise_on_delta(
     estimator: Any, n: float, warn: Callable[[str, str], None], *, grouped: bool
 ) -> None:
     """Warn of a δ above 1/n: publishing one of n records by chance is (0, 1/n)-private."""
     name, delta = type(estimator).__name__, float(estimator.delta)
-    if delta * n <= 1.0 or _is_part(estimator):
+    if delta * n <= 1.0 or is_part(estimator):
         return
     unit, better = "group" if grouped else "record", 10.0 ** floor(-log10(10.0 * n))
     warn(

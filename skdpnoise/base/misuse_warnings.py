@@ -27,6 +27,7 @@ from skdpnoise._utils.warnings import PrivacyWarning
 from skdpnoise.base.compositions import holds_private
 from skdpnoise.base.register import is_private
 from skdpnoise.base.steps import UnpaidStepError, taken_apart
+from skdpnoise.data.computed import is_part
 
 
 def _code(function: Any) -> CodeType | None:
@@ -60,6 +61,8 @@ class _Level:
 
 def warn_of_misuse(estimator: Any) -> None:
     """Warn once each of an ordinary search, or a composition without privacy, around a fit."""
+    if is_part(estimator):
+        return  # what runs it answers for all that it runs
     searches, compositions = _around(estimator)
     if not searches and not compositions:
         return
@@ -73,7 +76,7 @@ def warn_of_misuse(estimator: Any) -> None:
 def clone_with_ledger(estimator: Any) -> Any:
     """Return an unfitted copy with the same ledger, not with a copy of it."""
     # Where an ordinary search makes it, warn, once: its fits may run in other processes.
-    searches, compositions = _around(estimator)
+    searches, compositions = ([], []) if is_part(estimator) else _around(estimator)
     if searches and max(searches + compositions) in searches:
         _warn_of_scores(estimator, searches[-1])
     copy = BaseEstimator.__sklearn_clone__(estimator)

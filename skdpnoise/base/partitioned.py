@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import wraps
+from functools import partial, wraps
+from inspect import isfunction, signature
 from typing import Any
 
 import numpy as np
@@ -48,8 +48,8 @@ class OverPartsMixin:
             if owner is None or (owner is not cls and issubclass(owner, OverPartsMixin)):
                 continue  # what is inherited takes parts already
             method = vars(owner)[name]
-            if inspect.isfunction(method):
-                setattr(cls, name, _fitting(method) if name == "fit_transform" else _over(method))
+            if isfunction(method):
+                setattr(cls, name, _over(method))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -68,56 +68,44 @@ class _Answer:
 
 def _over(method: Callable[..., Any]) -> Callable[..., Any]:
     """Return a method that takes rows in parts too."""
+    name = method.__name__
+    answered = _fit_transformed if name == "fit_transform" else partial(_answered, method)
 
     @wraps(method)
     def run(self: Any, X: Any, *args: Any, **options: Any) -> Any:
-        def answered(source: RowSource) -> RowSource:
-            named = inspect.signature(method).bind(self, source, *args, **options).arguments
-            _, _, *others = named.items()
-            return _answered(self, method.__name__, source, dict(others))
-
-        return by_storage(X, lambda X: method(self, X, *args, **options), answered)
+        return by_storage(X, partial(method, self), partial(answered, self), *args, **options)
 
     return run
 
 
-def _fitting(method: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a `fit_transform` that takes rows in parts too."""
-
-    @wraps(method)
-    def run(self: Any, X: Any, y: Any = None, **params: Any) -> Any:
-        return by_storage(
-            X,
-            lambda X: method(self, X, y, **params),
-            lambda _: self.fit(X, y, **params).transform(X),
-        )
-
-    return run
+def _fit_transformed(estimator: Any, X: RowSource, y: Any = None, **params: Any) -> Any:
+    return estimator.fit(X, y, **params).transform(X)
 
 
 def _answered(
-    estimator: Any, method: str, source: RowSource, arguments: dict[str, Any]
+    method: Callable[..., Any], estimator: Any, source: RowSource, *args: Any, **options: Any
 ) -> RowSource:
     """Return what a method makes of rows, when they are read."""
     check_is_fitted(estimator)
-    owner, bare = type(estimator).__name__, _bare(estimator)
+    name, owner, bare = method.__name__, type(estimator).__name__, _bare(estimator)
+    _, _, *others = signature(method).bind(estimator, source, *args, **options).arguments.items()
     if source.ndim != 2:
         raise ValueError(
-            f"{owner}.{method} expected a table, got one column of rows in parts. Select it by a "
+            f"{owner}.{name} expected a table, got one column of rows in parts. Select it by a "
             "list of its name."
         )
     n_columns = source.tail[0]
     known = bare.__dict__.setdefault("n_features_in_", n_columns)  # by what needs no fit
-    expected = len(bare.get_feature_names_out()) if method == "inverse_transform" else int(known)
+    expected = len(bare.get_feature_names_out()) if name == "inverse_transform" else int(known)
     if n_columns != expected:
         raise ValueError(
             f"X has {n_columns} features, but {owner} is expecting {expected} features as input."
         )
-    if source.columns is not None and method != "inverse_transform":
+    if source.columns is not None and name != "inverse_transform":
         names = pandas_for("a table in parts").DataFrame(columns=list(source.columns))
         _check_feature_names(bare, names, reset=False)
     computed = DATA if is_computed("X", estimator) else frozenset()
-    answer = _Answer(bare, method, arguments, computed)
+    answer = _Answer(bare, name, dict(others), computed)
     return source.map(answer, *_tail(answer, n_columns))
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any
@@ -64,12 +64,9 @@ def routing_output(pipeline: Pipeline) -> AbstractContextManager[None]:
     return within(next_steps=dict(zip(map(id, steps[:-1]), steps[1:], strict=True)))
 
 
-def route_output(
-    transformer: Any, output: PublicOutput, behind: Callable[[Any], Any] = lambda step: step
-) -> None:
+def route_output(transformer: Any, output: PublicOutput) -> None:
     """Tell the step behind a transformer what is public, where its user has not said it."""
-    # `behind` finds the step in what stands for it while data are checked.
-    after = behind((context().next_steps or {}).get(id(transformer)))
+    after = (context().next_steps or {}).get(id(transformer))
     if after is None or not hasattr(after, "get_params"):
         return
     given = after.get_params(deep=False)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import KW_ONLY
+from dataclasses import KW_ONLY, dataclass
 from functools import partial
 from typing import Any, ClassVar
 
@@ -15,7 +15,7 @@ from skdpnoise._utils.numbers import check_grouped, check_numbers
 from skdpnoise._utils.silence import silence
 from skdpnoise._utils.warnings import PrivacyWarning
 from skdpnoise.accounting.declared import FACTS
-from skdpnoise.accounting.limits import SpendingLimit, UnsettledError, as_loss
+from skdpnoise.accounting.limits import Budget, SpendingLimit, UnsettledError, as_loss
 from skdpnoise.accounting.reservation import returnable
 from skdpnoise.base.advice import (
     advise,
@@ -26,7 +26,7 @@ from skdpnoise.base.compositions import Children, register_inner, watched
 from skdpnoise.base.constructors import Constraints, constructor_of_fields
 from skdpnoise.base.misuse_warnings import clone_with_ledger, warn_of_misuse
 from skdpnoise.base.register import register_private
-from skdpnoise.base.steps import after_charge, private_parts, taken_apart
+from skdpnoise.base.steps import Part, after_charge, private_parts, taken_apart
 from skdpnoise.compose._fitted_steps import FittedSteps, offers
 from skdpnoise.compose.asked_kinds import read_to_fit
 from skdpnoise.compose.fitting import Given, check_steps, fit_steps, read_steps, settled
@@ -51,8 +51,52 @@ from skdpnoise.compose.statement import (
 from skdpnoise.data.arguments import read_beside
 from skdpnoise.data.computed import is_charged
 from skdpnoise.ledger import LedgerWarning
-from skdpnoise.privacy import PrivacyGuarantee
-from skdpnoise.sampling import random_words
+from skdpnoise.privacy import PrivacyGuarantee, PrivacyLoss
+from skdpnoise.sampling import RandomWords, random_words
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PipelinePlan:
+    """A fit by public facts alone: its steps, and how they share what they may spend."""
+
+    steps: Pipeline  # copies
+    parts: tuple[Part, ...]
+    weights: Mapping[str, float]
+    guarantee: PrivacyGuarantee
+    rows_per_group: int | None  # None where records are protected
+    rng: RandomWords
+
+    @property
+    def budget(self) -> Budget:
+        """What all steps may spend together."""
+        return self._budget_for(self.guarantee)
+
+    def _budget_for(self, guarantee: PrivacyGuarantee) -> Budget:
+        return whole_budget(
+            guarantee,
+            pure=pure_noise(self.steps),
+            samples=samples_records(self.steps),
+            chances=shows_by_chance(self.steps),
+        )
+
+    def cost(self, guarantee: PrivacyGuarantee) -> PrivacyLoss:
+        """Return the loss of a fit with another guarantee, whatever is spent of it."""
+        return as_loss(self._budget_for(guarantee))
+
+    def priced(self, limit: SpendingLimit) -> Any:
+        """Return a copy of the steps that share the budget, and charge a limit."""
+        model = with_budget(
+            self.steps,
+            self.budget,
+            self.guarantee.delta,
+            ledger=limit,
+            rng=self.rng,
+            weights=self.weights,
+        )
+        if self.rows_per_group is not None:
+            for part in private_parts(model):
+                part.estimator.set_params(rows_per_group=self.rows_per_group)
+        return model
 
 
 @register_private
@@ -199,63 +243,34 @@ class DPPipeline(FittedSteps):
         # check
         warn_of_misuse(self)
         self._refuse(params, groups)
-        check_numbers(self)
-        self._validate_params()
-        copy = clone(Pipeline(self.steps, verbose=self.verbose))
-        parts = taken_apart(copy, owner="DPPipeline", parameter="steps", public=self.public)
-        self._check_names()
-        check_shareable("DPPipeline", "steps", parts, self.adjacency, self.ledger)
-        weights = shares_by_name(self.weights, parts)
-        rows = None if groups is None else int(self.rows_per_group)
-        advise(self)
-        guarantee = PrivacyGuarantee(self.epsilon, self.delta, self.adjacency)
-        budget_of = partial(
-            whole_budget,
-            pure=pure_noise(copy),
-            samples=samples_records(copy),
-            chances=shows_by_chance(copy),
-        )
-        budget = budget_of(guarantee)
-        rng = random_words(self.random_state)
-
-        def priced(limit: SpendingLimit) -> Any:
-            model = with_budget(copy, budget, self.delta, ledger=limit, rng=rng, weights=weights)
-            return self._for_groups(model, rows)
-
+        plan = self._plan(grouped=groups is not None)
         # What is around a pipeline that was charged has checked it.
         closed = None if is_charged(self) else SpendingLimit(None, self.adjacency)
-        checked = None if closed is None else priced(closed)
+        checked = None if closed is None else plan.priced(closed)
         if checked is not None:
-            check_steps("DPPipeline", checked, parts, grouped=groups is not None)
+            check_steps("DPPipeline", checked, plan.parts, grouped=groups is not None)
         # reserve
-        declared = in_order([*declared_of(parts), *read_unpaid(copy, X, y)])
-        unit = "record" if rows is None else "group"
-        terms = unit, noises_of(parts), declared
-        reservation = reserve_whole(
-            self, guarantee, lambda asked: as_loss(budget_of(asked)), *terms
-        )
+        declared = in_order([*declared_of(plan.parts), *read_unpaid(plan.steps, X, y)])
+        unit = "record" if plan.rows_per_group is None else "group"
+        terms = unit, noises_of(plan.parts), declared
+        reservation = reserve_whole(self, plan.guarantee, plan.cost, *terms)
         # read
-
-        def read() -> Any:
-            data, columns = self._read(copy, X, y, groups)
-            if checked is not None:
-                read_steps(checked, data, parts)
-            return data, columns
-
+        read = partial(self._read, plan, checked, Given(X, y, groups))
         data, columns = returnable(reservation, read)
+        # keep
         releases = closed is None or closed.asked
         if releases:
             reservation.keep()
         else:
             reservation.give_back("no step releases anything")
         # draw
-        limit = SpendingLimit(budget, self.adjacency)
-        with drawing(self, reservation, budget):
-            with after_charge(copy), silence(PrivacyWarning, LedgerWarning):
-                model = fit_steps(self._shown(priced(limit)), data, parts)
+        limit = SpendingLimit(plan.budget, self.adjacency)
+        with drawing(self, reservation, plan.budget):
+            with after_charge(plan.steps), silence(PrivacyWarning, LedgerWarning):
+                model = fit_steps(self._shown(plan.priced(limit)), data, plan.parts)
             fitted = private_parts(model, fitted=True)
             limit.settle((part.label, part.estimator.privacy_) for part in fitted)
-            report = whole_report(self, budget, fitted, declared, rows)
+            report = whole_report(self, plan.budget, fitted, declared, plan.rows_per_group)
             if report.releases and not releases:
                 raise UnsettledError(
                     "The steps released something without a charge. No guarantee holds."
@@ -267,12 +282,36 @@ class DPPipeline(FittedSteps):
             advise_on_estimated_number(self, report.n_records, grouped=groups is not None)
         return self
 
-    def _read(self, copy: Any, X: Any, y: Any, groups: Any) -> tuple[Given, Any]:
-        """Return the data as steps read them, and what the columns are."""
-        X, columns = read_to_fit(self, X, [copy])
-        y, groups, n_rows, n_groups = read_beside("DPPipeline", X, y, groups)
+    def _plan(self, *, grouped: bool) -> PipelinePlan:
+        """Refuse what is wrong with parameters and steps; return what a fit will do."""
+        check_numbers(self)
+        self._validate_params()
+        steps = clone(Pipeline(self.steps, verbose=self.verbose))
+        parts = taken_apart(steps, owner="DPPipeline", parameter="steps", public=self.public)
+        self._check_names()
+        check_shareable("DPPipeline", "steps", parts, self.adjacency, self.ledger)
+        weights = shares_by_name(self.weights, parts)
+        rows = int(self.rows_per_group) if grouped else None
+        for part in parts:
+            own = getattr(part.estimator, "rows_per_group", 1) if part.kind == "private" else 1
+            if own not in (1, self.rows_per_group):
+                raise ValueError(
+                    "The 'rows_per_group' parameter of DPPipeline must be that of its steps. Got "
+                    f"{self.rows_per_group!r}, and {part.prefix}rows_per_group={own!r}."
+                )
+        advise(self)
+        guarantee = PrivacyGuarantee(self.epsilon, self.delta, self.adjacency)
+        return PipelinePlan(steps, parts, weights, guarantee, rows, random_words(self.random_state))
+
+    def _read(self, plan: PipelinePlan, checked: Any, given: Given) -> tuple[Given, Any]:
+        """Return the data as steps read and check them, and what the columns are."""
+        X, columns = read_to_fit(self, given.X, [plan.steps])
+        y, groups, n_rows, n_groups = read_beside("DPPipeline", X, given.y, given.groups)
         advise_on_public_number(self, n_rows, n_groups)
-        return Given(X, y, groups), columns
+        data = Given(X, y, groups)
+        if checked is not None:
+            read_steps(checked, data, plan.parts)
+        return data, columns
 
     @available_if(offers("fit_transform"))
     def fit_transform(self, X: Any, y: Any = None, groups: Any = None, **params: Any) -> Any:
@@ -362,19 +401,6 @@ class DPPipeline(FittedSteps):
         """Hand over progress bars, unless they come from a composition around this one."""
         if not hasattr(self, "_parent_callback_ctx") and hasattr(self, "_skl_callbacks"):
             model.set_callbacks(*self._skl_callbacks)
-        return model
-
-    def _for_groups(self, model: Any, rows_per_group: int | None) -> Any:
-        """Hand the number of rows to the private steps, unless they ask for another."""
-        for part in private_parts(model):
-            own = part.estimator.get_params(deep=False).get("rows_per_group", 1)
-            if own not in (1, self.rows_per_group):
-                raise ValueError(
-                    "The 'rows_per_group' parameter of DPPipeline must be that of its steps. Got "
-                    f"{self.rows_per_group!r}, and {part.prefix}rows_per_group={own!r}."
-                )
-            if rows_per_group is not None:
-                part.estimator.set_params(rows_per_group=rows_per_group)
         return model
 
 

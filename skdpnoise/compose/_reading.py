@@ -7,32 +7,25 @@ composition alone. What is computed is refused by its type, never for a value.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from sklearn import config_context, get_config
-from sklearn.base import (
-    BaseEstimator,
-    OneToOneFeatureMixin,
-    TransformerMixin,
-    clone,
-    is_classifier,
-    is_regressor,
-)
-from sklearn.compose import ColumnTransformer, TransformedTargetRegressor
+from sklearn.base import BaseEstimator, OneToOneFeatureMixin, clone, is_classifier, is_regressor
+from sklearn.compose import TransformedTargetRegressor
 from sklearn.pipeline import FeatureUnion, Pipeline
+from sklearn.preprocessing import FunctionTransformer
 from sklearn.utils import assert_all_finite, get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import _num_samples
 
 from skdpnoise._utils.silence import silence
 from skdpnoise.accounting.limits import NothingDrawnError
-from skdpnoise.base.compositions import below, inner_of
-from skdpnoise.base.public_output import route_output
+from skdpnoise.base.compositions import INSIDE, below, inner_of
 from skdpnoise.base.register import is_private, rule_of
 from skdpnoise.base.steps import all_ours, private_parts
 from skdpnoise.compose.partitioned import OverParts, without_rows
@@ -49,6 +42,11 @@ from skdpnoise.data.targets import (
 )
 
 _NOTHING: frozenset[str] = frozenset()
+# What compositions hold steps as.
+_HELD = frozenset(
+    {"steps", "transformer_list", "transformers", "transformers_", "remainder"}
+    | {"regressor", "regressor_", "transformer", "transformer_"}
+)
 
 
 class StrangeStepError(ValueError):
@@ -60,288 +58,236 @@ class Leaf:
     """A step that is fitted, or a target that is transformed."""
 
     label: str  # the prefix of its parameters in the whole
-    step: Any  # a part, or a TransformedTargetRegressor
+    step: Any  # a part, or a TransformedTargetRegressor; "passthrough" is a transformer, too
     passed: frozenset[str]  # which of X and y it gets as the user passed them
     fills: bool = False  # whether a step behind it may do something about missing values
-    output: str = "default"  # in what form "passthrough" hands on columns
+    passes_by: bool = False  # whether it is "passthrough"
 
 
 def leaves(
-    step: Any, passed: frozenset[str], label: str = "", *, fills: bool = False
+    step: Any,
+    passed: frozenset[str],
+    label: str = "",
+    *,
+    fills: bool = False,
+    whole: bool = False,
 ) -> Iterator[Leaf]:
     """Yield what reads data in a composition whose X and y are as the user passed them, or not."""
-    if type(step) is Pipeline:
+    # With `whole` compositions that get no X as the user passed it are not looked into.
+    inner = partial(leaves, whole=whole)
+    if type(step) is TransformedTargetRegressor and not (whole and "X" not in passed):
+        yield Leaf(label, step, passed)
+        target = frozenset({"X"}) if "y" in passed else _NOTHING
+        if step.transformer is not None:
+            yield from inner(step.transformer, target, below(label, "transformer"))
+        same = step.transformer is None and step.func is None
+        kept = passed if same else passed - {"y"}
+        yield from inner(step.regressor, kept, below(label, "regressor"), fills=fills)
+    elif type(step) not in INSIDE or (whole and "X" not in passed):
+        yield Leaf(label, step, passed, fills)
+    elif type(step) is Pipeline:
         for place, (name, child) in enumerate(step.steps):
             if child is None or (type(child) is str and child == "passthrough"):
                 continue  # what comes next reads the same
             behind = fills or any(_fills(later) for _, later in step.steps[place + 1 :])
-            yield from leaves(child, passed, below(label, name), fills=behind)
+            yield from inner(child, passed, below(label, name), fills=behind)
             passed -= {"X"}
-    elif type(step) in (ColumnTransformer, FeatureUnion):
+    else:
         for name, child in _side_by_side(step):
             if type(child) is str and child == "passthrough":
-                yield Leaf(below(label, name), child, passed, fills, _output(step))
+                same = FunctionTransformer(feature_names_out="one-to-one")  # as scikit-learn has it
+                same.set_output(transform=_output(step))
+                yield Leaf(below(label, name), same, passed, fills, passes_by=True)
             else:
-                yield from leaves(child, passed, below(label, name), fills=fills)
-    elif type(step) is TransformedTargetRegressor:
-        yield Leaf(label, step, passed)
-        target = frozenset({"X"}) if "y" in passed else _NOTHING
-        if step.transformer is not None:
-            yield from leaves(step.transformer, target, below(label, "transformer"))
-        same = step.transformer is None and step.func is None
-        kept = passed if same else passed - {"y"}
-        yield from leaves(step.regressor, kept, below(label, "regressor"), fills=fills)
-    else:
-        yield Leaf(label, step, passed, fills)
+                yield from inner(child, passed, below(label, name), fills=fills)
 
 
-class Pass:
-    """One reading of the data: how far it goes without a draw."""
+class Reading:
+    """How far data are read without a draw."""
 
-    def __init__(self, y: Any, *, checks_y: bool) -> None:
-        self.y, self.checks_y = y, checks_y  # as the user passed it
+    def __init__(self) -> None:
         self.assume_finite = bool(get_config()["assume_finite"])
         self.zeros = False  # whether what comes next is zeros in place of a result
         self.drawn = False  # whether it could only be made with a draw
 
-    def after_draw(self, step: Any, X: Any) -> None:
+    def after_draw(self, step: Any, *, in_memory: bool) -> None:
         """Go on with zeros behind a step that returns as many columns as it gets."""
         keeps = isinstance(step, OneToOneFeatureMixin) and not hasattr(type(step), "public_output_")
-        known = by_storage(X, lambda _: keeps, lambda _: False)  # what comes next is told nothing
-        self.zeros, self.drawn = True, self.drawn or not known
+        self.zeros, self.drawn = True, self.drawn or not (keeps and in_memory)
 
-    def __sklearn_clone__(self) -> Pass:
+    def __sklearn_clone__(self) -> Reading:
         return self
 
 
-def readers(model: Any, passed: frozenset[str], y: Any) -> dict[str, Any]:
+def readers(model: Any, passed: frozenset[str]) -> dict[str, Stand]:
     """Return what takes the places of steps while the data are read and checked, by label."""
     # Each step that gets what the user passed looks at its values, as in scikit-learn; a private
-    # one up to its first charge. What stands behind a draw is not fitted.
-    run = Pass(y, checks_y="y" in passed)
-    found: dict[str, Any] = {}
-    for one in leaves(model, passed):
-        if type(one.step) is TransformedTargetRegressor:
-            if "y" in one.passed and y is not None:
-                _look_at("y", y)
-        elif "X" not in one.passed:
-            continue
-        elif is_private(one.step):
-            found[one.label] = PrivateReader(one.step, one.label, DATA - one.passed, run)
-        elif type(one.step) is str and one.step == "passthrough":
-            passing = Passing(one.label, not one.fills, run.assume_finite, one.output)
-            found[one.label] = passing.set_output(transform=one.output)
-        elif one.step is not None and not isinstance(one.step, str):
-            found[one.label] = PublicReader(one.step, one.label, run)
-    return found | {label: Behind(step, label, run) for label, step in _behind(model, passed)}
-
-
-def _behind(step: Any, passed: frozenset[str], label: str = "") -> Iterator[tuple[str, Any]]:
-    """Yield the outermost steps that get no X as the user passed it."""
-    if type(step) is Pipeline:
-        for name, child in step.steps:
-            if child is None or isinstance(child, str):
-                continue
-            if "X" not in passed:
-                yield below(label, name), child
-            else:
-                yield from _behind(child, passed, below(label, name))
-            passed -= {"X"}
-    elif type(step) in (ColumnTransformer, FeatureUnion):
-        for name, child in _side_by_side(step):
-            yield from _behind(child, passed, below(label, name))
-    elif type(step) is TransformedTargetRegressor:
-        yield from _behind(step.regressor, passed, below(label, "regressor"))
-
-
-def guards(model: Any, passed: frozenset[str]) -> dict[str, Any]:
-    """Return what stands before steps that read what others computed, by label."""
-    # Python objects, which scikit-learn and numpy compute with one by one, fail for a value, so
-    # that their *type* is refused, wherever this is found out.
-    found: dict[str, Any] = {}
-    for one in leaves(model, passed):
-        fits = not isinstance(one.step, str | None) and hasattr(one.step, "fit")
-        if not fits or type(one.step) is TransformedTargetRegressor:
-            continue
-        computed = "X" not in one.passed
-        if is_private(one.step):
-            if computed or not all_ours(one.step):
-                found[one.label] = PrivateGuard(one.step, one.label, computed)
-        elif computed:
-            found[one.label] = Guard(one.step, one.label)
+    # one up to its first charge.
+    run, found = Reading(), dict[str, Stand]()
+    for one in leaves(model, passed, whole=True):
+        if "X" not in one.passed and _is_fitted(one.step):
+            found[one.label] = Behind(one.step, one.label, run=run)
+        elif _reads(one):
+            looks = one.passes_by and not one.fills
+            found[one.label] = Stand(one.step, one.label, one.passed, run, looks)
     return found
 
 
-def is_ours(subject: Any) -> bool:
-    """Return whether errors from within an object hold no value."""
-    return isinstance(subject, _Stand | Passing)
+def guards(model: Any, passed: frozenset[str]) -> dict[str, Stand]:
+    """Return what stands before steps that read what others computed, by label."""
+    # Python objects, which scikit-learn and numpy compute with one by one, fail for a value, so
+    # that their *type* is refused, wherever this is found out.
+    return {
+        one.label: Stand(one.step, one.label, one.passed)
+        for one in leaves(model, passed)
+        if _reads(one)
+        and not one.passes_by
+        and ("X" not in one.passed or (is_private(one.step) and not all_ours(one.step)))
+    }
 
 
-class _Stand(BaseEstimator):
-    """Stands for a step while a composition is fitted."""
+def _is_fitted(step: Any) -> bool:
+    return not isinstance(step, str | None) and hasattr(step, "fit")
 
-    takes_parts: ClassVar[bool] = False  # whether rows may lie in parts
 
-    def __init__(self, step: Any, label: str) -> None:
+def _reads(leaf: Leaf) -> bool:
+    return _is_fitted(leaf.step) and type(leaf.step) is not TransformedTargetRegressor
+
+
+def _offers(name: str) -> Callable[[Stand], bool]:
+    return lambda stand: hasattr(stand.step, name)
+
+
+class Stand(BaseEstimator):
+    """Stands for a step in a fit, or in a reading: which values, and types, it may refuse."""
+
+    drew_ = False  # whether what it returns needs a draw
+
+    def __init__(
+        self,
+        step: Any,
+        label: str,
+        passed: frozenset[str] = _NOTHING,
+        run: Any = None,
+        looks: bool = False,
+    ) -> None:
         self.step = step
         self.label = label
+        self.passed = passed  # which of X and y are as the user passed them
+        self.run = run  # a Reading, which ends at the first charge; None in a fit
+        self.looks = looks  # at values, where the step does not
 
-    @available_if(lambda self: hasattr(self.step, "transform"))
+    @property
+    def takes_parts(self) -> bool:
+        """Whether rows may lie in parts."""
+        return is_private(self.step)
+
+    def fit(self, X: Any, y: Any = None, groups: Any = None) -> Any:
+        """Check the data, and fit the step as far as that needs no draw."""
+        self.drew_ = False
+        try:
+            with self._terms(X):
+                self.step.fit(X, y, **({} if groups is None else {"groups": groups}))
+        except NothingDrawnError:
+            if self.run is None:  # which is said to what is around it
+                raise
+            self._draw(X)
+        return self
+
+    def fit_transform(self, X: Any, y: Any = None, groups: Any = None) -> Any:
+        """Fit, and return what the step makes of the data."""
+        if self.takes_parts:
+            return self.fit(X, y, groups).transform(X)
+        with self._terms(X):
+            if _output(self.step) == "polars" and hasattr(self.step, "set_output"):
+                plain = clone(self.step).set_output(transform="default")
+                _need_types(self.label, plain.fit_transform(X, y))
+            if self.looks:
+                look_at("X", X)
+            return self.step.fit_transform(X, y)
+
+    @available_if(_offers("transform"))
     def transform(self, X: Any) -> Any:
+        """Return what the step makes of the data, or columns of zeros where that needs a draw."""
+        if self.drew_:
+            return by_storage(X, self._zeros, lambda rows: rows)
         return self.step.transform(X)
 
-    @available_if(lambda self: hasattr(self.step, "predict"))
+    @available_if(_offers("predict"))
     def predict(self, X: Any) -> Any:
         return self.step.predict(X)
 
-    @available_if(lambda self: hasattr(self.step, "get_feature_names_out"))
+    @available_if(_offers("get_feature_names_out"))
     def get_feature_names_out(self, input_features: Any = None) -> Any:
-        return self.step.get_feature_names_out(input_features)
+        """Return the names of what `transform` gives."""
+        if not self.drew_:
+            return self.step.get_feature_names_out(input_features)
+        known = input_features is not None and isinstance(self.step, OneToOneFeatureMixin)
+        return input_features if known else np.array([self.label], dtype=object)
 
     def __sklearn_is_fitted__(self) -> bool:
         return True
 
+    @contextmanager
+    def _terms(self, X: Any) -> Iterator[None]:
+        """Refuse columns by their types; say which values the step may refuse."""
+        computed, private = "X" not in self.passed, is_private(self.step)
+        if computed or not private:
+            _need_numbers(self.label, self.step, X, computed=computed)
+        with ExitStack() as stack:
+            if self.run is not None:
+                stack.enter_context(reading(DATA - self.passed))
+                stack.enter_context(config_context(assume_finite=self.run.assume_finite))
+            elif private:
+                stack.enter_context(config_context(assume_finite=all_ours(self.step)))
+                stack.enter_context(made() if computed else nullcontext())
+            yield
 
-class Guard(_Stand):
-    """Refuses types, and no values, before a public step that reads what others computed."""
+    def _draw(self, X: Any) -> None:
+        """Go on with zeros in place of what the step would return."""
+        self.drew_ = True
+        in_memory = by_storage(X, lambda _: True, lambda _: False)
+        self.run.after_draw(self.step, in_memory=in_memory)
 
-    def fit(self, X: Any, y: Any = None) -> Guard:
-        with self._checked(X):
-            self.step.fit(X, y)
-        return self
+    def _zeros(self, X: Any) -> Any:
+        """Return zeros in the form that a step returns: its columns, or one if they are unknown."""
+        known = isinstance(self.step, OneToOneFeatureMixin)
+        zeros = np.zeros(np.shape(X) if known else (int(_num_samples(X)), 1))
+        names = list(getattr(X, "columns", range(zeros.shape[1]))) if known else [self.label]
+        output = _output(self.step)
+        if output == "pandas":
+            import pandas as pd
 
-    def fit_transform(self, X: Any, y: Any = None) -> Any:
-        with self._checked(X):
-            _check_output(self.label, self.step, X, y)
-            return self.step.fit_transform(X, y)
+            return pd.DataFrame(zeros, columns=names)
+        if output == "polars":
+            import polars as pl
 
-    def _checked(self, X: Any) -> AbstractContextManager[None]:
-        _check_types(self.label, self.step, X, passed=False)
-        return nullcontext()
-
-
-class PublicReader(Guard):
-    """Has a step that learns nothing look at what the user passed, as it does in scikit-learn."""
-
-    def __init__(self, step: Any, label: str, run: Pass) -> None:
-        super().__init__(step, label)
-        self.run = run
-
-    def _checked(self, X: Any) -> AbstractContextManager[None]:
-        _check_types(self.label, self.step, X, passed=True)
-        return _looking(_NOTHING, self.run.assume_finite)
-
-
-class _PrivateStand(_Stand):
-    """Stands for a private step."""
-
-    takes_parts = True
-
-    def fit(self, X: Any, y: Any = None, groups: Any = None) -> Any:
-        self.step.fit(X, y, **({} if groups is None else {"groups": groups}))
-        return self
-
-    def fit_transform(self, X: Any, y: Any = None, groups: Any = None) -> Any:
-        return self.fit(X, y, groups).transform(X)
+            return pl.DataFrame(zeros, schema=list(map(str, names)))
+        return zeros
 
 
-class PrivateGuard(_PrivateStand):
-    """Refuses types before a private step; one of another author looks at values itself."""
-
-    def __init__(self, step: Any, label: str, computed: bool) -> None:
-        super().__init__(step, label)
-        self.computed = computed
-
-    def fit(self, X: Any, y: Any = None, groups: Any = None) -> Any:
-        if self.computed:
-            _need_numbers_of(self.label, self.step, X)
-        with (
-            made() if self.computed else nullcontext(),
-            config_context(assume_finite=all_ours(self.step)),
-        ):
-            return super().fit(X, y, groups)
-
-
-class PrivateReader(_PrivateStand):
-    """Has a private step check what the user passed, up to its first charge."""
-
-    def __init__(self, step: Any, label: str, computed: frozenset[str], run: Pass) -> None:
-        super().__init__(step, label)
-        self.computed = computed
-        self.run = run
-
-    def fit(self, X: Any, y: Any = None, groups: Any = None) -> PrivateReader:
-        self.draws_ = True
-        try:
-            with _looking(self.computed, self.run.assume_finite):
-                super().fit(X, y, groups)
-            self.draws_ = False  # it has nothing to release
-        except NothingDrawnError:
-            self.run.after_draw(self.step, X)
-        return self
-
-    @available_if(lambda self: hasattr(self.step, "transform"))
-    def transform(self, X: Any) -> Any:
-        """Return what the step makes of the data, or columns of zeros where that needs a draw."""
-        if self.draws_:
-            return by_storage(X, lambda X: _zeros(X, self.step, self.label), lambda _: X)
-        output = getattr(self.step, "public_output_", None)
-        if output is not None:
-            route_output(self, output, _stood_for)
-        return self.step.transform(X)
-
-    def get_feature_names_out(self, input_features: Any = None) -> Any:
-        """Return the names of what `transform` gives."""
-        if self.draws_:
-            known = input_features is not None and isinstance(self.step, OneToOneFeatureMixin)
-            return input_features if known else np.array([self.label], dtype=object)
-        return self.step.get_feature_names_out(input_features)
-
-
-class Behind(_Stand):
+class Behind(Stand):
     """A step that gets no X of the user: read as far as nothing was to be drawn before it."""
 
-    takes_parts = True
+    @property
+    def takes_parts(self) -> bool:
+        return True
 
-    def __init__(self, step: Any, label: str, run: Pass) -> None:
-        super().__init__(step, label)
-        self.run = run
-
-    def fit(self, X: Any, y: Any = None, groups: Any = None) -> Behind:
-        """Check what the user passed of it."""
-        self._read(X, y, groups, transforms=False)
-        return self
-
-    def fit_transform(self, X: Any, y: Any = None, groups: Any = None) -> Any:
-        """Check, and transform as far as that needs no draw."""
-        return self._read(X, y, groups, transforms=True)
-
-    def get_feature_names_out(self, input_features: Any = None) -> Any:
-        if self.run.drawn:
-            return input_features
-        return super().get_feature_names_out(input_features)
-
-    def _read(self, X: Any, y: Any, groups: Any, *, transforms: bool) -> Any:
-        if self.run.checks_y and y is self.run.y:
-            with _looking(frozenset({"X"}), self.run.assume_finite):
-                _refuse_targets(self.step, y, int(_num_samples(X)))
-        if self.run.drawn:
-            return X
-        if self.run.zeros and _holds_vouched(self.step):
-            self.run.drawn = True  # which might fail for zeros
-            return X
+    def fit(self, X: Any, y: Any = None, groups: Any = None) -> Any:
+        """Fit the step, unless nothing is known of what it gets, or it might fail for zeros."""
+        self.run.drawn |= self.run.zeros and _holds_vouched(self.step)
+        self.drew_ = self.run.drawn
+        if self.drew_:
+            return self
         pays = groups is not None and bool(private_parts(self.step))
         step, grouped = self._guarded(X, asks=pays), {"groups": groups} if pays else {}
         try:
-            with silence():  # what is to be heard of y was said above
+            with silence():  # what is to be heard of y is said of y as it was passed
                 step.fit(X, y, **grouped)
-            output = getattr(self.step, "public_output_", None)
-            if output is not None:
-                route_output(self, output, _stood_for)
-            return step.transform(X) if transforms else X
+            return self
         except NothingDrawnError:
-            self.run.after_draw(self.step, X)
-            return X if self.run.drawn else _zeros(X, self.step, self.label)
+            self._draw(X)
+            return self
         except Exception as error:
             if all_ours(self.step):
                 raise
@@ -356,57 +302,18 @@ class Behind(_Stand):
     def _guarded_in_memory(self, asks: bool) -> Any:
         places = guards(self.step, _NOTHING)
         for one in places.values() if asks else ():
-            if isinstance(one, PrivateGuard):
-                one.set_fit_request(groups=True)
+            one.set_fit_request(groups=is_private(one.step))
         return places[""] if "" in places else self.step.set_params(**places)
-
-
-class Passing(TransformerMixin, BaseEstimator):
-    """Looks at columns that pass by other steps, at values where none may refuse them."""
-
-    takes_parts: ClassVar[bool] = False
-
-    def __init__(self, label: str, looks: bool, assume_finite: bool, output: str) -> None:
-        self.label = label
-        self.looks = looks
-        self.assume_finite = assume_finite
-        self.output = output
-
-    def fit(self, X: Any, y: Any = None) -> Passing:
-        """Refuse values that are missing or not finite, and types that would be guessed."""
-        if self.output == "polars":
-            _need_types(self.label, X)
-        if self.looks:
-            with _looking(_NOTHING, self.assume_finite):
-                _look_at("X", X)
-        return self
-
-    def transform(self, X: Any) -> Any:
-        return X
-
-    def get_feature_names_out(self, input_features: Any = None) -> Any:
-        return input_features
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return True
 
 
 def put(model: Any, places: Mapping[str, Any], owner: str, X: Any) -> Any:
     """Return a composition with what stands for its steps in their places, to be fitted to X."""
     if "" in places:
         return places[""]
-    return by_storage(
-        X,
-        lambda _: _put(model, places, owner),
-        lambda _: _put(model, _places_in_parts(model, places, owner), owner),
-    )
-
-
-def _put(model: Any, places: Mapping[str, Any], owner: str) -> Any:
-    """Put stands in their places, and make sure that nothing else is fitted."""
-    model.set_params(**places)
-    found = model.get_params(deep=True)
-    missed = [label for label, place in places.items() if found.get(label) is not place]
+    found = by_storage(X, lambda _: places, lambda _: _places_in_parts(model, places, owner))
+    model.set_params(**found)
+    now = model.get_params(deep=True)
+    missed = [label for label, place in found.items() if now.get(label) is not place]
     if missed:
         raise TypeError(
             f"{owner} cannot replace its step {missed[0]!r} by set_params, and so cannot check it. "
@@ -437,50 +344,35 @@ def _over_parts(step: Any) -> Any:
 
 def taken_back(step: Any) -> Any:
     """Return a fitted composition with the steps themselves in place of what stood for them."""
-    if isinstance(step, _Stand):
+    if isinstance(step, Stand):
         return step.step
     if isinstance(step, OverParts):
         return getattr(step, "fitted_", step.step)
-    if type(step) is Pipeline:
-        step.steps = [(name, taken_back(child)) for name, child in step.steps]
-    elif type(step) is FeatureUnion:
-        step.transformer_list = [(name, taken_back(child)) for name, child in step.transformer_list]
-    elif type(step) is ColumnTransformer:
-        for name in {"transformers", "transformers_"} & set(vars(step)):
-            listed = [(n, taken_back(child), where) for n, child, where in getattr(step, name)]
-            setattr(step, name, listed)
-        step.remainder = taken_back(step.remainder)
-    elif type(step) is TransformedTargetRegressor:
-        held = {"regressor", "regressor_", "transformer", "transformer_"} & set(vars(step))
-        for name in held:
-            setattr(step, name, taken_back(getattr(step, name)))
+    for name in _HELD & set(vars(step)) if type(step) in INSIDE else ():
+        held = getattr(step, name)
+        if isinstance(held, list):
+            now: Any = [(entry[0], taken_back(entry[1]), *entry[2:]) for entry in held]
+        else:
+            now = taken_back(held)
+        setattr(step, name, now)
     return step
 
 
-def _stood_for(step: Any) -> Any:
-    return step.step if isinstance(step, _Stand) else step
-
-
-@contextmanager
-def _looking(computed: frozenset[str], assume_finite: bool) -> Iterator[None]:
-    with reading(computed), config_context(assume_finite=assume_finite):
-        yield
-
-
-def _refuse_targets(step: Any, y: Any, n_rows: int) -> None:
-    """Refuse a target, as the user passed it, that a private step behind others does not take."""
-    for one in leaves(step, frozenset({"y"})):
-        if "y" in one.passed and is_private(one.step):
+def refuse_targets(reading_it: Iterable[Leaf], y: Any, n_rows: int) -> None:
+    """Refuse a target, as the user passed it, that is transformed, or read behind other steps."""
+    for one in reading_it:
+        if "y" not in one.passed:
+            continue
+        if type(one.step) is TransformedTargetRegressor:
+            if y is not None:
+                look_at("y", y)
+        elif "X" not in one.passed and is_private(one.step):
             children = inner_of(one.step)[0]
             if children and hasattr(one.step, "steps"):
-                _refuse_targets(Pipeline(list(children)), y, n_rows)
+                refuse_targets(leaves(Pipeline([*children]), frozenset({"y"})), y, n_rows)
             else:
-                _refuse_target(one.step, y, n_rows)
-
-
-def _refuse_target(step: Any, y: Any, n_rows: int) -> None:
-    """Refuse a target that a private step does not take."""
-    by_storage(y, partial(_read_whole_target, step, n_rows), partial(_read_target_in_parts, step))
+                whole = partial(_read_whole_target, one.step, n_rows)
+                by_storage(y, whole, partial(_read_in_parts, one.step))
 
 
 def _read_whole_target(step: Any, n_rows: int, y: Any) -> None:
@@ -490,7 +382,7 @@ def _read_whole_target(step: Any, n_rows: int, y: Any) -> None:
         read_numbers(step, y, n_rows)
 
 
-def _read_target_in_parts(step: Any, y: RowSource) -> None:
+def _read_in_parts(step: Any, y: RowSource) -> None:
     found = scan_tables(partial(_told_of, step), y=y)
     if is_classifier(step):
         labels = [one for facts in found.rows.facts for one in facts.found]
@@ -507,35 +399,21 @@ def _told_of(step: Any, tables: dict[str, Any]) -> Any:
     return read_numbers(step, y, len(y))[:0] if is_regressor(step) else None
 
 
-def _check_types(label: str, step: Any, X: Any, *, passed: bool) -> None:
+def _need_numbers(label: str, step: Any, X: Any, *, computed: bool) -> None:
     """Refuse columns of objects where one of them might be refused for what it is."""
-    rule = rule_of(step)
-    reads = "objects" if rule is None else rule.reads(step)  # vouched for
-    if reads == "types" or (reads == "values" and not passed):
-        _need_numbers(label, type(step).__name__, X)
-
-
-def _check_output(label: str, step: Any, X: Any, y: Any) -> None:
-    """Refuse what polars would make columns of by looking at values."""
-    if _output(step) == "polars" and hasattr(step, "set_output"):
-        plain = clone(step).set_output(transform="default")
-        _need_types(label, plain.fit_transform(X, y))
-
-
-def _need_numbers_of(label: str, step: Any, X: Any) -> None:
-    """Refuse columns of objects before a private step that computes with them."""
-    if not inner_of(step)[0]:
-        _need_numbers(label, type(step).__name__, without_rows(X))
-
-
-def _need_numbers(label: str, name: str, X: Any) -> None:
-    """Refuse columns whose type is not one of numbers, whatever they hold."""
-    if not is_numeric(X):
+    if is_private(step):
+        if inner_of(step)[0]:  # which look themselves
+            return
+        reads, X = "types", without_rows(X)
+    else:
+        rule = rule_of(step)
+        reads = "objects" if rule is None else rule.reads(step)  # vouched for
+    if (reads == "types" or (reads == "values" and computed)) and not is_numeric(X):
         raise ValueError(
-            f"The step {label!r} ({name}) needs columns of a numeric type here. Some that it gets "
-            "are declared as objects, text or dates: for such columns, an error would tell of a "
-            "single value. Pass columns of numbers as such, as in X.astype(float), and hand others "
-            "to their own steps by a ColumnTransformer."
+            f"The step {label!r} ({type(step).__name__}) needs columns of a numeric type here. "
+            "Some that it gets are declared as objects, text or dates: for such columns, an error "
+            "would tell of a single value. Pass columns of numbers as such, as in X.astype(float), "
+            "and hand others to their own steps by a ColumnTransformer."
         )
 
 
@@ -549,7 +427,7 @@ def _need_types(label: str, X: Any) -> None:
         )
 
 
-def _look_at(name: str, data: Any) -> None:
+def look_at(name: str, data: Any) -> None:
     """Refuse values that are missing or not finite, if scikit-learn is to look at all."""
     missing = data.isna() if hasattr(data, "isna") else False  # also where numpy cannot compare
     if np.any(missing) and not get_config()["assume_finite"]:
@@ -571,35 +449,14 @@ def _output(step: Any) -> str:
 
 def _holds_vouched(step: Any) -> bool:
     """Return whether a person vouches for a step, or one within it."""
-    found = (one.step for one in leaves(step, _NOTHING))
-    return any(
-        hasattr(one, "fit")
-        and not is_private(one)
-        and type(one) is not TransformedTargetRegressor
-        and rule_of(one) is None
-        for one in found
-    )
-
-
-def _zeros(X: Any, step: Any, label: str) -> Any:
-    """Return zeros in the form that a step returns: its columns, or one if they are not known."""
-    known = isinstance(step, OneToOneFeatureMixin)
-    zeros = np.zeros(np.shape(X) if known else (int(_num_samples(X)), 1))
-    names = list(getattr(X, "columns", range(zeros.shape[1]))) if known else [label]
-    output = _output(step)
-    if output == "pandas":
-        import pandas as pd
-
-        return pd.DataFrame(zeros, columns=names)
-    if output == "polars":
-        import polars as pl
-
-        return pl.DataFrame(zeros, schema=list(map(str, names)))
-    return zeros
+    reading = (one.step for one in leaves(step, _NOTHING) if _reads(one))
+    return any(not is_private(one) and rule_of(one) is None for one in reading)
 
 
 def _fills(step: Any) -> bool:
     """Return whether a step holds one that takes missing values."""
-    steps = [one.step for one in leaves(step, _NOTHING) if hasattr(one.step, "fit")]
-    takers = [one for one in steps if type(one) is not TransformedTargetRegressor]
-    return any(get_tags(one).input_tags.allow_nan for one in takers)
+    return any(
+        get_tags(one.step).input_tags.allow_nan
+        for one in leaves(step, _NOTHING)
+        if _reads(one) and not one.passes_by
+    )

@@ -7,7 +7,7 @@ is compared with listed numbers holds numbers, in the fit and later.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from functools import partial, reduce
 from typing import Any
@@ -38,30 +38,36 @@ def read_to_fit(owner: Any, X: Any, compositions: Sequence[Any]) -> tuple[Any, F
     """Return features as steps read them, and what their columns are from now on."""
     # Of rows in parts these are the columns of the rows that are read first.
     name, values = type(owner).__name__, not is_computed("X", owner)
+    read = partial(_read, name, tuple(compositions), values)
+    return by_storage(X, read, partial(_read_in_parts, partial(_read, name, tuple(compositions))))
 
-    def in_memory(X: Any) -> tuple[Any, FittedColumns]:
-        return _read(name, without_lists(name, read_once(name, X)), compositions, values=values)
 
-    def in_partitions(source: RowSource) -> tuple[Any, FittedColumns]:
-        columns, complaint = source.first(partial(_told, name, tuple(compositions)))
-        if complaint is not None:  # where rows are read errors are not shown: they may quote them
-            raise TypeError(complaint)
-        return source, columns
+def _read_in_parts(read: Callable[..., Any], source: RowSource) -> tuple[Any, FittedColumns]:
+    columns, complaint = source.first(partial(_told, read))
+    if complaint is not None:  # where rows are read errors are not shown: they may quote them
+        raise TypeError(complaint)
+    return source, columns
 
-    return by_storage(X, in_memory, in_partitions)
+
+def _told(read: Callable[..., Any], X: Any) -> tuple[Any, str | None]:
+    try:
+        return read(True, X)[1], None
+    except TypeError as error:
+        return None, str(error)
 
 
 def _read(
-    name: str, X: Any, compositions: Sequence[Any], *, values: bool
+    name: str, compositions: Sequence[Any], values: bool, X: Any
 ) -> tuple[Any, FittedColumns]:
     # Of several compositions, as a search has them, what all ask for.
+    X = without_lists(name, read_once(name, X))
     kinds = kinds_in(X)
     if kinds is None or len(getattr(X, "shape", ())) != 2:
         return by_declared_type(name, X), FittedColumns.of(X, kinds)
     names = [*X.columns] if hasattr(X, "columns") else [*range(X.shape[1])]
     each = zip(*(_asked(one, names) for one in compositions), strict=True)
     asked = [ones[0] if len(set(ones)) == 1 else None for ones in each]
-    X = as_fitted(name, X, asked, why=_WHY, values=values)
+    X = as_fitted(name, X, asked, given=kinds, why=_WHY, values=values)
     kept = [_kept(*both) for both in zip(asked, kinds, strict=True)]
     typed = X if all(map(_reads_types, compositions)) else by_declared_type(name, X)
     return typed, FittedColumns.of(X, kept)
@@ -76,13 +82,6 @@ def _reads_types(composition: Any) -> bool:
         for step in reading
         if type(step) is not TransformedTargetRegressor
     )
-
-
-def _told(name: str, compositions: Sequence[Any], X: Any) -> tuple[Any, str | None]:
-    try:
-        return _read(name, without_lists(name, X), compositions, values=True)[1], None
-    except TypeError as error:
-        return None, str(error)
 
 
 def _kept(asked: Kind | None, kind: Kind) -> Kind:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack
 from copy import deepcopy
 from typing import Any, NamedTuple
 
@@ -14,6 +14,7 @@ from sklearn.compose import TransformedTargetRegressor
 from sklearn.exceptions import DataConversionWarning
 from sklearn.pipeline import Pipeline
 from sklearn.utils._param_validation import InvalidParameterError
+from sklearn.utils.validation import _num_samples
 
 from skdpnoise._utils.silence import silence
 from skdpnoise._utils.warnings import PrivacyWarning
@@ -26,12 +27,13 @@ from skdpnoise.base.register import is_private
 from skdpnoise.base.remedies import remedy_for_data
 from skdpnoise.base.steps import Part, all_ours, all_private, private_parts
 from skdpnoise.compose._reading import (
-    Behind,
+    Stand,
     StrangeStepError,
     guards,
-    is_ours,
+    leaves,
     put,
     readers,
+    refuse_targets,
     taken_back,
 )
 from skdpnoise.data.computed import DATA, passed, reading
@@ -72,11 +74,9 @@ def fit_steps(
         with ExitStack() as stack:
             stack.enter_context(parallel_config(backend="sequential"))
             stack.enter_context(silence(*_SHOWN))
-            if places is None and type(pipeline) is Pipeline:
+            if type(pipeline) is Pipeline:
                 stack.enter_context(routing_output(pipeline))
             pipeline = put(pipeline, guarded, owner, X)
-            if places is not None and type(pipeline) is Pipeline:
-                stack.enter_context(routing_output(pipeline))
             if groups is None:
                 return taken_back(pipeline.fit(X, y))
             stack.enter_context(config_context(enable_metadata_routing=True))
@@ -107,8 +107,7 @@ def _ask_for_groups(pipeline: Any, parts: Collection[Part], places: Mapping[str,
         if part.kind == "private" and part.label in steps:
             steps[part.label].set_fit_request(groups=True)
     for one in places.values():
-        if isinstance(one, Behind):
-            one.set_fit_request(groups=bool(private_parts(one.step)))
+        one.set_fit_request(groups=bool(private_parts(one.step)))
 
 
 def fit_guarded(owner: str, model: Any, X: Any, y: Any) -> Any:
@@ -160,19 +159,30 @@ def read_steps(
     """Let each step check the data that it gets as they were passed, as far as it needs no draw."""
     # The parts of the model charge a closed limit. Whatever is done in place is done to copies, and
     # who observes a fit does not see this.
+    given = passed()
     _have_copies_made(model)
     if any(not _is_known(part.estimator) for part in parts):
         data = data._replace(X=by_storage(data.X, deepcopy, lambda rows: rows))
     for part in private_parts(model):
         part.estimator.set_params(random_state=None)  # no word is taken for a seed
-    places = readers(model, passed(), data.y)
-    with (
-        silence(DataConversionWarning),
-        reading(DATA),
-        config_context(assume_finite=not is_private(model) or all_ours(model)),
-        suppress(NothingDrawnError),
-    ):
-        unobserved(fit_steps, model, data, parts, owner=owner, places=places)
+    places, reading_y = readers(model, given), [*leaves(model, given)]
+    strange = None
+    with silence(DataConversionWarning):
+        try:
+            with (
+                reading(DATA),
+                config_context(assume_finite=not is_private(model) or all_ours(model)),
+                unobserved(),
+            ):
+                fit_steps(model, data, parts, owner=owner, places=places)
+        except NothingDrawnError:
+            pass
+        except StrangeStepError as error:  # perhaps for a target that is refused anyway
+            strange = error
+        with reading({"X"}):
+            refuse_targets(reading_y, data.y, int(_num_samples(data.X)))
+    if strange is not None:
+        raise strange
 
 
 def settled(model: Any, report: PrivacyReport, ledger: Any) -> Any:
@@ -218,7 +228,7 @@ def _quoting(error: Exception, parts: Collection[Part]) -> type | None:
     while trace is not None:
         code = trace.tb_frame.f_code
         subject = trace.tb_frame.f_locals.get(code.co_varnames[0]) if code.co_argcount else None
-        if is_private(subject) or is_ours(subject):
+        if is_private(subject) or isinstance(subject, Stand):
             innermost = None
         elif type(subject) in strange and type(subject) not in (str, type(None)):
             innermost = type(subject)

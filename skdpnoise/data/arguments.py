@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
 from scipy.sparse import issparse
 from sklearn.utils.validation import _num_samples
 
-from skdpnoise._utils.checks import check_collected
 from skdpnoise._utils.silence import silence
 from skdpnoise.data.groups import group_codes
 from skdpnoise.data.lists import read_once, target_without_lists
@@ -18,17 +18,18 @@ from skdpnoise.data.sources import by_storage
 def read_beside(owner: str, X: Any, y: Any, groups: Any) -> tuple[Any, Any, int, int | None]:
     """Return y and groups as steps get them beside X, and how many rows and groups there are."""
     # Steps check rows in parts themselves.
+    in_memory = partial(_read_in_memory, owner)
+    return by_storage(X, in_memory, lambda rows, *others: (*others, len(rows), None), y, groups)
 
-    def in_memory(X: Any) -> tuple[Any, Any, int, int | None]:
-        target = target_without_lists(read_once(owner, y, name="y"))
-        n_rows = check_data(owner, X, target)
-        if groups is None:
-            return target, None, n_rows, None
-        with silence():
-            codes = group_codes(f"{owner}.fit", groups, n_rows)
-        return target, codes, n_rows, int(codes.max()) + 1
 
-    return by_storage(X, in_memory, lambda rows: (y, groups, len(rows), None))
+def _read_in_memory(owner: str, X: Any, y: Any, groups: Any) -> tuple[Any, Any, int, int | None]:
+    target = target_without_lists(read_once(owner, y, name="y"))
+    n_rows = check_data(owner, X, target)
+    if groups is None:
+        return target, None, n_rows, None
+    with silence():
+        codes = group_codes(f"{owner}.fit", groups, n_rows)
+    return target, codes, n_rows, int(codes.max()) + 1
 
 
 def check_data(owner: str, X: Any, y: Any) -> int:
@@ -38,8 +39,6 @@ def check_data(owner: str, X: Any, y: Any) -> int:
             f"{owner} does not support masked arrays: data would be read without their mask. Fill "
             "what is masked by a public constant, as in numpy.ma.filled(..., 0.0)."
         )
-    for name, data in (("X", X), ("y", y)):
-        check_collected(owner, name, data)
     if issparse(X):
         raise TypeError(
             f"Sparse data were passed to {owner}, but dense data are required: private steps read "

@@ -33,10 +33,14 @@ def reading(computed: Collection[str]) -> AbstractContextManager[None]:
     return within(computed=frozenset(computed), made=frozenset(computed))
 
 
+def is_part(estimator: Any) -> bool:
+    """Return whether a search or a DPPipeline runs the fits of an estimator, and speaks for it."""
+    return isinstance(getattr(estimator, "ledger", None), Allowance)
+
+
 def is_charged(estimator: Any = None) -> bool:
     """Return whether what runs, or an estimator, is part of a composition that was charged."""
-    ledger = getattr(estimator, "ledger", None)
-    return context().is_charged or (isinstance(ledger, Allowance) and ledger.is_open)
+    return context().is_charged or (is_part(estimator) and bool(estimator.ledger.is_open))
 
 
 def is_computed(name: str, estimator: Any = None) -> bool:

@@ -316,7 +316,11 @@ def as_source(table: Any) -> RowSource | None:
 
 
 def by_storage(
-    rows: Any, in_memory: Callable[[Any], Made], in_partitions: Callable[[RowSource], Made]
+    rows: Any,
+    in_memory: Callable[..., Made],
+    in_partitions: Callable[..., Made],
+    *others: Any,
+    **options: Any,
 ) -> Made:
     """Return what one function makes of rows in memory, or another of a source in partitions.
 
@@ -326,7 +330,9 @@ def by_storage(
     3
     """
     source = as_source(rows)
-    return in_memory(rows) if source is None else in_partitions(_noted(source))
+    if source is None:
+        return in_memory(rows, *others, **options)
+    return in_partitions(_noted(source), *others, **options)
 
 
 def as_sources(**tables: Any) -> dict[str, RowSource]:

@@ -11,13 +11,14 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from contextvars import copy_context
 from typing import Any, NamedTuple, ParamSpec, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from skdpnoise._utils.context import change, context
+from skdpnoise._utils.context import change, context, within
 from skdpnoise.sampling.words import RandomWords
 
 __all__ = [
@@ -106,7 +107,7 @@ def is_observed() -> bool:
 
 
 def observed(
-    observer: Observer | None, function: Callable[P, R], /, *args: P.args, **kwargs: P.kwargs
+    observer: Observer, function: Callable[P, R], /, *args: P.args, **kwargs: P.kwargs
 ) -> R:
     """Call a function while an observer looks on, and return what it returns."""
 
@@ -117,10 +118,10 @@ def observed(
     return copy_context().run(run)
 
 
-def unobserved(function: Callable[P, R], /, *args: P.args, **kwargs: P.kwargs) -> R:
-    """Call a function whose draws are thrown away, such as a dry run, while nobody looks on."""
+def unobserved() -> AbstractContextManager[None]:
+    """Have nobody look on within a block whose draws are thrown away, such as a dry run."""
     # Whatever of it were published after all would differ between the data sets of a replay.
-    return observed(None, function, *args, **kwargs)
+    return within(observer=None)
 
 
 def plus_noise(mechanism: Any, integers: Any, draws: Any) -> Any:

@@ -428,6 +428,26 @@ def test_functions_outside_of_the_folder_are_not_counted(tmp_path, planted):
     assert traced(tmp_path / "other", lambda: planted.gets(ROWS)) == set()
 
 
+@pytest.mark.parametrize(
+    ("value", "is_row"),
+    [
+        (np.random.default_rng(0).permutation(N_ROWS), False),
+        (np.arange(2 * N_ROWS).reshape(2, -1)[:, :5], False),
+        (np.append(np.arange(N_ROWS - 1), 0), True),
+        (np.arange(1, N_ROWS + 1), True),
+        (np.arange(float(N_ROWS)), True),
+        (ROWS, True),
+    ],
+)
+def test_orders_of_rows_are_rows_but_where_they_are_drawn(tmp_path, planted, value, is_row):
+    def found(drawing):
+        trace = Trace(tmp_path, Carriers(), drawing)
+        return bool(trace.during(lambda: planted.gets([value])).found)
+
+    assert found(r"room/planted\.py") == is_row
+    assert found(r"other/planted\.py")
+
+
 def test_planners_are_told_by_their_names_and_returns_by_their_folders(tmp_path, planted):
     trace = Trace(tmp_path, Carriers()).during(planted.Owner(ROWS).plan_all)
     found = trace.figures(r"plan_\w+", "check")

@@ -143,9 +143,10 @@ def test_replayed_randomness_is_in_step_whatever_the_data_make_the_samplers_do()
 def test_a_dry_run_is_not_observed_and_the_fit_after_it_is():
     def try_and_fit():
         plus_noise(None, np.zeros(1, dtype=int), np.zeros(1, dtype=int))
-        return unobserved(is_observed), is_observed()
+        with unobserved():
+            within = is_observed()
+        return within, is_observed()
 
     transcript = Transcript()
     assert transcript.watch(try_and_fit) == (False, True)
     assert len(transcript.meetings) == 1
-    assert unobserved(is_observed) is False
