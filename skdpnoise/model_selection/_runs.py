@@ -73,7 +73,7 @@ HIDDEN = (
 )
 
 
-_SAID = "_said"  # what a fit had to say, kept by the model until it leaves the search
+SAID = "_said"  # what a fit had to say, kept by the model until it leaves the search
 
 
 class SearchStopped(RuntimeError):
@@ -127,7 +127,7 @@ class Outcome(NamedTuple):
 
     def said(self) -> list[Said]:
         """Take off the models what their fits had to say, and return it, each text once."""
-        found = [one for model in self.models for one in taken_from(model)]
+        found = [one for model in self.models for one in vars(model).pop(SAID, [])]
         return list(dict.fromkeys(found))
 
 
@@ -201,13 +201,13 @@ class SearchProblem:
                 raise
         settle(limit, model)
         give_ledger(model, None)
-        return said_by(model, said)
+        vars(model)[SAID] = said
+        return model
 
     def check(self, owner: str, candidate: Candidate, budget: Budget) -> None:
         """Refuse a candidate for its parameters, whatever the records are."""
-        priced = self._unseeded().priced(candidate.estimator, budget)
-        check_all_pay(priced.estimator, priced.labels)
-        check_steps(owner, priced.estimator, candidate.parts, grouped=False)
+        model = self._unseeded().priced(candidate.estimator, budget).estimator
+        check_steps(owner, model, candidate.parts, grouped=False)
 
     def read(
         self, owner: str, candidate: Candidate, budget: Budget, records: Table[Records]
@@ -280,18 +280,6 @@ def _of_pairs(found: list[NDArray[np.float64]]) -> int:
     """Return what all pairs of records lose."""
     scores, positive = np.concatenate(found, axis=1)
     return int(pair_losses(scores, positive > 0.0).sum())
-
-
-def taken_from(model: Any) -> list[Said]:
-    """Take off a model what its fit had to say of what it released."""
-    found: list[Said] = vars(model).pop(_SAID, [])
-    return found
-
-
-def said_by(model: Any, said: list[Said]) -> Any:
-    """Return a model that keeps what the fit it was made from had to say."""
-    vars(model)[_SAID] = said
-    return model
 
 
 def give_limit(model: Any, limit: SpendingLimit) -> None:
@@ -377,17 +365,24 @@ def released_mean(
 
 
 def divide(
-    records: Groups[Records], validation: float, reference: float, session: Session
-) -> Parts:
-    """Divide rows into training, validation and reference part, by coins that see no data."""
+    records: Groups[Records], shares: Sequence[float], session: Session, *, folds: bool = False
+) -> Parts | None:
+    """Divide rows into what is left and these shares; None where a fit or a score has too few."""
+    # The last share is the reference. The others and what is left are all folds, or one part to fit
+    # to and one to score.
+    public, last = session.adjacency == "replace_one", len(shares)
 
     def enough(sizes: Sequence[int]) -> bool:
-        train, scored, kept = sizes
-        return train >= 2 and scored >= 1 and kept >= (1 if reference else 0)
+        scored = sizes[:last] if folds else sizes[1:last]
+        if sum(sizes[:last]) - max(scored) < 2:
+            return False
+        return not public or (min(scored) >= 1 and sizes[last] >= (shares[-1] > 0.0))
 
-    again = session.adjacency == "replace_one"
-    shares = validation, reference
-    return Parts(tossed(records, shares, enough, session.rng, again=again), (0,), (1,), (2,))
+    division = tossed(records, shares, enough, session.rng, again=public)
+    if not enough(division.sizes):
+        return None
+    used = tuple(range(last))
+    return Parts(division, *((used, used) if folds else (used[:1], used[1:])), (last,))
 
 
 def release_units(problem: SearchProblem, budget: LossBudget) -> tuple[Target, bool]:

@@ -14,16 +14,18 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.base import BaseEstimator, is_classifier
 from sklearn.exceptions import DataConversionWarning
-from sklearn.metrics import get_scorer
+from sklearn.metrics import check_scoring, get_scorer
 from sklearn.model_selection import ParameterGrid, ParameterSampler
 from sklearn.model_selection._search import BaseSearchCV
 from sklearn.utils import get_tags
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted
 
-from skdpnoise._utils.checks import check_type
+from skdpnoise._utils.checks import check_collected, check_type
 from skdpnoise._utils.numbers import JOBS, check_grouped
 from skdpnoise._utils.parameters import as_bounds, check_parameters
-from skdpnoise._utils.redaction import silence
+from skdpnoise._utils.redaction import silence, without_values
 from skdpnoise.accounting.limits import pure_part
 from skdpnoise.accounting.reservation import returnable
 from skdpnoise.accounting.session import Session
@@ -36,12 +38,15 @@ from skdpnoise.base.private_fit import check_unpaid_arguments
 from skdpnoise.base.register import register_private
 from skdpnoise.compose.asked_kinds import read_to_fit
 from skdpnoise.compose.fitting import settled
+from skdpnoise.compose.partitioned import answered
 from skdpnoise.compose.shares import search_budget, seed_from
 from skdpnoise.compose.statement import drawing, reserve_whole
 from skdpnoise.compose.whole import WholeMixin
+from skdpnoise.data.fitted_kinds import read_as_fitted
 from skdpnoise.data.groups import Groups
 from skdpnoise.data.reading import read
 from skdpnoise.data.schema import Schema
+from skdpnoise.data.sources import by_storage
 from skdpnoise.data.targets import check_two_classes
 from skdpnoise.mechanisms import choose_repetitions
 from skdpnoise.mechanisms.requests import number_of
@@ -54,7 +59,6 @@ from skdpnoise.model_selection._candidates import (
     sealed_candidates,
 )
 from skdpnoise.model_selection._data import Records, SearchRows
-from skdpnoise.model_selection._delegation import Delegation
 from skdpnoise.model_selection._runs import Outcome, Parts, SearchProblem, Target
 from skdpnoise.model_selection._strategies import NoisyMax, OneRelease, RepeatedRuns, Strategy
 from skdpnoise.planning.mixin import PlanMixin
@@ -75,8 +79,39 @@ _HOOKS = ("on_fit_task_begin", "on_fit_task_end")
 _SECRET = {"X", "y", "fitted_estimator"}
 
 
+def _offers(method: str) -> Any:
+    def check(search: Any) -> bool:
+        fitted = hasattr(search, "best_estimator_")
+        getattr(search.best_estimator_ if fitted else search.estimator, method)
+        return True
+
+    return available_if(check)
+
+
+def _delegated(method: str) -> Any:
+    """Return a method that the winner runs, where the estimator has it."""
+
+    def run(self: PrivateSearchCV, X: Any) -> Any:
+        """Return what this method of the winner says of these records.
+
+        Parameters
+        ----------
+        X : array-like or RowSource of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray or RowSource of shape (n_samples,) or (n_samples, n_classes)
+        """
+        check_is_fitted(self)
+        X = read_as_fitted(self, X)
+        return answered(type(self).__name__, self.best_estimator_, method, X)
+
+    run.__name__ = method
+    return _offers(method)(run)
+
+
 @constructor_of_fields
-class PrivateSearchCV(WholeMixin, PlanMixin, Delegation, BaseSearchCV, CallbackSupportMixin):
+class PrivateSearchCV(WholeMixin, PlanMixin, BaseSearchCV, CallbackSupportMixin):
     """A search over candidates under one guarantee; subclasses say which candidates."""
 
     _parameter_constraints: ClassVar[Constraints] = {
@@ -237,7 +272,58 @@ class PrivateSearchCV(WholeMixin, PlanMixin, Delegation, BaseSearchCV, CallbackS
                 raise _runs.SearchStopped(_runs.FAILED)
             return outcome._replace(hidden=hidden)
 
+    predict = _delegated("predict")
+    predict_proba = _delegated("predict_proba")
+    predict_log_proba = _delegated("predict_log_proba")
+    decision_function = _delegated("decision_function")
+
+    @_offers("score")
+    def score(self, X: Any, y: Any, sample_weight: None = None) -> float:
+        """Return the score of the winner, without noise: of private records, not private.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,)
+        sample_weight : None
+            For scikit-learn's conventions; weights are refused.
+
+        Returns
+        -------
+        float
+            By `scoring`, or the winner's own score.
+        """
+        check_is_fitted(self)
+        check_unpaid_arguments(self, {"sample_weight": sample_weight}, "score")
+        owner, model = type(self).__name__, self.best_estimator_
+        X = read_as_fitted(self, X)
+        found: float = by_storage(
+            X,
+            lambda X: self._score(owner, X, y),
+            lambda rows: answered(owner, model, "score", rows),  # which refuses them
+        )
+        return found
+
+    def _score(self, owner: str, X: Any, y: Any) -> float:
+        check_collected(owner, "y", y)
+        scorer = check_scoring(self.best_estimator_, scoring=self.scoring)
+        return without_values(
+            lambda: float(scorer(self.best_estimator_, X, y)),
+            f"{owner}.score cannot compare y with the predictions for X: give the columns that "
+            "were fitted to, and one finite number, or label of the kind that was fitted, for each "
+            "row of X.",
+        )
+
+    @property
+    def classes_(self) -> Any:
+        """Labels of the winner, for classifiers."""
+        check_is_fitted(self)
+        return self.best_estimator_.classes_
+
     __sklearn_clone__ = clone_with_ledger
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "best_estimator_")
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -286,11 +372,8 @@ class PrivateSearchCV(WholeMixin, PlanMixin, Delegation, BaseSearchCV, CallbackS
         self, records: Groups[Records], strategy: Strategy, reference: float, session: Session
     ) -> Parts:
         """Return the places of the records that are used."""
-        if isinstance(strategy, OneRelease) and not strategy.apart:
-            return Parts(records.rows.undivided(), (0,), (0,))
-        parts = _runs.divide(records, self._fraction, reference, session)
-        public = self.adjacency == "replace_one"  # how many rows there are
-        if parts.n_in(parts.train) < 2 or (public and not parts.n_in(parts.validation)):
+        parts = strategy.divided(records, self._fraction, reference, session)
+        if parts is None:
             raise self._too_few()
         return parts
 

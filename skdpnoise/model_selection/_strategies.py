@@ -28,6 +28,7 @@ Sheldon, NeurIPS 2020; Dong, Durfee and Rogers, ICML 2020 (the choice).
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -42,19 +43,22 @@ from sklearn.pipeline import Pipeline
 from skdpnoise._utils.parallel import in_order
 from skdpnoise.accounting import PrivacyReport, Release
 from skdpnoise.accounting.limits import ApproximateBudget, SearchBudget, as_loss, pure_part
+from skdpnoise.accounting.session import Session
+from skdpnoise.data.groups import Groups
 from skdpnoise.data.partitions import SpreadError
 from skdpnoise.linear_model import DPCoordinateDescentRegressor, DPLassoPath
 from skdpnoise.mechanisms.selection import approximate_base, base_budget, repeated_loss
-from skdpnoise.metrics.scoring import BITS, NARROW, Losses
+from skdpnoise.metrics.scoring import BITS, NARROW, Losses, pair_share
 from skdpnoise.model_selection import _runs
 from skdpnoise.model_selection._candidates import Candidate
 from skdpnoise.model_selection._data import Records
-from skdpnoise.model_selection._runs import Outcome, Priced, SearchProblem, Target
+from skdpnoise.model_selection._runs import Outcome, Parts, Priced, SearchProblem, Target
 from skdpnoise.privacy import LossBudget, PrivacyGuarantee, PrivacyLoss, PureLoss
 from skdpnoise.privacy.repetition.laws import RepetitionLaw
 from skdpnoise.queries.argmax import chooser_within
 from skdpnoise.sampling import integers_below
 
+_SCORE = 0.1  # of the budget of a record, for the score of its fold; the rest pays for the fits
 _CHOICE = 0.75  # of the validation part's budget; the rest pays for the winner's score
 _ASKING = 0.05  # of the whole budget, for judging the candidates of one release by all records
 _REFIT = 0.5  # of the whole budget, for fitting the winner again
@@ -86,6 +90,12 @@ class Strategy(ABC):
     def n_scores(self, n_candidates: int) -> int:
         """Return how many models are scored, as a report says."""
         return n_candidates
+
+    def divided(
+        self, records: Groups[Records], fraction: float, reference: float, session: Session
+    ) -> Parts | None:
+        """Divide the records into parts; None where one has too few."""
+        return _runs.divide(records, (fraction, reference), session)
 
     def loss(self, rows: int) -> PrivacyLoss:
         """Return the cost of the search with respect to a group of at most so many rows."""
@@ -169,17 +179,24 @@ class OneRelease(Strategy):
     def fitted_alone(self, candidates: Sequence[Candidate]) -> Sequence[Candidate]:
         return [replace(candidates[0], estimator=self.estimator)]
 
+    def divided(
+        self, records: Groups[Records], fraction: float, reference: float, session: Session
+    ) -> Parts | None:
+        if not self.apart:
+            return Parts(records.rows.undivided(), (0,), (0,))
+        return _runs.divide(records, (fraction, reference), session)
+
     def run(
         self, problem: SearchProblem, target: Target, n_jobs: int | None, tell: Tell
     ) -> Outcome:
         path = problem.fitted(problem.priced(self.estimator, self.fit_budget))
-        said = _runs.taken_from(path)
         models = [_model_of(path, candidate.estimator) for candidate in problem.candidates]
         target = _units(path, target)
         best, score = self.choose(problem, problem.losses(models, target), target)
         for k in range(len(models)):
             tell(f"candidate {k + 1}")
-        return Outcome(best, _runs.said_by(models[best], said), score)
+        vars(models[best])[_runs.SAID] = vars(path)[_runs.SAID]
+        return Outcome(best, models[best], score)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -200,10 +217,7 @@ class NoisyMax(Strategy):
         self, problem: SearchProblem, target: Target, n_jobs: int | None, tell: Tell
     ) -> Outcome:
         priced = [problem.priced(c.estimator, self.fit_budget) for c in problem.candidates]
-        models = []
-        for model in in_order((delayed(_fitted)(problem, one) for one in priced), n_jobs):
-            models.append(model)
-            tell(f"candidate {len(models)}")
+        models = fitted_all([(problem, one) for one in priced], n_jobs, tell)
         best, score = self.choose(problem, problem.losses(models, target), target)
         model = models[best]
         if self.refit and model is not None:
@@ -265,25 +279,66 @@ class RepeatedRuns(Strategy):
             int(k) for k in integers_below(problem.session.rng, len(problem.candidates), n_runs)
         ]
         priced = [problem.priced(problem.candidates[k].estimator, self.fit_budget) for k in chosen]
-        tasks = (delayed(one_run)(problem, one, target) for one in priced)
-        models, sums = zip(*in_order(tasks, n_jobs), strict=True)
-        losses = Losses(np.array(sums), np.zeros(n_runs))
-        best, score = self.choose(problem, losses, target, models)
-        return Outcome(chosen[best], models[best], score)
-
-    def choose(
-        self, problem: SearchProblem, losses: Losses, target: Target, models: Sequence[Any] = ()
-    ) -> tuple[int, float]:
-        """Take the best noisy score; a run that failed, without a model, is the worst."""
-        # So nothing is seen of a run that failed unless all have.
+        models = fitted_all([(problem, one) for one in priced], n_jobs)
+        # A run that failed is the worst, so that nothing is seen of it unless all have.
         keys = []
-        for k, loss in enumerate(losses.sums.tolist()):
+        for k, loss in enumerate(problem.losses(models, target).sums.tolist()):
             score, _ = problem.score(loss, self.score_budget, target)
             tie = int(problem.session.rng.take(1)[0])
-            failed = len(models) > 0 and models[k] is None
-            keys.append((-np.inf if failed else score, tie, k))
+            keys.append((-np.inf if models[k] is None else score, tie, k))
         score, _, best = max(keys)
-        return best, score
+        return Outcome(chosen[best], models[best], score)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Folds(Strategy):
+    """One candidate, fitted to all folds but one, each time another, and scored on that one."""
+
+    name = "folds"
+    scored = 1.0  # as there is nothing to choose
+    released = "fits to all folds but one, each within {budget}, and the scores of the folds"
+    n_folds: int
+
+    @classmethod
+    def within(cls, total: SearchBudget, n_folds: int) -> Folds:
+        """Return the fits and scores of so many folds."""
+        fit, score = total.share((1.0 - _SCORE) / (n_folds - 1)), total.share(_SCORE)
+        return cls(total, fit, pure_part(score), n_folds)
+
+    def n_scores(self, n_candidates: int) -> int:
+        return self.n_folds
+
+    def divided(
+        self, records: Groups[Records], fraction: float, reference: float, session: Session
+    ) -> Parts | None:
+        shares = [(1.0 - reference) / self.n_folds] * (self.n_folds - 1) + [reference]
+        return _runs.divide(records, shares, session, folds=True)
+
+    def run(
+        self, problem: SearchProblem, target: Target, n_jobs: int | None, tell: Tell
+    ) -> Outcome:
+        """Fit and score all folds; if one cannot be fitted there is no result."""
+        folds = problem.parts.train
+        (only,) = problem.candidates
+        each = []
+        for fold in folds:
+            others = tuple(place for place in folds if place != fold)
+            parts = replace(problem.parts, train=others, validation=(fold,))
+            each.append(replace(problem, parts=parts))
+        priced = [problem.priced(only.estimator, self.fit_budget) for _ in folds]
+        models = fitted_all([*zip(each, priced, strict=True)], n_jobs)
+        if any(model is None for model in models):
+            return Outcome(0, None, math.nan)
+        losses = [
+            int(one.losses([model], target).sums[0])
+            for one, model in zip(each, models, strict=True)
+        ]
+        scored = (
+            one.score(own, self.score_budget, _of_fold(target, one))
+            for one, own in zip(each, losses, strict=True)
+        )
+        scores, errors = zip(*scored, strict=True)
+        return Outcome(0, models[-1], float(np.mean(scores)), folds=(models, scores, errors))
 
 
 def _model_of(fitted: Any, candidate: Any) -> Any:
@@ -313,10 +368,16 @@ def _fitted(problem: SearchProblem, priced: Priced) -> Any:
         return None
 
 
-def one_run(problem: SearchProblem, priced: Priced, target: Target) -> tuple[Any, int]:
-    """Return a fitted model and the sum of its losses."""
-    model = _fitted(problem, priced)
-    return model, int(problem.losses([model], target).sums[0])
+def fitted_all(
+    fits: Sequence[tuple[SearchProblem, Priced]], n_jobs: int | None, tell: Tell | None = None
+) -> list[Any]:
+    """Return the fitted models in their order, None where a fit failed."""
+    models = []
+    for model in in_order((delayed(_fitted)(*one) for one in fits), n_jobs):
+        models.append(model)
+        if tell is not None:
+            tell(f"candidate {len(models)}")
+    return models
 
 
 def _counted(records: Records) -> NDArray[np.int64]:
@@ -343,3 +404,11 @@ def _units(path: Any, target: Target) -> Target:
     final = path[-1] if hasattr(path, "steps") else path
     _, _, location, scale = final._standardised
     return Target(location, scale, max(float(np.mean(final._pseudo_data.y**2)), 0.05))
+
+
+def _of_fold(target: Target, problem: SearchProblem) -> Target:
+    """Return the units of a fold: how many pairs it has is its own."""
+    if not problem.scoring.by_pairs or target.shares is None:
+        return target
+    whole = pair_share(float(target.shares.shares[1]), problem.n_scored)
+    return replace(target, variance=whole)

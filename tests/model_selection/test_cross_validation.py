@@ -21,7 +21,7 @@ from skdpnoise.inspection import audit
 from skdpnoise.ledger import BudgetExceededError
 from skdpnoise.metrics.scoring import BITS, SCORINGS
 from skdpnoise.model_selection import _cross_validation, _runs, dp_cross_validate
-from skdpnoise.model_selection._cross_validation import Folds
+from skdpnoise.model_selection._strategies import Folds
 from skdpnoise.privacy import GaussianLoss, PureLoss
 from skdpnoise.sampling import SeededWords
 from tests._cases import each_value
