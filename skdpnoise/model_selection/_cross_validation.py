@@ -232,8 +232,8 @@ def dp_cross_validate(
         n_jobs=n_jobs,
         cv=cv,
     )
-    models, scores, errors = search.fit(X, y, groups).folds_
-    facts = search.scoring_, np.array(scores), np.array(errors), search.privacy_
+    _, models, *found = search.fit(X, y, groups).outcome_
+    facts = search.scoring_, *map(np.array, found), search.privacy_
     return PrivateCrossValidation(*facts, tuple(models) if return_estimator else None)
 
 
@@ -270,7 +270,7 @@ class _CrossValidation(PrivateSearchCV):
         )
 
     def _store(self, outcome: Outcome, problem: SearchProblem, strategy: Strategy) -> None:
-        self.folds_, self.scoring_ = outcome.folds, problem.scoring.name
+        self.outcome_, self.scoring_ = outcome, problem.scoring.name
 
 
 _CrossValidation.__name__ = "dp_cross_validate"  # in messages, reports and ledgers

@@ -17,7 +17,7 @@ from skdpnoise._utils.redaction import silence
 from skdpnoise.accounting.limits import Budget, SpendingLimit, UnsettledError
 from skdpnoise.accounting.queries import GroupedSum
 from skdpnoise.accounting.session import Session
-from skdpnoise.base.advice import left_to
+from skdpnoise.base.advice import left_to, warn_last
 from skdpnoise.base.compositions import private_estimators
 from skdpnoise.base.steps import after_charge, private_parts
 from skdpnoise.compose.fitting import (
@@ -112,18 +112,12 @@ class Target:
 
 
 class Outcome(NamedTuple):
-    """The result of a search: the winner, its noisy score, and whether the units are hidden."""
+    """All that leaves a search: the winner, or the models of all folds, with noisy scores."""
 
     candidate: int
-    model: Any
-    score: float
-    hidden: bool = False
-    folds: Any = None  # of a cross-validation: models, noisy scores, and errors of their noise
-
-    @property
-    def models(self) -> Sequence[Any]:
-        """All models that leave the search."""
-        return [self.model] if self.folds is None else self.folds[0]
+    models: Sequence[Any]
+    scores: Sequence[float]
+    errors: Sequence[float] = ()  # of the noise of the scores of folds
 
     def said(self) -> list[Said]:
         """Take off the models what their fits had to say, and return it, each text once."""
@@ -385,15 +379,15 @@ def divide(
     return Parts(division, *((used, used) if folds else (used[:1], used[1:])), (last,))
 
 
-def release_units(problem: SearchProblem, budget: LossBudget) -> tuple[Target, bool]:
-    """Release what scores need of the target: its units, unless public, and whether noise hides."""
+def release_units(problem: SearchProblem, budget: LossBudget) -> Target:
+    """Release what scores need of the target: shares of labels, or its units unless public."""
     # The records are those of the reference part, which has the whole budget to itself. Whether
     # there are any does not count: how many they are may be private.
     y = problem.rows(problem.parts.reference).map(_target_of)
     noise = _noise_for(budget)
     if problem.scoring.needs_shares:
-        return _release_shares(problem, y, budget, noise), False
-    known, rest, hidden = problem.known, budget, False
+        return _release_shares(problem, y, budget, noise)
+    known, rest = problem.known, budget
     if known is None:
         session = problem.session.under("units of the target: ")
         rest, n_samples = budget.share(1.0 - _UNITS), float(len(y))
@@ -408,14 +402,15 @@ def release_units(problem: SearchProblem, budget: LossBudget) -> tuple[Target, b
             random_state=session.rng,
             charge=session.spend,
         )
-        hidden = not found.found[0]
-        units = (0.0, 1.0) if hidden else (float(found.location[0]), float(found.scale[0]))
-        known = Target(*units)
+        known = Target(float(found.location[0]), float(found.scale[0]))
+        if not found.found[0]:
+            known = Target()
+            warn_last(HIDDEN)
     label = "variance of the target"
     loss = int(y.total(partial(_squared, problem.scoring, known), label))
     mean, _ = released_mean((loss, len(y)), rest, problem.session, label)
     variance = max(mean * problem.scoring.limit, _FLOOR)
-    return Target(known.location, known.scale, variance), hidden
+    return Target(known.location, known.scale, variance)
 
 
 def _release_shares(

@@ -44,7 +44,7 @@ from skdpnoise.compose.statement import drawing, reserve_whole
 from skdpnoise.compose.whole import WholeMixin
 from skdpnoise.data.fitted_kinds import read_as_fitted
 from skdpnoise.data.groups import Groups
-from skdpnoise.data.reading import read
+from skdpnoise.data.reading import Supervised, read
 from skdpnoise.data.schema import Schema
 from skdpnoise.data.sources import by_storage
 from skdpnoise.data.targets import check_two_classes
@@ -58,7 +58,7 @@ from skdpnoise.model_selection._candidates import (
     public_labels,
     sealed_candidates,
 )
-from skdpnoise.model_selection._data import Records, SearchRows
+from skdpnoise.model_selection._data import AnyColumns, Records
 from skdpnoise.model_selection._runs import Outcome, Parts, SearchProblem, Target
 from skdpnoise.model_selection._strategies import NoisyMax, OneRelease, RepeatedRuns, Strategy
 from skdpnoise.planning.mixin import PlanMixin
@@ -92,16 +92,7 @@ def _delegated(method: str) -> Any:
     """Return a method that the winner runs, where the estimator has it."""
 
     def run(self: PrivateSearchCV, X: Any) -> Any:
-        """Return what this method of the winner says of these records.
-
-        Parameters
-        ----------
-        X : array-like or RowSource of shape (n_samples, n_features)
-
-        Returns
-        -------
-        ndarray or RowSource of shape (n_samples,) or (n_samples, n_classes)
-        """
+        """Return what this method of the winner says of rows in memory, or in parts."""
         check_is_fitted(self)
         X = read_as_fitted(self, X)
         return answered(type(self).__name__, self.best_estimator_, method, X)
@@ -169,7 +160,7 @@ class PrivateSearchCV(WholeMixin, PlanMixin, BaseSearchCV, CallbackSupportMixin)
         owner = type(self).__name__
         warn_of_misuse(self)
         check_unpaid_arguments(self, params)
-        self._validate_params()
+        check_parameters(self)
         check_callbacks(self)
         guarantee = PrivacyGuarantee(self.epsilon, self.delta, self.adjacency)
         session = Session.of_whole(random_words(self.random_state), self.adjacency)
@@ -231,13 +222,11 @@ class PrivateSearchCV(WholeMixin, PlanMixin, BaseSearchCV, CallbackSupportMixin)
             parts = asked._divided(records.kept(session.rng), strategy, reference, session)
             problem = replace(problem, classes=classes, parts=parts)
             outcome = _runs.without_traces(lambda: self._run(problem, strategy))
-            estimated, said = advice.estimated_number(outcome.model), outcome.said()
+            estimated, said = advice.estimated_number(outcome.models[-1]), outcome.said()
             for model in outcome.models:
                 settled(model, report, ledger)
             self._store(outcome, problem, strategy)
             self._columns, self.privacy_ = columns, report
-            if outcome.hidden:  # last: where warnings are errors, what was paid for is there
-                advice.warn_last(_runs.HIDDEN)
             for text, topic in said:
                 advice.warn_last(text, topic)
             advice.advise_on_estimated_number(self, estimated, grouped=groups is not None)
@@ -249,28 +238,25 @@ class PrivateSearchCV(WholeMixin, PlanMixin, BaseSearchCV, CallbackSupportMixin)
         """Return what is public of the records, these, and what the columns are."""
         compared = [one.estimator for one in candidates]
         X, columns = read_to_fit(self, X, compared)
-        form = SearchRows(type(self), is_classifier(compared[0]))
+        columns_of = AnyColumns()
+        form = Supervised(columns_of, is_classifier(compared[0]), fewest=columns_of.fewest)
         with silence(DataConversionWarning):  # of a shape
             most = int(self.rows_per_group)
             schema, records = read(self, form, groups=groups, most=most, X=X, y=y)
         advice.advise_on_public_number(self, records.rows.n_rows, records.n_groups)
         return schema, records, columns
 
-    def _validate_params(self) -> None:
-        """Raise what is wrong with any single parameter: more than scikit-learn's constraints."""
-        check_parameters(self)
-
     def _run(self, problem: SearchProblem, strategy: Strategy) -> Outcome:
         """Run the search; the number of tasks is told where it is public."""
         n_tasks = None if strategy.name == "repeated" else len(problem.candidates)
         with progress(self, n_tasks) as tell, silence():
-            target, hidden = problem.known or Target(), False
+            target = problem.known or Target()
             if problem.estimates_units:
-                target, hidden = _runs.release_units(problem, pure_part(strategy.total))
+                target = _runs.release_units(problem, pure_part(strategy.total))
             outcome = strategy.run(problem, target, self.n_jobs, tell)
-            if outcome.model is None:
+            if outcome.models[0] is None:
                 raise _runs.SearchStopped(_runs.FAILED)
-            return outcome._replace(hidden=hidden)
+            return outcome
 
     predict = _delegated("predict")
     predict_proba = _delegated("predict_proba")
@@ -410,18 +396,18 @@ class PrivateSearchCV(WholeMixin, PlanMixin, BaseSearchCV, CallbackSupportMixin)
         """Set the fitted attributes."""
         best = problem.candidates[outcome.candidate].parameters
         self.best_params_, self.best_index_ = best, 0
-        self.best_score_, self.best_estimator_ = outcome.score, outcome.model
+        (self.best_score_,), (self.best_estimator_,) = outcome.scores, outcome.models
         # One row each, which holds a value whole also where it is a collection.
         rows = {name: np.array([value, None], dtype=object)[:1] for name, value in best.items()}
         columns = {f"param_{name}": np.ma.MaskedArray(row, [False]) for name, row in rows.items()}
-        found = {"params": [best], "mean_test_score": np.array([outcome.score])}
+        found = {"params": [best], "mean_test_score": np.array(outcome.scores)}
         self.cv_results_ = {**columns, **found, "rank_test_score": np.array([1], dtype=np.int32)}
         self.n_candidates_, self.strategy_ = len(problem.candidates), strategy.name
         self.scorer_, self.fit_budget_ = get_scorer(problem.scoring.name), strategy.fit_budget
         self.multimetric_ = False
         self.__dict__.pop("feature_names_in_", None)  # of an earlier fit, to a frame
-        if hasattr(outcome.model, "feature_names_in_"):
-            self.feature_names_in_ = outcome.model.feature_names_in_
+        if hasattr(self.best_estimator_, "feature_names_in_"):
+            self.feature_names_in_ = self.best_estimator_.feature_names_in_
 
 
 def check_callbacks(search: Any) -> None:

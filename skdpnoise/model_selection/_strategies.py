@@ -28,7 +28,6 @@ Sheldon, NeurIPS 2020; Dong, Durfee and Rogers, ICML 2020 (the choice).
 
 from __future__ import annotations
 
-import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -196,7 +195,7 @@ class OneRelease(Strategy):
         for k in range(len(models)):
             tell(f"candidate {k + 1}")
         vars(models[best])[_runs.SAID] = vars(path)[_runs.SAID]
-        return Outcome(best, models[best], score)
+        return Outcome(best, [models[best]], [score])
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -227,7 +226,7 @@ class NoisyMax(Strategy):
             model = problem.fitted(again, (*parts.train, *parts.validation))
             # Each score compared the rows with those of the first scan; this fit has none.
             problem.rows(range(len(parts.division.sizes))).total(_counted, "last look")
-        return Outcome(best, model, score)
+        return Outcome(best, [model], [score])
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -287,7 +286,7 @@ class RepeatedRuns(Strategy):
             tie = int(problem.session.rng.take(1)[0])
             keys.append((-np.inf if models[k] is None else score, tie, k))
         score, _, best = max(keys)
-        return Outcome(chosen[best], models[best], score)
+        return Outcome(chosen[best], [models[best]], [score])
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -328,17 +327,13 @@ class Folds(Strategy):
         priced = [problem.priced(only.estimator, self.fit_budget) for _ in folds]
         models = fitted_all([*zip(each, priced, strict=True)], n_jobs)
         if any(model is None for model in models):
-            return Outcome(0, None, math.nan)
-        losses = [
-            int(one.losses([model], target).sums[0])
-            for one, model in zip(each, models, strict=True)
-        ]
-        scored = (
-            one.score(own, self.score_budget, _of_fold(target, one))
-            for one, own in zip(each, losses, strict=True)
-        )
+            raise _runs.SearchStopped(_runs.FAILED)
+        scored = []
+        for one, model in zip(each, models, strict=True):
+            loss = int(one.losses([model], target).sums[0])
+            scored.append(one.score(loss, self.score_budget, _of_fold(target, one)))
         scores, errors = zip(*scored, strict=True)
-        return Outcome(0, models[-1], float(np.mean(scores)), folds=(models, scores, errors))
+        return Outcome(0, models, scores, errors)
 
 
 def _model_of(fitted: Any, candidate: Any) -> Any:

@@ -12,8 +12,6 @@ from skdpnoise.data.groups import Groups
 from skdpnoise.data.table import InMemory
 from skdpnoise.sampling import RandomWords
 
-__all__ = ["Scaling", "members_of"]
-
 _BLOCK = 1024  # rows that are put into these units at once
 LIMIT = 3.0  # standard deviations, to which what has no bounds is clipped
 

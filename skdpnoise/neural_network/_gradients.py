@@ -35,8 +35,6 @@ from skdpnoise.neural_network._modules import ParameterGroups
 from skdpnoise.sampling import RandomWords
 from skdpnoise.sampling.observer import words_go_by_rows
 
-__all__ = ["PersonGradients", "rounds", "sampled", "slots_agree"]
-
 _WORD = 2.0**64
 _SCALES = (1.0, 1.0, 1.0, 10.0, 100.0, 1000.0)  # of random rows, a batch of each
 

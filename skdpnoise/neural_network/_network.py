@@ -41,13 +41,11 @@ from skdpnoise.neural_network._modules import (
     refuse_mixing,
 )
 from skdpnoise.neural_network._plan import TrainingShares, planned_sampling, share_out
-from skdpnoise.neural_network._training import People, Steps, Training, n_slots_for
+from skdpnoise.neural_network._training import People, Training, n_slots_for
 from skdpnoise.privacy import Adjacency
 from skdpnoise.queries import private_location_scale
 from skdpnoise.queries.searched_location import search_location
 from skdpnoise.sensitivity import GroupedProfile
-
-__all__ = ["PrivateNetwork"]
 
 _QUEUED = 4  # where slots are drawn, so many people in each are waited for on average
 _COUNTS = 0.1  # of the norm of all clips, for counts of who is within them
@@ -164,34 +162,39 @@ class PrivateNetwork(CallbackSupportMixin, PrivateEstimator, BaseEstimator, ABC)
                 scalings = self._estimate_scalings(people, shares, terms, schema, used)
                 # charge, draw, solve
                 draw = people.of_groups().each("gradients", mechanism)
-                steps = Steps.of(self)
                 size = n_slots_for(int(parts.sizes.sum()), sampling.rate * people.n_records)
-                agree = slots_agree(
-                    torch, gradients, *self._trial(torch, schema, module, parts, size)
-                )
-                size = size if agree else 2 ** int(math.log2(max(1, size // _QUEUED)))
+                trial = self._trial(torch, schema, module, parts, size)
+                agree = slots_agree(torch, gradients, *trial)
                 training = Training(
+                    estimator=copy.copy(self),  # callbacks may change parameters
                     groups=parts,
+                    gradients=gradients,
+                    people=self._people(torch, schema, scalings, members, table.leaf),
                     mechanism=mechanism,
                     draw=draw,
                     profile=profile,
-                    steps=steps,
+                    rng=people.rng,
                     n_people=people.n_records,
-                    n_slots=size,
+                    n_slots=size if agree else 2 ** int(math.log2(max(1, size // _QUEUED))),
                     agree=agree,
-                    adaptive=self._adapts,
                 )
-                tensors = self._people(torch, schema, scalings, members, table.leaf)
+                n_epochs = int(self.max_iter)
 
                 def model(state: tuple[dict[str, Any], NDArray[np.float64]]) -> dict[str, Any]:
                     fitted = copy.deepcopy(pristine)
                     fitted.load_state_dict(state[0])
-                    allocation = training.allocation(state[1])
-                    own = {"module_": fitted.eval(), "allocation_": allocation}
-                    return own | self._fitted(schema, scalings, training)
+                    own = {
+                        "module_": fitted.eval(),
+                        "allocation_": training.allocation(state[1]),
+                        "n_iter_": n_epochs,
+                        "n_steps_": mechanism.n_releases,
+                        "sampling_rate_": mechanism.rate,
+                        "_scalings": scalings,
+                    }
+                    return own | ({} if schema.classes is None else {"classes_": schema.classes})
 
-                epochs = training.epochs(torch, module, gradients, tensors, people.rng)
-                fitted = follow_epochs(self, epochs, steps.n_epochs, model, (X, y))
+                epochs = training.epochs(module)
+                fitted = follow_epochs(self, epochs, n_epochs, model, (X, y))
                 # store
                 report = session.report()
             self.__dict__.update(fitted, privacy_=report)
@@ -272,11 +275,6 @@ class PrivateNetwork(CallbackSupportMixin, PrivateEstimator, BaseEstimator, ABC)
         ones = torch.ones(shape, dtype=torch.float32, **kind)
         return trained, (rows, targets.to(self.device), ones)
 
-    @property
-    def _adapts(self) -> bool:
-        """Return whether the clips follow the norms."""
-        return isinstance(self.clip, str) and self.clip == "adaptive"
-
     def _profile(self, noise: str, parts: ParameterGroups) -> GroupedProfile:
         """Return what one person in a sample can do to each group."""
         order = 2 if noise.endswith("_gaussian") else 1
@@ -295,7 +293,9 @@ class PrivateNetwork(CallbackSupportMixin, PrivateEstimator, BaseEstimator, ABC)
                 )
             bounds = np.broadcast_to(given, n_groups)
         groups = parts.of_coordinates
-        if self._adapts:  # counts of people within each clip, for little of the budget
+        if (
+            isinstance(self.clip, str) and self.clip == "adaptive"
+        ):  # counts of people within each clip, for little of the budget
             bounds = np.append(bounds, _COUNTS * np.linalg.norm(bounds, order))
             groups = np.append(groups, np.full(n_groups, n_groups))
         return GroupedProfile(bounds, groups, order)
@@ -343,17 +343,6 @@ class PrivateNetwork(CallbackSupportMixin, PrivateEstimator, BaseEstimator, ABC)
         rows = torch.from_numpy(_in_units(leaf["X"], scalings[0])).to(self.device)
         targets = torch.from_numpy(self._targets(schema, scalings[1], leaf["y"])).to(self.device)
         return People(torch, rows, targets, members)
-
-    def _fitted(
-        self, schema: Schema, scalings: tuple[Scaling | None, Scaling | None], training: Training
-    ) -> dict[str, Any]:
-        """Return the fitted attributes beside the network."""
-        return {
-            "n_iter_": training.steps.n_epochs,
-            "n_steps_": training.mechanism.n_releases,
-            "sampling_rate_": training.mechanism.rate,
-            "_scalings": scalings,
-        } | ({} if schema.classes is None else {"classes_": schema.classes})
 
     def _outputs(self, X: Any) -> NDArray[np.float64]:
         """Return the outputs of the network for each row."""

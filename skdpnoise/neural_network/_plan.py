@@ -26,8 +26,6 @@ from skdpnoise.privacy import (
 from skdpnoise.queries.ranges import COUNT_SHARE
 from skdpnoise.sensitivity import GroupedProfile
 
-__all__ = ["Sampling", "TrainingShares", "chosen_noise", "planned_sampling", "share_out"]
-
 _FEATURES, _TARGET = 0.1, 0.1  # shares of the budget for locations and scales
 _COUNTED = 0.05  # of ε, for a number of people on which the steps hang
 _ROOM = 1.0 - 1e-6  # for what rounding adds to a promise
