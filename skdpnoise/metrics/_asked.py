@@ -53,8 +53,9 @@ class Asked(Terms):
         """Return the terms that a function was called with."""
         told: dict[str, Any] = dict(how)
         own = {name: told.pop(name) for name in ("noise", "same_rows") if name in told}
-        found: Any = cls.of(owner, guarantee, told)
-        return replace(found, **own)
+        terms: Any = cls.of(owner, guarantee, told)
+        found: Asked = replace(terms, **own)
+        return found
 
     def mean(self, values: Any, low: Any, high: Any, **weights: Any) -> PrivateEstimate:
         """Return the noisy mean of values between two ends, by one release."""
@@ -79,7 +80,7 @@ class Asked(Terms):
         """Return the number of records if it is public."""
         return len(records) if self.adjacency == "replace_one" else None
 
-    def released(self, kind: Callable[..., R], made: AdditiveMechanism, **numbers: Any) -> R:
+    def result(self, kind: Callable[..., R], made: AdditiveMechanism, **numbers: Any) -> R:
         """Return a result of that kind, with the facts that every result states."""
         facts = {"mechanism": made, "same_rows": bool(self.same_rows)}
         return self.stated(kind(**numbers, **facts, adjacency=self.adjacency))

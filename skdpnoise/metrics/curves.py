@@ -160,7 +160,7 @@ def private_roc_curve(
     (noisy, made), (area, area_error) = counted_by_bin(asked, y_true, y_score, pos_label, edges)
     deviation = float(made.standard_deviation[0])
     (fpr, fpr_error), (tpr, tpr_error) = (_rates(one[::-1], deviation) for one in noisy)
-    return asked.released(
+    return asked.result(
         PrivateRocCurve,
         made,
         fpr=fpr,
@@ -250,7 +250,7 @@ def private_calibration_curve(
     prob_true = np.clip(right / size, 0.0, 1.0)
     prob_pred = (np.arange(m) + np.clip(upper / size, 0.0, 1.0)) / m
     error = np.hypot(1.0 - prob_true, prob_true) * np.sqrt(2.0) * deviation / size
-    return asked.released(
+    return asked.result(
         PrivateCalibrationCurve,
         made,
         prob_true=prob_true,

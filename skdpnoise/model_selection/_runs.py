@@ -103,6 +103,7 @@ class Target:
     location: float = 0.0
     scale: float = 1.0
     variance: float = 1.0  # mean loss of a model that predicts the location, in squared scales
+    public: bool = False  # whether location and scale come from public bounds
     shares: LabelShares | None = None  # of the labels, where a score needs them
 
     @property
@@ -140,13 +141,11 @@ class SearchProblem:
 
     candidates: Sequence[Candidate]  # sealed and checked
     scoring: Scoring
-    estimates_units: (
-        bool  # whether the units of the target are estimated from the reference part; public
-    )
-    known: Target | None  # units that are public
+    target: Target  # in whose units losses are
     session: Session  # of the choice, the scores and the units
     delta: float  # δ at which parts of a candidate state a Gaussian budget
     declared: tuple[str, ...]  # what is public by the word of the user
+    n_jobs: int | None
     classes: NDArray[Any] | None = None  # public labels
     parts: Any = None  # how the records are divided, once they are read
 
@@ -223,9 +222,9 @@ class SearchProblem:
         """Return the problem with words for seeds that are thrown away."""
         return replace(self, session=replace(self.session, rng=SystemWords()))
 
-    def losses(self, models: Sequence[Any], target: Target) -> Losses:
+    def losses(self, models: Sequence[Any]) -> Losses:
         """Return the losses of the validation part by models: private integers."""
-        rows, units = self.rows(self.parts.validation), target.units
+        rows, units = self.rows(self.parts.validation), self.target.units
         models = [one if one is None else rows.travelling(one, without_seeds) for one in models]
         if not self.scoring.by_pairs:
             sums, held = rows.total(partial(_summed, self.scoring, models, units), "scores")
@@ -237,11 +236,11 @@ class SearchProblem:
                 sums[k] = rows.joined(take, _of_pairs, "scores")
         return Losses(sums, np.zeros_like(sums))
 
-    def score(self, loss: int, budget: LossBudget, target: Target) -> tuple[float, float]:
+    def score(self, loss: int, budget: LossBudget) -> tuple[float, float]:
         """Return the score of a model by the sum of its losses, and the error of its noise."""
         mean, error = released_mean((loss, self.n_scored), budget, self.session)
         low, found, high = (
-            self.scoring.score(each * self.scoring.limit, target.scale, target.variance)
+            self.scoring.score(each * self.scoring.limit, self.target.scale, self.target.variance)
             for each in (max(mean - error, 0.0), mean, mean + error)
         )
         return found, 0.5 * abs(high - low)
@@ -359,7 +358,7 @@ def released_mean(
 
 
 def divide(
-    records: Groups[Records], shares: Sequence[float], session: Session, *, folds: bool = False
+    records: Groups[Records], shares: Sequence[float], session: Session, folds: bool
 ) -> Parts | None:
     """Divide rows into what is left and these shares; None where a fit or a score has too few."""
     # The last share is the reference. The others and what is left are all folds, or one part to fit
@@ -387,8 +386,8 @@ def release_units(problem: SearchProblem, budget: LossBudget) -> Target:
     noise = _noise_for(budget)
     if problem.scoring.needs_shares:
         return _release_shares(problem, y, budget, noise)
-    known, rest = problem.known, budget
-    if known is None:
+    known, rest = problem.target, budget
+    if not known.public:
         session = problem.session.under("units of the target: ")
         rest, n_samples = budget.share(1.0 - _UNITS), float(len(y))
         if session.adjacency == "add_remove":

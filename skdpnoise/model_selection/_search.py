@@ -166,7 +166,6 @@ class PrivateSearchCV(WholeMixin, PlanMixin, BaseSearchCV, CallbackSupportMixin)
         session = Session.of_whole(random_words(self.random_state), self.adjacency)
         candidates = sealed_candidates(self, self._candidates(session.rng))
         scoring = choose_scoring(owner, self.scoring, [c.estimator for c in candidates])
-        units = self._public_units(scoring)
         check_grouped(self, groups)
         labelled = is_classifier(candidates[0].estimator)
         # plan
@@ -180,11 +179,11 @@ class PrivateSearchCV(WholeMixin, PlanMixin, BaseSearchCV, CallbackSupportMixin)
         problem = SearchProblem(
             candidates=candidates,
             scoring=scoring,
-            estimates_units=estimates,
-            known=units,
+            target=self._public_units(scoring),
             session=session,
             delta=self.delta,
             declared=declared,
+            n_jobs=self.n_jobs,
         )
         for one in strategy.fitted_alone(candidates):
             problem.check(owner, one, strategy.fit_budget)
@@ -221,7 +220,7 @@ class PrivateSearchCV(WholeMixin, PlanMixin, BaseSearchCV, CallbackSupportMixin)
         with drawing(self, reservation, report.total):
             parts = asked._divided(records.kept(session.rng), strategy, reference, session)
             problem = replace(problem, classes=classes, parts=parts)
-            outcome = _runs.without_traces(lambda: self._run(problem, strategy))
+            outcome = _runs.without_traces(lambda: self._run(problem, strategy, estimates))
             estimated, said = advice.estimated_number(outcome.models[-1]), outcome.said()
             for model in outcome.models:
                 settled(model, report, ledger)
@@ -246,14 +245,14 @@ class PrivateSearchCV(WholeMixin, PlanMixin, BaseSearchCV, CallbackSupportMixin)
         advice.advise_on_public_number(self, records.rows.n_rows, records.n_groups)
         return schema, records, columns
 
-    def _run(self, problem: SearchProblem, strategy: Strategy) -> Outcome:
+    def _run(self, problem: SearchProblem, strategy: Strategy, estimates: bool) -> Outcome:
         """Run the search; the number of tasks is told where it is public."""
         n_tasks = None if strategy.name == "repeated" else len(problem.candidates)
         with progress(self, n_tasks) as tell, silence():
-            target = problem.known or Target()
-            if problem.estimates_units:
+            if estimates:
                 target = _runs.release_units(problem, pure_part(strategy.total))
-            outcome = strategy.run(problem, target, self.n_jobs, tell)
+                problem = replace(problem, target=target)
+            outcome = strategy.run(problem, tell)
             if outcome.models[0] is None:
                 raise _runs.SearchStopped(_runs.FAILED)
             return outcome
@@ -358,7 +357,10 @@ class PrivateSearchCV(WholeMixin, PlanMixin, BaseSearchCV, CallbackSupportMixin)
         self, records: Groups[Records], strategy: Strategy, reference: float, session: Session
     ) -> Parts:
         """Return the places of the records that are used."""
-        parts = strategy.divided(records, self._fraction, reference, session)
+        shares = strategy.shares(self._fraction, reference)
+        if not shares:
+            return Parts(records.rows.undivided(), (0,), (0,))
+        parts = _runs.divide(records, shares, session, strategy.name == "folds")
         if parts is None:
             raise self._too_few()
         return parts
@@ -385,12 +387,12 @@ class PrivateSearchCV(WholeMixin, PlanMixin, BaseSearchCV, CallbackSupportMixin)
             f"Got {self.validation_fraction!r}, and too few rows, or groups, for it."
         )
 
-    def _public_units(self, scoring: Scoring) -> Target | None:
+    def _public_units(self, scoring: Scoring) -> Target:
         """Return the units of a target with finite public bounds: half of them is two scales."""
         low, high = as_bounds(self.target_bounds, 1, "target_bounds", self)[:, 0]
         if not scoring.needs_target or not np.isfinite([low, high]).all():
-            return None
-        return Target(0.5 * low + 0.5 * high, 0.25 * (high - low))
+            return Target()
+        return Target(0.5 * low + 0.5 * high, 0.25 * (high - low), public=True)
 
     def _store(self, outcome: Outcome, problem: SearchProblem, strategy: Strategy) -> None:
         """Set the fitted attributes."""

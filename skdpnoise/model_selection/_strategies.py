@@ -42,8 +42,6 @@ from sklearn.pipeline import Pipeline
 from skdpnoise._utils.parallel import in_order
 from skdpnoise.accounting import PrivacyReport, Release
 from skdpnoise.accounting.limits import ApproximateBudget, SearchBudget, as_loss, pure_part
-from skdpnoise.accounting.session import Session
-from skdpnoise.data.groups import Groups
 from skdpnoise.data.partitions import SpreadError
 from skdpnoise.linear_model import DPCoordinateDescentRegressor, DPLassoPath
 from skdpnoise.mechanisms.selection import approximate_base, base_budget, repeated_loss
@@ -51,7 +49,7 @@ from skdpnoise.metrics.scoring import BITS, NARROW, Losses, pair_share
 from skdpnoise.model_selection import _runs
 from skdpnoise.model_selection._candidates import Candidate
 from skdpnoise.model_selection._data import Records
-from skdpnoise.model_selection._runs import Outcome, Parts, Priced, SearchProblem, Target
+from skdpnoise.model_selection._runs import Outcome, Priced, SearchProblem, Target
 from skdpnoise.privacy import LossBudget, PrivacyGuarantee, PrivacyLoss, PureLoss
 from skdpnoise.privacy.repetition.laws import RepetitionLaw
 from skdpnoise.queries.argmax import chooser_within
@@ -90,23 +88,36 @@ class Strategy(ABC):
         """Return how many models are scored, as a report says."""
         return n_candidates
 
-    def divided(
-        self, records: Groups[Records], fraction: float, reference: float, session: Session
-    ) -> Parts | None:
-        """Divide the records into parts; None where one has too few."""
-        return _runs.divide(records, (fraction, reference), session)
+    def shares(self, fraction: float, reference: float) -> Sequence[float]:
+        """Return the shares of all parts but the first; none where the records stay together."""
+        return fraction, reference
 
     def loss(self, rows: int) -> PrivacyLoss:
         """Return the cost of the search with respect to a group of at most so many rows."""
         return self.total.for_group(rows)
 
-    def choose(self, problem: SearchProblem, losses: Losses, target: Target) -> tuple[int, float]:
+    def fitted(
+        self, fits: Sequence[tuple[SearchProblem, Candidate]], tell: Tell | None = None
+    ) -> list[Any]:
+        """Return the fitted models in their order, None where a fit failed."""
+        priced = [
+            (one, one.priced(candidate.estimator, self.fit_budget)) for one, candidate in fits
+        ]
+        models = []
+        for model in in_order((delayed(_fitted)(*one) for one in priced), fits[0][0].n_jobs):
+            models.append(model)
+            if tell is not None:
+                tell(f"candidate {len(models)}")
+        return models
+
+    def choose(self, problem: SearchProblem, models: Sequence[Any]) -> tuple[int, float]:
         """Return the best of fitted models, and its noisy score."""
+        losses = problem.losses(models)
         utilities, sensitivity, monotonic = _utilities(losses, problem)
         part = self.choice_budget.share(_CHOICE)
         chooser = chooser_within(part, sensitivity, monotonic=monotonic)
         best = problem.session.choose("choice", chooser.mechanism, utilities, charged=chooser)
-        return best, problem.score(int(losses.sums[best]), self.score_budget, target)[0]
+        return best, problem.score(int(losses.sums[best]), self.score_budget)[0]
 
     def report(
         self,
@@ -136,9 +147,7 @@ class Strategy(ABC):
         )
 
     @abstractmethod
-    def run(
-        self, problem: SearchProblem, target: Target, n_jobs: int | None, tell: Tell
-    ) -> Outcome:
+    def run(self, problem: SearchProblem, tell: Tell) -> Outcome:
         """Choose; `tell` is called after each part whose number is public."""
 
 
@@ -178,20 +187,14 @@ class OneRelease(Strategy):
     def fitted_alone(self, candidates: Sequence[Candidate]) -> Sequence[Candidate]:
         return [replace(candidates[0], estimator=self.estimator)]
 
-    def divided(
-        self, records: Groups[Records], fraction: float, reference: float, session: Session
-    ) -> Parts | None:
-        if not self.apart:
-            return Parts(records.rows.undivided(), (0,), (0,))
-        return _runs.divide(records, (fraction, reference), session)
+    def shares(self, fraction: float, reference: float) -> Sequence[float]:
+        return (fraction, reference) if self.apart else ()
 
-    def run(
-        self, problem: SearchProblem, target: Target, n_jobs: int | None, tell: Tell
-    ) -> Outcome:
+    def run(self, problem: SearchProblem, tell: Tell) -> Outcome:
         path = problem.fitted(problem.priced(self.estimator, self.fit_budget))
         models = [_model_of(path, candidate.estimator) for candidate in problem.candidates]
-        target = _units(path, target)
-        best, score = self.choose(problem, problem.losses(models, target), target)
+        problem = replace(problem, target=_units(path, problem.target))
+        best, score = self.choose(problem, models)
         for k in range(len(models)):
             tell(f"candidate {k + 1}")
         vars(models[best])[_runs.SAID] = vars(path)[_runs.SAID]
@@ -212,12 +215,9 @@ class NoisyMax(Strategy):
         choice = total.share(1.0 - _REFIT) if refit else total
         return cls(total, choice.share(1.0 / n_candidates), pure_part(choice), refit)
 
-    def run(
-        self, problem: SearchProblem, target: Target, n_jobs: int | None, tell: Tell
-    ) -> Outcome:
-        priced = [problem.priced(c.estimator, self.fit_budget) for c in problem.candidates]
-        models = fitted_all([(problem, one) for one in priced], n_jobs, tell)
-        best, score = self.choose(problem, problem.losses(models, target), target)
+    def run(self, problem: SearchProblem, tell: Tell) -> Outcome:
+        models = self.fitted([(problem, one) for one in problem.candidates], tell)
+        best, score = self.choose(problem, models)
         model = models[best]
         if self.refit and model is not None:
             again = problem.priced(problem.candidates[best].estimator, self.total.share(_REFIT))
@@ -264,9 +264,7 @@ class RepeatedRuns(Strategy):
         """Loss of the best of all runs; one run has the base loss for a group."""
         return repeated_loss(as_loss(self.base), self.law)
 
-    def run(
-        self, problem: SearchProblem, target: Target, n_jobs: int | None, tell: Tell
-    ) -> Outcome:
+    def run(self, problem: SearchProblem, tell: Tell) -> Outcome:
         """Draw how many runs, and run; ties are broken by chance."""
         n_runs = problem.session.repetitions(self.law)
         if n_runs == 0:
@@ -274,16 +272,14 @@ class RepeatedRuns(Strategy):
                 "The random number of runs is 0, so nothing is fitted; the budget is spent. A law "
                 "with a larger mean makes that rarer; TruncatedNegativeBinomial never gives 0."
             )
-        chosen = [
-            int(k) for k in integers_below(problem.session.rng, len(problem.candidates), n_runs)
-        ]
-        priced = [problem.priced(problem.candidates[k].estimator, self.fit_budget) for k in chosen]
-        models = fitted_all([(problem, one) for one in priced], n_jobs)
+        rng = problem.session.rng
+        chosen = [int(k) for k in integers_below(rng, len(problem.candidates), n_runs)]
+        models = self.fitted([(problem, problem.candidates[k]) for k in chosen])
         # A run that failed is the worst, so that nothing is seen of it unless all have.
         keys = []
-        for k, loss in enumerate(problem.losses(models, target).sums.tolist()):
-            score, _ = problem.score(loss, self.score_budget, target)
-            tie = int(problem.session.rng.take(1)[0])
+        for k, loss in enumerate(problem.losses(models).sums.tolist()):
+            score, _ = problem.score(loss, self.score_budget)
+            tie = int(rng.take(1)[0])
             keys.append((-np.inf if models[k] is None else score, tie, k))
         score, _, best = max(keys)
         return Outcome(chosen[best], [models[best]], [score])
@@ -307,15 +303,10 @@ class Folds(Strategy):
     def n_scores(self, n_candidates: int) -> int:
         return self.n_folds
 
-    def divided(
-        self, records: Groups[Records], fraction: float, reference: float, session: Session
-    ) -> Parts | None:
-        shares = [(1.0 - reference) / self.n_folds] * (self.n_folds - 1) + [reference]
-        return _runs.divide(records, shares, session, folds=True)
+    def shares(self, fraction: float, reference: float) -> Sequence[float]:
+        return [(1.0 - reference) / self.n_folds] * (self.n_folds - 1) + [reference]
 
-    def run(
-        self, problem: SearchProblem, target: Target, n_jobs: int | None, tell: Tell
-    ) -> Outcome:
+    def run(self, problem: SearchProblem, tell: Tell) -> Outcome:
         """Fit and score all folds; if one cannot be fitted there is no result."""
         folds = problem.parts.train
         (only,) = problem.candidates
@@ -323,15 +314,14 @@ class Folds(Strategy):
         for fold in folds:
             others = tuple(place for place in folds if place != fold)
             parts = replace(problem.parts, train=others, validation=(fold,))
-            each.append(replace(problem, parts=parts))
-        priced = [problem.priced(only.estimator, self.fit_budget) for _ in folds]
-        models = fitted_all([*zip(each, priced, strict=True)], n_jobs)
+            each.append(_with_pairs(replace(problem, parts=parts)))
+        models = self.fitted([(one, only) for one in each])
         if any(model is None for model in models):
             raise _runs.SearchStopped(_runs.FAILED)
         scored = []
         for one, model in zip(each, models, strict=True):
-            loss = int(one.losses([model], target).sums[0])
-            scored.append(one.score(loss, self.score_budget, _of_fold(target, one)))
+            loss = int(one.losses([model]).sums[0])
+            scored.append(one.score(loss, self.score_budget))
         scores, errors = zip(*scored, strict=True)
         return Outcome(0, models, scores, errors)
 
@@ -363,18 +353,6 @@ def _fitted(problem: SearchProblem, priced: Priced) -> Any:
         return None
 
 
-def fitted_all(
-    fits: Sequence[tuple[SearchProblem, Priced]], n_jobs: int | None, tell: Tell | None = None
-) -> list[Any]:
-    """Return the fitted models in their order, None where a fit failed."""
-    models = []
-    for model in in_order((delayed(_fitted)(*one) for one in fits), n_jobs):
-        models.append(model)
-        if tell is not None:
-            tell(f"candidate {len(models)}")
-    return models
-
-
 def _counted(records: Records) -> NDArray[np.int64]:
     return np.array([len(records["y"])])
 
@@ -394,16 +372,17 @@ def _utilities(losses: Losses, problem: SearchProblem) -> tuple[NDArray[np.float
 
 def _units(path: Any, target: Target) -> Target:
     """Return the units of the target that a release has found, unless they are known already."""
-    if target != Target():
+    if target.public:
         return target
     final = path[-1] if hasattr(path, "steps") else path
     _, _, location, scale = final._standardised
     return Target(location, scale, max(float(np.mean(final._pseudo_data.y**2)), 0.05))
 
 
-def _of_fold(target: Target, problem: SearchProblem) -> Target:
-    """Return the units of a fold: how many pairs it has is its own."""
+def _with_pairs(problem: SearchProblem) -> SearchProblem:
+    """Return the problem of a fold: how many pairs it has is its own."""
+    target = problem.target
     if not problem.scoring.by_pairs or target.shares is None:
-        return target
+        return problem
     whole = pair_share(float(target.shares.shares[1]), problem.n_scored)
-    return replace(target, variance=whole)
+    return replace(problem, target=replace(target, variance=whole))
