@@ -32,8 +32,6 @@ SEEN = 3.0
 
 
 class How(OfOne, total=False):
-    """The keywords that all scores and curves take."""
-
     noise: str
     same_rows: bool
 
@@ -50,7 +48,6 @@ class Asked(Terms):
 
     @classmethod
     def how(cls, owner: str, guarantee: PrivacyGuarantee | LossBudget | None, how: How) -> Asked:
-        """Return the terms that a function was called with."""
         told: dict[str, Any] = dict(how)
         own = {name: told.pop(name) for name in ("noise", "same_rows") if name in told}
         terms: Any = cls.of(owner, guarantee, told)
@@ -58,7 +55,6 @@ class Asked(Terms):
         return found
 
     def mean(self, values: Any, low: Any, high: Any, **weights: Any) -> PrivateEstimate:
-        """Return the noisy mean of values between two ends, by one release."""
         return private_mean(values, low, high, **self._keywords, **weights)
 
     def counts(
@@ -77,7 +73,6 @@ class Asked(Terms):
         return noisy.reshape(sums.shape), made
 
     def public_total(self, records: Table[Both]) -> int | None:
-        """Return the number of records if it is public."""
         return len(records) if self.adjacency == "replace_one" else None
 
     def result(self, kind: Callable[..., R], made: AdditiveMechanism, **numbers: Any) -> R:

@@ -180,7 +180,6 @@ def inner_edges(owner: str, bins: ArrayLike | None) -> Vector:
 
 
 def are_equal(first: NDArray[Any], second: NDArray[Any]) -> NDArray[np.bool_]:
-    """Return whether entries are equal, each pair by itself."""
     pairs = zip(first.tolist(), second.tolist(), strict=True)
     return np.array([bool(one == other) for one, other in pairs], dtype=np.bool_)
 
@@ -210,7 +209,6 @@ class TargetBounds:
 
     @classmethod
     def within(cls, owner: str, bounds: tuple[float, float]) -> TargetBounds:
-        """Return bounds, or say what is wrong with them."""
         low, high = check_array(owner, "target_bounds", bounds, (2,)).tolist()
         if not low < high:
             must = "be a pair of public numbers, low < high"
@@ -219,16 +217,13 @@ class TargetBounds:
 
     @property
     def half(self) -> float:
-        """Half their width."""
         return 0.5 * self.high - 0.5 * self.low
 
     def distances(self, both: Both) -> Vector:
-        """Return absolute errors."""
         truth, found = self._clipped(both)
         return np.abs(truth - found)
 
     def squares(self, both: Both) -> Vector:
-        """Return squared errors."""
         truth, found = self._clipped(both)
         return (truth - found) ** 2
 

@@ -463,6 +463,5 @@ def _mean(asked: Asked, losses: Any, most: float) -> PrivateScore:
 
 
 def _score(asked: Asked, value: Any, error: Any, made: AdditiveMechanism) -> PrivateScore:
-    """Return the record of a score."""
     name = asked.owner.removeprefix("private_").removesuffix("_score")
     return asked.result(PrivateScore, made, name=name, value=value, standard_error=error)

@@ -31,8 +31,6 @@ _ALLOWED_ATTRIBUTES = frozenset({"_metadata_request", "_sklearn_output_config"})
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Candidate:
-    """One candidate."""
-
     parameters: dict[str, Any]  # what it sets: a copy of the values of the grid
     # Unfitted, with these parameters. It is cloned for each fit.
     estimator: Any
@@ -42,7 +40,6 @@ class Candidate:
 
     @property
     def private(self) -> list[Part]:
-        """The parts that spend."""
         return [part for part in self.parts if part.kind == "private"]
 
 

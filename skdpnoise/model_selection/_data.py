@@ -26,7 +26,6 @@ class AnyColumns(Form[Any, Schema]):
     fewest: int = 4  # rows: two to fit, one to score, one to learn the units of the target
 
     def read(self, estimator: Any, tables: Records) -> tuple[InMemory[Any], Schema]:
-        """Return X, of which nothing is public."""
         owner = type(estimator).__name__
         X = read_features(owner, tables["X"])
         n_rows = check_data(owner, X, tables["y"])
@@ -40,17 +39,14 @@ class AnyColumns(Form[Any, Schema]):
         return InMemory(X, n_rows), Schema(n_columns=0, n_rows=None)
 
     def scan(self, estimator: Any, tables: Records) -> Schema:
-        """Check one batch."""
         return replace(self, fewest=0).read(estimator, tables)[1]
 
     def agreed(self, estimator: Any, found: list[Schema], source: RowSource | None) -> Schema:
-        """Return that nothing is public."""
         return found[0]
 
     def load(
         self, schema: Schema, computed: frozenset[str]
     ) -> tuple[Callable[[Records], Any], tuple[int, ...]]:
-        """Return what reads a batch that was checked."""
         return _features, ()
 
 

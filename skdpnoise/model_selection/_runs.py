@@ -62,6 +62,11 @@ UNSETTLED = (
     "once, or a copy of it was, or it was given more than its share."
 )
 
+UNKNOWN = (
+    "{} is registered as private in one process, and is not in another. Register its class in a "
+    "module that all processes import, or set n_jobs=None."
+)
+
 REFERENCE = 0.1  # of the records, where the units of a target must be estimated
 _UNITS = 0.6  # of the budget of that part for location and scale; the rest for the variance
 _COUNT = 0.05  # and of that, for the number of its records where that is private
@@ -91,7 +96,6 @@ class Parts:
     reference: tuple[int, ...] = ()
 
     def n_in(self, places: Iterable[int]) -> int:
-        """Return how many records fell to some places."""
         return sum(self.division.sizes[place] for place in places)
 
 
@@ -151,7 +155,6 @@ class SearchProblem:
 
     @property
     def n_scored(self) -> int:
-        """Number of records that are scored."""
         return int(self.parts.n_in(self.parts.validation))
 
     def rows(self, places: Collection[int]) -> Table[Records]:
@@ -179,7 +182,8 @@ class SearchProblem:
         limit = SpendingLimit(priced.budget, self.session.adjacency)
         model = priced.estimator
         give_limit(model, limit)
-        check_all_pay(model, priced.labels)
+        if tuple(part.label for part in private_parts(model)) != priced.labels:
+            raise SearchStopped(UNKNOWN.format("A step"))
         said: list[Said] = []
         try:
             with (
@@ -201,6 +205,10 @@ class SearchProblem:
         """Refuse a candidate for its parameters, whatever the records are."""
         model = self._unseeded().priced(candidate.estimator, budget).estimator
         check_steps(owner, model, candidate.parts, grouped=False)
+        if self.n_jobs not in (None, 1):
+            for kind in {type(part.estimator) for part in candidate.private}:
+                if "<locals>" in kind.__qualname__:
+                    raise ValueError(UNKNOWN.format(kind.__name__))
 
     def read(
         self, owner: str, candidate: Candidate, budget: Budget, records: Table[Records]
@@ -270,7 +278,6 @@ def _scores(
 
 
 def _of_pairs(found: list[NDArray[np.float64]]) -> int:
-    """Return what all pairs of records lose."""
     scores, positive = np.concatenate(found, axis=1)
     return int(pair_losses(scores, positive > 0.0).sum())
 
@@ -279,28 +286,6 @@ def give_limit(model: Any, limit: SpendingLimit) -> None:
     """Let each private part of an unfitted model charge a limit."""
     for part in private_parts(model):
         part.estimator.ledger = limit.part(part.label)
-
-
-def check_found(model: Any) -> None:
-    """Refuse a private step whose class no other process finds."""
-    for part in private_parts(model):
-        if "<locals>" in type(part.estimator).__qualname__:
-            raise ValueError(
-                f"{type(part.estimator).__name__} is registered as private in one process, and is "
-                "not in another. Register its class in a module that all processes import, or set "
-                "n_jobs=None."
-            )
-
-
-def check_all_pay(model: Any, labels: tuple[str, ...]) -> None:
-    """Refuse a model that lost a private part on its way to the process that fits it."""
-    here = tuple(part.label for part in private_parts(model))
-    if here != labels:
-        raise ValueError(
-            f"A step that is registered as private in one process is not in another: {labels}, "
-            f"and {here}. Register its class in a module that all processes import, or set "
-            "n_jobs=None."
-        )
 
 
 def settle(limit: SpendingLimit, model: Any) -> None:

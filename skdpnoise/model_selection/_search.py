@@ -187,8 +187,6 @@ class PrivateSearchCV(WholeMixin, PlanMixin, BaseSearchCV, CallbackSupportMixin)
         )
         for one in strategy.fitted_alone(candidates):
             problem.check(owner, one, strategy.fit_budget)
-            if self.n_jobs not in (None, 1):
-                _runs.check_found(one.estimator)
         report = strategy.report(owner, guarantee, problem, most)
 
         def cost_of(asked: PrivacyGuarantee) -> PrivacyLoss:
@@ -367,7 +365,6 @@ class PrivateSearchCV(WholeMixin, PlanMixin, BaseSearchCV, CallbackSupportMixin)
 
     @property
     def _fraction(self) -> float:
-        """The share of the records that is scored."""
         given = self.validation_fraction
         return _VALIDATION if isinstance(given, str) else given
 
@@ -395,7 +392,6 @@ class PrivateSearchCV(WholeMixin, PlanMixin, BaseSearchCV, CallbackSupportMixin)
         return Target(0.5 * low + 0.5 * high, 0.25 * (high - low), public=True)
 
     def _store(self, outcome: Outcome, problem: SearchProblem, strategy: Strategy) -> None:
-        """Set the fitted attributes."""
         best = problem.candidates[outcome.candidate].parameters
         self.best_params_, self.best_index_ = best, 0
         (self.best_score_,), (self.best_estimator_,) = outcome.scores, outcome.models

@@ -77,11 +77,9 @@ class Strategy(ABC):
 
     @property
     def score_budget(self) -> LossBudget:
-        """The cost of a published score."""
         return self.choice_budget.share(self.scored)
 
     def fitted_alone(self, candidates: Sequence[Candidate]) -> Sequence[Candidate]:
-        """Return the candidates that are fitted."""
         return candidates
 
     def n_scores(self, n_candidates: int) -> int:
@@ -211,7 +209,6 @@ class NoisyMax(Strategy):
 
     @classmethod
     def within(cls, total: SearchBudget, n_candidates: int, *, refit: bool) -> NoisyMax:
-        """Return the fits of so many candidates."""
         choice = total.share(1.0 - _REFIT) if refit else total
         return cls(total, choice.share(1.0 / n_candidates), pure_part(choice), refit)
 
@@ -296,7 +293,6 @@ class Folds(Strategy):
 
     @classmethod
     def within(cls, total: SearchBudget, n_folds: int) -> Folds:
-        """Return the fits and scores of so many folds."""
         fit, score = total.share((1.0 - _SCORE) / (n_folds - 1)), total.share(_SCORE)
         return cls(total, fit, pure_part(score), n_folds)
 

@@ -35,7 +35,6 @@ class Scaling:
         return found
 
     def back(self, values: NDArray[Any]) -> NDArray[np.float64]:
-        """Return predictions in the user's units."""
         return np.asarray(self.center + self.scale * values.astype(np.float64))
 
 

@@ -203,12 +203,10 @@ class ParameterGroups:
 
     @property
     def sizes(self) -> NDArray[np.int64]:
-        """Number of parameters of each tensor."""
         return np.array([math.prod(shape) for shape in self.shapes], dtype=np.int64)
 
     @property
     def n_parameters(self) -> NDArray[np.int64]:
-        """Number of parameters of each group."""
         return np.bincount(self.members, weights=self.sizes).astype(np.int64)
 
     @property
@@ -218,7 +216,6 @@ class ParameterGroups:
 
     @property
     def of_coordinates(self) -> NDArray[np.int64]:
-        """The group of each parameter."""
         return np.repeat(np.arange(len(self.labels)), self.n_parameters)
 
 

@@ -163,8 +163,8 @@ class PrivateNetwork(CallbackSupportMixin, PrivateEstimator, BaseEstimator, ABC)
                 # charge, draw, solve
                 draw = people.of_groups().each("gradients", mechanism)
                 size = n_slots_for(int(parts.sizes.sum()), sampling.rate * people.n_records)
-                trial = self._trial(torch, schema, module, parts, size)
-                agree = slots_agree(torch, gradients, *trial)
+                batch = self._batch(torch, schema, size)
+                agree = slots_agree(torch, gradients, gradients.trained, batch)
                 training = Training(
                     estimator=copy.copy(self),  # callbacks may change parameters
                     groups=parts,
@@ -233,8 +233,8 @@ class PrivateNetwork(CallbackSupportMixin, PrivateEstimator, BaseEstimator, ABC)
         module = make_module(self, math.prod(schema.row_shape), schema.n_outputs)
         module.to(device=self.device, dtype=torch.float32)
         refuse_mixing(owner, module)
-        shape = int(self.rows_per_group), *schema.row_shape
-        rows = torch.zeros(shape, device=self.device, dtype=torch.float32)
+        batch = self._batch(torch, schema, 1)
+        rows = batch[0][0]
         with torch.no_grad():
             module(rows)  # lazy layers get their shapes
             with keeping_nothing(owner, module):
@@ -251,10 +251,9 @@ class PrivateNetwork(CallbackSupportMixin, PrivateEstimator, BaseEstimator, ABC)
                 f"{tuple(rows.shape)}. Got shape {found}."
             )
         gradients = PersonGradients(torch, module, parts, self._row_losses(torch))
-        trained, batch = self._trial(torch, schema, module, parts, 1)
         with keeping_nothing(owner, module):
             try:
-                gradients(trained, *batch)
+                gradients(gradients.trained, *batch)
             except RuntimeError as error:
                 raise ValueError(
                     f"The 'module' parameter of {owner} must work under torch.func.vmap, which "
@@ -264,16 +263,13 @@ class PrivateNetwork(CallbackSupportMixin, PrivateEstimator, BaseEstimator, ABC)
                 ) from error
         return module, parts, gradients
 
-    def _trial(
-        self, torch: Any, schema: Schema, module: Any, parts: ParameterGroups, n_slots: int
-    ) -> tuple[dict[str, Any], Any]:
-        """Return parameters, and a batch of zeros."""
-        trained = {n: p.detach() for n, p in module.named_parameters() if n in parts.names}
-        shape, kind = (n_slots, int(self.rows_per_group)), {"device": self.device}
-        rows = torch.zeros((*shape, *schema.row_shape), dtype=torch.float32, **kind)
+    def _batch(self, torch: Any, schema: Schema, n_slots: int) -> tuple[Any, Any, Any]:
+        """Return rows and targets of zeros, with weights."""
+        shape = n_slots, int(self.rows_per_group)
+        rows = torch.zeros((*shape, *schema.row_shape), dtype=torch.float32)
         targets = torch.zeros(shape, dtype=getattr(torch, self._target_dtype))
-        ones = torch.ones(shape, dtype=torch.float32, **kind)
-        return trained, (rows, targets.to(self.device), ones)
+        ones = torch.ones(shape, dtype=torch.float32)
+        return rows.to(self.device), targets.to(self.device), ones.to(self.device)
 
     def _profile(self, noise: str, parts: ParameterGroups) -> GroupedProfile:
         """Return what one person in a sample can do to each group."""
@@ -293,9 +289,8 @@ class PrivateNetwork(CallbackSupportMixin, PrivateEstimator, BaseEstimator, ABC)
                 )
             bounds = np.broadcast_to(given, n_groups)
         groups = parts.of_coordinates
-        if (
-            isinstance(self.clip, str) and self.clip == "adaptive"
-        ):  # counts of people within each clip, for little of the budget
+        if isinstance(self.clip, str) and self.clip == "adaptive":
+            # Counts of people within each clip, for little of the budget.
             bounds = np.append(bounds, _COUNTS * np.linalg.norm(bounds, order))
             groups = np.append(groups, np.full(n_groups, n_groups))
         return GroupedProfile(bounds, groups, order)
