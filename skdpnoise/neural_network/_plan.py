@@ -90,8 +90,8 @@ class TrainingShares:
     def mechanism(self, sampling: Sampling, profile: GroupedProfile) -> SampledMechanism:
         """Return the noise of the steps, within what the stages before leave."""
         others, count, guarantee = self._scales, self.losses.get("count"), self.guarantee
-        steps: Any = {"rate": sampling.rate, "n_releases": sampling.n_steps}
-        calibrated = partial(calibrate_sampled, self.noise, profile, **steps)
+        make = partial(calibrate_sampled, rate=sampling.rate, n_releases=sampling.n_steps)
+        calibrated = partial(make, self.noise, profile)
         made = calibrated(guarantee, beside=_sum([*others, *([count] if count else [])]))
         if self.sampling is not None:
             return made
