@@ -234,12 +234,18 @@ allocation_ : dict of ndarray
     Of each group: "group", "n_parameters", "clip", the standard deviation of the "noise" of each
     parameter, and "signal_to_noise", the norm of the sum of a batch whose gradients agree over
     that of the noise.
+classes_ : ndarray of shape (n_classes,)
+    The labels.
 n_iter_ : int
     Epochs.
 n_steps_ : int
     Batches.
 sampling_rate_ : float
     Chance of a record to be in a batch.
+References
+    Abadi et al., "Deep learning with differential privacy", CCS 2016, Algorithm 1. Muthukrishnan
+    and Kalyani, arXiv:2302.03511, Section VI-C (noise of groups). Zhu, Dong and Wang, AISTATS 2022,
+    Theorem 11 (sampling).
 
 paragraphs
 ----------
@@ -247,7 +253,12 @@ gradients_of_people
     by stochastic gradient descent, with gradients of single records that are clipped in groups of
     parameters, and noise that may differ between groups. It needs torch
     (``pip install 'skdpnoise[torch]'``).
+attributes_of_trainings
+    %(networks: n_iter_, n_steps_, sampling_rate_)s
+    %(estimators: n_features_in_, feature_names_in_, privacy_)s
 stages_of_networks
+    Notes
+    -----
     **Privacy.** Neighbours differ in one record, or person, more or fewer. Released are, in this
     order and all charged for in ``privacy_``, under the labels in quotes:
 
@@ -268,13 +279,11 @@ stages_of_networks
     how many there are, and what callbacks see, does not hang on the data. A network's first
     parameters, the shape of the network and labels are public. Batch norm in training is refused.
 any_network
+    Notes
+    -----
     **Privacy.** Released and charged for is what :class:`DPMLPClassifier` releases, in its order;
     locations and scales of columns only without a module. The first parameters of the network, its
     shape, its frozen parameters and labels are public. Batch norm in training is refused.
-training
-    Abadi et al., "Deep learning with differential privacy", CCS 2016, Algorithm 1. Muthukrishnan
-    and Kalyani, arXiv:2302.03511, Section VI-C (noise of groups). Zhu, Dong and Wang, AISTATS 2022,
-    Theorem 11 (sampling).
 quantiles
     **Privacy.** That of :func:`~skdpnoise.queries.private_quantiles`. What :meth:`transform`
     returns of a private record is not private.
@@ -486,11 +495,20 @@ asked
 same_rows : bool, default=False
     Whether the model was fitted to these records, which the result then states; both losses add.
 %(queries: random_state, ledger)s
+Returns
+    PrivateScore
+Raises
+    ValueError
+        If the data or a parameter are not as described, or the neighbouring relation is given twice
+        or not at all.
+    SpreadError
+        If rows in parts cannot be read, or change while they are read.
 
 scores
 ------
 y_true : array-like or RowSource of shape (n_records,)
     Labels, or targets, of the private records.
+%(asked: guarantee)s
 y_pred : array-like or RowSource of shape (n_records,)
     Predictions for them.
 labels : array-like of shape (n_labels,)
@@ -509,15 +527,6 @@ mechanism : AdditiveMechanism
 adjacency : {"replace_one", "add_remove"}
     Neighbouring relation of the records that were scored.
 %(asked: same_rows)s
-%(results: secure, guarantee)s
-Returns
-    PrivateScore
-Raises
-    ValueError
-        If the data or a parameter are not as described, or the neighbouring relation is given twice
-        or not at all.
-    SpreadError
-        If rows in parts cannot be read, or change while they are read.
 
 downloads
 ---------

@@ -173,7 +173,7 @@ class NumberColumns(Form[Any, Schema]):
 class Supervised(Form[dict[str, Any], Schema]):
     """X and y by name: y has labels, or what a function reads as numbers."""
 
-    features: NumberColumns
+    features: Form[Any, Schema]
     labels: bool = False  # which are public
     numbers: Callable[[Any, Any, int], NDArray[Any]] = read_numbers
     fewest: int = 2

@@ -32,8 +32,6 @@ SEEN = 3.0
 
 
 class How(OfOne, total=False):
-    """The keywords that all scores and curves take."""
-
     noise: str
     same_rows: bool
 
@@ -41,37 +39,31 @@ class How(OfOne, total=False):
 takes_how = partial(takes_terms, terms=How, noise="auto", same_rows=False)
 
 
-@dataclass(frozen=True, slots=True)
-class Asked:
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Asked(Terms):
     """The terms of a score or a curve."""
 
-    terms: Terms
-    noise: str
-    same_rows: bool
+    noise: str = "auto"
+    same_rows: bool = False
 
     @classmethod
-    def of(cls, owner: str, guarantee: PrivacyGuarantee | LossBudget | None, how: How) -> Asked:
-        """Return the terms that a function was called with."""
+    def how(cls, owner: str, guarantee: PrivacyGuarantee | LossBudget | None, how: How) -> Asked:
         told: dict[str, Any] = dict(how)
-        noise, same_rows = told.pop("noise", "auto"), bool(told.pop("same_rows", False))
-        return cls(Terms.of(owner, guarantee, told), noise, same_rows)
-
-    @property
-    def owner(self) -> str:
-        """Name of the function."""
-        return self.terms.owner
+        own = {name: told.pop(name) for name in ("noise", "same_rows") if name in told}
+        terms: Any = cls.of(owner, guarantee, told)
+        found: Asked = replace(terms, **own)
+        return found
 
     def mean(self, values: Any, low: Any, high: Any, **weights: Any) -> PrivateEstimate:
-        """Return the noisy mean of values between two ends, by one release."""
         return private_mean(values, low, high, **self._keywords, **weights)
 
     def counts(
         self, records: Table[Both], cells: Cells, shape: tuple[int, int]
     ) -> tuple[Vector, AdditiveMechanism]:
         """Return noisy counts of cells in rows and columns, of which one record is in one."""
-        session = replace(self.terms, owner="noisy_histogram").charging()
+        session = replace(self, owner="noisy_histogram").charging()
         query = GroupedSum(shape[0] * shape[1], partial(_cell_numbers, cells, shape[1]))
-        found = session.tally("cells", query, records, session.guarantee, self.noise)
+        found = session.tally("cells", query, records, self.guarantee, self.noise)
         made: AdditiveMechanism = found.mechanism
         return found.values.reshape(shape), made
 
@@ -81,19 +73,17 @@ class Asked:
         return noisy.reshape(sums.shape), made
 
     def public_total(self, records: Table[Both]) -> int | None:
-        """Return the number of records if it is public."""
-        return len(records) if self.terms.adjacency == "replace_one" else None
+        return len(records) if self.adjacency == "replace_one" else None
 
-    def released(self, kind: Callable[..., R], made: AdditiveMechanism, **numbers: Any) -> R:
+    def result(self, kind: Callable[..., R], made: AdditiveMechanism, **numbers: Any) -> R:
         """Return a result of that kind, with the facts that every result states."""
-        numbers |= {"mechanism": made, "same_rows": self.same_rows}
-        return self.terms.stated(kind(**numbers, adjacency=self.terms.adjacency))
+        facts = {"mechanism": made, "same_rows": bool(self.same_rows)}
+        return self.stated(kind(**numbers, **facts, adjacency=self.adjacency))
 
     @property
     def _keywords(self) -> dict[str, Any]:
-        terms = self.terms
-        known = {"guarantee": terms.guarantee, "adjacency": terms.adjacency, "noise": self.noise}
-        return known | {"random_state": terms.rng, "ledger": terms.ledger}
+        known = {"guarantee": self.guarantee, "adjacency": self.adjacency, "noise": self.noise}
+        return known | {"random_state": self.rng, "ledger": self.ledger}
 
 
 def _cell_numbers(cells: Cells, n_columns: int, both: Both) -> NDArray[np.intp]:

@@ -1,26 +1,48 @@
-"""Records that scores and curves read one by one: what is true of each, and what is said of it."""
+"""Records that scores and curves read one by one: what is true of each, and what is said of it.
+
+Text and numbers are never equal. What compares their kinds, and a kind that hangs on a value: a
+declared type says what a column is. A column of objects, or a list, declares none, and is of the
+kind of most of its entries. So one odd record decides nothing, unless kinds are mixed by halves: it
+is wrong by itself, as all records of a column of one kind were where truth and predictions are of
+two.
+"""
 
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import zip_longest
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from skdpnoise._utils.checks import check_array, check_collected, complaint
-from skdpnoise.data.fitted_kinds import NUMBER, kind_of_labels
-from skdpnoise.data.kinds import Kind
+from skdpnoise.data.cells import cells_of, is_missing
+from skdpnoise.data.fitted_kinds import NUMBER, kind_of_labels, kinds_in
+from skdpnoise.data.kinds import OBJECTS, Kind, kind_of
 from skdpnoise.data.table import Table, scanned
-from skdpnoise.metrics._kinds import Held, check_kinds, kinds_held, plain_entry
 from skdpnoise.queries.categories import label_columns
 
 Vector = NDArray[np.float64]
 Both = tuple[NDArray[Any], NDArray[Any]]
 """True values of some records, and predictions of them."""
+_KINDS = {str: "text", bytes: "bytes", int: "number", float: "number", bool: "number"}
+_DECLARED = {"text": "text", "number": "number", "boolean": "number"}
+_WORDS = {"text": "text", "number": "numbers", "bytes": "bytes"}
+_OTHER = "objects of another kind, such as dates,"
+_CONVERSIONS = {
+    "text": "numpy.asarray({0}).astype(str)",
+    "number": "numpy.asarray({0}, dtype=float)",
+    "bytes": "numpy.asarray({0}).astype(bytes)",
+}
+
+Held = dict[str, tuple[Counter[str], ...]]
+"""How many entries are of each kind, by tables and their columns."""
+
 _HUGE = 1e300
 _N_BINS, _LOG_ODDS = 48, 6.0  # of scores: equally wide in log-odds, between ends
 
@@ -158,7 +180,6 @@ def inner_edges(owner: str, bins: ArrayLike | None) -> Vector:
 
 
 def are_equal(first: NDArray[Any], second: NDArray[Any]) -> NDArray[np.bool_]:
-    """Return whether entries are equal, each pair by itself."""
     pairs = zip(first.tolist(), second.tolist(), strict=True)
     return np.array([bool(one == other) for one, other in pairs], dtype=np.bool_)
 
@@ -188,7 +209,6 @@ class TargetBounds:
 
     @classmethod
     def within(cls, owner: str, bounds: tuple[float, float]) -> TargetBounds:
-        """Return bounds, or say what is wrong with them."""
         low, high = check_array(owner, "target_bounds", bounds, (2,)).tolist()
         if not low < high:
             must = "be a pair of public numbers, low < high"
@@ -197,16 +217,13 @@ class TargetBounds:
 
     @property
     def half(self) -> float:
-        """Half their width."""
         return 0.5 * self.high - 0.5 * self.low
 
     def distances(self, both: Both) -> Vector:
-        """Return absolute errors."""
         truth, found = self._clipped(both)
         return np.abs(truth - found)
 
     def squares(self, both: Both) -> Vector:
-        """Return squared errors."""
         truth, found = self._clipped(both)
         return (truth - found) ** 2
 
@@ -219,3 +236,63 @@ class TargetBounds:
     def _clipped(self, both: Both) -> list[Vector]:
         # What is no number counts as the lower bound.
         return [np.clip(as_floats(one, self.low), self.low, self.high) for one in both]
+
+
+def plain_entry(value: Any) -> Any:
+    """Return a label or number of a record as a plain one; NaN of anything else."""
+    plain = value.item() if isinstance(value, np.generic) else value
+    return plain if type(plain) in _KINDS else math.nan
+
+
+def kinds_held(tables: dict[str, Any]) -> Held:
+    """Return how many entries of tables are of each kind."""
+    return {name: _by_column(values) for name, values in tables.items()}
+
+
+def _by_column(values: Any) -> tuple[Counter[str], ...]:
+    if isinstance(values, list | tuple):
+        rows = [one if isinstance(one, list | tuple | np.ndarray) else [one] for one in values]
+        return tuple(map(_of_entries, zip_longest(*rows)))
+    arrow = getattr(values, "type", None)  # of a column of Arrow
+    kinds = kinds_in(values) if arrow is None else (kind_of(arrow),)
+    return tuple(
+        Counter({_DECLARED[kind.name]: len(values)})
+        if kind.name in _DECLARED
+        else _of_entries(cells_of(values, place))
+        for place, kind in enumerate(kinds or (OBJECTS,))
+    )
+
+
+def _of_entries(entries: Any) -> Counter[str]:
+    """Return how many entries are of each kind, missing ones left out."""
+    listed = entries.tolist() if isinstance(entries, np.ndarray) else entries
+    plain = (one.item() if isinstance(one, np.generic) else one for one in listed)
+    return Counter(_KINDS.get(type(one), "other") for one in plain if not is_missing(one))
+
+
+def check_kinds(
+    owner: str, held: Sequence[Held], kinds: tuple[Kind | None, Kind | None] | None
+) -> None:
+    """Refuse what is true, or said of it, if it is of another kind than it is compared with."""
+    # `kinds` are those that parameters ask for; where there are none both must be alike.
+    found = {name: _kinds_of([one[name] for one in held]) for name in held[0]} if held else {}
+    asked = [None if kind is None else _DECLARED.get(kind.name) for kind in kinds or (None, None)]
+    if kinds is None and found:
+        asked[1] = next(iter(next(iter(found.values()))), None)
+    for (name, columns), wanted in zip(found.items(), asked, strict=False):
+        for kind in columns:
+            if kind == "other" or (wanted is not None and kind != wanted):
+                must = f"hold {_WORDS[wanted or 'number']}, as what it is compared with"
+                remedy = f"Convert it first, as in {_CONVERSIONS[wanted or 'number'].format(name)}."
+                raise TypeError(complaint(owner, name, must, _WORDS.get(kind, _OTHER), remedy))
+
+
+def _kinds_of(parts: Sequence[tuple[Counter[str], ...]]) -> list[str]:
+    """Return the kind of most entries of each column, of those where there is one."""
+    columns = (sum(some, Counter()) for some in zip_longest(*parts, fillvalue=Counter()))
+    return [
+        kind
+        for held in columns
+        for kind, number in held.most_common(1)
+        if 2 * number > held.total()
+    ]

@@ -21,13 +21,6 @@ from skdpnoise.metrics._records import Both, Vector, inner_edges, judged, scored
 from skdpnoise.noises import get_noise, noise_names
 from skdpnoise.privacy import LossBudget, PrivacyGuarantee
 
-__all__ = [
-    "PrivateCalibrationCurve",
-    "PrivateRocCurve",
-    "private_calibration_curve",
-    "private_roc_curve",
-]
-
 _UNIT_BITS = 20  # of a record, which is divided between the ends of a bin
 
 
@@ -47,7 +40,8 @@ class PrivateRocCurve(ScoreResult):
         Of the noise.
     roc_auc, roc_auc_standard_error : float
         The area under the curve, as :func:`private_roc_auc_score` makes it of the same counts.
-    %(scores: mechanism, adjacency, same_rows, secure, guarantee)s
+    %(scores: mechanism, adjacency, same_rows)s
+    %(results: secure, guarantee)s
 
     Examples
     --------
@@ -87,7 +81,8 @@ class PrivateCalibrationCurve(ScoreResult):
         Of the noise in ``prob_true``.
     count : ndarray of shape (n_bins,)
         Noisy number of records in each bin, possibly negative.
-    %(scores: mechanism, adjacency, same_rows, secure, guarantee)s
+    %(scores: mechanism, adjacency, same_rows)s
+    %(results: secure, guarantee)s
 
     Examples
     --------
@@ -138,9 +133,7 @@ def private_roc_curve(
 
     Parameters
     ----------
-    %(scores: y_true, y_score)s
-    %(asked: guarantee)s
-    %(scores: pos_label, bins)s
+    %(scores: y_true, y_score, guarantee, pos_label, bins)s
     %(asked: epsilon, delta, adjacency, random_state, ledger, noise, same_rows)s
 
     Returns
@@ -148,7 +141,7 @@ def private_roc_curve(
     PrivateRocCurve
         Its standard errors are those of the linearised rates, before they are made monotone; 1
         where noise hides how many records there are.
-    %(scores: Raises)s
+    %(asked: Raises)s
     %(dwork_roth: References)s
     Example 3.2. Yang
     and Barber, "Contraction and uniform convergence of isotonic regression", 2019, Theorem 1.
@@ -162,12 +155,12 @@ def private_roc_curve(
     >>> curve.thresholds
     array([ inf, 0.75, 0.5 , 0.25, -inf])
     """
-    asked = Asked.of("private_roc_curve", guarantee, how)
+    asked = Asked.how("private_roc_curve", guarantee, how)
     edges = inner_edges(asked.owner, bins)
     (noisy, made), (area, area_error) = counted_by_bin(asked, y_true, y_score, pos_label, edges)
     deviation = float(made.standard_deviation[0])
     (fpr, fpr_error), (tpr, tpr_error) = (_rates(one[::-1], deviation) for one in noisy)
-    return asked.released(
+    return asked.result(
         PrivateRocCurve,
         made,
         fpr=fpr,
@@ -216,8 +209,7 @@ def private_calibration_curve(
     %(scores: y_true)s
     y_prob : array-like or RowSource of shape (n_records,)
         Probabilities that records are positive; cut off at 0 and 1.
-    %(asked: guarantee)s
-    %(scores: pos_label)s
+    %(scores: guarantee, pos_label)s
     n_bins : int, default=10
         **Public** number of bins. (Bins with equally many records would be read from the data.)
     %(asked: epsilon, delta, adjacency, random_state, ledger, noise)s
@@ -229,7 +221,7 @@ def private_calibration_curve(
     PrivateCalibrationCurve
         Its standard errors are those of the linearised shares. Bins with a noisy number of records
         below three of its standard deviations have NaN.
-    %(scores: Raises)s
+    %(asked: Raises)s
     %(dwork_roth: References)s
     Theorem 3.6 (l1)
     and Theorem A.1 (l2). DeGroot and Fienberg, "The comparison and evaluation of forecasters", 1983
@@ -242,7 +234,7 @@ def private_calibration_curve(
     >>> curve.prob_pred.round(1), curve.prob_true.round(1)
     (array([nan, 0.3, 0.7, nan]), array([nan, 0.2, 0.8, nan]))
     """
-    asked = Asked.of("private_calibration_curve", guarantee, how)
+    asked = Asked.how("private_calibration_curve", guarantee, how)
     m = check_count(asked.owner, "n_bins", n_bins)
     family = str(asked.noise).partition("_")[2]
     if family in noise_names() and get_noise(family).lattice:
@@ -258,7 +250,7 @@ def private_calibration_curve(
     prob_true = np.clip(right / size, 0.0, 1.0)
     prob_pred = (np.arange(m) + np.clip(upper / size, 0.0, 1.0)) / m
     error = np.hypot(1.0 - prob_true, prob_true) * np.sqrt(2.0) * deviation / size
-    return asked.released(
+    return asked.result(
         PrivateCalibrationCurve,
         made,
         prob_true=prob_true,

@@ -34,18 +34,6 @@ from skdpnoise.metrics._records import (
 )
 from skdpnoise.privacy import LossBudget, PrivacyGuarantee
 
-__all__ = [
-    "PrivateScore",
-    "private_accuracy_score",
-    "private_balanced_accuracy_score",
-    "private_confusion_matrix",
-    "private_log_loss",
-    "private_mean_absolute_error",
-    "private_r2_score",
-    "private_roc_auc_score",
-    "private_root_mean_squared_error",
-]
-
 _NUMBERS = (NUMBER, NUMBER)  # what is true, and what is said of it
 _LOG_LOSS = 4.0  # the largest loss of a record: a probability of 0.018
 # How much errors of the mean square of errors, of the mean and of the mean square matter to R²,
@@ -68,7 +56,8 @@ class PrivateScore(ScoreResult):
         The score; of a confusion matrix all counts.
     standard_error : float or ndarray
         Of the noise. What sampling adds, and what clips take away, is not in it.
-    %(scores: mechanism, adjacency, same_rows, secure, guarantee)s
+    %(scores: mechanism, adjacency, same_rows)s
+    %(results: secure, guarantee)s
 
     Examples
     --------
@@ -119,10 +108,8 @@ def private_accuracy_score(
 
     Parameters
     ----------
-    %(scores: y_true, y_pred)s
-    %(asked: guarantee)s
-    %(asked: epsilon, delta, adjacency, random_state, ledger, noise, same_rows)s
-    %(scores: Returns, Raises)s
+    %(scores: y_true, y_pred, guarantee)s
+    %(asked: epsilon, delta, adjacency, random_state, ledger, noise, same_rows, Returns, Raises)s
     %(dwork_roth: References)s
     Example 3.1.
 
@@ -133,7 +120,7 @@ def private_accuracy_score(
     >>> round(float(score), 2), round(score.standard_error, 4)
     (1.0, 0.0014)
     """
-    asked = Asked.of("private_accuracy_score", guarantee, how)
+    asked = Asked.how("private_accuracy_score", guarantee, how)
     return _mean(asked, two_columns(asked.owner, y_true, y_pred).map(_right), 1.0)
 
 
@@ -154,11 +141,8 @@ def private_mean_absolute_error(
 
     Parameters
     ----------
-    %(scores: y_true, y_pred)s
-    %(asked: guarantee)s
-    %(scores: target_bounds)s
-    %(asked: epsilon, delta, adjacency, random_state, ledger, noise, same_rows)s
-    %(scores: Returns, Raises)s
+    %(scores: y_true, y_pred, guarantee, target_bounds)s
+    %(asked: epsilon, delta, adjacency, random_state, ledger, noise, same_rows, Returns, Raises)s
     %(dwork_roth: References)s
     Theorem 3.6.
 
@@ -170,7 +154,7 @@ def private_mean_absolute_error(
     >>> abs(float(score) - 0.95) < 0.05
     True
     """
-    asked = Asked.of("private_mean_absolute_error", guarantee, how)
+    asked = Asked.how("private_mean_absolute_error", guarantee, how)
     clip = TargetBounds.within(asked.owner, target_bounds)
     errors = two_columns(asked.owner, y_true, y_pred, kinds=_NUMBERS).map(clip.distances)
     return _mean(asked, errors, 2.0 * clip.half)
@@ -193,13 +177,10 @@ def private_root_mean_squared_error(
 
     Parameters
     ----------
-    %(scores: y_true, y_pred)s
-    %(asked: guarantee)s
-    %(scores: target_bounds)s
-    %(asked: epsilon, delta, adjacency, random_state, ledger, noise, same_rows)s
-    %(scores: Returns)s
+    %(scores: y_true, y_pred, guarantee, target_bounds)s
+    %(asked: epsilon, delta, adjacency, random_state, ledger, noise, same_rows, Returns)s
         Its standard error is that of the mean square over twice the root.
-    %(scores: Raises)s
+    %(asked: Raises)s
     %(dwork_roth: References)s
     Theorem 3.6.
 
@@ -211,7 +192,7 @@ def private_root_mean_squared_error(
     >>> abs(float(score) - 0.96) < 0.1
     True
     """
-    asked = Asked.of("private_root_mean_squared_error", guarantee, how)
+    asked = Asked.how("private_root_mean_squared_error", guarantee, how)
     clip = TargetBounds.within(asked.owner, target_bounds)
     squares = two_columns(asked.owner, y_true, y_pred, kinds=_NUMBERS).map(clip.squares)
     estimate = asked.mean(squares, 0.0, (2.0 * clip.half) ** 2)
@@ -242,13 +223,10 @@ def private_r2_score(
 
     Parameters
     ----------
-    %(scores: y_true, y_pred)s
-    %(asked: guarantee)s
-    %(scores: target_bounds)s
-    %(asked: epsilon, delta, adjacency, random_state, ledger, noise, same_rows)s
-    %(scores: Returns)s
+    %(scores: y_true, y_pred, guarantee, target_bounds)s
+    %(asked: epsilon, delta, adjacency, random_state, ledger, noise, same_rows, Returns)s
         Its standard error is that of the linearised ratio.
-    %(scores: Raises)s
+    %(asked: Raises)s
 
     References
     ----------
@@ -262,7 +240,7 @@ def private_r2_score(
     >>> abs(float(score) - 0.75) < 0.05
     True
     """
-    asked = Asked.of("private_r2_score", guarantee, how)
+    asked = Asked.how("private_r2_score", guarantee, how)
     clip = TargetBounds.within(asked.owner, target_bounds)
     columns = two_columns(asked.owner, y_true, y_pred, kinds=_NUMBERS).map(clip.of_variance, 3)
     estimate = asked.mean(columns, [0.0, -1.0, 0.0], [4.0, 1.0, 1.0], weights=_WEIGHTS)
@@ -294,12 +272,10 @@ def private_log_loss(
     %(scores: y_true)s
     y_prob : array-like or RowSource of shape (n_records, n_labels)
         Probabilities, in the order of the labels.
-    %(asked: guarantee)s
-    %(scores: labels)s
+    %(scores: guarantee, labels)s
     limit : float, default=4.0
         The largest loss of one record, **public**.
-    %(asked: epsilon, delta, adjacency, random_state, ledger, noise, same_rows)s
-    %(scores: Returns, Raises)s
+    %(asked: epsilon, delta, adjacency, random_state, ledger, noise, same_rows, Returns, Raises)s
     %(dwork_roth: References)s
     Theorem 3.6.
 
@@ -311,7 +287,7 @@ def private_log_loss(
     >>> bool(abs(float(score) + np.log(0.8)) < 0.05)
     True
     """
-    asked = Asked.of("private_log_loss", guarantee, how)
+    asked = Asked.how("private_log_loss", guarantee, how)
     check_real(asked.owner, "limit", limit)
     names = label_list(asked.owner, labels)
     read, kinds = partial(chance_table, len(names)), (kind_of_labels(names), NUMBER)
@@ -335,14 +311,11 @@ def private_confusion_matrix(
 
     Parameters
     ----------
-    %(scores: y_true, y_pred)s
-    %(asked: guarantee)s
-    %(scores: labels)s
-    %(asked: epsilon, delta, adjacency, random_state, ledger, noise, same_rows)s
-    %(scores: Returns)s
+    %(scores: y_true, y_pred, guarantee, labels)s
+    %(asked: epsilon, delta, adjacency, random_state, ledger, noise, same_rows, Returns)s
         Its value has shape (n_labels, n_labels): rows are true labels, columns predictions. Counts
         are real numbers, possibly negative; unbiased.
-    %(scores: Raises)s
+    %(asked: Raises)s
     %(dwork_roth: References)s
     Example 3.2.
 
@@ -354,7 +327,7 @@ def private_confusion_matrix(
     >>> score.value.shape, bool(abs(score.value[0, 0] - 150) < 12)
     ((3, 3), True)
     """
-    asked = Asked.of("private_confusion_matrix", guarantee, how)
+    asked = Asked.how("private_confusion_matrix", guarantee, how)
     names = label_list(asked.owner, labels)
     records = two_columns(asked.owner, y_true, y_pred, kinds=(kind_of_labels(names),) * 2)
     noisy, made = asked.counts(records, partial(_confusions, names), (len(names), len(names)))
@@ -378,14 +351,11 @@ def private_balanced_accuracy_score(
 
     Parameters
     ----------
-    %(scores: y_true, y_pred)s
-    %(asked: guarantee)s
-    %(scores: labels)s
-    %(asked: epsilon, delta, adjacency, random_state, ledger, noise, same_rows)s
-    %(scores: Returns)s
+    %(scores: y_true, y_pred, guarantee, labels)s
+    %(asked: epsilon, delta, adjacency, random_state, ledger, noise, same_rows, Returns)s
         Its standard error is that of the linearised shares; 1 where noise hides how many records a
         label has.
-    %(scores: Raises)s
+    %(asked: Raises)s
     %(dwork_roth: References)s
     Example 3.2.
 
@@ -397,7 +367,7 @@ def private_balanced_accuracy_score(
     >>> abs(float(score) - 1 / 3) < 0.02
     True
     """
-    asked = Asked.of("private_balanced_accuracy_score", guarantee, how)
+    asked = Asked.how("private_balanced_accuracy_score", guarantee, how)
     names = label_list(asked.owner, labels)
     records = two_columns(asked.owner, y_true, y_pred, kinds=(kind_of_labels(names),) * 2)
     noisy, made = asked.counts(records, partial(_right_by_label, names), (len(names), 2))
@@ -436,15 +406,11 @@ def private_roc_auc_score(
 
     Parameters
     ----------
-    %(scores: y_true)s
-    %(scores: y_score)s
-    %(asked: guarantee)s
-    %(scores: pos_label, bins)s
-    %(asked: epsilon, delta, adjacency, random_state, ledger, noise, same_rows)s
-    %(scores: Returns)s
+    %(scores: y_true, y_score, guarantee, pos_label, bins)s
+    %(asked: epsilon, delta, adjacency, random_state, ledger, noise, same_rows, Returns)s
         Its standard error is that of the linearised sum; 1 where noise hides how many records a
         label has.
-    %(scores: Raises)s
+    %(asked: Raises)s
 
     References
     ----------
@@ -460,7 +426,7 @@ def private_roc_auc_score(
     >>> abs(float(score) - 0.921) < 0.01
     True
     """
-    asked = Asked.of("private_roc_auc_score", guarantee, how)
+    asked = Asked.how("private_roc_auc_score", guarantee, how)
     edges = inner_edges(asked.owner, bins)
     (_, made), area = counted_by_bin(asked, y_true, y_score, pos_label, edges)
     return _score(asked, *area, made)
@@ -497,6 +463,5 @@ def _mean(asked: Asked, losses: Any, most: float) -> PrivateScore:
 
 
 def _score(asked: Asked, value: Any, error: Any, made: AdditiveMechanism) -> PrivateScore:
-    """Return the record of a score."""
     name = asked.owner.removeprefix("private_").removesuffix("_score")
-    return asked.released(PrivateScore, made, name=name, value=value, standard_error=error)
+    return asked.result(PrivateScore, made, name=name, value=value, standard_error=error)

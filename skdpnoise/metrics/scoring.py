@@ -126,10 +126,7 @@ class Scoring:
     def losses(self, model: Any, X: Any, y: NDArray[Any], units: Any) -> NDArray[np.int64]:
         """Return the loss of each record in units of c/2^24, smaller is better."""
         # Units are the scale of the target, or the shares of the labels, or of no account.
-        losses = self.by_record(model, X, y, units)
-        if self.by_pairs:
-            return pair_losses(losses, y == units.classes[1])
-        return self.rounded(losses)
+        return self.rounded(self.by_record(model, X, y, units))
 
     def by_record(self, model: Any, X: Any, y: NDArray[Any], units: Any) -> Vector:
         """Return the losses of records before they are rounded, or scores, of which come pairs."""

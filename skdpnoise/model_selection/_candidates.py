@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import clone, is_classifier
+from sklearn.model_selection._search import BaseSearchCV
 
 from skdpnoise._utils.numbers import strange_type
 from skdpnoise.accounting.declared import LABELS
@@ -21,7 +22,6 @@ from skdpnoise.base.tags import tags_of
 from skdpnoise.compose.shares import check_shareable, pure_noise, samples_records, shows_by_chance
 from skdpnoise.compose.statement import declared_of, in_order, read_unpaid
 from skdpnoise.data.targets import public_classes
-from skdpnoise.model_selection._delegation import Delegation
 
 _SET_BY_SEARCH = frozenset(
     {"epsilon", "delta", "adjacency", "ledger", "rows_per_group", "random_state", "classes"}
@@ -31,8 +31,6 @@ _ALLOWED_ATTRIBUTES = frozenset({"_metadata_request", "_sklearn_output_config"})
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Candidate:
-    """One candidate."""
-
     parameters: dict[str, Any]  # what it sets: a copy of the values of the grid
     # Unfitted, with these parameters. It is cloned for each fit.
     estimator: Any
@@ -42,7 +40,6 @@ class Candidate:
 
     @property
     def private(self) -> list[Part]:
-        """The parts that spend."""
         return [part for part in self.parts if part.kind == "private"]
 
 
@@ -83,7 +80,7 @@ def sealed_candidates(search: Any, given: Sequence[Mapping[str, Any]]) -> tuple[
 def _parts(owner: str, estimator: Any, public: Collection[str]) -> tuple[Part, ...]:
     """Return the parts of a candidate; refuse it if they are not known to pay or learn nothing."""
     for name, one in named_estimators(estimator):
-        if isinstance(one, Delegation):
+        if isinstance(one, BaseSearchCV):
             raise TypeError(
                 f"The 'estimator' parameter of {owner} must not contain a search. Got "
                 f"{_named(name, one)}: put all parameters into one grid of the outer search, whose "

@@ -12,35 +12,27 @@ records is kept from all folds and estimates them with the whole budget.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import KW_ONLY, dataclass, replace
+from dataclasses import KW_ONLY, dataclass
 from numbers import Integral
 from typing import Any, ClassVar
 
 import numpy as np
-from joblib import delayed
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils._param_validation import Interval
 
-from skdpnoise._utils.parallel import in_order
 from skdpnoise._utils.shared_texts import shared_texts
 from skdpnoise.accounting import Ledger
-from skdpnoise.accounting.budget import BESIDE
-from skdpnoise.accounting.limits import SearchBudget, pure_part
-from skdpnoise.accounting.session import Session
 from skdpnoise.base.compositions import Children, below, register_inner
 from skdpnoise.base.constructors import Constraints, constructor_of_fields
 from skdpnoise.compose.shares import search_budget
 from skdpnoise.compose.whole import ReportOfModels, digests_of
 from skdpnoise.data.groups import Groups
-from skdpnoise.metrics.scoring import pair_share
 from skdpnoise.model_selection._candidates import Candidate
 from skdpnoise.model_selection._data import Records
-from skdpnoise.model_selection._runs import Outcome, Parts, SearchProblem, Target
+from skdpnoise.model_selection._runs import Outcome, SearchProblem
 from skdpnoise.model_selection._search import PrivateSearchCV
-from skdpnoise.model_selection._splits import tossed
-from skdpnoise.model_selection._strategies import Strategy, Tell, one_run
+from skdpnoise.model_selection._strategies import Folds, Strategy
 from skdpnoise.privacy import Adjacency, PrivacyGuarantee
 from skdpnoise.sampling import RandomWords
 from skdpnoise.sampling.words import with_caveat
@@ -240,8 +232,8 @@ def dp_cross_validate(
         n_jobs=n_jobs,
         cv=cv,
     )
-    models, scores, errors = search.fit(X, y, groups).folds_
-    facts = search.scoring_, np.array(scores), np.array(errors), search.privacy_
+    _, models, *found = search.fit(X, y, groups).outcome_
+    facts = search.scoring_, *map(np.array, found), search.privacy_
     return PrivateCrossValidation(*facts, tuple(models) if return_estimator else None)
 
 
@@ -266,22 +258,6 @@ class _CrossValidation(PrivateSearchCV):
         kinds = {"pure": only.pure, "samples": only.samples}
         return Folds.within(search_budget(guarantee, **kinds, rows_per_group=most or 1), self.cv)
 
-    def _divided(
-        self, records: Groups[Records], strategy: Strategy, reference: float, session: Session
-    ) -> Parts:
-        k, public = self.cv, self.adjacency == "replace_one"
-        shares = [(1.0 - reference) / k] * (k - 1) + [reference]
-
-        def enough(sizes: Sequence[int]) -> bool:
-            *others, kept = sizes
-            return min(others) >= 1 and sum(others) - max(others) >= 2 and kept >= (reference > 0.0)
-
-        division = tossed(records, shares, enough, session.rng, again=public)
-        folds, sizes = tuple(range(k)), division.sizes[:k]
-        if sum(sizes) - max(sizes) < 2 or (public and min(sizes) < 1):
-            raise self._too_few()
-        return Parts(division, folds, folds, (k,))
-
     def _check_enough(self, records: Groups[Records], reference: float) -> None:
         units = records.n_groups or records.rows.n_rows
         if self.adjacency == "replace_one" and units * (1.0 - reference) < self.cv:
@@ -294,60 +270,7 @@ class _CrossValidation(PrivateSearchCV):
         )
 
     def _store(self, outcome: Outcome, problem: SearchProblem, strategy: Strategy) -> None:
-        self.folds_, self.scoring_ = outcome.folds, problem.scoring.name
+        self.outcome_, self.scoring_ = outcome, problem.scoring.name
 
 
 _CrossValidation.__name__ = "dp_cross_validate"  # in messages, reports and ledgers
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Folds(Strategy):
-    """One candidate, fitted to all folds but one, each time another, and scored on that one."""
-
-    name = "folds"
-    scored = 1.0  # as there is nothing to choose
-    released = "fits to all folds but one, each within {budget}, and the scores of the folds"
-    n_folds: int
-
-    @classmethod
-    def within(cls, total: SearchBudget, n_folds: int) -> Folds:
-        """Return the fits and scores of so many folds."""
-        fit, score = total.share((1.0 - BESIDE) / (n_folds - 1)), total.share(BESIDE)
-        return cls(total, fit, pure_part(score), n_folds)
-
-    def n_scores(self, n_candidates: int) -> int:
-        return self.n_folds
-
-    def run(
-        self, problem: SearchProblem, target: Target, n_jobs: int | None, tell: Tell
-    ) -> Outcome:
-        """Fit and score all folds; if one cannot be fitted there is no result."""
-        folds = problem.parts.train
-        (only,) = problem.candidates
-        each = []
-        for fold in folds:
-            others = tuple(place for place in folds if place != fold)
-            parts = replace(problem.parts, train=others, validation=(fold,))
-            each.append(replace(problem, parts=parts))
-        priced = [problem.priced(only.estimator, self.fit_budget) for _ in folds]
-        pairs = zip(each, priced, strict=True)
-        tasks = (delayed(one_run)(one, asking, target) for one, asking in pairs)
-        models, losses = zip(*in_order(tasks, n_jobs), strict=True)
-        if any(model is None for model in models):
-            return Outcome(0, None, math.nan)
-        scores, errors = zip(
-            *(
-                one.score(own, self.score_budget, _of_fold(target, one))
-                for one, own in zip(each, losses, strict=True)
-            ),
-            strict=True,
-        )
-        return Outcome(0, models[-1], float(np.mean(scores)), folds=(models, scores, errors))
-
-
-def _of_fold(target: Target, problem: SearchProblem) -> Target:
-    """Return the units of a fold: how many pairs it has is its own."""
-    if not problem.scoring.by_pairs or target.shares is None:
-        return target
-    whole = pair_share(float(target.shares.shares[1]), problem.n_scored)
-    return replace(target, variance=whole)

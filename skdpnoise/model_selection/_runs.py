@@ -18,7 +18,7 @@ from skdpnoise.accounting.budget import BESIDE, COUNT_SHARE, HALF
 from skdpnoise.accounting.limits import Budget, SpendingLimit, UnsettledError
 from skdpnoise.accounting.queries import GroupedSum
 from skdpnoise.accounting.session import Session
-from skdpnoise.base.advice import left_to
+from skdpnoise.base.advice import left_to, warn_last
 from skdpnoise.base.compositions import private_estimators
 from skdpnoise.base.steps import after_charge, private_parts
 from skdpnoise.compose.fitting import (
@@ -63,6 +63,11 @@ UNSETTLED = (
     "once, or a copy of it was, or it was given more than its share."
 )
 
+UNKNOWN = (
+    "{} is registered as private in one process, and is not in another. Register its class in a "
+    "module that all processes import, or set n_jobs=None."
+)
+
 REFERENCE = BESIDE  # of the records, for the units of a target that must be bought, or for scores
 LEAST_VARIANCE = 0.05  # a variance below it would be noise
 _RAREST = 0.02  # the least share of a label, so that no error weighs more than all others
@@ -72,7 +77,7 @@ HIDDEN = (
 )
 
 
-_SAID = "_said"  # what a fit had to say, kept by the model until it leaves the search
+SAID = "_said"  # what a fit had to say, kept by the model until it leaves the search
 
 
 class SearchStopped(RuntimeError):
@@ -90,7 +95,6 @@ class Parts:
     reference: tuple[int, ...] = ()
 
     def n_in(self, places: Iterable[int]) -> int:
-        """Return how many records fell to some places."""
         return sum(self.division.sizes[place] for place in places)
 
 
@@ -102,6 +106,7 @@ class Target:
     location: float = 0.0
     scale: float = 1.0
     variance: float = 1.0  # mean loss of a model that predicts the location, in squared scales
+    public: bool = False  # whether location and scale come from public bounds
     shares: LabelShares | None = None  # of the labels, where a score needs them
 
     @property
@@ -111,22 +116,16 @@ class Target:
 
 
 class Outcome(NamedTuple):
-    """The result of a search: the winner, its noisy score, and whether the units are hidden."""
+    """All that leaves a search: the winner, or the models of all folds, with noisy scores."""
 
     candidate: int
-    model: Any
-    score: float
-    hidden: bool = False
-    folds: Any = None  # of a cross-validation: models, noisy scores, and errors of their noise
-
-    @property
-    def models(self) -> Sequence[Any]:
-        """All models that leave the search."""
-        return [self.model] if self.folds is None else self.folds[0]
+    models: Sequence[Any]
+    scores: Sequence[float]
+    errors: Sequence[float] = ()  # of the noise of the scores of folds
 
     def said(self) -> list[Said]:
         """Take off the models what their fits had to say, and return it, each text once."""
-        found = [one for model in self.models for one in taken_from(model)]
+        found = [one for model in self.models for one in vars(model).pop(SAID, [])]
         return list(dict.fromkeys(found))
 
 
@@ -145,19 +144,16 @@ class SearchProblem:
 
     candidates: Sequence[Candidate]  # sealed and checked
     scoring: Scoring
-    estimates_units: (
-        bool  # whether the units of the target are estimated from the reference part; public
-    )
-    known: Target | None  # units that are public
+    target: Target  # in whose units losses are
     session: Session  # of the choice, the scores and the units
     delta: float  # δ at which parts of a candidate state a Gaussian budget
     declared: tuple[str, ...]  # what is public by the word of the user
+    n_jobs: int | None
     classes: NDArray[Any] | None = None  # public labels
     parts: Any = None  # how the records are divided, once they are read
 
     @property
     def n_scored(self) -> int:
-        """Number of records that are scored."""
         return int(self.parts.n_in(self.parts.validation))
 
     def rows(self, places: Collection[int]) -> Table[Records]:
@@ -185,7 +181,8 @@ class SearchProblem:
         limit = SpendingLimit(priced.budget, self.session.adjacency)
         model = priced.estimator
         give_limit(model, limit)
-        check_all_pay(model, priced.labels)
+        if tuple(part.label for part in private_parts(model)) != priced.labels:
+            raise SearchStopped(UNKNOWN.format("A step"))
         said: list[Said] = []
         try:
             with (
@@ -200,13 +197,17 @@ class SearchProblem:
                 raise
         settle(limit, model)
         give_ledger(model, None)
-        return said_by(model, said)
+        vars(model)[SAID] = said
+        return model
 
     def check(self, owner: str, candidate: Candidate, budget: Budget) -> None:
         """Refuse a candidate for its parameters, whatever the records are."""
-        priced = self._unseeded().priced(candidate.estimator, budget)
-        check_all_pay(priced.estimator, priced.labels)
-        check_steps(owner, priced.estimator, candidate.parts, grouped=False)
+        model = self._unseeded().priced(candidate.estimator, budget).estimator
+        check_steps(owner, model, candidate.parts, grouped=False)
+        if self.n_jobs not in (None, 1):
+            for kind in {type(part.estimator) for part in candidate.private}:
+                if "<locals>" in kind.__qualname__:
+                    raise ValueError(UNKNOWN.format(kind.__name__))
 
     def read(
         self, owner: str, candidate: Candidate, budget: Budget, records: Table[Records]
@@ -228,9 +229,9 @@ class SearchProblem:
         """Return the problem with words for seeds that are thrown away."""
         return replace(self, session=replace(self.session, rng=SystemWords()))
 
-    def losses(self, models: Sequence[Any], target: Target) -> Losses:
+    def losses(self, models: Sequence[Any]) -> Losses:
         """Return the losses of the validation part by models: private integers."""
-        rows, units = self.rows(self.parts.validation), target.units
+        rows, units = self.rows(self.parts.validation), self.target.units
         models = [one if one is None else rows.travelling(one, without_seeds) for one in models]
         if not self.scoring.by_pairs:
             sums, held = rows.total(partial(_summed, self.scoring, models, units), "scores")
@@ -242,11 +243,11 @@ class SearchProblem:
                 sums[k] = rows.joined(take, _of_pairs, "scores")
         return Losses(sums, np.zeros_like(sums))
 
-    def score(self, loss: int, budget: LossBudget, target: Target) -> tuple[float, float]:
+    def score(self, loss: int, budget: LossBudget) -> tuple[float, float]:
         """Return the score of a model by the sum of its losses, and the error of its noise."""
         mean, error = released_mean((loss, self.n_scored), budget, self.session)
         low, found, high = (
-            self.scoring.score(each * self.scoring.limit, target.scale, target.variance)
+            self.scoring.score(each * self.scoring.limit, self.target.scale, self.target.variance)
             for each in (max(mean - error, 0.0), mean, mean + error)
         )
         return found, 0.5 * abs(high - low)
@@ -276,49 +277,14 @@ def _scores(
 
 
 def _of_pairs(found: list[NDArray[np.float64]]) -> int:
-    """Return what all pairs of records lose."""
     scores, positive = np.concatenate(found, axis=1)
     return int(pair_losses(scores, positive > 0.0).sum())
-
-
-def taken_from(model: Any) -> list[Said]:
-    """Take off a model what its fit had to say of what it released."""
-    found: list[Said] = vars(model).pop(_SAID, [])
-    return found
-
-
-def said_by(model: Any, said: list[Said]) -> Any:
-    """Return a model that keeps what the fit it was made from had to say."""
-    vars(model)[_SAID] = said
-    return model
 
 
 def give_limit(model: Any, limit: SpendingLimit) -> None:
     """Let each private part of an unfitted model charge a limit."""
     for part in private_parts(model):
         part.estimator.ledger = limit.part(part.label)
-
-
-def check_found(model: Any) -> None:
-    """Refuse a private step whose class no other process finds."""
-    for part in private_parts(model):
-        if "<locals>" in type(part.estimator).__qualname__:
-            raise ValueError(
-                f"{type(part.estimator).__name__} is registered as private in one process, and is "
-                "not in another. Register its class in a module that all processes import, or set "
-                "n_jobs=None."
-            )
-
-
-def check_all_pay(model: Any, labels: tuple[str, ...]) -> None:
-    """Refuse a model that lost a private part on its way to the process that fits it."""
-    here = tuple(part.label for part in private_parts(model))
-    if here != labels:
-        raise ValueError(
-            f"A step that is registered as private in one process is not in another: {labels}, "
-            f"and {here}. Register its class in a module that all processes import, or set "
-            "n_jobs=None."
-        )
 
 
 def settle(limit: SpendingLimit, model: Any) -> None:
@@ -376,29 +342,36 @@ def released_mean(
 
 
 def divide(
-    records: Groups[Records], validation: float, reference: float, session: Session
-) -> Parts:
-    """Divide rows into training, validation and reference part, by coins that see no data."""
+    records: Groups[Records], shares: Sequence[float], session: Session, folds: bool
+) -> Parts | None:
+    """Divide rows into what is left and these shares; None where a fit or a score has too few."""
+    # The last share is the reference. The others and what is left are all folds, or one part to fit
+    # to and one to score.
+    public, last = session.adjacency == "replace_one", len(shares)
 
     def enough(sizes: Sequence[int]) -> bool:
-        train, scored, kept = sizes
-        return train >= 2 and scored >= 1 and kept >= (1 if reference else 0)
+        scored = sizes[:last] if folds else sizes[1:last]
+        if sum(sizes[:last]) - max(scored) < 2:
+            return False
+        return not public or (min(scored) >= 1 and sizes[last] >= (shares[-1] > 0.0))
 
-    again = session.adjacency == "replace_one"
-    shares = validation, reference
-    return Parts(tossed(records, shares, enough, session.rng, again=again), (0,), (1,), (2,))
+    division = tossed(records, shares, enough, session.rng, again=public)
+    if not enough(division.sizes):
+        return None
+    used = tuple(range(last))
+    return Parts(division, *((used, used) if folds else (used[:1], used[1:])), (last,))
 
 
-def release_units(problem: SearchProblem, budget: LossBudget) -> tuple[Target, bool]:
-    """Release what scores need of the target: its units, unless public, and whether noise hides."""
+def release_units(problem: SearchProblem, budget: LossBudget) -> Target:
+    """Release what scores need of the target: shares of labels, or its units unless public."""
     # The records are those of the reference part, which has the whole budget to itself. Whether
     # there are any does not count: how many they are may be private.
     y = problem.rows(problem.parts.reference).map(_target_of)
     noise = _noise_for(budget)
     if problem.scoring.needs_shares:
-        return _release_shares(problem, y, budget, noise), False
-    known, rest, hidden = problem.known, budget, False
-    if known is None:
+        return _release_shares(problem, y, budget, noise)
+    known, rest = problem.target, budget
+    if not known.public:
         session = problem.session.under("units of the target: ")
         rest, n_samples = budget.share(1.0 - HALF), float(len(y))
         if session.adjacency == "add_remove":
@@ -412,14 +385,15 @@ def release_units(problem: SearchProblem, budget: LossBudget) -> tuple[Target, b
             random_state=session.rng,
             charge=session.spend,
         )
-        hidden = not found.found[0]
-        units = (0.0, 1.0) if hidden else (float(found.location[0]), float(found.scale[0]))
-        known = Target(*units)
+        known = Target(float(found.location[0]), float(found.scale[0]))
+        if not found.found[0]:
+            known = Target()
+            warn_last(HIDDEN)
     label = "variance of the target"
     loss = int(y.total(partial(_squared, problem.scoring, known), label))
     mean, _ = released_mean((loss, len(y)), rest, problem.session, label)
     variance = max(mean * problem.scoring.limit, LEAST_VARIANCE)
-    return Target(known.location, known.scale, variance), hidden
+    return Target(known.location, known.scale, variance)
 
 
 def _release_shares(

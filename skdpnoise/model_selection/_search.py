@@ -14,16 +14,18 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.base import BaseEstimator, is_classifier
 from sklearn.exceptions import DataConversionWarning
-from sklearn.metrics import get_scorer
+from sklearn.metrics import check_scoring, get_scorer
 from sklearn.model_selection import ParameterGrid, ParameterSampler
 from sklearn.model_selection._search import BaseSearchCV
 from sklearn.utils import get_tags
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted
 
-from skdpnoise._utils.checks import check_type
+from skdpnoise._utils.checks import check_collected, check_type
 from skdpnoise._utils.numbers import JOBS, check_grouped
 from skdpnoise._utils.parameters import as_bounds, check_parameters
-from skdpnoise._utils.redaction import silence
+from skdpnoise._utils.redaction import silence, without_values
 from skdpnoise.accounting.budget import HALF
 from skdpnoise.accounting.limits import pure_part
 from skdpnoise.accounting.reservation import returnable
@@ -37,12 +39,15 @@ from skdpnoise.base.private_fit import check_unpaid_arguments
 from skdpnoise.base.register import register_private
 from skdpnoise.compose.asked_kinds import read_to_fit
 from skdpnoise.compose.fitting import settled
+from skdpnoise.compose.partitioned import answered
 from skdpnoise.compose.shares import search_budget, seed_from
 from skdpnoise.compose.statement import drawing, reserve_whole
 from skdpnoise.compose.whole import WholeMixin
+from skdpnoise.data.fitted_kinds import read_as_fitted
 from skdpnoise.data.groups import Groups
-from skdpnoise.data.reading import read
+from skdpnoise.data.reading import Supervised, read
 from skdpnoise.data.schema import Schema
+from skdpnoise.data.sources import by_storage
 from skdpnoise.data.targets import check_two_classes
 from skdpnoise.mechanisms import choose_repetitions
 from skdpnoise.mechanisms.requests import number_of
@@ -54,8 +59,7 @@ from skdpnoise.model_selection._candidates import (
     public_labels,
     sealed_candidates,
 )
-from skdpnoise.model_selection._data import Records, SearchRows
-from skdpnoise.model_selection._delegation import Delegation
+from skdpnoise.model_selection._data import AnyColumns, Records
 from skdpnoise.model_selection._runs import Outcome, Parts, SearchProblem, Target
 from skdpnoise.model_selection._strategies import NoisyMax, OneRelease, RepeatedRuns, Strategy
 from skdpnoise.planning.mixin import PlanMixin
@@ -72,8 +76,30 @@ _HOOKS = ("on_fit_task_begin", "on_fit_task_end")
 _SECRET = {"X", "y", "fitted_estimator"}
 
 
+def _offers(method: str) -> Any:
+    def check(search: Any) -> bool:
+        fitted = hasattr(search, "best_estimator_")
+        getattr(search.best_estimator_ if fitted else search.estimator, method)
+        return True
+
+    return available_if(check)
+
+
+def _delegated(method: str) -> Any:
+    """Return a method that the winner runs, where the estimator has it."""
+
+    def run(self: PrivateSearchCV, X: Any) -> Any:
+        """Return what this method of the winner says of rows in memory, or in parts."""
+        check_is_fitted(self)
+        X = read_as_fitted(self, X)
+        return answered(type(self).__name__, self.best_estimator_, method, X)
+
+    run.__name__ = method
+    return _offers(method)(run)
+
+
 @constructor_of_fields
-class PrivateSearchCV(WholeMixin, PlanMixin, Delegation, BaseSearchCV, CallbackSupportMixin):
+class PrivateSearchCV(WholeMixin, PlanMixin, BaseSearchCV, CallbackSupportMixin):
     """A search over candidates under one guarantee; subclasses say which candidates."""
 
     _parameter_constraints: ClassVar[Constraints] = {
@@ -131,13 +157,12 @@ class PrivateSearchCV(WholeMixin, PlanMixin, Delegation, BaseSearchCV, CallbackS
         owner = type(self).__name__
         warn_of_misuse(self)
         check_unpaid_arguments(self, params)
-        self._validate_params()
+        check_parameters(self)
         check_callbacks(self)
         guarantee = PrivacyGuarantee(self.epsilon, self.delta, self.adjacency)
         session = Session.of_whole(random_words(self.random_state), self.adjacency)
         candidates = sealed_candidates(self, self._candidates(session.rng))
         scoring = choose_scoring(owner, self.scoring, [c.estimator for c in candidates])
-        units = self._public_units(scoring)
         check_grouped(self, groups)
         labelled = is_classifier(candidates[0].estimator)
         # plan
@@ -151,16 +176,14 @@ class PrivateSearchCV(WholeMixin, PlanMixin, Delegation, BaseSearchCV, CallbackS
         problem = SearchProblem(
             candidates=candidates,
             scoring=scoring,
-            estimates_units=estimates,
-            known=units,
+            target=self._public_units(scoring),
             session=session,
             delta=self.delta,
             declared=declared,
+            n_jobs=self.n_jobs,
         )
         for one in strategy.fitted_alone(candidates):
             problem.check(owner, one, strategy.fit_budget)
-            if self.n_jobs not in (None, 1):
-                _runs.check_found(one.estimator)
         report = strategy.report(owner, guarantee, problem, most)
 
         def cost_of(asked: PrivacyGuarantee) -> PrivacyLoss:
@@ -192,14 +215,12 @@ class PrivateSearchCV(WholeMixin, PlanMixin, Delegation, BaseSearchCV, CallbackS
         with drawing(self, reservation, report.total):
             parts = asked._divided(records.kept(session.rng), strategy, reference, session)
             problem = replace(problem, classes=classes, parts=parts)
-            outcome = _runs.without_traces(lambda: self._run(problem, strategy))
-            estimated, said = advice.estimated_number(outcome.model), outcome.said()
+            outcome = _runs.without_traces(lambda: self._run(problem, strategy, estimates))
+            estimated, said = advice.estimated_number(outcome.models[-1]), outcome.said()
             for model in outcome.models:
                 settled(model, report, ledger)
             self._store(outcome, problem, strategy)
             self._columns, self.privacy_ = columns, report
-            if outcome.hidden:  # last: where warnings are errors, what was paid for is there
-                advice.warn_last(_runs.HIDDEN)
             for text, topic in said:
                 advice.warn_last(text, topic)
             advice.advise_on_estimated_number(self, estimated, grouped=groups is not None)
@@ -211,30 +232,78 @@ class PrivateSearchCV(WholeMixin, PlanMixin, Delegation, BaseSearchCV, CallbackS
         """Return what is public of the records, these, and what the columns are."""
         compared = [one.estimator for one in candidates]
         X, columns = read_to_fit(self, X, compared)
-        form = SearchRows(type(self), is_classifier(compared[0]))
+        columns_of = AnyColumns()
+        form = Supervised(columns_of, is_classifier(compared[0]), fewest=columns_of.fewest)
         with silence(DataConversionWarning):  # of a shape
             most = int(self.rows_per_group)
             schema, records = read(self, form, groups=groups, most=most, X=X, y=y)
         advice.advise_on_public_number(self, records.rows.n_rows, records.n_groups)
         return schema, records, columns
 
-    def _validate_params(self) -> None:
-        """Raise what is wrong with any single parameter: more than scikit-learn's constraints."""
-        check_parameters(self)
-
-    def _run(self, problem: SearchProblem, strategy: Strategy) -> Outcome:
+    def _run(self, problem: SearchProblem, strategy: Strategy, estimates: bool) -> Outcome:
         """Run the search; the number of tasks is told where it is public."""
         n_tasks = None if strategy.name == "repeated" else len(problem.candidates)
         with progress(self, n_tasks) as tell, silence():
-            target, hidden = problem.known or Target(), False
-            if problem.estimates_units:
-                target, hidden = _runs.release_units(problem, pure_part(strategy.total))
-            outcome = strategy.run(problem, target, self.n_jobs, tell)
-            if outcome.model is None:
+            if estimates:
+                target = _runs.release_units(problem, pure_part(strategy.total))
+                problem = replace(problem, target=target)
+            outcome = strategy.run(problem, tell)
+            if outcome.models[0] is None:
                 raise _runs.SearchStopped(_runs.FAILED)
-            return outcome._replace(hidden=hidden)
+            return outcome
+
+    predict = _delegated("predict")
+    predict_proba = _delegated("predict_proba")
+    predict_log_proba = _delegated("predict_log_proba")
+    decision_function = _delegated("decision_function")
+
+    @_offers("score")
+    def score(self, X: Any, y: Any, sample_weight: None = None) -> float:
+        """Return the score of the winner, without noise: of private records, not private.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,)
+        sample_weight : None
+            For scikit-learn's conventions; weights are refused.
+
+        Returns
+        -------
+        float
+            By `scoring`, or the winner's own score.
+        """
+        check_is_fitted(self)
+        check_unpaid_arguments(self, {"sample_weight": sample_weight}, "score")
+        owner, model = type(self).__name__, self.best_estimator_
+        X = read_as_fitted(self, X)
+        found: float = by_storage(
+            X,
+            lambda X: self._score(owner, X, y),
+            lambda rows: answered(owner, model, "score", rows),  # which refuses them
+        )
+        return found
+
+    def _score(self, owner: str, X: Any, y: Any) -> float:
+        check_collected(owner, "y", y)
+        scorer = check_scoring(self.best_estimator_, scoring=self.scoring)
+        return without_values(
+            lambda: float(scorer(self.best_estimator_, X, y)),
+            f"{owner}.score cannot compare y with the predictions for X: give the columns that "
+            "were fitted to, and one finite number, or label of the kind that was fitted, for each "
+            "row of X.",
+        )
+
+    @property
+    def classes_(self) -> Any:
+        """Labels of the winner, for classifiers."""
+        check_is_fitted(self)
+        return self.best_estimator_.classes_
 
     __sklearn_clone__ = clone_with_ledger
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "best_estimator_")
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -283,17 +352,16 @@ class PrivateSearchCV(WholeMixin, PlanMixin, Delegation, BaseSearchCV, CallbackS
         self, records: Groups[Records], strategy: Strategy, reference: float, session: Session
     ) -> Parts:
         """Return the places of the records that are used."""
-        if isinstance(strategy, OneRelease) and not strategy.apart:
+        shares = strategy.shares(self._fraction, reference)
+        if not shares:
             return Parts(records.rows.undivided(), (0,), (0,))
-        parts = _runs.divide(records, self._fraction, reference, session)
-        public = self.adjacency == "replace_one"  # how many rows there are
-        if parts.n_in(parts.train) < 2 or (public and not parts.n_in(parts.validation)):
+        parts = _runs.divide(records, shares, session, strategy.name == "folds")
+        if parts is None:
             raise self._too_few()
         return parts
 
     @property
     def _fraction(self) -> float:
-        """The share of the records that is scored."""
         given = self.validation_fraction
         return _runs.REFERENCE if isinstance(given, str) else given
 
@@ -313,29 +381,28 @@ class PrivateSearchCV(WholeMixin, PlanMixin, Delegation, BaseSearchCV, CallbackS
             f"Got {self.validation_fraction!r}, and too few rows, or groups, for it."
         )
 
-    def _public_units(self, scoring: Scoring) -> Target | None:
+    def _public_units(self, scoring: Scoring) -> Target:
         """Return the units of a target with finite public bounds: half of them is two scales."""
         low, high = as_bounds(self.target_bounds, 1, "target_bounds", self)[:, 0]
         if not scoring.needs_target or not np.isfinite([low, high]).all():
-            return None
-        return Target(0.5 * low + 0.5 * high, 0.25 * (high - low))
+            return Target()
+        return Target(0.5 * low + 0.5 * high, 0.25 * (high - low), public=True)
 
     def _store(self, outcome: Outcome, problem: SearchProblem, strategy: Strategy) -> None:
-        """Set the fitted attributes."""
         best = problem.candidates[outcome.candidate].parameters
         self.best_params_, self.best_index_ = best, 0
-        self.best_score_, self.best_estimator_ = outcome.score, outcome.model
+        (self.best_score_,), (self.best_estimator_,) = outcome.scores, outcome.models
         # One row each, which holds a value whole also where it is a collection.
         rows = {name: np.array([value, None], dtype=object)[:1] for name, value in best.items()}
         columns = {f"param_{name}": np.ma.MaskedArray(row, [False]) for name, row in rows.items()}
-        found = {"params": [best], "mean_test_score": np.array([outcome.score])}
+        found = {"params": [best], "mean_test_score": np.array(outcome.scores)}
         self.cv_results_ = {**columns, **found, "rank_test_score": np.array([1], dtype=np.int32)}
         self.n_candidates_, self.strategy_ = len(problem.candidates), strategy.name
         self.scorer_, self.fit_budget_ = get_scorer(problem.scoring.name), strategy.fit_budget
         self.multimetric_ = False
         self.__dict__.pop("feature_names_in_", None)  # of an earlier fit, to a frame
-        if hasattr(outcome.model, "feature_names_in_"):
-            self.feature_names_in_ = outcome.model.feature_names_in_
+        if hasattr(self.best_estimator_, "feature_names_in_"):
+            self.feature_names_in_ = self.best_estimator_.feature_names_in_
 
 
 def check_callbacks(search: Any) -> None:

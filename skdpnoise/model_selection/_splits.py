@@ -60,15 +60,12 @@ class Coins:
 
     @property
     def n_places(self) -> int:
-        """Number of parts."""
         return len(self.shares) + 1
 
     def of_numbers(self, begin: int, end: int) -> Places:
-        """Return the places of rows by their numbers."""
         return self._of_words(words_of_rows(self.key, begin, end))
 
     def of_labels(self, labels: Any) -> Places:
-        """Return the places of rows by the labels of their groups."""
         with silence():
             codes = group_codes("fit", labels, len(labels))
         return self._of_words(words_of_groups(self.key, labels, codes))

@@ -46,7 +46,7 @@ from skdpnoise.accounting.limits import ApproximateBudget, SearchBudget, as_loss
 from skdpnoise.data.partitions import SpreadError
 from skdpnoise.linear_model import DPCoordinateDescentRegressor, DPLassoPath
 from skdpnoise.mechanisms.selection import approximate_base, base_budget, repeated_loss
-from skdpnoise.metrics.scoring import BITS, NARROW, Losses
+from skdpnoise.metrics.scoring import BITS, NARROW, Losses, pair_share
 from skdpnoise.model_selection import _runs
 from skdpnoise.model_selection._candidates import Candidate
 from skdpnoise.model_selection._data import Records
@@ -77,28 +77,45 @@ class Strategy(ABC):
 
     @property
     def score_budget(self) -> LossBudget:
-        """The cost of a published score."""
         return self.choice_budget.share(self.scored)
 
     def fitted_alone(self, candidates: Sequence[Candidate]) -> Sequence[Candidate]:
-        """Return the candidates that are fitted."""
         return candidates
 
     def n_scores(self, n_candidates: int) -> int:
         """Return how many models are scored, as a report says."""
         return n_candidates
 
+    def shares(self, fraction: float, reference: float) -> Sequence[float]:
+        """Return the shares of all parts but the first; none where the records stay together."""
+        return fraction, reference
+
     def loss(self, rows: int) -> PrivacyLoss:
         """Return the cost of the search with respect to a group of at most so many rows."""
         return self.total.for_group(rows)
 
-    def choose(self, problem: SearchProblem, losses: Losses, target: Target) -> tuple[int, float]:
+    def fitted(
+        self, fits: Sequence[tuple[SearchProblem, Candidate]], tell: Tell | None = None
+    ) -> list[Any]:
+        """Return the fitted models in their order, None where a fit failed."""
+        priced = [
+            (one, one.priced(candidate.estimator, self.fit_budget)) for one, candidate in fits
+        ]
+        models = []
+        for model in in_order((delayed(_fitted)(*one) for one in priced), fits[0][0].n_jobs):
+            models.append(model)
+            if tell is not None:
+                tell(f"candidate {len(models)}")
+        return models
+
+    def choose(self, problem: SearchProblem, models: Sequence[Any]) -> tuple[int, float]:
         """Return the best of fitted models, and its noisy score."""
+        losses = problem.losses(models)
         utilities, sensitivity, monotonic = _utilities(losses, problem)
         part = self.choice_budget.share(_CHOICE)
         chooser = chooser_within(part, sensitivity, monotonic=monotonic)
         best = problem.session.choose("choice", chooser.mechanism, utilities, charged=chooser)
-        return best, problem.score(int(losses.sums[best]), self.score_budget, target)[0]
+        return best, problem.score(int(losses.sums[best]), self.score_budget)[0]
 
     def report(
         self,
@@ -128,9 +145,7 @@ class Strategy(ABC):
         )
 
     @abstractmethod
-    def run(
-        self, problem: SearchProblem, target: Target, n_jobs: int | None, tell: Tell
-    ) -> Outcome:
+    def run(self, problem: SearchProblem, tell: Tell) -> Outcome:
         """Choose; `tell` is called after each part whose number is public."""
 
 
@@ -170,17 +185,18 @@ class OneRelease(Strategy):
     def fitted_alone(self, candidates: Sequence[Candidate]) -> Sequence[Candidate]:
         return [replace(candidates[0], estimator=self.estimator)]
 
-    def run(
-        self, problem: SearchProblem, target: Target, n_jobs: int | None, tell: Tell
-    ) -> Outcome:
+    def shares(self, fraction: float, reference: float) -> Sequence[float]:
+        return (fraction, reference) if self.apart else ()
+
+    def run(self, problem: SearchProblem, tell: Tell) -> Outcome:
         path = problem.fitted(problem.priced(self.estimator, self.fit_budget))
-        said = _runs.taken_from(path)
         models = [_model_of(path, candidate.estimator) for candidate in problem.candidates]
-        target = _units(path, target)
-        best, score = self.choose(problem, problem.losses(models, target), target)
+        problem = replace(problem, target=_units(path, problem.target))
+        best, score = self.choose(problem, models)
         for k in range(len(models)):
             tell(f"candidate {k + 1}")
-        return Outcome(best, _runs.said_by(models[best], said), score)
+        vars(models[best])[_runs.SAID] = vars(path)[_runs.SAID]
+        return Outcome(best, [models[best]], [score])
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -197,15 +213,9 @@ class NoisyMax(Strategy):
         choice = total.share(1.0 - HALF) if refit else total
         return cls(total, choice.share(1.0 / n_candidates), pure_part(choice), refit)
 
-    def run(
-        self, problem: SearchProblem, target: Target, n_jobs: int | None, tell: Tell
-    ) -> Outcome:
-        priced = [problem.priced(c.estimator, self.fit_budget) for c in problem.candidates]
-        models = []
-        for model in in_order((delayed(_fitted)(problem, one) for one in priced), n_jobs):
-            models.append(model)
-            tell(f"candidate {len(models)}")
-        best, score = self.choose(problem, problem.losses(models, target), target)
+    def run(self, problem: SearchProblem, tell: Tell) -> Outcome:
+        models = self.fitted([(problem, one) for one in problem.candidates], tell)
+        best, score = self.choose(problem, models)
         model = models[best]
         if self.refit and model is not None:
             again = problem.priced(problem.candidates[best].estimator, self.total.share(HALF))
@@ -214,7 +224,7 @@ class NoisyMax(Strategy):
             model = problem.fitted(again, (*parts.train, *parts.validation))
             # Each score compared the rows with those of the first scan; this fit has none.
             problem.rows(range(len(parts.division.sizes))).total(_counted, "last look")
-        return Outcome(best, model, score)
+        return Outcome(best, [model], [score])
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -252,9 +262,7 @@ class RepeatedRuns(Strategy):
         """Loss of the best of all runs; one run has the base loss for a group."""
         return repeated_loss(as_loss(self.base), self.law)
 
-    def run(
-        self, problem: SearchProblem, target: Target, n_jobs: int | None, tell: Tell
-    ) -> Outcome:
+    def run(self, problem: SearchProblem, tell: Tell) -> Outcome:
         """Draw how many runs, and run; ties are broken by chance."""
         n_runs = problem.session.repetitions(self.law)
         if n_runs == 0:
@@ -262,29 +270,57 @@ class RepeatedRuns(Strategy):
                 "The random number of runs is 0, so nothing is fitted; the budget is spent. A law "
                 "with a larger mean makes that rarer; TruncatedNegativeBinomial never gives 0."
             )
-        chosen = [
-            int(k) for k in integers_below(problem.session.rng, len(problem.candidates), n_runs)
-        ]
-        priced = [problem.priced(problem.candidates[k].estimator, self.fit_budget) for k in chosen]
-        tasks = (delayed(one_run)(problem, one, target) for one in priced)
-        models, sums = zip(*in_order(tasks, n_jobs), strict=True)
-        losses = Losses(np.array(sums), np.zeros(n_runs))
-        best, score = self.choose(problem, losses, target, models)
-        return Outcome(chosen[best], models[best], score)
-
-    def choose(
-        self, problem: SearchProblem, losses: Losses, target: Target, models: Sequence[Any] = ()
-    ) -> tuple[int, float]:
-        """Take the best noisy score; a run that failed, without a model, is the worst."""
-        # So nothing is seen of a run that failed unless all have.
+        rng = problem.session.rng
+        chosen = [int(k) for k in integers_below(rng, len(problem.candidates), n_runs)]
+        models = self.fitted([(problem, problem.candidates[k]) for k in chosen])
+        # A run that failed is the worst, so that nothing is seen of it unless all have.
         keys = []
-        for k, loss in enumerate(losses.sums.tolist()):
-            score, _ = problem.score(loss, self.score_budget, target)
-            tie = int(problem.session.rng.take(1)[0])
-            failed = len(models) > 0 and models[k] is None
-            keys.append((-np.inf if failed else score, tie, k))
+        for k, loss in enumerate(problem.losses(models).sums.tolist()):
+            score, _ = problem.score(loss, self.score_budget)
+            tie = int(rng.take(1)[0])
+            keys.append((-np.inf if models[k] is None else score, tie, k))
         score, _, best = max(keys)
-        return best, score
+        return Outcome(chosen[best], [models[best]], [score])
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Folds(Strategy):
+    """One candidate, fitted to all folds but one, each time another, and scored on that one."""
+
+    name = "folds"
+    scored = 1.0  # as there is nothing to choose
+    released = "fits to all folds but one, each within {budget}, and the scores of the folds"
+    n_folds: int
+
+    @classmethod
+    def within(cls, total: SearchBudget, n_folds: int) -> Folds:
+        fit, score = total.share((1.0 - BESIDE) / (n_folds - 1)), total.share(BESIDE)
+        return cls(total, fit, pure_part(score), n_folds)
+
+    def n_scores(self, n_candidates: int) -> int:
+        return self.n_folds
+
+    def shares(self, fraction: float, reference: float) -> Sequence[float]:
+        return [(1.0 - reference) / self.n_folds] * (self.n_folds - 1) + [reference]
+
+    def run(self, problem: SearchProblem, tell: Tell) -> Outcome:
+        """Fit and score all folds; if one cannot be fitted there is no result."""
+        folds = problem.parts.train
+        (only,) = problem.candidates
+        each = []
+        for fold in folds:
+            others = tuple(place for place in folds if place != fold)
+            parts = replace(problem.parts, train=others, validation=(fold,))
+            each.append(_with_pairs(replace(problem, parts=parts)))
+        models = self.fitted([(one, only) for one in each])
+        if any(model is None for model in models):
+            raise _runs.SearchStopped(_runs.FAILED)
+        scored = []
+        for one, model in zip(each, models, strict=True):
+            loss = int(one.losses([model]).sums[0])
+            scored.append(one.score(loss, self.score_budget))
+        scores, errors = zip(*scored, strict=True)
+        return Outcome(0, models, scores, errors)
 
 
 def _model_of(fitted: Any, candidate: Any) -> Any:
@@ -314,12 +350,6 @@ def _fitted(problem: SearchProblem, priced: Priced) -> Any:
         return None
 
 
-def one_run(problem: SearchProblem, priced: Priced, target: Target) -> tuple[Any, int]:
-    """Return a fitted model and the sum of its losses."""
-    model = _fitted(problem, priced)
-    return model, int(problem.losses([model], target).sums[0])
-
-
 def _counted(records: Records) -> NDArray[np.int64]:
     return np.array([len(records["y"])])
 
@@ -339,8 +369,17 @@ def _utilities(losses: Losses, problem: SearchProblem) -> tuple[NDArray[np.float
 
 def _units(path: Any, target: Target) -> Target:
     """Return the units of the target that a release has found, unless they are known already."""
-    if target != Target():
+    if target.public:
         return target
     final = path[-1] if hasattr(path, "steps") else path
     _, _, location, scale = final._standardised
     return Target(location, scale, max(float(np.mean(final._pseudo_data.y**2)), LEAST_VARIANCE))
+
+
+def _with_pairs(problem: SearchProblem) -> SearchProblem:
+    """Return the problem of a fold: how many pairs it has is its own."""
+    target = problem.target
+    if not problem.scoring.by_pairs or target.shares is None:
+        return problem
+    whole = pair_share(float(target.shares.shares[1]), problem.n_scored)
+    return replace(problem, target=replace(target, variance=whole))

@@ -12,8 +12,6 @@ from skdpnoise.data.groups import Groups
 from skdpnoise.data.table import InMemory
 from skdpnoise.sampling import RandomWords
 
-__all__ = ["Scaling", "members_of"]
-
 _BLOCK = 1024  # rows that are put into these units at once
 
 
@@ -36,7 +34,6 @@ class Scaling:
         return found
 
     def back(self, values: NDArray[Any]) -> NDArray[np.float64]:
-        """Return predictions in the user's units."""
         return np.asarray(self.center + self.scale * values.astype(np.float64))
 
 

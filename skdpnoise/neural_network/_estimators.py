@@ -172,25 +172,16 @@ class DPMLPClassifier(LayerParameters, NetworkClassifier):
 
     Attributes
     ----------
-    %(networks: module_)s
-    classes_ : ndarray of shape (n_classes,)
-        The labels.
-    %(networks: allocation_)s
-    %(networks: n_iter_, n_steps_, sampling_rate_)s
-    %(estimators: n_features_in_, feature_names_in_, privacy_)s
+    %(networks: module_, classes_, allocation_)s
+    %(paragraphs: attributes_of_trainings)s
 
     See Also
     --------
     DPNeuralClassifier : Any other network.
     DPLogisticRegression : A linear model, which is better with few records.
 
-    Notes
-    -----
     %(paragraphs: stages_of_networks)s
-
-    References
-    ----------
-    %(paragraphs: training)s
+    %(networks: References)s
 
     Examples
     --------
@@ -219,23 +210,16 @@ class DPMLPRegressor(LayerParameters, NetworkRegressor):
 
     Attributes
     ----------
-    %(networks: module_)s
-    %(networks: allocation_)s
-    %(networks: n_iter_, n_steps_, sampling_rate_)s
-    %(estimators: n_features_in_, feature_names_in_, privacy_)s
+    %(networks: module_, allocation_)s
+    %(paragraphs: attributes_of_trainings)s
 
     See Also
     --------
     DPNeuralRegressor : Any other network.
     DPCoordinateDescentRegressor : A linear model, which is better with few records.
 
-    Notes
-    -----
     %(paragraphs: stages_of_networks)s
-
-    References
-    ----------
-    %(paragraphs: training)s
+    %(networks: References)s
 
     Examples
     --------
@@ -258,33 +242,11 @@ class ModuleParameters(BaseEstimator):
     _parameter_constraints: ClassVar[Constraints] = {"module": [None, callable]}
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Return the parameters, those of the module too.
-
-        Parameters
-        ----------
-        deep : bool, default=True
-            Makes no difference here.
-
-        Returns
-        -------
-        dict
-        """
         own = {name: one for name, one in vars(self).items() if name.startswith(_PREFIX)}
         params: dict[str, Any] = super().get_params(deep=False)
         return params | own
 
     def set_params(self, **params: Any) -> Self:
-        """Set parameters, those of the module too.
-
-        Parameters
-        ----------
-        **params : dict
-            Parameters by name.
-
-        Returns
-        -------
-        self : object
-        """
         for name in [name for name in params if name.startswith(_PREFIX)]:
             setattr(self, name, params.pop(name))
         super().set_params(**params)
@@ -320,25 +282,16 @@ class DPNeuralClassifier(ModuleParameters, NetworkClassifier):
 
     Attributes
     ----------
-    %(networks: module_)s
-    classes_ : ndarray of shape (n_classes,)
-        The labels.
-    %(networks: allocation_)s
-    %(networks: n_iter_, n_steps_, sampling_rate_)s
-    %(estimators: n_features_in_, feature_names_in_, privacy_)s
+    %(networks: module_, classes_, allocation_)s
+    %(paragraphs: attributes_of_trainings)s
 
     See Also
     --------
     DPMLPClassifier : A multilayer perceptron.
     DPLogisticRegression : A linear model, which is better with few records.
 
-    Notes
-    -----
     %(paragraphs: any_network)s
-
-    References
-    ----------
-    %(paragraphs: training)s
+    %(networks: References)s
 
     Examples
     --------
@@ -372,23 +325,16 @@ class DPNeuralRegressor(ModuleParameters, NetworkRegressor):
 
     Attributes
     ----------
-    %(networks: module_)s
-    %(networks: allocation_)s
-    %(networks: n_iter_, n_steps_, sampling_rate_)s
-    %(estimators: n_features_in_, feature_names_in_, privacy_)s
+    %(networks: module_, allocation_)s
+    %(paragraphs: attributes_of_trainings)s
 
     See Also
     --------
     DPMLPRegressor : A multilayer perceptron.
     DPCoordinateDescentRegressor : A linear model, which is better with few records.
 
-    Notes
-    -----
     %(paragraphs: any_network)s
-
-    References
-    ----------
-    %(paragraphs: training)s
+    %(networks: References)s
 
     Examples
     --------

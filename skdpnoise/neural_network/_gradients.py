@@ -35,8 +35,6 @@ from skdpnoise.neural_network._modules import ParameterGroups
 from skdpnoise.sampling import RandomWords
 from skdpnoise.sampling.observer import words_go_by_rows
 
-__all__ = ["PersonGradients", "rounds", "sampled", "slots_agree"]
-
 _WORD = 2.0**64
 _SCALES = (1.0, 1.0, 1.0, 10.0, 100.0, 1000.0)  # of random rows, a batch of each
 
@@ -103,10 +101,11 @@ class PersonGradients:
         self._torch, self._names = torch, groups.names
         self._n_threads = torch.get_num_threads()
         state = dict(module.named_parameters()) | dict(module.named_buffers())
-        fixed = {name: one.detach() for name, one in state.items() if name not in groups.names}
+        state = {name: one.detach() for name, one in state.items()}
+        self.trained = {name: state.pop(name) for name in groups.names}
 
         def of_one(trained: dict[str, Any], rows: Any, targets: Any, weights: Any) -> Any:
-            outputs = torch.func.functional_call(module, {**fixed, **trained}, (rows,))
+            outputs = torch.func.functional_call(module, {**state, **trained}, (rows,))
             return (loss(outputs, targets) * weights).sum()
 
         self._each = torch.func.vmap(

@@ -7,10 +7,11 @@ import math
 import pickle
 import random
 import sys
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import _lru_cache_wrapper
+from io import BytesIO
 from itertools import pairwise
 from types import BuiltinFunctionType, CellType, FunctionType, MethodType, ModuleType
 from typing import Any
@@ -21,17 +22,6 @@ from numpy.typing import NDArray
 
 from skdpnoise._utils.checks import complaint
 
-__all__ = [
-    "ACTIVATIONS",
-    "ParameterGroups",
-    "grouped",
-    "keeping_nothing",
-    "load_torch",
-    "make_module",
-    "refuse_mixing",
-]
-
-_DEPTH = 6  # of objects within objects that are looked at
 _CODE = (type, BuiltinFunctionType, ModuleType, property, staticmethod, classmethod)
 
 ACTIVATIONS = {"identity": "Identity", "logistic": "Sigmoid", "tanh": "Tanh", "relu": "ReLU"}
@@ -140,65 +130,66 @@ def _generators() -> tuple[Any, ...]:
     return random.getstate(), kind, np.asarray(keys).tobytes(), *rest
 
 
-def _kept(module: Any, depth: int = _DEPTH) -> dict[str, Any]:
+def _kept(module: Any) -> dict[str, Any]:
     """Return all that a network holds beside its parameters, in a form that can be compared."""
-    found: dict[str, Any] = {name: _facts(one, 1) for name, one in module.named_buffers()}
+    return {name: _written(value) for name, value in _held(module).items()}
+
+
+def _held(module: Any) -> dict[str, Any]:
+    """Return buffers, and the attributes of each layer and of its class, by their names."""
+    found = dict(module.named_buffers())
     own = {"_parameters", "_buffers", "_modules"}
     for name, layer in module.named_modules():
         kinds = [one for one in type(layer).__mro__ if not one.__module__.startswith("torch.")]
         held = [vars(kind) for kind in reversed(kinds) if kind is not object] + [vars(layer)]
         for key, value in (pair for one in held for pair in one.items()):
             if key not in own and not key.startswith("__"):
-                found[f"{name}.{key}".lstrip(".")] = _facts(value, depth)
+                found[f"{name}.{key}".lstrip(".")] = value
     return found
 
 
-def _facts(value: Any, depth: int) -> Any:
-    """Return what is known of a value; what cannot be looked into is equal to nothing."""
-    if isinstance(value, str | bytes | int | float | complex | None):
-        return repr(value)
-    if isinstance(value, ref):  # which keeps nothing
-        return None
-    if isinstance(value, sys.modules["torch"].Tensor):
-        try:
-            return tuple(value.shape), value.detach().cpu().numpy().tobytes()
-        except (RuntimeError, TypeError):  # of a transformation that has ended, or without numbers
-            return id(value)
-    if depth == 0:
-        return object()
-    if isinstance(value, Mapping):
-        return [(repr(key), _facts(one, depth - 1)) for key, one in value.items()]
-    if isinstance(value, list | tuple):
-        return [_facts(one, depth - 1) for one in value]
-    return _facts_of_object(value, depth - 1)
-
-
-def _facts_of_object(value: Any, depth: int) -> Any:
-    """Return what is known of code, or of an object that holds something."""
-    torch = sys.modules["torch"]
-    if isinstance(value, _CODE):
-        return id(value)
-    if isinstance(value, FunctionType | MethodType):
-        return id(value), [_facts(one, depth) for one in _held_by(value)]
-    if isinstance(value, torch.nn.Module):
-        return _kept(value, depth)
-    if isinstance(value, _lru_cache_wrapper):
-        return id(value), value.cache_info()
-    if isinstance(value, torch.Generator):
-        return _facts(value.get_state(), depth)
+def _written(value: Any) -> Any:
+    """Return all that a value holds as bytes; what cannot be looked into is equal to nothing."""
+    file = BytesIO()
     try:
-        return pickle.dumps(value)
+        _Writer(file).dump(value)
     except Exception:
-        held = getattr(value, "__dict__", None)
-        return object() if held is None else (id(value), _facts(held, depth))
+        return object()
+    return file.getvalue()
 
 
-def _held_by(function: Any) -> list[Any]:
+class _Writer(pickle.Pickler):
+    """Writes down what objects hold, for no one to read: of code only which it is."""
+
+    def persistent_id(self, value: Any) -> int | None:
+        if isinstance(value, ref):  # which keeps nothing
+            return 0
+        return id(value) if isinstance(value, _CODE) else None
+
+    def reducer_override(self, value: Any) -> Any:
+        torch = sys.modules["torch"]
+        if isinstance(value, FunctionType | MethodType):
+            return id, (id(value),), _kept_by(value)
+        if isinstance(value, torch.nn.Module):
+            return id, (id(value),), _held(value)
+        if isinstance(value, _lru_cache_wrapper):
+            return id, (id(value),), value.cache_info()
+        if isinstance(value, torch.Generator):
+            return id, (id(value),), value.get_state()
+        if isinstance(value, torch.Tensor):
+            try:
+                return bytes, (value.detach().cpu().numpy().tobytes(), tuple(value.shape))
+            except (RuntimeError, TypeError):  # of a transformation that has ended, or no numbers
+                return id, (id(value),)
+        return NotImplemented
+
+
+def _kept_by(function: Any) -> list[Any]:
     """Return what a function keeps: attributes, values of an enclosing function, and defaults."""
     plain = getattr(function, "__func__", function)
     cells = plain.__closure__ or ()
     enclosed = [cell.cell_contents for cell in cells if cell != CellType()]
-    return [vars(plain), enclosed, list(plain.__defaults__ or ()), plain.__kwdefaults__ or {}]
+    return [vars(plain), enclosed, plain.__defaults__, plain.__kwdefaults__]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -212,12 +203,10 @@ class ParameterGroups:
 
     @property
     def sizes(self) -> NDArray[np.int64]:
-        """Number of parameters of each tensor."""
         return np.array([math.prod(shape) for shape in self.shapes], dtype=np.int64)
 
     @property
     def n_parameters(self) -> NDArray[np.int64]:
-        """Number of parameters of each group."""
         return np.bincount(self.members, weights=self.sizes).astype(np.int64)
 
     @property
@@ -227,7 +216,6 @@ class ParameterGroups:
 
     @property
     def of_coordinates(self) -> NDArray[np.int64]:
-        """The group of each parameter."""
         return np.repeat(np.arange(len(self.labels)), self.n_parameters)
 
 

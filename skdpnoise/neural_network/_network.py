@@ -42,14 +42,12 @@ from skdpnoise.neural_network._modules import (
     refuse_mixing,
 )
 from skdpnoise.neural_network._plan import TrainingShares, planned_sampling, share_out
-from skdpnoise.neural_network._training import People, Steps, Training, n_slots_for
+from skdpnoise.neural_network._training import People, Training, n_slots_for
 from skdpnoise.privacy import Adjacency
 from skdpnoise.queries import private_location_scale
 from skdpnoise.queries.location_scale import LIMIT
 from skdpnoise.queries.searched_location import search_location
 from skdpnoise.sensitivity import GroupedProfile
-
-__all__ = ["PrivateNetwork"]
 
 _QUEUED = 4  # where slots are drawn, so many people in each are waited for on average
 _PREDICTED = 64  # rows at once, always so many, so that others hardly change a row's prediction
@@ -165,34 +163,39 @@ class PrivateNetwork(CallbackSupportMixin, PrivateEstimator, BaseEstimator, ABC)
                 scalings = self._estimate_scalings(people, shares, terms, schema, used)
                 # charge, draw, solve
                 draw = people.of_groups().each("gradients", mechanism)
-                steps = Steps.of(self)
                 size = n_slots_for(int(parts.sizes.sum()), sampling.rate * people.n_records)
-                agree = slots_agree(
-                    torch, gradients, *self._trial(torch, schema, module, parts, size)
-                )
-                size = size if agree else 2 ** int(math.log2(max(1, size // _QUEUED)))
+                batch = self._batch(torch, schema, size)
+                agree = slots_agree(torch, gradients, gradients.trained, batch)
                 training = Training(
+                    estimator=copy.copy(self),  # callbacks may change parameters
                     groups=parts,
+                    gradients=gradients,
+                    people=self._people(torch, schema, scalings, members, table.leaf),
                     mechanism=mechanism,
                     draw=draw,
                     profile=profile,
-                    steps=steps,
+                    rng=people.rng,
                     n_people=people.n_records,
-                    n_slots=size,
+                    n_slots=size if agree else 2 ** int(math.log2(max(1, size // _QUEUED))),
                     agree=agree,
-                    adaptive=self._adapts,
                 )
-                tensors = self._people(torch, schema, scalings, members, table.leaf)
+                n_epochs = int(self.max_iter)
 
                 def model(state: tuple[dict[str, Any], NDArray[np.float64]]) -> dict[str, Any]:
                     fitted = copy.deepcopy(pristine)
                     fitted.load_state_dict(state[0])
-                    allocation = training.allocation(state[1])
-                    own = {"module_": fitted.eval(), "allocation_": allocation}
-                    return own | self._fitted(schema, scalings, training)
+                    own = {
+                        "module_": fitted.eval(),
+                        "allocation_": training.allocation(state[1]),
+                        "n_iter_": n_epochs,
+                        "n_steps_": mechanism.n_releases,
+                        "sampling_rate_": mechanism.rate,
+                        "_scalings": scalings,
+                    }
+                    return own | ({} if schema.classes is None else {"classes_": schema.classes})
 
-                epochs = training.epochs(torch, module, gradients, tensors, people.rng)
-                fitted = follow_epochs(self, epochs, steps.n_epochs, model, (X, y))
+                epochs = training.epochs(module)
+                fitted = follow_epochs(self, epochs, n_epochs, model, (X, y))
                 # store
                 report = session.report()
             self.__dict__.update(fitted, privacy_=report)
@@ -231,8 +234,8 @@ class PrivateNetwork(CallbackSupportMixin, PrivateEstimator, BaseEstimator, ABC)
         module = make_module(self, math.prod(schema.row_shape), schema.n_outputs)
         module.to(device=self.device, dtype=torch.float32)
         refuse_mixing(owner, module)
-        shape = int(self.rows_per_group), *schema.row_shape
-        rows = torch.zeros(shape, device=self.device, dtype=torch.float32)
+        batch = self._batch(torch, schema, 1)
+        rows = batch[0][0]
         with torch.no_grad():
             module(rows)  # lazy layers get their shapes
             with keeping_nothing(owner, module):
@@ -249,10 +252,9 @@ class PrivateNetwork(CallbackSupportMixin, PrivateEstimator, BaseEstimator, ABC)
                 f"{tuple(rows.shape)}. Got shape {found}."
             )
         gradients = PersonGradients(torch, module, parts, self._row_losses(torch))
-        trained, batch = self._trial(torch, schema, module, parts, 1)
         with keeping_nothing(owner, module):
             try:
-                gradients(trained, *batch)
+                gradients(gradients.trained, *batch)
             except RuntimeError as error:
                 raise ValueError(
                     f"The 'module' parameter of {owner} must work under torch.func.vmap, which "
@@ -262,21 +264,13 @@ class PrivateNetwork(CallbackSupportMixin, PrivateEstimator, BaseEstimator, ABC)
                 ) from error
         return module, parts, gradients
 
-    def _trial(
-        self, torch: Any, schema: Schema, module: Any, parts: ParameterGroups, n_slots: int
-    ) -> tuple[dict[str, Any], Any]:
-        """Return parameters, and a batch of zeros."""
-        trained = {n: p.detach() for n, p in module.named_parameters() if n in parts.names}
-        shape, kind = (n_slots, int(self.rows_per_group)), {"device": self.device}
-        rows = torch.zeros((*shape, *schema.row_shape), dtype=torch.float32, **kind)
+    def _batch(self, torch: Any, schema: Schema, n_slots: int) -> tuple[Any, Any, Any]:
+        """Return rows and targets of zeros, with weights."""
+        shape = n_slots, int(self.rows_per_group)
+        rows = torch.zeros((*shape, *schema.row_shape), dtype=torch.float32)
         targets = torch.zeros(shape, dtype=getattr(torch, self._target_dtype))
-        ones = torch.ones(shape, dtype=torch.float32, **kind)
-        return trained, (rows, targets.to(self.device), ones)
-
-    @property
-    def _adapts(self) -> bool:
-        """Return whether the clips follow the norms."""
-        return isinstance(self.clip, str) and self.clip == "adaptive"
+        ones = torch.ones(shape, dtype=torch.float32)
+        return rows.to(self.device), targets.to(self.device), ones.to(self.device)
 
     def _profile(self, noise: str, parts: ParameterGroups) -> GroupedProfile:
         """Return what one person in a sample can do to each group."""
@@ -296,7 +290,8 @@ class PrivateNetwork(CallbackSupportMixin, PrivateEstimator, BaseEstimator, ABC)
                 )
             bounds = np.broadcast_to(given, n_groups)
         groups = parts.of_coordinates
-        if self._adapts:  # counts of people within each clip, for little of the budget
+        if isinstance(self.clip, str) and self.clip == "adaptive":
+            # Counts of people within each clip, for little of the budget.
             bounds = np.append(bounds, BESIDE * np.linalg.norm(bounds, order))
             groups = np.append(groups, np.full(n_groups, n_groups))
         return GroupedProfile(bounds, groups, order)
@@ -344,17 +339,6 @@ class PrivateNetwork(CallbackSupportMixin, PrivateEstimator, BaseEstimator, ABC)
         rows = torch.from_numpy(_in_units(leaf["X"], scalings[0])).to(self.device)
         targets = torch.from_numpy(self._targets(schema, scalings[1], leaf["y"])).to(self.device)
         return People(torch, rows, targets, members)
-
-    def _fitted(
-        self, schema: Schema, scalings: tuple[Scaling | None, Scaling | None], training: Training
-    ) -> dict[str, Any]:
-        """Return the fitted attributes beside the network."""
-        return {
-            "n_iter_": training.steps.n_epochs,
-            "n_steps_": training.mechanism.n_releases,
-            "sampling_rate_": training.mechanism.rate,
-            "_scalings": scalings,
-        } | ({} if schema.classes is None else {"classes_": schema.classes})
 
     def _outputs(self, X: Any) -> NDArray[np.float64]:
         """Return the outputs of the network for each row."""

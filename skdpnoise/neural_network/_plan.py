@@ -26,8 +26,6 @@ from skdpnoise.privacy import (
 from skdpnoise.queries.ranges import COUNT_SHARE
 from skdpnoise.sensitivity import GroupedProfile
 
-__all__ = ["Sampling", "TrainingShares", "chosen_noise", "planned_sampling", "share_out"]
-
 _ROOM = 1.0 - 1e-6  # for what rounding adds to a promise
 _STEPS = 200  # of samples whose size is "auto"
 
@@ -57,9 +55,8 @@ class TrainingShares:
 
     noise: str
     guarantee: PrivacyGuarantee
-    losses: Mapping[
-        str, LossBudget
-    ]  # of what is estimated: count (of people), rows, features, target
+    # Of what is estimated: "count" (of people), "rows", "features", "target".
+    losses: Mapping[str, LossBudget]
     n_people: float | None  # None where it is estimated
     most_rows: int  # of a person
     sampling: Sampling | None  # None where it hangs on the estimated number of people
@@ -91,13 +88,8 @@ class TrainingShares:
     def mechanism(self, sampling: Sampling, profile: GroupedProfile) -> SampledMechanism:
         """Return the noise of the steps, within what the stages before leave."""
         others, count, guarantee = self._scales, self.losses.get("count"), self.guarantee
-        calibrated = partial(
-            calibrate_sampled,
-            self.noise,
-            profile,
-            rate=sampling.rate,
-            n_releases=sampling.n_steps,
-        )
+        make = partial(calibrate_sampled, rate=sampling.rate, n_releases=sampling.n_steps)
+        calibrated = partial(make, self.noise, profile)
         made = calibrated(guarantee, beside=_sum([*others, *([count] if count else [])]))
         if self.sampling is not None:
             return made

@@ -27,8 +27,6 @@ from skdpnoise.neural_network._modules import ParameterGroups
 from skdpnoise.sampling import RandomWords
 from skdpnoise.sensitivity import GroupedProfile
 
-__all__ = ["People", "Steps", "Training", "n_slots_for"]
-
 _SLOTS_BY, _MOST_SLOTS = 8, 256
 _DEVIATIONS = 1.5  # standard deviations by which a sample may be larger without another round
 _MEMORY = 1 << 26  # bytes of the gradients of one round
@@ -62,56 +60,23 @@ class People:
         return rows, targets, weight
 
 
-@dataclass(frozen=True, slots=True)
-class Steps:
-    """How parameters follow noisy gradients: scikit-learn's names."""
-
-    solver: str
-    learning_rate: float | None  # None follows the noise
-    momentum: float
-    alpha: float
-    n_epochs: int
-
-    @classmethod
-    def of(cls, estimator: Any) -> Steps:
-        """Return the settings of an estimator."""
-        rate = estimator.learning_rate_init
-        return cls(
-            estimator.solver,
-            None if isinstance(rate, str) else float(rate),
-            float(estimator.momentum),
-            float(estimator.alpha),
-            int(estimator.max_iter),
-        )
-
-    def optimizer(self, torch: Any, parameters: list[Any], strength: float, n_steps: int) -> Any:
-        """Return torch's optimizer, for a signal over noise of each step."""
-        rate = self.learning_rate
-        if self.solver == "adam":
-            return torch.optim.Adam(parameters, lr=rate or _SLOWEST)
-        # The noise of all steps moves parameters by about the root of their number over this.
-        followed = _PACE * strength**_PACE_POWER / math.sqrt(n_steps)
-        rate = rate or min(max(followed, _SLOWEST), _FASTEST)
-        return torch.optim.SGD(parameters, lr=rate, momentum=self.momentum)
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class Training:
     """All that is fixed before the first batch."""
 
+    estimator: Any  # whose parameters say how a network follows noisy gradients
     groups: ParameterGroups
+    gradients: PersonGradients
+    people: People
     mechanism: SampledMechanism
     draw: Callable[[], Drawn]  # samples its noise for the next step
     profile: GroupedProfile
-    steps: Steps
+    rng: RandomWords
     n_people: float  # public or estimated
     n_slots: int
     agree: bool  # whether all slots of a batch make the same bits of a row
-    adaptive: bool = False  # whether the clips follow the norms; the last group is of counts
 
-    def epochs(
-        self, torch: Any, module: Any, gradients: PersonGradients, people: People, rng: RandomWords
-    ) -> Iterator[tuple[dict[str, Any], NDArray[np.float64]]]:
+    def epochs(self, module: Any) -> Iterator[tuple[dict[str, Any], NDArray[np.float64]]]:
         """Train the module in place; yield the model and the clips after each epoch."""
         named = dict(module.named_parameters())
         trained = {name: named[name] for name in self.groups.names}
@@ -121,20 +86,17 @@ class Training:
             for name, one in module.named_parameters(remove_duplicate=False)
             if id(one) in first_names
         ]
-        n_steps = self.mechanism.n_releases
-        first = self.allocation(self._bounds)
-        noise = first["noise"] * np.sqrt(first["n_parameters"])
-        strength = math.hypot(*(first["signal_to_noise"] * noise)) / math.hypot(*noise)
-        optimizer = self.steps.optimizer(torch, list(trained.values()), strength, n_steps)
+        n_steps, n_epochs = self.mechanism.n_releases, int(self.estimator.max_iter)
+        optimizer = self._optimizer(list(trained.values()))
         first_of_mean = n_steps - max(1, round(_AVERAGED * n_steps))
         clips, done = self._bounds.copy(), 0
         mean: dict[str, Any] = {}
-        for epoch in range(self.steps.n_epochs):
-            until = round((epoch + 1) * n_steps / self.steps.n_epochs)
+        for epoch in range(n_epochs):
+            until = round((epoch + 1) * n_steps / n_epochs)
             for step in range(done, until):
                 values = {name: one.detach() for name, one in trained.items()}
-                noisy, followed = self._noisy_gradient(values, gradients, people, rng, clips)
-                self._move(torch, trained, optimizer, noisy / math.hypot(*clips))
+                noisy, followed = self._noisy_gradient(values, clips)
+                self._move(trained, optimizer, noisy / math.hypot(*clips))
                 clips = followed
                 if step >= first_of_mean:
                     count = step - first_of_mean + 1
@@ -144,6 +106,21 @@ class Training:
             done = until
             whole = module.state_dict() | {name: mean[first] for name, first in same if mean}
             yield {name: one.detach().clone() for name, one in whole.items()}, clips
+
+    def _optimizer(self, parameters: list[Any]) -> Any:
+        """Return torch's optimizer; "auto" learning rates follow the signal over the noise."""
+        asked, optim = self.estimator, self.people.torch.optim
+        rate = asked.learning_rate_init
+        given = None if isinstance(rate, str) else float(rate)
+        if asked.solver == "adam":
+            return optim.Adam(parameters, lr=given or _SLOWEST)
+        first = self.allocation(self._bounds)
+        noise = first["noise"] * np.sqrt(first["n_parameters"])
+        strength = math.hypot(*(first["signal_to_noise"] * noise)) / math.hypot(*noise)
+        # The noise of all steps moves parameters by about the root of their number over this.
+        followed = _PACE * strength**_PACE_POWER / math.sqrt(self.mechanism.n_releases)
+        rate = given or min(max(followed, _SLOWEST), _FASTEST)
+        return optim.SGD(parameters, lr=rate, momentum=float(asked.momentum))
 
     @property
     def _bounds(self) -> NDArray[np.float64]:
@@ -168,12 +145,7 @@ class Training:
         }
 
     def _noisy_gradient(
-        self,
-        values: dict[str, Any],
-        gradients: PersonGradients,
-        people: People,
-        rng: RandomWords,
-        clips: NDArray[np.float64],
+        self, values: dict[str, Any], clips: NDArray[np.float64]
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Return the noisy mean of the clipped gradients of one sample, and the next clips."""
         # In units of the clips sensitivity and noise are always those of the first ones.
@@ -182,35 +154,34 @@ class Training:
         unit = clips / self._bounds
         parts = ClippedParts(starts, clips, grid_size[starts[:-1]] * unit, order)
         total, excess = np.zeros(starts[-1], dtype=np.int64), np.zeros(clips.size, dtype=np.int64)
-        chosen = sampled(rng, len(people.members), self.mechanism.rate)
-        agree = self.agree and gradients.as_tried  # a callback may have changed it
-        for standing, taken in rounds(rng, chosen, self.n_slots, agree=agree):
-            sums, more = parts.sums_and_excess(
-                gradients(values, *people.of(standing, taken)), taken
-            )
+        chosen = sampled(self.rng, len(self.people.members), self.mechanism.rate)
+        agree = self.agree and self.gradients.as_tried  # a callback may have changed it
+        for standing, taken in rounds(self.rng, chosen, self.n_slots, agree=agree):
+            found = self.gradients(values, *self.people.of(standing, taken))
+            sums, more = parts.sums_and_excess(found, taken)
             total, excess = total + sums, excess + more
-        each = 0
-        if self.adaptive:  # a person is one step of so many for each group, within or beyond
+        each, adaptive = 0, len(self.profile.bounds) > clips.size  # the last group is of counts
+        if adaptive:  # a person is one step of so many for each group, within or beyond
             each = int(self.profile.bounds[-1] / clips.size ** (1.0 / order) / grid_size[-1])
             total = np.append(total, each * excess)
         noisy = self.draw().add(total)
         noisy = noisy * grid_size / (self.mechanism.rate * self.n_people)
         mean = noisy[: starts[-1]] * np.repeat(unit, self.groups.n_parameters)
-        if not self.adaptive:
+        if not adaptive:
             return mean, clips
         within = 0.5 + 0.5 * noisy[starts[-1] :] / (each * grid_size[-1])
         followed = clips * np.exp(_FOLLOW * (_WITHIN - within))
         return mean, np.clip(followed, self._bounds / _FARTHEST, self._bounds * _FARTHEST)
 
-    def _move(self, torch: Any, trained: dict[str, Any], optimizer: Any, gradient: Any) -> None:
+    def _move(self, trained: dict[str, Any], optimizer: Any, gradient: Any) -> None:
         """Make one step along a noisy gradient in units of the clip."""
         ends = np.cumsum(self.groups.sizes)
         parts = np.split(gradient, ends[:-1])
         for name, part in zip(self.groups.names, parts, strict=True):
             one = trained[name]
-            slope = torch.from_numpy(part.reshape(one.shape)).to(one)
+            slope = self.people.torch.from_numpy(part.reshape(one.shape)).to(one)
             if one.ndim > 1:  # biases are not penalised
-                slope = slope + self.steps.alpha * one.detach()
+                slope = slope + float(self.estimator.alpha) * one.detach()
             one.grad = slope
         optimizer.step()
 

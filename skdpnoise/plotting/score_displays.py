@@ -82,7 +82,7 @@ class _CurveDisplay(Display):
             Passed to the function of :mod:`skdpnoise.metrics` that releases the curve, such as
             `ledger`, and `bins` or `n_bins`.
         %(displays: Returns)s
-        %(scores: Raises)s
+        %(asked: Raises)s
         """
         drawing = {"ax": ax, "name": name} | (curve_kwargs or {})
         return cls._of_predictions((y_true, y_score), guarantee, drawing, options)
@@ -123,7 +123,7 @@ class _CurveDisplay(Display):
             As for `from_predictions`, also `ax`, `name` and `curve_kwargs`; `pos_label` is the
             second of the classes unless it is given.
         %(displays: Returns)s
-        %(scores: Raises)s
+        %(asked: Raises)s
         TypeError
             If the estimator gives no probabilities of two classes.
         %(displays: NotFittedError)s
@@ -282,7 +282,7 @@ class PrivateCalibrationDisplay(_CurveDisplay):
             Passed to :func:`~skdpnoise.metrics.private_calibration_curve`, such as `ledger` or
             `n_bins`.
         %(displays: Returns)s
-        %(scores: Raises)s
+        %(asked: Raises)s
         """
         drawing = {"ax": ax, "name": name} | (curve_kwargs or {})
         return cls._of_predictions((y_true, y_prob), guarantee, drawing, options)

@@ -21,7 +21,7 @@ from skdpnoise.inspection import audit
 from skdpnoise.ledger import BudgetExceededError
 from skdpnoise.metrics.scoring import BITS, SCORINGS
 from skdpnoise.model_selection import _cross_validation, _runs, dp_cross_validate
-from skdpnoise.model_selection._cross_validation import Folds
+from skdpnoise.model_selection._strategies import Folds
 from skdpnoise.privacy import GaussianLoss, PureLoss
 from skdpnoise.sampling import SeededWords
 from tests._cases import each_value
@@ -63,9 +63,9 @@ def test_every_record_is_in_all_training_sets_but_one_and_scored_once(scoring, m
         fitted.append(rows_at(self, self.parts.train, X))
         return fit(self, priced, rows)
 
-    def noted_losses(self, models, target):
+    def noted_losses(self, models):
         scored.append(rows_at(self, self.parts.validation, X))
-        return losses(self, models, target)
+        return losses(self, models)
 
     monkeypatch.setattr(_runs.SearchProblem, "fitted", noted_fit)
     monkeypatch.setattr(_runs.SearchProblem, "losses", noted_losses)
