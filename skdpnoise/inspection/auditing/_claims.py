@@ -17,6 +17,12 @@ from skdpnoise.base.register import is_private
 from skdpnoise.data.sources import by_storage
 from skdpnoise.privacy import GaussianLoss, PrivacyGuarantee, check_adjacency
 
+_SAYS = {
+    "epsilon": "what it claims: pass epsilon= (and delta=, adjacency=) to audit",
+    "adjacency": "for which neighbours its epsilon holds: pass adjacency='replace_one' or "
+    "adjacency='add_remove' to audit, as its documentation says",
+}
+
 
 def claimed(
     estimator: Any, epsilon: float | None, delta: float | None, adjacency: str | None
@@ -28,17 +34,9 @@ def claimed(
     given: dict[str, Any] = {"epsilon": epsilon, "delta": delta, "adjacency": adjacency}
     stated: dict[str, Any]
     stated = {key: params.get(key) if one is None else one for key, one in given.items()}
-    if stated["epsilon"] is None:
-        raise ValueError(
-            f"{name} has no parameter 'epsilon' that says what it claims: pass epsilon= (and "
-            "delta=, adjacency=) to audit."
-        )
-    if stated["adjacency"] is None:
-        raise ValueError(
-            f"{name} has no parameter 'adjacency' that says for which neighbours its epsilon "
-            "holds: pass adjacency='replace_one' or adjacency='add_remove' to audit, as its "
-            "documentation says."
-        )
+    for key, says in _SAYS.items():
+        if stated[key] is None:
+            raise ValueError(f"{name} has no parameter {key!r} that says {says}.")
     relation = check_adjacency("audit", stated["adjacency"])
     return PrivacyGuarantee(stated["epsilon"], stated["delta"], relation)
 
