@@ -322,7 +322,7 @@ class AuditReport(Shown):
         dict
         """
         found: dict[str, Any] = _plain(asdict(self))
-        claim = found.pop("claim")
+        claim: dict[str, Any] = found.pop("claim")
         for result, numbers in zip(self.results, found["results"], strict=True):
             del numbers["claim"]
             numbers["method"] = result.method
