@@ -185,7 +185,6 @@ class _Simulation:
     best: list[tuple[str, float]] = field(default_factory=list)  # the usual one, at its best
 
     def add(self, seed: np.random.SeedSequence, grid: Sequence[float]) -> None:
-        """Fit to new records at every ε."""
         sample = self.law.sampler(seed)
         records, others = sample(self.n_samples), sample(_JUDGED)
         # The same seed at every ε: what differs between two is ε alone.
@@ -261,7 +260,6 @@ def _told(caught: Sequence[warnings.WarningMessage]) -> list[str]:
 
 
 def _budget_of(estimator: Any) -> PrivacyGuarantee:
-    """Return the guarantee that an estimator asks for."""
     kind = isinstance(estimator, type)
     able = hasattr(estimator, "get_params") and not kind
     given = estimator.get_params(deep=False) if able else {}
@@ -274,7 +272,6 @@ def _budget_of(estimator: Any) -> PrivacyGuarantee:
 
 
 def _grid(epsilons: Sequence[float] | None, own: float) -> list[float]:
-    """Return where scores are simulated, in increasing order."""
     if epsilons is None:
         return [own * factor for factor in _AROUND]
     return sorted({own, *(check_real("plan", "epsilons", one) for one in epsilons)})
@@ -329,7 +326,6 @@ class _Charges:
         self._most = most
 
     def charge(self, label: str, cost: Any, **facts: Any) -> None:
-        """Note a charge; end the fit after the last one."""
         self.costs.append(cost)
         self.facts = {name: facts.get(name) for name in ("adjacency", "unit")}
         if len(self.costs) == self._most:

@@ -20,7 +20,7 @@ from skdpnoise.inspection.auditing._costs import (
     quick_epsilon,
     total_moved,
 )
-from skdpnoise.inspection.auditing._fingerprint import differences, fingerprint
+from skdpnoise.inspection.auditing._fingerprint import differences
 from skdpnoise.inspection.auditing._neighbours import Data, Neighbours
 from skdpnoise.inspection.auditing.report import ReplayResult
 from skdpnoise.inspection.auditing.transcript import Transcript
@@ -33,8 +33,6 @@ _LONG = 120  # characters of a reason
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Run:
-    """One observed fit."""
-
     model: Any
     transcript: Transcript
     warned: list[str]
@@ -109,7 +107,6 @@ class _Cost:
     def of(
         cls, runs: tuple[_Run, _Run], found: Sequence[Moved], claim: PrivacyGuarantee, label: str
     ) -> _Cost:
-        """Return the cost of what moved."""
         # The best of a random number of runs is not the sum of its parts: it has a theorem of its
         # own.
         repeated = getattr(runs[0].model, "strategy_", None) == "repeated"
@@ -123,7 +120,6 @@ class _Cost:
         return cls(label, loss, quick_epsilon(loss, claim.delta), others)
 
     def epsilon(self, claim: PrivacyGuarantee) -> float:
-        """Return ε(δ) of a known loss."""
         assert self.loss is not None
         used = exact_epsilon(self.loss, claim.delta)
         if used > claim.epsilon:
@@ -203,8 +199,7 @@ def _control_flow(first: _Run, second: _Run) -> list[str]:
     elif len(here.meetings) != len(there.meetings):
         problems.append("the number of releases depends on the data")
     charges = [
-        [(label, fingerprint(mechanism, caches=False)) for label, mechanism in one.charges]
-        for one in (here, there)
+        [(label, one.facts(mechanism)) for label, mechanism in one.charges] for one in (here, there)
     ]
     if charges[0] != charges[1]:
         problems.append("the charges depend on the data")
@@ -213,9 +208,9 @@ def _control_flow(first: _Run, second: _Run) -> list[str]:
     if first.raised is None and second.raised is None and there.diverged is None:
         paths = differences(first.model, second.model)
         if paths:
-            more = f" and {len(paths) - _MOST_DIFFERENCES} more" if len(paths) > 5 else ""
-            named = ", ".join(paths[:_MOST_DIFFERENCES])
-            problems.append(f"what is published depends on more than the releases: {named}{more}")
+            more = len(paths) - _MOST_DIFFERENCES
+            named = ", ".join(paths[:_MOST_DIFFERENCES]) + (f" and {more} more" if more > 0 else "")
+            problems.append(f"what is published depends on more than the releases: {named}")
     return problems
 
 

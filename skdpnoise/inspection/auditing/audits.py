@@ -232,7 +232,6 @@ def _pairs(
 
 
 def _total(methods: Sequence[str], n_pairs: tuple[int, int], n_fits: int, n_replays: int) -> int:
-    """Return how many fits there will be."""
     total = 0
     if "replay" in methods:
         total += 2 * n_pairs[0] * n_replays

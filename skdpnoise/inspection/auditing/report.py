@@ -363,7 +363,6 @@ def verdict_of(*, passed: bool, refuted: bool) -> str:
 
 
 def _plain(value: Any) -> Any:
-    """Return a value as JSON knows it."""
     if isinstance(value, dict):
         return {key: _plain(item) for key, item in value.items()}
     if isinstance(value, tuple):
