@@ -184,7 +184,6 @@ class _Simulation:
     best: list[tuple[str, float]] = field(default_factory=list)  # the usual one, at its best
 
     def add(self, seed: np.random.SeedSequence, grid: Sequence[float]) -> None:
-        """Fit to new records at every ε."""
         sample = self.law.sampler(seed)
         records, others = sample(self.n_samples), sample(_JUDGED)
         # The same seed at every ε: what differs between two is ε alone.
@@ -205,16 +204,13 @@ class _Simulation:
         self, records: MadeUpRecords, seed: int, epsilon: float, ledger: Any = None
     ) -> tuple[Any, list[str], list[str]]:
         """Return a fitted copy, what it warned of, and the names of columns that noise hid."""
-        copy = clone(self.estimator)
-        parts = list(estimators_in(copy, set()))
-        for part in parts:
-            if part.get_params(deep=False).get("ledger") is not None:
-                part.set_params(ledger=None)
+        copy, parts = clone_without(self.estimator, "ledger")
         give_seeds(parts, seed)
         copy.set_params(epsilon=epsilon, ledger=ledger)
         given = {} if self.groups is None else {"groups": self.groups}
         data = (records.X,) if records.y is None else (records.X, records.y)
-        with _watched() as (caught, hidden):
+        hidden: list[tuple[str, NDArray[np.bool_]]] = []
+        with uncharged_fits() as caught, within(hidden=hidden):
             try:
                 copy.fit(*data, **given)
             except Exception as error:
@@ -234,18 +230,26 @@ class _Simulation:
         yield from (known[place] for place in np.flatnonzero(mask).tolist())
 
 
+def clone_without(estimator: Any, *names: str) -> tuple[Any, list[Any]]:
+    """Return a clone and all estimators in it, in which these parameters are None."""
+    copy = clone(estimator)
+    parts = list(estimators_in(copy, set()))
+    for part in parts:
+        given = part.get_params(deep=False)
+        part.set_params(**{name: None for name in names if given.get(name) is not None})
+    return copy, parts
+
+
 @contextmanager
-def _watched() -> Iterator[tuple[list[warnings.WarningMessage], list[tuple[str, Any]]]]:
-    """Let fits within charge nothing, and keep what they warn of and which columns are hidden."""
-    hidden: list[tuple[str, NDArray[np.bool_]]] = []
+def uncharged_fits() -> Iterator[list[warnings.WarningMessage]]:
+    """Let fits within run in this thread and charge no ledger, and keep what they warn of."""
     with (
         warnings.catch_warnings(record=True) as caught,
-        within(hidden=hidden),
         parallel_config(backend="sequential"),
         uncharged(),
     ):
         warnings.simplefilter("always")
-        yield caught, hidden
+        yield caught
 
 
 def _told(caught: Sequence[warnings.WarningMessage]) -> list[str]:
@@ -255,7 +259,6 @@ def _told(caught: Sequence[warnings.WarningMessage]) -> list[str]:
 
 
 def _budget_of(estimator: Any) -> PrivacyGuarantee:
-    """Return the guarantee that an estimator asks for."""
     kind = isinstance(estimator, type)
     able = hasattr(estimator, "get_params") and not kind
     given = estimator.get_params(deep=False) if able else {}
@@ -268,7 +271,6 @@ def _budget_of(estimator: Any) -> PrivacyGuarantee:
 
 
 def _grid(epsilons: Sequence[float] | None, own: float) -> list[float]:
-    """Return where scores are simulated, in increasing order."""
     if epsilons is None:
         return [own * factor for factor in _AROUND]
     return sorted({own, *(check_real("plan", "epsilons", one) for one in epsilons)})
@@ -323,7 +325,6 @@ class _Charges:
         self._most = most
 
     def charge(self, label: str, cost: Any, **facts: Any) -> None:
-        """Note a charge; end the fit after the last one."""
         self.costs.append(cost)
         self.facts = {name: facts.get(name) for name in ("adjacency", "unit")}
         if len(self.costs) == self._most:

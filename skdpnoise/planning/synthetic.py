@@ -130,7 +130,6 @@ class Law:
         return lambda n: self._records(effects, shifts, rng, n)
 
     def _of_classes(self, t: Floats) -> Floats:
-        """Return a value for each class."""
         return np.hstack([-t, t]) if t.shape[1] == 1 else t
 
     def _latent(
@@ -259,7 +258,6 @@ def _columns(
 
 
 def _of_schema(name: Any, spec: Any) -> MadeUpColumn:
-    """Return a column as a schema describes it."""
     if not isinstance(name, str):
         kind = type(name).__name__
         raise TypeError(f"The 'features' parameter of plan must name columns by str. Got a {kind}.")
@@ -284,7 +282,6 @@ def _of_schema(name: Any, spec: Any) -> MadeUpColumn:
 
 
 def _pair(bounds: Any) -> tuple[float, float] | None:
-    """Return two bounds as numbers; None if they are none."""
     try:
         low, high = bounds
     except (TypeError, ValueError):
@@ -306,7 +303,6 @@ def _within(columns: tuple[MadeUpColumn, ...], bounds: Any) -> tuple[MadeUpColum
 
 
 def _classes(classes: Any, given: Any) -> tuple[NDArray[Any], Floats]:
-    """Return the labels of the classes, and their shares."""
     if isinstance(classes, Mapping):
         labels = list(classes)
         shares = np.array([check_real(_OWNER, "classes", one) for one in classes.values()])

@@ -192,7 +192,6 @@ def shares(
 
 
 def _name_rows(ax: Any, names: Sequence[str]) -> None:
-    """Name the rows of a panel, the first at the top."""
     ax.set_yticks(range(len(names)), names)
     ax.set_ylim(max(len(names), 2) - 0.4, -0.6)
 

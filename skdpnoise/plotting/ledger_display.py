@@ -129,7 +129,6 @@ class LedgerDisplay(Display):
         return 0, np.arange(1, count + 1), max(count, 1) + max(1, math.ceil(_EDGE * count))
 
     def _by_time(self, ax: Any) -> tuple[Any, NDArray[Any], Any]:
-        """Do the same with charges at their times."""
         from matplotlib.dates import AutoDateLocator, ConciseDateFormatter
 
         locator = AutoDateLocator(minticks=3, maxticks=8)

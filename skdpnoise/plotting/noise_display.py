@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields, replace
+from itertools import groupby
 from typing import Any, Self, cast
 
 import numpy as np
@@ -188,13 +189,12 @@ def _curves_of(mechanism: AdditiveMechanism) -> list[_Curve]:
     deviation = np.atleast_2d(mechanism.standard_deviation)
     scale = np.atleast_2d(mechanism.scale)
     n_coordinates = scale.shape[1]
-    # Equal to four digits is equal to the eye.
-    seen: dict[str, list[tuple[int, int]]] = {}
-    for place in zip(*np.unravel_index(np.argsort(deviation, axis=None), scale.shape), strict=True):
-        if scale[place] > 0.0:
-            seen.setdefault(f"{deviation[place]:.4g}", []).append(place)
+    order = zip(*np.unravel_index(np.argsort(deviation, axis=None), scale.shape), strict=True)
+    noisy = [place for place in order if scale[place] > 0.0]
     curves = []
-    for places in seen.values():
+    # Equal to four digits is equal to the eye.
+    for _, alike in groupby(noisy, key=lambda place: f"{deviation[place]:.4g}"):
+        places = list(alike)
         t, j = places[0]
         family = mechanism.families[j if len(mechanism.families) > 1 else 0]
         size = float(deviation[t, j])

@@ -117,11 +117,9 @@ class PlanDisplay(Display):
                 "The 'plan' parameter of PlanDisplay.from_plan must have scores. "
                 f"{plan.estimator} predicts nothing: plan for the model that uses it."
             )
+        columns = ("epsilon", "median", "lowest", "highest")
         display = cls(
-            epsilon=[one.epsilon for one in plan.scores],
-            median=[one.median for one in plan.scores],
-            lowest=[one.lowest for one in plan.scores],
-            highest=[one.highest for one in plan.scores],
+            **{name: [getattr(one, name) for one in plan.scores] for name in columns},
             score_name=plan.score_name or "score",
             best=plan.best,
             asked=plan.guarantee.epsilon,

@@ -84,20 +84,10 @@ class _CurveDisplay(Display):
         %(displays: Returns)s
         %(asked: Raises)s
         """
-        drawing = {"ax": ax, "name": name} | (curve_kwargs or {})
-        return cls._of_predictions((y_true, y_score), guarantee, drawing, options)
-
-    @classmethod
-    def _of_predictions(
-        cls,
-        predictions: tuple[Any, Any],
-        guarantee: PrivacyGuarantee | LossBudget,
-        drawing: dict[str, Any],
-        options: dict[str, Any],
-    ) -> Self:
-        if (ax := drawing["ax"]) is not None:
+        if ax is not None:
             check_axes(f"{cls.__name__}.from_predictions", [ax])
-        return cls.from_curve(cls._release(*predictions, guarantee, **options), **drawing)
+        curve = cls._release(y_true, y_score, guarantee, **options)
+        return cls.from_curve(curve, **{"ax": ax, "name": name} | (curve_kwargs or {}))
 
     @classmethod
     def from_estimator(
@@ -284,8 +274,8 @@ class PrivateCalibrationDisplay(_CurveDisplay):
         %(displays: Returns)s
         %(asked: Raises)s
         """
-        drawing = {"ax": ax, "name": name} | (curve_kwargs or {})
-        return cls._of_predictions((y_true, y_prob), guarantee, drawing, options)
+        drawing = {"ax": ax, "name": name, "curve_kwargs": curve_kwargs}
+        return super().from_predictions(y_true, y_prob, guarantee, **drawing, **options)
 
 
 def _second_class(owner: str, estimator: Any) -> Any:

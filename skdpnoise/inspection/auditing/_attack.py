@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -53,7 +54,7 @@ def choose_attack(
 ) -> Attack:
     """Choose the score and the thresholds whose bounds promise to be largest on `trials` fits."""
     # Kinds of score are compared on halves of the fits that they were not fitted to.
-    best: tuple[float, Attack] | None = None
+    found = []
     for name, fit in _kinds(first, second).items():
         scores = cross_fitted(fit, first, second)
         epsilon, for_epsilon = _best_event(
@@ -61,11 +62,9 @@ def choose_attack(
         )
         mu, for_mu = _best_event(scores, trials, lambda h, f: mu_bound(h, f, trials, false_alarm))
         # Of equal bounds on epsilon the one with the larger bound on mu.
-        worth = epsilon + 1e-3 * mu
-        if best is None or worth > best[0]:
-            best = worth, Attack(name, fit(first, second), for_epsilon, for_mu)
-    assert best is not None
-    return best[1]
+        found.append((epsilon + 1e-3 * mu, name, fit, for_epsilon, for_mu))
+    _, name, fit, for_epsilon, for_mu = max(found, key=itemgetter(0))
+    return Attack(name, fit(first, second), for_epsilon, for_mu)
 
 
 def cross_fitted(fit: Fit, first: Table, second: Table) -> list[Scores]:
@@ -113,7 +112,7 @@ def _away_from_scores(scores: Scores, side: int, threshold: float) -> float:
 
 def _kinds(first: Table, second: Table) -> dict[str, Fit]:
     """Return the kinds of score that are tried, of columns those whose ranks differ most."""
-    ranks = _ranks(np.vstack([first, second]))
+    ranks = rankdata(np.vstack([first, second]), axis=0)
     gap = np.abs(ranks[: len(first)].mean(axis=0) - ranks[len(first) :].mean(axis=0))
     lone = [int(column) for column in np.argsort(-gap)[:_LONE] if gap[column] > 0.0]
     return {
@@ -121,12 +120,6 @@ def _kinds(first: Table, second: Table) -> dict[str, Fit]:
         "linear discriminant of normal scores": of_normal_scores,
         **{f"number {column}": partial(_single, column=column) for column in lone},
     }
-
-
-def _ranks(table: Table) -> Table:
-    """Return the ranks of each column, from 0 to 1; equal values have equal ones."""
-    ranks: Table = (rankdata(table, axis=0) - 0.5) / len(table)
-    return ranks
 
 
 def _sizes(first: Table, second: Table) -> tuple[Table, Table]:
@@ -179,6 +172,6 @@ def of_normal_scores(first: Table, second: Table) -> Callable[[Table], Scores]:
 
 def _single(first: Table, second: Table, column: int) -> Callable[[Table], Scores]:
     """One number, turned so that it is larger on the first data set."""
-    ranks = _ranks(np.vstack([first[:, [column]], second[:, [column]]]))[:, 0]
+    ranks = rankdata(np.concatenate([first[:, column], second[:, column]]))
     sign = 1.0 if ranks[: len(first)].mean() >= ranks[len(first) :].mean() else -1.0
     return lambda table: sign * table[:, column]

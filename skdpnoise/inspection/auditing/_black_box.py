@@ -143,7 +143,6 @@ def count_fits(n_pairs: int, n_fits: int) -> int:
 
 
 def _raised(estimator: Any, pairs: Sequence[Neighbours]) -> list[str | None]:
-    """Return what one fit to each data set raises."""
     data = [side for pair in pairs for side in (pair.first, pair.second)]
     copies = seeded_clones(estimator, range(len(data)))
     return [fit_quietly(copy, *side)[2] for copy, side in zip(copies, data, strict=True)]

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack
 from copy import deepcopy
 from typing import Any
 
-from joblib import parallel_config
-from sklearn.base import clone
-
 from skdpnoise._utils.nested import estimators_in, give_seeds
-from skdpnoise.accounting.uncharged import uncharged
 from skdpnoise.base.register import is_private
 from skdpnoise.data.sources import by_storage
+from skdpnoise.planning.plan_fits import clone_without, uncharged_fits
 from skdpnoise.privacy import GaussianLoss, PrivacyGuarantee, check_adjacency
+
+_SAYS = {
+    "epsilon": "what it claims: pass epsilon= (and delta=, adjacency=) to audit",
+    "adjacency": "for which neighbours its epsilon holds: pass adjacency='replace_one' or "
+    "adjacency='add_remove' to audit, as its documentation says",
+}
 
 
 def claimed(
@@ -28,17 +29,9 @@ def claimed(
     given: dict[str, Any] = {"epsilon": epsilon, "delta": delta, "adjacency": adjacency}
     stated: dict[str, Any]
     stated = {key: params.get(key) if one is None else one for key, one in given.items()}
-    if stated["epsilon"] is None:
-        raise ValueError(
-            f"{name} has no parameter 'epsilon' that says what it claims: pass epsilon= (and "
-            "delta=, adjacency=) to audit."
-        )
-    if stated["adjacency"] is None:
-        raise ValueError(
-            f"{name} has no parameter 'adjacency' that says for which neighbours its epsilon "
-            "holds: pass adjacency='replace_one' or adjacency='add_remove' to audit, as its "
-            "documentation says."
-        )
+    for key, says in _SAYS.items():
+        if stated[key] is None:
+            raise ValueError(f"{name} has no parameter {key!r} that says {says}.")
     relation = check_adjacency("audit", stated["adjacency"])
     return PrivacyGuarantee(stated["epsilon"], stated["delta"], relation)
 
@@ -48,23 +41,17 @@ def clone_for_audit(estimator: Any, seed: int | None = None) -> Any:
     # With a seed, everything public in it that takes a random state has one of its own: clones of
     # the same seed take the same public coins. What is private keeps its own, which an observer
     # sets.
-    copy = clone(estimator)
-    for part in estimators_in(copy, set()):
-        given = part.get_params(deep=False)
-        unset = {n: None for n in ("ledger", "n_jobs") if given.get(n) is not None}
-        if unset:
-            part.set_params(**unset)
+    copy, parts = clone_without(estimator, "ledger", "n_jobs")
     if seed is not None:
-        give_seeds([part for part in estimators_in(copy, set()) if not _is_private(part)], seed)
+        give_seeds([part for part in parts if not _is_private(part)], seed)
     return copy
 
 
 def seeded_clones(estimator: Any, seeds: Sequence[int]) -> Iterator[Any]:
     """Yield clones in which everything that takes a random state has one of its own."""
-    ready = clone_for_audit(estimator)
     for seed in seeds:
-        copy = clone(ready)
-        give_seeds(list(estimators_in(copy, set())), seed)
+        copy, parts = clone_without(estimator, "ledger", "n_jobs")
+        give_seeds(parts, seed)
         yield copy
 
 
@@ -86,14 +73,9 @@ def _is_private(estimator: Any) -> bool:
 
 def fit_quietly(estimator: Any, X: Any, y: Any) -> tuple[Any, list[str], str | None]:
     """Fit to a copy of the data; return the estimator, its warnings, and what was raised, if so."""
-    # No ledger is charged, wherever one is held. Everything runs in this thread: another one would
-    # have no observer, and might charge.
+    # Another thread would have no observer, and might charge.
     raised = None
-    with ExitStack() as stack:
-        caught = stack.enter_context(warnings.catch_warnings(record=True))
-        stack.enter_context(parallel_config(backend="sequential"))
-        stack.enter_context(uncharged())
-        warnings.simplefilter("always")
+    with uncharged_fits() as caught:
         # A step with copy=False changes them. Nothing changes rows in parts.
         X, y = (by_storage(one, deepcopy, lambda source: source) for one in (X, y))
         try:

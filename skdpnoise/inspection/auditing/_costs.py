@@ -68,7 +68,6 @@ class Moved:
 
     @property
     def name(self) -> str:
-        """How a report names it."""
         return repr(self.label) if self.label else f"an uncharged {type(self.mechanism).__name__}"
 
     @property
@@ -230,7 +229,6 @@ def _joint_loss(mechanism: AdditiveMechanism, changes: Changes) -> PrivacyLoss |
 
 
 def _noisy(mechanism: AdditiveMechanism) -> NDArray[np.intp]:
-    """Return the coordinates that have noise."""
     return np.flatnonzero(np.atleast_2d(mechanism.scale)[0] > 0.0)
 
 

@@ -110,7 +110,6 @@ class _StateWalk:
         self.unread: set[str] = set()  # kinds of what could not be read
 
     def digest(self, value: Any) -> bytes:
-        """Return the digest of one object."""
         return self._visit(value)[0]
 
     def _visit(self, value: Any) -> tuple[bytes, int]:

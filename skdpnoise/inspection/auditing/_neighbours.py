@@ -166,7 +166,6 @@ def places(size: int) -> list[tuple[str, int]]:
 
 
 def placed(data: Data, row: Any, target: Any, place: int) -> Data:
-    """Return data with one more record, in some place."""
     size = len(data[0])
     return _take(append_rows(data, row, target), np.insert(np.arange(size), place, size))
 
@@ -217,7 +216,6 @@ def _records(estimator: Any, data: Data) -> tuple[dict[str, Any], dict[str, Any]
 
 
 def _beyond(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return numbers that are far beyond those of each column."""
     largest = np.maximum(np.abs(values).max(axis=0, initial=0.0), 1.0)
     return np.asarray(np.minimum(_FAR * largest, np.maximum(largest, _FARTHEST)))
 

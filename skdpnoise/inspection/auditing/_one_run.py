@@ -106,7 +106,6 @@ def _canaries(estimator: Any, data: Data, count: int) -> tuple[Data, Data]:
 
 
 def _as_records(X: Any, rows: NDArray[Any]) -> Any:
-    """Return numbers as rows of a table of the same kind."""
     blank = taken(X, np.zeros(len(rows), dtype=np.intp))
     return with_numbers(blank, dict(enumerate(rows.T)))
 

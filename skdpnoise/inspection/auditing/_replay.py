@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from textwrap import shorten
@@ -20,7 +20,7 @@ from skdpnoise.inspection.auditing._costs import (
     quick_epsilon,
     total_moved,
 )
-from skdpnoise.inspection.auditing._fingerprint import differences, fingerprint
+from skdpnoise.inspection.auditing._fingerprint import differences
 from skdpnoise.inspection.auditing._neighbours import Data, Neighbours
 from skdpnoise.inspection.auditing.report import ReplayResult
 from skdpnoise.inspection.auditing.transcript import Transcript
@@ -31,10 +31,12 @@ _KEPT = 4  # pairs of neighbours that cost most
 _LONG = 120  # characters of a reason
 
 
+_Cost = tuple[str, PrivacyLoss | None, Sequence[Moved]]
+"""In what two neighbours differ, the loss of what moved between them, and this."""
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class _Run:
-    """One observed fit."""
-
     model: Any
     transcript: Transcript
     warned: list[str]
@@ -55,16 +57,14 @@ def replay(
     raised: list[str | None] = []
     shares: dict[str, float] = {}
     costs: list[_Cost] = []
-    n_checks = n_releases = 0
+    n_releases = 0
     for pair in pairs:
         for seed in seeds.spawn(1)[0].generate_state(n_replays).tolist():
             runs, label = _two_runs(estimator, pair, seed)
             tell(2)
             raised += [run.raised for run in runs]
-            seen = any(run.transcript.meetings for run in runs)
-            if not seen and runs[0].raised is None:
+            if runs[0].raised is None and not any(run.transcript.meetings for run in runs):
                 return None
-            n_checks += 1
             n_releases += len(runs[0].transcript.meetings)
             found = moved(*(run.transcript for run in runs))
             for one in found:
@@ -73,7 +73,7 @@ def replay(
                 largest, _ = broken.get((one.name, one.bound), (TOLERANCE, ""))
                 if one.share > largest:
                     broken[one.name, one.bound] = one.share, label
-            costs.append(_Cost.of(runs, found, claim, label))
+            costs.append((label, _loss_of(runs[0].model, found), found))
             for trouble in [*_control_flow(*runs), *_unpaid(found)]:
                 problems.setdefault(trouble, label)
     check_fits(type(estimator).__name__, raised)
@@ -81,11 +81,11 @@ def replay(
     if used is not None and used > claim.epsilon * TOLERANCE:
         text = f"all releases together move by epsilon = {used:.4g}, more than is claimed"
         problems.setdefault(text, label)
-    unknown = any(cost.loss is None for cost in costs)
+    unknown = any(loss is None for _, loss, _ in costs)
     return ReplayResult(
         claim=claim,
         epsilon=None if unknown else used,
-        n_checks=n_checks,
+        n_checks=len(costs),
         n_releases=n_releases,
         shares=tuple(shares.items()),
         problems=tuple(f"{text} ({label})" for text, label in problems.items()),
@@ -96,53 +96,39 @@ def replay(
     )
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Cost:
-    """The loss and the broken declarations of one pair of fits."""
-
-    label: str  # of the neighbours
-    loss: PrivacyLoss | None  # None: not known
-    quick: float  # an upper bound of ε
-    within: tuple[PrivacyLoss, ...]  # other losses that contain it
-
-    @classmethod
-    def of(
-        cls, runs: tuple[_Run, _Run], found: Sequence[Moved], claim: PrivacyGuarantee, label: str
-    ) -> _Cost:
-        """Return the cost of what moved."""
-        # The best of a random number of runs is not the sum of its parts: it has a theorem of its
-        # own.
-        repeated = getattr(runs[0].model, "strategy_", None) == "repeated"
-        loss = None if repeated else total_moved(found)
-        if loss is None:
-            return cls(label, None, 0.0, ())
-        within = [total_moved(found, joint=True)]
-        if found and all(one.is_covered for one in found):
-            within.append(reduce(operator.add, [one.mechanism.privacy_loss() for one in found]))
-        others = tuple(one for one in within if one is not None)
-        return cls(label, loss, quick_epsilon(loss, claim.delta), others)
-
-    def epsilon(self, claim: PrivacyGuarantee) -> float:
-        """Return ε(δ) of a known loss."""
-        assert self.loss is not None
-        used = exact_epsilon(self.loss, claim.delta)
-        if used > claim.epsilon:
-            # Compositions are rounded up. That refutes nothing which another bound shows to hold.
-            used = min([used, *(exact_epsilon(one, claim.delta) for one in self.within)])
-        return used
+def _loss_of(model: Any, found: Sequence[Moved]) -> PrivacyLoss | None:
+    """Return the loss of all that moved; None where it is not known."""
+    # The best of a random number of runs is not the sum of its parts: it has a theorem of its own.
+    return None if getattr(model, "strategy_", None) == "repeated" else total_moved(found)
 
 
 def _most_used(costs: Sequence[_Cost], claim: PrivacyGuarantee) -> tuple[float | None, str]:
     """Return the largest ε of all pairs, and in what the neighbours differ."""
-    known = [cost for cost in costs if cost.loss is not None]
+    known = [
+        (quick_epsilon(loss, claim.delta), label, loss, found)
+        for label, loss, found in costs
+        if loss is not None
+    ]
     worst: tuple[float | None, str] = (None, "")
-    for cost in sorted(known, key=lambda cost: -cost.quick):
-        if worst[0] is not None and cost.quick <= worst[0]:
+    for quick, label, loss, found in sorted(known, key=lambda one: -one[0]):
+        if worst[0] is not None and quick <= worst[0]:
             break  # composing all terms could only give less
-        used = cost.epsilon(claim)
+        used = exact_epsilon(loss, claim.delta)
+        if used > claim.epsilon:
+            # Compositions are rounded up. That refutes nothing which another bound shows to hold.
+            used = min([used, *(exact_epsilon(one, claim.delta) for one in _containing(found))])
         if worst[0] is None or used > worst[0]:
-            worst = used, cost.label
+            worst = used, label
     return worst
+
+
+def _containing(found: Sequence[Moved]) -> Iterator[PrivacyLoss]:
+    """Yield other losses that contain that of what moved."""
+    joint = total_moved(found, joint=True)
+    if joint is not None:
+        yield joint
+    if found and all(one.is_covered for one in found):
+        yield reduce(operator.add, [one.mechanism.privacy_loss() for one in found])
 
 
 def ranked(
@@ -203,8 +189,7 @@ def _control_flow(first: _Run, second: _Run) -> list[str]:
     elif len(here.meetings) != len(there.meetings):
         problems.append("the number of releases depends on the data")
     charges = [
-        [(label, fingerprint(mechanism, caches=False)) for label, mechanism in one.charges]
-        for one in (here, there)
+        [(label, one.facts(mechanism)) for label, mechanism in one.charges] for one in (here, there)
     ]
     if charges[0] != charges[1]:
         problems.append("the charges depend on the data")
@@ -213,9 +198,9 @@ def _control_flow(first: _Run, second: _Run) -> list[str]:
     if first.raised is None and second.raised is None and there.diverged is None:
         paths = differences(first.model, second.model)
         if paths:
-            more = f" and {len(paths) - _MOST_DIFFERENCES} more" if len(paths) > 5 else ""
-            named = ", ".join(paths[:_MOST_DIFFERENCES])
-            problems.append(f"what is published depends on more than the releases: {named}{more}")
+            more = len(paths) - _MOST_DIFFERENCES
+            named = ", ".join(paths[:_MOST_DIFFERENCES]) + (f" and {more} more" if more > 0 else "")
+            problems.append(f"what is published depends on more than the releases: {named}")
     return problems
 
 

@@ -33,12 +33,10 @@ def as_table(X: Any) -> Any:
 
 
 def column_name(X: Any, column: int) -> str:
-    """Return how a report names a column."""
     return repr(X.columns[column]) if hasattr(X, "columns") else str(column)
 
 
 def names_of(X: Any, columns: Sequence[int]) -> list[Any]:
-    """Return the names of columns; none of an array."""
     return [X.columns[k] for k in columns] if hasattr(X, "columns") else []
 
 

@@ -56,36 +56,27 @@ def audit(
 ) -> AuditReport:
     r"""Look for evidence against what an estimator claims, in up to three ways.
 
-    *replay* (estimators of this library and compositions of them). One fit runs on a data set, and
-    again on its neighbour with every released number frozen, as if the noise had made up for the
-    difference. Then the sequence of releases, the charges, the warnings and everything that is
-    published must agree to the last bit. What the noise had to make up for costs what those shifts
-    cost under it: more than is claimed refutes the claim. A shift beyond the declared sensitivity
-    of a release is a finding of its own, a broken declaration. It takes two fits for each pair of
-    neighbours, has no false alarm, and finds whatever a fit publishes without a charge. It does not
-    look at the law of the noise.
+    *replay* (estimators of this library and compositions of them): one fit, and another on a
+    neighbour with every released number frozen, as if the noise had made up for the difference. All
+    else that is published must agree to the last bit. What the noise had to make up for costs what
+    those shifts cost under it: more than is claimed refutes the claim. A shift beyond the declared
+    sensitivity of a release is a finding of its own, a broken declaration.
 
-    *black_box* (any estimator). Thousands of fits on two neighbouring data sets. Score and
-    threshold of a test are chosen on a quarter of the fits; the other fits count how often the test
-    tells the data sets apart. Clopper-Pearson bounds of the true and the false positive rate, which
-    hold together with the stated false alarm, give
+    *black_box* (any estimator): thousands of fits on two neighbouring data sets. Score and
+    threshold of a test are chosen on a quarter of them; the others count how often it is right.
+    Clopper-Pearson bounds of the rates, which hold together with the stated false alarm, give
 
     .. math:: \varepsilon \ge \log\frac{\mathrm{TPR}_{low} - \delta}{\mathrm{FPR}_{high}},
               \qquad
               \mu \ge \Phi^{-1}(\mathrm{TPR}_{low}) - \Phi^{-1}(\mathrm{FPR}_{high}).
 
-    The test sees all numbers that a fitted model holds, what it predicts or transforms for the
-    records that differ and a few others, warnings and errors. The report states the most that it
-    could show: that of an attack that never errs.
+    *one_run* (models with many coordinates): one fit with many canaries, each included by a random
+    bit of its own. The more guesses about them are right, the larger is ε: with m canaries and
+    false alarm α at most about :math:`\ln(m / {-\ln \alpha})`, and usually far less.
 
-    *one_run* (models with many coordinates). One fit with many canaries, each included by a random
-    bit of its own: the more guesses about them are right, the larger is ε. It needs one fit, shows
-    at most about :math:`\ln(m / {-\ln \alpha})` with m canaries and false alarm α, and usually far
-    less than a black box.
-
-    If nothing is found, that proves nothing. Clones without a ledger are fitted to copies of the
-    data, each in one thread, and charge nothing; **the report is not private** unless the data are
-    public.
+    Finding nothing proves nothing; the page on auditing says what each way sees, and what none
+    does. Clones without a ledger are fitted to copies of the data, each in one thread, and charge
+    nothing; **the report is not private** unless the data are public.
 
     Parameters
     ----------
@@ -100,10 +91,8 @@ def audit(
         the public bounds (of the data where there are none), far outside, zeros, duplicates, with
         one target and the other, and with each column missing, or of an unseen category, where the
         table can hold that, as the last record, and some of them as the first and in the middle:
-        all of them in a replay; for the black box those that pilot fits tell apart best, which are
-        fits of their own. A record that comes or goes is the last one where secret coins of a part
-        of the records, or by their numbers, could not be drawn jointly otherwise. Missing and
-        unseen values that the estimator refuses, in whichever record they stand and before it
+        all of them in a replay; for the black box those that pilot fits tell apart best. Missing
+        and unseen values that the estimator refuses, in whichever record they stand and before it
         charges, are left out, and the report says so.
     method : "auto", str or sequence of str, default="auto"
         "replay", "black_box" and "one_run", or several of them; "auto" is a replay, where releases
@@ -232,7 +221,6 @@ def _pairs(
 
 
 def _total(methods: Sequence[str], n_pairs: tuple[int, int], n_fits: int, n_replays: int) -> int:
-    """Return how many fits there will be."""
     total = 0
     if "replay" in methods:
         total += 2 * n_pairs[0] * n_replays

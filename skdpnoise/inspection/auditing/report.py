@@ -321,25 +321,13 @@ class AuditReport(Shown):
         -------
         dict
         """
-        results = []
-        for result in self.results:
-            numbers = {key: _plain(value) for key, value in asdict(result).items()}
+        found: dict[str, Any] = _plain(asdict(self))
+        claim: dict[str, Any] = found.pop("claim")
+        for result, numbers in zip(self.results, found["results"], strict=True):
             del numbers["claim"]
-            verdicts = {"passed": result.passed, "refuted": result.refuted}
-            results.append({"method": result.method, **verdicts, **numbers})
-        return {
-            "estimator": self.estimator,
-            "epsilon": self.claim.epsilon,
-            "delta": self.claim.delta,
-            "adjacency": self.claim.adjacency,
-            "passed": self.passed,
-            "refuted": self.refuted,
-            "n_records": self.n_records,
-            "false_alarm": self.false_alarm,
-            "left_out": list(self.left_out),
-            "declared": list(self.declared),
-            "results": results,
-        }
+            numbers["method"] = result.method
+            numbers |= {"passed": result.passed, "refuted": result.refuted}
+        return found | claim | {"passed": self.passed, "refuted": self.refuted}
 
     def _sheet(self) -> Sheet:
         claimed, claim = f"epsilon = {self.claim.epsilon:g}", self.claim
@@ -375,7 +363,8 @@ def verdict_of(*, passed: bool, refuted: bool) -> str:
 
 
 def _plain(value: Any) -> Any:
-    """Return a value as JSON knows it."""
+    if isinstance(value, dict):
+        return {key: _plain(item) for key, item in value.items()}
     if isinstance(value, tuple):
         return [_plain(item) for item in value]
     if isinstance(value, float) and not math.isfinite(value):
