@@ -58,7 +58,7 @@ from skdpnoise.model_selection._candidates import (
     public_labels,
     sealed_candidates,
 )
-from skdpnoise.model_selection._data import AnyColumns, Records
+from skdpnoise.model_selection._data import Records, StepColumns
 from skdpnoise.model_selection._runs import Outcome, Parts, SearchProblem, Target
 from skdpnoise.model_selection._strategies import NoisyMax, OneRelease, RepeatedRuns, Strategy
 from skdpnoise.planning.mixin import PlanMixin
@@ -235,7 +235,7 @@ class PrivateSearchCV(WholeMixin, PlanMixin, BaseSearchCV, CallbackSupportMixin)
         """Return what is public of the records, these, and what the columns are."""
         compared = [one.estimator for one in candidates]
         X, columns = read_to_fit(self, X, compared)
-        columns_of = AnyColumns()
+        columns_of = StepColumns()
         form = Supervised(columns_of, is_classifier(compared[0]), fewest=columns_of.fewest)
         with silence(DataConversionWarning):  # of a shape
             most = int(self.rows_per_group)
@@ -358,10 +358,10 @@ class PrivateSearchCV(WholeMixin, PlanMixin, BaseSearchCV, CallbackSupportMixin)
         shares = strategy.shares(self._fraction, reference)
         if not shares:
             return Parts(records.rows.undivided(), (0,), (0,))
-        parts = _runs.divide(records, shares, session, strategy.name == "folds")
-        if parts is None:
+        found = _runs.divide(records, shares, session, strategy.name == "folds")
+        if found is None:
             raise self._too_few()
-        return parts
+        return found
 
     @property
     def _fraction(self) -> float:
