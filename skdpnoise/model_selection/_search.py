@@ -51,7 +51,7 @@ from skdpnoise.data.targets import check_two_classes
 from skdpnoise.mechanisms import choose_repetitions
 from skdpnoise.mechanisms.requests import number_of
 from skdpnoise.metrics.scoring import SCORINGS, Scoring, check_pairs, choose_scoring
-from skdpnoise.model_selection import _runs
+from skdpnoise.model_selection import _runs, _splits
 from skdpnoise.model_selection._candidates import (
     Candidate,
     declared_by,
@@ -59,7 +59,8 @@ from skdpnoise.model_selection._candidates import (
     sealed_candidates,
 )
 from skdpnoise.model_selection._data import Records, StepColumns
-from skdpnoise.model_selection._runs import Outcome, Parts, SearchProblem, Target
+from skdpnoise.model_selection._runs import Outcome, SearchProblem, Target
+from skdpnoise.model_selection._splits import Parts
 from skdpnoise.model_selection._strategies import NoisyMax, OneRelease, RepeatedRuns, Strategy
 from skdpnoise.planning.mixin import PlanMixin
 from skdpnoise.privacy import PrivacyGuarantee, PrivacyLoss
@@ -358,7 +359,7 @@ class PrivateSearchCV(WholeMixin, PlanMixin, BaseSearchCV, CallbackSupportMixin)
         shares = strategy.shares(self._fraction, reference)
         if not shares:
             return Parts(records.rows.undivided(), (0,), (0,))
-        found = _runs.divide(records, shares, session, strategy.name == "folds")
+        found = _splits.divide(records, shares, session, strategy.name == "folds")
         if found is None:
             raise self._too_few()
         return found
