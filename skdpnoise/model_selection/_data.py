@@ -20,7 +20,7 @@ Records = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
-class AnyColumns(Form[Any, Schema]):
+class StepColumns(Form[Any, Schema]):
     """X in any form that steps take, beside a y of as many rows."""
 
     fewest: int = 4  # rows: two to fit, one to score, one to learn the units of the target

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, NamedTuple
@@ -30,9 +30,8 @@ from skdpnoise.compose.fitting import (
 )
 from skdpnoise.compose.partitioned import without_seeds
 from skdpnoise.compose.shares import with_budget
-from skdpnoise.data.groups import Groups
 from skdpnoise.data.partitions import SpreadError
-from skdpnoise.data.table import Division, Table
+from skdpnoise.data.table import Table
 from skdpnoise.mechanisms import calibrate
 from skdpnoise.metrics.scoring import (
     BITS,
@@ -45,7 +44,6 @@ from skdpnoise.metrics.scoring import (
 )
 from skdpnoise.model_selection._candidates import Candidate
 from skdpnoise.model_selection._data import Records
-from skdpnoise.model_selection._splits import tossed
 from skdpnoise.privacy import LossBudget, PureLoss
 from skdpnoise.queries import private_location_scale
 from skdpnoise.sampling import SystemWords
@@ -82,20 +80,6 @@ SAID = "_said"  # what a fit had to say, kept by the model until it leaves the s
 
 class SearchStopped(RuntimeError):
     """Raised where a search ends without a result after it was charged; tells no value."""
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Parts:
-    """Places of records that are fitted to, that are scored, and that tell units of the target."""
-
-    division: Division[Records]
-    # Disjoint; of a cross-validation the first two are all folds, of one release all records.
-    train: tuple[int, ...]
-    validation: tuple[int, ...]
-    reference: tuple[int, ...] = ()
-
-    def n_in(self, places: Iterable[int]) -> int:
-        return sum(self.division.sizes[place] for place in places)
 
 
 @dataclass(frozen=True, slots=True)
@@ -339,27 +323,6 @@ def released_mean(
     # Of a ratio, where the count is noisy, too.
     deviations = mechanism.standard_deviation * np.array([1.0, mean])[: len(noisy)]
     return mean, min(float(np.linalg.norm(deviations)) / one / count, 1.0)
-
-
-def divide(
-    records: Groups[Records], shares: Sequence[float], session: Session, folds: bool
-) -> Parts | None:
-    """Divide rows into what is left and these shares; None where a fit or a score has too few."""
-    # The last share is the reference. The others and what is left are all folds, or one part to fit
-    # to and one to score.
-    public, last = session.adjacency == "replace_one", len(shares)
-
-    def enough(sizes: Sequence[int]) -> bool:
-        scored = sizes[:last] if folds else sizes[1:last]
-        if sum(sizes[:last]) - max(scored) < 2:
-            return False
-        return not public or (min(scored) >= 1 and sizes[last] >= (shares[-1] > 0.0))
-
-    division = tossed(records, shares, enough, session.rng, again=public)
-    if not enough(division.sizes):
-        return None
-    used = tuple(range(last))
-    return Parts(division, *((used, used) if folds else (used[:1], used[1:])), (last,))
 
 
 def release_units(problem: SearchProblem, budget: LossBudget) -> Target:

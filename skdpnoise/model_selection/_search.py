@@ -52,15 +52,16 @@ from skdpnoise.data.targets import check_two_classes
 from skdpnoise.mechanisms import choose_repetitions
 from skdpnoise.mechanisms.requests import number_of
 from skdpnoise.metrics.scoring import SCORINGS, Scoring, check_pairs, choose_scoring
-from skdpnoise.model_selection import _runs
+from skdpnoise.model_selection import _runs, _splits
 from skdpnoise.model_selection._candidates import (
     Candidate,
     declared_by,
     public_labels,
     sealed_candidates,
 )
-from skdpnoise.model_selection._data import AnyColumns, Records
-from skdpnoise.model_selection._runs import Outcome, Parts, SearchProblem, Target
+from skdpnoise.model_selection._data import Records, StepColumns
+from skdpnoise.model_selection._runs import Outcome, SearchProblem, Target
+from skdpnoise.model_selection._splits import Parts
 from skdpnoise.model_selection._strategies import NoisyMax, OneRelease, RepeatedRuns, Strategy
 from skdpnoise.planning.mixin import PlanMixin
 from skdpnoise.privacy import PrivacyGuarantee, PrivacyLoss
@@ -232,7 +233,7 @@ class PrivateSearchCV(WholeMixin, PlanMixin, BaseSearchCV, CallbackSupportMixin)
         """Return what is public of the records, these, and what the columns are."""
         compared = [one.estimator for one in candidates]
         X, columns = read_to_fit(self, X, compared)
-        columns_of = AnyColumns()
+        columns_of = StepColumns()
         form = Supervised(columns_of, is_classifier(compared[0]), fewest=columns_of.fewest)
         with silence(DataConversionWarning):  # of a shape
             most = int(self.rows_per_group)
@@ -355,10 +356,10 @@ class PrivateSearchCV(WholeMixin, PlanMixin, BaseSearchCV, CallbackSupportMixin)
         shares = strategy.shares(self._fraction, reference)
         if not shares:
             return Parts(records.rows.undivided(), (0,), (0,))
-        parts = _runs.divide(records, shares, session, strategy.name == "folds")
-        if parts is None:
+        found = _splits.divide(records, shares, session, strategy.name == "folds")
+        if found is None:
             raise self._too_few()
-        return parts
+        return found
 
     @property
     def _fraction(self) -> float:

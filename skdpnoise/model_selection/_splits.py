@@ -33,7 +33,7 @@ McSherry, "Privacy integrated queries", SIGMOD 2009, Theorem 4 (parallel composi
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -41,9 +41,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skdpnoise._utils.redaction import silence
+from skdpnoise.accounting.session import Session
 from skdpnoise.data.groups import Groups, group_codes, words_of_groups
 from skdpnoise.data.table import Division
-from skdpnoise.sampling import RandomWords
+from skdpnoise.model_selection._data import Records
 from skdpnoise.sampling.keyed import new_key, words_of_rows
 
 _TOSSES = 100  # of all coins, where parts have too few rows
@@ -76,17 +77,35 @@ class Coins:
         return np.where(place == self.n_places, 0, place)
 
 
-def tossed(
-    records: Groups[Any],
-    shares: Sequence[float],
-    enough: Callable[[Sequence[int]], bool],
-    rng: RandomWords,
-    *,
-    again: bool,
-) -> Division[Any]:
-    """Return records by the places to which they fall; while these have too few, toss again."""
-    for _ in range(_TOSSES if again else 1):
-        division = records.rows.divided(Coins(new_key(rng), tuple(shares)), records.labels)
-        if enough(division.sizes):
-            break
-    return division
+@dataclass(frozen=True, slots=True, eq=False)
+class Parts:
+    """Places of records that are fitted to, that are scored, and that tell units of the target."""
+
+    division: Division[Records]
+    # Disjoint; of a cross-validation the first two are all folds, of one release all records.
+    train: tuple[int, ...]
+    validation: tuple[int, ...]
+    reference: tuple[int, ...] = ()
+
+    def n_in(self, places: Iterable[int]) -> int:
+        return sum(self.division.sizes[place] for place in places)
+
+
+def divide(
+    records: Groups[Records], shares: Sequence[float], session: Session, folds: bool
+) -> Parts | None:
+    """Divide rows into what is left and these shares; None where a fit or a score has too few."""
+    # The last share is the reference. The others and what is left are all folds, or one part to fit
+    # to and one to score.
+    public, last = session.adjacency == "replace_one", len(shares)
+    used = tuple(range(last))
+    train, validation = (used, used) if folds else (used[:1], used[1:])
+    for _ in range(_TOSSES if public else 1):
+        coins = Coins(new_key(session.rng), tuple(shares))
+        division = records.rows.divided(coins, records.labels)
+        *sizes, kept = division.sizes
+        scored = sizes[validation[0] :]
+        fits = sum(sizes) - max(scored) >= 2
+        if fits and (not public or (min(scored) >= 1 and kept >= (shares[-1] > 0.0))):
+            return Parts(division, train, validation, (last,))
+    return None

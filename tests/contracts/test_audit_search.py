@@ -13,8 +13,9 @@ from sklearn.base import clone
 
 from benchmarks._remembered import remembered
 from skdpnoise import DPCoordinateDescentRegressor, DPGridSearchCV, DPLogisticCD
-from skdpnoise.model_selection import _runs
-from skdpnoise.model_selection._runs import Parts, SearchProblem
+from skdpnoise.model_selection import _runs, _splits
+from skdpnoise.model_selection._runs import SearchProblem
+from skdpnoise.model_selection._splits import Parts
 from skdpnoise.privacy import GaussianLoss, TruncatedNegativeBinomial
 from tests._audit import audit
 
@@ -106,7 +107,7 @@ def parts(records, where):
 def searches(search, where, n_runs=RUNS):
     """What is published by many searches on each of two neighbouring data sets."""
     with remembered(), pytest.MonkeyPatch.context() as patch:
-        patch.setattr(_runs, "divide", lambda records, *args: parts(records, where))
+        patch.setattr(_splits, "divide", lambda records, *args: parts(records, where))
         # Checks of parameters and data take most of the time of a tiny search.
         patch.setattr(_runs.SearchProblem, "read", lambda *args: None)
         search = clone(search)

@@ -24,7 +24,7 @@ from skdpnoise.data import scan_batches
 from skdpnoise.data.partitions import SpreadError
 from skdpnoise.data.reading import Supervised, read
 from skdpnoise.model_selection import _runs, dp_cross_validate
-from skdpnoise.model_selection._data import AnyColumns
+from skdpnoise.model_selection._data import StepColumns
 from skdpnoise.model_selection._splits import Coins
 from skdpnoise.sampling import SeededWords
 from tests._cases import each_value
@@ -153,7 +153,7 @@ def test_folds_are_the_same(model, target, adjacency):
 def records(table, groups=None, most=1):
     """Return the records that a search reads, with frozen coins for groups."""
     search = DPGridSearchCV(LABELS, {}, rows_per_group=most)
-    form = Supervised(AnyColumns(), labels=True)
+    form = Supervised(StepColumns(), labels=True)
     _, found = read(search, form, groups=groups, most=most, X=table[NAMES], y=table["label"])
     return found.kept(SeededWords(5))
 

@@ -27,8 +27,8 @@ from skdpnoise._utils.silence import silence
 from skdpnoise.compose import total_guarantee
 from skdpnoise.inspection import Transcript
 from skdpnoise.metrics.scoring import BITS
-from skdpnoise.model_selection import _runs
-from skdpnoise.model_selection._runs import Parts
+from skdpnoise.model_selection import _runs, _splits
+from skdpnoise.model_selection._splits import Parts
 from tests._cases import each_value, quick
 from tests.model_selection._searches import CLASSIFIER, LABELS, SCORE, Drawn, Untouched, X, both
 
@@ -91,7 +91,7 @@ def pathological_targets():
 @pytest.mark.parametrize("bounds", [None, (-2.0, 2.0), (0.0, 1e-60)])
 def test_units_are_bought_in_silence_whatever_one_record_is(bounds, monkeypatch):
     # The last record is among those that tell the units.
-    monkeypatch.setattr(_runs, "divide", lambda records, *_: cut(records, 40, 50))
+    monkeypatch.setattr(_splits, "divide", lambda records, *_: cut(records, 40, 50))
     options = {"target_bounds": bounds, "random_state": 0, **UNITS}
     for y in pathological_targets():
         for search in both(REGRESSOR, {"n_passes": [1]}, **options):
@@ -110,7 +110,7 @@ def cut(records, *ends):
 def charged_for(n_reference, scoring, monkeypatch):
     """Labels of what a search charges for, if so many records tell the units."""
     n_rows = 30 + n_reference
-    monkeypatch.setattr(_runs, "divide", lambda records, *_: cut(records, 20, 30))
+    monkeypatch.setattr(_splits, "divide", lambda records, *_: cut(records, 20, 30))
     estimator = clone(REGRESSOR).set_params(adjacency="add_remove", delta=0.0)
     options = {"adjacency": "add_remove", "delta": 0.0, "scoring": scoring, **UNITS}
     search = DPGridSearchCV(estimator, {"n_passes": [1]}, **options)

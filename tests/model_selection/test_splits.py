@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import datetime
+from dataclasses import replace
+from functools import partial
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
+from skdpnoise.accounting.session import Session
 from skdpnoise.data.groups import Groups
 from skdpnoise.data.table import InMemory
-from skdpnoise.model_selection._splits import Coins, tossed
+from skdpnoise.model_selection._splits import Coins, divide
 from skdpnoise.sampling import SeededWords
 from tests._statistics import FALSE_ALARM
 
@@ -107,19 +110,20 @@ def test_of_groups_with_too_many_rows_only_those_that_are_kept_fall():
 def test_coins_are_tossed_again_where_the_number_of_rows_is_public_and_not_else():
     seen = []
 
-    def divided(coins, labels):
+    def divided(sizes, coins, labels):
         seen.append(coins.key)
-        return SimpleNamespace(sizes=(len(seen),))
+        return SimpleNamespace(sizes=sizes if len(seen) < 5 else (2, 1, 1))
 
-    def enough(sizes):
-        return sizes[0] >= 5
-
-    counted = SimpleNamespace(rows=SimpleNamespace(divided=divided), labels=None)
-    division = tossed(counted, SHARES, enough, SeededWords(0), again=True)
-    assert division.sizes == (5,)
-    assert len(set(seen)) == 5
-    seen.clear()
-    division = tossed(counted, SHARES, enough, SeededWords(0), again=False)
-    assert division.sizes == (1,)
-    division = tossed(counted, SHARES, lambda sizes: False, SeededWords(0), again=True)
-    assert division.sizes == (101,)  # and then whoever asked says what is missing
+    public = Session(SeededWords(0), "replace_one")
+    for sizes in ((1, 2, 2), (3, 0, 2), (3, 2, 0)):
+        seen.clear()
+        table = SimpleNamespace(divided=partial(divided, sizes))
+        counted = SimpleNamespace(rows=table, labels=None)
+        assert divide(counted, SHARES, public, False).division.sizes == (2, 1, 1)
+        assert len(set(seen)) == 5
+        seen.clear()
+        found = divide(counted, SHARES, replace(public, adjacency="add_remove"), False)
+        assert len(seen) == 1
+        assert (found is None) == (sizes[0] < 2)
+    table = SimpleNamespace(divided=lambda *_: SimpleNamespace(sizes=(1, 9, 9)))
+    assert divide(SimpleNamespace(rows=table, labels=None), SHARES, public, False) is None
