@@ -248,7 +248,7 @@ def test_units_between_those_of_columns_and_bounds_clip_at_the_same_values():
     softened = given.softened()
     np.testing.assert_allclose(softened.range, given.range)
     np.testing.assert_allclose(softened.scale, [0.5, 12.0])
-    np.testing.assert_allclose(softened.deviations(), [1.0, 0.25])
+    np.testing.assert_allclose(softened.spread, [1.0, 0.25])
     # A value at a bound in one row of p, and at the centre elsewhere: the scale is its mean
     # magnitude, and the mean square at most what the limit is in scales of these units.
     for p in (0.3, 0.01, 1e-4):
