@@ -249,6 +249,47 @@ References
 
 paragraphs
 ----------
+fit_by_whole_gradients
+    coef_path_, intercept_path_ : ndarray of shape (n_passes, ...)
+        Coefficients after every pass, of which ``coef_`` is the mean of the last two fifths.
+    %(estimators: clip_range_)s
+    n_passes_ : int
+        Passes made.
+    %(estimators: n_features_in_, feature_names_in_, privacy_)s
+fit_by_either_clip
+    coef_path_, intercept_path_ : ndarray of shape (n_passes, ...)
+        Coefficients after every pass, of which ``coef_`` is the mean of the last two fifths; with
+        "coordinate", of the last fifth.
+    %(estimators: clip_range_)s
+    n_passes_ : int
+        Passes made.
+    solver_ : str
+        "coordinate" or "joint".
+    %(estimators: n_features_in_, feature_names_in_, privacy_)s
+fit_of_least_squares
+    %(regressors: coef_, intercept_, solver_)s
+    coef_path_, intercept_path_ : ndarray of shape (n_passes, ...)
+        Coefficients after every pass, not with "gram".
+    %(estimators: clip_range_)s
+    n_passes_ : int
+        Passes made. Not with "gram".
+    %(estimators: n_features_in_, feature_names_in_, privacy_)s
+privacy_of_whole_gradients
+    **Privacy.** Neighbours are as ``adjacency`` says. Released are, in this order and all charged
+    for in ``privacy_``, under the labels in quotes:
+
+    1. "number of records", under add/remove only: a record moves it by 1.
+    2. Location and scale of the target, as in :class:`DPCoordinateDescentRegressor`.
+    3. Locations and scales of the features, as in the same class.
+    4. "gradients": for each pass the sum over records of the gradient in all columns, clipped to
+       the norm C and rounded to integers within it (:mod:`skdpnoise.kernels.joint`: it moves by 2C
+       in Euclidean norm under replace-one, by C under add/remove), plus exact integer noise.
+
+    Composition, and what is not protected, are as there.
+privacy_of_least_squares
+    **Privacy.** As for :class:`DPCoordinateDescentRegressor`: releases, their labels and what a
+    record does to each are the same. How strong the penalty is for standardised columns follows
+    from α, released scales and the number of records, public or released: post-processing.
 gradients_of_people
     by stochastic gradient descent, with gradients of single records that are clipped in groups of
     parameters, and noise that may differ between groups. It needs torch

@@ -6,7 +6,7 @@ Its sensitivity is computed from the same bound (:mod:`skdpnoise.sensitivity`).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -63,13 +63,8 @@ class ClippedSum:
 
     def step(self, grid_size: Floats) -> Step:
         """Return what sums clipped values in grid steps."""
-        return partial(self._sums, grid_size)
-
-    def _sums(self, grid_size: Floats, leaf: Any) -> Integers:
-        most = np.maximum(-self.low, self.high)
-        kind = _kind(len(leaf), grid_size, most)
-        clipped = (_clipped(rows, self.low, self.high) for rows in _in_blocks(self.rows, leaf))
-        return _added(_in_steps(some, grid_size, kind) for some in clipped)
+        hold = partial(_clipped, low=self.low, high=self.high)
+        return partial(_summed, self.rows, hold, grid_size, np.maximum(-self.low, self.high))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -87,12 +82,7 @@ class ClippedVectors:
 
     def step(self, grid_size: Floats) -> Step:
         """Return what sums vectors in grid steps."""
-        return partial(self._sums, grid_size)
-
-    def _sums(self, grid_size: Floats, leaf: Any) -> Integers:
-        kind = _kind(len(leaf), grid_size, self.norm)
-        held = (bounded(rows, self.norm) for rows in _in_blocks(self.rows, leaf))
-        return _added(_in_steps(some, grid_size, kind) for some in held)
+        return partial(_summed, self.rows, partial(bounded, norm=self.norm), grid_size, self.norm)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -206,7 +196,8 @@ class GroupedSum:
 
 def bounded(rows: NDArray[Any], norm: float) -> Floats:
     """Return rows, each shrunk into a ball; what is no number becomes one first."""
-    clipped = _clipped(rows, -norm, norm)
+    with np.errstate(all="ignore"):
+        clipped = np.fmax(np.fmin(np.asarray(rows, dtype=np.float64), norm), -norm)
     # Squares of entries as small, or as large, as these would be 0, or infinite.
     unit = 1.0 if _SQUARED[0] < norm < _SQUARED[1] else norm
     norms = unit * np.linalg.norm(clipped if unit == 1.0 else clipped / unit, axis=1)
@@ -229,9 +220,13 @@ def _in_blocks(rows: Rows | None, leaf: Any) -> Iterator[Any]:
         yield rows(leaf[begin : begin + MOST_ROWS])
 
 
-def _added(parts: Iterable[Integers]) -> Integers:
-    """Return the sums of the columns of all parts."""
-    return np.asarray(sum(one.sum(axis=0) for one in parts))
+def _summed(
+    rows: Rows | None, hold: Callable[[Any], Floats], grid_size: Floats, most: Any, leaf: Any
+) -> Integers:
+    """Return the sums of all that is held within a bound, each entry in grid steps."""
+    kind = _kind(len(leaf), grid_size, most)
+    steps = (_in_steps(hold(some), grid_size, kind) for some in _in_blocks(rows, leaf))
+    return np.asarray(sum(one.sum(axis=0) for one in steps))
 
 
 def _in_steps(values: Floats, grid_size: Floats, kind: type) -> Integers:

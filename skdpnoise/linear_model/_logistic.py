@@ -64,15 +64,7 @@ class DPLogisticCD(EitherClipParameters, LinearClassifier):
         Coefficients in the user's units; one row for two classes.
     intercept_ : ndarray of shape (1,) or (n_classes,)
         Intercepts.
-    coef_path_, intercept_path_ : ndarray of shape (n_passes, ...)
-        Coefficients after every pass, of which ``coef_`` is the mean of the last two fifths; with
-        "coordinate", of the last fifth.
-    %(estimators: clip_range_)s
-    n_passes_ : int
-        Passes made.
-    solver_ : str
-        "coordinate" or "joint".
-    %(estimators: n_features_in_, feature_names_in_, privacy_)s
+    %(paragraphs: fit_by_either_clip)s
 
     See Also
     --------

@@ -35,13 +35,7 @@ class DPLasso(_LeastSquares):
 
     Attributes
     ----------
-    %(regressors: coef_, intercept_, solver_)s
-    coef_path_, intercept_path_ : ndarray of shape (n_passes, ...)
-        Coefficients after every pass, not with "gram".
-    %(estimators: clip_range_)s
-    n_passes_ : int
-        Passes made. Not with "gram".
-    %(estimators: n_features_in_, feature_names_in_, privacy_)s
+    %(paragraphs: fit_of_least_squares)s
 
     See Also
     --------
@@ -50,9 +44,7 @@ class DPLasso(_LeastSquares):
 
     Notes
     -----
-    **Privacy.** As for :class:`DPCoordinateDescentRegressor`: releases, their labels and what a
-    record does to each are the same. How strong the penalty is for standardised columns follows
-    from α, released scales and the number of records, public or released: post-processing.
+    %(paragraphs: privacy_of_least_squares)s
 
     References
     ----------
@@ -94,13 +86,7 @@ class DPRidge(_LeastSquares):
 
     Attributes
     ----------
-    %(regressors: coef_, intercept_, solver_)s
-    coef_path_, intercept_path_ : ndarray of shape (n_passes, ...)
-        Coefficients after every pass, not with "gram".
-    %(estimators: clip_range_)s
-    n_passes_ : int
-        Passes made. Not with "gram".
-    %(estimators: n_features_in_, feature_names_in_, privacy_)s
+    %(paragraphs: fit_of_least_squares)s
 
     See Also
     --------
@@ -109,9 +95,7 @@ class DPRidge(_LeastSquares):
 
     Notes
     -----
-    **Privacy.** As for :class:`DPCoordinateDescentRegressor`: releases, their labels and what a
-    record does to each are the same. How strong the penalty is for standardised columns follows
-    from α, released scales and the number of records, public or released: post-processing.
+    %(paragraphs: privacy_of_least_squares)s
 
     References
     ----------
@@ -151,13 +135,7 @@ class DPElasticNet(_LeastSquares):
 
     Attributes
     ----------
-    %(regressors: coef_, intercept_, solver_)s
-    coef_path_, intercept_path_ : ndarray of shape (n_passes, ...)
-        Coefficients after every pass, not with "gram".
-    %(estimators: clip_range_)s
-    n_passes_ : int
-        Passes made. Not with "gram".
-    %(estimators: n_features_in_, feature_names_in_, privacy_)s
+    %(paragraphs: fit_of_least_squares)s
 
     See Also
     --------
@@ -166,9 +144,7 @@ class DPElasticNet(_LeastSquares):
 
     Notes
     -----
-    **Privacy.** As for :class:`DPCoordinateDescentRegressor`: releases, their labels and what a
-    record does to each are the same. How strong the penalty is for standardised columns follows
-    from α, released scales and the number of records, public or released: post-processing.
+    %(paragraphs: privacy_of_least_squares)s
 
     References
     ----------

@@ -12,7 +12,7 @@ Strengths = tuple[np.ndarray, np.ndarray]  # l1 and l2, both of shape (n_feature
 def of_standard_columns(problem: LinearProblem, n_samples: float) -> Strengths:
     """Return penalties that are alike for all columns in units of their standard deviation."""
     alpha, ratio = problem.settings.strength, problem.settings.l1_ratio
-    spread = problem.features.deviations()
+    spread = problem.features.spread * np.ones_like(problem.features.scale)
     return ratio * alpha * spread, (1.0 - ratio) * alpha * spread**2
 
 

@@ -56,15 +56,7 @@ class DPPoissonRegressor(EitherClipParameters, LinearRegressor):
         Coefficients in the user's units: what a unit adds to the logarithm of the prediction.
     intercept_ : float
         Intercept, a logarithm.
-    coef_path_, intercept_path_ : ndarray of shape (n_passes, ...)
-        Coefficients after every pass, of which ``coef_`` is the mean of the last two fifths; with
-        "coordinate", of the last fifth.
-    %(estimators: clip_range_)s
-    n_passes_ : int
-        Passes made.
-    solver_ : str
-        "coordinate" or "joint".
-    %(estimators: n_features_in_, feature_names_in_, privacy_)s
+    %(paragraphs: fit_by_either_clip)s
 
     See Also
     --------

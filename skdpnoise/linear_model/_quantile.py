@@ -43,12 +43,7 @@ class DPQuantileRegressor(WholeGradientParameters, LinearRegressor):
     Attributes
     ----------
     %(regressors: coef_, intercept_)s
-    coef_path_, intercept_path_ : ndarray of shape (n_passes, ...)
-        Coefficients after every pass, of which ``coef_`` is the mean of the last two fifths.
-    %(estimators: clip_range_)s
-    n_passes_ : int
-        Passes made.
-    %(estimators: n_features_in_, feature_names_in_, privacy_)s
+    %(paragraphs: fit_by_whole_gradients)s
 
     See Also
     --------
@@ -59,17 +54,7 @@ class DPQuantileRegressor(WholeGradientParameters, LinearRegressor):
     `score` is the part of the pinball loss that the model explains, as that of scikit-learn's
     :func:`~sklearn.metrics.d2_pinball_score` for this quantile.
 
-    **Privacy.** Neighbours are as ``adjacency`` says. Released are, in this order and all charged
-    for in ``privacy_``, under the labels in quotes:
-
-    1. "number of records", under add/remove only: a record moves it by 1.
-    2. Location and scale of the target, as in :class:`DPCoordinateDescentRegressor`.
-    3. Locations and scales of the features, as in the same class.
-    4. "gradients": for each pass the sum over records of the gradient in all columns, clipped to
-       the norm C and rounded to integers within it (:mod:`skdpnoise.kernels.joint`: it moves by 2C
-       in Euclidean norm under replace-one, by C under add/remove), plus exact integer noise.
-
-    Composition, and what is not protected, are as there.
+    %(paragraphs: privacy_of_whole_gradients)s
 
     References
     ----------

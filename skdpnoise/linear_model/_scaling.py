@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from operator import attrgetter
 from typing import Any
@@ -23,7 +23,7 @@ from skdpnoise.linear_model import _tuned as tuned
 from skdpnoise.linear_model._budget import FitBudget
 from skdpnoise.linear_model._column_groups import NO_GROUP
 from skdpnoise.linear_model._records import LinearSchema, Rows, Settings
-from skdpnoise.linear_model._standard_units import LIMIT, RowScaling, Standardisation
+from skdpnoise.linear_model._standard_units import LIMIT, OF_COLUMNS, Standardisation
 from skdpnoise.queries.location_scale import LEAST_SCALE, LocationScale, located
 from skdpnoise.queries.ranges import TYPICAL, Ranges
 from skdpnoise.sensitivity import RowBounds
@@ -91,8 +91,8 @@ def standardise_features(run: Run, table: Table[Rows]) -> Standardisation:
         if alone.size:
             some = X.map(partial(_columns_of, alone), alone.size)
             found = standardise(run, some, within[:, alone])
-            for field_ in fields(Standardisation):
-                getattr(standard, field_.name)[alone] = getattr(found, field_.name)
+            for name in OF_COLUMNS:
+                getattr(standard, name)[alone] = getattr(found, name)
     else:
         standard = standardise(run, X, within)
     # By its deviation alone a column that is hardly ever 1 would have very long rows, by half of
@@ -110,13 +110,14 @@ def _columns_of(columns: np.ndarray, X: np.ndarray) -> np.ndarray:
     return X[:, columns]
 
 
-def _of_groups(standard: Standardisation, spread: np.ndarray, groups: np.ndarray) -> RowScaling:
+def _of_groups(
+    standard: Standardisation, spread: np.ndarray, groups: np.ndarray
+) -> Standardisation:
     """Return the scaling, with what is known of columns of groups."""
     grouped = groups != NO_GROUP
     sizes = np.bincount(groups[grouped])[groups[grouped]]
     spread[grouped] = np.sqrt(1.0 / sizes)
-    facts = standard.center, standard.scale, standard.used, standard.limit
-    return RowScaling(*facts, spread, groups)
+    return replace(standard, spread=spread, groups=groups)
 
 
 def _scale_bounded_rows(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -19,6 +19,9 @@ from skdpnoise.queries.location_scale import LIMIT as LIMIT
 FARTHEST = 20.0
 
 
+OF_COLUMNS = ("center", "scale", "used", "limit")  # arrays of a standardisation
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Standardisation:
     """Centres, scales and which columns are used; all arrays have shape (n_columns,)."""
@@ -27,22 +30,23 @@ class Standardisation:
     scale: np.ndarray
     used: np.ndarray  # False for columns that are constant or drowned in noise
     limit: np.ndarray  # standardised values are clipped to ± this
+    spread: np.ndarray | float = 1.0  # standard deviations of the columns in these units
+    groups: np.ndarray | None = None  # numbers of those whose part of a row has norm 1; -1 for none
 
     @property
     def reach(self) -> np.ndarray:
         """The limit in units of ±3: above 1 where bounds are wide for the spread of the column."""
         return self.limit / LIMIT
 
-    def deviations(self) -> np.ndarray:
-        """Return the standard deviations of the columns in standard units."""
-        return np.ones_like(self.scale)
-
     def softened(self) -> Standardisation:
         """Return one with scales between those that the columns have and those of the limits."""
         # A mean square is at most the largest value times the mean of magnitudes: in these units
         # it is of the order of 1 for any column, however few values are far from all others.
+        # So columns are the smaller, in standard deviations, the wider their bounds are.
         root = np.sqrt(self.reach)
-        return Softened(self.center, self.scale * root, self.used, self.limit / root)
+        limit = self.limit / root
+        spread = np.asarray(1.0 / (limit / LIMIT))
+        return replace(self, scale=self.scale * root, limit=limit, spread=spread)
 
     def capped(self) -> Standardisation:
         """Return a standardisation that clips what is far from all the rest of its column."""
@@ -77,7 +81,7 @@ class Standardisation:
     @property
     def parts(self) -> Sequence[np.ndarray]:
         """The columns of each group, in which a row has norm 1 at most."""
-        return ()
+        return () if self.groups is None else columns_of(self.groups)
 
     def held(self, X: Any) -> Any:
         """Return rows as they came, their parts in groups held to the norm 1."""
@@ -102,44 +106,22 @@ class Standardisation:
         reach = np.where(self.used, self.limit * self.scale, np.inf)
         return np.stack([self.center - reach, self.center + reach])
 
-
-class Softened(Standardisation):
-    """A standardisation between bounds, in which columns are the smaller the wider these are."""
-
-    def deviations(self) -> np.ndarray:
-        return np.asarray(1.0 / self.reach)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class RowScaling(Standardisation):
-    """A standardisation in which columns of rare values stay smaller than others."""
-
-    spread: np.ndarray  # standard deviations of the columns in these units
-    groups: np.ndarray  # numbers of groups of columns whose part of a row has norm 1; -1 for none
-
-    def deviations(self) -> np.ndarray:
-        return self.spread
-
     @property
     def length(self) -> float:
         """R, the norm of a typical row."""
-        return float(np.linalg.norm(self.spread[self.used]))
+        return float(np.linalg.norm(np.broadcast_to(self.spread, self.used.shape)[self.used]))
 
     @property
     def longest(self) -> float:
         """The norm that no row exceeds: of a group, 1 more than that of its centre."""
-        numbers, alone = self.groups, self.used & (self.groups == NO_GROUP)
-        parts = [1.0 + np.linalg.norm(self.center[numbers == k]) for k in range(numbers.max() + 1)]
-        return math.hypot(float(np.linalg.norm(self.limit[alone])), *map(float, parts))
-
-    @property
-    def parts(self) -> Sequence[np.ndarray]:
-        return columns_of(self.groups)
+        alone = self.used if self.groups is None else self.used & (self.groups == NO_GROUP)
+        parts = (1.0 + float(np.linalg.norm(self.center[columns])) for columns in self.parts)
+        return math.hypot(float(np.linalg.norm(self.limit[alone])), *parts)
 
 
 def side_by_side(*columns: Standardisation) -> Standardisation:
     """Return the scaling of columns of which each has one, in their order."""
-    arrays = ([getattr(one, field.name) for one in columns] for field in fields(Standardisation))
+    arrays = ([getattr(one, name) for one in columns] for name in OF_COLUMNS)
     return Standardisation(*map(np.concatenate, arrays))
 
 

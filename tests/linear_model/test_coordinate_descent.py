@@ -10,8 +10,7 @@ from sklearn.base import clone
 from sklearn.linear_model import LinearRegression
 
 from skdpnoise import DPCoordinateDescentRegressor, DPLogisticCD, PrivacyWarning
-from skdpnoise.accounting import session
-from skdpnoise.linear_model import _records
+from skdpnoise.accounting import queries, session
 from skdpnoise.linear_model._standard_units import LIMIT, Standardisation
 from skdpnoise.linear_model.solvers import final_steps
 from tests._cases import quick
@@ -249,7 +248,7 @@ def test_units_between_those_of_columns_and_bounds_clip_at_the_same_values():
     softened = given.softened()
     np.testing.assert_allclose(softened.range, given.range)
     np.testing.assert_allclose(softened.scale, [0.5, 12.0])
-    np.testing.assert_allclose(softened.deviations(), [1.0, 0.25])
+    np.testing.assert_allclose(softened.spread, [1.0, 0.25])
     # A value at a bound in one row of p, and at the centre elsewhere: the scale is its mean
     # magnitude, and the mean square at most what the limit is in scales of these units.
     for p in (0.3, 0.01, 1e-4):
@@ -269,28 +268,28 @@ def test_a_penalty_means_nearly_the_same_however_wide_public_bounds_are(solver):
         assert 0.6 < model.coef_[0] < 0.9
 
 
-def with_a_last_release(monkeypatch, rounded_sum):
+def with_a_last_release(monkeypatch, residuals=final_steps.Recentre.contributions):
     """Return a fit at whose end residuals are released, and how many rows were taken at a time."""
     rng = np.random.default_rng(0)
     X = rng.normal(size=(2000, 3))
     y = X @ [1.0, -1.0, 0.5] + 1.0 + rng.normal(size=2000)
     sizes = []
 
-    def counted(values, reach, grid_size):
-        sizes.append(len(values))
-        return rounded_sum(values, reach, grid_size)
+    def counted(step, path, plan, rows):
+        sizes.append(len(rows))
+        return residuals(step, path, plan, rows)
 
     model = DPCoordinateDescentRegressor(2.0, solver="gradient", random_state=0)
     with monkeypatch.context() as patch:
-        patch.setattr(final_steps, "_rounded_sum", counted)
+        patch.setattr(final_steps.Recentre, "contributions", counted)
         return model.fit(X, y), sizes
 
 
 def test_every_row_counts_once_in_the_last_release_whatever_the_blocks(monkeypatch):
     models = []
     for n_rows in (8192, 7, 1999):
-        monkeypatch.setattr(_records, "MOST_ROWS", n_rows)
-        model, sizes = with_a_last_release(monkeypatch, final_steps._rounded_sum)
+        monkeypatch.setattr(queries, "MOST_ROWS", n_rows)
+        model, sizes = with_a_last_release(monkeypatch)
         assert sum(sizes) == 2000
         assert max(sizes) == min(n_rows, 2000)
         models.append(model)
@@ -322,13 +321,14 @@ def test_the_noise_of_the_last_release_is_what_is_charged_for(monkeypatch):
 @pytest.mark.parametrize("value", [np.nan, -np.nan, np.inf, -np.inf])
 def test_a_row_that_is_no_number_by_the_end_of_a_fit_counts_as_one_row(value, monkeypatch):
     # The user's memory may change after it was checked: the guarantee may not rest on it.
-    release = final_steps._rounded_sum
+    residuals = final_steps.Recentre.contributions
 
-    def poisoned(values, reach, grid_size):
+    def poisoned(*facts):
+        values = residuals(*facts)
         values[5] = value
-        return release(values, reach, grid_size)
+        return values
 
-    plain, changed = (with_a_last_release(monkeypatch, one) for one in (release, poisoned))
+    plain, changed = (with_a_last_release(monkeypatch, one) for one in (residuals, poisoned))
     assert changed[1] == plain[1] != []
     # One row of 2,000 moves a mean by a few thousandths.
     assert abs(changed[0].intercept_ - plain[0].intercept_) < 0.05

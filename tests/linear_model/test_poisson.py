@@ -25,6 +25,7 @@ from skdpnoise import (
     PrivacyWarning,
 )
 from skdpnoise.accounting import session
+from skdpnoise.accounting.queries import ClippedSum
 from skdpnoise.data.computed import reading
 from skdpnoise.inspection.auditing._costs import TOLERANCE, total_moved
 from skdpnoise.kernels import POISSON
@@ -35,7 +36,6 @@ from skdpnoise.linear_model.solvers import coordinate
 from skdpnoise.linear_model.solvers.final_steps import MatchMean
 from skdpnoise.mechanisms import calibrate
 from skdpnoise.privacy import GaussianLoss, PrivacyGuarantee, gdp_mu
-from skdpnoise.sensitivity import GroupedProfile
 from tests._cases import each_value, quick
 from tests._replay import two_runs
 from tests.contracts._register import Forbidden, said
@@ -357,11 +357,10 @@ def test_a_level_that_would_be_noise_is_not_bought(adjacency, epsilon, bought):
 
 def level(noise, missed=0.1, error=0.1):
     """A plan with sums of this noise in units of their mean."""
-    mechanism = calibrate(
-        "iid_gaussian", GroupedProfile([np.sqrt(2.0)], np.zeros(2)), GaussianLoss(1.0)
-    )
+    query = ClippedSum(np.zeros(2), np.ones(2), alike=True)
+    mechanism = calibrate("iid_gaussian", query.sensitivity("replace_one"), GaussianLoss(1.0))
     n_samples = float(mechanism.standard_deviation[0]) / noise
-    return MatchMean(mechanism, n_samples, 1.0, 1.0, error, missed)
+    return MatchMean(query, mechanism, n_samples, 1.0, 1.0, error, missed)
 
 
 def test_a_level_is_believed_by_what_it_mends_over_what_is_noise():

@@ -14,6 +14,7 @@ from skdpnoise import (
     DPLogisticCD,
     DPPoissonRegressor,
 )
+from skdpnoise.accounting import session
 from skdpnoise.accounting.session import Session
 from skdpnoise.data.table import InMemory
 from skdpnoise.kernels import LOGISTIC, SQUARED
@@ -22,6 +23,7 @@ from skdpnoise.linear_model._penalties import of_standard_columns
 from skdpnoise.linear_model._records import LinearProblem, LinearTarget, Rows, Settings
 from skdpnoise.linear_model._standard_units import Standardisation
 from skdpnoise.linear_model.solvers import coordinate
+from skdpnoise.linear_model.solvers.final_steps import finished
 from skdpnoise.privacy import PrivacyGuarantee
 from skdpnoise.sampling import SeededWords
 from tests._cases import each_value
@@ -60,19 +62,25 @@ def rows_of(plan):
 
 
 def updates_of(plan, words, monkeypatch):
-    """Run a plan; return its updates of all outputs, and what was charged."""
-    seen, charged = [], []
+    """Run a plan; return its updates of all outputs, all noise, and what was charged."""
+    seen, noise, charged, draw = [], [], [], Session.draw
 
     def noted(sums, size, updates):
         seen.append(updates)
         yield from np.zeros((updates.n_passes, size))
 
-    session = Session(words, "replace_one", lambda label, mechanism: charged.append(label))
+    def drawing(one, label, mechanism):
+        drawn = draw(one, label, mechanism)
+        noise.append(drawn.noise)
+        return drawn
+
+    one = Session(words, "replace_one", lambda label, mechanism: charged.append(label))
     with monkeypatch.context() as patch:
         patch.setattr(coordinate, "visit", noted)
-        path = np.stack(list(plan.run(rows_of(plan), session)))
-        plan.finished(path, rows_of(plan), session)
-    return SimpleNamespace(updates=seen, charged=charged)
+        patch.setattr(Session, "draw", drawing)
+        path = np.stack(list(plan.run(rows_of(plan), one)))
+        finished(plan, path, rows_of(plan), one)
+    return SimpleNamespace(updates=seen, noise=noise, charged=charged)
 
 
 def test_settings_hold_what_an_estimator_has_and_defaults_for_the_rest():
@@ -97,18 +105,35 @@ def test_a_plan_samples_noise_for_every_update_and_an_order_for_every_pass(
     Estimator, n_outputs, monkeypatch
 ):
     plan = plan_of(Estimator(n_passes=40), [True, False, True, True, True], n_outputs)
-    found = updates_of(plan, SeededWords(0), monkeypatch).updates
-    visited = [0, 2, 3, 4, 5]  # the features that are used, and the intercept
-    assert len(found) == n_outputs
-    for updates in found:
-        assert updates.noise.shape == (40, 6)
-        assert (updates.noise[:, 1] == 0).all() and (updates.noise[:, visited] != 0).all()
-        assert (np.sort(updates.order, axis=1) == visited).all()
+    assert plan.coordinates.tolist() == [0, 2, 3, 4, 5]  # that are used, and the intercept
+    found = updates_of(plan, SeededWords(0), monkeypatch)
+    assert len(found.updates) == n_outputs
+    assert found.noise[0].shape == (40, 5 * n_outputs)
+    assert (found.noise[0] != 0).all()
+    for updates in found.updates:
+        assert (np.sort(updates.order, axis=1) == np.arange(5)).all()
         assert len({tuple(order) for order in updates.order.tolist()}) > 20
-    again = updates_of(plan, SeededWords(0), monkeypatch).updates
-    for one, other in zip(found, again, strict=True):
+    again = updates_of(plan, SeededWords(0), monkeypatch)
+    assert_array_equal(found.noise[0], again.noise[0])
+    for one, other in zip(found.updates, again.updates, strict=True):
         assert_array_equal(one.order, other.order)
-        assert_array_equal(one.noise, other.noise)
+
+
+@pytest.mark.parametrize("n_outputs", [1, 3])
+def test_every_update_meets_noise_of_its_own(n_outputs, monkeypatch):
+    plan, met = plan_of(DPLogisticCD(n_passes=4), [True, False, True], n_outputs), []
+
+    def noted(mechanism, integers, noise):
+        met.append(int(noise))
+        return integers + noise
+
+    monkeypatch.setattr(session, "plus_noise", noted)
+    one = session.Session(SeededWords(0), "replace_one")
+    path = list(plan.run(rows_of(plan), one))
+    assert np.stack(path).shape == (4, n_outputs, 4)
+    assert (np.stack(path)[:, :, 1] == 0.0).all()
+    drawn = session.Session(SeededWords(0), "replace_one").draw("gradients", plan.mechanism)
+    assert sorted(met) == sorted(drawn.noise.ravel().tolist())
 
 
 @pytest.mark.parametrize("Estimator", [DPCoordinateDescentRegressor, DPLogisticCD])

@@ -17,7 +17,7 @@ from sklearn.svm import LinearSVC
 from skdpnoise import DPHuberRegressor, DPLinearSVC, DPQuantileRegressor
 from skdpnoise.kernels.losses import hinge, huber, pinball
 from skdpnoise.linear_model._column_groups import NO_GROUP
-from skdpnoise.linear_model._standard_units import RowScaling
+from skdpnoise.linear_model._standard_units import Standardisation
 from skdpnoise.linear_model.solvers.final_steps import linear_functions
 from skdpnoise.privacy import gdp_mu
 from tests._cases import each_value
@@ -187,7 +187,7 @@ def test_what_is_bought_of_scores_reads_the_same_bits_of_a_row_in_any_block(spar
     p, X = 61, rng.normal(size=(400, 61))
     facts = 0.0 * np.ones(p), np.ones(p), rng.random(p) < 0.9, 2.0 * np.ones(p), np.ones(p)
     groups = np.where(np.arange(p) < 5, 0, NO_GROUP)
-    scaling, model = RowScaling(*facts, groups), rng.normal(size=(3, p + 1))
+    scaling, model = Standardisation(*facts, groups), rng.normal(size=(3, p + 1))
 
     def scores(rows):
         return linear_functions(model, csr_array(rows) if sparse else rows, scaling)

@@ -192,7 +192,9 @@ def clipped_gradient_sums(
     def summed(some: tuple[int, int]) -> Any:
         total: Any = 0
         for block in rows.blocks(*some):
-            slopes = loss.slopes(block.scores(model) * unit, targets[block.begin : block.end])
+            product = np.asarray(block.integers @ model[:, :-1].T)  # exact
+            scores = (product + block.constant * model[:, -1]) * unit
+            slopes = loss.slopes(scores, targets[block.begin : block.end])
             weight = None if weights is None else weights[block.begin : block.end]
             if clip is None:
                 slopes = slopes if weight is None else slopes * weight[:, np.newaxis]

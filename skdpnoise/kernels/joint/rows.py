@@ -35,11 +35,6 @@ class Block:
     constant: float  # the integer of the constant, which every row has besides
     squares: Floats  # squared norm of every row, the constant included
 
-    def scores(self, model: Floats) -> Floats:
-        """Return the products of all rows with integer vectors, one per output; exact."""
-        product = np.asarray(self.integers @ model[:, :-1].T)
-        return product + self.constant * model[:, -1]
-
     def sums(self, residuals: Floats) -> Floats:
         """Return the sums of all products of a row with its residuals, shape (K, p + 1); exact."""
         total = np.empty((residuals.shape[1], self.integers.shape[1] + 1))

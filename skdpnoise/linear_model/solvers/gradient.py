@@ -28,7 +28,7 @@ from skdpnoise.kernels.joint import Clip, GridRows, clipped_gradient_sums, desce
 from skdpnoise.linear_model import _tuned as tuned
 from skdpnoise.linear_model._budget import NORMAL, FitBudget
 from skdpnoise.linear_model._records import LinearProblem, LinearSchema, Rows, Settings
-from skdpnoise.linear_model._standard_units import RowScaling, plain_units, side_by_side
+from skdpnoise.linear_model._standard_units import plain_units, side_by_side
 from skdpnoise.linear_model.solvers.final_steps import (
     FinalStep,
     RescaleOnMoments,
@@ -174,7 +174,6 @@ class _Gridded:
 
 def _on_grid(problem: LinearProblem, grid_size: float, constant: float, rows: Rows) -> _Gridded:
     features, target = problem.features, problem.target
-    assert isinstance(features, RowScaling)
     gridded = GridRows(
         rows.X,
         grid_size=grid_size,
@@ -227,7 +226,6 @@ class GradientDescent:
         settings, sparse, loss = problem.settings, problem.schema.sparse, problem.settings.loss
         features, target, left = problem.features, problem.target, budget.model
         assert isinstance(left, GaussianLoss)
-        assert isinstance(features, RowScaling)
         constant = float(settings.fit_intercept)
         if sparse:  # a 1 would be most of a short row, and of what it may add
             constant *= min(1.0, tuned.GRADIENT.sparse * features.length)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
@@ -19,7 +19,7 @@ from skdpnoise.linear_model._records import (
     Rows,
     Settings,
 )
-from skdpnoise.linear_model._standard_units import LIMIT, RowScaling, plain_units
+from skdpnoise.linear_model._standard_units import plain_units
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -57,8 +57,7 @@ class Solver(Protocol):
 
 def made_up_problem(settings: Settings, schema: LinearSchema) -> LinearProblem:
     """Return a problem whose columns are in standard units, to plan before anything is known."""
-    ones, groups = np.ones(schema.n_columns), schema.column_groups
-    features = RowScaling(0.0 * ones, ones, ones > 0.0, LIMIT * ones, ones, groups)
+    features = replace(plain_units(schema.n_columns), groups=schema.column_groups)
     scaling = None if schema.target_bounds is None else plain_units(1)
     return LinearProblem(
         settings, schema, features, LinearTarget(np.zeros(schema.n_outputs), scaling)
