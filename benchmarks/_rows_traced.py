@@ -3,10 +3,10 @@
 A value carries rows where it, or anything that it refers to, has a length that the number of rows
 divides, or is of a type that reads rows (``house.toml`` names these). The number is prime, so that
 nothing else has such a length, but for secret orders of the rows: in files that only draw numbers,
-an array of all numbers from 0 on is no row. What refers to what is asked of the garbage collector, which knows
-slots, closures, partial functions, bound methods and iterators as it knows lists. Frames of Python
-are seen, compiled loops are not. Run as a script, this file takes nothing from its folder: it
-traces the package that stands first in PYTHONPATH.
+an array of all numbers from 0 on is no row. What refers to what is asked of the garbage collector,
+which knows slots, closures, partial functions, bound methods and iterators as it knows lists.
+Frames of Python are seen, compiled loops are not. Run as a script, this file takes nothing from its
+folder: it traces the package that stands first in PYTHONPATH.
 """
 
 from __future__ import annotations

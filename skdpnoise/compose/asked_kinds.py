@@ -18,20 +18,35 @@ from sklearn.impute import MissingIndicator, SimpleImputer
 from sklearn.pipeline import FeatureUnion, Pipeline
 from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, OrdinalEncoder
 
+from skdpnoise.accounting.declared import COLUMNS, declared_below
+from skdpnoise.base.compositions import private_estimators
 from skdpnoise.base.register import is_private
 from skdpnoise.base.steps import all_ours
 from skdpnoise.compose._reading import leaves
-from skdpnoise.data.columns import by_declared_type
+from skdpnoise.data.columns import by_declared_type, read_once, without_lists
 from skdpnoise.data.computed import DATA, is_computed
 from skdpnoise.data.fitted_kinds import FittedColumns, as_fitted, kind_of_labels, kinds_in
 from skdpnoise.data.kinds import OBJECTS, Kind
-from skdpnoise.data.lists import read_once, without_lists
-from skdpnoise.data.sources import RowSource, by_storage
+from skdpnoise.data.sources import FOUND_BY_READING, RowSource, by_storage
 
-__all__ = ["read_to_fit"]
+__all__ = ["read_to_fit", "read_unpaid"]
 
 Kinds = list[Kind | None]
 _WHY = "as its parameters say (or mend those)"
+
+
+def read_unpaid(composition: Any, X: Any, y: Any = None) -> list[str]:
+    """Return what a fit reads of its data without paying, public by the word of the user."""
+    found = []
+    for label, one in private_estimators(composition):
+        if hasattr(one, "_vouched"):
+            found += declared_below(label, one._vouched())
+    columns = getattr(X, "columns", None)
+    if columns is not None and all(isinstance(name, str) for name in columns):
+        found.append(COLUMNS)
+    if any(getattr(table, "guessed", ()) for table in (X, y)):
+        found.append(FOUND_BY_READING)
+    return found
 
 
 def read_to_fit(owner: Any, X: Any, compositions: Sequence[Any]) -> tuple[Any, FittedColumns]:

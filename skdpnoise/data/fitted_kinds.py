@@ -17,10 +17,9 @@ import numpy as np
 from scipy.sparse import issparse
 
 from skdpnoise.data.cells import contents_of_objects
-from skdpnoise.data.columns import is_polars, read_features
+from skdpnoise.data.columns import as_frame, is_polars, read_features, read_once, without_lists
 from skdpnoise.data.computed import is_computed
 from skdpnoise.data.kinds import OBJECTS, Kind, KindName, kinds_of
-from skdpnoise.data.lists import as_frame, read_once, without_lists
 from skdpnoise.data.sources import RowSource, by_storage
 
 __all__ = [

@@ -11,9 +11,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from skdpnoise._utils.checks import check_array, check_collected, complaint
+from skdpnoise._utils.checks import check_array, complaint
 from skdpnoise.data.fitted_kinds import NUMBER, kind_of_labels
 from skdpnoise.data.kinds import Kind
+from skdpnoise.data.redaction import check_collected
 from skdpnoise.data.table import Table, scanned
 from skdpnoise.metrics._kinds import Held, check_kinds, kinds_held, plain_entry
 from skdpnoise.queries.categories import label_columns

@@ -9,9 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from skdpnoise.data.arguments import check_data
-from skdpnoise.data.columns import read_features
-from skdpnoise.data.lists import read_once
+from skdpnoise.data.columns import check_data, read_features, read_once
 from skdpnoise.data.reading import Form
 from skdpnoise.data.schema import Schema
 from skdpnoise.data.sources import RowSource

@@ -8,11 +8,10 @@ from sklearn.metrics import check_scoring
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from skdpnoise._utils.checks import check_collected
-from skdpnoise._utils.redaction import without_values
+from skdpnoise.base.partitioned import answered
 from skdpnoise.base.private_fit import check_unpaid_arguments
-from skdpnoise.compose.partitioned import answered
 from skdpnoise.data.fitted_kinds import read_as_fitted
+from skdpnoise.data.redaction import check_collected, without_values
 from skdpnoise.data.sources import by_storage
 
 _METHOD = """Return what `{0}` of the winner says of these records.
