@@ -23,7 +23,7 @@ from skdpnoise.base.compositions import private_estimators
 from skdpnoise.base.register import is_private
 from skdpnoise.base.steps import all_ours
 from skdpnoise.compose._reading import leaves
-from skdpnoise.data.columns import by_declared_type, read_once, without_lists
+from skdpnoise.data.columns import by_declared_type, first_read, read_once, without_lists
 from skdpnoise.data.computed import DATA, is_computed
 from skdpnoise.data.fitted_kinds import FittedColumns, as_fitted, kind_of_labels, kinds_in
 from skdpnoise.data.kinds import OBJECTS, Kind
@@ -53,22 +53,17 @@ def read_to_fit(owner: Any, X: Any, compositions: Sequence[Any]) -> tuple[Any, F
     """Return features as steps read them, and what their columns are from now on."""
     # Of rows in parts these are the columns of the rows that are read first.
     name, values = type(owner).__name__, not is_computed("X", owner)
-    read = partial(_read, name, tuple(compositions), values)
-    return by_storage(X, read, partial(_read_in_parts, partial(_read, name, tuple(compositions))))
+    read = partial(_read, name, tuple(compositions))
+    return by_storage(X, partial(read, values), partial(_read_in_parts, read))
 
 
-def _read_in_parts(read: Callable[..., Any], source: RowSource) -> tuple[Any, FittedColumns]:
-    columns, complaint = source.first(partial(_told, read))
-    if complaint is not None:  # where rows are read errors are not shown: they may quote them
-        raise TypeError(complaint)
-    return source, columns
+def _read_in_parts(read: Callable[..., Any], rows: RowSource) -> tuple[Any, FittedColumns]:
+    return rows, first_read(rows, partial(_columns_of, read))
 
 
-def _told(read: Callable[..., Any], X: Any) -> tuple[Any, str | None]:
-    try:
-        return read(True, X)[1], None
-    except TypeError as error:
-        return None, str(error)
+def _columns_of(read: Callable[..., Any], X: Any) -> FittedColumns:
+    columns: FittedColumns = read(True, X)[1]
+    return columns
 
 
 def _read(

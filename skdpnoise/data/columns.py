@@ -10,10 +10,10 @@ lists become arrays of a type that none of their values decides.
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 from numbers import Real
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,11 +24,29 @@ from skdpnoise._utils.silence import silence
 from skdpnoise.data.groups import group_codes
 from skdpnoise.data.kinds import kind_of
 from skdpnoise.data.redaction import check_collected
-from skdpnoise.data.sources import by_storage
+from skdpnoise.data.sources import RowSource, by_storage
+
+Made = TypeVar("Made")
 
 _SIMPLE = 4  # bytes of a number of single precision, which stays one
 _TEXT = (str, bytes)
 _ROWS = (list, tuple)
+
+
+def first_read(rows: RowSource, read: Callable[[Any], Made]) -> Made:
+    """Return what a function of ours makes of the rows that are read first, or refuse them."""
+    first: tuple[Made, str | None] = rows.first(partial(_told, read))
+    found, complaint = first
+    if complaint is not None:  # where rows are read errors are not shown: they may quote them
+        raise TypeError(complaint)
+    return found
+
+
+def _told(read: Callable[[Any], Made], X: Any) -> tuple[Made | None, str | None]:
+    try:
+        return read(X), None
+    except (TypeError, ValueError) as error:
+        return None, str(error)
 
 
 def read_features(owner: str, X: Any) -> Any:
