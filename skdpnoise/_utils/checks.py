@@ -175,16 +175,6 @@ def check_order(owner: str, name: str, low: ArrayLike, high: ArrayLike) -> None:
         raise ValueError(f"The {name!r} parameter of {owner} {must}")
 
 
-def check_collected(owner: str, name: str, data: object) -> None:
-    """Refuse a query of polars that has not run: it has no rows yet."""
-    kind = type(data)
-    if kind.__name__ == "LazyFrame" and kind.__module__.partition(".")[0] == "polars":
-        raise TypeError(
-            f"{owner} needs the rows of {name}, and a polars.LazyFrame has none before it is "
-            f"computed. Pass {name}.collect()."
-        )
-
-
 def pandas_for(what: str) -> Any:
     """Return pandas, or say which extra installs it."""
     try:

@@ -34,8 +34,8 @@ __all__ = ["Charge", "Drawn", "FitSession", "Query", "Released", "Session", "no_
 Charge = Callable[[str, Any], None]
 """Takes a label and the mechanism that will release, before it samples."""
 
-Counts = tuple[Sequence[int], Callable[[], Sequence[Any]]]
-"""How many records have each category of a column, and what returns these categories."""
+Counts = tuple[Sequence[int], Callable[[], Sequence[Any]] | None]
+"""How many records have each category of a column, and for an audit what returns these."""
 
 
 def no_charge(label: str, mechanism: Any) -> None:

@@ -16,6 +16,10 @@ def _never(estimator: Any) -> bool:
     return False
 
 
+def _always(estimator: Any) -> bool:
+    return True
+
+
 def _values(estimator: Any) -> Reads:
     return "values"
 
@@ -27,6 +31,13 @@ class Rule:
     condition: Condition
     sparse: Sparse = _never
     reads: Callable[[Any], Reads] = _values
+    fitted: Callable[[Any], bool] = _always  # whether a fitted state is that of the parameters
+
+    def changed(self, step: Any) -> bool:
+        """Return whether a fitted step has a state that its parameters do not give it."""
+        own = set(step.get_params(deep=False))
+        learnt = any(name.endswith("_") and name not in own for name in vars(step))
+        return learnt and not self.fitted(step)
 
 
 class ExactClasses(Generic[T]):

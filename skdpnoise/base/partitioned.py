@@ -1,29 +1,44 @@
-"""Methods of fitted estimators over partitions: of some rows at a time, whenever they are read."""
+"""Methods of fitted steps over partitions: of some rows at a time, whenever they are read.
+
+A step that learns nothing is fitted to the rows that are read first, where they are, and what it
+makes of a row is made whenever that row is read. Private steps read partitions themselves.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from copy import deepcopy
 from dataclasses import dataclass
 from functools import partial, wraps
 from inspect import isfunction, signature
 from typing import Any
 
 import numpy as np
+from sklearn import config_context, get_config
+from sklearn.base import BaseEstimator
+from sklearn.pipeline import Pipeline
 from sklearn.utils._set_output import _get_output_config
 from sklearn.utils.validation import _check_feature_names, check_is_fitted
 
 from skdpnoise._utils.checks import pandas_for
-from skdpnoise._utils.redaction import silence
+from skdpnoise._utils.silence import silence
+from skdpnoise.base.register import is_private
+from skdpnoise.base.steps import all_private
 from skdpnoise.data.computed import DATA, is_computed, reading
-from skdpnoise.data.sources import RowSource, by_storage
+from skdpnoise.data.sources import RowSource, as_sources, by_storage
 
-__all__ = ["OverPartsMixin"]
+__all__ = ["OverParts", "OverPartsMixin", "answered", "without_seeds"]
+
+_SETTINGS = ("assume_finite", "transform_output")
 
 # Methods of which each row of the result is made of one row of X alone.
 _METHODS = (
     *("transform", "inverse_transform", "mahalanobis", "decision_function"),
     *("predict", "predict_proba", "predict_log_proba"),
 )
+
+
+_ANSWERS = tuple(name for name in _METHODS if name not in ("inverse_transform", "mahalanobis"))
 
 
 class OverPartsMixin:
@@ -54,16 +69,26 @@ class OverPartsMixin:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Answer:
-    """One method of a fitted estimator, applied to some rows."""
+    """One method of a fitted step, applied to some rows as it would be where it was asked for."""
 
-    estimator: Any
+    # Other threads and processes have a context and settings of their own: there a step might
+    # refuse a value that another one computed, after the charge, or warn of one.
+    step: Any
     method: str
     arguments: dict[str, Any]
-    computed: frozenset[str]  # as where it was asked for: other threads would not know it
+    computed: frozenset[str]
+    settings: dict[str, Any]  # of scikit-learn
+
+    @classmethod
+    def of(cls, step: Any, method: str, estimator: Any = None, **arguments: Any) -> _Answer:
+        """Return what calls a method of a step, which stands for an estimator."""
+        known = get_config()
+        computed = DATA if is_computed("X", estimator) else frozenset()
+        return cls(step, method, arguments, computed, {name: known[name] for name in _SETTINGS})
 
     def __call__(self, rows: Any) -> Any:
-        with reading(self.computed), silence():  # of names of columns, for every batch
-            return getattr(self.estimator, self.method)(rows, **self.arguments)
+        with reading(self.computed), silence(), config_context(**self.settings):
+            return getattr(self.step, self.method)(rows, **self.arguments)
 
 
 def _over(method: Callable[..., Any]) -> Callable[..., Any]:
@@ -104,16 +129,15 @@ def _answered(
     if source.columns is not None and name != "inverse_transform":
         names = pandas_for("a table in parts").DataFrame(columns=list(source.columns))
         _check_feature_names(bare, names, reset=False)
-    computed = DATA if is_computed("X", estimator) else frozenset()
-    answer = _Answer(bare, name, dict(others), computed)
+    answer = _Answer.of(bare, name, estimator, **dict(others))
     return source.map(answer, *_tail(answer, n_columns))
 
 
 def _tail(answer: _Answer, n_columns: int) -> tuple[int, ...]:
     """Return the shape of what an estimator makes of one row: of a made-up one."""
     if answer.method == "transform":  # of text, perhaps
-        return (len(answer.estimator.get_feature_names_out()),)
-    return tuple(np.shape(answer(np.zeros((1, n_columns))))[1:])
+        return (len(answer.step.get_feature_names_out()),)
+    return _shape_of_one(answer, np.zeros((1, n_columns)))
 
 
 def _bare(estimator: Any) -> Any:
@@ -129,4 +153,70 @@ def _bare(estimator: Any) -> Any:
     frames = "default" if output == "default" else "pandas"
     bare = object.__new__(type(estimator))
     bare.__dict__.update(state, _sklearn_output_config={"transform": frames})
+    return bare
+
+
+class OverParts(BaseEstimator):
+    """A step that learns nothing, over rows in parts."""
+
+    def __init__(self, step: Any) -> None:
+        self.step = step
+
+    def fit(self, X: Any, y: Any = None) -> OverParts:
+        """Fit the step to the rows that are read first."""
+        self.fitted_ = as_sources(X=X)["X"].first(self.step.fit)
+        return self
+
+    def fit_transform(self, X: Any, y: Any = None) -> Any:
+        """Fit, and transform the same data."""
+        return self.fit(X, y).transform(X)
+
+    def transform(self, X: Any) -> Any:
+        """Return what the step makes of the rows, when they are read."""
+        return _applied(self.fitted_, "transform", as_sources(X=X)["X"])
+
+
+def answered(owner: str, model: Any, method: str, *args: Any, **kwargs: Any) -> Any:
+    """Return what a method of a fitted model says; of rows in parts, when they are read."""
+    X, *_ = (*args, kwargs.get("X"))
+    return by_storage(
+        X,
+        lambda _: getattr(model, method)(*args, **kwargs),
+        partial(_answered_by_steps, owner, model, method),
+    )
+
+
+def _answered_by_steps(owner: str, model: Any, method: str, rows: RowSource) -> Any:
+    if method not in _ANSWERS:
+        raise TypeError(
+            f"{owner}.{method} needs all rows in memory: give an array or a frame. For scores of "
+            "rows in parts give predict(X), which takes them, to a private score of "
+            "skdpnoise.metrics."
+        )
+    steps = [step for _, step in model.steps] if type(model) is Pipeline else [model]
+    for place, step in enumerate(steps):
+        asked = method if place == len(steps) - 1 else "transform"
+        if step is None or isinstance(step, str):
+            continue
+        rows = getattr(step, asked)(rows) if is_private(step) else _applied(step, asked, rows)
+    return rows
+
+
+def _applied(step: Any, method: str, rows: RowSource) -> RowSource:
+    """Return what a step that is not private makes of rows, when they are read."""
+    answer = _Answer.of(without_seeds(step), method)
+    return rows.map(answer, *rows.first(partial(_shape_of_one, answer)))
+
+
+def _shape_of_one(answer: _Answer, rows: Any) -> tuple[int, ...]:
+    return tuple(np.shape(answer(rows))[1:])
+
+
+def without_seeds(model: Any) -> Any:
+    """Return a copy of a fitted model that knows neither seeds nor ledgers."""
+    # From a seed everybody could draw the same noise.
+    bare = deepcopy(model)
+    for step in all_private(bare, fitted=None):
+        for name in {"ledger", "random_state"} & set(vars(step)):
+            setattr(step, name, None)
     return bare

@@ -16,7 +16,7 @@ from sklearn.exceptions import DataConversionWarning
 
 from skdpnoise._utils.numbers import BUDGET, check_grouped
 from skdpnoise._utils.parameters import check_parameters, check_size
-from skdpnoise._utils.redaction import silence
+from skdpnoise._utils.silence import silence
 from skdpnoise._utils.warnings import PrivacyWarning
 from skdpnoise.accounting import Account, Ledger
 from skdpnoise.accounting.declared import COLUMNS, LABELS

@@ -246,18 +246,76 @@ def _sparse_mask(indicator: MissingIndicator) -> bool:
     return indicator.sparse is True
 
 
+# Fitted states. A condition is about parameters, and those may be set after a fit: an encoder that
+# found its categories in the data still has them, whatever `categories` says since.
+
+
+def _fitted_encoder(encoder: Any) -> bool:
+    """Compare categories one by one: those of an encoder may have become another type."""
+    pairs = zip(encoder.categories, encoder.categories_, strict=False)
+    return (
+        len(encoder.categories) == len(encoder.categories_)
+        and all(_same(given, found) for given, found in pairs)
+        and getattr(encoder, "drop_idx_", None) is None
+        and not getattr(encoder, "_infrequent_enabled", False)
+    )
+
+
+def _fitted_imputer(imputer: SimpleImputer) -> bool:
+    fills = (0, "missing_value") if imputer.fill_value is None else (imputer.fill_value,)
+    found = imputer.statistics_
+    given = any(_same([fill] * len(found), found) for fill in fills)
+    return given and getattr(imputer, "indicator_", None) is None
+
+
+def _fitted_indicator(indicator: MissingIndicator) -> bool:
+    return np.array_equal(indicator.features_, np.arange(indicator.n_features_in_))
+
+
+def _fitted_spline(transformer: SplineTransformer) -> bool:
+    """Compare the knots between those that are added at both ends."""
+    knots, degree = np.asarray(transformer.knots, dtype=np.float64), int(transformer.degree)
+    found = [np.asarray(spline.t)[degree:] for spline in transformer.bsplines_]
+    return knots.shape[1] == len(found) and all(
+        np.array_equal(knots[:, column], inner[: len(inner) - degree])
+        for column, inner in enumerate(found)
+    )
+
+
+def _fitted_kernel(sampler: RBFSampler) -> bool:
+    return bool(sampler._gamma == sampler.gamma)
+
+
+def _fitted_projection(projection: Any) -> bool:
+    return bool(projection.n_components_ == projection.n_components)
+
+
+def _fitted_weighted_text(transformer: TfidfTransformer) -> bool:
+    return not {"idf_", "_idf_diag"} & set(vars(transformer))
+
+
+def _same(given: Any, found: Any) -> bool:
+    """Return whether lists hold equal values; what is not equal to itself is missing in both."""
+    return len(given) == len(found) and all(
+        one is other or one == other or (one != one and other != other)
+        for one, other in zip(given, found, strict=True)
+    )
+
+
+_PROJECTION = Rule(_projection, fitted=_fitted_projection)
+
 RULES: tuple[tuple[type, Rule], ...] = (
     *((kind, Rule(_always)) for kind in (Normalizer, Binarizer, PolynomialFeatures)),
-    *((kind, Rule(_projection)) for kind in (GaussianRandomProjection, SparseRandomProjection)),
-    (OneHotEncoder, Rule(_one_hot, _sparse_output, _objects)),
-    (OrdinalEncoder, Rule(_ordinal, reads=_objects)),
-    (SimpleImputer, Rule(_imputer, reads=_objects)),
-    (MissingIndicator, Rule(_indicator, _sparse_mask, _objects)),
-    (SplineTransformer, Rule(_spline, _sparse_output)),
+    *((kind, _PROJECTION) for kind in (GaussianRandomProjection, SparseRandomProjection)),
+    (OneHotEncoder, Rule(_one_hot, _sparse_output, _objects, _fitted_encoder)),
+    (OrdinalEncoder, Rule(_ordinal, reads=_objects, fitted=_fitted_encoder)),
+    (SimpleImputer, Rule(_imputer, reads=_objects, fitted=_fitted_imputer)),
+    (MissingIndicator, Rule(_indicator, _sparse_mask, _objects, _fitted_indicator)),
+    (SplineTransformer, Rule(_spline, _sparse_output, fitted=_fitted_spline)),
     (FunctionTransformer, Rule(_function, reads=_read_by_function)),
     (HashingVectorizer, Rule(_hashed_text, lambda text: True, _objects)),
     (FeatureHasher, Rule(_always, lambda hasher: True, _objects)),
-    (TfidfTransformer, Rule(_weighted_text, lambda transformer: True)),
-    (RBFSampler, Rule(_kernel)),
+    (TfidfTransformer, Rule(_weighted_text, lambda text: True, fitted=_fitted_weighted_text)),
+    (RBFSampler, Rule(_kernel, fitted=_fitted_kernel)),
     (PolynomialCountSketch, Rule(_seed)),
 )

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 from sklearn.base import BaseEstimator, is_classifier
 from sklearn.metrics import accuracy_score, r2_score
 
-from skdpnoise._utils.redaction import without_values
+from skdpnoise.data.redaction import without_values
 from skdpnoise.data.tables import check_container
 from skdpnoise.data.targets import read_labels
 

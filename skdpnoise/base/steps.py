@@ -12,6 +12,7 @@ from sklearn import config_context
 from skdpnoise._utils.context import within
 from skdpnoise._utils.numbers import strange_type
 from skdpnoise.base.compositions import (
+    CHANGED,
     INSIDE,
     SPARSE,
     Children,
@@ -256,12 +257,8 @@ class _StepWalk:
             complaint: str | None = self._unknown(step)
         else:
             complaint = tampered(step) or _conditional(step, rule)
-        if complaint is None and self.fitted:
-            from skdpnoise.base.fitted_states import (
-                changed_since_fit,  # imports much of scikit-learn
-            )
-
-            complaint = changed_since_fit(step)
+            if complaint is None and self.fitted and rule.changed(step):
+                complaint = CHANGED
         self._refuse(label, step, complaint)
         if complaint is None:
             self.parts.append(Part(label, step, "public"))

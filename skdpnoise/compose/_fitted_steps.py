@@ -12,7 +12,7 @@ from sklearn.utils import Bunch
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from skdpnoise.compose.partitioned import answered
+from skdpnoise.base.partitioned import answered
 from skdpnoise.compose.whole import WholeMixin
 from skdpnoise.data.columns import read_features
 from skdpnoise.data.fitted_kinds import read_as_fitted

@@ -28,7 +28,7 @@ from skdpnoise.base.misuse_warnings import clone_with_ledger, warn_of_misuse
 from skdpnoise.base.register import register_private
 from skdpnoise.base.steps import Part, after_charge, private_parts, taken_apart
 from skdpnoise.compose._fitted_steps import FittedSteps, offers
-from skdpnoise.compose.asked_kinds import read_to_fit
+from skdpnoise.compose.asked_kinds import read_to_fit, read_unpaid
 from skdpnoise.compose.fitting import Given, check_steps, fit_steps, read_steps, settled
 from skdpnoise.compose.shares import (
     check_shareable,
@@ -43,12 +43,11 @@ from skdpnoise.compose.statement import (
     drawing,
     in_order,
     noises_of,
-    read_unpaid,
     reserve_whole,
     shares_by_name,
     whole_report,
 )
-from skdpnoise.data.arguments import read_beside
+from skdpnoise.data.columns import read_beside
 from skdpnoise.data.computed import is_charged
 from skdpnoise.ledger import LedgerWarning
 from skdpnoise.privacy import PrivacyGuarantee, PrivacyLoss

@@ -26,9 +26,9 @@ from sklearn.utils.validation import _num_samples
 from skdpnoise._utils.silence import silence
 from skdpnoise.accounting.limits import NothingDrawnError
 from skdpnoise.base.compositions import INSIDE, below, inner_of
+from skdpnoise.base.partitioned import OverParts
 from skdpnoise.base.register import is_private, rule_of
 from skdpnoise.base.steps import all_ours, private_parts
-from skdpnoise.compose.partitioned import OverParts, without_rows
 from skdpnoise.data.columns import is_numeric, is_polars
 from skdpnoise.data.computed import DATA, made, reading
 from skdpnoise.data.sources import RowSource, by_storage
@@ -404,7 +404,7 @@ def _need_numbers(label: str, step: Any, X: Any, *, computed: bool) -> None:
     if is_private(step):
         if inner_of(step)[0]:  # which look themselves
             return
-        reads, X = "types", without_rows(X)
+        reads = "types"
     else:
         rule = rule_of(step)
         reads = "objects" if rule is None else rule.reads(step)  # vouched for

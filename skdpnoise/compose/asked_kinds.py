@@ -18,42 +18,52 @@ from sklearn.impute import MissingIndicator, SimpleImputer
 from sklearn.pipeline import FeatureUnion, Pipeline
 from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, OrdinalEncoder
 
+from skdpnoise.accounting.declared import COLUMNS, declared_below
+from skdpnoise.base.compositions import private_estimators
 from skdpnoise.base.register import is_private
 from skdpnoise.base.steps import all_ours
 from skdpnoise.compose._reading import leaves
-from skdpnoise.data.columns import by_declared_type
+from skdpnoise.data.columns import by_declared_type, first_read, read_once, without_lists
 from skdpnoise.data.computed import DATA, is_computed
 from skdpnoise.data.fitted_kinds import FittedColumns, as_fitted, kind_of_labels, kinds_in
 from skdpnoise.data.kinds import OBJECTS, Kind
-from skdpnoise.data.lists import read_once, without_lists
-from skdpnoise.data.sources import RowSource, by_storage
+from skdpnoise.data.sources import FOUND_BY_READING, RowSource, by_storage
 
-__all__ = ["read_to_fit"]
+__all__ = ["read_to_fit", "read_unpaid"]
 
 Kinds = list[Kind | None]
 _WHY = "as its parameters say (or mend those)"
+
+
+def read_unpaid(composition: Any, X: Any, y: Any = None) -> list[str]:
+    """Return what a fit reads of its data without paying, public by the word of the user."""
+    found = []
+    for label, one in private_estimators(composition):
+        if hasattr(one, "_vouched"):
+            found += declared_below(label, one._vouched())
+    columns = getattr(X, "columns", None)
+    if columns is not None and all(isinstance(name, str) for name in columns):
+        found.append(COLUMNS)
+    if any(getattr(table, "guessed", ()) for table in (X, y)):
+        found.append(FOUND_BY_READING)
+    return found
 
 
 def read_to_fit(owner: Any, X: Any, compositions: Sequence[Any]) -> tuple[Any, FittedColumns]:
     """Return features as steps read them, and what their columns are from now on."""
     # Of rows in parts these are the columns of the rows that are read first.
     name, values = type(owner).__name__, not is_computed("X", owner)
-    read = partial(_read, name, tuple(compositions), values)
-    return by_storage(X, read, partial(_read_in_parts, partial(_read, name, tuple(compositions))))
+    read = partial(_read, name, tuple(compositions))
+    return by_storage(X, partial(read, values), partial(_read_in_parts, read))
 
 
-def _read_in_parts(read: Callable[..., Any], source: RowSource) -> tuple[Any, FittedColumns]:
-    columns, complaint = source.first(partial(_told, read))
-    if complaint is not None:  # where rows are read errors are not shown: they may quote them
-        raise TypeError(complaint)
-    return source, columns
+def _read_in_parts(read: Callable[..., Any], rows: RowSource) -> tuple[Any, FittedColumns]:
+    return rows, first_read(rows, partial(_columns_of, read))
 
 
-def _told(read: Callable[..., Any], X: Any) -> tuple[Any, str | None]:
-    try:
-        return read(True, X)[1], None
-    except TypeError as error:
-        return None, str(error)
+def _columns_of(read: Callable[..., Any], X: Any) -> FittedColumns:
+    columns: FittedColumns = read(True, X)[1]
+    return columns
 
 
 def _read(

@@ -14,14 +14,12 @@ import numpy as np
 from skdpnoise._utils.context import within
 from skdpnoise._utils.numbers import NUMBERS
 from skdpnoise.accounting import PrivacyReport
-from skdpnoise.accounting.declared import COLUMNS, FACTS, declared_below, said_public
+from skdpnoise.accounting.declared import FACTS, declared_below, said_public
 from skdpnoise.accounting.limits import Budget, as_loss
 from skdpnoise.accounting.reservation import Reservation, facts_for, reserve
 from skdpnoise.base.advice import held_back
-from skdpnoise.base.compositions import private_estimators
 from skdpnoise.base.steps import Part
 from skdpnoise.base.tags import tags_of
-from skdpnoise.data.sources import FOUND_BY_READING
 from skdpnoise.privacy import GaussianLoss, PrivacyGuarantee, PrivacyLoss, PureLoss
 from skdpnoise.sampling.words import HIDDEN_SEED, is_seeded
 
@@ -73,20 +71,6 @@ def noises_of(parts: Collection[Part]) -> str:
 def declared_of(parts: Collection[Part]) -> tuple[str, ...]:
     """Return the labels of the steps for which the user vouches."""
     return tuple(part.label for part in parts if part.kind == "declared")
-
-
-def read_unpaid(composition: Any, X: Any, y: Any = None) -> list[str]:
-    """Return what a fit reads of its data without paying, public by the word of the user."""
-    found = []
-    for label, one in private_estimators(composition):
-        if hasattr(one, "_vouched"):
-            found += declared_below(label, one._vouched())
-    columns = getattr(X, "columns", None)
-    if columns is not None and all(isinstance(name, str) for name in columns):
-        found.append(COLUMNS)
-    if any(getattr(table, "guessed", ()) for table in (X, y)):
-        found.append(FOUND_BY_READING)
-    return found
 
 
 def in_order(declared: Iterable[str]) -> tuple[str, ...]:

@@ -11,15 +11,15 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import validate_data
 
-from skdpnoise._utils.redaction import silence, without_values
+from skdpnoise._utils.silence import silence
 from skdpnoise.data.cells import Contents, cells_of, contents_of, together
-from skdpnoise.data.columns import by_declared_type, is_polars
+from skdpnoise.data.columns import by_declared_type, is_polars, objects_of, read_once
 from skdpnoise.data.computed import is_computed
 from skdpnoise.data.fitted_kinds import as_fitted, kinds_in
 from skdpnoise.data.kinds import Kind
-from skdpnoise.data.lists import objects_of, read_once
 from skdpnoise.data.partitions import Tables
 from skdpnoise.data.reading import Form, agree_on_columns
+from skdpnoise.data.redaction import without_values
 from skdpnoise.data.schema import Schema
 from skdpnoise.data.sources import RowSource
 from skdpnoise.data.table import InMemory, Table

@@ -17,10 +17,16 @@ import numpy as np
 from scipy.sparse import issparse
 
 from skdpnoise.data.cells import contents_of_objects
-from skdpnoise.data.columns import is_polars, read_features
+from skdpnoise.data.columns import (
+    as_frame,
+    by_declared_type,
+    first_read,
+    is_polars,
+    read_once,
+    without_lists,
+)
 from skdpnoise.data.computed import is_computed
 from skdpnoise.data.kinds import OBJECTS, Kind, KindName, kinds_of
-from skdpnoise.data.lists import as_frame, read_once, without_lists
 from skdpnoise.data.sources import RowSource, by_storage
 
 __all__ = [
@@ -119,13 +125,9 @@ class FittedColumns:
         known = dict(zip(self.names, self.kinds, strict=True))
         return as_fitted(owner, X, [*map(known.get, names)], values=values)
 
-    def complaint(self, owner: str, X: Any) -> str | None:
-        """Return why a table is refused; None if it is not."""
-        try:
-            self.read(owner, X)
-        except (TypeError, ValueError) as error:
-            return str(error)
-        return None
+    def check(self, owner: str, X: Any) -> None:
+        """Refuse columns of another kind than those of the fit."""
+        self.read(owner, X)
 
 
 def _names(X: Any) -> tuple[Any, ...] | None:
@@ -139,18 +141,14 @@ _UNKNOWN = FittedColumns(None, None)
 def read_as_fitted(fitted: Any, X: Any) -> Any:
     """Return features for a fitted composition, as its fit read them; in parts, when they are."""
     owner, known = type(fitted).__name__, getattr(fitted, "_columns", _UNKNOWN)
-    values = not is_computed("X", fitted)
 
     def in_memory(X: Any) -> Any:
-        X = without_lists(owner, read_once(owner, X))
-        return read_features(owner, known.read(owner, X, values=values))
+        X, values = without_lists(owner, read_once(owner, X)), not is_computed("X", fitted)
+        return by_declared_type(owner, known.read(owner, X, values=values))
 
     def in_partitions(rows: RowSource) -> RowSource:
-        # Those that are read first are refused by the name of a column, before any is read for good
-        # (where rows are read errors are not shown, as others may quote them).
-        complaint = rows.first(partial(known.complaint, owner))
-        if complaint is not None:
-            raise TypeError(complaint)
+        # By the name of a column, before any row is read for good.
+        first_read(rows, partial(known.check, owner))
         return rows.map(partial(known.read, owner), *rows.tail) if known.kinds else rows
 
     return by_storage(X, in_memory, in_partitions)

@@ -36,9 +36,9 @@ from typing import Any, Generic, Self, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from skdpnoise._utils.checks import check_collected
 from skdpnoise._utils.context import within
 from skdpnoise.data.missing import is_missing
+from skdpnoise.data.redaction import check_collected
 from skdpnoise.data.sizes import HELD
 from skdpnoise.data.table import InMemory, Partitioned, Table
 from skdpnoise.sampling import RandomWords, SystemWords

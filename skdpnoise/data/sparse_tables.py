@@ -8,8 +8,9 @@ import numpy as np
 from scipy.sparse import csr_array
 from sklearn.utils.validation import validate_data
 
-from skdpnoise._utils.redaction import silence, without_values
+from skdpnoise._utils.silence import silence
 from skdpnoise.data.computed import is_computed
+from skdpnoise.data.redaction import without_values
 from skdpnoise.data.tables import FLOATS, LARGEST, check_values, survivable
 
 __all__ = ["read_sparse"]

@@ -12,13 +12,12 @@ from numpy.typing import NDArray
 from scipy.sparse import issparse
 from sklearn.utils.validation import check_array, validate_data
 
-from skdpnoise._utils.checks import check_collected
-from skdpnoise._utils.redaction import silence, without_values
-from skdpnoise.data.columns import by_declared_type
+from skdpnoise._utils.silence import silence
+from skdpnoise.data.columns import as_frame, by_declared_type
 from skdpnoise.data.computed import is_computed
 from skdpnoise.data.fitted_kinds import NUMBER, as_fitted, kinds_in
 from skdpnoise.data.kinds import kind_of, kinds_of
-from skdpnoise.data.lists import as_frame
+from skdpnoise.data.redaction import check_collected, without_values
 from skdpnoise.data.sources import is_spread
 
 FLOATS = [np.float64, np.float32]

@@ -13,9 +13,10 @@ from sklearn.exceptions import DataConversionWarning
 from sklearn.utils.validation import column_or_1d
 
 from skdpnoise._utils.parameters import check_memory
-from skdpnoise._utils.redaction import silence, without_values
+from skdpnoise._utils.silence import silence
 from skdpnoise.data.computed import is_computed
 from skdpnoise.data.missing import is_missing, present
+from skdpnoise.data.redaction import without_values
 from skdpnoise.data.tables import FLOATS, check_container, check_objects, check_values, survivable
 
 _MISSING_TARGET = (

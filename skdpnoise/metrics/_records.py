@@ -20,10 +20,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from skdpnoise._utils.checks import check_array, check_collected, complaint
+from skdpnoise._utils.checks import check_array, complaint
 from skdpnoise.data.cells import cells_of, is_missing
 from skdpnoise.data.fitted_kinds import NUMBER, kind_of_labels, kinds_in
 from skdpnoise.data.kinds import OBJECTS, Kind, kind_of
+from skdpnoise.data.redaction import check_collected
 from skdpnoise.data.table import Table, scanned
 from skdpnoise.queries.categories import label_columns
 

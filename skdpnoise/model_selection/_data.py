@@ -8,8 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from skdpnoise.data.arguments import check_data
-from skdpnoise.data.columns import read_features
+from skdpnoise.data.columns import check_data, read_features
 from skdpnoise.data.reading import Form
 from skdpnoise.data.schema import Schema
 from skdpnoise.data.sources import RowSource

@@ -13,13 +13,14 @@ from numpy.typing import NDArray
 from sklearn.utils import _safe_indexing
 
 from skdpnoise._utils.context import Said
-from skdpnoise._utils.redaction import silence
+from skdpnoise._utils.silence import silence
 from skdpnoise.accounting.budget import BESIDE, COUNT_SHARE, HALF
 from skdpnoise.accounting.limits import Budget, SpendingLimit, UnsettledError
 from skdpnoise.accounting.queries import GroupedSum
 from skdpnoise.accounting.session import Session
 from skdpnoise.base.advice import left_to, warn_last
 from skdpnoise.base.compositions import private_estimators
+from skdpnoise.base.partitioned import without_seeds
 from skdpnoise.base.steps import after_charge, private_parts
 from skdpnoise.compose.fitting import (
     Given,
@@ -28,7 +29,6 @@ from skdpnoise.compose.fitting import (
     give_ledger,
     read_steps,
 )
-from skdpnoise.compose.partitioned import without_seeds
 from skdpnoise.compose.shares import with_budget
 from skdpnoise.data.partitions import SpreadError
 from skdpnoise.data.table import Table

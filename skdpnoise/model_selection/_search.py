@@ -22,10 +22,10 @@ from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from skdpnoise._utils.checks import check_collected, check_type
+from skdpnoise._utils.checks import check_type
 from skdpnoise._utils.numbers import JOBS, check_grouped
 from skdpnoise._utils.parameters import as_bounds, check_parameters
-from skdpnoise._utils.redaction import silence, without_values
+from skdpnoise._utils.silence import silence
 from skdpnoise.accounting.budget import HALF
 from skdpnoise.accounting.limits import pure_part
 from skdpnoise.accounting.reservation import returnable
@@ -35,17 +35,18 @@ from skdpnoise.base.callbacks import CallbackSupportMixin, with_callbacks
 from skdpnoise.base.compositions import Children, register_inner
 from skdpnoise.base.constructors import Constraints, constructor_of_fields
 from skdpnoise.base.misuse_warnings import clone_with_ledger, warn_of_misuse
+from skdpnoise.base.partitioned import answered
 from skdpnoise.base.private_fit import check_unpaid_arguments
 from skdpnoise.base.register import register_private
 from skdpnoise.compose.asked_kinds import read_to_fit
 from skdpnoise.compose.fitting import settled
-from skdpnoise.compose.partitioned import answered
 from skdpnoise.compose.shares import search_budget, seed_from
 from skdpnoise.compose.statement import drawing, reserve_whole
 from skdpnoise.compose.whole import WholeMixin
 from skdpnoise.data.fitted_kinds import read_as_fitted
 from skdpnoise.data.groups import Groups
 from skdpnoise.data.reading import Supervised, read
+from skdpnoise.data.redaction import check_collected, without_values
 from skdpnoise.data.schema import Schema
 from skdpnoise.data.sources import by_storage
 from skdpnoise.data.targets import check_two_classes

@@ -40,7 +40,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from skdpnoise._utils.redaction import silence
+from skdpnoise._utils.silence import silence
 from skdpnoise.accounting.session import Session
 from skdpnoise.data.groups import Groups, group_codes, words_of_groups
 from skdpnoise.data.table import Division

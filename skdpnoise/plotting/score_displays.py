@@ -12,9 +12,9 @@ from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
 from skdpnoise._utils.checks import check_type, complaint
-from skdpnoise._utils.redaction import without_values
 from skdpnoise._utils.shared_texts import shared_texts
 from skdpnoise.base.register import is_private
+from skdpnoise.data.redaction import without_values
 from skdpnoise.data.sources import by_storage
 from skdpnoise.metrics import (
     PrivateCalibrationCurve,

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from skdpnoise._utils.checks import check_collected
 from skdpnoise.data.kinds import OBJECTS, kinds_of
 from skdpnoise.data.missing import Missing, with_gaps
+from skdpnoise.data.redaction import check_collected
 from skdpnoise.data.table import Table, scanned
 from skdpnoise.queries._sweeps import all_finite
 from skdpnoise.queries._tiles import Floats

@@ -14,7 +14,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from skdpnoise._utils.checks import (
     check_array,
-    check_collected,
     check_option,
     check_order,
     complaint,
@@ -23,6 +22,7 @@ from skdpnoise._utils.shared_texts import shared_texts
 from skdpnoise.accounting.session import Drawn
 from skdpnoise.accounting.terms import OfOne, Terms, takes_terms
 from skdpnoise.data.missing import Missing, present
+from skdpnoise.data.redaction import check_collected
 from skdpnoise.data.table import Table
 from skdpnoise.mechanisms.additive import AdditiveMechanism
 from skdpnoise.mechanisms.calibrate import calibrate

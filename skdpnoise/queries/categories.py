@@ -23,7 +23,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skdpnoise._utils.checks import (
-    check_collected,
     check_type,
     complaint,
 )
@@ -43,6 +42,7 @@ from skdpnoise.data.cells import (
     together,
 )
 from skdpnoise.data.kinds import OBJECTS, Kind, kinds_of
+from skdpnoise.data.redaction import check_collected
 from skdpnoise.data.table import Table, scanned
 from skdpnoise.mechanisms.base import Recipe
 from skdpnoise.mechanisms.calibrate import calibrate
@@ -58,6 +58,7 @@ from skdpnoise.privacy import (
     PureLoss,
     gdp_mu,
 )
+from skdpnoise.sampling.observer import is_observed
 from skdpnoise.sampling.words import with_caveat
 from skdpnoise.sensitivity import SensitivityProfile
 
@@ -285,7 +286,8 @@ def release_categories(
         for column in columns:
             held[:] = [column.map(_tallied)]
             taken = partial(held[0].joined, _taken)
-            yield taken(_counts_of, label), partial(taken, _names_of, label)
+            names = partial(taken, _names_of, label) if is_observed() else None
+            yield taken(_counts_of, label), names
 
     return [
         (tuple(held[0].joined(_taken, partial(_labels_at, np.flatnonzero(shown)), label)), noisy)

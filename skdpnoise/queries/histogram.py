@@ -10,12 +10,13 @@ from typing import Any, Unpack
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from skdpnoise._utils.checks import check_collected, complaint
+from skdpnoise._utils.checks import complaint
 from skdpnoise._utils.shared_texts import shared_texts
 from skdpnoise.accounting.account import Ledger
 from skdpnoise.accounting.queries import GroupedSum
 from skdpnoise.accounting.session import Query
 from skdpnoise.accounting.terms import OfOne, Terms, takes_terms
+from skdpnoise.data.redaction import check_collected
 from skdpnoise.data.table import Table
 from skdpnoise.mechanisms.additive import AdditiveMechanism
 from skdpnoise.mechanisms.calibrate import calibrate

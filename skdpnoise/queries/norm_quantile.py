@@ -9,10 +9,11 @@ from typing import Any, Unpack
 import numpy as np
 from numpy.typing import NDArray
 
-from skdpnoise._utils.checks import check_collected, check_real, complaint
+from skdpnoise._utils.checks import check_real, complaint
 from skdpnoise._utils.shared_texts import shared_texts
 from skdpnoise.accounting.budget import HALF
 from skdpnoise.accounting.terms import OfSeveral, Terms, takes_terms
+from skdpnoise.data.redaction import check_collected
 from skdpnoise.data.table import Table
 from skdpnoise.mechanisms.calibrate import shared_budget
 from skdpnoise.mechanisms.selection import NormQuantileMechanism

@@ -20,7 +20,7 @@ from sklearn.preprocessing import (
 from sklearn.random_projection import GaussianRandomProjection, SparseRandomProjection
 
 from skdpnoise import DPCoordinateDescentRegressor, DPStandardScaler
-from skdpnoise.base.fitted_states import CHANGED
+from skdpnoise.base.compositions import CHANGED
 from skdpnoise.compose import UnpaidStepError, total_guarantee
 from tests._cases import each_value
 from tests.compose.test_public_register import CASES

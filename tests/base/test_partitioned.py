@@ -102,8 +102,8 @@ def test_what_travels_is_the_fitted_model_without_its_ledger_and_report(entry):
     text = cloudpickle.dumps(answer)
     for word in (b"Notebook", b"PrivacyReport", b"callback", b"Account"):
         assert word not in text
-    assert getattr(answer.estimator, "random_state", None) is None
-    assert not hasattr(answer.estimator, "privacy_")
+    assert getattr(answer.step, "random_state", None) is None
+    assert not hasattr(answer.step, "privacy_")
     copied = cloudpickle.loads(text)
     assert np.array_equal(copied(X), getattr(model, name)(X))
     assert vars(model) == before  # the model itself has kept everything

@@ -35,7 +35,7 @@ from skdpnoise import (
     PrivacyLedger,
 )
 from skdpnoise.base import register
-from skdpnoise.data.lists import without_lists
+from skdpnoise.data.columns import without_lists
 from skdpnoise.inspection import audit
 from tests._cases import each_value, quick
 from tests.compose._pipelines import Notebook

@@ -17,7 +17,8 @@ from skdpnoise import (
     DPStandardScaler,
     PrivacyWarning,
 )
-from skdpnoise._utils.redaction import silence, without_values
+from skdpnoise._utils.silence import silence
+from skdpnoise.data.redaction import without_values
 from skdpnoise.privacy import PrivacyGuarantee
 from skdpnoise.queries import private_location_scale
 from tests._cases import each_value, quick

@@ -58,9 +58,10 @@ def test_names_of_a_frame_say_which_column_is_which():
     frame = pd.DataFrame({"a": [1.0], "b": ["x"]})
     columns = FittedColumns.of(frame, kinds_in(frame))
     assert columns.read("Test", frame[["b", "a"]]).columns.tolist() == ["b", "a"]
-    assert columns.complaint("Test", frame.rename(columns={"a": "b", "b": "a"})) is not None
-    assert columns.complaint("Test", frame.to_numpy(dtype=object)) is None
-    assert columns.complaint("Test", np.array([["1", "x"]])) is not None
+    columns.check("Test", frame.to_numpy(dtype=object))
+    for other in (frame.rename(columns={"a": "b", "b": "a"}), np.array([["1", "x"]])):
+        with pytest.raises(TypeError, match="Test needs"):
+            columns.check("Test", other)
 
 
 @pytest.mark.parametrize("names", [[0, 1], [("a", 1), ("b", 2)], ["a", 1]], ids=str)

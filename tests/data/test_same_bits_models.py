@@ -32,7 +32,7 @@ from skdpnoise import (
     DPTableVectorizer,
     PrivacyLedger,
 )
-from skdpnoise.compose.partitioned import _applied
+from skdpnoise.base.partitioned import _applied
 from skdpnoise.data import partition_cache, scan_batches, table
 from skdpnoise.data.cell_tables import AnyColumns
 from skdpnoise.data.partitions import SpreadError

@@ -18,8 +18,8 @@ from skdpnoise import (
     DPRandomizedSearchCV,
     DPStandardScaler,
 )
+from skdpnoise.base.partitioned import without_seeds
 from skdpnoise.base.steps import private_parts
-from skdpnoise.compose.partitioned import without_seeds
 from skdpnoise.data import scan_batches
 from skdpnoise.data.partitions import SpreadError
 from skdpnoise.data.reading import Supervised, read

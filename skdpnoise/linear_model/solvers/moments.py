@@ -24,7 +24,7 @@ from numpy.typing import ArrayLike
 from sklearn.linear_model import enet_path, ridge_regression
 
 from skdpnoise._utils.parameters import check_memory
-from skdpnoise._utils.redaction import silence
+from skdpnoise._utils.silence import silence
 from skdpnoise.accounting.queries import SecondMoments
 from skdpnoise.accounting.session import Session
 from skdpnoise.data.table import Table

@@ -13,8 +13,7 @@ from sklearn.compose import TransformedTargetRegressor
 from sklearn.preprocessing import FunctionTransformer
 
 from skdpnoise import DPCoordinateDescentRegressor, DPGridSearchCV, DPPipeline
-from skdpnoise.data.columns import read_features
-from skdpnoise.data.lists import target_without_lists
+from skdpnoise.data.columns import read_features, target_without_lists
 from tests._cases import each_value
 from tests.compose._pipelines import Notebook
 

@@ -1,4 +1,4 @@
-"""No warning, and no error that quotes a value, tells of private data beside a release."""
+"""What is said of data that cannot be read: no value of them."""
 
 from __future__ import annotations
 
@@ -6,9 +6,7 @@ import re
 from collections.abc import Callable
 from typing import TypeVar
 
-from skdpnoise._utils.silence import silence
-
-__all__ = ["silence", "without_values"]
+__all__ = ["check_collected", "without_values"]
 
 Result = TypeVar("Result")
 
@@ -23,6 +21,16 @@ def without_values(
     except Exception as error:
         problem = _explained(error, otherwise, of_columns)
     raise problem  # outside the handler, so that the quoting error is not attached to it
+
+
+def check_collected(owner: str, name: str, data: object) -> None:
+    """Refuse a query of polars that has not run: it has no rows yet."""
+    kind = type(data)
+    if kind.__name__ == "LazyFrame" and kind.__module__.partition(".")[0] == "polars":
+        raise TypeError(
+            f"{owner} needs the rows of {name}, and a polars.LazyFrame has none before it is "
+            f"computed. Pass {name}.collect()."
+        )
 
 
 # Texts of scikit-learn and numpy that hold shapes, names of columns and types, and no values.
