@@ -36,9 +36,9 @@ LINE = (
     ("cli",),
 )
 RANK = {room: rank for rank, rooms in enumerate(LINE) for room in rooms}
-# Beside the line: it may be imported by estimators and what is right of them, and imports none.
+# Beside the line: it may be imported by queries and what is right of them, and imports none.
 BESIDE = "kernels"
-RANK[BESIDE] = RANK["linear_model"]
+RANK[BESIDE] = RANK["queries"]
 # `python -m skdpnoise` is the command line; only what stands right of the front door, which imports
 # all other rooms, may ask it for the version.
 # Other doors of rooms: names that stay.

@@ -7,11 +7,11 @@ moves it are one object, a :class:`Query`, so that the two cannot disagree.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,14 +25,20 @@ from skdpnoise.mechanisms.calibrate import calibrate, shared_budget
 from skdpnoise.mechanisms.grid_sizes import exact_integers, exact_numbers
 from skdpnoise.mechanisms.vectors import add_steps
 from skdpnoise.privacy import Adjacency, LossBudget, PrivacyGuarantee, PrivacyLoss
-from skdpnoise.sampling import RandomWords
+from skdpnoise.sampling import RandomWords, secret_pairs
 from skdpnoise.sampling.observer import adder, note_charge, plus_noise
 from skdpnoise.sensitivity import SensitivityProfile, clipped_sum
 
-__all__ = ["Charge", "Drawn", "FitSession", "Query", "Released", "Session", "no_charge"]
+__all__ = ["Charge", "Drawn", "FitSession", "Query", "Released", "Search", "Session"]
+__all__ += ["no_charge"]
 
 Charge = Callable[[str, Any], None]
 """Takes a label and the mechanism that will release, before it samples."""
+
+Found = TypeVar("Found")
+Search = Generator[Callable[[Table[Any]], Any], Any, Found]
+"""Yields one method of a session after the other, such as ``partial(session.release, label, query,
+loss=loss, noise=noise)``, gets what it releases of a table, and returns what it finds."""
 
 Counts = tuple[Sequence[int], Callable[[], Sequence[Any]]]
 """How many records have each category of a column, and what returns these categories."""
@@ -192,6 +198,42 @@ class Session:
         drawn = self.draw(label, mechanism)
         counts = table.total(query.step(np.ones(mechanism.grid_size.shape[-1])), label)
         return Released(drawn.on(np.ravel(counts)), mechanism)
+
+    def tally_each(
+        self, label: str, query: Query, table: Table[Any], mechanisms: Sequence[Any]
+    ) -> list[Released]:
+        """Release the counts of each column by a mechanism of its own; some may have fewer bins."""
+        counts = table.total(query.step(np.ones(0)), label)
+        return [
+            Released(self.add(label, one, row[: one.sensitivity.n_coordinates]), one)
+            for one, row in zip(mechanisms, counts, strict=True)
+        ]
+
+    def tally_pairs(
+        self, label: str, query: Any, table: Table[Any], most: int, mechanism: Any
+    ) -> Released:
+        """Release counts of differences of at most so many secret pairs of records."""
+        pairs = secret_pairs(self.rng, table.n_rows, most)
+        counts = table.gathered(pairs, query.columns, query.step(), label)
+        return Released(self.add(label, mechanism, np.ravel(counts)), mechanism)
+
+    @staticmethod
+    def answer(search: Search[Found], table: Table[Any]) -> Found:
+        """Return what a search finds, which sees of a table only what it lets a session release."""
+        released: Any = None
+        while True:
+            try:
+                release = search.send(released)
+            except StopIteration as end:
+                return cast(Found, end.value)
+            released = release(table)
+
+    def number(self, table: Table[Any], loss: LossBudget | None, noise: str) -> float:
+        """Return the number of records: a public one, or a noisy one under "add_remove"."""
+        if self.adjacency == "replace_one":
+            return float(table.n_rows)
+        assert loss is not None
+        return self.count(table.n_rows, loss, noise)
 
     def count(
         self, n_records: int, loss: LossBudget, noise: str, label: str = "number of records"

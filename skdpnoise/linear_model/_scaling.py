@@ -30,7 +30,7 @@ from skdpnoise.linear_model._records import LinearSchema, Rate, Rows, Settings
 from skdpnoise.linear_model._standard_units import LIMIT, RowScaling, Standardisation
 from skdpnoise.mechanisms import calibrate
 from skdpnoise.privacy import LossBudget
-from skdpnoise.queries.location_scale import LEAST_SCALE, LocationScale, located
+from skdpnoise.queries.location_scale import LEAST_SCALE, LocationScale, locate
 from skdpnoise.queries.ranges import TYPICAL, Ranges
 from skdpnoise.queries.searched_location import SearchedLocation, search_table
 from skdpnoise.sensitivity import (
@@ -65,7 +65,7 @@ class Run:
         """Release locations and scales of columns, under labels that begin so."""
         ranges = Ranges("private_location_scale", table.tail[0], bounds, pooled=pooled)
         session, noise = self.session.under(prefix), self.budget.noise
-        return located(table, ranges, session, noise, loss, self.n_samples)
+        return session.answer(locate(ranges, session, noise, loss, self.n_samples), table)
 
     def searched(self, y: Table[Any], bounds: tuple[float, float]) -> SearchedLocation:
         """Release location and scale of a target, if there is enough for both."""

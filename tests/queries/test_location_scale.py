@@ -10,8 +10,9 @@ import pytest
 from scipy.stats import binom
 
 from skdpnoise.accounting.session import Session
+from skdpnoise.kernels import tile_loops, tiles
 from skdpnoise.privacy import GaussianLoss, PrivacyGuarantee, PureLoss, gdp_mu
-from skdpnoise.queries import _tile_loops, _tiles, private_location_scale
+from skdpnoise.queries import private_location_scale
 from tests._cases import each_value, every_pair
 from tests._statistics import FALSE_ALARM
 
@@ -61,7 +62,7 @@ def test_no_record_adds_more_than_was_declared_whatever_earlier_releases_were(
 
     def release(self, label, query, table, loss, noise):
         size = query.columns.size
-        for loops in (_tiles, _tile_loops):
+        for loops in (tiles, tile_loops):
             tile = np.tile([-1e100, -1e3, -3.0, 0.0, 3.0, 1e3, 1e100], (size, 1))
             query.contribution(loops, tile, tile.shape[1], None, np.arange(size))
             assert query.low <= tile.min() <= tile.max() <= query.high

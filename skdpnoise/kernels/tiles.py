@@ -1,7 +1,7 @@
 """Integers that the values of a tile count for, in numpy.
 
 The rows of a tile belong to columns of the data, of which each has its own row of counts and its
-own settings; the first n values of a row are meant, and may be overwritten. ``_tile_loops`` has the
+own settings; the first n values of a row are meant, and may be overwritten. ``tile_loops`` has the
 same functions compiled, for data that take numpy longer than to load them.
 """
 
@@ -60,7 +60,7 @@ def count_digits(tile: Floats, n: int, inverse: Floats, known: Integers, counts:
 
 
 def clip(tile: Floats, n: int, location: Floats, unit: Floats, reach: float) -> None:
-    """Overwrite values by their distances from the locations, in units, up to the reach."""
+    """Overwrite values by how far they are from the locations, in units, up to the reach."""
     values = tile[:, :n]
     with np.errstate(over="ignore"):
         values -= location[:, None]
@@ -69,16 +69,9 @@ def clip(tile: Floats, n: int, location: Floats, unit: Floats, reach: float) -> 
     np.fmax(np.fmin(values, reach, out=values), -reach, out=values)
 
 
-def fold(tile: Floats, n: int, mean: Floats, reach: float) -> None:
-    """Overwrite values by their distances from the means, up to the reach."""
-    values = tile[:, :n]
-    values -= mean[:, None]
-    np.fmin(np.abs(values, out=values), reach, out=values)
-
-
 def add_rounded(tile: Floats, n: int, grid_size: Floats, totals: Integers) -> None:
     """Add the values in grid steps, rounded to the nearest integers, to the totals."""
-    totals[:, 0] += np.rint(tile[:, :n] / grid_size[:, None]).astype(np.int64).sum(axis=1)
+    totals += np.rint(tile[:, :n] / grid_size[:, None]).astype(np.int64).sum(axis=1)
 
 
 def add_digits(tile: Floats, n: int, facts: Floats, totals: Integers) -> None:
