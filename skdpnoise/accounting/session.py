@@ -195,27 +195,30 @@ class Session:
     ) -> Released:
         """Release sums of whole numbers, such as counts, which are rounded once they are summed."""
         mechanism = calibrate(noise, query.sensitivity(self.adjacency), loss)
-        drawn = self.draw(label, mechanism)
-        counts = table.total(query.step(np.ones(mechanism.grid_size.shape[-1])), label)
-        return Released(drawn.on(np.ravel(counts)), mechanism)
+        return self.tallied(label, query, table, [mechanism])[0]
 
-    def tally_each(
-        self, label: str, query: Query, table: Table[Any], mechanisms: Sequence[Any]
+    def tallied(
+        self,
+        label: str,
+        query: Any,
+        table: Table[Any],
+        mechanisms: Sequence[Any],
+        most_pairs: int = 0,
     ) -> list[Released]:
-        """Release the counts of each column by a mechanism of its own; some may have fewer bins."""
-        counts = table.total(query.step(np.ones(0)), label)
+        """Release whole numbers of a query, or of each of its columns by a mechanism of its own."""
+        # Of records, or of the differences of so many secret pairs of them. A column may have fewer
+        # numbers than others.
+        step = query.step(np.ones(mechanisms[0].grid_size.shape[-1]))
+        if most_pairs:
+            pairs = secret_pairs(self.rng, table.n_rows, most_pairs)
+            counts = table.gathered(pairs, query.columns, step, label)
+        else:
+            counts = table.total(step, label)
+        columns = np.reshape(counts, (len(mechanisms), -1))
         return [
             Released(self.add(label, one, row[: one.sensitivity.n_coordinates]), one)
-            for one, row in zip(mechanisms, counts, strict=True)
+            for one, row in zip(mechanisms, columns, strict=True)
         ]
-
-    def tally_pairs(
-        self, label: str, query: Any, table: Table[Any], most: int, mechanism: Any
-    ) -> Released:
-        """Release counts of differences of at most so many secret pairs of records."""
-        pairs = secret_pairs(self.rng, table.n_rows, most)
-        counts = table.gathered(pairs, query.columns, query.step(), label)
-        return Released(self.add(label, mechanism, np.ravel(counts)), mechanism)
 
     @staticmethod
     def answer(search: Search[Found], table: Table[Any]) -> Found:

@@ -293,26 +293,30 @@ class RowSource:
             )
 
 
-def is_spread(table: Any) -> bool:
-    """Return whether a table lies in parts: a RowSource, or an array or a frame of dask.
+def is_spread(kind: type) -> bool:
+    """Return whether tables of a type lie in parts: a RowSource, an array or a frame of dask.
 
     Examples
     --------
-    >>> is_spread(np.zeros(3))
+    >>> is_spread(np.ndarray)
     False
     """
-    return as_source(table) is not None
+    if kind.__module__.partition(".")[0] not in ("dask", "dask_expr"):
+        return issubclass(kind, RowSource)
+    from skdpnoise.data.dask_rows import kinds
+
+    return issubclass(kind, kinds())
 
 
 def as_source(table: Any) -> RowSource | None:
     """Return a table in parts as a source; None of a table in memory."""
+    if not is_spread(type(table)):
+        return None
     if isinstance(table, RowSource):
         return table
-    if type(table).__module__.partition(".")[0] not in ("dask", "dask_expr"):
-        return None
-    from skdpnoise.data.dask_rows import DaskReader, kinds
+    from skdpnoise.data.dask_rows import DaskReader
 
-    return RowSource(DaskReader.of(table)) if isinstance(table, kinds()) else None
+    return RowSource(DaskReader.of(table))
 
 
 def by_storage(

@@ -37,7 +37,10 @@ def count_exponents(tile: Floats, n: int, counts: Integers) -> None:
     """Count floor(log2) of the magnitudes that are not 0, from the bits of the numbers."""
     bits = tile[:, :n].view(np.int64)
     exponents = np.clip(((bits >> 52) & 0x7FF) - 1023, -LARGEST_EXPONENT, LARGEST_EXPONENT)
-    _count(exponents + LARGEST_EXPONENT, counts, bits << 1 != 0)
+    for count, places, there in zip(
+        counts, exponents + LARGEST_EXPONENT, bits << 1 != 0, strict=True
+    ):
+        count += np.bincount(places[there], minlength=count.size)
 
 
 def count_lengths(tile: Floats, n: int, inverse: Floats, counts: Integers) -> None:
@@ -45,7 +48,8 @@ def count_lengths(tile: Floats, n: int, inverse: Floats, counts: Integers) -> No
     # Exact below 2**53; above, rounding may carry into the next power of two, which is as good.
     negative, index = _bin_index(tile[:, :n] * inverse[:, None])
     length = np.clip((index.view(np.int64) >> 52) - 1022, 0, LONGEST)
-    _count(2 * length + negative, counts)
+    for count, places in zip(counts, 2 * length + negative, strict=True):
+        count += np.bincount(places, minlength=count.size)
 
 
 def count_digits(tile: Floats, n: int, inverse: Floats, known: Integers, counts: Integers) -> None:
@@ -56,7 +60,8 @@ def count_digits(tile: Floats, n: int, inverse: Floats, known: Integers, counts:
     negative, index = _bin_index(tile[:, :n] * inverse[:, None])
     digits = (index.astype(np.int64) - start) >> shift
     kept = (negative == below_zero) & (digits >= 0) & (digits < 1 << width)
-    _count(digits, counts, kept)
+    for count, places, there in zip(counts, digits, kept, strict=True):
+        count += np.bincount(places[there], minlength=count.size)
 
 
 def clip(tile: Floats, n: int, location: Floats, unit: Floats, reach: float) -> None:
@@ -122,10 +127,3 @@ def _bin_index(values: Floats) -> tuple[NDArray[np.bool_], Floats]:
     index = np.floor(values)
     negative = index < 0.0
     return negative, np.minimum(np.where(negative, -1.0 - index, index), LARGEST_INDEX)
-
-
-def _count(places: Integers, counts: Integers, kept: NDArray[np.bool_] | None = None) -> None:
-    """Add one to the count at every place that is kept."""
-    for j, count in enumerate(counts):
-        some = places[j] if kept is None else places[j][kept[j]]
-        count += np.bincount(some, minlength=count.size)

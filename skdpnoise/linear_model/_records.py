@@ -41,7 +41,6 @@ class Settings:
     budget_growth: float | str = "auto"
     error_weights: str | Sequence[float] | np.ndarray = "curvature"
     row_norm: float | str = "auto"
-    n_jobs: int | None = None
     class_weight: Mapping[Any, float] | str | None = None
     column_groups: bool = False  # whether some are declared
     whole: bool = False  # whether gradients of all columns and outputs are clipped together

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from skdpnoise.accounting.queries import GroupedSum
-from skdpnoise.accounting.session import FitSession
+from skdpnoise.accounting.session import FitSession, Search
 from skdpnoise.base.advice import (
     SEE_TARGET,
     cause_of_hiding,
@@ -60,12 +60,12 @@ class Run:
         return self.session.n_records
 
     def located(
-        self, table: Table[Any], bounds: Any, loss: LossBudget, prefix: str = "", *, pooled: bool
-    ) -> LocationScale:
-        """Release locations and scales of columns, under labels that begin so."""
-        ranges = Ranges("private_location_scale", table.tail[0], bounds, pooled=pooled)
+        self, n_columns: int, bounds: Any, loss: LossBudget, prefix: str = "", *, pooled: bool
+    ) -> Search[LocationScale]:
+        """Search for locations and scales of columns, under labels that begin so."""
+        ranges = Ranges("private_location_scale", n_columns, bounds, pooled=pooled)
         session, noise = self.session.under(prefix), self.budget.noise
-        return session.answer(locate(ranges, session, noise, loss, self.n_samples), table)
+        return locate(ranges, session, noise, loss, self.n_samples)
 
     def searched(self, y: Table[Any], bounds: tuple[float, float]) -> SearchedLocation:
         """Release location and scale of a target, if there is enough for both."""
@@ -73,14 +73,12 @@ class Run:
         return search_table(y, budget.search, bounds, budget.noise, self.n_samples, session)
 
 
-def standardise(
-    run: Run, table: Table[Any], bounds: np.ndarray, *, target: bool = False
-) -> Standardisation:
-    """Release locations and scales of features or target; public bounds save most of the budget."""
+def standardise(run: Run, bounds: np.ndarray, *, target: bool = False) -> Search[Standardisation]:
+    """Find locations and scales of features or target; public bounds save most of the budget."""
     # Nothing within public bounds is clipped yet: a rare value may be what a column is about.
     part, prefix = (run.budget.target, "target: ") if target else (run.budget.features, "")
-    ends = bounds[0], bounds[1]
-    found = run.located(table, ends, part, prefix, pooled=run.settings.whole)
+    n_columns, pooled = bounds.shape[1], run.settings.whole
+    found = yield from run.located(n_columns, (bounds[0], bounds[1]), part, prefix, pooled=pooled)
     if not found.found.all():
         _warn(run, found)
         note_hidden("the target" if target else run.settings.owner, ~found.found)
@@ -106,7 +104,8 @@ def _located(
 ) -> tuple[Standardisation, Run, SearchedLocation | None]:
     """Return what the target's scaling within bounds or its search released, and what is left."""
     if run.budget.first == "scaling":
-        standard = standardise(run, y.map(_as_column, 1), bounds, target=True)
+        column = y.map(_as_column, 1)
+        standard = run.session.answer(standardise(run, bounds, target=True), column)
         if not _is_hidden(standard, run, bounds):
             return standard, run, None
         run = replace(run, budget=run.budget.with_search(run.n_samples))
@@ -171,7 +170,8 @@ def release_rate(run: Run, y: Table[Any], bounds: np.ndarray | None) -> tuple[Ra
     if another is not None:
         part, budget = another
         column, ends = y.map(_as_column, 1), (0.0, np.inf)
-        rare = run.located(column, ends, part, "target: ", pooled=False)
+        search_again = run.located(1, ends, part, "target: ", pooled=False)
+        rare = run.session.answer(search_again, column)
         run = replace(run, budget=budget)
         seen = bool(rare.found[0] and rare.scale[0] >= _LEAST_FOUND)
         if seen:
@@ -221,7 +221,7 @@ def standardise_features(run: Run, table: Table[Rows]) -> Standardisation:
     X = table.map(attrgetter("X"), run.schema.n_columns)
     groups, within = run.schema.column_groups, run.schema.bounds
     if not run.settings.whole:
-        return standardise(run, X, within)
+        return run.session.answer(standardise(run, within), X)
     grouped, p = groups != NO_GROUP, groups.size
     if run.schema.sparse:  # zeros stay zeros
         largest = np.abs(within).max(axis=0)
@@ -234,11 +234,11 @@ def standardise_features(run: Run, table: Table[Rows]) -> Standardisation:
         alone, standard = np.flatnonzero(~grouped), Standardisation(*facts)
         if alone.size:
             some = X.map(partial(_columns_of, alone), alone.size)
-            found = standardise(run, some, within[:, alone])
+            found = run.session.answer(standardise(run, within[:, alone]), some)
             for field_ in fields(Standardisation):
                 getattr(standard, field_.name)[alone] = getattr(found, field_.name)
     else:
-        standard = standardise(run, X, within)
+        standard = run.session.answer(standardise(run, within), X)
     # By its deviation alone a column that is hardly ever 1 would have very long rows, by half of
     # its bounds alone one that is far from them would hardly count: scales are between.
     bounds = np.where(grouped, [[-np.inf], [np.inf]], within)

@@ -213,8 +213,7 @@ class PrivateSearchCV(WholeMixin, PlanMixin, Delegation, BaseSearchCV, CallbackS
         X, columns = read_to_fit(self, X, compared)
         form = SearchRows(type(self), is_classifier(compared[0]))
         with silence(DataConversionWarning):  # of a shape
-            most = int(self.rows_per_group)
-            schema, records = read(self, form, groups=groups, most=most, X=X, y=y)
+            schema, records = read(self, form, groups=groups, X=X, y=y)
         advice.advise_on_public_number(self, records.rows.n_rows, records.n_groups)
         return schema, records, columns
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any, Unpack
 
 import numpy as np
@@ -197,8 +196,7 @@ def _refine(
 ) -> Search[tuple[Floats, Floats]]:
     """Return locations and scales from the values clipped to a reach in units of the locations."""
     location, unit = ranges.center[columns], ranges.unit[columns]
-    ones = np.ones(columns.size)
-    release = partial(ranges.session.release, loss=loss.share(HALF), noise=ranges.noise)
+    ones, half = np.ones(columns.size), loss.share(HALF)
 
     def clipped(loops: Any, tile: Floats, n: int, _: Any, which: Places) -> None:
         loops.clip(tile, n, location[which], unit[which], reach)
@@ -209,11 +207,11 @@ def _refine(
         np.abs(tile[:, :n], out=tile[:, :n])
 
     sums = ColumnSums(ranges.n_samples, columns, clipped, -reach, reach)
-    means, noise = ranges.averaged((yield partial(release, "means" + suffix, sums)))
+    means, noise = ranges.averaged((yield ranges.release("means" + suffix, sums, half)))
     mean = np.clip(_james_stein(means, noise), -reach, reach)
     sums = ColumnSums(ranges.n_samples, columns, deviation, 0.0, reach)
     label = "mean absolute deviations" + suffix
-    means, noise = ranges.averaged((yield partial(release, label, sums)))
+    means, noise = ranges.averaged((yield ranges.release(label, sums, half)))
     # The floor keeps a scale that the noise made tiny, or negative, from blowing values up.
     floor = LEAST_MAGNITUDES if reach > 1.0 else min(max(LEAST_SCALE, noise), 1.0)
     scale = np.maximum(_TO_SIGMA * _james_stein(means, noise), floor) * unit

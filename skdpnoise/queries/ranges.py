@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from skdpnoise._utils.checks import check_order, complaint
 from skdpnoise.accounting.budget import COUNT_SHARE, Budget
-from skdpnoise.accounting.session import Released, Search, Session
+from skdpnoise.accounting.session import Query, Released, Search, Session
 from skdpnoise.accounting.terms import Terms
 from skdpnoise.data.table import Table
 from skdpnoise.kernels.sweeps import Sweep, Visit
@@ -110,8 +110,12 @@ class ColumnCounts:
             return paired_histogram(self.n_bins, self.columns.size)
         return histogram_counts(self.n_bins, adjacency, self.columns.size)
 
-    def step(self, grid_size: Any = None) -> Sweep:
+    def step(self, grid_size: Floats) -> Sweep:
         return Sweep(self.columns, (self.n_bins,), self.visit, self.n_records)
+
+    def of_one(self, n_bins: int) -> ColumnCounts:
+        """Return the histogram of one column, by so many bins."""
+        return replace(self, columns=self.columns[:1], n_bins=n_bins)
 
 
 def read_columns(
@@ -211,12 +215,12 @@ class Ranges:
 
         # More pairs than make the noise small tell nothing more, and take time.
         query = ColumnCounts(0.5 * self.n_samples, columns, _EXPONENTS.size, visit, paired=True)
-        mechanism = calibrate(self.noise, query.sensitivity(self.session.adjacency), loss)
+        mechanism = self.noise_on(query, loss)
         noise = float(mechanism.standard_deviation.max())
         most = max(_PAIRS, math.ceil(_PAIRS_PER_NOISE * noise))
         query = replace(query, n_records=min(query.n_records, most))
-        released = yield partial(
-            self.session.tally_pairs, "magnitudes", query, most=most, mechanism=mechanism
+        (released,) = yield partial(
+            self.session.tallied, "magnitudes", query, mechanisms=[mechanism], most_pairs=most
         )
         fullest, stands_out = fullest_bins(released, columns.size, pooled=self.pooled)
         threshold = mechanism.scale.max() * mechanism.family.isf(_MISS / _EXPONENTS.size)
@@ -236,9 +240,9 @@ class Ranges:
                 counts[:, 2 * LONGEST :] = 0  # where what is missing is
 
         query = ColumnCounts(self.n_samples, columns, 2 * (LONGEST + 1), visit)
-        released = yield partial(
-            self.session.tally, "locations, coarse", query, loss=losses[0], noise=self.noise
-        )
+        coarse = [self.noise_on(query, losses[0])]
+        release = partial(self.session.tallied, "locations, coarse")
+        (released,) = yield partial(release, query, mechanisms=coarse)
         fullest, stands_out = fullest_bins(released, columns.size)
         kept = np.flatnonzero(stands_out)
         location = np.zeros(columns.size)
@@ -269,21 +273,26 @@ class Ranges:
             for begin in range(0, several.size, _SWEPT):
                 lot = several[begin : begin + _SWEPT]
                 widths = np.minimum(free_bits[lot], DIGIT_BITS)
+                query, shares = counts_of(lot, widths), 1.0 / (lengths.size * n_digits[lot])
                 mechanisms = [
-                    self._of_one_column(width, loss.share(1.0 / (lengths.size * n)))
-                    for width, n in zip(widths.tolist(), n_digits[lot].tolist(), strict=True)
+                    self.noise_on(query.of_one(1 << width), loss.share(share))
+                    for width, share in zip(widths.tolist(), shares.tolist(), strict=True)
                 ]
-                release = partial(self.session.tally_each, "locations, digits")
-                released = yield partial(release, counts_of(lot, widths), mechanisms=mechanisms)
+                release = partial(self.session.tallied, "locations, digits")
+                released = yield partial(release, query, mechanisms=mechanisms)
                 free_bits[lot] -= widths
                 digits = [int(fullest_bins(one, 1)[0][0]) for one in released]
                 start[lot] += np.array(digits) << free_bits[lot]
         return np.where(below_zero, -1.0, 1.0) * (start + 0.5)
 
-    def _of_one_column(self, width: int, loss: LossBudget) -> AdditiveMechanism:
-        """Return the noise of a histogram of one column by so many bits."""
-        profile = histogram_counts(1 << width, self.session.adjacency, 1)
-        return calibrate(self.noise, profile, loss)
+    def noise_on(self, query: Query, loss: LossBudget) -> AdditiveMechanism:
+        """Return the noise of one release of a query, for such a loss."""
+        return calibrate(self.noise, query.sensitivity(self.session.adjacency), loss)
+
+    def release(self, label: str, query: Query, loss: LossBudget) -> Callable[[Table[Any]], Any]:
+        """Return what releases the sums of a query once."""
+        mechanism = self.noise_on(query, loss)
+        return partial(self.session.released, label, query, mechanism=mechanism)
 
     def averaged(self, released: Released) -> tuple[Floats, float]:
         """Return means of released sums, and the standard deviation of their noise."""

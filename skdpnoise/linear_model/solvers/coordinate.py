@@ -97,10 +97,10 @@ class CoordinatePlan(SolverPlan):
             grids_of_passes(self.clip, one, (n_passes, size), len(table)) for one in grid_sizes
         ]
         with ExitStack() as stack:
-            prepare = partial(_at_hand, table.n_threads(settings.n_jobs), stack)
-            rows = table.map(partial(_swept, settings.loss.code, problem.features))
+            at_hand = (table.n_threads, stack) if table.lasts else None
+            rows = table.map(partial(_swept, settings.loss.code, problem.features, at_hand))
             start = partial(_start, settings.loss, problem.target)
-            sums = rows.laid_out(prepare).folded(start, _advance, "gradients")
+            sums = rows.folded(start, _advance, "gradients")
             fold = stack.enter_context(sums)
             outputs = [
                 visit(partial(_sum, fold, k), size, replace(updates, grids=grid, noise=noise[k]))
@@ -120,14 +120,13 @@ class _Swept:
     outputs: list[np.ndarray]
 
 
-def _swept(code: int, features: Standardisation, rows: Rows) -> _Swept:
+def _swept(
+    code: int, features: Standardisation, at_hand: tuple[int, ExitStack] | None, rows: Rows
+) -> _Swept:
     p = rows.X.shape[1]
     scalings = scalings_of(features.center, features.scale, features.limit, p, p + 1)
-    return _Swept(Sweeps(rows.X, code, scalings), rows.outputs)
-
-
-def _at_hand(n_threads: int, stack: ExitStack, rows: _Swept) -> _Swept:
-    return replace(rows, sweeps=rows.sweeps.at_hand(n_threads, stack))
+    sweeps = Sweeps(rows.X, code, scalings)
+    return _Swept(sweeps.at_hand(*at_hand) if at_hand else sweeps, rows.outputs)
 
 
 def _start(loss: Loss, target: LinearTarget, rows: _Swept) -> list[Scores]:
