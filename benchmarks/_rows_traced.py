@@ -20,7 +20,7 @@ import tomllib
 import types
 import warnings
 import weakref
-from collections.abc import Callable, Mapping, Sized
+from collections.abc import Callable, Mapping, Sequence, Sized
 from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
@@ -33,6 +33,7 @@ N_ROWS = 1999  # fewer than a block of rows has: a copy of a block is one of all
 _MOST = 100_000  # objects that are looked at behind one value
 _ATOMS = (type(None), bool, int, float, complex, str, range, type, np.dtype, np.generic)
 _ATOMS += (types.ModuleType, types.FrameType, types.TracebackType, types.CodeType)
+_STAR, _STARS = inspect.CO_VARARGS, inspect.CO_VARKEYWORDS
 _LEFT_OUT = ("numba", "llvmlite")  # what they refer to is compiled code, and all of their own
 
 
@@ -103,6 +104,7 @@ class Trace:
 
     root: Path
     carriers: Carriers
+    of_numbers: Sequence[str] = ()  # folders that count only where they are called with rows
     calls: list[tuple[str, str]] = field(default_factory=list)  # file and function
     found: dict[tuple[str, str], set[str]] = field(default_factory=dict)  # names of the rows
 
@@ -117,11 +119,25 @@ class Trace:
         if not path.is_relative_to(self.root):
             return
         place = (path.relative_to(self.root).as_posix(), code.co_qualname)
+        if place[0].partition("/")[0] in self.of_numbers and not self._called_with_rows(frame):
+            return
         names = {name for name, one in frame.f_locals.items() if self.carriers.carries(one)}
         if names and event == "call":
             self.calls.append(place)
         if names:
             self.found.setdefault(place, set()).update(names if event == "call" else ())
+
+    def _called_with_rows(self, frame: types.FrameType) -> bool:
+        """Return whether the call by which a folder was entered has rows."""
+        folder = self.root / Path(frame.f_code.co_filename).relative_to(self.root).parts[0]
+        while (caller := frame.f_back) and Path(caller.f_code.co_filename).is_relative_to(folder):
+            frame = caller
+        code = frame.f_code
+        n_arguments = code.co_argcount + code.co_kwonlyargcount
+        n_arguments += sum(bool(code.co_flags & one) for one in (_STAR, _STARS))
+        given = (*code.co_varnames[:n_arguments], *code.co_freevars)
+        values = frame.f_locals
+        return any(self.carriers.carries(values[name]) for name in given if name in values)
 
     def during(self, call: Callable[[], object]) -> Trace:
         """Return the trace of a call, in all threads that it starts."""
@@ -192,7 +208,8 @@ def main() -> None:
     found = {}
     for name, call in cases().items():
         call()
-        trace = Trace(Path(skdpnoise.__file__).parent, carriers).during(call)
+        root = Path(skdpnoise.__file__).parent
+        trace = Trace(root, carriers, kept["of_numbers"]).during(call)
         found[name] = trace.figures("|".join(kept["planners"]), "|".join(kept["checkers"]))
     print(json.dumps(found))
 

@@ -208,16 +208,17 @@ class Session:
         """Release whole numbers of a query, or of each of its columns by a mechanism of its own."""
         # Of records, or of the differences of so many secret pairs of them. A column may have fewer
         # numbers than others.
+        pairs = secret_pairs(self.rng, table.n_rows, most_pairs) if most_pairs else None
+        drawn = [self.draw(label, one) for one in mechanisms]
         step = query.step(np.ones(mechanisms[0].grid_size.shape[-1]))
-        if most_pairs:
-            pairs = secret_pairs(self.rng, table.n_rows, most_pairs)
-            counts = table.gathered(pairs, query.columns, step, label)
-        else:
+        if pairs is None:
             counts = table.total(step, label)
-        columns = np.reshape(counts, (len(mechanisms), -1))
+        else:
+            counts = table.gathered(pairs, query.columns, step, label)
+        columns = np.reshape(counts, (len(drawn), -1))
         return [
-            Released(self.add(label, one, row[: one.sensitivity.n_coordinates]), one)
-            for one, row in zip(mechanisms, columns, strict=True)
+            Released(one.on(row[: one.mechanism.sensitivity.n_coordinates]), one.mechanism)
+            for one, row in zip(drawn, columns, strict=True)
         ]
 
     @staticmethod
