@@ -21,6 +21,7 @@ from sklearn.utils.validation import check_array
 from skdpnoise.data.computed import is_computed, reading
 from skdpnoise.data.groups import Groups, check_labels
 from skdpnoise.data.kinds import are_numbers, as_numbers
+from skdpnoise.data.missing import check_present
 from skdpnoise.data.partitions import Tables
 from skdpnoise.data.schema import Schema
 from skdpnoise.data.sources import RowSource, as_sources, is_spread
@@ -28,7 +29,6 @@ from skdpnoise.data.sparse_tables import read_sparse
 from skdpnoise.data.table import InMemory, scan_partitions
 from skdpnoise.data.tables import check_values, read_table, surviving
 from skdpnoise.data.targets import (
-    check_present,
     labels_of,
     labels_of_parts,
     missing_target,

@@ -19,6 +19,7 @@ from skdpnoise.data.computed import is_computed
 from skdpnoise.data.fitted_kinds import NUMBER, as_fitted, kinds_in
 from skdpnoise.data.kinds import kind_of, kinds_of
 from skdpnoise.data.lists import as_frame
+from skdpnoise.data.missing import missing_numbers
 from skdpnoise.data.sources import is_spread
 
 FLOATS = [np.float64, np.float32]
@@ -278,12 +279,7 @@ def _bits(value: float, dtype: np.dtype[Any]) -> Any:
 def _beyond(owner: str, name: str, values: NDArray[Any], largest: float) -> ValueError:
     """Return the error of values that are not finite, or else too large."""
     if np.isnan(values).any():
-        return ValueError(
-            f"Input {name} contains NaN.\n{owner} does not accept missing values: put a "
-            "DPSimpleImputer before it in a DPPipeline, or replace them by a public constant, for "
-            "example by SimpleImputer(strategy='constant', fill_value=0.0, "
-            "keep_empty_features=True)."
-        )
+        return missing_numbers(owner, name)
     if np.isinf(values).any():
         return ValueError(
             f"Input {name} contains infinity or a value too large for {values.dtype}. {owner} "

@@ -12,11 +12,12 @@ from numpy.typing import NDArray
 from skdpnoise.data.arguments import check_data
 from skdpnoise.data.columns import read_features
 from skdpnoise.data.lists import read_once
+from skdpnoise.data.missing import check_present
 from skdpnoise.data.reading import Form
 from skdpnoise.data.schema import Schema
 from skdpnoise.data.sources import RowSource
 from skdpnoise.data.table import InMemory
-from skdpnoise.data.targets import check_present, labels_of_parts, read_labels, read_numbers
+from skdpnoise.data.targets import labels_of_parts, read_labels, read_numbers
 
 Records = dict[str, Any]
 """X and y of some records, by name."""
