@@ -2,11 +2,10 @@
 
 A value carries rows where it, or anything that it refers to, has a length that the number of rows
 divides, or is of a type that reads rows (``house.toml`` names these). The number is prime, so that
-nothing else has such a length, but for secret orders of the rows: in files that only draw numbers,
-an array of all numbers from 0 on is no row. What refers to what is asked of the garbage collector,
-which knows slots, closures, partial functions, bound methods and iterators as it knows lists.
-Frames of Python are seen, compiled loops are not. Run as a script, this file takes nothing from its
-folder: it traces the package that stands first in PYTHONPATH.
+nothing else has such a length. What refers to what is asked of the garbage collector, which knows
+slots, closures, partial functions, bound methods and iterators as it knows lists. Frames of Python
+are seen, compiled loops are not. Run as a script, this file takes nothing from its folder: it
+traces the package that stands first in PYTHONPATH.
 """
 
 from __future__ import annotations
@@ -21,8 +20,8 @@ import tomllib
 import types
 import warnings
 import weakref
-from collections.abc import Callable, Mapping, Sized
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Mapping, Sequence, Sized
+from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -34,6 +33,7 @@ N_ROWS = 1999  # fewer than a block of rows has: a copy of a block is one of all
 _MOST = 100_000  # objects that are looked at behind one value
 _ATOMS = (type(None), bool, int, float, complex, str, range, type, np.dtype, np.generic)
 _ATOMS += (types.ModuleType, types.FrameType, types.TracebackType, types.CodeType)
+_STAR, _STARS = inspect.CO_VARARGS, inspect.CO_VARKEYWORDS
 _LEFT_OUT = ("numba", "llvmlite")  # what they refer to is compiled code, and all of their own
 
 
@@ -43,7 +43,6 @@ class Carriers:
 
     row_types: str = "(?!)"
     n_rows: int = N_ROWS
-    orders_are_rows: bool = True  # elsewhere an order may be one of values
 
     def carries(self, value: Any) -> bool:
         """Return whether a value, or anything that it refers to, has rows or reads them."""
@@ -69,8 +68,7 @@ class Carriers:
             lengths = [one for one in shape if isinstance(one, int)]
         else:
             lengths = [len(value)] if isinstance(value, Sized) else []
-        long = any(length and length % self.n_rows == 0 for length in lengths)
-        return long and (self.orders_are_rows or not _is_order(value))
+        return any(length and length % self.n_rows == 0 for length in lengths)
 
     def _reads(self, kind: type) -> bool:
         names = (f"{one.__module__}.{one.__name__}" for one in kind.__mro__ if _is_ours(one))
@@ -79,13 +77,6 @@ class Carriers:
 
 def _is_ours(kind: type) -> bool:
     return kind.__module__.partition(".")[0] == PACKAGE
-
-
-def _is_order(value: Any) -> bool:
-    """Return whether an array holds each number below its size once: an order of rows."""
-    if not isinstance(value, np.ndarray) or value.dtype.kind not in "iu":
-        return False
-    return bool(np.array_equal(np.sort(value, axis=None), np.arange(value.size)))
 
 
 def _behind(value: Any) -> list[Any]:
@@ -113,7 +104,7 @@ class Trace:
 
     root: Path
     carriers: Carriers
-    drawing: str = "(?!)"  # files that draw numbers, and orders of rows among them
+    of_numbers: Sequence[str] = ()  # folders that count only where they are called with rows
     calls: list[tuple[str, str]] = field(default_factory=list)  # file and function
     found: dict[tuple[str, str], set[str]] = field(default_factory=dict)  # names of the rows
 
@@ -128,13 +119,25 @@ class Trace:
         if not path.is_relative_to(self.root):
             return
         place = (path.relative_to(self.root).as_posix(), code.co_qualname)
-        draws = re.fullmatch(self.drawing, place[0]) is not None
-        carriers = replace(self.carriers, orders_are_rows=not draws)
-        names = {name for name, one in frame.f_locals.items() if carriers.carries(one)}
+        if place[0].partition("/")[0] in self.of_numbers and not self._called_with_rows(frame):
+            return
+        names = {name for name, one in frame.f_locals.items() if self.carriers.carries(one)}
         if names and event == "call":
             self.calls.append(place)
         if names:
             self.found.setdefault(place, set()).update(names if event == "call" else ())
+
+    def _called_with_rows(self, frame: types.FrameType) -> bool:
+        """Return whether the call by which a folder was entered has rows."""
+        folder = self.root / Path(frame.f_code.co_filename).relative_to(self.root).parts[0]
+        while (caller := frame.f_back) and Path(caller.f_code.co_filename).is_relative_to(folder):
+            frame = caller
+        code = frame.f_code
+        n_arguments = code.co_argcount + code.co_kwonlyargcount
+        n_arguments += sum(bool(code.co_flags & one) for one in (_STAR, _STARS))
+        given = (*code.co_varnames[:n_arguments], *code.co_freevars)
+        values = frame.f_locals
+        return any(self.carriers.carries(values[name]) for name in given if name in values)
 
     def during(self, call: Callable[[], object]) -> Trace:
         """Return the trace of a call, in all threads that it starts."""
@@ -205,7 +208,8 @@ def main() -> None:
     found = {}
     for name, call in cases().items():
         call()
-        trace = Trace(Path(skdpnoise.__file__).parent, carriers, kept["drawing"]).during(call)
+        root = Path(skdpnoise.__file__).parent
+        trace = Trace(root, carriers, kept["of_numbers"]).during(call)
         found[name] = trace.figures("|".join(kept["planners"]), "|".join(kept["checkers"]))
     print(json.dumps(found))
 

@@ -7,11 +7,11 @@ moves it are one object, a :class:`Query`, so that the two cannot disagree.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import partial
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,14 +25,20 @@ from skdpnoise.mechanisms.calibrate import calibrate, shared_budget
 from skdpnoise.mechanisms.grid_sizes import exact_integers, exact_numbers
 from skdpnoise.mechanisms.vectors import add_steps
 from skdpnoise.privacy import Adjacency, LossBudget, PrivacyGuarantee, PrivacyLoss
-from skdpnoise.sampling import RandomWords, random_words
+from skdpnoise.sampling import RandomWords, random_words, secret_pairs
 from skdpnoise.sampling.observer import note_charge, plus_noise
 from skdpnoise.sensitivity import SensitivityProfile, clipped_sum
 
-__all__ = ["Charge", "Drawn", "FitSession", "Query", "Released", "Session", "no_charge"]
+__all__ = ["Charge", "Drawn", "FitSession", "Query", "Released", "Search", "Session"]
+__all__ += ["no_charge"]
 
 Charge = Callable[[str, Any], None]
 """Takes a label and the mechanism that will release, before it samples."""
+
+Found = TypeVar("Found")
+Search = Generator[Callable[[Table[Any]], Any], Any, Found]
+"""Yields one method of a session after the other, such as ``partial(session.release, label, query,
+loss=loss, noise=noise)``, gets what it releases of a table, and returns what it finds."""
 
 Counts = tuple[Sequence[int], Callable[[], Sequence[Any]] | None]
 """How many records have each category of a column, and for an audit what returns these."""
@@ -206,9 +212,49 @@ class Session:
     ) -> Released:
         """Release sums of whole numbers, such as counts, which are rounded once they are summed."""
         mechanism = calibrate(noise, query.sensitivity(self.adjacency), loss)
-        drawn = self.draw(label, mechanism)
-        counts = table.total(query.step(np.ones(mechanism.grid_size.shape[-1])), label)
-        return Released(drawn.on(np.ravel(counts)), mechanism)
+        return self.tallied(label, query, table, [mechanism])[0]
+
+    def tallied(
+        self,
+        label: str,
+        query: Any,
+        table: Table[Any],
+        mechanisms: Sequence[Any],
+        most_pairs: int = 0,
+    ) -> list[Released]:
+        """Release whole numbers of a query, or of each of its columns by a mechanism of its own."""
+        # Of records, or of the differences of so many secret pairs of them. A column may have fewer
+        # numbers than others.
+        pairs = secret_pairs(self.rng, table.n_rows, most_pairs) if most_pairs else None
+        drawn = [self.draw(label, one) for one in mechanisms]
+        step = query.step(np.ones(mechanisms[0].grid_size.shape[-1]))
+        if pairs is None:
+            counts = table.total(step, label)
+        else:
+            counts = table.gathered(pairs, query.columns, step, label)
+        columns = np.reshape(counts, (len(drawn), -1))
+        return [
+            Released(one.on(row[: one.mechanism.sensitivity.n_coordinates]), one.mechanism)
+            for one, row in zip(drawn, columns, strict=True)
+        ]
+
+    @staticmethod
+    def answer(search: Search[Found], table: Table[Any]) -> Found:
+        """Return what a search finds, which sees of a table only what it lets a session release."""
+        released: Any = None
+        while True:
+            try:
+                release = search.send(released)
+            except StopIteration as end:
+                return cast(Found, end.value)
+            released = release(table)
+
+    def number(self, table: Table[Any], loss: LossBudget | None, noise: str) -> float:
+        """Return the number of records: a public one, or a noisy one under "add_remove"."""
+        if self.adjacency == "replace_one":
+            return float(table.n_rows)
+        assert loss is not None
+        return self.count(table.n_rows, loss, noise)
 
     def count(
         self, n_records: int, loss: LossBudget, noise: str, label: str = "number of records"

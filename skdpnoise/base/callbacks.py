@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["CallbackSupportMixin", "collect_passes", "follow_epochs", "with_callbacks"]
+__all__ = ["CallbackSupportMixin", "collect_passes", "follow_epochs", "is_followed"]
+__all__ += ["with_callbacks"]
 
 try:
     from sklearn.callback import CallbackSupportMixin, with_callbacks
@@ -20,6 +21,11 @@ except ImportError:  # scikit-learn below 1.9: stand-ins of the same names, henc
     def with_callbacks(fit: Callable[..., Any]) -> Callable[..., Any]:
         """Return the method unchanged."""
         return fit
+
+
+def is_followed(estimator: Any) -> bool:
+    """Return whether an estimator has callbacks to tell."""
+    return bool(getattr(estimator, "_skl_callbacks", None))
 
 
 def collect_passes(
@@ -37,8 +43,6 @@ def collect_passes(
     # a fitted estimator. A callback's wish to stop early is not followed: the number of passes is
     # fixed before the data are seen, since a stopping rule that looks at private data would have to
     # be charged for.
-    if not hasattr(estimator, "_init_callback_context"):
-        return finish(np.stack(list(passes)))
     X, y = data
     common = {"estimator": estimator, "X": X, "y": y, "metadata": {}}
     fit = estimator._init_callback_context(max_subtasks=n_passes)
@@ -68,7 +72,7 @@ def follow_epochs(
     """Run a training, tell the estimator's callbacks of its epochs, and return what is fitted."""
     # As above: `attributes` makes the fitted attributes from the state after an epoch, and no
     # callback stops a training.
-    if not hasattr(estimator, "_init_callback_context"):
+    if not is_followed(estimator):
         for state in epochs:
             last = state
         return attributes(last)

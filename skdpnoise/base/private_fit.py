@@ -26,8 +26,6 @@ from skdpnoise.base.constructors import Constraints, constructor_of_fields
 from skdpnoise.base.misuse_warnings import clone_with_ledger, warn_of_misuse
 from skdpnoise.base.partitioned import OverPartsMixin
 from skdpnoise.base.tags import PrivateTags, tags_of
-from skdpnoise.data.groups import Groups
-from skdpnoise.data.reading import Form, read
 from skdpnoise.data.schema import Schema
 from skdpnoise.data.sources import noting_guesses
 from skdpnoise.ledger import LedgerWarning
@@ -35,7 +33,6 @@ from skdpnoise.planning.mixin import PlanMixin
 from skdpnoise.privacy import Adjacency, PrivacyGuarantee
 from skdpnoise.sampling import random_words
 
-Leaf = TypeVar("Leaf")
 Known = TypeVar("Known", bound=Schema)
 
 
@@ -96,22 +93,21 @@ class PrivateEstimator(OverPartsMixin, PlanMixin):
                 yield FitSession.charging(account, rng)
             advice.advise_on_estimated_number(self, account.n_records, grouped=groups is not None)
 
-    def _read_rows(self, form: Form[Leaf, Known], **tables: Any) -> tuple[Known, Groups[Leaf]]:
-        """Check X, y and the groups; return what is public of the rows, and which may be used."""
-        # This looks at the private data and is not charged: whether a fit is refused tells that a
-        # value is missing or infinite. See "sharp edges" in the documentation.
-        schema, rows = read(self, form, most=int(self.rows_per_group), **tables)
-        n_rows = rows.rows.n_rows
-        check_size(self, n_rows, math.prod(rows.rows.tail))
-        if rows.n_groups is not None and rows.n_kept < 2:
+    def _known(
+        self, schema: Known, shape: tuple[int, ...], n_kept: int, n_groups: int | None
+    ) -> Known:
+        """Refuse too many rows, and too few; return what is public of them."""
+        # The private data were looked at, which is not charged: whether a fit is refused tells that
+        # a value is missing or infinite. See "sharp edges" in the documentation.
+        check_size(self, shape[0], math.prod(shape[1:]))
+        if n_groups is not None and n_kept < 2:
             raise ValueError(
                 f"{type(self).__name__}.fit needs 2 rows at least, but rows_per_group="
-                f"{self.rows_per_group} keeps {rows.n_kept} of these 'groups'. Give data of more "
+                f"{self.rows_per_group} keeps {n_kept} of these 'groups'. Give data of more "
                 "groups, or keep more rows."
             )
-        advice.advise_on_public_number(self, n_rows, rows.n_groups)
-        public = self.adjacency == "replace_one"
-        return replace(schema, n_rows=rows.n_kept) if public else schema, rows
+        advice.advise_on_public_number(self, shape[0], n_groups)
+        return replace(schema, n_rows=n_kept) if self.adjacency == "replace_one" else schema
 
 
 @contextmanager

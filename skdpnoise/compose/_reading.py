@@ -31,10 +31,10 @@ from skdpnoise.base.register import is_private, rule_of
 from skdpnoise.base.steps import all_ours, private_parts
 from skdpnoise.data.columns import is_numeric, is_polars
 from skdpnoise.data.computed import DATA, made, reading
+from skdpnoise.data.missing import check_present
 from skdpnoise.data.sources import RowSource, by_storage
 from skdpnoise.data.table import scan_tables
 from skdpnoise.data.targets import (
-    check_present,
     known_classes,
     labels_of_parts,
     read_labels,

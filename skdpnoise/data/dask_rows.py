@@ -11,7 +11,7 @@ import pickle
 from collections.abc import Callable, Generator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import Any
 from uuid import uuid4
 
 from skdpnoise.data.kinds import Kind, kinds_of
@@ -23,6 +23,7 @@ from skdpnoise.data.partitions import (
     Keep,
     Partial,
     PartitionFacts,
+    RowReader,
     SpreadError,
     Task,
     between,
@@ -60,11 +61,8 @@ def kinds() -> tuple[type, ...]:
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class DaskReader:
+class DaskReader(RowReader):
     """The chunks of rows of one array or frame."""
-
-    may_prefetch: ClassVar[bool] = False
-    guessed: ClassVar[frozenset[str]] = frozenset()
 
     chunks: tuple[Any, ...]  # delayed
     columns: tuple[str, ...] | None

@@ -7,21 +7,29 @@ import re
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import suppress
 from copy import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cache, lru_cache
 from itertools import chain, islice
 from pathlib import Path
 from time import monotonic
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 
 from skdpnoise.data.kinds import OBJECTS, Kind, kind_of, kinds_of
 from skdpnoise.data.local import LocalRunner
-from skdpnoise.data.partitions import Runner, SpreadError, held, quietly, rows_at_once, rows_of
+from skdpnoise.data.partitions import (
+    RowReader,
+    Runner,
+    SpreadError,
+    held,
+    quietly,
+    rows_at_once,
+    rows_of,
+)
 from skdpnoise.data.selection import RowSelection
 from skdpnoise.data.sizes import BUFFER, KEPT
-from skdpnoise.data.sources import RowReader, RowSource
+from skdpnoise.data.sources import RowSource
 
 __all__ = ["scan_batches", "scan_csv", "scan_dataset", "scan_parquet"]
 
@@ -79,7 +87,8 @@ def scan_parquet(
             parts += [(one, group) for group in range(file.metadata.num_row_groups)]
             n_rows += file.metadata.num_rows
     assert schema is not None
-    return RowSource(_Parquet(tuple(parts), schema.remove_metadata(), n_rows, batch_rows))
+    schema = schema.remove_metadata()
+    return RowSource(_Parquet(tuple(parts), schema, n_rows, batch_rows, **_facts(schema)))
 
 
 def _parquet_file(path: str) -> Any:
@@ -169,7 +178,8 @@ def scan_csv(
             raise ValueError(f"The columns of {one} are not those of the files before it.")
         schema = found if schema is None else _typed(schema, found)
     assert schema is not None
-    return RowSource(_Csv(tuple(paths), schema, options, frozenset(schema.names) - {*known}))
+    guessed = frozenset(schema.names) - {*known}
+    return RowSource(_Csv(tuple(paths), schema, options, guessed=guessed, **_facts(schema)))
 
 
 def _csv_types(dtypes: Mapping[str, Any] | None) -> dict[str, Any]:
@@ -286,7 +296,8 @@ def scan_dataset(dataset: Any, *, batch_rows: int | None = None) -> RowSource:
     fragments = tuple(dataset.get_fragments())
     if not fragments:
         raise ValueError("The 'dataset' parameter of scan_dataset has no files.")
-    return RowSource(_Dataset(fragments, dataset.schema, batch_rows))
+    schema = dataset.schema
+    return RowSource(_Dataset(fragments, schema, batch_rows, **_facts(schema)))
 
 
 def scan_batches(factory: Factory | Sequence[Factory]) -> RowSource:
@@ -335,7 +346,12 @@ def scan_batches(factory: Factory | Sequence[Factory]) -> RowSource:
             "The 'factory' parameter of scan_batches must give arrays of numpy or frames of "
             f"pandas. Got {type(first).__name__}."
         )
-    return RowSource(_Batches(factories, *_form(first)))
+    labels, width = _form(first)
+    named = bool(labels) and all(isinstance(label, str) for label in labels)
+    columns = labels if named else None
+    # Connections to databases belong to one thread.
+    facts: dict[str, Any] = {"columns": columns, "n_columns": width, "may_prefetch": False}
+    return RowSource(_Batches(factories, labels, **facts))
 
 
 def _gives_one_iterator(factory: Factory) -> bool:
@@ -418,51 +434,43 @@ def _paths(path: Any) -> list[str]:
     return [str(one) for one in paths]
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
-class _Local:
-    """Methods that readers on this machine share."""
+@dataclass(frozen=True, slots=True, eq=False, repr=False, kw_only=True)
+class _Local(RowReader):
+    """A reader on this machine."""
 
-    @property
-    def may_prefetch(self) -> bool:
-        return True
-
-    @property
-    def guessed(self) -> frozenset[str]:
-        return frozenset()
-
-    @property
-    def kinds(self) -> dict[str, Kind] | None:
-        schema = getattr(self, "schema", None)
-        if schema is None:
-            return None
-        columns = set(cast(RowReader, self).columns or ())
-        pairs = zip(schema.names, kinds_of(schema.empty_table()), strict=True)
-        return {name: kind for name, kind in pairs if name in columns}
+    columns: tuple[str, ...] | None
+    n_columns: int
+    kinds: dict[str, Kind] | None = None
+    guessed: frozenset[str] = frozenset()
+    may_prefetch: bool = True
 
     def runner(self, tables: dict[str, RowSource], n_jobs: int | None) -> Runner:
-        own = cast(RowReader, self)
-        if any(source.reader != own for source in tables.values()):
+        if any(source.reader != self for source in tables.values()):
             raise ValueError(
                 f"{' and '.join(tables)} must be columns of one source, whose rows are read once. "
                 "Got several sources: bring their columns into the same files or batches, and "
                 "select, such as rows.drop('y') and rows['y']."
             )
-        return LocalRunner(own, tables, n_jobs)
-
-    @property
-    def n_columns(self) -> int:
-        return len(cast(RowReader, self).columns or ())
+        return LocalRunner(self, tables, n_jobs)
 
     def first(self, function: Callable[[Any], Any], columns: Sequence[str] | None) -> Any:
-        own = cast(RowReader, self)
-        rows = chain.from_iterable(own.read(part, columns) for part in range(own.n_parts))
+        rows = chain.from_iterable(self.read(part, columns) for part in range(self.n_parts))
         found = quietly(lambda: [function(one) for one in islice(rows, 1)])
         if not found:
             raise ValueError("There are no rows to read.")
         return found[0]
 
     def sifted(self, selection: RowSelection) -> RowReader:
-        return _Sifted(cast(RowReader, self), selection)
+        facts: dict[str, Any] = {one.name: getattr(self, one.name) for one in fields(_Local)}
+        return _Sifted(self, selection, **facts)
+
+
+def _facts(schema: Any) -> dict[str, Any]:
+    """Return the names, the number and the kinds of columns of pyarrow."""
+    columns = _columns(schema)
+    pairs = zip(schema.names, kinds_of(schema.empty_table()), strict=True)
+    kinds = {name: kind for name, kind in pairs if name in columns}
+    return {"columns": columns, "n_columns": len(columns), "kinds": kinds}
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -475,10 +483,6 @@ class _Parquet(_Local):
     batch_rows: int | None
 
     @property
-    def columns(self) -> tuple[str, ...]:
-        return tuple(self.schema.names)
-
-    @property
     def n_parts(self) -> int:
         return len(self.parts)
 
@@ -489,7 +493,7 @@ class _Parquet(_Local):
         import pyarrow.parquet as pq
 
         path, group = self.parts[part]
-        wanted = list(self.columns if columns is None else columns)
+        wanted = list(self.columns or ()) if columns is None else list(columns)
         # Some pages at a time, so that large row groups take no more memory than small ones.
         options: dict[str, Any] = {"buffer_size": BUFFER, "pre_buffer": False}
         with pq.ParquetFile(path, metadata=_footer(path, *_stamp(path)), **options) as file:
@@ -509,22 +513,13 @@ class _Csv(_Local):
     paths: tuple[str, ...]
     schema: Any
     options: dict[str, Any]
-    found_by_reading: frozenset[str]
-
-    @property
-    def guessed(self) -> frozenset[str]:
-        return self.found_by_reading
 
     @property
     def n_parts(self) -> int:
         return len(self.paths)
 
-    @property
-    def columns(self) -> tuple[str, ...]:
-        return tuple(self.schema.names)
-
     def count(self) -> int:
-        some = self.columns[:1]
+        some = self.schema.names[:1]
         return sum(len(rows) for part in range(self.n_parts) for rows in self.read(part, some))
 
     def read(self, part: int, columns: Sequence[str] | None) -> Generator[Any]:
@@ -546,7 +541,7 @@ class _Csv(_Local):
             raise SpreadError(
                 f"{self.paths[part]} cannot be read: a line has another number of values."
             )
-        name = self.columns[int(place[1])]
+        name = self.schema.names[int(place[1])]
         raise SpreadError(
             f"{self.paths[part]} cannot be read: a value of column {name!r} has not its type. "
             "Types are those of the first rows, unless they are named, as in scan_csv(..., "
@@ -566,17 +561,13 @@ class _Dataset(_Local):
     def n_parts(self) -> int:
         return len(self.fragments)
 
-    @property
-    def columns(self) -> tuple[str, ...]:
-        return _columns(self.schema)
-
     def count(self) -> int:
         return sum(one.count_rows() for one in self.fragments)
 
     def read(self, part: int, columns: Sequence[str] | None) -> Generator[Any]:
         import pyarrow.dataset
 
-        wanted = list(self.columns if columns is None else columns)
+        wanted = list(self.columns or ()) if columns is None else list(columns)
         fragment, options = self.fragments[part], None
         if isinstance(fragment, pyarrow.dataset.ParquetFileFragment):
             options = pyarrow.dataset.ParquetFragmentScanOptions(
@@ -605,35 +596,20 @@ class _Batches(_Local):
 
     factories: tuple[Factory, ...]
     labels: tuple[Any, ...]  # of the columns of frames
-    width: int
-
-    @property
-    def may_prefetch(self) -> bool:
-        # Connections to databases belong to one thread.
-        return False
 
     @property
     def n_parts(self) -> int:
         return len(self.factories)
-
-    @property
-    def columns(self) -> tuple[str, ...] | None:
-        named = bool(self.labels) and all(isinstance(label, str) for label in self.labels)
-        return self.labels if named else None
-
-    @property
-    def n_columns(self) -> int:
-        return self.width
 
     def count(self) -> int:
         return sum(len(batch) for part in range(self.n_parts) for batch in self.read(part, None))
 
     def read(self, part: int, columns: Sequence[str] | None) -> Generator[Any]:
         for batch in _given(self.factories[part]):
-            if not _is_batch(batch) or _form(batch) != (self.labels, self.width):
+            if not _is_batch(batch) or _form(batch) != (self.labels, self.n_columns):
                 raise SpreadError(
                     "All batches of scan_batches must have the same columns: the first had "
-                    f"{_described(self.labels, self.width)}. In part {part} there is one of "
+                    f"{_described(self.labels, self.n_columns)}. In part {part} there is one of "
                     f"{_described(*_form(batch)) if _is_batch(batch) else type(batch).__name__}."
                 )
             if len(batch):
@@ -655,28 +631,8 @@ class _Sifted(_Local):
     selection: RowSelection
 
     @property
-    def may_prefetch(self) -> bool:
-        return self.reader.may_prefetch
-
-    @property
     def n_parts(self) -> int:
         return self.reader.n_parts
-
-    @property
-    def columns(self) -> tuple[str, ...] | None:
-        return self.reader.columns
-
-    @property
-    def n_columns(self) -> int:
-        return self.reader.n_columns
-
-    @property
-    def kinds(self) -> dict[str, Kind] | None:
-        return self.reader.kinds
-
-    @property
-    def guessed(self) -> frozenset[str]:
-        return self.reader.guessed
 
     def count(self) -> int:
         return sum(self.selection.counts)

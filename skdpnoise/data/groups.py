@@ -146,10 +146,8 @@ class Groups(Generic[Leaf]):
     per_partition: tuple[int, ...] = ()  # else how many rows of each partition are kept
 
     @classmethod
-    def in_memory(cls, owner: str, rows: InMemory[Leaf], most: int, labels: Any) -> Groups[Leaf]:
-        """Check the labels of rows in memory, if there are some."""
-        if labels is None:
-            return cls(rows, rows.n_rows)
+    def of_labels(cls, owner: str, rows: InMemory[Leaf], most: int, labels: Any) -> Groups[Leaf]:
+        """Check the labels of rows in memory."""
         codes = group_codes(owner, labels, rows.n_rows)
         n_kept = int(np.minimum(np.bincount(codes), most).sum())
         return cls(rows, n_kept, int(codes.max(initial=-1)) + 1, most, codes, labels)
@@ -180,12 +178,8 @@ class Groups(Generic[Leaf]):
         counts = tuple(next(counted) if n_rows else 0 for n_rows in rows.rows.n_rows)
         return cls(rows, sum(counts), n_groups, most, per_partition=counts)
 
-    def keep(self, rng: RandomWords) -> Table[Leaf]:
-        """Return the kept rows, in their order; all rows, and no coin is tossed, if all are."""
-        return self.kept(rng).rows
-
     def kept(self, rng: RandomWords) -> Groups[Leaf]:
-        """Return the kept rows with their labels."""
+        """Return the kept rows, in their order; all rows, and no coin is tossed, if all are."""
         rows: Any = self.rows
         if self.n_kept == self.rows.n_rows:
             return self

@@ -17,6 +17,7 @@ from skdpnoise.data.partitions import (
     Opened,
     Partial,
     PartitionFacts,
+    RowReader,
     SpreadError,
     Task,
     combined,
@@ -27,7 +28,7 @@ from skdpnoise.data.partitions import (
 )
 from skdpnoise.data.prefetch import Prefetcher
 from skdpnoise.data.sizes import SUMS
-from skdpnoise.data.sources import RowReader, RowSource, Taking
+from skdpnoise.data.sources import RowSource, Taking
 
 __all__ = ["LocalRunner"]
 

@@ -1,4 +1,4 @@
-"""Columns some of whose values are missing, read by their declared types.
+"""Columns some of whose values are missing: read by their declared types, or refused.
 
 Missing is what each library calls so, None and NaN. No value, and no missing one, decides how the
 other values of a column are read.
@@ -16,10 +16,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skdpnoise.data.kinds import OBJECTS, Kind, kind_of
+from skdpnoise.data.redaction import without_values
 
 Missing = Literal["error", "skip"]
 """Missing values: all is refused, or they are left out."""
 Made = TypeVar("Made")
+
+_MISSING_TARGET = (
+    "Input y contains NaN (missing values). {} learns from records that have a target: leave the "
+    "others out"
+)
+_NOT_FILLED = " A target that is filled in would be learnt."
 
 
 def with_gaps(values: Any) -> NDArray[np.floating] | None:
@@ -125,3 +132,65 @@ def _number(entry: Any) -> float:
     if not isinstance(entry, Real | np.bool_ | Decimal):
         raise TypeError
     return float(entry)
+
+
+def check_present(owner: str, y: Any) -> None:
+    """Refuse rows in parts of which some have no target; no rows of those can be selected."""
+    there = present(y)
+    if there is not None and not there.all():
+        raise ValueError(
+            f"{_MISSING_TARGET.format(owner)} where they are read, as in skdpnoise.data."
+            "scan_batches(lambda: (rows[rows[target].notna()] for rows in source.batches())), or "
+            f"of a frame of dask by frame.dropna(subset=[target]).{_NOT_FILLED}"
+        )
+
+
+def without_targets(owner: str, y: Any, *, otherwise: str = "") -> ValueError:
+    """Return the error of a target that some record does not have, with what leaves these out."""
+    return ValueError(
+        f"{_MISSING_TARGET.format(owner)} of X and y, and of groups if there are some, by keep = "
+        f"{_kept(y)}{otherwise}.{_NOT_FILLED}"
+    )
+
+
+def has_missing(values: NDArray[Any]) -> bool:
+    """Return whether one of the values of a target is missing."""
+    if values.dtype.kind == "f":
+        return bool(np.isnan(values).any())
+    unfit = (
+        "y has objects that cannot be compared with themselves. Convert them to numbers or text."
+    )
+    return values.dtype.kind == "O" and without_values(lambda: any(map(is_missing, values)), unfit)
+
+
+def _kept(y: Any) -> str:
+    """Return an expression of y that tells which records have a target, by the type of y alone."""
+    library = type(y).__module__.partition(".")[0]
+    several = len(getattr(y, "shape", ())) == 2
+    if library == "pandas":
+        return "y.notna().all(axis=1).to_numpy()" if several else "y.notna().to_numpy()"
+    if library == "polars":
+        column = "y.to_series()" if several else "y"
+        floats = "Float" in str(getattr(y, "dtype", None) or y.dtypes[0])
+        return f"{column}{'.fill_nan(None)' if floats else ''}.is_not_null().to_numpy()"
+    if isinstance(y, np.ndarray) and y.dtype.kind == "f":  # which a pipeline made of anything
+        return "~numpy.isnan(numpy.asarray(y, dtype=float)).ravel()"
+    return "pandas.notna(numpy.array(y, dtype=object).ravel())"
+
+
+def missing_labels(name: str) -> ValueError:
+    """Return the error of labels of which some are missing."""
+    return ValueError(
+        f"Input {name} contains NaN (missing labels). Leave these records out, or give them a "
+        "label of their own."
+    )
+
+
+def missing_numbers(owner: str, name: str) -> ValueError:
+    """Return the error of numbers of which some are missing."""
+    return ValueError(
+        f"Input {name} contains NaN.\n{owner} does not accept missing values: put a "
+        "DPSimpleImputer before it in a DPPipeline, or replace them by a public constant, for "
+        "example by SimpleImputer(strategy='constant', fill_value=0.0, "
+        "keep_empty_features=True)."
+    )

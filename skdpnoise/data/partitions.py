@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence, Set
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass
 from functools import reduce
 from itertools import pairwise
@@ -12,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skdpnoise.data.fingerprints import Marker, Marks
+from skdpnoise.data.kinds import Kind
 from skdpnoise.data.partition_cache import at
 from skdpnoise.data.sizes import BATCH, FEWEST_ROWS
 
@@ -22,6 +24,7 @@ __all__ = [
     "Partial",
     "PartitionFacts",
     "RowMask",
+    "RowReader",
     "Runner",
     "SpreadError",
     "Task",
@@ -152,6 +155,42 @@ class Runner(Protocol):
     def collect(self, jobs: Sequence[Job], finish: Callable[[list[Any]], Any], label: str) -> Any:
         """Return what a function makes of the values of all jobs, or a failure."""
         ...
+
+
+class RowReader(ABC):
+    """Reads parts of a table."""
+
+    __slots__ = ()
+    columns: tuple[str, ...] | None  # their names; None for arrays
+    n_columns: int  # 0 for vectors
+    kinds: dict[str, Kind] | None = None  # declared, by the names of columns; None if not known
+    guessed: frozenset[str] = frozenset()  # columns whose types were found by reading values
+    may_prefetch: bool = False  # whether a thread may read
+
+    @property
+    @abstractmethod
+    def n_parts(self) -> int:
+        """Number of parts."""
+
+    @abstractmethod
+    def read(self, part: int, columns: Sequence[str] | None) -> Generator[Any]:
+        """Yield some rows of a part at a time, of columns with these names: frames or arrays."""
+
+    @abstractmethod
+    def count(self) -> int:
+        """Return the number of rows."""
+
+    @abstractmethod
+    def first(self, function: Callable[[Any], Any], columns: Sequence[str] | None) -> Any:
+        """Return what a function makes of the rows that are read first, where they are."""
+
+    @abstractmethod
+    def sifted(self, selection: Any) -> RowReader:
+        """Return what reads the rows that a selection leaves."""
+
+    @abstractmethod
+    def runner(self, tables: dict[str, Any], n_jobs: int | None) -> Runner:
+        """Return what does jobs on tables, all of which this reader and its like read."""
 
 
 def scan(task: Task, part: int, opened: Opened) -> PartitionFacts | Failure:

@@ -7,9 +7,8 @@ from queue import SimpleQueue
 from threading import Thread, get_ident
 from typing import Any
 
-from skdpnoise.data.partitions import SpreadError
+from skdpnoise.data.partitions import RowReader, SpreadError
 from skdpnoise.data.sizes import FEW_COLUMNS
-from skdpnoise.data.sources import RowReader
 
 __all__ = ["Prefetcher", "prefetched"]
 

@@ -13,6 +13,7 @@ from functools import partial
 from typing import Any, Generic, TypeVar
 
 import numpy as np
+from joblib import effective_n_jobs
 from numpy.typing import NDArray
 from scipy.sparse import issparse
 from sklearn.utils.validation import check_array
@@ -20,14 +21,14 @@ from sklearn.utils.validation import check_array
 from skdpnoise.data.computed import is_computed, reading
 from skdpnoise.data.groups import Groups, check_labels
 from skdpnoise.data.kinds import are_numbers, as_numbers
+from skdpnoise.data.missing import check_present
 from skdpnoise.data.partitions import Tables
 from skdpnoise.data.schema import Schema
 from skdpnoise.data.sources import RowSource, as_sources, is_spread
 from skdpnoise.data.sparse_tables import read_sparse
 from skdpnoise.data.table import InMemory, scan_partitions
-from skdpnoise.data.tables import read_table, surviving, within_limits
+from skdpnoise.data.tables import check_values, read_table, surviving
 from skdpnoise.data.targets import (
-    check_present,
     labels_of,
     labels_of_parts,
     missing_target,
@@ -71,22 +72,43 @@ class Form(ABC, Generic[Leaf, Known]):
 def read(
     estimator: Any,
     form: Form[Leaf, Known],
+    public: Callable[[Known, tuple[int, ...], int, int | None], Known] | None = None,
     *,
     groups: Any = None,
-    most: int = 1,
     n_jobs: int | None = None,
     **tables: Any,
 ) -> tuple[Known, Groups[Leaf]]:
-    """Check all rows, of which so many of each group may be kept, and tell the estimator."""
-    owner = type(estimator).__name__
+    """Check all rows, and tell the estimator; return what is public, and which may be used."""
+    # `public` gets a schema, the shape of the rows, and the numbers of those kept, and of groups.
+    owner = f"{type(estimator).__name__}.fit"
+    most = int(getattr(estimator, "rows_per_group", 1))
     if "y" in tables and tables["y"] is None:
-        raise missing_target(owner)
-    if form.in_memory or not any(map(is_spread, (*tables.values(), groups))):
+        raise missing_target(type(estimator).__name__)
+    if form.in_memory or not any(map(is_spread, map(type, (*tables.values(), groups)))):
         whole, found = form.read(estimator, tables)
         schema = form.agreed(estimator, [found], None)
-        return schema, Groups.in_memory(f"{owner}.fit", whole, most, groups)
-    sources = as_sources(**tables, groups=groups)
-    computed = frozenset(name for name in tables if is_computed(name, estimator))
+        whole = replace(whole, n_threads=int(effective_n_jobs(n_jobs)))
+        alone = groups is None
+        used = (
+            Groups(whole, whole.n_rows) if alone else Groups.of_labels(owner, whole, most, groups)
+        )
+    else:
+        sources = as_sources(**tables, groups=groups)
+        schema, used = _read_partitions(estimator, form, most, n_jobs, sources)
+    if public is not None:
+        schema = public(schema, (used.rows.n_rows, *used.rows.tail), used.n_kept, used.n_groups)
+    return schema, used
+
+
+def _read_partitions(
+    estimator: Any,
+    form: Form[Leaf, Known],
+    most: int,
+    n_jobs: int | None,
+    sources: dict[str, RowSource],
+) -> tuple[Known, Groups[Leaf]]:
+    owner = type(estimator).__name__
+    computed = frozenset(name for name in ("X", "y") if is_computed(name, estimator))
     scan = _Scan(type(estimator), form, computed)
     rows = scan_partitions(sources, scan, n_jobs)
     batches = [one for facts in rows.rows.facts for one in facts.found]
@@ -151,7 +173,9 @@ class NumberColumns(Form[Any, Schema]):
         columns = _columns_of_floats(X)
         schema = self.known.get(columns)
         if schema is not None:  # all but the values was checked in rows like these
-            within_limits(estimator, as_numbers(X, schema.dtype), **_limits_of(self.options))
+            if not is_computed("X", estimator):
+                owner, limits = type(estimator).__name__, _limits_of(self.options)
+                check_values(owner, "X", as_numbers(X, schema.dtype), **limits)
             return schema
         schema = replace(self, fewest=1).read(estimator, tables)[1]
         if columns is not None:
@@ -181,14 +205,23 @@ class Supervised(Form[dict[str, Any], Schema]):
 
     def read(self, estimator: Any, tables: Tables) -> tuple[InMemory[dict[str, Any]], Any]:
         rows, schema = self.features.read(estimator, tables)
-        y, labels = self._target(estimator, tables["y"], rows.n_rows)
-        return InMemory({"X": rows.leaf, "y": y}, rows.n_rows, rows.tail), (schema, labels)
+        owner, y = type(estimator).__name__, tables["y"]
+        if self.labels:
+            y = read_labels(owner, y, rows.n_rows)
+        else:
+            y = self.numbers(estimator, y, rows.n_rows)
+        found = schema, np.unique(y) if self.labels else None
+        return InMemory({"X": rows.leaf, "y": y}, rows.n_rows, rows.tail), found
 
     def scan(self, estimator: Any, tables: Tables) -> Any:
         schema = self.features.scan(estimator, tables)
         if not is_computed("y"):
             check_present(type(estimator).__name__, tables["y"])
-        return schema, self._target(estimator, tables["y"], len(tables["X"]))[1]
+        owner, y, n_rows = type(estimator).__name__, tables["y"], len(tables["X"])
+        if self.labels:
+            return schema, np.unique(read_labels(owner, y, n_rows))
+        self.numbers(estimator, y, n_rows)
+        return schema, None
 
     def agreed(self, estimator: Any, found: list[Any], source: RowSource | None) -> Schema:
         schema = self.features.agreed(estimator, [one for one, _ in found], source)
@@ -202,12 +235,6 @@ class Supervised(Form[dict[str, Any], Schema]):
     ) -> tuple[Callable[[Tables], dict[str, Any]], tuple[int, ...]]:
         features, tail = self.features.load(schema, computed)
         return partial(_both, features, labels_of if self.labels else numbers_of), tail
-
-    def _target(self, estimator: Any, y: Any, n_rows: int) -> tuple[Any, Any]:
-        if not self.labels:
-            return self.numbers(estimator, y, n_rows), None
-        labels = read_labels(type(estimator).__name__, y, n_rows)
-        return labels, np.unique(labels)
 
 
 def agree_on_columns(estimator: Any, found: list[Known]) -> Known:

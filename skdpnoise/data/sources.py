@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
 from skdpnoise._utils.context import context, within
 from skdpnoise.data.kinds import Kind
-from skdpnoise.data.partitions import Runner, quietly
+from skdpnoise.data.partitions import RowReader, quietly
 
 __all__ = [
-    "RowReader",
     "RowSource",
     "Taking",
     "as_sources",
@@ -66,60 +65,6 @@ def _whole(rows: Any) -> Any:
 
 def _beside(begin: int, end: int, rows: Any) -> Any:
     return rows.iloc[:, begin:end]
-
-
-class RowReader(Protocol):
-    """Reads parts of a table."""
-
-    @property
-    def may_prefetch(self) -> bool:
-        """Return whether a thread may read."""
-        ...
-
-    @property
-    def n_parts(self) -> int:
-        """Number of parts."""
-        ...
-
-    @property
-    def columns(self) -> tuple[str, ...] | None:
-        """Names of the columns; None for arrays."""
-        ...
-
-    @property
-    def n_columns(self) -> int:
-        """Number of columns; 0 for vectors."""
-        ...
-
-    @property
-    def kinds(self) -> dict[str, Kind] | None:
-        """Declared kinds of columns by their names; None if they are not known."""
-        ...
-
-    @property
-    def guessed(self) -> frozenset[str]:
-        """Names of columns whose types nobody declared: they were found by reading values."""
-        ...
-
-    def read(self, part: int, columns: Sequence[str] | None) -> Generator[Any]:
-        """Yield some rows of a part at a time, of columns with these names: frames or arrays."""
-        ...
-
-    def count(self) -> int:
-        """Return the number of rows."""
-        ...
-
-    def first(self, function: Callable[[Any], Any], columns: Sequence[str] | None) -> Any:
-        """Return what a function makes of the rows that are read first, where they are."""
-        ...
-
-    def sifted(self, selection: Any) -> RowReader:
-        """Return what reads the rows that a selection leaves."""
-        ...
-
-    def runner(self, tables: dict[str, RowSource], n_jobs: int | None) -> Runner:
-        """Return what does jobs on tables, all of which this reader and its like read."""
-        ...
 
 
 class RowSource:
@@ -293,26 +238,30 @@ class RowSource:
             )
 
 
-def is_spread(table: Any) -> bool:
-    """Return whether a table lies in parts: a RowSource, or an array or a frame of dask.
+def is_spread(kind: type) -> bool:
+    """Return whether tables of a type lie in parts: a RowSource, an array or a frame of dask.
 
     Examples
     --------
-    >>> is_spread(np.zeros(3))
+    >>> is_spread(np.ndarray)
     False
     """
-    return as_source(table) is not None
+    if kind.__module__.partition(".")[0] not in ("dask", "dask_expr"):
+        return issubclass(kind, RowSource)
+    from skdpnoise.data.dask_rows import kinds
+
+    return issubclass(kind, kinds())
 
 
 def as_source(table: Any) -> RowSource | None:
     """Return a table in parts as a source; None of a table in memory."""
+    if not is_spread(type(table)):
+        return None
     if isinstance(table, RowSource):
         return table
-    if type(table).__module__.partition(".")[0] not in ("dask", "dask_expr"):
-        return None
-    from skdpnoise.data.dask_rows import DaskReader, kinds
+    from skdpnoise.data.dask_rows import DaskReader
 
-    return RowSource(DaskReader.of(table)) if isinstance(table, kinds()) else None
+    return RowSource(DaskReader.of(table))
 
 
 def by_storage(

@@ -41,10 +41,9 @@ from dataclasses import dataclass, fields, is_dataclass, replace
 from functools import partial
 from itertools import accumulate, pairwise
 from threading import Lock
-from typing import Any, Generic, Protocol, Self, TypeVar
+from typing import Any, ClassVar, Generic, Protocol, Self, TypeVar
 
 import numpy as np
-from joblib import effective_n_jobs
 from numpy.typing import NDArray
 
 from skdpnoise.data.partition_cache import forget, new_token, scratch, state
@@ -163,23 +162,15 @@ class Table(ABC, Generic[Leaf]):
     __slots__ = ()
     n_rows: int
     tail: tuple[int, ...]  # what follows the number of rows in the shape of leaves
+    n_threads: int  # that may work on a leaf: one where jobs read partitions
+    lasts: ClassVar[bool]  # whether a leaf is the same in each pass, and not read anew
 
     def __len__(self) -> int:
         return self.n_rows
 
     @abstractmethod
-    def n_threads(self, n_jobs: int | None) -> int:
-        """Return how many threads may work on a leaf: one where jobs read partitions."""
-
-    @abstractmethod
     def map(self, function: Callable[[Leaf], Other], *tail: int) -> Table[Other]:
         """Return what a function of single rows makes of them, and the shape of one row."""
-
-    @abstractmethod
-    def laid_out(self, function: Callable[[Leaf], Leaf]) -> Table[Leaf]:
-        """Return the rows as a function arranges them for many passes, changing no value."""
-        # It is called once in memory. Partitions, which are read anew in each pass, stay as they
-        # are.
 
     @abstractmethod
     def total(self, step: Callable[[Leaf], Integers], label: str = "sums") -> Integers:
@@ -266,20 +257,16 @@ class InMemory(Table[Leaf]):
     leaf: Leaf
     n_rows: int
     tail: tuple[int, ...] = ()
+    n_threads: int = 1
+    lasts = True
 
     @classmethod
     def of(cls, values: NDArray[Any]) -> InMemory[Any]:
         """Return an array as a table."""
         return InMemory(values, len(values), values.shape[1:])
 
-    def n_threads(self, n_jobs: int | None) -> int:
-        return int(effective_n_jobs(n_jobs))
-
     def map(self, function: Callable[[Leaf], Other], *tail: int) -> InMemory[Other]:
-        return InMemory(function(self.leaf), self.n_rows, tail)
-
-    def laid_out(self, function: Callable[[Leaf], Leaf]) -> InMemory[Leaf]:
-        return self.map(function, *self.tail)
+        return InMemory(function(self.leaf), self.n_rows, tail, self.n_threads)
 
     def total(self, step: Callable[[Leaf], Integers], label: str = "sums") -> Integers:
         return step(self.leaf)
@@ -299,7 +286,8 @@ class InMemory(Table[Leaf]):
 
     def rows(self, numbers: NDArray[np.intp]) -> InMemory[Leaf]:
         """Return rows by their numbers."""
-        return InMemory(rows_at(self.leaf, numbers), len(numbers), self.tail)
+        found = rows_at(self.leaf, numbers)
+        return InMemory(found, len(numbers), self.tail, self.n_threads)
 
     def divided(self, coins: SecretCoins, labels: Any = None) -> Division[Leaf]:
         places = coins.of_numbers(0, self.n_rows) if labels is None else coins.of_labels(labels)
@@ -379,14 +367,13 @@ class Partitioned(Table[Leaf]):
     loads: tuple[Callable[[Any], Any], ...]  # make a leaf; each a function of single rows
     needs: frozenset[str]  # names of the tables that the first of them reads
     tail: tuple[int, ...] = ()  # what follows the number of rows in the shape of leaves
+    n_threads: int = 1
+    lasts = False
 
     @property
     def n_rows(self) -> int:  # type: ignore[override]
         """Number of rows that are taken."""
         return sum(self.rows.n_taken)
-
-    def n_threads(self, n_jobs: int | None) -> int:
-        return 1
 
     def only(self, *names: str) -> Partitioned[dict[str, Any]]:
         """Return some of the tables alone, before anything is made of them."""
@@ -395,9 +382,6 @@ class Partitioned(Table[Leaf]):
     def map(self, function: Callable[[Leaf], Other], *tail: int) -> Partitioned[Other]:
         loads: Any = (*self.loads, function)
         return Partitioned(self.rows, loads, self.needs, tail)
-
-    def laid_out(self, function: Callable[[Leaf], Leaf]) -> Partitioned[Leaf]:
-        return self
 
     def total(self, step: Callable[[Leaf], Integers], label: str = "sums") -> Integers:
         jobs = self.rows.jobs(Task(self.loads, step, self.needs))
@@ -626,7 +610,7 @@ def scanned(
     first = next(iter(tables.values()))
     if isinstance(first, Table):
         return first, []
-    if any(map(is_spread, tables.values())):
+    if any(map(is_spread, map(type, tables.values()))):
         rows = scan_tables(partial(_note, check), **tables)
         return rows.map(read), [found for part in rows.rows.facts for found in part.found]
     leaf, found = check(tables)

@@ -17,6 +17,7 @@ from skdpnoise.data.columns import as_frame, by_declared_type
 from skdpnoise.data.computed import is_computed
 from skdpnoise.data.fitted_kinds import NUMBER, as_fitted, kinds_in
 from skdpnoise.data.kinds import kind_of, kinds_of
+from skdpnoise.data.missing import missing_numbers
 from skdpnoise.data.redaction import check_collected, without_values
 from skdpnoise.data.sources import is_spread
 
@@ -50,14 +51,16 @@ def read_table(
     # New data may be those of the fit, on their way through a pipeline.
     with silence() if reset else np.errstate(all="ignore"):
         if type(X) is np.ndarray and X.ndim == 2 and X.dtype in FLOATS:
-            table = validate_data(estimator, X, **options)  # which refuses shapes alone
+            table: NDArray[Any] = validate_data(estimator, X, **options)  # refuses shapes alone
         else:
             table = _converted(estimator, X, options)
     if not reset:
         largest, keeps_subnormal = np.inf, True
-    return within_limits(
-        estimator, table, largest=largest, keeps_subnormal=keeps_subnormal, missing=missing
-    )
+    limits: dict[str, Any] = {"largest": largest, "keeps_subnormal": keeps_subnormal}
+    if is_computed("X", estimator):
+        return surviving(table, missing=missing, **limits)
+    check_values(type(estimator).__name__, "X", table, missing=missing, **limits)
+    return table
 
 
 def _converted(estimator: Any, X: Any, options: dict[str, Any]) -> NDArray[Any]:
@@ -113,17 +116,6 @@ def is_complex(X: Any) -> bool:
     return isinstance(X, np.ndarray) and X.dtype.kind == "c"
 
 
-def within_limits(
-    estimator: Any, table: NDArray[Any], *, missing: bool = False, **limits: Any
-) -> NDArray[Any]:
-    """Return numbers of a size that sums survive: refuse others, or replace what was computed."""
-    if is_computed("X", estimator):
-        return surviving(table, missing=missing, **limits)
-    given = np.where(np.isnan(table), table.dtype.type(0.0), table) if missing else table
-    check_values(type(estimator).__name__, "X", given, **limits)
-    return table
-
-
 def surviving(
     table: NDArray[Any], *, largest: float = LARGEST, missing: bool = False, **limits: Any
 ) -> NDArray[Any]:
@@ -171,7 +163,7 @@ def check_form(owner: str, name: str, data: Any) -> Any:
     if data is None:
         raise ValueError(f"{owner} needs the data {name}. Got None instead.")
     check_collected(owner, name, data)
-    if is_spread(data):
+    if is_spread(type(data)):
         raise TypeError(
             f"{owner} needs all rows of {name} in memory here. Got rows in parts, which fits of "
             "sums and methods of single rows read: give an array or a frame."
@@ -225,8 +217,11 @@ def check_values(
     *,
     largest: float = LARGEST,
     keeps_subnormal: bool = False,
+    missing: bool = False,
 ) -> None:
     """Refuse values that are not finite, or too large or too small for sums of them."""
+    if missing:  # where NaN stands for no value
+        values = np.where(np.isnan(values), values.dtype.type(0.0), values)
     # The bits of floating-point numbers without their sign are ordered as the magnitudes are, so
     # that one sweep in integers finds the largest and the smallest.
     size = values.dtype.itemsize
@@ -283,12 +278,7 @@ def _bits(value: float, dtype: np.dtype[Any]) -> Any:
 def _beyond(owner: str, name: str, values: NDArray[Any], largest: float) -> ValueError:
     """Return the error of values that are not finite, or else too large."""
     if np.isnan(values).any():
-        return ValueError(
-            f"Input {name} contains NaN.\n{owner} does not accept missing values: put a "
-            "DPSimpleImputer before it in a DPPipeline, or replace them by a public constant, for "
-            "example by SimpleImputer(strategy='constant', fill_value=0.0, "
-            "keep_empty_features=True)."
-        )
+        return missing_numbers(owner, name)
     if np.isinf(values).any():
         return ValueError(
             f"Input {name} contains infinity or a value too large for {values.dtype}. {owner} "

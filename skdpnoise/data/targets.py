@@ -15,15 +15,10 @@ from sklearn.utils.validation import column_or_1d
 from skdpnoise._utils.parameters import check_memory
 from skdpnoise._utils.silence import silence
 from skdpnoise.data.computed import is_computed
-from skdpnoise.data.missing import is_missing, present
+from skdpnoise.data.missing import has_missing, missing_labels, without_targets
 from skdpnoise.data.redaction import without_values
 from skdpnoise.data.tables import FLOATS, check_container, check_objects, check_values, survivable
 
-_MISSING_TARGET = (
-    "Input y contains NaN (missing values). {} learns from records that have a target: leave the "
-    "others out"
-)
-_NOT_FILLED = " A target that is filled in would be learnt."
 _TEXT, _NUMBERS = "text", "numbers"
 _ENCODED = (
     " A meta-estimator such as VotingClassifier fits its members to labels encoded as 0, 1, ...: "
@@ -46,16 +41,16 @@ def read_numbers(estimator: Any, y: Any, n_rows: int) -> NDArray[np.float64]:
         source = vector
         if not computed and _has_no_numbers(source):
             raise ValueError(text)
-        if not computed and _has_missing(source):
-            raise _missing(owner, y)
+        if not computed and has_missing(source):
+            raise without_targets(owner, y)
         with silence():
             vector = without_values(lambda: source.astype(np.float64), text)
     with silence():  # of values beyond double precision, which are refused below
         numbers: NDArray[np.float64] = vector.astype(np.float64, copy=False)
     if computed:
         return survivable(numbers.copy())
-    if _has_missing(numbers):
-        raise _missing(owner, y)
+    if has_missing(numbers):
+        raise without_targets(owner, y)
     check_values(owner, "y", numbers)
     return numbers
 
@@ -86,52 +81,9 @@ def _has_no_numbers(values: NDArray[Any]) -> bool:
     return any(issubclass(one, str | bytes) or one.__name__ == "Period" for one in types)
 
 
-def check_present(owner: str, y: Any) -> None:
-    """Refuse rows in parts of which some have no target; no rows of those can be selected."""
-    there = present(y)
-    if there is not None and not there.all():
-        raise ValueError(
-            f"{_MISSING_TARGET.format(owner)} where they are read, as in skdpnoise.data."
-            "scan_batches(lambda: (rows[rows[target].notna()] for rows in source.batches())), or "
-            f"of a frame of dask by frame.dropna(subset=[target]).{_NOT_FILLED}"
-        )
-
-
 def missing_target(owner: str) -> ValueError:
     """Return the error of a fit without a target."""
     return ValueError(f"This {owner} estimator requires y to be passed, but the target y is None.")
-
-
-def _missing(owner: str, y: Any, *, otherwise: str = "") -> ValueError:
-    """Return the error of a target that some record does not have, with what leaves these out."""
-    return ValueError(
-        f"{_MISSING_TARGET.format(owner)} of X and y, and of groups if there are some, by keep = "
-        f"{_kept(y)}{otherwise}.{_NOT_FILLED}"
-    )
-
-
-def _has_missing(values: NDArray[Any]) -> bool:
-    if values.dtype.kind == "f":
-        return bool(np.isnan(values).any())
-    unfit = (
-        "y has objects that cannot be compared with themselves. Convert them to numbers or text."
-    )
-    return values.dtype.kind == "O" and without_values(lambda: any(map(is_missing, values)), unfit)
-
-
-def _kept(y: Any) -> str:
-    """Return an expression of y that tells which records have a target, by the type of y alone."""
-    library = type(y).__module__.partition(".")[0]
-    several = len(getattr(y, "shape", ())) == 2
-    if library == "pandas":
-        return "y.notna().all(axis=1).to_numpy()" if several else "y.notna().to_numpy()"
-    if library == "polars":
-        column = "y.to_series()" if several else "y"
-        floats = "Float" in str(getattr(y, "dtype", None) or y.dtypes[0])
-        return f"{column}{'.fill_nan(None)' if floats else ''}.is_not_null().to_numpy()"
-    if isinstance(y, np.ndarray) and y.dtype.kind == "f":  # which a pipeline made of anything
-        return "~numpy.isnan(numpy.asarray(y, dtype=float)).ravel()"
-    return "pandas.notna(numpy.array(y, dtype=object).ravel())"
 
 
 def read_labels(owner: str, y: Any, n_rows: int) -> NDArray[Any]:
@@ -143,9 +95,9 @@ def read_labels(owner: str, y: Any, n_rows: int) -> NDArray[Any]:
         # scikit-learn would make doubles of pandas' own integers and booleans.
         given = np.asarray(check_container(owner, "y", y), dtype=object)
     labels = _vector(owner, given, n_rows)
-    if _has_missing(labels):
+    if has_missing(labels):
         label = ", or give them a label of their own"
-        raise _missing(owner, y, otherwise=label)
+        raise without_targets(owner, y, otherwise=label)
     return _of_one_kind(owner, "y", labels)
 
 
@@ -312,10 +264,7 @@ def _of_one_type(owner: str, name: str, labels: NDArray[Any]) -> NDArray[Any]:
         )
     floats = (one for one in labels if isinstance(one, float | np.floating))
     if _MISSING in kinds or (Real in kinds and any(map(math.isnan, floats))):
-        raise ValueError(
-            f"Input {name} contains NaN (missing labels). Leave these records out, or give them a "
-            "label of their own."
-        )
+        raise missing_labels(name)
     if len(kinds) > 1 and kinds != {Integral, Real}:
         raise ValueError(
             f"Unknown label type: mixed. {owner} needs labels of one kind, and {name} has several "

@@ -50,7 +50,7 @@ from skdpnoise.accounting.queries import ClippedRows, SecondMoments
 from skdpnoise.accounting.session import FitSession
 from skdpnoise.base.constructors import Constraints, constructor_of_fields
 from skdpnoise.base.private_fit import PrivateEstimator
-from skdpnoise.data.reading import NumberColumns
+from skdpnoise.data.reading import NumberColumns, read
 from skdpnoise.data.schema import Schema
 from skdpnoise.data.table import Table
 from skdpnoise.decomposition import _budget as rules
@@ -137,11 +137,11 @@ class PrivateMomentsMixin(PrivateEstimator, ABC):
         """
         with self._session(groups, params) as session:
             form = NumberColumns({"largest": np.inf, "keeps_subnormal": True})
-            schema, rows = self._read_rows(form, X=X, groups=groups, n_jobs=self.n_jobs)
+            schema, rows = read(self, form, self._known, X=X, groups=groups, n_jobs=self.n_jobs)
             self._check_columns(schema.n_columns)
             plan = self._plan(schema, session)
             session.reserve(plan.stages, plan.noise)
-            moments = plan.run(rows.keep(session.rng), session)
+            moments = plan.run(rows.kept(session.rng).rows, session)
             self._store(moments)
             self.n_samples_, self.row_norm_ = moments.n_samples, moments.row_norm
             self.privacy_ = session.report()
@@ -163,7 +163,6 @@ class PrivateMomentsMixin(PrivateEstimator, ABC):
             row_norm=self.row_norm,
             centers=self._centers,
             keeps_rows=self._keeps_rows,
-            n_jobs=self.n_jobs,
         )
 
     @property
@@ -206,7 +205,6 @@ class CovariancePlan:
     row_norm: float | None
     centers: bool  # whether second moments are about a private mean
     keeps_rows: bool  # whether few rows are shrunk
-    n_jobs: int | None
 
     def run(self, rows: Table[Any], session: FitSession) -> PrivateMoments:
         """Release mean and covariance of the rows."""
@@ -219,7 +217,7 @@ class CovariancePlan:
         unit = _unit(radius)
         ball = _row_bounds(self.bounds, mean, radius, self.noise, unit)
         left = self.total.share(1.0 - used) if used else self.total
-        query = SecondMoments(ball, mean, unit, n_threads=rows.n_threads(self.n_jobs))
+        query = SecondMoments(ball, mean, unit, n_threads=rows.n_threads)
         mechanism = query.calibrated(self.noise, left, session.adjacency)
         found = session.released("second moments", query, rows, mechanism)
         divisor = session.n_records - (0.0 if self.keeps_rows else float(self.centers))
@@ -236,7 +234,7 @@ class Locator:
     def __init__(self, plan: CovariancePlan, rows: Table[Any], session: FitSession) -> None:
         n_columns = rows.tail[0]
         self._plan, self._session = plan, session
-        self._n_threads = rows.n_threads(plan.n_jobs)
+        self._n_threads = rows.n_threads
         needed = rules.rows_needed(plan.total, n_columns)
         self._rows, self._n_rows = _subset(rows, needed, session)
         self._shares = rules.share_out(plan.total, self._n_rows, keeps_rows=plan.keeps_rows)

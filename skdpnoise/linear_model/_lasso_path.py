@@ -134,7 +134,7 @@ class DPLassoPath(QuietScoreMixin, RegressorMixin, TargetParameters, PrivateLine
     ) -> Fitted:
         assert isinstance(plan, OneReleasePlan)
         features, units = plan.problem.features, plan.problem.target.units
-        pseudo = plan.moments.released(table, session, self.n_jobs)
+        pseudo = plan.moments.released(table, session)
         alpha = path_alpha(plan.moments.noise_level, int(features.used.sum()))
         alphas = self._given_alphas()
         alphas = self._grid(pseudo) if alphas is None else alphas

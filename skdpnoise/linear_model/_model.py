@@ -16,12 +16,17 @@ from sklearn.utils.validation import check_is_fitted
 from skdpnoise._utils.numbers import JOBS
 from skdpnoise._utils.parameters import as_bounds, check_within
 from skdpnoise.accounting.session import Session
-from skdpnoise.base.callbacks import CallbackSupportMixin, collect_passes, with_callbacks
+from skdpnoise.base.callbacks import (
+    CallbackSupportMixin,
+    collect_passes,
+    is_followed,
+    with_callbacks,
+)
 from skdpnoise.base.constructors import Constraints, constructor_of_fields
 from skdpnoise.base.private_fit import PrivateEstimator
 from skdpnoise.base.scores import QuietScoreMixin
 from skdpnoise.data.groups import Groups
-from skdpnoise.data.reading import NumberColumns, Supervised
+from skdpnoise.data.reading import NumberColumns, Supervised, read
 from skdpnoise.data.sparse_tables import read_sparse
 from skdpnoise.data.table import Table
 from skdpnoise.data.tables import FLOATS, read_table
@@ -119,7 +124,7 @@ class PrivateLinearModel(PrivateEstimator, BaseEstimator):
             stages = budget.stages(schema.n_rows)
             session.reserve(stages, budget.noise, stages_for=partial(stages_for, *terms))
             # release
-            table = rows.keep(session.rng).map(make, schema.n_columns)
+            table = rows.kept(session.rng).rows.map(make, schema.n_columns)
             session = session.counted(table.n_rows, budget.noise, budget.total)
             run = Run(settings, schema, session, budget.for_records(session.n_records))
             # scale
@@ -165,7 +170,7 @@ class PrivateLinearModel(PrivateEstimator, BaseEstimator):
         order = "F" if isinstance(X, np.ndarray) and X.dtype not in FLOATS else None
         features = NumberColumns({"order": order}, sparse=self._takes_sparse)
         form = Supervised(features, self._target.labels, self._target.read)
-        schema, rows = self._read_rows(form, X=X, y=y, groups=groups, n_jobs=self.n_jobs)
+        schema, rows = read(self, form, self._known, X=X, y=y, groups=groups, n_jobs=self.n_jobs)
         self._check_ranges(schema.n_columns)
         bounds = as_bounds(self.feature_bounds, schema.n_columns, "feature_bounds", self)
         numbers = numbered_groups(self, schema.n_columns)
@@ -214,6 +219,8 @@ class PrivateLinearModel(PrivateEstimator, BaseEstimator):
         model = partial(self._model, plan)
         finish = partial(finished, plan, table=table, session=session)
         passes = plan.run(table, session)
+        if not is_followed(self):
+            return model(finish(np.stack([*passes])))
         return model(collect_passes(self, passes, plan.n_passes, model, given, finish))
 
     def _model(self, plan: SolverPlan, path: np.ndarray) -> Fitted:

@@ -63,7 +63,6 @@ class Settings:
     budget_growth: float | str = "auto"
     error_weights: str | Sequence[float] | np.ndarray = "curvature"
     row_norm: float | str = "auto"
-    n_jobs: int | None = None
     class_weight: Mapping[Any, float] | str | None = None
     weights: ClassWeights | None = None  # that are public
     column_groups: bool = False  # whether some are declared

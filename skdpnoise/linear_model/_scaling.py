@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from skdpnoise.accounting.queries import ClippedRows
-from skdpnoise.accounting.session import FitSession
+from skdpnoise.accounting.session import FitSession, Search
 from skdpnoise.base.advice import (
     cause_of_hiding,
     named,
@@ -24,7 +24,7 @@ from skdpnoise.linear_model._budget import FitBudget
 from skdpnoise.linear_model._column_groups import NO_GROUP
 from skdpnoise.linear_model._records import LinearSchema, Rows, Settings
 from skdpnoise.linear_model._standard_units import LIMIT, OF_COLUMNS, Standardisation
-from skdpnoise.queries.location_scale import LEAST_SCALE, LocationScale, located
+from skdpnoise.queries.location_scale import LEAST_SCALE, LocationScale, locate
 from skdpnoise.queries.ranges import TYPICAL, Ranges
 from skdpnoise.sensitivity import RowBounds
 
@@ -44,16 +44,14 @@ class Run:
         return self.session.n_records
 
 
-def standardise(
-    run: Run, table: Table[Any], bounds: np.ndarray, *, target: bool = False
-) -> Standardisation:
-    """Release locations and scales of features or target; public bounds save most of the budget."""
+def standardise(run: Run, bounds: np.ndarray, *, target: bool = False) -> Search[Standardisation]:
+    """Find locations and scales of features or target; public bounds save most of the budget."""
     # Nothing within public bounds is clipped yet: a rare value may be what a column is about.
     part, prefix = (run.budget.target, "target: ") if target else (run.budget.features, "")
     ends = bounds[0], bounds[1]
-    ranges = Ranges("private_location_scale", table.tail[0], ends, pooled=run.settings.whole)
+    ranges = Ranges("private_location_scale", bounds.shape[1], ends, pooled=run.settings.whole)
     session, noise = run.session.under(prefix), run.budget.noise
-    found = located(table, ranges, session, noise, part, run.n_samples)
+    found = yield from locate(ranges, session, noise, part, run.n_samples)
     if not found.found.all():
         _warn(run, found)
         note_hidden("the target" if target else run.settings.owner, ~found.found)
@@ -77,7 +75,7 @@ def standardise_features(run: Run, table: Table[Rows]) -> Standardisation:
     X = table.map(attrgetter("X"), run.schema.n_columns)
     groups, within = run.schema.column_groups, run.schema.bounds
     if not run.settings.whole:
-        return standardise(run, X, within)
+        return run.session.answer(standardise(run, within), X)
     grouped, p = groups != NO_GROUP, groups.size
     if run.schema.sparse:  # zeros stay zeros
         largest = np.abs(within).max(axis=0)
@@ -90,11 +88,11 @@ def standardise_features(run: Run, table: Table[Rows]) -> Standardisation:
         alone, standard = np.flatnonzero(~grouped), Standardisation(*facts)
         if alone.size:
             some = X.map(partial(_columns_of, alone), alone.size)
-            found = standardise(run, some, within[:, alone])
+            found = run.session.answer(standardise(run, within[:, alone]), some)
             for name in OF_COLUMNS:
                 getattr(standard, name)[alone] = getattr(found, name)
     else:
-        standard = standardise(run, X, within)
+        standard = run.session.answer(standardise(run, within), X)
     # By its deviation alone a column that is hardly ever 1 would have very long rows, by half of
     # its bounds alone one that is far from them would hardly count: scales are between.
     bounds = np.where(grouped, [[-np.inf], [np.inf]], within)

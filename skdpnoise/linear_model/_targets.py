@@ -32,7 +32,7 @@ from skdpnoise.linear_model._records import (
 from skdpnoise.linear_model._scaling import Run, standardise
 from skdpnoise.linear_model._standard_units import LIMIT, Standardisation
 from skdpnoise.mechanisms import calibrate
-from skdpnoise.queries.location_scale import located
+from skdpnoise.queries.location_scale import locate
 from skdpnoise.queries.ranges import Ranges
 from skdpnoise.queries.searched_location import SearchedLocation, search_table
 from skdpnoise.sensitivity import clipped_sum
@@ -117,7 +117,8 @@ class CountTarget(NumberTarget):
             column, noise = y.map(_as_column, 1), run.budget.noise
             ranges = Ranges("private_location_scale", 1, (0.0, np.inf))
             session = run.session.under("target: ")
-            rare = located(column, ranges, session, noise, part, run.n_samples)
+            search_again = locate(ranges, session, noise, part, run.n_samples)
+            rare = session.answer(search_again, column)
             run = replace(run, budget=budget)
             seen = bool(rare.found[0] and rare.scale[0] >= _LEAST_FOUND)
             if seen:
@@ -201,7 +202,8 @@ def _located(run: Run, y: Table[Any]) -> tuple[Standardisation, Run, SearchedLoc
     bounds = run.schema.target_bounds
     assert bounds is not None
     if run.budget.first == "scaling":
-        standard = standardise(run, y.map(_as_column, 1), bounds, target=True)
+        column = y.map(_as_column, 1)
+        standard = run.session.answer(standardise(run, bounds, target=True), column)
         if not _is_hidden(standard, run, bounds):
             return standard, run, None
         run = replace(run, budget=run.budget.with_search(run.n_samples))

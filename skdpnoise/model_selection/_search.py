@@ -237,8 +237,7 @@ class PrivateSearchCV(WholeMixin, PlanMixin, BaseSearchCV, CallbackSupportMixin)
         columns_of = StepColumns()
         form = Supervised(columns_of, is_classifier(compared[0]), fewest=columns_of.fewest)
         with silence(DataConversionWarning):  # of a shape
-            most = int(self.rows_per_group)
-            schema, records = read(self, form, groups=groups, most=most, X=X, y=y)
+            schema, records = read(self, form, groups=groups, X=X, y=y)
         advice.advise_on_public_number(self, records.rows.n_rows, records.n_groups)
         return schema, records, columns
 

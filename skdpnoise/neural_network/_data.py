@@ -41,7 +41,7 @@ def members_of(rows: Groups[Any], rng: RandomWords) -> NDArray[np.intp]:
     """Return the rows of each person that are used, shape (n_people, rows_per_group), or -1."""
     if rows.codes is None:
         return np.arange(rows.rows.n_rows)[:, np.newaxis]
-    numbers: Any = replace(rows, rows=InMemory.of(np.arange(rows.rows.n_rows))).keep(rng)
+    numbers: Any = replace(rows, rows=InMemory.of(np.arange(rows.rows.n_rows))).kept(rng).rows
     kept = numbers.leaf
     codes = rows.codes[kept]
     order = np.argsort(codes, kind="stable")

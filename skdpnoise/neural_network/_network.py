@@ -26,7 +26,7 @@ from skdpnoise.base.constructors import Constraints, constructor_of_fields
 from skdpnoise.base.private_fit import PrivateEstimator
 from skdpnoise.base.tags import PrivateTags
 from skdpnoise.data.groups import Groups
-from skdpnoise.data.reading import NumberColumns, Supervised
+from skdpnoise.data.reading import NumberColumns, Supervised, read
 from skdpnoise.data.schema import Schema
 from skdpnoise.data.table import Table
 from skdpnoise.data.tables import read_table
@@ -218,7 +218,7 @@ class PrivateNetwork(CallbackSupportMixin, PrivateEstimator, BaseEstimator, ABC)
         wide = self.module is not None
         numbers = NumberColumns({"allow_nd": wide})
         form = Supervised(numbers, labels=is_classifier(self), in_memory=True)
-        schema, rows = self._read_rows(form, X=X, y=y, groups=groups)
+        schema, rows = read(self, form, self._known, X=X, y=y, groups=groups)
         needed, most = 8.0 * rows.rows.n_rows * int(self.rows_per_group), int(self.rows_per_group)
         reason = f"rows_per_group={most}"
         check_memory(type(self).__name__, needed, reason, "Use fewer rows of each group.")

@@ -17,7 +17,7 @@ from skdpnoise.accounting.session import FitSession
 from skdpnoise.base.private_fit import PrivateEstimator
 from skdpnoise.base.public_output import PublicOutput, route_output
 from skdpnoise.data.cell_tables import cells_in
-from skdpnoise.data.reading import Form
+from skdpnoise.data.reading import Form, read
 from skdpnoise.data.table import Table
 from skdpnoise.mechanisms.categories import CategoryMechanism
 from skdpnoise.preprocessing._labels import unique_names
@@ -71,7 +71,7 @@ class PrivateTransformer(PrivateEstimator, TransformerMixin, BaseEstimator, ABC)
         """
         with self._session(groups, params) as session:
             self._check_own_params()
-            schema, rows = self._read_rows(self._form(), X=X, groups=groups)
+            schema, rows = read(self, self._form(), self._known, X=X, groups=groups)
             plan = self._plan(schema, session)
             if plan.stages:
                 session.reserve(
@@ -80,7 +80,7 @@ class PrivateTransformer(PrivateEstimator, TransformerMixin, BaseEstimator, ABC)
                     of_groups=plan.of_groups,
                     stages_for=plan.stages_for,
                 )
-            fitted = self._release(plan, rows.keep(session.rng), session)
+            fitted = self._release(plan, rows.kept(session.rng).rows, session)
             report = session.report(empty=True)
             self.__dict__.update(fitted, privacy_=report)
             self._warn_of_hidden()

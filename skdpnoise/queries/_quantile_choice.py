@@ -32,6 +32,7 @@ from numpy.typing import NDArray
 from skdpnoise.accounting.budget import HALF
 from skdpnoise.accounting.session import Session
 from skdpnoise.data.ranks import Ranks
+from skdpnoise.kernels.tiles import Floats, Integers
 from skdpnoise.privacy import Adjacency, LossBudget
 from skdpnoise.queries._quantile_search import (
     Belief,
@@ -41,7 +42,6 @@ from skdpnoise.queries._quantile_search import (
     believe_octaves,
     believe_spread,
 )
-from skdpnoise.queries._tiles import Floats, Integers
 from skdpnoise.queries.norm_quantile import NormQuantileMechanism, exact_terms
 
 _MISS = 0.003  # chance that one of many parts is chosen, though all records are in another

@@ -17,11 +17,11 @@ import numpy as np
 from skdpnoise.accounting.budget import HALF
 from skdpnoise.accounting.session import Drawn, Session
 from skdpnoise.data.ranks import Ranks, ordered, real
+from skdpnoise.kernels.tiles import Floats, Integers
 from skdpnoise.mechanisms.additive import AdditiveMechanism
 from skdpnoise.mechanisms.calibrate import calibrate
 from skdpnoise.noises import Noise
 from skdpnoise.privacy import Adjacency, LossBudget
-from skdpnoise.queries._tiles import Floats, Integers
 from skdpnoise.sensitivity import clipped_sum
 
 _EXPONENTS = np.arange(-1022, 341)  # octaves of magnitudes that are told apart, to beyond 1e100

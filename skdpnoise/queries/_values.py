@@ -13,8 +13,8 @@ from skdpnoise.data.kinds import OBJECTS, kinds_of
 from skdpnoise.data.missing import Missing, with_gaps
 from skdpnoise.data.redaction import check_collected
 from skdpnoise.data.table import Table, scanned
-from skdpnoise.queries._sweeps import all_finite
-from skdpnoise.queries._tiles import Floats
+from skdpnoise.kernels.sweeps import all_finite
+from skdpnoise.kernels.tiles import Floats
 
 
 def ends(owner: str, low: Any, high: Any, bounds: Any) -> tuple[Any, Any]:

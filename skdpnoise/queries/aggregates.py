@@ -24,13 +24,12 @@ from skdpnoise.accounting.terms import OfOne, Terms, takes_terms
 from skdpnoise.data.missing import Missing, present
 from skdpnoise.data.redaction import check_collected
 from skdpnoise.data.table import Table
+from skdpnoise.kernels.sweeps import Sweep
+from skdpnoise.kernels.tiles import HALF_SUM, Floats, Integers, Places
 from skdpnoise.mechanisms.additive import AdditiveMechanism
 from skdpnoise.mechanisms.calibrate import calibrate
 from skdpnoise.noises import get_noise, noise_names
 from skdpnoise.privacy import Adjacency, LossBudget, PrivacyGuarantee, PrivacyLoss
-from skdpnoise.queries import _tiles
-from skdpnoise.queries._sweeps import tallies
-from skdpnoise.queries._tiles import Floats, Integers, Places
 from skdpnoise.queries._values import as_table, ends, read_values
 from skdpnoise.sampling.words import with_caveat
 from skdpnoise.sensitivity import SensitivityProfile, clipped_sum
@@ -500,8 +499,9 @@ def _exact_sums(table: Table[NDArray[Any]], bounds: _Bounds, unit: Floats) -> li
     # As two digits each, so that no number of records overflows.
     limit = np.floor(bounds.half_width / unit)
     facts = np.stack([bounds.low, bounds.high, bounds.centre, unit, limit])
-    found = tallies(table, np.arange(limit.size), 2, partial(_visit, facts))
-    return [(high << _tiles.HALF_SUM) + low for high, low in found.tolist()]
+    sweep = Sweep(np.arange(limit.size), (2,), partial(_visit, facts), table.n_rows)
+    found = table.total(sweep, "sums of columns")
+    return [(high << HALF_SUM) + low for high, low in found.tolist()]
 
 
 def _visit(

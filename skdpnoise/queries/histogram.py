@@ -18,12 +18,12 @@ from skdpnoise.accounting.session import Query
 from skdpnoise.accounting.terms import OfOne, Terms, takes_terms
 from skdpnoise.data.redaction import check_collected
 from skdpnoise.data.table import Table
+from skdpnoise.kernels.tiles import Floats, Integers, Places
 from skdpnoise.mechanisms.additive import AdditiveMechanism
 from skdpnoise.mechanisms.calibrate import calibrate
 from skdpnoise.mechanisms.grid_sizes import are_finite, are_integers, are_real, exact_numbers
 from skdpnoise.privacy import Adjacency, LossBudget, PrivacyGuarantee
 from skdpnoise.privacy.loss import checked_relation, promised
-from skdpnoise.queries._tiles import Floats, Integers, Places
 from skdpnoise.queries._values import as_table, read_values
 from skdpnoise.queries.aggregates import PrivateEstimate
 from skdpnoise.sampling import random_words

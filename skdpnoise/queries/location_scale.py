@@ -11,12 +11,12 @@ from numpy.typing import ArrayLike, NDArray
 
 from skdpnoise._utils.shared_texts import shared_texts
 from skdpnoise.accounting.budget import HALF
-from skdpnoise.accounting.session import Session
+from skdpnoise.accounting.session import Search, Session
 from skdpnoise.accounting.terms import OfSeveral, Terms, WithCost, takes_terms
 from skdpnoise.data.table import Table
+from skdpnoise.kernels.tiles import Floats, Places
 from skdpnoise.mechanisms.calibrate import shared_budget
 from skdpnoise.privacy import LossBudget, PrivacyGuarantee
-from skdpnoise.queries._tiles import Floats, Places
 from skdpnoise.queries.ranges import (
     DIGIT_BITS,
     LEAST_MAGNITUDES,
@@ -29,7 +29,7 @@ from skdpnoise.queries.ranges import (
 )
 from skdpnoise.sensitivity import clipped_sum
 
-__all__ = ["LocationScale", "finest_histogram", "located", "private_location_scale"]
+__all__ = ["LocationScale", "finest_histogram", "locate", "private_location_scale"]
 
 _STEPS = 5  # releases: magnitude, coarse and fine location, mean, deviation
 LEAST_SCALE = 0.02  # in halves of public bounds
@@ -155,7 +155,7 @@ def private_location_scale(
     sums = clipped_sum(-np.ones(table.tail[0]), 1.0, session.adjacency)
     noise, total = shared_budget(noise, sums, session.guarantee, _STEPS)
     session.reserve(total, noise)
-    found = located(table, ranges, session, noise, total, n_samples)
+    found = session.answer(locate(ranges, session, noise, total, n_samples), table)
     return session.stated(replace(found, privacy=total))
 
 
@@ -170,16 +170,11 @@ def finest_histogram(n_columns: int) -> tuple[float, int]:
     return SEARCH_SHARES[2] / (n_columns * MOST_DIGITS), 1 << DIGIT_BITS
 
 
-def located(
-    table: Table[NDArray[Any]],
-    ranges: Ranges,
-    session: Session,
-    noise: str,
-    total: LossBudget,
-    n_samples: float,
-) -> LocationScale:
-    """Release ranges, and locations and scales from the values clipped around them."""
-    ranges.find(table, session, noise, total, n_samples)
+def locate(
+    ranges: Ranges, session: Session, noise: str, total: LossBudget, n_samples: float
+) -> Search[LocationScale]:
+    """Find ranges, and locations and scales from the values clipped around them."""
+    yield from ranges.find(session, noise, total, n_samples)
     location, scale, found = ranges.center.copy(), ranges.unit.copy(), ranges.found
     open_columns = np.flatnonzero(~ranges.bounded)
     bounded = np.flatnonzero(ranges.bounded)
@@ -191,35 +186,32 @@ def located(
             loss = total.share(refinement * group.size / np.count_nonzero(found))
             reach = 1.0 if group is bounded else REACH
             suffix = label if open_columns.size else ""
-            location[group], scale[group] = _refine(table, ranges, group, reach, loss, suffix)
+            refined = yield from _refine(ranges, group, reach, loss, suffix)
+            location[group], scale[group] = refined
     return LocationScale(location, scale, found, ranges.typical_found)
 
 
 def _refine(
-    table: Table[NDArray[Any]],
-    ranges: Ranges,
-    columns: Places,
-    reach: float,
-    loss: LossBudget,
-    suffix: str,
-) -> tuple[Floats, Floats]:
+    ranges: Ranges, columns: Places, reach: float, loss: LossBudget, suffix: str
+) -> Search[tuple[Floats, Floats]]:
     """Return locations and scales from the values clipped to a reach in units of the locations."""
     location, unit = ranges.center[columns], ranges.unit[columns]
-    terms = table, loss.share(HALF), ranges.noise
+    ones, half = np.ones(columns.size), loss.share(HALF)
 
     def clipped(loops: Any, tile: Floats, n: int, _: Any, which: Places) -> None:
         loops.clip(tile, n, location[which], unit[which], reach)
 
     def deviation(loops: Any, tile: Floats, n: int, _: Any, which: Places) -> None:
         loops.clip(tile, n, location[which], unit[which], reach)
-        loops.fold(tile, n, mean[which], reach)
+        loops.clip(tile, n, mean[which], ones[which], reach)
+        np.abs(tile[:, :n], out=tile[:, :n])
 
-    sums = ColumnSums(table.n_rows, columns, clipped, -reach, reach)
-    means, noise = ranges.averaged(ranges.session.release("means" + suffix, sums, *terms))
+    sums = ColumnSums(ranges.n_samples, columns, clipped, -reach, reach)
+    means, noise = ranges.averaged((yield ranges.asked("means" + suffix, sums, half)))
     mean = np.clip(_james_stein(means, noise), -reach, reach)
-    sums = ColumnSums(table.n_rows, columns, deviation, 0.0, reach)
+    sums = ColumnSums(ranges.n_samples, columns, deviation, 0.0, reach)
     label = "mean absolute deviations" + suffix
-    means, noise = ranges.averaged(ranges.session.release(label, sums, *terms))
+    means, noise = ranges.averaged((yield ranges.asked(label, sums, half)))
     # The floor keeps a scale that the noise made tiny, or negative, from blowing values up.
     floor = LEAST_MAGNITUDES if reach > 1.0 else min(max(LEAST_SCALE, noise), 1.0)
     scale = np.maximum(_TO_SIGMA * _james_stein(means, noise), floor) * unit

@@ -13,11 +13,11 @@ from skdpnoise._utils.shared_texts import shared_texts
 from skdpnoise.accounting.session import Drawn
 from skdpnoise.accounting.terms import OfSeveral, Terms, WithCost, takes_terms
 from skdpnoise.data.table import Table
+from skdpnoise.kernels.sweeps import Sweep
+from skdpnoise.kernels.tiles import DIGIT, LIMB, STEPS, Floats, Places
 from skdpnoise.mechanisms.additive import AdditiveMechanism
 from skdpnoise.mechanisms.calibrate import calibrate, shared_budget
 from skdpnoise.privacy import Adjacency, LossBudget, PrivacyGuarantee, PureLoss, check_real
-from skdpnoise.queries._sweeps import tallies
-from skdpnoise.queries._tiles import DIGIT, LIMB, STEPS, Floats, Places
 from skdpnoise.queries.ranges import LEAST_MAGNITUDES, REACH, TYPICAL, Ranges, read_columns
 from skdpnoise.sensitivity import clipped_sum
 from skdpnoise.sensitivity.bounds import FREE_L1, FREE_L2, clipped_moments
@@ -157,7 +157,7 @@ def private_moments(
     size, n_releases = ranges.low.size, ranges.n_releases
     chosen, budget = moments_budget(noise, session.guarantee, size, session.adjacency, n_releases)
     session.reserve(budget, chosen)
-    ranges.find(table, session, chosen, budget, n_samples)
+    session.answer(ranges.find(session, chosen, budget, n_samples), table)
     n = ranges.n_samples
     kept = np.flatnonzero(ranges.found)
     mean, deviation = np.zeros(ranges.found.size), np.ones(ranges.found.size)
@@ -238,7 +238,8 @@ def _exact_sums(
         loops.add_powers(tile, n, counts)
 
     digit, totals = int(DIGIT), []
-    for limbs in tallies(table, columns, 8, visit).tolist():
+    sweep = Sweep(columns, (8,), visit, table.n_rows)
+    for limbs in table.total(sweep, "sums of columns").tolist():
         pairs = zip(limbs[::2], limbs[1::2], strict=True)
         total, high, mixed, low = ((above << LIMB) + below for above, below in pairs)
         totals.append((total, (high * digit + 2 * mixed) * digit + low))

@@ -15,10 +15,10 @@ from skdpnoise.accounting.budget import HALF
 from skdpnoise.accounting.terms import OfSeveral, Terms, takes_terms
 from skdpnoise.data.redaction import check_collected
 from skdpnoise.data.table import Table
+from skdpnoise.kernels.tiles import Floats
 from skdpnoise.mechanisms.calibrate import shared_budget
 from skdpnoise.mechanisms.selection import NormQuantileMechanism
 from skdpnoise.privacy import LossBudget, PrivacyGuarantee
-from skdpnoise.queries._tiles import Floats
 from skdpnoise.queries._values import read_values
 from skdpnoise.sensitivity import SensitivityProfile
 

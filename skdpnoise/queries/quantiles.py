@@ -16,6 +16,8 @@ from skdpnoise._utils.checks import complaint
 from skdpnoise._utils.shared_texts import shared_texts
 from skdpnoise.accounting.terms import OfSeveral, Terms, WithCost, takes_terms
 from skdpnoise.data.table import Table
+from skdpnoise.kernels.sweeps import Sweep
+from skdpnoise.kernels.tiles import Floats, Integers, Places
 from skdpnoise.mechanisms.additive import AdditiveMechanism
 from skdpnoise.mechanisms.calibrate import calibrate, shared_budget
 from skdpnoise.privacy import (
@@ -26,8 +28,6 @@ from skdpnoise.privacy import (
     PureLoss,
     check_real,
 )
-from skdpnoise.queries._sweeps import tallies
-from skdpnoise.queries._tiles import Floats, Integers, Places
 from skdpnoise.queries.ranges import Ranges, read_columns
 from skdpnoise.sensitivity import SensitivityProfile, histogram_counts
 
@@ -178,7 +178,7 @@ def private_quantiles(
     size, n_releases = ranges.low.size, ranges.n_releases
     chosen, total = quantiles_budget(noise, session.guarantee, size, session.adjacency, n_releases)
     session.reserve(total, chosen)
-    ranges.find(table, session, chosen, total, n_samples)
+    session.answer(ranges.find(session, chosen, total, n_samples), table)
     found = ranges.found
     quantiles, resolution = np.zeros((wanted.size, found.size)), np.ones(found.size)
     present = np.full(found.size, ranges.n_samples)
@@ -281,7 +281,7 @@ def _counts(table: Table[NDArray[Any]], columns: Places, edges: list[Floats]) ->
     def visit(loops: Any, tile: Floats, n: int, counts: Any, which: Any) -> None:
         loops.count_bins(tile, n, inner[which], counts)
 
-    found = tallies(table, columns, n_bins, visit)
+    found = table.total(Sweep(columns, (n_bins,), visit, table.n_rows), "sums of columns")
     return [row[: ends.size - 1] for row, ends in zip(found, edges, strict=True)]
 
 

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
-from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -14,17 +13,16 @@ from numpy.typing import ArrayLike, NDArray
 
 from skdpnoise._utils.checks import check_order, complaint
 from skdpnoise.accounting.budget import COUNT_SHARE, Budget
-from skdpnoise.accounting.session import Released, Session
+from skdpnoise.accounting.session import Query, Released, Search, Session
 from skdpnoise.accounting.terms import Terms
 from skdpnoise.data.table import Table
+from skdpnoise.kernels.sweeps import Sweep, Visit
+from skdpnoise.kernels.tiles import LARGEST_EXPONENT, LONGEST, Floats, Integers, Places
 from skdpnoise.mechanisms.additive import AdditiveMechanism
 from skdpnoise.mechanisms.calibrate import calibrate
 from skdpnoise.mechanisms.requests import noise_options
 from skdpnoise.privacy import Adjacency, LossBudget, PureLoss
-from skdpnoise.queries._sweeps import Visit, swept, tallied_gaps, tallies
-from skdpnoise.queries._tiles import LARGEST_EXPONENT, LONGEST, Floats, Integers, Places
 from skdpnoise.queries._values import as_doubles, as_table
-from skdpnoise.sampling import secret_pairs
 from skdpnoise.sensitivity import (
     SensitivityProfile,
     clipped_sum,
@@ -79,7 +77,7 @@ def search_shares(*, counts: bool, searches: bool) -> dict[str, float]:
 class ColumnSums:
     """Sums of some columns, of which a contribution in tiles lies in an interval."""
 
-    n_records: int  # in all
+    n_records: float  # about as many as there are in all
     columns: Places
     contribution: Visit  # overwrites a tile by what its values contribute
     low: float
@@ -89,19 +87,35 @@ class ColumnSums:
         ones = np.ones(self.columns.size)
         return clipped_sum(self.low * ones, self.high * ones, adjacency)
 
-    def step(self, grid_size: Floats) -> Callable[[Any], Integers]:
-        return partial(self._sums, grid_size)
-
-    def _sums(self, grid_size: Floats, rows: NDArray[Any]) -> Integers:
+    def step(self, grid_size: Floats) -> Sweep:
         def visit(loops: Any, tile: Floats, n: int, totals: Any, which: Any) -> None:
             self.contribution(loops, tile, n, totals, which)
             loops.add_rounded(tile, n, grid_size[which], totals)
 
-        return swept(rows, self.columns, 1, visit, self.n_records)[:, 0]
+        return Sweep(self.columns, (), visit, self.n_records)
 
 
-def _count_exponents(loops: Any, tile: Floats, n: int, counts: Integers, _: Places) -> None:
-    loops.count_exponents(tile, n, counts)
+@dataclass(frozen=True, slots=True, eq=False)
+class ColumnCounts:
+    """Histograms of some columns, of each of which a record is one count."""
+
+    n_records: float  # or pairs of them: about as many as there are in all
+    columns: Places
+    n_bins: int
+    visit: Visit
+    paired: bool = False  # whether what is counted are differences of pairs of records
+
+    def sensitivity(self, adjacency: Adjacency) -> SensitivityProfile:
+        if self.paired:
+            return paired_histogram(self.n_bins, self.columns.size)
+        return histogram_counts(self.n_bins, adjacency, self.columns.size)
+
+    def step(self, grid_size: Floats) -> Sweep:
+        return Sweep(self.columns, (self.n_bins,), self.visit, self.n_records)
+
+    def of_one(self, n_bins: int) -> ColumnCounts:
+        """Return the histogram of one column, by so many bins."""
+        return replace(self, columns=self.columns[:1], n_bins=n_bins)
 
 
 def read_columns(
@@ -155,13 +169,8 @@ class Ranges:
         return 1 if self.bounded.all() else STEPS
 
     def find(
-        self,
-        table: Table[NDArray[Any]],
-        session: Session,
-        noise: str,
-        budget: LossBudget,
-        n_samples: float | None,
-    ) -> None:
+        self, session: Session, noise: str, budget: LossBudget, n_samples: float | None
+    ) -> Search[None]:
         """Estimate ranges that are not public with a part of the budget."""
         # Columns without bounds are searched for their magnitude and location as
         # skdpnoise.queries.private_location_scale says, steps 1 and 2; the number of records is
@@ -173,10 +182,8 @@ class Ranges:
         shares = search_shares(counts=counts, searches=bool(searched.any()))
         parts = {stage: part.total for stage, part in Budget(budget).split(**shares).items()}
         self.budget = parts["rest"]
-        if counts:
-            n_samples = session.count(table.n_rows, parts["count"], noise)
-        elif n_samples is None:
-            n_samples = float(table.n_rows)
+        if n_samples is None:
+            n_samples = yield partial(session.number, loss=parts.get("count"), noise=noise)
         self.n_samples = max(n_samples, 1.0)  # public, or estimated privately
         # In the units of the columns: middle and half width of public bounds; else a location, and
         # a power of two about one standard deviation. Halves are taken before the sum, so that the
@@ -188,93 +195,104 @@ class Ranges:
         open_columns = np.flatnonzero(searched)
         if not open_columns.size:
             return
-        some = self._magnitudes(table, open_columns, parts["magnitudes"])
+        some = yield from self._magnitudes(open_columns, parts["magnitudes"])
         self.unit[open_columns], self.found[open_columns] = some
         kept = open_columns[self.found[open_columns]]
         if kept.size:
             losses = parts["coarse"], parts["digits"]
-            self.center[kept], located = self._locations(table, kept, losses)
+            self.center[kept], located = yield from self._locations(kept, losses)
             self.found[kept] = located | self.pooled  # where no location is found, it is 0
 
     def _magnitudes(
-        self, table: Table[NDArray[Any]], columns: Places, loss: LossBudget
-    ) -> tuple[Floats, NDArray[np.bool_]]:
+        self, columns: Places, loss: LossBudget
+    ) -> Search[tuple[Floats, NDArray[np.bool_]]]:
         """Return powers of two near the typical difference of two records, and which stand out."""
+
+        def visit(loops: Any, tile: Floats, n: int, counts: Integers, which: Places) -> None:
+            loops.count_exponents(tile, n, counts)
+            if self.missing:
+                counts[:, -1] = 0  # the distances to what is missing
+
         # More pairs than make the noise small tell nothing more, and take time.
-        profile = paired_histogram(_EXPONENTS.size, columns.size)
-        mechanism = calibrate(self.noise, profile, loss)
-        noise = mechanism.standard_deviation
-        most = max(_PAIRS, math.ceil(_PAIRS_PER_NOISE * float(noise.max())))
-        pairs = secret_pairs(self.session.rng, table.n_rows, most)
-        counts = tallied_gaps(table, pairs, columns, _EXPONENTS.size, _count_exponents)
-        if self.missing:
-            counts[:, -1] = 0  # the distances to what is missing
-        released = self._histograms("magnitudes", mechanism, counts)
-        fullest, stands_out = fullest_bins(*released, pooled=self.pooled)
-        n_pairs = min(0.5 * self.n_samples, most)
+        query = ColumnCounts(0.5 * self.n_samples, columns, _EXPONENTS.size, visit, paired=True)
+        mechanism = self.noise_on(query, loss)
+        noise = float(mechanism.standard_deviation.max())
+        most = max(_PAIRS, math.ceil(_PAIRS_PER_NOISE * noise))
+        query = replace(query, n_records=min(query.n_records, most))
+        (released,) = yield partial(
+            self.session.tallied, "magnitudes", query, mechanisms=[mechanism], most_pairs=most
+        )
+        fullest, stands_out = fullest_bins(released, columns.size, pooled=self.pooled)
         threshold = mechanism.scale.max() * mechanism.family.isf(_MISS / _EXPONENTS.size)
-        self.typical_found = bool(_IN_FULLEST * n_pairs > threshold)
+        self.typical_found = bool(_IN_FULLEST * query.n_records > threshold)
         return np.ldexp(1.0, _EXPONENTS[fullest]), stands_out
 
     def _locations(
-        self, table: Table[NDArray[Any]], columns: Places, losses: tuple[LossBudget, LossBudget]
-    ) -> tuple[Floats, NDArray[np.bool_]]:
+        self, columns: Places, losses: tuple[LossBudget, LossBudget]
+    ) -> Search[tuple[Floats, NDArray[np.bool_]]]:
         """Return centres of well-filled bins two magnitudes wide, and which columns have one."""
         width = 2.0 * self.unit[columns]
         inverse = 1.0 / width  # a power of two, so that products are what quotients would be
 
         def visit(loops: Any, tile: Floats, n: int, counts: Integers, which: Places) -> None:
             loops.count_lengths(tile, n, inverse[which], counts)
+            if self.missing:
+                counts[:, 2 * LONGEST :] = 0  # where what is missing is
 
-        counts = tallies(table, columns, 2 * (LONGEST + 1), visit)
-        if self.missing:
-            counts[:, 2 * LONGEST :] = 0  # where what is missing is
-        mechanism = self._of_counts(counts, losses[0])
-        fullest, stands_out = fullest_bins(
-            *self._histograms("locations, coarse", mechanism, counts)
-        )
+        query = ColumnCounts(self.n_samples, columns, 2 * (LONGEST + 1), visit)
+        coarse = [self.noise_on(query, losses[0])]
+        release = partial(self.session.tallied, "locations, coarse")
+        (released,) = yield partial(release, query, mechanisms=coarse)
+        fullest, stands_out = fullest_bins(released, columns.size)
         kept = np.flatnonzero(stands_out)
         location = np.zeros(columns.size)
         facts = columns[kept], inverse[kept], fullest[kept]
-        index = self._find_digits(table, *facts, losses[1])
+        index = yield from self._find_digits(*facts, losses[1])
         location[kept] = index * width[kept]
         return location, stands_out
 
     def _find_digits(
-        self,
-        table: Table[NDArray[Any]],
-        columns: Places,
-        inverse: Floats,
-        lengths: Places,
-        loss: LossBudget,
-    ) -> Floats:
+        self, columns: Places, inverse: Floats, lengths: Places, loss: LossBudget
+    ) -> Search[Floats]:
         """Return the middles of bins of known signs and bit lengths, in widths of a bin."""
         n_bits, below_zero = np.divmod(lengths, 2)
         free_bits = np.maximum(n_bits - 1, 0)  # the leading bit is known
         start = np.where(n_bits > 0, np.int64(1) << free_bits, 0)
 
-        def sweep(some: Places) -> Integers:
-            shift = np.maximum(free_bits[some] - DIGIT_BITS, 0)
-            known = np.stack([below_zero[some], start[some], shift, free_bits[some] - shift])
+        def counts_of(some: Places, widths: Places) -> ColumnCounts:
+            known = np.stack([below_zero[some], start[some], free_bits[some] - widths, widths])
 
             def visit(loops: Any, tile: Floats, n: int, counts: Integers, which: Places) -> None:
                 loops.count_digits(tile, n, inverse[some[which]], known[:, which], counts)
 
-            return tallies(table, columns[some], 1 << int(known[3].max(initial=0)), visit)
+            return ColumnCounts(self.n_samples, columns[some], 1 << int(widths.max()), visit)
 
         n_digits = -(-free_bits // DIGIT_BITS)
         # One sweep for the next digits of all columns that have more: rows in parts are read anew.
         while (several := np.flatnonzero(free_bits)).size:
-            lots = (several[k : k + _SWEPT] for k in range(0, several.size, _SWEPT))
-            for j, digits in chain.from_iterable(zip(lot, sweep(lot), strict=True) for lot in lots):
-                share = loss.share(1.0 / (lengths.size * int(n_digits[j])))
-                width = min(int(free_bits[j]), DIGIT_BITS)
-                bins = digits[np.newaxis, : 1 << width]
-                mechanism = self._of_counts(bins, share)
-                digit, _ = fullest_bins(*self._histograms("locations, digits", mechanism, bins))
-                free_bits[j] -= width
-                start[j] += int(digit[0]) << int(free_bits[j])
+            for begin in range(0, several.size, _SWEPT):
+                lot = several[begin : begin + _SWEPT]
+                widths = np.minimum(free_bits[lot], DIGIT_BITS)
+                query, shares = counts_of(lot, widths), 1.0 / (lengths.size * n_digits[lot])
+                mechanisms = [
+                    self.noise_on(query.of_one(1 << width), loss.share(share))
+                    for width, share in zip(widths.tolist(), shares.tolist(), strict=True)
+                ]
+                release = partial(self.session.tallied, "locations, digits")
+                released = yield partial(release, query, mechanisms=mechanisms)
+                free_bits[lot] -= widths
+                digits = [int(fullest_bins(one, 1)[0][0]) for one in released]
+                start[lot] += np.array(digits) << free_bits[lot]
         return np.where(below_zero, -1.0, 1.0) * (start + 0.5)
+
+    def noise_on(self, query: Query, loss: LossBudget) -> AdditiveMechanism:
+        """Return the noise of one release of a query, for such a loss."""
+        return calibrate(self.noise, query.sensitivity(self.session.adjacency), loss)
+
+    def asked(self, label: str, query: Query, loss: LossBudget) -> Callable[[Table[Any]], Any]:
+        """Return what releases the sums of a query once."""
+        mechanism = self.noise_on(query, loss)
+        return partial(self.session.released, label, query, mechanism=mechanism)
 
     def averaged(self, released: Released) -> tuple[Floats, float]:
         """Return means of released sums, and the standard deviation of their noise."""
@@ -283,26 +301,14 @@ class Ranges:
             float(released.standard_deviation[0]) / self.n_samples,
         )
 
-    def _of_counts(self, counts: Integers, loss: LossBudget) -> AdditiveMechanism:
-        """Return the noise of histograms, one per row, of which a record is one count each."""
-        n_columns, n_bins = counts.shape
-        profile = histogram_counts(n_bins, self.session.adjacency, n_columns)
-        return calibrate(self.noise, profile, loss)
-
-    def _histograms(
-        self, label: str, mechanism: AdditiveMechanism, counts: Integers
-    ) -> tuple[Floats, AdditiveMechanism]:
-        """Release histograms, one per row; return them and what released them."""
-        noisy = self.session.add(label, mechanism, counts.ravel())
-        return noisy.reshape(counts.shape), mechanism
-
 
 def fullest_bins(
-    noisy: Floats, mechanism: AdditiveMechanism, *, pooled: bool = False
+    released: Released, n_columns: int, *, pooled: bool = False
 ) -> tuple[Places, NDArray[np.bool_]]:
-    """Return the fullest bins of noisy histograms, one per row, and whether they stand out."""
+    """Return the fullest bins of noisy histograms of columns, and whether they stand out."""
     # A bin stands out if it exceeds what the largest of all noises exceeds with probability 0.02.
     # `pooled` lets histograms in which no bin stands out have the fullest bin of their sum.
+    noisy, mechanism = released.values.reshape(n_columns, -1), released.mechanism
     n_bins = noisy.shape[1]
     scale = mechanism.scale.reshape(noisy.shape)[:, 0]
     threshold = scale * mechanism.family.isf(_MISS / n_bins)

@@ -51,6 +51,8 @@ import numpy as np
 from skdpnoise.accounting.session import Charge, Session
 from skdpnoise.data.ranks import Ranks
 from skdpnoise.data.table import Table, as_rows
+from skdpnoise.kernels.sweeps import Visit
+from skdpnoise.kernels.tiles import Floats
 from skdpnoise.mechanisms.calibrate import calibrate
 from skdpnoise.privacy import Adjacency, LossBudget, PureLoss
 from skdpnoise.queries._quantile_choice import ENOUGH, choose_bulk
@@ -63,8 +65,6 @@ from skdpnoise.queries._quantile_search import (
     plan_search,
     search_quantile,
 )
-from skdpnoise.queries._sweeps import Visit
-from skdpnoise.queries._tiles import Floats
 from skdpnoise.queries.ranges import ColumnSums
 from skdpnoise.sensitivity import clipped_sum
 

@@ -76,10 +76,9 @@ def test_nothing_is_sampled_or_summed_where_the_charge_is_refused():
     before = rng.take(1), random_words(0)
     session = Session(before[1], "replace_one", refuse)
     rows = Untouchable(np.ones((2, 1)), 2)
-    try:
-        session.release("sum", Clipped(0.0, np.ones(1)), rows, GaussianLoss(1.0), "iid_gaussian")
-    except ValueError as error:
-        assert str(error) == "refused"
+    for ask in (session.release, session.tally):
+        with pytest.raises(ValueError, match=r"^refused$"):
+            ask("sum", Clipped(0.0, np.ones(1)), rows, GaussianLoss(1.0), "iid_gaussian")
     np.testing.assert_array_equal(before[1].take(1), before[0])
 
 

@@ -3,6 +3,7 @@
 import functools
 import json
 import threading
+import tomllib
 import weakref
 from collections import deque
 from contextvars import ContextVar
@@ -25,6 +26,7 @@ from benchmarks._source_files import (
     long_parameter_lists,
     source_files,
 )
+from tests.test_imports import RANK
 
 SOURCE = '''"""A module.
 
@@ -372,6 +374,10 @@ class Owner:
 def fetches(box):
     table = box.get()
     return 1
+
+def orders(n, *others, also=None):
+    order = list(range(n))
+    return gets(order)
 """
 
 
@@ -424,28 +430,26 @@ def test_functions_in_other_threads_are_counted(tmp_path, planted):
     assert traced(tmp_path, call) == {"gets"}
 
 
+def test_a_folder_that_reads_nothing_counts_where_it_is_called_with_rows(tmp_path, planted):
+    def found(folders, *arguments, **named):
+        trace = Trace(tmp_path, Carriers(), folders)
+        return {name for _, name in trace.during(lambda: planted.orders(*arguments, **named)).found}
+
+    # An order of the rows is as long as they are: in other folders it may be one by their values.
+    assert found([], N_ROWS) == {"orders", "gets"}
+    assert found(["room"], N_ROWS) == set()
+    for given in ({"also": ROWS}, {"also": closed_over(ROWS)}):
+        assert found(["room"], N_ROWS, **given) == {"orders", "gets"}
+    assert found(["room"], N_ROWS, ROWS) == {"orders", "gets"}
+
+
+def test_folders_that_read_nothing_stand_left_of_those_that_read():
+    kept = tomllib.loads((house.ROOT / "benchmarks" / "house.toml").read_text(encoding="utf-8"))
+    assert all(RANK[folder] < RANK["data"] for folder in kept["rows"]["of_numbers"])
+
+
 def test_functions_outside_of_the_folder_are_not_counted(tmp_path, planted):
     assert traced(tmp_path / "other", lambda: planted.gets(ROWS)) == set()
-
-
-@pytest.mark.parametrize(
-    ("value", "is_row"),
-    [
-        (np.random.default_rng(0).permutation(N_ROWS), False),
-        (np.arange(2 * N_ROWS).reshape(2, -1)[:, :5], False),
-        (np.append(np.arange(N_ROWS - 1), 0), True),
-        (np.arange(1, N_ROWS + 1), True),
-        (np.arange(float(N_ROWS)), True),
-        (ROWS, True),
-    ],
-)
-def test_orders_of_rows_are_rows_but_where_they_are_drawn(tmp_path, planted, value, is_row):
-    def found(drawing):
-        trace = Trace(tmp_path, Carriers(), drawing)
-        return bool(trace.during(lambda: planted.gets([value])).found)
-
-    assert found(r"room/planted\.py") == is_row
-    assert found(r"other/planted\.py")
 
 
 def test_planners_are_told_by_their_names_and_returns_by_their_folders(tmp_path, planted):

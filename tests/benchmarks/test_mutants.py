@@ -150,7 +150,7 @@ def test_a_mutant_that_compiled_code_may_hold_gets_a_cache_of_its_own():
     # Loops, functions that loops of other files call, and constants that these use.
     assert is_compiled("sampling/lazy")
     assert is_compiled("kernels/_kernels")
-    assert is_compiled("queries/_tiles")
+    assert is_compiled("kernels/tiles")
     assert not is_compiled("privacy/half_lines")
     # Nobody makes kernels in another way, which the command would not see.
     makers = {path for path, text in mutants._sources(ROOT) if "numba" in text and "jit" in text}

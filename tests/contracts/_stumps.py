@@ -21,7 +21,7 @@ from skdpnoise.base.constructors import Constraints, constructor_of_fields
 from skdpnoise.base.private_fit import PrivateEstimator
 from skdpnoise.base.register import register_private
 from skdpnoise.base.scores import QuietScoreMixin
-from skdpnoise.data.reading import NumberColumns, Supervised
+from skdpnoise.data.reading import NumberColumns, Supervised, read
 from skdpnoise.data.schema import Schema
 from skdpnoise.data.table import Table
 from skdpnoise.data.tables import read_table
@@ -120,9 +120,11 @@ class DPBoostedStumps(PrivateEstimator, QuietScoreMixin, RegressorMixin, BaseEst
     def fit(self, X: Any, y: Any, groups: Any = None, **params: Any) -> Self:
         """Fit to private data, spending the whole guarantee."""
         with self._session(groups, params) as session:
-            schema, rows = self._read_rows(Supervised(NumberColumns()), X=X, y=y, groups=groups)
+            schema, rows = read(
+                self, Supervised(NumberColumns()), self._known, X=X, y=y, groups=groups
+            )
             plan = self._plan(schema, session)
-            self.stumps_ = plan.run(rows.keep(session.rng), session)
+            self.stumps_ = plan.run(rows.kept(session.rng).rows, session)
             self._units, self.privacy_ = plan.units, session.report()
         return self
 

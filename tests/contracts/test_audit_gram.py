@@ -158,7 +158,7 @@ def test_hundreds_of_fits_on_neighbouring_groups_do_not_refute_the_guarantee(nam
     [name for name in GROUPED if "gaussian" in name],
 )
 def test_rows_of_a_group_that_are_not_bounded_are_caught(monkeypatch, name):
-    monkeypatch.setattr(Groups, "keep", lambda self, words: self.rows)
+    monkeypatch.setattr(Groups, "kept", lambda self, words: self)
     model = clone(GROUPED[name]).set_params(rows_per_group=2)
     assert audit(*grouped_runs(model), model.delta) > 1.2 * model.epsilon
 

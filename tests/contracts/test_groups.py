@@ -80,7 +80,7 @@ def people(rng, n):
 def kept_rows(labels):
     """Return how many rows will be kept of the first so many."""
     return lambda table: (
-        Groups.in_memory("Test", InMemory(table, len(table)), MOST, labels[: len(table)]).n_kept
+        Groups.of_labels("Test", InMemory(table, len(table)), MOST, labels[: len(table)]).n_kept
     )
 
 

@@ -115,7 +115,7 @@ def test_large_row_groups_take_no_more_memory_than_small_ones(tmp_path):
 
 
 def test_batches_are_cut_by_the_numbers_in_them():
-    assert rows_at_once(1) == 1 << 16
+    assert rows_at_once(1) == 1 << 19
     assert rows_at_once(20) == 1 << 15  # the next power of two after 2**19 / 20
     assert rows_at_once(10**6) == 1 << 10
 

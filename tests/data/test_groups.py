@@ -107,9 +107,8 @@ def test_equal_words_favour_no_row():
 def test_no_word_is_read_where_no_group_is_too_large_and_tables_are_not_copied():
     table, labels = np.arange(6.0).reshape(3, 2), np.array(["a", "b", "c"])
     tables = InMemory({"X": table, "y": labels}, 3)
-    for groups in (None, [0, 1, 1]):
-        rows = Groups.in_memory("fit", tables, 2, groups)
-        kept = rows.keep(Script()).leaf
+    for rows in (Groups(tables, 3), Groups.of_labels("fit", tables, 2, [0, 1, 1])):
+        kept = rows.kept(Script()).rows.leaf
         assert kept["X"] is table
         assert kept["y"] is labels
         assert rows.n_kept == 3
@@ -121,8 +120,8 @@ def test_rows_stay_together_in_their_order_and_memory_layout(order):
     codes = rng.integers(0, 40, 500)
     table = np.asarray(np.column_stack([np.arange(500.0), codes]), order=order)
     both = InMemory({"X": table, "numbers": np.arange(500)}, 500)
-    rows = Groups.in_memory("fit", both, 3, codes)
-    kept, numbers = rows.keep(SeededWords(1)).leaf.values()
+    rows = Groups.of_labels("fit", both, 3, codes)
+    kept, numbers = rows.kept(SeededWords(1)).rows.leaf.values()
     assert kept.flags.f_contiguous == (order == "F")
     assert len(numbers) == rows.n_kept == np.minimum(np.bincount(codes), 3).sum()
     assert (np.diff(numbers) > 0).all()

@@ -155,7 +155,7 @@ def in_both(name, **options):
     for table in (FRAME, source):
         chosen = {"X": table[columns]} | ({"y": table["y"]} if supervised else {})
         grouped = {key: table[column] for key, column in options.items()}
-        yield read(DPStandardScaler(), form, **chosen, **grouped, most=3)
+        yield read(DPStandardScaler(rows_per_group=3), form, **chosen, **grouped)
 
 
 @pytest.mark.usefixtures("the_same_words")
@@ -181,7 +181,7 @@ def column(leaf):
 @pytest.mark.parametrize("name", FORMS)
 def test_the_same_rows_are_kept_in_memory_and_in_partitions(name):
     kept = [
-        rows.keep(SeededWords(3)).joined(lambda leaf, _: column(leaf), np.concatenate)
+        rows.kept(SeededWords(3)).rows.joined(lambda leaf, _: column(leaf), np.concatenate)
         for _, rows in in_both(name, groups="person")
     ]
     assert kept[0].tolist() == kept[1].tolist()
@@ -219,7 +219,7 @@ def test_later_rows_of_other_names_are_refused(form):
 @pytest.mark.parametrize("adjacency", ["replace_one", "add_remove"])
 def test_the_number_of_rows_is_public_under_replace_one_only(adjacency):
     scaler = DPStandardScaler(adjacency=adjacency)
-    schema, _ = scaler._read_rows(NumberColumns(), X=FRAME[["a", "b"]])
+    schema, _ = read(scaler, NumberColumns(), scaler._known, X=FRAME[["a", "b"]])
     assert schema.n_rows == (12 if adjacency == "replace_one" else None)
 
 

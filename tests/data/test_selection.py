@@ -75,11 +75,11 @@ def test_rows_are_chosen_among_those_that_groups_keep(n_parts):
     tables = as_sources(X=source.map(_first_column), groups=source.map(_last_column))
     rows = seen(**tables)
     grouped = Groups.in_partitions("fit", rows, 2)
-    kept = grouped.keep(SeededWords(0)).map(values)
+    kept = grouped.kept(SeededWords(0)).rows.map(values)
     whole = kept.joined(lambda leaf, _: leaf, np.concatenate)
     assert len(whole) == 36
-    in_memory = Groups.in_memory("fit", InMemory.of(np.arange(N)), 2, groups)
-    assert np.array_equal(whole, in_memory.keep(SeededWords(0)).leaf)
+    in_memory = Groups.of_labels("fit", InMemory.of(np.arange(N)), 2, groups)
+    assert np.array_equal(whole, in_memory.kept(SeededWords(0)).rows.leaf)
     some, expected = kept.chosen(by_digit), whole[by_digit(0, 36)]
     for here in (some, seen(X=selected_rows(tables, some.rows)["X"]).map(values)):
         places = here.joined(_with_places, partial(np.concatenate, axis=1))

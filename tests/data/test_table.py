@@ -93,7 +93,7 @@ def test_rows_fall_to_places_by_the_labels_of_their_groups():
     frame = pd.DataFrame({"a": np.arange(36), "groups": labels})
     source = scan_batches(lambda: (frame[:12], frame[12:12], frame[12:]))
     spread = scan_tables(len, X=source[["a"]], groups=source["groups"])
-    whole = Groups.in_memory("fit", InMemory({"X": frame[["a"]]}, 36), 2, labels)
+    whole = Groups.of_labels("fit", InMemory({"X": frame[["a"]]}, 36), 2, labels)
     both = (whole, Groups.in_partitions("fit", spread, 2))
     kept = [one.kept(SeededWords(3)) for one in both]
     first, second = (one.rows.divided(ByNumber(), one.labels) for one in kept)

@@ -24,7 +24,7 @@ SHARES = (0.2, 0.1)
 
 def records_of(n_rows, groups=None, most=1):
     """Records of which only the number, and groups, count."""
-    known = Groups.in_memory("fit", InMemory.of(np.arange(n_rows)), most, groups)
+    known = Groups.of_labels("fit", InMemory.of(np.arange(n_rows)), most, groups)
     return known.kept(SeededWords(7))
 
 

@@ -10,8 +10,9 @@ import pytest
 from scipy.stats import binom
 
 from skdpnoise.accounting.session import Session
+from skdpnoise.kernels import tile_loops, tiles
 from skdpnoise.privacy import GaussianLoss, PrivacyGuarantee, PureLoss, gdp_mu
-from skdpnoise.queries import _tile_loops, _tiles, private_location_scale
+from skdpnoise.queries import private_location_scale
 from tests._cases import each_value, every_pair
 from tests._statistics import FALSE_ALARM
 
@@ -57,20 +58,20 @@ def test_no_record_adds_more_than_was_declared_whatever_earlier_releases_were(
 ):
     """Noise can make any earlier release anything: here every mean is at an end of its reach."""
     labels = []
-    original = Session.release
+    original = Session.released
 
-    def release(self, label, query, table, loss, noise):
+    def released(self, label, query, table, mechanism):
         size = query.columns.size
-        for loops in (_tiles, _tile_loops):
+        for loops in (tiles, tile_loops):
             tile = np.tile([-1e100, -1e3, -3.0, 0.0, 3.0, 1e3, 1e100], (size, 1))
             query.contribution(loops, tile, tile.shape[1], None, np.arange(size))
             assert query.low <= tile.min() <= tile.max() <= query.high
         labels.append(label)
-        found = original(self, label, query, table, loss, noise)
+        found = original(self, label, query, table, mechanism)
         at_the_end = np.full(size, len(X) * (query.high if end > 0.0 else query.low))
         return replace(found, values=at_the_end) if label.startswith("means") else found
 
-    monkeypatch.setattr(Session, "release", release)
+    monkeypatch.setattr(Session, "released", released)
     X = np.random.default_rng(3).normal(size=(500, 2))
     private_location_scale(X, EXACT, bounds=bounds, random_state=0)
     assert {"means", "mean absolute deviations"} <= {label.partition(",")[0] for label in labels}

@@ -149,17 +149,11 @@ class GridRows:
         self.block_rows = max(1, min(wished, self.n_rows))
         largest = most + np.abs(self._offset)
         self._dtype = np.float32 if float(largest.max(initial=0.0)) < _SINGLE else np.float64
-        self._kept: dict[int, Any] | None = None
-        if keep:
-            self.keep()
-
-    def keep(self) -> None:
-        """Keep the integers of blocks for the next pass, unless X is a large mapped file."""
-        base = self.X
+        base = X
         while isinstance(base, np.ndarray):
             base = base.base
-        is_large_file = isinstance(base, mmap) and self.X.nbytes > LARGE_FILE
-        self._kept = None if is_large_file else {}
+        is_large_file = isinstance(base, mmap) and X.nbytes > LARGE_FILE
+        self._kept: dict[int, Any] | None = {} if keep and not is_large_file else None
 
     def blocks(self, first: int = 0, last: int | None = None) -> Iterator[Block]:
         """Yield rows, some at a time; their integers are kept for the next time if they fit.

@@ -110,10 +110,10 @@ class CoordinatePlan(SolverPlan):
         l1, l2 = (np.append(one, 0.0)[self.coordinates] for one in penalties)
         updates = Updates(n_passes, self.n_samples, self.step, l1, l2, order)
         with ExitStack() as stack:
-            prepare = partial(_at_hand, table.n_threads(settings.n_jobs), stack)
-            rows = table.map(partial(_swept, settings.loss.code, problem.features))
+            at_hand = (table.n_threads, stack) if table.lasts else None
+            rows = table.map(partial(_swept, settings.loss.code, problem.features, at_hand))
             start = partial(_start, settings.loss, problem.target)
-            fold = stack.enter_context(rows.laid_out(prepare).folded(start, _advance, "gradients"))
+            fold = stack.enter_context(rows.folded(start, _advance, "gradients"))
 
             def gradient(output: int, t: int, previous: int, change: float, k: int) -> float:
                 at = t, output * size + k
@@ -141,14 +141,13 @@ class _Swept:
     outputs: list[np.ndarray]
 
 
-def _swept(code: int, features: Standardisation, rows: Rows) -> _Swept:
+def _swept(
+    code: int, features: Standardisation, at_hand: tuple[int, ExitStack] | None, rows: Rows
+) -> _Swept:
     p = rows.X.shape[1]
     scalings = scalings_of(features.center, features.scale, features.limit, p, p + 1)
-    return _Swept(Sweeps(rows.X, code, scalings), rows.outputs)
-
-
-def _at_hand(n_threads: int, stack: ExitStack, rows: _Swept) -> _Swept:
-    return replace(rows, sweeps=rows.sweeps.at_hand(n_threads, stack))
+    sweeps = Sweeps(rows.X, code, scalings)
+    return _Swept(sweeps.at_hand(*at_hand) if at_hand else sweeps, rows.outputs)
 
 
 def _start(loss: Loss, target: LinearTarget, rows: _Swept) -> list[Scores]:

@@ -95,9 +95,9 @@ class GradientPlan(SolverPlan):
             yield coef
             return
         drawn, passes = session.draw("gradients", mechanism), iter(range(self.n_passes))
-        weights, n_threads = problem.target.weights, table.n_threads(settings.n_jobs)
-        rows = table.map(partial(_on_grid, problem, self.row_grid_size, self.constant))
-        rows = rows.laid_out(_Gridded.keeping)
+        weights, n_threads = problem.target.weights, table.n_threads
+        make = partial(_on_grid, problem, self.row_grid_size, self.constant, table.lasts)
+        rows = table.map(make)
 
         def gradient(coef: np.ndarray, _: Any) -> np.ndarray:
             sums = partial(_gradients, settings.loss, n_threads, coef)
@@ -166,13 +166,10 @@ class _Gridded:
     targets: np.ndarray  # (n_rows, n_outputs), of labels whether they are those of the output
     weights: np.ndarray | None  # (n_rows,)
 
-    def keeping(self) -> _Gridded:
-        """Keep integers for the next pass."""
-        self.rows.keep()
-        return self
 
-
-def _on_grid(problem: LinearProblem, grid_size: float, constant: float, rows: Rows) -> _Gridded:
+def _on_grid(
+    problem: LinearProblem, grid_size: float, constant: float, keep: bool, rows: Rows
+) -> _Gridded:
     features, target = problem.features, problem.target
     gridded = GridRows(
         rows.X,
@@ -182,7 +179,7 @@ def _on_grid(problem: LinearProblem, grid_size: float, constant: float, rows: Ro
         scale=features.scale,
         constant=constant,
         groups=features.groups,
-        keep=False,
+        keep=keep,  # integers for the next pass
     )
     if target.scaling is not None:
         return _Gridded(gridded, np.stack(target(rows.outputs), axis=1), None)

@@ -62,13 +62,13 @@ class MomentsRelease:
         deviation = np.delete(np.delete(self.mechanism.standard_deviation, target, 0), target, 1)
         return float(np.linalg.norm(deviation) / np.sqrt(len(deviation)) / self.n_samples)
 
-    def released(self, table: Table[Rows], session: Session, n_jobs: int | None) -> PseudoData:
+    def released(self, table: Table[Rows], session: Session) -> PseudoData:
         """Release the noisy mean second moments, in standard units, as data that have them."""
         # The sums are exact integers, and the integer noise is added to them: the order of the
         # records, memory layout and threads do not change a bit of the result.
         if self.query is None:
             return self.data(None)
-        query = replace(self.query, n_threads=table.n_threads(n_jobs))
+        query = replace(self.query, n_threads=table.n_threads)
         columns = table.map(self.tables)
         found = session.released("second moments", query, columns, self.mechanism)
         return self.data(found.values)
@@ -100,7 +100,7 @@ class OneReleasePlan(SolverPlan):
 
     def run(self, table: Table[Rows], session: Session) -> Iterator[np.ndarray]:
         problem, settings = self.problem, self.problem.settings
-        pseudo = self.moments.released(table, session, settings.n_jobs)
+        pseudo = self.moments.released(table, session)
         if isinstance(settings.alpha, str):
             yield pseudo.solve([self.automatic], 0.0)
         elif settings.penalty is of_standard_columns:  # one of a path

@@ -12,16 +12,10 @@ import pytest
 from skdpnoise.data import table
 from skdpnoise.data.table import InMemory, scan_tables
 from skdpnoise.inspection import Transcript
+from skdpnoise.kernels import sweeps, tile_loops, tiles
+from skdpnoise.kernels.sweeps import Sweep, all_finite
 from skdpnoise.privacy import PrivacyGuarantee
-from skdpnoise.queries import (
-    _sweeps,
-    _tile_loops,
-    _tiles,
-    private_location_scale,
-    private_moments,
-    private_quantiles,
-)
-from skdpnoise.queries._sweeps import all_finite, swept, tallied_gaps, tallies
+from skdpnoise.queries import private_location_scale, private_moments, private_quantiles
 from skdpnoise.sampling import SeededWords, integers, secret_pairs
 from tests._cases import each_value, every_pair, quick
 from tests._same_bits import in_parts
@@ -59,20 +53,19 @@ def settings():
         "count_lengths": ((unit,), 126),
         "count_digits": ((unit, known), 2048),
         "count_bins": ((edges,), 64),
-        "add_rounded": ((1.0 / unit,), 1),
+        "add_rounded": ((1.0 / unit,), None),
         "add_digits": ((facts,), 2),
     }
 
 
 @each_value(1)
-@pytest.mark.parametrize("loops", [_tiles, _tile_loops])
+@pytest.mark.parametrize("loops", [tiles, tile_loops])
 @pytest.mark.parametrize("value", [np.nan, -np.nan, np.inf, -np.inf, 1e308])
 def test_whatever_a_row_holds_is_clipped(loops, value):
     # A file or array may change after it was checked.
     zero, one = np.zeros(1), np.ones(1)
     for function, arguments, reach in [
         ("clip", (zero, one, 5.0), 5.0),
-        ("fold", (zero, 5.0), 5.0),
         ("round_to_steps", (zero, one), 2.0**34),
     ]:
         values = np.array([[value, 0.25]])
@@ -80,19 +73,19 @@ def test_whatever_a_row_holds_is_clipped(loops, value):
         assert abs(values[0, 0]) == reach
 
 
-@quick("nan-skdpnoise.queries._tiles")
+@quick("nan-skdpnoise.kernels.tiles")
 @each_value(1)
-@pytest.mark.parametrize("loops", [_tiles, _tile_loops])
+@pytest.mark.parametrize("loops", [tiles, tile_loops])
 @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf, 1e300])
 def test_whatever_a_row_holds_adds_no_more_than_the_most_steps(loops, value):
     totals = np.zeros((1, 2), dtype=np.int64)
     facts = np.array([[-3.0], [5.0], [1.0], [0.5], [8.0]])
     loops.add_digits(np.array([[value, 1.0]]), 2, facts, totals)
-    assert abs(int(totals[0, 0]) * 2**_tiles.HALF_SUM + int(totals[0, 1])) == 8
+    assert abs(int(totals[0, 0]) * 2**tiles.HALF_SUM + int(totals[0, 1])) == 8
     facts[4] = 2.0  # bounds that are wider than the most steps
     totals[:] = 0
     loops.add_digits(np.array([[value, 1.0]]), 2, facts, totals)
-    assert abs(int(totals[0, 0]) * 2**_tiles.HALF_SUM + int(totals[0, 1])) == 2
+    assert abs(int(totals[0, 0]) * 2**tiles.HALF_SUM + int(totals[0, 1])) == 2
 
 
 @quick("count_lengths", "add_rounded")
@@ -103,8 +96,8 @@ def test_compiled_loops_count_what_numpy_does(name):
     if name == "add_rounded":  # grid steps are such that sums fit
         values = np.clip(values, -1e9, 1e9)
     counts = []
-    for module in (_tiles, _tile_loops):
-        counts.append(np.zeros((5, width), dtype=np.int64))
+    for module in (tiles, tile_loops):
+        counts.append(np.zeros((5, width) if width else 5, dtype=np.int64))
         getattr(module, name)(values.copy(), 500, *arguments, counts[-1])
     assert (counts[0] == counts[1]).all()
     assert np.count_nonzero(counts[0]) >= 4
@@ -114,7 +107,7 @@ def test_compiled_loops_count_what_numpy_does(name):
 def test_compiled_loops_overwrite_values_as_numpy_does(name):
     center, unit = np.array([0.0, 1.0, 0.3, 1e9, -7.0]), np.array([0.5, 3.0, 0.7, 1e3, 1e13])
     found = []
-    for module in (_tiles, _tile_loops):
+    for module in (tiles, tile_loops):
         values = tile()
         with np.errstate(over="raise"):
             getattr(module, name)(values, 500, center, unit, *([8.0] if name == "clip" else []))
@@ -126,18 +119,8 @@ def test_compiled_loops_overwrite_values_as_numpy_does(name):
     np.testing.assert_array_equal(*found)
 
 
-@pytest.mark.parametrize("module", [_tiles, _tile_loops])
-def test_folded_values_are_distances_up_to_the_reach(module):
-    values = tile()[1:3]
-    mean = np.array([0.5, -1.25])
-    expected = np.minimum(np.abs(values[:, :500] - mean[:, np.newaxis]), 2.0)
-    module.fold(values, 500, mean, 2.0)
-    assert (values[:, :500] == expected).all()
-    assert np.isnan(values[:, 500:]).all()
-
-
 @pytest.mark.slow
-@pytest.mark.parametrize("module", [_tiles, _tile_loops])
+@pytest.mark.parametrize("module", [tiles, tile_loops])
 def test_bin_indices_are_those_of_exact_arithmetic(module):
     values = np.array([*range(-70, 70), 0.25, -0.25, 1e17, -1e17, 2.0**80, -(2.0**80)])
     counts = np.zeros((1, 126), dtype=np.int64)
@@ -160,7 +143,7 @@ def test_gaps_are_of_the_pairs_that_are_given(n):
     def visit(loops, tile, n, counts, which):
         found.extend(tile[0, :n])
 
-    swept(records, np.arange(1), 1, visit, n // 2, pairs)
+    Sweep(np.arange(1), (), visit, n // 2)(records, pairs)
     assert sorted(found) == sorted((records[pairs[0]] - records[pairs[1]])[:, 0])
     assert n // 2 == np.unique(pairs).size / 2
 
@@ -195,11 +178,12 @@ def test_gaps_of_rows_in_parts_are_those_of_a_table(at_a_time, monkeypatch):
         counts[:, 1] += which
 
     plain = np.rint(steps * np.abs(X[pairs[0]] - X[pairs[1]])[:, columns]).sum(axis=0)
-    found = tallied_gaps(InMemory.of(X), pairs, columns, 2, visit)
+    sweep = Sweep(columns, (2,), visit, 25)
+    found = InMemory.of(X).gathered(pairs, columns, sweep)
     assert np.array_equal(found[:, 0], plain)
     for n_parts in (1, 7):
         rows = scan_tables(len, X=in_parts(X, n_parts)).map(values)
-        assert np.array_equal(tallied_gaps(rows, pairs, columns, 2, visit), found)
+        assert np.array_equal(rows.gathered(pairs, columns, sweep), found)
 
 
 def values(tables):
@@ -211,7 +195,7 @@ def test_an_observed_order_is_not_overwritten():
     first = Transcript(0)
     pairs = first.watch(secret_pairs, None, 8, 4)
     kept = pairs.copy()
-    swept(np.zeros((8, 1)), np.arange(1), 1, lambda *_: None, 4, pairs)
+    Sweep(np.arange(1), (), lambda *_: None, 4)(np.zeros((8, 1)), pairs)
     assert (Transcript(0, earlier=first).watch(secret_pairs, None, 8, 4) == kept).all()
 
 
@@ -221,26 +205,26 @@ def swept_in_pieces(monkeypatch):
 
     def choose(n_threads, compiled):
         monkeypatch.setattr(numba.config, "NUMBA_NUM_THREADS", n_threads)
-        monkeypatch.setattr(_sweeps, "_VALUES_PER_THREAD", 1)
-        monkeypatch.setattr(_sweeps, "_ENTRIES", 200)
-        monkeypatch.setattr(_sweeps, "_MOST_COLUMNS", 3)
-        monkeypatch.setattr(_sweeps, "_INTERPRETED", 0 if compiled else 10**9)
+        monkeypatch.setattr(sweeps, "_VALUES_PER_THREAD", 1)
+        monkeypatch.setattr(sweeps, "_ENTRIES", 200)
+        monkeypatch.setattr(sweeps, "_MOST_COLUMNS", 3)
+        monkeypatch.setattr(sweeps, "_INTERPRETED", 0 if compiled else 10**9)
 
     return choose
 
 
 def test_loops_are_compiled_once_numpy_has_lost_as_much(monkeypatch):
-    monkeypatch.setattr(_sweeps, "_interpreted", {"values": 0})
-    few, most = 1 << 20, _sweeps._INTERPRETED
+    monkeypatch.setattr(sweeps, "_interpreted", {"values": 0})
+    few, most = 1 << 20, sweeps._INTERPRETED
 
     def interpreted(n_values, n_in_all=None):
-        return _sweeps._loops(n_values, n_in_all or n_values)[0] is _tiles
+        return sweeps._loops(n_values, n_in_all or n_values)[0] is tiles
 
     assert not interpreted(most + 1)
     assert all(interpreted(few) for _ in range(most // few))
     assert not interpreted(1)
     # Parts of large data: what a part is decides only how much numpy has lost.
-    monkeypatch.setattr(_sweeps, "_interpreted", {"values": 0})
+    monkeypatch.setattr(sweeps, "_interpreted", {"values": 0})
     assert not interpreted(few, most + 1)
     assert all(interpreted(few, most // 2) for _ in range(most // 2 // few + 1))
     assert not interpreted(few, most // 2)
@@ -264,7 +248,7 @@ def queries():
 @pytest.mark.slow
 @pytest.mark.parametrize("name", queries())
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
-def test_threads_layout_tiles_and_loops_do_not_change_one_bit(name, dtype, swept_in_pieces):
+def test_threads_layouttiles_and_loops_do_not_change_one_bit(name, dtype, swept_in_pieces):
     rng = np.random.default_rng(0)
     X = rng.normal([0, 1, -5e3, 2e5, 3, 1e-9], [1, 3, 1, 7, 1e4, 1e-9], (3001, 6)).astype(dtype)
     query = queries()[name]
@@ -290,7 +274,7 @@ def test_columns_apart_are_read_as_those_side_by_side():
             assert (tile[:, :n] == X[:n, columns].T).all()
             counts[:, 0] += n
 
-        counts = tallies(InMemory.of(X), np.array(columns), 1, visit)
+        counts = Sweep(np.array(columns), (1,), visit, 100)(X)
         assert counts.tolist() == [[100]] * len(columns)
 
 

@@ -1,4 +1,4 @@
-"""The functions of ``_tiles``, which says what they do, as compiled loops; this imports numba.
+"""The functions of ``tiles``, which says what they do, as compiled loops; this imports numba.
 
 A value meets the same operations in the same order, so the numbers are the same bit for bit.
 """
@@ -11,7 +11,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from skdpnoise.queries._tiles import (
+from skdpnoise.kernels.tiles import (
     DIGIT,
     HALF_SUM,
     HALF_WORD,
@@ -98,14 +98,6 @@ def clip(tile: Floats, n: int, location: Floats, unit: Floats, reach: float) -> 
             values[i] = max(-reach, min(reach, (values[i] - middle) / scale))
 
 
-@njit(**_COMPILED)
-def fold(tile: Floats, n: int, mean: Floats, reach: float) -> None:
-    for j in range(mean.shape[0]):
-        values, middle = tile[j], mean[j]
-        for i in range(n):
-            values[i] = min(reach, abs(values[i] - middle))
-
-
 @njit(**_COMPILED, error_model="numpy")
 def add_rounded(tile: Floats, n: int, grid_size: Floats, totals: Integers) -> None:
     for j in range(grid_size.shape[0]):
@@ -115,7 +107,7 @@ def add_rounded(tile: Floats, n: int, grid_size: Floats, totals: Integers) -> No
         total = np.int64(0)
         for i in range(n):
             total += np.int64(values[i])
-        totals[j, 0] += total
+        totals[j] += total
 
 
 @njit(**_COMPILED, error_model="numpy")

@@ -1,7 +1,7 @@
 """Integers that the values of a tile count for, in numpy.
 
 The rows of a tile belong to columns of the data, of which each has its own row of counts and its
-own settings; the first n values of a row are meant, and may be overwritten. ``_tile_loops`` has the
+own settings; the first n values of a row are meant, and may be overwritten. ``tile_loops`` has the
 same functions compiled, for data that take numpy longer than to load them.
 """
 
@@ -37,7 +37,10 @@ def count_exponents(tile: Floats, n: int, counts: Integers) -> None:
     """Count floor(log2) of the magnitudes that are not 0, from the bits of the numbers."""
     bits = tile[:, :n].view(np.int64)
     exponents = np.clip(((bits >> 52) & 0x7FF) - 1023, -LARGEST_EXPONENT, LARGEST_EXPONENT)
-    _count(exponents + LARGEST_EXPONENT, counts, bits << 1 != 0)
+    for count, places, there in zip(
+        counts, exponents + LARGEST_EXPONENT, bits << 1 != 0, strict=True
+    ):
+        count += np.bincount(places[there], minlength=count.size)
 
 
 def count_lengths(tile: Floats, n: int, inverse: Floats, counts: Integers) -> None:
@@ -45,7 +48,8 @@ def count_lengths(tile: Floats, n: int, inverse: Floats, counts: Integers) -> No
     # Exact below 2**53; above, rounding may carry into the next power of two, which is as good.
     negative, index = _bin_index(tile[:, :n] * inverse[:, None])
     length = np.clip((index.view(np.int64) >> 52) - 1022, 0, LONGEST)
-    _count(2 * length + negative, counts)
+    for count, places in zip(counts, 2 * length + negative, strict=True):
+        count += np.bincount(places, minlength=count.size)
 
 
 def count_digits(tile: Floats, n: int, inverse: Floats, known: Integers, counts: Integers) -> None:
@@ -56,11 +60,12 @@ def count_digits(tile: Floats, n: int, inverse: Floats, known: Integers, counts:
     negative, index = _bin_index(tile[:, :n] * inverse[:, None])
     digits = (index.astype(np.int64) - start) >> shift
     kept = (negative == below_zero) & (digits >= 0) & (digits < 1 << width)
-    _count(digits, counts, kept)
+    for count, places, there in zip(counts, digits, kept, strict=True):
+        count += np.bincount(places[there], minlength=count.size)
 
 
 def clip(tile: Floats, n: int, location: Floats, unit: Floats, reach: float) -> None:
-    """Overwrite values by their distances from the locations, in units, up to the reach."""
+    """Overwrite values by how far they are from the locations, in units, up to the reach."""
     values = tile[:, :n]
     with np.errstate(over="ignore"):
         values -= location[:, None]
@@ -69,16 +74,9 @@ def clip(tile: Floats, n: int, location: Floats, unit: Floats, reach: float) -> 
     np.fmax(np.fmin(values, reach, out=values), -reach, out=values)
 
 
-def fold(tile: Floats, n: int, mean: Floats, reach: float) -> None:
-    """Overwrite values by their distances from the means, up to the reach."""
-    values = tile[:, :n]
-    values -= mean[:, None]
-    np.fmin(np.abs(values, out=values), reach, out=values)
-
-
 def add_rounded(tile: Floats, n: int, grid_size: Floats, totals: Integers) -> None:
     """Add the values in grid steps, rounded to the nearest integers, to the totals."""
-    totals[:, 0] += np.rint(tile[:, :n] / grid_size[:, None]).astype(np.int64).sum(axis=1)
+    totals += np.rint(tile[:, :n] / grid_size[:, None]).astype(np.int64).sum(axis=1)
 
 
 def add_digits(tile: Floats, n: int, facts: Floats, totals: Integers) -> None:
@@ -129,10 +127,3 @@ def _bin_index(values: Floats) -> tuple[NDArray[np.bool_], Floats]:
     index = np.floor(values)
     negative = index < 0.0
     return negative, np.minimum(np.where(negative, -1.0 - index, index), LARGEST_INDEX)
-
-
-def _count(places: Integers, counts: Integers, kept: NDArray[np.bool_] | None = None) -> None:
-    """Add one to the count at every place that is kept."""
-    for j, count in enumerate(counts):
-        some = places[j] if kept is None else places[j][kept[j]]
-        count += np.bincount(some, minlength=count.size)
