@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from skdpnoise.data.table import Table
 from skdpnoise.queries import _tiles
 from skdpnoise.queries._tiles import Floats, Integers, Places
+from skdpnoise.sampling.kernels import Trial
 
 Visit = Callable[[Any, Floats, int, Integers, Places], None]
 """``visit(loops, tile, n, counts, which)`` adds what the first n values in each row count for.
@@ -32,7 +33,7 @@ _PADDING = 8  # so that the rows of a tile do not all fall on the same lines of 
 # Numba takes a second to compile loops. Up to so many values numpy takes a hundredth of that; more,
 # but not very many at once, it gets until it has lost about as much in this process.
 _INTERPRETED, _MOST_AT_ONCE, _MOST_IN_ALL = 1 << 20, 1 << 23, 1 << 27
-_interpreted = {"values": 0}
+_trial = Trial(_MOST_IN_ALL)
 # Below this many, handing work to a thread costs more than it saves.
 _VALUES_PER_THREAD = 1 << 18
 _MOST_PAIRED = 1 << 31  # two row numbers share 64 bits
@@ -120,8 +121,7 @@ def _loops(n_values: int, n_in_all: int) -> tuple[Any, int]:
     """Return functions of tiles for so many values of all, and the most threads."""
     if n_in_all <= _INTERPRETED:
         return _tiles, 1
-    if n_in_all <= _MOST_AT_ONCE and _interpreted["values"] < _MOST_IN_ALL:
-        _interpreted["values"] += n_values
+    if n_in_all <= _MOST_AT_ONCE and _trial.takes(n_values):
         return _tiles, 1
     from numba import config
 

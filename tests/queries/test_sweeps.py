@@ -23,6 +23,7 @@ from skdpnoise.queries import (
 )
 from skdpnoise.queries._sweeps import all_finite, swept, tallied_gaps, tallies
 from skdpnoise.sampling import SeededWords, integers, secret_pairs
+from skdpnoise.sampling.kernels import Trial
 from tests._cases import each_value, every_pair, quick
 from tests._same_bits import in_parts
 from tests._statistics import FALSE_ALARM, chi_square_pvalue
@@ -231,7 +232,7 @@ def swept_in_pieces(monkeypatch):
 
 
 def test_loops_are_compiled_once_numpy_has_lost_as_much(monkeypatch):
-    monkeypatch.setattr(_sweeps, "_interpreted", {"values": 0})
+    monkeypatch.setattr(_sweeps, "_trial", Trial(_sweeps._MOST_IN_ALL))
     few, some, many = _sweeps._INTERPRETED, _sweeps._MOST_AT_ONCE, _sweeps._MOST_AT_ONCE + 1
 
     def interpreted(n_values, n_in_all=None):
@@ -243,7 +244,7 @@ def test_loops_are_compiled_once_numpy_has_lost_as_much(monkeypatch):
     assert not interpreted(some)
     assert interpreted(few)
     # Parts of large data: what a part is decides only how much numpy has lost.
-    monkeypatch.setattr(_sweeps, "_interpreted", {"values": 0})
+    monkeypatch.setattr(_sweeps, "_trial", Trial(_sweeps._MOST_IN_ALL))
     assert not interpreted(few, many)
     parts = _sweeps._MOST_IN_ALL // few
     assert all(interpreted(few, some) for _ in range(parts))
