@@ -15,9 +15,8 @@ import numpy as np
 
 from skdpnoise.accounting.declared import said_public
 from skdpnoise.accounting.report import PrivacyReport, Release
-from skdpnoise.accounting.reservation import facts_for
+from skdpnoise.accounting.reservation import Ledger, LossFor, calibrated_loss, facts_for
 from skdpnoise.mechanisms import Mechanism
-from skdpnoise.mechanisms.charging import Ledger, LossFor
 from skdpnoise.privacy import (
     GaussianLoss,
     NumericLoss,
@@ -295,9 +294,7 @@ class Account:
             if self._planned is None:
                 self._check_free(label, loss, total)
                 exact = mechanism.own_loss() if whole else loss
-                recipe, loss_for = mechanism.recipe, None
-                if whole and recipe is not None and recipe.guarantee == self.guarantee:
-                    loss_for = recipe.loss
+                loss_for = calibrated_loss(mechanism, self.guarantee) if whole else None
                 self._charge_ledger(exact, mechanism.noise, label, loss_for)
             else:
                 self._take(label, loss)

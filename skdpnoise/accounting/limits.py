@@ -197,24 +197,8 @@ class UnsettledError(RuntimeError):
     """Raised where the parts of a run do not report what they charged: no guarantee holds."""
 
 
-class _OneObject(Allowance):
-    """Something that cannot be copied, so that it is spent once; clones of estimators share it."""
-
-    def __sklearn_clone__(self) -> Any:
-        return self
-
-    def __copy__(self) -> NoReturn:
-        _no_copy()
-
-    def __deepcopy__(self, memo: Any) -> NoReturn:
-        _no_copy()
-
-    def __reduce_ex__(self, protocol: Any) -> NoReturn:
-        _no_copy()
-
-
-class SpendingLimit(_OneObject):
-    """Stands where a ledger would, and lets the parts of one run spend no more than it may cost."""
+class SpendingLimit:
+    """Lets the parts of one run spend no more than it may cost."""
 
     def __init__(self, limit: Budget | None, adjacency: str) -> None:
         self.limit, self.adjacency = limit, adjacency
@@ -225,18 +209,9 @@ class SpendingLimit(_OneObject):
         self._last: dict[str, PrivacyLoss] = {}  # of the last fit of a part, charged so far
         self._lock = Lock()
 
-    @property
-    def is_open(self) -> bool:
-        """True where there is a limit: the whole run was charged."""
-        return self.limit is not None
-
     def part(self, label: str) -> StepLimit:
         """Return what one part charges, so that it is known which part it was."""
         return StepLimit(self, label)
-
-    def charge(self, label: str, cost: Any, *, adjacency: str | None = None, **facts: Any) -> None:
-        """Allow a charge, or refuse it."""
-        self._charge("", label, cost, adjacency, facts.get("guarantee"))
 
     def settle(self, reports: Iterable[tuple[str, Any]]) -> None:
         """Raise unless what was charged is what the parts report, fit by fit."""
@@ -279,7 +254,8 @@ class SpendingLimit(_OneObject):
                 "or exceeds what it was allowed. No guarantee holds."
             )
 
-    def _charge(self, part: str, label: str, cost: Any, adjacency: Any, stated: Any) -> None:
+    def charge(self, part: str, label: str, cost: Any, adjacency: Any, stated: Any) -> None:
+        """Allow a charge of a part, or refuse it."""
         self.asked = True
         if self.limit is None:
             raise NothingDrawnError
@@ -353,8 +329,8 @@ class SpendingLimit(_OneObject):
         return np.array([found.mu**2, found.chance])
 
 
-class StepLimit(_OneObject):
-    """Charges of one step of a run, which go to the limit of the run under the name of the step."""
+class StepLimit(Allowance):
+    """Stands where the ledger of a step would, and charges the limit of the run under its name."""
 
     dataset = "one run"  # what errors call a ledger
 
@@ -363,19 +339,24 @@ class StepLimit(_OneObject):
 
     @property
     def is_open(self) -> bool:
-        """True where the limit of the run has a limit."""
-        return self.limit.is_open
+        """True where there is a limit: the whole run was charged."""
+        return self.limit.limit is not None
 
     def charge(self, label: str, cost: Any, *, adjacency: str | None = None, **facts: Any) -> None:
         """Allow a charge, or refuse it."""
-        self.limit._charge(self.label, label, cost, adjacency, facts.get("guarantee"))
+        self.limit.charge(self.label, label, cost, adjacency, facts.get("guarantee"))
 
+    def __sklearn_clone__(self) -> StepLimit:
+        return self
 
-def _no_copy() -> NoReturn:
-    raise TypeError(
-        "The budget of a run cannot be copied or pickled: a copy could be spent a second time, and "
-        "what is charged in another process would be lost. Set n_jobs=None in what is fitted."
-    )
+    def _refuse_copies(self, *_: Any) -> NoReturn:
+        raise TypeError(
+            "The budget of a run cannot be copied or pickled: a copy could be spent a second time, "
+            "and what is charged in another process would be lost. Set n_jobs=None in what is "
+            "fitted."
+        )
+
+    __copy__ = __deepcopy__ = __reduce_ex__ = _refuse_copies
 
 
 def _pairs(guarantees: list[tuple[float, float]]) -> str:

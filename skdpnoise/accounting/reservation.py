@@ -7,25 +7,72 @@ reservation is returned.
 
 from __future__ import annotations
 
+import inspect
 import os
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from threading import RLock
-from typing import Any, Literal, NoReturn, TypeVar
+from typing import Any, Literal, NoReturn, Protocol, TypeVar
 
 from sklearn.exceptions import DataConversionWarning
 from sklearn.utils._param_validation import InvalidParameterError
 
 from skdpnoise._utils.context import within
 from skdpnoise._utils.warnings import PrivacyWarning
-from skdpnoise.mechanisms.charging import LossFor, to_name_the_largest
-from skdpnoise.privacy import PrivacyGuarantee
+from skdpnoise.privacy import PrivacyGuarantee, PrivacyLoss
 
-__all__ = ["Reservation", "facts_for", "reason_of", "reserve", "returnable"]
+__all__ = [
+    "Ledger",
+    "LossAt",
+    "LossFor",
+    "Reservation",
+    "calibrated_loss",
+    "facts_for",
+    "loss_at_epsilon",
+    "reason_of",
+    "reserve",
+    "returnable",
+]
 
 Result = TypeVar("Result")
 
+LossFor = Callable[[PrivacyGuarantee], PrivacyLoss]
+"""The loss of a release for another guarantee, as its calibration finds it."""
+
+LossAt = Callable[[float], PrivacyLoss]
+"""The same for another ε."""
+
 _DECLARED = (ValueError, TypeError, InvalidParameterError, PrivacyWarning, DataConversionWarning)
+
+
+class Ledger(Protocol):
+    """An account of many releases, such as :class:`~skdpnoise.ledger.PrivacyLedger`.
+
+    Examples
+    --------
+    >>> from skdpnoise.privacy import PureLoss
+    >>> class Printed:
+    ...     def charge(self, label, cost, **facts):
+    ...         print(label, cost)
+    >>> ledger: Ledger = Printed()
+    >>> ledger.charge("fit", PureLoss(0.5))
+    fit 0.5-DP
+    """
+
+    def charge(
+        self,
+        label: str,
+        cost: Any,
+        *,
+        guarantee: tuple[float, float] | None = None,
+        adjacency: str | None = None,
+        unit: str | None = None,
+        mechanism: str | None = None,
+        estimator: str | None = None,
+        parameters: dict[str, Any] | None = None,
+    ) -> Any:
+        """Record the cost, or raise BudgetExceededError and record nothing."""
 
 
 class Reservation:
@@ -111,10 +158,26 @@ def facts_for(
     ledger: Any, guarantee: Any, loss_for: LossFor | None = None, **facts: Any
 ) -> dict[str, Any]:
     """Return what a ledger is told beside a cost: the guarantee, and what names the largest ε."""
-    stated = {}
     if isinstance(guarantee, PrivacyGuarantee):
-        stated["guarantee"] = guarantee.epsilon, guarantee.delta
-    return {**stated, **facts, **to_name_the_largest(ledger, guarantee, loss_for)}
+        facts["guarantee"] = guarantee.epsilon, guarantee.delta
+        if loss_for is not None and "loss_at" in inspect.signature(ledger.charge).parameters:
+            facts["loss_at"] = loss_at_epsilon(guarantee, loss_for)
+    return facts
+
+
+def loss_at_epsilon(guarantee: PrivacyGuarantee, loss_for: LossFor) -> LossAt:
+    """Return the loss by ε alone, as a ledger asks for it."""
+    return lambda epsilon: loss_for(replace(guarantee, epsilon=epsilon))
+
+
+def calibrated_loss(mechanism: Any, guarantee: Any) -> LossFor | None:
+    """Return the loss of a mechanism that was calibrated for a guarantee; None for any other."""
+    recipe: Any = getattr(mechanism, "recipe", None)
+    if recipe is None:
+        return None
+    asked: PrivacyGuarantee = recipe.guarantee
+    loss_for: LossFor = recipe.loss
+    return loss_for if guarantee in (asked, (asked.epsilon, asked.delta)) else None
 
 
 def reserve(ledger: Any, label: str, cost: Any, **facts: Any) -> Reservation:

@@ -7,7 +7,7 @@ moves it are one object, a :class:`Query`, so that the two cannot disagree.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
@@ -240,16 +240,9 @@ class FitSession(Session):
         """The most rows of a group; 1 where records are protected."""
         return self.account.rows_per_group or 1
 
-    def reserve(
-        self,
-        stages: Sequence[PrivacyLoss],
-        noise: str | None = None,
-        *,
-        of_groups: Collection[int] = (),
-        stages_for: Callable[[PrivacyGuarantee], Sequence[PrivacyLoss]] | None = None,
-    ) -> None:
+    def reserve(self, stages: Sequence[PrivacyLoss], noise: str | None, **facts: Any) -> None:
         """Fix all losses, and charge the ledger for the whole fit; see :meth:`Account.spend`."""
-        self.account.spend(stages, noise, of_groups=of_groups, stages_for=stages_for)
+        self.account.spend(stages, noise, **facts)
 
     def reserve_for(self, query: Query, noise: str, n_releases: int = 1) -> AdditiveMechanism:
         """Reserve the whole guarantee for releases of one query; return their noise."""

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from skdpnoise._utils.context import Said, context, within
 from skdpnoise._utils.warnings import Once, PrivacyWarning
-from skdpnoise.accounting.limits import SpendingLimit, StepLimit
+from skdpnoise.accounting.limits import StepLimit
 from skdpnoise.base.steps import private_parts
 from skdpnoise.sampling.words import SEEDED, is_seeded
 
@@ -70,7 +70,7 @@ def estimated_number(model: Any) -> float | None:
 
 def _is_part(estimator: Any) -> bool:
     """Return whether a search or a DPPipeline runs the fit, and speaks for it."""
-    return isinstance(estimator.ledger, SpendingLimit | StepLimit)
+    return isinstance(estimator.ledger, StepLimit)
 
 
 def _advise_on_delta(

@@ -15,7 +15,12 @@ from skdpnoise._utils.checks import pandas_for
 from skdpnoise.accounting.account import BudgetExceededError
 from skdpnoise.accounting.composition import Composition, compact
 from skdpnoise.accounting.encoding import decode_loss, encode_loss
-from skdpnoise.accounting.reservation import Reservation
+from skdpnoise.accounting.reservation import (
+    LossAt,
+    Reservation,
+    calibrated_loss,
+    loss_at_epsilon,
+)
 from skdpnoise.accounting.uncharged import is_uncharged
 from skdpnoise.ledger import checks
 from skdpnoise.ledger._verified import VerifiedCharges
@@ -28,7 +33,7 @@ from skdpnoise.ledger.charge import (
     stored_parameters,
     with_returns,
 )
-from skdpnoise.ledger.refusal import LossAt, recalibrated, refusal
+from skdpnoise.ledger.refusal import refusal
 from skdpnoise.ledger.storage import reading, reopened, storage_of
 from skdpnoise.ledger.storage.base import (
     Row,
@@ -221,7 +226,8 @@ class PrivacyLedger(Shown):
             return _unwritten(label, cost, guarantee)
         checks.check_kind(self._opened(), self.dataset, adjacency, unit)
         loss, noise = checks.loss_of(cost)
-        loss_at = loss_at or recalibrated(cost, guarantee)
+        if loss_at is None and (loss_for := calibrated_loss(cost, guarantee)) is not None:
+            loss_at = loss_at_epsilon(cost.recipe.guarantee, loss_for)
         check_relation("PrivacyLedger.charge", loss, self.guarantee.adjacency)
         epsilon, delta = checks.stated(loss, guarantee, self._opened().delta)
         row = Row(

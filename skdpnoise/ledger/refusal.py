@@ -6,13 +6,13 @@ import math
 from collections.abc import Callable
 from contextlib import suppress
 from decimal import ROUND_FLOOR, Context, Decimal
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from skdpnoise.accounting.composition import Composition
+from skdpnoise.accounting.reservation import LossAt
 from skdpnoise.ledger.storage.base import StoredBudget
-from skdpnoise.mechanisms.charging import loss_at as loss_of_recipe
 from skdpnoise.noises.discrete_gaussian import DiscreteGaussian
 from skdpnoise.noises.discrete_laplace import DiscreteLaplace
 from skdpnoise.noises.laplace import Laplace
@@ -23,7 +23,6 @@ from skdpnoise.privacy import (
     LossCurve,
     NumericLoss,
     PoissonSampled,
-    PrivacyGuarantee,
     PrivacyLoss,
     PureLoss,
     RandomisedResponse,
@@ -33,7 +32,7 @@ from skdpnoise.privacy.numeric.loss import bounds_near, composed_delta
 from skdpnoise.privacy.repetition.curve import Composed, Repetition
 from skdpnoise.privacy.repetition.sketch import sketched
 
-__all__ = ["LossAt", "largest_epsilon", "recalibrated", "refusal"]
+__all__ = ["largest_epsilon", "refusal"]
 
 _DIGITS = Context(prec=4, rounding=ROUND_FLOOR)  # of what is stated
 _NOTHING, _MOST = 1e-300, 1.0 - 1e-6  # of δ
@@ -47,9 +46,6 @@ _CALIBRATIONS, _TRIES, _LINES = 5, 30, 6  # how often at most, compositions, tho
 _CLOSE = 1.004  # what fits is the largest if this times as much does not
 _NEAR, _NEARER = 1e-3, 1e-6  # relative accuracy, where a composition is tried, and a single loss
 _SAFE = 5e-3  # by which the logarithm of a δ from few dots is to be below that of the budget
-
-LossAt = Callable[[float], PrivacyLoss]
-"""The loss of a release for another ε, as its calibration finds it."""
 
 
 class _Kind(NamedTuple):
@@ -125,18 +121,6 @@ class _Remaining:
             if -enough <= excess <= 0.0 or high < low * (1.0 + 0.5 * near):
                 break
         return best
-
-
-def recalibrated(
-    cost: Any, guarantee: PrivacyGuarantee | tuple[float, float] | None
-) -> LossAt | None:
-    """Return the loss by ε of a mechanism calibrated for the stated guarantee, else None."""
-    recipe = getattr(cost, "recipe", None)
-    if recipe is None:
-        return None
-    asked = recipe.guarantee
-    known = guarantee in (asked, (asked.epsilon, asked.delta))
-    return loss_of_recipe(asked, recipe.loss) if known else None
 
 
 def refusal(
