@@ -8,7 +8,7 @@ from functools import lru_cache
 from importlib.metadata import version
 from typing import Any
 
-from skdpnoise.accounting.uncharged import is_uncharged
+from skdpnoise._utils.context import context
 from skdpnoise.privacy import (
     GaussianLoss,
     NumericLoss,
@@ -90,7 +90,7 @@ def _software() -> str:
 
 def _is_watched() -> bool:
     """Return whether an audit looks on, or a plan lets fits charge nothing."""
-    return is_observed() or is_uncharged()
+    return is_observed() or context().is_audited
 
 
 @dataclass(frozen=True, slots=True, repr=False)

@@ -54,7 +54,7 @@ class VerifiedCharges:
         self._check_budget(transaction, budget)
         if self.number == 0:
             self._begin(transaction)
-        rows = transaction.rows(self.number - 1 if self.number else None)
+        rows = [*transaction.rows(self.number - 1 if self.number else None)]
         if self.number:
             # The last known charge is read again: whatever came before it is still there then.
             if not rows or rows[0].token != self.token:
@@ -142,19 +142,19 @@ class VerifiedCharges:
         if any(count < 0 for count in kept.values()):
             raise self._changed(f"The charges up to number {summary.number}")
         self.kept, self.n_returned = kept, all_returned
-        last = transaction.rows(summary.number - 1)[:1]
-        intact = last and (last[0].number, last[0].token) == (summary.number, summary.token)
-        if not intact or not _agree(total, summary.text):
+        last = next(transaction.rows(summary.number - 1), None)
+        there = last is not None and (last.number, last.token) == summary[:2]
+        if last is None or not there or not _agree(total, summary.text):
             raise self._changed(f"The charges up to number {summary.number}")
         with reading.readable(f"Charge {summary.number}", self._where):
-            reading.time_in(last[0].time)
-        self.extend(total, last[0], summary.digest)
+            reading.time_in(last.time)
+        self.extend(total, last, summary.digest)
 
     def look_through(self, transaction: Transaction) -> None:
         """Read every charge in full, once, and note whether one has a seed."""
         # A charge of a newcomer is judged by the sums of the older ones. Here is more time.
         number, digest = self._looked
-        for row in transaction.each(number or None):
+        for row in transaction.rows(number or None):
             digest, number = reading.digest_after(digest, row), row.number
             with reading.readable(f"Charge {number}", self._where):
                 reading.check_texts(row)
@@ -167,10 +167,8 @@ class VerifiedCharges:
         if row.returned is not None:
             self._told.pop(row.returned, None)
             return
-        steps, seeded = (
-            declared_in(reading.parameters_in(row.parameters)),
-            HIDDEN_SEED in row.parameters,
-        )
+        steps = declared_in(reading.parameters_in(row.parameters))
+        seeded = HIDDEN_SEED in row.parameters
         if steps or seeded:
             self._told[row.number] = seeded, steps
 

@@ -160,8 +160,9 @@ def report_from_json(text: str) -> PrivacyReport:
         guarantee = PrivacyGuarantee(facts["epsilon"], facts["delta"], facts["adjacency"])
         releases = tuple(map(_release, facts["releases"]))
         total, planned = _decoded(facts["total"]), facts["planned"] and _decoded(facts["planned"])
+        plain = {name: facts[name] for name in _KINDS}
         for name, kinds in _KINDS.items():
-            check_type("report_from_json", name, facts[name], *kinds)
+            check_type("report_from_json", name, plain[name], *kinds)
         declared = tuple(map(str, facts["declared_public"]))
         changed = tuple(map(str, facts.get("changed_since", ())))
     except (KeyError, TypeError, ValueError, AttributeError) as error:
@@ -173,18 +174,13 @@ def report_from_json(text: str) -> PrivacyReport:
         must = "state a plan of what its total says at least"
         raise ValueError(complaint("report_from_json", "text", must, "less"))
     return PrivacyReport(
-        estimator=facts["estimator"],
         guarantee=guarantee,
         releases=releases,
         total=total,
-        secure=facts["secure"],
-        rows_per_group=facts["rows_per_group"],
-        declared=declared,
-        n_records=facts["n_records"],
-        observed=facts["observed"],
-        software=facts["software"],
         planned=planned,
+        declared=declared,
         changed=changed,
+        **plain,
     )
 
 
@@ -198,15 +194,8 @@ def _decoded(stored: Any) -> PrivacyLoss:
 
 def _release(stored: Mapping[str, Any]) -> Release:
     low, high = map(float, stored["scale"])
-    return Release(
-        label=stored["label"],
-        noise=stored["noise"],
-        n_releases=stored["n_releases"],
-        n_coordinates=stored["n_coordinates"],
-        scale=(low, high),
-        loss=_decoded(stored["encoded"]),
-        of=stored["of"],
-    )
+    plain = {name: stored[name] for name in words.OF_RELEASES}
+    return Release(**plain, scale=(low, high), loss=_decoded(stored["encoded"]))
 
 
 def registry_record(

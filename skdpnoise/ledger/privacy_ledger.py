@@ -12,6 +12,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from skdpnoise._utils.checks import pandas_for
+from skdpnoise._utils.context import context
 from skdpnoise.accounting.account import BudgetExceededError
 from skdpnoise.accounting.composition import Composition, compact
 from skdpnoise.accounting.encoding import decode_loss, encode_loss
@@ -21,7 +22,6 @@ from skdpnoise.accounting.reservation import (
     calibrated_loss,
     loss_at_epsilon,
 )
-from skdpnoise.accounting.uncharged import is_uncharged
 from skdpnoise.ledger import checks
 from skdpnoise.ledger._verified import VerifiedCharges
 from skdpnoise.ledger.charge import (
@@ -222,7 +222,7 @@ class PrivacyLedger(Shown):
         BudgetExceededError
             If the budget does not cover it; nothing is charged then.
         """
-        if is_uncharged():
+        if context().is_audited:
             return _unwritten(label, cost, guarantee)
         checks.check_kind(self._opened(), self.dataset, adjacency, unit)
         loss, noise = checks.loss_of(cost)
@@ -479,7 +479,7 @@ class PrivacyLedger(Shown):
 
         def read(_: int) -> T:
             with self._storage.transaction(self.dataset, write=False) as transaction:
-                return work(map(Charge.shown, transaction.each(after)))
+                return work(map(Charge.shown, transaction.rows(after)))
 
         return self._storage.attempt(read)
 
@@ -580,7 +580,7 @@ def _unwritten(label: str, cost: Any, guarantee: Any) -> Charge:
     """Return the charge of an audit or a plan: it has number 0, and is not written down."""
     loss, noise = checks.loss_of(cost)
     stated, label = checks.stated(loss, guarantee, _SOME_DELTA), checked_name("label", label)
-    return Charge(0, datetime.now(UTC), label, None, noise, loss, stated, None, {}, "")
+    return Charge(0, datetime.now(UTC), label, None, noise, loss, stated, None, {}, token="")
 
 
 def _again(dataset: str, url: str | None, who: str | None) -> PrivacyLedger:

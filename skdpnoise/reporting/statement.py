@@ -54,7 +54,7 @@ BEFORE = (
 _UNSPENT = "This rest is neither claimed nor given back: how much is left may depend on the data."
 _FAMILIES = {"gaussian": "normal", "laplace": "Laplace"}
 _RULES = ("iid", "inid", "spr")
-_OF_RELEASES = ("label", "noise", "n_releases", "n_coordinates", "of")
+OF_RELEASES = ("label", "noise", "n_releases", "n_coordinates", "of")
 
 
 def sections(report: Any) -> list[tuple[str, list[str]]]:
@@ -97,7 +97,7 @@ def as_dict(report: Any) -> dict[str, Any]:
         "allowed": str(allowed),
         "spent": str(report.total),
         "releases": [
-            {name: getattr(release, name) for name in _OF_RELEASES}
+            {name: getattr(release, name) for name in OF_RELEASES}
             | {
                 "scale": [one if math.isfinite(one) else repr(one) for one in release.scale],
                 "loss": str(release.loss),

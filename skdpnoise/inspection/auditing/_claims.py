@@ -11,8 +11,8 @@ from typing import Any
 from joblib import parallel_config
 from sklearn.base import clone
 
+from skdpnoise._utils.context import within
 from skdpnoise._utils.nested import estimators_in, give_seeds
-from skdpnoise.accounting.uncharged import uncharged
 from skdpnoise.base.register import is_private
 from skdpnoise.data.sources import by_storage
 from skdpnoise.privacy import GaussianLoss, PrivacyGuarantee, check_adjacency
@@ -103,7 +103,7 @@ def fit_quietly(estimator: Any, X: Any, y: Any) -> tuple[Any, list[str], str | N
     with ExitStack() as stack:
         caught = stack.enter_context(warnings.catch_warnings(record=True))
         stack.enter_context(parallel_config(backend="sequential"))
-        stack.enter_context(uncharged())
+        stack.enter_context(within(is_audited=True))
         warnings.simplefilter("always")
         # A step with copy=False changes them. Nothing changes rows in parts.
         X, y = (by_storage(one, deepcopy, lambda source: source) for one in (X, y))
