@@ -106,20 +106,17 @@ class Composition:
         self._epsilons: dict[tuple[float, float], float] = {}  # computed, by δ and a guess
 
     def copy(self) -> Composition:
-        """Return another one with the same sums."""
         other = copy(self)
         other.terms = {curve: Counter(shifts) for curve, shifts in self.terms.items()}
         return other
 
     def with_one_more(self, loss: PrivacyLoss, guarantee: tuple[float, float]) -> Composition:
-        """Return another one with one more loss."""
         other = self.copy()
         other.add(loss, guarantee)
         other.unsummarised += 1
         return other
 
     def add(self, loss: PrivacyLoss, guarantee: tuple[float, float], times: int = 1) -> None:
-        """Add a loss."""
         sums, terms = _parts_of(loss)
         if not all(value >= 0 for value in sums.values()):  # a curve that is none
             raise ValueError(f"a loss must be at least 0, and is {loss!r}")
@@ -235,7 +232,6 @@ class Composition:
         return composed_delta(self.groups(), epsilon) <= delta
 
     def to_json(self) -> dict[str, Any]:
-        """Return all sums as JSON, exactly."""
         return {
             "format": 1,
             "count": self.count,

@@ -41,15 +41,6 @@ def encode_loss(loss: PrivacyLoss) -> str:
     loss : PureLoss, GaussianLoss or NumericLoss
         Its curves must be noise families, or others that this module knows.
 
-    Returns
-    -------
-    str
-
-    Raises
-    ------
-    TypeError
-        If the loss, or one of its curves, is of an unknown kind.
-
     Examples
     --------
     >>> encode_loss(PureLoss(0.1))
@@ -66,10 +57,6 @@ def decode_loss(text: str) -> PrivacyLoss:
     ----------
     text : str
         Of :func:`encode_loss`.
-
-    Returns
-    -------
-    PrivacyLoss
 
     Raises
     ------
@@ -122,7 +109,6 @@ def terms_to_json(terms: Any) -> list[list[Any]]:
 
 
 def terms_from_json(stored: list[list[Any]]) -> list[tuple[LossCurve, float, int]]:
-    """Return the terms of :func:`terms_to_json`."""
     terms = []
     for curve, shifts, counts in stored:
         read = _from_json(curve)
@@ -161,7 +147,6 @@ def _from_json(stored: Any) -> Any:
 
 
 def _curves() -> dict[str, type]:
-    """Return the classes of all curves by the names they are stored under."""
     return {**CURVES, **{f"noise:{name}": type(get_noise(name)) for name in noise_names()}}
 
 

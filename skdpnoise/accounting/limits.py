@@ -33,22 +33,6 @@ from skdpnoise.privacy import (
 )
 from skdpnoise.privacy.curves import NormalShift
 
-__all__ = [
-    "CHANCE_SHARE",
-    "ApproximateBudget",
-    "Budget",
-    "ChanceBudget",
-    "NothingDrawnError",
-    "SearchBudget",
-    "SpendingLimit",
-    "StepLimit",
-    "UnsettledError",
-    "as_loss",
-    "pure_part",
-    "stated_epsilon",
-]
-
-
 CHANCE_SHARE = 0.5  # of δ, for the chance that a record shows a category of its own
 
 _ROOM = 1.0 - 1e-9  # for what rounding adds to sums of shares
@@ -69,14 +53,12 @@ class ApproximateBudget:
 
     @classmethod
     def of(cls, guarantee: PrivacyGuarantee) -> ApproximateBudget:
-        """Return a guarantee as a budget, rounded down."""
         return cls(guarantee.epsilon * _ROOM, guarantee.delta * _ROOM)
 
     def __str__(self) -> str:
         return f"({self.epsilon:.6g}, {self.delta:.3g})-DP"
 
     def share(self, fraction: float) -> ApproximateBudget:
-        """Return a part of both, rounded down."""
         room = 1.0 if fraction == 1.0 else _ROOM
         return ApproximateBudget(self.epsilon * fraction * room, self.delta * fraction * room)
 
@@ -91,12 +73,10 @@ class ApproximateBudget:
         return ApproximateBudget(each, self.delta / (rows * math.exp((rows - 1) * each)) * _ROOM)
 
     def for_group(self, rows: int) -> NumericLoss:
-        """Return the loss for groups of so many rows, if this is that of a row."""
         delta = rows * math.exp((rows - 1) * self.epsilon) * self.delta
         return NumericLoss(((Promised(delta), rows * self.epsilon, 1),))
 
     def numeric(self) -> NumericLoss:
-        """Return the loss of all that has this budget."""
         return self.for_group(1)
 
 
@@ -118,7 +98,6 @@ class ChanceBudget:
 
     @classmethod
     def of(cls, guarantee: PrivacyGuarantee) -> ChanceBudget:
-        """Return a guarantee as a budget, rounded down."""
         chance = CHANCE_SHARE * guarantee.delta * _ROOM
         return cls(gdp_mu(guarantee.epsilon, guarantee.delta - chance) * _ROOM, chance)
 
@@ -152,7 +131,6 @@ class ChanceBudget:
         return stated_epsilon(self.mu, delta - self.chance), delta
 
     def numeric(self) -> NumericLoss:
-        """Return the loss of all that has this budget."""
         terms = ((NormalShift(), self.mu, 1), (Promised(self.chance), 0.0, 1))
         return NumericLoss(tuple(term for term in terms if term[1] or self.chance))
 
@@ -173,7 +151,6 @@ Budget = SearchBudget | ChanceBudget
 
 
 def as_loss(budget: Budget) -> PrivacyLoss:
-    """Return the loss of all that has a budget."""
     return budget.numeric() if isinstance(budget, ApproximateBudget | ChanceBudget) else budget
 
 
@@ -185,7 +162,7 @@ def pure_part(budget: Budget) -> LossBudget:
 
 
 _ROUNDING = 1e-9  # relative, between charges and reports; the limit itself is kept exactly
-_NO_AMOUNT = np.zeros(2)
+_NO_AMOUNT, _TOO_MUCH = np.zeros(2), np.full(2, np.inf)
 _EXACT = 1e-12  # relative, of a numeric loss of exactly some ε, which is rounded up
 
 
@@ -202,15 +179,12 @@ class SpendingLimit:
 
     def __init__(self, limit: Budget | None, adjacency: str) -> None:
         self.limit, self.adjacency = limit, adjacency
-        self.n_charges = 0
         self.asked = self.refused = False
         self._spent: dict[str, NDArray[np.float64]] = {}
         self._fits: dict[str, list[tuple[float, float]]] = {}
-        self._last: dict[str, PrivacyLoss] = {}  # of the last fit of a part, charged so far
         self._lock = Lock()
 
     def part(self, label: str) -> StepLimit:
-        """Return what one part charges, so that it is known which part it was."""
         return StepLimit(self, label)
 
     def settle(self, reports: Iterable[tuple[str, Any]]) -> None:
@@ -255,52 +229,32 @@ class SpendingLimit:
             )
 
     def charge(self, part: str, label: str, cost: Any, adjacency: Any, stated: Any) -> None:
-        """Allow a charge of a part, or refuse it."""
+        """Allow the charge of a part for one fit, which states its guarantee, or refuse it."""
         self.asked = True
         if self.limit is None:
             raise NothingDrawnError
         with self._lock:
-            amount = _NO_AMOUNT
-            if isinstance(self.limit, ApproximateBudget):
-                within = self._is_promised(part, cost, stated)
-            else:
-                amount = self._amount(cost)
-                whole = sum(self._spent.values(), start=amount)
-                within = bool((whole <= self._amount(self.limit)).all())
-            if adjacency != self.adjacency or not within:
+            amount = self._price(cost, stated)
+            whole = sum(self._spent.values(), start=amount)
+            if adjacency != self.adjacency or not (whole <= self._amount(self.limit)).all():
                 self.refused = True
                 raise BudgetExceededError(
                     f"{label!r} would cost {cost} with adjacency {adjacency!r}: more than is left "
                     f"of {self.limit} with adjacency {self.adjacency!r} for one run."
                 )
             self._spent[part] = self._spent.get(part, _NO_AMOUNT) + amount
-            self.n_charges += 1
-            if stated is not None:  # the first charge of a fit states the guarantee of all of it
-                self._fits.setdefault(part, []).append((float(stated[0]), float(stated[1])))
+            self._fits.setdefault(part, []).append((float(stated[0]), float(stated[1])))
 
-    def _is_promised(self, part: str, cost: Any, stated: Any) -> bool:
-        """Return whether a charge is within its fit's (ε, δ), and these are within the limit."""
-        # Fits are counted by the guarantees that they state, which add up; what a fit charges after
-        # the first charge must be within the guarantee that this one stated.
-        if type(cost) not in (PureLoss, GaussianLoss, NumericLoss):
-            return False
-        if stated is None and part not in self._fits:
-            return False
-        found = [pair for pairs in self._fits.values() for pair in pairs]
-        if stated is not None:
-            epsilon, delta = float(stated[0]), float(stated[1])
-            found.append((epsilon, delta))
-            charged = cost
-        else:
-            epsilon, delta = self._fits[part][-1]
-            charged = self._last[part] + cost
-        if not charged.delta(epsilon * (1.0 + _EXACT)) <= delta:
-            return False
-        self._last[part] = charged
-        sums = (math.fsum(one) for one in zip(*found, strict=True))
-        limit = self.limit
-        assert isinstance(limit, ApproximateBudget)
-        return all(a <= b for a, b in zip(sums, (limit.epsilon, limit.delta), strict=True))
+    def _price(self, cost: Any, stated: Any) -> NDArray[np.float64]:
+        """Return a charge in the currency of the limit: of an (ε, δ) what the fit states."""
+        if stated is None:
+            return _TOO_MUCH
+        if not isinstance(self.limit, ApproximateBudget):
+            return self._amount(cost)
+        epsilon, delta = float(stated[0]), float(stated[1])
+        known = type(cost) in (PureLoss, GaussianLoss, NumericLoss)
+        within = known and cost.delta(epsilon * (1.0 + _EXACT)) <= delta
+        return np.array([epsilon, delta]) if within else _TOO_MUCH
 
     def _allowed(self, report: PrivacyReport) -> NDArray[np.float64]:
         """Return what a fit may charge; a whole that releases less charges all the same."""
@@ -317,16 +271,16 @@ class SpendingLimit:
         return np.maximum(self._amount(allowed), self._amount(ChanceBudget.of(stated)))
 
     def _amount(self, cost: Any) -> NDArray[np.float64]:
-        """Return a cost in the currency of the limit: ε or μ², and a chance; infinite if none."""
+        """Return a cost in the currency of the limit: ε or μ², and a δ or chance; else infinity."""
+        if isinstance(cost, ApproximateBudget):
+            return np.array([cost.epsilon, cost.delta])
         if type(cost) is PureLoss and cost.pure_epsilon == 0.0:
             return _NO_AMOUNT
         if type(self.limit) is PureLoss:
             known = type(cost) in (PureLoss, NumericLoss)
             return np.array([cost.pure_epsilon if known else np.inf, 0.0])
         found = cost if isinstance(cost, ChanceBudget) else ChanceBudget.spent(cost)
-        if found is None:
-            return np.array([np.inf, 0.0])
-        return np.array([found.mu**2, found.chance])
+        return _TOO_MUCH if found is None else np.array([found.mu**2, found.chance])
 
 
 class StepLimit(Allowance):
@@ -343,7 +297,6 @@ class StepLimit(Allowance):
         return self.limit.limit is not None
 
     def charge(self, label: str, cost: Any, *, adjacency: str | None = None, **facts: Any) -> None:
-        """Allow a charge, or refuse it."""
         self.limit.charge(self.label, label, cost, adjacency, facts.get("guarantee"))
 
     def __sklearn_clone__(self) -> StepLimit:

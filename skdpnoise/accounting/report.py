@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from importlib.metadata import version
 from typing import Any
@@ -82,6 +82,16 @@ class Release:
     loss: PrivacyLoss
     of: str = "numbers"
 
+    def __add__(self, other: Release) -> Release:
+        """Return this kind of number with more releases of it."""
+        return replace(
+            self,
+            n_releases=self.n_releases + other.n_releases,
+            n_coordinates=max(self.n_coordinates, other.n_coordinates),
+            scale=(min(*self.scale, *other.scale), max(*self.scale, *other.scale)),
+            loss=self.loss + other.loss,
+        )
+
 
 @lru_cache(maxsize=1)
 def _software() -> str:
@@ -89,7 +99,6 @@ def _software() -> str:
 
 
 def _is_watched() -> bool:
-    """Return whether an audit looks on, or a plan lets fits charge nothing."""
     return is_observed() or context().is_audited
 
 
@@ -217,10 +226,6 @@ class PrivacyReport(Shown):
         What is promised and to whom, what was measured and at which cost, what is not protected,
         and what rests on the word of whoever fitted it.
 
-        Returns
-        -------
-        str
-
         Examples
         --------
         >>> from skdpnoise import DPStandardScaler
@@ -252,12 +257,13 @@ class PrivacyReport(Shown):
         return as_dict(self)
 
     def _rows(self) -> list[tuple[str, ...]]:
-        rows: list[tuple[str, ...]] = []
-        for release in self.releases:
-            size = f"{release.n_releases} x {release.n_coordinates}"
-            scale, loss = _interval(*release.scale), str(release.loss)
-            rows.append((release.label, size, release.noise, scale, loss))
-        return rows
+        return [
+            (
+                *(one.label, f"{one.n_releases} x {one.n_coordinates}", one.noise),
+                *(_interval(*one.scale), str(one.loss)),
+            )
+            for one in self.releases
+        ]
 
     def _facts(self) -> list[tuple[str, str]]:
         unit = "a record (one row)"
@@ -321,7 +327,6 @@ def equivalent_mu(loss: PrivacyLoss, guarantee: PrivacyGuarantee) -> float:
 
 
 def neighbours(adjacency: str, unit: str) -> str:
-    """Return a neighbouring relation with what it means."""
     return f"{adjacency} ({NEIGHBOURS[adjacency, unit]})"
 
 

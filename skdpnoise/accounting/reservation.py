@@ -22,19 +22,6 @@ from skdpnoise._utils.context import within
 from skdpnoise._utils.warnings import PrivacyWarning
 from skdpnoise.privacy import PrivacyGuarantee, PrivacyLoss
 
-__all__ = [
-    "Ledger",
-    "LossAt",
-    "LossFor",
-    "Reservation",
-    "calibrated_loss",
-    "facts_for",
-    "loss_at_epsilon",
-    "reason_of",
-    "reserve",
-    "returnable",
-]
-
 Result = TypeVar("Result")
 
 LossFor = Callable[[PrivacyGuarantee], PrivacyLoss]
@@ -107,11 +94,8 @@ class Reservation:
     def keep(self) -> None:
         """Keep it for good: a random word is taken next.
 
-        Raises
-        ------
-        RuntimeError
-            If it was returned, or is open in the process that this one is a copy of. A refused
-            charge is refused again, whoever caught it.
+        That is refused where it was returned, or is open in the process that this one is a copy
+        of. A refused charge is refused again, whoever caught it.
         """
         with self._lock:
             if self.state == "kept":
@@ -133,14 +117,7 @@ class Reservation:
     def give_back(self, reason: str) -> bool:
         """Return it, if it is still open here; return whether it counts nothing from now on.
 
-        Parameters
-        ----------
-        reason : str
-            Which must be public, or declared as not protected.
-
-        Returns
-        -------
-        bool
+        The reason must be public, or declared as not protected.
         """
         with self._lock:
             if self.state != "open" or self._process != os.getpid():
@@ -166,7 +143,6 @@ def facts_for(
 
 
 def loss_at_epsilon(guarantee: PrivacyGuarantee, loss_for: LossFor) -> LossAt:
-    """Return the loss by ε alone, as a ledger asks for it."""
     return lambda epsilon: loss_for(replace(guarantee, epsilon=epsilon))
 
 

@@ -96,7 +96,6 @@ class Released:
 
     @property
     def standard_deviation(self) -> NDArray[np.float64]:
-        """Of the noise of each sum."""
         return np.asarray(self.mechanism.standard_deviation)
 
 
@@ -116,7 +115,6 @@ class Session:
 
     @staticmethod
     def meeting(mechanism: Any, integers: Any, noise: Any) -> Any:
-        """Return integers plus noise that was charged for."""
         return plus_noise(mechanism, integers, noise)
 
     @staticmethod
@@ -125,7 +123,6 @@ class Session:
         return adder(mechanism)
 
     def under(self, prefix: str) -> Session:
-        """Return the session with labels that begin so."""
         return replace(self, prefix=self.prefix + prefix)
 
     @property
@@ -227,12 +224,10 @@ class FitSession(Session):
 
     @classmethod
     def charging(cls, account: Account, rng: RandomWords) -> FitSession:
-        """Return the session of a fit that charges an account."""
         return cls(rng, account.guarantee.adjacency, account.charge, account=account)
 
     @property
     def guarantee(self) -> PrivacyGuarantee:
-        """Return what the whole fit promises."""
         return self.account.guarantee
 
     @property
@@ -261,10 +256,8 @@ class FitSession(Session):
         return replace(self, n_records=found)
 
     def of_groups(self) -> Session:
-        """Return a session for mechanisms that protect a whole group already."""
         return Session(self.rng, self.adjacency, partial(self.account.charge, of_groups=True))
 
     def report(self, *, empty: bool = False) -> PrivacyReport:
-        """Return the report of all that was charged."""
         owner = type(self.account.estimator).__name__
         return self.account.report(owner, secure=self.rng.secure, empty=empty)

@@ -74,7 +74,6 @@ def print_table(headers: Sequence[str], rows: Sequence[Sequence[object]], *, tit
 
 
 def print_sheet(sheet: Sheet) -> None:
-    """Print the facts of a result: its rows as a table, then a line for each fact."""
     from skdpnoise.sampling.words import SEEDED
 
     if not sheet.secure:

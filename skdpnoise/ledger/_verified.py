@@ -104,7 +104,6 @@ class VerifiedCharges:
         return self._without(kept, self.composition.unsummarised + 1)
 
     def _without(self, kept: Counter[tuple[str, float, float]], unsummarised: int) -> Composition:
-        """Return the composition of what is kept, of which something was returned."""
         total = Composition()
         for (loss, epsilon, delta), count in kept.items():
             if count < 0:

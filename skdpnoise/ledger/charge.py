@@ -342,7 +342,6 @@ def _key(name: object) -> str:
 
 
 def _named(values: Mapping[Any, Any], depth: int) -> dict[str, Any]:
-    """Return values by name, without the values of seeds."""
     stored = {_key(name): _stored(value, depth) for name, value in values.items()}
     for name, value in values.items():
         if _key(name).endswith("random_state") and not isinstance(value, bool | None):
@@ -372,7 +371,6 @@ def _stored(value: Any, depth: int) -> Any:
 
 
 def _stored_array(value: Any, depth: int) -> Any:
-    """Return the entries of a short array, and the shape and dtype of a long one."""
     kind, dtype = type(value).__name__, getattr(value, "dtype", None)
     if getattr(value, "size", _LONG + 1) > _LONG or not hasattr(value, "tolist"):
         return f"{kind} of shape {value.shape}" + (f", {dtype}" if dtype is not None else "")

@@ -58,8 +58,6 @@ class _Kind(NamedTuple):
 
 
 class _Remaining:
-    """The budget that is left."""
-
     def __init__(self, spent: Composition, budget: StoredBudget) -> None:
         self.spent, self.budget, self.adaptive = spent, budget.guarantee, budget.adaptive
         self.limit = Decimal(repr(budget.epsilon))
@@ -68,7 +66,6 @@ class _Remaining:
         return self.spent.with_one_more(loss, (0.0, 0.0))
 
     def by_sums(self, total: Composition) -> bool:
-        """Return True if sums decide whether a total fits, without a privacy curve."""
         return self.adaptive or self.budget.delta == 0.0 or not total.terms
 
     def excess(self, loss: PrivacyLoss, *, quick: bool = True) -> float:
@@ -266,7 +263,6 @@ def _halved(fits: Callable[[float], bool], low: float, high: float) -> float:
 
 
 def _sketched(loss: PrivacyLoss) -> PrivacyLoss:
-    """Return a loss with quick curves; the loss itself if it has no others."""
     terms = loss.numeric().terms
     quick = tuple((sketched(curve), shift, count) for curve, shift, count in terms)
     return loss if quick == terms else NumericLoss(quick)
@@ -301,10 +297,8 @@ def _widened(curve: LossCurve, shift: float, factor: float) -> tuple[LossCurve, 
 
 
 def _log_expm1(x: float) -> float:
-    """Return log(e^x - 1) of any positive number."""
     return x + math.log(-math.expm1(-x))
 
 
 def _floor(value: float) -> float:
-    """Return a value rounded down to four digits."""
     return float(_DIGITS.create_decimal(Decimal(repr(value))))

@@ -115,7 +115,6 @@ def as_dict(report: Any) -> dict[str, Any]:
 
 
 def rounded_up(value: float, digits: int = _DIGITS) -> str:
-    """Return a number rounded up to some digits."""
     if not math.isfinite(value):
         return str(value)
     exact = Decimal(repr(float(value)))  # as it is written: 0.1 stays 0.1
@@ -250,7 +249,6 @@ def _short(scale: float) -> str:
 
 
 def measured(report: Any) -> list[str]:
-    """Return one line for each release: its noise and its cost."""
     if not report.releases:
         return ["nothing"]
     lines = [

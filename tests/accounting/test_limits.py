@@ -33,7 +33,7 @@ def test_a_fit_within_its_share_passes_and_one_beyond_is_stopped(budget):
     cap = SpendingLimit(budget, "replace_one")
     model = with_budget(CLASSIFIER, budget, delta, ledger=cap, rng=words)
     model.fit(X, y)
-    assert cap.n_charges == 1
+    assert n_charges(cap) == 1
     with pytest.raises(BudgetExceededError):  # a second fit from the same share
         model.fit(X, y)
     greedy = with_budget(
@@ -50,6 +50,10 @@ def test_shares_do_not_exceed_the_whole():
         spent = sum(gdp_mu(step.epsilon, step.delta) ** 2 for _, step in model.steps)
         assert spent <= mu**2
         assert spent == pytest.approx(mu**2, rel=1e-5)
+
+
+def n_charges(cap):
+    return sum(map(len, cap._fits.values()))
 
 
 HALF = PureLoss(0.5)
@@ -84,7 +88,7 @@ def test_what_a_cap_does_not_know_is_refused_and_remembered(cost, facts):
     cap = SpendingLimit(HALF, "replace_one")
     with pytest.raises(BudgetExceededError):
         cap.part("a").charge("fit", cost, **facts)
-    assert cap.n_charges == 0
+    assert n_charges(cap) == 0
     with pytest.raises(UnsettledError, match="refused"):
         cap.settle([])
 
@@ -113,7 +117,7 @@ def test_threads_cannot_spend_a_cap_together():
         thread.start()
     for thread in threads:
         thread.join()
-    assert cap.n_charges == 16
+    assert n_charges(cap) == 16
     assert len(refused) >= 5
 
 

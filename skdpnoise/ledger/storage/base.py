@@ -44,7 +44,6 @@ class StoredBudget:
 
     @property
     def guarantee(self) -> PrivacyGuarantee:
-        """The budget."""
         return PrivacyGuarantee(self.epsilon, self.delta, self.adjacency)
 
     def check(self) -> PrivacyGuarantee:
@@ -60,8 +59,6 @@ class StoredBudget:
 
 
 class Row(NamedTuple):
-    """A charge as it is written down."""
-
     number: int
     token: str
     time: str

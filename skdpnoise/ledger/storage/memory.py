@@ -15,8 +15,6 @@ T = TypeVar("T")
 
 
 class MemoryStorage:
-    """Data sets and their charges in the memory of one process."""
-
     shown = address = None
 
     def __init__(self, process: int | None = None) -> None:
