@@ -24,11 +24,9 @@ _CHANGED = {
     ("replace_one", "group"): "whatever the rows of any one group (a person, say) had been",
     ("add_remove", "group"): "whether or not any one group (a person, say) was in the data",
 }
-_OPEN = {
-    ("replace_one", "record"): ("how many rows there are",),
-    ("replace_one", "group"): ("how many rows there are, and which of them belong together",),
-    ("add_remove", "record"): (),
-    ("add_remove", "group"): (),
+_OPEN = {  # where the number of rows is public
+    "record": "how many rows there are",
+    "group": "how many rows there are, and which of them belong together",
 }
 _NOT_PROTECTED = (
     "the number, the order and the names of the columns, their types, and the labels of classes",
@@ -287,7 +285,8 @@ def _profile(report: Any) -> list[tuple[float, float]]:
 
 
 def open_facts(report: Any) -> list[str]:
-    return [*_OPEN[report.guarantee.adjacency, report.unit], *_NOT_PROTECTED]
+    known = [_OPEN[report.unit]] if report.guarantee.adjacency == "replace_one" else []
+    return [*known, *_NOT_PROTECTED]
 
 
 def vouched(report: Any) -> list[str]:
