@@ -113,8 +113,6 @@ def as_dict(report: Any) -> dict[str, Any]:
 
 
 def rounded_up(value: float, digits: int = _DIGITS) -> str:
-    if not math.isfinite(value):
-        return str(value)
     exact = Decimal(repr(float(value)))  # as it is written: 0.1 stays 0.1
     up = Context(prec=digits, rounding=ROUND_CEILING).plus(exact)
     return f"{float(up):.{digits}g}"
