@@ -151,8 +151,8 @@ def other_state(root: Path) -> list[Place]:
     """Return what else a thread or a module keeps, but for what ``house.toml`` gives reasons for.
 
     It is what belongs to a thread, what ``global`` names, what a module or a class defines and a
-    function changes, and caches in the folder of the rows or of functions that take what may be
-    data.
+    function changes, and caches of functions that take what may be data: in the folder of the rows
+    all that are asked for more than names and numbers, which hold no rows.
     """
     kept, files = KEPT["state"]["kept"], files_of(root)
     classes = {
@@ -214,7 +214,8 @@ def _may_keep_data(file: SourceFile, node: Function, symbol: str) -> bool:
     given = [*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs]
     words = " ".join(ast.unparse(one.annotation) if one.annotation else "Any" for one in given)
     risky = [word for word in KEPT["state"]["data"] if re.search(rf"\b{word}\b", words)]
-    return bool(risky or (given and file.folder in KEPT["storage"]["folders"]))
+    plain = {"bool", "float", "int", "str"}.issuperset(words.split())
+    return bool(risky or (not plain and file.folder in KEPT["storage"]["folders"]))
 
 
 # Names, arguments, fields, words

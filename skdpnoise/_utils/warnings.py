@@ -1,4 +1,7 @@
-"""The category of our own warnings."""
+"""The category of our own warnings, and what was said already."""
+
+from typing import Any
+from weakref import WeakKeyDictionary
 
 
 class PrivacyWarning(UserWarning):
@@ -9,3 +12,20 @@ class PrivacyWarning(UserWarning):
     >>> issubclass(PrivacyWarning, UserWarning)
     True
     """
+
+
+class Once:
+    """What was said about each of some objects, for as long as they live."""
+
+    def __init__(self) -> None:
+        self._said: WeakKeyDictionary[Any, set[Any]] = WeakKeyDictionary()
+
+    def is_new(self, about: Any, said: object) -> bool:
+        """Return whether something is said about an object for the first time."""
+        try:
+            known = self._said.setdefault(about, set())
+        except TypeError:  # an object that cannot be remembered is told again
+            return True
+        new = said not in known
+        known.add(said)
+        return new

@@ -15,9 +15,8 @@ import numpy as np
 
 from skdpnoise.accounting.declared import said_public
 from skdpnoise.accounting.report import PrivacyReport, Release
-from skdpnoise.accounting.reservation import facts_for
+from skdpnoise.accounting.reservation import Ledger, LossFor, calibrated_loss, facts_for
 from skdpnoise.mechanisms import Mechanism
-from skdpnoise.mechanisms.charging import Ledger, LossFor
 from skdpnoise.privacy import (
     GaussianLoss,
     NumericLoss,
@@ -218,10 +217,9 @@ class Account:
                 )
             whole, loss_for = _composed(losses), None
             if stages_for is not None:
-                plan = stages_for
 
                 def loss_for(other: PrivacyGuarantee) -> PrivacyLoss:
-                    return _composed(self._of_units(plan(other), of_groups))
+                    return _composed(self._of_units(stages_for(other), of_groups))
 
             self._charge_ledger(whole, noise, "fit", loss_for)
             self._planned, self._stages = whole, [_Stage(loss) for loss in losses]
@@ -229,21 +227,8 @@ class Account:
     def fix(self, stages: Sequence[PrivacyLoss], *, of_groups: Collection[int] = ()) -> None:
         """Fix the losses of all that is still to come, after pure releases that they depend on.
 
-        Parameters
-        ----------
-        stages : sequence of PrivacyLoss
-            What each stage to come may cost with respect to one row, by public facts and what was
-            released so far.
-        of_groups : collection of int, default=()
-            The stages whose cost is that of a whole group already.
-
-        Raises
-        ------
-        BudgetExceededError
-            If what is planned does not cover it.
-        RuntimeError
-            If the plan is not all that some (ε, δ) promises, or something else than pure losses was
-            charged.
+        Stages are as for :meth:`spend`, by public facts and what was released so far. The plan
+        must be all that some (ε, δ) promises, and only pure losses may have been charged.
         """
         with self._lock:
             spent = self._total or PureLoss(0.0)
@@ -271,10 +256,8 @@ class Account:
 
         Parameters
         ----------
-        label : str
-            What is released.
-        mechanism : Mechanism
-            The mechanism that will release it, such as an AdditiveMechanism.
+        label, mechanism : str, Mechanism
+            What will be released, and by what.
         of_groups : bool, default=False
             Whether its sensitivity is that to a whole group of rows, and not to one.
 
@@ -295,9 +278,7 @@ class Account:
             if self._planned is None:
                 self._check_free(label, loss, total)
                 exact = mechanism.own_loss() if whole else loss
-                recipe, loss_for = mechanism.recipe, None
-                if whole and recipe is not None and recipe.guarantee == self.guarantee:
-                    loss_for = recipe.loss
+                loss_for = calibrated_loss(mechanism, self.guarantee) if whole else None
                 self._charge_ledger(exact, mechanism.noise, label, loss_for)
             else:
                 self._take(label, loss)
@@ -323,45 +304,21 @@ class Account:
             raise
 
     def report(self, estimator: str, *, secure: bool, empty: bool = False) -> PrivacyReport:
-        """Return the report of all that was charged.
+        """Return the report of all that was charged to an estimator, by the name of its class.
 
-        Parameters
-        ----------
-        estimator : str
-            Name of the estimator's class.
-        secure : bool
-            Whether the noise came from the operating system's cryptographic source.
-        empty : bool, default=False
-            Whether there may be nothing to report: everything was public.
-
-        Returns
-        -------
-        PrivacyReport
-
-        Raises
-        ------
-        ValueError
-            If nothing was charged and that is not expected.
+        `secure` says whether the noise came from the operating system's cryptographic source, and
+        `empty` whether there may be nothing to report: everything was public.
         """
         total, n = self._total, self.n_records
         if total is None and not empty:
             raise ValueError("Nothing was charged to this account: there is nothing to report.")
-        merged = []
-        for (label, noise), group in groupby(self._releases, attrgetter("label", "noise")):
-            same = list(group)
-            scales = [scale for release in same for scale in release.scale]
-            n_releases = sum(release.n_releases for release in same)
-            n_coordinates = max(release.n_coordinates for release in same)
-            loss = reduce(add, (release.loss for release in same))
-            scale = min(scales), max(scales)
-            made_of = same[0].of
-            merged.append(Release(label, noise, n_releases, n_coordinates, scale, loss, made_of))
+        kinds = groupby(self._releases, attrgetter("label", "noise"))
         if total is None:
             total, n = PureLoss(0.0), None
         return PrivacyReport(
             estimator=estimator,
             guarantee=self.guarantee,
-            releases=tuple(merged),
+            releases=tuple(reduce(add, alike) for _, alike in kinds),
             total=total,
             secure=secure,
             rows_per_group=self.rows_per_group,
@@ -420,25 +377,21 @@ class Account:
             )
 
     def _covers(self, total: PrivacyLoss) -> bool:
-        """Return whether the guarantee covers a total."""
         return total.delta(self.guarantee.epsilon) <= self.guarantee.delta
 
     @property
     def _stated(self) -> str:
-        """The guarantee in words."""
         return f"(epsilon={self.guarantee.epsilon:g}, delta={self.guarantee.delta:g})"
 
     def _of_units(
         self, losses: Sequence[PrivacyLoss], of_groups: Collection[int]
     ) -> list[PrivacyLoss]:
-        """Return losses with respect to what is protected, of which some are so already."""
         return [
             loss if number in of_groups else self._of_unit(loss)
             for number, loss in enumerate(losses)
         ]
 
     def _of_unit(self, loss: Any) -> Any:
-        """Return a loss with respect to one row as one for groups, if the guarantee is for them."""
         return loss if self.rows_per_group in (None, 1) else loss.for_group(self.rows_per_group)
 
     def _charge_ledger(
@@ -461,8 +414,6 @@ class Account:
             estimator=self._owner,
             parameters=None if given is None else given | said_public(self._declared),
         )
-        if self._paid:  # what is stated for the whole fit is stated once
-            facts["guarantee"] = None
         self.ledger.charge(f"{self._owner}.fit" if self._owner else label, cost, **facts)
         self._paid = True
 

@@ -43,13 +43,12 @@ from collections.abc import Iterable
 from copy import copy
 from decimal import ROUND_CEILING, Context, Decimal
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import erfinv, ndtri_exp
 
-from skdpnoise.accounting.encoding import terms_to_json
 from skdpnoise.privacy import GaussianLoss, NumericLoss, PrivacyGuarantee, PrivacyLoss, PureLoss
 from skdpnoise.privacy.conversions import gdp_epsilon, gdp_mu
 from skdpnoise.privacy.curves import LossCurve, NormalShift, RandomisedResponse
@@ -102,24 +101,19 @@ class Composition:
         self.only: PrivacyLoss | None = None  # while there is one: its own curve is the tightest
         self.anchor: Anchor | None = None
         self.since = Decimal(0)  # sum of ε of all but normal shifts since the anchor
-        self.unsummarised = 0  # charges since it was last written down
         self._epsilons: dict[tuple[float, float], float] = {}  # computed, by δ and a guess
 
     def copy(self) -> Composition:
-        """Return another one with the same sums."""
         other = copy(self)
         other.terms = {curve: Counter(shifts) for curve, shifts in self.terms.items()}
         return other
 
     def with_one_more(self, loss: PrivacyLoss, guarantee: tuple[float, float]) -> Composition:
-        """Return another one with one more loss."""
         other = self.copy()
         other.add(loss, guarantee)
-        other.unsummarised += 1
         return other
 
     def add(self, loss: PrivacyLoss, guarantee: tuple[float, float], times: int = 1) -> None:
-        """Add a loss."""
         sums, terms = _parts_of(loss)
         if not all(value >= 0 for value in sums.values()):  # a curve that is none
             raise ValueError(f"a loss must be at least 0, and is {loss!r}")
@@ -233,16 +227,6 @@ class Composition:
                 self.anchor, self.since = Anchor(slack, room), Decimal(0)
                 return True
         return composed_delta(self.groups(), epsilon) <= delta
-
-    def to_json(self) -> dict[str, Any]:
-        """Return all sums as JSON, exactly."""
-        return {
-            "format": 1,
-            "count": self.count,
-            **{name: str(getattr(self, name)) for name in (*SUM_NAMES, "since")},
-            "terms": terms_to_json(self._flat()),
-            "anchor": None if self.anchor is None else [str(value) for value in self.anchor],
-        }
 
 
 def _up(value: Decimal) -> float:

@@ -41,15 +41,6 @@ def encode_loss(loss: PrivacyLoss) -> str:
     loss : PureLoss, GaussianLoss or NumericLoss
         Its curves must be noise families, or others that this module knows.
 
-    Returns
-    -------
-    str
-
-    Raises
-    ------
-    TypeError
-        If the loss, or one of its curves, is of an unknown kind.
-
     Examples
     --------
     >>> encode_loss(PureLoss(0.1))
@@ -66,10 +57,6 @@ def decode_loss(text: str) -> PrivacyLoss:
     ----------
     text : str
         Of :func:`encode_loss`.
-
-    Returns
-    -------
-    PrivacyLoss
 
     Raises
     ------
@@ -90,7 +77,7 @@ def _loss_to_json(loss: object) -> dict[str, Any]:
     if isinstance(loss, GaussianLoss):
         return {"kind": "gaussian", "mu": loss.mu}
     if isinstance(loss, NumericLoss):
-        return {"kind": "numeric", "terms": terms_to_json(loss.terms)}
+        return {"kind": "numeric", "terms": _terms_to_json(loss.terms)}
     raise TypeError(
         "The 'loss' parameter of encode_loss must be a PureLoss, a GaussianLoss or a NumericLoss. "
         f"Got {type(loss).__name__} instead; loss.numeric() may be one."
@@ -104,14 +91,14 @@ def _loss_from_json(stored: dict[str, Any]) -> PrivacyLoss:
     if kind == "gaussian":
         return GaussianLoss(stored["mu"])
     if kind == "numeric":
-        terms = tuple(terms_from_json(stored["terms"]))
+        terms = tuple(_terms_from_json(stored["terms"]))
         loss = NumericLoss(terms)
         object.__setattr__(loss, "terms", terms)  # as they were: merged, and rounded up once
         return loss
     raise ValueError(f"The stored loss is of the kind {kind!r}, {_UNKNOWN}.")
 
 
-def terms_to_json(terms: Any) -> list[list[Any]]:
+def _terms_to_json(terms: Any) -> list[list[Any]]:
     """Return terms grouped by curve: ``[curve, shifts, counts]``."""
     grouped: dict[LossCurve, tuple[list[float], list[int]]] = {}
     for curve, shift, count in terms:
@@ -121,8 +108,7 @@ def terms_to_json(terms: Any) -> list[list[Any]]:
     return [[_to_json(curve), *columns] for curve, columns in grouped.items()]
 
 
-def terms_from_json(stored: list[list[Any]]) -> list[tuple[LossCurve, float, int]]:
-    """Return the terms of :func:`terms_to_json`."""
+def _terms_from_json(stored: list[list[Any]]) -> list[tuple[LossCurve, float, int]]:
     terms = []
     for curve, shifts, counts in stored:
         read = _from_json(curve)
@@ -161,7 +147,6 @@ def _from_json(stored: Any) -> Any:
 
 
 def _curves() -> dict[str, type]:
-    """Return the classes of all curves by the names they are stored under."""
     return {**CURVES, **{f"noise:{name}": type(get_noise(name)) for name in noise_names()}}
 
 

@@ -34,22 +34,6 @@ from skdpnoise.privacy import (
 )
 from skdpnoise.privacy.curves import NormalShift
 
-__all__ = [
-    "CHANCE_SHARE",
-    "ApproximateBudget",
-    "Budget",
-    "ChanceBudget",
-    "NothingDrawnError",
-    "SearchBudget",
-    "SpendingLimit",
-    "StepLimit",
-    "UnsettledError",
-    "as_loss",
-    "pure_part",
-    "stated_epsilon",
-]
-
-
 CHANCE_SHARE = HALF  # of δ, for the chance that a record shows a category of its own
 
 _ROOM = 1.0 - 1e-9  # for what rounding adds to sums of shares
@@ -70,14 +54,12 @@ class ApproximateBudget:
 
     @classmethod
     def of(cls, guarantee: PrivacyGuarantee) -> ApproximateBudget:
-        """Return a guarantee as a budget, rounded down."""
         return cls(guarantee.epsilon * _ROOM, guarantee.delta * _ROOM)
 
     def __str__(self) -> str:
         return f"({self.epsilon:.6g}, {self.delta:.3g})-DP"
 
     def share(self, fraction: float) -> ApproximateBudget:
-        """Return a part of both, rounded down."""
         room = 1.0 if fraction == 1.0 else _ROOM
         return ApproximateBudget(self.epsilon * fraction * room, self.delta * fraction * room)
 
@@ -92,12 +74,10 @@ class ApproximateBudget:
         return ApproximateBudget(each, self.delta / (rows * math.exp((rows - 1) * each)) * _ROOM)
 
     def for_group(self, rows: int) -> NumericLoss:
-        """Return the loss for groups of so many rows, if this is that of a row."""
         delta = rows * math.exp((rows - 1) * self.epsilon) * self.delta
         return NumericLoss(((Promised(delta), rows * self.epsilon, 1),))
 
     def numeric(self) -> NumericLoss:
-        """Return the loss of all that has this budget."""
         return self.for_group(1)
 
 
@@ -119,7 +99,6 @@ class ChanceBudget:
 
     @classmethod
     def of(cls, guarantee: PrivacyGuarantee) -> ChanceBudget:
-        """Return a guarantee as a budget, rounded down."""
         chance = CHANCE_SHARE * guarantee.delta * _ROOM
         return cls(gdp_mu(guarantee.epsilon, guarantee.delta - chance) * _ROOM, chance)
 
@@ -153,7 +132,6 @@ class ChanceBudget:
         return stated_epsilon(self.mu, delta - self.chance), delta
 
     def numeric(self) -> NumericLoss:
-        """Return the loss of all that has this budget."""
         terms = ((NormalShift(), self.mu, 1), (Promised(self.chance), 0.0, 1))
         return NumericLoss(tuple(term for term in terms if term[1] or self.chance))
 
@@ -174,7 +152,6 @@ Budget = SearchBudget | ChanceBudget
 
 
 def as_loss(budget: Budget) -> PrivacyLoss:
-    """Return the loss of all that has a budget."""
     return budget.numeric() if isinstance(budget, ApproximateBudget | ChanceBudget) else budget
 
 
@@ -186,7 +163,7 @@ def pure_part(budget: Budget) -> LossBudget:
 
 
 _ROUNDING = 1e-9  # relative, between charges and reports; the limit itself is kept exactly
-_NO_AMOUNT = np.zeros(2)
+_NO_AMOUNT, _TOO_MUCH = np.zeros(2), np.full(2, np.inf)
 _EXACT = 1e-12  # relative, of a numeric loss of exactly some ε, which is rounded up
 
 
@@ -198,46 +175,18 @@ class UnsettledError(RuntimeError):
     """Raised where the parts of a run do not report what they charged: no guarantee holds."""
 
 
-class _OneObject(Allowance):
-    """Something that cannot be copied, so that it is spent once; clones of estimators share it."""
-
-    def __sklearn_clone__(self) -> Any:
-        return self
-
-    def __copy__(self) -> NoReturn:
-        _no_copy()
-
-    def __deepcopy__(self, memo: Any) -> NoReturn:
-        _no_copy()
-
-    def __reduce_ex__(self, protocol: Any) -> NoReturn:
-        _no_copy()
-
-
-class SpendingLimit(_OneObject):
-    """Stands where a ledger would, and lets the parts of one run spend no more than it may cost."""
+class SpendingLimit:
+    """Lets the parts of one run spend no more than it may cost."""
 
     def __init__(self, limit: Budget | None, adjacency: str) -> None:
         self.limit, self.adjacency = limit, adjacency
-        self.n_charges = 0
         self.asked = self.refused = False
         self._spent: dict[str, NDArray[np.float64]] = {}
         self._fits: dict[str, list[tuple[float, float]]] = {}
-        self._last: dict[str, PrivacyLoss] = {}  # of the last fit of a part, charged so far
         self._lock = Lock()
 
-    @property
-    def is_open(self) -> bool:
-        """True where there is a limit: the whole run was charged."""
-        return self.limit is not None
-
     def part(self, label: str) -> StepLimit:
-        """Return what one part charges, so that it is known which part it was."""
         return StepLimit(self, label)
-
-    def charge(self, label: str, cost: Any, *, adjacency: str | None = None, **facts: Any) -> None:
-        """Allow a charge, or refuse it."""
-        self._charge("", label, cost, adjacency, facts.get("guarantee"))
 
     def settle(self, reports: Iterable[tuple[str, Any]]) -> None:
         """Raise unless what was charged is what the parts report, fit by fit."""
@@ -280,52 +229,33 @@ class SpendingLimit(_OneObject):
                 "or exceeds what it was allowed. No guarantee holds."
             )
 
-    def _charge(self, part: str, label: str, cost: Any, adjacency: Any, stated: Any) -> None:
+    def charge(self, part: str, label: str, cost: Any, adjacency: Any, stated: Any) -> None:
+        """Allow the charge of a part for one fit, which states its guarantee, or refuse it."""
         self.asked = True
         if self.limit is None:
             raise NothingDrawnError
         with self._lock:
-            amount = _NO_AMOUNT
-            if isinstance(self.limit, ApproximateBudget):
-                within = self._is_promised(part, cost, stated)
-            else:
-                amount = self._amount(cost)
-                whole = sum(self._spent.values(), start=amount)
-                within = bool((whole <= self._amount(self.limit)).all())
-            if adjacency != self.adjacency or not within:
+            amount = self._price(cost, stated)
+            whole = sum(self._spent.values(), start=amount)
+            if adjacency != self.adjacency or not (whole <= self._amount(self.limit)).all():
                 self.refused = True
                 raise BudgetExceededError(
                     f"{label!r} would cost {cost} with adjacency {adjacency!r}: more than is left "
                     f"of {self.limit} with adjacency {self.adjacency!r} for one run."
                 )
             self._spent[part] = self._spent.get(part, _NO_AMOUNT) + amount
-            self.n_charges += 1
-            if stated is not None:  # the first charge of a fit states the guarantee of all of it
-                self._fits.setdefault(part, []).append((float(stated[0]), float(stated[1])))
+            self._fits.setdefault(part, []).append((float(stated[0]), float(stated[1])))
 
-    def _is_promised(self, part: str, cost: Any, stated: Any) -> bool:
-        """Return whether a charge is within its fit's (ε, δ), and these are within the limit."""
-        # Fits are counted by the guarantees that they state, which add up; what a fit charges after
-        # the first charge must be within the guarantee that this one stated.
-        if type(cost) not in (PureLoss, GaussianLoss, NumericLoss):
-            return False
-        if stated is None and part not in self._fits:
-            return False
-        found = [pair for pairs in self._fits.values() for pair in pairs]
-        if stated is not None:
-            epsilon, delta = float(stated[0]), float(stated[1])
-            found.append((epsilon, delta))
-            charged = cost
-        else:
-            epsilon, delta = self._fits[part][-1]
-            charged = self._last[part] + cost
-        if not charged.delta(epsilon * (1.0 + _EXACT)) <= delta:
-            return False
-        self._last[part] = charged
-        sums = (math.fsum(one) for one in zip(*found, strict=True))
-        limit = self.limit
-        assert isinstance(limit, ApproximateBudget)
-        return all(a <= b for a, b in zip(sums, (limit.epsilon, limit.delta), strict=True))
+    def _price(self, cost: Any, stated: Any) -> NDArray[np.float64]:
+        """Return a charge in the currency of the limit: of an (ε, δ) what the fit states."""
+        if stated is None:
+            return _TOO_MUCH
+        if not isinstance(self.limit, ApproximateBudget):
+            return self._amount(cost)
+        epsilon, delta = float(stated[0]), float(stated[1])
+        known = type(cost) in (PureLoss, GaussianLoss, NumericLoss)
+        within = known and cost.delta(epsilon * (1.0 + _EXACT)) <= delta
+        return np.array([epsilon, delta]) if within else _TOO_MUCH
 
     def _allowed(self, report: PrivacyReport) -> NDArray[np.float64]:
         """Return what a fit may charge; a whole that releases less charges all the same."""
@@ -342,20 +272,20 @@ class SpendingLimit(_OneObject):
         return np.maximum(self._amount(allowed), self._amount(ChanceBudget.of(stated)))
 
     def _amount(self, cost: Any) -> NDArray[np.float64]:
-        """Return a cost in the currency of the limit: ε or μ², and a chance; infinite if none."""
+        """Return a cost in the currency of the limit: ε or μ², and a δ or chance; else infinity."""
+        if isinstance(cost, ApproximateBudget):
+            return np.array([cost.epsilon, cost.delta])
         if type(cost) is PureLoss and cost.pure_epsilon == 0.0:
             return _NO_AMOUNT
         if type(self.limit) is PureLoss:
             known = type(cost) in (PureLoss, NumericLoss)
             return np.array([cost.pure_epsilon if known else np.inf, 0.0])
         found = cost if isinstance(cost, ChanceBudget) else ChanceBudget.spent(cost)
-        if found is None:
-            return np.array([np.inf, 0.0])
-        return np.array([found.mu**2, found.chance])
+        return _TOO_MUCH if found is None else np.array([found.mu**2, found.chance])
 
 
-class StepLimit(_OneObject):
-    """Charges of one step of a run, which go to the limit of the run under the name of the step."""
+class StepLimit(Allowance):
+    """Stands where the ledger of a step would, and charges the limit of the run under its name."""
 
     dataset = "one run"  # what errors call a ledger
 
@@ -364,19 +294,23 @@ class StepLimit(_OneObject):
 
     @property
     def is_open(self) -> bool:
-        """True where the limit of the run has a limit."""
-        return self.limit.is_open
+        """True where there is a limit: the whole run was charged."""
+        return self.limit.limit is not None
 
     def charge(self, label: str, cost: Any, *, adjacency: str | None = None, **facts: Any) -> None:
-        """Allow a charge, or refuse it."""
-        self.limit._charge(self.label, label, cost, adjacency, facts.get("guarantee"))
+        self.limit.charge(self.label, label, cost, adjacency, facts.get("guarantee"))
 
+    def __sklearn_clone__(self) -> StepLimit:
+        return self
 
-def _no_copy() -> NoReturn:
-    raise TypeError(
-        "The budget of a run cannot be copied or pickled: a copy could be spent a second time, and "
-        "what is charged in another process would be lost. Set n_jobs=None in what is fitted."
-    )
+    def _refuse_copies(self, *_: Any) -> NoReturn:
+        raise TypeError(
+            "The budget of a run cannot be copied or pickled: a copy could be spent a second time, "
+            "and what is charged in another process would be lost. Set n_jobs=None in what is "
+            "fitted."
+        )
+
+    __copy__ = __deepcopy__ = __reduce_ex__ = _refuse_copies
 
 
 def _pairs(guarantees: list[tuple[float, float]]) -> str:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from importlib.metadata import version
 from typing import Any
 
-from skdpnoise.accounting.uncharged import is_uncharged
+from skdpnoise._utils.context import context
 from skdpnoise.privacy import (
     GaussianLoss,
     NumericLoss,
@@ -82,6 +82,16 @@ class Release:
     loss: PrivacyLoss
     of: str = "numbers"
 
+    def __add__(self, other: Release) -> Release:
+        """Return this kind of number with more releases of it."""
+        return replace(
+            self,
+            n_releases=self.n_releases + other.n_releases,
+            n_coordinates=max(self.n_coordinates, other.n_coordinates),
+            scale=(min(*self.scale, *other.scale), max(*self.scale, *other.scale)),
+            loss=self.loss + other.loss,
+        )
+
 
 @lru_cache(maxsize=1)
 def _software() -> str:
@@ -89,8 +99,7 @@ def _software() -> str:
 
 
 def _is_watched() -> bool:
-    """Return whether an audit looks on, or a plan lets fits charge nothing."""
-    return is_observed() or is_uncharged()
+    return is_observed() or context().is_audited
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -214,13 +223,6 @@ class PrivacyReport(Shown):
     def statement(self) -> str:
         """Return a page that people can read who know no differential privacy.
 
-        What is promised and to whom, what was measured and at which cost, what is not protected,
-        and what rests on the word of whoever fitted it.
-
-        Returns
-        -------
-        str
-
         Examples
         --------
         >>> from skdpnoise import DPStandardScaler
@@ -233,14 +235,8 @@ class PrivacyReport(Shown):
     def to_dict(self) -> dict[str, Any]:
         """Return the facts as plain values, such as JSON takes.
 
-        Returns
-        -------
-        dict
-            ``estimator``, ``software``, ``epsilon``, ``delta``, ``adjacency``, ``unit``,
-            ``rows_per_group``, ``mu`` (None unless what was allowed is Gaussian), ``profile`` (δ at
-            some ε), ``allowed`` beforehand and ``spent``, ``releases`` with the
-            ``share`` of the budget that each had, ``n_records``, ``declared_public``,
-            ``not_protected``, ``secure``, ``observed`` and ``changed_since``.
+        Beside the fields of the report, ``mu`` is None unless what was allowed is Gaussian,
+        ``profile`` has δ at some ε, and ``releases`` have the ``share`` of the budget of each.
 
         Examples
         --------
@@ -252,12 +248,13 @@ class PrivacyReport(Shown):
         return as_dict(self)
 
     def _rows(self) -> list[tuple[str, ...]]:
-        rows: list[tuple[str, ...]] = []
-        for release in self.releases:
-            size = f"{release.n_releases} x {release.n_coordinates}"
-            scale, loss = _interval(*release.scale), str(release.loss)
-            rows.append((release.label, size, release.noise, scale, loss))
-        return rows
+        return [
+            (
+                *(one.label, f"{one.n_releases} x {one.n_coordinates}", one.noise),
+                *(_interval(*one.scale), str(one.loss)),
+            )
+            for one in self.releases
+        ]
 
     def _facts(self) -> list[tuple[str, str]]:
         unit = "a record (one row)"
@@ -321,7 +318,6 @@ def equivalent_mu(loss: PrivacyLoss, guarantee: PrivacyGuarantee) -> float:
 
 
 def neighbours(adjacency: str, unit: str) -> str:
-    """Return a neighbouring relation with what it means."""
     return f"{adjacency} ({NEIGHBOURS[adjacency, unit]})"
 
 

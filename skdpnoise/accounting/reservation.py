@@ -7,25 +7,59 @@ reservation is returned.
 
 from __future__ import annotations
 
+import inspect
 import os
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from threading import RLock
-from typing import Any, Literal, NoReturn, TypeVar
+from typing import Any, Literal, NoReturn, Protocol, TypeVar
 
 from sklearn.exceptions import DataConversionWarning
 from sklearn.utils._param_validation import InvalidParameterError
 
 from skdpnoise._utils.context import within
 from skdpnoise._utils.warnings import PrivacyWarning
-from skdpnoise.mechanisms.charging import LossFor, to_name_the_largest
-from skdpnoise.privacy import PrivacyGuarantee
-
-__all__ = ["Reservation", "facts_for", "reason_of", "reserve", "returnable"]
+from skdpnoise.privacy import PrivacyGuarantee, PrivacyLoss
 
 Result = TypeVar("Result")
 
+LossFor = Callable[[PrivacyGuarantee], PrivacyLoss]
+"""The loss of a release for another guarantee, as its calibration finds it."""
+
+LossAt = Callable[[float], PrivacyLoss]
+"""The same for another ε."""
+
 _DECLARED = (ValueError, TypeError, InvalidParameterError, PrivacyWarning, DataConversionWarning)
+
+
+class Ledger(Protocol):
+    """An account of many releases, such as :class:`~skdpnoise.ledger.PrivacyLedger`.
+
+    Examples
+    --------
+    >>> from skdpnoise.privacy import PureLoss
+    >>> class Printed:
+    ...     def charge(self, label, cost, **facts):
+    ...         print(label, cost)
+    >>> ledger: Ledger = Printed()
+    >>> ledger.charge("fit", PureLoss(0.5))
+    fit 0.5-DP
+    """
+
+    def charge(
+        self,
+        label: str,
+        cost: Any,
+        *,
+        guarantee: tuple[float, float] | None = None,
+        adjacency: str | None = None,
+        unit: str | None = None,
+        mechanism: str | None = None,
+        estimator: str | None = None,
+        parameters: dict[str, Any] | None = None,
+    ) -> Any:
+        """Record the cost, or raise BudgetExceededError and record nothing."""
 
 
 class Reservation:
@@ -60,11 +94,8 @@ class Reservation:
     def keep(self) -> None:
         """Keep it for good: a random word is taken next.
 
-        Raises
-        ------
-        RuntimeError
-            If it was returned, or is open in the process that this one is a copy of. A refused
-            charge is refused again, whoever caught it.
+        That is refused where it was returned, or is open in the process that this one is a copy
+        of. A refused charge is refused again, whoever caught it.
         """
         with self._lock:
             if self.state == "kept":
@@ -86,14 +117,7 @@ class Reservation:
     def give_back(self, reason: str) -> bool:
         """Return it, if it is still open here; return whether it counts nothing from now on.
 
-        Parameters
-        ----------
-        reason : str
-            Which must be public, or declared as not protected.
-
-        Returns
-        -------
-        bool
+        The reason must be public, or declared as not protected.
         """
         with self._lock:
             if self.state != "open" or self._process != os.getpid():
@@ -111,10 +135,25 @@ def facts_for(
     ledger: Any, guarantee: Any, loss_for: LossFor | None = None, **facts: Any
 ) -> dict[str, Any]:
     """Return what a ledger is told beside a cost: the guarantee, and what names the largest ε."""
-    stated = {}
     if isinstance(guarantee, PrivacyGuarantee):
-        stated["guarantee"] = guarantee.epsilon, guarantee.delta
-    return {**stated, **facts, **to_name_the_largest(ledger, guarantee, loss_for)}
+        facts["guarantee"] = guarantee.epsilon, guarantee.delta
+        if loss_for is not None and "loss_at" in inspect.signature(ledger.charge).parameters:
+            facts["loss_at"] = loss_at_epsilon(guarantee, loss_for)
+    return facts
+
+
+def loss_at_epsilon(guarantee: PrivacyGuarantee, loss_for: LossFor) -> LossAt:
+    return lambda epsilon: loss_for(replace(guarantee, epsilon=epsilon))
+
+
+def calibrated_loss(mechanism: Any, guarantee: Any) -> LossFor | None:
+    """Return the loss of a mechanism that was calibrated for a guarantee; None for any other."""
+    recipe: Any = getattr(mechanism, "recipe", None)
+    if recipe is None:
+        return None
+    asked: PrivacyGuarantee = recipe.guarantee
+    loss_for: LossFor = recipe.loss
+    return loss_for if guarantee in (asked, (asked.epsilon, asked.delta)) else None
 
 
 def reserve(ledger: Any, label: str, cost: Any, **facts: Any) -> Reservation:

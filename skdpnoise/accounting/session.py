@@ -7,7 +7,7 @@ moves it are one object, a :class:`Query`, so that the two cannot disagree.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import partial
@@ -111,7 +111,6 @@ class Released:
 
     @property
     def standard_deviation(self) -> NDArray[np.float64]:
-        """Of the noise of each sum."""
         return np.asarray(self.mechanism.standard_deviation)
 
 
@@ -137,11 +136,9 @@ class Session:
 
     @staticmethod
     def meeting(mechanism: Any, integers: Any, noise: Any) -> Any:
-        """Return integers plus noise that was charged for."""
         return plus_noise(mechanism, integers, noise)
 
     def under(self, prefix: str) -> Session:
-        """Return the session with labels that begin so."""
         return replace(self, prefix=self.prefix + prefix)
 
     @property
@@ -290,12 +287,10 @@ class FitSession(Session):
 
     @classmethod
     def charging(cls, account: Account, rng: RandomWords) -> FitSession:
-        """Return the session of a fit that charges an account."""
         return cls(rng, account.guarantee.adjacency, account.charge, account=account)
 
     @property
     def guarantee(self) -> PrivacyGuarantee:
-        """Return what the whole fit promises."""
         return self.account.guarantee
 
     @property
@@ -303,16 +298,9 @@ class FitSession(Session):
         """The most rows of a group; 1 where records are protected."""
         return self.account.rows_per_group or 1
 
-    def reserve(
-        self,
-        stages: Sequence[PrivacyLoss],
-        noise: str | None = None,
-        *,
-        of_groups: Collection[int] = (),
-        stages_for: Callable[[PrivacyGuarantee], Sequence[PrivacyLoss]] | None = None,
-    ) -> None:
+    def reserve(self, stages: Sequence[PrivacyLoss], noise: str | None, **facts: Any) -> None:
         """Fix all losses, and charge the ledger for the whole fit; see :meth:`Account.spend`."""
-        self.account.spend(stages, noise, of_groups=of_groups, stages_for=stages_for)
+        self.account.spend(stages, noise, **facts)
 
     def reserve_for(self, query: Query, noise: str, n_releases: int = 1) -> AdditiveMechanism:
         """Reserve the whole guarantee for releases of one query; return their noise."""
@@ -331,10 +319,8 @@ class FitSession(Session):
         return replace(self, n_records=found)
 
     def of_groups(self) -> Session:
-        """Return a session for mechanisms that protect a whole group already."""
         return Session(self.rng, self.adjacency, partial(self.account.charge, of_groups=True))
 
     def report(self, *, empty: bool = False) -> PrivacyReport:
-        """Return the report of all that was charged."""
         owner = type(self.account.estimator).__name__
         return self.account.report(owner, secure=self.rng.secure, empty=empty)

@@ -10,10 +10,8 @@ from typing import Any, TypedDict, TypeVar
 import numpy as np
 
 from skdpnoise._utils.checks import check_adjacency
-from skdpnoise.accounting.account import Ledger
-from skdpnoise.accounting.reservation import facts_for
+from skdpnoise.accounting.reservation import Ledger, LossFor, calibrated_loss, facts_for
 from skdpnoise.accounting.session import Charge, Session, no_charge
-from skdpnoise.mechanisms.charging import LossFor
 from skdpnoise.privacy import Adjacency, LossBudget, PrivacyGuarantee, PrivacyLoss, check_real
 from skdpnoise.privacy.loss import checked_relation, promised
 from skdpnoise.sampling import RandomWords, random_words
@@ -119,9 +117,8 @@ class Terms(Session):
         return replace(self, charge=self._charge_for)
 
     def _charge_for(self, label: str, mechanism: Any) -> None:
-        recipe = mechanism.recipe
-        known = recipe is not None and recipe.guarantee == self.guarantee
-        self.reserve(mechanism.own_loss(), mechanism.noise, recipe.loss if known else None)
+        loss_for = calibrated_loss(mechanism, self.guarantee)
+        self.reserve(mechanism.own_loss(), mechanism.noise, loss_for)
 
     def public_count(self, n_samples: float | None, n_records: int, low: float = 0.0) -> float:
         """Return the number of records that was given, or else is public."""

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skdpnoise._utils.context import Said, context, within
-from skdpnoise._utils.warnings import PrivacyWarning
+from skdpnoise._utils.warnings import Once, PrivacyWarning
 from skdpnoise.base.steps import private_parts
 from skdpnoise.data.computed import is_part
 from skdpnoise.sampling.words import SEEDED, is_seeded
@@ -28,7 +28,7 @@ _NAMED = 8  # columns that a warning names
 _INSIDE = ("skdpnoise", "sklearn", "joblib", "contextlib", "threading")
 # Python forgets what it has shown whenever any warning filter changes, which scikit-learn does in
 # every fit: its own "once for each place" would be once for each fit.
-_shown: set[tuple[str, str, int]] = set()
+_shown = Once()
 
 
 def advise(estimator: Any) -> None:
@@ -158,11 +158,9 @@ def warn_once(text: str, topic: str | None = None) -> None:
     level, frame = 1, sys._getframe(1)
     while _module(frame).partition(".")[0] in _INSIDE and frame.f_back is not None:
         level, frame = level + 1, frame.f_back
-    place = (topic or text, frame.f_code.co_filename, frame.f_lineno)
-    if _action(text, frame) in ("default", "module", "once"):
-        if place in _shown:
-            return
-        _shown.add(place)
+    every_time = _action(text, frame) not in ("default", "module", "once")
+    if not every_time and not _shown.is_new(frame.f_code, (topic or text, frame.f_lineno)):
+        return
     warnings.warn(text, PrivacyWarning, stacklevel=level + 1)
 
 

@@ -18,12 +18,11 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from types import CodeType, FrameType
 from typing import Any
-from weakref import WeakKeyDictionary
 
 from sklearn import model_selection
 from sklearn.base import BaseEstimator
 
-from skdpnoise._utils.warnings import PrivacyWarning
+from skdpnoise._utils.warnings import Once, PrivacyWarning
 from skdpnoise.base.compositions import holds_private
 from skdpnoise.base.register import is_private
 from skdpnoise.base.steps import UnpaidStepError, taken_apart
@@ -48,7 +47,7 @@ _SEARCHES = {
 }
 _FITS = ("fit", "fit_transform", "fit_predict", "partial_fit")
 _OURS = ("sklearn.", "joblib.", "skdpnoise.")  # whose lines a warning does not point at
-_told: WeakKeyDictionary[Any, set[str]] = WeakKeyDictionary()  # what was said about an object
+_told = Once()
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -155,10 +154,8 @@ def _warn_of_steps(estimator: Any, composition: _Level, outermost: _Level) -> No
 
 def _warn(text: str, subject: Any, said: str, depth: int) -> None:
     """Warn once of the same thing for the same object, at the caller of what is outermost."""
-    with suppress(TypeError):  # an object that cannot be remembered is told again
-        if said in _told.setdefault(subject, set()):
-            return
-        _told[subject].add(said)
+    if not _told.is_new(subject, said):
+        return
     # This frame stands one further in than the one from which depths are counted.
     outside = (
         index

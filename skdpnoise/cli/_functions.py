@@ -7,15 +7,14 @@ import json
 import os
 import sys
 from argparse import Namespace
-from collections.abc import Callable
-from inspect import signature
 from pathlib import Path
 from typing import Any
 
 from skdpnoise._utils.checks import pandas_for
-from skdpnoise.cli._output import MEMORY, NO_MEMORY, print_json, print_sheet
+from skdpnoise.cli._output import MEMORY, NO_MEMORY, print_json, print_sheet, taken_by
 from skdpnoise.inspection import audit, plan
 from skdpnoise.ledger import PrivacyLedger
+from skdpnoise.privacy import PrivacyGuarantee
 from skdpnoise.reporting.sheet import sheet_of
 
 __all__ = ["run_audit", "run_plan"]
@@ -26,7 +25,7 @@ def run_audit(args: Namespace) -> int:
     args.estimator = _load_estimator(args.estimator)
     X, y = _read(args.data, args.target)
     progress = sys.stderr.isatty() and not args.json
-    report = audit(X=X, y=y, progress=progress, **_taken_by(audit, args))
+    report = audit(X=X, y=y, progress=progress, **taken_by(audit, args))
     if args.json:
         print_json(report.to_dict())
     else:
@@ -36,19 +35,16 @@ def run_audit(args: Namespace) -> int:
 
 def run_plan(args: Namespace) -> None:
     args.estimator = _load_estimator(args.estimator)
-    budget = {"epsilon": args.epsilon, "delta": args.delta}
-    args.estimator.set_params(**{name: one for name, one in budget.items() if one is not None})
-    ledger = None
+    args.estimator.set_params(**taken_by(PrivacyGuarantee, args))
     if args.dataset is not None:
         if not args.ledger_storage:
             raise ValueError("--dataset needs --storage (or the variable SKDPNOISE_LEDGER).")
         if args.ledger_storage == MEMORY:
             raise ValueError(NO_MEMORY)
-        ledger = PrivacyLedger.open(args.dataset, args.ledger_storage)
-    features = args.names or args.n_features
-    if args.schema is not None:
-        features = _schema(args.schema)
-    found = plan(features=features, ledger=ledger, **_taken_by(plan, args))
+        args.ledger = PrivacyLedger.open(args.dataset, args.ledger_storage)
+    if isinstance(args.features, Path):
+        args.features = _schema(args.features)
+    found = plan(**taken_by(plan, args))
     reaching = {} if args.score is None else {"epsilon_for": found.epsilon_for(args.score)}
     if args.json:
         print_json(found.to_dict() | reaching)
@@ -56,12 +52,6 @@ def run_plan(args: Namespace) -> None:
     print_sheet(sheet_of(found))
     for epsilon in reaching.values():
         print(f"epsilon for a score of {args.score:g}: {epsilon:.3g}")
-
-
-def _taken_by(function: Callable[..., Any], args: Namespace) -> dict[str, Any]:
-    """Return the arguments that a function has parameters for."""
-    names = signature(function).parameters
-    return {name: value for name, value in vars(args).items() if name in names}
 
 
 def _load_estimator(text: str) -> Any:

@@ -13,7 +13,15 @@ from typing import Any, TextIO
 
 from skdpnoise.accounting.encoding import encode_loss
 from skdpnoise.cli._files import new_file
-from skdpnoise.cli._output import FORMATS, jsonable, print_json, print_sheet, print_table, printable
+from skdpnoise.cli._output import (
+    FORMATS,
+    jsonable,
+    print_json,
+    print_sheet,
+    print_table,
+    printable,
+    taken_by,
+)
 from skdpnoise.ledger import Charge, LedgerStorageError, PrivacyLedger, UnknownDatasetError
 from skdpnoise.ledger.charge import history_columns
 from skdpnoise.ledger.storage.database import DatabaseStorage
@@ -36,8 +44,7 @@ def create(args: Namespace) -> None:
     except UnknownDatasetError:
         new = True
     # Of a data set that exists nothing may differ, or this raises.
-    names = ("epsilon", "delta", "storage", "adjacency", "unit", "adaptive")
-    ledger = PrivacyLedger(args.dataset, **{name: getattr(args, name) for name in names})
+    ledger = PrivacyLedger(**taken_by(PrivacyLedger, args))
     if args.json:
         print_json({**_facts(ledger), "created": new})
         return

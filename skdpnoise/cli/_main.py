@@ -6,6 +6,7 @@ import argparse
 import os
 import sys
 from collections.abc import Mapping, Sequence
+from functools import partial
 from importlib import import_module
 from typing import Any
 
@@ -41,11 +42,18 @@ name: [low, high] for two numbers, a list of categories (longer, or of texts), "
 
 
 def _of(text: str, kind: Any = None, metavar: str | None = None, **more: Any) -> dict[str, Any]:
+    # No defaults: what is not given has that of the function that is called.
     return {"help": text, "type": kind, "metavar": metavar, **more}
 
 
-def _flag(text: str, default: bool | None = False) -> dict[str, Any]:
-    return {"help": text, "action": "store_true", "default": default}
+def _flag(text: str) -> dict[str, Any]:
+    return {"help": text, "action": "store_const", "const": True}
+
+
+def _count(least: int, text: str) -> int:
+    if not text.isdecimal() or int(text) < least:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from {least} on")
+    return int(text)
 
 
 _RELATIONS, _UNITS = ("replace_one", "add_remove"), ("record", "group")
@@ -56,7 +64,8 @@ _BUDGET: Options = {
     "--delta": _of("of the budget, in [0, 1)", float, required=True),
     "--adjacency": _of("which data sets are neighbours (default: replace_one)", choices=_RELATIONS),
     "--unit": _of("what is protected (default: record)", choices=_UNITS),
-    "--adaptive": _flag("hold also if budgets of fits are chosen by looking at results", None),
+    "--adaptive": _flag("hold also if budgets of fits are chosen by looking at results"),
+    "--most-returned": _of("reservations (default: any number)", partial(_count, 0), "N"),
 }
 _FILE: Options = {
     "--format": _of("default: the ending of --out, else csv", choices=FORMATS),
@@ -67,20 +76,20 @@ _FACTORY: Options = {"estimator": _of("what makes the estimator", metavar="MODUL
 _AUDIT: Options = {
     "--data": _of("a table of public records, CSV", path_of, "FILE", required=True),
     "--target": _of("column of the target or labels", metavar="COLUMN"),
-    "--method": _of("default: what applies", nargs="+", choices=_METHODS, default="auto"),
-    "--n-fits": _of("on each of two data sets", int, default=1000),
-    "--n-canaries": _of("of the one run", int, default=1000),
+    "--method": _of("default: what applies", nargs="+", choices=_METHODS),
+    "--n-fits": _of("on each of two data sets (default: 1000)", int),
+    "--n-canaries": _of("of the one run (default: 1000)", int),
     "--epsilon": _of("claimed, if the estimator does not say", float),
     "--delta": _of("claimed, if the estimator does not say", float),
     "--adjacency": _of("which are neighbours, if the estimator does not say", choices=_RELATIONS),
-    "--false-alarm": _of("that a sound estimator is refuted", float, default=1e-3),
+    "--false-alarm": _of("that a sound estimator is refuted (default: 0.001)", float),
     "--seed": _of("of everything", int, "SEED", dest="random_state"),
     "--n-jobs": _of("processes", int),
 }
 _COLUMNS: Options = {
-    "--n-features": _of("columns", int, "N"),
-    "--names": _of("names of the columns", metavar="NAME", nargs="+"),
-    "--schema": _of("what is public of columns, JSON", path_of, "FILE"),
+    "--n-features": _of("columns", int, "N", dest="features"),
+    "--names": _of("names of the columns", None, "NAME", dest="features", nargs="+"),
+    "--schema": _of("what is public of columns, JSON", path_of, "FILE", dest="features"),
 }
 _PLAN: Options = {
     "--n-samples": _of("rows", int, "N", required=True),
@@ -88,13 +97,13 @@ _PLAN: Options = {
     "--delta": _of("default: that of the estimator", float),
     "--epsilons": _of("where to simulate the score", float, "E", nargs="+"),
     "--classes": _of("number of classes", int, "N"),
-    "--signal": _of("how much columns explain (default: 0.5)", float, default=0.5),
+    "--signal": _of("how much columns explain (default: 0.5)", float),
     "--scoring": _of("a scorer of scikit-learn", metavar="NAME"),
     "--n-fits": _of("at each epsilon", int, "N"),
     "--n-groups": _of("groups of rows", int, "N"),
     "--score": _of("print the epsilon that reaches it, too", float),
     "--dataset": _of("what its ledger still covers", metavar="NAME"),
-    "--seed": _of("default: 0", int, "SEED", dest="random_state", default=0),
+    "--seed": _of("default: 0", int, "SEED", dest="random_state"),
 }
 _JSON: Options = {"--json": _flag("print JSON")}
 
@@ -157,7 +166,7 @@ def _parser() -> argparse.ArgumentParser:
     commands = ledger.add_subparsers(title="commands", metavar="COMMAND", required=True)
     where = f"where the ledger is (default: the variable {STORAGE})"
     storage = _of(where, metavar="URL", default=os.environ.get(STORAGE))
-    last: Options = {"--last": _of("the last N charges only", _count, "N")}
+    last: Options = {"--last": _of("the last N charges only", partial(_count, 1), "N")}
     for name, text, more in (
         ("create", "set the budget of a data set, once and for all", _BUDGET),
         ("show", "budget, spent and left; of all data sets without --dataset", {}),
@@ -195,9 +204,3 @@ def _command(
 def _add(parser: Any, options: Options) -> None:
     for name, told in options.items():
         parser.add_argument(name, **told)
-
-
-def _count(text: str) -> int:
-    if not text.isdecimal() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number above 0")
-    return int(text)

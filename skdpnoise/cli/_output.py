@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 import math
 import sys
-from collections.abc import Mapping, Sequence
+from argparse import Namespace
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
+from inspect import signature
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -20,6 +22,12 @@ NO_MEMORY = (
     "argument --storage: a ledger in memory ends with the command. Name a file or a database, such "
     "as sqlite:///budget.db."
 )
+
+
+def taken_by(function: Callable[..., Any], args: Namespace) -> dict[str, Any]:
+    """Return the given arguments that a function has parameters for."""
+    names = signature(function).parameters
+    return {name: one for name, one in vars(args).items() if name in names and one is not None}
 
 
 def print_json(value: Any) -> None:
@@ -66,7 +74,6 @@ def print_table(headers: Sequence[str], rows: Sequence[Sequence[object]], *, tit
 
 
 def print_sheet(sheet: Sheet) -> None:
-    """Print the facts of a result: its rows as a table, then a line for each fact."""
     from skdpnoise.sampling.words import SEEDED
 
     if not sheet.secure:

@@ -35,7 +35,6 @@ __all__ = ["scan_batches", "scan_csv", "scan_dataset", "scan_parquet"]
 
 # Seconds for which memory is kept for the next part: to take it anew costs about a millisecond.
 _KEPT_SECONDS = 0.25
-_given_back = {"at": 0.0}
 
 _WRITTEN = (
     "How it is written is said by options of pyarrow.csv: read_options=ReadOptions(encoding=...), "
@@ -691,7 +690,7 @@ def _frames(batches: Iterable[Any], schema: Any, names: Sequence[str] | None) ->
         if len(batch):
             yield _frame(batch, columns, types, kind)
         del batch  # one that is used no more takes no memory while the next is read
-    _give_back()
+    _give_back(int(monotonic() / _KEPT_SECONDS))
 
 
 def _frame(batch: Any, columns: Any, types: Sequence[Any], kind: Any) -> Any:
@@ -733,10 +732,9 @@ def _dtype_of(dtype: Any) -> Any:
     return pd.ArrowDtype(dtype) if pa.types.is_date(dtype) else None
 
 
-def _give_back() -> None:
-    """Give memory that pyarrow keeps without need back to the system, some times a second."""
+@lru_cache(maxsize=1)
+def _give_back(now: int) -> None:
+    """Give memory that pyarrow keeps without need back to the system, once at a time."""
     import pyarrow as pa
 
-    if (now := monotonic()) - _given_back["at"] > _KEPT_SECONDS:
-        _given_back["at"] = now
-        pa.default_memory_pool().release_unused()
+    pa.default_memory_pool().release_unused()

@@ -20,11 +20,7 @@ from numpy.typing import NDArray
 from skdpnoise._utils.context import change, context
 from skdpnoise.data.sizes import BUFFER, KEPT
 
-__all__ = ["at", "forget", "new_token", "scratch", "state"]
-
-
-_states: OrderedDict[str, dict[Any, Any]] = OrderedDict()
-_lock = Lock()
+__all__ = ["PartitionCache", "at", "cache", "new_token", "scratch"]
 
 
 def new_token() -> str:
@@ -45,23 +41,33 @@ def at(part: int, begin: int, n_rows: int) -> None:
     change(place=(part, begin, n_rows))
 
 
-def state(token: str, name: Any, make: Callable[[], Any]) -> Any:
-    """Return what was kept with the rows that are read now, or what a function makes."""
-    with _lock:
-        kept = _states.setdefault(token, {})
-        _states.move_to_end(token)
-        while len(_states) > KEPT:
-            _states.popitem(last=False)
-    key = name, context().place
-    if key not in kept:
-        kept[key] = make()
-    return kept[key]
+class PartitionCache:
+    """The states of the fits that this process worked for last, by their tokens."""
+
+    def __init__(self) -> None:
+        self.fits: OrderedDict[str, dict[Any, Any]] = OrderedDict()
+        self._lock = Lock()
+
+    def state(self, token: str, name: Any, make: Callable[[], Any]) -> Any:
+        """Return what was kept with the rows that are read now, or what a function makes."""
+        with self._lock:
+            kept = self.fits.setdefault(token, {})
+            self.fits.move_to_end(token)
+            while len(self.fits) > KEPT:
+                self.fits.popitem(last=False)
+        key = name, context().place
+        if key not in kept:
+            kept[key] = make()
+        return kept[key]
+
+    def forget(self, token: str) -> None:
+        """Give up what this process keeps of a fit."""
+        with self._lock:
+            self.fits.pop(token, None)
 
 
-def forget(token: str) -> None:
-    """Give up what this process keeps of a fit."""
-    with _lock:
-        _states.pop(token, None)
+cache = PartitionCache()
+"""That of this process: tasks find it by importing it."""
 
 
 def scratch(values: NDArray[Any]) -> NDArray[Any]:

@@ -46,7 +46,7 @@ from typing import Any, ClassVar, Generic, Protocol, Self, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from skdpnoise.data.partition_cache import forget, new_token, scratch, state
+from skdpnoise.data.partition_cache import cache, new_token, scratch
 from skdpnoise.data.partitions import (
     Choose,
     Job,
@@ -545,7 +545,7 @@ class _FoldOfPartitions(Fold[Update]):
         return self._table.total(step, self._label)
 
     def __exit__(self, *_: object) -> None:
-        forget(self._facts[2])
+        cache.forget(self._facts[2])
 
 
 class _Kept:
@@ -570,7 +570,7 @@ def _own(state: Any) -> Any:
 def _advanced(facts: tuple[Any, ...], history: tuple[Any, ...], leaf: Any) -> Integers:
     """Return the integers of some rows after the last update."""
     start, advance, token = facts
-    kept = state(token, "fold", partial(_Kept, start, leaf))
+    kept = cache.state(token, "fold", partial(_Kept, start, leaf))
     with kept.lock:
         if not 0 <= kept.made < len(history):  # an update that failed, or is done once more
             kept.begin(start, leaf)

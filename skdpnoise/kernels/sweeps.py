@@ -31,7 +31,6 @@ _PADDING = 8  # so that the rows of a tile do not all fall on the same lines of 
 # Numba takes a second to compile loops. A process leaves so many values to numpy, in all: about as
 # much is lost by them.
 _INTERPRETED = 1 << 25
-_interpreted = {"values": 0}
 # Below this many, handing work to a thread costs more than it saves.
 _VALUES_PER_THREAD = 1 << 18
 _MOST_PAIRED = 1 << 31  # two row numbers share 64 bits
@@ -100,16 +99,25 @@ class Sweep:
         return np.concatenate(found)
 
 
-def _loops(n_values: int, n_in_all: float) -> tuple[Any, int]:
-    """Return functions of tiles for so many values of all, and the most threads."""
-    if _interpreted["values"] + n_in_all <= _INTERPRETED:
-        _interpreted["values"] += n_values
-        return tiles, 1
-    from numba import config
+class Loops:
+    """Functions of tiles, for one process: numpy's at first, and then the same compiled."""
 
-    from skdpnoise.kernels import tile_loops
+    def __init__(self) -> None:
+        self.n_interpreted = 0  # values so far
 
-    return tile_loops, config.NUMBA_NUM_THREADS
+    def __call__(self, n_values: int, n_in_all: float) -> tuple[Any, int]:
+        """Return those for so many values of all, and the most threads."""
+        if self.n_interpreted + n_in_all <= _INTERPRETED:
+            self.n_interpreted += n_values
+            return tiles, 1
+        from numba import config
+
+        from skdpnoise.kernels import tile_loops
+
+        return tile_loops, config.NUMBA_NUM_THREADS
+
+
+_loops = Loops()
 
 
 def all_finite(table: NDArray[Any]) -> bool:

@@ -126,22 +126,16 @@ class Charge:
     def of(cls, row: Row) -> Charge:
         """Return the charge of a stored row; raise if it cannot be read."""
         reading.check_texts(row)
-        loss = reading.read_cost(row.loss, row.epsilon, row.delta)
-        time, parameters = reading.time_in(row.time), reading.parameters_in(row.parameters)
-        returned = None if row.returned is None else str(parameters.get(REASON, ""))
+        parameters = reading.parameters_in(row.parameters)
         return cls(
-            row.number,
-            time,
-            row.label,
-            row.estimator,
-            row.mechanism,
-            loss,
-            (row.epsilon, row.delta),
-            row.who,
-            parameters,
-            row.token,
-            returned=returned,
+            number=row.number,
+            time=reading.time_in(row.time),
+            loss=reading.read_cost(row.loss, row.epsilon, row.delta),
+            guarantee=(row.epsilon, row.delta),
+            parameters=parameters,
+            returned=None if row.returned is None else str(parameters.get(REASON, "")),
             returns=row.returned,
+            **{name: getattr(row, name) for name in reading.TEXTS},
         )
 
     @classmethod
@@ -153,18 +147,16 @@ class Charge:
             return charge
         except reading.FAULTS as error:
             reason = reading.reason_of(error)
+        stored = {name: getattr(row, name) for name in reading.TEXTS}
+        texts: dict[str, Any] = {k: one if one is None else str(one) for k, one in stored.items()}
         return cls(
-            row.number if type(row.number) is int else 0,
-            _readable_or(lambda: reading.time_in(row.time), datetime.min.replace(tzinfo=UTC)),
-            str(row.label),
-            None if row.estimator is None else str(row.estimator),
-            None if row.mechanism is None else str(row.mechanism),
-            None,
-            (_number(row.epsilon), _number(row.delta)),
-            None if row.who is None else str(row.who),
-            _readable_or(lambda: reading.parameters_in(row.parameters), {}),
-            str(row.token),
-            reason,
+            number=row.number if type(row.number) is int else 0,
+            time=_readable_or(reading.time_in, row.time, datetime.min.replace(tzinfo=UTC)),
+            loss=None,
+            guarantee=(_number(row.epsilon), _number(row.delta)),
+            parameters=_readable_or(reading.parameters_in, row.parameters, {}),
+            unreadable=reason,
+            **texts,
         )
 
 
@@ -183,9 +175,9 @@ def _check_composes(text: str) -> None:
     Composition().add(decode_loss(text), (0.0, 0.0))
 
 
-def _readable_or(read: Callable[[], T], otherwise: T) -> T:
+def _readable_or(read: Callable[[object], T], stored: object, otherwise: T) -> T:
     try:
-        return read()
+        return read(stored)
     except reading.FAULTS:
         return otherwise
 
@@ -350,7 +342,6 @@ def _key(name: object) -> str:
 
 
 def _named(values: Mapping[Any, Any], depth: int) -> dict[str, Any]:
-    """Return values by name, without the values of seeds."""
     stored = {_key(name): _stored(value, depth) for name, value in values.items()}
     for name, value in values.items():
         if _key(name).endswith("random_state") and not isinstance(value, bool | None):
@@ -380,7 +371,6 @@ def _stored(value: Any, depth: int) -> Any:
 
 
 def _stored_array(value: Any, depth: int) -> Any:
-    """Return the entries of a short array, and the shape and dtype of a long one."""
     kind, dtype = type(value).__name__, getattr(value, "dtype", None)
     if getattr(value, "size", _LONG + 1) > _LONG or not hasattr(value, "tolist"):
         return f"{kind} of shape {value.shape}" + (f", {dtype}" if dtype is not None else "")

@@ -14,7 +14,6 @@ from skdpnoise.privacy import Adjacency, PrivacyGuarantee, PrivacyLoss, check_re
 def loss_of(
     cost: Any, owner: str = "PrivacyLedger.charge", name: str = "cost"
 ) -> tuple[PrivacyLoss, str | None]:
-    """Return the loss of a cost, and the name of its noise."""
     if isinstance(cost, PrivacyLoss):
         return cost, None
     for method in ("own_loss", "privacy_loss"):
@@ -27,7 +26,6 @@ def loss_of(
 def check_kind(
     budget: StoredBudget, dataset: str, adjacency: Adjacency | None, unit: str | None
 ) -> None:
-    """Refuse a cost that is stated for other neighbours than those of the ledger."""
     owner = "PrivacyLedger.charge"
     if adjacency is not None and adjacency != budget.adjacency:
         must = f"be {budget.adjacency!r}, that of the data set {dataset!r}"

@@ -62,13 +62,6 @@ def releases_frame(report: PrivacyReport) -> pd.DataFrame:
         ``scale_low`` and ``scale_high`` (in the units of the released numbers), ``loss`` and
         ``share`` of the budget, between 0 and 1.
 
-    Raises
-    ------
-    TypeError
-        If it is no report.
-    ImportError
-        If pandas is not installed: it comes with the extra ``pandas``.
-
     Examples
     --------
     >>> from skdpnoise import DPStandardScaler
@@ -99,15 +92,6 @@ def report_to_json(report: PrivacyReport, *, indent: int | None = 2) -> str:
     indent : int or None, default=2
         As :func:`json.dumps` has it.
 
-    Returns
-    -------
-    str
-
-    Raises
-    ------
-    TypeError
-        If it is no report, or a loss is of a kind that cannot be written down.
-
     Examples
     --------
     >>> from skdpnoise import DPStandardScaler
@@ -131,15 +115,8 @@ def report_from_json(text: str) -> PrivacyReport:
     text : str
         Of :func:`report_to_json`.
 
-    Returns
-    -------
-    PrivacyReport
-        Equal to the one that was written.
-
     Raises
     ------
-    TypeError
-        If it is no text.
     ValueError
         If the text is no report, of a format that this version does not know, or states less than
         its releases cost.
@@ -160,8 +137,9 @@ def report_from_json(text: str) -> PrivacyReport:
         guarantee = PrivacyGuarantee(facts["epsilon"], facts["delta"], facts["adjacency"])
         releases = tuple(map(_release, facts["releases"]))
         total, planned = _decoded(facts["total"]), facts["planned"] and _decoded(facts["planned"])
+        plain = {name: facts[name] for name in _KINDS}
         for name, kinds in _KINDS.items():
-            check_type("report_from_json", name, facts[name], *kinds)
+            check_type("report_from_json", name, plain[name], *kinds)
         declared = tuple(map(str, facts["declared_public"]))
         changed = tuple(map(str, facts.get("changed_since", ())))
     except (KeyError, TypeError, ValueError, AttributeError) as error:
@@ -173,18 +151,13 @@ def report_from_json(text: str) -> PrivacyReport:
         must = "state a plan of what its total says at least"
         raise ValueError(complaint("report_from_json", "text", must, "less"))
     return PrivacyReport(
-        estimator=facts["estimator"],
         guarantee=guarantee,
         releases=releases,
         total=total,
-        secure=facts["secure"],
-        rows_per_group=facts["rows_per_group"],
-        declared=declared,
-        n_records=facts["n_records"],
-        observed=facts["observed"],
-        software=facts["software"],
         planned=planned,
+        declared=declared,
         changed=changed,
+        **plain,
     )
 
 
@@ -198,15 +171,8 @@ def _decoded(stored: Any) -> PrivacyLoss:
 
 def _release(stored: Mapping[str, Any]) -> Release:
     low, high = map(float, stored["scale"])
-    return Release(
-        label=stored["label"],
-        noise=stored["noise"],
-        n_releases=stored["n_releases"],
-        n_coordinates=stored["n_coordinates"],
-        scale=(low, high),
-        loss=_decoded(stored["encoded"]),
-        of=stored["of"],
-    )
+    plain = {name: stored[name] for name in words.OF_RELEASES}
+    return Release(**plain, scale=(low, high), loss=_decoded(stored["encoded"]))
 
 
 def registry_record(
@@ -219,9 +185,9 @@ def registry_record(
 ) -> dict[str, Any]:
     """Return a draft for the public registry of deployments of differential privacy.
 
-    What the report knows is filled in, for an entry of tier 3. What only a person can say is asked
-    for. `more` may replace every other text, such as the name of the privacy unit, and add what is
-    left open, such as a justification.
+    What the report knows is filled in, for an entry of tier 3; what only a person can say is asked
+    for; and :func:`registry_yaml` writes it. `more` may replace every other text, such as the name
+    of the privacy unit, and add what is left open, such as a justification.
 
     Parameters
     ----------
@@ -239,15 +205,8 @@ def registry_record(
     more : mapping of mappings or None, default=None
         Fields by section, such as ``{"implementation": {"justification": "..."}}``.
 
-    Returns
-    -------
-    dict
-        To be written by :func:`registry_yaml`.
-
     Raises
     ------
-    TypeError
-        If it is no report, or a text is given where a list or a mapping is asked for.
     ValueError
         If the fit was not private, something is missing, or `more` names an unknown section or what
         the report says.
@@ -308,7 +267,6 @@ def registry_record(
 
 
 def _basic(owner: str, basic: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the section that a person writes, checked."""
     missing = [name for name in _NEEDED if not basic.get(name)]
     if missing:
         allowed = f"have {', '.join(_NEEDED)}"
@@ -387,18 +345,8 @@ def registry_yaml(record: Mapping[str, Any]) -> str:
     Parameters
     ----------
     record : mapping
-        Of :func:`registry_record`.
-
-    Returns
-    -------
-    str
-        For a file named in small letters, digits and underscores, such as
-        ``deployments/office_ages_2026.yaml``.
-
-    Raises
-    ------
-    ImportError
-        If PyYAML is not installed: it comes with the extra ``registry``.
+        Of :func:`registry_record`; for a file named in small letters, digits and underscores, such
+        as ``deployments/office_ages_2026.yaml``.
 
     Examples
     --------
@@ -463,15 +411,6 @@ def model_card(
     authors : sequence of str, default=()
         Who wrote the card.
 
-    Returns
-    -------
-    str
-
-    Raises
-    ------
-    TypeError
-        If the model has no privacy report.
-
     References
     ----------
     Mitchell et al., "Model cards for model reporting", FAT* 2019.
@@ -525,7 +464,6 @@ def _escaped(text: str) -> str:
 
 
 def _parameters(model: Any) -> str | None:
-    """Return a table of constructor parameters, as a ledger may know them."""
     if not hasattr(model, "get_params"):
         return None
     stored = json.loads(stored_parameters(model.get_params(deep=True)))

@@ -12,11 +12,16 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from skdpnoise._utils.checks import pandas_for
+from skdpnoise._utils.context import context
 from skdpnoise.accounting.account import BudgetExceededError
 from skdpnoise.accounting.composition import Composition, compact
 from skdpnoise.accounting.encoding import decode_loss, encode_loss
-from skdpnoise.accounting.reservation import Reservation
-from skdpnoise.accounting.uncharged import is_uncharged
+from skdpnoise.accounting.reservation import (
+    LossAt,
+    Reservation,
+    calibrated_loss,
+    loss_at_epsilon,
+)
 from skdpnoise.ledger import checks
 from skdpnoise.ledger._verified import VerifiedCharges
 from skdpnoise.ledger.charge import (
@@ -28,7 +33,7 @@ from skdpnoise.ledger.charge import (
     stored_parameters,
     with_returns,
 )
-from skdpnoise.ledger.refusal import LossAt, recalibrated, refusal
+from skdpnoise.ledger.refusal import refusal
 from skdpnoise.ledger.storage import reading, reopened, storage_of
 from skdpnoise.ledger.storage.base import (
     Row,
@@ -122,22 +127,7 @@ class PrivacyLedger(Shown):
     def open(
         cls, dataset: str, storage: str | None = None, who: str | None = None
     ) -> PrivacyLedger:
-        """Open a data set that exists; never create one.
-
-        Parameters
-        ----------
-        dataset, storage, who : str
-            As for the class.
-
-        Returns
-        -------
-        PrivacyLedger
-
-        Raises
-        ------
-        UnknownDatasetError
-            If there is no such data set.
-        """
+        """Open a data set that exists, or raise `UnknownDatasetError`; never create one."""
         ledger = cls.__new__(cls)
         ledger._start(dataset, who, storage_of(storage))
         ledger._opened()
@@ -208,20 +198,17 @@ class PrivacyLedger(Shown):
             the largest one that fits. None asks the calibration of a mechanism that was made for
             this guarantee, and widens other noise by a factor.
 
-        Returns
-        -------
-        Charge
-
         Raises
         ------
         BudgetExceededError
             If the budget does not cover it; nothing is charged then.
         """
-        if is_uncharged():
+        if context().is_audited:
             return _unwritten(label, cost, guarantee)
         checks.check_kind(self._opened(), self.dataset, adjacency, unit)
         loss, noise = checks.loss_of(cost)
-        loss_at = loss_at or recalibrated(cost, guarantee)
+        if loss_at is None and (loss_for := calibrated_loss(cost, guarantee)) is not None:
+            loss_at = loss_at_epsilon(cost.recipe.guarantee, loss_for)
         check_relation("PrivacyLedger.charge", loss, self.guarantee.adjacency)
         epsilon, delta = checks.stated(loss, guarantee, self._opened().delta)
         row = Row(
@@ -247,19 +234,8 @@ class PrivacyLedger(Shown):
     def reserve(self, label: str, cost: Any, **facts: Any) -> Reservation:
         """Charge for a fit before its data are read; it may be returned until noise is drawn.
 
-        Parameters
-        ----------
-        label, cost, **facts : see :meth:`charge`
-
-        Returns
-        -------
-        Reservation
-            Alone able to return the charge, which stays listed, with the reason.
-
-        Raises
-        ------
-        BudgetExceededError
-            If the budget does not cover it; nothing is charged then.
+        What comes back is alone able to return the charge, which stays listed, with the reason.
+        The rest is as for :meth:`charge`.
 
         Examples
         --------
@@ -309,21 +285,7 @@ class PrivacyLedger(Shown):
     ) -> bool:
         """Return whether charges for all of these would be accepted now; nothing is charged.
 
-        Parameters
-        ----------
-        *costs : PrivacyLoss or mechanism
-            As for :meth:`charge`.
-        adjacency, unit : str, default=None
-            As for :meth:`charge`.
-
-        Returns
-        -------
-        bool
-
-        Raises
-        ------
-        ValueError
-            If they are stated for other neighbours than those of the ledger.
+        Costs, and the neighbours that they are stated for, are as for :meth:`charge`.
 
         Examples
         --------
@@ -341,25 +303,10 @@ class PrivacyLedger(Shown):
         adjacency: Adjacency | None = None,
         unit: str | None = None,
     ) -> float:
-        """Return the ε of the budget that would be left after charges for these.
+        """Return the ε of the budget that would be left after charges as for :meth:`charge`.
 
-        Parameters
-        ----------
-        *costs : PrivacyLoss or mechanism
-            As for :meth:`charge`.
-        adjacency, unit : str, default=None
-            As for :meth:`charge`.
-
-        Returns
-        -------
-        float
-            Below 0 where more would be spent than there is, and -infinity where no ε goes with the
-            δ of the budget.
-
-        Raises
-        ------
-        ValueError
-            If they are stated for other neighbours than those of the ledger.
+        It is below 0 where more would be spent than there is, and -infinity where no ε goes with
+        the δ of the budget.
 
         Examples
         --------
@@ -375,7 +322,6 @@ class PrivacyLedger(Shown):
     def _composed_with(
         self, costs: tuple[Any, ...], adjacency: Adjacency | None, unit: str | None
     ) -> Composition:
-        """Return the composition after charges for these costs."""
         checks.check_kind(self._opened(), self.dataset, adjacency, unit)
         total = self._read().composition
         for cost in costs:
@@ -431,14 +377,8 @@ class PrivacyLedger(Shown):
     def total(self) -> LedgerTotal:
         """Return what all charges guarantee together.
 
-        Returns
-        -------
-        LedgerTotal
-
-        Raises
-        ------
-        LedgerStorageError
-            If a charge cannot be read, or was changed, removed or added by something else.
+        `LedgerStorageError` is raised if a charge cannot be read, or was changed, removed or added
+        by something else.
         """
         budget = self.guarantee
         known = self._read(full=True)
@@ -459,12 +399,7 @@ class PrivacyLedger(Shown):
             )
 
     def charges(self) -> tuple[Charge, ...]:
-        """Return all charges in their order, also ones that cannot be read: see `Charge`.
-
-        Returns
-        -------
-        tuple of Charge
-        """
+        """Return all charges in their order, also ones that cannot be read: see `Charge`."""
         return self._over_charges(with_returns)
 
     def _over_charges(self, work: Callable[[Iterable[Charge]], T], after: int | None = None) -> T:
@@ -473,24 +408,16 @@ class PrivacyLedger(Shown):
 
         def read(_: int) -> T:
             with self._storage.transaction(self.dataset, write=False) as transaction:
-                return work(map(Charge.shown, transaction.each(after)))
+                return work(map(Charge.shown, transaction.rows(after)))
 
         return self._storage.attempt(read)
 
     def history(self) -> pd.DataFrame:
         """Return all charges as a frame, with what had been spent after each.
 
-        Returns
-        -------
-        pandas.DataFrame
-            ``spent`` is the ε of tight composition; of many charges it is computed after some, and
-            the others state the next computed value. ``returned`` is the reason for which a charge
-            was returned, which counts nothing: beside it, and beside the line that returned it.
-
-        Raises
-        ------
-        ImportError
-            If pandas is not installed: it comes with the extra ``pandas``.
+        ``spent`` is the ε of tight composition; of many charges it is computed after some, and the
+        others state the next computed value. ``returned`` is the reason for which a charge was
+        returned, which counts nothing: beside it, and beside the line that returned it.
         """
         pandas = pandas_for("PrivacyLedger.history")
         columns, losses = self._over_charges(columns_of)
@@ -571,10 +498,9 @@ class PrivacyLedger(Shown):
 
 
 def _unwritten(label: str, cost: Any, guarantee: Any) -> Charge:
-    """Return the charge of an audit or a plan: it has number 0, and is not written down."""
     loss, noise = checks.loss_of(cost)
     stated, label = checks.stated(loss, guarantee, _SOME_DELTA), checked_name("label", label)
-    return Charge(0, datetime.now(UTC), label, None, noise, loss, stated, None, {}, "")
+    return Charge(0, datetime.now(UTC), label, None, noise, loss, stated, None, {}, token="")
 
 
 def _again(dataset: str, url: str | None, who: str | None) -> PrivacyLedger:

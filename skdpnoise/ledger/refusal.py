@@ -6,13 +6,13 @@ import math
 from collections.abc import Callable
 from contextlib import suppress
 from decimal import ROUND_FLOOR, Context, Decimal
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from skdpnoise.accounting.composition import Composition
+from skdpnoise.accounting.reservation import LossAt
 from skdpnoise.ledger.storage.base import StoredBudget
-from skdpnoise.mechanisms.charging import loss_at as loss_of_recipe
 from skdpnoise.noises.discrete_gaussian import DiscreteGaussian
 from skdpnoise.noises.discrete_laplace import DiscreteLaplace
 from skdpnoise.noises.laplace import Laplace
@@ -23,7 +23,6 @@ from skdpnoise.privacy import (
     LossCurve,
     NumericLoss,
     PoissonSampled,
-    PrivacyGuarantee,
     PrivacyLoss,
     PureLoss,
     RandomisedResponse,
@@ -33,7 +32,7 @@ from skdpnoise.privacy.numeric.loss import bounds_near, composed_delta
 from skdpnoise.privacy.repetition.curve import Composed, Repetition
 from skdpnoise.privacy.repetition.sketch import sketched
 
-__all__ = ["LossAt", "largest_epsilon", "recalibrated", "refusal"]
+__all__ = ["largest_epsilon", "refusal"]
 
 _DIGITS = Context(prec=4, rounding=ROUND_FLOOR)  # of what is stated
 _NOTHING, _MOST = 1e-300, 1.0 - 1e-6  # of δ
@@ -48,9 +47,6 @@ _CLOSE = 1.004  # what fits is the largest if this times as much does not
 _NEAR, _NEARER = 1e-3, 1e-6  # relative accuracy, where a composition is tried, and a single loss
 _SAFE = 5e-3  # by which the logarithm of a δ from few dots is to be below that of the budget
 
-LossAt = Callable[[float], PrivacyLoss]
-"""The loss of a release for another ε, as its calibration finds it."""
-
 
 class _Kind(NamedTuple):
     """Losses of the same kind as the one that was asked for, by a size that grows with ε."""
@@ -62,8 +58,6 @@ class _Kind(NamedTuple):
 
 
 class _Remaining:
-    """The budget that is left."""
-
     def __init__(self, spent: Composition, budget: StoredBudget) -> None:
         self.spent, self.budget, self.adaptive = spent, budget.guarantee, budget.adaptive
         self.limit = Decimal(repr(budget.epsilon))
@@ -72,7 +66,6 @@ class _Remaining:
         return self.spent.with_one_more(loss, (0.0, 0.0))
 
     def by_sums(self, total: Composition) -> bool:
-        """Return True if sums decide whether a total fits, without a privacy curve."""
         return self.adaptive or self.budget.delta == 0.0 or not total.terms
 
     def excess(self, loss: PrivacyLoss, *, quick: bool = True) -> float:
@@ -125,18 +118,6 @@ class _Remaining:
             if -enough <= excess <= 0.0 or high < low * (1.0 + 0.5 * near):
                 break
         return best
-
-
-def recalibrated(
-    cost: Any, guarantee: PrivacyGuarantee | tuple[float, float] | None
-) -> LossAt | None:
-    """Return the loss by ε of a mechanism calibrated for the stated guarantee, else None."""
-    recipe = getattr(cost, "recipe", None)
-    if recipe is None:
-        return None
-    asked = recipe.guarantee
-    known = guarantee in (asked, (asked.epsilon, asked.delta))
-    return loss_of_recipe(asked, recipe.loss) if known else None
 
 
 def refusal(
@@ -282,7 +263,6 @@ def _halved(fits: Callable[[float], bool], low: float, high: float) -> float:
 
 
 def _sketched(loss: PrivacyLoss) -> PrivacyLoss:
-    """Return a loss with quick curves; the loss itself if it has no others."""
     terms = loss.numeric().terms
     quick = tuple((sketched(curve), shift, count) for curve, shift, count in terms)
     return loss if quick == terms else NumericLoss(quick)
@@ -317,10 +297,8 @@ def _widened(curve: LossCurve, shift: float, factor: float) -> tuple[LossCurve, 
 
 
 def _log_expm1(x: float) -> float:
-    """Return log(e^x - 1) of any positive number."""
     return x + math.log(-math.expm1(-x))
 
 
 def _floor(value: float) -> float:
-    """Return a value rounded down to four digits."""
     return float(_DIGITS.create_decimal(Decimal(repr(value))))

@@ -24,7 +24,6 @@ from skdpnoise._utils.nested import estimators_in, give_seeds
 from skdpnoise._utils.warnings import PrivacyWarning
 from skdpnoise.accounting import PrivacyReport
 from skdpnoise.accounting.report import noise_in_records, release_shares
-from skdpnoise.accounting.uncharged import uncharged
 from skdpnoise.planning.plans import PlannedStage, PrivacyPlan, SimulatedScore
 from skdpnoise.planning.synthetic import Law, MadeUpRecords, kind_of, law_for, part_of
 from skdpnoise.privacy import PrivacyGuarantee
@@ -246,7 +245,7 @@ def uncharged_fits() -> Iterator[list[warnings.WarningMessage]]:
     with (
         warnings.catch_warnings(record=True) as caught,
         parallel_config(backend="sequential"),
-        uncharged(),
+        within(is_audited=True),
     ):
         warnings.simplefilter("always")
         yield caught

@@ -69,5 +69,4 @@ class Shown:
         return f"<{with_caveat(text, secure=sheet.secure, end='. ')}>"
 
     def _repr_html_(self) -> str:
-        """Return an HTML card, for notebooks."""
         return self._sheet().html()

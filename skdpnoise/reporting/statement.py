@@ -24,11 +24,9 @@ _CHANGED = {
     ("replace_one", "group"): "whatever the rows of any one group (a person, say) had been",
     ("add_remove", "group"): "whether or not any one group (a person, say) was in the data",
 }
-_OPEN = {
-    ("replace_one", "record"): ("how many rows there are",),
-    ("replace_one", "group"): ("how many rows there are, and which of them belong together",),
-    ("add_remove", "record"): (),
-    ("add_remove", "group"): (),
+_OPEN = {  # where the number of rows is public
+    "record": "how many rows there are",
+    "group": "how many rows there are, and which of them belong together",
 }
 _NOT_PROTECTED = (
     "the number, the order and the names of the columns, their types, and the labels of classes",
@@ -54,7 +52,7 @@ BEFORE = (
 _UNSPENT = "This rest is neither claimed nor given back: how much is left may depend on the data."
 _FAMILIES = {"gaussian": "normal", "laplace": "Laplace"}
 _RULES = ("iid", "inid", "spr")
-_OF_RELEASES = ("label", "noise", "n_releases", "n_coordinates", "of")
+OF_RELEASES = ("label", "noise", "n_releases", "n_coordinates", "of")
 
 
 def sections(report: Any) -> list[tuple[str, list[str]]]:
@@ -97,7 +95,7 @@ def as_dict(report: Any) -> dict[str, Any]:
         "allowed": str(allowed),
         "spent": str(report.total),
         "releases": [
-            {name: getattr(release, name) for name in _OF_RELEASES}
+            {name: getattr(release, name) for name in OF_RELEASES}
             | {
                 "scale": [one if math.isfinite(one) else repr(one) for one in release.scale],
                 "loss": str(release.loss),
@@ -115,9 +113,6 @@ def as_dict(report: Any) -> dict[str, Any]:
 
 
 def rounded_up(value: float, digits: int = _DIGITS) -> str:
-    """Return a number rounded up to some digits."""
-    if not math.isfinite(value):
-        return str(value)
     exact = Decimal(repr(float(value)))  # as it is written: 0.1 stays 0.1
     up = Context(prec=digits, rounding=ROUND_CEILING).plus(exact)
     return f"{float(up):.{digits}g}"
@@ -250,7 +245,6 @@ def _short(scale: float) -> str:
 
 
 def measured(report: Any) -> list[str]:
-    """Return one line for each release: its noise and its cost."""
     if not report.releases:
         return ["nothing"]
     lines = [
@@ -289,7 +283,8 @@ def _profile(report: Any) -> list[tuple[float, float]]:
 
 
 def open_facts(report: Any) -> list[str]:
-    return [*_OPEN[report.guarantee.adjacency, report.unit], *_NOT_PROTECTED]
+    known = [_OPEN[report.unit]] if report.guarantee.adjacency == "replace_one" else []
+    return [*known, *_NOT_PROTECTED]
 
 
 def vouched(report: Any) -> list[str]:

@@ -31,12 +31,25 @@ def inner(function: F) -> F:
     return function
 
 
+class Trial:
+    """The work that one process leaves to an interpreter, before compiled loops pay."""
+
+    def __init__(self, most: float) -> None:
+        self.most, self.done = most, 0.0
+
+    def takes(self, n: float) -> bool:
+        """Return whether so much more work is left to it, and count it then."""
+        fits = self.done + n <= self.most
+        self.done += n * fits
+        return fits
+
+
 class Compilable(Generic[P, R]):
     """A loop over draws: call it to have it interpreted, or take what `for_bits` returns."""
 
     def __init__(self, function: Callable[P, R]) -> None:
         self._function = function
-        self._interpreted_bits = 0.0
+        self._interpreted = Trial(INTERPRETED_BITS)
         update_wrapper(self, function)
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
@@ -46,10 +59,8 @@ class Compilable(Generic[P, R]):
 
     def for_bits(self, n: float) -> Callable[P, R]:
         """Return this loop in the form that reads about n more random bits sooner."""
-        if "compiled" in vars(self) or self._interpreted_bits + n > INTERPRETED_BITS:
-            return self.compiled
-        self._interpreted_bits += n
-        return self
+        plain = "compiled" not in vars(self) and self._interpreted.takes(n)
+        return self if plain else self.compiled
 
     @cached_property
     def compiled(self) -> Callable[P, R]:

@@ -120,12 +120,12 @@ def test_a_cap_counts_both_and_refuses_either():
     half = budget.share(0.49).numeric()
     for more in (GaussianLoss(0.4), NumericLoss(((Promised(0.6e-6), 0.0, 1),)), PureLoss(0.01)):
         cap = SpendingLimit(budget, "replace_one")
-        cap.charge("first", half, adjacency="replace_one", guarantee=(1.0, 1e-6))
+        cap.part("a").charge("first", half, adjacency="replace_one", guarantee=(1.0, 1e-6))
         with pytest.raises(BudgetExceededError):
-            cap.charge("second", more, adjacency="replace_one", guarantee=(1.0, 1e-6))
+            cap.part("a").charge("second", more, adjacency="replace_one", guarantee=(1.0, 1e-6))
     plain = SpendingLimit(GaussianLoss(0.5), "replace_one")
     with pytest.raises(BudgetExceededError):
-        plain.charge("first", half, adjacency="replace_one", guarantee=(1.0, 1e-6))
+        plain.part("a").charge("first", half, adjacency="replace_one", guarantee=(1.0, 1e-6))
 
 
 @each_value(1)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from decimal import Decimal
 from fractions import Fraction
@@ -13,7 +12,6 @@ import pytest
 from scipy.special import ndtr
 
 from skdpnoise.accounting.composition import Composition, _up, compact, gaussian_mu_of_pure, on_grid
-from skdpnoise.accounting.encoding import terms_from_json
 from skdpnoise.ledger import PrivacyLedger
 from skdpnoise.mechanisms import calibrate
 from skdpnoise.noises import get_noise
@@ -195,21 +193,6 @@ def test_every_charge_is_judged_as_the_composed_loss_says(seed):
     assert refused > 5
     assert len(kept) > 5
     assert total.epsilon(budget.delta) <= budget.epsilon
-
-
-def test_sums_survive_being_written_down():
-    total = composed(assorted(40))
-    budget = PrivacyGuarantee(5.0, DELTA)
-    assert total.fits(budget, adaptive=False)
-    stored = json.loads(json.dumps(total.to_json()))
-    assert stored["count"] == 40
-    for name in ("pure", "normal", "squares", "basic_epsilon", "basic_delta", "since"):
-        assert Decimal(stored[name]) == getattr(total, name)
-    assert [Decimal(value) for value in stored["anchor"]] == list(total.anchor)
-    found: dict = {}
-    for curve, shift, count in terms_from_json(stored["terms"]):
-        found.setdefault(curve, {})[shift] = count
-    assert found == total.terms
 
 
 @pytest.mark.slow

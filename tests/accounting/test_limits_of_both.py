@@ -7,7 +7,13 @@ from fractions import Fraction
 
 import pytest
 
-from skdpnoise.accounting.limits import ApproximateBudget, SpendingLimit, UnsettledError, pure_part
+from skdpnoise.accounting.limits import (
+    ApproximateBudget,
+    ChanceBudget,
+    SpendingLimit,
+    UnsettledError,
+    pure_part,
+)
 from skdpnoise.compose.shares import whole_budget
 from skdpnoise.ledger import BudgetExceededError
 from skdpnoise.privacy import GaussianLoss, PrivacyGuarantee, PureLoss, gdp_mu
@@ -89,15 +95,15 @@ def test_what_is_not_within_the_limit_is_refused(cost, stated):
     assert cap.refused
 
 
-def test_later_charges_of_a_fit_are_within_what_the_first_one_stated():
-    cap = SpendingLimit(WHOLE, "add_remove")
-    charge(cap, "a", PureLoss(0.3), (0.5, 0.0))
-    charge(cap, "a", PureLoss(0.2), None)
+@pytest.mark.parametrize("limit", [WHOLE, PureLoss(1.0), ChanceBudget(9.0, 1e-4)], ids=str)
+def test_every_charge_states_the_guarantee_of_its_fit(limit):
+    cap = SpendingLimit(limit, "add_remove")
+    cost = GaussianLoss(0.1) if isinstance(limit, ChanceBudget) else PureLoss(0.1)
+    charge(cap, "a", cost, (0.5, 1e-7))
     with pytest.raises(BudgetExceededError):
-        charge(cap, "a", PureLoss(1e-6), None)
-    other = SpendingLimit(WHOLE, "add_remove")
-    charge(other, "a", PureLoss(0.3), (0.5, 0.0))
-    with pytest.raises(BudgetExceededError):
-        charge(other, "b", PureLoss(0.1), None)
+        charge(cap, "a", cost, None)
+
+
+def test_a_charge_is_for_the_neighbours_of_the_limit():
     with pytest.raises(BudgetExceededError):
         charge(SpendingLimit(WHOLE, "add_remove"), "a", PureLoss(0.1), (0.1, 0.0), "replace_one")

@@ -28,6 +28,7 @@ from skdpnoise import (
     PrivacyWarning,
     total_guarantee,
 )
+from skdpnoise._utils.warnings import Once
 from skdpnoise.base import advice
 from skdpnoise.plotting import AllocationDisplay, NoiseDisplay, PrivacyLossDisplay
 from skdpnoise.privacy import PrivacyGuarantee
@@ -88,7 +89,7 @@ def data():
 @pytest.fixture(autouse=True)
 def nothing_shown(monkeypatch):
     """Begin each test as a new process begins: no line of code has been warned yet."""
-    monkeypatch.setattr("skdpnoise.base.advice._shown", set())
+    monkeypatch.setattr("skdpnoise.base.advice._shown", Once())
 
 
 def configured(estimator, **parameters):

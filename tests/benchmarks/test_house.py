@@ -228,6 +228,17 @@ def test_a_figure_counts_nothing_else(root, figure, source):
     assert getattr(figures, figure)(root(room__in__a=source)) == []
 
 
+def test_a_cache_in_the_folder_of_the_rows_may_be_asked_for_names_and_numbers_alone(root):
+    asked = root(
+        data__in__names="@cache\ndef f(path: str, written: int, size: int): pass",
+        data__in__rows="@cache\ndef f(path: str, columns: tuple[str, ...]): pass",
+        data__in__unsaid="@cache\ndef f(path: str, rows): pass",
+        room__in__names="@cache\ndef f(path: str, columns: tuple[str, ...]): pass",
+    )
+    places = [place.file for place in figures.other_state(asked)]
+    assert places == ["data/rows.py", "data/unsaid.py"]
+
+
 def test_the_mechanisms_themselves_and_the_ledger_are_what_is_called(root):
     here = root(
         mechanisms__in__a="self.sample(rng)\nplus_noise(a, b)", ledger__in__a="self.charge(1)"

@@ -73,6 +73,18 @@ def test_create_sets_a_budget_that_the_library_opens(run, storage):
     assert (ledger.unit, ledger.adaptive) == ("group", True)
 
 
+def test_create_says_how_many_reservations_may_be_returned(run, storage):
+    budget = ("create", "--epsilon", "1", "--delta", "0")
+    assert run(*budget, "--most-returned", "1", dataset="people")[0] == 0
+    ledger = PrivacyLedger.open("people", storage)
+    kept = [ledger.reserve(f"fit {k}", PureLoss(0.25)).give_back("no rows") for k in range(2)]
+    assert kept == [True, False]
+    code, _, err = run(*budget, "--most-returned", "0", dataset="people")
+    assert (code, "The 'most_returned' parameter" in err) == (1, True)
+    with pytest.raises(SystemExit, match="2"):
+        run(*budget, "--most-returned", "-1", dataset="people")
+
+
 def test_create_makes_the_file_and_takes_the_defaults_of_the_library(run, tmp_path):
     where = f"sqlite:///{tmp_path}/other.db"
     code, out, _ = run("create", "--epsilon", "1", "--delta", "1e-6", "--json", where=where)

@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 
 from skdpnoise.data import partition_cache
-from skdpnoise.data.partition_cache import at, new_token, scratch, state
+from skdpnoise.data.partition_cache import at, cache, new_token, scratch
 
 
 @pytest.fixture(autouse=True)
 def nothing_is_left():
     yield
-    partition_cache._states.clear()
+    cache.fits.clear()
     at(0, 0, 0)
 
 
@@ -27,28 +27,28 @@ def test_a_state_belongs_to_a_fit_a_name_and_the_rows_that_are_read():
             for place in places:
                 at(*place)
                 expected = [token, name, place]
-                assert state(token, name, partial(list, expected)) == expected
+                assert cache.state(token, name, partial(list, expected)) == expected
     for place in places:
         at(*place)
-        assert state(one, "b", pytest.fail) == [one, "b", place]
+        assert cache.state(one, "b", pytest.fail) == [one, "b", place]
 
 
 def test_a_process_keeps_the_states_of_few_fits():
     tokens = [new_token() for _ in range(partition_cache.KEPT + 1)]
     for token in tokens[:-1]:
-        state(token, "a", list).append(1)
-    assert state(tokens[0], "a", list) == [1]  # used last
-    state(tokens[-1], "a", list)
-    assert state(tokens[0], "a", list) == [1]
-    assert state(tokens[1], "a", list) == []
+        cache.state(token, "a", list).append(1)
+    assert cache.state(tokens[0], "a", list) == [1]  # used last
+    cache.state(tokens[-1], "a", list)
+    assert cache.state(tokens[0], "a", list) == [1]
+    assert cache.state(tokens[1], "a", list) == []
 
 
 def test_threads_read_rows_of_their_own():
     def work(part):
         at(part, 0, 1)
-        kept = state("fit", "a", list)
+        kept = cache.state("fit", "a", list)
         kept.append(part)
-        return list(state("fit", "a", list))
+        return list(cache.state("fit", "a", list))
 
     with ThreadPoolExecutor(4) as pool:
         assert list(pool.map(work, range(40))) == [[part] for part in range(40)]

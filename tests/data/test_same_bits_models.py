@@ -33,8 +33,9 @@ from skdpnoise import (
     PrivacyLedger,
 )
 from skdpnoise.base.partitioned import _applied
-from skdpnoise.data import partition_cache, scan_batches, table
+from skdpnoise.data import scan_batches, table
 from skdpnoise.data.cell_tables import AnyColumns
+from skdpnoise.data.partition_cache import cache
 from skdpnoise.data.partitions import SpreadError
 from skdpnoise.data.reading import _Scan
 from tests._cases import each_value
@@ -230,10 +231,11 @@ def test_a_state_that_is_lost_is_made_anew(monkeypatch):
         nonlocal lost
         lost += 1
         if lost % 3 == 0:
-            partition_cache._states.clear()
-        return partition_cache.state(token, name, make)
+            cache.fits.clear()
+        return kept(token, name, make)
 
-    monkeypatch.setattr(table, "state", forgetful)
+    kept = cache.state
+    monkeypatch.setattr(cache, "state", forgetful)
     assert differing(whole, over("coordinates", in_parts(FRAME, 7))) == []
     assert lost > 60
 
@@ -257,7 +259,7 @@ def test_moments_that_leave_64_bits_are_used_alike(estimator, monkeypatch):
 
 def test_nothing_is_kept_of_a_fit_that_is_over():
     over("coordinates", in_parts(FRAME, 2))
-    assert not partition_cache._states
+    assert not cache.fits
 
 
 def test_rows_that_change_between_passes_end_the_fit_after_one_charge():

@@ -6,8 +6,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from skdpnoise.data import partition_cache, scan_batches
+from skdpnoise.data import scan_batches
 from skdpnoise.data.groups import Groups
+from skdpnoise.data.partition_cache import cache
 from skdpnoise.data.ranks import ordered
 from skdpnoise.data.table import InMemory, as_rows, rows_at, scan_tables, scanned
 from skdpnoise.sampling import SeededWords
@@ -202,11 +203,11 @@ def test_states_that_are_lost_are_made_anew():
     _, y = arrays().values()
     with in_partitions().folded(start, advance) as fold:
         fold.total(1)
-        for token in [*partition_cache._states]:
-            partition_cache.forget(token)
+        for token in [*cache.fits]:
+            cache.forget(token)
         assert fold.total(2) == ((3 * y) ** 2).sum()
-        assert partition_cache._states
-    assert not partition_cache._states
+        assert cache.fits
+    assert not cache.fits
 
 
 def test_an_update_that_failed_half_way_is_not_counted_twice():

@@ -38,8 +38,8 @@ def kernels(request):
 
 def test_loops_are_compiled_once_numpy_has_lost_as_much_time(monkeypatch):
     monkeypatch.setattr(_row_kernels, "_PLAIN_ENTRIES", 100)
-    monkeypatch.setattr(_row_kernels, "_passed", {"entries": 0})
-    found = [_row_kernels.kernels(n) for n in (60, 40, 1, 0)]
+    kernels = _row_kernels.Kernels()
+    found = [kernels(n) for n in (60, 40, 1, 0)]
     assert found == [_plain_rows, _plain_rows, _rows, _rows]
 
 

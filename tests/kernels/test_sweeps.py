@@ -214,7 +214,7 @@ def swept_in_pieces(monkeypatch):
 
 
 def test_loops_are_compiled_once_numpy_has_lost_as_much(monkeypatch):
-    monkeypatch.setattr(sweeps, "_interpreted", {"values": 0})
+    monkeypatch.setattr(sweeps, "_loops", sweeps.Loops())
     few, most = 1 << 20, sweeps._INTERPRETED
 
     def interpreted(n_values, n_in_all=None):
@@ -224,7 +224,7 @@ def test_loops_are_compiled_once_numpy_has_lost_as_much(monkeypatch):
     assert all(interpreted(few) for _ in range(most // few))
     assert not interpreted(1)
     # Parts of large data: what a part is decides only how much numpy has lost.
-    monkeypatch.setattr(sweeps, "_interpreted", {"values": 0})
+    monkeypatch.setattr(sweeps, "_loops", sweeps.Loops())
     assert not interpreted(few, most + 1)
     assert all(interpreted(few, most // 2) for _ in range(most // 2 // few + 1))
     assert not interpreted(few, most // 2)

@@ -12,7 +12,7 @@ from skdpnoise.ledger.errors import LedgerSchemaError
 from skdpnoise.ledger.storage import reading
 from skdpnoise.ledger.storage.base import Row, digest_of
 
-VERSION, SEALED = 5, 4  # since the latter a digest shows whether a budget was changed
+VERSION, SEALED, FIRST = 5, 4, 3  # since the second a digest shows whether a budget was changed
 
 
 @cache
@@ -31,11 +31,9 @@ def tables() -> Any:
         sa.Column("delta", sa.Double, nullable=False),
         sa.Column("adjacency", sa.String(32), nullable=False),
         sa.Column("created", sa.String(32), nullable=False),
-        # Since version 2:
         sa.Column("unit", sa.String(32), nullable=False, server_default="record"),
         sa.Column("adaptive", sa.Integer, nullable=False, server_default="0"),
         sa.Column("summary", sa.Text),
-        # Since version 3:
         sa.Column("head", sa.Text),
         # Since version 4:
         sa.Column("seal", sa.Text),
@@ -61,29 +59,6 @@ def tables() -> Any:
         sa.Column("returned", sa.Integer),
     )
     return datasets, charges
-
-
-def _to_2(connection: Any) -> None:
-    """Add the unit, the adaptive rule, and the summary of many charges."""
-    for column in (
-        "unit VARCHAR(32) NOT NULL DEFAULT 'record'",
-        "adaptive INTEGER NOT NULL DEFAULT 0",
-        "summary TEXT",
-    ):
-        connection.exec_driver_sql(f"ALTER TABLE skdpnoise_datasets ADD COLUMN {column}")
-
-
-def _to_3(connection: Any) -> None:
-    """Add a digest of all charges, also to summaries."""
-    connection.exec_driver_sql("ALTER TABLE skdpnoise_datasets ADD COLUMN head TEXT")
-    datasets = connection.exec_driver_sql("SELECT id, summary FROM skdpnoise_datasets").all()
-    for key, summary in datasets:
-        digests = _digests(connection, key, "")
-        with suppress(*reading.FAULTS):  # what is no summary stays as it is
-            number, token, time, text = json.loads(summary)
-            summary = json.dumps([number, token, time, text, digests[number]])
-        head = json.dumps(list(digests.items())[-1])
-        _write(connection, key, head=head, summary=summary)
 
 
 def _to_4(connection: Any) -> None:
@@ -133,8 +108,8 @@ def _write(connection: Any, key: int, **values: Any) -> None:
     connection.execute(query, {"key": key, **values})
 
 
-# The k-th one leads from version k + 1 to version k + 2.
-MIGRATIONS: tuple[Callable[[Any], None], ...] = (_to_2, _to_3, _to_4, _to_5)
+# From the version that the first release wrote: each leads to the next one.
+MIGRATIONS: tuple[Callable[[Any], None], ...] = (_to_4, _to_5)
 
 
 def version_of(connection: Any, shown: str) -> int:
@@ -146,8 +121,8 @@ def version_of(connection: Any, shown: str) -> int:
     found = connection.exec_driver_sql("SELECT version FROM skdpnoise_schema").scalars().all()
     with reading.readable("The schema version", f"the ledger in {shown}"):
         (version,) = found
-        if type(version) is not int or version < 1:
-            raise ValueError("it is not a whole number above 0")
+        if type(version) is not int or version < FIRST:
+            raise ValueError(f"it is not a whole number from {FIRST} on")
     if version > VERSION:
         raise LedgerSchemaError(
             f"The ledger in {shown} has schema version {version}, and this version of skdpnoise "
@@ -167,6 +142,6 @@ def bring_up_to_date(connection: Any, version: int) -> None:
         metadata.create_all(connection)
         connection.execute(sa.insert(schema).values(version=VERSION))
         return
-    for migration in MIGRATIONS[version - 1 :]:
+    for migration in MIGRATIONS[version - FIRST :]:
         migration(connection)
     connection.execute(sa.update(schema).values(version=VERSION))

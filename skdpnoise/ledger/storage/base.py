@@ -44,7 +44,6 @@ class StoredBudget:
 
     @property
     def guarantee(self) -> PrivacyGuarantee:
-        """The budget."""
         return PrivacyGuarantee(self.epsilon, self.delta, self.adjacency)
 
     def check(self) -> PrivacyGuarantee:
@@ -60,8 +59,6 @@ class StoredBudget:
 
 
 class Row(NamedTuple):
-    """A charge as it is written down."""
-
     number: int
     token: str
     time: str
@@ -103,11 +100,8 @@ class Transaction(Protocol):
     def summarised(self) -> tuple[Summary, list[Alike]] | None:
         """Return the summary that was last written, and the charges that it covers."""
 
-    def rows(self, after: int | None) -> list[Row]:
-        """Return the charges with larger numbers, in order; all if None."""
-
-    def each(self, after: int | None = None) -> Iterator[Row]:
-        """Return the same one by one, so that they need not all be in memory."""
+    def rows(self, after: int | None = None) -> Iterator[Row]:
+        """Return the charges with larger numbers in order, one by one; all if None."""
 
     def find(self, token: str) -> Row | None:
         """Return the charge with a token."""

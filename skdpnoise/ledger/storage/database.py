@@ -8,7 +8,6 @@ import random
 import sqlite3
 import time
 import warnings
-import weakref
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -114,11 +113,11 @@ class DatabaseStorage:
         self.datasets, self.charges = tables()
 
     def open(self, dataset: str, wanted: dict[str, Any]) -> StoredBudget:
-        if wanted.get("epsilon") is None:
-            self._check_file()
         return self.attempt(lambda _: self._open(dataset, wanted))
 
     def _open(self, dataset: str, wanted: dict[str, Any]) -> StoredBudget:
+        if wanted.get("epsilon") is None:
+            self._check_file()
         # Nothing is locked or written where everything is there already.
         with self._connected(write=False) as connection:
             version = version_of(connection, self.shown)
@@ -188,24 +187,20 @@ class DatabaseStorage:
         raise AssertionError("the last attempt returns or raises")
 
     def _engine(self) -> Any:
-        """Return the engine of this process; a connection must not cross a fork."""
+        """Return the engine of this process; that of a fork's parent may be locked."""
         process = os.getpid()
         if process not in self._engines:
-            for engine in self._engines.values():
-                engine.dispose(close=False)
-            engine = self._new_engine()
-            weakref.finalize(self, _close, engine, process)
-            self._engines = {process: engine}
+            self._engines = {process: self._new_engine()}
         return self._engines[process]
 
     def _new_engine(self) -> Any:
-        sa = self.sa
+        # A new connection for each transaction: no file stays open that may be moved away, and no
+        # connection crosses a fork.
+        sa, options = self.sa, {"poolclass": self.sa.pool.NullPool}
         if self._sqlite:
-            # A new connection for each transaction: no file stays open that may be moved away.
-            options = {"poolclass": sa.pool.NullPool, "connect_args": {"timeout": _BUSY_SECONDS}}
+            options["connect_args"] = {"timeout": _BUSY_SECONDS}
         else:
             psycopg = self._url.get_driver_name().startswith("psycopg")
-            options = {"pool_size": 1, "pool_pre_ping": True}
             options["isolation_level"] = "READ COMMITTED"  # what is read under a lock is the newest
             options["connect_args"] = {"client_encoding": "utf8"} if psycopg else {}
         try:
@@ -333,10 +328,6 @@ def _explained(error: Any, shown: str) -> LedgerError:
     )
 
 
-def _close(engine: Any, process: int) -> None:
-    engine.dispose(close=os.getpid() == process)
-
-
 def _summary_in(text: str) -> Summary:
     """Return a stored summary; if it cannot be read, one that agrees with no charges."""
     try:
@@ -370,18 +361,11 @@ class _Transaction:
         found = self._connection.execute(query.group_by(*alike).order_by(first))
         return summary, [Alike(*row) for row in found]
 
-    def rows(self, after: int | None) -> list[Row]:
-        return [Row._make(row) for row in self._connection.execute(self._after(after))]
-
-    def each(self, after: int | None = None) -> Iterator[Row]:
-        options = {"yield_per": _AT_ONCE}
-        found = self._connection.execute(self._after(after), execution_options=options)
-        return map(Row._make, found)
-
-    def _after(self, after: int | None) -> Any:
-        charges = self._storage.charges.c
+    def rows(self, after: int | None = None) -> Iterator[Row]:
+        charges, options = self._storage.charges.c, {"yield_per": _AT_ONCE}
         query = self._all().where(charges.dataset == self._key).order_by(charges.number)
-        return query if after is None else query.where(charges.number > after)
+        query = query if after is None else query.where(charges.number > after)
+        return map(Row._make, self._connection.execute(query, execution_options=options))
 
     def find(self, token: str) -> Row | None:
         query = self._all().where(self._storage.charges.c.token == token)

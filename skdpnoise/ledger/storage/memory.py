@@ -15,8 +15,6 @@ T = TypeVar("T")
 
 
 class MemoryStorage:
-    """Data sets and their charges in the memory of one process."""
-
     shown = address = None
 
     def __init__(self, process: int | None = None) -> None:
@@ -68,11 +66,8 @@ class _ChargesInMemory:
     def summarised(self) -> tuple[Summary, list[Alike]] | None:
         return None
 
-    def rows(self, after: int | None) -> list[Row]:
-        return self.written[after:]
-
-    def each(self, after: int | None = None) -> Iterator[Row]:
-        return iter(self.rows(after))
+    def rows(self, after: int | None = None) -> Iterator[Row]:
+        return iter(self.written[after:])
 
     def find(self, token: str) -> Row | None:
         return next((row for row in self.written if row.token == token), None)

@@ -17,6 +17,9 @@ from skdpnoise.privacy import PrivacyLoss
 FAULTS = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
 """Errors that decoding raises where the text was not written by a ledger."""
 
+TEXTS = ("token", "label", "mechanism", "estimator", "who")
+"""Names of the texts of a charge, of which all but the first two may be missing."""
+
 _LONG = 300  # characters of a text
 
 
@@ -68,10 +71,8 @@ def parameters_in(stored: object) -> dict[str, Any]:
 def check_texts(row: Row) -> None:
     if type(row.number) is not int or row.number < 1:
         raise ValueError("the number is not a whole number above 0")
-    for name in ("token", "label"):
-        _text(name, getattr(row, name))
-    for name in ("mechanism", "estimator", "who"):
-        if getattr(row, name) is not None:
+    for name in TEXTS:
+        if name in ("token", "label") or getattr(row, name) is not None:
             _text(name, getattr(row, name))
 
 

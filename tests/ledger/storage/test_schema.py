@@ -22,16 +22,20 @@ from skdpnoise.privacy import GaussianLoss, PureLoss
 
 sqlalchemy = pytest.importorskip("sqlalchemy")
 
-# As version 1 wrote them: a migration is tested against what is out there, not against itself.
-VERSION_1 = """
+# As version 3 wrote them: a migration is tested against what is out there, not against itself.
+VERSION_3 = """
 CREATE TABLE skdpnoise_schema (version INTEGER NOT NULL);
-INSERT INTO skdpnoise_schema VALUES (1);
+INSERT INTO skdpnoise_schema VALUES (3);
 CREATE TABLE skdpnoise_datasets (
     id INTEGER NOT NULL, name VARCHAR(255) NOT NULL, epsilon DOUBLE PRECISION NOT NULL,
     delta DOUBLE PRECISION NOT NULL, adjacency VARCHAR(32) NOT NULL, created VARCHAR(32) NOT NULL,
-    PRIMARY KEY (id), UNIQUE (name));
+    unit VARCHAR(32) NOT NULL DEFAULT 'record', adaptive INTEGER NOT NULL DEFAULT 0, summary TEXT,
+    head TEXT, PRIMARY KEY (id), UNIQUE (name));
 INSERT INTO skdpnoise_datasets VALUES
-    (7, 'trips', 1.0, 1e-6, 'add_remove', '2026-01-01T00:00:00.000000+00:00');
+    (7, 'trips', 1.0, 1e-6, 'add_remove', '2026-01-01T00:00:00.000000+00:00', 'record', 0, NULL,
+     '[2, "3a95ae7e00bc0dcb4594d3654e9d661b804be30d56a047db584d9f7736acc191"]'),
+    (8, 'empty', 2.0, 0.0, 'replace_one', '2026-01-01T00:00:00.000000+00:00', 'group', 1, NULL,
+     '[0, ""]');
 CREATE TABLE skdpnoise_charges (
     dataset INTEGER NOT NULL, number INTEGER NOT NULL, token VARCHAR(32) NOT NULL,
     time VARCHAR(32) NOT NULL, label TEXT NOT NULL, mechanism TEXT, estimator TEXT,
@@ -44,22 +48,34 @@ INSERT INTO skdpnoise_charges VALUES
     (7, 2, 'bb', '2026-01-03T00:00:00.000000+00:00', 'second', NULL, NULL,
      '{"kind": "gaussian", "mu": 0.1}', 0.4, 1e-7, NULL, '{}');
 """
+# How it wrote the first of many charges down.
+SUMMARY = {
+    "format": 1,
+    "count": 1,
+    "pure": "0.25",
+    "normal": "0",
+    "basic_epsilon": "0.25",
+    "basic_delta": "0",
+    "since": "0.25",
+    "anchor": None,
+    "terms": [[{"curve": "randomised_response"}, [0.25], [1]]],
+}
 
 
-def make_version_1(url: str) -> None:
-    """Write such tables into an empty database."""
+def make_version_3(url: str, *changes: str) -> None:
+    """Write such tables into an empty database, and change them."""
     engine = sqlalchemy.create_engine(url)
-    script = VERSION_1
+    script = VERSION_3
     if engine.dialect.name == "postgresql":
         script = script.replace("id INTEGER", "id SERIAL")
     with engine.begin() as connection:
-        for statement in script.split(";\n"):
+        for statement in [*script.split(";\n"), *changes]:
             if statement.strip():
                 connection.exec_driver_sql(statement)
     engine.dispose()
 
 
-def holds_what_version_1_held(ledger: PrivacyLedger) -> None:
+def holds_what_version_3_held(ledger: PrivacyLedger) -> None:
     first, second = ledger.charges()
     assert (first.token, first.label, first.loss) == ("aa", "first", PureLoss(0.25))
     assert (first.estimator, first.parameters) == ("DPLogisticCD", {"alpha": 0.5})
@@ -91,10 +107,10 @@ IN_SILENCE = pytest.mark.filterwarnings("ignore:The ledger in")
 
 @IN_SILENCE
 @pytest.mark.parametrize("empty", ["sqlite", "postgresql"], indirect=True)
-def test_a_ledger_of_version_1_keeps_its_charges(empty):
-    make_version_1(empty)
+def test_a_ledger_of_version_3_keeps_its_charges(empty):
+    make_version_3(empty)
     ledger = PrivacyLedger("trips", storage=empty)
-    holds_what_version_1_held(ledger)
+    holds_what_version_3_held(ledger)
     assert ledger.charge("third", PureLoss(0.1)).number == 3
     again = PrivacyLedger.open("trips", empty)
     assert again.total().basic == (0.75, 1e-7)
@@ -116,7 +132,7 @@ def columns(url: str) -> dict[str, set[tuple[str, bool]]]:
 @IN_SILENCE
 def test_a_migrated_ledger_has_the_tables_of_a_new_one(tmp_path):
     old, new = (f"sqlite:///{tmp_path / name}.db" for name in ("old", "new"))
-    make_version_1(old)
+    make_version_3(old)
     for url in (old, new):
         PrivacyLedger("others", 1.0, 0.0, url)
     assert columns(old) == columns(new)
@@ -124,23 +140,32 @@ def test_a_migrated_ledger_has_the_tables_of_a_new_one(tmp_path):
 
 
 def test_there_is_a_migration_from_every_version():
-    assert len(_schema.MIGRATIONS) == _schema.VERSION - 1
+    assert len(_schema.MIGRATIONS) == _schema.VERSION - _schema.FIRST
+
+
+@pytest.mark.parametrize("version", [2, 1, 0, -1])
+def test_a_ledger_from_before_the_first_release_is_left_alone(sqlite, version):
+    make_version_3(sqlite, f"UPDATE skdpnoise_schema SET version = {version}")
+    before = columns(sqlite)
+    with pytest.raises(LedgerStorageError, match="not a whole number from 3 on"):
+        PrivacyLedger.open("trips", sqlite)
+    assert columns(sqlite) == before
 
 
 @IN_SILENCE
 def test_a_migration_that_fails_changes_nothing(sqlite, monkeypatch):
-    make_version_1(sqlite)
+    make_version_3(sqlite)
 
     def fails(connection):
-        _schema._to_3(connection)
+        _schema._to_5(connection)
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(_schema, "MIGRATIONS", (_schema._to_2, fails, _schema._to_4))
+    monkeypatch.setattr(_schema, "MIGRATIONS", (_schema._to_4, fails))
     with pytest.raises(KeyboardInterrupt):
         PrivacyLedger("trips", storage=sqlite)
     monkeypatch.undo()
-    assert ("unit", False) not in columns(sqlite)["skdpnoise_datasets"]
-    holds_what_version_1_held(PrivacyLedger.open("trips", sqlite))
+    assert ("seal", True) not in columns(sqlite)["skdpnoise_datasets"]
+    holds_what_version_3_held(PrivacyLedger.open("trips", sqlite))
 
 
 def test_a_ledger_of_a_newer_version_is_left_alone(sqlite):
@@ -159,62 +184,12 @@ def test_a_ledger_of_a_newer_version_is_left_alone(sqlite):
     assert path.read_bytes() == before
 
 
-# What version 2 added, and how it wrote the first of many charges down.
-VERSION_2 = """
-UPDATE skdpnoise_schema SET version = 2;
-ALTER TABLE skdpnoise_datasets ADD COLUMN unit VARCHAR(32) NOT NULL DEFAULT 'record';
-ALTER TABLE skdpnoise_datasets ADD COLUMN adaptive INTEGER NOT NULL DEFAULT 0;
-ALTER TABLE skdpnoise_datasets ADD COLUMN summary TEXT;
-UPDATE skdpnoise_datasets SET summary = '[1, "aa", "2026-01-02T00:00:00.000000+00:00",
-"{\\"format\\": 1, \\"count\\": 1, \\"pure\\": \\"0.25\\", \\"normal\\": \\"0\\",
-\\"squares\\": \\"SQUARES\\", \\"basic_epsilon\\": \\"0.25\\", \\"basic_delta\\": \\"0\\",
-\\"since\\": \\"0.25\\", \\"terms\\": [[{\\"curve\\": \\"randomised_response\\"}, [0.25], [1]]],
-\\"anchor\\": null}"]';
-"""
-
-
-def make_version_2(path: Path, *, squares: str | None = None) -> None:
-    """Write such tables into a file."""
-    if squares is None:
-        total = Composition()
-        total.add(PureLoss(0.25), (0.25, 0.0))
-        squares = str(total.squares)
-    connection = sqlite3.connect(path)
-    script = VERSION_2.replace("SQUARES", squares).replace(",\n\\", ", \\").replace(",\n", ", ")
-    connection.executescript(VERSION_1 + script)
-    connection.close()
-
-
-# What version 3 added: the digest of all charges.
-VERSION_3 = """
-UPDATE skdpnoise_schema SET version = 3;
-ALTER TABLE skdpnoise_datasets ADD COLUMN unit VARCHAR(32) NOT NULL DEFAULT 'record';
-ALTER TABLE skdpnoise_datasets ADD COLUMN adaptive INTEGER NOT NULL DEFAULT 0;
-ALTER TABLE skdpnoise_datasets ADD COLUMN summary TEXT;
-ALTER TABLE skdpnoise_datasets ADD COLUMN head TEXT;
-UPDATE skdpnoise_datasets SET head =
-    '[2, "3a95ae7e00bc0dcb4594d3654e9d661b804be30d56a047db584d9f7736acc191"]';
-INSERT INTO skdpnoise_datasets VALUES (8, 'empty', 2.0, 0.0, 'replace_one',
-    '2026-01-01T00:00:00.000000+00:00', 'group', 1, NULL, '[0, ""]');
-"""
-
-
-def make_version_3(url: str, *changes: str) -> None:
-    """Write such tables into a file, and change them."""
-    connection = sqlite3.connect(url.removeprefix("sqlite:///"))
-    connection.executescript(VERSION_1 + VERSION_3)
-    with connection:
-        for change in changes:
-            connection.execute(change)
-    connection.close()
-
-
 def test_a_ledger_of_version_3_is_read_and_its_budget_watched_from_then_on(sqlite):
     make_version_3(sqlite)
     with pytest.warns(LedgerWarning, match=r"schema version 3.*up to version 5.*compare") as seen:
         ledger = PrivacyLedger("trips", storage=sqlite)
     assert seen[0].filename == __file__
-    holds_what_version_1_held(ledger)
+    holds_what_version_3_held(ledger)
     assert ledger.total().basic == (0.65, 1e-7)
     assert ledger.charge("third", PureLoss(0.1)).number == 3
     empty = PrivacyLedger.open("empty", sqlite)
@@ -249,25 +224,24 @@ def test_what_was_changed_in_a_ledger_of_version_3_is_still_found(sqlite, change
 
 @IN_SILENCE
 def test_a_summary_of_version_3_stays_a_witness(tmp_path):
-    for name, squares in (("honest", None), ("changed", "0.001")):
-        old, path = tmp_path / f"{name}_2.db", tmp_path / f"{name}.db"
-        make_version_2(old, squares=squares)
-        old_connection = sqlite3.connect(old)
-        ((summary,),) = old_connection.execute("SELECT summary FROM skdpnoise_datasets").fetchall()
-        old_connection.close()
+    total = Composition()
+    total.add(PureLoss(0.25), (0.25, 0.0))
+    for name, squares in (("honest", str(total.squares)), ("changed", "0.001")):
+        path = tmp_path / f"{name}.db"
         make_version_3(f"sqlite:///{path}")
         connection = sqlite3.connect(path)
         (row,) = connection.execute(
             f"SELECT {', '.join(Row._fields[:-1])} FROM skdpnoise_charges WHERE number = 1"
         ).fetchall()
-        digest = reading.digest_after("", Row(*row))
+        first, digest = Row(*row), reading.digest_after("", Row(*row))
+        text = json.dumps({**SUMMARY, "squares": squares})
+        summary = json.dumps([1, first.token, first.time, text, digest])
         with connection:
-            changed = json.dumps([*json.loads(summary), digest])
             query = "UPDATE skdpnoise_datasets SET summary = ? WHERE id = 7"
-            connection.execute(query, (changed,))
+            connection.execute(query, (summary,))
         connection.close()
         ledger = PrivacyLedger.open("trips", f"sqlite:///{path}")
-        if squares is None:
+        if name == "honest":
             assert ledger.charge("third", PureLoss(0.1)).number == 3
             assert ledger.total().n_charges == 3
             continue
@@ -285,23 +259,8 @@ def test_an_old_ledger_that_cannot_be_written_says_so_and_is_left_alone(sqlite):
 
 
 @IN_SILENCE
-def test_a_summary_of_version_2_stays_a_witness(tmp_path):
-    for name, squares in (("honest", None), ("changed", "0.001")):
-        path = tmp_path / f"{name}.db"
-        make_version_2(path, squares=squares)
-        ledger = PrivacyLedger.open("trips", f"sqlite:///{path}")
-        holds_what_version_1_held(ledger)
-        if squares is None:
-            assert ledger.total().basic == (0.65, 1e-7)
-            assert ledger.charge("third", PureLoss(0.1)).number == 3
-            continue
-        with pytest.raises(LedgerStorageError, match="not those that"):
-            ledger.total()
-
-
-@IN_SILENCE
 def test_a_migrated_ledger_finds_what_is_changed_afterwards(sqlite):
-    make_version_1(sqlite)
+    make_version_3(sqlite)
     PrivacyLedger.open("trips", sqlite)
     connection = sqlite3.connect(sqlite.removeprefix("sqlite:///"))
     with connection:
@@ -312,6 +271,6 @@ def test_a_migrated_ledger_finds_what_is_changed_afterwards(sqlite):
 
 
 def test_stored_losses_are_read_as_they_were_written():
-    # The text of version 1 above is what is written today.
-    assert encode_loss(PureLoss(0.25)) in VERSION_1
-    assert encode_loss(GaussianLoss(0.1)) in VERSION_1
+    # The text of version 3 above is what is written today.
+    assert encode_loss(PureLoss(0.25)) in VERSION_3
+    assert encode_loss(GaussianLoss(0.1)) in VERSION_3

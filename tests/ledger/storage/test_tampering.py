@@ -105,15 +105,6 @@ def test_a_summary_that_is_none_is_found(dataset, sqlite, sums):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["terms", "anchor", "since"])
-def test_what_is_not_compared_with_a_summary_must_be_readable_all_the_same(dataset, sqlite, name):
-    filled(dataset, sqlite)
-    *head, sums = summary_of(dataset, sqlite)
-    rewrite(dataset, sqlite, *head, {**sums, name: "x"})
-    assert_found(dataset, sqlite)
-
-
-@pytest.mark.slow
 def test_a_bound_that_a_summary_claims_lets_nothing_through(sqlite, dataset):
     ledger = filled(dataset, sqlite)
     *head, sums = summary_of(dataset, sqlite)
