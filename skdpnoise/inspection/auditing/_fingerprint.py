@@ -345,12 +345,9 @@ def _of_method(value: Any) -> Content:
     return [value.__name__], b"", [(".__self__", value.__self__), (".__func__", function)]
 
 
-def _views(held: dict[int, int]) -> tuple[Any, Any, Any]:
-    return held.keys(), held.values(), held.items()
-
-
 _EXACT = frozenset((*_PLAIN, *_LISTS, *_SETS, dict, np.ndarray, *_BOUND))
 
+_MAPPINGS: tuple[dict[Any, Any], ...] = ({}, OrderedDict())
 _UNREAD = count()
 # They run, or are to run: where to, nobody can tell from outside.
 _RUNNING = (types.FrameType, types.TracebackType, weakref.finalize)
@@ -397,7 +394,11 @@ _READ_IN_PART: _Readers = (
 _READ_OTHERWISE = frozenset(
     (
         *(kind for kinds, _ in (*_READ_WHOLE, *_READ_IN_PART) for kind in kinds),
-        *(type(view) for view in (*_views({}), *_views(OrderedDict()))),
+        *(
+            type(getattr(made, view)())
+            for made in _MAPPINGS
+            for view in ("keys", "values", "items")
+        ),
         *(types.MappingProxyType, random.SystemRandom, property, classmethod, staticmethod),
         *(type(threading.Lock()), type(threading.RLock())),
         *(types.GetSetDescriptorType, types.MemberDescriptorType, types.WrapperDescriptorType),
