@@ -347,7 +347,7 @@ def _of_method(value: Any) -> Content:
 
 _EXACT = frozenset((*_PLAIN, *_LISTS, *_SETS, dict, np.ndarray, *_BOUND))
 
-_MAPPINGS: tuple[dict[Any, Any], ...] = ({}, OrderedDict())
+_DICTS: tuple[dict[Any, Any], ...] = ({}, OrderedDict())
 _UNREAD = count()
 # They run, or are to run: where to, nobody can tell from outside.
 _RUNNING = (types.FrameType, types.TracebackType, weakref.finalize)
@@ -394,11 +394,7 @@ _READ_IN_PART: _Readers = (
 _READ_OTHERWISE = frozenset(
     (
         *(kind for kinds, _ in (*_READ_WHOLE, *_READ_IN_PART) for kind in kinds),
-        *(
-            type(getattr(made, view)())
-            for made in _MAPPINGS
-            for view in ("keys", "values", "items")
-        ),
+        *(type(getattr(one, name)()) for one in _DICTS for name in ("keys", "values", "items")),
         *(types.MappingProxyType, random.SystemRandom, property, classmethod, staticmethod),
         *(type(threading.Lock()), type(threading.RLock())),
         *(types.GetSetDescriptorType, types.MemberDescriptorType, types.WrapperDescriptorType),
