@@ -137,12 +137,8 @@ def candidates(estimator: Any, data: Data, adjacency: Adjacency) -> list[Neighbo
     rows, targets = _records(estimator, data)
     replaces = adjacency == "replace_one"
     rest = _take(data, np.arange(len(data[0]) - 1)) if replaces else data
-    known = [*targets] or ["high"]
-    tried = [
-        one
-        for one in (_REPLACED if replaces else _ADDED)
-        if all(target in known for _, target in one)
-    ]
+    known, ends_of = set(targets) or {"high"}, _REPLACED if replaces else _ADDED
+    tried = [ends for ends in ends_of if {target for _, target in ends} <= known]
     pairs = []
     for where, place in places(len(rest[0])):
         for ends in tried[: _ELSEWHERE if where else None]:
