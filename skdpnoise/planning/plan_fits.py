@@ -309,27 +309,19 @@ def _room(estimator: Any, ledger: Any) -> Any:
     return ledger
 
 
-class _Noted(Exception):
-    """Raised where a fit has charged all that it charges."""
+class _Asked(Exception):
+    """Raised where a fit would charge: its cost, and what is stated with it."""
 
 
-class _Charges:
-    """Stands where a ledger would, and notes what a fit would charge."""
+class _Asking:
+    """Stands where a ledger would, and ends a fit at its charge, which is one for all of it."""
 
     dataset = "a plan"
 
-    def __init__(self, most: int | None = None) -> None:
-        self.costs: list[Any] = []
-        self.facts: dict[str, Any] = {}
-        self._most = most
-
     def charge(self, label: str, cost: Any, **facts: Any) -> None:
-        self.costs.append(cost)
-        self.facts = {name: facts.get(name) for name in ("adjacency", "unit")}
-        if len(self.costs) == self._most:
-            raise _Noted
+        raise _Asked(cost, {name: facts.get(name) for name in ("adjacency", "unit")})
 
-    def __deepcopy__(self, memo: Any) -> _Charges:
+    def __deepcopy__(self, memo: Any) -> _Asking:
         return self
 
     __copy__ = __sklearn_clone__ = __deepcopy__
@@ -338,21 +330,21 @@ class _Charges:
 def _affordable(run: _Simulation, seed: int, ledger: Any) -> float | None:
     """Return the largest ε for which a ledger covers what a fit would charge, rounded down."""
     records = run.law.sampler(np.random.SeedSequence(seed))(run.n_samples)
-    whole = _Charges()
-    run.fitted(records, seed, run.epsilon, whole)
-    if not whole.costs:
-        return None
-    ledger.covers(**whole.facts)  # other neighbours, or another unit: an error says so
 
     def asked(epsilon: float, of_ledger: Callable[..., Any], otherwise: Any) -> Any:
-        charges = _Charges(len(whole.costs))
         try:
-            run.fitted(records, seed, epsilon, charges)
-        except _Noted:
-            pass
+            run.fitted(records, seed, epsilon, _Asking())
+        except _Asked as stopped:
+            cost, facts = stopped.args
+            return of_ledger(cost, **facts)
         except ValueError:  # no noise gives this guarantee
-            return otherwise
-        return of_ledger(*charges.costs, **charges.facts)
+            pass
+        return otherwise
+
+    facts = asked(run.epsilon, lambda cost, **facts: facts, None)
+    if facts is None:
+        return None
+    ledger.covers(**facts)  # other neighbours, or another unit: an error says so
 
     def left(epsilon: float) -> float:
         return max(float(asked(epsilon, ledger.left_after, -math.inf)), -_LARGEST)

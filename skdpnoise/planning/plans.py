@@ -201,8 +201,8 @@ class PrivacyPlan(Shown):
         place = int(np.searchsorted(medians, wanted))
         if place == 0:
             return self.scores[0].epsilon
-        part = (wanted - medians[place - 1]) / (medians[place] - medians[place - 1])
-        return math.exp(logs[place - 1] + part * (logs[place] - logs[place - 1]))
+        ends = slice(place - 1, place + 1)
+        return math.exp(float(np.interp(wanted, medians[ends], logs[ends])))
 
     def to_dict(self) -> dict[str, Any]:
         """Return all facts as plain values, such as JSON takes.

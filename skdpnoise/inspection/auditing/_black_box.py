@@ -16,14 +16,13 @@ from skdpnoise.inspection.auditing._bounds import epsilon_bound, mu_bound
 from skdpnoise.inspection.auditing._claims import (
     check_fits,
     fit_quietly,
-    is_gaussian,
     seeded_clones,
 )
 from skdpnoise.inspection.auditing._neighbours import Neighbours
 from skdpnoise.inspection.auditing._tables import stacked, taken
 from skdpnoise.inspection.auditing._views import UNREAD, Layout, Parameters, View, view
 from skdpnoise.inspection.auditing.report import BlackBoxResult
-from skdpnoise.privacy import PrivacyGuarantee, gdp_mu
+from skdpnoise.privacy import GaussianLoss, PrivacyGuarantee, gdp_mu
 
 _POINTS = 3  # records that are asked about beside those that differ
 _CHOOSING = 0.25  # of the fits choose score and threshold
@@ -96,9 +95,11 @@ def black_box(
     hits, false_hits = attack.for_epsilon.hits(first, second)
     epsilon = float(epsilon_bound(hits, false_hits, n_measure, claim.delta, each))
     mu = float(mu_bound(*attack.for_mu.hits(first, second), n_measure, each))
+    stated = getattr(getattr(model, "privacy_", None), "total", None)
+    is_gaussian = isinstance(stated, GaussianLoss)
     return BlackBoxResult(
         claim=claim,
-        claimed_mu=gdp_mu(claim.epsilon, claim.delta) if is_gaussian(model) else None,
+        claimed_mu=gdp_mu(claim.epsilon, claim.delta) if is_gaussian else None,
         epsilon=max(epsilon, 0.0),
         mu=max(mu, 0.0),
         most_epsilon=max(float(epsilon_bound(n_measure, 0, n_measure, claim.delta, each)), 0.0),

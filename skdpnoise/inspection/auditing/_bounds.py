@@ -80,8 +80,3 @@ def one_run_bound(m: int, r: int, v: int, delta: float, false_alarm: float) -> f
     while found > 0.0 and excess(found) > 0.0:
         found = max(0.0, found - 1e-9)
     return found
-
-
-def one_run_most(m: int, r: int, delta: float, false_alarm: float) -> float:
-    """Return the bound if all guesses were right: the most that one run can show."""
-    return one_run_bound(m, r, r, delta, false_alarm)

@@ -10,7 +10,7 @@ from skdpnoise._utils.nested import estimators_in, give_seeds
 from skdpnoise.base.register import is_private
 from skdpnoise.data.sources import by_storage
 from skdpnoise.planning.plan_fits import clone_without, uncharged_fits
-from skdpnoise.privacy import GaussianLoss, PrivacyGuarantee, check_adjacency
+from skdpnoise.privacy import PrivacyGuarantee
 
 _SAYS = {
     "epsilon": "what it claims: pass epsilon= (and delta=, adjacency=) to audit",
@@ -32,8 +32,7 @@ def claimed(
     for key, says in _SAYS.items():
         if stated[key] is None:
             raise ValueError(f"{name} has no parameter {key!r} that says {says}.")
-    relation = check_adjacency("audit", stated["adjacency"])
-    return PrivacyGuarantee(stated["epsilon"], stated["delta"], relation)
+    return PrivacyGuarantee(**stated)
 
 
 def clone_for_audit(estimator: Any, seed: int | None = None) -> Any:
@@ -89,11 +88,6 @@ def check_fits(name: str, raised: Sequence[str | None]) -> None:
     """Refuse an audit in which every fit fails: that nothing is found would mean nothing."""
     if all(text is not None for text in raised):
         raise ValueError(f"{name} cannot be fitted to these data, or their neighbours: {raised[0]}")
-
-
-def is_gaussian(model: Any) -> bool:
-    """Return whether a fitted model states that its loss is that of a Gaussian mechanism."""
-    return isinstance(getattr(getattr(model, "privacy_", None), "total", None), GaussianLoss)
 
 
 def said(error: Exception) -> str:

@@ -16,7 +16,6 @@ from collections import OrderedDict
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import cached_property
 from hashlib import blake2b
 from itertools import count
 from operator import attrgetter
@@ -48,11 +47,9 @@ class Unread:
     kind: str
 
 
-def fingerprint(value: Any, *, caches: bool = True) -> bytes:
+def fingerprint(value: Any) -> bytes:
     """Return something that is equal for values that are the same bit for bit."""
-    # What an object keeps of what it computed before (functools.cached_property) says when
-    # somebody asked.
-    return _StateWalk(caches=caches).digest(value)
+    return _StateWalk().digest(value)
 
 
 def examined(value: Any) -> tuple[bytes, list[Unread]]:
@@ -101,8 +98,7 @@ class _StateWalk:
     # published, and what would be behind it (a suspended call, memory of a compiled library) is
     # named as unread.
 
-    def __init__(self, *, caches: bool = True) -> None:
-        self._caches = caches
+    def __init__(self) -> None:
         self._depth: dict[int, int] = {}  # of what the walk is within
         self._known: dict[int, bytes] = {}
         self._within: dict[int, bytes] = {}  # parts of a cycle that is not walked to its end
@@ -124,7 +120,7 @@ class _StateWalk:
             return self._within[key], 0
         if type(value) is Unread:
             self.unread.add(value.kind)
-        words, data, parts = contents(value, caches=self._caches)
+        words, data, parts = contents(value)
         self._kept.append(value)
         self._depth[key] = depth
         digests, highest = [], _OWN_PLACE
@@ -145,7 +141,7 @@ class _StateWalk:
         return found, _OWN_PLACE
 
 
-def contents(value: Any, *, caches: bool = True) -> Content:
+def contents(value: Any) -> Content:
     """Return what an object is by itself, in words and bytes, and its parts by name."""
     kind = type(value)
     whole = next((read for kinds, read in _READ_WHOLE if issubclass(kind, kinds)), None)
@@ -155,7 +151,7 @@ def contents(value: Any, *, caches: bool = True) -> Content:
         else:
             fits = (read for kinds, read in _READ_IN_PART if issubclass(kind, kinds))
             words, data, parts = next(fits, _of_nothing)(value)
-            parts = parts if kind in _EXACT else [*parts, *_attributes(value, caches)]
+            parts = parts if kind in _EXACT else [*parts, *_attributes(value)]
     except Exception:  # of what the object does when it is asked
         words, data, parts = [], b"", [unread_part(value)]
     if not isinstance(value, type) and _is_made_here(kind):
@@ -171,16 +167,13 @@ def unread_part(value: Any) -> tuple[str, Any]:
     return "unread", Unread(_full_name(type(value)))
 
 
-def _attributes(value: Any, caches: bool) -> Iterator[tuple[str, Any]]:
+def _attributes(value: Any) -> Iterator[tuple[str, Any]]:
     """Yield attributes, slots and, of what is made outside of Python, the state of a pickle."""
     kind = type(value)
     left_out = _OF_LEDGERS if isinstance(value, PrivacyLedger) else ()
     held = getattr(value, "__dict__", None)
     if isinstance(held, dict | types.MappingProxyType):
-        for name, part in list(held.items()):
-            cached = isinstance(getattr(kind, str(name), None), cached_property)
-            if name not in left_out and (caches or not cached):
-                yield f".{name}", part
+        yield from ((f".{name}", held[name]) for name in list(held) if name not in left_out)
     if issubclass(kind, (types.FunctionType, *_BOUND)):  # taken apart already
         return
     for base in kind.__mro__:
@@ -352,12 +345,9 @@ def _of_method(value: Any) -> Content:
     return [value.__name__], b"", [(".__self__", value.__self__), (".__func__", function)]
 
 
-def _views(held: dict[int, int]) -> tuple[Any, Any, Any]:
-    return held.keys(), held.values(), held.items()
-
-
 _EXACT = frozenset((*_PLAIN, *_LISTS, *_SETS, dict, np.ndarray, *_BOUND))
 
+_DICTS: tuple[dict[Any, Any], ...] = ({}, OrderedDict())
 _UNREAD = count()
 # They run, or are to run: where to, nobody can tell from outside.
 _RUNNING = (types.FrameType, types.TracebackType, weakref.finalize)
@@ -404,7 +394,7 @@ _READ_IN_PART: _Readers = (
 _READ_OTHERWISE = frozenset(
     (
         *(kind for kinds, _ in (*_READ_WHOLE, *_READ_IN_PART) for kind in kinds),
-        *(type(view) for view in (*_views({}), *_views(OrderedDict()))),
+        *(type(getattr(one, name)()) for one in _DICTS for name in ("keys", "values", "items")),
         *(types.MappingProxyType, random.SystemRandom, property, classmethod, staticmethod),
         *(type(threading.Lock()), type(threading.RLock())),
         *(types.GetSetDescriptorType, types.MemberDescriptorType, types.WrapperDescriptorType),

@@ -16,7 +16,6 @@ from sklearn.utils import get_tags, indexable
 from skdpnoise._utils.parameters import as_bounds
 from skdpnoise.inspection.auditing._tables import (
     as_table,
-    column_name,
     names_of,
     numbers,
     numeric_columns,
@@ -138,12 +137,8 @@ def candidates(estimator: Any, data: Data, adjacency: Adjacency) -> list[Neighbo
     rows, targets = _records(estimator, data)
     replaces = adjacency == "replace_one"
     rest = _take(data, np.arange(len(data[0]) - 1)) if replaces else data
-    known = [*targets] or ["high"]
-    tried = [
-        one
-        for one in (_REPLACED if replaces else _ADDED)
-        if all(target in known for _, target in one)
-    ]
+    known, ends_of = set(targets) or {"high"}, _REPLACED if replaces else _ADDED
+    tried = [ends for ends in ends_of if {target for _, target in ends} <= known]
     pairs = []
     for where, place in places(len(rest[0])):
         for ends in tried[: _ELSEWHERE if where else None]:
@@ -177,7 +172,8 @@ def _odd_pairs(data: Data, adjacency: Adjacency) -> Iterator[Neighbours]:
     for column, odd in ((k, odd) for k in range(X.shape[1]) for odd in odd_values(X, k)):
         # A type that cannot hold the value after all has no such neighbour.
         with suppress(TypeError, ValueError):
-            table, usual, name = (odd.table, y), taken(odd.table, [0]), column_name(X, column)
+            table, usual = (odd.table, y), taken(odd.table, [0])
+            (name,) = map(repr, names_of(X, [column]) or [column])
             record = with_cell(usual, 0, column, odd.value)
             rest = _take(table, np.arange(len(X) - 1)) if replaces else table
             text = f"with {odd.kind} in column {name}"

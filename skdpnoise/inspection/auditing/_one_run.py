@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from skdpnoise.inspection.auditing._bounds import one_run_bound, one_run_most
+from skdpnoise.inspection.auditing._bounds import one_run_bound
 from skdpnoise.inspection.auditing._claims import check_fits, fit_quietly, seeded_clones
 from skdpnoise.inspection.auditing._neighbours import Data, append_rows, bounds_of, target_ends
 from skdpnoise.inspection.auditing._tables import (
@@ -55,7 +55,8 @@ def one_run(
         targets = None if targets is None else np.where(coins, targets, their_targets)
     else:
         rows, targets = rows[coins], None if targets is None else targets[coins]
-    X, y = append_rows(data, _as_records(data[0], rows), targets)
+    blank = taken(data[0], np.zeros(len(rows), dtype=np.intp))
+    X, y = append_rows(data, with_numbers(blank, dict(enumerate(rows.T))), targets)
     (copy,) = seeded_clones(estimator, fit_seed.generate_state(1).tolist())
     model, _, raised = fit_quietly(copy, X, y)
     check_fits(type(estimator).__name__, [raised])
@@ -75,7 +76,7 @@ def one_run(
     return OneRunResult(
         claim=claim,
         epsilon=best[0],
-        most_epsilon=one_run_most(n_canaries, whole, claim.delta, each),
+        most_epsilon=one_run_bound(n_canaries, whole, whole, claim.delta, each),
         n_canaries=n_canaries,
         n_guesses=best[1],
         n_right=best[2],
@@ -103,11 +104,6 @@ def _canaries(estimator: Any, data: Data, count: int) -> tuple[Data, Data]:
         return (one, None), (other, None)
     first, last = target_ends(estimator, y)
     return (one, np.full(count, last)), (one.copy(), np.full(count, first))
-
-
-def _as_records(X: Any, rows: NDArray[Any]) -> Any:
-    blank = taken(X, np.zeros(len(rows), dtype=np.intp))
-    return with_numbers(blank, dict(enumerate(rows.T)))
 
 
 def _default_score(

@@ -32,10 +32,6 @@ def as_table(X: Any) -> Any:
     return X if hasattr(X, "iloc") or is_polars(X) else np.asarray(X)
 
 
-def column_name(X: Any, column: int) -> str:
-    return repr(X.columns[column]) if hasattr(X, "columns") else str(column)
-
-
 def names_of(X: Any, columns: Sequence[int]) -> list[Any]:
     return [X.columns[k] for k in columns] if hasattr(X, "columns") else []
 

@@ -166,7 +166,12 @@ def audit(
     n_tests = len(set(methods) - {"replay"})
     each = false_alarm / max(n_tests, 1)
     costly = ranked(estimator, pairs, claim) if "black_box" in methods else pairs
-    total = _total(methods, (len(pairs), len(costly)), n_fits, n_replays)
+    counts = {
+        "replay": 2 * len(pairs) * n_replays,
+        "black_box": count_fits(len(costly), n_fits),
+        "one_run": 1,
+    }
+    total = sum(counts[name] for name in set(methods))
     results: list[ReplayResult | BlackBoxResult | OneRunResult] = []
     with _telling(progress, total, type(estimator).__name__) as tell:
         if "replay" in methods:
@@ -218,15 +223,6 @@ def _pairs(
     if isinstance(neighbours, str) and neighbours == "worst":
         return without_refused(estimator, candidates(estimator, data, claim.adjacency))
     return [given_pair(data, neighbours, claim.adjacency)], ()
-
-
-def _total(methods: Sequence[str], n_pairs: tuple[int, int], n_fits: int, n_replays: int) -> int:
-    total = 0
-    if "replay" in methods:
-        total += 2 * n_pairs[0] * n_replays
-    if "black_box" in methods:
-        total += count_fits(n_pairs[1], n_fits)
-    return total + ("one_run" in methods)
 
 
 @contextmanager

@@ -196,7 +196,7 @@ class Transcript:
     def facts(self, mechanism: Any) -> Any:
         """Return what two mechanisms must share to be the same."""
         if id(mechanism) not in self._known:
-            self._known[id(mechanism)] = (mechanism, fingerprint(mechanism, caches=False))
+            self._known[id(mechanism)] = (mechanism, fingerprint(mechanism))
         return self._known[id(mechanism)][1]
 
     def charged(self, mechanism: Any) -> tuple[str, Any] | None:

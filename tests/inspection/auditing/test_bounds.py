@@ -13,7 +13,6 @@ from skdpnoise.inspection.auditing._bounds import (
     epsilon_bound,
     mu_bound,
     one_run_bound,
-    one_run_most,
     one_run_pvalue,
 )
 from tests._cases import each_value
@@ -100,9 +99,9 @@ def test_one_run_of_randomised_response_is_refuted_as_rarely_as_stated():
 def test_the_most_that_one_run_can_show_is_about_what_the_theory_says():
     for m in (100, 1000):
         for alarm in (0.05, 1e-3):
-            most = one_run_most(m, m, 0.0, alarm)
+            most = one_run_bound(m, m, m, 0.0, alarm)
             assert most == pytest.approx(math.log(m / -math.log(alarm)), abs=0.1)
             assert one_run_bound(m, m, m - 1, 0.0, alarm) < most
-    assert one_run_most(1000, 1000, 1e-4, 0.05) < one_run_most(1000, 1000, 0.0, 0.05)
+    assert one_run_bound(1000, 1000, 1000, 1e-4, 0.05) < one_run_bound(1000, 1000, 1000, 0.0, 0.05)
     assert one_run_bound(100, 100, 50, 0.0, 0.05) == 0.0
     assert one_run_bound(100, 0, 0, 0.0, 0.05) == 0.0
