@@ -6,8 +6,11 @@ from dataclasses import dataclass
 
 from skdpnoise.privacy import LossBudget
 
-__all__ = ["COUNT_SHARE", "Budget"]
+__all__ = ["BESIDE", "COUNT_SHARE", "HALF", "LEAST", "Budget"]
 
+HALF = 0.5  # the share of each of two stages that matter alike
+BESIDE = 0.1  # the share of what is needed beside the main stage: units, scores, one more sum
+LEAST = 0.01  # the share of what costs hardly anything
 COUNT_SHARE = 0.02  # of the budget of a fit or a query, for a private number of records
 
 _ROUNDING = 1e-13  # what rounding adds to a sum of shares: less than it takes off each part

@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skdpnoise.accounting import BudgetExceededError, PrivacyReport
+from skdpnoise.accounting.budget import HALF
 from skdpnoise.data.computed import Allowance
 from skdpnoise.privacy import (
     GaussianLoss,
@@ -49,7 +50,7 @@ __all__ = [
 ]
 
 
-CHANCE_SHARE = 0.5  # of δ, for the chance that a record shows a category of its own
+CHANCE_SHARE = HALF  # of δ, for the chance that a record shows a category of its own
 
 _ROOM = 1.0 - 1e-9  # for what rounding adds to sums of shares
 _LARGEST = 700.0  # whose exponential is a number

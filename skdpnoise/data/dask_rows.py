@@ -37,10 +37,10 @@ from skdpnoise.data.partitions import (
     scan,
 )
 from skdpnoise.data.selection import RowSelection
+from skdpnoise.data.sizes import SUMS
 
 __all__ = ["DaskReader", "DaskRunner", "kinds"]
 
-_BRANCHES = 8  # sums that are added at once
 _AT_ONCE = 1 << 12  # parts
 _NOTHING = Task((), len, frozenset())
 
@@ -156,7 +156,7 @@ class DaskRunner:
         """Return the sum over some jobs of neighbours."""
         sums, add = self._done(jobs, label), _dask().delayed(_combined, pure=False)
         while len(sums) > 1:
-            some = [sums[i : i + _BRANCHES] for i in range(0, len(sums), _BRANCHES)]
+            some = [sums[i : i + SUMS] for i in range(0, len(sums), SUMS)]
             sums = [
                 add(*one, dask_key_name=_name(f"{label} added", i)) for i, one in enumerate(some)
             ]

@@ -20,12 +20,11 @@ from skdpnoise.data.kinds import OBJECTS, Kind, kind_of, kinds_of
 from skdpnoise.data.local import LocalRunner
 from skdpnoise.data.partitions import Runner, SpreadError, held, quietly, rows_at_once, rows_of
 from skdpnoise.data.selection import RowSelection
+from skdpnoise.data.sizes import BUFFER, KEPT
 from skdpnoise.data.sources import RowReader, RowSource
 
 __all__ = ["scan_batches", "scan_csv", "scan_dataset", "scan_parquet"]
 
-_FOOTERS = 4  # of files, that are kept: forty kilobytes for each row group of 20 columns
-_BUFFER = 1 << 16  # bytes of each column that are read at a time
 # Seconds for which memory is kept for the next part: to take it anew costs about a millisecond.
 _KEPT_SECONDS = 0.25
 _given_back = {"at": 0.0}
@@ -492,7 +491,7 @@ class _Parquet(_Local):
         path, group = self.parts[part]
         wanted = list(self.columns if columns is None else columns)
         # Some pages at a time, so that large row groups take no more memory than small ones.
-        options: dict[str, Any] = {"buffer_size": _BUFFER, "pre_buffer": False}
+        options: dict[str, Any] = {"buffer_size": BUFFER, "pre_buffer": False}
         with pq.ParquetFile(path, metadata=_footer(path, *_stamp(path)), **options) as file:
             batches = file.iter_batches(
                 self.batch_rows or rows_at_once(len(wanted)),
@@ -581,7 +580,7 @@ class _Dataset(_Local):
         fragment, options = self.fragments[part], None
         if isinstance(fragment, pyarrow.dataset.ParquetFileFragment):
             options = pyarrow.dataset.ParquetFragmentScanOptions(
-                use_buffered_stream=True, buffer_size=_BUFFER, pre_buffer=False
+                use_buffered_stream=True, buffer_size=BUFFER, pre_buffer=False
             )
         batches = fragment.to_batches(
             schema=self.schema,
@@ -702,7 +701,7 @@ def _stamp(path: str) -> tuple[int, int]:
     return found.st_mtime_ns, found.st_size
 
 
-@lru_cache(maxsize=_FOOTERS)
+@lru_cache(maxsize=KEPT)
 def _footer(path: str, written: int, size: int) -> Any:
     """Return what a file says of its row groups: each part of a long file would read all of it."""
     import pyarrow.parquet as pq

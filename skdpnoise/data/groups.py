@@ -39,6 +39,7 @@ from numpy.typing import NDArray
 from skdpnoise._utils.checks import check_collected
 from skdpnoise._utils.context import within
 from skdpnoise.data.missing import is_missing
+from skdpnoise.data.sizes import HELD
 from skdpnoise.data.table import InMemory, Partitioned, Table
 from skdpnoise.sampling import RandomWords, SystemWords
 from skdpnoise.sampling.keyed import new_key, words_of_rows
@@ -163,7 +164,7 @@ class Groups(Generic[Leaf]):
         with within(reservation=None):  # it hides labels, and nothing depends on it
             key = SystemWords().take(2).tobytes()
         labels = rows.only("groups").map(_labels_of_tables)
-        n_rounds, n_groups = 1 + len(rows) // _HASHES_AT_ONCE, 0
+        n_rounds, n_groups = 1 + len(rows) // HELD, 0
         for one in range(n_rounds):
             take = partial(_count_and_hash, owner, most, key, (one, n_rounds))
             found = labels.joined(take, _counts_and_repeats, "labels of groups", by_part=True)
@@ -194,9 +195,6 @@ class Groups(Generic[Leaf]):
         numbers = sample_rows(self.codes, self.most, rng)
         labels, codes = _as_array(self.labels)[numbers], self.codes[numbers]
         return replace(self, rows=rows.rows(numbers), codes=codes, labels=labels)
-
-
-_HASHES_AT_ONCE = 1 << 22
 
 
 def check_labels(owner: str, labels: Any) -> None:

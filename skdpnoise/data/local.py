@@ -26,11 +26,10 @@ from skdpnoise.data.partitions import (
     scan,
 )
 from skdpnoise.data.prefetch import Prefetcher
+from skdpnoise.data.sizes import SUMS
 from skdpnoise.data.sources import RowReader, RowSource, Taking
 
 __all__ = ["LocalRunner"]
-
-_RUNS = 16  # of neighbouring parts, for each job at a time
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -52,7 +51,7 @@ class LocalRunner:
 
     def run(self, jobs: Sequence[Job], label: str) -> Partial:
         # Joblib makes no pause where results come faster than they are added: so there are few.
-        n_runs = _RUNS * effective_n_jobs(self.n_jobs)
+        n_runs = SUMS * effective_n_jobs(self.n_jobs)
         size = -(-len(jobs) // n_runs)
         with self._opening() as opened:
             work = [(job, opened(job.part)) for job in jobs]

@@ -18,11 +18,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skdpnoise._utils.context import change, context
+from skdpnoise.data.sizes import BUFFER, KEPT
 
 __all__ = ["at", "forget", "new_token", "scratch", "state"]
 
-_MOST_FITS = 4  # whose states one process keeps
-_LARGE = 1 << 16  # bytes, from which an array lies in a file
 
 _states: OrderedDict[str, dict[Any, Any]] = OrderedDict()
 _lock = Lock()
@@ -51,7 +50,7 @@ def state(token: str, name: Any, make: Callable[[], Any]) -> Any:
     with _lock:
         kept = _states.setdefault(token, {})
         _states.move_to_end(token)
-        while len(_states) > _MOST_FITS:
+        while len(_states) > KEPT:
             _states.popitem(last=False)
     key = name, context().place
     if key not in kept:
@@ -67,7 +66,7 @@ def forget(token: str) -> None:
 
 def scratch(values: NDArray[Any]) -> NDArray[Any]:
     """Return a copy that can be written to: in a file without a name, if it is large."""
-    if values.nbytes < _LARGE:
+    if values.nbytes < BUFFER:
         return values.copy()
     with tempfile.TemporaryFile() as file:
         copy = np.memmap(file, dtype=values.dtype, mode="w+", shape=values.shape)

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from skdpnoise.data.fingerprints import Marker, Marks
 from skdpnoise.data.partition_cache import at
+from skdpnoise.data.sizes import BATCH, FEWEST_ROWS
 
 __all__ = [
     "Failure",
@@ -59,8 +60,6 @@ ENDINGS = KeyboardInterrupt, SystemExit, GeneratorExit
 
 _LIMB = 32  # bits of the lower limb of a sum
 _MASK = (1 << _LIMB) - 1
-_ENTRIES = 1 << 19  # of a batch, which fits the last-level cache
-_FEWEST_ROWS, _MOST_ROWS = 1 << 10, 1 << 16
 _CHANGED = (
     "The rows changed while they were read: part {part} is not what it was in the first pass. A "
     "sum over different rows in each pass has no guarantee. Read from what nobody writes to; what "
@@ -391,7 +390,7 @@ def _check_lengths(tables: Tables, part: int) -> None:
 
 def rows_at_once(n_columns: int) -> int:
     """Return how many rows are read at a time: a power of two, as groups of rows often have."""
-    wanted = min(max(_ENTRIES // max(n_columns, 1), _FEWEST_ROWS), _MOST_ROWS)
+    wanted = max(BATCH // max(n_columns, 1), FEWEST_ROWS)
     return 1 << (wanted - 1).bit_length()
 
 

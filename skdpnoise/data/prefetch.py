@@ -8,12 +8,12 @@ from threading import Thread, get_ident
 from typing import Any
 
 from skdpnoise.data.partitions import SpreadError
+from skdpnoise.data.sizes import FEW_COLUMNS
 from skdpnoise.data.sources import RowReader
 
 __all__ = ["Prefetcher", "prefetched"]
 
 _END, _OVER = object(), object()  # of a part, and of all
-_FEWEST_COLUMNS = 4  # of fewer a batch is read in less time than a thread takes to hand it over
 
 
 class Prefetcher:
@@ -28,7 +28,7 @@ class Prefetcher:
     def read(self, part: int, columns: Sequence[str] | None) -> Generator[Any]:
         """Yield some rows of a part at a time."""
         # One stream is for one thread: others, which joblib may start all the same, read alone.
-        few = columns is not None and len(columns) < _FEWEST_COLUMNS
+        few = columns is not None and len(columns) < FEW_COLUMNS
         if few or get_ident() != self._thread:
             yield from self._reader.read(part, columns)
             return

@@ -60,6 +60,7 @@ from skdpnoise.data.partitions import (
 )
 from skdpnoise.data.ranks import CountedRanks, Ranks, SortedRanks
 from skdpnoise.data.selection import selected_rows
+from skdpnoise.data.sizes import FEW_COLUMNS, HELD
 from skdpnoise.data.sources import RowSource, as_sources, is_spread
 
 __all__ = [
@@ -87,10 +88,6 @@ Integers = NDArray[Any]
 Gathered = Callable[[NDArray[Any], NDArray[Any], NDArray[np.intp], NDArray[np.intp]], Integers]
 """From an array, places of rows in it, its columns, and their places among all that are asked for,
 to integers for each of these columns."""
-
-_AT_ONCE = 1 << 20  # rows whose choice is counted at a time
-_GATHERED = 1 << 21  # values of rows that come together at a time
-_COLUMNS_AT_ONCE = 4  # of those
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -453,7 +450,7 @@ class Partitioned(Table[Leaf]):
         # Rows come together where the partitions are, of some columns at a time.
         rows, places = np.unique(numbers, return_inverse=True)
         places = places.reshape(numbers.shape)
-        n_columns = max(1, _GATHERED // max(1, rows.size))
+        n_columns = max(1, HELD // max(1, rows.size))
         found = []
         for begin in range(0, columns.size, n_columns):
             which = np.arange(begin, min(begin + n_columns, columns.size))
@@ -538,8 +535,8 @@ def _by_columns(
 ) -> Integers:
     """Return what a step finds for few columns at a time: a copy of all were twice the memory."""
     found = []
-    for begin in range(0, which.size, _COLUMNS_AT_ONCE):
-        some = which[begin : begin + _COLUMNS_AT_ONCE]
+    for begin in range(0, which.size, FEW_COLUMNS):
+        some = which[begin : begin + FEW_COLUMNS]
         rows = np.concatenate([one[:, begin : begin + some.size] for one in tables])
         found.append(step(rows, places, np.arange(some.size), some))
     return np.concatenate(found)
@@ -664,4 +661,4 @@ def _count(choose: Choose, begin: int, end: int) -> int:
 
 def _at_once(begin: int, end: int) -> Iterator[tuple[int, int]]:
     """Return the ends of so many rows at a time."""
-    return pairwise([*range(begin, end, _AT_ONCE), end])
+    return pairwise([*range(begin, end, HELD), end])

@@ -12,24 +12,20 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from skdpnoise.accounting.budget import BESIDE, HALF, LEAST
 from skdpnoise.mechanisms import SymmetricMatrixMechanism, calibrate_second_moments
 from skdpnoise.privacy import GaussianLoss, LossBudget, PrivacyGuarantee, PureLoss, gdp_mu
 from skdpnoise.sensitivity import RowBounds
 
 COARSE_ROUNDS = 3
 # Shares of coarse means, and of all means, of μ² and of ε.
-_GAUSSIAN_MEANS, _PURE_MEANS = (0.05, 0.18), (0.08, 0.3)
-_FLOOR, _CEILING = 0.012, 0.08
-_PURE_FLOOR, _PURE_CEILING = 0.015, 0.1
-_PURE_REST, _GAUSSIAN_REST = 0.55, 0.78  # usually left for second moments
+_MEANS = (0.06, 0.2)
 _FEWEST_ROWS = 1 << 15
-_PRECISION = 0.01  # noise of a mean, in radii, that hardly matters
-# Most rows that are shrunk for a mean, where more would bias it if rows form clusters, and for
-# second moments.
-_SHRUNK_FOR_MEAN, _SHRUNK = 0.35, 0.7
-_SHRUNK_PER_NOISE, _FEWER_PER_NOISE = 30.0, 10.0
-# Where few rows may be shrunk: so few if the budget allows it, and the most for all radii then.
-_FEW_SHRUNK, _MOST_FOR_RADII = 0.01, 0.35
+_FEW = 0.01  # noise of a mean, in radii, or part of the rows that is shrunk: it hardly matters
+# Most rows that are shrunk for a mean, where more would bias it if rows form clusters; twice as
+# many for second moments. Where few rows may be shrunk, also the most for all radii.
+_SHRUNK = 0.35
+_PER_NOISE = 30.0  # rows that are shrunk for second moments, by the noise of these
 _SAFETY = 14.0  # a choice is far off with a probability of about exp(-14) times the candidates
 
 
@@ -49,9 +45,11 @@ def choose_budget(
 ) -> tuple[str, LossBudget]:
     """Choose the noise of the second moments, if that is "auto", and the kind of the budget."""
     bounds = RowBounds(n_columns, 1.0)
-    kinds: list[tuple[LossBudget, float]] = [(PureLoss(guarantee.epsilon), _PURE_REST)]
+    # What radii and means usually leave: less where losses add up.
+    kinds: list[tuple[LossBudget, float]] = [(PureLoss(guarantee.epsilon), HALF)]
     if guarantee.delta > 0.0:
-        kinds.append((GaussianLoss(gdp_mu(guarantee.epsilon, guarantee.delta)), _GAUSSIAN_REST))
+        mu = gdp_mu(guarantee.epsilon, guarantee.delta)
+        kinds.append((GaussianLoss(mu), 1.0 - _MEANS[1]))
     found: list[tuple[float, str, LossBudget]] = []
     for whole, rest in kinds:
         total = whole.per_row(rows_per_group)
@@ -68,31 +66,23 @@ def choose_budget(
 
 def share_out(total: LossBudget, n_rows: float, *, keeps_rows: bool = False) -> MomentShares:
     """Return the shares for steps that look at so many rows."""
-    if isinstance(total, GaussianLoss):
-        strength, means = (n_rows * total.mu) ** 2, _GAUSSIAN_MEANS
-        least, most, parts = _FLOOR, _CEILING, (500.0, 550.0)
-        wanted = (_SAFETY / (0.8 * _FEW_SHRUNK)) ** 2
-    else:
-        strength, means = n_rows * total.pure_epsilon, _PURE_MEANS
-        least, most, parts = _PURE_FLOOR, _PURE_CEILING, (80.0, 90.0)
-        wanted = _SAFETY / (0.5 * _FEW_SHRUNK)
-    strength = max(strength, 1e-300)
-    radius, last = (min(most, max(least, part / strength)) for part in parts)
+    radius = last = min(BESIDE, max(LEAST, _safe_share(total, _SHRUNK, n_rows)))
     if keeps_rows:
         # The last radius may cost what is left if each of the earlier ones costs as much as it may.
-        last = max(last, min(wanted / strength, _MOST_FOR_RADII - (COARSE_ROUNDS + 1) * radius))
-    return MomentShares(radius, last, *means)
+        wanted = _safe_share(total, _FEW, n_rows)
+        last = max(last, min(wanted, _SHRUNK - (COARSE_ROUNDS + 1) * radius))
+    return MomentShares(radius, last, *_MEANS)
 
 
 def rows_needed(total: LossBudget, n_columns: int) -> float:
     """Return how many rows place a mean so well that more would hardly matter."""
     if isinstance(total, GaussianLoss):
-        coarse, mean = _GAUSSIAN_MEANS
+        coarse, mean = _MEANS
         size = 2.0 * math.sqrt(n_columns / (mean - coarse)) / total.mu
     else:
-        coarse, mean = _PURE_MEANS
+        coarse, mean = _MEANS
         size = 2.0 * (n_columns + 1) / ((mean - coarse) * total.pure_epsilon)
-    return max(_FEWEST_ROWS, size / _PRECISION)
+    return max(_FEWEST_ROWS, size / _FEW)
 
 
 def noise_level(mechanism: SymmetricMatrixMechanism, n_samples: float) -> float:
@@ -105,7 +95,7 @@ def noise_level(mechanism: SymmetricMatrixMechanism, n_samples: float) -> float:
 
 def mean_level(total: LossBudget, shares: MomentShares, n_rows: float) -> float:
     """Return the quantile of the norms beyond which rows are shrunk for a mean."""
-    return 1.0 - min(_SHRUNK_FOR_MEAN, _safe_part(total, shares.radius, n_rows))
+    return 1.0 - min(_SHRUNK, _safe_part(total, shares.radius, n_rows))
 
 
 def row_level(
@@ -119,15 +109,25 @@ def row_level(
     """Return the quantile of the norms beyond which rows are shrunk for second moments."""
     # Signal and noise grow with the radius, but the signal ends where the rows do: the more noise,
     # the more rows are shrunk.
-    per_noise = _FEWER_PER_NOISE if keeps_rows else _SHRUNK_PER_NOISE
+    per_noise = _PER_NOISE * (_SHRUNK if keeps_rows else 1.0)
     shrunk = max(per_noise * noise, _safe_part(total, shares.last, n_rows))
-    return 1.0 - min(_SHRUNK, shrunk)
+    return 1.0 - min(2.0 * _SHRUNK, shrunk)
 
 
 def _safe_part(total: LossBudget, share: float, n_rows: float) -> float:
     """Return the part of the rows that must lie beyond a radius for its choice to be safe."""
+    rate, order = _rate(total, n_rows)
+    return float(max(1e-9, _SAFETY / max(rate * share ** (1.0 / order), 1e-300)))
+
+
+def _safe_share(total: LossBudget, part: float, n_rows: float) -> float:
+    """Return the share with which this part of the rows is safe."""
+    rate, order = _rate(total, n_rows)
+    return float((_SAFETY / (part * max(rate, 1e-100))) ** order)
+
+
+def _rate(total: LossBudget, n_rows: float) -> tuple[float, float]:
+    """Return how fast a choice gets safer with the part of the rows, and the order of shares."""
     if isinstance(total, GaussianLoss):
-        rate = 0.8 * n_rows * total.mu * math.sqrt(share)
-    else:
-        rate = 0.5 * n_rows * total.pure_epsilon * share
-    return max(1e-9, _SAFETY / max(rate, 1e-300))
+        return 0.8 * n_rows * total.mu, 2.0
+    return 0.5 * n_rows * total.pure_epsilon, 1.0

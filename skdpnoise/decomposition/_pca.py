@@ -20,8 +20,6 @@ from skdpnoise.decomposition.moments import PrivateMoments, PrivateMomentsMixin,
 from skdpnoise.kernels.products import row_products
 from skdpnoise.kernels.second_moments import Floats
 
-_ABOVE_NOISE = 1.1  # an eigenvalue counts as signal this far beyond the edge of the noise
-
 
 @constructor_of_fields
 class ComponentsParameter:
@@ -219,7 +217,7 @@ class DPPCA(
         if wanted is None:
             return values.size
         if isinstance(wanted, str):
-            return max(1, int(np.count_nonzero(values > _ABOVE_NOISE * 2.0 * noise)))
+            return max(1, int(np.count_nonzero(values > 2.0 * noise)))
         if isinstance(wanted, Integral):
             return int(wanted)
         total = max(float(values.sum()), float(variances.sum()))

@@ -84,10 +84,10 @@ _NARROWEST = 1e-60  # bounds on a column, in norms of rows, that still make a di
 _MATRICES = 8  # of p by p that are held at once
 _LARGEST_COUNT = 2**63 - 2**61  # of second moments in grid steps
 
-_FAR = 4.0  # a radius that shrinks by more was that of an offset, which is then looked for again
-_DOWN = 64.0  # how much smaller than the last one a radius may be found to be
-_LAST_DOWN, _LAST_UP = 4.0, 4.0
-_TAIL = 4.0  # where few rows may be shrunk: above the radius of a mean
+# A radius that shrinks by more was that of an offset, which is then looked for again; the last one
+# is at most so far from that of a mean.
+_FAR = 4.0
+_DOWN = _FAR**rules.COARSE_ROUNDS  # how much smaller than the last one a radius may be
 _BYTE = 256  # subsets are drawn by one random byte for each record
 _BYTES = 8  # of a word
 
@@ -278,8 +278,7 @@ class Locator:
             radius = self._radius(self._level, shares.radius, limits)
             if plan.centers:
                 radius = self._mean(radius)
-            down, up = (1.0, _TAIL) if plan.keeps_rows else (_LAST_DOWN, _LAST_UP)
-            limits = (radius / down, radius * up)
+            limits = (radius / (1.0 if plan.keeps_rows else _FAR), radius * _FAR)
         if row_norm is None:
             level = rules.row_level(
                 plan.total, shares, self._n_rows, noise, keeps_rows=plan.keeps_rows

@@ -9,13 +9,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from skdpnoise.kernels.sizes import LARGE_FILE, rows_at_once
 from skdpnoise.kernels.threads import enough_threads, threads
 
 Tables = NDArray[Any] | list[NDArray[Any]]
 """A table, or tables and vectors side by side."""
-
-_COPIED_ROWS = 512  # at a time, of a table in row order: a few hundred columns stay in the cache
-_LARGE_FILE = 1 << 26  # bytes, from which one that is mapped into memory is not copied
 
 
 def columnwise(X: NDArray[Any], n_threads: int = 1) -> NDArray[Any]:
@@ -25,7 +23,7 @@ def columnwise(X: NDArray[Any], n_threads: int = 1) -> NDArray[Any]:
     base: Any = X
     while isinstance(base, np.ndarray):
         base = base.base
-    large_file = isinstance(base, mmap) and X.nbytes > _LARGE_FILE
+    large_file = isinstance(base, mmap) and X.nbytes > LARGE_FILE
     if X.dtype == dtype and (large_file or X[:, :1].flags.c_contiguous):
         return X
     try:
@@ -91,6 +89,7 @@ class Columns:
 
 
 def _copy(rows: tuple[int, int], source: NDArray[Any], target: NDArray[Any]) -> None:
-    for begin in range(*rows, _COPIED_ROWS):
-        end = min(begin + _COPIED_ROWS, rows[1])
+    block = rows_at_once(source[:1].size)  # of a table in row order, which stays in the cache
+    for begin in range(*rows, block):
+        end = min(begin + block, rows[1])
         target[begin:end] = source[begin:end]

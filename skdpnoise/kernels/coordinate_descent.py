@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from skdpnoise.kernels.columns import Columns, columnwise
 from skdpnoise.kernels.losses import Loss
+from skdpnoise.kernels.sizes import MOST_ROWS
 from skdpnoise.kernels.threads import enough_threads, threads
 
 __all__ = [
@@ -33,10 +34,6 @@ Sweep = tuple[int, float, int, tuple[float, float] | None]
 
 Scores = tuple[NDArray[np.float64], NDArray[Any]]
 """The score of each row, and the targets unless it contains them: as ``Loss.start`` gives them."""
-
-# Rows per block: enough to forget the cost of starting one, and few enough for the column of ones
-# to stay in the second-level cache.
-_BLOCK_ROWS = 8192
 
 
 def coordinate_descent(
@@ -164,7 +161,7 @@ def coordinate_descent(
         )
     X = columnwise(X, n_threads)
     n, n_coordinates = len(X), X.shape[1] + bool(fit_intercept)
-    block = min(block_rows or _BLOCK_ROWS, max(n, 1))
+    block = min(block_rows or MOST_ROWS, max(n, 1))
     scalings = scalings_of(center, scale, limit, X.shape[1], n_coordinates)
     grids = None
     if clip is not None and grid_size is not None:
@@ -187,7 +184,7 @@ class Sweeps:
         X: NDArray[Any],
         code: int,
         scalings: list[tuple[float, float, float]] | None,
-        block: int = _BLOCK_ROWS,
+        block: int = MOST_ROWS,
         run: Callable[..., list[Any]] | None = None,
     ) -> None:
         def run_at_once(kernel: Callable[..., Any], *arguments: Any) -> list[Any]:

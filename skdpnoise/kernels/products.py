@@ -8,10 +8,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from skdpnoise.kernels.columns import load
+from skdpnoise.kernels.sizes import rows_at_once
 
 __all__ = ["row_products"]
-
-_ENTRIES, _MOST_ROWS = 1 << 16, 1 << 12  # of the sums that are held at a time
 
 
 def row_products(
@@ -48,7 +47,7 @@ def row_products(
     middle = np.zeros(len(factors)) if center is None else np.asarray(center, dtype=np.float64)
     n_rows, n_outputs = len(X), factors.shape[1]
     found = np.empty((n_rows, n_outputs))
-    block = max(1, min(n_rows, _MOST_ROWS, _ENTRIES // max(1, n_outputs)))
+    block = max(1, min(n_rows, rows_at_once(n_outputs)))
     tile, sums, terms = (np.empty((size, block)) for size in (len(factors), n_outputs, n_outputs))
     for begin in range(0, n_rows, block):
         n = load([X], begin, min(begin + block, n_rows), tile)

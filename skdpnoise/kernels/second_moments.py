@@ -11,18 +11,14 @@ from numpy.typing import ArrayLike, NDArray
 
 from skdpnoise.kernels._row_kernels import kernels
 from skdpnoise.kernels.columns import Tables, load, side_by_side
+from skdpnoise.kernels.sizes import PER_THREAD, rows_at_once
 from skdpnoise.kernels.threads import threads
 
 __all__ = ["clipped_row_sums", "row_norms", "second_moments"]
 
 Floats = NDArray[np.float64]
 
-# Entries of one tile, which fits the second-level cache, and bounds on its number of rows.
-_TILE = 1 << 15
-_FEWEST_ROWS, _MOST_ROWS = 128, 4096
 _LANES = 4  # columns that are multiplied at once
-# Below this many entries, handing work to a thread costs more than it saves.
-_ENTRIES_PER_THREAD = 1 << 18
 # Integers up to here, and their sums in any order, are exact in double precision.
 _EXACT = 2**53
 # What sums may reach: below 2**63 by enough for any noise that fits 61 bits.
@@ -206,7 +202,7 @@ class _Rows:
                 f"row_grid_size is too small: norm={norm!r} is above 2**53 grid steps."
             )
         self.largest = int(self.most.max(initial=0.0))
-        wished = block_rows or min(_MOST_ROWS, max(_FEWEST_ROWS, _TILE // p))
+        wished = block_rows or rows_at_once(p)
         self.block_rows = max(1, min(wished, self.n_rows))
         self.n_threads = n_threads
         self.kernels: Any = kernels(self.n_rows * p)
@@ -280,7 +276,7 @@ class _Rows:
 
     def run(self, task: Callable[[tuple[int, int]], Any]) -> list[Any]:
         """Return what a function returns for every range of rows, one range for each thread."""
-        most = self.n_rows * self.n_columns // _ENTRIES_PER_THREAD
+        most = self.n_rows * self.n_columns // PER_THREAD
         with threads(self.n_rows, max(1, min(self.n_threads, most))) as run:
             return run(task)
 

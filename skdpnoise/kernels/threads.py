@@ -9,13 +9,12 @@ from queue import SimpleQueue
 from threading import Thread
 from typing import Any
 
-# Below this many rows, handing work to a thread costs more than it saves.
-_ROWS_PER_THREAD = 100_000
+from skdpnoise.kernels.sizes import PER_THREAD
 
 
 def enough_threads(n_rows: int, n_threads: int) -> int:
     """Return how many of the threads so many rows keep busy."""
-    return max(1, min(n_threads, n_rows // _ROWS_PER_THREAD))
+    return max(1, min(n_threads, n_rows // PER_THREAD))
 
 
 @contextmanager

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from skdpnoise.accounting.budget import BESIDE, HALF, LEAST
 from skdpnoise.linear_model import _rules as rules
 from skdpnoise.linear_model._column_groups import NO_GROUP
 from skdpnoise.linear_model._records import LinearSchema, Settings
@@ -67,7 +68,7 @@ class FitBudget:
     @property
     def least(self) -> FitBudget:
         """The budget that leaves least to features and model, whatever numbers are released."""
-        searching = 0.0 if self.first == "nothing" else rules.SHARES.most_search
+        searching = 0.0 if self.first == "nothing" else rules.SHARES.most
         return replace(self, searching=searching)
 
     @property
@@ -118,13 +119,13 @@ class FitBudget:
         left = self.total.share(self._left)
         # Where there are bounds, what comes after is worth more than a better search.
         bare = self.first == "scaling"
-        needed = search_share(self.noise, left, n_samples, rules.SHARES.most_search, bare=bare)
-        return replace(self, searching=max(rules.SHARES.least_search, needed))
+        needed = search_share(self.noise, left, n_samples, rules.SHARES.most, bare=bare)
+        return replace(self, searching=max(LEAST, needed))
 
     def with_another_look(self) -> tuple[LossBudget, FitBudget] | None:
         """Return what a second look at the target may cost, and the budget after it."""
         # None where there is none, or where the search took so much that it would find nothing.
-        if not self.looking or self.searching > rules.SHARES.most_before_look:
+        if not self.looking or self.searching > HALF:
             return None
         taken = (1.0 - self.searching) * self.looking
         after = replace(self, searching=self.searching + taken)
@@ -171,7 +172,7 @@ def split_budget(
         needs = needs[0], float(np.sqrt(n_features))
         first = "scaling" if np.isfinite(target_bounds).all() else "search"
         n_open += first == "search"
-    scaling = rules.scaling_share(0.0 if n_open else None)
+    scaling = shares.scaling * (1.0 if n_open else shares.bounded_column)
     if not any(needs):
         needs, scaling = (1.0, 0.0), 0.0
     budget = FitBudget(
@@ -183,10 +184,10 @@ def split_budget(
         first,
         counting=COUNT_SHARE if guarantee.adjacency == "add_remove" else 0.0,
         scaling=scaling,
-        searching=shares.least_search if first in ("search", "classes") else 0.0,
-        looking=rules.second_look(settings.loss),
+        searching=LEAST if first in ("search", "classes") else 0.0,
+        looking=2.0 * BESIDE if settings.loss.tail > 1.0 else 0.0,
         centred=centred,
-        most_for_classes=shares.class_weights if weighed else 1.0,
+        most_for_classes=BESIDE if weighed else 1.0,
     )
     # A release may be too small for the noise where the scale does not decide all.
     if isinstance(total, PureLoss) or shape_rule(noise.partition("_")[2]) is not None:
@@ -203,8 +204,8 @@ def stages_for(
 
 def _check_smallest(budget: FitBudget, n_open: int, n_features: int, n_outputs: int) -> None:
     """Raise what the smallest releases before the model would raise."""
-    least, classes = budget.least, replace(budget, searching=rules.SHARES.least_classes)
-    releases = [(1, least.model.share(rules.SHARES.least_gain))]
+    least, classes = budget.least, replace(budget, searching=LEAST)
+    releases = [(1, least.model.share(LEAST))]
     if budget.counting:
         releases.append((1, budget.total.share(budget.counting)))
     if budget.first == "classes":

@@ -42,7 +42,7 @@ def prefers_gradient(settings: Settings, schema: LinearSchema) -> bool:
     if settings.loss is SQUARED:  # whose second moments would be noise, of so many columns
         moments = not rules.asks_for_descent(settings) and isinstance(settings.row_norm, str)
         many = schema.n_columns >= rule.many_columns
-        return moments and many and strength < rule.enough_records * schema.n_columns
+        return moments and many and strength < rule.few_records * schema.n_columns
     if settings.loss is not LOGISTIC or schema.n_rows is None or schema.n_outputs > 1:
         return True
     # Few records find no scales: then the largest class is hard to beat.

@@ -11,11 +11,10 @@ import numpy as np
 
 from skdpnoise.data.schema import Schema
 from skdpnoise.kernels import Loss
+from skdpnoise.kernels.sizes import MOST_ROWS
 from skdpnoise.linear_model._standard_units import Standardisation, side_by_side
 from skdpnoise.privacy import Adjacency
 from skdpnoise.sensitivity import SensitivityProfile
-
-_BLOCK = 8192  # rows whose linear functions are held at once
 
 Fitted = dict[str, Any]  # attributes of a fitted estimator, by name
 # From a problem and the number of records to l1 and l2 penalties of all features, standard units.
@@ -185,7 +184,7 @@ class BlockSums:
         return partial(self._sums, grid_size)
 
     def _sums(self, grid_size: np.ndarray, rows: Rows) -> np.ndarray:
-        blocks = (slice(begin, begin + _BLOCK) for begin in range(0, len(rows.y), _BLOCK))
+        blocks = (slice(begin, begin + MOST_ROWS) for begin in range(0, len(rows.y), MOST_ROWS))
         some = (
             Rows(rows.X[at], rows.y[at], [output[at] for output in rows.outputs]) for at in blocks
         )

@@ -22,6 +22,7 @@ from skdpnoise.base.advice import (
 )
 from skdpnoise.data.table import Table
 from skdpnoise.kernels.second_moments import clipped_row_sums
+from skdpnoise.kernels.sizes import MOST_ROWS
 from skdpnoise.linear_model import _rules as rules
 from skdpnoise.linear_model._budget import FitBudget
 from skdpnoise.linear_model._column_groups import NO_GROUP
@@ -29,8 +30,8 @@ from skdpnoise.linear_model._records import LinearSchema, Rate, Rows, Settings
 from skdpnoise.linear_model._standard_units import LIMIT, RowScaling, Standardisation
 from skdpnoise.mechanisms import calibrate
 from skdpnoise.privacy import LossBudget
-from skdpnoise.queries.location_scale import LocationScale, located
-from skdpnoise.queries.ranges import Ranges
+from skdpnoise.queries.location_scale import LEAST_SCALE, LocationScale, located
+from skdpnoise.queries.ranges import TYPICAL, Ranges
 from skdpnoise.queries.searched_location import SearchedLocation, search_table
 from skdpnoise.sensitivity import (
     RowBounds,
@@ -40,8 +41,8 @@ from skdpnoise.sensitivity import (
 )
 
 _LEAST_RATE = 1e-9  # a smaller scale is what a search finds where nearly all counts are 0
+_LEAST_MEAN = 1.0 / 14.0  # of counts, in their quantile of 13/14: Markov's inequality
 _LEAST_FOUND = 1e-29  # magnitudes end at 2**-100: a scale about there is an end, and not found
-_BLOCK = 4096  # rows whose squares are held at once
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -121,10 +122,8 @@ def _is_hidden(standard: Standardisation, run: Run, bounds: np.ndarray) -> bool:
     one_sum = clipped_sum(-1.0, 1.0, run.budget.adjacency)
     mechanism = calibrate(run.budget.noise, one_sum, run.budget.target.share(0.5))
     half = 0.5 * (bounds[1] - bounds[0])
-    wide = standard.reach[0] > rules.TARGET.wide
-    most = rules.TARGET.hidden if wide else rules.TARGET.hidden_in_tight_bounds
     noise = mechanism.standard_deviation[0] / run.n_samples * half[0]
-    return not noise <= most * standard.scale[0]
+    return not noise <= rules.TARGET.hidden * standard.scale[0]
 
 
 def release_log_odds(
@@ -184,14 +183,14 @@ def release_rate(run: Run, y: Table[Any], bounds: np.ndarray | None) -> tuple[Ra
             search = SearchedLocation(0.0, float(error), 1.0, found=False)
         found = replace(found, scale=np.ones(1), used=np.zeros(1, dtype=bool))
     _warn_of_constant(run, search)
-    least = found.scale * np.where(found.used, rules.TARGET.least_mean, 0.5 / run.n_samples)
+    least = found.scale * np.where(found.used, _LEAST_MEAN, 0.5 / run.n_samples)
     center = np.maximum(found.center, least) if run.settings.fit_intercept else np.ones(1)
     return Rate(np.zeros(1), replace(found, center=center)), run
 
 
 def _warn_of_constant(run: Run, found: SearchedLocation | None) -> None:
     """Say how noisy the location that a search found is, by released numbers and public ones."""
-    if found is None or (found.found and found.error <= rules.TARGET.noisy * found.scale):
+    if found is None or (found.found and found.error <= rules.TARGET.hidden * found.scale):
         return
     name, epsilon = run.settings.owner, run.settings.epsilon
     only = "one constant" if run.settings.fit_intercept else "0 everywhere"
@@ -227,7 +226,7 @@ def standardise_features(run: Run, table: Table[Rows]) -> Standardisation:
     if run.schema.sparse:  # zeros stay zeros
         largest = np.abs(within).max(axis=0)
         standard = Standardisation(np.zeros(p), largest, largest > 0.0, np.ones(p))
-        return _of_groups(standard, np.full(p, rules.ROWS.guessed_sparse), groups)
+        return _of_groups(standard, np.full(p, TYPICAL), groups)
     if run.budget.centred:
         standard = _scale_bounded_rows(run, X, within, groups)
     elif grouped.any():
@@ -268,11 +267,11 @@ def _scale_bounded_rows(
     run: Run, X: Table[Any], bounds: np.ndarray, groups: np.ndarray
 ) -> Standardisation:
     """Release means and mean squares of rows within public bounds, for centres and scales."""
-    grouped, known = groups != NO_GROUP, rules.ROWS
+    grouped = groups != NO_GROUP
     half = 0.5 * bounds[1] - 0.5 * bounds[0]
     middle, used = 0.5 * bounds[1] + 0.5 * bounds[0], half > 0.0
     half, p = np.where(used, half, 1.0), half.size
-    mean, variance = np.zeros(p), np.full(p, known.guessed**2)
+    mean, variance = np.zeros(p), np.full(p, TYPICAL**2)
     if run.budget.scaling and used.any():
         query, loss = RowMoments(middle, half, groups), run.budget.features
         label = "means and squares of rows"
@@ -280,7 +279,7 @@ def _scale_bounded_rows(
         both = found.values / run.n_samples
         first, second = both[:p], both[p:] + 0.5
         noise = float(found.standard_deviation[0]) / run.n_samples
-        keep = rules.kept(float((first**2).sum()), p * noise**2, 1.0)
+        keep = rules.kept(float((first**2).sum()), p * noise**2, p)
         mean = np.clip(keep * first, -1.0, 1.0)
         alone = ~grouped
         variance[alone] = second - mean[alone] ** 2
@@ -288,10 +287,10 @@ def _scale_bounded_rows(
             common, n_alone = variance[alone].mean(), int(alone.sum())
             others = variance[alone] - common
             energy = float((others**2).sum())
-            drawn = rules.kept(energy, n_alone * noise**2, known.shrinkage)
+            drawn = rules.kept(energy, n_alone * noise**2, n_alone)
             variance[alone] = common + drawn * others
     mean = np.where(used, mean, 0.0)
-    part = np.sqrt(np.clip(variance, known.least**2, 1.0))
+    part = np.sqrt(np.clip(variance, LEAST_SCALE**2, 1.0))
     part[grouped] = 1.0
     return Standardisation(middle + half * mean, half * part, used, (1.0 + np.abs(mean)) / part)
 
@@ -331,8 +330,8 @@ def _sums_of_moments(query: RowMoments, grid_size: np.ndarray, X: Any) -> np.nda
     limits, alone = query.limits, query.alone
     sums = np.zeros(grid_size.size, dtype=np.int64)
     bounds: dict[str, Any] = {"norm": limits.norm, "columns": limits.columns}
-    for begin in range(0, len(X), _BLOCK):
-        values = X[begin : begin + _BLOCK].astype(np.float64)
+    for begin in range(0, len(X), MOST_ROWS):
+        values = X[begin : begin + MOST_ROWS].astype(np.float64)
         z = np.clip((values - query.middle) / query.half, -1.0, 1.0)
         both = np.hstack([z, z[:, alone] ** 2 - 0.5])
         sums += clipped_row_sums(both, row_grid_size=grid_size, **bounds)

@@ -12,10 +12,10 @@ import numpy as np
 from skdpnoise.kernels import row_products
 from skdpnoise.kernels.joint import columns_of, hold_parts
 from skdpnoise.linear_model._column_groups import NO_GROUP
+from skdpnoise.queries.location_scale import LIMIT as LIMIT
 
-LIMIT = 3.0  # standardised values are clipped to this many scales
-# And to this many where public bounds are wider: a value farther off has more leverage on second
-# moments than it deserves. Binary columns are never clipped.
+# Standardised values are clipped to 3 scales; to this many where public bounds are wider: a value
+# farther off has more leverage on second moments than it deserves. Binary columns are not clipped.
 FARTHEST = 20.0
 
 

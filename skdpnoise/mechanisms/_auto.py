@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import log_ndtr, ndtr
 
-from skdpnoise.mechanisms._scale_search import Proposal, Request, prepared_mixture
+from skdpnoise.mechanisms._scale_search import WIDE, Proposal, Request, prepared_mixture
 from skdpnoise.mechanisms._shape_search import raised
 from skdpnoise.mechanisms.additive import AdditiveMechanism
 from skdpnoise.mechanisms.allocation import box_of, over_groups
@@ -36,11 +36,10 @@ _SHAPES = (1.75, 1.7, 1.48, 1.27, 1.12)
 _SHARE, _MANY, _DOMINATED = 0.28, -2.5, -0.35
 _ORDER = 1.5  # of the costs, between those of the two
 _STEP = 0.15  # log ratio of neighbouring shifts: a few are composed faster, and lose .1 %
-_START = 0.93  # of the scales that normal noise would need: about where these shapes end
 _LEAST, _MOST = 1e-40, 0.1  # of delta: beyond these a quick bound is not that of the own loss
 _MOST_CORRECTIONS, _FAR = 8, 8.0  # of scales, and of how far off an epsilon they may start from
 _CLOSE, _ROOM = 5e-4, 1e-4  # of epsilon that may be left, and of the scales added to get there
-_SPLITS, _LOG_LEVELS = 3, np.linspace(-2.4, 2.4, 9)  # mixtures that are compared
+_SPLITS, _LEVELS = 3, 9  # mixtures that are compared
 _HALVINGS = 10  # of the logarithm of a factor
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(16)
 
@@ -73,7 +72,7 @@ def quick_shape(request: Request) -> Proposal:
     steps = np.round(np.log(shifts / shifts.max()) / _STEP)
     total = math.sqrt(request.n_releases * float(np.exp(2.0 * _STEP * steps).sum()))
     scale = np.zeros_like(limit)
-    scale[moving] = limit[moving] * np.exp(-_STEP * steps) * (_START * total / request.mu)
+    scale[moving] = limit[moving] * np.exp(-_STEP * steps) * (total / request.mu)
     return Proposal(scale, (family,), box, request.error(scale, family.absolute_moment(request.p)))
 
 
@@ -83,7 +82,8 @@ def quick_mixture(request: Request) -> Proposal:
     # the normal ones as one that is moved by the root of the sum of squares.
     target = _target(request)
     search, splits = prepared_mixture(request)
-    tried = [search.scales(m, level) for m in splits[:_SPLITS] for level in _LOG_LEVELS]
+    levels = np.linspace(-WIDE, WIDE, _LEVELS)
+    tried = [search.scales(m, level) for m in splits[:_SPLITS] for level in levels]
     apart = [search.shifts(*one) for one in tried]
     shifts, mu = np.array([(request.n_releases * float(a.sum()), mu) for a, mu in apart]).T
     # Normal noise alone would need `low`; with half of epsilon for each kind `high` is enough.

@@ -39,7 +39,7 @@ _MOST_ORDER = 6.0  # of the exponents tried; where delta is total disclosure, mo
 _NEAR, _TIE = 1.1, 1e-5  # relative errors
 _LEAST = 1e-250  # stands for a delta of zero
 _MOST_SPLITS = 7
-_WIDE = 2.5  # of the logarithm of the ratio of the two kinds of scales
+WIDE = 2.5  # of the logarithm of the ratio of the two kinds of scales
 _MIXED = get_noise("laplace"), get_noise("gaussian")
 _FLOOR = 1e-9  # of delta: a probability that may count as that of total disclosure
 
@@ -337,7 +337,7 @@ class Mixtures:
             scale, laplace = self.scales(m, log_ratio)
             return self.error(scale * self.factor(scale, laplace, rough=True), laplace)
 
-        found = grid_minimum(error, np.linspace(-_WIDE, _WIDE, 6), 0.05)
+        found = grid_minimum(error, np.linspace(-WIDE, WIDE, 6), 0.05)
         return float(found.fun), m, float(found.x)
 
 

@@ -14,6 +14,7 @@ from sklearn.utils import _safe_indexing
 
 from skdpnoise._utils.context import Said
 from skdpnoise._utils.redaction import silence
+from skdpnoise.accounting.budget import BESIDE, COUNT_SHARE, HALF
 from skdpnoise.accounting.limits import Budget, SpendingLimit, UnsettledError
 from skdpnoise.accounting.queries import GroupedSum
 from skdpnoise.accounting.session import Session
@@ -65,10 +66,8 @@ UNKNOWN = (
     "module that all processes import, or set n_jobs=None."
 )
 
-REFERENCE = 0.1  # of the records, where the units of a target must be estimated
-_UNITS = 0.6  # of the budget of that part for location and scale; the rest for the variance
-_COUNT = 0.05  # and of that, for the number of its records where that is private
-_FLOOR = 0.05  # a variance below it would be noise
+REFERENCE = BESIDE  # of the records, for the units of a target that must be bought, or for scores
+LEAST_VARIANCE = 0.05  # a variance below it would be noise
 _RAREST = 0.02  # the least share of a label, so that no error weighs more than all others
 HIDDEN = (
     "The noise hides the scale of the target, so that candidates are compared in units of 1, which "
@@ -337,12 +336,12 @@ def release_units(problem: SearchProblem, budget: LossBudget) -> Target:
     known, rest = problem.target, budget
     if not known.public:
         session = problem.session.under("units of the target: ")
-        rest, n_samples = budget.share(1.0 - _UNITS), float(len(y))
+        rest, n_samples = budget.share(1.0 - HALF), float(len(y))
         if session.adjacency == "add_remove":
-            n_samples = session.count(len(y), budget.share(_COUNT), noise)
+            n_samples = session.count(len(y), budget.share(COUNT_SHARE), noise)
         found = private_location_scale(
             y.map(_as_column, 1),
-            budget.share(_UNITS - _COUNT),
+            budget.share(HALF - COUNT_SHARE),
             noise=noise,
             adjacency=session.adjacency,
             n_samples=max(2.0, n_samples),
@@ -356,7 +355,7 @@ def release_units(problem: SearchProblem, budget: LossBudget) -> Target:
     label = "variance of the target"
     loss = int(y.total(partial(_squared, problem.scoring, known), label))
     mean, _ = released_mean((loss, len(y)), rest, problem.session, label)
-    variance = max(mean * problem.scoring.limit, _FLOOR)
+    variance = max(mean * problem.scoring.limit, LEAST_VARIANCE)
     return Target(known.location, known.scale, variance)
 
 

@@ -27,6 +27,7 @@ from skdpnoise._utils.checks import check_collected, check_type
 from skdpnoise._utils.numbers import JOBS, check_grouped
 from skdpnoise._utils.parameters import as_bounds, check_parameters
 from skdpnoise._utils.redaction import silence, without_values
+from skdpnoise.accounting.budget import HALF
 from skdpnoise.accounting.limits import pure_part
 from skdpnoise.accounting.reservation import returnable
 from skdpnoise.accounting.session import Session
@@ -68,12 +69,8 @@ from skdpnoise.privacy import PrivacyGuarantee, PrivacyLoss
 from skdpnoise.privacy.repetition.laws import PoissonRepetitions, TruncatedNegativeBinomial
 from skdpnoise.sampling import RandomWords, random_words
 
-_VALIDATION = 0.1  # of the records
-_HALF = 0.5  # where their number is private
-
-# Runs try one of the best fifth of candidates with probability .95. Where fits of all candidates
-# get nearly as much as runs would, none is left to chance.
-_BEST, _COVERAGE, _NEARLY = 0.2, 0.95, 0.9
+# Runs try one of the best fifth of candidates with probability .95.
+_BEST, _COVERAGE = 0.2, 0.95
 
 _LAWS = (TruncatedNegativeBinomial, PoissonRepetitions)
 # Of what callbacks of scikit-learn may ask for, what they do not get.
@@ -341,7 +338,7 @@ class PrivateSearchCV(WholeMixin, PlanMixin, BaseSearchCV, CallbackSupportMixin)
         runs = RepeatedRuns.within(guarantee, law, total, most or 1)
         share = NoisyMax.within(total, count, refit=False)
         sizes = [number_of(pure_part(one.fit_budget)) for one in (share, runs)]
-        if name == "auto" and sizes[0] >= _NEARLY * sizes[1]:
+        if name == "auto" and sizes[0] >= sizes[1]:
             return each
         return runs
 
@@ -360,7 +357,7 @@ class PrivateSearchCV(WholeMixin, PlanMixin, BaseSearchCV, CallbackSupportMixin)
     @property
     def _fraction(self) -> float:
         given = self.validation_fraction
-        return _VALIDATION if isinstance(given, str) else given
+        return _runs.REFERENCE if isinstance(given, str) else given
 
     def _check_enough(self, records: Groups[Records], reference: float) -> None:
         """Refuse too few records, as far as is public before they are divided."""
@@ -368,7 +365,7 @@ class PrivateSearchCV(WholeMixin, PlanMixin, BaseSearchCV, CallbackSupportMixin)
         left = records.rows.n_rows * (1.0 - self._fraction - reference)
         units = records.rows.n_rows if records.n_groups is None else records.n_groups
         few = left < 2.0 or units < 2 + (reference > 0.0)  # a group falls into one part
-        if few if self.adjacency == "replace_one" else self._fraction > _HALF:
+        if few if self.adjacency == "replace_one" else self._fraction > HALF:
             raise self._too_few()
 
     def _too_few(self) -> ValueError:

@@ -41,6 +41,7 @@ from sklearn.pipeline import Pipeline
 
 from skdpnoise._utils.parallel import in_order
 from skdpnoise.accounting import PrivacyReport, Release
+from skdpnoise.accounting.budget import BESIDE, HALF
 from skdpnoise.accounting.limits import ApproximateBudget, SearchBudget, as_loss, pure_part
 from skdpnoise.data.partitions import SpreadError
 from skdpnoise.linear_model import DPCoordinateDescentRegressor, DPLassoPath
@@ -49,16 +50,15 @@ from skdpnoise.metrics.scoring import BITS, NARROW, Losses, pair_share
 from skdpnoise.model_selection import _runs
 from skdpnoise.model_selection._candidates import Candidate
 from skdpnoise.model_selection._data import Records
-from skdpnoise.model_selection._runs import Outcome, Priced, SearchProblem, Target
+from skdpnoise.model_selection._runs import LEAST_VARIANCE, Outcome, Priced, SearchProblem, Target
 from skdpnoise.privacy import LossBudget, PrivacyGuarantee, PrivacyLoss, PureLoss
 from skdpnoise.privacy.repetition.laws import RepetitionLaw
 from skdpnoise.queries.argmax import chooser_within
 from skdpnoise.sampling import integers_below
 
-_SCORE = 0.1  # of the budget of a record, for the score of its fold; the rest pays for the fits
+# Of the whole budget, for judging the candidates of one release by all records.
+_ASKING = BESIDE * HALF
 _CHOICE = 0.75  # of the validation part's budget; the rest pays for the winner's score
-_ASKING = 0.05  # of the whole budget, for judging the candidates of one release by all records
-_REFIT = 0.5  # of the whole budget, for fitting the winner again
 _FREE = ("alpha", "l1_ratio")  # functions of released second moments
 
 Tell = Callable[[str], None]
@@ -209,7 +209,7 @@ class NoisyMax(Strategy):
 
     @classmethod
     def within(cls, total: SearchBudget, n_candidates: int, *, refit: bool) -> NoisyMax:
-        choice = total.share(1.0 - _REFIT) if refit else total
+        choice = total.share(1.0 - HALF) if refit else total
         return cls(total, choice.share(1.0 / n_candidates), pure_part(choice), refit)
 
     def run(self, problem: SearchProblem, tell: Tell) -> Outcome:
@@ -217,7 +217,7 @@ class NoisyMax(Strategy):
         best, score = self.choose(problem, models)
         model = models[best]
         if self.refit and model is not None:
-            again = problem.priced(problem.candidates[best].estimator, self.total.share(_REFIT))
+            again = problem.priced(problem.candidates[best].estimator, self.total.share(HALF))
             # Not to a reference part, which has spent the whole budget.
             parts = problem.parts
             model = problem.fitted(again, (*parts.train, *parts.validation))
@@ -293,7 +293,7 @@ class Folds(Strategy):
 
     @classmethod
     def within(cls, total: SearchBudget, n_folds: int) -> Folds:
-        fit, score = total.share((1.0 - _SCORE) / (n_folds - 1)), total.share(_SCORE)
+        fit, score = total.share((1.0 - BESIDE) / (n_folds - 1)), total.share(BESIDE)
         return cls(total, fit, pure_part(score), n_folds)
 
     def n_scores(self, n_candidates: int) -> int:
@@ -372,7 +372,7 @@ def _units(path: Any, target: Target) -> Target:
         return target
     final = path[-1] if hasattr(path, "steps") else path
     _, _, location, scale = final._standardised
-    return Target(location, scale, max(float(np.mean(final._pseudo_data.y**2)), 0.05))
+    return Target(location, scale, max(float(np.mean(final._pseudo_data.y**2)), LEAST_VARIANCE))
 
 
 def _with_pairs(problem: SearchProblem) -> SearchProblem:

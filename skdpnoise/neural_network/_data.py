@@ -13,7 +13,6 @@ from skdpnoise.data.table import InMemory
 from skdpnoise.sampling import RandomWords
 
 _BLOCK = 1024  # rows that are put into these units at once
-LIMIT = 3.0  # standard deviations, to which what has no bounds is clipped
 
 
 @dataclass(frozen=True, slots=True, eq=False)

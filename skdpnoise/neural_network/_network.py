@@ -18,6 +18,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from skdpnoise._utils.parameters import as_bounds, check_memory
+from skdpnoise.accounting.budget import BESIDE
 from skdpnoise.accounting.session import FitSession
 from skdpnoise.base.advice import warn_of_hidden_target
 from skdpnoise.base.callbacks import CallbackSupportMixin, follow_epochs, with_callbacks
@@ -30,7 +31,7 @@ from skdpnoise.data.schema import Schema
 from skdpnoise.data.table import Table
 from skdpnoise.data.tables import read_table
 from skdpnoise.mechanisms.sampled import FAMILIES
-from skdpnoise.neural_network._data import LIMIT, Scaling, members_of
+from skdpnoise.neural_network._data import Scaling, members_of
 from skdpnoise.neural_network._gradients import PersonGradients, slots_agree
 from skdpnoise.neural_network._modules import (
     ParameterGroups,
@@ -44,11 +45,11 @@ from skdpnoise.neural_network._plan import TrainingShares, planned_sampling, sha
 from skdpnoise.neural_network._training import People, Training, n_slots_for
 from skdpnoise.privacy import Adjacency
 from skdpnoise.queries import private_location_scale
+from skdpnoise.queries.location_scale import LIMIT
 from skdpnoise.queries.searched_location import search_location
 from skdpnoise.sensitivity import GroupedProfile
 
 _QUEUED = 4  # where slots are drawn, so many people in each are waited for on average
-_COUNTS = 0.1  # of the norm of all clips, for counts of who is within them
 _PREDICTED = 64  # rows at once, always so many, so that others hardly change a row's prediction
 _OF_IMAGES = 4  # axes of the weights of a layer of images
 NOISES = {f"{rule}_{family}" for rule in ("iid", "spr", "inid") for family in FAMILIES}
@@ -291,7 +292,7 @@ class PrivateNetwork(CallbackSupportMixin, PrivateEstimator, BaseEstimator, ABC)
         groups = parts.of_coordinates
         if isinstance(self.clip, str) and self.clip == "adaptive":
             # Counts of people within each clip, for little of the budget.
-            bounds = np.append(bounds, _COUNTS * np.linalg.norm(bounds, order))
+            bounds = np.append(bounds, BESIDE * np.linalg.norm(bounds, order))
             groups = np.append(groups, np.full(n_groups, n_groups))
         return GroupedProfile(bounds, groups, order)
 

@@ -10,7 +10,7 @@ from operator import add
 from typing import Any, Protocol
 
 from skdpnoise.accounting import Account
-from skdpnoise.accounting.budget import Budget
+from skdpnoise.accounting.budget import BESIDE, Budget
 from skdpnoise.accounting.session import FitSession
 from skdpnoise.mechanisms.sampled import SampledMechanism, calibrate_sampled
 from skdpnoise.privacy import (
@@ -26,8 +26,6 @@ from skdpnoise.privacy import (
 from skdpnoise.queries.ranges import COUNT_SHARE
 from skdpnoise.sensitivity import GroupedProfile
 
-_FEATURES, _TARGET = 0.1, 0.1  # shares of the budget for locations and scales
-_COUNTED = 0.05  # of ε, for a number of people on which the steps hang
 _ROOM = 1.0 - 1e-6  # for what rounding adds to a promise
 _STEPS = 200  # of samples whose size is "auto"
 
@@ -170,10 +168,10 @@ def share_out(
     wanted = {
         "count": COUNT_SHARE if public is None else 0.0,
         "rows": COUNT_SHARE if rows > 1 and (features or target) else 0.0,
-        "features": _FEATURES if features else 0.0,
-        "target": _TARGET if target else 0.0,
+        "features": BESIDE if features else 0.0,
+        "target": BESIDE if target else 0.0,
     }
     losses = {stage: part.total for stage, part in Budget(total).split(**wanted).items()}
     if public is None and sampling is None:
-        losses["count"] = PureLoss(_COUNTED * epsilon)
+        losses["count"] = PureLoss(COUNT_SHARE * epsilon)
     return TrainingShares(noise, guarantee, losses, public, rows, sampling)

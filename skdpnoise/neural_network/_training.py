@@ -32,8 +32,8 @@ _DEVIATIONS = 1.5  # standard deviations by which a sample may be larger without
 _MEMORY = 1 << 26  # bytes of the gradients of one round
 # Clips that follow the median of norms: how fast, and how far from where they began.
 _WITHIN, _FOLLOW, _FARTHEST = 0.5, 0.2, 1e6
-# Of "auto" learning rates: more by a power of signal over noise, within ends; and that of "adam".
-_PACE, _PACE_POWER, _SLOWEST, _FASTEST, _OF_ADAM = 1.8, 0.85, 1e-3, 0.3, 2e-3
+# Of "auto" learning rates: more by a power of signal over noise, within ends; "adam" has the least.
+_PACE, _PACE_POWER, _SLOWEST, _FASTEST = 1.8, 0.85, 2e-3, 0.3
 _AVERAGED = 0.2  # of the steps: the last ones, whose mean is the model
 
 
@@ -113,7 +113,7 @@ class Training:
         rate = asked.learning_rate_init
         given = None if isinstance(rate, str) else float(rate)
         if asked.solver == "adam":
-            return optim.Adam(parameters, lr=given or _OF_ADAM)
+            return optim.Adam(parameters, lr=given or _SLOWEST)
         first = self.allocation(self._bounds)
         noise = first["noise"] * np.sqrt(first["n_parameters"])
         strength = math.hypot(*(first["signal_to_noise"] * noise)) / math.hypot(*noise)

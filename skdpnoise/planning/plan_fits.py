@@ -33,7 +33,7 @@ __all__ = ["plan"]
 
 _NEEDED = ("epsilon", "delta", "adjacency", "ledger", "random_state")
 _AROUND = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0)  # of the estimator's ε
-_FITS, _FEW, _LARGE = 4, 2, 1_000_000  # fewer for tables of more entries
+_FITS = 4
 _JUDGED = 10_000  # records by which a fit is scored
 _DIGITS = Context(prec=4, rounding=ROUND_FLOOR)
 _CLOSE = 1e-4  # what four digits tell apart
@@ -94,8 +94,7 @@ def plan(
     scoring : str or None, default=None
         A scorer of scikit-learn; None is the estimator's own ``score``.
     n_fits : int or None, default=None
-        Fits at each ε, to other records and with other noise; None is 4, and 2 for tables of more
-        than a million entries.
+        Fits at each ε, to other records and with other noise; None is 4.
     n_groups : int or None, default=None
         The fits are for groups of rows: so many, of equal size.
     ledger : PrivacyLedger or None, default=None
@@ -132,7 +131,7 @@ def plan(
     n_samples = check_count("plan", "n_samples", n_samples, low=2)
     law = law_for(estimator, n_samples, features, classes, signal)
     if n_fits is None:
-        n_fits = _FITS if n_samples * len(law.columns) <= _LARGE else _FEW
+        n_fits = _FITS
     n_fits = check_count("plan", "n_fits", n_fits)
     seed = check_count("plan", "random_state", random_state, low=0)
     room = _room(estimator, ledger)

@@ -282,7 +282,7 @@ class DPRobustScaler(PrivateScaler):
 
     **Columns that do not stand out**, constant or drowned in noise and without bounds, get centre 0
     and scale 1, and a warning. Where quantiles coincide, the scale is the width of the narrowest
-    bin: 1/256 of the bounds, or a seventh to a thirteenth of a typical difference of two records.
+    bin: 1/256 of the bounds, or a seventh to a 26th of a typical difference of two records.
 
     References
     ----------

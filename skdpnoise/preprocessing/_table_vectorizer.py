@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
+from skdpnoise.accounting.budget import HALF
 from skdpnoise.accounting.limits import ChanceBudget
 from skdpnoise.accounting.session import FitSession
 from skdpnoise.base.advice import cause_of_hiding, note_hidden, warn_last
@@ -50,7 +51,6 @@ from skdpnoise.queries.quantiles import Quantiles, private_quantiles, quantiles_
 from skdpnoise.queries.ranges import STEPS, stage_losses
 from skdpnoise.reporting.cards import card, table
 
-_CATEGORIES = 0.5  # of the budget, where numbers are estimated too
 _ROOM = 1.0 - 1e-3  # of pure losses beside a chance, whose sum is rounded up
 _MIDDLE = np.array([0.025, 0.25, 0.5, 0.75, 0.975])
 _QUARTILES, _MOST = 1.349, 3.92  # distances of quantiles of a standard normal law
@@ -193,7 +193,7 @@ class DPTableVectorizer(PrivateTransformer, SchemaParameter):
         noise = self.noise
         if noise == "auto":
             noise = "iid_gaussian" if guarantee.delta > 0.0 else "iid_laplace"
-        share = 0.0 if n_open == 0 else _CATEGORIES if n_numbers else 1.0
+        share = 0.0 if n_open == 0 else HALF if n_numbers else 1.0
         pure = not noise.endswith("_gaussian") or guarantee.delta == 0.0
         made, numbers, stages = None, None, list[PrivacyLoss]()
         if n_open:

@@ -29,6 +29,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from skdpnoise.accounting.budget import HALF
 from skdpnoise.accounting.session import Session
 from skdpnoise.data.ranks import Ranks
 from skdpnoise.privacy import Adjacency, LossBudget
@@ -45,18 +46,13 @@ from skdpnoise.queries.norm_quantile import NormQuantileMechanism, exact_terms
 
 _MISS = 0.003  # chance that one of many parts is chosen, though all records are in another
 _ZERO = 0.25  # least probability of the cell at zero: columns with many zeros are common
-# Parts of the records that lie beyond the spread: the least, and the most. It is what a choice can
-# tell from nothing by so many times the scale of its utilities: then it is rarely far too wide.
-_BEYOND, _MOST_BEYOND, _SURE = 1 / 9, 0.15, 9.0
+_BEYOND = 1 / 8  # part of the records that lie beyond the spread
 # Within a cell a choice of one among many magnitudes is far too wide less often if it looks for
 # fewer records; normal values have this ratio of the two quantiles of their distances.
 _FEWER, _TO_MOST = 3 / 4, 1.385
-# Of the median's loss: an interval of the belief is chosen, then one of at most so many parts.
-_MEDIAN_SHARES = 0.5, 0.5
-_MOST_PARTS, _MOST_CLOSER = 1 << 18, 1 << 20
-# Numbers of records over the noise on one count, for the median, the spread, the mean square and
-# the mean of values within a cell.
-_CLOSER_NEEDS = 50.0, 56.0, 8.0, 34.0
+# An interval of the belief is chosen, then one of at most so many parts.
+_MOST_PARTS = 1 << 20
+ENOUGH = 150.0  # records over the noise on one count, for median, spread, mean square and mean
 _NOTHING = 1e-300  # a choice of zero is at most this
 _ROUNDING = 1.0 - 1e-12  # shares add up to no more than the whole, whatever their last digits
 
@@ -64,7 +60,7 @@ _ROUNDING = 1.0 - 1e-12  # shares add up to no more than the whole, whatever the
 def choose_bulk(data: Ranks, bounds: tuple[float, float], search: Search) -> Bulk:
     """Return median and spread of values by choices."""
     loss, shares, n_samples = search.loss, search.shares, search.n_samples
-    halves = [loss.share(shares[0] * part) for part in _MEDIAN_SHARES]
+    halves = [loss.share(shares[0] * HALF)] * 2
     parts = (1, parts_told_apart(halves[1], n_samples, _MOST_PARTS))
     stage = "median", search.session
     cell = choose_quantile(data, 0.5, believe_location(*bounds), halves, parts, stage)
@@ -74,12 +70,8 @@ def choose_bulk(data: Ranks, bounds: tuple[float, float], search: Search) -> Bul
     # Distances below the width of the cell are not told apart: the median is no better known.
     prior = joined(halved(believe_spread(center, widest, sure=True)), cell.width)
     part = loss.share(shares[1])
-    scale = float(NormQuantileMechanism.within(part).scale[0])
-    beyond = min(max(_BEYOND, _SURE * scale / n_samples), _MOST_BEYOND)
-    spread = _spread(data, median, 1.0 - beyond, prior, part, search)
+    spread = _spread(data, median, 1.0 - _BEYOND, prior, part, search)
     if spread > cell.width or spread <= _NOTHING:
-        # Tails of exponential laws: beyond this a ninth of the values lies.
-        spread *= math.log(_BEYOND) / math.log(beyond)
         return Bulk(median, spread, spread > _NOTHING, (shares[2], shares[3]))
     return _closer(data, cell, search)
 
@@ -89,10 +81,10 @@ def _closer(data: Ranks, cell: Belief, search: Search) -> Bulk:
     # What the mean square and the mean would have cost goes to it: to a median alone where it is
     # too little for both of them and a spread.
     left = (search.shares[2] + search.shares[3]) * _ROUNDING
-    enough = left * search.strength >= sum(_CLOSER_NEEDS)
-    costs = [left * need / sum(_CLOSER_NEEDS) for need in _CLOSER_NEEDS]
+    enough = left * search.strength >= ENOUGH
+    costs = [left * share for share in search.shares]
     first = search.loss.share(costs[0] if enough else left)
-    parts = (parts_told_apart(first, search.n_samples, _MOST_CLOSER),)
+    parts = (parts_told_apart(first, search.n_samples, _MOST_PARTS),)
     stage = "median", search.session
     closer = choose_quantile(data, 0.5, cell, (first,), parts, stage)
     median = closer.quantile(0.5)

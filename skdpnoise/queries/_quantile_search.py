@@ -14,6 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from skdpnoise.accounting.budget import HALF
 from skdpnoise.accounting.session import Drawn, Session
 from skdpnoise.data.ranks import Ranks, ordered, real
 from skdpnoise.mechanisms.additive import AdditiveMechanism
@@ -27,7 +28,7 @@ _EXPONENTS = np.arange(-1022, 341)  # octaves of magnitudes that are told apart,
 _FEW_OCTAVES = 12.0  # by which a spread may exceed its centre and be thought of still
 _DECAY = 1.6  # octaves lose prior probability as this power of the distance
 # prior chance that a threshold has all records on one side; else any share is as likely
-_WHOLE = 0.5
+_WHOLE = HALF
 # Thresholds have so many leading bits more than tell apart what is likely, but for these tails.
 _BITS, _TAIL = 14, 1e-3
 

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from skdpnoise.data.sizes import FEWEST_ROWS
 from skdpnoise.data.table import Table
 from skdpnoise.queries import _tiles
 from skdpnoise.queries._tiles import Floats, Integers, Places
@@ -27,11 +28,11 @@ is ``_tiles``, or the same compiled.
 """
 
 _ENTRIES = 1 << 16  # of a tile, which fits the second-level cache beside what it is read from
-_MOST_COLUMNS, _MOST_ROWS = 64, 1 << 14
+_MOST_COLUMNS = _ENTRIES // FEWEST_ROWS
 _PADDING = 8  # so that the rows of a tile do not all fall on the same lines of the cache
-# Numba takes a second to compile loops. Up to so many values numpy takes a hundredth of that; more,
-# but not very many at once, it gets until it has lost about as much in this process.
-_INTERPRETED, _MOST_AT_ONCE, _MOST_IN_ALL = 1 << 20, 1 << 23, 1 << 27
+# Numba takes a second to compile loops. A process leaves so many values to numpy, in all: about as
+# much is lost by them.
+_INTERPRETED = 1 << 25
 _interpreted = {"values": 0}
 # Below this many, handing work to a thread costs more than it saves.
 _VALUES_PER_THREAD = 1 << 18
@@ -91,7 +92,7 @@ def swept(
     def count(which: Places, some: tuple[int, int]) -> Integers:
         """Return the sums of the visits to a range of values."""
         counts = np.zeros((which.size, width), dtype=np.int64)
-        n_rows = max(1, min(_ENTRIES // which.size, _MOST_ROWS, some[1] - some[0]))
+        n_rows = max(1, min(_ENTRIES // which.size, some[1] - some[0]))
         tile = np.empty((which.size, n_rows + _PADDING))
         for begin in range(*some, n_rows):
             n = min(n_rows, some[1] - begin)
@@ -118,9 +119,7 @@ def swept(
 
 def _loops(n_values: int, n_in_all: int) -> tuple[Any, int]:
     """Return functions of tiles for so many values of all, and the most threads."""
-    if n_in_all <= _INTERPRETED:
-        return _tiles, 1
-    if n_in_all <= _MOST_AT_ONCE and _interpreted["values"] < _MOST_IN_ALL:
+    if _interpreted["values"] + n_in_all <= _INTERPRETED:
         _interpreted["values"] += n_values
         return _tiles, 1
     from numba import config

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from skdpnoise._utils.shared_texts import shared_texts
+from skdpnoise.accounting.budget import HALF
 from skdpnoise.accounting.session import Session
 from skdpnoise.accounting.terms import OfSeveral, Terms, WithCost, takes_terms
 from skdpnoise.data.table import Table
@@ -18,7 +19,9 @@ from skdpnoise.privacy import LossBudget, PrivacyGuarantee
 from skdpnoise.queries._tiles import Floats, Places
 from skdpnoise.queries.ranges import (
     DIGIT_BITS,
+    LEAST_MAGNITUDES,
     MOST_DIGITS,
+    REACH,
     SEARCH_SHARES,
     ColumnSums,
     Ranges,
@@ -28,9 +31,9 @@ from skdpnoise.sensitivity import clipped_sum
 
 __all__ = ["LocationScale", "finest_histogram", "located", "private_location_scale"]
 
-_REFINEMENT = 0.3  # share of the budget that a search leaves
 _STEPS = 5  # releases: magnitude, coarse and fine location, mean, deviation
-_REACH = 8.0  # refinement looks this many magnitudes to either side of the location
+LEAST_SCALE = 0.02  # in halves of public bounds
+LIMIT = 3.0  # scales to which a fit clips values without public bounds
 _TO_SIGMA = 1.25  # standard deviation over mean absolute deviation of a normal law
 
 
@@ -181,12 +184,12 @@ def located(
     open_columns = np.flatnonzero(~ranges.bounded)
     bounded = np.flatnonzero(ranges.bounded)
     # with public bounds the whole budget is there for it
-    refinement = _REFINEMENT if open_columns.size else 1.0
+    refinement = 1.0 - sum(SEARCH_SHARES) if open_columns.size else 1.0
     groups = {" of bounded columns": bounded, "": open_columns[found[open_columns]]}
     for label, group in groups.items():
         if group.size:
             loss = total.share(refinement * group.size / np.count_nonzero(found))
-            reach = 1.0 if group is bounded else _REACH
+            reach = 1.0 if group is bounded else REACH
             suffix = label if open_columns.size else ""
             location[group], scale[group] = _refine(table, ranges, group, reach, loss, suffix)
     return LocationScale(location, scale, found, ranges.typical_found)
@@ -202,7 +205,7 @@ def _refine(
 ) -> tuple[Floats, Floats]:
     """Return locations and scales from the values clipped to a reach in units of the locations."""
     location, unit = ranges.center[columns], ranges.unit[columns]
-    terms = table, loss.share(0.5), ranges.noise
+    terms = table, loss.share(HALF), ranges.noise
 
     def clipped(loops: Any, tile: Floats, n: int, _: Any, which: Places) -> None:
         loops.clip(tile, n, location[which], unit[which], reach)
@@ -218,7 +221,7 @@ def _refine(
     label = "mean absolute deviations" + suffix
     means, noise = ranges.averaged(ranges.session.release(label, sums, *terms))
     # The floor keeps a scale that the noise made tiny, or negative, from blowing values up.
-    floor = 0.25 if reach > 1.0 else min(max(0.02, noise), 1.0)
+    floor = LEAST_MAGNITUDES if reach > 1.0 else min(max(LEAST_SCALE, noise), 1.0)
     scale = np.maximum(_TO_SIGMA * _james_stein(means, noise), floor) * unit
     return location + mean * unit, scale
 

@@ -18,16 +18,13 @@ from skdpnoise.mechanisms.calibrate import calibrate, shared_budget
 from skdpnoise.privacy import Adjacency, LossBudget, PrivacyGuarantee, PureLoss, check_real
 from skdpnoise.queries._sweeps import tallies
 from skdpnoise.queries._tiles import DIGIT, LIMB, STEPS, Floats, Places
-from skdpnoise.queries.ranges import Ranges, read_columns
+from skdpnoise.queries.ranges import LEAST_MAGNITUDES, REACH, TYPICAL, Ranges, read_columns
 from skdpnoise.sensitivity import clipped_sum
 from skdpnoise.sensitivity.bounds import FREE_L1, FREE_L2, clipped_moments
 
 __all__ = ["Moments", "moments_budget", "private_moments"]
 
-_NARROWEST, _WIDEST = 4.0, 16.0  # reach of columns without bounds, in magnitudes
 _TOLERATED = 0.03  # standard error of a second moment, in squared magnitudes, that is widened up to
-_TYPICAL = 0.25  # standard deviation of a bounded column that allocation goes by, in half widths
-_FLOOR = 0.25  # least standard deviation of a column whose magnitude was found, in magnitudes
 _CLEAR = 2.0  # a variance below so many standard errors may as well be 0
 
 
@@ -171,7 +168,7 @@ def private_moments(
     bounded = ranges.bounded[kept]
     reach = np.where(bounded, 1.0, _reach(ranges, kept.size, second=second))
     half = reach * ranges.unit[kept]
-    typical = np.where(bounded, _TYPICAL, 1.0)
+    typical = np.where(bounded, TYPICAL, 1.0)
     factors, mechanism = _calibrated(ranges, reach / typical, second=second)
     label = "means and mean squares" if second else "means"
     drawn = ranges.session.draw(label, mechanism)
@@ -184,7 +181,7 @@ def private_moments(
         hidden = _CLEAR * error[1] / n + (_CLEAR * error[0] / n) ** 2
         v = released[1] / n - m**2
         clear[kept] = v > hidden
-        floor = np.where(bounded, np.minimum(hidden, 1.0 / 3.0), (_FLOOR / reach) ** 2)
+        floor = np.where(bounded, np.minimum(hidden, 1.0 / 3.0), (LEAST_MAGNITUDES / reach) ** 2)
         deviation[kept] = half * np.sqrt(np.clip(v, floor, 1.0))
     return session.stated(result)
 
@@ -210,7 +207,7 @@ def _reach(ranges: Ranges, n_columns: int, *, second: bool) -> float:
         wide = _TOLERATED * n * float(factors[0, 0] / deviation[0])
     else:
         wide = float(np.sqrt(_TOLERATED * n * factors[1, 0] / deviation[-1]))
-    return min(max(wide, _NARROWEST), _WIDEST)
+    return min(max(wide, 0.5 * REACH), 2.0 * REACH)
 
 
 def _calibrated(ranges: Ranges, half: Floats, *, second: bool) -> tuple[Floats, AdditiveMechanism]:

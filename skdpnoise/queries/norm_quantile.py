@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from skdpnoise._utils.checks import check_collected, check_real, complaint
 from skdpnoise._utils.shared_texts import shared_texts
+from skdpnoise.accounting.budget import HALF
 from skdpnoise.accounting.terms import OfSeveral, Terms, takes_terms
 from skdpnoise.data.table import Table
 from skdpnoise.mechanisms.calibrate import shared_budget
@@ -26,10 +27,9 @@ _PER_OCTAVE = 4  # candidates per factor of two
 _LOWEST, _HIGHEST = -1200, 1360  # exponents of candidates, in quarters of an octave
 _WINDOW = 2 * _PER_OCTAVE  # candidates of the window that holds most norms
 _PREFERRED = 4.0  # octaves around 1 that are looked at first
-_MAGNITUDE = 0.3  # share of the budget that finds the window
 # What a radius twice as large must hold in addition, in shares of the records beyond the quantile
-# that is asked for; and the most over all octaves.
-_PRICE, _MOST_PRICE = 0.05, 0.1
+# that is asked for, if there are two octaves; of more, all have the price of two.
+_PRICE = 0.05
 # Candidates 2**(k/4). The mantissas are compared exactly, so that whether a norm is within a
 # candidate is a function of that norm alone.
 _STEPS = np.exp2(np.arange(1, _PER_OCTAVE) / _PER_OCTAVE - 1.0)
@@ -124,7 +124,7 @@ def private_norm_quantile(
     up_to = values.or_else(np.zeros(0)).total(partial(_counts, high), "norms of rows")
     session.reserve(budget, NormQuantileMechanism.within(budget).noise)
     if high - low > _WINDOW:
-        first, monotonic = budget.share(_MAGNITUDE), session.adjacency == "add_remove"
+        first, monotonic = budget.share(HALF), session.adjacency == "add_remove"
         mechanism = NormQuantileMechanism.within(first, monotonic=monotonic)
         tops = np.arange(high, low + _WINDOW - 1, -_PER_OCTAVE)
         preference = np.zeros(tops.size)
@@ -136,11 +136,11 @@ def private_norm_quantile(
         utilities = _window_utilities(held, preference)
         high = int(tops[session.choose("magnitude of norms", mechanism, utilities)])
         low = high - _WINDOW
-        budget = budget.share(1.0 - _MAGNITUDE)
+        budget = budget.share(1.0 - HALF)
     mechanism = NormQuantileMechanism.within(budget)
     candidates = np.arange(low, high + 1)
     octaves = (candidates - low) / _PER_OCTAVE
-    price = (1.0 - q) * n_samples * octaves * min(_PRICE, _MOST_PRICE / max(1.0, octaves[-1]))
+    price = (1.0 - q) * n_samples * octaves * _PRICE * 2.0 / max(2.0, octaves[-1])
     utilities = _rank_utilities(up_to[candidates - _LOWEST], q * n_samples, price)
     chosen = session.choose("norm quantile", mechanism, utilities)
     return float(np.exp2(candidates[chosen] / _PER_OCTAVE))

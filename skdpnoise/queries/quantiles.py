@@ -33,11 +33,10 @@ from skdpnoise.sensitivity import SensitivityProfile, histogram_counts
 
 __all__ = ["Quantiles", "private_quantiles", "quantiles_budget"]
 
-_BINS = 128  # of a column without bounds
-_PURE_BINS = 64  # the same where cumulative sums cost more
-_BOUNDED_BINS = 256  # of a column whose public bounds may be far wider than its bulk
+_BINS = 256  # of a column
+_PURE_BINS = 64  # of one without bounds, where cumulative sums cost more
 _REACH = 64.0  # magnitudes to either side of the location
-_BRANCHINGS = (4, 8, 16, _BOUNDED_BINS)  # of trees; the last is a plain histogram
+_BRANCHINGS = (4, 8, 16, _BINS)  # of trees; the last is a plain histogram
 SQUARE_ROOT = 0  # in place of a tree's branching
 _UNIT = 2.0**20  # entries are whole multiples of its inverse
 _MARGIN = 1e-12  # floating-point error of a norm, with room to spare
@@ -236,7 +235,7 @@ def quantiles_budget(
     for name in ("inid_gaussian", "inid_laplace"):
         if guarantee.delta > 0.0 or name == "inid_laplace":
             _, budget = shared_budget(name, counts, guarantee, n_releases, rows_per_group)
-            error, *_ = _plan(name, budget, [_BOUNDED_BINS] * n_columns, adjacency)
+            error, *_ = _plan(name, budget, [_BINS] * n_columns, adjacency)
             options.append((error, name, budget))
     return min(options, key=lambda option: option[0])[1:]
 
@@ -244,7 +243,7 @@ def quantiles_budget(
 def _edges(center: float, unit: float, n_open: int | None) -> Floats:
     """Return edges between public bounds, or of so many bins around a location."""
     if n_open is None:
-        steps = np.linspace(-1.0, 1.0, _BOUNDED_BINS + 1)
+        steps = np.linspace(-1.0, 1.0, _BINS + 1)
     else:
         steps = np.sinh(np.linspace(-1.0, 1.0, n_open + 1) * math.asinh(_REACH))
     return np.asarray(center + unit * steps)

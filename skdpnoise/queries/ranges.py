@@ -44,6 +44,9 @@ DIGIT_BITS = 11  # bits of a location that one histogram finds
 MOST_DIGITS = -(-(LONGEST - 1) // DIGIT_BITS)
 _SWEPT = 1 << 12  # columns whose digits are counted at once
 # Pairs of records of which magnitudes are counted at most: so many, and in units of the noise.
+REACH = 8.0  # magnitudes to either side of a location, in which nearly all values are
+TYPICAL = 0.25  # standard deviation in halves of public bounds, of which nothing is known
+LEAST_MAGNITUDES = 0.25  # least scale of a column whose magnitude was found
 _PAIRS, _PAIRS_PER_NOISE = 1 << 17, 200.0
 _MISS = 0.02  # chance that noise alone is taken for a bin that stands out
 # The same for the sum of the histograms in which none does, and the magnitudes summed as one: more,

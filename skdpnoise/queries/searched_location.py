@@ -6,8 +6,8 @@ The releases, under their labels:
    noisy bisection: 48 steps, each the number of records below a threshold, with noise. Under pure
    losses it is found by two choices: of an interval of doubles, then of one of its parts, the
    *cell*.
-2. *spread* s, a quantile of :math:`|x - m|`: that of 13/14 by bisection in 10 steps, or that
-   of 0.85 to 8/9, by how little noise there is, by one choice, which does not tell apart what
+2. *spread* s, a quantile of :math:`|x - m|`: that of 13/14 by bisection in 12 steps, or that
+   of 7/8 by one choice, which does not tell apart what
    is below the width of the cell.
 3. Where a choice says that the values lie within the cell: one more *median*, of parts of the cell;
    and one more *spread*, from the quantile of 3/4, if there is enough for it. If not, or if the
@@ -53,7 +53,7 @@ from skdpnoise.data.ranks import Ranks
 from skdpnoise.data.table import Table, as_rows
 from skdpnoise.mechanisms.calibrate import calibrate
 from skdpnoise.privacy import Adjacency, LossBudget, PureLoss
-from skdpnoise.queries._quantile_choice import choose_bulk
+from skdpnoise.queries._quantile_choice import ENOUGH, choose_bulk
 from skdpnoise.queries._quantile_search import (
     Belief,
     Bulk,
@@ -88,21 +88,31 @@ class _Schedule:
     """How a search shares its budget."""
 
     # Needs are numbers of records over the standard deviation of the noise on one count. They are
-    # for the median, the spread, the mean square and the mean: the least, and as much as is of use.
-    # With less than `least` for all four only the median is looked for, by so many steps.
-    # `quantiles` finds median and spread.
+    # for the median, the spread, the mean square and the mean; twice as much is of use, and then
+    # all four get the same. With less than `least` for all four only the median is looked for, by
+    # so many steps. `quantiles` finds median and spread.
 
     needs: tuple[float, float, float, float]
-    wants: tuple[float, float, float, float]
     least: float
     order: float
     n_steps: int
     quantiles: Callable[[Ranks, tuple[float, float], Search], Bulk]
 
+    @property
+    def needed(self) -> float:
+        """What is needed for all four."""
+        return float(np.linalg.norm(self.needs, self.order))
+
+    @property
+    def wanted(self) -> float:
+        """As much as is of use for all four."""
+        return 2.0 * self.needed
+
     def shares(self, strength: float) -> list[float]:
         """Return the parts of a loss that the four get; the loss gives a count such a strength."""
-        needs, wants = np.power(self.needs, self.order), np.power(self.wants, self.order)
-        beyond = (strength**self.order - needs.sum()) / (wants.sum() - needs.sum())
+        needs = np.power(self.needs, self.order)
+        wants = self.wanted**self.order / 4.0
+        beyond = (strength**self.order - needs.sum()) / (4.0 * wants - needs.sum())
         costs = needs + min(1.0, max(0.0, beyond)) * (wants - needs)
         return list(costs / costs.sum() * (1.0 - 1e-12))
 
@@ -143,12 +153,8 @@ def search_share(
     # losses σ falls with the root of the part, under pure ones with the part itself. Where 28 % of
     # n/σ are more than is needed, it gets that, up to about twice its needs.
     schedule, strength = _schedule(loss), count_strength(noise, loss, n_samples)
-    needed, wanted = (
-        float(np.linalg.norm(all_four, schedule.order))
-        for all_four in (schedule.needs, schedule.wants)
-    )
-    plenty = max(needed, 0.0 if bare else _PLENTY * strength)
-    return float(min(most, (min(wanted, plenty) / strength) ** schedule.order))
+    plenty = max(schedule.needed, 0.0 if bare else _PLENTY * strength)
+    return float(min(most, (min(schedule.wanted, plenty) / strength) ** schedule.order))
 
 
 def search_location(
@@ -214,7 +220,7 @@ def _searched(data: Ranks, bounds: tuple[float, float], search: Search) -> Bulk:
     median = _bisected(data, _HALF, believe_location(*bounds), search, stage).quantile(0.5)
     distances = data.distances(median)
     prior = believe_spread(median, max(bounds[1] - median, median - bounds[0]))
-    stage = "spread", search.loss.share(second), _SPREAD_STEPS
+    stage = "spread", search.loss.share(second), _GAUSSIAN.n_steps // 4
     spread = _bisected(distances, _NEARLY_ALL, prior, search, stage).quantile(0.5)
     return Bulk(median, spread, True, (left[0], left[1]))
 
@@ -276,7 +282,7 @@ def mean_reach(strength: float) -> float:
     >>> mean_reach(20.0), mean_reach(200.0)
     (2.5, 5.0)
     """
-    return float(np.clip(0.06 * strength, *_REACHES))
+    return float(np.clip(_REACHES[0] * strength / _GAUSSIAN.least, *_REACHES))
 
 
 def count_strength(noise: str, loss: LossBudget, n_samples: float) -> float:
@@ -286,9 +292,8 @@ def count_strength(noise: str, loss: LossBudget, n_samples: float) -> float:
 
 
 # Where costs add in squares many small steps lose little; where they add up, much.
-_GAUSSIAN = _Schedule((26.0, 48.0, 12.0, 34.0), (35.0, 70.0, 70.0, 80.0), 40.0, 2.0, 48, _searched)
-_PURE = _Schedule((66.0, 80.0, 8.0, 36.0), (80.0, 120.0, 80.0, 100.0), 150.0, 1.0, 24, choose_bulk)
-_SPREAD_STEPS = 10
+_GAUSSIAN = _Schedule((26.0, 48.0, 12.0, 34.0), 40.0, 2.0, 48, _searched)
+_PURE = _Schedule((66.0, 80.0, 8.0, 36.0), ENOUGH, 1.0, 24, choose_bulk)
 _PLENTY = 0.28  # of all that there is, where that is more than a search needs
 
 

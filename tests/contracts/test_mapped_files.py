@@ -34,8 +34,8 @@ def mapped(tmp_path_factory):
 
 @pytest.fixture(autouse=True)
 def files_are_large(monkeypatch):
-    monkeypatch.setattr(columns, "_LARGE_FILE", 0)
-    monkeypatch.setattr(rows, "_LARGE_FILE", 0)
+    monkeypatch.setattr(columns, "LARGE_FILE", 0)
+    monkeypatch.setattr(rows, "LARGE_FILE", 0)
 
 
 def learned(estimator, X):

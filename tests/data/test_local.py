@@ -64,7 +64,7 @@ def test_few_results_are_held_at_a_time(n_jobs):
     finally:
         tracemalloc.stop()
     # Two limbs of 8 bytes: as many as there are runs of parts, not as there are parts.
-    assert peak < 16 * n * (local._RUNS * n_jobs + 10)
+    assert peak < 16 * n * (local.SUMS * n_jobs + 10)
 
 
 def test_nothing_is_done_after_a_part_that_failed():

@@ -34,7 +34,7 @@ def test_a_state_belongs_to_a_fit_a_name_and_the_rows_that_are_read():
 
 
 def test_a_process_keeps_the_states_of_few_fits():
-    tokens = [new_token() for _ in range(partition_cache._MOST_FITS + 1)]
+    tokens = [new_token() for _ in range(partition_cache.KEPT + 1)]
     for token in tokens[:-1]:
         state(token, "a", list).append(1)
     assert state(tokens[0], "a", list) == [1]  # used last
@@ -54,7 +54,7 @@ def test_threads_read_rows_of_their_own():
         assert list(pool.map(work, range(40))) == [[part] for part in range(40)]
 
 
-@pytest.mark.parametrize("n", [3, partition_cache._LARGE])
+@pytest.mark.parametrize("n", [3, partition_cache.BUFFER])
 def test_scratch_is_a_copy_that_can_be_written_to(n):
     values = np.arange(float(n))
     values.flags.writeable = False

@@ -10,7 +10,7 @@ import weakref
 import pytest
 
 from skdpnoise.data.partitions import SpreadError
-from skdpnoise.data.prefetch import _FEWEST_COLUMNS, Prefetcher, prefetched
+from skdpnoise.data.prefetch import FEW_COLUMNS, Prefetcher, prefetched
 from tests._cases import quick
 
 
@@ -128,7 +128,7 @@ def test_all_of_the_reader_runs_in_one_thread():
 
 # Over parts
 
-COLUMNS = [f"x{k}" for k in range(_FEWEST_COLUMNS)]
+COLUMNS = [f"x{k}" for k in range(FEW_COLUMNS)]
 
 
 class RowReader:

@@ -60,7 +60,7 @@ def _with_places(rows, first):
 
 
 def test_rows_are_counted_some_at_a_time(monkeypatch):
-    monkeypatch.setattr(tables, "_AT_ONCE", 7)
+    monkeypatch.setattr(tables, "HELD", 7)
     some = seen(X=in_parts(np.arange(N), 7)).chosen(by_digit)
     assert len(some) == by_digit(0, N).sum()
 

@@ -283,7 +283,7 @@ def test_subsets_of_neighbours_are_neighbours(adjacency):
 
 def test_large_data_are_located_by_a_subset(monkeypatch):
     monkeypatch.setattr(budget_rules, "_FEWEST_ROWS", 2000)
-    monkeypatch.setattr(budget_rules, "_PRECISION", 1.0)
+    monkeypatch.setattr(budget_rules, "_FEW", 1.0)
     sizes = []
     init = Locator.__init__
 

@@ -16,7 +16,7 @@ def table(n_rows, dtype=np.float64):
 
 @pytest.fixture(params=[1, 3])
 def n_threads(request, monkeypatch):
-    monkeypatch.setattr(threads, "_ROWS_PER_THREAD", 1)
+    monkeypatch.setattr(threads, "PER_THREAD", 1)
     return request.param
 
 
@@ -64,7 +64,7 @@ def test_without_memory_for_a_copy_columns_are_copied_as_they_are_read(monkeypat
 def test_of_a_large_file_in_row_order_two_columns_are_held(
     tmp_path, monkeypatch, order, views, n_threads
 ):
-    monkeypatch.setattr(columns, "_LARGE_FILE", 0)
+    monkeypatch.setattr(columns, "LARGE_FILE", 0)
     X, last = table(1025), -np.ones(1025)
     mapped = np.memmap(tmp_path / "X", dtype=X.dtype, mode="w+", shape=X.shape, order=order)
     mapped[:] = X

@@ -78,7 +78,7 @@ def test_a_start_continues_a_stopped_run():
 
 
 def test_a_run_can_be_stopped_early_and_every_pass_is_a_copy(monkeypatch):
-    monkeypatch.setattr(threads, "_ROWS_PER_THREAD", 10)
+    monkeypatch.setattr(threads, "PER_THREAD", 10)
     X, y = problem()
     path = coordinate_descent(
         X, y, loss=SQUARED, n_passes=10**9, step=1 / curvature(X, False), n_threads=2

@@ -185,7 +185,7 @@ def test_noise_moves_one_update_by_step_times_quantum_over_the_divisor():
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @each_loss
 def test_threads_layout_and_blocks_do_not_change_one_bit(loss, dtype, standardise, monkeypatch):
-    monkeypatch.setattr(threads, "_ROWS_PER_THREAD", 10)
+    monkeypatch.setattr(threads, "PER_THREAD", 10)
     n = 1237
     X, y = problem(n, dtype=dtype)
     y = target_of(loss, y)
@@ -224,7 +224,7 @@ def test_a_strided_or_read_only_or_integer_array_gives_the_same_answer():
 
 
 def test_the_plain_sum_does_not_depend_on_threads(monkeypatch):
-    monkeypatch.setattr(threads, "_ROWS_PER_THREAD", 10)
+    monkeypatch.setattr(threads, "PER_THREAD", 10)
     X, y = problem(1237)
     one, two = (last(X, y, n_passes=5, block_rows=64, n_threads=k) for k in (1, 2))
     assert_array_equal(one, two)

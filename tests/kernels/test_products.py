@@ -29,7 +29,7 @@ def test_a_row_has_the_same_bits_beside_any_other_rows(shape, dtype, monkeypatch
         for table in (X[some], np.asfortranarray(X[some]), np.repeat(X[some], 2, axis=0)[::2]):
             assert np.array_equal(row_products(table, matrix, center), whole[some])
     for at_once in (1, 5, 64):
-        monkeypatch.setattr(products, "_MOST_ROWS", at_once)
+        monkeypatch.setattr(products, "rows_at_once", lambda _, most=at_once: most)
         assert np.array_equal(row_products(X, matrix, center), whole)
 
 

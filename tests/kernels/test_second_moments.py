@@ -190,7 +190,7 @@ def variants(X):
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 @pytest.mark.parametrize("n_threads", [1, 3])
 def test_layout_threads_blocks_and_order_do_not_change_one_integer(dtype, n_threads, monkeypatch):
-    monkeypatch.setitem(second_moments.__globals__, "_ENTRIES_PER_THREAD", 1)
+    monkeypatch.setitem(second_moments.__globals__, "PER_THREAD", 1)
     X = problem(517, 6).astype(dtype)
     keywords = bounds(6)
     expected = second_moments(X.astype(np.float64), **keywords)
@@ -277,7 +277,7 @@ def test_zero_rows_and_no_rows_are_nothing():
 
 @pytest.mark.parametrize("order", "CF")
 def test_norms_are_those_of_standardised_rows(order, monkeypatch):
-    monkeypatch.setitem(second_moments.__globals__, "_ENTRIES_PER_THREAD", 1)
+    monkeypatch.setitem(second_moments.__globals__, "PER_THREAD", 1)
     X = problem(1000, 7)
     center, scale = np.linspace(-1, 1, 7), np.linspace(0.5, 2, 7)
     z = np.clip((X - center) / scale, -2.0, 2.0)
@@ -303,7 +303,7 @@ def test_data_are_neither_changed_nor_copied():
 
 
 def test_an_error_in_a_thread_is_raised(monkeypatch):
-    monkeypatch.setitem(second_moments.__globals__, "_ENTRIES_PER_THREAD", 1)
+    monkeypatch.setitem(second_moments.__globals__, "PER_THREAD", 1)
 
     def fails(*arguments):
         raise RuntimeError("as it should")

@@ -289,7 +289,7 @@ def with_a_last_release(monkeypatch, rounded_sum):
 def test_every_row_counts_once_in_the_last_release_whatever_the_blocks(monkeypatch):
     models = []
     for n_rows in (8192, 7, 1999):
-        monkeypatch.setattr(_records, "_BLOCK", n_rows)
+        monkeypatch.setattr(_records, "MOST_ROWS", n_rows)
         model, sizes = with_a_last_release(monkeypatch, final_steps._rounded_sum)
         assert sum(sizes) == 2000
         assert max(sizes) == min(n_rows, 2000)

@@ -13,7 +13,7 @@ from skdpnoise import DPCoordinateDescentRegressor, DPLogisticCD
 from skdpnoise.kernels import LOSSES
 from skdpnoise.linear_model._budget import split_budget
 from skdpnoise.linear_model._records import Settings
-from skdpnoise.linear_model._rules import choose_defaults, scaling_share
+from skdpnoise.linear_model._rules import SHARES, choose_defaults, scaling_share
 from skdpnoise.privacy import PrivacyGuarantee
 from tests.linear_model._public import public_schema
 
@@ -28,15 +28,15 @@ def test_more_noise_means_fewer_passes_and_a_smaller_clip(loss):
         assert more.clip <= less.clip
         assert more.relaxation <= less.relaxation
     assert chosen[0].n_passes == 20
-    assert chosen[-1].n_passes == 2
+    assert chosen[-1].n_passes == 1
 
 
 def test_public_bounds_leave_more_for_the_model_and_noise_that_drowns_columns_less():
-    assert scaling_share(None) < scaling_share()
+    assert SHARES.scaling * SHARES.bounded_column < scaling_share(0.0)
     shares = [scaling_share(level) for level in (0.0, 0.005, 0.015, 0.03, 1.0)]
     assert shares == sorted(shares)
-    assert shares[0] == shares[1] == 0.4
-    assert shares[-1] == pytest.approx(0.64)
+    assert shares[0] == shares[1] == SHARES.scaling
+    assert shares[-1] == SHARES.most_scaling
 
 
 @pytest.mark.parametrize("adjacency", ["replace_one", "add_remove"])

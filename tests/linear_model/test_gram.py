@@ -82,7 +82,9 @@ def _without_noise(monkeypatch, estimator, X, y):
     features, _, center, scale = model._standardised
     grid_size = mechanisms[-1].row_grid_size
     rows = np.column_stack([features(X), np.clip((y - center) / scale, -3.0, 3.0)])
-    return model, np.rint(rows / grid_size[: rows.shape[1]]) * grid_size[: rows.shape[1]]
+    unit = grid_size[: rows.shape[1]]
+    most = np.floor(3.0 / unit)  # whole steps within the limit
+    return model, np.clip(np.rint(rows / unit), -most, most) * unit
 
 
 @pytest.mark.parametrize("ratio", [1.0, 0.5])

@@ -185,7 +185,7 @@ def test_every_matching_of_its_size_is_drawn_as_often(n, most, sparse, monkeypat
 @pytest.mark.parametrize("at_a_time", [1, 300, 10**6])
 def test_gaps_of_rows_in_parts_are_those_of_a_table(at_a_time, monkeypatch):
     # More columns than come together at a time, not in their order, each with steps of its own.
-    monkeypatch.setattr(table, "_GATHERED", at_a_time)
+    monkeypatch.setattr(table, "HELD", at_a_time)
     X = np.random.default_rng(0).standard_cauchy((60, 11))
     pairs = secret_pairs(SeededWords(0), 60, 25)
     columns, steps = np.array([10, 0, 3, 4, 5, 7, 1, 9, 2]), 1.0 + np.arange(9)
@@ -225,29 +225,25 @@ def swept_in_pieces(monkeypatch):
         monkeypatch.setattr(_sweeps, "_ENTRIES", 200)
         monkeypatch.setattr(_sweeps, "_MOST_COLUMNS", 3)
         monkeypatch.setattr(_sweeps, "_INTERPRETED", 0 if compiled else 10**9)
-        monkeypatch.setattr(_sweeps, "_MOST_AT_ONCE", 0)
 
     return choose
 
 
 def test_loops_are_compiled_once_numpy_has_lost_as_much(monkeypatch):
     monkeypatch.setattr(_sweeps, "_interpreted", {"values": 0})
-    few, some, many = _sweeps._INTERPRETED, _sweeps._MOST_AT_ONCE, _sweeps._MOST_AT_ONCE + 1
+    few, most = 1 << 20, _sweeps._INTERPRETED
 
     def interpreted(n_values, n_in_all=None):
         return _sweeps._loops(n_values, n_in_all or n_values)[0] is _tiles
 
-    assert not interpreted(many)
-    assert all(interpreted(few) for _ in range(2 * _sweeps._MOST_IN_ALL // few))
-    assert all(interpreted(some) for _ in range(_sweeps._MOST_IN_ALL // some))
-    assert not interpreted(some)
-    assert interpreted(few)
+    assert not interpreted(most + 1)
+    assert all(interpreted(few) for _ in range(most // few))
+    assert not interpreted(1)
     # Parts of large data: what a part is decides only how much numpy has lost.
     monkeypatch.setattr(_sweeps, "_interpreted", {"values": 0})
-    assert not interpreted(few, many)
-    parts = _sweeps._MOST_IN_ALL // few
-    assert all(interpreted(few, some) for _ in range(parts))
-    assert not interpreted(few, some)
+    assert not interpreted(few, most + 1)
+    assert all(interpreted(few, most // 2) for _ in range(most // 2 // few + 1))
+    assert not interpreted(few, most // 2)
 
 
 def queries():

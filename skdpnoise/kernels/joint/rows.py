@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from skdpnoise.kernels.links import in_turn
+from skdpnoise.kernels.sizes import BLOCK, LARGE_FILE, rows_at_once
 
 __all__ = ["GridRows", "columns_of", "hold_parts"]
 
@@ -19,12 +20,9 @@ Floats = NDArray[np.float64]
 Groups = Sequence[NDArray[np.intp]]
 """The columns of each group, in ascending order."""
 
-_BLOCK = 1 << 19  # entries of one block
-_FEWEST_ROWS, _MOST_ROWS = 64, 8192
 _SINGLE = 2.0**24  # integers up to here are exact in single precision
 _LARGEST = 2.0**26  # norm of a row of integers: its square is exact in double precision
 _ROOM = 1.0 - 2.0**-40  # of factors, for what rounding does to them
-_LARGE_FILE = 1 << 26  # bytes, from which what is mapped into memory is not copied
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -152,7 +150,7 @@ class GridRows:
         per_row = max(n_columns, 1)
         if self.is_sparse:  # that are stored; blocks change no bit
             per_row = X.nnz // max(self.n_rows, 1) + 1
-        wished = block_rows or min(_MOST_ROWS, max(_FEWEST_ROWS, _BLOCK // per_row))
+        wished = block_rows or rows_at_once(per_row, BLOCK)
         self.block_rows = max(1, min(wished, self.n_rows))
         largest = most + np.abs(self._offset)
         self._dtype = np.float32 if float(largest.max(initial=0.0)) < _SINGLE else np.float64
@@ -165,7 +163,7 @@ class GridRows:
         base = self.X
         while isinstance(base, np.ndarray):
             base = base.base
-        is_large_file = isinstance(base, mmap) and self.X.nbytes > _LARGE_FILE
+        is_large_file = isinstance(base, mmap) and self.X.nbytes > LARGE_FILE
         self._kept = None if is_large_file else {}
 
     def blocks(self, first: int = 0, last: int | None = None) -> Iterator[Block]:

@@ -33,7 +33,7 @@ from skdpnoise.linear_model._records import (
     Rows,
     Settings,
 )
-from skdpnoise.linear_model._standard_units import Standardisation
+from skdpnoise.linear_model._standard_units import LIMIT, Standardisation
 from skdpnoise.linear_model.solvers.final_steps import MajorityFallback, Recentre, ShrinkToConstant
 from skdpnoise.linear_model.solvers.plans import FinalStep, SolverPlan, made_up_problem
 from skdpnoise.mechanisms import AdditiveMechanism, calibrate
@@ -190,15 +190,11 @@ def plan_coordinates(problem: LinearProblem, n_samples: float, budget: FitBudget
     if settings.loss is SQUARED:
         if not uses_features:  # the mean is all there is
             return _planned(problem, n_samples, budget, 1.0, mean_reach(strength))
-        part, reach = rules.residual_share(strength, order), rules.COORDINATE_FINAL.residual_reach
-        return _planned(problem, n_samples, budget, part, reach)
-    share = rules.gain_share(strength, order)
-    weak = uses_features and strength < rules.COORDINATE_FINAL.strong
-    plan = _planned(problem, n_samples, budget, share if weak else 0.0)
-    noisy = plan.slope_noise() > rules.COORDINATE_FINAL.noisy_scores * problem.schema.n_outputs
-    if noisy and uses_features and not weak:
-        return _planned(problem, n_samples, budget, share)
-    return plan
+        part = rules.residual_share(strength, order)
+        return _planned(problem, n_samples, budget, part, LIMIT)
+    weak = uses_features and strength < rules.FINAL.strong
+    part = rules.gain_share(strength, order) if weak else 0.0
+    return _planned(problem, n_samples, budget, part)
 
 
 def _planned(
@@ -238,14 +234,11 @@ def _with_final(
     plan: CoordinatePlan, last: AdditiveMechanism | None, reach: float
 ) -> CoordinatePlan:
     """Return the plan with its final steps."""
-    rule, problem = rules.COORDINATE_FINAL, plan.problem
+    problem = plan.problem
     n_slopes = int(problem.features.used.sum()) * problem.schema.n_outputs
-    deviation = float(np.sqrt(2.0 / max(n_slopes, 1)))
-    shrinkage = rule.shrinkage + rule.shrinkage_deviations * deviation
-    steps: tuple[FinalStep, ...] = (ShrinkToConstant(plan.slope_noise(), shrinkage),)
+    steps: tuple[FinalStep, ...] = (ShrinkToConstant(plan.slope_noise(), n_slopes),)
     if last is not None and problem.settings.loss is SQUARED:
-        off = rule.center_off if plan.mechanism is None else rule.intercept_off
-        steps += (Recentre(last, reach, off),)
+        steps += (Recentre(last, reach),)
     elif last is not None:
         steps += (MajorityFallback(last),)
     return replace(plan, final=steps)

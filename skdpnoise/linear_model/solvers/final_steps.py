@@ -18,7 +18,7 @@ from skdpnoise.kernels.links import exponential_mean
 from skdpnoise.linear_model import _rules as rules
 from skdpnoise.linear_model._budget import FitBudget
 from skdpnoise.linear_model._records import Rows
-from skdpnoise.linear_model._standard_units import linear_functions
+from skdpnoise.linear_model._standard_units import LIMIT, linear_functions
 from skdpnoise.linear_model.solvers.moments import MomentsRelease
 from skdpnoise.linear_model.solvers.plans import LastRelease
 from skdpnoise.mechanisms import AdditiveMechanism, calibrate
@@ -51,11 +51,11 @@ class ShrinkToConstant:
     """Shrinks all iterates of coordinate descent to the constant model."""
 
     noise: float  # variances that noise gives the mean of the last slopes, all together
-    shrinkage: float
+    n_slopes: int
 
     def __call__(self, path: np.ndarray, plan: Any) -> np.ndarray:
         energy = float((plan.average(path[..., :-1]) ** 2).sum())
-        keep = rules.kept(energy, self.noise, self.shrinkage)
+        keep = rules.kept(energy, self.noise, self.n_slopes)
         return _nearer(path, plan.problem.target.constant, keep)
 
 
@@ -68,7 +68,6 @@ class Recentre(LastRelease):
     label = "residuals"
     mechanism: AdditiveMechanism
     reach: float  # r
-    off: float  # how far off the intercept may be, in scales
 
     def sums(self, path: np.ndarray, plan: Any, grid_size: np.ndarray, rows: Rows) -> np.ndarray:
         """Return the sum of residuals in standard units; of the target as it came, not clipped."""
@@ -81,7 +80,7 @@ class Recentre(LastRelease):
             return path
         mean = float(noisy[0]) / plan.n_samples
         noise = float(self.mechanism.standard_deviation[0]) / plan.n_samples
-        keep = self.off**2 / (self.off**2 + noise**2)
+        keep = rules.FINAL.off**2 / (rules.FINAL.off**2 + noise**2)
         moved = path.copy()
         moved[..., -1] += keep * np.clip(mean, -self.reach, self.reach)
         return moved
@@ -118,7 +117,7 @@ class MajorityFallback(LastRelease):
         constant = plan.problem.target.constant
         gain = float(noisy[0]) / plan.n_samples
         noise = float(self.mechanism.standard_deviation[0]) / plan.n_samples
-        if gain > rules.COORDINATE_FINAL.sure * noise:
+        if gain > noise:
             return path
         # Scores of standardised features vary by about the norm of the slopes; two of them, more.
         lead = abs(constant[0]) if len(constant) == 1 else np.diff(np.sort(constant)[-2:])[0]
@@ -129,7 +128,7 @@ class MajorityFallback(LastRelease):
 
 def kept_for_few_labels(lead: float, spread: float) -> float:
     """Return the part of slopes with which labels of few records differ from the largest class."""
-    rule = rules.COORDINATE_FINAL
+    rule = rules.FINAL
     return float(np.clip(lead / max(rule.few_labels * spread, 1e-300), rule.least_kept, 1.0))
 
 
@@ -166,7 +165,7 @@ def shrink_rates(path: np.ndarray, plan: Any) -> np.ndarray:
     curvature = rules.GRADIENT.curvature * math.exp(min(float(model[0, -1]), 0.0))
     noise = plan.n_slopes * plan.slope_noise(curvature)
     energy = float((model[:, :-1] ** 2).sum())
-    keep = rules.kept(energy, noise, rules.GRADIENT_FINAL.shrinkage_of_counts)
+    keep = rules.kept(energy, noise, plan.n_slopes)
     return np.asarray(path * keep)
 
 
@@ -190,12 +189,12 @@ class TwoClassFallback(LastRelease):
         return one * np.array([right - (positive.size - found), right - found])
 
     def __call__(self, path: np.ndarray, plan: Any, noisy: np.ndarray) -> np.ndarray:
-        rule, n, model = rules.GRADIENT_FINAL, plan.n_samples, plan.average(path)
+        rule, n, model = rules.FINAL, plan.n_samples, plan.average(path)
         over_first, over_second = noisy / n
         deviation = float(self.mechanism.standard_deviation[0]) / n
         # The records that are labelled are those of the fit: labels that mean nothing gain, too.
         n_used = plan.problem.features.used.sum()
-        least = rule.sure * deviation + rule.overfit * math.sqrt(n_used / n)
+        least = deviation + rule.overfit * math.sqrt(n_used / n)
         if min(over_first, over_second) > least:
             return path
         few, moved = 0.5 / n, path.copy()
@@ -286,7 +285,7 @@ class MatchMean(LastRelease):
     def _most_predicted(self, path: np.ndarray, plan: Any) -> float:
         """Return u, by the slopes so far."""
         slopes = plan.average(path)[:, :-1] * plan.problem.features.spread
-        size = rules.LEVEL.predicted * float(np.linalg.norm(slopes))
+        size = LIMIT * float(np.linalg.norm(slopes))
         return self.farther * math.exp(min(size, 40.0))
 
     def sums(self, path: np.ndarray, plan: Any, grid_size: np.ndarray, rows: Rows) -> np.ndarray:
@@ -298,13 +297,15 @@ class MatchMean(LastRelease):
         return np.asarray(np.rint(parts / float(grid_size[0])).astype(np.int64).sum(axis=1))
 
     def __call__(self, path: np.ndarray, plan: Any, noisy: np.ndarray) -> np.ndarray:
-        rule, predicted = rules.LEVEL, self._most_predicted(path, plan)
+        predicted = self._most_predicted(path, plan)
         rate, count = noisy / self.n_samples
         counted = 1.0 + self.believed * (self.counted * float(count) - 1.0)
-        mean = max(predicted * float(rate), rule.least_predicted)
+        # Neither is less than its noise is wide.
+        counted = max(counted, float(self.noise[1]))
+        mean = max(predicted * float(rate), predicted / self.farther * float(self.noise[0]))
         kept = self.missed**2 / (self.missed**2 + self.variance(predicted))
         moved = path.copy()
-        moved[..., -1] += kept * math.log(max(counted, rule.least_counted) / mean)
+        moved[..., -1] += kept * math.log(counted / mean)
         return moved
 
 
@@ -312,10 +313,10 @@ def plan_mean(
     budget: FitBudget, left: LossBudget, strength: float, n_samples: float, spread: float
 ) -> MatchMean | None:
     """Return the release for counts of this spread, None where its noise is more than it mends."""
-    rule, profile = rules.LEVEL, GroupedProfile([math.sqrt(2.0)], np.zeros(2))
-    farther = math.sqrt(max(1.0, strength / rule.much))
-    counted = farther * (1.0 + rule.counted * spread)
-    error, missed = math.hypot(rule.known / strength, rule.cut) * spread, rule.missed * spread
+    rule, profile = rules.FINAL, GroupedProfile([math.sqrt(2.0)], np.zeros(2))
+    farther = math.sqrt(max(1.0, strength / rule.strong))
+    counted = farther * (1.0 + LIMIT * spread)
+    error, missed = math.hypot(rule.known / strength, rule.off) * spread, rule.off * spread
     if budget.counting:  # sums are divided by a number of records that is noisy
         share = budget.total.share(budget.counting)
         assert isinstance(share, GaussianLoss)

@@ -19,6 +19,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from skdpnoise._utils.parameters import check_memory
+from skdpnoise.accounting.budget import BESIDE
 from skdpnoise.accounting.session import Drawn, Session
 from skdpnoise.data.table import Table
 from skdpnoise.kernels import POISSON, SQUARED, Loss
@@ -211,7 +212,7 @@ class GradientDescent:
             assert isinstance(budget.total, GaussianLoss)
             strength, n_rows = budget.total.mu * schema.n_rows, float(schema.n_rows)
             most = rules.most_passes(strength, n_rows, 1, schema.sparse)  # one at least is used
-            n_passes = max(most, rules.GRADIENT.fewest_passes_of_numbers)
+            n_passes = max(most, rules.GRADIENT.fewest_passes)
         size = 32.0 * n_passes * schema.n_outputs * (schema.n_columns + 1)
         reason = f"the noise of {n_passes:g} passes"
         check_memory(settings.owner, size, reason, "Use fewer passes.")
@@ -226,7 +227,7 @@ class GradientDescent:
         assert isinstance(features, RowScaling)
         constant = float(settings.fit_intercept)
         if sparse:  # a 1 would be most of a short row, and of what it may add
-            constant *= min(1.0, rules.GRADIENT.constant_sparse * features.length)
+            constant *= min(1.0, rules.GRADIENT.sparse * features.length)
         n_used = int(np.count_nonzero(features.used))
         if not n_used or not (target.scaling is None or target.scaling.used[0]):
             # A constant has been found.
@@ -286,13 +287,13 @@ def _final_steps(
     if settings.loss is SQUARED:
         assert target.scaling is not None
         noise = budget.noise if budget.noise in rules.MOMENT_NOISES else NORMAL
-        part = rules.GRADIENT_FINAL.rescaling
+        part = BESIDE
         plain = replace(settings, noise=noise, row_norm="auto")
         columns = side_by_side(plain_units(1), target.scaling)
         moments = plan_moments(plain, columns, n_samples, replace(budget, noise=noise), part)
         return part, (RescaleOnMoments(moments, settings.strength > 0.0),)
     if settings.loss is POISSON:
-        part, level = rules.LEVEL.share, None
+        part, level = BESIDE, None
         if settings.fit_intercept:
             level = plan_mean(budget, left.share(part), strength, n_samples, target.spread)
         return (0.0, (shrink_rates,)) if level is None else (part, (shrink_rates, level))

@@ -259,8 +259,7 @@ class PseudoData:
         """Return coefficients of all features and intercepts, less what may be noise."""
         models, part = np.zeros((len(coefs), self.used.size + 1)), self._kept()
         models[:, np.flatnonzero(self.used)] = part * coefs
-        mean = max(part, rules.MOMENTS.least_mean) * self.target_mean
-        models[:, -1] = mean - part * coefs @ self.feature_mean
+        models[:, -1] = self.target_mean - part * coefs @ self.feature_mean
         return models
 
     def _kept(self) -> float:
@@ -276,7 +275,7 @@ class PseudoData:
         variance = self.noise_level**2 / (n_features + 1.0) * (1.0 + coefs @ coefs)
         # Half of it: where eigenvalues were raised, coefficients are nearer to 0 already.
         noise = 0.5 * variance * (values / (values + ridge) ** 2).sum()
-        return float(rules.kept(explained, noise, 1.0 + np.sqrt(2.0 / n_features)))
+        return float(rules.kept(explained, noise, n_features))
 
     def _coefs(self, alphas: np.ndarray, l1_ratio: float) -> np.ndarray:
         coefs = np.zeros((len(alphas), self.X.shape[1]))
@@ -332,9 +331,8 @@ def _projected(matrix: np.ndarray) -> np.ndarray:
 
 
 def _raised(matrix: np.ndarray, level: float) -> np.ndarray:
-    """Return what raises every eigenvalue ℓ by level²/ℓ."""
+    """Return what raises every eigenvalue ℓ by level²/ℓ, or by 1 if that is less."""
     if level == 0.0 or matrix.size == 0:
         return np.zeros_like(matrix)
     values, vectors = np.linalg.eigh(matrix)
-    least = rules.MOMENTS.least_eigenvalue * level
-    return np.asarray((vectors * (level**2 / np.maximum(values, least))) @ vectors.T)
+    return np.asarray((vectors * (level**2 / np.maximum(values, level**2))) @ vectors.T)

@@ -128,7 +128,7 @@ def test_sums_are_the_same_bits_in_any_block_order_and_layout(block_rows, layout
 
 
 def test_threads_change_no_bit(monkeypatch):
-    monkeypatch.setattr("skdpnoise.kernels.threads._ROWS_PER_THREAD", 50)
+    monkeypatch.setattr("skdpnoise.kernels.threads.PER_THREAD", 50)
     rows = on_grid(block_rows=16)
     np.testing.assert_array_equal(sums(rows, n_threads=4), sums(on_grid()))
     np.testing.assert_array_equal(sums(rows, n_threads=3), sums(on_grid()))
@@ -156,7 +156,7 @@ def test_rows_that_are_kept_are_those_that_are_rounded_anew():
 def test_a_large_mapped_file_is_not_kept(monkeypatch, tmp_path):
     np.save(tmp_path / "rows.npy", X)
     mapped = np.load(tmp_path / "rows.npy", mmap_mode="r")
-    monkeypatch.setattr("skdpnoise.kernels.joint.rows._LARGE_FILE", X.nbytes - 1)
+    monkeypatch.setattr("skdpnoise.kernels.joint.rows.LARGE_FILE", X.nbytes - 1)
     rows = on_grid(mapped)
     np.testing.assert_array_equal(sums(rows), sums(on_grid()))
     assert rows._kept is None
