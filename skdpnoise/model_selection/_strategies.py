@@ -1,11 +1,8 @@
-r"""Three ways to find the best of several candidates privately, each with its whole cost.
+r"""Three ways to find the best of several candidates privately, and folds, with their whole costs.
 
-**Parts.** The records are divided by secret coins of their own, which see no data, into a training
-part, to which models are fitted, and a validation part, on which they are scored. Neighbouring data
-sets, divided by the same coins, differ in one of the parts only; what is computed from the other
-and from releases is the same. So *each part may spend the whole budget* (parallel composition), and
-one run that fits at loss C and scores at loss C has loss C
-(:mod:`~skdpnoise.model_selection._splits` has the proof).
+**Parts.** Models are fitted to a training part and scored on a validation part, each of which *may
+spend the whole budget* (:mod:`~skdpnoise.model_selection._splits` has the proof): one run that fits
+at loss C and scores at loss C has loss C.
 
 **release.** All candidates are functions of one release. It is made from the training part with the
 whole budget. The validation part is spent on the choice and the score of the winner. If no part is
@@ -19,11 +16,14 @@ on the number of candidates (:mod:`~skdpnoise.mechanisms.repetition`).
 **noisy_max.** Every candidate is fitted, each with its share. With `refit`, the winner is fitted
 again to the records of both parts with half of the budget, which both parts then spend.
 
+**folds.** Neighbours differ in one fold j only, without which model j is fitted; the scores of the
+other folds come from their own records and from models that are released. So the whole is an
+adaptive composition of k - 1 fits, each with the share 0.9/(k - 1), and of one score with 0.1.
+
 References
 ----------
-McSherry, "Privacy integrated queries", SIGMOD 2009, Theorem 4 (parallel composition). Papernot and
-Steinke, "Hyperparameter tuning with Rényi differential privacy", ICLR 2022 (repeated). McKenna and
-Sheldon, NeurIPS 2020; Dong, Durfee and Rogers, ICML 2020 (the choice).
+Papernot and Steinke, "Hyperparameter tuning with Rényi differential privacy", ICLR 2022 (repeated).
+McKenna and Sheldon, NeurIPS 2020; Dong, Durfee and Rogers, ICML 2020 (the choice).
 """
 
 from __future__ import annotations
