@@ -166,7 +166,6 @@ class PrivateSearchCV(WholeMixin, PlanMixin, BaseSearchCV, CallbackSupportMixin)
         candidates = sealed_candidates(self, self._candidates(session.rng))
         scoring = choose_scoring(owner, self.scoring, [c.estimator for c in candidates])
         check_grouped(self, groups)
-        labelled = is_classifier(candidates[0].estimator)
         # plan
         most = None if groups is None else int(self.rows_per_group)
         advice.advise(self)
@@ -201,7 +200,7 @@ class PrivateSearchCV(WholeMixin, PlanMixin, BaseSearchCV, CallbackSupportMixin)
         def checked() -> Any:
             schema, records, columns = self._read(X, y, groups, candidates)
             classes = schema.classes if given is None else given
-            if labelled and classes is not None:
+            if is_classifier(candidates[0].estimator) and classes is not None:
                 where = "'classes' of the estimator that is searched over"
                 check_two_classes(owner, classes, where)
             check_pairs(owner, scoring, 0 if classes is None else len(classes), self.adjacency)
