@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from skdpnoise.metrics.scoring import BITS, SCORINGS, Losses, pair_losses
+from skdpnoise.metrics.scoring import BITS, SCORINGS, pair_losses, sums_of
 from skdpnoise.model_selection._runs import Target
 from skdpnoise.model_selection._strategies import _units, _utilities
 from tests._cases import each_value
@@ -21,7 +21,7 @@ def problem(scoring, adjacency):
 
 
 def utilities(losses, stated):
-    return _utilities(Losses.of(losses), stated)
+    return _utilities(sums_of(losses), stated)
 
 
 def losses_of(scoring, shape, rng):
