@@ -12,8 +12,9 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from skdpnoise._utils.shared_texts import shared_texts
 from skdpnoise.accounting.queries import GroupedSum
-from skdpnoise.accounting.terms import OfOne, Terms, takes_terms
+from skdpnoise.accounting.terms import Function, OfOne, Terms, takes_terms
 from skdpnoise.data.table import Table
 from skdpnoise.mechanisms import AdditiveMechanism
 from skdpnoise.metrics._records import Both, Vector, judged, scored
@@ -36,7 +37,9 @@ class How(OfOne, total=False):
     same_rows: bool
 
 
-takes_how = partial(takes_terms, terms=How, noise="auto", same_rows=False)
+def takes_how(score: Function) -> Function:
+    """Show the keywords of a score in its signature, and shared texts in its docstring."""
+    return takes_terms(shared_texts(score), terms=How, noise="auto", same_rows=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

@@ -105,7 +105,6 @@ class PrivateCalibrationCurve(ScoreResult):
 
 
 @takes_how
-@shared_texts
 def private_roc_curve(
     y_true: ArrayLike,
     y_score: ArrayLike,
@@ -174,7 +173,6 @@ def private_roc_curve(
 
 
 @takes_how
-@shared_texts
 def private_calibration_curve(
     y_true: ArrayLike,
     y_prob: ArrayLike,

@@ -95,7 +95,6 @@ class PrivateScore(ScoreResult):
 
 
 @takes_how
-@shared_texts
 def private_accuracy_score(
     y_true: ArrayLike,
     y_pred: ArrayLike,
@@ -125,7 +124,6 @@ def private_accuracy_score(
 
 
 @takes_how
-@shared_texts
 def private_mean_absolute_error(
     y_true: ArrayLike,
     y_pred: ArrayLike,
@@ -161,7 +159,6 @@ def private_mean_absolute_error(
 
 
 @takes_how
-@shared_texts
 def private_root_mean_squared_error(
     y_true: ArrayLike,
     y_pred: ArrayLike,
@@ -202,7 +199,6 @@ def private_root_mean_squared_error(
 
 
 @takes_how
-@shared_texts
 def private_r2_score(
     y_true: ArrayLike,
     y_pred: ArrayLike,
@@ -252,7 +248,6 @@ def private_r2_score(
 
 
 @takes_how
-@shared_texts
 def private_log_loss(
     y_true: ArrayLike,
     y_prob: ArrayLike,
@@ -296,7 +291,6 @@ def private_log_loss(
 
 
 @takes_how
-@shared_texts
 def private_confusion_matrix(
     y_true: ArrayLike,
     y_pred: ArrayLike,
@@ -335,7 +329,6 @@ def private_confusion_matrix(
 
 
 @takes_how
-@shared_texts
 def private_balanced_accuracy_score(
     y_true: ArrayLike,
     y_pred: ArrayLike,
@@ -382,7 +375,6 @@ def private_balanced_accuracy_score(
 
 
 @takes_how
-@shared_texts
 def private_roc_auc_score(
     y_true: ArrayLike,
     y_score: ArrayLike,

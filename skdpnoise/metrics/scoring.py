@@ -64,21 +64,13 @@ class LabelShares:
         return np.where(known, self.shares.min() / self.shares[places], 1.0)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Losses:
-    """Sums of the losses of some models over the same records: private integers."""
-
-    sums: NDArray[Any]  # (n_models,), in units of c/2^24
-    held: NDArray[Any]  # (n_models,), of differences to the mean model, held within ±2^NARROW
-
-    @classmethod
-    def of(cls, losses: NDArray[np.int64]) -> Losses:
-        """Return the sums of losses of each record, shape (n_models, n_records)."""
-        # A difference is a function of what all models lose at one record, and sums of integers
-        # below 2^53 are exact.
-        differences = losses - losses.mean(axis=0).astype(np.int64)
-        held = np.clip(differences, -(1 << NARROW), 1 << NARROW)
-        return cls(losses.sum(axis=1), held.sum(axis=1))
+def sums_of(losses: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return sums of losses by models, and of their differences to the mean model, held within."""
+    # (n_models, n_records) in units of c/2^24; differences within ±2^NARROW. A difference is a
+    # function of what all models lose at one record, and sums of integers below 2^53 are exact.
+    differences = losses - losses.mean(axis=0).astype(np.int64)
+    held = np.clip(differences, -(1 << NARROW), 1 << NARROW)
+    return np.stack([losses.sum(axis=1), held.sum(axis=1)])
 
 
 def _wrong(model: Any, X: Any, y: NDArray[Any], limit: float, units: Any) -> Vector:

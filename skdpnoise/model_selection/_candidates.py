@@ -160,7 +160,7 @@ def _check_private_parts(owner: str, candidate: Candidate, adjacency: str) -> No
 
 
 def _check_alike(owner: str, candidates: Sequence[Candidate]) -> None:
-    """Refuse candidates that one score, one kind of loss or one set of labels does not fit."""
+    """Refuse candidates that one score, or one kind of loss, does not fit."""
     first = candidates[0]
     for other in candidates[1:]:
         if is_classifier(other.estimator) != is_classifier(first.estimator):
@@ -173,7 +173,6 @@ def _check_alike(owner: str, candidates: Sequence[Candidate]) -> None:
                 f"Candidates of {owner} must all have noise of the same kind of loss, pure "
                 "(Laplace) or Gaussian: one run has one loss. Search them separately."
             )
-    public_labels(owner, candidates)
 
 
 def declared_by(candidates: Sequence[Candidate], X: Any, y: Any, labels: Any) -> tuple[str, ...]:

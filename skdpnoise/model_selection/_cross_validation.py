@@ -1,14 +1,4 @@
-r"""Cross-validation in which everything that is learnt from the data is charged.
-
-Each row, or group, falls into one of k folds by a secret coin of its own that sees no data
-(:mod:`~skdpnoise.model_selection._splits`, with the proof): neighbouring data sets, divided by the
-same coins, differ in one fold j only. Model j is fitted without it, and fold j is scored by one
-sum; the scores of the other folds come from their own records and from models that are released.
-So the whole is an adaptive composition of k - 1 fits, each with the share 0.9/(k - 1) of the
-budget, and of one score with 0.1. Scores of all folds compose in parallel; the fits, whose training
-sets overlap, do not. Where shares of labels or units of the target are needed, a tenth of the
-records is kept from all folds and estimates them with the whole budget.
-"""
+"""Cross-validation in which everything that is learnt from the data is charged."""
 
 from __future__ import annotations
 
@@ -91,13 +81,10 @@ class PrivateCrossValidation:
 
     def __str__(self) -> str:
         found = f"{self.scoring}: {self.mean:.4f} ± {self.mean_standard_error:.2g}"
-        folds = f"mean of {self.test_score.size} folds, which differ by {self._spread:.2g}"
+        spread = float(self.test_score.std(ddof=1))
+        folds = f"mean of {self.test_score.size} folds, which differ by {spread:.2g}"
         stated = f"{found} ({folds}; {self.privacy.guarantee})"
         return with_caveat(stated, secure=self.privacy.secure)
-
-    @property
-    def _spread(self) -> float:
-        return float(self.test_score.std(ddof=1))
 
 
 def _models(result: PrivateCrossValidation, fitted: bool) -> tuple[Children, Collection[str]]:
@@ -142,8 +129,9 @@ def dp_cross_validate(
     **Guarantee.** A record is in the training sets of k - 1 models, and in one fold that is scored:
     its losses are those of k - 1 fits, each with 0.9/(k - 1) of the budget, and of one noisy sum
     with a tenth. The scores of different folds are of disjoint records and compose in parallel.
-    Folds are made by position and coins, so that replacing a record changes one fold only. Neither
-    training scores nor times are returned.
+    Folds are made by position and coins, so that replacing a record changes one fold only. Where
+    shares of labels or units of the target are needed, a tenth of the records is kept from all
+    folds and estimates them with the whole budget. Neither training scores nor times are returned.
 
     Models get a part of the budget only, and score lower than one that is fitted with all of it:
     the fewer folds, the more each gets. To choose among candidates,
@@ -158,17 +146,14 @@ def dp_cross_validate(
         Features, in any form that the estimator takes.
     y : array-like or RowSource of shape (n_samples,)
         Target or labels; of rows in parts a column of the same source.
-    groups : array-like or RowSource of shape (n_samples,) or None, default=None
-        The group of each row: a whole group is protected, and in one fold.
+    %(fits: groups)s
+        A whole group is in one fold.
     cv : int, default=5
         Number k of folds. Splitters are refused: folds that are stratified by private labels would
         tell of them.
     scoring : str or None, default=None
         As for :class:`~skdpnoise.DPGridSearchCV`.
-    epsilon : float, default=1.0
-        ε of everything.
-    delta : float, default=1e-6
-        δ of everything. 0 asks for pure privacy.
+    %(WholeMixin: epsilon, delta)s
     %(PrivateSearchCV: target_bounds, adjacency)s
     %(WholeMixin: public)s
     ledger : PrivacyLedger or None, default=None
@@ -190,10 +175,6 @@ def dp_cross_validate(
         If the estimator is not private, or `cv` is no number.
     %(queries: SpreadError)s
     %(fits: BudgetExceededError)s
-
-    See Also
-    --------
-    DPGridSearchCV : Choose among candidates.
 
     References
     ----------

@@ -14,6 +14,8 @@ from skdpnoise.data.schema import Schema
 from skdpnoise.data.sources import RowSource
 from skdpnoise.data.table import InMemory
 
+FEWEST = 4  # rows: two to fit, one to score, one to learn the units of the target
+
 Records = dict[str, Any]
 """X and y of some records, by name."""
 
@@ -22,7 +24,7 @@ Records = dict[str, Any]
 class StepColumns(Form[Any, Schema]):
     """X in any form that steps take, beside a y of as many rows."""
 
-    fewest: int = 4  # rows: two to fit, one to score, one to learn the units of the target
+    fewest: int = FEWEST
 
     def read(self, estimator: Any, tables: Records) -> tuple[InMemory[Any], Schema]:
         owner = type(estimator).__name__

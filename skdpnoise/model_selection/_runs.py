@@ -37,10 +37,10 @@ from skdpnoise.metrics.scoring import (
     BITS,
     MOST,
     LabelShares,
-    Losses,
     Scoring,
     pair_losses,
     pair_share,
+    sums_of,
 )
 from skdpnoise.model_selection._candidates import Candidate
 from skdpnoise.model_selection._data import Records
@@ -213,19 +213,18 @@ class SearchProblem:
         """Return the problem with words for seeds that are thrown away."""
         return replace(self, session=replace(self.session, rng=SystemWords()))
 
-    def losses(self, models: Sequence[Any]) -> Losses:
-        """Return the losses of the validation part by models: private integers."""
+    def losses(self, models: Sequence[Any]) -> NDArray[np.int64]:
+        """Return what `sums_of` does for the losses of the validation part: private integers."""
         rows, units = self.rows(self.parts.validation), self.target.units
         models = [one if one is None else rows.travelling(one, without_seeds) for one in models]
         if not self.scoring.by_pairs:
-            sums, held = rows.total(partial(_summed, self.scoring, models, units), "scores")
-            return Losses(sums, held)
+            return rows.total(partial(_summed, self.scoring, models, units), "scores")
         sums = np.full(len(models), len(rows) << BITS)
         for k, model in enumerate(models):
             if model is not None:
                 take = partial(_scores, self.scoring, model, units)
                 sums[k] = rows.joined(take, _of_pairs, "scores")
-        return Losses(sums, np.zeros_like(sums))
+        return np.stack([sums, np.zeros_like(sums)])
 
     def score(self, loss: int, budget: LossBudget) -> tuple[float, float]:
         """Return the score of a model by the sum of its losses, and the error of its noise."""
@@ -246,8 +245,7 @@ def _summed(
         if model is not None:
             with silence(), parallel_config("sequential"), after_charge(model):
                 own[:] = scoring.losses(model, some["X"], some["y"], units)
-    found = Losses.of(losses)
-    return np.stack([found.sums, found.held])
+    return sums_of(losses)
 
 
 def _scores(

@@ -7,6 +7,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from copy import copy, deepcopy
 from dataclasses import KW_ONLY, field, replace
+from functools import partial
 from inspect import signature
 from numbers import Integral, Real
 from typing import Any, ClassVar
@@ -60,7 +61,7 @@ from skdpnoise.model_selection._candidates import (
     public_labels,
     sealed_candidates,
 )
-from skdpnoise.model_selection._data import Records, StepColumns
+from skdpnoise.model_selection._data import FEWEST, Records, StepColumns
 from skdpnoise.model_selection._runs import Outcome, SearchProblem, Target
 from skdpnoise.model_selection._splits import Parts
 from skdpnoise.model_selection._strategies import NoisyMax, OneRelease, RepeatedRuns, Strategy
@@ -166,7 +167,6 @@ class PrivateSearchCV(WholeMixin, PlanMixin, BaseSearchCV, CallbackSupportMixin)
         candidates = sealed_candidates(self, self._candidates(session.rng))
         scoring = choose_scoring(owner, self.scoring, [c.estimator for c in candidates])
         check_grouped(self, groups)
-        labelled = is_classifier(candidates[0].estimator)
         # plan
         most = None if groups is None else int(self.rows_per_group)
         advice.advise(self)
@@ -201,7 +201,7 @@ class PrivateSearchCV(WholeMixin, PlanMixin, BaseSearchCV, CallbackSupportMixin)
         def checked() -> Any:
             schema, records, columns = self._read(X, y, groups, candidates)
             classes = schema.classes if given is None else given
-            if labelled and classes is not None:
+            if is_classifier(candidates[0].estimator) and classes is not None:
                 where = "'classes' of the estimator that is searched over"
                 check_two_classes(owner, classes, where)
             check_pairs(owner, scoring, 0 if classes is None else len(classes), self.adjacency)
@@ -234,8 +234,7 @@ class PrivateSearchCV(WholeMixin, PlanMixin, BaseSearchCV, CallbackSupportMixin)
         """Return what is public of the records, these, and what the columns are."""
         compared = [one.estimator for one in candidates]
         X, columns = read_to_fit(self, X, compared)
-        columns_of = StepColumns()
-        form = Supervised(columns_of, is_classifier(compared[0]), fewest=columns_of.fewest)
+        form = Supervised(StepColumns(), is_classifier(compared[0]), fewest=FEWEST)
         with silence(DataConversionWarning):  # of a shape
             schema, records = read(self, form, groups=groups, X=X, y=y)
         advice.advise_on_public_number(self, records.rows.n_rows, records.n_groups)
@@ -277,19 +276,12 @@ class PrivateSearchCV(WholeMixin, PlanMixin, BaseSearchCV, CallbackSupportMixin)
         check_is_fitted(self)
         check_unpaid_arguments(self, {"sample_weight": sample_weight}, "score")
         owner, model = type(self).__name__, self.best_estimator_
-        X = read_as_fitted(self, X)
-        found: float = by_storage(
-            X,
-            lambda X: self._score(owner, X, y),
-            lambda rows: answered(owner, model, "score", rows),  # which refuses them
-        )
-        return found
-
-    def _score(self, owner: str, X: Any, y: Any) -> float:
+        refused = partial(answered, owner, model, "score")  # rows in parts
+        rows: Any = by_storage(read_as_fitted(self, X), lambda rows: rows, refused)
         check_collected(owner, "y", y)
-        scorer = check_scoring(self.best_estimator_, scoring=self.scoring)
+        scorer = check_scoring(model, scoring=self.scoring)
         return without_values(
-            lambda: float(scorer(self.best_estimator_, X, y)),
+            lambda: float(scorer(model, rows, y)),
             f"{owner}.score cannot compare y with the predictions for X: give the columns that "
             "were fitted to, and one finite number, or label of the kind that was fitted, for each "
             "row of X.",

@@ -1,11 +1,8 @@
-r"""Three ways to find the best of several candidates privately, each with its whole cost.
+r"""Three ways to find the best of several candidates privately, and folds, with their whole costs.
 
-**Parts.** The records are divided by secret coins of their own, which see no data, into a training
-part, to which models are fitted, and a validation part, on which they are scored. Neighbouring data
-sets, divided by the same coins, differ in one of the parts only; what is computed from the other
-and from releases is the same. So *each part may spend the whole budget* (parallel composition), and
-one run that fits at loss C and scores at loss C has loss C
-(:mod:`~skdpnoise.model_selection._splits` has the proof).
+**Parts.** Models are fitted to a training part and scored on a validation part, each of which *may
+spend the whole budget* (:mod:`~skdpnoise.model_selection._splits` has the proof): one run that fits
+at loss C and scores at loss C has loss C.
 
 **release.** All candidates are functions of one release. It is made from the training part with the
 whole budget. The validation part is spent on the choice and the score of the winner. If no part is
@@ -19,11 +16,14 @@ on the number of candidates (:mod:`~skdpnoise.mechanisms.repetition`).
 **noisy_max.** Every candidate is fitted, each with its share. With `refit`, the winner is fitted
 again to the records of both parts with half of the budget, which both parts then spend.
 
+**folds.** Neighbours differ in one fold j only, without which model j is fitted; the scores of the
+other folds come from their own records and from models that are released. So the whole is an
+adaptive composition of k - 1 fits, each with the share 0.9/(k - 1), and of one score with 0.1.
+
 References
 ----------
-McSherry, "Privacy integrated queries", SIGMOD 2009, Theorem 4 (parallel composition). Papernot and
-Steinke, "Hyperparameter tuning with Rényi differential privacy", ICLR 2022 (repeated). McKenna and
-Sheldon, NeurIPS 2020; Dong, Durfee and Rogers, ICML 2020 (the choice).
+Papernot and Steinke, "Hyperparameter tuning with Rényi differential privacy", ICLR 2022 (repeated).
+McKenna and Sheldon, NeurIPS 2020; Dong, Durfee and Rogers, ICML 2020 (the choice).
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ from skdpnoise.accounting.limits import ApproximateBudget, SearchBudget, as_loss
 from skdpnoise.data.partitions import SpreadError
 from skdpnoise.linear_model import DPCoordinateDescentRegressor, DPLassoPath
 from skdpnoise.mechanisms.selection import approximate_base, base_budget, repeated_loss
-from skdpnoise.metrics.scoring import BITS, NARROW, Losses, pair_share
+from skdpnoise.metrics.scoring import BITS, NARROW, pair_share
 from skdpnoise.model_selection import _runs
 from skdpnoise.model_selection._candidates import Candidate
 from skdpnoise.model_selection._data import Records
@@ -115,7 +115,7 @@ class Strategy(ABC):
         part = self.choice_budget.share(_CHOICE)
         chooser = chooser_within(part, sensitivity, monotonic=monotonic)
         best = problem.session.choose("choice", chooser.mechanism, utilities, charged=chooser)
-        return best, problem.score(int(losses.sums[best]), self.score_budget)[0]
+        return best, problem.score(int(losses[0, best]), self.score_budget)[0]
 
     def report(
         self,
@@ -209,7 +209,6 @@ class NoisyMax(Strategy):
 
     @classmethod
     def within(cls, total: SearchBudget, n_candidates: int, *, refit: bool) -> NoisyMax:
-        """Return the fits of so many candidates."""
         choice = total.share(1.0 - HALF) if refit else total
         return cls(total, choice.share(1.0 / n_candidates), pure_part(choice), refit)
 
@@ -275,7 +274,7 @@ class RepeatedRuns(Strategy):
         models = self.fitted([(problem, problem.candidates[k]) for k in chosen])
         # A run that failed is the worst, so that nothing is seen of it unless all have.
         keys = []
-        for k, loss in enumerate(problem.losses(models).sums.tolist()):
+        for k, loss in enumerate(problem.losses(models)[0].tolist()):
             score, _ = problem.score(loss, self.score_budget)
             tie = int(rng.take(1)[0])
             keys.append((-np.inf if models[k] is None else score, tie, k))
@@ -317,7 +316,7 @@ class Folds(Strategy):
             raise _runs.SearchStopped(_runs.FAILED)
         scored = []
         for one, model in zip(each, models, strict=True):
-            loss = int(one.losses([model]).sums[0])
+            loss = int(one.losses([model])[0, 0])
             scored.append(one.score(loss, self.score_budget))
         scores, errors = zip(*scored, strict=True)
         return Outcome(0, models, scores, errors)
@@ -354,7 +353,9 @@ def _counted(records: Records) -> NDArray[np.int64]:
     return np.array([len(records["y"])])
 
 
-def _utilities(losses: Losses, problem: SearchProblem) -> tuple[NDArray[np.float64], float, bool]:
+def _utilities(
+    losses: NDArray[Any], problem: SearchProblem
+) -> tuple[NDArray[np.float64], float, bool]:
     """Return the utilities of candidates, how far one record moves each, and whether all alike."""
     # Of losses that vary by degrees, candidates are compared by the difference to the mean over all
     # candidates, record by record, held within a sixteenth of the range: good candidates differ by
@@ -362,9 +363,9 @@ def _utilities(losses: Losses, problem: SearchProblem) -> tuple[NDArray[np.float
     if problem.scoring.name == "accuracy" or problem.scoring.needs_shares:
         # A record that is added can only be right or wrong: no utility rises.
         alike = problem.session.adjacency == "add_remove"
-        return -losses.sums.astype(np.float64), float(1 << BITS), alike
+        return -losses[0].astype(np.float64), float(1 << BITS), alike
     moves = 2.0 if problem.session.adjacency == "replace_one" else 1.0
-    return -losses.held.astype(np.float64), moves * float(1 << NARROW), False
+    return -losses[1].astype(np.float64), moves * float(1 << NARROW), False
 
 
 def _units(path: Any, target: Target) -> Target:

@@ -161,6 +161,9 @@ class PrivateNetwork(CallbackSupportMixin, PrivateEstimator, BaseEstimator, ABC)
                 table: Any = rows.rows
                 used = table if rows.codes is None else table.rows(members[members >= 0])
                 scalings = self._estimate_scalings(people, shares, terms, schema, used)
+                X_units = torch.from_numpy(_in_units(table.leaf["X"], scalings[0]))
+                y_units = torch.from_numpy(self._targets(schema, scalings[1], table.leaf["y"]))
+                tensors = X_units.to(self.device), y_units.to(self.device)
                 # charge, draw, solve
                 draw = people.of_groups().each("gradients", mechanism)
                 size = n_slots_for(int(parts.sizes.sum()), sampling.rate * people.n_records)
@@ -170,7 +173,7 @@ class PrivateNetwork(CallbackSupportMixin, PrivateEstimator, BaseEstimator, ABC)
                     estimator=copy.copy(self),  # callbacks may change parameters
                     groups=parts,
                     gradients=gradients,
-                    people=self._people(torch, schema, scalings, members, table.leaf),
+                    people=People(torch, *tensors, members=members),
                     mechanism=mechanism,
                     draw=draw,
                     profile=profile,
@@ -326,19 +329,6 @@ class PrivateNetwork(CallbackSupportMixin, PrivateEstimator, BaseEstimator, ABC)
             if one.hidden:
                 warn_of_hidden_target(f"{type(self).__name__} learns little", self.epsilon)
         return features, target
-
-    def _people(
-        self,
-        torch: Any,
-        schema: Schema,
-        scalings: tuple[Scaling | None, Scaling | None],
-        members: NDArray[np.intp],
-        leaf: dict[str, Any],
-    ) -> People:
-        """Return the private rows as tensors, in the units of the network."""
-        rows = torch.from_numpy(_in_units(leaf["X"], scalings[0])).to(self.device)
-        targets = torch.from_numpy(self._targets(schema, scalings[1], leaf["y"])).to(self.device)
-        return People(torch, rows, targets, members)
 
     def _outputs(self, X: Any) -> NDArray[np.float64]:
         """Return the outputs of the network for each row."""

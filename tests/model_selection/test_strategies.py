@@ -7,8 +7,9 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from skdpnoise.metrics.scoring import BITS, SCORINGS, Losses, pair_losses
-from skdpnoise.model_selection._strategies import _utilities
+from skdpnoise.metrics.scoring import BITS, SCORINGS, pair_losses, sums_of
+from skdpnoise.model_selection._runs import Target
+from skdpnoise.model_selection._strategies import _units, _utilities
 from tests._cases import each_value
 
 SCORES = ["accuracy", "balanced_accuracy", "r2"]
@@ -20,7 +21,7 @@ def problem(scoring, adjacency):
 
 
 def utilities(losses, stated):
-    return _utilities(Losses.of(losses), stated)
+    return _utilities(sums_of(losses), stated)
 
 
 def losses_of(scoring, shape, rng):
@@ -65,3 +66,8 @@ def test_one_record_moves_the_utility_by_pairs_by_what_is_stated_and_comes_close
         changes.append(np.abs(here - there).max())
         assert not alike
     assert 0.99 * moves <= max(changes) <= moves
+
+
+def test_public_units_are_those_of_the_bounds_also_where_they_are_0_and_1():
+    public = Target(0.0, 1.0, public=True)
+    assert _units(None, public) is public

@@ -123,6 +123,12 @@ def _append(one):
     return 1.0
 
 
+def _append_within(one):
+    for _ in range(9):
+        one = one[0]
+    return _append(one)
+
+
 def _in_a_closure():
     calls = []
 
@@ -170,6 +176,7 @@ HOLDERS = {
     "slots": _with("kept", _of_slots, _slots_count),
     "hidden modules": _with("kept", _hidden_modules, _use_hidden),
     "an iterator": _with("kept", _generate, lambda one: 1.0 + 0.0 * next(one)),
+    "lists in lists": _with("kept", lambda: [[[[[[[[[[]]]]]]]]]], _append_within),
     "a closure": _in_a_closure,
     "a cache": Cached,
 }
@@ -188,6 +195,8 @@ def test_what_a_network_holds_and_leaves_alone_is_taken():
             super().__init__()
             self.rng, self.past = np.random.default_rng(0), collections.deque([1])
             self.act, self.layers, self.facts = torch.tanh, [nn.Linear(2, 2)], {"a": Slots}
+            self.deep, self.ring = [[[[[[[[1]]]]]]]], []
+            self.ring.append(self.ring)
 
         def also(self, rows):
             return self.act(rows[:, :1])
