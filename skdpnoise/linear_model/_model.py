@@ -38,19 +38,12 @@ from skdpnoise.linear_model._tuned import is_normal, prefers_gradient
 from skdpnoise.linear_model.solvers.coordinate import COORDINATE
 from skdpnoise.linear_model.solvers.final_steps import finished
 from skdpnoise.linear_model.solvers.gradient import GRADIENT
-from skdpnoise.linear_model.solvers.moments import MOMENTS, MomentsOr
+from skdpnoise.linear_model.solvers.moments import MOMENTS
 from skdpnoise.linear_model.solvers.plans import Solver, SolverPlan
 from skdpnoise.mechanisms import noise_options
 from skdpnoise.mechanisms.requests import CHOICES
 
-# The solvers of models, by the names that `solver` has.
 COORDINATE_OR_GRADIENT: Mapping[str, Solver] = {"coordinate": COORDINATE, "joint": GRADIENT}
-MOMENTS_OR_DESCENT: Mapping[str, Solver] = {
-    "auto": MomentsOr(COORDINATE),
-    "gradient": COORDINATE,
-    "gram": MOMENTS,
-    "joint": GRADIENT,
-}
 
 
 @constructor_of_fields
