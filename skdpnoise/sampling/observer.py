@@ -9,7 +9,6 @@ left on.
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Callable, Sequence
 from contextvars import copy_context
 from typing import Any, NamedTuple, ParamSpec, Protocol, TypeVar
@@ -23,7 +22,6 @@ from skdpnoise.sampling.words import RandomWords
 __all__ = [
     "Cells",
     "Observer",
-    "adder",
     "chosen",
     "current",
     "is_observed",
@@ -127,15 +125,6 @@ def plus_noise(mechanism: Any, integers: Any, draws: Any) -> Any:
     """Return integers plus their noise, in grid steps: what is released."""
     observer = current()
     return integers + draws if observer is None else observer.sum(mechanism, integers, draws)
-
-
-def adder(mechanism: Any) -> Callable[[int, int], int]:
-    """Return a function that adds one draw of a mechanism to one private integer."""
-    observer = current()
-    if observer is None:
-        return operator.add
-    looks_on = observer
-    return lambda integer, draw: int(looks_on.sum(mechanism, integer, draw))
 
 
 def noisy_cells(mechanism: Any, cells: Cells, counts: Any, draws: Any) -> Any:
