@@ -93,8 +93,8 @@ error_weights : "curvature", "uniform" or array-like, default="curvature"
     curvature; 1 (the same for standardised columns); or positive weights of shape (n_features,),
     with one more for the intercept.
 
-LeastSquaresParameters
-----------------------
+LeastSquares
+------------
 solver : {"auto", "gradient", "gram", "joint"}, default="auto"
     As that of :class:`DPCoordinateDescentRegressor`. "gram" solves this very problem, but for
     noise; the clipped gradients of the others are weaker, so that α shrinks more with them.

@@ -74,7 +74,9 @@ class Drawn:
     def add(self, integers: Any, at: Any = ...) -> Any:
         """Return integers plus their noise, in grid steps: all of it, or that at an index."""
         noise = self._taken(at)
-        return Session.meeting(self.mechanism, integers, noise.reshape(np.shape(integers)))
+        if not isinstance(integers, int):
+            noise = noise.reshape(np.shape(integers))
+        return Session.meeting(self.mechanism, integers, noise)
 
     def in_units(self, integers: Any, at: Any = ..., divisor: float = 1.0) -> NDArray[np.float64]:
         """Return integers plus their noise, in the units of the query, over a divisor."""

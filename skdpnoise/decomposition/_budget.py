@@ -76,11 +76,10 @@ def share_out(total: LossBudget, n_rows: float, *, keeps_rows: bool = False) -> 
 
 def rows_needed(total: LossBudget, n_columns: int) -> float:
     """Return how many rows place a mean so well that more would hardly matter."""
+    coarse, mean = _MEANS
     if isinstance(total, GaussianLoss):
-        coarse, mean = _MEANS
         size = 2.0 * math.sqrt(n_columns / (mean - coarse)) / total.mu
     else:
-        coarse, mean = _MEANS
         size = 2.0 * (n_columns + 1) / ((mean - coarse) * total.pure_epsilon)
     return max(_FEWEST_ROWS, size / _FEW)
 

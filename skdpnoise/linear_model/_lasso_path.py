@@ -18,7 +18,7 @@ from skdpnoise.base.register import register_private
 from skdpnoise.base.scores import QuietScoreMixin
 from skdpnoise.data.table import Table
 from skdpnoise.linear_model._budget import FitBudget
-from skdpnoise.linear_model._coordinate_descent import DPCoordinateDescentRegressor
+from skdpnoise.linear_model._least_squares import DPCoordinateDescentRegressor
 from skdpnoise.linear_model._model import PrivateLinearModel
 from skdpnoise.linear_model._parameters import MIX, ROW_NORM, TargetParameters
 from skdpnoise.linear_model._records import Fitted, LinearSchema, Rows, Settings

@@ -43,19 +43,12 @@ from skdpnoise.linear_model._tuned import is_normal, prefers_gradient
 from skdpnoise.linear_model.solvers.coordinate import COORDINATE
 from skdpnoise.linear_model.solvers.final_steps import finished
 from skdpnoise.linear_model.solvers.gradient import GRADIENT
-from skdpnoise.linear_model.solvers.moments import MOMENTS, MomentsOr
+from skdpnoise.linear_model.solvers.moments import MOMENTS
 from skdpnoise.linear_model.solvers.plans import Solver, SolverPlan
 from skdpnoise.mechanisms import noise_options
 from skdpnoise.mechanisms.requests import CHOICES
 
-# The solvers of models, by the names that `solver` has.
 COORDINATE_OR_GRADIENT: Mapping[str, Solver] = {"coordinate": COORDINATE, "joint": GRADIENT}
-MOMENTS_OR_DESCENT: Mapping[str, Solver] = {
-    "auto": MomentsOr(COORDINATE),
-    "gradient": COORDINATE,
-    "gram": MOMENTS,
-    "joint": GRADIENT,
-}
 
 
 @constructor_of_fields
@@ -171,19 +164,15 @@ class PrivateLinearModel(PrivateEstimator, BaseEstimator):
         features = NumberColumns({"order": order}, sparse=self._takes_sparse)
         form = Supervised(features, self._target.labels, self._target.read)
         schema, rows = read(self, form, self._known, X=X, y=y, groups=groups, n_jobs=self.n_jobs)
-        self._check_ranges(schema.n_columns)
+        # Of standardised records: what is beyond these only takes digits from double precision.
+        for name, low in (("clip", 1e-100), ("row_norm", 1e-50), ("alpha", 0.0)):
+            if hasattr(self, name):
+                check_within(self, name, low, 1e100)
         bounds = as_bounds(self.feature_bounds, schema.n_columns, "feature_bounds", self)
         numbers = numbered_groups(self, schema.n_columns)
         bounds[:, numbers != NO_GROUP] = np.array([[-1.0], [1.0]])  # of parts of norm 1
         known, make = self._target.public(self, LinearSchema.of(schema, bounds, numbers))
         return known, rows, make
-
-    def _check_ranges(self, n_columns: int) -> None:
-        """Refuse parameters and sizes that a later step would not bear."""
-        # Of standardised records: what is beyond these only takes digits from double precision.
-        for name, low in (("clip", 1e-100), ("row_norm", 1e-50), ("alpha", 0.0)):
-            if hasattr(self, name):
-                check_within(self, name, low, 1e100)
 
     def _settled(self, schema: LinearSchema) -> tuple[Settings, Solver]:
         """Return the settings and the solver that suit what is public of the rows."""

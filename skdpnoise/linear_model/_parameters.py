@@ -64,27 +64,6 @@ class TargetParameters:
 
 
 @constructor_of_fields
-class LeastSquaresParameters:
-    """Parameters of least squares by any solver."""
-
-    _parameter_constraints: ClassVar[Constraints] = {
-        "solver": [StrOptions({"auto", "gradient", "gram", "joint"})],
-        "alpha": STRENGTH,
-        "column_groups": GROUPS,
-    }
-
-    _: KW_ONLY
-    solver: str = "auto"
-    alpha: float | str = 1.0
-    column_groups: Any = None
-
-
-@constructor_of_fields
-class WholeGradientParameters(DescentParameters):
-    """Parameters of models whose gradients are clipped as a whole."""
-
-
-@constructor_of_fields
 class EitherClipParameters(CoordinateParameters):
     """Parameters of models whose gradients are clipped as a whole, or in each coordinate."""
 

@@ -10,7 +10,7 @@ from operator import add
 from typing import Any, Protocol
 
 from skdpnoise.accounting import Account
-from skdpnoise.accounting.budget import BESIDE, Budget
+from skdpnoise.accounting.budget import BESIDE, split
 from skdpnoise.accounting.session import FitSession
 from skdpnoise.mechanisms.sampled import SampledMechanism, calibrate_sampled
 from skdpnoise.privacy import (
@@ -171,7 +171,7 @@ def share_out(
         "features": BESIDE if features else 0.0,
         "target": BESIDE if target else 0.0,
     }
-    losses = {stage: part.total for stage, part in Budget(total).split(**wanted).items()}
+    losses = split(total, **wanted)
     if public is None and sampling is None:
         losses["count"] = PureLoss(COUNT_SHARE * epsilon)
     return TrainingShares(noise, guarantee, losses, public, rows, sampling)

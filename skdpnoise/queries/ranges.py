@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from skdpnoise._utils.checks import check_order, complaint
-from skdpnoise.accounting.budget import COUNT_SHARE, Budget
+from skdpnoise.accounting.budget import COUNT_SHARE, split
 from skdpnoise.accounting.session import Query, Released, Search, Session
 from skdpnoise.accounting.terms import Terms
 from skdpnoise.data.table import Table
@@ -58,7 +58,7 @@ def stage_losses(budget: LossBudget, adjacency: Adjacency, *, searches: bool) ->
     if not isinstance(budget, PureLoss):  # squares add, so that stages would say no more
         return [budget]
     counts = adjacency == "add_remove"
-    return Budget(budget).stages(**search_shares(counts=counts, searches=searches))
+    return [*split(budget, **search_shares(counts=counts, searches=searches)).values()]
 
 
 def search_shares(*, counts: bool, searches: bool) -> dict[str, float]:
@@ -180,7 +180,7 @@ class Ranges:
         self.session, self.noise = session, noise
         counts = n_samples is None and session.adjacency == "add_remove"
         shares = search_shares(counts=counts, searches=bool(searched.any()))
-        parts = {stage: part.total for stage, part in Budget(budget).split(**shares).items()}
+        parts = split(budget, **shares)
         self.budget = parts["rest"]
         if n_samples is None:
             n_samples = yield partial(session.number, loss=parts.get("count"), noise=noise)

@@ -9,7 +9,6 @@ left on.
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from contextvars import copy_context
@@ -24,7 +23,6 @@ from skdpnoise.sampling.words import RandomWords
 __all__ = [
     "Cells",
     "Observer",
-    "adder",
     "chosen",
     "current",
     "is_observed",
@@ -128,15 +126,6 @@ def plus_noise(mechanism: Any, integers: Any, draws: Any) -> Any:
     """Return integers plus their noise, in grid steps: what is released."""
     observer = current()
     return integers + draws if observer is None else observer.sum(mechanism, integers, draws)
-
-
-def adder(mechanism: Any) -> Callable[[int, int], int]:
-    """Return a function that adds one draw of a mechanism to one private integer."""
-    observer = current()
-    if observer is None:
-        return operator.add
-    looks_on = observer
-    return lambda integer, draw: int(looks_on.sum(mechanism, integer, draw))
 
 
 def noisy_cells(mechanism: Any, cells: Cells, counts: Any, draws: Any) -> Any:

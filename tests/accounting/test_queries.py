@@ -214,3 +214,13 @@ def test_rows_lie_in_their_ball_and_reach_its_edge_in_any_units(radius):
 def test_missing_values_count_as_a_bound():
     assert np.isfinite(bounded(np.array([[np.nan, np.inf]]), 1.0)).all()
     assert ClippedSum(LOW, HIGH).step(np.ones(3))(np.full((2, 3), np.nan)).dtype == np.int64
+
+
+@pytest.mark.parametrize("adjacency", ["replace_one", "add_remove"])
+def test_noise_of_second_moments_is_for_the_rows_and_the_neighbours_asked_for(adjacency):
+    query = QUERIES["moments in a box and a ball"]
+    mechanism = query.calibrated("inid_gaussian", GaussianLoss(1.0), adjacency)
+    assert mechanism.row_bounds is query.bounds
+    assert mechanism.adjacency == adjacency
+    wanted = query.sensitivity(adjacency).per_coordinate
+    np.testing.assert_array_equal(mechanism.sensitivity.per_coordinate, wanted)

@@ -11,7 +11,7 @@ ROOT = Path(skdpnoise.__file__).parent
 DEFINE = ("accounting", "ledger", "mechanisms", "noises", "sampling")
 # Rooms that still do it by themselves, and in how many places: to shrink, and at last to go.
 LEFT: dict[str, int] = {}
-FUNCTIONS = {"add_quanta", "adder", "noisy_cells", "note_charge", "plus_noise"}
+FUNCTIONS = {"add_quanta", "noisy_cells", "note_charge", "plus_noise"}
 METHODS = {"charge", "release", "sample", "select", "shown"}
 OF_OTHERS = {"np", "sa"}  # numpy and SQLAlchemy have a `select` of their own
 
@@ -65,7 +65,6 @@ def test_noise_is_added_and_charged_for_in_a_session_only():
 def test_the_walk_sees_each_way_to_go_round_a_session():
     for call in (
         "plus_noise(m, sums, noise)",
-        "adder(m)(1, 2)",
         "noisy_cells(m, cells, counts, noise)",
         "mechanism.sample(rng)",
         "self.mechanism.release(sums, rng)",

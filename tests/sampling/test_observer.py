@@ -20,7 +20,6 @@ from skdpnoise.privacy import GaussianLoss, PrivacyGuarantee, PureLoss
 from skdpnoise.queries import private_argmax, private_count, private_mean
 from skdpnoise.sampling import SystemWords, random_words
 from skdpnoise.sampling.observer import (
-    adder,
     current,
     is_observed,
     observed,
@@ -86,7 +85,7 @@ def test_an_observed_fit_says_that_it_is_not_private():
 def test_without_an_observer_integers_and_draws_are_added_as_they_are():
     integers, draws = np.array([3, 2**62]), np.array([-1, 5])
     assert plus_noise(None, integers, draws).tolist() == [2, 2**62 + 5]
-    assert adder(None)(7, -2) == 5
+    assert plus_noise(None, 7, -2) == 5
 
 
 def _moments(words):

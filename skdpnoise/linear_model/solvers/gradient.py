@@ -11,7 +11,7 @@ classes there are, a record moves it by at most C.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, ClassVar
@@ -55,12 +55,9 @@ _MANY = 2.0**30  # records
 class WholeGradients(ClippedVectors):
     """Sums of gradients in all columns and outputs, one record's held to the norm C in integers."""
 
-    sums: Callable[[Clip, Any], np.ndarray] | None = None  # of some rows, at public coefficients
-
-    def step(self, grid_size: np.ndarray) -> Callable[[Any], np.ndarray]:
-        """Return what sums gradients in grid steps."""
-        assert self.sums is not None
-        return partial(self.sums, Clip(self.norm, float(grid_size[0])))
+    def clip(self, grid_size: np.ndarray) -> Clip:
+        """Return the bound and the unit by which a pass sums gradients."""
+        return Clip(self.norm, float(grid_size[0]))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -81,11 +78,6 @@ class GradientPlan(SolverPlan):
         """Number of slopes that are updated, of all outputs."""
         return int(self.problem.features.used.sum()) * self.problem.schema.n_outputs
 
-    @property
-    def _updated(self) -> np.ndarray:
-        """Index of the coefficients that are updated, among the features and the intercept."""
-        return np.flatnonzero(np.append(self.problem.features.used, self.constant > 0.0))
-
     def run(self, table: Table[Rows], session: Session) -> Iterator[np.ndarray]:
         mechanism, problem, settings = self.mechanism, self.problem, self.problem.settings
         shape = problem.schema.n_outputs, problem.schema.n_columns + 1
@@ -98,15 +90,17 @@ class GradientPlan(SolverPlan):
         weights, n_threads = problem.target.weights, table.n_threads
         make = partial(_on_grid, problem, self.row_grid_size, self.constant, table.lasts)
         rows = table.map(make)
+        clip = self.query.clip(mechanism.grid_size)
+        # Of the features and the intercept.
+        updated = np.flatnonzero(np.append(problem.features.used, self.constant > 0.0))
 
         def gradient(coef: np.ndarray, _: Any) -> np.ndarray:
-            sums = partial(_gradients, settings.loss, n_threads, coef)
-            step = replace(self.query, sums=sums).step(mechanism.grid_size)
-            found = rows.total(step, "gradients")[:, self._updated]
+            step = partial(_gradients, settings.loss, n_threads, clip, coef)
+            found = rows.total(step, "gradients")[:, updated]
             # What is not updated stays zero, whatever its sums are.
             noisy = np.zeros(shape)
-            some = drawn.in_units(found.ravel(), next(passes))
-            noisy[:, self._updated] = some.reshape(found.shape)
+            some = drawn.add(found.ravel(), next(passes)) * clip.grid_size
+            noisy[:, updated] = some.reshape(found.shape)
             return noisy
 
         part = 1.0 if weights is None else weights.penalty
@@ -191,7 +185,7 @@ def _on_grid(
 
 
 def _gradients(
-    loss: Loss, n_threads: int, coef: np.ndarray, clip: Clip, rows: _Gridded
+    loss: Loss, n_threads: int, clip: Clip, coef: np.ndarray, rows: _Gridded
 ) -> np.ndarray:
     """Return the sum of the gradients of some rows."""
     facts: dict[str, Any] = {"clip": clip, "weights": rows.weights, "n_threads": n_threads}

@@ -1,31 +1,58 @@
-"""Least squares by coordinate descent, whole gradients or second moments."""
+"""Least squares by coordinate descent, whole gradients or second moments, by penalty."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import KW_ONLY
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.utils._param_validation import StrOptions
 
 from skdpnoise.base.constructors import Constraints, constructor_of_fields
 from skdpnoise.base.register import register_private
-from skdpnoise.linear_model._model import MOMENTS_OR_DESCENT, LinearRegressor
+from skdpnoise.linear_model._model import LinearRegressor
 from skdpnoise.linear_model._parameters import (
+    GROUPS,
+    MIX,
     ROW_NORM,
     STRENGTH,
     CoordinateParameters,
-    LeastSquaresParameters,
 )
+from skdpnoise.linear_model._penalties import elastic_net, lasso, ridge
 from skdpnoise.linear_model._records import Fitted, Settings
 from skdpnoise.linear_model._tuned import asks_for_descent
-from skdpnoise.linear_model.solvers.moments import OneReleasePlan
-from skdpnoise.linear_model.solvers.plans import SolverPlan
+from skdpnoise.linear_model.solvers.coordinate import COORDINATE
+from skdpnoise.linear_model.solvers.gradient import GRADIENT
+from skdpnoise.linear_model.solvers.moments import MOMENTS, MomentsOr, OneReleasePlan
+from skdpnoise.linear_model.solvers.plans import Solver, SolverPlan
+
+
+@constructor_of_fields
+class LeastSquares(LinearRegressor):
+    """Least squares by any solver."""
+
+    _solvers: ClassVar[Mapping[str, Solver]] = {
+        "auto": MomentsOr(COORDINATE),
+        "gradient": COORDINATE,
+        "gram": MOMENTS,
+        "joint": GRADIENT,
+    }
+    _parameter_constraints: ClassVar[Constraints] = {
+        "solver": [StrOptions({"auto", "gradient", "gram", "joint"})],
+        "alpha": STRENGTH,
+        "column_groups": GROUPS,
+    }
+
+    _: KW_ONLY
+    solver: str = "auto"
+    alpha: float | str = 1.0
+    column_groups: Any = None
 
 
 @register_private
 @constructor_of_fields
-class DPCoordinateDescentRegressor(CoordinateParameters, LeastSquaresParameters, LinearRegressor):
+class DPCoordinateDescentRegressor(CoordinateParameters, LeastSquares):
     r"""Least squares with an elastic-net penalty, protecting every record of the training data.
 
     .. math:: \min_w \frac{1}{2n} \sum_i (x_i^\top w + b - y_i)^2
@@ -149,7 +176,6 @@ class DPCoordinateDescentRegressor(CoordinateParameters, LeastSquaresParameters,
     PrivacyGuarantee(epsilon=1.0, delta=1e-06, adjacency='replace_one')
     """
 
-    _solvers = MOMENTS_OR_DESCENT
     _parameter_constraints: ClassVar[Constraints] = {
         "alpha": [StrOptions({"auto"}), *STRENGTH],
         "row_norm": ROW_NORM,
@@ -169,3 +195,154 @@ class DPCoordinateDescentRegressor(CoordinateParameters, LeastSquaresParameters,
         if isinstance(plan, OneReleasePlan) and isinstance(self.alpha, str):
             strength = plan.automatic
         return super()._model(plan, path) | {"alpha_": strength}
+
+
+@register_private
+@constructor_of_fields
+class DPLasso(LeastSquares):
+    r"""Least squares with a penalty on absolute coefficients, protecting every record.
+
+    .. math:: \min_{w, b} \; \frac{1}{2n} |y - X w - b|_2^2 + \alpha |w|_1
+
+    in the units of X and y, as :class:`~sklearn.linear_model.Lasso` has it, from one private
+    release of second moments or by private descent. It needs no bounds and no scaling by hand.
+
+    Parameters
+    ----------
+    %(parameters)s
+
+    Attributes
+    ----------
+    %(paragraphs: fit_of_least_squares)s
+
+    See Also
+    --------
+    DPLassoPath : All penalties, of standardised columns, from one release.
+    DPElasticNet, DPRidge : Other penalties.
+
+    Notes
+    -----
+    %(paragraphs: privacy_of_least_squares)s
+
+    References
+    ----------
+    Tibshirani, "Regression shrinkage and selection via the lasso", Journal of the Royal Statistical
+    Society B 58(1), 1996, equation 1.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skdpnoise import DPLasso
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.uniform(-1.0, 1.0, size=(10_000, 3))
+    >>> y = X @ [3.0, -1.0, 0.0] + rng.normal(size=10_000)
+    >>> model = DPLasso(epsilon=1.0, alpha=0.1, feature_bounds=(-1.0, 1.0)).fit(X, y)
+    >>> bool(model.coef_[2] == 0.0 and np.abs(model.coef_ - [2.7, -0.7, 0.0]).max() < 0.15)
+    True
+    """
+
+    _penalty = staticmethod(lasso)
+
+
+@register_private
+@constructor_of_fields
+class DPRidge(LeastSquares):
+    r"""Least squares with a penalty on squared coefficients, protecting every record.
+
+    .. math:: \min_{w, b} \; |y - X w - b|_2^2 + \alpha |w|_2^2
+
+    in the units of X and y, as :class:`~sklearn.linear_model.Ridge` has it, from one private
+    release of second moments or by private descent. It needs no bounds and no scaling by hand.
+
+    Parameters
+    ----------
+    %(parameters)s
+    alpha : float, default=1.0
+        α, beside the **sum** over the records, of which a private number is released if it is not
+        public. Columns in small units are penalised more: scale them, or use
+        :class:`DPCoordinateDescentRegressor`, whose penalty is of standardised columns.
+
+    Attributes
+    ----------
+    %(paragraphs: fit_of_least_squares)s
+
+    See Also
+    --------
+    DPLasso, DPElasticNet : Penalties that leave columns out.
+    DPCoordinateDescentRegressor : A penalty of standardised columns.
+
+    Notes
+    -----
+    %(paragraphs: privacy_of_least_squares)s
+
+    References
+    ----------
+    Hoerl and Kennard, "Ridge regression: biased estimation for nonorthogonal problems",
+    Technometrics 12(1), 1970, equation 2.1.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skdpnoise import DPRidge
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.uniform(-1.0, 1.0, size=(10_000, 3))
+    >>> y = X @ [3.0, -1.0, 0.0] + rng.normal(size=10_000)
+    >>> model = DPRidge(epsilon=1.0, alpha=1000.0, feature_bounds=(-1.0, 1.0)).fit(X, y)
+    >>> bool(np.abs(model.coef_ - [2.3, -0.77, 0.0]).max() < 0.15)
+    True
+    """
+
+    _penalty = staticmethod(ridge)
+
+
+@register_private
+@constructor_of_fields
+class DPElasticNet(LeastSquares):
+    r"""Least squares with penalties on absolute and squared coefficients, protecting every record.
+
+    .. math:: \min_{w, b} \; \frac{1}{2n} |y - X w - b|_2^2
+              + \alpha \bigl(\rho |w|_1 + \tfrac{1 - \rho}{2} |w|_2^2\bigr)
+
+    in the units of X and y, as :class:`~sklearn.linear_model.ElasticNet` has it, from one private
+    release of second moments or by private descent. It needs no bounds and no scaling by hand.
+
+    Parameters
+    ----------
+    %(parameters)s
+    %(DescentParameters: l1_ratio)s
+
+    Attributes
+    ----------
+    %(paragraphs: fit_of_least_squares)s
+
+    See Also
+    --------
+    DPLasso, DPRidge : Each of the penalties alone.
+    DPCoordinateDescentRegressor : The same of standardised columns.
+
+    Notes
+    -----
+    %(paragraphs: privacy_of_least_squares)s
+
+    References
+    ----------
+    Zou and Hastie, "Regularization and variable selection via the elastic net", Journal of the
+    Royal Statistical Society B 67(2), 2005, equation 3.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skdpnoise import DPElasticNet
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.uniform(-1.0, 1.0, size=(10_000, 3))
+    >>> y = X @ [3.0, -1.0, 0.0] + rng.normal(size=10_000)
+    >>> model = DPElasticNet(epsilon=1.0, alpha=0.1, feature_bounds=(-1.0, 1.0)).fit(X, y)
+    >>> bool(np.abs(model.coef_ - [2.5, -0.7, 0.0]).max() < 0.15)
+    True
+    """
+
+    _penalty = staticmethod(elastic_net)
+    _parameter_constraints: ClassVar[Constraints] = {"l1_ratio": MIX}
+
+    _: KW_ONLY
+    l1_ratio: float = 0.5
