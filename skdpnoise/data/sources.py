@@ -246,8 +246,12 @@ def is_spread(kind: type) -> bool:
     >>> is_spread(np.ndarray)
     False
     """
+    return issubclass(kind, RowSource) or _of_dask(kind)
+
+
+def _of_dask(kind: type) -> bool:
     if kind.__module__.partition(".")[0] not in ("dask", "dask_expr"):
-        return issubclass(kind, RowSource)
+        return False
     from skdpnoise.data.dask_rows import kinds
 
     return issubclass(kind, kinds())
@@ -255,10 +259,10 @@ def is_spread(kind: type) -> bool:
 
 def as_source(table: Any) -> RowSource | None:
     """Return a table in parts as a source; None of a table in memory."""
-    if not is_spread(type(table)):
-        return None
     if isinstance(table, RowSource):
         return table
+    if not _of_dask(type(table)):
+        return None
     from skdpnoise.data.dask_rows import DaskReader
 
     return RowSource(DaskReader.of(table))

@@ -70,7 +70,6 @@ __all__ = [
     "ScannedRows",
     "SecretCoins",
     "Table",
-    "as_rows",
     "in_units",
     "scan_partitions",
     "scan_tables",
@@ -616,11 +615,6 @@ def scanned(
     leaf, found = check(tables)
     n_rows = first.shape[0] if hasattr(first, "shape") else len(first)
     return InMemory(leaf, n_rows), [found]
-
-
-def as_rows(values: Any) -> Table[Any]:
-    """Return a table as it is, and values of all records as a table in memory."""
-    return values if isinstance(values, Table) else InMemory(values, len(values))
 
 
 def _note(check: Callable[[Tables], tuple[Any, Any]], tables: Tables) -> Any:

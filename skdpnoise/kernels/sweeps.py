@@ -73,16 +73,18 @@ class Sweep:
             counts = np.zeros((places.size, *self.shape), dtype=np.int64)
             n_rows = max(1, min(_ENTRIES // places.size, ends[1] - ends[0]))
             tile = np.empty((places.size, n_rows + _PADDING))
-            first = int(places[0])  # increasing, so these may lie side by side
-            beside = places[-1] - first == places.size - 1
-            taken = slice(first, first + places.size) if beside else places
+            first, last = int(places[0]), int(places[-1])  # increasing: are they side by side?
+            beside = slice(first, last + 1) if last - first == places.size - 1 else None
             for begin in range(*ends, n_rows):
                 end = min(begin + n_rows, ends[1])
                 with np.errstate(all="ignore"):  # a warning would tell of a single record
-                    if order is None:  # copied in double precision
-                        np.copyto(tile[:, : end - begin], rows[begin:end, taken].T)
-                    else:
+                    if order is not None:
                         loops.subtract(rows, order[begin:end], places, tile)
+                    elif beside is not None:  # copied in double precision
+                        np.copyto(tile[:, : end - begin], rows[begin:end, beside].T)
+                    else:
+                        for out, column in zip(tile, places.tolist(), strict=True):
+                            out[: end - begin] = rows[begin:end, column]
                     self.visit(loops, tile, end - begin, counts, which[some])
             return counts
 

@@ -32,7 +32,7 @@ from skdpnoise.mechanisms import calibrate
 from skdpnoise.privacy import LossBudget
 from skdpnoise.queries.location_scale import LEAST_SCALE, LocationScale, locate
 from skdpnoise.queries.ranges import TYPICAL, Ranges
-from skdpnoise.queries.searched_location import SearchedLocation, search_table
+from skdpnoise.queries.searched_location import SearchedLocation, search_location
 from skdpnoise.sensitivity import (
     RowBounds,
     SensitivityProfile,
@@ -70,7 +70,7 @@ class Run:
     def searched(self, y: Table[Any], bounds: tuple[float, float]) -> SearchedLocation:
         """Release location and scale of a target, if there is enough for both."""
         budget, session = self.budget, self.session.under("target: ")
-        return search_table(y, budget.search, bounds, budget.noise, self.n_samples, session)
+        return search_location(y, budget.search, bounds, budget.noise, self.n_samples, session)
 
 
 def standardise(run: Run, bounds: np.ndarray, *, target: bool = False) -> Search[Standardisation]:

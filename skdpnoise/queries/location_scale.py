@@ -207,11 +207,11 @@ def _refine(
         np.abs(tile[:, :n], out=tile[:, :n])
 
     sums = ColumnSums(ranges.n_samples, columns, clipped, -reach, reach)
-    means, noise = ranges.averaged((yield ranges.release("means" + suffix, sums, half)))
+    means, noise = ranges.averaged((yield ranges.ask("means" + suffix, sums, half)))
     mean = np.clip(_james_stein(means, noise), -reach, reach)
     sums = ColumnSums(ranges.n_samples, columns, deviation, 0.0, reach)
     label = "mean absolute deviations" + suffix
-    means, noise = ranges.averaged((yield ranges.release(label, sums, half)))
+    means, noise = ranges.averaged((yield ranges.ask(label, sums, half)))
     # The floor keeps a scale that the noise made tiny, or negative, from blowing values up.
     floor = LEAST_MAGNITUDES if reach > 1.0 else min(max(LEAST_SCALE, noise), 1.0)
     scale = np.maximum(_TO_SIGMA * _james_stein(means, noise), floor) * unit

@@ -289,7 +289,7 @@ class Ranges:
         """Return the noise of one release of a query, for such a loss."""
         return calibrate(self.noise, query.sensitivity(self.session.adjacency), loss)
 
-    def release(self, label: str, query: Query, loss: LossBudget) -> Callable[[Table[Any]], Any]:
+    def ask(self, label: str, query: Query, loss: LossBudget) -> Callable[[Table[Any]], Any]:
         """Return what releases the sums of a query once."""
         mechanism = self.noise_on(query, loss)
         return partial(self.session.released, label, query, mechanism=mechanism)

@@ -44,17 +44,17 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, NotRequired, TypedDict, Unpack
+from typing import Any
 
 import numpy as np
 
-from skdpnoise.accounting.session import Charge, Session, no_charge
+from skdpnoise.accounting.session import Session
 from skdpnoise.data.ranks import Ranks
-from skdpnoise.data.table import Table, as_rows
+from skdpnoise.data.table import Table
 from skdpnoise.kernels.sweeps import Visit
 from skdpnoise.kernels.tiles import Floats
 from skdpnoise.mechanisms.calibrate import calibrate
-from skdpnoise.privacy import Adjacency, LossBudget, PureLoss
+from skdpnoise.privacy import LossBudget, PureLoss
 from skdpnoise.queries._quantile_choice import ENOUGH, choose_bulk
 from skdpnoise.queries._quantile_search import (
     Belief,
@@ -66,7 +66,6 @@ from skdpnoise.queries._quantile_search import (
     search_quantile,
 )
 from skdpnoise.queries.ranges import ColumnSums
-from skdpnoise.sampling import random_words
 from skdpnoise.sensitivity import clipped_sum
 
 __all__ = ["SearchedLocation", "count_strength", "mean_reach", "search_location", "search_share"]
@@ -135,16 +134,6 @@ class SearchedLocation:
     hidden: bool = False  # whether noise hides the location, which is then 0 or between the bounds
 
 
-class SearchTerms(TypedDict):
-    """Parameters of a search, as :func:`private_location_scale` takes them too."""
-
-    noise: str
-    adjacency: Adjacency
-    n_samples: float
-    random_state: NotRequired[Any]
-    charge: NotRequired[Charge | None]
-
-
 def search_share(
     noise: str, loss: LossBudget, n_samples: float, most: float, *, bare: bool = False
 ) -> float:
@@ -158,18 +147,6 @@ def search_share(
 
 
 def search_location(
-    values: Any,
-    loss: LossBudget,
-    bounds: tuple[float, float] = (-math.inf, math.inf),
-    **terms: Unpack[SearchTerms],
-) -> SearchedLocation:
-    """Find the location and scale of a column, from a few hundred records over ε."""
-    rng, charge = random_words(terms.get("random_state")), terms.get("charge") or no_charge
-    session = Session(rng, terms["adjacency"], charge)
-    return search_table(as_rows(values), loss, bounds, terms["noise"], terms["n_samples"], session)
-
-
-def search_table(
     table: Table[Any],
     loss: LossBudget,
     bounds: tuple[float, float],
@@ -177,7 +154,7 @@ def search_table(
     n_samples: float,
     session: Session,
 ) -> SearchedLocation:
-    """Find the location and scale of the only column of a table of vectors."""
+    """Find the location and scale of a table of vectors, from a few hundred records over ε."""
     column = table.map(partial(_clipped, *bounds))
     data = column.ranked()
     schedule, strength = _schedule(loss), count_strength(noise, loss, n_samples)
