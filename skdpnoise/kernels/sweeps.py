@@ -6,6 +6,7 @@ depends on the tiles, the threads, or the layout of the table.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -28,10 +29,9 @@ is ``tiles``, or the same compiled.
 _ENTRIES = 1 << 16  # of a tile, which fits the second-level cache beside what it is read from
 _MOST_COLUMNS = 64  # of a tile
 _PADDING = 8  # so that the rows of a tile do not all fall on the same lines of the cache
-# Numba takes a second to compile loops. A process leaves so many values to numpy, in all: about as
-# much is lost by them.
+# Numba takes a second to load and to compile loops. Where nothing else has loaded it, numpy gets so
+# many values: about as much is lost by them.
 _INTERPRETED = 1 << 25
-_interpreted = {"values": 0}
 # Below this many, handing work to a thread costs more than it saves.
 _VALUES_PER_THREAD = 1 << 18
 _MOST_PAIRED = 1 << 31  # two row numbers share 64 bits
@@ -59,7 +59,7 @@ class Sweep:
         which = np.arange(columns.size) if which is None else which
         n_values = len(rows) if pairs is None else pairs.shape[1]
         n_in_all = max(self.n_records, n_values)
-        loops, most_threads = _loops(n_values * columns.size, n_in_all * columns.size)
+        loops, most_threads = _loops(n_in_all * columns.size)
         order = None
         if pairs is not None:  # sorted, so that one record of each is read in the order of memory
             if len(rows) > _MOST_PAIRED:
@@ -102,10 +102,9 @@ class Sweep:
         return np.concatenate(found)
 
 
-def _loops(n_values: int, n_in_all: float) -> tuple[Any, int]:
-    """Return functions of tiles for so many values of all, and the most threads."""
-    if _interpreted["values"] + n_in_all <= _INTERPRETED:
-        _interpreted["values"] += n_values
+def _loops(n_in_all: float) -> tuple[Any, int]:
+    """Return functions of tiles for so many values, and the most threads."""
+    if n_in_all <= _INTERPRETED and "numba" not in sys.modules:
         return tiles, 1
     from numba import config
 
