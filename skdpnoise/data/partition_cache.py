@@ -20,9 +20,6 @@ from numpy.typing import NDArray
 from skdpnoise._utils.context import change, context
 from skdpnoise.data.sizes import BUFFER, KEPT
 
-__all__ = ["at", "forget", "new_token", "scratch", "state"]
-
-
 _states: OrderedDict[str, dict[Any, Any]] = OrderedDict()
 _lock = Lock()
 

@@ -14,15 +14,6 @@ from skdpnoise._utils.context import context, within
 from skdpnoise.data.kinds import Kind
 from skdpnoise.data.partitions import RowReader, quietly
 
-__all__ = [
-    "RowSource",
-    "Taking",
-    "as_sources",
-    "by_storage",
-    "is_spread",
-    "noting_guesses",
-]
-
 Made = TypeVar("Made")
 FOUND_BY_READING = "types of columns, which were found by reading the file"
 

@@ -62,20 +62,6 @@ from skdpnoise.data.selection import selected_rows
 from skdpnoise.data.sizes import FEW_COLUMNS, HELD
 from skdpnoise.data.sources import RowSource, as_sources, is_spread
 
-__all__ = [
-    "Division",
-    "Fold",
-    "InMemory",
-    "Partitioned",
-    "ScannedRows",
-    "SecretCoins",
-    "Table",
-    "in_units",
-    "scan_partitions",
-    "scan_tables",
-    "scanned",
-]
-
 Leaf = TypeVar("Leaf")
 Other = TypeVar("Other")
 State = TypeVar("State")

@@ -29,8 +29,6 @@ from skdpnoise.queries.ranges import (
 )
 from skdpnoise.sensitivity import clipped_sum
 
-__all__ = ["LocationScale", "finest_histogram", "locate", "private_location_scale"]
-
 _STEPS = 5  # releases: magnitude, coarse and fine location, mean, deviation
 LEAST_SCALE = 0.02  # in halves of public bounds
 LIMIT = 3.0  # scales to which a fit clips values without public bounds

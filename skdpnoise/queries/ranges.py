@@ -30,8 +30,6 @@ from skdpnoise.sensitivity import (
     paired_histogram,
 )
 
-__all__ = ["COUNT_SHARE", "STEPS", "stage_losses"]
-
 STEPS = 4  # releases: magnitude, coarse and fine location, and what comes after
 # Shares of the budget: magnitude, location (coarse, then fine); the rest is for what comes after.
 SEARCH_SHARES = (0.4, 0.12, 0.18)

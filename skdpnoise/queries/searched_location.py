@@ -68,8 +68,6 @@ from skdpnoise.queries._quantile_search import (
 from skdpnoise.queries.ranges import ColumnSums
 from skdpnoise.sensitivity import clipped_sum
 
-__all__ = ["SearchedLocation", "count_strength", "mean_reach", "search_location", "search_share"]
-
 _HALF, _NEARLY_ALL = (1, 1), (1, 13)
 _FARTHEST = 2.0  # spreads from the median that a distance counts
 _REACHES = 2.5, 5.0  # standard deviations that the mean looks at, by how little noise it has
