@@ -97,12 +97,12 @@ class _Schedule:
 
     @property
     def needed(self) -> float:
-        """What is needed for all four."""
+        """The least strength that is enough for all four."""
         return float(np.linalg.norm(self.needs, self.order))
 
     @property
     def wanted(self) -> float:
-        """As much as is of use for all four."""
+        """The most strength that is of use for all four."""
         return 2.0 * self.needed
 
     def shares(self, strength: float) -> list[float]:
