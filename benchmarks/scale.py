@@ -178,8 +178,8 @@ def _fit(name: str, files: Sequence[Path], small: Sequence[Path], pipe: Any) -> 
     from skdpnoise.data import scan_parquet
 
     fit = models()[name]
-    _tile_loops = import_module("skdpnoise.kernels.tile_loops")  # numba's, and a compiled loop
-    _tile_loops.clip(np.zeros((1, 1)), 1, np.zeros(1), np.ones(1), 1.0)
+    tile_loops = import_module("skdpnoise.kernels.tile_loops")  # numba's, and a compiled loop
+    tile_loops.clip(np.zeros((1, 1)), 1, np.zeros(1), np.ones(1), 1.0)
     for library in ("pandas", "pyarrow.parquet"):
         import_module(library)
     imported = held()

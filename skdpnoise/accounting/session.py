@@ -7,7 +7,7 @@ moves it are one object, a :class:`Query`, so that the two cannot disagree.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import partial
@@ -25,7 +25,7 @@ from skdpnoise.mechanisms.calibrate import calibrate, shared_budget
 from skdpnoise.mechanisms.grid_sizes import exact_integers, exact_numbers
 from skdpnoise.mechanisms.vectors import add_steps
 from skdpnoise.privacy import Adjacency, LossBudget, PrivacyGuarantee, PrivacyLoss
-from skdpnoise.sampling import RandomWords, random_words, secret_pairs
+from skdpnoise.sampling import RandomWords, secret_pairs
 from skdpnoise.sampling.observer import note_charge, plus_noise
 from skdpnoise.sensitivity import SensitivityProfile, clipped_sum
 
@@ -129,12 +129,6 @@ class Session:
     def of_whole(cls, rng: RandomWords, adjacency: Adjacency) -> Session:
         """Return the session of a whole that was charged at once; who observes it is told."""
         return cls(rng, adjacency, note_charge)
-
-    @classmethod
-    def on_terms(cls, terms: Mapping[str, Any]) -> Session:
-        """Return the session of keywords such as :attr:`terms` gives."""
-        rng = random_words(terms.get("random_state"))
-        return cls(rng, terms["adjacency"], terms.get("charge") or no_charge)
 
     @staticmethod
     def meeting(mechanism: Any, integers: Any, noise: Any) -> Any:

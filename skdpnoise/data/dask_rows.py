@@ -40,8 +40,6 @@ from skdpnoise.data.partitions import (
 from skdpnoise.data.selection import RowSelection
 from skdpnoise.data.sizes import SUMS
 
-__all__ = ["DaskReader", "DaskRunner", "kinds"]
-
 _AT_ONCE = 1 << 12  # parts
 _NOTHING = Task((), len, frozenset())
 

@@ -31,8 +31,6 @@ from skdpnoise.data.selection import RowSelection
 from skdpnoise.data.sizes import BUFFER, KEPT
 from skdpnoise.data.sources import RowSource
 
-__all__ = ["scan_batches", "scan_csv", "scan_dataset", "scan_parquet"]
-
 # Seconds for which memory is kept for the next part: to take it anew costs about a millisecond.
 _KEPT_SECONDS = 0.25
 

@@ -15,8 +15,6 @@ from numpy.typing import NDArray
 
 from skdpnoise.data.kinds import are_numbers, as_numbers
 
-__all__ = ["Marker", "Marks"]
-
 Marks = dict[str, tuple[int, bool, int]]
 """Of each table: rows, whether columns have checksums of their own, and one of all values."""
 

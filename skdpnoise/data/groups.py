@@ -44,16 +44,6 @@ from skdpnoise.data.table import InMemory, Partitioned, Table
 from skdpnoise.sampling import RandomWords, SystemWords
 from skdpnoise.sampling.keyed import new_key, words_of_rows
 
-__all__ = [
-    "Groups",
-    "RowWords",
-    "check_labels",
-    "choose_rows",
-    "group_codes",
-    "sample_rows",
-    "words_of_groups",
-]
-
 Leaf = TypeVar("Leaf")
 
 # Classes whose equal objects have equal hashes, and subclasses that change neither.

@@ -30,8 +30,6 @@ from skdpnoise.data.prefetch import Prefetcher
 from skdpnoise.data.sizes import SUMS
 from skdpnoise.data.sources import RowSource, Taking
 
-__all__ = ["LocalRunner"]
-
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class LocalRunner:

@@ -20,8 +20,6 @@ from numpy.typing import NDArray
 from skdpnoise._utils.context import change, context
 from skdpnoise.data.sizes import BUFFER, KEPT
 
-__all__ = ["PartitionCache", "at", "cache", "new_token", "scratch"]
-
 
 def new_token() -> str:
     """Return a name that no other fit has.

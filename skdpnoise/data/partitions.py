@@ -17,35 +17,6 @@ from skdpnoise.data.kinds import Kind
 from skdpnoise.data.partition_cache import at
 from skdpnoise.data.sizes import BATCH, FEWEST_ROWS
 
-__all__ = [
-    "Failure",
-    "Job",
-    "Opened",
-    "Partial",
-    "PartitionFacts",
-    "RowMask",
-    "RowReader",
-    "Runner",
-    "SpreadError",
-    "Task",
-]
-__all__ += [
-    "ENDINGS",
-    "between",
-    "combined",
-    "complete",
-    "do",
-    "finished",
-    "from_limbs",
-    "held",
-    "in_order",
-    "kept_of",
-    "quietly",
-    "raised",
-    "scan",
-]
-__all__ += ["rows_at_once", "rows_of"]
-
 Tables = dict[str, Any]
 """Some rows of X, and if they are read of y and of the labels of groups, by these names."""
 

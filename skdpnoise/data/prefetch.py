@@ -10,8 +10,6 @@ from typing import Any
 from skdpnoise.data.partitions import RowReader, SpreadError
 from skdpnoise.data.sizes import FEW_COLUMNS
 
-__all__ = ["Prefetcher", "prefetched"]
-
 _END, _OVER = object(), object()  # of a part, and of all
 
 

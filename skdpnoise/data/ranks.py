@@ -8,8 +8,6 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["CountedRanks", "Ranks", "SortedRanks", "ordered", "real"]
-
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 

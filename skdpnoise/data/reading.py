@@ -37,8 +37,6 @@ from skdpnoise.data.targets import (
     read_numbers,
 )
 
-__all__ = ["Form", "NumberColumns", "Supervised", "read"]
-
 Leaf = TypeVar("Leaf")
 Known = TypeVar("Known", bound=Schema)
 _LIMITS = ("largest", "keeps_subnormal", "missing")  # options of read_table

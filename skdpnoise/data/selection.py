@@ -9,8 +9,6 @@ from typing import Any
 
 from skdpnoise.data.partitions import Choose, Keep, RowMask, kept_of
 
-__all__ = ["RowSelection", "selected_rows"]
-
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class RowSelection:

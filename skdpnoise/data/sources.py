@@ -14,15 +14,6 @@ from skdpnoise._utils.context import context, within
 from skdpnoise.data.kinds import Kind
 from skdpnoise.data.partitions import RowReader, quietly
 
-__all__ = [
-    "RowSource",
-    "Taking",
-    "as_sources",
-    "by_storage",
-    "is_spread",
-    "noting_guesses",
-]
-
 Made = TypeVar("Made")
 FOUND_BY_READING = "types of columns, which were found by reading the file"
 
@@ -246,8 +237,12 @@ def is_spread(kind: type) -> bool:
     >>> is_spread(np.ndarray)
     False
     """
+    return issubclass(kind, RowSource) or _of_dask(kind)
+
+
+def _of_dask(kind: type) -> bool:
     if kind.__module__.partition(".")[0] not in ("dask", "dask_expr"):
-        return issubclass(kind, RowSource)
+        return False
     from skdpnoise.data.dask_rows import kinds
 
     return issubclass(kind, kinds())
@@ -255,10 +250,10 @@ def is_spread(kind: type) -> bool:
 
 def as_source(table: Any) -> RowSource | None:
     """Return a table in parts as a source; None of a table in memory."""
-    if not is_spread(type(table)):
-        return None
     if isinstance(table, RowSource):
         return table
+    if not _of_dask(type(table)):
+        return None
     from skdpnoise.data.dask_rows import DaskReader
 
     return RowSource(DaskReader.of(table))

@@ -13,8 +13,6 @@ from skdpnoise.data.computed import is_computed
 from skdpnoise.data.redaction import without_values
 from skdpnoise.data.tables import FLOATS, LARGEST, check_values, survivable
 
-__all__ = ["read_sparse"]
-
 
 def read_sparse(estimator: Any, X: Any, *, reset: bool = True) -> Any:
     """Return a sparse X as a new CSR array of float32 or float64, finite, each entry once."""

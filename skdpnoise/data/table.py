@@ -62,21 +62,6 @@ from skdpnoise.data.selection import selected_rows
 from skdpnoise.data.sizes import FEW_COLUMNS, HELD
 from skdpnoise.data.sources import RowSource, as_sources, is_spread
 
-__all__ = [
-    "Division",
-    "Fold",
-    "InMemory",
-    "Partitioned",
-    "ScannedRows",
-    "SecretCoins",
-    "Table",
-    "as_rows",
-    "in_units",
-    "scan_partitions",
-    "scan_tables",
-    "scanned",
-]
-
 Leaf = TypeVar("Leaf")
 Other = TypeVar("Other")
 State = TypeVar("State")
@@ -616,11 +601,6 @@ def scanned(
     leaf, found = check(tables)
     n_rows = first.shape[0] if hasattr(first, "shape") else len(first)
     return InMemory(leaf, n_rows), [found]
-
-
-def as_rows(values: Any) -> Table[Any]:
-    """Return a table as it is, and values of all records as a table in memory."""
-    return values if isinstance(values, Table) else InMemory(values, len(values))
 
 
 def _note(check: Callable[[Tables], tuple[Any, Any]], tables: Tables) -> Any:

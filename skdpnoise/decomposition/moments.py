@@ -46,6 +46,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from skdpnoise._utils.numbers import JOBS
 from skdpnoise._utils.parameters import as_bounds, check_memory, check_within
+from skdpnoise.accounting.budget import COUNT_SHARE
 from skdpnoise.accounting.queries import ClippedRows, SecondMoments
 from skdpnoise.accounting.session import FitSession
 from skdpnoise.base.constructors import Constraints, constructor_of_fields
@@ -66,7 +67,7 @@ from skdpnoise.mechanisms import (
 )
 from skdpnoise.privacy import GaussianLoss, LossBudget, PrivacyLoss, PureLoss
 from skdpnoise.queries.norm_quantile import private_norm_quantile
-from skdpnoise.queries.ranges import COUNT_SHARE, stage_losses
+from skdpnoise.queries.ranges import stage_losses
 from skdpnoise.sampling.keyed import new_key, words_of_rows
 from skdpnoise.sensitivity import RowBounds
 

@@ -6,6 +6,7 @@ depends on the tiles, the threads, or the layout of the table.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -28,8 +29,8 @@ is ``tiles``, or the same compiled.
 _ENTRIES = 1 << 16  # of a tile, which fits the second-level cache beside what it is read from
 _MOST_COLUMNS = 64  # of a tile
 _PADDING = 8  # so that the rows of a tile do not all fall on the same lines of the cache
-# Numba takes a second to compile loops. A process leaves so many values to numpy, in all: about as
-# much is lost by them.
+# Numba takes a second to load and to compile loops. Where nothing else has loaded it, numpy gets so
+# many values: about as much is lost by them.
 _INTERPRETED = 1 << 25
 # Below this many, handing work to a thread costs more than it saves.
 _VALUES_PER_THREAD = 1 << 18
@@ -58,7 +59,7 @@ class Sweep:
         which = np.arange(columns.size) if which is None else which
         n_values = len(rows) if pairs is None else pairs.shape[1]
         n_in_all = max(self.n_records, n_values)
-        loops, most_threads = _loops(n_values * columns.size, n_in_all * columns.size)
+        loops, most_threads = _loops(n_in_all * columns.size)
         order = None
         if pairs is not None:  # sorted, so that one record of each is read in the order of memory
             if len(rows) > _MOST_PAIRED:
@@ -72,16 +73,18 @@ class Sweep:
             counts = np.zeros((places.size, *self.shape), dtype=np.int64)
             n_rows = max(1, min(_ENTRIES // places.size, ends[1] - ends[0]))
             tile = np.empty((places.size, n_rows + _PADDING))
-            first = int(places[0])  # increasing, so these may lie side by side
-            beside = places[-1] - first == places.size - 1
-            taken = slice(first, first + places.size) if beside else places
+            first, last = int(places[0]), int(places[-1])  # increasing: are they side by side?
+            beside = slice(first, last + 1) if last - first == places.size - 1 else None
             for begin in range(*ends, n_rows):
                 end = min(begin + n_rows, ends[1])
                 with np.errstate(all="ignore"):  # a warning would tell of a single record
-                    if order is None:  # copied in double precision
-                        np.copyto(tile[:, : end - begin], rows[begin:end, taken].T)
-                    else:
+                    if order is not None:
                         loops.subtract(rows, order[begin:end], places, tile)
+                    elif beside is not None:  # copied in double precision
+                        np.copyto(tile[:, : end - begin], rows[begin:end, beside].T)
+                    else:
+                        for out, column in zip(tile, places.tolist(), strict=True):
+                            out[: end - begin] = rows[begin:end, column]
                     self.visit(loops, tile, end - begin, counts, which[some])
             return counts
 
@@ -99,25 +102,15 @@ class Sweep:
         return np.concatenate(found)
 
 
-class Loops:
-    """Functions of tiles, for one process: numpy's at first, and then the same compiled."""
+def _loops(n_in_all: float) -> tuple[Any, int]:
+    """Return functions of tiles for so many values, and the most threads."""
+    if n_in_all <= _INTERPRETED and "numba" not in sys.modules:
+        return tiles, 1
+    from numba import config
 
-    def __init__(self) -> None:
-        self.n_interpreted = 0  # values so far
+    from skdpnoise.kernels import tile_loops
 
-    def __call__(self, n_values: int, n_in_all: float) -> tuple[Any, int]:
-        """Return those for so many values of all, and the most threads."""
-        if self.n_interpreted + n_in_all <= _INTERPRETED:
-            self.n_interpreted += n_values
-            return tiles, 1
-        from numba import config
-
-        from skdpnoise.kernels import tile_loops
-
-        return tile_loops, config.NUMBA_NUM_THREADS
-
-
-_loops = Loops()
+    return tile_loops, config.NUMBA_NUM_THREADS
 
 
 def all_finite(table: NDArray[Any]) -> bool:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from skdpnoise.accounting.budget import BESIDE, HALF, LEAST
+from skdpnoise.accounting.budget import BESIDE, COUNT_SHARE, HALF, LEAST
 from skdpnoise.linear_model import _tuned as tuned
 from skdpnoise.linear_model._column_groups import NO_GROUP
 from skdpnoise.linear_model._records import LinearSchema, Settings
@@ -14,7 +14,6 @@ from skdpnoise.mechanisms import calibrate, shared_budget
 from skdpnoise.noises.registry import shape_rule
 from skdpnoise.privacy import Adjacency, GaussianLoss, LossBudget, PrivacyGuarantee, PureLoss
 from skdpnoise.queries.location_scale import finest_histogram
-from skdpnoise.queries.ranges import COUNT_SHARE
 from skdpnoise.queries.searched_location import count_strength, search_share
 from skdpnoise.sensitivity import SensitivityProfile, clipped_gradient
 

@@ -34,7 +34,7 @@ from skdpnoise.linear_model._standard_units import LIMIT, Standardisation
 from skdpnoise.mechanisms import calibrate
 from skdpnoise.queries.location_scale import locate
 from skdpnoise.queries.ranges import Ranges
-from skdpnoise.queries.searched_location import SearchedLocation, search_table
+from skdpnoise.queries.searched_location import SearchedLocation, search_location
 from skdpnoise.sensitivity import clipped_sum
 
 _LEAST_RATE = 1e-9  # a smaller scale is what a search finds where nearly all counts are 0
@@ -209,7 +209,7 @@ def _located(run: Run, y: Table[Any]) -> tuple[Standardisation, Run, SearchedLoc
         run = replace(run, budget=run.budget.with_search(run.n_samples))
     budget, session = run.budget, run.session.under("target: ")
     ends = float(bounds[0, 0]), float(bounds[1, 0])
-    found = search_table(y, budget.search, ends, budget.noise, run.n_samples, session)
+    found = search_location(y, budget.search, ends, budget.noise, run.n_samples, session)
     facts = found.location, found.scale, found.found, LIMIT
     standard = Standardisation(*(np.array([fact]) for fact in facts))
     return (standard if run.settings.fit_intercept else standard.through_origin()), run, found

@@ -323,8 +323,8 @@ class PrivateNetwork(CallbackSupportMixin, PrivateEstimator, BaseEstimator, ABC)
         if schema.target_bounds is not None:
             low, high = schema.target_bounds[:, 0].tolist()
             part, values = shares.of_rows("target"), rows.map(itemgetter("y"))
-            own = session.under("target: ").terms
-            one = search_location(values, part, (low, high), **terms, **own)
+            own = session.under("target: ")
+            one = search_location(values, part, (low, high), session=own, **terms)
             target = Scaling(np.array(one.location), np.array(one.scale), LIMIT)
             if one.hidden:
                 warn_of_hidden_target(f"{type(self).__name__} learns little", self.epsilon)

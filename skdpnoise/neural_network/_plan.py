@@ -10,7 +10,7 @@ from operator import add
 from typing import Any, Protocol
 
 from skdpnoise.accounting import Account
-from skdpnoise.accounting.budget import BESIDE, split
+from skdpnoise.accounting.budget import BESIDE, COUNT_SHARE, split
 from skdpnoise.accounting.session import FitSession
 from skdpnoise.mechanisms.sampled import SampledMechanism, calibrate_sampled
 from skdpnoise.privacy import (
@@ -23,7 +23,6 @@ from skdpnoise.privacy import (
     PureLoss,
     gdp_mu,
 )
-from skdpnoise.queries.ranges import COUNT_SHARE
 from skdpnoise.sensitivity import GroupedProfile
 
 _ROOM = 1.0 - 1e-6  # for what rounding adds to a promise

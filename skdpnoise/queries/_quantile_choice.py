@@ -33,6 +33,7 @@ from skdpnoise.accounting.budget import HALF
 from skdpnoise.accounting.session import Session
 from skdpnoise.data.ranks import Ranks
 from skdpnoise.kernels.tiles import Floats, Integers
+from skdpnoise.mechanisms.selection import NormQuantileMechanism
 from skdpnoise.privacy import Adjacency, LossBudget
 from skdpnoise.queries._quantile_search import (
     Belief,
@@ -42,7 +43,7 @@ from skdpnoise.queries._quantile_search import (
     believe_octaves,
     believe_spread,
 )
-from skdpnoise.queries.norm_quantile import NormQuantileMechanism, exact_terms
+from skdpnoise.queries.norm_quantile import exact_terms
 
 _MISS = 0.003  # chance that one of many parts is chosen, though all records are in another
 _ZERO = 0.25  # least probability of the cell at zero: columns with many zeros are common

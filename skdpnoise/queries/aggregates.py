@@ -34,8 +34,6 @@ from skdpnoise.queries._values import as_table, ends, read_values
 from skdpnoise.sampling.words import with_caveat
 from skdpnoise.sensitivity import SensitivityProfile, clipped_sum
 
-__all__ = ["PrivateEstimate", "private_count", "private_mean", "private_sum"]
-
 # Contributions are rounded to 2**-16 of the grid step of the noise, and their sum to the grid step:
 # so rounding adds up to nothing that shows, even over 10**9 records.
 _FINE_BITS = 16

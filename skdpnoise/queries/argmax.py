@@ -21,8 +21,6 @@ from skdpnoise.privacy import GaussianLoss, LossBudget, PrivacyGuarantee, PureLo
 from skdpnoise.privacy.loss import promised
 from skdpnoise.sampling import random_words
 
-__all__ = ["private_argmax"]
-
 _METHODS = ("auto", "permute_and_flip", "exponential", "report_noisy_max")
 
 

@@ -62,8 +62,6 @@ from skdpnoise.sampling.observer import is_observed
 from skdpnoise.sampling.words import with_caveat
 from skdpnoise.sensitivity import SensitivityProfile
 
-__all__ = ["CategoryMechanism", "PrivateCategories", "private_categories"]
-
 _QUICK = ("iid_laplace", "iid_gaussian")
 _MOST_BITS = 64  # of a whole number, as numpy has them; longer ones may be too long to print
 _SHOWN = 8  # categories of a column that are printed

@@ -29,8 +29,6 @@ from skdpnoise.queries.aggregates import PrivateEstimate
 from skdpnoise.sampling import random_words
 from skdpnoise.sensitivity import SensitivityProfile, histogram_counts
 
-__all__ = ["noisy_histogram", "private_histogram"]
-
 
 @shared_texts
 def noisy_histogram(

@@ -29,8 +29,6 @@ from skdpnoise.queries.ranges import (
 )
 from skdpnoise.sensitivity import clipped_sum
 
-__all__ = ["LocationScale", "finest_histogram", "locate", "private_location_scale"]
-
 _STEPS = 5  # releases: magnitude, coarse and fine location, mean, deviation
 LEAST_SCALE = 0.02  # in halves of public bounds
 LIMIT = 3.0  # scales to which a fit clips values without public bounds
@@ -207,11 +205,11 @@ def _refine(
         np.abs(tile[:, :n], out=tile[:, :n])
 
     sums = ColumnSums(ranges.n_samples, columns, clipped, -reach, reach)
-    means, noise = ranges.averaged((yield ranges.asked("means" + suffix, sums, half)))
+    means, noise = ranges.averaged((yield ranges.ask("means" + suffix, sums, half)))
     mean = np.clip(_james_stein(means, noise), -reach, reach)
     sums = ColumnSums(ranges.n_samples, columns, deviation, 0.0, reach)
     label = "mean absolute deviations" + suffix
-    means, noise = ranges.averaged((yield ranges.asked(label, sums, half)))
+    means, noise = ranges.averaged((yield ranges.ask(label, sums, half)))
     # The floor keeps a scale that the noise made tiny, or negative, from blowing values up.
     floor = LEAST_MAGNITUDES if reach > 1.0 else min(max(LEAST_SCALE, noise), 1.0)
     scale = np.maximum(_TO_SIGMA * _james_stein(means, noise), floor) * unit

@@ -22,8 +22,6 @@ from skdpnoise.queries.ranges import LEAST_MAGNITUDES, REACH, TYPICAL, Ranges, r
 from skdpnoise.sensitivity import clipped_sum
 from skdpnoise.sensitivity.bounds import FREE_L1, FREE_L2, clipped_moments
 
-__all__ = ["Moments", "moments_budget", "private_moments"]
-
 _TOLERATED = 0.03  # standard error of a second moment, in squared magnitudes, that is widened up to
 _CLEAR = 2.0  # a variance below so many standard errors may as well be 0
 

@@ -22,8 +22,6 @@ from skdpnoise.privacy import LossBudget, PrivacyGuarantee
 from skdpnoise.queries._values import read_values
 from skdpnoise.sensitivity import SensitivityProfile
 
-__all__ = ["NormQuantileMechanism", "exact_terms", "private_norm_quantile"]
-
 _PER_OCTAVE = 4  # candidates per factor of two
 _LOWEST, _HIGHEST = -1200, 1360  # exponents of candidates, in quarters of an octave
 _WINDOW = 2 * _PER_OCTAVE  # candidates of the window that holds most norms

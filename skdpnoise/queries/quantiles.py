@@ -31,8 +31,6 @@ from skdpnoise.privacy import (
 from skdpnoise.queries.ranges import Ranges, read_columns
 from skdpnoise.sensitivity import SensitivityProfile, histogram_counts
 
-__all__ = ["Quantiles", "private_quantiles", "quantiles_budget"]
-
 _BINS = 256  # of a column
 _PURE_BINS = 64  # of one without bounds, where cumulative sums cost more
 _REACH = 64.0  # magnitudes to either side of the location

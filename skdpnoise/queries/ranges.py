@@ -30,8 +30,6 @@ from skdpnoise.sensitivity import (
     paired_histogram,
 )
 
-__all__ = ["COUNT_SHARE", "STEPS", "stage_losses"]
-
 STEPS = 4  # releases: magnitude, coarse and fine location, and what comes after
 # Shares of the budget: magnitude, location (coarse, then fine); the rest is for what comes after.
 SEARCH_SHARES = (0.4, 0.12, 0.18)
@@ -289,7 +287,7 @@ class Ranges:
         """Return the noise of one release of a query, for such a loss."""
         return calibrate(self.noise, query.sensitivity(self.session.adjacency), loss)
 
-    def asked(self, label: str, query: Query, loss: LossBudget) -> Callable[[Table[Any]], Any]:
+    def ask(self, label: str, query: Query, loss: LossBudget) -> Callable[[Table[Any]], Any]:
         """Return what releases the sums of a query once."""
         mechanism = self.noise_on(query, loss)
         return partial(self.session.released, label, query, mechanism=mechanism)

@@ -44,17 +44,17 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, NotRequired, TypedDict, Unpack
+from typing import Any
 
 import numpy as np
 
-from skdpnoise.accounting.session import Charge, Session
+from skdpnoise.accounting.session import Session
 from skdpnoise.data.ranks import Ranks
-from skdpnoise.data.table import Table, as_rows
+from skdpnoise.data.table import Table
 from skdpnoise.kernels.sweeps import Visit
 from skdpnoise.kernels.tiles import Floats
 from skdpnoise.mechanisms.calibrate import calibrate
-from skdpnoise.privacy import Adjacency, LossBudget, PureLoss
+from skdpnoise.privacy import LossBudget, PureLoss
 from skdpnoise.queries._quantile_choice import ENOUGH, choose_bulk
 from skdpnoise.queries._quantile_search import (
     Belief,
@@ -67,8 +67,6 @@ from skdpnoise.queries._quantile_search import (
 )
 from skdpnoise.queries.ranges import ColumnSums
 from skdpnoise.sensitivity import clipped_sum
-
-__all__ = ["SearchedLocation", "count_strength", "mean_reach", "search_location", "search_share"]
 
 _HALF, _NEARLY_ALL = (1, 1), (1, 13)
 _FARTHEST = 2.0  # spreads from the median that a distance counts
@@ -99,12 +97,12 @@ class _Schedule:
 
     @property
     def needed(self) -> float:
-        """What is needed for all four."""
+        """The least strength that is enough for all four."""
         return float(np.linalg.norm(self.needs, self.order))
 
     @property
     def wanted(self) -> float:
-        """As much as is of use for all four."""
+        """The most strength that is of use for all four."""
         return 2.0 * self.needed
 
     def shares(self, strength: float) -> list[float]:
@@ -134,16 +132,6 @@ class SearchedLocation:
     hidden: bool = False  # whether noise hides the location, which is then 0 or between the bounds
 
 
-class SearchTerms(TypedDict):
-    """Parameters of a search, as :func:`private_location_scale` takes them too."""
-
-    noise: str
-    adjacency: Adjacency
-    n_samples: float
-    random_state: NotRequired[Any]
-    charge: NotRequired[Charge | None]
-
-
 def search_share(
     noise: str, loss: LossBudget, n_samples: float, most: float, *, bare: bool = False
 ) -> float:
@@ -157,17 +145,6 @@ def search_share(
 
 
 def search_location(
-    values: Any,
-    loss: LossBudget,
-    bounds: tuple[float, float] = (-math.inf, math.inf),
-    **terms: Unpack[SearchTerms],
-) -> SearchedLocation:
-    """Find the location and scale of a column, from a few hundred records over ε."""
-    facts = terms["noise"], terms["n_samples"], Session.on_terms(terms)
-    return search_table(as_rows(values), loss, bounds, *facts)
-
-
-def search_table(
     table: Table[Any],
     loss: LossBudget,
     bounds: tuple[float, float],
@@ -175,7 +152,7 @@ def search_table(
     n_samples: float,
     session: Session,
 ) -> SearchedLocation:
-    """Find the location and scale of the only column of a table of vectors."""
+    """Find the location and scale of a table of vectors, from a few hundred records over ε."""
     column = table.map(partial(_clipped, *bounds))
     data = column.ranked()
     schedule, strength = _schedule(loss), count_strength(noise, loss, n_samples)

@@ -20,8 +20,6 @@ from numpy.typing import NDArray
 from skdpnoise.sampling.observer import words_go_by_rows
 from skdpnoise.sampling.words import RandomWords
 
-__all__ = ["new_key", "words_of_rows"]
-
 _KEY_WORDS = 4  # 256 bits
 _BLOCK = 1 << 10  # words that one call of the function makes
 

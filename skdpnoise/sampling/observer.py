@@ -20,20 +20,6 @@ from numpy.typing import ArrayLike, NDArray
 from skdpnoise._utils.context import change, context, within
 from skdpnoise.sampling.words import RandomWords
 
-__all__ = [
-    "Cells",
-    "Observer",
-    "chosen",
-    "current",
-    "is_observed",
-    "noisy_cells",
-    "note_charge",
-    "observed",
-    "plus_noise",
-    "unobserved",
-    "words_go_by_rows",
-]
-
 P = ParamSpec("P")
 R = TypeVar("R")
 

@@ -1,6 +1,7 @@
 """A session charges first, and adds the noise that it charged for."""
 
 from fractions import Fraction
+from functools import partial
 
 import numpy as np
 import pytest
@@ -80,6 +81,40 @@ def test_nothing_is_sampled_or_summed_where_the_charge_is_refused():
         with pytest.raises(ValueError, match=r"^refused$"):
             ask("sum", Clipped(0.0, np.ones(1)), rows, GaussianLoss(1.0), "iid_gaussian")
     np.testing.assert_array_equal(before[1].take(1), before[0])
+
+
+def test_a_search_sees_of_the_rows_what_it_lets_the_session_release():
+    charged, values = [], np.random.default_rng(0).uniform(0.0, 2.0, size=(5000, 1))
+    session, asked = a_session(charged), []
+
+    def search():
+        for high in (1.0, 2.0):
+            query = Clipped(0.0, np.full(1, high))
+            release = partial(session.release, f"up to {high}", query)
+            asked.append((yield partial(release, loss=GaussianLoss(1.0), noise="iid_gaussian")))
+        return len(asked)
+
+    assert session.answer(search(), InMemory.of(values)) == 2
+    assert [label for label, _ in charged] == ["up to 1.0", "up to 2.0"]
+    for found, high in zip(asked, (1.0, 2.0), strict=True):
+        assert abs(found.values[0] - np.minimum(values, high).sum()) < 8.0 * high
+
+    def stops():
+        yield partial(session.number, loss=None, noise="iid_gaussian")
+        raise StopIteration  # a fault of a search is none of its results
+
+    with pytest.raises(RuntimeError, match="StopIteration"):
+        session.answer(stops(), InMemory.of(values))
+
+
+@pytest.mark.parametrize("adjacency", ["replace_one", "add_remove"])
+def test_a_number_of_records_is_charged_where_it_is_private(adjacency):
+    charged, rows = [], InMemory.of(np.zeros((500, 1)))
+    session = Session(random_words(0), adjacency, lambda label, one: charged.append(label))
+    found = session.number(rows, GaussianLoss(0.5), "iid_gaussian")
+    private = adjacency == "add_remove"
+    assert (found != 500.0) == private and abs(found - 500.0) < 20.0
+    assert charged == ["number of records"] * private
 
 
 def test_choices_and_cells_and_counts_are_charged_once_before_they_are_made():

@@ -216,6 +216,18 @@ def test_later_rows_of_other_names_are_refused(form):
         read(DPStandardScaler(), form, X=named)
 
 
+@pytest.mark.usefixtures("the_same_words")
+@pytest.mark.parametrize("groups", [None, "person"])
+def test_rows_in_memory_know_their_threads_whatever_is_made_of_them(groups):
+    scaler, facts = DPStandardScaler(rows_per_group=3), {"n_jobs": 3}
+    for table, n_threads in ((FRAME, 3), (scan_batches(lambda: [FRAME]), 1)):
+        own = facts if groups is None else facts | {"groups": table[groups]}
+        used = read(scaler, NumberColumns(), X=table[["a", "b"]], **own)[1]
+        assert used.rows.n_threads == used.kept(SeededWords(0)).rows.n_threads == n_threads
+        assert used.rows.map(len).n_threads == n_threads
+        assert used.rows.lasts == (n_threads == 3)
+
+
 @pytest.mark.parametrize("adjacency", ["replace_one", "add_remove"])
 def test_the_number_of_rows_is_public_under_replace_one_only(adjacency):
     scaler = DPStandardScaler(adjacency=adjacency)

@@ -10,7 +10,7 @@ from skdpnoise.data import scan_batches
 from skdpnoise.data.groups import Groups
 from skdpnoise.data.partition_cache import cache
 from skdpnoise.data.ranks import ordered
-from skdpnoise.data.table import InMemory, as_rows, rows_at, scan_tables, scanned
+from skdpnoise.data.table import InMemory, rows_at, scan_tables, scanned
 from skdpnoise.sampling import SeededWords
 
 N = 101
@@ -177,7 +177,6 @@ def test_a_first_look_returns_rows_and_what_it_found():
         assert max(found) == frame["y"].max()
         assert rows.total(lambda leaf: leaf.sum()) == frame["y"].sum()
         assert rows.or_else(None) is rows
-        assert as_rows(rows) is rows
     none, found = scanned(check, read, y=scan_batches(lambda: [frame[:0]])["y"])
     assert len(none) == 0 and found == []
     assert none.or_else(np.zeros(0)).total(lambda leaf: leaf.sum()) == 0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from collections import Counter
 
 import numba
@@ -208,26 +209,23 @@ def swept_in_pieces(monkeypatch):
         monkeypatch.setattr(sweeps, "_VALUES_PER_THREAD", 1)
         monkeypatch.setattr(sweeps, "_ENTRIES", 200)
         monkeypatch.setattr(sweeps, "_MOST_COLUMNS", 3)
-        monkeypatch.setattr(sweeps, "_INTERPRETED", 0 if compiled else 10**9)
+        if not compiled:
+            monkeypatch.setattr(sweeps, "_loops", lambda n_in_all: (tiles, 1))
 
     return choose
 
 
-def test_loops_are_compiled_once_numpy_has_lost_as_much(monkeypatch):
-    monkeypatch.setattr(sweeps, "_loops", sweeps.Loops())
-    few, most = 1 << 20, sweeps._INTERPRETED
-
-    def interpreted(n_values, n_in_all=None):
-        return sweeps._loops(n_values, n_in_all or n_values)[0] is tiles
-
-    assert not interpreted(most + 1)
-    assert all(interpreted(few) for _ in range(most // few))
-    assert not interpreted(1)
-    # Parts of large data: what a part is decides only how much numpy has lost.
-    monkeypatch.setattr(sweeps, "_loops", sweeps.Loops())
-    assert not interpreted(few, most + 1)
-    assert all(interpreted(few, most // 2) for _ in range(most // 2 // few + 1))
-    assert not interpreted(few, most // 2)
+def test_loops_are_compiled_where_numba_is_loaded_or_numpy_would_lose_as_much(monkeypatch):
+    most = sweeps._INTERPRETED
+    assert sweeps._loops(1)[0] is tile_loops  # which these tests have loaded
+    monkeypatch.delitem(sys.modules, "numba")
+    assert sweeps._loops(most) == (tiles, 1)
+    # Parts of large data: what counts are all of them.
+    told = []
+    monkeypatch.setattr(sweeps, "_loops", lambda n_in_all: told.append(n_in_all) or (tiles, 1))
+    Sweep(np.arange(2), (), lambda *_: None, 1e6)(np.zeros((10, 3)))
+    Sweep(np.arange(2), (), lambda *_: None, 1)(np.zeros((10, 3)))
+    assert told == [2e6, 20]
 
 
 def queries():

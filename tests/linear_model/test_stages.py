@@ -84,10 +84,10 @@ def updates_of(plan, words, monkeypatch):
 
 
 def test_settings_hold_what_an_estimator_has_and_defaults_for_the_rest():
-    model = DPLogisticCD(alpha=0.5, clip=2.0, fit_intercept=False, n_jobs=3)
+    model = DPLogisticCD(alpha=0.5, clip=2.0, fit_intercept=False)
     settings = Settings.of(model)
     assert (settings.owner, settings.loss) == ("DPLogisticCD", LOGISTIC)
-    assert (settings.alpha, settings.clip, settings.n_jobs) == (0.5, 2.0, 3)
+    assert (settings.alpha, settings.clip) == (0.5, 2.0)
     assert settings.fit_intercept is False and settings.row_norm == "auto"
     assert not settings.column_groups and Settings.of(DPLogisticCD(column_groups=[])).column_groups
     path = Settings.of(DPLassoPath(row_norm=2.0))

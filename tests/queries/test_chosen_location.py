@@ -10,9 +10,9 @@ from skdpnoise.data.ranks import SortedRanks
 from skdpnoise.privacy import PureLoss
 from skdpnoise.queries._quantile_choice import choose_bulk, halved, joined, parts_told_apart
 from skdpnoise.queries._quantile_search import Search, believe_octaves, believe_spread, real
-from skdpnoise.queries.searched_location import search_location
 from skdpnoise.sampling import random_words
 from tests._cases import each_value
+from tests.queries._searched import search_location
 
 N = 2000
 NORMAL = np.random.default_rng(0).normal(size=N)

@@ -16,10 +16,11 @@ from skdpnoise.queries._quantile_search import (
     plan_search,
     search_quantile,
 )
-from skdpnoise.queries.searched_location import count_strength, search_location, search_share
+from skdpnoise.queries.searched_location import count_strength, search_share
 from skdpnoise.sampling import random_words
 from tests._cases import each_value, every_pair, quick
 from tests._replay import two_runs
+from tests.queries._searched import search_location
 
 RNG = np.random.default_rng(0)
 N = 1000

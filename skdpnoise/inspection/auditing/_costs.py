@@ -21,6 +21,7 @@ from skdpnoise.mechanisms import (
     SymmetricMatrixMechanism,
 )
 from skdpnoise.mechanisms.allocation import worst_case_norm
+from skdpnoise.mechanisms.categories import CategoryMechanism
 from skdpnoise.mechanisms.selection import (
     ExponentialMechanism,
     PermuteAndFlip,
@@ -36,7 +37,6 @@ from skdpnoise.privacy import (
     PureLoss,
     poisson_sampled,
 )
-from skdpnoise.queries.categories import CategoryMechanism
 from skdpnoise.sensitivity import GroupedProfile
 
 TOLERANCE = 1.0 + 1e-9  # floating-point error of norms

@@ -8,7 +8,7 @@ import pytest
 
 from skdpnoise.accounting.session import Session
 from skdpnoise.data import scan_batches
-from skdpnoise.data.table import as_rows
+from skdpnoise.data.table import InMemory
 from skdpnoise.inspection import Transcript
 from skdpnoise.inspection.auditing._costs import exact_epsilon, moved, quick_epsilon, total_moved
 from skdpnoise.ledger import Account
@@ -313,7 +313,9 @@ def cells_of(mechanism, *labels, seed=0):
     def run(values):
         note_charge("categories", mechanism)
         session = Session(random_words(), mechanism.adjacency)
-        return release_categories("categories", [as_rows(values)], mechanism, session)[0]
+        return release_categories(
+            "categories", [InMemory(values, len(values))], mechanism, session
+        )[0]
 
     first = Transcript(seed)
     one = first.watch(run, labels[0])
