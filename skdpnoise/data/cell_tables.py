@@ -133,7 +133,7 @@ def read_any_table(
         raise ValueError(no_rows(owner, X.shape))
     with silence():
         without_values(
-            lambda: validate_data(estimator, X, reset=reset, skip_check_array=True),
+            partial(validate_data, estimator, X, reset=reset, skip_check_array=True),
             f"The names of the columns of X are not those that {owner} was fitted to.",
         )
     kinds = kinds_in(X)
