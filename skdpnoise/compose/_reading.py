@@ -174,7 +174,7 @@ class Stand(BaseEstimator):
 
     @property
     def takes_parts(self) -> bool:
-        """Whether rows may lie in parts."""
+        """True if rows may lie in parts."""
         return is_private(self.step)
 
     def fit(self, X: Any, y: Any = None, groups: Any = None) -> Any:

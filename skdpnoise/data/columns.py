@@ -1,4 +1,4 @@
-"""What users pass, as arrays and frames in which no single value decides how others are read.
+"""Data of users as arrays and frames in which no single value decides how others are read.
 
 A column of polars integers becomes integers in numpy as long as nothing is missing, and floats as
 soon as one value is: all other records are then read differently, a reciprocal of 2 is 0 or 0.5,

@@ -1,4 +1,4 @@
-"""What is said of data that cannot be read: no value of them."""
+"""Errors of data that cannot be read show no value of them."""
 
 from __future__ import annotations
 
