@@ -15,9 +15,8 @@ import sys
 import warnings
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass, field
 from types import CodeType, FrameType
-from typing import Any
+from typing import Any, NamedTuple
 
 from sklearn import model_selection
 from sklearn.base import BaseEstimator
@@ -50,55 +49,51 @@ _OURS = ("sklearn.", "joblib.", "skdpnoise.")  # whose lines a warning does not 
 _told = Once()
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class _Level:
-    """A call on the stack: how far out it is, and what it was called with first."""
+class _Level(NamedTuple):
+    """A call on the stack: how far out it is, what it was called with first, and of what kind."""
 
     depth: int
-    subject: Any = field(compare=False)
+    subject: Any
+    is_search: bool
 
 
 def warn_of_misuse(estimator: Any) -> None:
     """Warn once each of an ordinary search, or a composition without privacy, around a fit."""
-    if is_part(estimator):
-        return  # what runs it answers for all that it runs
-    searches, compositions = _around(estimator)
-    if not searches and not compositions:
-        return
-    outermost = max(searches + compositions)
-    if outermost in searches:  # else it is a part of what the composition does
-        _warn_of_scores(estimator, outermost)
+    levels = _around(estimator)
+    compositions = [level for level in levels if not level.is_search]
+    if levels and levels[-1].is_search:  # else it is a part of what the composition does
+        _warn_of_scores(estimator, levels[-1])
     if compositions:
-        _warn_of_steps(estimator, compositions[-1], outermost)
+        _warn_of_steps(estimator, compositions[-1], levels[-1])
 
 
 def clone_with_ledger(estimator: Any) -> Any:
     """Return an unfitted copy with the same ledger, not with a copy of it."""
     # Where an ordinary search makes it, warn, once: its fits may run in other processes.
-    searches, compositions = ([], []) if is_part(estimator) else _around(estimator)
-    if searches and max(searches + compositions) in searches:
-        _warn_of_scores(estimator, searches[-1])
+    levels = _around(estimator)
+    if levels and levels[-1].is_search:
+        _warn_of_scores(estimator, levels[-1])
     copy = BaseEstimator.__sklearn_clone__(estimator)
     copy.ledger = estimator.ledger
     return copy
 
 
-def _around(estimator: Any) -> tuple[list[_Level], list[_Level]]:
+def _around(estimator: Any) -> list[_Level]:
     """Return the searches and the compositions that are running around a fit, outwards."""
     # None are returned if another private estimator is among them: it answers for all that it runs.
-    searches: list[_Level] = []
-    compositions: list[_Level] = []
-    for depth, frame in _stack():
-        subject = _first_argument(frame)
-        if frame.f_code in _SEARCHES:
-            searches.append(_Level(depth, subject))
-        elif subject is not estimator and _fits(subject, frame.f_code):
+    levels: list[_Level] = []
+    for depth, frame in _stack() if not is_part(estimator) else ():
+        code = frame.f_code
+        subject = frame.f_locals.get(code.co_varnames[0]) if code.co_argcount else None
+        if code in _SEARCHES:
+            levels.append(_Level(depth, subject, is_search=True))
+        elif subject is not estimator and _fits(subject, code):
             if is_private(subject):
-                return [], []
+                return []
             with suppress(Exception):  # of an object's own get_params: a warning breaks no fit
                 if holds_private(subject):
-                    compositions.append(_Level(depth, subject))
-    return searches, compositions
+                    levels.append(_Level(depth, subject, is_search=False))
+    return levels
 
 
 def _stack() -> Iterator[tuple[int, FrameType]]:
@@ -107,11 +102,6 @@ def _stack() -> Iterator[tuple[int, FrameType]]:
     while frame is not None:
         yield depth, frame
         depth, frame = depth + 1, frame.f_back
-
-
-def _first_argument(frame: FrameType) -> Any:
-    code = frame.f_code
-    return frame.f_locals.get(code.co_varnames[0]) if code.co_argcount else None
 
 
 def _fits(subject: Any, code: CodeType) -> bool:

@@ -144,19 +144,22 @@ def taken_apart(
     normalizer public
     dplogisticcd private
     """
-    walk = _StepWalk(owner, fitted)
-    walk.vouch("", (("", estimator),), public, unknown)
-    walk.visit("", estimator)
-    walk.check(parameter)
-    return tuple(walk.parts)
+    terms: dict[str, Any] = {"owner": owner, "parameter": parameter, "public": public}
+    return parts_of((("", estimator),), **terms, fitted=fitted, unknown=unknown)
 
 
-def fitted_parts(
-    children: Children, *, owner: str, parameter: str, public: Collection[str] = ()
+def parts_of(
+    children: Children,
+    *,
+    owner: str,
+    parameter: str,
+    public: Collection[str] = (),
+    fitted: bool = True,
+    unknown: Literal["raise", "ignore"] = "raise",
 ) -> tuple[Part, ...]:
-    """Return the fitted parts of estimators and of other results, by names."""
-    walk = _StepWalk(owner, fitted=True)
-    walk.vouch("", children, public)
+    """Return the parts of estimators and of other results, by names."""
+    walk = _StepWalk(owner, fitted)
+    walk.vouch("", children, public, unknown)
     for name, child in children:
         walk.visit(name, child)
     walk.check(parameter)

@@ -67,7 +67,7 @@ class PipelinePlan:
 
     @property
     def budget(self) -> Budget:
-        """What all steps may spend together."""
+        """The most that all steps spend together."""
         return self._budget_for(self.guarantee)
 
     def _budget_for(self, guarantee: PrivacyGuarantee) -> Budget:

@@ -17,7 +17,7 @@ import numpy as np
 from sklearn import config_context, get_config
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, clone, is_classifier, is_regressor
 from sklearn.compose import TransformedTargetRegressor
-from sklearn.pipeline import FeatureUnion, Pipeline
+from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import FunctionTransformer
 from sklearn.utils import assert_all_finite, get_tags
 from sklearn.utils.metaestimators import available_if
@@ -83,7 +83,7 @@ def leaves(
         same = step.transformer is None and step.func is None
         kept = passed if same else passed - {"y"}
         yield from inner(step.regressor, kept, below(label, "regressor"), fills=fills)
-    elif type(step) not in INSIDE or (whole and "X" not in passed):
+    elif (look := INSIDE.get(type(step))) is None or (whole and "X" not in passed):
         yield Leaf(label, step, passed, fills)
     elif type(step) is Pipeline:
         for place, (name, child) in enumerate(step.steps):
@@ -93,7 +93,7 @@ def leaves(
             yield from inner(child, passed, below(label, name), fills=behind)
             passed -= {"X"}
     else:
-        for name, child in _side_by_side(step):
+        for name, child in look(step, False).children:
             if type(child) is str and child == "passthrough":
                 same = FunctionTransformer(feature_names_out="one-to-one")  # as scikit-learn has it
                 same.set_output(transform=_output(step))
@@ -109,11 +109,6 @@ class Reading:
         self.assume_finite = bool(get_config()["assume_finite"])
         self.zeros = False  # whether what comes next is zeros in place of a result
         self.drawn = False  # whether it could only be made with a draw
-
-    def after_draw(self, step: Any, *, in_memory: bool) -> None:
-        """Go on with zeros behind a step that returns as many columns as it gets."""
-        keeps = isinstance(step, OneToOneFeatureMixin) and not hasattr(type(step), "public_output_")
-        self.zeros, self.drawn = True, self.drawn or not (keeps and in_memory)
 
     def __sklearn_clone__(self) -> Reading:
         return self
@@ -179,7 +174,7 @@ class Stand(BaseEstimator):
 
     @property
     def takes_parts(self) -> bool:
-        """Whether rows may lie in parts."""
+        """True if rows may lie in parts."""
         return is_private(self.step)
 
     def fit(self, X: Any, y: Any = None, groups: Any = None) -> Any:
@@ -244,10 +239,12 @@ class Stand(BaseEstimator):
             yield
 
     def _draw(self, X: Any) -> None:
-        """Go on with zeros in place of what the step would return."""
-        self.drew_ = True
-        in_memory = by_storage(X, lambda _: True, lambda _: False)
-        self.run.after_draw(self.step, in_memory=in_memory)
+        """Go on with zeros in place of what the step would return, if its columns are known."""
+        keeps = isinstance(self.step, OneToOneFeatureMixin)
+        keeps &= not hasattr(type(self.step), "public_output_")
+        known = by_storage(X, lambda _: keeps, lambda _: False)
+        self.drew_ = self.run.zeros = True
+        self.run.drawn |= not known
 
     def _zeros(self, X: Any) -> Any:
         """Return zeros in the form that a step returns: its columns, or one if they are unknown."""
@@ -296,10 +293,10 @@ class Behind(Stand):
 
     def _guarded(self, X: Any, *, asks: bool) -> Any:
         """Return the step with guards before what it holds, the private ones asking for groups."""
-        in_memory = partial(self._guarded_in_memory, asks)
-        return by_storage(X, lambda _: in_memory(), lambda _: _over_parts(self.step))
+        whole = self.step if is_private(self.step) else OverParts(self.step)
+        return by_storage(X, self._guarded_in_memory, lambda rows, asks: whole, asks)
 
-    def _guarded_in_memory(self, asks: bool) -> Any:
+    def _guarded_in_memory(self, X: Any, asks: bool) -> Any:
         places = guards(self.step, _NOTHING)
         for one in places.values() if asks else ():
             one.set_fit_request(groups=is_private(one.step))
@@ -310,7 +307,8 @@ def put(model: Any, places: Mapping[str, Any], owner: str, X: Any) -> Any:
     """Return a composition with what stands for its steps in their places, to be fitted to X."""
     if "" in places:
         return places[""]
-    found = by_storage(X, lambda _: places, lambda _: _places_in_parts(model, places, owner))
+    in_parts = partial(_places_in_parts, model, owner)
+    found = by_storage(X, lambda _, places: places, in_parts, places)
     model.set_params(**found)
     now = model.get_params(deep=True)
     missed = [label for label, place in found.items() if now.get(label) is not place]
@@ -322,7 +320,9 @@ def put(model: Any, places: Mapping[str, Any], owner: str, X: Any) -> Any:
     return model
 
 
-def _places_in_parts(model: Any, places: Mapping[str, Any], owner: str) -> dict[str, Any]:
+def _places_in_parts(
+    model: Any, owner: str, rows: RowSource, places: Mapping[str, Any]
+) -> dict[str, Any]:
     """Return what stands for steps over rows in parts, which public steps take as a whole."""
     taking = {name: one for name, one in places.items() if one.takes_parts and "__" not in name}
     for name, step in getattr(model, "steps", ()):
@@ -336,10 +336,6 @@ def _places_in_parts(model: Any, places: Mapping[str, Any], owner: str) -> dict[
             )
         taking[name] = OverParts(step)
     return taking
-
-
-def _over_parts(step: Any) -> Any:
-    return step if is_private(step) else OverParts(step)
 
 
 def taken_back(step: Any) -> Any:
@@ -433,12 +429,6 @@ def look_at(name: str, data: Any) -> None:
     if np.any(missing) and not get_config()["assume_finite"]:
         raise ValueError(f"Input {name} contains NaN.")
     assert_all_finite(np.asarray(data), input_name=name)
-
-
-def _side_by_side(step: Any) -> list[tuple[str, Any]]:
-    if type(step) is FeatureUnion:
-        return list(step.transformer_list)
-    return [(name, child) for name, child, _ in step.transformers] + [("remainder", step.remainder)]
 
 
 def _output(step: Any) -> str:

@@ -15,7 +15,7 @@ from skdpnoise.accounting.declared import declared_below
 from skdpnoise.accounting.report import DECLARED, SOURCE, neighbours
 from skdpnoise.base.compositions import below, inner_of
 from skdpnoise.base.costs import cost_of
-from skdpnoise.base.steps import Part, fitted_parts, private_parts
+from skdpnoise.base.steps import Part, parts_of, private_parts
 from skdpnoise.privacy import PrivacyGuarantee, PrivacyLoss, PureLoss
 from skdpnoise.reporting.sheet import Sheet, Shown
 
@@ -202,7 +202,7 @@ def total_guarantee(
     declared: list[str] = []
     given = estimators[0] if len(estimators) == 1 else estimators
     children = tuple(_listed("", given, declared))
-    parts = fitted_parts(children, owner="total_guarantee", parameter="estimators", public=public)
+    parts = parts_of(children, owner="total_guarantee", parameter="estimators", public=public)
     found: list[tuple[str, PrivacyReport]] = []
     free: list[str] = []
     unfitted: list[str] = []

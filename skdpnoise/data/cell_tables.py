@@ -22,7 +22,7 @@ from skdpnoise.data.reading import Form, agree_on_columns
 from skdpnoise.data.redaction import without_values
 from skdpnoise.data.schema import Schema
 from skdpnoise.data.sources import RowSource
-from skdpnoise.data.table import InMemory, Table
+from skdpnoise.data.table import InMemory
 from skdpnoise.data.tables import (
     FLAT,
     check_form,
@@ -32,7 +32,7 @@ from skdpnoise.data.tables import (
     is_complex,
 )
 
-__all__ = ["AnyColumns", "CellSchema", "Expected", "Kinds", "cells_in", "read_any_table"]
+__all__ = ["AnyColumns", "CellSchema", "Expected", "Kinds", "read_any_table"]
 
 Kinds = Sequence[Kind | None]
 Expected = Kinds | Callable[[Sequence[Any], Sequence[Kind]], Kinds] | None
@@ -106,11 +106,6 @@ def _X(tables: Tables) -> Any:
     return tables["X"]
 
 
-def cells_in(rows: Table[Any], place: int) -> Table[Any]:
-    """Return the cells of one column."""
-    return rows.map(partial(cells_of, place=place))
-
-
 def read_any_table(
     estimator: Any,
     X: Any,
@@ -133,7 +128,7 @@ def read_any_table(
         raise ValueError(no_rows(owner, X.shape))
     with silence():
         without_values(
-            lambda: validate_data(estimator, X, reset=reset, skip_check_array=True),
+            partial(validate_data, estimator, X, reset=reset, skip_check_array=True),
             f"The names of the columns of X are not those that {owner} was fitted to.",
         )
     kinds = kinds_in(X)

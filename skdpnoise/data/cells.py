@@ -219,19 +219,19 @@ def _contents(column: Any) -> Contents:
         values = column if isinstance(column, np.ndarray) else column.to_numpy()
         return frozenset({"wide"} if _is_wide(values) else ())
     if dtype is None or kind_of(dtype) != OBJECTS:
-        inexact = dtype is not None and kind_of(dtype).name == "number" and not _keeps(column)
+        inexact = dtype is not None and kind_of(dtype).name == "number" and not _keeps(dtype)
         return frozenset({"wide"} if inexact and _is_wide(cells_of(column)) else ())
     return contents_of_objects(column)
 
 
-def _keeps(column: Any) -> bool:
+def _keeps(dtype: Any) -> bool:
     """Return whether numbers of a declared type stay what they are, beside a missing one too."""
-    if kind_of(column.dtype).category:  # a dictionary of Arrow, whose labels stay as they are
+    if kind_of(dtype).category:  # a dictionary of Arrow, whose labels stay as they are
         return True
-    whole = getattr(column.dtype, "is_integer", None)  # of polars
+    whole = getattr(dtype, "is_integer", None)  # of polars
     if whole is None:
-        return getattr(column.dtype, "kind", "") in ("i", "u", "f")
-    return column.dtype.is_float() or (whole() and "128" not in str(column.dtype))
+        return getattr(dtype, "kind", "") in ("i", "u", "f")
+    return dtype.is_float() or (whole() and "128" not in str(dtype))
 
 
 def contents_of_objects(column: Iterable[Any]) -> Contents:

@@ -1,4 +1,4 @@
-"""What users pass, as arrays and frames in which no single value decides how others are read.
+"""Data of users as arrays and frames in which no single value decides how others are read.
 
 A column of polars integers becomes integers in numpy as long as nothing is missing, and floats as
 soon as one value is: all other records are then read differently, a reciprocal of 2 is 0 or 0.5,
@@ -23,7 +23,7 @@ from sklearn.utils.validation import _num_samples
 from skdpnoise._utils.silence import silence
 from skdpnoise.data.groups import group_codes
 from skdpnoise.data.kinds import kind_of
-from skdpnoise.data.redaction import check_collected
+from skdpnoise.data.redaction import check_collected, unless_it_fails
 from skdpnoise.data.sources import RowSource, by_storage
 
 Made = TypeVar("Made")
@@ -62,29 +62,29 @@ def by_declared_type(owner: str, data: Any) -> Any:
     # pandas, and arrays, cannot change their type for a value: they stay as they are.
     if isinstance(data, np.ndarray) or not (hasattr(data, "columns") or hasattr(data, "dtype")):
         return data
-    pandas, polars = sys.modules.get("pandas"), sys.modules.get("polars")
-    failed = False
-    try:
-        with silence():
-            if pandas is not None and isinstance(data, pandas.Series):
-                return _pandas_column(data)
-            if pandas is not None and isinstance(data, pandas.DataFrame):
-                return _pandas_frame(data)
-            if polars is not None and isinstance(data, polars.Series):
-                return _polars_column(data)
-            if polars is not None and isinstance(data, polars.DataFrame):
-                return data.with_columns([_polars_column(column) for column in data.iter_columns()])
-    except MemoryError:
-        raise
-    except Exception:
-        failed = True
-    if failed or hasattr(data, "columns"):
-        raise TypeError(  # outside the handler, so that the quoting error is not attached to it
+    with silence():
+        typed = unless_it_fails(partial(_typed, data))
+    if typed is None:
+        raise TypeError(
             f"{owner} takes arrays, frames of pandas or polars, and tables of Arrow. Got an object "
             f"of type {type(data).__name__}, of which the types of columns are not known: convert "
             "it first, as in X.to_pandas(), or its columns to numbers and text."
         )
-    return data
+    return typed
+
+
+def _typed(data: Any) -> Any:
+    """Return a frame or a column by declared types; None of a frame of no library that is known."""
+    pandas, polars = sys.modules.get("pandas"), sys.modules.get("polars")
+    if pandas is not None and isinstance(data, pandas.Series):
+        return _pandas_column(data)
+    if pandas is not None and isinstance(data, pandas.DataFrame):
+        return _pandas_frame(data)
+    if polars is not None and isinstance(data, polars.Series):
+        return _polars_column(data)
+    if polars is not None and isinstance(data, polars.DataFrame):
+        return data.with_columns([_polars_column(column) for column in data.iter_columns()])
+    return None if hasattr(data, "columns") else data
 
 
 def is_numeric(data: Any) -> bool:
@@ -183,13 +183,9 @@ def read_once(owner: str, data: Any, *, name: str = "X") -> Any:
     data = as_frame(data)
     if _is_table(data) or not hasattr(data, "__array__"):
         return data
-    values, failed = None, False
-    try:
-        with silence():
-            values = data.__array__()
-    except Exception:
-        failed = True
-    if failed or not isinstance(values, np.ndarray):
+    with silence():
+        values = unless_it_fails(data.__array__)
+    if not isinstance(values, np.ndarray):
         raise ValueError(
             f"{owner} needs arrays or frames. Got an object of type {type(data).__name__} that "
             "cannot be read as one: convert it first, as in numpy.asarray(...)."
@@ -346,12 +342,11 @@ def check_data(owner: str, X: Any, y: Any) -> int:
 
 def _n_rows(owner: str, name: str, data: Any) -> int:
     """Return the number of entries, or say of which data there is none."""
-    try:
-        with silence():
-            return int(_num_samples(data))
-    except Exception:
-        kind = type(data).__name__
-    raise TypeError(  # outside the handler, so that the quoting error is not attached to it
-        f"{owner} needs {name} as an array, a frame or a list with an entry for each record. "
-        f"Got an object of type {kind}, which has no length."
-    )
+    with silence():
+        found = unless_it_fails(partial(_num_samples, data))
+    if found is None:
+        raise TypeError(
+            f"{owner} needs {name} as an array, a frame or a list with an entry for each record. "
+            f"Got an object of type {type(data).__name__}, which has no length."
+        )
+    return int(found)

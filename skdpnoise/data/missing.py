@@ -7,7 +7,6 @@ other values of a column are read.
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
 from decimal import Decimal
 from numbers import Real
 from typing import Any, Literal, TypeVar
@@ -16,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skdpnoise.data.kinds import OBJECTS, Kind, kind_of
-from skdpnoise.data.redaction import without_values
+from skdpnoise.data.redaction import unless_it_fails, without_values
 
 Missing = Literal["error", "skip"]
 """Missing values: all is refused, or they are left out."""
@@ -58,7 +57,7 @@ def present(values: Any) -> NDArray[np.bool_] | None:
         return np.asarray(entries == entries)
     if any(isinstance(entry, bool | np.bool_) for entry in entries):
         return None
-    return _unless_it_fails(lambda: ~np.array([*map(is_missing, entries)], dtype=np.bool_))
+    return unless_it_fails(lambda: ~np.array([*map(is_missing, entries)], dtype=np.bool_))
 
 
 def is_missing(value: Any) -> bool:
@@ -103,7 +102,7 @@ def _numbers_of(column: Any) -> NDArray[np.floating] | None:
     kind = _kind(column)
     if kind == OBJECTS:
         entries = np.asarray(column)
-        found = _unless_it_fails(lambda: [*map(_number, entries.flat)])
+        found = unless_it_fails(lambda: [*map(_number, entries.flat)])
         return None if found is None else np.array(found).reshape(entries.shape)
     if not _is_number(kind):
         return None
@@ -115,15 +114,6 @@ def _numbers_of(column: Any) -> NDArray[np.floating] | None:
     if hasattr(column, "dtype"):
         return np.asarray(column.cast(sys.modules["polars"].Float64))
     return np.asarray(column.cast("double", safe=False))
-
-
-def _unless_it_fails(call: Callable[[], Made]) -> Made | None:
-    try:
-        return call()
-    except MemoryError:
-        raise
-    except Exception:  # of an object that says so itself, which may quote it
-        return None
 
 
 def _number(entry: Any) -> float:

@@ -1,4 +1,4 @@
-"""What is said of data that cannot be read: no value of them."""
+"""Errors of data that cannot be read show no value of them."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable
 from typing import TypeVar
 
-__all__ = ["check_collected", "without_values"]
+__all__ = ["check_collected", "unless_it_fails", "without_values"]
 
 Result = TypeVar("Result")
 
@@ -21,6 +21,16 @@ def without_values(
     except Exception as error:
         problem = _explained(error, otherwise, of_columns)
     raise problem  # outside the handler, so that the quoting error is not attached to it
+
+
+def unless_it_fails(call: Callable[[], Result]) -> Result | None:
+    """Return what a function returns; None where it fails, but for a lack of memory."""
+    try:
+        return call()
+    except MemoryError:
+        raise
+    except Exception:  # of an object that says so itself, which may quote it
+        return None
 
 
 def check_collected(owner: str, name: str, data: object) -> None:

@@ -20,7 +20,7 @@ from skdpnoise.preprocessing._labels import numbered
 from skdpnoise.preprocessing._schema import PlannedColumn, kind_asked, kind_of_dates
 from skdpnoise.queries.categories import label_of
 
-__all__ = ["ColumnBlock", "NumberFacts", "as_dates", "as_doubles"]
+__all__ = ["ColumnBlock", "NumberFacts", "in_units", "numbers_of"]
 
 REACH = 2.0  # scales to either side of the median, at which numbers end
 _LARGEST = 1e100
@@ -110,7 +110,7 @@ class ColumnBlock:
         if kind == "ordinal":
             return self._ordinal(cells)
         if kind == "number":
-            return self._numbers(in_units(self.column, as_doubles(cells)))
+            return self._numbers(numbers_of(self.column, cells))
         return self._dates(as_dates(cells))
 
     def _categories(self, cells: Any) -> NDArray[np.float64]:
@@ -161,6 +161,11 @@ class ColumnBlock:
         for part, size in self._calendar.items():
             parts.append(one_hot(np.where(absent, -1, found[part]), size))
         return np.hstack(parts)
+
+
+def numbers_of(column: PlannedColumn, cells: Any) -> NDArray[np.float64]:
+    """Return the single values of a column of numbers in its units, or of dates in days."""
+    return days(as_dates(cells)) if column.kind == "date" else in_units(column, as_doubles(cells))
 
 
 def in_units(column: PlannedColumn, values: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -27,14 +27,7 @@ from skdpnoise.data.cells import cells_of
 from skdpnoise.data.table import Table
 from skdpnoise.data.tables import check_infinite
 from skdpnoise.mechanisms.allocation import RULES
-from skdpnoise.preprocessing._blocks import (
-    ColumnBlock,
-    NumberFacts,
-    as_dates,
-    as_doubles,
-    days,
-    in_units,
-)
+from skdpnoise.preprocessing._blocks import ColumnBlock, NumberFacts, in_units, numbers_of
 from skdpnoise.preprocessing._labels import unique_names
 from skdpnoise.preprocessing._scalers import narrowest
 from skdpnoise.preprocessing._schema import PlannedColumn, kinds_by_schema, planned_columns
@@ -235,7 +228,7 @@ class DPTableVectorizer(PrivateTransformer, SchemaParameter):
     ) -> dict[int, NumberFacts]:
         """Release what is needed of every column of numbers or dates, by its place."""
         wanted = {place: column for place, column in enumerate(plan.columns) if column.is_numeric}
-        values = rows.map(partial(_numbers_of, wanted), len(wanted))
+        values = rows.map(partial(_side_by_side, wanted), len(wanted))
         given = np.array([column.bounds for column in wanted.values()])
         ends = np.array([in_units(one, np.array(one.bounds)) for one in wanted.values()])
         low, high = np.where(np.isfinite(given), ends, given).T
@@ -356,15 +349,9 @@ def _in_words(block: ColumnBlock) -> str:
     return f"{unit}{column.kind}, median {facts.center:.4g}, scale {facts.scale:.3g}"
 
 
-def _values(column: PlannedColumn, cells: Any) -> NDArray[np.float64]:
-    if column.kind == "date":
-        return days(as_dates(cells))
-    return in_units(column, as_doubles(cells))
-
-
-def _numbers_of(wanted: dict[int, PlannedColumn], table: Any) -> NDArray[np.float64]:
+def _side_by_side(wanted: dict[int, PlannedColumn], table: Any) -> NDArray[np.float64]:
     """Return columns of numbers side by side."""
-    return np.column_stack([_values(one, cells_of(table, k)) for k, one in wanted.items()])
+    return np.column_stack([numbers_of(one, cells_of(table, k)) for k, one in wanted.items()])
 
 
 def _part(guarantee: PrivacyGuarantee, share: float, *, pure: bool) -> PrivacyGuarantee:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, ClassVar, Never, Self
 
 import numpy as np
@@ -16,7 +17,7 @@ from skdpnoise._utils.shared_texts import shared_texts
 from skdpnoise.accounting.session import FitSession
 from skdpnoise.base.private_fit import PrivateEstimator
 from skdpnoise.base.public_output import PublicOutput, route_output
-from skdpnoise.data.cell_tables import cells_in
+from skdpnoise.data.cells import cells_of
 from skdpnoise.data.reading import Form, read
 from skdpnoise.data.table import Table
 from skdpnoise.mechanisms.categories import CategoryMechanism
@@ -199,7 +200,8 @@ def found_in(plan: ReleasePlan, rows: Table[Any], session: FitSession) -> list[t
     categories = [column.categories or () for column in plan.columns]
     if plan.categories is not None:
         places = [place for place, column in enumerate(plan.columns) if column.is_open]
-        cells = (cells_in(rows, place) for place in places)  # one by one: lists of cells are large
+        # One by one: lists of cells are large.
+        cells = (rows.map(partial(cells_of, place=place)) for place in places)
         found = release_categories("categories", cells, plan.categories, session.of_groups())
         for place, (shown, _) in zip(places, found, strict=True):
             truth = plan.columns[place].truth

@@ -158,8 +158,9 @@ def test_sample_weights_masks_and_sparse_data_are_refused():
     with pytest.raises(TypeError, match="masked arrays"):
         steps = [("square", PolynomialFeatures(2)), ("model", DPLogisticCD())]
         DPPipeline(steps).fit(np.ma.array(X, mask=X > 7.0), Y)
-    with pytest.raises(TypeError, match="'sample_weight'"):
-        private_pipeline().fit(X, Y, sample_weight=np.ones(2000))
+    for more in ({}, {"model__sample_weight": None}):
+        with pytest.raises(TypeError, match="'sample_weight'"):
+            private_pipeline().fit(X, Y, sample_weight=np.ones(2000), **more)
     sparse = pytest.importorskip("scipy.sparse")
     with pytest.raises(TypeError, match="Sparse data"):
         private_pipeline().fit(sparse.csr_matrix(X), Y)

@@ -269,6 +269,29 @@ def test_steps_that_take_any_number_of_columns_stay_behind_one_that_finds_them_o
         assert hasattr(DPPipeline(steps).fit(TABLE, Y), "steps_")
 
 
+WRONG_WIDTH = {
+    "bounds": BoundsClipper(([-1.0] * 3, [1.0] * 3)),
+    "bounds of a model": DPLogisticCD(feature_bounds=([-1.0] * 3, [1.0] * 3)),
+    "components": DPPCA(n_components=3),
+    "places": ColumnTransformer([("a", "passthrough", [2])]),
+    "knots": SplineTransformer(knots=np.linspace([-1.0] * 3, [1.0] * 3, 3)),
+    "names": DPStandardScaler(feature_bounds={"a": (0.0, 1.0)}),
+}
+
+
+@pytest.mark.parametrize("step", WRONG_WIDTH.values(), ids=WRONG_WIDTH)
+@pytest.mark.parametrize("front", [[DPStandardScaler()], [DPStandardScaler(), DPRobustScaler()]])
+def test_a_step_that_needs_other_columns_is_refused_behind_scalers_before_anything_is_drawn(
+    front, step
+):
+    ledger = PrivacyLedger("people", 20.0, 1e-4, "memory")
+    steps = [(f"s{k}", one) for k, one in enumerate([*front, step])]
+    model = [] if hasattr(step, "predict") else [("model", MODEL)]
+    with pytest.raises(ValueError, match=r"must|features|cannot take"):
+        DPPipeline([*steps, *model], ledger=ledger).fit(TABLE, Y)
+    assert (ledger.total().n_charges, ledger.total().n_returned) == (0, 1)
+
+
 # Messages and parameters
 
 
