@@ -361,7 +361,7 @@ def registry_yaml(record: Mapping[str, Any]) -> str:
     """
     yaml = needed("yaml", "registry_yaml", "registry")
 
-    class Dumper(yaml.SafeDumper):  # type: ignore[name-defined]
+    class Dumper(yaml.SafeDumper):  # type: ignore[misc, name-defined]
         """Writes texts of several lines unfolded, as the registry wants them."""
 
         def ignore_aliases(self, data: Any) -> bool:
