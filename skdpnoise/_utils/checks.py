@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import numbers
 from collections.abc import Collection
+from importlib import import_module
 from typing import Any, Literal, cast, get_args
 
 import numpy as np
@@ -175,16 +176,20 @@ def check_order(owner: str, name: str, low: ArrayLike, high: ArrayLike) -> None:
         raise ValueError(f"The {name!r} parameter of {owner} {must}")
 
 
-def pandas_for(what: str) -> Any:
-    """Return pandas, or say which extra installs it."""
+def needed(library: str, what: str, extra: str) -> Any:
+    """Return an optional library, or say which extra installs it."""
     try:
-        import pandas as pd
+        return import_module(library)
     except ImportError as error:
         raise ImportError(
-            f"{what} needs pandas, which is not installed. Install it with: "
-            'pip install "skdpnoise[pandas]"'
+            f"{what} needs {library}, which is not installed. Install it with: "
+            f'pip install "skdpnoise[{extra}]"'
         ) from error
-    return pd
+
+
+def pandas_for(what: str) -> Any:
+    """Return pandas, or say which extra installs it."""
+    return needed("pandas", what, "pandas")
 
 
 def check_type(owner: str, name: str, value: object, *kinds: type) -> None:

@@ -63,12 +63,13 @@ class VerifiedCharges:
                 raise self._replaced(f"{known} is no longer in {self._where}")
             rows = rows[1:]
         last, digest = self.number + len(rows), self.digest
+        if [row.number for row in rows] != [*range(self.number + 1, last + 1)]:
+            raise self._changed(f"The charges after number {self.number}")
         for number, row in enumerate(rows, self.number + 1):
             with reading.readable(f"Charge {number}", self._where):
                 Charge.of(row)
             digest = reading.digest_after(digest, row)
-        in_order = [row.number for row in rows] == list(range(self.number + 1, last + 1))
-        if not in_order or transaction.head != (last, self.sealed(digest)):
+        if transaction.head != (last, self.sealed(digest)):
             raise self._changed(f"The charges after number {self.number}")
         if not rows:
             return

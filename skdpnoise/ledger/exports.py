@@ -13,7 +13,7 @@ from html import escape
 from types import NoneType
 from typing import TYPE_CHECKING, Any
 
-from skdpnoise._utils.checks import check_type, complaint, pandas_for
+from skdpnoise._utils.checks import check_type, complaint, needed, pandas_for
 from skdpnoise.accounting.encoding import decode_loss, encode_loss
 from skdpnoise.accounting.report import PrivacyReport, Release, neighbours
 from skdpnoise.ledger.charge import stored_parameters
@@ -359,15 +359,9 @@ def registry_yaml(record: Mapping[str, Any]) -> str:
           two
     <BLANKLINE>
     """
-    try:
-        import yaml
-    except ImportError as error:
-        raise ImportError(
-            "registry_yaml needs PyYAML, which is not installed. Install it with: "
-            'pip install "skdpnoise[registry]"'
-        ) from error
+    yaml = needed("yaml", "registry_yaml", "registry")
 
-    class Dumper(yaml.SafeDumper):  # type: ignore[misc]
+    class Dumper(yaml.SafeDumper):  # type: ignore[misc, name-defined]
         """Writes texts of several lines unfolded, as the registry wants them."""
 
         def ignore_aliases(self, data: Any) -> bool:

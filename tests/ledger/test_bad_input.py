@@ -158,7 +158,7 @@ def test_a_server_that_is_not_there_is_named(monkeypatch):
 
 def test_without_sqlalchemy_the_extra_is_named(monkeypatch, sqlite):
     monkeypatch.setitem(sys.modules, "sqlalchemy", None)
-    with pytest.raises(ImportError, match=re.escape("pip install skdpnoise[ledger]")):
+    with pytest.raises(ImportError, match=re.escape('pip install "skdpnoise[ledger]"')):
         PrivacyLedger("trips", 1.0, DELTA, sqlite)
     PrivacyLedger("trips", 1.0, DELTA).charge("fit", LOSS)
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 from urllib.parse import quote, unquote
 
-from skdpnoise._utils.checks import with_type
+from skdpnoise._utils.checks import needed, with_type
 from skdpnoise.ledger.errors import (
     LedgerError,
     LedgerStorageError,
@@ -38,20 +38,8 @@ _MODES = ("ro", "rw", "rwc")  # read; write; the same, or make the file
 _AT_ONCE = 1000  # rows of many that are fetched at once
 
 
-def _sqlalchemy() -> Any:
-    try:
-        import sqlalchemy
-    except ImportError as error:
-        raise ImportError(
-            "A ledger that is kept needs SQLAlchemy, which is not installed: "
-            "pip install skdpnoise[ledger]. A ledger with storage='memory' needs nothing."
-        ) from error
-    return sqlalchemy
-
-
-def _parsed(storage: object, name: str) -> Any:
+def _parsed(sa: Any, storage: object, name: str) -> Any:
     """Return the URL of a storage, its file as an absolute path."""
-    sa = _sqlalchemy()
 
     def refusal(got: str) -> str:
         return (
@@ -104,7 +92,8 @@ class DatabaseStorage:
     def __init__(
         self, storage: object, name: str = "The 'storage' parameter of PrivacyLedger"
     ) -> None:
-        self.sa, self._url = _sqlalchemy(), _parsed(storage, name)
+        self.sa = needed("sqlalchemy", "A ledger with another storage than 'memory'", "ledger")
+        self._url = _parsed(self.sa, storage, name)
         self.shown: str = self._url.render_as_string(hide_password=True)
         self.address: str = self._url.render_as_string(hide_password=False)
         self._sqlite = self._url.get_backend_name() == "sqlite"

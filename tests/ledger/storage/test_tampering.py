@@ -361,9 +361,10 @@ def test_a_budget_that_changed_its_name_is_found(database, dataset, n):
         PrivacyLedger.open(f"{dataset} too", database).charge("fit", PureLoss(1e-6))
 
 
-@quick("3")
-@pytest.mark.parametrize("version", [1, 2, 3])
-def test_a_version_that_was_set_back_hides_no_other_budget(database, dataset, version):
+@pytest.mark.parametrize(
+    ("version", "said"), [(2, "not a whole number from 3 on"), (3, "newer than the version")]
+)
+def test_a_version_that_was_set_back_hides_no_other_budget(database, dataset, version, said):
     filled(dataset, database, 3)
     budget = "UPDATE skdpnoise_datasets SET epsilon = :epsilon, head = :head WHERE name = :name"
     ((head,),) = run(
@@ -373,7 +374,7 @@ def test_a_version_that_was_set_back_hides_no_other_budget(database, dataset, ve
         run(database, budget, epsilon=300.0, head='[0, ""]', name=dataset)
         run(database, "UPDATE skdpnoise_schema SET version = :version", version=version)
         for given in ((), (300.0, DELTA)):
-            with pytest.raises(LedgerStorageError, match=r"newer than the version.*Nothing was"):
+            with pytest.raises(LedgerStorageError, match=rf"{said}.*Nothing was"):
                 PrivacyLedger(dataset, *given, storage=database)
     finally:  # others use the server
         run(database, "UPDATE skdpnoise_schema SET version = 5")
