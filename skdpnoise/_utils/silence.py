@@ -13,7 +13,7 @@ from scipy import special
 from skdpnoise._utils.context import context, within
 
 
-class _Asked(type):
+class _Unheard(type):
     """Decides what is one of these warnings at the moment when Python asks."""
 
     def __subclasscheck__(cls, category: type) -> bool:
@@ -32,7 +32,7 @@ def silence(*heard: type[Warning]) -> Iterator[None]:
     # suppressed in any case.)
     outer = context().heard  # a block within another lets no more be heard than that
     kinds = heard if outer is None else tuple(kind for kind in heard if issubclass(kind, outer))
-    unheard: Any = _Asked("Unheard", (Warning,), {})
+    unheard: Any = _Unheard("Unheard", (Warning,), {})
     filters: Any = warnings.filters
     warnings.simplefilter("ignore", unheard)
     try:

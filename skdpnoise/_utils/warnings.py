@@ -15,7 +15,7 @@ class PrivacyWarning(UserWarning):
 
 
 class Once:
-    """What was said about each of some objects, for as long as they live."""
+    """Remembers of each object that lives, as long as it does, all that was said about it."""
 
     def __init__(self) -> None:
         self._said: WeakKeyDictionary[Any, set[Any]] = WeakKeyDictionary()

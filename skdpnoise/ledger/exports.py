@@ -157,7 +157,12 @@ def report_from_json(text: str) -> PrivacyReport:
         planned=planned,
         declared=declared,
         changed=changed,
-        **plain,
+        estimator=plain["estimator"],
+        software=plain["software"],
+        secure=plain["secure"],
+        observed=plain["observed"],
+        rows_per_group=plain["rows_per_group"],
+        n_records=plain["n_records"],
     )
 
 
@@ -171,8 +176,11 @@ def _decoded(stored: Any) -> PrivacyLoss:
 
 def _release(stored: Mapping[str, Any]) -> Release:
     low, high = map(float, stored["scale"])
-    plain = {name: stored[name] for name in words.OF_RELEASES}
-    return Release(**plain, scale=(low, high), loss=_decoded(stored["encoded"]))
+    label, noise, of = stored["label"], stored["noise"], stored["of"]
+    numbers = stored["n_releases"], stored["n_coordinates"]
+    return Release(
+        label, noise, numbers[0], numbers[1], (low, high), _decoded(stored["encoded"]), of
+    )
 
 
 def registry_record(

@@ -148,12 +148,14 @@ def plan(
     best = None
     if name is None and run.best:
         name, best = run.best[0][0], float(np.mean([value for _, value in run.best]))
+    stages, share_of = _stages(report)
     return PrivacyPlan(
         type(estimator).__name__,
         budget,
         n_samples,
         len(law.columns),
-        *_stages(report),
+        stages,
+        share_of,
         tuple((column, count / n_fits) for column, count in run.hidden.items()),
         tuple(heard),
         name,

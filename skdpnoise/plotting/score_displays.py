@@ -84,10 +84,15 @@ class _CurveDisplay(Display):
         %(displays: Returns)s
         %(asked: Raises)s
         """
-        if ax is not None:
+        release = partial(cls._release, y_true, y_score, guarantee, **options)
+        return cls._of_released(release, {"ax": ax, "name": name} | (curve_kwargs or {}))
+
+    @classmethod
+    def _of_released(cls, release: Callable[[], Any], drawing: dict[str, Any]) -> Self:
+        """Draw a curve, which is released once the axes are known to be some."""
+        if (ax := drawing["ax"]) is not None:
             check_axes(f"{cls.__name__}.from_predictions", [ax])
-        curve = cls._release(y_true, y_score, guarantee, **options)
-        return cls.from_curve(curve, **{"ax": ax, "name": name} | (curve_kwargs or {}))
+        return cls.from_curve(release(), **drawing)
 
     @classmethod
     def from_estimator(
@@ -274,8 +279,8 @@ class PrivateCalibrationDisplay(_CurveDisplay):
         %(displays: Returns)s
         %(asked: Raises)s
         """
-        drawing = {"ax": ax, "name": name, "curve_kwargs": curve_kwargs}
-        return super().from_predictions(y_true, y_prob, guarantee, **drawing, **options)
+        release = partial(cls._release, y_true, y_prob, guarantee, **options)
+        return cls._of_released(release, {"ax": ax, "name": name} | (curve_kwargs or {}))
 
 
 def _second_class(owner: str, estimator: Any) -> Any:

@@ -156,7 +156,8 @@ def _moved(meetings: Pairs, transcript: Transcript) -> Moved:
         loss, shares = _of_changes(mechanism, charged, changes)
         if isinstance(loss, NumericLoss) and type(mechanism) is AdditiveMechanism:
             joint = _joint_loss(mechanism, changes)
-    return Moved(mechanism, label, *max(shares), loss, n_releases, joint)
+    share, bound = max(shares)
+    return Moved(mechanism, label, share, bound, loss, n_releases, joint)
 
 
 def _numbers(meetings: Pairs) -> int:
