@@ -227,8 +227,21 @@ class Account:
     def fix(self, stages: Sequence[PrivacyLoss], *, of_groups: Collection[int] = ()) -> None:
         """Fix the losses of all that is still to come, after pure releases that they depend on.
 
-        Stages are as for :meth:`spend`, by public facts and what was released so far. The plan
-        must be all that some (ε, δ) promises, and only pure losses may have been charged.
+        Parameters
+        ----------
+        stages : sequence of PrivacyLoss
+            What each stage to come may cost with respect to one row, by public facts and what was
+            released so far.
+        of_groups : collection of int, default=()
+            The stages whose cost is that of a whole group already.
+
+        Raises
+        ------
+        BudgetExceededError
+            If what is planned does not cover it.
+        RuntimeError
+            If the plan is not all that some (ε, δ) promises, or something else than pure losses was
+            charged.
         """
         with self._lock:
             spent = self._total or PureLoss(0.0)
@@ -304,10 +317,25 @@ class Account:
             raise
 
     def report(self, estimator: str, *, secure: bool, empty: bool = False) -> PrivacyReport:
-        """Return the report of all that was charged to an estimator, by the name of its class.
+        """Return the report of all that was charged.
 
-        `secure` says whether the noise came from the operating system's cryptographic source, and
-        `empty` whether there may be nothing to report: everything was public.
+        Parameters
+        ----------
+        estimator : str
+            Name of the estimator's class.
+        secure : bool
+            Whether the noise came from the operating system's cryptographic source.
+        empty : bool, default=False
+            Whether there may be nothing to report: everything was public.
+
+        Returns
+        -------
+        PrivacyReport
+
+        Raises
+        ------
+        ValueError
+            If nothing was charged and that is not expected.
         """
         total, n = self._total, self.n_records
         if total is None and not empty:

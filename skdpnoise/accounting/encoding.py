@@ -41,6 +41,15 @@ def encode_loss(loss: PrivacyLoss) -> str:
     loss : PureLoss, GaussianLoss or NumericLoss
         Its curves must be noise families, or others that this module knows.
 
+    Returns
+    -------
+    str
+
+    Raises
+    ------
+    TypeError
+        If the loss, or one of its curves, is of an unknown kind.
+
     Examples
     --------
     >>> encode_loss(PureLoss(0.1))
@@ -57,6 +66,10 @@ def decode_loss(text: str) -> PrivacyLoss:
     ----------
     text : str
         Of :func:`encode_loss`.
+
+    Returns
+    -------
+    PrivacyLoss
 
     Raises
     ------

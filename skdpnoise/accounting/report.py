@@ -223,6 +223,13 @@ class PrivacyReport(Shown):
     def statement(self) -> str:
         """Return a page that people can read who know no differential privacy.
 
+        What is promised and to whom, what was measured and at which cost, what is not protected,
+        and what rests on the word of whoever fitted it.
+
+        Returns
+        -------
+        str
+
         Examples
         --------
         >>> from skdpnoise import DPStandardScaler
@@ -235,8 +242,14 @@ class PrivacyReport(Shown):
     def to_dict(self) -> dict[str, Any]:
         """Return the facts as plain values, such as JSON takes.
 
-        Beside the fields of the report, ``mu`` is None unless what was allowed is Gaussian,
-        ``profile`` has δ at some ε, and ``releases`` have the ``share`` of the budget of each.
+        Returns
+        -------
+        dict
+            ``estimator``, ``software``, ``epsilon``, ``delta``, ``adjacency``, ``unit``,
+            ``rows_per_group``, ``mu`` (None unless what was allowed is Gaussian), ``profile`` (δ at
+            some ε), ``allowed`` beforehand and ``spent``, ``releases`` with the
+            ``share`` of the budget that each had, ``n_records``, ``declared_public``,
+            ``not_protected``, ``secure``, ``observed`` and ``changed_since``.
 
         Examples
         --------

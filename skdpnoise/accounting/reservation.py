@@ -94,8 +94,11 @@ class Reservation:
     def keep(self) -> None:
         """Keep it for good: a random word is taken next.
 
-        That is refused where it was returned, or is open in the process that this one is a copy
-        of. A refused charge is refused again, whoever caught it.
+        Raises
+        ------
+        RuntimeError
+            If it was returned, or is open in the process that this one is a copy of. A refused
+            charge is refused again, whoever caught it.
         """
         with self._lock:
             if self.state == "kept":
@@ -117,7 +120,14 @@ class Reservation:
     def give_back(self, reason: str) -> bool:
         """Return it, if it is still open here; return whether it counts nothing from now on.
 
-        The reason must be public, or declared as not protected.
+        Parameters
+        ----------
+        reason : str
+            Which must be public, or declared as not protected.
+
+        Returns
+        -------
+        bool
         """
         with self._lock:
             if self.state != "open" or self._process != os.getpid():

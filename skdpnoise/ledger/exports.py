@@ -62,6 +62,13 @@ def releases_frame(report: PrivacyReport) -> pd.DataFrame:
         ``scale_low`` and ``scale_high`` (in the units of the released numbers), ``loss`` and
         ``share`` of the budget, between 0 and 1.
 
+    Raises
+    ------
+    TypeError
+        If it is no report.
+    ImportError
+        If pandas is not installed: it comes with the extra ``pandas``.
+
     Examples
     --------
     >>> from skdpnoise import DPStandardScaler
@@ -92,6 +99,15 @@ def report_to_json(report: PrivacyReport, *, indent: int | None = 2) -> str:
     indent : int or None, default=2
         As :func:`json.dumps` has it.
 
+    Returns
+    -------
+    str
+
+    Raises
+    ------
+    TypeError
+        If it is no report, or a loss is of a kind that cannot be written down.
+
     Examples
     --------
     >>> from skdpnoise import DPStandardScaler
@@ -115,8 +131,15 @@ def report_from_json(text: str) -> PrivacyReport:
     text : str
         Of :func:`report_to_json`.
 
+    Returns
+    -------
+    PrivacyReport
+        Equal to the one that was written.
+
     Raises
     ------
+    TypeError
+        If it is no text.
     ValueError
         If the text is no report, of a format that this version does not know, or states less than
         its releases cost.
@@ -193,9 +216,9 @@ def registry_record(
 ) -> dict[str, Any]:
     """Return a draft for the public registry of deployments of differential privacy.
 
-    What the report knows is filled in, for an entry of tier 3; what only a person can say is asked
-    for; and :func:`registry_yaml` writes it. `more` may replace every other text, such as the name
-    of the privacy unit, and add what is left open, such as a justification.
+    What the report knows is filled in, for an entry of tier 3. What only a person can say is asked
+    for. `more` may replace every other text, such as the name of the privacy unit, and add what is
+    left open, such as a justification.
 
     Parameters
     ----------
@@ -213,8 +236,15 @@ def registry_record(
     more : mapping of mappings or None, default=None
         Fields by section, such as ``{"implementation": {"justification": "..."}}``.
 
+    Returns
+    -------
+    dict
+        To be written by :func:`registry_yaml`.
+
     Raises
     ------
+    TypeError
+        If it is no report, or a text is given where a list or a mapping is asked for.
     ValueError
         If the fit was not private, something is missing, or `more` names an unknown section or what
         the report says.
@@ -353,8 +383,18 @@ def registry_yaml(record: Mapping[str, Any]) -> str:
     Parameters
     ----------
     record : mapping
-        Of :func:`registry_record`; for a file named in small letters, digits and underscores, such
-        as ``deployments/office_ages_2026.yaml``.
+        Of :func:`registry_record`.
+
+    Returns
+    -------
+    str
+        For a file named in small letters, digits and underscores, such as
+        ``deployments/office_ages_2026.yaml``.
+
+    Raises
+    ------
+    ImportError
+        If PyYAML is not installed: it comes with the extra ``registry``.
 
     Examples
     --------
@@ -412,6 +452,15 @@ def model_card(
         Others.
     authors : sequence of str, default=()
         Who wrote the card.
+
+    Returns
+    -------
+    str
+
+    Raises
+    ------
+    TypeError
+        If the model has no privacy report.
 
     References
     ----------

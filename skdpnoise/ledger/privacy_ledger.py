@@ -127,7 +127,22 @@ class PrivacyLedger(Shown):
     def open(
         cls, dataset: str, storage: str | None = None, who: str | None = None
     ) -> PrivacyLedger:
-        """Open a data set that exists, or raise `UnknownDatasetError`; never create one."""
+        """Open a data set that exists; never create one.
+
+        Parameters
+        ----------
+        dataset, storage, who : str
+            As for the class.
+
+        Returns
+        -------
+        PrivacyLedger
+
+        Raises
+        ------
+        UnknownDatasetError
+            If there is no such data set.
+        """
         ledger = cls.__new__(cls)
         ledger._start(dataset, who, storage_of(storage))
         ledger._opened()
@@ -198,6 +213,10 @@ class PrivacyLedger(Shown):
             the largest one that fits. None asks the calibration of a mechanism that was made for
             this guarantee, and widens other noise by a factor.
 
+        Returns
+        -------
+        Charge
+
         Raises
         ------
         BudgetExceededError
@@ -234,8 +253,19 @@ class PrivacyLedger(Shown):
     def reserve(self, label: str, cost: Any, **facts: Any) -> Reservation:
         """Charge for a fit before its data are read; it may be returned until noise is drawn.
 
-        What comes back is alone able to return the charge, which stays listed, with the reason.
-        The rest is as for :meth:`charge`.
+        Parameters
+        ----------
+        label, cost, **facts : see :meth:`charge`
+
+        Returns
+        -------
+        Reservation
+            Alone able to return the charge, which stays listed, with the reason.
+
+        Raises
+        ------
+        BudgetExceededError
+            If the budget does not cover it; nothing is charged then.
 
         Examples
         --------
@@ -285,7 +315,21 @@ class PrivacyLedger(Shown):
     ) -> bool:
         """Return whether charges for all of these would be accepted now; nothing is charged.
 
-        Costs, and the neighbours that they are stated for, are as for :meth:`charge`.
+        Parameters
+        ----------
+        *costs : PrivacyLoss or mechanism
+            As for :meth:`charge`.
+        adjacency, unit : str, default=None
+            As for :meth:`charge`.
+
+        Returns
+        -------
+        bool
+
+        Raises
+        ------
+        ValueError
+            If they are stated for other neighbours than those of the ledger.
 
         Examples
         --------
@@ -303,10 +347,25 @@ class PrivacyLedger(Shown):
         adjacency: Adjacency | None = None,
         unit: str | None = None,
     ) -> float:
-        """Return the ε of the budget that would be left after charges as for :meth:`charge`.
+        """Return the ε of the budget that would be left after charges for these.
 
-        It is below 0 where more would be spent than there is, and -infinity where no ε goes with
-        the δ of the budget.
+        Parameters
+        ----------
+        *costs : PrivacyLoss or mechanism
+            As for :meth:`charge`.
+        adjacency, unit : str, default=None
+            As for :meth:`charge`.
+
+        Returns
+        -------
+        float
+            Below 0 where more would be spent than there is, and -infinity where no ε goes with the
+            δ of the budget.
+
+        Raises
+        ------
+        ValueError
+            If they are stated for other neighbours than those of the ledger.
 
         Examples
         --------
@@ -377,8 +436,14 @@ class PrivacyLedger(Shown):
     def total(self) -> LedgerTotal:
         """Return what all charges guarantee together.
 
-        `LedgerStorageError` is raised if a charge cannot be read, or was changed, removed or added
-        by something else.
+        Returns
+        -------
+        LedgerTotal
+
+        Raises
+        ------
+        LedgerStorageError
+            If a charge cannot be read, or was changed, removed or added by something else.
         """
         budget = self.guarantee
         known = self._read(full=True)
@@ -399,7 +464,12 @@ class PrivacyLedger(Shown):
             )
 
     def charges(self) -> tuple[Charge, ...]:
-        """Return all charges in their order, also ones that cannot be read: see `Charge`."""
+        """Return all charges in their order, also ones that cannot be read: see `Charge`.
+
+        Returns
+        -------
+        tuple of Charge
+        """
         return self._over_charges(with_returns)
 
     def _over_charges(self, work: Callable[[Iterable[Charge]], T], after: int | None = None) -> T:
@@ -415,9 +485,17 @@ class PrivacyLedger(Shown):
     def history(self) -> pd.DataFrame:
         """Return all charges as a frame, with what had been spent after each.
 
-        ``spent`` is the ε of tight composition; of many charges it is computed after some, and the
-        others state the next computed value. ``returned`` is the reason for which a charge was
-        returned, which counts nothing: beside it, and beside the line that returned it.
+        Returns
+        -------
+        pandas.DataFrame
+            ``spent`` is the ε of tight composition; of many charges it is computed after some, and
+            the others state the next computed value. ``returned`` is the reason for which a charge
+            was returned, which counts nothing: beside it, and beside the line that returned it.
+
+        Raises
+        ------
+        ImportError
+            If pandas is not installed: it comes with the extra ``pandas``.
         """
         pandas = pandas_for("PrivacyLedger.history")
         columns, losses = self._over_charges(columns_of)
