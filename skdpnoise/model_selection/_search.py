@@ -27,7 +27,7 @@ from skdpnoise._utils.checks import check_type
 from skdpnoise._utils.numbers import JOBS, check_grouped
 from skdpnoise._utils.parameters import as_bounds, check_parameters
 from skdpnoise._utils.silence import silence
-from skdpnoise.accounting.budget import HALF
+from skdpnoise.accounting.budget import BESIDE, HALF
 from skdpnoise.accounting.limits import pure_part
 from skdpnoise.accounting.reservation import returnable
 from skdpnoise.accounting.session import Session
@@ -337,7 +337,7 @@ class PrivateSearchCV(WholeMixin, PlanMixin, BaseSearchCV, CallbackSupportMixin)
         runs = RepeatedRuns.within(guarantee, law, total, most or 1)
         share = NoisyMax.within(total, count, refit=False)
         sizes = [number_of(pure_part(one.fit_budget)) for one in (share, runs)]
-        if name == "auto" and sizes[0] >= sizes[1]:
+        if name == "auto" and sizes[0] >= (1.0 - BESIDE) * sizes[1]:
             return each
         return runs
 
