@@ -17,8 +17,8 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
+from skdpnoise.accounting import queries
 from skdpnoise.linear_model import DPCoordinateDescentRegressor
-from skdpnoise.linear_model.solvers import moments
 from skdpnoise.mechanisms import k_norm, worst_case_norm
 from skdpnoise.mechanisms.allocation import binding_balls, fill, shifts, worst_shift
 from skdpnoise.mechanisms.balls import L1StaircaseMechanism
@@ -361,13 +361,13 @@ def test_laplace_noise_on_second_moments_claims_no_less_than_the_corner_of_a_box
 @pytest.mark.filterwarnings("ignore")
 def test_fits_by_second_moments_spend_no_more_than_their_charge(monkeypatch):
     """The call of the review: a radius so large that the norm of the limits takes its place."""
-    made, calibrated = [], moments.calibrate_second_moments
+    made, calibrated = [], queries.calibrate_second_moments
 
     def kept(*arguments):
         made.append(calibrated(*arguments))
         return made[-1]
 
-    monkeypatch.setattr(moments, "calibrate_second_moments", kept)
+    monkeypatch.setattr(queries, "calibrate_second_moments", kept)
     for seed in range(10):
         rng = np.random.default_rng(seed)
         p = int(rng.integers(2, 14))

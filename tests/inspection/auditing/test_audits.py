@@ -18,6 +18,7 @@ from sklearn.preprocessing import StandardScaler, TargetEncoder
 from benchmarks._audit_cases import BROKEN, SOUND, data_of
 from benchmarks._remembered import remembered
 from skdpnoise import DPCovariance, DPLogisticCD, DPMinMaxScaler, DPStandardScaler, PrivacyLedger
+from skdpnoise.accounting import queries
 from skdpnoise.accounting.session import Drawn
 from skdpnoise.inspection import AuditReport, audit
 from skdpnoise.inspection.auditing import _neighbours
@@ -116,11 +117,8 @@ def test_replays_catch_what_tells_the_data_sets_apart_beside_the_releases(way, m
 
 
 def test_replays_catch_a_record_that_moves_more_than_is_declared(monkeypatch):
-    from skdpnoise.decomposition import _covariance, moments
-
-    kernel = moments.second_moments
-    monkeypatch.setattr(moments, "second_moments", lambda X, **settings: 2 * kernel(X, **settings))
-    assert _covariance.PrivateMomentsMixin is moments.PrivateMomentsMixin
+    kernel = queries.second_moments
+    monkeypatch.setattr(queries, "second_moments", lambda X, **settings: 2 * kernel(X, **settings))
     model = DPCovariance(assume_centered=True, row_norm=1.0)
     report = audit(model, np.hstack([X, -X]), method="replay")
     assert report.refuted
