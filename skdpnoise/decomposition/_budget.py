@@ -18,8 +18,8 @@ from skdpnoise.privacy import GaussianLoss, LossBudget, PrivacyGuarantee, PureLo
 from skdpnoise.sensitivity import RowBounds
 
 COARSE_ROUNDS = 3
-# Shares of coarse means, and of all means, of μ² and of ε.
-_MEANS = (0.06, 0.2)
+# Shares of coarse means, and of all means: of μ², and of ε, of which they need more.
+_MEANS = ((0.05, 0.18), (0.08, 0.3))
 _FEWEST_ROWS = 1 << 15
 _FEW = 0.01  # noise of a mean, in radii, or part of the rows that is shrunk: it hardly matters
 # Most rows that are shrunk for a mean, where more would bias it if rows form clusters; twice as
@@ -49,7 +49,7 @@ def choose_budget(
     kinds: list[tuple[LossBudget, float]] = [(PureLoss(guarantee.epsilon), HALF)]
     if guarantee.delta > 0.0:
         mu = gdp_mu(guarantee.epsilon, guarantee.delta)
-        kinds.append((GaussianLoss(mu), 1.0 - _MEANS[1]))
+        kinds.append((GaussianLoss(mu), 1.0 - _MEANS[0][1]))
     found: list[tuple[float, str, LossBudget]] = []
     for whole, rest in kinds:
         total = whole.per_row(rows_per_group)
@@ -66,17 +66,19 @@ def choose_budget(
 
 def share_out(total: LossBudget, n_rows: float, *, keeps_rows: bool = False) -> MomentShares:
     """Return the shares for steps that look at so many rows."""
-    radius = last = min(BESIDE, max(LEAST, _safe_share(total, _SHRUNK, n_rows)))
+    # A radius is safe for as many rows as second moments may shrink: the safety of one for a mean,
+    # where fewer are, would cost half of the budget of few rows.
+    radius = last = min(BESIDE, max(LEAST, _safe_share(total, 2.0 * _SHRUNK, n_rows)))
     if keeps_rows:
         # The last radius may cost what is left if each of the earlier ones costs as much as it may.
         wanted = _safe_share(total, _FEW, n_rows)
         last = max(last, min(wanted, _SHRUNK - (COARSE_ROUNDS + 1) * radius))
-    return MomentShares(radius, last, *_MEANS)
+    return MomentShares(radius, last, *_means(total))
 
 
 def rows_needed(total: LossBudget, n_columns: int) -> float:
     """Return how many rows place a mean so well that more would hardly matter."""
-    coarse, mean = _MEANS
+    coarse, mean = _means(total)
     if isinstance(total, GaussianLoss):
         size = 2.0 * math.sqrt(n_columns / (mean - coarse)) / total.mu
     else:
@@ -111,6 +113,10 @@ def row_level(
     per_noise = _PER_NOISE * (_SHRUNK if keeps_rows else 1.0)
     shrunk = max(per_noise * noise, _safe_part(total, shares.last, n_rows))
     return 1.0 - min(2.0 * _SHRUNK, shrunk)
+
+
+def _means(total: LossBudget) -> tuple[float, float]:
+    return _MEANS[0 if isinstance(total, GaussianLoss) else 1]
 
 
 def _safe_part(total: LossBudget, share: float, n_rows: float) -> float:

@@ -99,9 +99,10 @@ class GradientRules:
     much: float = 1e5  # strength from which passes are more, of no more rows: they take no time
     much_sparse: float = 3e3
     most_passes_of_few_rows: float = 500.0
-    # How far all passes go, in units of the strength: far from it by a root, and least.
+    # How far all passes go, in units of the strength: far from it by a root, and least; and least
+    # for sparse rows, which are not centred: one eigenvalue is large, and many are small.
     far: float = 1000.0
-    least_reach: float = 0.5
+    least_reach: tuple[float, float] = (0.5, 1.0)
     # Clips in units of the length of rows, by a power of the strength for each coefficient; beyond
     # the strong one, where noise is nothing, in proportion.
     clip: float = 0.12
@@ -287,9 +288,9 @@ def choose_gradients(
     more = max(1.0, per_coordinate / rules.clip_strength)
     part = min(rules.clip * more**rules.clip_power, rules.most_clip)
     part = max(part, rules.most_clip * per_coordinate / rules.strong, loss.whole)
-    reach = max(math.sqrt(rules.far / strength), rules.least_reach) * strength
+    reach = max(math.sqrt(rules.far / strength), rules.least_reach[sparse]) * strength
     if loss in (SQUARED, POISSON):  # judged by their noise, not by their order
-        reach = rules.least_reach * strength * math.sqrt(size)
+        reach = rules.least_reach[0] * strength * math.sqrt(size)
         part = min(rules.clip_of_numbers * more**rules.clip_power, rules.most_clip_of_numbers)
     if loss is POISSON:
         ordinary = math.sqrt(per_coordinate / rules.clip_strength_of_counts)
