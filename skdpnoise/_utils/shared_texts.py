@@ -236,12 +236,6 @@ allocation_ : dict of ndarray
     that of the noise.
 classes_ : ndarray of shape (n_classes,)
     The labels.
-n_iter_ : int
-    Epochs.
-n_steps_ : int
-    Batches.
-sampling_rate_ : float
-    Chance of a record to be in a batch.
 References
     Abadi et al., "Deep learning with differential privacy", CCS 2016, Algorithm 1. Muthukrishnan
     and Kalyani, arXiv:2302.03511, Section VI-C (noise of groups). Zhu, Dong and Wang, AISTATS 2022,
@@ -295,7 +289,12 @@ gradients_of_people
     parameters, and noise that may differ between groups. It needs torch
     (``pip install 'skdpnoise[torch]'``).
 attributes_of_trainings
-    %(networks: n_iter_, n_steps_, sampling_rate_)s
+    n_iter_ : int
+        Epochs.
+    n_steps_ : int
+        Batches.
+    sampling_rate_ : float
+        Chance of a record to be in a batch.
     %(estimators: n_features_in_, feature_names_in_, privacy_)s
 stages_of_networks
     Notes
@@ -532,7 +531,7 @@ ax : matplotlib Axes, sequence of them, or None, default=None
 
 asked
 -----
-%(queries: guarantee, epsilon, delta, adjacency, noise)s
+%(queries: epsilon, delta, adjacency, noise)s
 same_rows : bool, default=False
     Whether the model was fitted to these records, which the result then states; both losses add.
 %(queries: random_state, ledger)s
@@ -549,7 +548,7 @@ scores
 ------
 y_true : array-like or RowSource of shape (n_records,)
     Labels, or targets, of the private records.
-%(asked: guarantee)s
+%(queries: guarantee)s
 y_pred : array-like or RowSource of shape (n_records,)
     Predictions for them.
 labels : array-like of shape (n_labels,)

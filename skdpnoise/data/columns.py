@@ -342,6 +342,7 @@ def check_data(owner: str, X: Any, y: Any) -> int:
 
 def _n_rows(owner: str, name: str, data: Any) -> int:
     """Return the number of entries, or say of which data there is none."""
+    check_collected(owner, name, data)
     with silence():
         found = unless_it_fails(partial(_num_samples, data))
     if found is None:

@@ -109,7 +109,7 @@ def private_norm_quantile(
     Examples
     --------
     >>> norms = np.random.default_rng(0).uniform(900.0, 1100.0, size=2000)
-    >>> radius = private_norm_quantile(norms, 0.9, PrivacyGuarantee(1.0, 1e-6), random_state=0)
+    >>> radius = private_norm_quantile(norms, 0.9, PrivacyGuarantee(5.0, 1e-6), random_state=0)
     >>> 1000.0 < radius < 1300.0
     True
     """

@@ -205,10 +205,11 @@ class Ranges:
         self, columns: Places, loss: LossBudget
     ) -> Search[tuple[Floats, NDArray[np.bool_]]]:
         """Return powers of two near the typical difference of two records, and which stand out."""
+        missing = self.missing  # with the visit, which goes where the rows are, goes nothing else
 
         def visit(loops: Any, tile: Floats, n: int, counts: Integers, which: Places) -> None:
             loops.count_exponents(tile, n, counts)
-            if self.missing:
+            if missing:
                 counts[:, -1] = 0  # the distances to what is missing
 
         # More pairs than make the noise small tell nothing more, and take time.
@@ -231,10 +232,11 @@ class Ranges:
         """Return centres of well-filled bins two magnitudes wide, and which columns have one."""
         width = 2.0 * self.unit[columns]
         inverse = 1.0 / width  # a power of two, so that products are what quotients would be
+        missing = self.missing
 
         def visit(loops: Any, tile: Floats, n: int, counts: Integers, which: Places) -> None:
             loops.count_lengths(tile, n, inverse[which], counts)
-            if self.missing:
+            if missing:
                 counts[:, 2 * LONGEST :] = 0  # where what is missing is
 
         query = ColumnCounts(self.n_samples, columns, 2 * (LONGEST + 1), visit)

@@ -188,8 +188,7 @@ def test_the_rows_of_a_group_move_second_moments_by_no_more_than_is_paid_for(
     if name == "not centred":
         settings |= entry.uncentred
     if name == "a subset":
-        monkeypatch.setattr(budget_rules, "_FEWEST_ROWS", 20)
-        monkeypatch.setattr(budget_rules, "_PRECISION", 1e9)
+        monkeypatch.setattr(budget_rules, "rows_needed", lambda total, n_columns: 20)
     rng, largest = np.random.default_rng(0), {}
     for seed in range(6):
         labels = people(rng, 70)

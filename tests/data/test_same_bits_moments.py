@@ -246,8 +246,7 @@ def test_a_fit_of_one_row_in_parts_is_refused():
 @pytest.mark.parametrize("name", ["components", "covariance"])
 @pytest.mark.parametrize("adjacency", ["replace_one", "add_remove"])
 def test_a_subset_of_large_data_has_the_same_rows_in_parts(name, adjacency, monkeypatch):
-    monkeypatch.setattr(_budget, "_FEWEST_ROWS", 200)
-    monkeypatch.setattr(_budget, "_PRECISION", 1e3)
+    monkeypatch.setattr(_budget, "rows_needed", lambda total, n_columns: 200)
     X = table()
     whole = prepared(name, adjacency=adjacency).fit(X)
     for n_parts in COUNTS:
