@@ -1,6 +1,11 @@
 """Linear models that protect every record of their training data."""
 
 from skdpnoise._utils.warnings import PrivacyWarning
+from skdpnoise.linear_model._huber_quantile_svc import (
+    DPHuberRegressor,
+    DPLinearSVC,
+    DPQuantileRegressor,
+)
 from skdpnoise.linear_model._lasso_path import DPLassoPath
 from skdpnoise.linear_model._least_squares import (
     DPCoordinateDescentRegressor,
@@ -10,11 +15,6 @@ from skdpnoise.linear_model._least_squares import (
 )
 from skdpnoise.linear_model._logistic import DPLogisticCD, DPLogisticRegression
 from skdpnoise.linear_model._poisson import DPPoissonRegressor
-from skdpnoise.linear_model._whole_gradients import (
-    DPHuberRegressor,
-    DPLinearSVC,
-    DPQuantileRegressor,
-)
 
 __all__ = [
     "DPCoordinateDescentRegressor",
