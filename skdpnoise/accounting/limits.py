@@ -253,7 +253,7 @@ class SpendingLimit:
         if not isinstance(self.limit, ApproximateBudget):
             return self._amount(cost)
         epsilon, delta = float(stated[0]), float(stated[1])
-        known = type(cost) in (PureLoss, GaussianLoss, NumericLoss)
+        known = epsilon >= 0.0 and type(cost) in (PureLoss, GaussianLoss, NumericLoss)
         within = known and cost.delta(epsilon * (1.0 + _EXACT)) <= delta
         return np.array([epsilon, delta]) if within else _TOO_MUCH
 

@@ -94,11 +94,14 @@ class Drawn:
 
     def _taken(self, at: Any) -> Any:
         """Return noise that has met no integer yet, and will not again."""
-        # The difference of two sums with the same noise would be without any.
-        if self._met[at].any():
+        # The difference of two sums with the same noise would be without any. A copy is what a list
+        # of places gives, and these may repeat.
+        met = self._met[at]
+        if met.any() or (isinstance(met, np.ndarray) and met.base is None):
             raise RuntimeError(
-                "Noise that was drawn and charged for once was to be added a second time. Nothing "
-                "is released: draw, and charge for, another one."
+                "Noise that was drawn and charged for once was to be added a second time, or at a "
+                "list of places. Nothing is released: draw, and charge for, another one, and give "
+                "places by numbers and slices."
             )
         self._met[at] = True
         return self.noise[at]

@@ -158,8 +158,10 @@ def warn_once(text: str, topic: str | None = None) -> None:
     level, frame = 1, sys._getframe(1)
     while _module(frame).partition(".")[0] in _INSIDE and frame.f_back is not None:
         level, frame = level + 1, frame.f_back
+    # Equal code of two files is equal to Python.
+    place = topic or text, frame.f_code.co_filename, frame.f_lineno
     every_time = _action(text, frame) not in ("default", "module", "once")
-    if not every_time and not _shown.is_new(frame.f_code, (topic or text, frame.f_lineno)):
+    if not every_time and not _shown.is_new(frame.f_code, place):
         return
     warnings.warn(text, PrivacyWarning, stacklevel=level + 1)
 

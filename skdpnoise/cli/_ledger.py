@@ -49,10 +49,12 @@ def create(args: Namespace) -> None:
         print_json({**_facts(ledger), "created": new})
         return
     budget, done = ledger.guarantee, "created" if new else "there already:"
-    adaptive = ", losses may be chosen by looking" if ledger.adaptive else ""
+    promised = ", losses may be chosen by looking" if ledger.adaptive else ""
+    if ledger.most_returned is not None:
+        promised += f", at most {ledger.most_returned} reservations may be returned"
     print(
         f"{done} {ledger.dataset!r}: epsilon={budget.epsilon:g}, delta={budget.delta:g}, "
-        f"{budget.adjacency}, protects one {ledger.unit}{adaptive}, in {ledger.storage}"
+        f"{budget.adjacency}, protects one {ledger.unit}{promised}, in {ledger.storage}"
     )
 
 
@@ -124,8 +126,13 @@ def _write(ledger: PrivacyLedger, kind: str, file: TextIO) -> int:
 
 
 def _promised(ledger: PrivacyLedger) -> dict[str, Any]:
-    names = {"dataset": ledger.dataset, "storage": ledger.storage}
-    return {**names, **asdict(ledger.guarantee), "unit": ledger.unit, "adaptive": ledger.adaptive}
+    names = ("unit", "adaptive", "most_returned")
+    return {
+        "dataset": ledger.dataset,
+        "storage": ledger.storage,
+        **asdict(ledger.guarantee),
+        **{name: getattr(ledger, name) for name in names},
+    }
 
 
 def _facts(ledger: PrivacyLedger) -> dict[str, Any]:

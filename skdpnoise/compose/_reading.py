@@ -128,12 +128,12 @@ def readers(model: Any, passed: frozenset[str]) -> dict[str, Stand]:
     return found
 
 
-def guards(model: Any, passed: frozenset[str]) -> dict[str, Stand]:
-    """Return what stands before steps that read what others computed, by label."""
+def guards(model: Any, passed: frozenset[str], label: str = "") -> dict[str, Stand]:
+    """Return what stands before steps that read what others computed, by label in the model."""
     # Python objects, which scikit-learn and numpy compute with one by one, fail for a value, so
     # that their *type* is refused, wherever this is found out.
     return {
-        one.label: Stand(one.step, one.label, one.passed)
+        one.label: Stand(one.step, below(label, one.label), one.passed)
         for one in leaves(model, passed)
         if _reads(one)
         and not one.passes_by
@@ -297,7 +297,7 @@ class Behind(Stand):
         return by_storage(X, self._guarded_in_memory, lambda rows, asks: whole, asks)
 
     def _guarded_in_memory(self, X: Any, asks: bool) -> Any:
-        places = guards(self.step, _NOTHING)
+        places = guards(self.step, _NOTHING, self.label)
         for one in places.values() if asks else ():
             one.set_fit_request(groups=is_private(one.step))
         return places[""] if "" in places else self.step.set_params(**places)

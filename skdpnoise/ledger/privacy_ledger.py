@@ -175,6 +175,11 @@ class PrivacyLedger(Shown):
         return self._opened().adaptive
 
     @property
+    def most_returned(self) -> int | None:
+        """How many reservations may be returned; None if any number."""
+        return self._opened().most_returned
+
+    @property
     def storage(self) -> str | None:
         """URL of the storage, with absolute paths and without its password; None in memory."""
         return self._storage.shown
@@ -286,7 +291,7 @@ class PrivacyLedger(Shown):
             return self._storage.attempt(lambda _: self._written(known, charge, token, reason))
 
     def _written(self, known: VerifiedCharges, charge: Charge, token: str, reason: str) -> bool:
-        most = self._opened().most_returned
+        most = self.most_returned
         with self._storage.transaction(self.dataset, write=True) as transaction:
             reserved, written = transaction.find(charge.token), transaction.find(token)
             known.read(transaction, self._opened())

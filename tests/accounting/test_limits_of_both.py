@@ -107,3 +107,12 @@ def test_every_charge_states_the_guarantee_of_its_fit(limit):
 def test_a_charge_is_for_the_neighbours_of_the_limit():
     with pytest.raises(BudgetExceededError):
         charge(SpendingLimit(WHOLE, "add_remove"), "a", PureLoss(0.1), (0.1, 0.0), "replace_one")
+
+
+@pytest.mark.parametrize("stated", [(math.nan, 0.0), (-1.0, 0.9), (0.5, math.nan)])
+def test_a_guarantee_that_is_none_is_refused_and_remembered(stated):
+    cap = SpendingLimit(WHOLE, "add_remove")
+    with pytest.raises(BudgetExceededError):
+        charge(cap, "a", PureLoss(0.1), stated)
+    with pytest.raises(UnsettledError, match="refused"):
+        cap.settle([])

@@ -184,15 +184,28 @@ USES = {
 }
 
 
+def two_releases():
+    profile = SensitivityProfile(np.ones(3))
+    mechanism = calibrate("iid_gaussian", profile, GaussianLoss(1.0), n_releases=2)
+    return a_session([]).draw("sums", mechanism)
+
+
 @pytest.mark.parametrize("again", USES)
 @pytest.mark.parametrize("first", USES)
 def test_noise_that_met_integers_meets_no_others(first, again):
-    profile = SensitivityProfile(np.ones(3))
-    mechanism = calibrate("iid_gaussian", profile, GaussianLoss(1.0), n_releases=2)
-    drawn = a_session([]).draw("sums", mechanism)
+    drawn = two_releases()
     USES[first](drawn)
     with pytest.raises(RuntimeError, match="added a second time"):
         USES[again](drawn)
+
+
+@pytest.mark.parametrize("at", [[0, 0], ([0, 1, 0], 2), (1, [2, 2, 2]), np.array([0, 1])], ids=str)
+def test_no_list_of_places_says_which_noise_is_added_since_these_may_repeat(at):
+    drawn = two_releases()
+    zeros = np.zeros(np.shape(np.zeros((2, 3))[at]), dtype=int)
+    with pytest.raises(RuntimeError, match="at a list of places"):
+        drawn.add(zeros, at)
+    drawn.add(np.zeros((2, 3), dtype=int))  # none of it was added
 
 
 def test_parts_of_the_noise_meet_integers_one_after_the_other():

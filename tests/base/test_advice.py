@@ -383,6 +383,18 @@ def test_one_line_of_code_is_warned_once_also_in_a_loop(data):
     assert {Path(warning.filename).name for warning in caught} == {"test_advice.py"}
 
 
+def test_the_same_line_of_two_files_is_warned_in_each(data):
+    line = "DPStandardScaler(random_state=0, **BOUNDS).fit(X)"
+    files = [compile(line, name, "exec") for name in ("first.py", "second.py")]
+    names = {"DPStandardScaler": DPStandardScaler, "BOUNDS": BOUNDS, "X": data[0]}
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.resetwarnings()
+        for code in files * 2:
+            exec(code, {"__name__": "made", **names})
+    seeded = [warning.filename for warning in caught if "random_state" in str(warning.message)]
+    assert seeded == ["first.py", "second.py"]
+
+
 @pytest.mark.parametrize("action", ["once", "default", "module"])
 def test_python_s_own_rules_for_once_apply(action, data):
     texts = [

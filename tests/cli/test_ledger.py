@@ -75,7 +75,9 @@ def test_create_sets_a_budget_that_the_library_opens(run, storage):
 
 def test_create_says_how_many_reservations_may_be_returned(run, storage):
     budget = ("create", "--epsilon", "1", "--delta", "0")
-    assert run(*budget, "--most-returned", "1", dataset="people")[0] == 0
+    code, out, _ = run(*budget, "--most-returned", "1", dataset="people")
+    assert (code, "at most 1 reservations may be returned" in out) == (0, True)
+    assert json.loads(run("show", "--json", dataset="people")[1])["most_returned"] == 1
     ledger = PrivacyLedger.open("people", storage)
     kept = [ledger.reserve(f"fit {k}", PureLoss(0.25)).give_back("no rows") for k in range(2)]
     assert kept == [True, False]

@@ -223,3 +223,19 @@ def test_a_private_step_gets_no_objects_from_a_private_one(last):
     text, charges = ends.pop()
     assert charges == 1
     assert "needs columns of a numeric type" in text
+
+
+@pytest.mark.parametrize(
+    ("last", "label"),
+    [
+        (DPStandardScaler(), "step1"),
+        (make_pipeline(DPStandardScaler()), "step1__dpstandardscaler"),
+        (ColumnTransformer([("some", DPStandardScaler(), [0])]), "step1__some"),
+    ],
+)
+def test_a_refused_step_is_named_as_in_the_whole(last, label):
+    table = ORDINARY.assign(t=ORDINARY["t"].astype(object))
+    front = ColumnTransformer([("same", "passthrough", ["t"])])
+    text, charges = outcome([front, last], table)
+    assert f"The step {label!r} (DPStandardScaler) needs columns of a numeric type" in text
+    assert charges == 0
