@@ -235,7 +235,6 @@ def _keeps(dtype: Any) -> bool:
 
 
 def contents_of_objects(column: Iterable[Any]) -> Contents:
-    """Return what a list holds, or a column of objects."""
     values: Sequence[Any] = column.tolist() if hasattr(column, "tolist") else list(column)
     types = set(map(type, values))
     floats = {one for one in types if issubclass(one, float | np.floating)}
@@ -250,7 +249,6 @@ def contents_of_objects(column: Iterable[Any]) -> Contents:
 
 
 def _of_type(one: type) -> Contents:
-    """Return what single values of a type are."""
     if one.__name__ in _MISSING:
         return frozenset({"missing"})
     if issubclass(one, str):

@@ -102,7 +102,6 @@ def _is_numeric(data: Any) -> bool:
 
 
 def is_polars(data: Any) -> bool:
-    """Return whether data are a frame or a series of polars."""
     polars = sys.modules.get("polars")
     return polars is not None and isinstance(data, polars.DataFrame | polars.Series)
 
@@ -341,7 +340,6 @@ def check_data(owner: str, X: Any, y: Any) -> int:
 
 
 def _n_rows(owner: str, name: str, data: Any) -> int:
-    """Return the number of entries, or say of which data there is none."""
     check_collected(owner, name, data)
     with silence():
         found = unless_it_fails(partial(_num_samples, data))

@@ -69,7 +69,6 @@ class DaskReader(RowReader):
 
     @classmethod
     def of(cls, table: Any) -> DaskReader:
-        """Return the reader of an array, a frame or a series."""
         if not hasattr(table, "chunks"):
             names = tuple(table.columns) if table.ndim == 2 else ()
             named = bool(names) and all(isinstance(name, str) for name in names)
@@ -149,7 +148,6 @@ class DaskRunner:
         return complete(combined(found), self.n_parts)
 
     def _sum(self, jobs: Sequence[Job], label: str) -> Partial:
-        """Return the sum over some jobs of neighbours."""
         sums, add = self._done(jobs, label), _dask().delayed(_combined, pure=False)
         while len(sums) > 1:
             some = [sums[i : i + SUMS] for i in range(0, len(sums), SUMS)]
@@ -176,7 +174,6 @@ class DaskRunner:
         return self._jobs(_do, some, own, label)
 
     def _some(self, task: Task, keep: Keep | None = None, choose: Choose | None = None) -> _Shared:
-        """Return what the jobs of all parts share."""
         needs = task.needs if keep is None else {*task.needs, "groups"}
         takings = {name: one.taking for name, one in self.tables.items() if name in needs}
         return _Shared(task, takings, keep, choose)
@@ -243,7 +240,6 @@ def _first(function: Callable[[Any], Any], chunk: Any) -> list[Any]:
 
 
 def _combined(*partials: Partial) -> Partial:
-    """Return what neighbouring parts gave together, or a failure."""
     try:
         return combined(partials)
     except SpreadError as error:

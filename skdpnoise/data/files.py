@@ -89,7 +89,6 @@ def scan_parquet(
 
 
 def _parquet_file(path: str) -> Any:
-    """Return a file that was opened, or say which one is none."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -180,7 +179,6 @@ def scan_csv(
 
 
 def _csv_types(dtypes: Mapping[str, Any] | None) -> dict[str, Any]:
-    """Return types of pyarrow by the names of columns."""
     import pyarrow as pa
 
     words = {
@@ -207,7 +205,6 @@ def _csv_options(
     *,
     header: bool,
 ) -> dict[str, Any]:
-    """Return options of pyarrow with names and types of columns."""
     import pyarrow.csv
 
     given = options.get("convert_options"), options.get("read_options")
@@ -614,7 +611,6 @@ class _Batches(_Local):
 
 
 def _described(labels: tuple[Any, ...], width: int) -> str:
-    """Return the form of a batch in words."""
     if labels:
         return f"the columns {list(labels)}"
     return f"{width} columns" if width else "one dimension"

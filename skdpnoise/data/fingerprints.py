@@ -34,7 +34,6 @@ class Marker:
         self._like, self._sums = like or {}, dict[str, tuple[bool, NDArray[np.uint32], int]]()
 
     def add(self, tables: Mapping[str, Any]) -> None:
-        """Continue with more rows."""
         n_rows = 0
         for name, given in tables.items():
             n_rows = len(given)

@@ -107,7 +107,6 @@ class FittedColumns:
 
     @classmethod
     def of(cls, X: Any, kinds: Iterable[Kind] | None) -> FittedColumns:
-        """Return those of a table, whose kinds are known."""
         return cls(_names(X), None if kinds is None else tuple(kinds))
 
     def read(self, owner: str, X: Any, *, values: bool = True) -> Any:
@@ -126,7 +125,6 @@ class FittedColumns:
         return as_fitted(owner, X, [*map(known.get, names)], values=values)
 
     def check(self, owner: str, X: Any) -> None:
-        """Refuse columns of another kind than those of the fit."""
         self.read(owner, X)
 
 
@@ -237,7 +235,6 @@ def _cells(X: Any, place: int) -> Any:
 def _of_another_kind(
     owner: str, X: Any, place: int, kinds: tuple[Kind, Kind], why: str
 ) -> TypeError:
-    """Return the error of a column by its name, with the conversion to make."""
     expected, given = kinds
     named = hasattr(X, "columns")
     name = X.columns[place] if named else f"x{place}"

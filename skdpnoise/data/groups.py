@@ -137,7 +137,6 @@ class Groups(Generic[Leaf]):
 
     @classmethod
     def of_labels(cls, owner: str, rows: InMemory[Leaf], most: int, labels: Any) -> Groups[Leaf]:
-        """Check the labels of rows in memory."""
         codes = group_codes(owner, labels, rows.n_rows)
         n_kept = int(np.minimum(np.bincount(codes), most).sum())
         return cls(rows, n_kept, int(codes.max(initial=-1)) + 1, most, codes, labels)
@@ -197,7 +196,6 @@ def _labels_of_tables(tables: dict[str, Any]) -> Any:
 
 
 def _kept(most: int, key: bytes, labels: Any, first: int) -> NDArray[np.bool_]:
-    """Return which rows of a part are kept."""
     codes = group_codes("fit", labels, len(labels))
     chosen = np.zeros(codes.size, dtype=bool)
     chosen[choose_rows(codes, most, RowWords(key, first))] = True
@@ -226,7 +224,6 @@ def _counts_and_repeats(parts: list[NDArray[np.uint64]]) -> NDArray[np.int64]:
 
 
 def group_codes(owner: str, groups: Any, n_rows: int) -> NDArray[np.intp]:
-    """Return the number of each row's group, or say what is wrong with the labels."""
     expected = f"The 'groups' parameter of {owner} must be an array-like of shape ({n_rows},)"
     check_collected(owner, "groups", groups)
     read = True

@@ -103,7 +103,6 @@ class LocalRunner:
 
 
 def _summed(work: Sequence[tuple[Job, Any]]) -> Partial | None:
-    """Return the sum over neighbouring parts."""
     return _added(do(job, opened) for job, opened in work)
 
 
@@ -120,7 +119,6 @@ def _added(partials: Iterable[Partial | None]) -> Partial | None:
 def _batches(
     reader: RowReader | Prefetcher, takings: dict[str, Taking], part: int, needs: frozenset[str]
 ) -> Iterator[dict[str, Any]]:
-    """Yield some rows of the tables at a time."""
     wanted = {name: taking for name, taking in takings.items() if name in needs}
     names: dict[str, None] | None = {}
     for taking in wanted.values():

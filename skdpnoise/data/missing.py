@@ -144,7 +144,6 @@ def without_targets(owner: str, y: Any, *, otherwise: str = "") -> ValueError:
 
 
 def has_missing(values: NDArray[Any]) -> bool:
-    """Return whether one of the values of a target is missing."""
     if values.dtype.kind == "f":
         return bool(np.isnan(values).any())
     unfit = (
@@ -169,7 +168,6 @@ def _kept(y: Any) -> str:
 
 
 def missing_labels(name: str) -> ValueError:
-    """Return the error of labels of which some are missing."""
     return ValueError(
         f"Input {name} contains NaN (missing labels). Leave these records out, or give them a "
         "label of their own."
@@ -177,7 +175,6 @@ def missing_labels(name: str) -> ValueError:
 
 
 def missing_numbers(owner: str, name: str) -> ValueError:
-    """Return the error of numbers of which some are missing."""
     return ValueError(
         f"Input {name} contains NaN.\n{owner} does not accept missing values: put a "
         "DPSimpleImputer before it in a DPPipeline, or replace them by a public constant, for "

@@ -59,7 +59,6 @@ class PartitionCache:
         return kept[key]
 
     def forget(self, token: str) -> None:
-        """Give up what this process keeps of a fit."""
         with self._lock:
             self.fits.pop(token, None)
 

@@ -60,7 +60,6 @@ class Task:
     whole: bool = False  # whether the rows of a part are wanted all at once
 
     def leaf(self, tables: Tables) -> Any:
-        """Return what the function takes."""
         value: Any = tables
         for load in self.loads:
             value = load(value)
@@ -111,13 +110,9 @@ class Runner(Protocol):
     """Does jobs where the rows are."""
 
     @property
-    def n_parts(self) -> int:
-        """Number of parts."""
-        ...
+    def n_parts(self) -> int: ...
 
-    def scan(self, task: Task) -> list[PartitionFacts | Failure]:
-        """Scan every partition; return what was found."""
-        ...
+    def scan(self, task: Task) -> list[PartitionFacts | Failure]: ...
 
     def run(self, jobs: Sequence[Job], label: str) -> Partial:
         """Return the sum over all jobs."""
@@ -301,7 +296,6 @@ def _unchanged(job: Job, opened: Opened, needs: Set[str]) -> Iterator[Tables]:
 
 
 def combined(partials: Sequence[Partial]) -> Partial:
-    """Return what neighbouring parts gave together."""
     ordered = sorted(partials, key=lambda partial: partial.begin)
     for one, other in pairwise(ordered):
         if one.end != other.begin:
@@ -389,7 +383,6 @@ def from_limbs(limbs: Any) -> NDArray[Any]:
 
 
 def _check_lengths(tables: Tables, part: int) -> None:
-    """Refuse tables of which some have other numbers of rows."""
     counts = {name: len(table) for name, table in tables.items()}
     if len(set(counts.values())) > 1:
         raise SpreadError(

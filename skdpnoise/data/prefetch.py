@@ -23,7 +23,6 @@ class Prefetcher:
         self._thread = get_ident()
 
     def read(self, part: int, columns: Sequence[str] | None) -> Generator[Any]:
-        """Yield some rows of a part at a time."""
         # One stream is for one thread: others, which joblib may start all the same, read alone.
         few = columns is not None and len(columns) < FEW_COLUMNS
         if few or get_ident() != self._thread:

@@ -19,17 +19,13 @@ class Ranks(Protocol):
     """Values of which is asked how many are smaller."""
 
     @property
-    def size(self) -> int:
-        """Number of values."""
-        ...
+    def size(self) -> int: ...
 
     def below(self, keys: Integers) -> NDArray[np.int64]:
         """Return how many values are below each of ascending keys of `ordered`."""
         ...
 
-    def distances(self, center: float) -> Ranks:
-        """Return the distances of the values from a centre."""
-        ...
+    def distances(self, center: float) -> Ranks: ...
 
 
 class SortedRanks:

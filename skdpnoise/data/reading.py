@@ -261,7 +261,6 @@ def _columns_of_floats(X: Any) -> Any:
 
 
 def _limits_of(options: dict[str, Any]) -> dict[str, Any]:
-    """Return the options of :func:`read_table` that limit values."""
     return {name: options[name] for name in _LIMITS if name in options}
 
 

@@ -28,13 +28,11 @@ class RowSelection:
         return cls(rows.n_taken, first, kept, rows.keep, rows.choose, labels)
 
     def mask(self, part: int, labels: Sequence[Any]) -> RowMask:
-        """Return what says of the rows of a part whether they are left, by all labels of it."""
         kept = None if self.keep is None else kept_of(self.keep, labels, self.first[part])
         return RowMask(kept, self.choose, self.first_kept[part])
 
 
 def selected_rows(sources: dict[str, Any], rows: Any) -> dict[str, Any]:
-    """Return sources by name of the rows that are left of those that were scanned."""
     selection = RowSelection.of(rows, sources.get("groups"))
     readers: dict[int, Any] = {}  # columns of one source are those of one source again
     found = {}

@@ -26,7 +26,6 @@ class Taking:
     maps: tuple[Callable[[Any], Any], ...] = ()  # functions of single rows, one after the other
 
     def __call__(self, rows: Any) -> Any:
-        """Return the columns, and what functions make of them."""
         if self.names is not None:
             rows = rows[self.names if isinstance(self.names, str) else list(self.names)]
         for function in self.maps:

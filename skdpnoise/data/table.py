@@ -87,7 +87,6 @@ class ScannedRows:
     n_chosen: tuple[int, ...] | None = None  # rows of each part that it takes
 
     def jobs(self, task: Task) -> list[Job]:
-        """Return a job for every part."""
         sizes = self.n_rows, self.n_kept, self.n_taken
         first, kept, taken = ([0, *accumulate(counts)] for counts in sizes)
         return [
@@ -113,13 +112,9 @@ class SecretCoins(Protocol):
     """Secret coins, which see no data, by which each row falls to one of so many places."""
 
     @property
-    def n_places(self) -> int:
-        """Number of places."""
-        ...
+    def n_places(self) -> int: ...
 
-    def of_numbers(self, begin: int, end: int) -> Places:
-        """Return the places of rows by their numbers."""
-        ...
+    def of_numbers(self, begin: int, end: int) -> Places: ...
 
     def of_labels(self, labels: Any) -> Places:
         """Return the places of rows by the labels of their groups."""
@@ -247,7 +242,6 @@ class InMemory(Table[Leaf]):
 
     @classmethod
     def of(cls, values: NDArray[Any]) -> InMemory[Any]:
-        """Return an array as a table."""
         return InMemory(values, len(values), values.shape[1:])
 
     def map(self, function: Callable[[Leaf], Other], *tail: int) -> InMemory[Other]:
@@ -270,7 +264,6 @@ class InMemory(Table[Leaf]):
         return self.rows(np.flatnonzero(choose(0, self.n_rows)))
 
     def rows(self, numbers: NDArray[np.intp]) -> InMemory[Leaf]:
-        """Return rows by their numbers."""
         found = rows_at(self.leaf, numbers)
         return InMemory(found, len(numbers), self.tail, self.n_threads)
 
@@ -282,7 +275,6 @@ class InMemory(Table[Leaf]):
         return self.at_places(np.zeros(self.n_rows, dtype=np.intp), 1)
 
     def at_places(self, places: Places, n_places: int) -> Division[Leaf]:
-        """Return the rows by the places where they are."""
         sizes = np.bincount(places, minlength=n_places)
         return Division(tuple(sizes.tolist()), partial(_at_places, self, places))
 
@@ -471,7 +463,6 @@ def _fallen(
     grouped: bool,
     which: frozenset[int],
 ) -> Partitioned[Leaf]:
-    """Return the rows that fall to some places."""
     sizes = counts[:, sorted(which)].sum(axis=1)
     if grouped:
         return table.sampled(partial(_falls_by_label, coins, which, table.rows.keep), sizes)
@@ -624,5 +615,4 @@ def _count(choose: Choose, begin: int, end: int) -> int:
 
 
 def _at_once(begin: int, end: int) -> Iterator[tuple[int, int]]:
-    """Return the ends of so many rows at a time."""
     return pairwise([*range(begin, end, HELD), end])

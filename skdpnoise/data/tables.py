@@ -64,7 +64,6 @@ def read_table(
 
 
 def _converted(estimator: Any, X: Any, options: dict[str, Any]) -> NDArray[Any]:
-    """Return any table as an array of floats; refuse what is no table of numbers."""
     owner, reset = type(estimator).__name__, options["reset"]
     if isinstance(X, list | tuple):
         X = check_container(owner, "X", X)
@@ -276,7 +275,6 @@ def _bits(value: float, dtype: np.dtype[Any]) -> Any:
 
 
 def _beyond(owner: str, name: str, values: NDArray[Any], largest: float) -> ValueError:
-    """Return the error of values that are not finite, or else too large."""
     if np.isnan(values).any():
         return missing_numbers(owner, name)
     if np.isinf(values).any():
@@ -371,7 +369,6 @@ def _temporal(owner: str, where: str) -> TypeError:
 
 
 def complex_data(owner: str, name: str) -> ValueError:
-    """Return the error of complex numbers."""
     return ValueError(
         f"Complex data not supported by {owner}. Give the real and the imaginary part of {name} as "
         "two columns."

@@ -82,7 +82,6 @@ def _has_no_numbers(values: NDArray[Any]) -> bool:
 
 
 def missing_target(owner: str) -> ValueError:
-    """Return the error of a fit without a target."""
     return ValueError(f"This {owner} estimator requires y to be passed, but the target y is None.")
 
 
@@ -175,7 +174,6 @@ def labels_of_parts(owner: str, found: list[NDArray[Any]]) -> NDArray[Any]:
 
 
 def _vector(owner: str, y: Any, n_rows: int) -> NDArray[Any]:
-    """Return y as one-dimensional array of any type, of the right length."""
     if y is None:
         raise missing_target(owner)
     text = (

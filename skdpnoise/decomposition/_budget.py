@@ -65,7 +65,6 @@ def choose_budget(
 
 
 def share_out(total: LossBudget, n_rows: float, *, keeps_rows: bool = False) -> MomentShares:
-    """Return the shares for steps that look at so many rows."""
     # A radius is safe for as many rows as second moments may shrink: the safety of one for a mean,
     # where fewer are, would cost half of the budget of few rows.
     radius = last = min(BESIDE, max(LEAST, _safe_share(total, 2.0 * _SHRUNK, n_rows)))
@@ -126,7 +125,6 @@ def _safe_part(total: LossBudget, share: float, n_rows: float) -> float:
 
 
 def _safe_share(total: LossBudget, part: float, n_rows: float) -> float:
-    """Return the share with which this part of the rows is safe."""
     rate, order = _rate(total, n_rows)
     return float((_SAFETY / (part * max(rate, 1e-100))) ** order)
 

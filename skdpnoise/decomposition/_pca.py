@@ -173,7 +173,6 @@ class DPPCA(
 
     @property
     def _n_features_out(self) -> int:
-        """Number of columns that :meth:`transform` returns."""
         return len(self.components_)
 
     @property

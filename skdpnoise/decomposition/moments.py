@@ -149,7 +149,6 @@ class PrivateMomentsMixin(PrivateEstimator, ABC):
         return self
 
     def _plan(self, schema: Schema, session: FitSession) -> CovariancePlan:
-        """Return how the moments of rows with these columns are released."""
         bounds, size = self._checked_bounds(schema.n_columns), schema.n_columns
         facts = self.noise, size, session.guarantee, session.rows_per_group
         noise, total = rules.choose_budget(*facts)
@@ -208,7 +207,6 @@ class CovariancePlan:
     keeps_rows: bool  # whether few rows are shrunk
 
     def run(self, rows: Table[Any], session: FitSession) -> PrivateMoments:
-        """Release mean and covariance of the rows."""
         # The noise of the second moments may not fit one number.
         count_noise = "iid_laplace" if isinstance(self.total, PureLoss) else "iid_gaussian"
         session = session.counted(len(rows), count_noise, self.total)
@@ -307,7 +305,6 @@ class Locator:
 
 
 def row_noise(query: ClippedRows, loss: LossBudget, adjacency: Any) -> RowNoise:
-    """Calibrate the noise of a sum of rows in a ball."""
     # Under a pure budget its density falls with the Euclidean norm: for p columns, half the
     # variance of Laplace noise.
     profile = query.sensitivity(adjacency)

@@ -20,7 +20,6 @@ SLACK = 1.0 + 1e-11
 def standardise(
     tile: Floats, n: int, standard: tuple[Floats, Floats, Floats], sums: Floats
 ) -> None:
-    """Standardise and clip the first n rows of a tile; measure each of them."""
     center, inverse_scale, limit = standard
     z = tile[:, :n]
     z -= center[:, None]
@@ -45,7 +44,6 @@ def quantise(
     sums: Floats,
     out: Floats,
 ) -> None:
-    """Write the integers of the first n rows of a standardised tile."""
     grid_size, most, norm, l1_norm = grid
     _, magnitudes, sizes = sums[:, :n]
     factors = np.where(sizes > norm, norm / sizes, 1.0)

@@ -219,8 +219,6 @@ class _Rows:
         return int(-(-self.n_columns // _LANES) * _LANES)
 
     def totals(self) -> NDArray[np.int64]:
-        """Return the sums of all columns."""
-
         def add(integers: Floats, n: int, total: Floats) -> None:
             total += integers[: self.n_columns, :n].sum(axis=1)
 

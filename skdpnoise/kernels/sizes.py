@@ -10,5 +10,4 @@ LARGE_FILE = 1 << 26  # bytes, from which what is mapped into memory is not copi
 
 
 def rows_at_once(n_columns: int, entries: int = TILE) -> int:
-    """Return how many rows of so many columns are worked on at once."""
     return min(MOST_ROWS, max(FEWEST_ROWS, entries // max(n_columns, 1)))

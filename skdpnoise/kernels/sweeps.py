@@ -68,7 +68,6 @@ class Sweep:
             rows.flags.writeable = False  # one compiled loop, whether or not data can be written to
 
         def count(some: slice, ends: tuple[int, int]) -> Integers:
-            """Return the sums of the visits to a range of values of some columns."""
             places = columns[some]
             counts = np.zeros((places.size, *self.shape), dtype=np.int64)
             n_rows = max(1, min(_ENTRIES // places.size, ends[1] - ends[0]))

@@ -13,7 +13,6 @@ from skdpnoise.kernels.sizes import PER_THREAD
 
 
 def enough_threads(n_rows: int, n_threads: int) -> int:
-    """Return how many of the threads so many rows keep busy."""
     return max(1, min(n_threads, n_rows // PER_THREAD))
 
 

@@ -47,7 +47,6 @@ def _is_one(value: Any) -> bool:
 
 
 def _place(column: Any, places: dict[Any, int], n_columns: int) -> int | None:
-    """Return the number of a column, or None."""
     if isinstance(column, str):
         return places.get(column)
     if isinstance(column, Integral) and not isinstance(column, bool | np.bool_):

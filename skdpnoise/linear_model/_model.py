@@ -148,7 +148,6 @@ class PrivateLinearModel(PrivateEstimator, BaseEstimator):
         return self._means(self._linear(X)[:, 0])
 
     def _means(self, scores: np.ndarray) -> np.ndarray:
-        """Return means of the target from values of the linear function."""
         return scores
 
     def _minimised(self) -> Loss:
@@ -158,7 +157,6 @@ class PrivateLinearModel(PrivateEstimator, BaseEstimator):
     def _read_supervised(
         self, X: Any, y: Any, groups: Any
     ) -> tuple[LinearSchema, Groups[dict[str, Any]], MakeRows]:
-        """Read X and y; return what is public, which may be used, and what makes rows of them."""
         # What is converted anyway lies as passes read it.
         order = "F" if isinstance(X, np.ndarray) and X.dtype not in FLOATS else None
         features = NumberColumns({"order": order}, sparse=self._takes_sparse)
@@ -175,7 +173,6 @@ class PrivateLinearModel(PrivateEstimator, BaseEstimator):
         return known, rows, make
 
     def _settled(self, schema: LinearSchema) -> tuple[Settings, Solver]:
-        """Return the settings and the solver that suit what is public of the rows."""
         settings = Settings.of(self)
         if schema.classes is not None:
             facts = settings.owner, settings.class_weight, schema.classes

@@ -70,7 +70,6 @@ class Settings:
 
     @classmethod
     def of(cls, estimator: Any) -> Settings:
-        """Return the settings of an estimator."""
         names = {field.name for field in fields(cls)}
         given = estimator.get_params(deep=False)
         chosen = {name: value for name, value in given.items() if name in names}
@@ -93,7 +92,6 @@ class LinearSchema(Schema):
 
     @classmethod
     def of(cls, schema: Schema, bounds: np.ndarray, column_groups: np.ndarray) -> LinearSchema:
-        """Return what is known of rows, with bounds and groups of their columns."""
         known = {one.name: getattr(schema, one.name) for one in fields(Schema)}
         return cls(**known | {"bounds": bounds, "column_groups": column_groups})
 

@@ -63,7 +63,6 @@ def standardise(run: Run, bounds: np.ndarray, *, target: bool = False) -> Search
 
 
 def _warn(run: Run, found: LocationScale) -> None:
-    """Say which columns are left out, and why."""
     cause = cause_of_hiding(run.settings.epsilon, typical_found=found.typical_found)
     columns = named(run.session.account.estimator, ~found.found)
     remedy = "More records, a larger epsilon or public bounds (feature_bounds) would help."
@@ -111,7 +110,6 @@ def _columns_of(columns: np.ndarray, X: np.ndarray) -> np.ndarray:
 def _of_groups(
     standard: Standardisation, spread: np.ndarray, groups: np.ndarray
 ) -> Standardisation:
-    """Return the scaling, with what is known of columns of groups."""
     grouped = groups != NO_GROUP
     sizes = np.bincount(groups[grouped])[groups[grouped]]
     spread[grouped] = np.sqrt(1.0 / sizes)

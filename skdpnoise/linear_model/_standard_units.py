@@ -126,6 +126,5 @@ def side_by_side(*columns: Standardisation) -> Standardisation:
 
 
 def plain_units(n_columns: int) -> Standardisation:
-    """Return the scaling of columns that are in standard units."""
     ones = np.ones(n_columns)
     return Standardisation(0.0 * ones, ones, ones > 0.0, LIMIT * ones)

@@ -72,7 +72,6 @@ class NumberTarget(TargetKind):
     """Numbers of any sign."""
 
     def public(self, model: Any, schema: LinearSchema) -> tuple[LinearSchema, MakeRows]:
-        """Return the schema with public bounds, and what makes rows of tables."""
         bounds = as_bounds(model.target_bounds, 1, "target_bounds", model)
         return replace(schema, target_bounds=bounds), partial(rows_of_numbers, None)
 
@@ -142,7 +141,6 @@ class LabelTarget(TargetKind):
     output = slice(None)
 
     def public(self, model: Any, schema: LinearSchema) -> tuple[LinearSchema, MakeRows]:
-        """Return the schema with all classes, and what makes rows of tables."""
         assert schema.classes is not None
         classes = known_classes(model, schema.classes, schema.n_rows or 0)
         n_outputs = len(classes) if len(classes) > 2 else 1

@@ -163,7 +163,6 @@ def asks_for_descent(settings: Settings) -> bool:
 
 
 def prefers_gradient(settings: Settings, schema: LinearSchema) -> bool:
-    """Return True if whole gradients are expected to be better than the other solvers."""
     rule, normal = GRADIENT, is_normal(settings.noise, settings.delta)
     if not normal or asks_for_coordinate(settings):
         return False
@@ -190,7 +189,6 @@ class CoordinateDefaults:
 
 
 def choose_defaults(noise_level: float, loss: Loss) -> CoordinateDefaults:
-    """Return the settings of coordinate descent for a noise level and a loss."""
     rules, level = COORDINATE, noise_level * loss.tail
     part = math.sqrt(min(1.0, rules.quiet / level))
     relaxation = loss.looseness if level < rules.quiet else 1.0
@@ -212,7 +210,6 @@ def choose_row_norm(n_columns: int, longest: float, noise_level: Callable[[float
 
 
 def prefers_moments(noise_level: float, reach: np.ndarray) -> bool:
-    """Return True if second moments, with this much noise, are expected to beat descent."""
     # Private descent averages its noise and stops early, which suits much noise. But where public
     # bounds `reach` far beyond ±3 scales it has larger units, for the sake of few values that are
     # far from all others, and its passes are too few for all columns. Without features there is
@@ -227,7 +224,6 @@ def scaling_share(noise_level: float) -> float:
 
 
 def class_share(strength: float, order: float) -> float:
-    """Return the share of the numbers of records of each class."""
     return _share(SHARES.counted / strength, order, SHARES.most)
 
 

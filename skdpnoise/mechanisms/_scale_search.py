@@ -124,7 +124,6 @@ class Proposal:
 
 
 def propose(rule: str, name: str, request: Request) -> Proposal:
-    """Return the best proposal for a rule and a family of unit scale."""
     # "inid" looks for the exponent: scales (λ^q/w)^{1/(p+q)} with q from 1 (pure limit) past 2
     # (central limit); the shapes of the other two rules are candidates too, and so are the bounds
     # without the joint ones. A shape of the family is looked for in its range.
@@ -183,7 +182,6 @@ class _ScaleSearch:
         return self.attempt(shape, self.best_family(shape), rough=False)
 
     def following(self, rule: str) -> Proposal:
-        """Return the result of a search for another rule."""
         return _ScaleSearch(rule, self.name, self.sensitivity, self.request).run()
 
     def scales(self, rule: str, order: float) -> Vector:

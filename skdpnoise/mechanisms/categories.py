@@ -213,7 +213,6 @@ class CategoryMechanism(Mechanism):
 
 
 def _of_rows(made: AdditiveMechanism, rows: int) -> PrivacyLoss:
-    """Return what noise costs groups of so many rows."""
     loss = made.privacy_loss()
     if rows == 1:
         return loss

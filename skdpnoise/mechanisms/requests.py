@@ -53,7 +53,6 @@ def candidates(noise: str) -> list[str]:
 
 
 def budget_of(guarantee: PrivacyGuarantee | LossBudget, *, pure: bool) -> LossBudget | None:
-    """Return the loss of a kind that a guarantee allows, or None."""
     if not isinstance(guarantee, PrivacyGuarantee):
         return guarantee if isinstance(guarantee, PureLoss) == pure else None
     if pure:

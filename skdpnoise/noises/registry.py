@@ -67,7 +67,6 @@ def shape_rule(name: str) -> ForRatio | None:
 
 @cache
 def _load_families() -> None:
-    """Import every file of this package that registers a family."""
     for module in pkgutil.iter_modules([str(Path(__file__).parent)]):
         if not module.name.startswith("_") and module.name not in ("base", "registry"):
             import_module(f"{__package__}.{module.name}")

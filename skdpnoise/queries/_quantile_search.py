@@ -68,7 +68,6 @@ class Belief:
     log_mass: Floats
 
     def quantile(self, probability: float) -> float:
-        """Return a quantile of the number."""
         return self._quantiles(probability)[0]
 
     def _quantiles(self, *probabilities: float) -> list[float]:
@@ -93,7 +92,6 @@ class Belief:
 
     @property
     def width(self) -> float:
-        """From the first edge to the last."""
         return real(int(self.edges[-1])) - real(int(self.edges[0]))
 
     def cut(self, threshold: float) -> tuple[Belief, int]:

@@ -18,7 +18,6 @@ from skdpnoise.kernels.tiles import Floats
 
 
 def ends(owner: str, low: Any, high: Any, bounds: Any) -> tuple[Any, Any]:
-    """Return public bounds that are given one by one, or as a pair."""
     one_by_one = low is not None and high is not None
     if bounds is None and one_by_one:
         return low, high
@@ -115,7 +114,6 @@ def _first(result: Floats) -> float:
 def _checked_values(
     owner: str, name: str, n_dims: tuple[int, ...], missing: Missing | None, values: Any
 ) -> NDArray[Any]:
-    """Return values as an array, or say what is wrong with them."""
     check_collected(owner, name, values)
     shapes = " or ".join(["(n_records,)", "(n_records, n_columns)"][n - 1] for n in n_dims)
     allowed = f"The {name!r} parameter of {owner} must be an array of real numbers, shape {shapes}"

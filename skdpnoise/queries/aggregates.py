@@ -409,7 +409,6 @@ def _is_whole(records: Any) -> bool:
 
 
 def _mask(owner: str, records: Any) -> NDArray[np.bool_]:
-    """Return which records have the property, or say what is wrong."""
     check_collected(owner, "records", records)
     mask = np.asarray(records)
     if mask.dtype.kind == "b" and mask.ndim == 1 and not np.ma.isMaskedArray(records):
@@ -424,7 +423,6 @@ def _mask(owner: str, records: Any) -> NDArray[np.bool_]:
 
 
 def _present(owner: str, records: Any) -> NDArray[np.bool_]:
-    """Return which records have a value, or say what is wrong."""
     check_collected(owner, "records", records)
     shape = records.shape if hasattr(records, "shape") else np.shape(records)
     there = None if len(shape) == 0 else present(records)
@@ -457,7 +455,6 @@ class _Bounds:
         return cls(low, high, 0.5 * low + 0.5 * high, 0.5 * high - 0.5 * low, weights)
 
     def with_zero(self) -> _Bounds:
-        """Return bounds of the values and of zero."""
         low, high = np.minimum(self.low, 0.0), np.maximum(self.high, 0.0)
         return _Bounds.between(low, high, self.weights)
 

@@ -107,7 +107,6 @@ class Chooser:
     loss: LossBudget
 
     def privacy_loss(self) -> LossBudget:
-        """Return what a choice costs."""
         return self.loss
 
 

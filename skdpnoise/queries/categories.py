@@ -254,7 +254,6 @@ def check_delta(owner: str, name: str, guarantee: PrivacyGuarantee) -> None:
 
 
 def category_noises() -> tuple[str, ...]:
-    """Return the noises that counts of categories can take."""
     real = [name for name in noise_options() if name.startswith("iid_") and "discrete" not in name]
     return ("auto", *real)
 

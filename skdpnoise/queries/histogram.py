@@ -203,7 +203,6 @@ class _Histogram:
 
 
 def _bins(owner: str, values: Any, bins: Any) -> tuple[Table[Any], Query]:
-    """Return the values, and what counts how many fall in each bin."""
     edges = np.asarray(bins)
     if edges.ndim != 1 or edges.size < 2 or edges.dtype.kind not in "iuf":
         must = "be a one-dimensional array of at least two edges"
@@ -225,7 +224,6 @@ def _in_bins(edges: Floats, grid_size: Floats, table: NDArray[Any]) -> Integers:
 
 
 def _categories(owner: str, values: Any, categories: Any) -> tuple[Table[Any], Query]:
-    """Return the values, and what counts how many equal each category."""
     labels = _one_by_one(owner, "categories", categories)
     places = {label: place for place, label in enumerate(labels)}
     if not labels or len(places) < len(labels):

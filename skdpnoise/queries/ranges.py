@@ -112,7 +112,6 @@ class ColumnCounts:
         return Sweep(self.columns, (self.n_bins,), self.visit, self.n_records)
 
     def of_one(self, n_bins: int) -> ColumnCounts:
-        """Return the histogram of one column, by so many bins."""
         return replace(self, columns=self.columns[:1], n_bins=n_bins)
 
 
@@ -286,7 +285,6 @@ class Ranges:
         return np.where(below_zero, -1.0, 1.0) * (start + 0.5)
 
     def noise_on(self, query: Query, loss: LossBudget) -> AdditiveMechanism:
-        """Return the noise of one release of a query, for such a loss."""
         return calibrate(self.noise, query.sensitivity(self.session.adjacency), loss)
 
     def ask(self, label: str, query: Query, loss: LossBudget) -> Callable[[Table[Any]], Any]:

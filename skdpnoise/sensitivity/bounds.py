@@ -411,7 +411,6 @@ def support_sizes(n_coordinates: int, max_ones: int, adjacency: Adjacency) -> di
 def _vector(
     owner: str, name: str, values: ArrayLike, *shapes: tuple[int, ...], positive: bool = False
 ) -> Vector:
-    """Return a number, or a vector of numbers, as a vector."""
     vector = np.atleast_1d(np.asarray(values))
     return check_array(owner, name, vector, *shapes, sign="positive" if positive else "")
 

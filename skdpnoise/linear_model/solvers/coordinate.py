@@ -63,7 +63,6 @@ class ClippedGradients:
     n_coordinates: int  # of all outputs
 
     def sensitivity(self, adjacency: Adjacency) -> SensitivityProfile:
-        """Return the most that one record moves the sums."""
         return clipped_gradient(np.full(self.n_coordinates, self.clip), adjacency)
 
     def grids(self, grid_size: np.ndarray, n_rows: int) -> tuple[np.ndarray, np.ndarray]:
@@ -172,7 +171,6 @@ class CoordinateDescent:
         plan_coordinates(made_up_problem(settings, schema), _MANY, budget.least)
 
     def check_parameters(self, settings: Settings, schema: LinearSchema) -> None:
-        """Refuse parameters that no fit of these columns could use."""
         n_features = schema.n_columns
         _check_sums(settings, schema.n_rows or 1, n_features)
         if not isinstance(settings.n_passes, str):
@@ -251,7 +249,6 @@ def _planned(
 
 
 def _given(value: float | str, automatic: float) -> float:
-    """Return what a parameter stands for."""
     return automatic if isinstance(value, str) else value
 
 
@@ -324,5 +321,4 @@ def averaged(path: np.ndarray) -> np.ndarray:
 
 
 def _n_averaged(n_passes: int) -> int:
-    """Return the number of last iterates whose mean is the model."""
     return max(1, -(-n_passes // 5))

@@ -54,7 +54,6 @@ FinalStep = LastRelease | Callable[[np.ndarray, Any], np.ndarray]
 def finished(
     plan: SolverPlan, path: np.ndarray, table: Table[Rows], session: Session
 ) -> np.ndarray:
-    """Return the iterates after all final steps of a plan."""
     for step in plan.final:
         if isinstance(step, LastRelease):
             query = replace(step.query, rows=partial(step.contributions, path, plan))
@@ -257,7 +256,6 @@ class RescaleOnMoments(LastRelease):
 
     @property
     def mechanism(self) -> Any:
-        """Return what releases them."""
         return self.moments.mechanism
 
     def contributions(self, path: np.ndarray, plan: Any, rows: Rows) -> list[np.ndarray]:

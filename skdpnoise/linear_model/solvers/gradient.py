@@ -56,7 +56,6 @@ class WholeGradients(ClippedVectors):
     """Sums of gradients in all columns and outputs, one record's held to the norm C in integers."""
 
     def clip(self, grid_size: np.ndarray) -> Clip:
-        """Return the bound and the unit by which a pass sums gradients."""
         return Clip(self.norm, float(grid_size[0]))
 
 
@@ -187,7 +186,6 @@ def _on_grid(
 def _gradients(
     loss: Loss, n_threads: int, clip: Clip, coef: np.ndarray, rows: _Gridded
 ) -> np.ndarray:
-    """Return the sum of the gradients of some rows."""
     facts: dict[str, Any] = {"clip": clip, "weights": rows.weights, "n_threads": n_threads}
     return clipped_gradient_sums(rows.rows, rows.targets, coef, loss=loss, **facts)
 

@@ -149,8 +149,6 @@ class Repetition:
 
 
 def bound_of(law: RepetitionLaw, base: LossCurve, shift: float) -> RepetitionBound:
-    """Return the bound for K runs of the curve `base` at this shift."""
-
     def profile(losses: Vector) -> Vector:
         return raised(base, losses, shift)
 
@@ -207,7 +205,6 @@ def _composed_table(terms: tuple[tuple[LossCurve, float, int], ...]) -> Dots:
 
 
 def table_of(curve: Profile, largest: float, detail: Detail) -> Dots:
-    """Return dots of the curve of a composition."""
     losses = _dots(curve, largest, detail.composed_step, detail.ended)
     return _lower_envelope(losses, np.minimum.accumulate(curve(losses)))
 
