@@ -134,7 +134,6 @@ def check_adjacency(owner: str, value: object) -> Adjacency:
 
 
 def check_option(owner: str, name: str, value: object, options: Collection[str]) -> None:
-    """Refuse all but a few texts."""
     must = f"be a str among {list(options)}"
     # Exact classes: a subclass of str may equal whatever it is compared with.
     if type(value) not in (str, np.str_):
@@ -188,7 +187,6 @@ def needed(library: str, what: str, extra: str) -> Any:
 
 
 def pandas_for(what: str) -> Any:
-    """Return pandas, or say which extra installs it."""
     return needed("pandas", what, "pandas")
 
 

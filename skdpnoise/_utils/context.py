@@ -42,7 +42,6 @@ _current: ContextVar[Context] = ContextVar("skdpnoise", default=_NONE)
 
 
 def context() -> Context:
-    """Return the context of what runs."""
     return _current.get()
 
 
@@ -55,7 +54,6 @@ def keep_reserved() -> None:
 
 @contextmanager
 def within(**fields: Any) -> Iterator[None]:
-    """Run a block with other fields of the context."""
     token = _current.set(replace(_current.get(), **fields))
     try:
         yield

@@ -73,7 +73,6 @@ def check_size(estimator: Any, n_rows: int, n_columns: int) -> None:
 
 
 def check_memory(owner: str, n_bytes: float, reason: str, remedy: str) -> None:
-    """Refuse what needs more memory than the machine has."""
     try:
         available = float(os.sysconf("SC_PAGE_SIZE")) * os.sysconf("SC_PHYS_PAGES")
     except (AttributeError, OSError, ValueError):  # not on this platform
@@ -172,7 +171,6 @@ def _ends_by_name(
 
 
 def _doubles(values: Any) -> NDArray[np.float64] | None:
-    """Return numbers as an array of doubles; None for anything else."""
     try:
         array = np.asarray(values)
     except (TypeError, ValueError):

@@ -21,7 +21,6 @@ class Once:
         self._said: WeakKeyDictionary[Any, set[Any]] = WeakKeyDictionary()
 
     def is_new(self, about: Any, said: object) -> bool:
-        """Return whether something is said about an object for the first time."""
         try:
             known = self._said.setdefault(about, set())
         except TypeError:  # an object that cannot be remembered is told again

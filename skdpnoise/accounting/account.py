@@ -70,7 +70,6 @@ class _Stage:
     used: PrivacyLoss | None = None
 
     def take(self, loss: PrivacyLoss) -> bool:
-        """Charge a loss to the stage if that has room for it; return whether it had."""
         used = loss if self.used is None else self.used + loss
         if isinstance(used, PureLoss):
             fits = used.pure_epsilon <= _promise(self.loss)[0]

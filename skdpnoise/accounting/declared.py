@@ -27,7 +27,6 @@ def said_public(steps: Collection[str]) -> dict[str, list[list[str]]]:
 
 
 def declared_in(parameters: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return what was stored as declared public."""
     lists = parameters.get(DECLARED)
     stored = lists if isinstance(lists, list) else []
     return tuple(str(step) for steps in stored if isinstance(steps, list) for step in steps)

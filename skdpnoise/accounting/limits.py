@@ -104,7 +104,6 @@ class ChanceBudget:
 
     @classmethod
     def spent(cls, loss: PrivacyLoss) -> ChanceBudget | None:
-        """Return a loss as a budget; None if it is of another kind."""
         if type(loss) is GaussianLoss:
             return cls(loss.mu, 0.0)
         if type(loss) is PureLoss and loss.pure_epsilon == 0.0:
@@ -127,7 +126,6 @@ class ChanceBudget:
         return ChanceBudget(self.mu * math.sqrt(fraction), self.chance * fraction)
 
     def guarantee(self) -> tuple[float, float]:
-        """Return the ε and δ of a step that shows by chance and has this budget."""
         delta = self.chance / CHANCE_SHARE
         return stated_epsilon(self.mu, delta - self.chance), delta
 

@@ -54,7 +54,6 @@ class ClippedSum:
     alike: bool = False  # whether all columns get one noise, by how far they move together
 
     def sensitivity(self, adjacency: Adjacency) -> SensitivityProfile:
-        """Return the most that one record moves the sums."""
         profile = clipped_sum(self.low, self.high, adjacency)
         if not self.alike:
             return profile
@@ -62,7 +61,6 @@ class ClippedSum:
         return GroupedProfile([np.linalg.norm(profile.per_coordinate)], np.zeros(size))
 
     def step(self, grid_size: Floats) -> Step:
-        """Return what sums clipped values in grid steps."""
         hold = partial(_clipped, low=self.low, high=self.high)
         return partial(_summed, self.rows, hold, grid_size, np.maximum(-self.low, self.high))
 
@@ -76,12 +74,10 @@ class ClippedVectors:
     rows: Rows | None = None
 
     def sensitivity(self, adjacency: Adjacency) -> SensitivityProfile:
-        """Return the most that one record moves the sums."""
         width = 2.0 if adjacency == "replace_one" else 1.0
         return GroupedProfile([width * self.norm], np.zeros(self.n_columns))
 
     def step(self, grid_size: Floats) -> Step:
-        """Return what sums vectors in grid steps."""
         return partial(_summed, self.rows, partial(bounded, norm=self.norm), grid_size, self.norm)
 
 
@@ -96,11 +92,9 @@ class ClippedRows:
     n_threads: int = 1
 
     def sensitivity(self, adjacency: Adjacency) -> SensitivityProfile:
-        """Return the most that one record moves the sums."""
         return clipped_rows(self.bounds, adjacency)
 
     def step(self, grid_size: Floats) -> Step:
-        """Return what sums bounded rows in grid steps."""
         return partial(self._sums, clipped_row_sums, grid_size)
 
     def _sums(self, kernel: Callable[..., Integers], grid_size: Floats, leaf: Any) -> Integers:
@@ -129,11 +123,9 @@ class SecondMoments(ClippedRows):
     def calibrated(
         self, noise: str, loss: LossBudget, adjacency: Adjacency
     ) -> SymmetricMatrixMechanism:
-        """Return the least noise for the matrix of rows within these bounds."""
         return calibrate_second_moments(noise, self.bounds, loss, adjacency)
 
     def step(self, grid_size: Floats) -> Step:
-        """Return what sums products in grid steps."""
         # The grid of the products of rows, of which the root of a square is exact.
         return partial(self._sums, second_moments, np.sqrt(np.diag(grid_size)))
 
@@ -153,13 +145,11 @@ class GroupedSum:
     n_columns: int = 1  # of codes
 
     def sensitivity(self, adjacency: Adjacency) -> SensitivityProfile:
-        """Return the most that one record moves the sums."""
         if self.low is None or self.high is None:
             return histogram_counts(self.n_groups, adjacency, self.n_columns)
         return grouped_sum(self.low, self.high, self.n_groups, adjacency)
 
     def step(self, grid_size: Floats) -> Step:
-        """Return what sums clipped rows, or counts records, in grid steps."""
         return partial(self._counts if self.rows is None else self._sums, grid_size)
 
     def _counts(self, grid_size: Floats, leaf: Any) -> Integers:

@@ -19,12 +19,10 @@ except ImportError:  # scikit-learn below 1.9: stand-ins of the same names, henc
         """Stands in for scikit-learn's mixin; offers no ``set_callbacks``."""
 
     def with_callbacks(fit: Callable[..., Any]) -> Callable[..., Any]:
-        """Return the method unchanged."""
         return fit
 
 
 def is_followed(estimator: Any) -> bool:
-    """Return whether an estimator has callbacks to tell."""
     return bool(getattr(estimator, "_skl_callbacks", None))
 
 

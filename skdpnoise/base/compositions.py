@@ -228,7 +228,6 @@ def named_estimators(estimator: Any) -> Iterator[tuple[str, Any]]:
 
 
 def private_estimators(estimator: Any) -> Iterator[tuple[str, Any]]:
-    """Yield all private estimators that one holds, also those inside of others."""
     yield from ((name, one) for name, one in named_estimators(estimator) if is_private(one))
 
 
@@ -250,5 +249,4 @@ def _is_empty(where: Any) -> bool:
 
 
 def below(label: str, name: str) -> str:
-    """Return the label of a step within a step."""
     return "__".join(filter(None, (label, name)))

@@ -63,5 +63,4 @@ def _completed(cls: type, own: str) -> str:
 
 
 def _named(entry: str) -> list[str]:
-    """Return the names of the parameters that an entry describes."""
     return entry.partition(" :")[0].split(", ")

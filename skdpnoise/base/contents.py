@@ -83,7 +83,6 @@ def of_library(thing: Any) -> bool:
 
 
 def _held(thing: Any) -> Iterable[Any]:
-    """Return what an object holds."""
     if isinstance(thing, ModuleType):
         return ()
     if isinstance(thing, type):

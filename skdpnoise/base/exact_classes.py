@@ -56,5 +56,4 @@ class ExactClasses(Generic[T]):
         return (cls for cls, _ in self._facts.values())
 
     def get(self, cls: type) -> T | None:
-        """Return what is known of a class, or None."""
         return self._facts[id(cls)][1] if cls in self else None

@@ -110,7 +110,6 @@ def _fit_transformed(estimator: Any, X: RowSource, y: Any = None, **params: Any)
 def _answered(
     method: Callable[..., Any], estimator: Any, source: RowSource, *args: Any, **options: Any
 ) -> RowSource:
-    """Return what a method makes of rows, when they are read."""
     check_is_fitted(estimator)
     name, owner, bare = method.__name__, type(estimator).__name__, _bare(estimator)
     _, _, *others = signature(method).bind(estimator, source, *args, **options).arguments.items()
@@ -168,11 +167,9 @@ class OverParts(BaseEstimator):
         return self
 
     def fit_transform(self, X: Any, y: Any = None) -> Any:
-        """Fit, and transform the same data."""
         return self.fit(X, y).transform(X)
 
     def transform(self, X: Any) -> Any:
-        """Return what the step makes of the rows, when they are read."""
         return _applied(self.fitted_, "transform", as_sources(X=X)["X"])
 
 

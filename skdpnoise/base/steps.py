@@ -157,7 +157,6 @@ def parts_of(
     fitted: bool = True,
     unknown: Literal["raise", "ignore"] = "raise",
 ) -> tuple[Part, ...]:
-    """Return the parts of estimators and of other results, by names."""
     walk = _StepWalk(owner, fitted)
     walk.vouch("", children, public, unknown)
     for name, child in children:
@@ -283,12 +282,10 @@ class _StepWalk:
         return not self.fitted or hasattr(step, "fit")
 
     def _unknown(self, step: Any) -> str:
-        """Return why an object is refused that no register knows, and what to do instead."""
         return remedy_for(step) if self._is_step(step) else result_remedy(step)
 
 
 def private_parts(estimator: Any, *, fitted: bool = False) -> list[Part]:
-    """Return the private parts of a composition, whatever else is in it."""
     walk = _StepWalk("", fitted)
     walk.visit("", estimator)
     return [part for part in walk.parts if part.kind == "private"]
@@ -350,6 +347,5 @@ def after_charge(model: Any) -> Iterator[None]:
 
 
 def all_ours(model: Any) -> bool:
-    """Return whether all private steps of a composition are estimators of this package."""
     private = (type(part.estimator) for part in private_parts(model))
     return all(step.__module__.startswith("skdpnoise.") for step in private)

@@ -67,7 +67,6 @@ class PipelinePlan:
 
     @property
     def budget(self) -> Budget:
-        """The most that all steps spend together."""
         return self._budget_for(self.guarantee)
 
     def _budget_for(self, guarantee: PrivacyGuarantee) -> Budget:
@@ -282,7 +281,6 @@ class DPPipeline(FittedSteps):
         return self
 
     def _plan(self, *, grouped: bool) -> PipelinePlan:
-        """Refuse what is wrong with parameters and steps; return what a fit will do."""
         check_numbers(self)
         self._validate_params()
         steps = clone(Pipeline(self.steps, verbose=self.verbose))
@@ -404,7 +402,6 @@ class DPPipeline(FittedSteps):
 
 
 def _inside(pipeline: DPPipeline, fitted: bool) -> tuple[Children, Collection[str]]:
-    """Return the steps that a fit used, or would use, and the names that are vouched for."""
     if fitted and hasattr(pipeline, "steps_"):
         # The report is that of what is around it, where steps have longer names.
         known = Pipeline(pipeline.steps_).get_params()

@@ -174,7 +174,6 @@ class Stand(BaseEstimator):
 
     @property
     def takes_parts(self) -> bool:
-        """True if rows may lie in parts."""
         return is_private(self.step)
 
     def fit(self, X: Any, y: Any = None, groups: Any = None) -> Any:
@@ -190,7 +189,6 @@ class Stand(BaseEstimator):
         return self
 
     def fit_transform(self, X: Any, y: Any = None, groups: Any = None) -> Any:
-        """Fit, and return what the step makes of the data."""
         if self.takes_parts:
             return self.fit(X, y, groups).transform(X)
         with self._terms(X):
@@ -214,7 +212,6 @@ class Stand(BaseEstimator):
 
     @available_if(_offers("get_feature_names_out"))
     def get_feature_names_out(self, input_features: Any = None) -> Any:
-        """Return the names of what `transform` gives."""
         if not self.drew_:
             return self.step.get_feature_names_out(input_features)
         known = input_features is not None and isinstance(self.step, OneToOneFeatureMixin)
@@ -438,7 +435,6 @@ def _output(step: Any) -> str:
 
 
 def _holds_vouched(step: Any) -> bool:
-    """Return whether a person vouches for a step, or one within it."""
     reading = (one.step for one in leaves(step, _NOTHING) if _reads(one))
     return any(not is_private(one) and rule_of(one) is None for one in reading)
 

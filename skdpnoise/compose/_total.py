@@ -103,7 +103,6 @@ class TotalReport(Shown):
 
     @property
     def _spent(self) -> tuple[tuple[str, PrivacyReport], ...]:
-        """Fits that released something."""
         return tuple(step for step in self.steps if step[1].releases)
 
     @property

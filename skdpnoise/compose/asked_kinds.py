@@ -151,7 +151,6 @@ def _of_columns(columns: ColumnTransformer, names: list[Any]) -> Kinds:
 
 
 def _places(where: Any, names: list[Any]) -> list[int]:
-    """Return the places of the columns that a step of a ColumnTransformer takes."""
     numbers = np.arange(len(names))
     try:
         if isinstance(where, slice):

@@ -34,7 +34,6 @@ _NORMAL = (GaussianLoss, ChanceBudget)  # budgets that normal noise alone can sh
 def check_shareable(
     owner: str, parameter: str, parts: Collection[Part], adjacency: str, ledger: Any = None
 ) -> None:
-    """Refuse compositions whose private parts cannot share one budget."""
     # All take their share by the same parameters, have no other ledger, and protect against
     # the same neighbours: a part that asks for others than the default must ask for those of all.
     private = [part for part in parts if part.kind == "private"]

@@ -32,7 +32,6 @@ def reserve_whole(
     noise: str,
     declared: Collection[str],
 ) -> Reservation:
-    """Reserve the cost of a whole fit in the ledger of a composition, if it has one."""
     ledger, name = composition.ledger, type(composition).__name__
     if ledger is None:
         return Reservation()
@@ -63,13 +62,11 @@ def drawing(composition: Any, reservation: Reservation, spent: Any) -> Iterator[
 
 
 def noises_of(parts: Collection[Part]) -> str:
-    """Return the names of the noises of private steps."""
     private = [part.estimator.get_params(deep=False) for part in parts if part.kind == "private"]
     return ", ".join(sorted({str(own.get("noise", "shared")) for own in private}))
 
 
 def declared_of(parts: Collection[Part]) -> tuple[str, ...]:
-    """Return the labels of the steps for which the user vouches."""
     return tuple(part.label for part in parts if part.kind == "declared")
 
 
@@ -85,7 +82,6 @@ def whole_report(
     declared: Collection[str],
     rows_per_group: int | None,
 ) -> PrivacyReport:
-    """Return the report of a pipeline from those of its fitted private steps."""
     name = type(pipeline).__name__
     reports = [(part.label, part.estimator.privacy_) for part in fitted]
     unit = "record" if rows_per_group is None else "group"
@@ -140,7 +136,6 @@ def _lists_steps(value: Any) -> bool:
 
 
 def shares_by_name(given: Mapping[str, Any] | None, parts: Collection[Part]) -> dict[str, float]:
-    """Return the share of each private part, by label."""
     labels = [part.label for part in parts if part.kind == "private"]
     if given is None:
         private = [part for part in parts if part.kind == "private"]

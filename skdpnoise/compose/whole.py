@@ -77,7 +77,6 @@ class ReportOfModels:
 
 
 def digests_of(whole: Any) -> dict[str, str]:
-    """Return a digest of each fitted step of a composition."""
     return {name: _digest(step) for name, step in _steps_of(whole)}
 
 
@@ -98,7 +97,6 @@ def _steps_of(whole: Any) -> Iterator[tuple[str, Any]]:
 
 
 def _changes(whole: Any, report: PrivacyReport, before: Mapping[str, str]) -> Iterator[str]:
-    """Yield what was changed of a composition since its fit."""
     now = dict(_steps_of(whole))
     for name in dict.fromkeys([*before, *now]):
         if name not in now:

@@ -22,8 +22,6 @@ DATA_VARIABLE = "SKDPNOISE_DATA"
 
 @dataclass(frozen=True, slots=True)
 class DataSet:
-    """A public data set: its files, download, columns and description."""
-
     name: str
     files: dict[str, str]  # names, and sha256 sums of the bytes, both before compression
     route: str  # what downloads it
@@ -62,7 +60,6 @@ class DataSet:
     def bunch(
         self, X: NDArray[Any], y: NDArray[Any], *, as_frame: bool, return_X_y: bool, **more: Any
     ) -> Bunch | tuple[Any, Any]:
-        """Return arrays or frames as scikit-learn's loaders do."""
         data, target, frame = X, y, None
         *names, target_name = self.columns
         if as_frame:

@@ -327,7 +327,6 @@ def _texts(owner: str, name: str, values: Any) -> list[str]:
 
 
 def _facts(report: PrivacyReport) -> dict[str, Any]:
-    """Return the sections of a record that the report can fill in."""
     guarantee = report.guarantee
     known = guarantee.adjacency == "replace_one"
     rows = "the number of rows is public" if known else "with any number of rows"

@@ -185,7 +185,6 @@ def largest_epsilon(
 
 
 def _kind_of(loss: PrivacyLoss, stated: tuple[float, float]) -> _Kind:
-    """Return losses of the same kind of noise, for the stated δ."""
     # All of a pure loss is proportional to ε, a Gaussian one is that of μ(ε, δ), and of others the
     # noise widens by one factor, in units of the change.
     epsilon, delta = stated

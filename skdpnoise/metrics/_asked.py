@@ -79,7 +79,6 @@ class Asked(Terms):
         return len(records) if self.adjacency == "replace_one" else None
 
     def result(self, kind: Callable[..., R], made: AdditiveMechanism, **numbers: Any) -> R:
-        """Return a result of that kind, with the facts that every result states."""
         facts = {"mechanism": made, "same_rows": bool(self.same_rows)}
         return self.stated(kind(**numbers, **facts, adjacency=self.adjacency))
 

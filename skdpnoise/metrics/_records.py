@@ -121,7 +121,6 @@ def two_columns(
     read: Read = one_column,
     kinds: tuple[Kind | None, Kind | None] | None = None,
 ) -> Table[Both]:
-    """Return what is true and what is said of records, as pairs."""
     # `kinds` are what parameters say that both are, None where they may be of several; where they
     # say nothing both must be alike.
     reads = partial(_both, owner, name, read)
@@ -145,7 +144,6 @@ def _both_and_kinds(
 
 
 def checked_label(owner: str, pos_label: Any) -> Any:
-    """Return the label of positive records, or say what is wrong with it."""
     wanted = plain_entry(pos_label)
     if wanted != wanted:
         must = "be the label of positive records: text, a number or a truth value"
@@ -169,7 +167,6 @@ def scored(
 
 
 def inner_edges(owner: str, bins: ArrayLike | None) -> Vector:
-    """Return public edges between bins of scores."""
     if bins is None:
         odds = np.linspace(-_LOG_ODDS, _LOG_ODDS, _N_BINS - 1)
         return np.asarray(1.0 / (1.0 + np.exp(-odds)))
@@ -246,7 +243,6 @@ def plain_entry(value: Any) -> Any:
 
 
 def kinds_held(tables: dict[str, Any]) -> Held:
-    """Return how many entries of tables are of each kind."""
     return {name: _by_column(values) for name, values in tables.items()}
 
 

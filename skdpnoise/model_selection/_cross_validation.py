@@ -88,7 +88,6 @@ class PrivateCrossValidation:
 
 
 def _models(result: PrivateCrossValidation, fitted: bool) -> tuple[Children, Collection[str]]:
-    """Return the models, by number, and the names of their steps that are vouched for."""
     children = tuple((str(k), model) for k, model in enumerate(result.estimator or (), 1))
     vouched = [
         below(number, name)

@@ -95,7 +95,6 @@ class Target:
 
     @property
     def units(self) -> Any:
-        """The units in which losses of records are measured."""
         return self.scale if self.shares is None else self.shares
 
 
@@ -264,7 +263,6 @@ def _of_pairs(found: list[NDArray[np.float64]]) -> int:
 
 
 def give_limit(model: Any, limit: SpendingLimit) -> None:
-    """Let each private part of an unfitted model charge a limit."""
     for part in private_parts(model):
         part.estimator.ledger = limit.part(part.label)
 

@@ -344,7 +344,6 @@ class PrivateSearchCV(WholeMixin, PlanMixin, BaseSearchCV, CallbackSupportMixin)
     def _divided(
         self, records: Groups[Records], strategy: Strategy, reference: float, session: Session
     ) -> Parts:
-        """Return the places of the records that are used."""
         shares = strategy.shares(self._fraction, reference)
         if not shares:
             return Parts(records.rows.undivided(), (0,), (0,))

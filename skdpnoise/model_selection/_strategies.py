@@ -83,7 +83,6 @@ class Strategy(ABC):
         return candidates
 
     def n_scores(self, n_candidates: int) -> int:
-        """Return how many models are scored, as a report says."""
         return n_candidates
 
     def shares(self, fraction: float, reference: float) -> Sequence[float]:

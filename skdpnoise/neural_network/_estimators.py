@@ -254,7 +254,6 @@ class ModuleParameters(BaseEstimator):
 
 
 def takes_module_parameters(cls: type[T]) -> type[T]:
-    """Let a constructor take parameters of the module."""
     plain: Any = cls.__init__
 
     @wraps(plain)

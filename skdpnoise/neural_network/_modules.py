@@ -29,7 +29,6 @@ ACTIVATIONS = {"identity": "Identity", "logistic": "Sigmoid", "tanh": "Tanh", "r
 
 
 def load_torch(owner: str) -> Any:
-    """Return torch, or name the extra."""
     try:
         import torch
         import torch.func
@@ -222,7 +221,6 @@ class ParameterGroups:
 def grouped(
     owner: str, module: Any, clip_groups: str | Callable[[str], Hashable]
 ) -> ParameterGroups:
-    """Return the groups of the parameters that are trained."""
     tensors = {
         name: tuple(one.shape) for name, one in module.named_parameters() if one.requires_grad
     }
@@ -245,7 +243,6 @@ def grouped(
 
 
 def _label(owner: str, clip_groups: str | Callable[[str], Hashable], name: str) -> Hashable:
-    """Return the label of the group of a tensor."""
     if callable(clip_groups):
         label = clip_groups(name)
         if not isinstance(label, Hashable):

@@ -217,7 +217,6 @@ class PrivateNetwork(CallbackSupportMixin, PrivateEstimator, BaseEstimator, ABC)
         """Return the function of outputs and targets that gives the loss of each row."""
 
     def _read(self, X: Any, y: Any, groups: Any) -> tuple[Schema, Groups[dict[str, Any]]]:
-        """Return what is public of the rows, and the rows; refuse what cannot be fitted."""
         wide = self.module is not None
         numbers = NumberColumns({"allow_nd": wide})
         form = Supervised(numbers, labels=is_classifier(self), in_memory=True)
@@ -331,7 +330,6 @@ class PrivateNetwork(CallbackSupportMixin, PrivateEstimator, BaseEstimator, ABC)
         return features, target
 
     def _outputs(self, X: Any) -> NDArray[np.float64]:
-        """Return the outputs of the network for each row."""
         check_is_fitted(self)
         torch = load_torch(type(self).__name__)
         X = read_table(self, X, reset=False, allow_nd=self.module is not None)

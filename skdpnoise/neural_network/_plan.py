@@ -30,8 +30,6 @@ _STEPS = 200  # of samples whose size is "auto"
 
 
 class TrainingParameters(Protocol):
-    """The parameters of a network that decide how it is trained."""
-
     noise: str
     delta: float
     batch_size: int | float | str
@@ -42,8 +40,6 @@ class TrainingParameters(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Sampling:
-    """How people are sampled."""
-
     rate: float  # of each sample
     n_steps: int
 
@@ -128,7 +124,6 @@ def _sum(losses: Sequence[PrivacyLoss]) -> PrivacyLoss | None:
 
 
 def chosen_noise(estimator: TrainingParameters) -> str:
-    """Return the noise, or refuse what it cannot give."""
     noise, delta = estimator.noise, float(estimator.delta)
     if noise == "auto":
         return "inid_gaussian" if delta > 0.0 else "inid_laplace"

@@ -105,8 +105,6 @@ class MadeUpRecords:
 
 @dataclass(frozen=True, slots=True)
 class Law:
-    """The law of made-up records."""
-
     columns: tuple[MadeUpColumn, ...]
     framed: bool  # whether columns have names
     kind: Kind | None  # of the target; None without one

@@ -294,7 +294,6 @@ def _second_class(owner: str, estimator: Any) -> Any:
 
 
 def _chances(owner: str, estimator: Any, X: Any, label: Any) -> Any:
-    """Return the probability of the positive label for each record."""
     classes, predict = list(estimator.classes_), estimator.predict_proba
     if label not in classes:
         must = "be one of the estimator's classes"

@@ -73,7 +73,6 @@ class ColumnBlock:
         return dict(kept)
 
     def fitted_kind(self, schema: Mapping[str, Any]) -> Kind:
-        """Return the kind that the column must have after the fit."""
         column, kind = self.column, self.column.declared
         asked = kind_asked(schema.get(column.name), kind)
         if asked is not None or column.kind == "drop":
@@ -98,12 +97,10 @@ class ColumnBlock:
 
     @property
     def names(self) -> list[str]:
-        """Names of the columns that are returned."""
         lists = ([part] if isinstance(part, str) else part for part in self._parts)
         return [name for names in lists for name in names]
 
     def encoded(self, cells: Any) -> NDArray[np.float64]:
-        """Return the columns of single values."""
         kind = self.column.kind
         if kind == "category":
             return self._categories(cells)

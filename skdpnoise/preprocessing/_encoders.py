@@ -129,7 +129,6 @@ class PrivateEncoder(PrivateTransformer):
             )
 
     def _codes(self, X: Any, other: float, missing: float | None = None) -> NDArray[np.float64]:
-        """Return the place of each value among the categories of its column."""
         X = read_any_table(self, X, reset=False, expected=self._kinds)
         absent = other if missing is None else missing
         return np.column_stack(

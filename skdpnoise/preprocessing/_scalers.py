@@ -92,12 +92,10 @@ class PrivateScaler(OneToOneFeatureMixin, PrivateTransformer):
         """Return of which columns something is released."""
 
     def _find(self, rows: Table[Any], loss: LossBudget, terms: Facts) -> Any:
-        """Release the statistics of columns."""
         at = self._probabilities()
         return private_quantiles(rows, at, loss, missing=self._takes_missing, **terms)
 
     def _probabilities(self) -> ArrayLike:
-        """Return which quantiles are released."""
         raise NotImplementedError
 
     @abstractmethod

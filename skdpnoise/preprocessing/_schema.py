@@ -47,7 +47,6 @@ class PlannedColumn:
 
     @property
     def hours(self) -> bool:
-        """Return whether a date has hours."""
         return not self.declared.days
 
     @property
@@ -73,7 +72,6 @@ class PlannedColumn:
 
 
 def planned_columns(owner: str, schema: Any, known: CellSchema) -> list[PlannedColumn]:
-    """Return what each column of a table is, or say what is wrong with the schema."""
     names = known.columns
     given = {} if schema is None else schema
     for name in given:
@@ -228,7 +226,6 @@ def kinds_by_schema(
 
 
 def kind_asked(entry: Any, kind: Kind) -> Kind | None:
-    """Return the kind that an entry of a schema asks of a column of some kind, if it does."""
     words = as_words(entry)
     what = words.get("kind")
     if what == "number":

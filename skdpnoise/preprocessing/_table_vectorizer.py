@@ -226,7 +226,6 @@ class DPTableVectorizer(PrivateTransformer, SchemaParameter):
     def _numbers(
         self, plan: ReleasePlan, rows: Table[Any], session: FitSession
     ) -> dict[int, NumberFacts]:
-        """Release what is needed of every column of numbers or dates, by its place."""
         wanted = {place: column for place, column in enumerate(plan.columns) if column.is_numeric}
         values = rows.map(partial(_side_by_side, wanted), len(wanted))
         given = np.array([column.bounds for column in wanted.values()])
@@ -323,7 +322,6 @@ class TableColumns:
     __repr__ = __str__
 
     def _repr_html_(self) -> str:
-        """Return a table, for notebooks."""
         body = table(("column", "what it is", "columns"), self._rows())
         return card("DPTableVectorizer", "what each column became", body)
 
@@ -350,7 +348,6 @@ def _in_words(block: ColumnBlock) -> str:
 
 
 def _side_by_side(wanted: dict[int, PlannedColumn], table: Any) -> NDArray[np.float64]:
-    """Return columns of numbers side by side."""
     return np.column_stack([numbers_of(one, cells_of(table, k)) for k, one in wanted.items()])
 
 

@@ -155,7 +155,6 @@ class OneHotMixin:
         return encoded
 
     def _places(self, table: NDArray[Any]) -> list[NDArray[np.intp]]:
-        """Return the place of the largest column of each feature."""
         parts = np.split(table, np.cumsum(self._widths)[:-1], axis=1)
         return [part.argmax(axis=1) for part in parts]
 

@@ -56,7 +56,6 @@ OF_RELEASES = ("label", "noise", "n_releases", "n_coordinates", "of")
 
 
 def sections(report: Any) -> list[tuple[str, list[str]]]:
-    """Return the titles of the page, each with its paragraphs."""
     return [
         ("What is promised", [limit(report), *_promised(report), of_unit(report)]),
         ("What was measured, and what it cost", _list(measured(report))),

@@ -41,8 +41,6 @@ class Event:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Attack:
-    """The chosen statistic and threshold."""
-
     name: str  # kind of score
     score: Callable[[Table], Scores]  # from a table of fits, one per row, to scores
     for_epsilon: Event

@@ -36,15 +36,12 @@ _BATCH = 25
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Fits:
-    """How fits are run."""
-
     estimator: Any
     seeds: np.random.SeedSequence  # every fit has a seed of its own
     n_jobs: int | None
     tell: Callable[[int], None]  # called with the number of fits that are done
 
     def views(self, pair: Neighbours, n_fits: int) -> tuple[list[View], list[View]]:
-        """Return what is seen of so many fits on each of two data sets."""
         points = _points(pair)
         seeds = self.seeds.spawn(1)[0].generate_state(2 * n_fits, np.uint32).tolist()
         tasks = [
@@ -175,7 +172,6 @@ def _points(pair: Neighbours) -> Any:
 
 
 def _batch(estimator: Any, data: tuple[Any, Any], points: Any, seeds: Sequence[int]) -> list[View]:
-    """Return what is seen of fits to one data set, one for each seed."""
     found = []
     for copy in seeded_clones(estimator, seeds):
         given = Parameters(copy)

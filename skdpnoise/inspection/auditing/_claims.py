@@ -55,7 +55,6 @@ def seeded_clones(estimator: Any, seeds: Sequence[int]) -> Iterator[Any]:
 
 
 def declared_within(estimator: Any) -> tuple[str, ...]:
-    """Return the names of steps that pipelines and searches in an estimator declare public."""
     ours = (one for one in estimators_in(estimator, set()) if _is_ours(one))
     declared = (one.get_params(deep=False).get("public") or () for one in ours)
     return tuple(sorted({str(name) for names in declared for name in names}))

@@ -53,7 +53,6 @@ def fingerprint(value: Any) -> bytes:
 
 
 def examined(value: Any) -> tuple[bytes, list[Unread]]:
-    """Return the fingerprint of a value, and what cannot be read of it and of all it holds."""
     walk = _StateWalk()
     digest = walk.digest(value)
     return digest, [Unread(kind) for kind in sorted(walk.unread)]

@@ -97,7 +97,6 @@ def replay(
 
 
 def _loss_of(model: Any, found: Sequence[Moved]) -> PrivacyLoss | None:
-    """Return the loss of all that moved; None where it is not known."""
     # The best of a random number of runs is not the sum of its parts: it has a theorem of its own.
     return None if getattr(model, "strategy_", None) == "repeated" else total_moved(found)
 

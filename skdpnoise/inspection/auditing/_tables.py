@@ -37,7 +37,6 @@ def names_of(X: Any, columns: Sequence[int]) -> list[Any]:
 
 
 def numeric_columns(X: Any) -> dict[int, np.dtype[Any]]:
-    """Return the places of the columns of numbers, and the type that numpy has for each."""
     kinds = {k: _numpy_kind(X, k) for k in range(X.shape[1])}
     return {k: kind for k, kind in kinds.items() if kind is not None}
 
@@ -51,7 +50,6 @@ def numbers(X: Any, columns: Sequence[int]) -> NDArray[np.float64]:
 
 
 def taken(X: Any, rows: ArrayLike) -> Any:
-    """Return rows, in a table of the same kind."""
     places = np.asarray(rows, dtype=np.intp)
     if hasattr(X, "iloc"):
         return X.iloc[places].reset_index(drop=True)
@@ -59,7 +57,6 @@ def taken(X: Any, rows: ArrayLike) -> Any:
 
 
 def stacked(X: Any, rows: Any) -> Any:
-    """Return a table with the rows of another one of its kind at the end."""
     if hasattr(X, "iloc"):
         import pandas as pd
 
@@ -163,7 +160,6 @@ def _widened(X: Any, column: int, category: Any) -> Any:
 
 
 def _with_column(X: Any, column: int, cells: list[Any]) -> Any:
-    """Return a table with other cells in a column of the same type."""
     if is_polars(X):
         import polars as pl
 

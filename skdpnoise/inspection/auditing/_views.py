@@ -107,7 +107,6 @@ class _ModelWalk:
             ahead += [(path + name, part, depth + 1) for name, part in reversed(parts)]
 
     def _note(self, path: str, value: Any) -> list[tuple[str, Any]]:
-        """Note one object, and return what it holds."""
         if isinstance(value, Unread):
             self._found[f"{UNREAD}{value.kind}"] = np.zeros(1)
             return []

@@ -19,8 +19,6 @@ _ROUNDING = 1.0 + 1e-9
 
 
 class _Result(ABC):
-    """Base of what one method found."""
-
     __slots__ = ()
     method = ""
     claim: PrivacyGuarantee

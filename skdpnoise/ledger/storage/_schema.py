@@ -17,7 +17,6 @@ VERSION, SEALED, FIRST = 5, 4, 3  # since the second a digest shows whether a bu
 
 @cache
 def tables() -> Any:
-    """Return the tables of data sets and of charges, of the current version."""
     import sqlalchemy as sa
 
     metadata = sa.MetaData()
@@ -133,7 +132,6 @@ def version_of(connection: Any, shown: str) -> int:
 
 
 def bring_up_to_date(connection: Any, version: int) -> None:
-    """Make the tables, or migrate them to the current version."""
     import sqlalchemy as sa
 
     metadata = tables()[0].metadata

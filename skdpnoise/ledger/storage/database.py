@@ -78,7 +78,6 @@ def _parsed(sa: Any, storage: object, name: str) -> Any:
 
 
 def _path_in(database: str) -> str:
-    """Return the absolute path of a file that is given by path or URI."""
     if database.startswith("file:"):
         database = unquote(database.removeprefix("file:"))
         if database.startswith("//"):  # file:///path and file://localhost/path
@@ -87,8 +86,6 @@ def _path_in(database: str) -> str:
 
 
 class DatabaseStorage:
-    """Data sets and their charges in the tables of a database."""
-
     def __init__(
         self, storage: object, name: str = "The 'storage' parameter of PrivacyLedger"
     ) -> None:
