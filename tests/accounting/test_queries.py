@@ -160,6 +160,7 @@ def test_kernels_refuse_what_64_bits_cannot_hold(name):
         summed(QUERIES[name], 2.0**-120)(table)
 
 
+@each_value(1)
 @pytest.mark.parametrize("fine", [2.0**-62, 2.0**-75])
 @pytest.mark.parametrize("name", [name for name in QUERIES if name not in IN_KERNELS])
 def test_sums_that_64_bits_cannot_hold_are_exact(name, fine):

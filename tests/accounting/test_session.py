@@ -14,6 +14,7 @@ from skdpnoise.mechanisms.sampled import calibrate_sampled
 from skdpnoise.privacy import GaussianLoss, PrivacyGuarantee, PureLoss
 from skdpnoise.sampling import random_words
 from skdpnoise.sensitivity import SensitivityProfile, clipped_sum
+from tests._cases import each_value
 
 
 class Clipped:
@@ -190,6 +191,7 @@ def two_releases():
     return a_session([]).draw("sums", mechanism)
 
 
+@each_value(2)
 @pytest.mark.parametrize("again", USES)
 @pytest.mark.parametrize("first", USES)
 def test_noise_that_met_integers_meets_no_others(first, again):

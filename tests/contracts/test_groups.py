@@ -41,7 +41,7 @@ from skdpnoise.privacy import GaussianLoss, PureLoss
 from skdpnoise.sampling import SeededWords
 from tests._cases import each_value, quick
 from tests._replay import two_runs
-from tests.contracts._register import CLASSES, MATRICES, Entry, each, every_private_class, ways
+from tests.contracts._register import CLASSES, MATRICES, Entry, each, ways
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::skdpnoise.PrivacyWarning"),
@@ -221,7 +221,7 @@ def test_the_rows_of_a_group_move_second_moments_by_no_more_than_is_paid_for(
 
 
 @each_value(1)
-@every_private_class
+@each(ways(CLASSES))
 @every_adjacency
 @pytest.mark.parametrize("delta", [0.0, 1e-6])
 def test_with_a_group_for_each_row_a_fit_is_that_without_groups(entry, adjacency, delta):
@@ -239,7 +239,7 @@ def test_with_a_group_for_each_row_a_fit_is_that_without_groups(entry, adjacency
 
 
 @each_value(1)
-@every_private_class
+@each(ways(CLASSES))
 @every_adjacency
 @pytest.mark.parametrize("delta", [0.0, 1e-6])
 def test_the_report_states_the_guarantee_for_groups(entry, adjacency, delta):

@@ -81,7 +81,7 @@ def test_the_relation_stands_beside_the_numbers(name):
         asked(name, epsilon=0.9, adjacency="other", **terms)
 
 
-@each_call
+@pytest.mark.parametrize("name", [*CALLS][1::2])
 def test_no_guarantee_or_two_are_refused_before_the_charge(name):
     def refused(error, match, **terms):
         with pytest.raises(error, match=match):
