@@ -67,7 +67,7 @@ class FitBudget:
     @property
     def least(self) -> FitBudget:
         """The budget that leaves least to features and model, whatever numbers are released."""
-        searching = 0.0 if self.first == "nothing" else tuned.SHARES.most
+        searching = 0.0 if self.first == "nothing" else 1.0 - BESIDE
         return replace(self, searching=searching)
 
     @property
@@ -118,7 +118,7 @@ class FitBudget:
         left = self.total.share(self._left)
         # Where there are bounds, what comes after is worth more than a better search.
         bare = self.first == "scaling"
-        needed = search_share(self.noise, left, n_samples, tuned.SHARES.most, bare=bare)
+        needed = search_share(self.noise, left, n_samples, 1.0 - BESIDE, bare=bare)
         return replace(self, searching=max(LEAST, needed))
 
     def with_another_look(self) -> tuple[LossBudget, FitBudget] | None:

@@ -220,7 +220,9 @@ def _is_hidden(standard: Standardisation, run: Run, bounds: np.ndarray) -> bool:
     mechanism = calibrate(run.budget.noise, one_sum, run.budget.target.share(0.5))
     half = 0.5 * (bounds[1] - bounds[0])
     noise = mechanism.standard_deviation[0] / run.n_samples * half[0]
-    return not noise <= tuned.TARGET.hidden * standard.scale[0]
+    rule, scale = tuned.TARGET, standard.scale[0]
+    wide = half[0] > rule.wide * LIMIT * scale
+    return not noise <= rule.hidden[0 if wide else 1] * scale
 
 
 def _as_column(values: np.ndarray) -> np.ndarray:
@@ -229,7 +231,7 @@ def _as_column(values: np.ndarray) -> np.ndarray:
 
 def _warn_of_constant(run: Run, found: SearchedLocation | None) -> None:
     """Say how noisy the location that a search found is, by released numbers and public ones."""
-    if found is None or (found.found and found.error <= tuned.TARGET.hidden * found.scale):
+    if found is None or (found.found and found.error <= tuned.TARGET.hidden[0] * found.scale):
         return
     name, epsilon = run.settings.owner, run.settings.epsilon
     only = "one constant" if run.settings.fit_intercept else "0 everywhere"

@@ -63,7 +63,6 @@ class ShareRules:
     scaling: float = 0.4
     most_scaling: float = 0.64
     bounded_column: float = 0.35  # of that for a column with public bounds
-    most: float = 0.9  # for a search, or for the numbers of records of classes
     counted: float = (
         60.0  # strength of counts: of the classes, and of what labels gain over the largest
     )
@@ -137,7 +136,8 @@ class FinalRules:
 class TargetRules:
     """When a target is hidden, in scales, fitted by ``python -m benchmarks hidden_target``."""
 
-    hidden: float = 0.25  # noise of its mean
+    hidden: tuple[float, float] = (0.25, 0.4)  # noise of its mean, within wide bounds and others
+    wide: float = 2.0  # bounds are wide from so many times ±3 scales on
 
 
 COORDINATE, SHARES, MOMENTS = CoordinateRules(), ShareRules(), MomentsRules()
@@ -224,7 +224,7 @@ def scaling_share(noise_level: float) -> float:
 
 
 def class_share(strength: float, order: float) -> float:
-    return _share(SHARES.counted / strength, order, SHARES.most)
+    return _share(SHARES.counted / strength, order, 1.0 - BESIDE)
 
 
 def gain_share(strength: float, order: float) -> float:

@@ -154,7 +154,7 @@ def records(table, groups=None, most=1):
     """Return the records that a search reads, with frozen coins for groups."""
     search = DPGridSearchCV(LABELS, {}, rows_per_group=most)
     form = Supervised(StepColumns(), labels=True)
-    _, found = read(search, form, groups=groups, most=most, X=table[NAMES], y=table["label"])
+    _, found = read(search, form, groups=groups, X=table[NAMES], y=table["label"])
     return found.kept(SeededWords(5))
 
 
