@@ -169,7 +169,10 @@ def search_location(
 
 
 def _clipped(low: float, high: float, values: Any) -> Floats:
-    return np.asarray(np.clip(np.asarray(values, dtype=np.float64), low, high))
+    doubles: Floats = np.asarray(values, dtype=np.float64)
+    if math.isinf(low) and math.isinf(high):  # a copy were a third of what a search holds
+        return doubles
+    return np.asarray(np.clip(doubles, low, high))
 
 
 def _as_column(values: Floats) -> Floats:
