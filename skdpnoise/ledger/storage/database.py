@@ -8,6 +8,7 @@ import random
 import sqlite3
 import time
 import warnings
+import weakref
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -173,20 +174,24 @@ class DatabaseStorage:
         raise AssertionError("the last attempt returns or raises")
 
     def _engine(self) -> Any:
-        """Return the engine of this process; that of a fork's parent may be locked."""
+        """Return the engine of this process; a connection must not cross a fork."""
         process = os.getpid()
         if process not in self._engines:
-            self._engines = {process: self._new_engine()}
+            for engine in self._engines.values():
+                engine.dispose(close=False)
+            engine = self._new_engine()
+            weakref.finalize(self, _close, engine, process)
+            self._engines = {process: engine}
         return self._engines[process]
 
     def _new_engine(self) -> Any:
-        # A new connection for each transaction: no file stays open that may be moved away, and no
-        # connection crosses a fork.
-        sa, options = self.sa, {"poolclass": self.sa.pool.NullPool}
+        sa = self.sa
         if self._sqlite:
-            options["connect_args"] = {"timeout": _BUSY_SECONDS}
+            # A new connection for each transaction: no file stays open that may be moved away.
+            options = {"poolclass": sa.pool.NullPool, "connect_args": {"timeout": _BUSY_SECONDS}}
         else:
             psycopg = self._url.get_driver_name().startswith("psycopg")
+            options = {"pool_size": 1, "pool_pre_ping": True}
             options["isolation_level"] = "READ COMMITTED"  # what is read under a lock is the newest
             options["connect_args"] = {"client_encoding": "utf8"} if psycopg else {}
         try:
@@ -312,6 +317,10 @@ def _explained(error: Any, shown: str) -> LedgerError:
         f"The ledger in {shown} cannot be used: {text}. {''.join(remedies[-1:])}"
         "Nothing was changed."
     )
+
+
+def _close(engine: Any, process: int) -> None:
+    engine.dispose(close=os.getpid() == process)
 
 
 def _summary_in(text: str) -> Summary:
