@@ -6,7 +6,7 @@ Its sensitivity is computed from the same bound (:mod:`skdpnoise.sensitivity`).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -15,7 +15,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skdpnoise.kernels.second_moments import clipped_row_sums, second_moments
-from skdpnoise.kernels.sizes import MOST_ROWS
 from skdpnoise.mechanisms.matrices import SymmetricMatrixMechanism, calibrate_second_moments
 from skdpnoise.privacy import Adjacency, LossBudget
 from skdpnoise.sensitivity import (
@@ -36,8 +35,9 @@ Integers = NDArray[Any]
 """Of int64; Python's own where 64 bits would not do."""
 
 Step = Callable[[Any], Integers]
-Rows = Callable[[Any], NDArray[Any]]
-"""From a leaf of a table to what its records contribute, shape (n_records, n_columns)."""
+Contributions = Callable[[Any], Iterable[Any]]
+"""From a leaf of a table to what its records contribute, shape (n_records, n_columns), some records
+at a time; the leaf itself where there is none."""
 
 _ENTRIES = 1 << 16  # of rows by group: within a processor's cache
 _LARGEST = 2.0**62  # of sums of int64, which get noise
@@ -50,7 +50,7 @@ class ClippedSum:
 
     low: Floats
     high: Floats
-    rows: Rows | None = None
+    contributions: Contributions | None = None
     alike: bool = False  # whether all columns get one noise, by how far they move together
 
     def sensitivity(self, adjacency: Adjacency) -> SensitivityProfile:
@@ -62,7 +62,8 @@ class ClippedSum:
 
     def step(self, grid_size: Floats) -> Step:
         hold = partial(_clipped, low=self.low, high=self.high)
-        return partial(_summed, self.rows, hold, grid_size, np.maximum(-self.low, self.high))
+        most = np.maximum(-self.low, self.high)
+        return partial(_summed, self.contributions, hold, grid_size, most)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -71,14 +72,15 @@ class ClippedVectors:
 
     norm: float
     n_columns: int
-    rows: Rows | None = None
+    contributions: Contributions | None = None
 
     def sensitivity(self, adjacency: Adjacency) -> SensitivityProfile:
         width = 2.0 if adjacency == "replace_one" else 1.0
         return GroupedProfile([width * self.norm], np.zeros(self.n_columns))
 
     def step(self, grid_size: Floats) -> Step:
-        return partial(_summed, self.rows, partial(bounded, norm=self.norm), grid_size, self.norm)
+        hold = partial(bounded, norm=self.norm)
+        return partial(_summed, self.contributions, hold, grid_size, self.norm)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -88,7 +90,7 @@ class ClippedRows:
     bounds: RowBounds
     center: Floats | None = None
     scale: Floats | float | None = None
-    rows: Rows | None = None  # tables side by side
+    contributions: Contributions | None = None  # tables side by side
     n_threads: int = 1
 
     def sensitivity(self, adjacency: Adjacency) -> SensitivityProfile:
@@ -109,7 +111,8 @@ class ClippedRows:
             scale=self.scale,
             n_threads=self.n_threads,
         )
-        return np.asarray(sum(map(sums, _in_blocks(self.rows, leaf))))
+        blocks = [leaf] if self.contributions is None else self.contributions(leaf)
+        return np.asarray(sum(map(sums, blocks)))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -141,7 +144,7 @@ class GroupedSum:
     codes: Callable[[Any], NDArray[np.intp]]  # (n_records,), of counts also (n_records, n_columns)
     low: Floats | None = None  # (n_columns,), of rows
     high: Floats | None = None
-    rows: Rows | None = None
+    rows: Callable[[Any], NDArray[Any]] | None = None  # (n_records, n_columns)
     n_columns: int = 1  # of codes
 
     def sensitivity(self, adjacency: Adjacency) -> SensitivityProfile:
@@ -201,22 +204,20 @@ def _clipped(rows: NDArray[Any], low: Any, high: Any) -> Floats:
     return found
 
 
-def _in_blocks(rows: Rows | None, leaf: Any) -> Iterator[Any]:
-    """Yield a leaf as it is, or what is made of some of its records at a time."""
-    if rows is None:
-        yield leaf
-        return
-    for begin in range(0, max(len(leaf), 1), MOST_ROWS):
-        yield rows(leaf[begin : begin + MOST_ROWS])
-
-
 def _summed(
-    rows: Rows | None, hold: Callable[[Any], Floats], grid_size: Floats, most: Any, leaf: Any
+    contributions: Contributions | None,
+    hold: Callable[[Any], Floats],
+    grid_size: Floats,
+    most: Any,
+    leaf: Any,
 ) -> Integers:
     """Return the sums of all that is held within a bound, each entry in grid steps."""
-    kind = _kind(len(leaf), grid_size, most)
-    steps = (_in_steps(hold(some), grid_size, kind) for some in _in_blocks(rows, leaf))
-    return np.asarray(sum(one.sum(axis=0) for one in steps))
+    total, n_rows = np.zeros(1, dtype=np.int64), 0
+    for some in [leaf] if contributions is None else contributions(leaf):
+        n_rows += len(some)
+        steps = _in_steps(hold(some), grid_size, _kind(n_rows, grid_size, most))
+        total = total + steps.sum(axis=0)
+    return total
 
 
 def _in_steps(values: Floats, grid_size: Floats, kind: type) -> Integers:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 TILE = 1 << 15  # entries that fit the second-level cache
 BLOCK = 1 << 19  # entries that fit the last-level cache
 FEWEST_ROWS, MOST_ROWS = 128, 8192  # of either
@@ -11,3 +13,9 @@ LARGE_FILE = 1 << 26  # bytes, from which what is mapped into memory is not copi
 
 def rows_at_once(n_columns: int, entries: int = TILE) -> int:
     return min(MOST_ROWS, max(FEWEST_ROWS, entries // max(n_columns, 1)))
+
+
+def in_blocks(n_rows: int) -> Iterator[slice]:
+    """Yield the places of some rows at a time; of no rows, an empty slice."""
+    for begin in range(0, max(n_rows, 1), MOST_ROWS):
+        yield slice(begin, begin + MOST_ROWS)

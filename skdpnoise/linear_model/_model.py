@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import KW_ONLY, field, replace
 from functools import partial
+from operator import attrgetter
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -25,8 +26,8 @@ from skdpnoise.base.callbacks import (
 from skdpnoise.base.constructors import Constraints, constructor_of_fields
 from skdpnoise.base.private_fit import PrivateEstimator
 from skdpnoise.base.scores import QuietScoreMixin
-from skdpnoise.data.groups import Groups
 from skdpnoise.data.reading import NumberColumns, Supervised, read
+from skdpnoise.data.schema import Schema
 from skdpnoise.data.sparse_tables import read_sparse
 from skdpnoise.data.table import Table
 from skdpnoise.data.tables import FLOATS, read_table
@@ -107,7 +108,13 @@ class PrivateLinearModel(PrivateEstimator, BaseEstimator):
         """
         with self._session(groups, params) as session:
             # check
-            schema, rows, make = self._read_supervised(X, y, groups)
+            # What is converted anyway lies as passes read it.
+            order = "F" if isinstance(X, np.ndarray) and X.dtype not in FLOATS else None
+            features = NumberColumns({"order": order}, sparse=self._takes_sparse)
+            form = Supervised(features, self._target.labels, self._target.read)
+            tables = {"X": X, "y": y, "groups": groups}
+            found, rows = read(self, form, self._known, n_jobs=self.n_jobs, **tables)
+            schema, make = self._public(found)
             settings, solver = self._settled(schema)
             # plan
             terms = settings, session.rows_per_group, schema
@@ -117,15 +124,16 @@ class PrivateLinearModel(PrivateEstimator, BaseEstimator):
             stages = budget.stages(schema.n_rows)
             session.reserve(stages, budget.noise, stages_for=partial(stages_for, *terms))
             # release
-            table = rows.kept(session.rng).rows.map(make, schema.n_columns)
+            table = rows.kept(session.rng).rows.map(make)
+            columns = table.map(attrgetter("X"), schema.n_columns), table.map(attrgetter("y"))
             session = session.counted(table.n_rows, budget.noise, budget.total)
             run = Run(settings, schema, session, budget.for_records(session.n_records))
             # scale
-            target, run = self._target.estimate(run, table)
-            features = standardise_features(run, table)
-            problem = LinearProblem(settings, schema, features, target)
-            if not features.used.any():
-                problem = self._target.constant(problem, run, table)
+            target, run = session.answer(self._target.estimate(run), columns[1])
+            standard = session.answer(standardise_features(run), columns[0])
+            problem = LinearProblem(settings, schema, standard, target)
+            if not standard.used.any():
+                problem = session.answer(self._target.constant(problem, run), columns[1])
             plan = solver.plan(problem, session.n_records, run.budget)
             # solve
             model = self._solve(plan, table, session, (X, y))
@@ -154,14 +162,8 @@ class PrivateLinearModel(PrivateEstimator, BaseEstimator):
         """Return the loss, which parameters may shape."""
         return self._loss
 
-    def _read_supervised(
-        self, X: Any, y: Any, groups: Any
-    ) -> tuple[LinearSchema, Groups[dict[str, Any]], MakeRows]:
-        # What is converted anyway lies as passes read it.
-        order = "F" if isinstance(X, np.ndarray) and X.dtype not in FLOATS else None
-        features = NumberColumns({"order": order}, sparse=self._takes_sparse)
-        form = Supervised(features, self._target.labels, self._target.read)
-        schema, rows = read(self, form, self._known, X=X, y=y, groups=groups, n_jobs=self.n_jobs)
+    def _public(self, schema: Schema) -> tuple[LinearSchema, MakeRows]:
+        """Return all that is public of the rows, and what makes them of tables."""
         # Of standardised records: what is beyond these only takes digits from double precision.
         for name, low in (("clip", 1e-100), ("row_norm", 1e-50), ("alpha", 0.0)):
             if hasattr(self, name):
@@ -169,8 +171,7 @@ class PrivateLinearModel(PrivateEstimator, BaseEstimator):
         bounds = as_bounds(self.feature_bounds, schema.n_columns, "feature_bounds", self)
         numbers = numbered_groups(self, schema.n_columns)
         bounds[:, numbers != NO_GROUP] = np.array([[-1.0], [1.0]])  # of parts of norm 1
-        known, make = self._target.public(self, LinearSchema.of(schema, bounds, numbers))
-        return known, rows, make
+        return self._target.public(self, LinearSchema.of(schema, bounds, numbers))
 
     def _settled(self, schema: LinearSchema) -> tuple[Settings, Solver]:
         settings = Settings.of(self)

@@ -117,11 +117,13 @@ class LinearTarget:
         """The size of a typical slope."""
         return 1.0
 
-    def __call__(self, outputs: Sequence[np.ndarray]) -> Sequence[np.ndarray]:
-        """Return numbers in standard units, clipped, and labels as they are."""
-        if self.scaling is None:
-            return outputs
-        return [self.scaling(values[:, np.newaxis])[:, 0] for values in outputs]
+    def __call__(self, y: np.ndarray) -> Sequence[np.ndarray]:
+        """Return what each linear function is for: numbers in standard units, or truth values."""
+        if self.scaling is not None:
+            return [self.scaling(y[:, np.newaxis])[:, 0]]
+        # Of two classes the second has the only function.
+        classes = [1] if self.constant.size == 1 else range(self.constant.size)
+        return [y == number for number in classes]
 
 
 class Rate(LinearTarget):
@@ -140,8 +142,8 @@ class Rate(LinearTarget):
         """The size of a typical slope: the scale of the counts, in these units."""
         return float(self.scaling.scale[0] / self.scaling.center[0])
 
-    def __call__(self, outputs: Sequence[np.ndarray]) -> Sequence[np.ndarray]:
-        return [values / self.scaling.center for values in outputs]
+    def __call__(self, y: np.ndarray) -> Sequence[np.ndarray]:
+        return [y / self.scaling.center]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -165,11 +167,4 @@ class Rows:
     """Rows that are fitted: private."""
 
     X: Any  # (n_rows, n_features), float32 or float64, sparse or not
-    y: np.ndarray  # (n_rows,), as it came
-    outputs: list[np.ndarray]  # targets of the linear functions: numbers, or labels -1 and +1
-
-    def __len__(self) -> int:
-        return len(self.y)
-
-    def __getitem__(self, at: slice) -> Rows:
-        return Rows(self.X[at], self.y[at], [output[at] for output in self.outputs])
+    y: np.ndarray  # (n_rows,), numbers, or the number of the class

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import partial
-from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -19,10 +19,11 @@ from skdpnoise.base.advice import (
     warn_last,
 )
 from skdpnoise.data.table import Table
+from skdpnoise.kernels.sizes import in_blocks
 from skdpnoise.linear_model import _tuned as tuned
 from skdpnoise.linear_model._budget import FitBudget
 from skdpnoise.linear_model._column_groups import NO_GROUP
-from skdpnoise.linear_model._records import LinearSchema, Rows, Settings
+from skdpnoise.linear_model._records import LinearSchema, Settings
 from skdpnoise.linear_model._standard_units import LIMIT, OF_COLUMNS, Standardisation
 from skdpnoise.queries.location_scale import LEAST_SCALE, LocationScale, locate
 from skdpnoise.queries.ranges import TYPICAL, Ranges
@@ -69,29 +70,27 @@ def _warn(run: Run, found: LocationScale) -> None:
     warn_last(f"{run.settings.owner} leaves out {columns}: {cause}. {remedy}")
 
 
-def standardise_features(run: Run, table: Table[Rows]) -> Standardisation:
-    """Release what must be known of the features, for gradients of whole rows or of columns."""
-    X = table.map(attrgetter("X"), run.schema.n_columns)
+def standardise_features(run: Run) -> Search[Standardisation]:
+    """Find what must be known of the features, for gradients of whole rows or of columns."""
     groups, within = run.schema.column_groups, run.schema.bounds
     if not run.settings.whole:
-        return run.session.answer(standardise(run, within), X)
+        return (yield from standardise(run, within))
     grouped, p = groups != NO_GROUP, groups.size
     if run.schema.sparse:  # zeros stay zeros
         largest = np.abs(within).max(axis=0)
         standard = Standardisation(np.zeros(p), largest, largest > 0.0, np.ones(p))
         return _of_groups(standard, np.full(p, TYPICAL), groups)
     if run.budget.centred:
-        standard = _scale_bounded_rows(run, X, within, groups)
+        standard = yield from _scale_bounded_rows(run, within, groups)
     elif grouped.any():
         facts = np.zeros(p), np.ones(p), np.ones(p, dtype=bool), np.ones(p)
         alone, standard = np.flatnonzero(~grouped), Standardisation(*facts)
         if alone.size:
-            some = X.map(partial(_columns_of, alone), alone.size)
-            found = run.session.answer(standardise(run, within[:, alone]), some)
+            found = yield partial(_answer_on_columns, standardise(run, within[:, alone]), alone)
             for name in OF_COLUMNS:
                 getattr(standard, name)[alone] = getattr(found, name)
     else:
-        standard = run.session.answer(standardise(run, within), X)
+        standard = yield from standardise(run, within)
     # By its deviation alone a column that is hardly ever 1 would have very long rows, by half of
     # its bounds alone one that is far from them would hardly count: scales are between.
     bounds = np.where(grouped, [[-np.inf], [np.inf]], within)
@@ -101,6 +100,10 @@ def standardise_features(run: Run, table: Table[Rows]) -> Standardisation:
     scale, limit = standard.scale / np.sqrt(part), standard.limit * np.sqrt(part)
     softened = replace(standard, scale=scale, limit=limit)
     return _of_groups(softened, np.sqrt(part), groups)
+
+
+def _answer_on_columns(search: Search[Any], columns: np.ndarray, X: Table[Any]) -> Any:
+    return FitSession.answer(search, X.map(partial(_columns_of, columns), columns.size))
 
 
 def _columns_of(columns: np.ndarray, X: np.ndarray) -> np.ndarray:
@@ -117,9 +120,9 @@ def _of_groups(
 
 
 def _scale_bounded_rows(
-    run: Run, X: Table[Any], bounds: np.ndarray, groups: np.ndarray
-) -> Standardisation:
-    """Release means and mean squares of rows within public bounds, for centres and scales."""
+    run: Run, bounds: np.ndarray, groups: np.ndarray
+) -> Search[Standardisation]:
+    """Find centres and scales from means and mean squares of rows within public bounds."""
     grouped = groups != NO_GROUP
     half = 0.5 * bounds[1] - 0.5 * bounds[0]
     middle, used = 0.5 * bounds[1] + 0.5 * bounds[0], half > 0.0
@@ -128,7 +131,7 @@ def _scale_bounded_rows(
     if run.budget.scaling and used.any():
         query, loss = row_moments(middle, half, groups), run.budget.features
         label = "means and squares of rows"
-        found = run.session.release(label, query, X, loss, "iid_gaussian")
+        found = yield partial(run.session.release, label, query, loss=loss, noise="iid_gaussian")
         both = found.values / run.n_samples
         first, second = both[:p], both[p:] + 0.5
         noise = float(found.standard_deviation[0]) / run.n_samples
@@ -156,9 +159,12 @@ def row_moments(middle: np.ndarray, half: np.ndarray, groups: np.ndarray) -> Cli
     columns = np.append(np.ones(half.size), np.full(alone.size, 0.5))
     norm = math.sqrt(1.25 * alone.size + groups.max() + 1)
     bounds = RowBounds(columns.size, norm, columns=columns)
-    return ClippedRows(bounds, rows=partial(_with_squares, middle, half, alone))
+    return ClippedRows(bounds, contributions=partial(_with_squares, middle, half, alone))
 
 
-def _with_squares(middle: np.ndarray, half: np.ndarray, alone: np.ndarray, X: Any) -> np.ndarray:
-    z = np.clip((X.astype(np.float64) - middle) / half, -1.0, 1.0)
-    return np.hstack([z, z[:, alone] ** 2 - 0.5])
+def _with_squares(
+    middle: np.ndarray, half: np.ndarray, alone: np.ndarray, X: np.ndarray
+) -> Iterator[np.ndarray]:
+    for at in in_blocks(len(X)):
+        z = np.clip((X[at].astype(np.float64) - middle) / half, -1.0, 1.0)
+        yield np.hstack([z, z[:, alone] ** 2 - 0.5])

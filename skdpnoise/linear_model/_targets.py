@@ -7,13 +7,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
 from numbers import Real
-from operator import attrgetter
 from typing import Any, ClassVar
 
 import numpy as np
 
 from skdpnoise._utils.parameters import as_bounds
 from skdpnoise.accounting.queries import GroupedSum
+from skdpnoise.accounting.session import Search, Session
 from skdpnoise.base.advice import SEE_TARGET, warn_last, warn_of_hidden_target
 from skdpnoise.data.computed import is_computed
 from skdpnoise.data.table import Table
@@ -60,11 +60,12 @@ class TargetKind(ABC):
         """Return the schema with what is public of the target, and what makes rows of tables."""
 
     @abstractmethod
-    def estimate(self, run: Run, table: Table[Rows]) -> tuple[LinearTarget, Run]:
-        """Release what must be known of the target; return it, and the run with what is left."""
+    def estimate(self, run: Run) -> Search[tuple[LinearTarget, Run]]:
+        """Find what must be known of the target; return it, and the run with what is left."""
 
-    def constant(self, problem: LinearProblem, run: Run, table: Table[Rows]) -> LinearProblem:
+    def constant(self, problem: LinearProblem, run: Run) -> Search[LinearProblem]:
         """Return a problem without features, of which a constant is all that is fitted."""
+        yield from ()
         return problem
 
 
@@ -75,9 +76,9 @@ class NumberTarget(TargetKind):
         bounds = as_bounds(model.target_bounds, 1, "target_bounds", model)
         return replace(schema, target_bounds=bounds), partial(rows_of_numbers, None)
 
-    def estimate(self, run: Run, table: Table[Rows]) -> tuple[LinearTarget, Run]:
-        """Release location and scale."""
-        standard, run, found = _located(run, table.map(attrgetter("y")))
+    def estimate(self, run: Run) -> Search[tuple[LinearTarget, Run]]:
+        """Find location and scale."""
+        standard, run, found = yield from _located(run)
         _warn_of_constant(run, found)
         return LinearTarget(np.zeros(1), standard), run
 
@@ -100,24 +101,24 @@ class CountTarget(NumberTarget):
         make = partial(rows_of_numbers, None if within else bounds)
         return replace(schema, target_bounds=bounds), make
 
-    def estimate(self, run: Run, table: Table[Rows]) -> tuple[LinearTarget, Run]:
-        """Release mean and scale."""
+    def estimate(self, run: Run) -> Search[tuple[LinearTarget, Run]]:
+        """Find mean and scale."""
         # Where the search finds that nearly all are alike, they are scaled as a feature is: by
         # magnitudes, which see what is rare. Without an intercept the unit is 1. A mean that the
         # noise made smaller than counts of such a scale have is set to the least of these.
-        y, settings = table.map(_only_output), run.settings  # the mean is wanted in any case
+        settings = run.settings  # the mean is wanted in any case
         always = replace(run, settings=replace(settings, fit_intercept=True))
-        found, after, search = _located(always, y)
+        found, after, search = yield from _located(always)
         run = replace(after, settings=settings)
         seen = bool(found.used[0] and found.scale[0] >= _LEAST_RATE)
         another = None if seen else run.budget.with_another_look()
         if another is not None:
             part, budget = another
-            column, noise = y.map(_as_column, 1), run.budget.noise
             ranges = Ranges("private_location_scale", 1, (0.0, np.inf))
             session = run.session.under("target: ")
-            search_again = locate(ranges, session, noise, part, run.n_samples)
-            rare = session.answer(search_again, column)
+            rare = yield partial(
+                _answer_on_column, locate(ranges, session, budget.noise, part, run.n_samples)
+            )
             run = replace(run, budget=budget)
             seen = bool(rare.found[0] and rare.scale[0] >= _LEAST_FOUND)
             if seen:
@@ -147,20 +148,20 @@ class LabelTarget(TargetKind):
         known = replace(schema, classes=classes, n_outputs=n_outputs)
         return known, partial(rows_of_labels, classes)
 
-    def estimate(self, run: Run, table: Table[Rows]) -> tuple[LinearTarget, Run]:
-        """Release numbers of records of classes: for log-odds, or for balanced weights."""
+    def estimate(self, run: Run) -> Search[tuple[LinearTarget, Run]]:
+        """Find numbers of records of classes: for log-odds, or for balanced weights."""
         settings, zeros = run.settings, np.zeros(run.schema.n_outputs)
         if not settings.whole:
-            return LinearTarget(_log_odds(run, table)), run
+            return LinearTarget((yield from _log_odds(run))), run
         if settings.class_weight != "balanced":
             return LinearTarget(zeros, weights=settings.weights), run
         # The weights n / (K n_k), none above the largest.
-        counts = _class_counts(run, table)
+        counts = yield from _class_counts(run)
         weights = np.minimum(counts.sum() / (len(counts) * counts), _LARGEST_WEIGHT)
         share = float(weights @ counts / counts.sum() / weights.max())
         return LinearTarget(zeros, weights=ClassWeights(weights, share)), run
 
-    def constant(self, problem: LinearProblem, run: Run, table: Table[Rows]) -> LinearProblem:
+    def constant(self, problem: LinearProblem, run: Run) -> Search[LinearProblem]:
         """Return a problem whose constant is found by what was meant for features."""
         # Of balanced classes all are alike.
         alike = run.budget.first == "classes" or run.settings.loss not in (LOGISTIC, SOFTMAX)
@@ -169,45 +170,49 @@ class LabelTarget(TargetKind):
         rest = replace(run.budget, first="classes", searching=1.0 - run.budget.scaling)
         target = problem.target
         weights = 1.0 if target.weights is None else target.weights.values
-        log_odds = _log_odds(replace(run, budget=rest), table, weights)
+        log_odds = yield from _log_odds(replace(run, budget=rest), weights)
         return replace(problem, target=replace(target, constant=log_odds))
 
 
 NUMBERS, COUNTS, LABELS = NumberTarget(), CountTarget(), LabelTarget()
 
 
-def _only_output(rows: Rows) -> np.ndarray:
-    return rows.outputs[0]
-
-
 def rows_of_numbers(bounds: np.ndarray | None, tables: dict[str, Any]) -> Rows:
-    """Return rows whose only output is the target, within bounds of shape (2, 1) if given."""
+    """Return rows whose target is within bounds of shape (2, 1) if given."""
     y = tables["y"]
-    return Rows(tables["X"], y, [y if bounds is None else np.clip(y, *bounds)])
+    return Rows(tables["X"], y if bounds is None else np.clip(y, *bounds))
 
 
 def rows_of_labels(classes: np.ndarray, tables: dict[str, Any]) -> Rows:
-    """Return rows with labels -1 and +1: of the second of two classes, or of each."""
-    y, ones = tables["y"], classes[1:] if len(classes) == 2 else classes
-    return Rows(tables["X"], y, [np.where(y == label, 1, -1).astype(np.int8) for label in ones])
+    """Return rows with the number of each one's class."""
+    numbers = np.zeros(len(tables["y"]), dtype=np.min_scalar_type(-len(classes)))
+    for number, label in enumerate(classes[1:], start=1):
+        numbers[tables["y"] == label] = number
+    return Rows(tables["X"], numbers)
 
 
-def _located(run: Run, y: Table[Any]) -> tuple[Standardisation, Run, SearchedLocation | None]:
-    """Return what the target's scaling within bounds or its search released, and what is left."""
+def _located(run: Run) -> Search[tuple[Standardisation, Run, SearchedLocation | None]]:
+    """Return what the target's scaling within bounds or its search found, and what is left."""
     # A target without bounds is searched for. So is one whose bounds turn out to be much wider than
     # its spread, from what was meant for features and model: whether that is so is decided by
     # released numbers.
     bounds = run.schema.target_bounds
     assert bounds is not None
     if run.budget.first == "scaling":
-        column = y.map(_as_column, 1)
-        standard = run.session.answer(standardise(run, bounds, target=True), column)
+        standard = yield partial(_answer_on_column, standardise(run, bounds, target=True))
         if not _is_hidden(standard, run, bounds):
             return standard, run, None
         run = replace(run, budget=run.budget.with_search(run.n_samples))
     budget, session = run.budget, run.session.under("target: ")
     ends = float(bounds[0, 0]), float(bounds[1, 0])
-    found = search_location(y, budget.search, ends, budget.noise, run.n_samples, session)
+    found = yield partial(
+        search_location,
+        loss=budget.search,
+        bounds=ends,
+        noise=budget.noise,
+        n_samples=run.n_samples,
+        session=session,
+    )
     facts = found.location, found.scale, found.found, LIMIT
     standard = Standardisation(*(np.array([fact]) for fact in facts))
     return (standard if run.settings.fit_intercept else standard.through_origin()), run, found
@@ -223,6 +228,10 @@ def _is_hidden(standard: Standardisation, run: Run, bounds: np.ndarray) -> bool:
     rule, scale = tuned.TARGET, standard.scale[0]
     wide = half[0] > rule.wide * LIMIT * scale
     return not noise <= rule.hidden[0 if wide else 1] * scale
+
+
+def _answer_on_column(search: Search[Any], y: Table[Any]) -> Any:
+    return Session.answer(search, y.map(_as_column, 1))
 
 
 def _as_column(values: np.ndarray) -> np.ndarray:
@@ -249,29 +258,23 @@ def _warn_of_constant(run: Run, found: SearchedLocation | None) -> None:
     warn_last(f"{name} {about}. {SEE_TARGET}")
 
 
-def _log_odds(run: Run, table: Table[Rows], weights: np.ndarray | float = 1.0) -> np.ndarray:
-    """Release how many records are in each class; return the log-odds of every output."""
+def _log_odds(run: Run, weights: np.ndarray | float = 1.0) -> Search[np.ndarray]:
+    """Find how many records are in each class; return the log-odds of every output."""
     # Without an intercept they are 0, and nothing is released.
     n_outputs = run.schema.n_outputs
     if run.budget.first == "nothing":
         return np.zeros(n_outputs)
-    counts = _class_counts(run, table) * weights
+    counts = (yield from _class_counts(run)) * weights
     others = counts.sum() - counts
     return np.asarray(np.log(counts / others)[-n_outputs:])
 
 
-def _class_counts(run: Run, table: Table[Rows]) -> np.ndarray:
-    """Release how many records are in each class: no fewer than the noise is wide."""
-    query = GroupedSum(max(2, run.schema.n_outputs), _class_codes)
-    budget, label = run.budget, "class shares"
-    found = run.session.tally(label, query, table, budget.search, budget.noise)
-    return np.maximum(found.values, max(0.5, float(found.standard_deviation[0])))
-
-
-def _class_codes(rows: Rows) -> np.ndarray:
-    """Return the number of the class of every row; of two, the second has the only output."""
-    first = rows.outputs[0] > 0
-    return first.astype(np.intp) if len(rows.outputs) == 1 else np.argmax(rows.outputs, axis=0)
+def _class_counts(run: Run) -> Search[np.ndarray]:
+    """Find how many records are in each class: no fewer than the noise is wide."""
+    query = GroupedSum(max(2, run.schema.n_outputs), partial(np.asarray, dtype=np.intp))
+    loss, noise = run.budget.search, run.budget.noise
+    found = yield partial(run.session.tally, "class shares", query, loss=loss, noise=noise)
+    return np.asarray(np.maximum(found.values, max(0.5, float(found.standard_deviation[0]))))
 
 
 def public_weights(owner: str, class_weight: Any, classes: np.ndarray) -> ClassWeights | None:

@@ -17,6 +17,7 @@ from skdpnoise.accounting.queries import (
 )
 from skdpnoise.accounting.session import Session
 from skdpnoise.data.table import InMemory, scanned
+from skdpnoise.kernels import sizes
 from skdpnoise.privacy import GaussianLoss
 from skdpnoise.sampling import random_words
 from skdpnoise.sensitivity import GroupedProfile, RowBounds
@@ -38,22 +39,28 @@ def rows(leaf):
     return leaf[:, :-1]
 
 
+def some_rows(leaf):
+    return (leaf[at, :-1] for at in sizes.in_blocks(len(leaf)))
+
+
 def codes_by_column(leaf):
     return (leaf[:, :-1] > 0.0).astype(np.intp) + (leaf[:, :-1] > 1.0)
 
 
 BOXED = RowBounds(N_COLUMNS, norm=1.0, columns=np.array([0.5, 1.0, 0.8]), l1_norm=1.3)
 QUERIES = {
-    "sum": ClippedSum(LOW, HIGH, rows),
-    "sum with one noise": ClippedSum(np.zeros(3), np.ones(3), rows, alike=True),
-    "vectors": ClippedVectors(2.0, N_COLUMNS, rows),
-    "rows in a ball": ClippedRows(RowBounds(N_COLUMNS, norm=2.0), rows=rows),
-    "rows about a centre": ClippedRows(RowBounds(N_COLUMNS, norm=2.0), CENTER, SCALE, rows),
-    "rows in a box and two balls": ClippedRows(BOXED, rows=rows),
-    "moments in a ball": SecondMoments(RowBounds(N_COLUMNS, norm=1.0), rows=rows),
-    "moments about a centre": SecondMoments(RowBounds(N_COLUMNS, norm=1.0), CENTER, SCALE, rows),
+    "sum": ClippedSum(LOW, HIGH, some_rows),
+    "sum with one noise": ClippedSum(np.zeros(3), np.ones(3), some_rows, alike=True),
+    "vectors": ClippedVectors(2.0, N_COLUMNS, some_rows),
+    "rows in a ball": ClippedRows(RowBounds(N_COLUMNS, norm=2.0), contributions=some_rows),
+    "rows about a centre": ClippedRows(RowBounds(N_COLUMNS, norm=2.0), CENTER, SCALE, some_rows),
+    "rows in a box and two balls": ClippedRows(BOXED, contributions=some_rows),
+    "moments in a ball": SecondMoments(RowBounds(N_COLUMNS, norm=1.0), contributions=some_rows),
+    "moments about a centre": SecondMoments(
+        RowBounds(N_COLUMNS, norm=1.0), CENTER, SCALE, some_rows
+    ),
     "moments in a box and a ball": SecondMoments(
-        RowBounds(N_COLUMNS, 1.0, BOXED.columns), rows=rows
+        RowBounds(N_COLUMNS, 1.0, BOXED.columns), contributions=some_rows
     ),
     "sums by group": GroupedSum(N_GROUPS, codes, LOW, HIGH, rows),
     "sums of one group": GroupedSum(1, codes, LOW, HIGH, rows),
@@ -134,19 +141,19 @@ def test_sums_of_parts_are_those_of_all_records_whatever_their_order(name):
 
 
 @pytest.mark.parametrize(
-    ("name", "constant"),
+    ("name", "module", "constant"),
     [
-        ("sums by group", "_ENTRIES"),
+        ("sums by group", queries, "_ENTRIES"),
         *(
-            (name, "MOST_ROWS")
+            (name, sizes, "MOST_ROWS")
             for name in ("sum", "vectors", "rows in a ball", "moments in a ball")
         ),
     ],
 )
-def test_sums_of_few_records_at_a_time_are_those_of_all(monkeypatch, name, constant):
+def test_sums_of_few_records_at_a_time_are_those_of_all(monkeypatch, name, module, constant):
     step, table = summed(QUERIES[name]), some_records(np.random.default_rng(1), 400)
     whole = step(table)
-    monkeypatch.setattr(queries, constant, 50)
+    monkeypatch.setattr(module, constant, 50)
     np.testing.assert_array_equal(step(table), whole)
 
 

@@ -49,9 +49,9 @@ def test_labels_of_one_kind_are_read_and_sorted(name):
     labels = read_labels("DPLogisticCD", given, 4)
     assert labels.dtype.kind == kind
     classes = known_classes(DPLogisticCD(), labels)
-    (signs,) = rows_of_labels(classes, {"X": None, "y": labels}).outputs
+    numbers = rows_of_labels(classes, {"X": None, "y": labels}).y
     assert len(classes) == 2
-    np.testing.assert_array_equal(signs, [-1, 1, 1, -1])
+    np.testing.assert_array_equal(numbers, [0, 1, 1, 0])
 
 
 @pytest.mark.parametrize(
@@ -110,9 +110,9 @@ def test_text_is_read_as_what_it_holds_or_refused_without_a_quotation():
 def test_public_classes_hold_for_labels_of_another_type_of_number():
     labels = read_labels("DPLogisticCD", np.array([0.0, 2.0]), 2)
     classes = known_classes(DPLogisticCD(classes=[0, 1, 2]), labels)
-    signs = rows_of_labels(classes, {"X": None, "y": labels}).outputs
+    numbers = rows_of_labels(classes, {"X": None, "y": labels}).y
     assert classes.tolist() == [0, 1, 2]
-    np.testing.assert_array_equal(signs, [[1, -1], [-1, -1], [-1, 1]])
+    np.testing.assert_array_equal(numbers, [0, 2])
 
 
 @pytest.mark.parametrize(

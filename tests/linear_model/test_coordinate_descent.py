@@ -10,7 +10,8 @@ from sklearn.base import clone
 from sklearn.linear_model import LinearRegression
 
 from skdpnoise import DPCoordinateDescentRegressor, DPLogisticCD, PrivacyWarning
-from skdpnoise.accounting import queries, session
+from skdpnoise.accounting import session
+from skdpnoise.kernels import sizes
 from skdpnoise.linear_model._standard_units import LIMIT, Standardisation
 from skdpnoise.linear_model.solvers import final_steps
 from tests._cases import quick
@@ -273,25 +274,26 @@ def with_a_last_release(monkeypatch, residuals=final_steps.Recentre.contribution
     rng = np.random.default_rng(0)
     X = rng.normal(size=(2000, 3))
     y = X @ [1.0, -1.0, 0.5] + 1.0 + rng.normal(size=2000)
-    sizes = []
+    taken = []
 
     def counted(step, path, plan, rows):
-        sizes.append(len(rows))
-        return residuals(step, path, plan, rows)
+        for some in residuals(step, path, plan, rows):
+            taken.append(len(some))
+            yield some
 
     model = DPCoordinateDescentRegressor(2.0, solver="gradient", random_state=0)
     with monkeypatch.context() as patch:
         patch.setattr(final_steps.Recentre, "contributions", counted)
-        return model.fit(X, y), sizes
+        return model.fit(X, y), taken
 
 
 def test_every_row_counts_once_in_the_last_release_whatever_the_blocks(monkeypatch):
     models = []
     for n_rows in (8192, 7, 1999):
-        monkeypatch.setattr(queries, "MOST_ROWS", n_rows)
-        model, sizes = with_a_last_release(monkeypatch)
-        assert sum(sizes) == 2000
-        assert max(sizes) == min(n_rows, 2000)
+        monkeypatch.setattr(sizes, "MOST_ROWS", n_rows)
+        model, taken = with_a_last_release(monkeypatch)
+        assert sum(taken) == 2000
+        assert max(taken) == min(n_rows, 2000)
         models.append(model)
     for model in models[1:]:
         assert (model.coef_ == models[0].coef_).all()
@@ -324,9 +326,9 @@ def test_a_row_that_is_no_number_by_the_end_of_a_fit_counts_as_one_row(value, mo
     residuals = final_steps.Recentre.contributions
 
     def poisoned(*facts):
-        values = residuals(*facts)
-        values[5] = value
-        return values
+        for values in residuals(*facts):
+            values[5] = value
+            yield values
 
     plain, changed = (with_a_last_release(monkeypatch, one) for one in (residuals, poisoned))
     assert changed[1] == plain[1] != []

@@ -399,8 +399,8 @@ def test_a_penalty_to_nothing_leaves_the_mean_to_the_level():
 def plain_sums(plan, rows, scores, sweep):
     """Return the next sum of gradients, in numpy that knows a loss by its slope alone."""
     features, loss, clip = plan.problem.features, plan.problem.settings.loss, plan.query.clip
-    columns = np.column_stack([features(rows.X), np.ones(len(rows))])
-    (y,), (previous, change, following, (q, _)) = plan.problem.target(rows.outputs), sweep
+    columns = np.column_stack([features(rows.X), np.ones(len(rows.y))])
+    (y,), (previous, change, following, (q, _)) = plan.problem.target(rows.y), sweep
     scores[0][:] += change * columns[:, previous]
     slopes = loss.slope(scores[0], y) * columns[:, following]
     return int(np.rint(np.clip(slopes, -clip, clip) / q).astype(np.int64).sum())

@@ -57,8 +57,7 @@ def plan_of(estimator, used, n_outputs=1, n_samples=2000.0):
 
 def rows_of(plan):
     shape = 10, plan.problem.schema.n_columns
-    outputs = [np.ones(10)] * plan.problem.schema.n_outputs
-    return InMemory(Rows(np.zeros(shape), np.ones(10), outputs), 10)
+    return InMemory(Rows(np.zeros(shape), np.ones(10)), 10)
 
 
 def updates_of(plan, words, monkeypatch):

@@ -15,8 +15,10 @@ from sklearn.metrics import d2_pinball_score
 from sklearn.svm import LinearSVC
 
 from skdpnoise import DPHuberRegressor, DPLinearSVC, DPQuantileRegressor
+from skdpnoise.kernels import sizes
 from skdpnoise.kernels.losses import hinge, huber, pinball
 from skdpnoise.linear_model._column_groups import NO_GROUP
+from skdpnoise.linear_model._records import Rows
 from skdpnoise.linear_model._standard_units import Standardisation
 from skdpnoise.linear_model.solvers.final_steps import linear_functions
 from skdpnoise.privacy import gdp_mu
@@ -182,21 +184,24 @@ def test_what_is_wrong_is_said_before_the_charge(name, settings, match):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("sparse", [False, True])
-def test_what_is_bought_of_scores_reads_the_same_bits_of_a_row_in_any_block(sparse):
+def test_what_is_bought_of_scores_reads_the_same_bits_of_a_row_in_any_block(sparse, monkeypatch):
     rng = np.random.default_rng(0)
     p, X = 61, rng.normal(size=(400, 61))
     facts = 0.0 * np.ones(p), np.ones(p), rng.random(p) < 0.9, 2.0 * np.ones(p), np.ones(p)
     groups = np.where(np.arange(p) < 5, 0, NO_GROUP)
     scaling, model = Standardisation(*facts, groups), rng.normal(size=(3, p + 1))
 
-    def scores(rows):
-        return linear_functions(model, csr_array(rows) if sparse else rows, scaling)
+    def scores(X):
+        rows = Rows(csr_array(X) if sparse else X, np.arange(len(X)))
+        return np.concatenate([some for some, _ in linear_functions(model, rows, scaling)], axis=1)
 
     whole = scores(X)
     for size in (1, 2, 7, 64):
         parts = [scores(X[k : k + size]) for k in range(0, 400, size)]
         np.testing.assert_array_equal(np.concatenate(parts, axis=1), whole)
     np.testing.assert_array_equal(scores(np.asfortranarray(X)), whole)
+    monkeypatch.setattr(sizes, "MOST_ROWS", 7)
+    np.testing.assert_array_equal(scores(X), whole)
 
 
 @every_model

@@ -349,30 +349,54 @@ def descend(
     >>> [*passes][-1].round(3)
     array([[3., 3.]])
     """
-    velocity = np.zeros(coef.shape)
     longest = step if longest_step is None else longest_step
-    before, mean, steepest, now = coef, np.zeros(coef.shape), 0.0, float(step)
+    descent = Descent(coef, step, longest, momentum, l1, l2)
     for t in range(n_passes):
         bound = None if clip is None else clip[t]
-        sums = gradient(coef, bound)
+        sums = gradient(descent.coef, bound)
         if noise is not None:
             sums = add(sums, noise[t])
-        unit = 1.0 if bound is None else bound.unit
-        last, mean = mean, np.asarray(sums * unit / n_samples, dtype=np.float64)
-        moved = float(np.linalg.norm(coef - before))
-        if moved > 0.0:
-            steepest = max(steepest, float(np.linalg.norm(mean - last)) / moved)
-            now = min(max(step, (1.0 + momentum) / max(steepest, _FLAT)), longest, _GROWTH * now)
+        descent.moved(np.asarray(sums * (1.0 if bound is None else bound.unit) / n_samples))
         if steps is not None:
-            steps.append(now)
-        before = coef
-        velocity = momentum * velocity + mean
-        coef = coef - now * velocity
+            steps.append(descent.step)
+        yield descent.coef.copy()
+
+
+class Descent:
+    """The coefficients of :func:`descend`, which mean gradients move."""
+
+    def __init__(
+        self,
+        coef: Floats,
+        step: float,
+        longest_step: float,
+        momentum: float,
+        l1: ArrayLike,
+        l2: ArrayLike,
+    ) -> None:
+        self.coef, self.step = coef, float(step)
+        self._steps, self._momentum = (float(step), longest_step), momentum
+        self._l1, self._l2 = (np.asarray(one, dtype=np.float64) for one in (l1, l2))
+        self._before, self._mean, self._velocity = coef, np.zeros_like(coef), np.zeros_like(coef)
+        self._steepest = 0.0
+
+    def moved(self, mean: Floats) -> Floats:
+        """Move the coefficients along a mean gradient, and return them."""
+        (first, longest), momentum = self._steps, self._momentum
+        moved = float(np.linalg.norm(self.coef - self._before))
+        if moved > 0.0:
+            slope = float(np.linalg.norm(mean - self._mean)) / moved
+            self._steepest = max(self._steepest, slope)
+            flattest = (1.0 + momentum) / max(self._steepest, _FLAT)
+            self.step = min(max(first, flattest), longest, _GROWTH * self.step)
+        self._before, self._mean = self.coef, mean
+        self._velocity = momentum * self._velocity + mean
+        coef = self.coef - self.step * self._velocity
         # Where they rest, the velocity is the gradient over 1 - β, and so must the penalties be.
-        most = np.abs(coef) - now / (1.0 - momentum) * np.asarray(l1, dtype=np.float64)
-        shrink = 1.0 + now / (1.0 - momentum) * np.asarray(l2, dtype=np.float64)
-        coef = np.sign(coef) * np.maximum(most, 0.0) / shrink
-        yield coef.copy()
+        reach = self.step / (1.0 - momentum)
+        most = np.maximum(np.abs(coef) - reach * self._l1, 0.0)
+        self.coef = np.sign(coef) * most / (1.0 + reach * self._l2)
+        return self.coef
 
 
 @np.errstate(all="ignore")

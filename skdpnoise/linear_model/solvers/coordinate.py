@@ -137,7 +137,7 @@ class _Swept:
     """Rows that are read column by column."""
 
     sweeps: Sweeps
-    outputs: list[np.ndarray]
+    y: np.ndarray
 
 
 def _swept(
@@ -146,12 +146,12 @@ def _swept(
     p = rows.X.shape[1]
     scalings = scalings_of(features.center, features.scale, features.limit, p, p + 1)
     sweeps = Sweeps(rows.X, code, scalings)
-    return _Swept(sweeps.at_hand(*at_hand) if at_hand else sweeps, rows.outputs)
+    return _Swept(sweeps.at_hand(*at_hand) if at_hand else sweeps, rows.y)
 
 
 def _start(loss: Loss, target: LinearTarget, rows: _Swept) -> list[Scores]:
     """Return the scores of all rows before the first sweep, for each output."""
-    return [loss.start(output) for output in target(rows.outputs)]
+    return [loss.start(values) for values in target(rows.y)]
 
 
 def _advance(scores: list[Scores], rows: _Swept, update: tuple[int, Sweep]) -> np.ndarray:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, ClassVar
@@ -20,6 +20,7 @@ from skdpnoise.accounting.queries import ClippedSum, ClippedVectors
 from skdpnoise.accounting.session import Session
 from skdpnoise.data.table import Table
 from skdpnoise.kernels.losses import exponential_mean
+from skdpnoise.kernels.sizes import in_blocks
 from skdpnoise.linear_model import _tuned as tuned
 from skdpnoise.linear_model._budget import FitBudget
 from skdpnoise.linear_model._records import Rows
@@ -39,8 +40,8 @@ class LastRelease(ABC):
     mechanism: Any  # calibrated for the query
 
     @abstractmethod
-    def contributions(self, path: np.ndarray, plan: Any, rows: Rows) -> Any:
-        """Return what some rows contribute, by the iterates so far; the query clips it."""
+    def contributions(self, path: np.ndarray, plan: Any, rows: Rows) -> Iterator[Any]:
+        """Yield what some rows at a time contribute, by the iterates so far; it is clipped."""
 
     @abstractmethod
     def __call__(self, path: np.ndarray, plan: Any, noisy: np.ndarray) -> np.ndarray:
@@ -56,7 +57,7 @@ def finished(
 ) -> np.ndarray:
     for step in plan.final:
         if isinstance(step, LastRelease):
-            query = replace(step.query, rows=partial(step.contributions, path, plan))
+            query = replace(step.query, contributions=partial(step.contributions, path, plan))
             released = session.released(step.label, query, table, step.mechanism)
             path = step(path, plan, released.values)
         else:
@@ -64,19 +65,23 @@ def finished(
     return path
 
 
-def linear_functions(model: np.ndarray, X: Any, features: Standardisation) -> np.ndarray:
-    """Return the scores of the records, shape (n_outputs, n_samples)."""
+def linear_functions(
+    model: np.ndarray, rows: Rows, features: Standardisation
+) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """Yield the scores of some rows at a time, shape (n_outputs, n_rows), and their targets."""
     # They are summed column by column, so that what a record adds depends on no other record, to
     # the last bit.
-    if not isinstance(X, np.ndarray):  # products of sparse rows are summed entry by entry
-        return np.asarray(features.scores(X, model[:, :-1]).T + model[:, -1:])
-    if features.parts:
-        X = features.held(X)
-    scores = np.repeat(model[:, -1:], len(X), axis=1)
-    for j in np.flatnonzero(features.used & (model[:, :-1] != 0.0).any(axis=0)):
-        standard = (X[:, j].astype(np.float64) - features.center[j]) / features.scale[j]
-        scores += model[:, j, np.newaxis] * np.clip(standard, -features.limit[j], features.limit[j])
-    return scores
+    for at in in_blocks(len(rows.y)):
+        X, y = rows.X[at], rows.y[at]
+        if not isinstance(X, np.ndarray):  # products of sparse rows are summed entry by entry
+            yield features.scores(X, model[:, :-1]).T + model[:, -1:], y
+            continue
+        X, scores = features.held(X), np.repeat(model[:, -1:], len(y), axis=1)
+        for j in np.flatnonzero(features.used & (model[:, :-1] != 0.0).any(axis=0)):
+            standard = (X[:, j].astype(np.float64) - features.center[j]) / features.scale[j]
+            limit = features.limit[j]
+            scores += model[:, j, np.newaxis] * np.clip(standard, -limit, limit)
+        yield scores, y
 
 
 def _nearer(path: np.ndarray, constant: np.ndarray, keep: float) -> np.ndarray:
@@ -109,11 +114,11 @@ class Recentre(LastRelease):
     query: ClippedSum
     mechanism: AdditiveMechanism
 
-    def contributions(self, path: np.ndarray, plan: Any, rows: Rows) -> np.ndarray:
-        """Return residuals in standard units; of the target as it came, not clipped."""
+    def contributions(self, path: np.ndarray, plan: Any, rows: Rows) -> Iterator[np.ndarray]:
+        """Yield residuals in standard units; of the target as it came, not clipped."""
         center, scale = plan.problem.target.units
-        scores = linear_functions(plan.average(path), rows.X, plan.problem.features)
-        return np.asarray((rows.y - center) / scale - scores[0])[:, np.newaxis]
+        for scores, y in linear_functions(plan.average(path), rows, plan.problem.features):
+            yield ((y - center) / scale - scores[0])[:, np.newaxis]
 
     def __call__(self, path: np.ndarray, plan: Any, noisy: np.ndarray) -> np.ndarray:
         if not plan.problem.target.units[1]:
@@ -138,13 +143,12 @@ class MajorityFallback(LastRelease):
     query: ClippedSum
     mechanism: AdditiveMechanism
 
-    def contributions(self, path: np.ndarray, plan: Any, rows: Rows) -> np.ndarray:
-        """Return how many more labels the model has right than the largest class."""
-        constant, right = plan.problem.target.constant, _labels(rows.outputs)
-        scores = linear_functions(plan.average(path), rows.X, plan.problem.features)
-        gains = (_labels(scores) == right).astype(np.float64)
-        gains -= _labels(constant[:, np.newaxis]) == right
-        return np.asarray(gains)[:, np.newaxis]
+    def contributions(self, path: np.ndarray, plan: Any, rows: Rows) -> Iterator[np.ndarray]:
+        """Yield how many more labels the model has right than the largest class."""
+        largest = _labels(plan.problem.target.constant[:, np.newaxis])
+        for scores, y in linear_functions(plan.average(path), rows, plan.problem.features):
+            gains = (_labels(scores) == y).astype(np.float64) - (largest == y)
+            yield gains[:, np.newaxis]
 
     def __call__(self, path: np.ndarray, plan: Any, noisy: np.ndarray) -> np.ndarray:
         constant = plan.problem.target.constant
@@ -165,7 +169,7 @@ def kept_for_few_labels(lead: float, spread: float) -> float:
     return float(np.clip(lead / max(rule.few_labels * spread, 1e-300), rule.least_kept, 1.0))
 
 
-def _labels(scores: Sequence[np.ndarray] | np.ndarray) -> np.ndarray:
+def _labels(scores: np.ndarray) -> np.ndarray:
     """Return the number of the class with the largest score; of two classes, the second if > 0."""
     found: np.ndarray = (
         np.greater(scores[0], 0.0) if len(scores) == 1 else np.argmax(scores, axis=0)
@@ -213,12 +217,11 @@ class TwoClassFallback(LastRelease):
     query: ClippedVectors
     mechanism: AdditiveMechanism
 
-    def contributions(self, path: np.ndarray, plan: Any, rows: Rows) -> np.ndarray:
-        """Return how many more labels the model has right than either class alone."""
-        scores = linear_functions(plan.average(path), rows.X, plan.problem.features)
-        positive = rows.outputs[0] > 0
-        right = ((scores[0] > 0.0) == positive).astype(np.float64)
-        return np.stack([right - ~positive, right - positive], axis=1)
+    def contributions(self, path: np.ndarray, plan: Any, rows: Rows) -> Iterator[np.ndarray]:
+        """Yield how many more labels the model has right than either class alone."""
+        for scores, y in linear_functions(plan.average(path), rows, plan.problem.features):
+            right = (_labels(scores) == y).astype(np.float64)
+            yield np.stack([right - (y == 0), right - (y == 1)], axis=1)
 
     def __call__(self, path: np.ndarray, plan: Any, noisy: np.ndarray) -> np.ndarray:
         rule, n, model = tuned.FINAL, plan.n_samples, plan.average(path)
@@ -258,11 +261,11 @@ class RescaleOnMoments(LastRelease):
     def mechanism(self) -> Any:
         return self.moments.mechanism
 
-    def contributions(self, path: np.ndarray, plan: Any, rows: Rows) -> list[np.ndarray]:
-        """Return predictions, in standard units, and the target."""
+    def contributions(self, path: np.ndarray, plan: Any, rows: Rows) -> Iterator[list[np.ndarray]]:
+        """Yield predictions, in standard units, and the target."""
         model, unit = self._model(path, plan)
-        predictions = linear_functions(model / (unit or 1.0), rows.X, plan.problem.features)
-        return self.moments.tables(rows, predictions.T)
+        for scores, y in linear_functions(model / (unit or 1.0), rows, plan.problem.features):
+            yield self.moments.tables(Rows(scores.T, y))
 
     def __call__(self, path: np.ndarray, plan: Any, noisy: np.ndarray) -> np.ndarray:
         unit = self._model(path, plan)[1]
@@ -325,12 +328,12 @@ class MatchMean(LastRelease):
         size = LIMIT * float(np.linalg.norm(slopes))
         return self.farther * math.exp(min(size, 40.0))
 
-    def contributions(self, path: np.ndarray, plan: Any, rows: Rows) -> np.ndarray:
-        """Return predictions and counts, both in units of their limits."""
-        scores = linear_functions(plan.average(path), rows.X, plan.problem.features)
-        rates = exponential_mean(scores[0]) / self._most_predicted(path, plan)
-        counts = plan.problem.target(rows.outputs)[0] / self.counted
-        return np.stack([rates, counts], axis=1)
+    def contributions(self, path: np.ndarray, plan: Any, rows: Rows) -> Iterator[np.ndarray]:
+        """Yield predictions and counts, both in units of their limits."""
+        most = self._most_predicted(path, plan)
+        for scores, y in linear_functions(plan.average(path), rows, plan.problem.features):
+            counts = plan.problem.target(y)[0] / self.counted
+            yield np.stack([exponential_mean(scores[0]) / most, counts], axis=1)
 
     def __call__(self, path: np.ndarray, plan: Any, noisy: np.ndarray) -> np.ndarray:
         predicted = self._most_predicted(path, plan)

@@ -11,10 +11,11 @@ classes there are, a record moves it by at most C.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any, ClassVar
+from operator import methodcaller
+from typing import ClassVar
 
 import numpy as np
 
@@ -23,8 +24,9 @@ from skdpnoise.accounting.budget import BESIDE
 from skdpnoise.accounting.queries import ClippedVectors
 from skdpnoise.accounting.session import Session
 from skdpnoise.data.table import Table
-from skdpnoise.kernels import POISSON, SQUARED, Loss
-from skdpnoise.kernels.joint import Clip, GridRows, clipped_gradient_sums, descend
+from skdpnoise.kernels import POISSON, SQUARED
+from skdpnoise.kernels.joint import Clip, GridRows, clipped_gradient_sums
+from skdpnoise.kernels.joint.descent import Descent
 from skdpnoise.linear_model import _tuned as tuned
 from skdpnoise.linear_model._budget import NORMAL, FitBudget
 from skdpnoise.linear_model._records import LinearProblem, LinearSchema, Rows, Settings
@@ -85,41 +87,24 @@ class GradientPlan(SolverPlan):
             coef[:, -1] = problem.target.constant
             yield coef
             return
-        drawn, passes = session.draw("gradients", mechanism), iter(range(self.n_passes))
-        weights, n_threads = problem.target.weights, table.n_threads
-        make = partial(_on_grid, problem, self.row_grid_size, self.constant, table.lasts)
-        rows = table.map(make)
+        drawn, weights = session.draw("gradients", mechanism), problem.target.weights
         clip = self.query.clip(mechanism.grid_size)
+        rows = table.map(partial(_on_grid, self, clip, table.lasts, table.n_threads))
         # Of the features and the intercept.
         updated = np.flatnonzero(np.append(problem.features.used, self.constant > 0.0))
-
-        def gradient(coef: np.ndarray, _: Any) -> np.ndarray:
-            step = partial(_gradients, settings.loss, n_threads, clip, coef)
-            found = rows.total(step, "gradients")[:, updated]
-            # What is not updated stays zero, whatever its sums are.
-            noisy = np.zeros(shape)
-            some = drawn.add(found.ravel(), next(passes)) * clip.grid_size
-            noisy[:, updated] = some.reshape(found.shape)
-            return noisy
-
         part = 1.0 if weights is None else weights.penalty
         penalties = settings.penalty(problem, self.n_samples)
         l1, l2 = (part * np.append(one, 0.0) for one in penalties)  # none of the intercept
-        path = descend(
-            gradient,
-            np.zeros(shape),
-            n_passes=self.n_passes,
-            step=self.step,
-            longest_step=self.longest_step,
-            steps=self.steps,
-            n_samples=self.n_samples,
-            momentum=tuned.GRADIENT.momentum,
-            l1=l1,
-            l2=l2,
-        )
-        for coef in path:
-            coef[:, -1] *= self.constant
-            yield coef
+        coef, momentum = np.zeros(shape), tuned.GRADIENT.momentum
+        descent = Descent(coef, self.step, self.longest_step, momentum, l1, l2)
+        for t in range(self.n_passes):
+            found = rows.total(methodcaller("__call__", coef), "gradients")[:, updated]
+            # What is not updated stays zero, whatever its sums are.
+            noisy = np.zeros(shape)
+            noisy[:, updated] = drawn.add(found.ravel(), t).reshape(found.shape) * clip.grid_size
+            coef = descent.moved(noisy / self.n_samples)
+            self.steps.append(descent.step)
+            yield coef * np.append(np.ones(shape[1] - 1), self.constant)
 
     def average(self, path: np.ndarray) -> np.ndarray:
         return np.asarray(path[-_n_averaged(len(path)) :].mean(axis=0))
@@ -151,43 +136,31 @@ def _n_averaged(n_passes: int) -> int:
     return max(1, math.ceil(tuned.GRADIENT.averaged * n_passes))
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Gridded:
-    """Rows as integers, and what their slopes follow from."""
-
-    rows: GridRows
-    targets: np.ndarray  # (n_rows, n_outputs), of labels whether they are those of the output
-    weights: np.ndarray | None  # (n_rows,)
-
-
 def _on_grid(
-    problem: LinearProblem, grid_size: float, constant: float, keep: bool, rows: Rows
-) -> _Gridded:
-    features, target = problem.features, problem.target
+    plan: GradientPlan, clip: Clip, keep: bool, n_threads: int, rows: Rows
+) -> Callable[[np.ndarray], np.ndarray]:
+    """Return the sums of gradients of some rows, a function of the coefficients."""
+    problem, features, target = plan.problem, plan.problem.features, plan.problem.target
     gridded = GridRows(
         rows.X,
-        grid_size=grid_size,
+        grid_size=plan.row_grid_size,
         limit=np.where(features.used, features.limit, 0.0),
         center=features.center,
         scale=features.scale,
-        constant=constant,
+        constant=plan.constant,
         groups=features.groups,
         keep=keep,  # integers for the next pass
     )
-    if target.scaling is not None:
-        return _Gridded(gridded, np.stack(target(rows.outputs), axis=1), None)
-    targets = np.stack(rows.outputs, axis=1) > 0  # labels
-    if target.weights is None:
-        return _Gridded(gridded, targets, None)
-    classes = targets[:, 0].astype(int) if targets.shape[1] == 1 else targets.argmax(axis=1)
-    return _Gridded(gridded, targets, target.weights.relative[classes])
-
-
-def _gradients(
-    loss: Loss, n_threads: int, clip: Clip, coef: np.ndarray, rows: _Gridded
-) -> np.ndarray:
-    facts: dict[str, Any] = {"clip": clip, "weights": rows.weights, "n_threads": n_threads}
-    return clipped_gradient_sums(rows.rows, rows.targets, coef, loss=loss, **facts)
+    weights = None if target.weights is None else target.weights.relative[rows.y]
+    return partial(
+        clipped_gradient_sums,
+        gridded,
+        np.stack(target(rows.y), axis=1),
+        loss=problem.settings.loss,
+        clip=clip,
+        weights=weights,
+        n_threads=n_threads,
+    )
 
 
 class GradientDescent:

@@ -80,10 +80,12 @@ class MomentsRelease:
             return make_pseudo_data(np.zeros((1, 1)), used & False, 0.0)
         return make_pseudo_data(noisy / self.n_samples, used, self.noise_level)
 
-    def tables(self, rows: Rows, X: np.ndarray | None = None) -> list[np.ndarray]:
-        """Return columns side by side: features, or what is in their place, target, constant."""
-        columns = _columns(rows.X if X is None else X, self.columns.used[:-1])
-        return [*columns, rows.y, np.broadcast_to(1.0, (len(rows), self.constant))]
+    def tables(self, rows: Rows) -> list[np.ndarray]:
+        """Return few tables side by side, that need no copy: used features, target, constant."""
+        places = np.flatnonzero(self.columns.used[:-1])
+        runs = np.split(places, np.flatnonzero(np.diff(places) > 1) + 1)
+        features = [rows.X[:, run[0] : run[-1] + 1] for run in runs if run.size]
+        return [*features, rows.y, np.broadcast_to(1.0, (len(rows.y), self.constant))]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -297,13 +299,6 @@ def make_pseudo_data(moments: np.ndarray, used: np.ndarray, noise_level: float) 
     values, vectors = np.linalg.eigh(0.5 * (centred + centred.T))
     root = np.sqrt(np.maximum(values, 0.0) * len(values))[:, np.newaxis] * vectors.T
     return PseudoData(root[:, :-1], root[:, -1], mean[:-1], float(mean[-1]), used, noise_level)
-
-
-def _columns(X: np.ndarray, used: np.ndarray) -> list[np.ndarray]:
-    """Return the columns that are used as few tables that need no copy."""
-    places = np.flatnonzero(used)
-    runs = np.split(places, np.flatnonzero(np.diff(places) > 1) + 1)
-    return [X[:, run[0] : run[-1] + 1] for run in runs if run.size]
 
 
 def _projected(matrix: np.ndarray) -> np.ndarray:
