@@ -37,13 +37,10 @@ def columnwise(X: NDArray[Any], n_threads: int = 1) -> NDArray[Any]:
     return table
 
 
-def _several(X: Tables) -> bool:
-    return isinstance(X, list) and all(isinstance(one, np.ndarray) for one in X)
-
-
 def side_by_side(X: Tables) -> list[NDArray[Any]]:
     """Return tables, a vector as one of one column."""
-    tables = [np.asarray(one) for one in (X if _several(X) else [X])]
+    several = isinstance(X, list) and all(isinstance(one, np.ndarray) for one in X)
+    tables = [np.asarray(one) for one in (X if several else [X])]
     if len({len(one) for one in tables}) != 1:
         raise ValueError("The tables in the 'X' parameter must have as many rows each.")
     return [one[:, np.newaxis] if one.ndim == 1 else one for one in tables]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -90,8 +90,8 @@ def second_moments(
            [0.60457039, 0.70218754]])
     """
     standard, bounds = (center, scale, limit), (row_grid_size, norm, columns, l1_norm)
-    total = _Rows(X, standard, bounds, block_rows, n_threads).products()
-    return total + np.triu(total, 1).T
+    upper = np.triu(_Rows(X, standard, bounds, block_rows, n_threads).sums(of_products=True))
+    return upper + np.triu(upper, 1).T
 
 
 def clipped_row_sums(
@@ -136,7 +136,7 @@ def clipped_row_sums(
     array([1.1 , 1.05])
     """
     standard, bounds = (center, scale, limit), (row_grid_size, norm, columns, l1_norm)
-    return _Rows(X, standard, bounds, block_rows, n_threads).totals()
+    return _Rows(X, standard, bounds, block_rows, n_threads).sums(of_products=False)
 
 
 def row_norms(
@@ -204,30 +204,15 @@ class _Rows:
         self.largest = int(self.most.max(initial=0.0))
         wished = block_rows or rows_at_once(p)
         self.block_rows = max(1, min(wished, self.n_rows))
-        self.n_threads = n_threads
+        self.n_ranges = max(1, min(n_threads, self.n_rows * p // PER_THREAD))
         self.kernels: Any = kernels(self.n_rows * p)
 
-    def products(self) -> NDArray[np.int64]:
-        """Return the sums of products of all pairs of columns on and above the diagonal."""
-        size = self._padded
-        total = self.sums((size, size), self.largest**2, self.kernels.add_products)
-        return np.triu(total[: self.n_columns, : self.n_columns])
-
-    @property
-    def _padded(self) -> int:
-        """Number of columns with those of zeros, for four are multiplied by four at once."""
-        return int(-(-self.n_columns // _LANES) * _LANES)
-
-    def totals(self) -> NDArray[np.int64]:
-        def add(integers: Floats, n: int, total: Floats) -> None:
-            total += integers[: self.n_columns, :n].sum(axis=1)
-
-        return self.sums((self.n_columns,), self.largest, add)
-
-    def sums(
-        self, shape: tuple[int, ...], largest: int, add: Callable[[Floats, int, Floats], None]
-    ) -> NDArray[np.int64]:
-        """Return what a function adds up of all tiles, of each row integers up to `largest`."""
+    def sums(self, *, of_products: bool) -> NDArray[np.int64]:
+        """Return the sums of all integers, or of products of columns, on and above the diagonal."""
+        # With columns of zeros, for four are multiplied by four at once.
+        p, padded = self.n_columns, -(-self.n_columns // _LANES) * _LANES
+        shape = (padded, padded) if of_products else (padded,)
+        largest = self.largest**2 if of_products else self.largest
         if largest > _EXACT or largest * self.n_rows > _LARGEST_SUM:
             raise ValueError(
                 f"row_grid_size is too small for norm={self.norms[0]:g} and {self.n_rows} rows: "
@@ -239,17 +224,21 @@ class _Rows:
         def task(rows: tuple[int, int]) -> NDArray[np.int64]:
             total, part, held = np.zeros(shape, dtype=np.int64), np.zeros(shape), 0
             # Eight rows more, so that the columns do not all fall on the same lines of the cache.
-            integers = np.zeros((self._padded, block + 8))
+            integers = np.zeros((padded, block + 8))
             for tile, n, sums in self.tiles(rows, block):
                 self.kernels.quantise(tile, n, grid, sums, integers)
                 if (held + n) * largest > _EXACT:
                     total += part.astype(np.int64)
                     part[:], held = 0.0, 0
-                add(integers, n, part)
+                if of_products:
+                    self.kernels.add_products(integers, n, part)
+                else:
+                    part += integers[:, :n].sum(axis=1)
                 held += n
             return total + part.astype(np.int64)
 
-        return np.asarray(sum(self.run(task)))
+        with threads(self.n_rows, self.n_ranges) as run:
+            return np.asarray(sum(run(task)))[(slice(p),) * len(shape)]
 
     def norms_of_rows(self) -> NDArray[np.float64]:
         """Return the norm of every standardised row."""
@@ -261,7 +250,8 @@ class _Rows:
                 norms[begin : begin + n] = sums[2, :n]
                 begin += n
 
-        self.run(task)
+        with threads(self.n_rows, self.n_ranges) as run:
+            run(task)
         return norms
 
     def tiles(self, rows: tuple[int, int], block: int) -> Iterator[tuple[Floats, int, Floats]]:
@@ -271,12 +261,6 @@ class _Rows:
             n = load(self.tables, begin, min(begin + block, rows[1]), tile)
             self.kernels.standardise(tile, n, self.standard, sums)
             yield tile, n, sums
-
-    def run(self, task: Callable[[tuple[int, int]], Any]) -> list[Any]:
-        """Return what a function returns for every range of rows, one range for each thread."""
-        most = self.n_rows * self.n_columns // PER_THREAD
-        with threads(self.n_rows, max(1, min(self.n_threads, most))) as run:
-            return run(task)
 
 
 def _vector(value: ArrayLike | None, default: float, size: int) -> NDArray[np.float64]:

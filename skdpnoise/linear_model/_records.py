@@ -168,3 +168,16 @@ class Rows:
 
     X: Any  # (n_rows, n_features), float32 or float64, sparse or not
     y: np.ndarray  # (n_rows,), numbers, or the number of the class
+
+    @classmethod
+    def of_numbers(cls, bounds: np.ndarray | None, tables: dict[str, Any]) -> Rows:
+        """Return rows whose target is within bounds of shape (2, 1) if given."""
+        y = tables["y"]
+        return cls(tables["X"], y if bounds is None else np.clip(y, *bounds))
+
+    @classmethod
+    def of_labels(cls, classes: np.ndarray, tables: dict[str, Any]) -> Rows:
+        numbers = np.zeros(len(tables["y"]), dtype=np.min_scalar_type(-len(classes)))
+        for number, label in enumerate(classes[1:], start=1):
+            numbers[tables["y"] == label] = number
+        return cls(tables["X"], numbers)

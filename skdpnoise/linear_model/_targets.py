@@ -74,7 +74,7 @@ class NumberTarget(TargetKind):
 
     def public(self, model: Any, schema: LinearSchema) -> tuple[LinearSchema, MakeRows]:
         bounds = as_bounds(model.target_bounds, 1, "target_bounds", model)
-        return replace(schema, target_bounds=bounds), partial(rows_of_numbers, None)
+        return replace(schema, target_bounds=bounds), partial(Rows.of_numbers, None)
 
     def estimate(self, run: Run) -> Search[tuple[LinearTarget, Run]]:
         """Find location and scale."""
@@ -98,7 +98,7 @@ class CountTarget(NumberTarget):
             )
         computed, bounds = is_computed("y", model), np.maximum(bounds, 0.0)
         within = not computed and tuple(bounds[:, 0]) == (0.0, np.inf)
-        make = partial(rows_of_numbers, None if within else bounds)
+        make = partial(Rows.of_numbers, None if within else bounds)
         return replace(schema, target_bounds=bounds), make
 
     def estimate(self, run: Run) -> Search[tuple[LinearTarget, Run]]:
@@ -146,7 +146,7 @@ class LabelTarget(TargetKind):
         classes = known_classes(model, schema.classes, schema.n_rows or 0)
         n_outputs = len(classes) if len(classes) > 2 else 1
         known = replace(schema, classes=classes, n_outputs=n_outputs)
-        return known, partial(rows_of_labels, classes)
+        return known, partial(Rows.of_labels, classes)
 
     def estimate(self, run: Run) -> Search[tuple[LinearTarget, Run]]:
         """Find numbers of records of classes: for log-odds, or for balanced weights."""
@@ -175,20 +175,6 @@ class LabelTarget(TargetKind):
 
 
 NUMBERS, COUNTS, LABELS = NumberTarget(), CountTarget(), LabelTarget()
-
-
-def rows_of_numbers(bounds: np.ndarray | None, tables: dict[str, Any]) -> Rows:
-    """Return rows whose target is within bounds of shape (2, 1) if given."""
-    y = tables["y"]
-    return Rows(tables["X"], y if bounds is None else np.clip(y, *bounds))
-
-
-def rows_of_labels(classes: np.ndarray, tables: dict[str, Any]) -> Rows:
-    """Return rows with the number of each one's class."""
-    numbers = np.zeros(len(tables["y"]), dtype=np.min_scalar_type(-len(classes)))
-    for number, label in enumerate(classes[1:], start=1):
-        numbers[tables["y"] == label] = number
-    return Rows(tables["X"], numbers)
 
 
 def _located(run: Run) -> Search[tuple[Standardisation, Run, SearchedLocation | None]]:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from skdpnoise.kernels import columns
-from skdpnoise.kernels.joint import rows
+from skdpnoise.kernels.joint import descent
 from tests.contracts._register import CLASSES, each, ways
 
 pytestmark = [
@@ -35,7 +35,7 @@ def mapped(tmp_path_factory):
 @pytest.fixture(autouse=True)
 def files_are_large(monkeypatch):
     monkeypatch.setattr(columns, "LARGE_FILE", 0)
-    monkeypatch.setattr(rows, "LARGE_FILE", 0)
+    monkeypatch.setattr(descent, "LARGE_FILE", 0)
 
 
 def learned(estimator, X):

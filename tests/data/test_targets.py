@@ -16,7 +16,7 @@ from skdpnoise.data.targets import (
     read_labels,
     read_numbers,
 )
-from skdpnoise.linear_model._targets import rows_of_labels
+from skdpnoise.linear_model._records import Rows
 from tests._cases import each_value
 
 NUMBERS = [0, 1, 1, 0]
@@ -49,7 +49,7 @@ def test_labels_of_one_kind_are_read_and_sorted(name):
     labels = read_labels("DPLogisticCD", given, 4)
     assert labels.dtype.kind == kind
     classes = known_classes(DPLogisticCD(), labels)
-    numbers = rows_of_labels(classes, {"X": None, "y": labels}).y
+    numbers = Rows.of_labels(classes, {"X": None, "y": labels}).y
     assert len(classes) == 2
     np.testing.assert_array_equal(numbers, [0, 1, 1, 0])
 
@@ -110,7 +110,7 @@ def test_text_is_read_as_what_it_holds_or_refused_without_a_quotation():
 def test_public_classes_hold_for_labels_of_another_type_of_number():
     labels = read_labels("DPLogisticCD", np.array([0.0, 2.0]), 2)
     classes = known_classes(DPLogisticCD(classes=[0, 1, 2]), labels)
-    numbers = rows_of_labels(classes, {"X": None, "y": labels}).y
+    numbers = Rows.of_labels(classes, {"X": None, "y": labels}).y
     assert classes.tolist() == [0, 1, 2]
     np.testing.assert_array_equal(numbers, [0, 2])
 

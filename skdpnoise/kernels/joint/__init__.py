@@ -3,13 +3,15 @@
 from skdpnoise.kernels.joint.descent import (
     SOFTMAX,
     Clip,
+    GridRows,
     GroupedClip,
     clipped_gradient_sums,
+    columns_of,
     descend,
+    hold_parts,
     joint_descent,
 )
 from skdpnoise.kernels.joint.parts import ClippedParts
-from skdpnoise.kernels.joint.rows import GridRows, columns_of, hold_parts
 
 __all__ = [
     "SOFTMAX",

@@ -76,7 +76,8 @@ def linear_functions(
         if not isinstance(X, np.ndarray):  # products of sparse rows are summed entry by entry
             yield features.scores(X, model[:, :-1]).T + model[:, -1:], y
             continue
-        X, scores = features.held(X), np.repeat(model[:, -1:], len(y), axis=1)
+        X = features.held(X) if features.parts else X
+        scores = np.repeat(model[:, -1:], len(y), axis=1)
         for j in np.flatnonzero(features.used & (model[:, :-1] != 0.0).any(axis=0)):
             standard = (X[:, j].astype(np.float64) - features.center[j]) / features.scale[j]
             limit = features.limit[j]
@@ -220,7 +221,7 @@ class TwoClassFallback(LastRelease):
     def contributions(self, path: np.ndarray, plan: Any, rows: Rows) -> Iterator[np.ndarray]:
         """Yield how many more labels the model has right than either class alone."""
         for scores, y in linear_functions(plan.average(path), rows, plan.problem.features):
-            right = (_labels(scores) == y).astype(np.float64)
+            right = ((scores[0] > 0.0) == y).astype(np.float64)
             yield np.stack([right - (y == 0), right - (y == 1)], axis=1)
 
     def __call__(self, path: np.ndarray, plan: Any, noisy: np.ndarray) -> np.ndarray:

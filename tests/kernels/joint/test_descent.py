@@ -156,7 +156,7 @@ def test_rows_that_are_kept_are_those_that_are_rounded_anew():
 def test_a_large_mapped_file_is_not_kept(monkeypatch, tmp_path):
     np.save(tmp_path / "rows.npy", X)
     mapped = np.load(tmp_path / "rows.npy", mmap_mode="r")
-    monkeypatch.setattr("skdpnoise.kernels.joint.rows.LARGE_FILE", X.nbytes - 1)
+    monkeypatch.setattr("skdpnoise.kernels.joint.descent.LARGE_FILE", X.nbytes - 1)
     rows = on_grid(mapped)
     np.testing.assert_array_equal(sums(rows), sums(on_grid()))
     assert rows._kept is None

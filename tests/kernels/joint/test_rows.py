@@ -7,7 +7,7 @@ import pytest
 from scipy import sparse
 
 from skdpnoise.kernels.joint import GridRows, hold_parts
-from skdpnoise.kernels.joint import rows as module
+from skdpnoise.kernels.joint import descent as module
 from tests._cases import each_value
 
 RNG = np.random.default_rng(0)
