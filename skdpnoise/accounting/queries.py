@@ -35,6 +35,7 @@ Integers = NDArray[Any]
 """Of int64; Python's own where 64 bits would not do."""
 
 Step = Callable[[Any], Integers]
+_Hold = Callable[[Any], Floats]
 Contributions = Callable[[Any], Iterable[Any]]
 """From a leaf of a table to what its records contribute, shape (n_records, n_columns), some records
 at a time; the leaf itself where there is none."""
@@ -174,7 +175,7 @@ class GroupedSum:
         at_once = max(1, _ENTRIES // grid.shape[1])
         for begin in range(0, len(all_codes), at_once):
             codes = all_codes[begin : begin + at_once]
-            there = np.flatnonzero(self._are_groups(codes))
+            there = np.flatnonzero((codes >= 0) & (codes < self.n_groups))
             order = there[np.argsort(codes[there], kind="stable")]
             groups, begins = np.unique(codes[order], return_index=True)
             rows = _clipped(all_rows[begin : begin + at_once][order], self.low, self.high)
@@ -182,9 +183,6 @@ class GroupedSum:
                 steps = _in_steps(rows, grid[codes[order]], kind)
                 total[groups] += np.add.reduceat(steps, begins)
         return total.ravel()
-
-    def _are_groups(self, codes: NDArray[np.intp]) -> NDArray[np.bool_]:
-        return (codes >= 0) & (codes < self.n_groups)
 
 
 def bounded(rows: NDArray[Any], norm: float) -> Floats:
@@ -205,11 +203,7 @@ def _clipped(rows: NDArray[Any], low: Any, high: Any) -> Floats:
 
 
 def _summed(
-    contributions: Contributions | None,
-    hold: Callable[[Any], Floats],
-    grid_size: Floats,
-    most: Any,
-    leaf: Any,
+    contributions: Contributions | None, hold: _Hold, grid_size: Floats, most: Any, leaf: Any
 ) -> Integers:
     """Return the sums of all that is held within a bound, each entry in grid steps."""
     total, n_rows = np.zeros(1, dtype=np.int64), 0

@@ -7,7 +7,7 @@ from mmap import mmap
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from skdpnoise.kernels.sizes import LARGE_FILE, rows_at_once
 from skdpnoise.kernels.threads import enough_threads, threads
@@ -35,6 +35,11 @@ def columnwise(X: NDArray[Any], n_threads: int = 1) -> NDArray[Any]:
     with threads(len(X), enough_threads(len(X), n_threads)) as run:
         run(_copy, X, table)
     return table
+
+
+def per_column(value: ArrayLike | None, default: float, size: int) -> NDArray[np.float64]:
+    array = np.asarray(default if value is None else value, dtype=np.float64)
+    return np.array(np.broadcast_to(array, size))  # a copy, since kernels are compiled for those
 
 
 def side_by_side(X: Tables) -> list[NDArray[Any]]:

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from skdpnoise.kernels.columns import Columns, columnwise
+from skdpnoise.kernels.columns import Columns, columnwise, per_column
 from skdpnoise.kernels.losses import Loss
 from skdpnoise.kernels.sizes import MOST_ROWS
 from skdpnoise.kernels.threads import enough_threads, threads
@@ -260,11 +260,11 @@ def visit(
     # From a pass, or -1 before the first; a coordinate that has changed, and by how much; and the
     # next one. The sums of before the first pass are of no use.
     given = updates.step, updates.l1, updates.l2
-    steps, l1s, l2s = (_per_coordinate(value, n_coordinates) for value in given)
+    steps, l1s, l2s = (per_column(value, 0.0, n_coordinates).tolist() for value in given)
     theta = [0.0] * n_coordinates
     previous, change = 0, 0.0
     if coef_init is not None:
-        for k, value in enumerate(_per_coordinate(coef_init, n_coordinates)):
+        for k, value in enumerate(per_column(coef_init, 0.0, n_coordinates).tolist()):
             gradient(-1, previous, change, k)
             previous, change, theta[k] = k, value, value
     order = updates.order
@@ -278,10 +278,6 @@ def visit(
         yield np.array(theta)
 
 
-def _per_coordinate(value: ArrayLike, n_coordinates: int) -> list[float]:
-    return list(np.broadcast_to(np.asarray(value, dtype=np.float64), n_coordinates).tolist())
-
-
 def scalings_of(
     center: ArrayLike | None,
     scale: ArrayLike | None,
@@ -292,9 +288,8 @@ def scalings_of(
     """Centre, inverse scale and limit of every coordinate; None when X is read as it is."""
     if center is None and scale is None and limit is None:
         return None
-    centers = _per_coordinate(0.0 if center is None else center, n_features)
-    scales = _per_coordinate(1.0 if scale is None else scale, n_features)
-    limits = _per_coordinate(math.inf if limit is None else limit, n_features)
+    given = (center, 0.0), (scale, 1.0), (limit, math.inf)
+    centers, scales, limits = (per_column(*one, n_features).tolist() for one in given)
     # A finite inverse: an infinite one would turn a value at the centre into 0 * inf = NaN.
     features = [
         (middle, min(1.0 / width, sys.float_info.max), bound)

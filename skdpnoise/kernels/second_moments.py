@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from skdpnoise.kernels._row_kernels import kernels
-from skdpnoise.kernels.columns import Tables, load, side_by_side
-from skdpnoise.kernels.sizes import PER_THREAD, rows_at_once
-from skdpnoise.kernels.threads import threads
+from skdpnoise.kernels.columns import Tables, load, per_column, side_by_side
+from skdpnoise.kernels.sizes import rows_at_once
+from skdpnoise.kernels.threads import enough_threads, threads
 
 __all__ = ["clipped_row_sums", "row_norms", "second_moments"]
 
@@ -186,13 +186,13 @@ class _Rows:
         self.tables = side_by_side(X)
         self.n_rows = len(self.tables[0])
         self.n_columns = p = sum(table.shape[1] for table in self.tables)
-        self.grid_size = _vector(row_grid_size, 1.0, p)
+        self.grid_size = per_column(row_grid_size, 1.0, p)
         self.norms = float(norm), math.inf if l1_norm is None else float(l1_norm)
         with np.errstate(divide="ignore", over="ignore"):
-            inverse = 1.0 / _vector(scale, 1.0, p)
+            inverse = 1.0 / per_column(scale, 1.0, p)
         largest = np.finfo(np.float64).max  # instead of infinity, of which 0 times is NaN
-        box = np.minimum(_vector(limit, largest, p), _vector(columns, largest, p))
-        self.standard = _vector(center, 0.0, p), np.minimum(inverse, largest), box
+        box = np.minimum(per_column(limit, largest, p), per_column(columns, largest, p))
+        self.standard = per_column(center, 0.0, p), np.minimum(inverse, largest), box
         if not ((self.grid_size > 0.0).all() and min(self.norms) > 0.0):
             raise ValueError(f"row_grid_size and norm must be positive, got norm={norm!r}.")
         with np.errstate(over="ignore"):
@@ -204,7 +204,7 @@ class _Rows:
         self.largest = int(self.most.max(initial=0.0))
         wished = block_rows or rows_at_once(p)
         self.block_rows = max(1, min(wished, self.n_rows))
-        self.n_ranges = max(1, min(n_threads, self.n_rows * p // PER_THREAD))
+        self.n_ranges = enough_threads(self.n_rows * p, n_threads)
         self.kernels: Any = kernels(self.n_rows * p)
 
     def sums(self, *, of_products: bool) -> NDArray[np.int64]:
@@ -261,8 +261,3 @@ class _Rows:
             n = load(self.tables, begin, min(begin + block, rows[1]), tile)
             self.kernels.standardise(tile, n, self.standard, sums)
             yield tile, n, sums
-
-
-def _vector(value: ArrayLike | None, default: float, size: int) -> NDArray[np.float64]:
-    array = np.asarray(default if value is None else value, dtype=np.float64)
-    return np.array(np.broadcast_to(array, size))  # a copy, since kernels are compiled for those

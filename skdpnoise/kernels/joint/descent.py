@@ -26,6 +26,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from skdpnoise.kernels.columns import per_column
 from skdpnoise.kernels.losses import Loss, in_turn, softmax
 from skdpnoise.kernels.sizes import BLOCK, LARGE_FILE, rows_at_once
 from skdpnoise.kernels.threads import enough_threads, threads
@@ -149,11 +150,11 @@ class GridRows:
         self.grid_size = float(grid_size)
         if not (self.grid_size > 0.0 and math.frexp(self.grid_size)[0] == 0.5):
             raise ValueError(f"grid_size must be a positive power of two, got {grid_size!r}.")
-        self._center = _vector(center, 0.0, n_columns)
+        self._center = per_column(center, 0.0, n_columns)
         with np.errstate(divide="ignore", over="ignore"):
-            inverse = 1.0 / _vector(scale, 1.0, n_columns)
+            inverse = 1.0 / per_column(scale, 1.0, n_columns)
         self._inverse = np.minimum(inverse, np.finfo(np.float64).max)
-        self._limit = _vector(limit, 0.0, n_columns)
+        self._limit = per_column(limit, 0.0, n_columns)
         self.constant = float(np.rint(constant / self.grid_size))
         self.is_sparse = not isinstance(X, np.ndarray)
         if self.is_sparse and self._center.any():
@@ -334,10 +335,6 @@ def _squares(whole: Any) -> Floats:
     if isinstance(whole, np.ndarray):
         return np.asarray(np.einsum("ij,ij->i", whole, whole))
     return np.asarray(whole.multiply(whole).sum(axis=1), dtype=np.float64).ravel()
-
-
-def _vector(value: ArrayLike | None, default: float, size: int) -> Floats:
-    return np.broadcast_to(np.asarray(default if value is None else value, dtype=np.float64), size)
 
 
 @dataclass(frozen=True, slots=True)
