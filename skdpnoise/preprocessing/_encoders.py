@@ -25,13 +25,8 @@ from skdpnoise.data.cells import cells_of, of_truth_values
 from skdpnoise.data.fitted_kinds import kind_of_labels
 from skdpnoise.data.table import Table
 from skdpnoise.data.tables import read_projections
-from skdpnoise.preprocessing._labels import (
-    as_categories,
-    given_categories,
-    kinds_given,
-    named,
-    numbered,
-)
+from skdpnoise.preprocessing._blocks import code_of, numbered
+from skdpnoise.preprocessing._labels import as_categories, given_categories, kinds_given, named
 from skdpnoise.preprocessing._schema import PlannedColumn, check_labels_in
 from skdpnoise.preprocessing._transformers import (
     Facts,
@@ -131,12 +126,9 @@ class PrivateEncoder(PrivateTransformer):
     def _codes(self, X: Any, other: float, missing: float | None = None) -> NDArray[np.float64]:
         X = read_any_table(self, X, reset=False, expected=self._kinds)
         absent = other if missing is None else missing
-        return np.column_stack(
-            [
-                numbered(cells_of(X, k), kinds, other, absent)
-                for k, kinds in enumerate(self.categories_)
-            ]
-        )
+        codes = [code_of(kinds.tolist(), other) for kinds in self.categories_]
+        found = [numbered(cells_of(X, k), code, absent) for k, code in enumerate(codes)]
+        return np.column_stack(found)
 
     def _chosen(self, places: Sequence[Any]) -> NDArray[Any]:
         """Return the categories at some places of each feature; None where there is none."""

@@ -1,4 +1,4 @@
-"""Columns of categories: numbered, and named."""
+"""Categories that a user gives, and names of columns."""
 
 from __future__ import annotations
 
@@ -9,12 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skdpnoise.data.cell_tables import Kinds
-from skdpnoise.data.cells import is_missing
 from skdpnoise.data.fitted_kinds import kind_of_labels
 from skdpnoise.data.kinds import Kind
-from skdpnoise.queries.categories import Label, label_of
-
-_PLAIN = (str, int, bool, float)  # whose values are compared without code of their own
+from skdpnoise.queries.categories import label_of
 
 
 def given_categories(
@@ -58,32 +55,6 @@ def checked_categories(given: Any, expected: str) -> tuple[Any, ...]:
         raise ValueError(f"{expected}. Got an object of type {type(given).__name__}.")
     truth = [isinstance(one, bool | np.bool_) for one in listed]
     return tuple(bool(one) if true else one for one, true in zip(labels, truth, strict=True))
-
-
-def numbered(
-    column: Iterable[Any], categories: Iterable[Any], other: float, missing: float
-) -> NDArray[np.float64]:
-    """Return the place of every value among the categories, or the number of what is none."""
-    if isinstance(column, np.ndarray):  # of numbers, or dates, of which equal ones are one
-        different, places = np.unique(column, return_inverse=True)
-        return numbered(different.tolist(), categories, other, missing)[places]
-    known = {label_of(one): float(place) for place, one in enumerate(categories)}
-    seen: dict[tuple[type, Any], float] = {}
-    found = []
-    for value in column:
-        kind = type(value)
-        if kind not in _PLAIN:
-            found.append(_number(value, known, other, missing))
-            continue
-        key = kind, value
-        if key not in seen:
-            seen[key] = _number(value, known, other, missing)
-        found.append(seen[key])
-    return np.array(found, dtype=np.float64)
-
-
-def _number(value: Any, known: Mapping[Label | None, float], other: float, missing: float) -> float:
-    return missing if is_missing(value) else known.get(label_of(value), other)
 
 
 def as_categories(found: Sequence[Any]) -> NDArray[Any]:
