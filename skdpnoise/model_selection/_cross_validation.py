@@ -222,7 +222,7 @@ class _CrossValidation(PrivateSearchCV):
     """A search with one candidate, which is fitted and scored fold by fold."""
 
     _parameter_constraints: ClassVar[Constraints] = {
-        "cv": [Interval(Integral, 2, None, closed="left")],
+        "cv": [Interval(Integral, 2, None, closed="left")]
     }
 
     _: KW_ONLY

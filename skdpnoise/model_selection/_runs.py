@@ -22,13 +22,7 @@ from skdpnoise.base.advice import left_to, warn_last
 from skdpnoise.base.compositions import private_estimators
 from skdpnoise.base.partitioned import without_seeds
 from skdpnoise.base.steps import after_charge, private_parts
-from skdpnoise.compose.fitting import (
-    Given,
-    check_steps,
-    fit_guarded,
-    give_ledger,
-    read_steps,
-)
+from skdpnoise.compose.fitting import Given, check_steps, fit_guarded, give_ledger, read_steps
 from skdpnoise.compose.shares import with_budget
 from skdpnoise.data.partitions import SpreadError
 from skdpnoise.data.table import Table
@@ -168,12 +162,7 @@ class SearchProblem:
             raise SearchStopped(UNKNOWN.format("A step"))
         said: list[Said] = []
         try:
-            with (
-                left_to(said),
-                silence(),
-                parallel_config("sequential"),
-                after_charge(model),
-            ):
+            with left_to(said), silence(), parallel_config("sequential"), after_charge(model):
                 model = fit_guarded("The search", model, records["X"], records["y"])
         except Exception:
             if not limit.refused:

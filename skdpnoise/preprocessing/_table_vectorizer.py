@@ -215,7 +215,7 @@ class DPTableVectorizer(PrivateTransformer, SchemaParameter):
         if plan.numbers is not None:
             wanted = {k: column for k, column in enumerate(plan.columns) if column.is_numeric}
             values = rows.map(partial(_numbers, wanted), len(wanted))
-            inner = np.linspace(0.0, 1.0, int(self.n_bins) + 1)[1:-1] if self.n_bins else []
+            inner = np.linspace(0.0, 1.0, max(int(self.n_bins), 1) + 1)[1:-1]
             at, terms = np.concatenate([_MIDDLE, inner]), {"noise": plan.noise, **session.terms}
             ends = _bounds_in_units([*wanted.values()])
             found = private_quantiles(values, at, plan.numbers, bounds=ends, missing=True, **terms)

@@ -77,10 +77,7 @@ class PrivateTransformer(PrivateEstimator, TransformerMixin, BaseEstimator, ABC)
             plan = self._plan(schema, session)
             if plan.stages:
                 session.reserve(
-                    plan.stages,
-                    plan.noise,
-                    of_groups=plan.of_groups,
-                    stages_for=plan.stages_for,
+                    plan.stages, plan.noise, of_groups=plan.of_groups, stages_for=plan.stages_for
                 )
             fitted = self._release(plan, rows.kept(session.rng).rows, session)
             report = session.report(empty=True)

@@ -166,11 +166,7 @@ def plan_search(
 
 
 def search_quantile(
-    ranks: Ranks,
-    weights: tuple[int, int],
-    belief: Belief,
-    drawn: Drawn,
-    n_samples: float,
+    ranks: Ranks, weights: tuple[int, int], belief: Belief, drawn: Drawn, n_samples: float
 ) -> Belief:
     """Return what is believed of the quantile q = b/(a + b) after all steps of a mechanism."""
     # Sums are exact integers, and the thresholds and the belief depend on

@@ -12,12 +12,7 @@ from typing import Any, Unpack, get_args
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from skdpnoise._utils.checks import (
-    check_array,
-    check_option,
-    check_order,
-    complaint,
-)
+from skdpnoise._utils.checks import check_array, check_option, check_order, complaint
 from skdpnoise._utils.shared_texts import shared_texts
 from skdpnoise.accounting.session import Drawn
 from skdpnoise.accounting.terms import OfOne, Terms, takes_terms
@@ -465,10 +460,7 @@ class _Bounds:
 
 
 def _release(
-    session: Terms,
-    table: Table[NDArray[Any]],
-    bounds: _Bounds,
-    mechanism: AdditiveMechanism,
+    session: Terms, table: Table[NDArray[Any]], bounds: _Bounds, mechanism: AdditiveMechanism
 ) -> tuple[Floats, float | None]:
     """Charge the ledger; return noisy sums, from the centre, and a noisy count if there is one."""
     # A contribution is at most floor(half_width/u) steps of u = 2**-16 grid steps to either side,

@@ -9,6 +9,7 @@ from typing import Any, Unpack
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from skdpnoise._utils.checks import check_option
 from skdpnoise._utils.shared_texts import shared_texts
 from skdpnoise.accounting.session import Drawn
 from skdpnoise.accounting.terms import OfSeveral, Terms, WithCost, takes_terms
@@ -17,8 +18,10 @@ from skdpnoise.kernels.sweeps import Sweep
 from skdpnoise.kernels.tiles import DIGIT, LIMB, STEPS, Floats, Places
 from skdpnoise.mechanisms.additive import AdditiveMechanism
 from skdpnoise.mechanisms.calibrate import calibrate, shared_budget
+from skdpnoise.mechanisms.requests import noise_options
 from skdpnoise.privacy import Adjacency, LossBudget, PrivacyGuarantee, PureLoss, check_real
-from skdpnoise.queries.ranges import LEAST_MAGNITUDES, REACH, TYPICAL, Ranges, read_columns
+from skdpnoise.queries._values import as_floats, as_table
+from skdpnoise.queries.ranges import LEAST_MAGNITUDES, REACH, TYPICAL, Ranges
 from skdpnoise.sensitivity import clipped_sum
 from skdpnoise.sensitivity.bounds import FREE_L1, FREE_L2, clipped_moments
 
@@ -150,7 +153,8 @@ def private_moments(
     session = Terms.of("private_moments", guarantee, terms, several=True)
     if n_samples is not None:
         n_samples = check_real(session.owner, "n_samples", n_samples)
-    table = read_columns(session, noise, values)
+    check_option(session.owner, "noise", noise, noise_options(adaptive=True))
+    table, _ = as_table(session.owner, values, fewest=1, each=as_floats)
     ranges = Ranges(session.owner, table.tail[0], bounds)
     size, n_releases = ranges.low.size, ranges.n_releases
     chosen, budget = moments_budget(noise, session.guarantee, size, session.adjacency, n_releases)
