@@ -43,9 +43,6 @@ class NumberFacts:
     typical_found: bool = True  # whether the noise would hide any column of so few records
 
 
-_OF_PLACES = NumberFacts(0.0, 1.0, np.empty(0))  # of an ordinal column, from -1 to 1
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class ColumnBlock:
     """A column, what is known of it, and how it is encoded."""
@@ -109,13 +106,17 @@ class ColumnBlock:
 
     def encoded(self, cells: Any) -> list[NDArray[Any]]:
         """Return numbers, and places in one-hot groups, in the order of the sizes."""
-        column, facts = self.column, self.facts or _OF_PLACES
+        column = self.column
+        facts = self.facts or NumberFacts(0.0, 1.0, np.empty(0))  # places lie within ±1
         if column.kind == "category":
             return [numbered(cells, *self._codes())]
         if column.kind == "date":
             cells = as_dates(cells)
-        ordinal = column.kind == "ordinal"
-        values = numbered(cells, *self._codes()) if ordinal else numbers_of(column, cells)
+        if column.kind == "ordinal":
+            places = numbered(cells, code_of(self.categories, np.nan), np.nan)
+            values = 2.0 * places / max(len(self.categories) - 1, 1) - 1.0
+        else:
+            values = numbers_of(column, cells)
         absent = np.isnan(values)
         known = np.where(absent, facts.center, values)
         moved = np.zeros(values.size)
@@ -130,12 +131,8 @@ class ColumnBlock:
         return found + ([] if column.kind != "date" else self._calendar_of(cells))
 
     def _codes(self) -> tuple[Code, float]:
-        """Return what gives the number of each label, and the number of what is missing."""
-        column = self.column
-        if column.kind == "ordinal":
-            last = max(len(self.categories) - 1, 1)
-            return code_of(self.categories, np.nan, lambda place: 2.0 * place / last - 1.0), np.nan
-        last = self.sizes[0] - 1
+        """Return what gives the place of each label, and the place of what is missing."""
+        column, last = self.column, self.sizes[0] - 1
         if column.buckets:
             absent = last if column.nullable else -1
             return partial(_bucket, column.buckets, absent), absent
@@ -198,11 +195,9 @@ def numbered(cells: Iterable[Any], code: Code, missing: float) -> NDArray[np.flo
     return np.array(found, dtype=np.float64)
 
 
-def code_of(
-    categories: Iterable[Any], other: float, number: Callable[[int], float] = float
-) -> Code:
-    """Return what gives a number by the place of a label among the categories."""
-    known = {label_of(one): number(place) for place, one in enumerate(categories)}
+def code_of(categories: Iterable[Any], other: float) -> Code:
+    """Return what gives the place of a label among the categories, or of none another number."""
+    known = {label_of(one): float(place) for place, one in enumerate(categories)}
     return lambda label: known.get(label, other)
 
 
@@ -224,7 +219,6 @@ def _double(cell: Any) -> float:
 
 
 def as_dates(cells: Any) -> NDArray[Any]:
-    """Return dates in seconds of local time; NaT for what is none."""
     if isinstance(cells, np.ndarray) and cells.dtype.kind == "M":
         return cells.astype("datetime64[s]")
     return np.array([_date(cell) for cell in cells], dtype="datetime64[s]")

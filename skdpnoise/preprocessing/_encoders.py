@@ -26,8 +26,14 @@ from skdpnoise.data.fitted_kinds import kind_of_labels
 from skdpnoise.data.table import Table
 from skdpnoise.data.tables import read_projections
 from skdpnoise.preprocessing._blocks import code_of, numbered
-from skdpnoise.preprocessing._labels import as_categories, given_categories, kinds_given, named
-from skdpnoise.preprocessing._schema import PlannedColumn, check_labels_in
+from skdpnoise.preprocessing._schema import (
+    PlannedColumn,
+    as_categories,
+    check_labels_in,
+    given_categories,
+    kinds_given,
+    named,
+)
 from skdpnoise.preprocessing._transformers import (
     Facts,
     OneHotMixin,
@@ -161,9 +167,7 @@ class DPOneHotEncoder(OneHotMixin, PrivateEncoder):
     ----------
     categories_ : list of ndarray
         Of each feature, sorted if they were found.
-    category_mechanism_ : CategoryMechanism or None
-        What chose those that were found: its ``chance(m)`` is the probability at most with which a
-        category of m records is shown. None if all were given.
+    %(estimators: category_mechanism_)s
     public_output_ : PublicOutput
         Bounds and groups of the columns that are returned, which a :class:`~skdpnoise.DPPipeline`
         hands to the next step.
@@ -248,9 +252,7 @@ class DPOrdinalEncoder(OneToOneFeatureMixin, PrivateEncoder):
     ----------
     categories_ : list of ndarray
         Of each feature, sorted if they were found.
-    category_mechanism_ : CategoryMechanism or None
-        What chose those that were found: its ``chance(m)`` is the probability at most with which a
-        category of m records is shown. None if all were given.
+    %(estimators: category_mechanism_)s
     public_output_ : PublicOutput
         Bounds of the columns that are returned, which a :class:`~skdpnoise.DPPipeline` hands to
         the next step.

@@ -28,9 +28,13 @@ from skdpnoise.data.table import Table
 from skdpnoise.data.tables import check_infinite
 from skdpnoise.mechanisms.allocation import RULES
 from skdpnoise.preprocessing._blocks import ColumnBlock, NumberFacts, assembled, numbers_of
-from skdpnoise.preprocessing._labels import unique_names
 from skdpnoise.preprocessing._scalers import narrowest
-from skdpnoise.preprocessing._schema import PlannedColumn, kinds_by_schema, planned_columns
+from skdpnoise.preprocessing._schema import (
+    PlannedColumn,
+    kinds_by_schema,
+    planned_columns,
+    unique_names,
+)
 from skdpnoise.preprocessing._transformers import (
     Facts,
     PrivateTransformer,
@@ -110,9 +114,7 @@ class DPTableVectorizer(PrivateTransformer, SchemaParameter):
     ----------
     columns_ : TableColumns
         What each column became; a table in notebooks.
-    category_mechanism_ : CategoryMechanism or None
-        What chose the categories that were found: its ``chance(m)`` is the probability at most
-        with which one of m records is shown. None if none were looked for.
+    %(estimators: category_mechanism_)s
     public_output_ : PublicOutput
         Bounds and one-hot groups of what is returned, which a :class:`~skdpnoise.DPPipeline` hands
         to the next step.
@@ -361,7 +363,6 @@ def _part(guarantee: PrivacyGuarantee, share: float, *, pure: bool) -> PrivacyGu
 
 
 def _rest(guarantee: PrivacyGuarantee, share: float, *, pure: bool) -> LossBudget:
-    """Return what numbers may cost."""
     if pure:
         return PureLoss(share * guarantee.epsilon * (1.0 if share == 1.0 else _ROOM))
     return GaussianLoss(ChanceBudget.of(guarantee).share(share).mu)
@@ -381,7 +382,6 @@ def _scaled(found: Quantiles) -> list[NumberFacts]:
 
 
 def _listed(names: Sequence[str]) -> str:
-    """Return names for a warning, of many the first."""
     some = ", ".join(map(repr, names[:_SHOWN]))
     more = len(names) - _SHOWN
     return f"{some} and {more} more columns" if more > 0 else some

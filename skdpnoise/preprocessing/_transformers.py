@@ -22,7 +22,7 @@ from skdpnoise.data.reading import Form, read
 from skdpnoise.data.table import Table
 from skdpnoise.mechanisms.categories import CategoryMechanism
 from skdpnoise.preprocessing._blocks import assembled
-from skdpnoise.preprocessing._labels import unique_names
+from skdpnoise.preprocessing._schema import unique_names
 from skdpnoise.privacy import LossBudget, PrivacyGuarantee, PrivacyLoss
 from skdpnoise.queries.categories import release_categories
 

@@ -56,7 +56,6 @@ def as_table(
     owner: str,
     values: Any,
     *,
-    name: str = "values",
     n_dims: tuple[int, ...] = (1, 2),
     missing: Missing | None = None,
     fewest: int = 0,
@@ -64,6 +63,7 @@ def as_table(
 ) -> tuple[Table[NDArray[Any]], Callable[[Floats], Any]]:
     """Return what a function makes of the columns, and what gives results the input's shape."""
     # What is missing is NaN in the columns, where it is skipped.
+    name = "columns" if n_dims == (2,) else "values"  # as queries call what they take
     check = partial(_checked_values, owner, name, n_dims, missing)
     rows, tail = read_values(owner, values, check, partial(_as_array, missing=missing))
     if len(rows) < fewest:

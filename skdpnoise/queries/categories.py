@@ -293,7 +293,6 @@ Tally = tuple[Any, Any]  # different values, and how often they occur
 
 
 def _tallied(column: Any) -> Tally:
-    """Return the different values of some rows and how often they occur: numbers as an array."""
     if isinstance(column, np.ndarray):
         real = column[np.isfinite(column)] if column.dtype.kind == "f" else column
         return np.unique(real, return_counts=True)
@@ -306,7 +305,6 @@ def _taken(tally: Tally, first: int) -> Tally:
 
 
 def _merged(tallies: list[Tally]) -> Tally:
-    """Return all different values, sorted, and how often they occur."""
     types = {one.dtype if isinstance(one, np.ndarray) else None for one, _ in tallies}
     if len(types) == 1 and None not in types:
         values, places = np.unique(np.concatenate([one for one, _ in tallies]), return_inverse=True)
@@ -326,7 +324,6 @@ def _counts_of(tallies: list[Tally]) -> NDArray[np.int64]:
 
 
 def _names_of(tallies: list[Tally]) -> list[Any]:
-    """Return what tells the counts apart, in their order."""
     return [*map(label_of, _merged(tallies)[0])]
 
 

@@ -47,10 +47,7 @@ class Moments(WithCost):
         False where the variance is only what the noise can hide.
     n_samples : float
         Number of records: public, or estimated privately under "add_remove".
-    typical_found : bool, default=True
-        Whether the noise would let a column of so many normal values be found, which is a public
-        fact: if so, a column that was not found is constant, or all but few of its values are.
-    %(results: privacy, adjacency, secure, guarantee)s
+    %(results: typical_found, privacy, adjacency, secure, guarantee)s
 
     Examples
     --------
@@ -249,7 +246,6 @@ def _exact_sums(
 
 
 def _noisy(drawn: Drawn, totals: list[tuple[int, int]], factors: Floats) -> tuple[Floats, Floats]:
-    """Return noisy S and Q and their standard errors, each of shape (1 or 2, n_columns)."""
     units = [Fraction(1, int(STEPS)), Fraction(1, int(STEPS) ** 2)][: len(factors)]
     exact = [unit * total[part] for part, unit in enumerate(units) for total in totals]
     weighted = [Fraction(f) * value for f, value in zip(factors.flat, exact, strict=True)]

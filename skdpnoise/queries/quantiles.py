@@ -63,10 +63,7 @@ class Quantiles(WithCost):
     n_present : ndarray of shape (n_columns,) or None, default=None
         With ``missing=True`` the number of records that have a value, estimated by the same
         release.
-    typical_found : bool, default=True
-        Whether the noise would let a column of so many normal values be found, which is a public
-        fact: if so, a column that was not found is constant, or all but few of its values are.
-    %(results: privacy, adjacency, secure, guarantee)s
+    %(results: typical_found, privacy, adjacency, secure, guarantee)s
 
     Examples
     --------
@@ -254,12 +251,10 @@ def _edges(center: float, unit: float, n_open: int | None) -> Floats:
 
 
 def _with_missing(ends: Floats) -> Floats:
-    """Return edges of as many bins, of which the last is for missing values."""
     return np.concatenate([ends[:-1], [MISSING, np.inf]])
 
 
 def _without_missing(sums: Floats, total: float) -> tuple[Floats, float]:
-    """Return the cumulative sums of the values that are there, and their number."""
     rising = np.clip(isotonic_regression(sums[:-1]).x, 0.0, total)
     return rising, float(rising[-1])
 

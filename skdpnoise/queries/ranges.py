@@ -137,7 +137,6 @@ class Ranges:
 
     @property
     def n_releases(self) -> int:
-        """Releases that find all ranges, and the one that comes after."""
         return 1 if self.bounded.all() else STEPS
 
     def find(
@@ -263,12 +262,10 @@ class Ranges:
         return calibrate(self.noise, query.sensitivity(self.session.adjacency), loss)
 
     def ask(self, label: str, query: Query, loss: LossBudget) -> Callable[[Table[Any]], Any]:
-        """Return what releases the sums of a query once."""
         mechanism = self.noise_on(query, loss)
         return partial(self.session.released, label, query, mechanism=mechanism)
 
     def averaged(self, released: Released) -> tuple[Floats, float]:
-        """Return means of released sums, and the standard deviation of their noise."""
         return (
             released.values / self.n_samples,
             float(released.standard_deviation[0]) / self.n_samples,
