@@ -24,6 +24,9 @@ privacy_ : PrivacyReport
     The guarantee and every release behind it; prints as text, and as a card in notebooks.
 clip_range_ : ndarray of shape (2, n_features)
     Range to which fit and predict clip values; infinite for columns that are not used.
+category_mechanism_ : CategoryMechanism or None
+    What chose the categories that were found: its ``chance(m)`` is the probability at most with
+    which a category of m records is shown. None if none were looked for.
 n_samples_seen_ : int or float
     Number of records: public, or noisy under "add_remove".
 
@@ -455,6 +458,9 @@ SpreadError
 
 results
 -------
+typical_found : bool, default=True
+    Whether the noise would let a column of so many normal values be found, which is a public
+    fact: if so, a column that was not found is constant, or all but few of its values are.
 privacy : PrivacyLoss or None, default=None
     Cost of the result; this and the following fields are known of every result of a query.
 adjacency : {"replace_one", "add_remove"} or None, default=None

@@ -1,8 +1,8 @@
-r"""How one guarantee is shared between the steps of a fit, on public facts alone.
+"""How one guarantee is shared between the steps of a fit, on public facts alone.
 
-Everything is a function of n, p, and the budget. A radius that is chosen among many is far off with
-a probability that falls exponentially in n times the root of its share of μ² (its share of ε), so
-that the shares of such choices fall as n μ (n ε) grows, down to a floor.
+A radius that is chosen among many is far off with a probability that falls exponentially in n times
+the root of its share of μ² (its share of ε), so that the shares of such choices fall as n μ (n ε)
+grows, down to a floor.
 """
 
 from __future__ import annotations
@@ -119,7 +119,6 @@ def _means(total: LossBudget) -> tuple[float, float]:
 
 
 def _safe_part(total: LossBudget, share: float, n_rows: float) -> float:
-    """Return the part of the rows that must lie beyond a radius for its choice to be safe."""
     rate, order = _rate(total, n_rows)
     return float(max(1e-9, _SAFETY / max(rate * share ** (1.0 / order), 1e-300)))
 

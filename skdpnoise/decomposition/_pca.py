@@ -177,7 +177,6 @@ class DPPCA(
 
     @property
     def _lengths(self) -> Floats:
-        """Standard deviations of the components; 1 for those of no variance."""
         lengths = np.sqrt(self.explained_variance_)
         return np.where(lengths > 0.0, lengths, 1.0)
 

@@ -3,32 +3,24 @@ r"""A private mean and covariance: what principal components and covariance esti
 .. math:: C = \frac{1}{n - d} \Bigl(\sum_i z_i z_i^\top + E\Bigr), \qquad
           z_i = (x_i - c) \min\Bigl(1, \frac{R}{|x_i - c|_2}\Bigr)
 
-with d = 1 for rows that are centred, else 0. With `keeps_rows` d is 0, and few rows are shrunk:
-directions survive shrinking, variances do not.
-
-**Guarantee.** Under "add_remove" the number n of records comes first; then the centre c and the
-radius R, and the second moments with all that is left
-(:func:`~skdpnoise.mechanisms.calibrate_second_moments`). The shares depend on public facts and
-released numbers, and sum to at most one. Costs add up, of adaptive steps too, in ε or in μ². With
-groups, all of this is with respect to one of the rows that are kept.
-
-Where the rows lie is found in steps:
+with d = 1 for rows that are centred, else 0. With `keeps_rows` d is 0, and few rows are shrunk.
 
 1. A radius r about the origin, or about the middle of public bounds.
 2. The mean of the rows less that centre, shrunk to norm r: a coarse mean. If the radius about it is
    much smaller, the data lie far from the centre, and this is repeated, up to three times.
 3. A finer mean, of rows shrunk to that smaller radius, and the radius about it, unless public.
+4. The second moments with all that is left.
 
-**Guarantee.** Each step is charged a fixed share of the budget, and what is spent is bounded
-whatever is released. Rows are rounded to integers that obey |k q| ≤ r, so that one record moves
-their sum by at most 2r (replace one) or r (add, remove) in the Euclidean norm.
+**Guarantee.** Each step (under "add_remove" the number n of records first) is charged a share that
+depends on public facts and released numbers; the shares sum to at most one, and costs add up in ε
+or in μ². With groups, all of this is with respect to one of the rows that are kept. Rows are
+rounded to integers that obey |k q| ≤ r, so that one record moves their sum by at most 2r (replace
+one) or r (add, remove).
 
 *A subset of large data.* Where far fewer records place the mean well enough, each record is taken
-if its own random byte is below a public threshold: bytes are a secret function of the numbers of
-rows (:func:`~skdpnoise.sampling.keyed.words_of_rows`), so that parts of the rows take the same ones
-as all of them. Neighbouring data sets can be given the same bytes for all records but one, and then
-the subsets are neighbours, or equal. Mixtures of outputs that are (ε, δ)-close are (ε, δ)-close,
-since the hockey-stick divergence is jointly convex.
+if its own random byte, a secret function of its number, is below a public threshold. Neighbouring
+data sets can be given the same bytes for all records but one, and then the subsets are neighbours,
+or equal; mixtures of outputs that are (ε, δ)-close are (ε, δ)-close.
 """
 
 from __future__ import annotations
@@ -282,7 +274,6 @@ class Locator:
         return radius
 
     def _spent(self, share: float) -> LossBudget:
-        """Return a share of the budget, which is then spent."""
         self._used += share
         return self._plan.total.share(share)
 
@@ -315,7 +306,6 @@ def row_noise(query: ClippedRows, loss: LossBudget, adjacency: Any) -> RowNoise:
 
 
 def _subset(rows: Table[Any], needed: float, session: FitSession) -> tuple[Table[Any], float]:
-    """Return some records, each taken with one public probability, and about how many."""
     n = session.n_records
     threshold = int(np.ceil(_BYTE * needed / n)) if needed < n else _BYTE
     if threshold > _BYTE // 2:

@@ -3,9 +3,4 @@
 from skdpnoise.model_selection._cross_validation import PrivateCrossValidation, dp_cross_validate
 from skdpnoise.model_selection._search import DPGridSearchCV, DPRandomizedSearchCV
 
-__all__ = [
-    "DPGridSearchCV",
-    "DPRandomizedSearchCV",
-    "PrivateCrossValidation",
-    "dp_cross_validate",
-]
+__all__ = ["DPGridSearchCV", "DPRandomizedSearchCV", "PrivateCrossValidation", "dp_cross_validate"]

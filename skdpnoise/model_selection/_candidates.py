@@ -1,8 +1,4 @@
-"""The candidates of a search: copied once, then checked, and never looked up again.
-
-What is checked is the very object that will be fitted. Nobody else holds a reference to it: a grid,
-a distribution or an estimator that changes after `fit` has begun changes nothing.
-"""
+"""The candidates of a search: copied once, then checked, and never looked up again."""
 
 from __future__ import annotations
 
@@ -160,7 +156,6 @@ def _check_private_parts(owner: str, candidate: Candidate, adjacency: str) -> No
 
 
 def _check_alike(owner: str, candidates: Sequence[Candidate]) -> None:
-    """Refuse candidates that one score, or one kind of loss, does not fit."""
     first = candidates[0]
     for other in candidates[1:]:
         if is_classifier(other.estimator) != is_classifier(first.estimator):
@@ -184,7 +179,6 @@ def declared_by(candidates: Sequence[Candidate], X: Any, y: Any, labels: Any) ->
 
 
 def public_labels(owner: str, candidates: Sequence[Candidate]) -> Any:
-    """Return the public labels that private parts of the candidates give; None if none does."""
     given = [
         labels
         for candidate in candidates
@@ -200,7 +194,6 @@ def public_labels(owner: str, candidates: Sequence[Candidate]) -> Any:
 
 
 def _led_to(name: str, estimator: Any) -> bool:
-    """Return whether a name, or the last part of a longer one, is that of a step."""
     return any(
         name in (found, found.rpartition("__")[2]) for found, _ in named_estimators(estimator)
     )

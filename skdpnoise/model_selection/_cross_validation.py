@@ -19,9 +19,9 @@ from skdpnoise.compose.shares import search_budget
 from skdpnoise.compose.whole import ReportOfModels, digests_of
 from skdpnoise.data.groups import Groups
 from skdpnoise.model_selection._candidates import Candidate
-from skdpnoise.model_selection._data import Records
 from skdpnoise.model_selection._runs import Outcome, SearchProblem
 from skdpnoise.model_selection._search import PrivateSearchCV
+from skdpnoise.model_selection._splits import Records
 from skdpnoise.model_selection._strategies import Folds, Strategy
 from skdpnoise.privacy import Adjacency, PrivacyGuarantee
 from skdpnoise.sampling import RandomWords
@@ -222,7 +222,7 @@ class _CrossValidation(PrivateSearchCV):
     """A search with one candidate, which is fitted and scored fold by fold."""
 
     _parameter_constraints: ClassVar[Constraints] = {
-        "cv": [Interval(Integral, 2, None, closed="left")],
+        "cv": [Interval(Integral, 2, None, closed="left")]
     }
 
     _: KW_ONLY

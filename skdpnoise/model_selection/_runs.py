@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from operator import itemgetter
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -22,13 +23,7 @@ from skdpnoise.base.advice import left_to, warn_last
 from skdpnoise.base.compositions import private_estimators
 from skdpnoise.base.partitioned import without_seeds
 from skdpnoise.base.steps import after_charge, private_parts
-from skdpnoise.compose.fitting import (
-    Given,
-    check_steps,
-    fit_guarded,
-    give_ledger,
-    read_steps,
-)
+from skdpnoise.compose.fitting import Given, check_steps, fit_guarded, give_ledger, read_steps
 from skdpnoise.compose.shares import with_budget
 from skdpnoise.data.partitions import SpreadError
 from skdpnoise.data.table import Table
@@ -43,7 +38,7 @@ from skdpnoise.metrics.scoring import (
     sums_of,
 )
 from skdpnoise.model_selection._candidates import Candidate
-from skdpnoise.model_selection._data import Records
+from skdpnoise.model_selection._splits import Records
 from skdpnoise.privacy import LossBudget, PureLoss
 from skdpnoise.queries import private_location_scale
 from skdpnoise.sampling import SystemWords
@@ -107,7 +102,6 @@ class Outcome(NamedTuple):
     errors: Sequence[float] = ()  # of the noise of the scores of folds
 
     def said(self) -> list[Said]:
-        """Take off the models what their fits had to say, and return it, each text once."""
         found = [one for model in self.models for one in vars(model).pop(SAID, [])]
         return list(dict.fromkeys(found))
 
@@ -140,7 +134,6 @@ class SearchProblem:
         return int(self.parts.n_in(self.parts.validation))
 
     def rows(self, places: Collection[int]) -> Table[Records]:
-        """Return the records of some places; there may be none."""
         no_target = np.zeros(0) if self.classes is None else self.classes[:0]
         found: Table[Records] = self.parts.division.at(*places)
         return found.or_else({"X": None, "y": no_target})
@@ -168,12 +161,7 @@ class SearchProblem:
             raise SearchStopped(UNKNOWN.format("A step"))
         said: list[Said] = []
         try:
-            with (
-                left_to(said),
-                silence(),
-                parallel_config("sequential"),
-                after_charge(model),
-            ):
+            with left_to(said), silence(), parallel_config("sequential"), after_charge(model):
                 model = fit_guarded("The search", model, records["X"], records["y"])
         except Exception:
             if not limit.refused:
@@ -209,7 +197,6 @@ class SearchProblem:
             )
 
     def _unseeded(self) -> SearchProblem:
-        """Return the problem with words for seeds that are thrown away."""
         return replace(self, session=replace(self.session, rng=SystemWords()))
 
     def losses(self, models: Sequence[Any]) -> NDArray[np.int64]:
@@ -226,7 +213,6 @@ class SearchProblem:
         return np.stack([sums, np.zeros_like(sums)])
 
     def score(self, loss: int, budget: LossBudget) -> tuple[float, float]:
-        """Return the score of a model by the sum of its losses, and the error of its noise."""
         mean, error = released_mean((loss, self.n_scored), budget, self.session)
         low, found, high = (
             self.scoring.score(each * self.scoring.limit, self.target.scale, self.target.variance)
@@ -238,7 +224,6 @@ class SearchProblem:
 def _summed(
     scoring: Scoring, models: Sequence[Any], units: Any, some: Records
 ) -> NDArray[np.int64]:
-    """Return sums of the losses of some records by models: the largest by none."""
     losses = np.full((len(models), len(some["y"])), 1 << BITS, dtype=np.int64)
     for own, model in zip(losses, models, strict=True):
         if model is not None:
@@ -325,7 +310,7 @@ def release_units(problem: SearchProblem, budget: LossBudget) -> Target:
     """Release what scores need of the target: shares of labels, or its units unless public."""
     # The records are those of the reference part, which has the whole budget to itself. Whether
     # there are any does not count: how many they are may be private.
-    y = problem.rows(problem.parts.reference).map(_target_of)
+    y = problem.rows(problem.parts.reference).map(itemgetter("y"))
     noise = _noise_for(budget)
     if problem.scoring.needs_shares:
         return _release_shares(problem, y, budget, noise)
@@ -358,7 +343,6 @@ def release_units(problem: SearchProblem, budget: LossBudget) -> Target:
 def _release_shares(
     problem: SearchProblem, y: Table[NDArray[Any]], budget: LossBudget, noise: str
 ) -> Target:
-    """Release the shares of the labels, each a histogram's count, within a budget."""
     assert problem.classes is not None
     classes = problem.classes
     query = GroupedSum(classes.size, partial(_places_of, classes))
@@ -373,11 +357,6 @@ def _release_shares(
     return Target(variance=whole, shares=LabelShares(classes, shares))
 
 
-def _target_of(records: Records) -> NDArray[Any]:
-    found: NDArray[Any] = records["y"]
-    return found
-
-
 def _places_of(labels: NDArray[Any], y: NDArray[Any]) -> NDArray[np.intp]:
     places = np.minimum(np.searchsorted(labels, y), labels.size - 1)
     return np.where(labels[places] == y, places, -1)
@@ -388,6 +367,5 @@ def _as_column(y: NDArray[Any]) -> NDArray[np.float64]:
 
 
 def _squared(scoring: Scoring, units: Target, y: NDArray[Any]) -> NDArray[np.int64]:
-    """Return the sum of the squared distances from a location, as losses."""
     squares = ((np.asarray(y, dtype=np.float64) - units.location) / units.scale) ** 2
     return np.asarray(scoring.rounded(squares).sum())

@@ -6,7 +6,7 @@ from abc import abstractmethod
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from copy import copy, deepcopy
-from dataclasses import KW_ONLY, field, replace
+from dataclasses import KW_ONLY, dataclass, field, replace
 from functools import partial
 from inspect import signature
 from numbers import Integral, Real
@@ -44,12 +44,14 @@ from skdpnoise.compose.fitting import settled
 from skdpnoise.compose.shares import search_budget, seed_from
 from skdpnoise.compose.statement import drawing, reserve_whole
 from skdpnoise.compose.whole import WholeMixin
+from skdpnoise.data.columns import check_data, read_features
 from skdpnoise.data.fitted_kinds import read_as_fitted
 from skdpnoise.data.groups import Groups
-from skdpnoise.data.reading import Supervised, read
+from skdpnoise.data.reading import Form, Supervised, read
 from skdpnoise.data.redaction import check_collected, without_values
 from skdpnoise.data.schema import Schema
-from skdpnoise.data.sources import by_storage
+from skdpnoise.data.sources import RowSource, by_storage
+from skdpnoise.data.table import InMemory
 from skdpnoise.data.targets import check_two_classes
 from skdpnoise.mechanisms import choose_repetitions
 from skdpnoise.mechanisms.requests import number_of
@@ -61,15 +63,15 @@ from skdpnoise.model_selection._candidates import (
     public_labels,
     sealed_candidates,
 )
-from skdpnoise.model_selection._data import FEWEST, Records, StepColumns
 from skdpnoise.model_selection._runs import Outcome, SearchProblem, Target
-from skdpnoise.model_selection._splits import Parts
+from skdpnoise.model_selection._splits import Parts, Records
 from skdpnoise.model_selection._strategies import NoisyMax, OneRelease, RepeatedRuns, Strategy
 from skdpnoise.planning.mixin import PlanMixin
 from skdpnoise.privacy import PrivacyGuarantee, PrivacyLoss
 from skdpnoise.privacy.repetition.laws import PoissonRepetitions, TruncatedNegativeBinomial
 from skdpnoise.sampling import RandomWords, random_words
 
+FEWEST = 4  # rows: two to fit, one to score, one to learn the units of the target
 # Runs try one of the best fifth of candidates with probability .95.
 _BEST, _COVERAGE = 0.2, 0.95
 
@@ -77,6 +79,41 @@ _LAWS = (TruncatedNegativeBinomial, PoissonRepetitions)
 # Of what callbacks of scikit-learn may ask for, what they do not get.
 _HOOKS = ("on_fit_task_begin", "on_fit_task_end")
 _SECRET = {"X", "y", "fitted_estimator"}
+
+
+@dataclass(frozen=True, slots=True)
+class StepColumns(Form[Any, Schema]):
+    """X in any form that steps take, beside a y of as many rows."""
+
+    fewest: int = FEWEST
+
+    def read(self, estimator: Any, tables: Records) -> tuple[InMemory[Any], Schema]:
+        owner = type(estimator).__name__
+        X = read_features(owner, tables["X"])
+        n_rows = check_data(owner, X, tables["y"])
+        if n_rows < self.fewest:
+            raise ValueError(
+                f"Found array with {n_rows} sample(s) while a minimum of {self.fewest} is required "
+                f"by {owner}."
+            )
+        if isinstance(X, list):  # of texts, say
+            X = np.fromiter(X, dtype=object, count=n_rows)
+        return InMemory(X, n_rows), Schema(n_columns=0, n_rows=None)
+
+    def scan(self, estimator: Any, tables: Records) -> Schema:
+        return replace(self, fewest=0).read(estimator, tables)[1]
+
+    def agreed(self, estimator: Any, found: list[Schema], source: RowSource | None) -> Schema:
+        return found[0]
+
+    def load(
+        self, schema: Schema, computed: frozenset[str]
+    ) -> tuple[Callable[[Records], Any], tuple[int, ...]]:
+        return _features, ()
+
+
+def _features(tables: Records) -> Any:
+    return read_features("A fit", tables["X"])
 
 
 def _offers(method: str) -> Any:
@@ -231,7 +268,6 @@ class PrivateSearchCV(WholeMixin, PlanMixin, BaseSearchCV, CallbackSupportMixin)
     def _read(
         self, X: Any, y: Any, groups: Any, candidates: Sequence[Candidate]
     ) -> tuple[Schema, Groups[Records], Any]:
-        """Return what is public of the records, these, and what the columns are."""
         compared = [one.estimator for one in candidates]
         X, columns = read_to_fit(self, X, compared)
         form = Supervised(StepColumns(), is_classifier(compared[0]), fewest=FEWEST)
@@ -241,7 +277,6 @@ class PrivateSearchCV(WholeMixin, PlanMixin, BaseSearchCV, CallbackSupportMixin)
         return schema, records, columns
 
     def _run(self, problem: SearchProblem, strategy: Strategy, estimates: bool) -> Outcome:
-        """Run the search; the number of tasks is told where it is public."""
         n_tasks = None if strategy.name == "repeated" else len(problem.candidates)
         with progress(self, n_tasks) as tell, silence():
             if estimates:

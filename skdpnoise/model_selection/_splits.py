@@ -1,34 +1,25 @@
 r"""Rows fall into parts by secret coins that see no data: to be fitted to, scored, or for units.
 
-**Coins.** Each row has a secret word by its number, SHAKE of a fresh key
-(:func:`~skdpnoise.sampling.keyed.words_of_rows`); with `groups`, by the label of its group
-(:func:`~skdpnoise.data.groups.words_of_groups`). Public shares say into which part it falls. So
-a row's place depends on its number, or label, and the key: rows that lie in parts of a source fall
-where they would in memory.
+**Coins.** Each row has a secret word by its number (:mod:`~skdpnoise.sampling.keyed`)
+or by the label of its group (:func:`~skdpnoise.data.groups.words_of_groups`), and public shares say
+into which part it falls: where it would in memory, too.
 
-**Guarantee.** Words are as independent uniform ones to all who do not know the key, as those of the
-generator that the operating system's source stretches. Fix all words. Then neighbours differ in one
-of the parts only:
+**Guarantee.** Words are as independent uniform ones to all who do not know the key. Fix all words.
+Then neighbours differ in one of the parts only:
 
-- *Replace one.* Numbers, groups and labels of groups are the same, so that all rows fall where they
-  do on the neighbour. How many rows a part has is the same too: public, once words are fixed.
-- *Add or remove.* The word of the row, or group, that is there or not is independent of the
-  others. Rows behind it have other numbers than on the neighbour; but all words are alike, so that
-  these rows can be given the words that they have there, which changes the law of neither data set.
-  How many rows a part has is private, and is estimated where it is needed.
+- *Replace one.* Numbers and labels of groups are the same, so that all rows fall where they do on
+  the neighbour; how many rows a part has is public, once words are fixed.
+- *Add or remove.* The word of the row, or group, that is there or not is independent of the others.
+  Rows behind it have other numbers; but all words are alike, so that they can be given those of the
+  neighbour. How many rows a part has is private, and is estimated where it is needed.
 
-What is computed from the other parts and from releases is the same, so that each part may spend
-the whole budget (McSherry 2009, Theorem 4). The whole is a mixture over words whose law does not
-depend on the data, and the hockey-stick divergence is jointly convex.
+So each part may spend the whole budget (McSherry, "Privacy integrated queries", SIGMOD 2009,
+Theorem 4). The whole is a mixture over words whose law does not depend on the data, and the
+hockey-stick divergence is jointly convex.
 
-**Fresh coins.** A part may have too few rows to be used. Under replace-one, whether it has is a
-function of the number of rows, or of the groups' sizes, and of the words: nothing private. So all
-coins are tossed again then, which leaves words with another law, but the same on neighbours. Under
-add/remove they are tossed once.
-
-References
-----------
-McSherry, "Privacy integrated queries", SIGMOD 2009, Theorem 4 (parallel composition).
+**Fresh coins.** Whether a part has too few rows is, under replace-one, a function of the number of
+rows, or of the groups' sizes, and of the words: all coins are tossed again then, to the same law on
+neighbours. Under add/remove they are tossed once.
 """
 
 from __future__ import annotations
@@ -44,12 +35,13 @@ from skdpnoise._utils.silence import silence
 from skdpnoise.accounting.session import Session
 from skdpnoise.data.groups import Groups, group_codes, words_of_groups
 from skdpnoise.data.table import Division
-from skdpnoise.model_selection._data import Records
 from skdpnoise.sampling.keyed import new_key, words_of_rows
 
 _TOSSES = 100  # of all coins, where parts have too few rows
 
 Places = NDArray[np.intp]
+Records = dict[str, Any]
+"""X and y of some records, by name."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,29 +1,22 @@
 r"""Three ways to find the best of several candidates privately, and folds, with their whole costs.
 
-**Parts.** Models are fitted to a training part and scored on a validation part, each of which *may
-spend the whole budget* (:mod:`~skdpnoise.model_selection._splits` has the proof): one run that fits
-at loss C and scores at loss C has loss C.
+Models are fitted to a training part and scored on a validation part, each of which *may spend the
+whole budget* (:mod:`~skdpnoise.model_selection._splits` has the proof).
 
-**release.** All candidates are functions of one release. It is made from the training part with the
-whole budget. The validation part is spent on the choice and the score of the winner. If no part is
-set aside, all records are spent on the release and, with a twentieth of the budget, for being asked
-again.
+**release.** All candidates are functions of one release from the training part; the validation part
+pays for the choice and the winner's score. If no part is set aside, a twentieth of the budget does.
 
 **repeated.** A run takes a candidate at random, fits it and scores it, with a base budget. Only the
-best of a random number of runs is published, not even how many there were. The cost does not depend
-on the number of candidates (:mod:`~skdpnoise.mechanisms.repetition`).
+best of a random number of runs is published, not even how many there were, and the cost does not
+depend on the number of candidates (Papernot and Steinke, ICLR 2022).
 
 **noisy_max.** Every candidate is fitted, each with its share. With `refit`, the winner is fitted
-again to the records of both parts with half of the budget, which both parts then spend.
+again to the records of both parts with half of the budget, which both parts then spend (the choice:
+McKenna and Sheldon, NeurIPS 2020; Dong, Durfee and Rogers, ICML 2020).
 
 **folds.** Neighbours differ in one fold j only, without which model j is fitted; the scores of the
 other folds come from their own records and from models that are released. So the whole is an
 adaptive composition of k - 1 fits, each with the share 0.9/(k - 1), and of one score with 0.1.
-
-References
-----------
-Papernot and Steinke, "Hyperparameter tuning with Rényi differential privacy", ICLR 2022 (repeated).
-McKenna and Sheldon, NeurIPS 2020; Dong, Durfee and Rogers, ICML 2020 (the choice).
 """
 
 from __future__ import annotations
@@ -49,8 +42,8 @@ from skdpnoise.mechanisms.selection import approximate_base, base_budget, repeat
 from skdpnoise.metrics.scoring import BITS, NARROW, pair_share
 from skdpnoise.model_selection import _runs
 from skdpnoise.model_selection._candidates import Candidate
-from skdpnoise.model_selection._data import Records
 from skdpnoise.model_selection._runs import LEAST_VARIANCE, Outcome, Priced, SearchProblem, Target
+from skdpnoise.model_selection._splits import Records
 from skdpnoise.privacy import LossBudget, PrivacyGuarantee, PrivacyLoss, PureLoss
 from skdpnoise.privacy.repetition.laws import RepetitionLaw
 from skdpnoise.queries.argmax import chooser_within
@@ -90,13 +83,11 @@ class Strategy(ABC):
         return fraction, reference
 
     def loss(self, rows: int) -> PrivacyLoss:
-        """Return the cost of the search with respect to a group of at most so many rows."""
         return self.total.for_group(rows)
 
     def fitted(
         self, fits: Sequence[tuple[SearchProblem, Candidate]], tell: Tell | None = None
     ) -> list[Any]:
-        """Return the fitted models in their order, None where a fit failed."""
         priced = [
             (one, one.priced(candidate.estimator, self.fit_budget)) for one, candidate in fits
         ]
@@ -108,7 +99,6 @@ class Strategy(ABC):
         return models
 
     def choose(self, problem: SearchProblem, models: Sequence[Any]) -> tuple[int, float]:
-        """Return the best of fitted models, and its noisy score."""
         losses = problem.losses(models)
         utilities, sensitivity, monotonic = _utilities(losses, problem)
         part = self.choice_budget.share(_CHOICE)
@@ -123,7 +113,6 @@ class Strategy(ABC):
         problem: SearchProblem,
         rows_per_group: int | None,
     ) -> PrivacyReport:
-        """Return the report of a search, known before it begins."""
         loss = self.loss(rows_per_group or 1)
         noise = _runs.score_noise(self.score_budget, problem.session.adjacency)
         scale = noise.scale / float(1 << BITS)
@@ -244,7 +233,6 @@ class RepeatedRuns(Strategy):
         total: SearchBudget,
         rows_per_group: int,
     ) -> RepeatedRuns:
-        """Return the runs with the largest base budget that the guarantee allows."""
         # A run fits to one part of the records, and scores on another.
         base: SearchBudget
         if isinstance(total, ApproximateBudget):
@@ -332,7 +320,6 @@ def _model_of(fitted: Any, candidate: Any) -> Any:
 
 
 def _final(estimator: Any) -> Any:
-    """Return the last step of a pipeline; of anything else, itself."""
     return estimator.steps[-1][1] if type(estimator) is Pipeline else estimator
 
 
@@ -368,7 +355,6 @@ def _utilities(
 
 
 def _units(path: Any, target: Target) -> Target:
-    """Return the units of the target that a release has found, unless they are known already."""
     if target.public:
         return target
     final = path[-1] if hasattr(path, "steps") else path

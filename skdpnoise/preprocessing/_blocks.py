@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
+from functools import partial
 from numbers import Real
 from typing import Any
 
@@ -16,17 +17,20 @@ from sklearn.utils import murmurhash3_32
 from skdpnoise.data.cells import is_missing
 from skdpnoise.data.fitted_kinds import NUMBER, kind_of_labels
 from skdpnoise.data.kinds import Kind
-from skdpnoise.preprocessing._labels import numbered
 from skdpnoise.preprocessing._schema import PlannedColumn, kind_asked, kind_of_dates
-from skdpnoise.queries.categories import label_of
+from skdpnoise.queries.categories import Label, label_of
 
-__all__ = ["ColumnBlock", "NumberFacts", "in_units", "numbers_of"]
+__all__ = ["ColumnBlock", "NumberFacts", "assembled", "code_of", "numbered", "numbers_of"]
+
+Code = Callable[[Label | None], float]
+"""What gives the number of a label; of None where a value is no category."""
 
 REACH = 2.0  # scales to either side of the median, at which numbers end
 _LARGEST = 1e100
 _EPOCH = np.datetime64(0, "s")
 _DAY = 86_400.0  # seconds
 _CALENDAR = {"month": 12, "weekday": 7, "hour": 24}
+_PLAIN = (str, int, bool, float)  # whose values are compared without code of their own
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -100,53 +104,41 @@ class ColumnBlock:
         lists = ([part] if isinstance(part, str) else part for part in self._parts)
         return [name for names in lists for name in names]
 
-    def encoded(self, cells: Any) -> NDArray[np.float64]:
-        kind = self.column.kind
-        if kind == "category":
-            return self._categories(cells)
-        if kind == "ordinal":
-            return self._ordinal(cells)
-        if kind == "number":
-            return self._numbers(numbers_of(self.column, cells))
-        return self._dates(as_dates(cells))
-
-    def _categories(self, cells: Any) -> NDArray[np.float64]:
-        width, nullable = self.sizes[0], self.column.nullable
-        other = width - 1 - nullable
-        if self.column.buckets:
-            places = hashed(cells, self.column.buckets, missing=width - 1 if nullable else -1)
+    def encoded(self, cells: Any) -> list[NDArray[Any]]:
+        """Return numbers, and places in one-hot groups, in the order of the sizes."""
+        column = self.column
+        facts = self.facts or NumberFacts(0.0, 1.0, np.empty(0))  # places lie within ±1
+        if column.kind == "category":
+            return [numbered(cells, *self._codes())]
+        if column.kind == "date":
+            cells = as_dates(cells)
+        if column.kind == "ordinal":
+            places = numbered(cells, code_of(self.categories, np.nan), np.nan)
+            values = 2.0 * places / max(len(self.categories) - 1, 1) - 1.0
         else:
-            absent = width - 1 if nullable else other
-            places = numbered(cells, self.categories, other, absent).astype(np.intp)
-        return one_hot(places, width)
-
-    def _ordinal(self, cells: Any) -> NDArray[np.float64]:
-        last = max(len(self.categories) - 1, 1)
-        places = numbered(cells, self.categories, np.nan, np.nan)
-        absent = np.isnan(places)
-        value = np.where(absent, 0.0, 2.0 * places / last - 1.0)[:, np.newaxis]
-        return np.hstack([value, absent[:, np.newaxis]]) if self.column.nullable else value
-
-    def _numbers(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
-        facts, nullable = self.facts, self.column.nullable
-        assert facts is not None
+            values = numbers_of(column, cells)
         absent = np.isnan(values)
         known = np.where(absent, facts.center, values)
         moved = np.zeros(values.size)
         if facts.scale > 0.0:
             with np.errstate(over="ignore"):
                 moved = np.clip((known - facts.center) / facts.scale, -REACH, REACH)
-        parts = [moved[:, np.newaxis]]
-        if facts.edges.size:
-            width = facts.edges.size + 1 + nullable
-            places = np.searchsorted(facts.edges, known, side="right")
-            parts.append(one_hot(np.where(absent, width - 1 if nullable else -1, places), width))
-        elif nullable:
-            parts.append(absent[:, np.newaxis].astype(np.float64))
-        return np.hstack(parts)
+        found = [moved]
+        if facts.edges.size or column.nullable:
+            last = self.sizes[1] - 1 if column.nullable else -1
+            bins = np.searchsorted(facts.edges, known, side="right") if facts.edges.size else -1
+            found.append(np.where(absent, last, bins))
+        return found + ([] if column.kind != "date" else self._calendar_of(cells))
 
-    def _dates(self, dates: NDArray[Any]) -> NDArray[np.float64]:
-        parts = [self._numbers(days(dates))]
+    def _codes(self) -> tuple[Code, float]:
+        """Return what gives the place of each label, and the place of what is missing."""
+        column, last = self.column, self.sizes[0] - 1
+        if column.buckets:
+            absent = last if column.nullable else -1
+            return partial(_bucket, column.buckets, absent), absent
+        return code_of(self.categories, last - column.nullable), last
+
+    def _calendar_of(self, dates: NDArray[Any]) -> list[NDArray[np.int64]]:
         absent = np.isnat(dates)
         safe = np.where(absent, _EPOCH, dates)
         whole = safe.astype("datetime64[D]")
@@ -155,58 +147,66 @@ class ColumnBlock:
             "weekday": (whole.astype(np.int64) + 3) % 7,  # 1 January 1970 was a Thursday
             "hour": (safe - whole).astype("timedelta64[h]").astype(np.int64),
         }
-        for part, size in self._calendar.items():
-            parts.append(one_hot(np.where(absent, -1, found[part]), size))
-        return np.hstack(parts)
+        return [np.where(absent, -1, found[part]) for part in self._calendar]
 
 
-def numbers_of(column: PlannedColumn, cells: Any) -> NDArray[np.float64]:
-    """Return the single values of a column of numbers in its units, or of dates in days."""
-    return days(as_dates(cells)) if column.kind == "date" else in_units(column, as_doubles(cells))
-
-
-def in_units(column: PlannedColumn, values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return numbers in the units in which they are scaled: within bounds, perhaps logarithms."""
-    low, high = column.bounds
-    values = np.clip(values, max(low, -_LARGEST), min(high, _LARGEST))  # NaN stays
-    return np.sign(values) * np.log1p(np.abs(values)) if column.log else values
-
-
-def days(dates: NDArray[Any]) -> NDArray[np.float64]:
-    """Return days since 1970; NaN where there is no date."""
-    seconds = (dates - _EPOCH).astype(np.float64)
-    return np.where(np.isnat(dates), np.nan, seconds / _DAY)
-
-
-def one_hot(places: NDArray[Any], width: int) -> NDArray[np.float64]:
-    """Return a one in each row at its place; none where the place is negative."""
-    encoded = np.zeros((len(places), width))
-    rows = np.flatnonzero(places >= 0)
-    encoded[rows, places[rows].astype(np.intp)] = 1.0
+def assembled(
+    n_rows: int, columns: Iterable[NDArray[Any]], sizes: Sequence[int], dtype: Any = np.float64
+) -> NDArray[Any]:
+    """Return numbers, of size 0, and for places in groups a one each; none where one is below 0."""
+    encoded, start = np.zeros((n_rows, sum(max(1, size) for size in sizes)), dtype=dtype), 0
+    for column, size in zip(columns, sizes, strict=True):
+        if size:
+            rows = np.flatnonzero(column >= 0)
+            encoded[rows, start + column[rows].astype(np.intp)] = 1.0
+        else:
+            encoded[:, start] = column
+        start += max(1, size)
     return encoded
 
 
-def hashed(cells: Iterable[Any], buckets: int, missing: int) -> NDArray[np.intp]:
-    """Return a bucket for every value, the same in every process."""
-    if isinstance(cells, np.ndarray):  # of numbers, of which equal ones are one
+def numbers_of(column: PlannedColumn, cells: Any) -> NDArray[np.float64]:
+    """Return numbers within bounds, perhaps their logarithms, or days since 1970; NaN of none."""
+    if column.kind == "date":
+        dates = as_dates(cells)
+        return np.where(np.isnat(dates), np.nan, (dates - _EPOCH).astype(np.float64) / _DAY)
+    if not (isinstance(cells, np.ndarray) and cells.dtype.kind in "biuf"):
+        cells = [_double(cell) for cell in cells]
+    low, high = column.bounds
+    values = np.clip(np.array(cells, dtype=np.float64), max(low, -_LARGEST), min(high, _LARGEST))
+    return np.sign(values) * np.log1p(np.abs(values)) if column.log else values
+
+
+def numbered(cells: Iterable[Any], code: Code, missing: float) -> NDArray[np.float64]:
+    """Return a number for every value by its label, and another for what is missing."""
+    if isinstance(cells, np.ndarray):  # of numbers, or dates, of which equal ones are one
         different, places = np.unique(cells, return_inverse=True)
-        return hashed(different.tolist(), buckets, missing)[places]
-    seen: dict[Any, int] = {None: missing}
+        return numbered(different.tolist(), code, missing)[places]
+    seen: dict[tuple[type, Any], float] = {}
     found = []
     for value in cells:
-        label = label_of(value)
-        if label not in seen:
-            text = f"{type(label).__name__}:{label!r}".encode("utf-8", "surrogatepass")
-            seen[label] = int(murmurhash3_32(text, positive=True) % buckets)
-        found.append(seen[label])
-    return np.array(found, dtype=np.intp)
+        plain = type(value) in _PLAIN
+        number = seen.get((type(value), value)) if plain else None
+        if number is None:
+            number = missing if is_missing(value) else code(label_of(value))
+            if plain:
+                seen[type(value), value] = number
+        found.append(number)
+    return np.array(found, dtype=np.float64)
 
 
-def as_doubles(cells: Any) -> NDArray[np.float64]:
-    """Return numbers in double precision; NaN for what is none."""
-    if isinstance(cells, np.ndarray) and cells.dtype.kind in "biuf":
-        return cells.astype(np.float64)
-    return np.array([_double(cell) for cell in cells], dtype=np.float64)
+def code_of(categories: Iterable[Any], other: float) -> Code:
+    """Return what gives the place of a label among the categories, or of none another number."""
+    known = {label_of(one): float(place) for place, one in enumerate(categories)}
+    return lambda label: known.get(label, other)
+
+
+def _bucket(buckets: int, other: float, label: Label | None) -> float:
+    """Return the bucket of a label, the same in every process."""
+    if label is None:
+        return other
+    text = f"{type(label).__name__}:{label!r}".encode("utf-8", "surrogatepass")
+    return float(murmurhash3_32(text, positive=True) % buckets)
 
 
 def _double(cell: Any) -> float:
@@ -219,7 +219,6 @@ def _double(cell: Any) -> float:
 
 
 def as_dates(cells: Any) -> NDArray[Any]:
-    """Return dates in seconds of local time; NaT for what is none."""
     if isinstance(cells, np.ndarray) and cells.dtype.kind == "M":
         return cells.astype("datetime64[s]")
     return np.array([_date(cell) for cell in cells], dtype="datetime64[s]")

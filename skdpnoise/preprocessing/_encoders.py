@@ -25,14 +25,15 @@ from skdpnoise.data.cells import cells_of, of_truth_values
 from skdpnoise.data.fitted_kinds import kind_of_labels
 from skdpnoise.data.table import Table
 from skdpnoise.data.tables import read_projections
-from skdpnoise.preprocessing._labels import (
+from skdpnoise.preprocessing._blocks import code_of, numbered
+from skdpnoise.preprocessing._schema import (
+    PlannedColumn,
     as_categories,
+    check_labels_in,
     given_categories,
     kinds_given,
     named,
-    numbered,
 )
-from skdpnoise.preprocessing._schema import PlannedColumn, check_labels_in
 from skdpnoise.preprocessing._transformers import (
     Facts,
     OneHotMixin,
@@ -131,12 +132,9 @@ class PrivateEncoder(PrivateTransformer):
     def _codes(self, X: Any, other: float, missing: float | None = None) -> NDArray[np.float64]:
         X = read_any_table(self, X, reset=False, expected=self._kinds)
         absent = other if missing is None else missing
-        return np.column_stack(
-            [
-                numbered(cells_of(X, k), kinds, other, absent)
-                for k, kinds in enumerate(self.categories_)
-            ]
-        )
+        codes = [code_of(kinds.tolist(), other) for kinds in self.categories_]
+        found = [numbered(cells_of(X, k), code, absent) for k, code in enumerate(codes)]
+        return np.column_stack(found)
 
     def _chosen(self, places: Sequence[Any]) -> NDArray[Any]:
         """Return the categories at some places of each feature; None where there is none."""
@@ -169,9 +167,7 @@ class DPOneHotEncoder(OneHotMixin, PrivateEncoder):
     ----------
     categories_ : list of ndarray
         Of each feature, sorted if they were found.
-    category_mechanism_ : CategoryMechanism or None
-        What chose those that were found: its ``chance(m)`` is the probability at most with which a
-        category of m records is shown. None if all were given.
+    %(estimators: category_mechanism_)s
     public_output_ : PublicOutput
         Bounds and groups of the columns that are returned, which a :class:`~skdpnoise.DPPipeline`
         hands to the next step.
@@ -256,9 +252,7 @@ class DPOrdinalEncoder(OneToOneFeatureMixin, PrivateEncoder):
     ----------
     categories_ : list of ndarray
         Of each feature, sorted if they were found.
-    category_mechanism_ : CategoryMechanism or None
-        What chose those that were found: its ``chance(m)`` is the probability at most with which a
-        category of m records is shown. None if all were given.
+    %(estimators: category_mechanism_)s
     public_output_ : PublicOutput
         Bounds of the columns that are returned, which a :class:`~skdpnoise.DPPipeline` hands to
         the next step.

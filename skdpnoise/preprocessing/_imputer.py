@@ -14,8 +14,8 @@ from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 from skdpnoise.base.constructors import Constraints, constructor_of_fields
 from skdpnoise.base.register import register_private
 from skdpnoise.data.tables import read_table, survivable
-from skdpnoise.preprocessing._labels import unique_names
-from skdpnoise.preprocessing._scalers import PrivateScaler
+from skdpnoise.preprocessing._scalers import QuantileScaler
+from skdpnoise.preprocessing._schema import unique_names
 from skdpnoise.preprocessing._transformers import Facts
 
 _POINTS = 400  # quantiles whose mean is the mean
@@ -23,7 +23,7 @@ _POINTS = 400  # quantiles whose mean is the mean
 
 @register_private
 @constructor_of_fields
-class DPSimpleImputer(PrivateScaler):
+class DPSimpleImputer(QuantileScaler):
     r"""Replace missing numbers of each column by a private mean, median or mode.
 
     The private counterpart of :class:`sklearn.impute.SimpleImputer`, for columns of numbers in

@@ -16,7 +16,7 @@ from skdpnoise.base.constructors import Constraints, constructor_of_fields
 from skdpnoise.base.public_output import PublicOutput
 from skdpnoise.base.register import register_private
 from skdpnoise.data.tables import read_projections, read_table
-from skdpnoise.preprocessing._scalers import PrivateScaler
+from skdpnoise.preprocessing._scalers import QuantileScaler
 from skdpnoise.preprocessing._transformers import Facts, OneHotMixin
 
 _MOST = 1000  # bins or quantiles: more than 128 bins of a release can tell apart
@@ -32,7 +32,7 @@ class BinsParameter:
 
 @register_private
 @constructor_of_fields
-class DPKBinsDiscretizer(OneHotMixin, PrivateScaler, BinsParameter):
+class DPKBinsDiscretizer(OneHotMixin, QuantileScaler, BinsParameter):
     """Cut each column into bins that hold about as many records each.
 
     The private counterpart of :class:`sklearn.preprocessing.KBinsDiscretizer` with equal masses, or
@@ -160,7 +160,7 @@ class PointsParameter:
 
 @register_private
 @constructor_of_fields
-class DPQuantileTransformer(PrivateScaler, PointsParameter):
+class DPQuantileTransformer(QuantileScaler, PointsParameter):
     """Map each column to its quantiles, evenly spread or normal.
 
     The private counterpart of :class:`sklearn.preprocessing.QuantileTransformer`: rare and extreme

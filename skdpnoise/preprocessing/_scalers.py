@@ -32,7 +32,8 @@ from skdpnoise.queries.quantiles import Quantiles, private_quantiles, quantiles_
 from skdpnoise.queries.ranges import STEPS, stage_losses
 
 _DIGITS = 1e-12  # of a number, that differences of released ones can have
-_UNDOES = {np.add: np.subtract, np.subtract: np.add, np.multiply: np.divide, np.divide: np.multiply}
+_UNDOES: dict[np.ufunc, np.ufunc] = {np.add: np.subtract, np.multiply: np.divide}
+_UNDOES |= {undo: step for step, undo in _UNDOES.items()}
 
 
 @constructor_of_fields
@@ -42,7 +43,7 @@ class PrivateScaler(OneToOneFeatureMixin, PrivateTransformer):
     _takes_cells = False
     _hides: ClassVar[str] = "leaves as they are"  # those columns that the noise hides
     # Returns the noise and the loss that the mechanism of the statistics shares out.
-    _budget: ClassVar[Callable[..., tuple[str, LossBudget]]] = staticmethod(quantiles_budget)
+    _budget: ClassVar[Callable[..., tuple[str, LossBudget]]]
     _parameter_constraints: ClassVar[Constraints] = {
         "noise": [StrOptions(set(noise_options(adaptive=True)))],
         "feature_bounds": [None, tuple, list, dict, np.ndarray],
@@ -91,20 +92,15 @@ class PrivateScaler(OneToOneFeatureMixin, PrivateTransformer):
     def _asked(self, bounds: np.ndarray) -> np.ndarray:
         """Return of which columns something is released."""
 
+    @abstractmethod
     def _find(self, rows: Table[Any], loss: LossBudget, terms: Facts) -> Any:
-        at = self._probabilities()
-        return private_quantiles(rows, at, loss, missing=self._takes_missing, **terms)
-
-    def _probabilities(self) -> ArrayLike:
-        raise NotImplementedError
+        """Return what is released of these columns within a loss."""
 
     @abstractmethod
     def _fitted(self, found: Any, bounds: np.ndarray) -> Facts:
         """Return the fitted attributes by what was released, None if nothing was."""
 
-    def transform(self, X: Any) -> Any:
-        return self._moved(X, back=False)
-
+    @abstractmethod
     def inverse_transform(self, X: Any) -> Any:
         """Undo :meth:`transform`, as far as what it returns tells.
 
@@ -123,23 +119,6 @@ class PrivateScaler(OneToOneFeatureMixin, PrivateTransformer):
         ValueError
             If an imputer has no ``add_indicator``: nothing tells where a value was missing.
         """
-        return self._moved(X, back=True)
-
-    def _steps(self) -> list[tuple[np.ufunc, Any]]:
-        """Return what transform does to every column, in turn; None leaves out a step."""
-        raise NotImplementedError
-
-    def _moved(self, X: Any, *, back: bool) -> np.ndarray:
-        check_is_fitted(self)
-        steps = self._steps()
-        if back:
-            steps = [(_UNDOES[step], values) for step, values in reversed(steps)]
-        X = read_table(self, X, reset=False, copy=self.copy, force_writeable=True)
-        with np.errstate(all="ignore"):  # the rows may be those of a fit, in a pipeline
-            for step, values in steps:
-                if values is not None:
-                    step(X, values, out=X)
-        return survivable(X)
 
     def _warn(self, lost: np.ndarray, what: str, *, typical_found: bool) -> None:
         if lost.any():
@@ -151,9 +130,47 @@ class PrivateScaler(OneToOneFeatureMixin, PrivateTransformer):
             )
 
 
+class QuantileScaler(PrivateScaler):
+    """A transformer of single columns by quantiles of them."""
+
+    _budget = staticmethod(quantiles_budget)
+
+    @abstractmethod
+    def _probabilities(self) -> ArrayLike:
+        """Return which quantiles are released."""
+
+    def _find(self, rows: Table[Any], loss: LossBudget, terms: Facts) -> Any:
+        at = self._probabilities()
+        return private_quantiles(rows, at, loss, missing=self._takes_missing, **terms)
+
+
+class LinearScaler(PrivateScaler):
+    """A transformer that adds a number to each column, and multiplies it by another."""
+
+    @abstractmethod
+    def _steps(self) -> list[tuple[np.ufunc, Any]]:
+        """Return what transform does to every column, in turn; None leaves out a step."""
+
+    def transform(self, X: Any) -> Any:
+        check_is_fitted(self)
+        return self._moved(X, self._steps())
+
+    def inverse_transform(self, X: Any) -> Any:
+        check_is_fitted(self)
+        return self._moved(X, [(_UNDOES[step], values) for step, values in self._steps()[::-1]])
+
+    def _moved(self, X: Any, steps: list[tuple[np.ufunc, Any]]) -> np.ndarray:
+        X = read_table(self, X, reset=False, copy=self.copy, force_writeable=True)
+        with np.errstate(all="ignore"):  # the rows may be those of a fit, in a pipeline
+            for step, values in steps:
+                if values is not None:
+                    step(X, values, out=X)
+        return survivable(X)
+
+
 @register_private
 @constructor_of_fields
-class DPStandardScaler(PrivateScaler):
+class DPStandardScaler(LinearScaler):
     r"""Subtract private means and divide by private standard deviations.
 
     .. math:: z_j = (x_j - \tilde m_j) / \tilde s_j
@@ -240,7 +257,7 @@ class DPStandardScaler(PrivateScaler):
 
 @register_private
 @constructor_of_fields
-class DPRobustScaler(PrivateScaler):
+class DPRobustScaler(LinearScaler, QuantileScaler):
     r"""Subtract private medians and divide by private interquartile ranges.
 
     .. math:: z_j = (x_j - \tilde q_{1/2}) / (\tilde q_{3/4} - \tilde q_{1/4})
@@ -351,7 +368,7 @@ class IntervalParameter:
 
 @register_private
 @constructor_of_fields
-class DPMinMaxScaler(PrivateScaler, IntervalParameter):
+class DPMinMaxScaler(LinearScaler, QuantileScaler, IntervalParameter):
     r"""Map public bounds, or a private low and high quantile, to an interval.
 
     .. math:: z_j = a + (b - a) (x_j - l_j) / (h_j - l_j)
@@ -438,7 +455,8 @@ class DPMinMaxScaler(PrivateScaler, IntervalParameter):
         return facts | {"scale_": scale, "min_": first - low * scale}
 
     def transform(self, X: Any) -> Any:
-        X = self._moved(X, back=False)  # an array, whatever output is set
+        check_is_fitted(self)
+        X = self._moved(X, self._steps())  # an array, whatever output is set
         return np.clip(X, *self.feature_range, out=X) if self.clip else X
 
     def _steps(self) -> list[tuple[np.ufunc, Any]]:

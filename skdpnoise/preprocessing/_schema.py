@@ -1,22 +1,21 @@
-"""The kind of each column of a table, said by its user or by its type, never by its values."""
+"""What columns of a table are, said by their user or by their types, never by their values."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from skdpnoise._utils.numbers import NUMBERS
-from skdpnoise.data.cell_tables import CellSchema
+from skdpnoise.data.cell_tables import CellSchema, Kinds
 from skdpnoise.data.cells import Contents, check_labels_of, of_truth_values
 from skdpnoise.data.fitted_kinds import NUMBER, kind_of_labels
 from skdpnoise.data.kinds import OBJECTS, Kind
-from skdpnoise.preprocessing._labels import checked_categories
-
-__all__ = ["PlannedColumn", "planned_columns"]
+from skdpnoise.queries.categories import label_of
 
 _WORDS = ("number", "log", "category", "date", "drop")
 _KEYS = {
@@ -29,6 +28,7 @@ _KEYS = {
 _MOST_BUCKETS = 1 << 16
 _OPEN = (-np.inf, np.inf)
 _LARGEST = 1e100
+_LISTS = (list, tuple, np.ndarray)
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,12 +62,10 @@ class PlannedColumn:
 
     @property
     def is_searched(self) -> bool:
-        """Return whether its range is estimated privately."""
         return self.is_numeric and not np.isfinite(self.bounds).all()
 
     @property
     def is_open(self) -> bool:
-        """Return whether its categories are to be found."""
         return self.kind == "category" and self.categories is None and not self.buckets
 
 
@@ -200,7 +198,7 @@ def as_words(given: Any) -> dict[str, Any]:
         return words
     if isinstance(given, tuple) and len(given) == 2 and all(type(end) in NUMBERS for end in given):
         return {"kind": "number", "bounds": given}
-    if isinstance(given, list | np.ndarray | tuple):
+    if isinstance(given, _LISTS):
         return {"kind": "category", "categories": given}
     return {}
 
@@ -232,12 +230,83 @@ def kind_asked(entry: Any, kind: Kind) -> Kind | None:
         return NUMBER
     if what == "date":
         return kind_of_dates(kind)
-    listed = words.get("categories")
-    if what not in ("category", "ordinal") or not isinstance(listed, list | tuple | np.ndarray):
-        return None
-    return kind_of_labels(listed.tolist() if isinstance(listed, np.ndarray) else listed)
+    listed: Any = words.get("categories")
+    asked = what in ("category", "ordinal") and isinstance(listed, _LISTS)
+    return kind_of_labels(listed) if asked else None
 
 
 def kind_of_dates(kind: Kind) -> Kind:
     """Return the kind of dates of a column: objects do not declare whether they have hours."""
     return kind if kind.name == "date" else Kind("date", days=True)
+
+
+def given_categories(
+    estimator: Any, n_columns: int, names: Sequence[str] | None
+) -> list[tuple[Any, ...] | None]:
+    """Return the public categories of each column, None where they are to be found."""
+    given = estimator.categories
+    expected = (
+        f"The 'categories' parameter of {type(estimator).__name__} must be 'auto', a list of "
+        "'auto' or a list of different public categories (text, numbers or truth values) for each "
+        "column, or a dict of such by the names of columns"
+    )
+    if isinstance(given, str):
+        return [None] * n_columns
+    if isinstance(given, Mapping):
+        known = [] if names is None else [*names]
+        unknown = [name for name in given if name not in known]
+        if unknown:
+            raise ValueError(f"{expected}. Got a name that is not that of a column of X.")
+        given = [given.get(name, "auto") for name in known]
+    if len(given) != n_columns:
+        raise ValueError(f"{expected}. Got {len(given)} entries for {n_columns} columns.")
+    return [None if isinstance(one, str) else checked_categories(one, expected) for one in given]
+
+
+def kinds_given(given: Any, names: Sequence[Any], kinds: Sequence[Kind]) -> Kinds:
+    """Return the kinds of columns that have these categories; None where any kind may be found."""
+    if isinstance(given, Mapping):
+        given = [given.get(name) for name in names]
+    if not isinstance(given, list | tuple) or len(given) != len(kinds):
+        return [None] * len(kinds)
+    return [kind_of_labels(one if isinstance(one, _LISTS) else ()) for one in given]
+
+
+def checked_categories(given: Any, expected: str) -> tuple[Any, ...]:
+    """Return public categories as plain values, or say what is wrong."""
+    listed = given.tolist() if isinstance(given, np.ndarray) else given
+    labels = [label_of(one) for one in listed] if isinstance(listed, list | tuple) else []
+    if not labels or None in labels or len(set(labels)) < len(labels):
+        raise ValueError(f"{expected}. Got an object of type {type(given).__name__}.")
+    truth = [isinstance(one, bool | np.bool_) for one in listed]
+    return tuple(bool(one) if true else one for one, true in zip(labels, truth, strict=True))
+
+
+def as_categories(found: Sequence[Any]) -> NDArray[Any]:
+    """Return categories as an array, of objects where they are not all numbers or truth values."""
+    kinds = {type(one) for one in found}
+    if found and (kinds == {bool} or kinds <= {int, float}):
+        array = np.asarray(found)
+        if array.dtype.kind in "ifb" and array.tolist() == [*found]:
+            return array
+    objects: NDArray[Any] = np.empty(len(found), dtype=object)
+    objects[:] = found
+    return objects
+
+
+def named(category: Any) -> str:
+    return str(category if isinstance(category, bool) else label_of(category))
+
+
+def unique_names(wanted: Iterable[str]) -> NDArray[Any]:
+    """Return names of columns, those that occur again with a number: 1 and "1" are different."""
+    taken: set[str] = set()
+    names = []
+    for name in wanted:
+        new, number = name, 1
+        while new in taken:
+            number += 1
+            new = f"{name}_{number}"
+        taken.add(new)
+        names.append(new)
+    return np.array(names, dtype=object)

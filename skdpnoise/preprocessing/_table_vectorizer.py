@@ -27,10 +27,14 @@ from skdpnoise.data.cells import cells_of
 from skdpnoise.data.table import Table
 from skdpnoise.data.tables import check_infinite
 from skdpnoise.mechanisms.allocation import RULES
-from skdpnoise.preprocessing._blocks import ColumnBlock, NumberFacts, in_units, numbers_of
-from skdpnoise.preprocessing._labels import unique_names
+from skdpnoise.preprocessing._blocks import ColumnBlock, NumberFacts, assembled, numbers_of
 from skdpnoise.preprocessing._scalers import narrowest
-from skdpnoise.preprocessing._schema import PlannedColumn, kinds_by_schema, planned_columns
+from skdpnoise.preprocessing._schema import (
+    PlannedColumn,
+    kinds_by_schema,
+    planned_columns,
+    unique_names,
+)
 from skdpnoise.preprocessing._transformers import (
     Facts,
     PrivateTransformer,
@@ -110,9 +114,7 @@ class DPTableVectorizer(PrivateTransformer, SchemaParameter):
     ----------
     columns_ : TableColumns
         What each column became; a table in notebooks.
-    category_mechanism_ : CategoryMechanism or None
-        What chose the categories that were found: its ``chance(m)`` is the probability at most
-        with which one of m records is shown. None if none were looked for.
+    %(estimators: category_mechanism_)s
     public_output_ : PublicOutput
         Bounds and one-hot groups of what is returned, which a :class:`~skdpnoise.DPPipeline` hands
         to the next step.
@@ -211,10 +213,19 @@ class DPTableVectorizer(PrivateTransformer, SchemaParameter):
         )
 
     def _release(self, plan: ReleasePlan, rows: Table[Any], session: FitSession) -> Facts:
-        categories = found_in(plan, rows, session)
-        numbers = {} if plan.numbers is None else self._numbers(plan, rows, session)
+        categories, facts = found_in(plan, rows, session), dict[int, NumberFacts]()
+        if plan.numbers is not None:
+            wanted = {k: column for k, column in enumerate(plan.columns) if column.is_numeric}
+            values = rows.map(partial(_numbers, wanted), len(wanted))
+            inner = np.linspace(0.0, 1.0, max(int(self.n_bins), 1) + 1)[1:-1]
+            at, terms = np.concatenate([_MIDDLE, inner]), {"noise": plan.noise, **session.terms}
+            ends = _bounds_in_units([*wanted.values()])
+            found = private_quantiles(values, at, plan.numbers, bounds=ends, missing=True, **terms)
+            if session.adjacency == "add_remove":
+                session.account.n_records = found.n_samples
+            facts = dict(zip(wanted, _scaled(found), strict=True))
         blocks = [
-            ColumnBlock(column, numbers.get(place), kinds)
+            ColumnBlock(column, facts.get(place), kinds)
             for place, (column, kinds) in enumerate(zip(plan.columns, categories, strict=True))
         ]
         return {
@@ -222,22 +233,6 @@ class DPTableVectorizer(PrivateTransformer, SchemaParameter):
             "category_mechanism_": plan.categories,
             "_kinds": tuple(block.fitted_kind(self.schema or {}) for block in blocks),
         }
-
-    def _numbers(
-        self, plan: ReleasePlan, rows: Table[Any], session: FitSession
-    ) -> dict[int, NumberFacts]:
-        wanted = {place: column for place, column in enumerate(plan.columns) if column.is_numeric}
-        values = rows.map(partial(_side_by_side, wanted), len(wanted))
-        given = np.array([column.bounds for column in wanted.values()])
-        ends = np.array([in_units(one, np.array(one.bounds)) for one in wanted.values()])
-        low, high = np.where(np.isfinite(given), ends, given).T
-        inner = np.linspace(0.0, 1.0, int(self.n_bins) + 1)[1:-1] if self.n_bins else np.empty(0)
-        terms = {"noise": plan.noise, "bounds": (low, high), **session.terms}
-        at = np.concatenate([_MIDDLE, inner])
-        found = private_quantiles(values, at, plan.numbers, missing=True, **terms)
-        if session.adjacency == "add_remove":
-            session.account.n_records = found.n_samples
-        return dict(zip(wanted, _scaled(found), strict=True))
 
     @property
     def public_output_(self) -> PublicOutput:
@@ -248,14 +243,13 @@ class DPTableVectorizer(PrivateTransformer, SchemaParameter):
 
     def transform(self, X: Any) -> Any:
         check_is_fitted(self)
-        blocks = self.columns_.blocks
         X = read_any_table(self, X, reset=False, dates=True, expected=self._kinds)
         cells = [cells_of(X, k) for k in range(X.shape[1])]
         check_infinite(self, cells)
-        parts = [
-            block.encoded(one) for block, one in zip(blocks, cells, strict=True) if block.sizes
-        ]
-        return np.hstack(parts) if parts else np.zeros((len(X), 0))
+        pairs = zip(self.columns_.blocks, cells, strict=True)
+        kept = [(block, one) for block, one in pairs if block.sizes]
+        columns = (column for block, one in kept for column in block.encoded(one))
+        return assembled(len(X), columns, [size for block, _ in kept for size in block.sizes])
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
         """Return names such as "age", "age_bin0", "town_A" and "town_other".
@@ -347,8 +341,16 @@ def _in_words(block: ColumnBlock) -> str:
     return f"{unit}{column.kind}, median {facts.center:.4g}, scale {facts.scale:.3g}"
 
 
-def _side_by_side(wanted: dict[int, PlannedColumn], table: Any) -> NDArray[np.float64]:
+def _numbers(wanted: dict[int, PlannedColumn], table: Any) -> NDArray[np.float64]:
     return np.column_stack([numbers_of(one, cells_of(table, k)) for k, one in wanted.items()])
+
+
+def _bounds_in_units(columns: Sequence[PlannedColumn]) -> tuple[Any, Any]:
+    """Return the public ends of columns as their numbers are scaled, infinite where none is."""
+    given = np.array([column.bounds for column in columns])
+    ends = np.array([numbers_of(column, np.array(column.bounds)) for column in columns])
+    low, high = np.where(np.isfinite(given), ends, given).T
+    return low, high
 
 
 def _part(guarantee: PrivacyGuarantee, share: float, *, pure: bool) -> PrivacyGuarantee:
@@ -361,7 +363,6 @@ def _part(guarantee: PrivacyGuarantee, share: float, *, pure: bool) -> PrivacyGu
 
 
 def _rest(guarantee: PrivacyGuarantee, share: float, *, pure: bool) -> LossBudget:
-    """Return what numbers may cost."""
     if pure:
         return PureLoss(share * guarantee.epsilon * (1.0 if share == 1.0 else _ROOM))
     return GaussianLoss(ChanceBudget.of(guarantee).share(share).mu)
@@ -381,7 +382,6 @@ def _scaled(found: Quantiles) -> list[NumberFacts]:
 
 
 def _listed(names: Sequence[str]) -> str:
-    """Return names for a warning, of many the first."""
     some = ", ".join(map(repr, names[:_SHOWN]))
     more = len(names) - _SHOWN
     return f"{some} and {more} more columns" if more > 0 else some

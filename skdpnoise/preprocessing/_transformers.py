@@ -21,7 +21,8 @@ from skdpnoise.data.cells import cells_of
 from skdpnoise.data.reading import Form, read
 from skdpnoise.data.table import Table
 from skdpnoise.mechanisms.categories import CategoryMechanism
-from skdpnoise.preprocessing._labels import unique_names
+from skdpnoise.preprocessing._blocks import assembled
+from skdpnoise.preprocessing._schema import unique_names
 from skdpnoise.privacy import LossBudget, PrivacyGuarantee, PrivacyLoss
 from skdpnoise.queries.categories import release_categories
 
@@ -76,10 +77,7 @@ class PrivateTransformer(PrivateEstimator, TransformerMixin, BaseEstimator, ABC)
             plan = self._plan(schema, session)
             if plan.stages:
                 session.reserve(
-                    plan.stages,
-                    plan.noise,
-                    of_groups=plan.of_groups,
-                    stages_for=plan.stages_for,
+                    plan.stages, plan.noise, of_groups=plan.of_groups, stages_for=plan.stages_for
                 )
             fitted = self._release(plan, rows.kept(session.rng).rows, session)
             report = session.report(empty=True)
@@ -147,12 +145,8 @@ class OneHotMixin:
 
     def _encoded(self, places: Iterable[NDArray[np.intp]], dtype: Any) -> NDArray[Any]:
         """Return the columns of the places of all values, those of the last places negative."""
-        columns, widths = list(places), self._widths
-        encoded, start = np.zeros((len(columns[0]), sum(widths)), dtype=dtype), 0
-        for column, width in zip(columns, widths, strict=True):
-            encoded[np.arange(len(column)), start + column % width] = 1.0
-            start += width
-        return encoded
+        columns = [one % width for one, width in zip(places, self._widths, strict=True)]
+        return assembled(len(columns[0]), columns, self._widths, dtype)
 
     def _places(self, table: NDArray[Any]) -> list[NDArray[np.intp]]:
         parts = np.split(table, np.cumsum(self._widths)[:-1], axis=1)

@@ -1,24 +1,19 @@
 r"""Median and spread of one column by private choices: the method under pure losses.
 
-A quantile takes two choices. The doubles are cut into public cells, more of them where the quantile
-is believed to be. Cell [l, h) has the utility
+The doubles are cut into public cells, more of them where the quantile is believed to be, which
+enters as a public preference. Cell [l, h) has the utility
 
 .. math:: u = \min\bigl(q n - N(l),\; N(h) - q n,\; 0\bigr)
 
 with n the true number of records and N(t) that of those below t: 0 where the cell holds the
 quantile. A record that is replaced moves every N by at most 1 and leaves n, hence moves u by at
 most 1. A record that is added moves n by 1 and N by 0 or 1, hence qn - N by q or q - 1: u moves by
-at most max(q, 1 - q), for a median by 1/2. No utility needs a released number of records: were that
-more than n/q, the rank would lie past all records. What is believed is public, and enters as a
-preference. A cell is chosen, then one of its parts, by
-:class:`~skdpnoise.queries.NormQuantileMechanism`, which is exact.
+at most max(q, 1 - q), for a median by 1/2. A cell is chosen, then one of its parts, by
+:class:`~skdpnoise.queries.NormQuantileMechanism`, which is exact. Where the values turn out, by
+released numbers, to lie within that cell, what was meant for the mean looks closer.
 
-A noisy bisection of T steps under a pure loss has T times the noise of one count in every step. A
+A noisy bisection of T steps under a pure loss has T times the noise of one count in every step; a
 choice has about the logarithm of the number of cells instead.
-
-The median is found to within a cell. Where the values turn out to lie within that cell, what was
-meant for the mean looks closer: at the median alone, or at the spread too, if there is enough.
-Whether it does is decided by released numbers.
 """
 
 from __future__ import annotations
@@ -59,7 +54,6 @@ _ROUNDING = 1.0 - 1e-12  # shares add up to no more than the whole, whatever the
 
 
 def choose_bulk(data: Ranks, bounds: tuple[float, float], search: Search) -> Bulk:
-    """Return median and spread of values by choices."""
     loss, shares, n_samples = search.loss, search.shares, search.n_samples
     halves = [loss.share(shares[0] * HALF)] * 2
     parts = (1, parts_told_apart(halves[1], n_samples, _MOST_PARTS))
@@ -101,7 +95,6 @@ def _closer(data: Ranks, cell: Belief, search: Search) -> Bulk:
 def _spread(
     data: Ranks, center: float, probability: float, prior: Belief, loss: LossBudget, search: Search
 ) -> float:
-    """Return the distance from the centre that such a part of the values keeps."""
     distances = data.distances(center)
     stage = "spread", search.session
     return choose_quantile(distances, probability, prior, (loss,), (1,), stage).quantile(0.5)
@@ -144,7 +137,6 @@ def parts_told_apart(loss: LossBudget, n_samples: float, most: int) -> int:
 
 
 def halved(belief: Belief) -> Belief:
-    """Return the belief with every interval cut into two."""
     return Belief(*_cut(belief.edges, belief.log_mass, 2))
 
 
@@ -165,7 +157,6 @@ def utility_sensitivity(probability: float, adjacency: Adjacency) -> float:
 
 
 def quantile_utilities(below: NDArray[np.int_], rank: float, preference: Floats) -> Floats:
-    """Return the utility of each cell, exactly for the public numbers as rounded."""
     # `below` counts the records below each edge of the cells. A rank qn may be private: one record
     # that is added moves it, as rounded to a multiple of the unit, by 0 to 1, and N(t) by 0 or 1.
     wanted = exact_terms(np.asarray(rank))

@@ -1,9 +1,9 @@
 r"""A quantile of one column by noisy bisection, from very few records and without any bounds.
 
-Step t asks how many records lie below a threshold: records below count a, the others -b, so that
-the sum is :math:`(a + b) n (F(t) - q)` with :math:`q = b/(a + b)`. The answer, with noise, changes
-what is believed of the quantile by Bayes' rule; the next threshold is the median of that belief.
-Errors of early steps are corrected by later ones, which plain bisection cannot do.
+Step t counts a for each record below a threshold and -b for the others:
+:math:`(a + b) n (F(t) - q)` with :math:`q = b/(a + b)`. The noisy answer changes what is believed
+of the quantile by Bayes' rule, so that later steps correct the errors of earlier ones; the next
+threshold is the median of that belief.
 """
 
 from __future__ import annotations
@@ -145,7 +145,6 @@ def believe_spread(center: float, widest: float, *, sure: bool = False) -> Belie
 
 
 def believe_octaves(least: float, most: float) -> Belief:
-    """Return what is believed of a distance if every octave up to the most is as likely."""
     # One more interval, as likely, is all below the least.
     first, last = math.frexp(least)[1], math.frexp(most)[1]
     octaves = np.ldexp(1.0, np.arange(first, last + 1))
@@ -156,7 +155,6 @@ def believe_octaves(least: float, most: float) -> Belief:
 def plan_search(
     noise: str, weights: tuple[int, int], loss: LossBudget, adjacency: Adjacency, n_steps: int
 ) -> AdditiveMechanism:
-    """Return the noise of all steps of a search with the given a and b."""
     # A record adds a or -b, whatever the threshold: it moves every sum by at most a + b if it is
     # replaced, and by at most max(a, b) if it is added or removed (clipped_sum). The steps are
     # adaptive releases of one mechanism, which is charged for all of them.
@@ -166,11 +164,7 @@ def plan_search(
 
 
 def search_quantile(
-    ranks: Ranks,
-    weights: tuple[int, int],
-    belief: Belief,
-    drawn: Drawn,
-    n_samples: float,
+    ranks: Ranks, weights: tuple[int, int], belief: Belief, drawn: Drawn, n_samples: float
 ) -> Belief:
     """Return what is believed of the quantile q = b/(a + b) after all steps of a mechanism."""
     # Sums are exact integers, and the thresholds and the belief depend on
@@ -205,7 +199,6 @@ def _log_likelihood(family: Noise, share: float, scale: float, low: float, high:
 
 
 def _octave_weights(center: float, width: float = 6.0) -> Floats:
-    """Return the probability of each octave, falling as a power of the distance from a centre."""
     weights = (1.0 + np.abs(_EXPONENTS[:-1] - center) / width) ** -_DECAY
     return np.asarray(weights / weights.sum())
 

@@ -16,6 +16,27 @@ from skdpnoise.data.table import Table, scanned
 from skdpnoise.kernels.sweeps import all_finite
 from skdpnoise.kernels.tiles import Floats
 
+MISSING = float(np.finfo(np.float64).max)  # what a missing value counts as: beyond all others
+
+
+def in_columns(array: NDArray[Any]) -> NDArray[Any]:
+    return array if array.ndim > 1 else array[:, np.newaxis]
+
+
+def as_floats(array: NDArray[Any], *, fills: bool = False) -> NDArray[np.floating]:
+    """Return columns of floats as they are, other numbers as doubles, and perhaps no NaN."""
+    columns = array if array.ndim > 1 else array[:, np.newaxis]
+    if columns.dtype.kind != "f":  # no loop is compiled for each type of whole numbers
+        return columns.astype(np.float64)
+    if not fills:  # a copy of large data would be as large again
+        return columns
+    with np.errstate(over="ignore"):  # a warning would tell of a single record
+        filled = np.array(columns, dtype=np.float64)
+    absent, most = np.isnan(filled), np.nextafter(MISSING, 0.0)
+    np.minimum(filled, most, out=filled)
+    filled[absent] = MISSING
+    return filled
+
 
 def ends(owner: str, low: Any, high: Any, bounds: Any) -> tuple[Any, Any]:
     one_by_one = low is not None and high is not None
@@ -35,28 +56,24 @@ def as_table(
     owner: str,
     values: Any,
     *,
-    name: str = "values",
     n_dims: tuple[int, ...] = (1, 2),
     missing: Missing | None = None,
-    filled: Callable[[Any], Any] | None = None,
+    fewest: int = 0,
+    each: Callable[[NDArray[Any]], NDArray[Any]] = in_columns,
 ) -> tuple[Table[NDArray[Any]], Callable[[Floats], Any]]:
-    """Return the values as columns, and what gives a result per column the shape of the input."""
-    # What is missing is NaN in the columns, where it is skipped; or what a function fills in.
+    """Return what a function makes of the columns, and what gives results the input's shape."""
+    # What is missing is NaN in the columns, where it is skipped.
+    name = "columns" if n_dims == (2,) else "values"  # as queries call what they take
     check = partial(_checked_values, owner, name, n_dims, missing)
-    read = partial(_as_array, missing=missing)
-    if filled is not None:
-        check, read = partial(_of_filled, check, filled), partial(_of_filled, read, filled)
-    rows, tail = read_values(owner, values, check, read, filled)
+    rows, tail = read_values(owner, values, check, partial(_as_array, missing=missing))
+    if len(rows) < fewest:
+        raise ValueError(f"The {name!r} parameter of {owner} must not be empty.")
     shape, tail = (np.asarray, tail) if tail else (_first, (1,))
-    return rows.map(_as_columns, *tail).or_else(np.empty((0, *tail))), shape
+    return rows.map(each, *tail).or_else(np.empty((0, *tail))), shape
 
 
 def read_values(
-    owner: str,
-    values: Any,
-    check: Callable[[Any], Any],
-    read: Callable[[Any], Any] | None = None,
-    filled: Callable[[Any], Any] | None = None,
+    owner: str, values: Any, check: Callable[[Any], Any], read: Callable[[Any], Any] | None = None
 ) -> tuple[Table[Any], tuple[int, ...]]:
     """Return checked values and the shape of one record; a table was checked by its reader."""
     # `check` and `read` make arrays, or lists, of some values; `read` need not check them again.
@@ -64,7 +81,7 @@ def read_values(
         partial(_checked_and_tail, check), partial(_of_values, read or check), values=values
     )
     if rows is values:
-        return rows if filled is None else rows.map(filled, *rows.tail), rows.tail
+        return rows, rows.tail
     if len(set(tails)) > 1:
         raise ValueError(f"{owner} needs the same columns in all partitions of the rows.")
     return rows, tails[0] if tails else values.shape[1:]
@@ -77,21 +94,8 @@ def _checked_and_tail(
     return array, array.shape[1:] if isinstance(array, np.ndarray) else ()
 
 
-def _of_filled(read: Callable[[Any], Any], filled: Callable[[Any], Any], values: Any) -> Any:
-    return read(filled(values))
-
-
 def _of_values(read: Callable[[Any], Any], tables: dict[str, Any]) -> Any:
     return read(tables["values"])
-
-
-def _as_columns(array: NDArray[Any]) -> NDArray[Any]:
-    return array if array.ndim > 1 else array[:, np.newaxis]
-
-
-def as_doubles(columns: NDArray[Any]) -> NDArray[np.floating]:
-    """Return floats as they are, and other numbers in double precision."""
-    return columns if columns.dtype.kind == "f" else columns.astype(np.float64)
 
 
 def _as_array(values: Any, missing: Missing | None = None) -> NDArray[Any]:

@@ -12,12 +12,7 @@ from typing import Any, Unpack, get_args
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from skdpnoise._utils.checks import (
-    check_array,
-    check_option,
-    check_order,
-    complaint,
-)
+from skdpnoise._utils.checks import check_array, check_option, check_order, complaint
 from skdpnoise._utils.shared_texts import shared_texts
 from skdpnoise.accounting.session import Drawn
 from skdpnoise.accounting.terms import OfOne, Terms, takes_terms
@@ -99,7 +94,6 @@ class PrivateEstimate:
 
 
 def _listed(texts: list[str]) -> str:
-    """Return the first few of several texts in brackets, or the only one."""
     shown = ", ".join(texts[:_SHOWN])
     return f"[{shown}{', ...' if len(texts) > _SHOWN else ''}]" if len(texts) > 1 else shown
 
@@ -253,7 +247,8 @@ def private_sum(
     table, shape, within = _check_summands(session.owner, noise, values, pair, weights, missing)
     if missing == "skip":
         table = table.map(partial(_with_zeros, within.low, within.high), within.low.size)
-        within = within.with_zero()
+        low, high = np.minimum(within.low, 0.0), np.maximum(within.high, 0.0)
+        within = replace(within, low=low, high=high)
     centre, importance = within.centre, within.weights
     if session.adjacency == "add_remove":
         profile = clipped_sum(within.low, within.high, "add_remove")
@@ -269,7 +264,7 @@ def private_sum(
     if counted:
         mechanism, deviation = joint, combined
     elif session.adjacency == "add_remove":
-        within = within.uncentred()
+        within = replace(within, centred=False)
     sums, count = _release(session, table, within, mechanism)
     sums = sums + (len(table) if count is None else count) * within.centre
     return session.stated(PrivateEstimate(shape(sums), shape(deviation), mechanism, count))
@@ -444,31 +439,24 @@ class _Bounds:
     # all of shape (n_columns,); low, high, centre in the units of the values
     low: Floats
     high: Floats
-    centre: Floats
-    half_width: Floats  # the most that a contribution can be away from the centre
     weights: Floats  # of the squared errors
+    centred: bool = True  # else contributions are measured from zero
 
-    @classmethod
-    def between(cls, low: Floats, high: Floats, weights: Floats) -> _Bounds:
-        """Return bounds with contributions measured from their centre."""
+    @property
+    def centre(self) -> Floats:
         # Halves are taken before the sum, so that the widest bounds do not overflow.
-        return cls(low, high, 0.5 * low + 0.5 * high, 0.5 * high - 0.5 * low, weights)
+        return 0.5 * self.low + 0.5 * self.high if self.centred else np.zeros_like(self.low)
 
-    def with_zero(self) -> _Bounds:
-        low, high = np.minimum(self.low, 0.0), np.maximum(self.high, 0.0)
-        return _Bounds.between(low, high, self.weights)
-
-    def uncentred(self) -> _Bounds:
-        """Return the same bounds, with contributions measured from zero."""
-        reach = np.maximum(np.abs(self.low), np.abs(self.high))
-        return replace(self, centre=np.zeros_like(reach), half_width=reach)
+    @property
+    def half_width(self) -> Floats:
+        """The most that a contribution can be away from the centre."""
+        if self.centred:
+            return 0.5 * self.high - 0.5 * self.low
+        return np.maximum(np.abs(self.low), np.abs(self.high))
 
 
 def _release(
-    session: Terms,
-    table: Table[NDArray[Any]],
-    bounds: _Bounds,
-    mechanism: AdditiveMechanism,
+    session: Terms, table: Table[NDArray[Any]], bounds: _Bounds, mechanism: AdditiveMechanism
 ) -> tuple[Floats, float | None]:
     """Charge the ledger; return noisy sums, from the centre, and a noisy count if there is one."""
     # A contribution is at most floor(half_width/u) steps of u = 2**-16 grid steps to either side,
@@ -506,12 +494,10 @@ def _visit(
 
 
 def _count_steps(mechanism: AdditiveMechanism) -> int:
-    """Return how many fine grid steps one record is in a count, the last coordinate."""
     return math.floor(1.0 / math.ldexp(mechanism.grid_size[-1], -_FINE_BITS))
 
 
 def _with_noise(totals: list[int], drawn: Drawn) -> Floats:
-    """Return noisy sums of exact ones in fine grid steps."""
     half = 1 << (_FINE_BITS - 1)
     # Python's integers: a sum may be larger than any of numpy's.
     steps = np.array([t + half >> _FINE_BITS for t in totals], dtype=object)
@@ -540,8 +526,7 @@ def _mean_of_present(
     facts = bounds.centre, half, step
     shares = table.map(partial(_shares_and_presence, *facts), 2 * n_columns)
     reach = np.repeat([1.0, step], n_columns)
-    ends = _Bounds(-reach, reach, np.zeros_like(reach), reach, np.ones_like(reach))
-    sums, _ = _release(session, shares, ends, mechanism)
+    sums, _ = _release(session, shares, _Bounds(-reach, reach, np.ones_like(reach)), mechanism)
     deviation = mechanism.standard_deviation
     count = sums[n_columns:] / step
     divisor = np.maximum(count, 1.0)
@@ -579,7 +564,6 @@ def _shares_and_presence(centre: Floats, half: Floats, step: float, table: Float
 
 
 def _with_zeros(low: Floats, high: Floats, table: Floats) -> Floats:
-    """Return values within the bounds, and zero for a missing one."""
     return np.where(np.isnan(table), 0.0, np.clip(table, low, high))
 
 
@@ -628,4 +612,4 @@ def _check_summands(
     remedy = "Give a column that does not matter a small weight."
     given = np.ones(columns) if weights is None else weights
     importance = check_array(owner, "weights", given, columns, sign="positive", remedy=remedy)
-    return table, shape, _Bounds.between(left, right, importance)
+    return table, shape, _Bounds(left, right, importance)

@@ -12,24 +12,22 @@ from __future__ import annotations
 import math
 import sys
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from functools import partial
+from itertools import tee
 from operator import itemgetter
 from typing import Any, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
 
-from skdpnoise._utils.checks import (
-    check_type,
-    complaint,
-)
+from skdpnoise._utils.checks import check_type, complaint
 from skdpnoise._utils.sealed import stated
 from skdpnoise._utils.shared_texts import shared_texts
 from skdpnoise.accounting.limits import CHANCE_SHARE
-from skdpnoise.accounting.session import Counts, Session
+from skdpnoise.accounting.session import Session
 from skdpnoise.accounting.terms import OfOne, Terms, takes_terms
 from skdpnoise.data.cells import (
     Contents,
@@ -277,18 +275,17 @@ def release_categories(
     """Return the categories of each column that are shown, sorted, and their noisy counts."""
     # Counts alone come to where the noise is, in the order of the labels, and the labels stay where
     # the rows are; then those that are shown are asked for. (In memory values are counted once.)
-    held: list[Table[Any]] = []  # the column that is counted: values of one at a time
-
-    def counts() -> Iterator[Counts]:
-        for column in columns:
-            held[:] = [column.map(_tallied)]
-            taken = partial(held[0].joined, _taken)
-            names = partial(taken, _names_of, label) if is_observed() else None
-            yield taken(_counts_of, label), names
-
+    tallies, again = tee(column.map(_tallied) for column in columns)  # held one at a time
+    asked = (partial(tally.joined, _taken, label=label) for tally in tallies)
+    counts = (
+        (take(finish=_counts_of), partial(take, finish=_names_of) if is_observed() else None)
+        for take in asked
+    )
     return [
-        (tuple(held[0].joined(_taken, partial(_labels_at, np.flatnonzero(shown)), label)), noisy)
-        for shown, noisy in session.cells(label, mechanism, counts())
+        (tuple(tally.joined(_taken, partial(_labels_at, np.flatnonzero(shown)), label)), noisy)
+        for (shown, noisy), tally in zip(
+            session.cells(label, mechanism, counts), again, strict=True
+        )
     ]
 
 
@@ -296,7 +293,6 @@ Tally = tuple[Any, Any]  # different values, and how often they occur
 
 
 def _tallied(column: Any) -> Tally:
-    """Return the different values of some rows and how often they occur: numbers as an array."""
     if isinstance(column, np.ndarray):
         real = column[np.isfinite(column)] if column.dtype.kind == "f" else column
         return np.unique(real, return_counts=True)
@@ -309,7 +305,6 @@ def _taken(tally: Tally, first: int) -> Tally:
 
 
 def _merged(tallies: list[Tally]) -> Tally:
-    """Return all different values, sorted, and how often they occur."""
     types = {one.dtype if isinstance(one, np.ndarray) else None for one, _ in tallies}
     if len(types) == 1 and None not in types:
         values, places = np.unique(np.concatenate([one for one, _ in tallies]), return_inverse=True)
@@ -329,7 +324,6 @@ def _counts_of(tallies: list[Tally]) -> NDArray[np.int64]:
 
 
 def _names_of(tallies: list[Tally]) -> list[Any]:
-    """Return what tells the counts apart, in their order."""
     return [*map(label_of, _merged(tallies)[0])]
 
 

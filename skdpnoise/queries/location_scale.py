@@ -9,6 +9,7 @@ from typing import Any, Unpack
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from skdpnoise._utils.checks import check_option
 from skdpnoise._utils.shared_texts import shared_texts
 from skdpnoise.accounting.budget import HALF
 from skdpnoise.accounting.session import Search, Session
@@ -16,7 +17,9 @@ from skdpnoise.accounting.terms import OfSeveral, Terms, WithCost, takes_terms
 from skdpnoise.data.table import Table
 from skdpnoise.kernels.tiles import Floats, Places
 from skdpnoise.mechanisms.calibrate import shared_budget
+from skdpnoise.mechanisms.requests import noise_options
 from skdpnoise.privacy import LossBudget, PrivacyGuarantee
+from skdpnoise.queries._values import as_floats, as_table
 from skdpnoise.queries.ranges import (
     DIGIT_BITS,
     LEAST_MAGNITUDES,
@@ -25,7 +28,6 @@ from skdpnoise.queries.ranges import (
     SEARCH_SHARES,
     ColumnSums,
     Ranges,
-    read_columns,
 )
 from skdpnoise.sensitivity import clipped_sum
 
@@ -49,10 +51,7 @@ class LocationScale(WithCost):
     found : ndarray of bool of shape (n_columns,)
         False where the noise drowned the column, or it is constant: its location and scale mean
         nothing. A column that should be left out is found with a probability of about 2 %.
-    typical_found : bool, default=True
-        Whether the noise would let a column of so many normal values be found, which is a public
-        fact: if so, a column that was not found is constant, or all but few of its values are.
-    %(results: privacy, adjacency, secure, guarantee)s
+    %(results: typical_found, privacy, adjacency, secure, guarantee)s
 
     Examples
     --------
@@ -146,7 +145,9 @@ def private_location_scale(
     (True, np.True_)
     """
     session = Terms.of("private_location_scale", guarantee, terms, several=True)
-    table = read_columns(session, noise, _stacked(columns), "columns")
+    check_option(session.owner, "noise", noise, noise_options(adaptive=True))
+    facts: dict[str, Any] = {"n_dims": (2,), "fewest": int(session.adjacency == "replace_one")}
+    table, _ = as_table(session.owner, _stacked(columns), each=as_floats, **facts)
     n_samples = session.public_count(n_samples, table.n_rows)
     ranges = Ranges(session.owner, table.tail[0], bounds, pooled=pooled)
     # One family for all steps: that for a few sums.
@@ -171,7 +172,6 @@ def finest_histogram(n_columns: int) -> tuple[float, int]:
 def locate(
     ranges: Ranges, session: Session, noise: str, total: LossBudget, n_samples: float
 ) -> Search[LocationScale]:
-    """Find ranges, and locations and scales from the values clipped around them."""
     yield from ranges.find(session, noise, total, n_samples)
     location, scale, found = ranges.center.copy(), ranges.unit.copy(), ranges.found
     open_columns = np.flatnonzero(~ranges.bounded)

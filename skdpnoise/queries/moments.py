@@ -9,6 +9,7 @@ from typing import Any, Unpack
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from skdpnoise._utils.checks import check_option
 from skdpnoise._utils.shared_texts import shared_texts
 from skdpnoise.accounting.session import Drawn
 from skdpnoise.accounting.terms import OfSeveral, Terms, WithCost, takes_terms
@@ -17,8 +18,10 @@ from skdpnoise.kernels.sweeps import Sweep
 from skdpnoise.kernels.tiles import DIGIT, LIMB, STEPS, Floats, Places
 from skdpnoise.mechanisms.additive import AdditiveMechanism
 from skdpnoise.mechanisms.calibrate import calibrate, shared_budget
+from skdpnoise.mechanisms.requests import noise_options
 from skdpnoise.privacy import Adjacency, LossBudget, PrivacyGuarantee, PureLoss, check_real
-from skdpnoise.queries.ranges import LEAST_MAGNITUDES, REACH, TYPICAL, Ranges, read_columns
+from skdpnoise.queries._values import as_floats, as_table
+from skdpnoise.queries.ranges import LEAST_MAGNITUDES, REACH, TYPICAL, Ranges
 from skdpnoise.sensitivity import clipped_sum
 from skdpnoise.sensitivity.bounds import FREE_L1, FREE_L2, clipped_moments
 
@@ -44,10 +47,7 @@ class Moments(WithCost):
         False where the variance is only what the noise can hide.
     n_samples : float
         Number of records: public, or estimated privately under "add_remove".
-    typical_found : bool, default=True
-        Whether the noise would let a column of so many normal values be found, which is a public
-        fact: if so, a column that was not found is constant, or all but few of its values are.
-    %(results: privacy, adjacency, secure, guarantee)s
+    %(results: typical_found, privacy, adjacency, secure, guarantee)s
 
     Examples
     --------
@@ -150,7 +150,8 @@ def private_moments(
     session = Terms.of("private_moments", guarantee, terms, several=True)
     if n_samples is not None:
         n_samples = check_real(session.owner, "n_samples", n_samples)
-    table = read_columns(session, noise, values)
+    check_option(session.owner, "noise", noise, noise_options(adaptive=True))
+    table, _ = as_table(session.owner, values, fewest=1, each=as_floats)
     ranges = Ranges(session.owner, table.tail[0], bounds)
     size, n_releases = ranges.low.size, ranges.n_releases
     chosen, budget = moments_budget(noise, session.guarantee, size, session.adjacency, n_releases)
@@ -245,7 +246,6 @@ def _exact_sums(
 
 
 def _noisy(drawn: Drawn, totals: list[tuple[int, int]], factors: Floats) -> tuple[Floats, Floats]:
-    """Return noisy S and Q and their standard errors, each of shape (1 or 2, n_columns)."""
     units = [Fraction(1, int(STEPS)), Fraction(1, int(STEPS) ** 2)][: len(factors)]
     exact = [unit * total[part] for part, unit in enumerate(units) for total in totals]
     weighted = [Fraction(f) * value for f, value in zip(factors.flat, exact, strict=True)]

@@ -146,12 +146,10 @@ def private_norm_quantile(
 
 
 def _rank_utilities(counts: NDArray[np.int_], rank: float, price: Floats) -> Floats:
-    """Return -|N - rank| - price, exactly for the public numbers as rounded."""
     return -np.abs(counts - exact_terms(np.asarray(rank))) - exact_terms(price)
 
 
 def _window_utilities(counts: NDArray[np.int_], preference: Floats) -> Floats:
-    """Return N + preference, exactly for the preference as rounded."""
     return counts + exact_terms(preference)
 
 

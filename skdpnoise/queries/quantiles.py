@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any, Unpack
 
 import numpy as np
@@ -12,14 +12,16 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import isotonic_regression
 from scipy.spatial.distance import cdist
 
-from skdpnoise._utils.checks import complaint
+from skdpnoise._utils.checks import check_option, complaint
 from skdpnoise._utils.shared_texts import shared_texts
 from skdpnoise.accounting.terms import OfSeveral, Terms, WithCost, takes_terms
+from skdpnoise.data.missing import Missing
 from skdpnoise.data.table import Table
 from skdpnoise.kernels.sweeps import Sweep
 from skdpnoise.kernels.tiles import Floats, Integers, Places
 from skdpnoise.mechanisms.additive import AdditiveMechanism
 from skdpnoise.mechanisms.calibrate import calibrate, shared_budget
+from skdpnoise.mechanisms.requests import noise_options
 from skdpnoise.privacy import (
     Adjacency,
     GaussianLoss,
@@ -28,7 +30,8 @@ from skdpnoise.privacy import (
     PureLoss,
     check_real,
 )
-from skdpnoise.queries.ranges import Ranges, read_columns
+from skdpnoise.queries._values import MISSING, as_floats, as_table
+from skdpnoise.queries.ranges import Ranges
 from skdpnoise.sensitivity import SensitivityProfile, histogram_counts
 
 _BINS = 256  # of a column
@@ -38,7 +41,6 @@ _BRANCHINGS = (4, 8, 16, _BINS)  # of trees; the last is a plain histogram
 SQUARE_ROOT = 0  # in place of a tree's branching
 _UNIT = 2.0**20  # entries are whole multiples of its inverse
 _MARGIN = 1e-12  # floating-point error of a norm, with room to spare
-_MISSING = float(np.finfo(np.float64).max)  # what a missing value counts as: beyond all others
 _SURE = 3.0  # standard deviations of the noise, by which present values must stand out
 
 
@@ -61,10 +63,7 @@ class Quantiles(WithCost):
     n_present : ndarray of shape (n_columns,) or None, default=None
         With ``missing=True`` the number of records that have a value, estimated by the same
         release.
-    typical_found : bool, default=True
-        Whether the noise would let a column of so many normal values be found, which is a public
-        fact: if so, a column that was not found is constant, or all but few of its values are.
-    %(results: privacy, adjacency, secure, guarantee)s
+    %(results: typical_found, privacy, adjacency, secure, guarantee)s
 
     Examples
     --------
@@ -171,7 +170,10 @@ def private_quantiles(
         raise ValueError(complaint(session.owner, "probabilities", must, repr(probabilities)))
     if n_samples is not None:
         n_samples = check_real(session.owner, "n_samples", n_samples)
-    table = read_columns(session, noise, values, filled=_filled if missing else None)
+    check_option(session.owner, "noise", noise, noise_options(adaptive=True))
+    kind: Missing = "skip" if missing else "error"
+    each = partial(as_floats, fills=missing)
+    table, _ = as_table(session.owner, values, missing=kind, fewest=1, each=each)
     ranges = Ranges(session.owner, table.tail[0], bounds, missing=missing)
     size, n_releases = ranges.low.size, ranges.n_releases
     chosen, total = quantiles_budget(noise, session.guarantee, size, session.adjacency, n_releases)
@@ -191,8 +193,9 @@ def private_quantiles(
         sizes = [ends.size - 1 for ends in counted]
         _, strategies, mechanism = _plan(chosen, ranges.budget, sizes, session.adjacency)
         drawn = session.draw("cumulative counts", mechanism)
-        counts = _counts(table, kept, counted)
-        answers = [s.answers(count) for s, count in zip(strategies, counts, strict=True)]
+        counts = table.total(_histograms(kept, counted, len(table)), "sums of columns")
+        pairs = zip(strategies, counts, strict=True)
+        answers = [s.answers(count[: s.rows.shape[1]]) for s, count in pairs]
         noisy = drawn.on(np.concatenate(answers))
         parts = np.split(noisy, np.cumsum([a.size for a in answers])[:-1])
         least = _SURE * float(mechanism.standard_deviation.max())
@@ -247,30 +250,17 @@ def _edges(center: float, unit: float, n_open: int | None) -> Floats:
     return np.asarray(center + unit * steps)
 
 
-def _filled(values: ArrayLike) -> Any:
-    """Return a copy in which every NaN is what counts as missing, and nothing else is."""
-    if np.asarray(values).dtype.kind != "f":
-        return values
-    table = np.array(values, dtype=np.float64)
-    absent = np.isnan(table)
-    np.minimum(table, np.nextafter(_MISSING, 0.0), out=table, where=table != np.inf)
-    table[absent] = _MISSING
-    return table
-
-
 def _with_missing(ends: Floats) -> Floats:
-    """Return edges of as many bins, of which the last is for missing values."""
-    return np.concatenate([ends[:-1], [_MISSING, np.inf]])
+    return np.concatenate([ends[:-1], [MISSING, np.inf]])
 
 
 def _without_missing(sums: Floats, total: float) -> tuple[Floats, float]:
-    """Return the cumulative sums of the values that are there, and their number."""
     rising = np.clip(isotonic_regression(sums[:-1]).x, 0.0, total)
     return rising, float(rising[-1])
 
 
-def _counts(table: Table[NDArray[Any]], columns: Places, edges: list[Floats]) -> list[Integers]:
-    """Return counts in bins closed on the left; the outermost hold all beyond them."""
+def _histograms(columns: Places, edges: list[Floats], n_records: int) -> Sweep:
+    """Return what counts values in bins closed on the left; the outermost hold all beyond them."""
     n_bins = 1 << (max(ends.size for ends in edges) - 2).bit_length()
     inner = np.full((columns.size, n_bins - 1), np.inf)
     for row, ends in zip(inner, edges, strict=True):
@@ -279,8 +269,7 @@ def _counts(table: Table[NDArray[Any]], columns: Places, edges: list[Floats]) ->
     def visit(loops: Any, tile: Floats, n: int, counts: Any, which: Any) -> None:
         loops.count_bins(tile, n, inner[which], counts)
 
-    found = table.total(Sweep(columns, (n_bins,), visit, table.n_rows), "sums of columns")
-    return [row[: ends.size - 1] for row, ends in zip(found, edges, strict=True)]
+    return Sweep(columns, (n_bins,), visit, n_records)
 
 
 class PrefixStrategy:

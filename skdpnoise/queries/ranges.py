@@ -11,18 +11,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from skdpnoise._utils.checks import check_order, complaint
+from skdpnoise._utils.checks import check_order
 from skdpnoise.accounting.budget import COUNT_SHARE, split
 from skdpnoise.accounting.session import Query, Released, Search, Session
-from skdpnoise.accounting.terms import Terms
 from skdpnoise.data.table import Table
 from skdpnoise.kernels.sweeps import Sweep, Visit
 from skdpnoise.kernels.tiles import LARGEST_EXPONENT, LONGEST, Floats, Integers, Places
 from skdpnoise.mechanisms.additive import AdditiveMechanism
 from skdpnoise.mechanisms.calibrate import calibrate
-from skdpnoise.mechanisms.requests import noise_options
 from skdpnoise.privacy import Adjacency, LossBudget, PureLoss
-from skdpnoise.queries._values import as_doubles, as_table
 from skdpnoise.sensitivity import (
     SensitivityProfile,
     clipped_sum,
@@ -115,28 +112,6 @@ class ColumnCounts:
         return replace(self, columns=self.columns[:1], n_bins=n_bins)
 
 
-def read_columns(
-    terms: Terms,
-    noise: str,
-    values: Any,
-    name: str = "values",
-    filled: Callable[[Any], Any] | None = None,
-) -> Table[NDArray[Any]]:
-    """Check the values, and return them as columns; "columns" may be empty under "add_remove"."""
-    # `filled` returns values in which the largest one stands for what is missing.
-    owner, matrix = terms.owner, name == "columns"
-    allowed = noise_options(adaptive=True)
-    if noise not in allowed:
-        must = f"be among {allowed}, which all of its releases can take"
-        raise ValueError(complaint(owner, "noise", must, repr(noise)))
-    n_dims = (2,) if matrix else (1, 2)
-    table, _ = as_table(owner, values, name=name, n_dims=n_dims, filled=filled)
-    if table.n_rows == 0 and not (matrix and terms.adjacency == "add_remove"):
-        raise ValueError(f"The {name!r} parameter of {owner} must not be empty.")
-    # Floats stay as they are: a copy of large data would be as large again.
-    return table.map(as_doubles, *table.tail)
-
-
 class Ranges:
     """Where the values of each column are, and what is left to release more about them."""
 
@@ -162,7 +137,6 @@ class Ranges:
 
     @property
     def n_releases(self) -> int:
-        """Releases that find all ranges, and the one that comes after."""
         return 1 if self.bounded.all() else STEPS
 
     def find(
@@ -288,12 +262,10 @@ class Ranges:
         return calibrate(self.noise, query.sensitivity(self.session.adjacency), loss)
 
     def ask(self, label: str, query: Query, loss: LossBudget) -> Callable[[Table[Any]], Any]:
-        """Return what releases the sums of a query once."""
         mechanism = self.noise_on(query, loss)
         return partial(self.session.released, label, query, mechanism=mechanism)
 
     def averaged(self, released: Released) -> tuple[Floats, float]:
-        """Return means of released sums, and the standard deviation of their noise."""
         return (
             released.values / self.n_samples,
             float(released.standard_deviation[0]) / self.n_samples,

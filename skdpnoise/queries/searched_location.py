@@ -1,36 +1,27 @@
 r"""Location and scale of one column from very few records, with or without bounds.
 
-The releases, under their labels:
+1. *median* m, over all doubles or those within public bounds: under Gaussian losses by a noisy
+   bisection of 48 steps, each the number of records below a threshold; under pure losses by two
+   choices, of an interval of doubles and of one of its parts, the *cell*.
+2. *spread* s, a quantile of :math:`|x - m|`: of 13/14 by bisection in 12 steps, or of 7/8 by one
+   choice, which does not tell apart what is below the width of the cell.
+3. Where a choice says that the values lie within the cell: one more *median*, of parts of the cell,
+   and one more *spread*, of 3/4, if there is enough for it. If not, or if the values lie within
+   the part as well, there is no scale.
+4. *mean square* of :math:`\min(|x - m|/s, 2)`, whose root is the scale in units of s.
+5. *mean* of values clipped to 2.5 to 5 scales around m: the location. Both are shrunk towards
+   typical values by as much as their noise suggests.
 
-1. *median* m, over all doubles or those within public bounds. Under Gaussian losses it is found by
-   noisy bisection: 48 steps, each the number of records below a threshold, with noise. Under pure
-   losses it is found by two choices: of an interval of doubles, then of one of its parts, the
-   *cell*.
-2. *spread* s, a quantile of :math:`|x - m|`: that of 13/14 by bisection in 12 steps, or that
-   of 7/8 by one choice, which does not tell apart what
-   is below the width of the cell.
-3. Where a choice says that the values lie within the cell: one more *median*, of parts of the cell;
-   and one more *spread*, from the quantile of 3/4, if there is enough for it. If not, or if the
-   values lie within the part as well, there is no scale.
-4. *mean square* of :math:`\min(|x - m|/s, 2)`, in [0, 4]: its root is the scale, in s.
-5. *mean* of values clipped to 2.5 to 5 scales around m: the location. This and the mean square
-   are shrunk towards typical values by as much as their noise suggests.
-
-Where the loss is too small for all of this, it goes into one median alone, by bisection. Where even
-that says next to nothing, the location is 0, or the middle of two public bounds. Which it is, and
-every share, depends on public numbers only; what is looked at closer costs what the mean
-square and the mean would have.
+With too little loss for all of this, it goes into one median by bisection; where even that says
+next to nothing, the location is 0, or the middle of two public bounds.
 
 **Privacy.** A step of a bisection is a sum with contributions a below its threshold and -b above
-it: one record moves it by a + b if it is replaced, and by max(a, b) if it is added or removed
-(:func:`~skdpnoise.sensitivity.clipped_sum`). Medians have a = b = 1, spreads a = 1, b = 13. A
-choice is by permute-and-flip (:class:`~skdpnoise.queries.NormQuantileMechanism`) with utilities of
-sensitivity 1, of medians under "add_remove" 1/2. Mean square and mean are clipped sums, of
-contributions rounded to integer grid steps. Thresholds, cells, m, s and whether to look closer
-depend on released numbers and public ones only. So all are adaptive releases, and the shares of
-`loss` that they may get never add up to more than the whole, whatever was released: adaptive
-composition then costs no more than `loss`. For groups of rows, `loss` is that of one row, as
-everywhere.
+it (:func:`~skdpnoise.sensitivity.clipped_sum`): a = b = 1 for medians, a = 1 and b = 13 for
+spreads. A choice is by permute-and-flip (:class:`~skdpnoise.queries.NormQuantileMechanism`) with
+utilities of sensitivity 1, of medians under "add_remove" 1/2. Mean square and mean are clipped
+sums, rounded to integer grid steps. Thresholds, cells, m, s, whether to look closer and every share
+depend on released and public numbers only, and the shares of `loss` never add up to more than the
+whole: adaptive composition then costs no more than `loss`, which is that of one row.
 
 McKenna and Sheldon, "Permute-and-flip", NeurIPS 2020, Theorem 1 (a choice). Karp and Kleinberg,
 "Noisy binary search and its applications", SODA 2007 (the median of the belief as the next
@@ -97,12 +88,10 @@ class _Schedule:
 
     @property
     def needed(self) -> float:
-        """The least strength that is enough for all four."""
         return float(np.linalg.norm(self.needs, self.order))
 
     @property
     def wanted(self) -> float:
-        """The most strength that is of use for all four."""
         return 2.0 * self.needed
 
     def shares(self, strength: float) -> list[float]:
@@ -192,7 +181,6 @@ def _by_median(belief: Belief, low: float, high: float) -> SearchedLocation:
 
 
 def _searched(data: Ranks, bounds: tuple[float, float], search: Search) -> Bulk:
-    """Return median and spread by bisection."""
     first, second, *left = search.shares
     stage = "median", search.loss.share(first), _GAUSSIAN.n_steps
     median = _bisected(data, _HALF, believe_location(*bounds), search, stage).quantile(0.5)
@@ -210,7 +198,6 @@ def _bisected(
     search: Search,
     stage: tuple[str, LossBudget, int],
 ) -> Belief:
-    """Charge for a bisection of so many steps, and run it."""
     label, loss, n_steps = stage
     mechanism = plan_search(search.noise, weights, loss, search.session.adjacency, n_steps)
     drawn = search.session.draw(label, mechanism)
@@ -218,7 +205,6 @@ def _bisected(
 
 
 def _refined(column: Table[Any], bulk: Bulk, search: Search) -> tuple[float, float, float]:
-    """Return the mean, from the centre, the noise of that mean, and a standard deviation."""
     n_samples, center, spread = search.n_samples, bulk.median, bulk.spread
     losses = [search.loss.share(part) for part in bulk.shares]
 
@@ -247,7 +233,6 @@ def _refined(column: Table[Any], bulk: Bulk, search: Search) -> tuple[float, flo
 
 
 def _shrunk(estimate: float, noise: float, typical: float, deviation: float) -> float:
-    """Return the mean of a normal quantity, given a noisy estimate: what the noise suggests."""
     trust = deviation**2 / (deviation**2 + noise**2)
     return typical + trust * (float(estimate) - typical)
 
@@ -264,7 +249,6 @@ def mean_reach(strength: float) -> float:
 
 
 def count_strength(noise: str, loss: LossBudget, n_samples: float) -> float:
-    """Return the number of records over the standard deviation of the noise on one count."""
     one_count = calibrate(noise, clipped_sum(0.0, 1.0), loss)
     return n_samples / float(one_count.standard_deviation[0])
 

@@ -24,7 +24,7 @@ from skdpnoise.data import scan_batches
 from skdpnoise.data.partitions import SpreadError
 from skdpnoise.data.reading import Supervised, read
 from skdpnoise.model_selection import _runs, dp_cross_validate
-from skdpnoise.model_selection._data import StepColumns
+from skdpnoise.model_selection._search import StepColumns
 from skdpnoise.model_selection._splits import Coins
 from skdpnoise.sampling import SeededWords
 from tests._cases import each_value

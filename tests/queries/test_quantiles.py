@@ -13,8 +13,8 @@ from skdpnoise.queries import private_quantiles
 from skdpnoise.queries.quantiles import (
     SQUARE_ROOT,
     _change,
-    _counts,
     _edges,
+    _histograms,
     _invert,
     prefix_strategy,
 )
@@ -222,7 +222,8 @@ def test_quantiles_never_decrease_and_stay_in_range_whatever_the_noise():
 def test_counts_hold_every_record_and_bins_are_closed_on_the_left():
     edges = _edges(0.0, 4.0, None)
     values = np.array([-1e300, -4.0, 0.0, np.nextafter(0.0, -1.0), 4.0, 1e300])
-    (counts,) = _counts(InMemory.of(values[:, np.newaxis]), np.array([0]), [edges])
+    sweep = _histograms(np.array([0]), [edges], values.size)
+    (counts,) = InMemory.of(values[:, np.newaxis]).total(sweep)
     assert counts.sum() == 6
     assert counts[[0, 127, 128, 255]].tolist() == [2, 1, 1, 2]
 
