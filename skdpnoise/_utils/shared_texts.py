@@ -24,6 +24,8 @@ privacy_ : PrivacyReport
     The guarantee and every release behind it; prints as text, and as a card in notebooks.
 clip_range_ : ndarray of shape (2, n_features)
     Range to which fit and predict clip values; infinite for columns that are not used.
+n_passes_ : int
+    Passes made.
 n_samples_seen_ : int or float
     Number of records: public, or noisy under "add_remove".
 
@@ -137,9 +139,8 @@ noise : str, default="auto"
     share μ² (normal noise) or ε.
 row_norm : float or None, default=None
     Public bound R on the norm of a centred row. None finds a quantile of the norms privately.
-feature_bounds : tuple (low, high), dict of such by column, or None, default=None
-    Public bounds on the features, each a number or of shape (n_features,); infinite where
-    nothing is known. Columns whose bounds are narrow get less noise.
+%(estimators: feature_bounds)s
+    Columns whose bounds are narrow get less noise.
 %(estimators: n_jobs)s
 
 PrivateNetwork
@@ -246,27 +247,20 @@ paragraphs
 fit_by_whole_gradients
     coef_path_, intercept_path_ : ndarray of shape (n_passes, ...)
         Coefficients after every pass, of which ``coef_`` is the mean of the last two fifths.
-    %(estimators: clip_range_)s
-    n_passes_ : int
-        Passes made.
-    %(estimators: n_features_in_, feature_names_in_, privacy_)s
+    %(estimators: clip_range_, n_passes_, n_features_in_, feature_names_in_, privacy_)s
 fit_by_either_clip
     coef_path_, intercept_path_ : ndarray of shape (n_passes, ...)
         Coefficients after every pass, of which ``coef_`` is the mean of the last two fifths; with
         "coordinate", of the last fifth.
-    %(estimators: clip_range_)s
-    n_passes_ : int
-        Passes made.
     solver_ : str
         "coordinate" or "joint".
-    %(estimators: n_features_in_, feature_names_in_, privacy_)s
+    %(estimators: clip_range_, n_passes_, n_features_in_, feature_names_in_, privacy_)s
 fit_of_least_squares
     %(regressors: coef_, intercept_, solver_)s
     coef_path_, intercept_path_ : ndarray of shape (n_passes, ...)
         Coefficients after every pass, not with "gram".
-    %(estimators: clip_range_)s
-    n_passes_ : int
-        Passes made. Not with "gram".
+    %(estimators: clip_range_, n_passes_)s
+        Not with "gram".
     %(estimators: n_features_in_, feature_names_in_, privacy_)s
 privacy_of_whole_gradients
     **Privacy.** Neighbours are as ``adjacency`` says. Released are, in this order and all charged
@@ -335,10 +329,8 @@ X : array-like of shape (n_samples, n_features)
 
 WholeMixin
 ----------
-epsilon : float, default=1.0
-    The guarantee's ε > 0, of the whole.
-delta : float, default=1e-6
-    The guarantee's δ in [0, 1), of the whole. 0 asks for pure privacy.
+%(PrivateEstimator: epsilon, delta)s
+    Both are of the whole.
 public : collection of str, default=()
     Names of steps that learn nothing private. The report lists them as "declared public by the
     user".
@@ -541,8 +533,7 @@ Raises
     ValueError
         If the data or a parameter are not as described, or the neighbouring relation is given twice
         or not at all.
-    SpreadError
-        If rows in parts cannot be read, or change while they are read.
+    %(queries: SpreadError)s
 
 scores
 ------
@@ -570,6 +561,9 @@ adjacency : {"replace_one", "add_remove"}
 
 downloads
 ---------
+Returns
+    Bunch or tuple
+        With these fields, of which `return_X_y` picks the first two:
 data_home : str or path-like, default=None
     Folder with the data files, also with ``.gz``; then that which the environment variable
     ``SKDPNOISE_DATA`` names is searched. Files whose sha256 sums are not the published ones are
@@ -589,8 +583,9 @@ target_names : list of str
     Of the target.
 DESCR : str
     Where the data are from.
-OSError
-    If no source works (the message names both ways), or a local file is not the published one.
+Raises
+    OSError
+        If no source works (the message names both ways), or a local file is not the published one.
 
 profiles
 --------

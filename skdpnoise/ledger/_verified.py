@@ -99,7 +99,6 @@ class VerifiedCharges:
         return total
 
     def without(self, row: Row) -> Composition:
-        """Return the composition of what is kept if a line returns a reservation."""
         kept = self.kept.copy()
         kept[_cost_of(row)] -= 1
         return self._composed(kept)
@@ -238,7 +237,6 @@ def _cost_of(row: Row) -> tuple[str, float, float]:
 
 
 def _agree(total: Composition, text: str) -> bool:
-    """Return whether a summary has the sums of the charges that it covers."""
     try:
         stored = json.loads(text)
         pairs = [(Decimal(getattr(total, name)), Decimal(stored[name])) for name in _SUMS]

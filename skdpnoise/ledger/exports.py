@@ -99,10 +99,6 @@ def report_to_json(report: PrivacyReport, *, indent: int | None = 2) -> str:
     indent : int or None, default=2
         As :func:`json.dumps` has it.
 
-    Returns
-    -------
-    str
-
     Raises
     ------
     TypeError
@@ -451,10 +447,6 @@ def model_card(
         Others.
     authors : sequence of str, default=()
         Who wrote the card.
-
-    Returns
-    -------
-    str
 
     Raises
     ------

@@ -322,14 +322,7 @@ class PrivacyLedger(Shown):
 
         Parameters
         ----------
-        *costs : PrivacyLoss or mechanism
-            As for :meth:`charge`.
-        adjacency, unit : str, default=None
-            As for :meth:`charge`.
-
-        Returns
-        -------
-        bool
+        *costs, adjacency, unit : see :meth:`charge`
 
         Raises
         ------
@@ -356,10 +349,7 @@ class PrivacyLedger(Shown):
 
         Parameters
         ----------
-        *costs : PrivacyLoss or mechanism
-            As for :meth:`charge`.
-        adjacency, unit : str, default=None
-            As for :meth:`charge`.
+        *costs, adjacency, unit : see :meth:`charge`
 
         Returns
         -------
@@ -430,7 +420,6 @@ class PrivacyLedger(Shown):
     def _fitting(
         self, spent: Composition, row: Row, loss: PrivacyLoss
     ) -> tuple[Row, Composition | None]:
-        """Return the row and the total with it, which is None if it exceeds the budget."""
         # What the short form was rounded up by may be what is missing.
         for form in dict.fromkeys((row.loss, encode_loss(loss))):
             total = spent.with_one_more(decode_loss(form), (row.epsilon, row.delta))
@@ -440,10 +429,6 @@ class PrivacyLedger(Shown):
 
     def total(self) -> LedgerTotal:
         """Return what all charges guarantee together.
-
-        Returns
-        -------
-        LedgerTotal
 
         Raises
         ------
@@ -469,12 +454,7 @@ class PrivacyLedger(Shown):
             )
 
     def charges(self) -> tuple[Charge, ...]:
-        """Return all charges in their order, also ones that cannot be read: see `Charge`.
-
-        Returns
-        -------
-        tuple of Charge
-        """
+        """Return all charges in their order, also ones that cannot be read: see `Charge`."""
         return self._over_charges(with_returns)
 
     def _over_charges(self, work: Callable[[Iterable[Charge]], T], after: int | None = None) -> T:

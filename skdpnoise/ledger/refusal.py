@@ -240,7 +240,6 @@ def _in_words(
 
 
 def _is_proportional(loss: PrivacyLoss, stated: tuple[float, float]) -> bool:
-    """Return True if calibration for another ε gives the same noise, scaled."""
     # The shape of other noise, the part of δ that is a chance of total disclosure, and the ratio of
     # scales depend on ε, and only a calibration finds them.
     if isinstance(loss, PureLoss | GaussianLoss) or loss.epsilon(0.0) <= stated[0] * _PURE:

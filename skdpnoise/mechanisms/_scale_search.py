@@ -136,8 +136,6 @@ def propose(rule: str, name: str, request: Request) -> Proposal:
 
 @dataclass(slots=True)
 class _ScaleSearch:
-    """A search for scales and shape."""
-
     # It remembers how far the last factor was from that of normal noise: the next one starts there.
 
     rule: str

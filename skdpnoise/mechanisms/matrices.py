@@ -275,7 +275,6 @@ class SymmetricMatrixMechanism(Mechanism):
         return second_moments_profile(self.row_bounds, self.adjacency)
 
     def privacy_loss(self) -> LossBudget:
-        """Return the cost of the release, from the scales."""
         change = self._family.change
         worst = change(self.row_bounds, self.adjacency, self.row_scale, self.off_diagonal)
         kind = PureLoss if self._family.pure else GaussianLoss

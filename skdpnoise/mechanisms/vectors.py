@@ -129,7 +129,6 @@ class VectorMechanism(Mechanism):
         return add_steps(rows, draws, step, self)
 
     def _checked(self, value: ArrayLike) -> NDArray[Any]:
-        """Return the exact value of each release, one per row."""
         owner, n_entries = f"{type(self).__name__}.release", self.grid_size.shape[-1]
         array = grid_sizes.exact_array(owner, "value", value)
         if array.ndim not in (1, 2) or array.size == 0 or array.shape[-1] != n_entries:

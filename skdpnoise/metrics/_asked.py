@@ -122,7 +122,6 @@ class ScoreResult:
 
 
 def in_bins(wanted: Any, edges: Vector, both: Both) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Return whether each record is positive, 1 or 0, and the bin of its score."""
     positive, scores = judged(wanted, both)
     return positive.astype(np.intp), np.searchsorted(edges, scores, side="right")
 

@@ -1,9 +1,7 @@
 r"""Scores of predictions for private records: sums and counts of bounded terms, one of each.
 
-One record is one term, which public clips bound, or one cell of a table of counts. Noise that is
-calibrated to that, and post-processing, make the score. The predictions must come from a model that
-is public or private already. If it was fitted to the same records, both losses add up: a ledger
-that is charged for the fit and for the score states that.
+The predictions must come from a model that is public or private already. If it was fitted to the
+same records, both losses add up: a ledger that is charged for both states that.
 """
 
 from __future__ import annotations
@@ -449,7 +447,6 @@ def _right_by_label(names: list[Any], both: Both) -> tuple[NDArray[np.intp], NDA
 
 
 def _mean(asked: Asked, losses: Any, most: float) -> PrivateScore:
-    """Return the score that is a mean of values from 0 to the most."""
     estimate = asked.mean(losses, 0.0, most)
     return _score(asked, float(estimate.value), estimate.standard_error, estimate.mechanism)
 

@@ -40,7 +40,6 @@ def load_torch(owner: str) -> Any:
 
 
 def make_module(estimator: Any, n_inputs: int, n_outputs: int) -> Any:
-    """Return a new network of an estimator: from its factory, or a multilayer perceptron."""
     torch = load_torch(type(estimator).__name__)
     factory = getattr(estimator, "module", None)
     if factory is None:
@@ -67,7 +66,6 @@ def make_module(estimator: Any, n_inputs: int, n_outputs: int) -> Any:
 
 
 def refuse_mixing(owner: str, module: Any) -> None:
-    """Refuse layers in which records of a batch change each other."""
     torch = load_torch(owner)
     for name, layer in module.named_modules():
         if fault := _mixing(torch, layer):

@@ -174,7 +174,6 @@ class Training:
         return mean, np.clip(followed, self._bounds / _FARTHEST, self._bounds * _FARTHEST)
 
     def _move(self, trained: dict[str, Any], optimizer: Any, gradient: Any) -> None:
-        """Make one step along a noisy gradient in units of the clip."""
         ends = np.cumsum(self.groups.sizes)
         parts = np.split(gradient, ends[:-1])
         for name, part in zip(self.groups.names, parts, strict=True):

@@ -111,7 +111,6 @@ class FlippedHuber(Noise):
         return reflect_inverse(inverse, q)
 
     def absolute_moment(self, p: float) -> float:
-        r"""Return :math:`E|Z|^p` for p > -1, by incomplete gamma functions of both pieces."""
         alpha, half = self.shape, 0.5 * (p + 1.0)
         centre = math.gamma(p + 1.0) * alpha ** (-p - 1.0) * gammainc(p + 1.0, alpha * alpha)
         tail = 2.0 ** (half - 1.0) * math.gamma(half) * gammaincc(half, 0.5 * alpha * alpha)

@@ -21,13 +21,7 @@ class PlanMixin(DocumentedMixin):
 
         Parameters
         ----------
-        n_samples : int
-            Number of rows.
-        features : int, list of str, dict or None, default=None
-            Number of columns, their names, or what is public of each; None takes the `schema` of
-            the estimator's own table.
-        **options : dict
-            Such as ``epsilons`` or ``ledger``: see :func:`skdpnoise.inspection.plan`.
+        n_samples, features, **options : see :func:`skdpnoise.inspection.plan`
 
         Returns
         -------

@@ -278,7 +278,6 @@ def _grid(epsilons: Sequence[float] | None, own: float) -> list[float]:
 
 
 def _scoring(estimator: Any, scoring: str | None) -> tuple[str | None, _Score | None]:
-    """Return the name of the score, None where it is the usual one, and what computes it."""
     if kind_of(estimator) is None:
         return None, None
     if scoring is None:
@@ -292,7 +291,6 @@ def _scoring(estimator: Any, scoring: str | None) -> tuple[str | None, _Score | 
 
 
 def _stages(report: PrivacyReport) -> tuple[tuple[PlannedStage, ...], str]:
-    """Return the stages of a fit, and in what their shares are counted."""
     shares, share_of = release_shares(report)
     return tuple(
         PlannedStage(release, share, noise_in_records(release, report.guarantee))

@@ -205,12 +205,7 @@ class PrivacyPlan(Shown):
         return math.exp(float(np.interp(wanted, medians[ends], logs[ends])))
 
     def to_dict(self) -> dict[str, Any]:
-        """Return all facts as plain values, such as JSON takes.
-
-        Returns
-        -------
-        dict
-        """
+        """Return all facts as plain values, such as JSON takes."""
         g = self.guarantee
         stages = [
             {

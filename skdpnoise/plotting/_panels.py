@@ -40,7 +40,6 @@ def pyplot() -> Any:
 
 
 def style(index: int, given: dict[str, Any]) -> dict[str, Any]:
-    """Return colour and dashes of the index-th curve, unless they are given."""
     from matplotlib import cbook, lines
 
     look = {"color": COLOURS[index % len(COLOURS)], "linestyle": DASHES[index % len(DASHES)]}
@@ -48,7 +47,6 @@ def style(index: int, given: dict[str, Any]) -> dict[str, Any]:
 
 
 def check_axes(owner: str, axes: Iterable[Any], allowed: str = _SINGLE) -> None:
-    """Raise if matplotlib is missing, or one of these is no Axes."""
     kind = pyplot().Axes
     for ax in axes:
         if not isinstance(ax, kind):
@@ -197,7 +195,6 @@ def _name_rows(ax: Any, names: Sequence[str]) -> None:
 
 
 def name_coordinates(ax: Any, noise: Vector, sorted_by: str) -> None:
-    """Name the horizontal axis of panels with a place for each coordinate."""
     size, without_noise = noise.size, int((noise == 0.0).sum())
     text = f"coordinate, sorted by {sorted_by}" if size > MANY else "coordinate"
     if without_noise:

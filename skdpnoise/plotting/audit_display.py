@@ -129,12 +129,7 @@ class AuditDisplay(Display):
 
         Parameters
         ----------
-        estimator : estimator
-            With a claim; it is cloned.
-        X : array-like of shape (n_samples, n_features)
-            Records, public ones.
-        y : array-like of shape (n_samples,) or None, default=None
-            Target or labels.
+        estimator, X, y : see :func:`~skdpnoise.inspection.audit`
         %(displays: ax, name)s
         bar_kwargs : dict or None, default=None
             Passed to the bars.

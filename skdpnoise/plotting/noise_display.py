@@ -175,8 +175,6 @@ class NoiseDisplay(RowsDisplay):
 
 @dataclass(frozen=True, slots=True)
 class _Curve:
-    """One density: a family at a scale, and what it is called."""
-
     family: Noise
     scale: float
     size: float

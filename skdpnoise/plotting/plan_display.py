@@ -146,10 +146,7 @@ class PlanDisplay(Display):
         ----------
         estimator : estimator
             A private estimator, pipeline or search that predicts; it is copied.
-        n_samples : int
-            Number of rows.
-        features : int, list of str or dict
-            As for :func:`~skdpnoise.inspection.plan`.
+        n_samples, features : see :func:`~skdpnoise.inspection.plan`
         %(displays: ax, name)s
         line_kwargs : dict or None, default=None
             Passed to the line.

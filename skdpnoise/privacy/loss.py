@@ -115,10 +115,8 @@ class PureLoss(_Divisible):
 
     Examples
     --------
-    >>> PureLoss(0.5) + PureLoss(0.25)
-    PureLoss(pure_epsilon=0.75)
-    >>> print(PureLoss(0.5).compose(3))
-    1.5-DP
+    >>> PureLoss(0.5) + PureLoss(0.25), PureLoss(0.5).compose(4)
+    (PureLoss(pure_epsilon=0.75), PureLoss(pure_epsilon=2.0))
 
     The numeric form composes tightly: 400 losses of ε = 0.05 make ε = 4.86 at δ = 1e-6, not 20.
 

@@ -10,11 +10,9 @@ looked at uniform and independent of everything else. So a number whose first pl
 question is not drawn anew, which would favour numbers that are easy to decide: further random bits
 are appended to it.
 
-References
-----------
-J. von Neumann (1951), "Various techniques used in connection with random digits", NBS Applied
-Mathematics Series 12. C. F. F. Karney (2016), "Sampling exactly from the normal distribution", ACM
-Transactions on Mathematical Software 42, Algorithms N, B and C.
+References: J. von Neumann (1951), "Various techniques used in connection with random digits", NBS
+Applied Mathematics Series 12. C. F. F. Karney (2016), "Sampling exactly from the normal
+distribution", ACM Transactions on Mathematical Software 42, Algorithms N, B and C.
 """
 
 from __future__ import annotations

@@ -1,10 +1,8 @@
 """Where private integers meet their noise, an audit may look on.
 
-A fit that nobody observes adds noise to integers, and that is all: one look at a context variable
-for each release. An observed fit hands integers and noise to its observer, and uses what that
-returns. Such a fit is not private, and its report says so. An observer exists only while
-:func:`observed` runs one function, in a context of its own that ends with it, so that it cannot be
-left on.
+An observed fit hands integers and noise to its observer, and uses what that returns: it is not
+private, and its report says so. An observer exists only while :func:`observed` runs one function,
+in a context of its own that ends with it, so that it cannot be left on.
 """
 
 from __future__ import annotations
@@ -33,13 +31,7 @@ class Cells(NamedTuple):
 
 
 class Observer(Protocol):
-    """An audit that looks on while one fit runs.
-
-    Examples
-    --------
-    >>> from skdpnoise.inspection import Transcript
-    >>> observer: Observer = Transcript()
-    """
+    """An audit that looks on while one fit runs."""
 
     def rng(self) -> RandomWords:
         """Return the randomness of the fit, which is not secure."""

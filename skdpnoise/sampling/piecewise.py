@@ -290,10 +290,9 @@ def rounded_piecewise(rng: RandomWords, size: Shape, bits: int, exponent: Expone
 
     References
     ----------
-    Devroye (1986), "Non-uniform random variate generation", chapters II.3 and VIII. Karney
-    (2016), "Sampling exactly from the normal distribution", ACM Transactions on Mathematical
-    Software 42. Mironov (2012), "On significance of the least significant bits for differential
-    privacy", CCS.
+    Devroye (1986), "Non-uniform random variate generation", chapters II.3 and VIII. Karney (2016),
+    "Sampling exactly from the normal distribution", ACM Transactions on Mathematical Software 42.
+    Mironov (2012), "On significance of the least significant bits for differential privacy", CCS.
 
     Examples
     --------

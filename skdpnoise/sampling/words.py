@@ -108,10 +108,6 @@ def is_seeded(random_state: object = None) -> bool:
     random_state : None, int, numpy RandomState, numpy Generator or RandomWords, default=None
         As in :func:`random_words`.
 
-    Returns
-    -------
-    bool
-
     Examples
     --------
     >>> is_seeded(None), is_seeded(SystemWords()), is_seeded(0), is_seeded(SeededWords(0))

@@ -151,10 +151,6 @@ def spread_l1_norm(n_columns: int, norm: float) -> float:
     norm : float
         R.
 
-    Returns
-    -------
-    float
-
     Examples
     --------
     >>> spread_l1_norm(100, 1.0)  # instead of 10

@@ -36,7 +36,6 @@ def claimed(
 
 
 def clone_for_audit(estimator: Any, seed: int | None = None) -> Any:
-    """Return a clone that charges no ledger and runs on one core."""
     # With a seed, everything public in it that takes a random state has one of its own: clones of
     # the same seed take the same public coins. What is private keeps its own, which an observer
     # sets.
@@ -90,7 +89,6 @@ def check_fits(name: str, raised: Sequence[str | None]) -> None:
 
 
 def said(error: Exception) -> str:
-    """Return the kind and the text of an error; some cannot say what they are."""
     try:
         return f"{type(error).__qualname__}: {error}"
     except Exception:

@@ -102,7 +102,6 @@ def _loss_of(model: Any, found: Sequence[Moved]) -> PrivacyLoss | None:
 
 
 def _most_used(costs: Sequence[_Cost], claim: PrivacyGuarantee) -> tuple[float | None, str]:
-    """Return the largest ε of all pairs, and in what the neighbours differ."""
     known = [
         (quick_epsilon(loss, claim.delta), label, loss, found)
         for label, loss, found in costs
@@ -171,7 +170,6 @@ def _two_runs(estimator: Any, pair: Neighbours, seed: int) -> tuple[tuple[_Run, 
 
 
 def _unpaid(found: Sequence[Moved]) -> list[str]:
-    """Return what was released without a charge, or more often than was charged for."""
     problems = [f"{one.name} released something" for one in found if one.label is None]
     repeated = (one.name for one in found if one.is_repeated and one.label is not None)
     return problems + [f"{name}: more is released than is charged for" for name in repeated]

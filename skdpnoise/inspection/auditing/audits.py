@@ -57,17 +57,15 @@ def audit(
     r"""Look for evidence against what an estimator claims, in up to three ways.
 
     *replay* (estimators of this library and compositions of them): one fit, and another on a
-    neighbour with every released number frozen, as if the noise had made up for the difference. All
-    else that is published must agree to the last bit. What the noise had to make up for costs what
-    those shifts cost under it: more than is claimed refutes the claim. A shift beyond the declared
-    sensitivity of a release is a finding of its own, a broken declaration.
+    neighbour with every released number frozen. All else that is published must agree to the last
+    bit. What the noise had to make up for costs what those shifts cost under it: more than is
+    claimed refutes the claim. A shift beyond the declared sensitivity is a broken declaration.
 
-    *black_box* (any estimator): thousands of fits on two neighbouring data sets. Score and
-    threshold of a test are chosen on a quarter of them; the others count how often it is right.
-    Clopper-Pearson bounds of the rates, which hold together with the stated false alarm, give
+    *black_box* (any estimator): thousands of fits on two neighbouring data sets, a quarter of them
+    to choose a test, the others to count how often it is right. Clopper-Pearson bounds of the
+    rates, which hold together with the stated false alarm, give
 
-    .. math:: \varepsilon \ge \log\frac{\mathrm{TPR}_{low} - \delta}{\mathrm{FPR}_{high}},
-              \qquad
+    .. math:: \varepsilon \ge \log\frac{\mathrm{TPR}_{low} - \delta}{\mathrm{FPR}_{high}}, \qquad
               \mu \ge \Phi^{-1}(\mathrm{TPR}_{low}) - \Phi^{-1}(\mathrm{FPR}_{high}).
 
     *one_run* (models with many coordinates): one fit with many canaries, each included by a random
@@ -203,7 +201,6 @@ def audit(
 
 
 def _methods(method: str | Sequence[str]) -> tuple[tuple[str, ...], bool]:
-    """Return the methods, and whether a replay is left out where there is nothing to see."""
     if isinstance(method, str) and method == "auto":
         return ("replay", "black_box"), True
     names = (method,) if isinstance(method, str) else tuple(method)

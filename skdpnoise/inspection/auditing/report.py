@@ -301,10 +301,7 @@ class AuditReport(Shown):
 
     @property
     def refuted(self) -> bool:
-        """True if a method found something against the claim.
-
-        A report that is not refuted and does not pass has found a broken declaration.
-        """
+        """True if the claim is refuted; if not, and not :attr:`passed`, a declaration is broken."""
         return any(result.refuted for result in self.results)
 
     @property
@@ -313,12 +310,7 @@ class AuditReport(Shown):
         return max((result.epsilon or 0.0 for result in self.results), default=0.0)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return all numbers as plain values, for JSON; what is not finite is None.
-
-        Returns
-        -------
-        dict
-        """
+        """Return all numbers as plain values, for JSON; what is not finite is None."""
         found: dict[str, Any] = _plain(asdict(self))
         claim: dict[str, Any] = found.pop("claim")
         for result, numbers in zip(self.results, found["results"], strict=True):

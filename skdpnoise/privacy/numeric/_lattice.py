@@ -131,7 +131,6 @@ class Plan:
         assert (nodes[self.high] >= shifts).all(), "a node lies below its shift"
 
     def variance(self) -> float:
-        """Return about the variance of the loss."""
         if not self.symmetric:
             return self._skewed_variance()
         step = self.middle_top / 64.0
@@ -165,7 +164,6 @@ class Plan:
         return float(self.counts @ self.tops[self.high])
 
     def width(self) -> float:
-        """Return about the largest less the least finite loss."""
         return self.support() + float(self.counts @ self.back_tops[self.high])
 
     def end(self) -> float:
@@ -285,7 +283,6 @@ class Window:
         return bool(self.error * beyond.size > _LOST * float(beyond.sum()))
 
     def about_quantile(self, delta: float) -> float:
-        """Return about the ε, in steps, at which the tail is δ; an end of the window if beyond."""
         theta, losses = self.state.theta, self.losses
         offset = np.maximum(losses - float(losses[-1]), -_LARGE / self.step)
         logs = self.state.cumulant - theta * float(losses[-1]) - math.log(delta)

@@ -1,14 +1,10 @@
 r"""The curve of the best of K runs from the curve of one run, rounded up, and tables of it.
 
 Letters: Q, Q' the laws of the output of one run on two neighbours, H their curve (the smallest δ at
-ε), l = dQ'/dQ, u = Q(better outputs), U(u) the largest Q'-mass of a set of Q-mass u, and
-g(u) = f'(1 - u) with f the generating function of K. For *any* prices π ≥ 0 of positions
-
-.. math:: \delta(\varepsilon) \le \int_0^1 \pi(u)\,du + E_Q\, \varphi(l), \qquad
-          \varphi(l) = \sup_u\,(a(u) - b(u)\, l - \pi(u))_+, \qquad
-          a = g(u), \quad b = e^{\varepsilon} g(U(u))
-
-The page ``docs/develop/best_of_many.md`` proves it, step by step, and says how numbers are rounded.
+ε), l = dQ'/dQ, u = Q(better outputs), U(u) the largest Q'-mass of a set of Q-mass u, g(u) =
+f'(1 - u) with f the generating function of K, and a = g(u), b = e^ε g(U(u)), φ(l) = sup_u (a - b l
+- π(u))_+ in the bound of :class:`Repetition`, which holds for *any* prices π ≥ 0 of positions.
+``docs/develop/best_of_many.md`` proves it, step by step, and says how numbers are rounded.
 """
 
 from __future__ import annotations

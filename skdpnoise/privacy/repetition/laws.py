@@ -201,8 +201,6 @@ class TruncatedNegativeBinomial(CountLaw):
     def _solved(
         cls, eta: float, surplus: Callable[[TruncatedNegativeBinomial], float], wish: str
     ) -> TruncatedNegativeBinomial:
-        """Return the law for which a surplus that falls with γ is 0."""
-
         def excess(log_gamma: float) -> float:
             return surplus(cls(eta, math.exp(log_gamma)))
 
@@ -333,5 +331,4 @@ RepetitionLaw = TruncatedNegativeBinomial | PoissonRepetitions
 
 
 def check_law(owner: str, law: object) -> None:
-    """Refuse what is not exactly one of these laws."""
     check_type(owner, "law", law, TruncatedNegativeBinomial, PoissonRepetitions)
