@@ -284,9 +284,7 @@ def history_columns(charges: Iterable[Charge], delta: float) -> dict[str, list[A
     return columns | {"spent": spent_after_each(losses, delta)}
 
 
-def columns_of(
-    charges: Iterable[Charge],
-) -> tuple[dict[str, list[Any]], list[PrivacyLoss | None]]:
+def columns_of(charges: Iterable[Charge]) -> tuple[dict[str, list[Any]], list[PrivacyLoss | None]]:
     """Return the columns of a history, with "spent" still empty, and all losses."""
     columns: dict[str, list[Any]] = {name: [] for name in _COLUMNS}
     told = [column for name, column in columns.items() if name != "spent"]

@@ -16,12 +16,7 @@ from skdpnoise._utils.context import context
 from skdpnoise.accounting.account import BudgetExceededError
 from skdpnoise.accounting.composition import Composition, compact
 from skdpnoise.accounting.encoding import decode_loss, encode_loss
-from skdpnoise.accounting.reservation import (
-    LossAt,
-    Reservation,
-    calibrated_loss,
-    loss_at_epsilon,
-)
+from skdpnoise.accounting.reservation import LossAt, Reservation, calibrated_loss, loss_at_epsilon
 from skdpnoise.ledger import checks
 from skdpnoise.ledger._verified import VerifiedCharges
 from skdpnoise.ledger.charge import (
@@ -313,10 +308,7 @@ class PrivacyLedger(Shown):
         return True
 
     def covers(
-        self,
-        *costs: Any,
-        adjacency: Adjacency | None = None,
-        unit: str | None = None,
+        self, *costs: Any, adjacency: Adjacency | None = None, unit: str | None = None
     ) -> bool:
         """Return whether charges for all of these would be accepted now; nothing is charged.
 
@@ -340,10 +332,7 @@ class PrivacyLedger(Shown):
         return not costs or total.fits(self.guarantee, adaptive=self.adaptive)
 
     def left_after(
-        self,
-        *costs: Any,
-        adjacency: Adjacency | None = None,
-        unit: str | None = None,
+        self, *costs: Any, adjacency: Adjacency | None = None, unit: str | None = None
     ) -> float:
         """Return the ε of the budget that would be left after charges for these.
 

@@ -161,13 +161,13 @@ def largest_epsilon(
     excess = left.excess(loss, quick=False)  # from what was computed to refuse it
     found = kind.named(left.largest(kind, kind.asked, excess))
     if loss_at is None or (budget.adaptive and found == 0.0):
-        return _floor(found * kind.sure)
+        return to_four_digits(found * kind.sure)
     # What is calibrated for less may be of another kind: another law of runs, or no runs at all.
     low, high = 0.0, stated[0]
     for _ in range(_CALIBRATIONS):
-        epsilon = _floor(found * (1.0 + 2.0 * _NEARER))
+        epsilon = to_four_digits(found * (1.0 + 2.0 * _NEARER))
         if not low < epsilon < high:
-            epsilon = _floor(math.sqrt(max(low, _SMALLEST * high) * high))
+            epsilon = to_four_digits(math.sqrt(max(low, _SMALLEST * high) * high))
         if not low < epsilon < high:
             break
         excess, most = math.inf, 1.0
@@ -256,8 +256,8 @@ def _halved(fits: Callable[[float], bool], low: float, high: float) -> float:
     while low < (middle := 0.5 * (low + high)) < high:
         low, high = (middle, high) if fits(middle) else (low, middle)
     # The first value that did not fit may be the right one but for its last bit.
-    best = _floor(high)
-    return best if best < asked and fits(best) else _floor(low)
+    best = to_four_digits(high)
+    return best if best < asked and fits(best) else to_four_digits(low)
 
 
 def _sketched(loss: PrivacyLoss) -> PrivacyLoss:
@@ -298,5 +298,6 @@ def _log_expm1(x: float) -> float:
     return x + math.log(-math.expm1(-x))
 
 
-def _floor(value: float) -> float:
+def to_four_digits(value: float) -> float:
+    """Return a number rounded down to four digits."""
     return float(_DIGITS.create_decimal(Decimal(repr(value))))

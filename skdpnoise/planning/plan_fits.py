@@ -8,7 +8,6 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
-from decimal import ROUND_FLOOR, Context, Decimal
 from typing import Any
 
 import numpy as np
@@ -24,6 +23,7 @@ from skdpnoise._utils.nested import estimators_in, give_seeds
 from skdpnoise._utils.warnings import PrivacyWarning
 from skdpnoise.accounting import PrivacyReport
 from skdpnoise.accounting.report import noise_in_records, release_shares
+from skdpnoise.ledger.refusal import to_four_digits
 from skdpnoise.planning.plans import PlannedStage, PrivacyPlan, SimulatedScore
 from skdpnoise.planning.synthetic import Law, MadeUpRecords, kind_of, law_for, part_of
 from skdpnoise.privacy import PrivacyGuarantee
@@ -35,7 +35,6 @@ _NEEDED = ("epsilon", "delta", "adjacency", "ledger", "random_state")
 _AROUND = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0)  # of the estimator's ε
 _FITS = 4
 _JUDGED = 10_000  # records by which a fit is scored
-_DIGITS = Context(prec=4, rounding=ROUND_FLOOR)
 _CLOSE = 1e-4  # what four digits tell apart
 _SMALLEST, _LARGEST = 1e-4, 1e3  # of the ledger's ε; and an ε
 _Score = Callable[[Any, Any, Any], float]
@@ -353,17 +352,14 @@ def _affordable(run: _Simulation, seed: int, ledger: Any) -> float | None:
     low = high * _SMALLEST
     while left(high) > 0.0:
         if high >= _LARGEST:
-            return _floor(high)
+            return to_four_digits(high)
         low, high = high, 2.0 * high
     if left(low) <= 0.0:
         return 0.0
     # What is left falls with ε in nearly a straight line, so that few fits find where nothing is.
-    best = _floor(brentq(left, low, high, xtol=_SMALLEST * low, rtol=0.5 * _CLOSE) * (1.0 + _CLOSE))
+    best = to_four_digits(
+        brentq(left, low, high, xtol=_SMALLEST * low, rtol=0.5 * _CLOSE) * (1.0 + _CLOSE)
+    )
     while not asked(best, ledger.covers, False):
-        best = _floor(best * (1.0 - _CLOSE))
+        best = to_four_digits(best * (1.0 - _CLOSE))
     return best
-
-
-def _floor(value: float) -> float:
-    """Return a number rounded down to four digits."""
-    return float(_DIGITS.create_decimal(Decimal(repr(value))))

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from skdpnoise._utils.checks import complaint
+from skdpnoise._utils.checks import complaint, needed
 from skdpnoise.accounting import PrivacyReport
 from skdpnoise.accounting.report import noise_in_records
 from skdpnoise.mechanisms import AdditiveMechanism
@@ -29,14 +29,7 @@ _SINGLE = "a matplotlib Axes or None"
 
 
 def pyplot() -> Any:
-    try:
-        import matplotlib.pyplot
-    except ImportError as error:
-        raise ImportError(
-            "The displays of skdpnoise draw with matplotlib, which is not installed. Install it "
-            'with: pip install "skdpnoise[plot]"'
-        ) from error
-    return matplotlib.pyplot
+    return needed("matplotlib.pyplot", "A display", "plot")
 
 
 def style(index: int, given: dict[str, Any]) -> dict[str, Any]:

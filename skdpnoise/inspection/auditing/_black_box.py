@@ -13,11 +13,7 @@ from numpy.typing import NDArray
 from skdpnoise._utils.parallel import in_order
 from skdpnoise.inspection.auditing._attack import choose_attack, cross_fitted, of_normal_scores
 from skdpnoise.inspection.auditing._bounds import epsilon_bound, mu_bound
-from skdpnoise.inspection.auditing._claims import (
-    check_fits,
-    fit_quietly,
-    seeded_clones,
-)
+from skdpnoise.inspection.auditing._claims import check_fits, fit_quietly, seeded_clones
 from skdpnoise.inspection.auditing._neighbours import Neighbours
 from skdpnoise.inspection.auditing._tables import stacked, taken
 from skdpnoise.inspection.auditing._views import UNREAD, Layout, Parameters, View, view
