@@ -150,8 +150,7 @@ noise : str, default="auto"
     budget) or "inid" (shares of the least total noise), such as "inid_gaussian". "auto" is that, or
     "inid_laplace" where delta is 0.
 adjacency : {"add_remove"}, default="add_remove"
-    Neighbouring data sets differ in the presence of one record, or person. Sampling is proven for
-    this relation only.
+    Neighbours differ in the presence of one record, or person: sampling is proven for no other.
 clip_groups : {"global", "layer", "tensor"} or callable, default="global"
     Parameters that are clipped together, with noise of one scale: all, those of a layer, or each
     tensor. A callable returns the label of the group of a tensor's name, such as "0.weight".
@@ -179,8 +178,7 @@ alpha : float, default=0.0
     Features are put into ±1 within finite ones. None finds locations and scales privately,
     with a tenth of the budget.
 n_samples : int or None, default=None
-    **Public** number of records, or of people with `groups`. None estimates it from a small part
-    of the budget.
+    **Public** number of records, or of people with `groups`. None estimates it privately.
 device : str, default="cpu"
     Where torch computes, such as "cuda".
 
@@ -232,9 +230,8 @@ networks
 module_ : torch.nn.Module
     The trained network, in eval mode: the mean of the last fifth of its states.
 allocation_ : dict of ndarray
-    Of each group: "group", "n_parameters", "clip", the standard deviation of the "noise" of each
-    parameter, and "signal_to_noise", the norm of the sum of a batch whose gradients agree over
-    that of the noise.
+    Of each group: "group", "n_parameters", "clip", "noise" (the standard deviation per parameter),
+    and "signal_to_noise": the norm of the sum of a batch whose gradients agree, over that of noise.
 classes_ : ndarray of shape (n_classes,)
     The labels.
 References
@@ -332,8 +329,7 @@ WholeMixin
 %(PrivateEstimator: epsilon, delta)s
     Both are of the whole.
 public : collection of str, default=()
-    Names of steps that learn nothing private. The report lists them as "declared public by the
-    user".
+    Names of steps that learn nothing private, which the report lists as declared by the user.
 rows_per_group : int, default=1
     **Public**: of each group (``fit(..., groups=...)``) at most so many rows are used.
 %(PrivateEstimator: random_state)s
@@ -531,8 +527,7 @@ Returns
     PrivateScore
 Raises
     ValueError
-        If the data or a parameter are not as described, or the neighbouring relation is given twice
-        or not at all.
+        If the data or a parameter are not as described, or the relation is given twice or never.
     %(queries: SpreadError)s
 
 scores
@@ -573,8 +568,7 @@ return_X_y : bool, default=False
 as_frame : bool, default=False
     Return pandas objects rather than arrays. Needs the extra ``pandas``.
 download_if_missing : bool, default=True
-    If False, only local files are used, not even scikit-learn's cache, and without them an error
-    is raised.
+    If False, only local files are used, not even scikit-learn's cache: without them, an error.
 frame : DataFrame or None
     Data and target together, if ``as_frame=True``.
 feature_names : list of str
@@ -609,8 +603,7 @@ value : object
 conversions
 -----------
 mu : float
-    The parameter μ ≥ 0 of Gaussian privacy: the shift of a normal variable by one record, in
-    standard deviations.
+    μ ≥ 0 of Gaussian privacy: the shift of a normal variable by a record, in standard deviations.
 epsilon : float
     ε ≥ 0.
 delta : float

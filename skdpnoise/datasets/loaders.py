@@ -108,8 +108,7 @@ def fetch_adult(
 ) -> Bunch | tuple[Any, Any]:
     """Load the Adult data, census income (binary classification, mixed columns).
 
-    Read from ``adult.data`` and ``adult.test``, else from OpenML data set 1590, of which
-    scikit-learn keeps a cache.
+    Read from ``adult.data`` and ``adult.test``, else OpenML data set 1590, cached by scikit-learn.
 
     Parameters
     ----------
@@ -135,8 +134,7 @@ def fetch_adult(
 
     References
     ----------
-    Ron Kohavi, "Scaling up the accuracy of naive-Bayes classifiers: a decision-tree hybrid", KDD
-    1996.
+    Kohavi, "Scaling up the accuracy of naive-Bayes classifiers: a decision-tree hybrid", KDD 1996.
 
     Examples
     --------
@@ -311,8 +309,7 @@ def fetch_electricity(
 ) -> Bunch | tuple[Any, Any]:
     """Load the Electricity data, Elec2 normalised (binary classification).
 
-    Read from ``elecNormNew.arff``, else from OpenML data set 151, of which scikit-learn keeps a
-    cache.
+    Read from ``elecNormNew.arff``, else from OpenML data set 151, which scikit-learn caches.
 
     Parameters
     ----------

@@ -68,8 +68,7 @@ class Charge:
         Why the charge cannot be read as it is stored, if so. Then `loss` is None, and the rest what
         could be read; a time that could not is that of year 1.
     returned : str or None, default=None
-        Why it was returned, if it was: such a charge counts nothing, nor does the line that says
-        so.
+        Why it was returned, if it was: neither the charge nor the line that says so counts then.
     returns : int or None, default=None
         Of a line that returns a charge, the number of that charge.
 

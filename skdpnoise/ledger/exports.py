@@ -137,8 +137,7 @@ def report_from_json(text: str) -> PrivacyReport:
     TypeError
         If it is no text.
     ValueError
-        If the text is no report, of a format that this version does not know, or states less than
-        its releases cost.
+        If the text is no report, of an unknown format, or states less than its releases cost.
 
     Examples
     --------

@@ -79,8 +79,7 @@ class PrivacyLedger(Shown):
         What is protected: a record, or all of a group; None is ``"record"`` for a new data set.
     adaptive : bool, default=None
         Whether budgets of fits may be chosen by looking at what earlier fits released, by stricter
-        rules (:mod:`skdpnoise.accounting.composition` proves both). None is False for a new data
-        set.
+        rules (proofs: :mod:`skdpnoise.accounting.composition`). None is False for a new data set.
     most_returned : int, default=None
         How many reservations may be returned, after which a pipeline or search that fails for its
         data is charged; None is any number for a new data set, else what was set.
@@ -343,8 +342,7 @@ class PrivacyLedger(Shown):
         Returns
         -------
         float
-            Below 0 where more would be spent than there is, and -infinity where no ε goes with the
-            δ of the budget.
+            Below 0 where more would be spent than there is; -infinity if no ε goes with its δ.
 
         Raises
         ------

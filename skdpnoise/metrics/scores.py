@@ -209,8 +209,7 @@ def private_r2_score(
 
     .. math:: 1 - \tilde e / (\tilde q - \tilde m^2)
 
-    with the noisy means e of squared errors, m of targets and q of their squares, about the middle
-    of the bounds.
+    with noisy means e of squared errors, m of targets less the middle of bounds, q of its square.
 
     **Guarantee.** Targets and predictions are clipped to the bounds; the three means are one
     release (:func:`~skdpnoise.queries.private_mean`).
@@ -344,8 +343,7 @@ def private_balanced_accuracy_score(
     ----------
     %(scores: y_true, y_pred, guarantee, labels)s
     %(asked: epsilon, delta, adjacency, random_state, ledger, noise, same_rows, Returns)s
-        Its standard error is that of the linearised shares; 1 where noise hides how many records a
-        label has.
+        Its standard error is that of the linearised shares; 1 where noise hides a label's records.
     %(asked: Raises)s
     %(dwork_roth: References)s
     Example 3.2.
@@ -388,8 +386,7 @@ def private_roc_auc_score(
               \sum_i \tilde p_i \Bigl(\sum_{j < i} \tilde n_j + \tfrac12 \tilde n_i\Bigr)
 
     from noisy numbers p of positive and n of other records in bins of the score. Under
-    "replace_one" the number of all records is public, and what the noise adds to it is taken out of
-    all cells in equal parts.
+    "replace_one" the number of all records is public; what noise adds to it is taken out equally.
 
     **Guarantee.** A record is in one cell of 2 × n_bins; see
     :func:`~skdpnoise.queries.noisy_histogram`.
@@ -398,8 +395,7 @@ def private_roc_auc_score(
     ----------
     %(scores: y_true, y_score, guarantee, pos_label, bins)s
     %(asked: epsilon, delta, adjacency, random_state, ledger, noise, same_rows, Returns)s
-        Its standard error is that of the linearised sum; 1 where noise hides how many records a
-        label has.
+        Its standard error is that of the linearised sum; 1 where noise hides a label's records.
     %(asked: Raises)s
 
     References

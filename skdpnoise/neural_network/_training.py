@@ -5,8 +5,7 @@ r"""Private stochastic gradient descent, planned and run.
 
 with B_t a Poisson sample of rate q, k_i the clipped gradient of a person in grid steps a
 (:class:`~skdpnoise.kernels.joint.parts.ClippedParts`), Z_t integer noise and C the joint bound of
-all groups. The sum is divided by the number of people that is public or was estimated, never by the
-size of a batch.
+all groups. The sum is divided by the public or estimated number of people, not of a batch.
 """
 
 from __future__ import annotations

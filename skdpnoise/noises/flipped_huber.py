@@ -40,8 +40,7 @@ class FlippedHuber(Noise):
     References
     ----------
     Muthukrishnan and Kalyani, "Grafting Laplace and Gaussian distributions: a new noise mechanism
-    for differential privacy", arXiv:2212.09657. Balle and Wang, ICML 2018, Theorem 5 (delta from
-    the privacy loss).
+    for differential privacy", arXiv:2212.09657. Balle and Wang, ICML 2018, Theorem 5 (delta).
 
     Examples
     --------

@@ -16,8 +16,7 @@ class PlanMixin(DocumentedMixin):
     def plan(self, n_samples: int, features: Any = None, **options: Any) -> PrivacyPlan:
         """Say what a fit would release, hide and reach, before anything is spent.
 
-        Copies are fitted to made-up records of the same shape: nothing is charged, and the
-        estimator stays as it is.
+        Copies are fitted to made-up records of the same shape, and nothing is charged.
 
         Parameters
         ----------

@@ -82,11 +82,9 @@ def plan(
         :class:`~skdpnoise.DPTableVectorizer` says, or have the bounds of its `feature_bounds`.
         None takes the columns of that schema.
     epsilons : sequence of float or None, default=None
-        Where to simulate the score, beside the estimator's own ε; None takes .01, .03, .1, .3 and 3
-        times that.
+        Where to simulate the score, beside the estimator's ε; None: .01, .03, .1, .3, 3 times it.
     classes : int, dict of label to float, or None, default=None
-        Number of classes, or labels with their shares; None takes those that the estimator names,
-        else two.
+        Number of classes, or labels with their shares; None: those the estimator names, else two.
     signal : float, default=0.5
         Share of the variance of the target (of a classifier, of what is behind its labels) that the
         columns explain, in [0, 1].

@@ -163,8 +163,7 @@ class PrivacyPlan(Shown):
     def epsilon_for(self, score: float) -> float:
         """Return the ε at which the simulation reaches a score.
 
-        The median scores, made to rise with ε by isotonic regression, are joined by straight lines
-        over the logarithm of ε.
+        Straight lines over log ε join the median scores, made to rise by isotonic regression.
 
         Parameters
         ----------

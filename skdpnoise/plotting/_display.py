@@ -58,8 +58,7 @@ class Display(ABC):
         Parameters
         ----------
         ax : matplotlib Axes, sequence of them, or None, default=None
-            Where to draw; None makes a figure. A display of several panels takes one Axes for each,
-            or one that it divides.
+            Where to draw; None makes a figure. Of several panels one Axes each, or one to divide.
         %(displays: name, **kwargs)s
 
         Returns

@@ -36,8 +36,7 @@ class AllocationDisplay(RowsDisplay):
     Of an estimator, the shares of its kinds of release are drawn: of ε if all of them are purely
     private, else of μ², those of the Gaussian losses with the same ε at the guarantee's δ. Kinds of
     release have units of their own, so their noise is drawn in records: its scale over the most
-    that one record can change. More than 60 coordinates are sorted by sensitivity and drawn as
-    lines.
+    that one record can change. More than 60 coordinates are sorted, and drawn as lines.
 
     Parameters
     ----------
@@ -47,8 +46,7 @@ class AllocationDisplay(RowsDisplay):
     share_of : str
         In what losses are counted: "ε" or "μ²".
     size : str, default="noise scale s"
-        What smallest and largest are: the standard deviation, where the shape of the noise differs
-        between coordinates.
+        What smallest and largest are: the standard deviation, where shapes of noise differ.
     sensitivity : array-like of shape (n_rows,) or None, default=None
         λ of each coordinate.
     %(panels: kinds)s

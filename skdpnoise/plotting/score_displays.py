@@ -274,8 +274,7 @@ class PrivateCalibrationDisplay(_CurveDisplay):
         %(queries: guarantee)s
         %(displays: ax, name, curve_kwargs)s
         **options
-            Passed to :func:`~skdpnoise.metrics.private_calibration_curve`, such as `ledger` or
-            `n_bins`.
+            Passed to :func:`~skdpnoise.metrics.private_calibration_curve`, such as `n_bins`.
         %(displays: Returns)s
         %(asked: Raises)s
         """

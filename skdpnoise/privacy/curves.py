@@ -15,9 +15,8 @@ from skdpnoise.privacy import half_lines
 class LossCurve(Protocol):
     """A symmetric pair of distributions for each size of a change: what a noise family is.
 
-    Objects must be hashable; equal ones stand for the same curves. Values may err by 1e-12 of
-    themselves, and be those of an epsilon a few units in the last place off: a claim must use
-    :func:`raised`.
+    Equal objects, which must be hashable, stand for the same curves. Values may err by 1e-12 of
+    themselves, and epsilon by a few units in the last place: a claim must use :func:`raised`.
     """
 
     def hockey_stick(self, epsilon: ArrayLike, shift: ArrayLike) -> NDArray[np.float64]:

@@ -181,8 +181,7 @@ class GaussianLoss(_Divisible):
 
     References
     ----------
-    Dong, Roth and Su, "Gaussian differential privacy", arXiv:1905.02383, Definition 2.6,
-    Corollaries 2.13 and 3.3.
+    Dong, Roth and Su, arXiv:1905.02383, Definition 2.6, Corollaries 2.13 and 3.3.
 
     Examples
     --------

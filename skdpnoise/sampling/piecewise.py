@@ -359,8 +359,7 @@ def integer_piecewise(rng: RandomWords, size: Shape, exponent: Exponent) -> Inte
 
     .. math:: P(k) = e^{-\rho(|k|)} \Big/ \sum_{i \in \mathbb{Z}} e^{-\rho(|i|)}
 
-    As `rounded_piecewise`, with cells that are sets of integers. Any width that fits into 64 bits
-    is as fast as any other.
+    As `rounded_piecewise`, with cells that are sets of integers, as fast for any width.
 
     Parameters
     ----------

@@ -99,8 +99,7 @@ def audit(
         What is claimed, for estimators that have no such parameters. None takes the estimator's
         own; a δ that is named nowhere is 0.
     n_fits : int, default=1000
-        Fits of the black box on each of the two data sets; the search for the worst neighbours
-        takes about a fifth more.
+        Fits of the black box on each data set; to find the worst neighbours takes a fifth more.
     n_replays : int, default=1
         Replays of each pair of neighbours, with other noise.
     n_canaries : int, default=1000
@@ -127,8 +126,7 @@ def audit(
     Raises
     ------
     ValueError
-        If nothing says what is claimed, a parameter is not as described, or the pair is none of
-        neighbours.
+        If nothing says what is claimed, or a parameter or the pair is not as described.
     TypeError
         If a parameter is of the wrong kind.
 

@@ -70,12 +70,10 @@ class ReplayResult(_Result):
     shares : tuple of (str, float)
         For each label of a charge the largest change in units of what was declared. 1 is sharp.
     problems : tuple of str
-        What tells the data sets apart beside the releases, what was not charged, and an ε that is
-        more than is claimed.
+        What tells the data sets apart beside the releases, was not charged, or exceeds the claim.
     broken : tuple of str, default=()
-        Releases that one record moves further than is declared, in one of the declared bounds. That
-        does not refute the claim if the noise makes up for it, but what was proved from the
-        declaration is not proved.
+        Releases that one record moves further than is declared, in one of the declared bounds: the
+        noise may make up for it, but what was proved from the declaration is not proved.
 
     Examples
     --------

@@ -154,8 +154,7 @@ class TruncatedNegativeBinomial(CountLaw):
 
     References
     ----------
-    Papernot and Steinke, "Hyperparameter tuning with Rényi differential privacy", ICLR 2022,
-    Definition 1.
+    Papernot and Steinke, ICLR 2022, Definition 1.
 
     Examples
     --------
