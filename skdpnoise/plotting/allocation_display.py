@@ -15,7 +15,7 @@ from skdpnoise.accounting.report import release_shares
 from skdpnoise.mechanisms import AdditiveMechanism
 from skdpnoise.noises import Noise
 from skdpnoise.plotting import _panels
-from skdpnoise.plotting._display import Panels, RowsDisplay, Texts
+from skdpnoise.plotting._display import Panels, RowsDisplay
 from skdpnoise.sensitivity import GroupedProfile
 
 
@@ -40,7 +40,8 @@ class AllocationDisplay(RowsDisplay):
 
     Parameters
     ----------
-    %(panels: smallest, largest)s
+    %(displays: name)s
+    %(panels: smallest, largest, kinds)s
     share : array-like of shape (n_rows,)
         Shares of the budget, which add up to 1.
     share_of : str
@@ -49,8 +50,6 @@ class AllocationDisplay(RowsDisplay):
         What smallest and largest are: the standard deviation, where shapes of noise differ.
     sensitivity : array-like of shape (n_rows,) or None, default=None
         λ of each coordinate.
-    %(panels: kinds)s
-    %(displays: name)s
 
     Attributes
     ----------
@@ -82,14 +81,10 @@ class AllocationDisplay(RowsDisplay):
     array([0.2, 0.8])
     """
 
-    smallest: ArrayLike
-    largest: ArrayLike
     share: ArrayLike
     share_of: str
     size: str = "noise scale s"
     sensitivity: ArrayLike | None = None
-    kinds: Texts | None = None
-    name: str | None = None
 
     def _layout(self) -> Panels:
         if self.kinds is not None:

@@ -7,7 +7,6 @@ from itertools import groupby
 from typing import Any, Self, cast
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from skdpnoise._utils.checks import check_option
 from skdpnoise._utils.shared_texts import shared_texts
@@ -41,19 +40,18 @@ class NoiseDisplay(RowsDisplay):
 
     Parameters
     ----------
+    %(displays: name)s
+    %(panels: smallest, largest, kinds)s
     values : sequence of array-like
         Where each density is known.
     densities : sequence of array-like
         The densities there; probabilities, for noise on the integers.
     labels : sequence of str
         What to call each density.
-    %(panels: smallest, largest)s
     size : str, default="standard deviation"
         What the size is.
-    %(panels: kinds)s
     lattice : bool, default=False
         Whether the noise lives on the integers.
-    %(displays: name)s
 
     Attributes
     ----------
@@ -82,12 +80,8 @@ class NoiseDisplay(RowsDisplay):
     values: Arrays
     densities: Arrays
     labels: Texts
-    smallest: ArrayLike
-    largest: ArrayLike
     size: str = "standard deviation"
-    kinds: Texts | None = None
     lattice: bool = False
-    name: str | None = None
 
     def plot(
         self, ax: Any = None, *, name: str | None = None, yscale: str = "log", **kwargs: Any

@@ -36,6 +36,7 @@ class PrivacyLossDisplay(Display):
 
     Parameters
     ----------
+    %(displays: name)s
     epsilon : array-like of shape (n_points,)
         Where the curves are known, ascending.
     delta : array-like of shape (n_curves, n_points)
