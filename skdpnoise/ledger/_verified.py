@@ -172,7 +172,6 @@ class VerifiedCharges:
 
     @property
     def declared(self) -> tuple[str, ...]:
-        """Steps and facts that these charges declare public, each once."""
         return tuple(dict.fromkeys(step for _, steps in self._told.values() for step in steps))
 
     def _replaced(self, what: str) -> LedgerStorageError:

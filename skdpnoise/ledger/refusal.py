@@ -139,8 +139,9 @@ def refusal(
             "A ledger with adaptive=True takes pure and Gaussian losses only: use a noise with "
             "such a loss, or a ledger with adaptive=False if losses are fixed in advance."
         )
+    stated = "({:g}, {:g})-DP".format(*guarantee) if isinstance(loss, NumericLoss) else str(loss)
     text = (
-        f"asks for {_asked_in_words(loss, guarantee)}, with which the total would be "
+        f"asks for {stated}, with which the total would be "
         f"epsilon={after:.4g} at delta={budget.delta:g}: {spent.count} "
         f"charge{'' if spent.count == 1 else 's'} spent {before:.4g} of the budget "
         f"epsilon={budget.epsilon:g}, and {budget.epsilon - before:.4g} is left. "
@@ -221,10 +222,6 @@ def _kind_of(loss: PrivacyLoss, stated: tuple[float, float]) -> _Kind:
 
     sure = _ALMOST if _is_proportional(loss, stated) else _SHAPED
     return _Kind(1.0, lambda factor: _shrunk(numeric, factor), named, sure)
-
-
-def _asked_in_words(loss: PrivacyLoss, stated: tuple[float, float]) -> str:
-    return f"({stated[0]:g}, {stated[1]:g})-DP" if isinstance(loss, NumericLoss) else str(loss)
 
 
 def _in_words(

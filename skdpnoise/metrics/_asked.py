@@ -44,8 +44,6 @@ def takes_how(score: Function) -> Function:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Asked(Terms):
-    """The terms of a score or a curve."""
-
     noise: str = "auto"
     same_rows: bool = False
 

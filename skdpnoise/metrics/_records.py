@@ -150,7 +150,6 @@ def checked_label(owner: str, pos_label: Any) -> Any:
 
 
 def judged(wanted: Any, both: Both) -> tuple[NDArray[np.bool_], Vector]:
-    """Return whether each record is positive, and its score."""
     truth, scores = both
     return places_of(truth, [wanted]) == 0, as_floats(scores, 0.0)
 

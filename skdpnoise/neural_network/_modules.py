@@ -128,7 +128,6 @@ def _generators() -> tuple[Any, ...]:
 
 
 def _kept(module: Any) -> dict[str, Any]:
-    """Return all that a network holds beside its parameters, in a form that can be compared."""
     return {name: _written(value) for name, value in _held(module).items()}
 
 

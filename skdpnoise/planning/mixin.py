@@ -11,8 +11,6 @@ if TYPE_CHECKING:
 
 
 class PlanMixin(DocumentedMixin):
-    """Offers :func:`skdpnoise.inspection.plan` as a method."""
-
     def plan(self, n_samples: int, features: Any = None, **options: Any) -> PrivacyPlan:
         """Say what a fit would release, hide and reach, before anything is spent.
 

@@ -166,17 +166,13 @@ def plan(
 
 @dataclass(slots=True)
 class _Simulation:
-    """Fits to made-up records, and what they have shown so far."""
-
     estimator: Any
     law: Law
     n_samples: int
     groups: NDArray[Any] | None
     score: _Score | None
     epsilon: float  # of the estimator
-    reports: list[tuple[PrivacyReport, list[str]]] = field(
-        default_factory=list
-    )  # and warnings at that ε
+    reports: list[tuple[PrivacyReport, list[str]]] = field(default_factory=list)  # and warnings
     hidden: Counter[str] = field(default_factory=Counter)  # columns, and in how many of them
     scores: dict[float, list[float]] = field(default_factory=dict)  # by ε
     best: list[tuple[str, float]] = field(default_factory=list)  # the usual one, at its best

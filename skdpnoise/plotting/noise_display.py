@@ -224,7 +224,6 @@ def _label(size: float, whose: str) -> str:
 
 
 def _chosen(curves: list[_Curve]) -> list[_Curve]:
-    """Return the curves if they are few, else the first, the middle one and the last."""
     if len(curves) <= _FEW:
         return curves
     return [curves[0], curves[len(curves) // 2], curves[-1]]

@@ -259,7 +259,6 @@ def measured(report: Any) -> list[str]:
 
 
 def exactly(report: Any) -> str:
-    """Return the privacy profile of the loss that was allowed."""
     allowed = report.allowed
     pairs = [(at, rounded_up(delta, 2)) for at, delta in _profile(report) if delta > _CERTAIN]
     shown = [f"δ({at:g}) = {delta}" for at, delta in pairs]

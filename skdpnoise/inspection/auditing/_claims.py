@@ -41,7 +41,7 @@ def clone_for_audit(estimator: Any, seed: int | None = None) -> Any:
     # sets.
     copy, parts = clone_without(estimator, "ledger", "n_jobs")
     if seed is not None:
-        give_seeds([part for part in parts if not _is_private(part)], seed)
+        give_seeds([part for part in parts if not (_is_ours(part) or is_private(part))], seed)
     return copy
 
 
@@ -61,11 +61,6 @@ def declared_within(estimator: Any) -> tuple[str, ...]:
 
 def _is_ours(estimator: Any) -> bool:
     return any(kind.__module__.startswith("skdpnoise.") for kind in type(estimator).__mro__)
-
-
-def _is_private(estimator: Any) -> bool:
-    """Return whether random numbers of an estimator make noise: those of our own, for example."""
-    return _is_ours(estimator) or is_private(estimator)
 
 
 def fit_quietly(estimator: Any, X: Any, y: Any) -> tuple[Any, list[str], str | None]:

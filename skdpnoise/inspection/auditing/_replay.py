@@ -73,7 +73,9 @@ def replay(
                 largest, _ = broken.get((one.name, one.bound), (TOLERANCE, ""))
                 if one.share > largest:
                     broken[one.name, one.bound] = one.share, label
-            costs.append((label, _loss_of(runs[0].model, found), found))
+            # The best of a random number of runs is not the sum of its parts: it has a theorem.
+            repeated = getattr(runs[0].model, "strategy_", None) == "repeated"
+            costs.append((label, None if repeated else total_moved(found), found))
             for trouble in [*_control_flow(*runs), *_unpaid(found)]:
                 problems.setdefault(trouble, label)
     check_fits(type(estimator).__name__, raised)
@@ -94,11 +96,6 @@ def replay(
             for (name, bound), (share, label) in broken.items()
         ),
     )
-
-
-def _loss_of(model: Any, found: Sequence[Moved]) -> PrivacyLoss | None:
-    # The best of a random number of runs is not the sum of its parts: it has a theorem of its own.
-    return None if getattr(model, "strategy_", None) == "repeated" else total_moved(found)
 
 
 def _most_used(costs: Sequence[_Cost], claim: PrivacyGuarantee) -> tuple[float | None, str]:
@@ -149,8 +146,6 @@ def ranked(
 
 
 def _two_runs(estimator: Any, pair: Neighbours, seed: int) -> tuple[tuple[_Run, _Run], str]:
-    """Return the fits to both data sets, and in what these differ."""
-
     def run(data: Data, earlier: Transcript | None) -> _Run:
         transcript = Transcript(seed, earlier, pair.place if pair.comes_and_goes else -1)
         # The same public coins for both, such as a random projection in front of the model.

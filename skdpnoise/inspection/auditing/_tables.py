@@ -28,7 +28,6 @@ class Odd:
 
 
 def as_table(X: Any) -> Any:
-    """Return a frame of pandas or polars as it is, and anything else as an array."""
     return X if hasattr(X, "iloc") or is_polars(X) else np.asarray(X)
 
 

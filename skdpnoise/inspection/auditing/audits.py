@@ -186,13 +186,12 @@ def audit(
             canaries = Canaries(n_canaries, seeds[2], score)
             results.append(one_run(estimator, data, claim, canaries, each))
             tell(1)
-    alarm = float(false_alarm) if n_tests else 0.0
     return AuditReport(
         estimator=type(estimator).__name__,
         claim=claim,
         results=tuple(results),
         n_records=len(data[0]),
-        false_alarm=alarm,
+        false_alarm=float(false_alarm) if n_tests else 0.0,
         left_out=left_out,
         declared=declared_within(estimator),
     )
@@ -214,7 +213,6 @@ def _methods(method: str | Sequence[str]) -> tuple[tuple[str, ...], bool]:
 def _pairs(
     estimator: Any, data: Data, neighbours: Any, claim: PrivacyGuarantee
 ) -> tuple[list[Neighbours], tuple[str, ...]]:
-    """Return the neighbours, and which are left out since the estimator refuses such input."""
     if isinstance(neighbours, str) and neighbours == "worst":
         return without_refused(estimator, candidates(estimator, data, claim.adjacency))
     return [given_pair(data, neighbours, claim.adjacency)], ()

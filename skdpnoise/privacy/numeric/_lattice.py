@@ -196,7 +196,6 @@ class Plan:
         return first + low, first + high, t, self.counts
 
     def _values(self, curve: LossCurve, tops: Vector, step: float) -> list[Vector]:
-        """Return the values of a curve at the dots, for each of the nodes."""
         dots = np.maximum(np.ceil(tops / step * (1.0 + 1e-12)).astype(int) + 1, 2)
         # Many lattices are computed in one table, end to end, that is not too large.
         changes = np.flatnonzero(np.diff(np.cumsum(dots) // _CELLS)) + 1

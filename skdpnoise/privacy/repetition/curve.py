@@ -231,8 +231,6 @@ def chords(losses: Vector, deltas: Vector, epsilon: Vector) -> Vector:
 
 
 class RepetitionBound:
-    """Upper bounds of the curve of the best of K runs."""
-
     # `profile` is H of one run at losses ≥ 0, for both orders of the neighbours; `all_runs` the
     # curve of K and all K runs, of which the best is a function.
 
@@ -328,7 +326,6 @@ class RepetitionBound:
         return min(1.0, (spent + float(weights @ self._full(logs))) * _SAFE)
 
     def _prices(self, epsilon: float, start: int) -> Vector:
-        """Return the prices of the pairing that begins with a cell."""
         # The least l goes to the first position. The price rises by what makes neighbours in the
         # pairing equally good, π' = a' - b' l, up to the position where a - b l is 0 and so is π.
         prices = np.zeros_like(self.a)
