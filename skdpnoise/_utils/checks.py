@@ -55,10 +55,6 @@ def check_real(
     low_closed, high_closed : bool, default=False
         Whether each end belongs to the interval.
 
-    Returns
-    -------
-    float
-
     Examples
     --------
     >>> check_real("PrivacyGuarantee", "epsilon", 1)
@@ -94,10 +90,6 @@ def check_count(
     high : float, default=inf
         Largest count.
 
-    Returns
-    -------
-    int
-
     Examples
     --------
     >>> check_count("calibrate", "n_releases", 3)
@@ -119,10 +111,6 @@ def check_adjacency(owner: str, value: object) -> Adjacency:
     Parameters
     ----------
     %(checks: owner, value)s
-
-    Returns
-    -------
-    {"replace_one", "add_remove"}
 
     Examples
     --------
@@ -169,7 +157,6 @@ def check_array(
 
 
 def check_order(owner: str, name: str, low: ArrayLike, high: ArrayLike) -> None:
-    """Refuse intervals that are empty, or have an end that is NaN."""
     if not np.less(low, high).all():
         must = "must have low < high in every entry: check whether the two are swapped."
         raise ValueError(f"The {name!r} parameter of {owner} {must}")

@@ -1,7 +1,6 @@
 """The one context variable: facts of a run for the code deep inside it.
 
-A thread or task that is started anew begins with none of it. Whoever hands a run to another thread
-copies the context.
+A new thread or task begins with none of it: whoever hands a run to another one copies the context.
 """
 
 from __future__ import annotations

@@ -10,14 +10,7 @@ SITE = "https://skdpnoise.readthedocs.io/en/stable"
 
 
 class DocumentedMixin:
-    """Names the page of an estimator, for the boxes by which scikit-learn shows it.
-
-    Examples
-    --------
-    >>> from skdpnoise import DPRidge
-    >>> DPRidge()._get_doc_link().removeprefix(SITE)
-    '/api/generated/skdpnoise.linear_model.DPRidge.html'
-    """
+    """Names the page of an estimator, for the boxes by which scikit-learn shows it."""
 
     # scikit-learn fills in the names; a class from another package than ours gets no link.
     _doc_link_module: ClassVar[str] = "skdpnoise"

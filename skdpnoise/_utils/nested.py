@@ -10,7 +10,6 @@ from sklearn.frozen import FrozenEstimator
 
 
 def give_seeds(parts: Sequence[Any], seed: int) -> None:
-    """Give each of the estimators that take a random state one of its own."""
     parts = [part for part in parts if "random_state" in part.get_params(deep=False)]
     states = np.random.SeedSequence(seed).generate_state(len(parts)).tolist()
     for part, state in zip(parts, states, strict=True):

@@ -51,7 +51,6 @@ _OF_PANDAS = ("Index", "RangeIndex", "Series")
 
 
 def check_grouped(estimator: Any, groups: Any) -> None:
-    """Refuse a number of rows per group where there are no groups."""
     owner, rows = type(estimator).__name__, estimator.rows_per_group
     if groups is None and rows != 1:
         must, request = "be 1 where fit gets no 'groups'", "set_fit_request(groups=True)"

@@ -26,7 +26,6 @@ _EPSILON_PER_COLUMN = 1e-9
 
 
 def check_parameters(estimator: Any) -> None:
-    """Raise what is wrong with any single parameter, whatever the data are."""
     check_numbers(estimator)  # first: intervals cannot hold every kind of number
     BaseEstimator._validate_params(estimator)
     # Before the charge: scikit-learn misses the library only when a transform returns.

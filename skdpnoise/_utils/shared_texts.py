@@ -27,6 +27,8 @@ clip_range_ : ndarray of shape (2, n_features)
 category_mechanism_ : CategoryMechanism or None
     What chose the categories that were found: its ``chance(m)`` is the probability at most with
     which a category of m records is shown. None if none were looked for.
+n_passes_ : int
+    Passes made.
 n_samples_seen_ : int or float
     Number of records: public, or noisy under "add_remove".
 
@@ -140,9 +142,8 @@ noise : str, default="auto"
     share μ² (normal noise) or ε.
 row_norm : float or None, default=None
     Public bound R on the norm of a centred row. None finds a quantile of the norms privately.
-feature_bounds : tuple (low, high), dict of such by column, or None, default=None
-    Public bounds on the features, each a number or of shape (n_features,); infinite where
-    nothing is known. Columns whose bounds are narrow get less noise.
+%(estimators: feature_bounds)s
+    Columns whose bounds are narrow get less noise.
 %(estimators: n_jobs)s
 
 PrivateNetwork
@@ -152,8 +153,7 @@ noise : str, default="auto"
     budget) or "inid" (shares of the least total noise), such as "inid_gaussian". "auto" is that, or
     "inid_laplace" where delta is 0.
 adjacency : {"add_remove"}, default="add_remove"
-    Neighbouring data sets differ in the presence of one record, or person. Sampling is proven for
-    this relation only.
+    Neighbours differ in the presence of one record, or person: sampling is proven for no other.
 clip_groups : {"global", "layer", "tensor"} or callable, default="global"
     Parameters that are clipped together, with noise of one scale: all, those of a layer, or each
     tensor. A callable returns the label of the group of a tensor's name, such as "0.weight".
@@ -181,8 +181,7 @@ alpha : float, default=0.0
     Features are put into ±1 within finite ones. None finds locations and scales privately,
     with a tenth of the budget.
 n_samples : int or None, default=None
-    **Public** number of records, or of people with `groups`. None estimates it from a small part
-    of the budget.
+    **Public** number of records, or of people with `groups`. None estimates it privately.
 device : str, default="cpu"
     Where torch computes, such as "cuda".
 
@@ -234,9 +233,8 @@ networks
 module_ : torch.nn.Module
     The trained network, in eval mode: the mean of the last fifth of its states.
 allocation_ : dict of ndarray
-    Of each group: "group", "n_parameters", "clip", the standard deviation of the "noise" of each
-    parameter, and "signal_to_noise", the norm of the sum of a batch whose gradients agree over
-    that of the noise.
+    Of each group: "group", "n_parameters", "clip", "noise" (the standard deviation per parameter),
+    and "signal_to_noise": the norm of the sum of a batch whose gradients agree, over that of noise.
 classes_ : ndarray of shape (n_classes,)
     The labels.
 References
@@ -249,27 +247,20 @@ paragraphs
 fit_by_whole_gradients
     coef_path_, intercept_path_ : ndarray of shape (n_passes, ...)
         Coefficients after every pass, of which ``coef_`` is the mean of the last two fifths.
-    %(estimators: clip_range_)s
-    n_passes_ : int
-        Passes made.
-    %(estimators: n_features_in_, feature_names_in_, privacy_)s
+    %(estimators: clip_range_, n_passes_, n_features_in_, feature_names_in_, privacy_)s
 fit_by_either_clip
     coef_path_, intercept_path_ : ndarray of shape (n_passes, ...)
         Coefficients after every pass, of which ``coef_`` is the mean of the last two fifths; with
         "coordinate", of the last fifth.
-    %(estimators: clip_range_)s
-    n_passes_ : int
-        Passes made.
     solver_ : str
         "coordinate" or "joint".
-    %(estimators: n_features_in_, feature_names_in_, privacy_)s
+    %(estimators: clip_range_, n_passes_, n_features_in_, feature_names_in_, privacy_)s
 fit_of_least_squares
     %(regressors: coef_, intercept_, solver_)s
     coef_path_, intercept_path_ : ndarray of shape (n_passes, ...)
         Coefficients after every pass, not with "gram".
-    %(estimators: clip_range_)s
-    n_passes_ : int
-        Passes made. Not with "gram".
+    %(estimators: clip_range_, n_passes_)s
+        Not with "gram".
     %(estimators: n_features_in_, feature_names_in_, privacy_)s
 privacy_of_whole_gradients
     **Privacy.** Neighbours are as ``adjacency`` says. Released are, in this order and all charged
@@ -338,13 +329,10 @@ X : array-like of shape (n_samples, n_features)
 
 WholeMixin
 ----------
-epsilon : float, default=1.0
-    The guarantee's ε > 0, of the whole.
-delta : float, default=1e-6
-    The guarantee's δ in [0, 1), of the whole. 0 asks for pure privacy.
+%(PrivateEstimator: epsilon, delta)s
+    Both are of the whole.
 public : collection of str, default=()
-    Names of steps that learn nothing private. The report lists them as "declared public by the
-    user".
+    Names of steps that learn nothing private, which the report lists as declared by the user.
 rows_per_group : int, default=1
     **Public**: of each group (``fit(..., groups=...)``) at most so many rows are used.
 %(PrivateEstimator: random_state)s
@@ -545,10 +533,8 @@ Returns
     PrivateScore
 Raises
     ValueError
-        If the data or a parameter are not as described, or the neighbouring relation is given twice
-        or not at all.
-    SpreadError
-        If rows in parts cannot be read, or change while they are read.
+        If the data or a parameter are not as described, or the relation is given twice or never.
+    %(queries: SpreadError)s
 
 scores
 ------
@@ -576,6 +562,9 @@ adjacency : {"replace_one", "add_remove"}
 
 downloads
 ---------
+Returns
+    Bunch or tuple
+        With these fields, of which `return_X_y` picks the first two:
 data_home : str or path-like, default=None
     Folder with the data files, also with ``.gz``; then that which the environment variable
     ``SKDPNOISE_DATA`` names is searched. Files whose sha256 sums are not the published ones are
@@ -585,8 +574,7 @@ return_X_y : bool, default=False
 as_frame : bool, default=False
     Return pandas objects rather than arrays. Needs the extra ``pandas``.
 download_if_missing : bool, default=True
-    If False, only local files are used, not even scikit-learn's cache, and without them an error
-    is raised.
+    If False, only local files are used, not even scikit-learn's cache: without them, an error.
 frame : DataFrame or None
     Data and target together, if ``as_frame=True``.
 feature_names : list of str
@@ -595,8 +583,9 @@ target_names : list of str
     Of the target.
 DESCR : str
     Where the data are from.
-OSError
-    If no source works (the message names both ways), or a local file is not the published one.
+Raises
+    OSError
+        If no source works (the message names both ways), or a local file is not the published one.
 
 profiles
 --------
@@ -620,8 +609,7 @@ value : object
 conversions
 -----------
 mu : float
-    The parameter μ ≥ 0 of Gaussian privacy: the shift of a normal variable by one record, in
-    standard deviations.
+    μ ≥ 0 of Gaussian privacy: the shift of a normal variable by a record, in standard deviations.
 epsilon : float
     ε ≥ 0.
 delta : float

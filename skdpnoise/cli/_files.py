@@ -59,7 +59,6 @@ def _check(path: Path, target: Path, storage: Path | None, *, force: bool) -> No
 
 
 def _belongs_to_a_database(target: Path, storage: Path | None) -> bool:
-    """Return True for a file of SQLite, or one that SQLite keeps beside it."""
     if storage is not None:
         whole = os.path.realpath(storage)
         if any(_is_same(target, Path(whole + ending)) for ending in _BESIDE):
@@ -74,7 +73,6 @@ def _belongs_to_a_database(target: Path, storage: Path | None) -> bool:
 
 
 def _is_same(one: Path, other: Path) -> bool:
-    """Return True if two paths are one file, also by a link or another spelling."""
     try:
         return os.path.samefile(one, other)
     except FileNotFoundError:

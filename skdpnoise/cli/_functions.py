@@ -55,7 +55,6 @@ def run_plan(args: Namespace) -> None:
 
 
 def _load_estimator(text: str) -> Any:
-    """Import a class or function by its name, and call it."""
     module_name, colon, name = text.partition(":")
     if not (module_name and colon and name):
         raise ValueError(

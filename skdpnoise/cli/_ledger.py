@@ -59,7 +59,6 @@ def create(args: Namespace) -> None:
 
 
 def show(args: Namespace) -> None:
-    """Print the budget and the totals of a data set, or of all."""
     names = DatabaseStorage(args.storage).names() if args.dataset is None else [args.dataset]
     ledgers = [PrivacyLedger.open(name, args.storage) for name in names]
     if args.dataset is not None and not args.json:

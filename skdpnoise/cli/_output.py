@@ -25,7 +25,6 @@ NO_MEMORY = (
 
 
 def taken_by(function: Callable[..., Any], args: Namespace) -> dict[str, Any]:
-    """Return the given arguments that a function has parameters for."""
     names = signature(function).parameters
     return {name: one for name, one in vars(args).items() if name in names and one is not None}
 

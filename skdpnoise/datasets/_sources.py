@@ -39,7 +39,6 @@ class DataSet:
         parse: Callable[..., Any],
         fetch: Callable[..., Any] | None,
     ) -> Any:
-        """Return the content of local files, else of a download; the error names both ways."""
         found = {name: _local_bytes(name, sha, data_home) for name, sha in self.files.items()}
         missing = [name for name, content in found.items() if content is None]
         if not missing:
@@ -84,7 +83,6 @@ class DataSet:
 
 
 def _local_bytes(name: str, sha256: str, data_home: str | os.PathLike[str] | None) -> bytes | None:
-    """Return the verified content of the first local copy of a file, or None without one."""
     folders = [Path(one) for one in (data_home, os.environ.get(DATA_VARIABLE)) if one]
     paths = (one.expanduser() / f"{name}{ending}" for one in folders for ending in (".gz", ""))
     path = next((path for path in paths if path.is_file()), None)

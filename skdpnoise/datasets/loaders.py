@@ -108,23 +108,16 @@ def fetch_adult(
 ) -> Bunch | tuple[Any, Any]:
     """Load the Adult data, census income (binary classification, mixed columns).
 
-    Read from ``adult.data`` and ``adult.test``, else from OpenML data set 1590, of which
-    scikit-learn keeps a cache.
+    Read from ``adult.data`` and ``adult.test``, else OpenML data set 1590, cached by scikit-learn.
 
     Parameters
     ----------
     subset : {"all", "train", "test"}, default="all"
         The published parts; "all" has the training part first.
-    %(downloads: data_home)s
-    as_frame : bool, default=False
-        Return pandas objects rather than arrays: numeric columns are then float64. Needs the
-        extra ``pandas``.
+    %(downloads: data_home, as_frame)s
+        Numeric columns are then float64.
     %(downloads: return_X_y, download_if_missing)s
-
-    Returns
-    -------
-    Bunch or tuple
-        With these fields, of which `return_X_y` picks the first two:
+    %(downloads: Returns)s
 
         data : ndarray of object or DataFrame of shape (n_samples, 14)
             Numbers are floats: age (years), fnlwgt, education-num, capital-gain and capital-loss
@@ -135,17 +128,13 @@ def fetch_adult(
         categories : dict
             ``ADULT_CATEGORIES``.
         %(downloads: DESCR)s
-
-    Raises
-    ------
-    %(downloads: OSError)s
+    %(downloads: Raises)s
     ValueError
         If `subset` is unknown.
 
     References
     ----------
-    Ron Kohavi, "Scaling up the accuracy of naive-Bayes classifiers: a decision-tree hybrid", KDD
-    1996.
+    Kohavi, "Scaling up the accuracy of naive-Bayes classifiers: a decision-tree hybrid", KDD 1996.
 
     Examples
     --------
@@ -168,7 +157,6 @@ def fetch_adult(
 
 
 def _parse_adult(train: bytes, test: bytes) -> NDArray[np.object_]:
-    """Return both parts, the training part first, as text, with the class last."""
     # The test part starts with a comment, and its labels end in a full stop.
     lines = (train + b"\n" + test).decode("ascii").split("\n")
     rows = [line.rstrip(".").split(", ") for line in lines if line and not line.startswith("|")]
@@ -238,11 +226,7 @@ def fetch_california(
     %(downloads: data_home, as_frame, return_X_y)s
     download_if_missing : bool, default=True
         If False, an error is raised where a download would be needed.
-
-    Returns
-    -------
-    Bunch or tuple
-        With these fields, of which `return_X_y` picks the first two:
+    %(downloads: Returns)s
 
         data : ndarray or DataFrame of shape (20640, 8), float64
             MedInc (10,000 USD), HouseAge (years), AveRooms, AveBedrms (per household),
@@ -250,10 +234,7 @@ def fetch_california(
         target : ndarray or Series of shape (20640,), float64
             Median house value in 100,000 USD.
         %(downloads: frame, feature_names, target_names, DESCR)s
-
-    Raises
-    ------
-    %(downloads: OSError)s
+    %(downloads: Raises)s
 
     References
     ----------
@@ -328,17 +309,12 @@ def fetch_electricity(
 ) -> Bunch | tuple[Any, Any]:
     """Load the Electricity data, Elec2 normalised (binary classification).
 
-    Read from ``elecNormNew.arff``, else from OpenML data set 151, of which scikit-learn keeps a
-    cache.
+    Read from ``elecNormNew.arff``, else from OpenML data set 151, which scikit-learn caches.
 
     Parameters
     ----------
     %(downloads: data_home, as_frame, return_X_y, download_if_missing)s
-
-    Returns
-    -------
-    Bunch or tuple
-        With these fields, of which `return_X_y` picks the first two:
+    %(downloads: Returns)s
 
         data : ndarray or DataFrame of shape (45312, 8), float64
             date, period, nswprice, nswdemand, vicprice, vicdemand, transfer: without unit,
@@ -346,10 +322,7 @@ def fetch_electricity(
         target : ndarray or Series of shape (45312,), str
             "UP" or "DOWN".
         %(downloads: frame, feature_names, target_names, DESCR)s
-
-    Raises
-    ------
-    %(downloads: OSError)s
+    %(downloads: Raises)s
 
     References
     ----------

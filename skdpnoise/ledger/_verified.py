@@ -99,7 +99,6 @@ class VerifiedCharges:
         return total
 
     def without(self, row: Row) -> Composition:
-        """Return the composition of what is kept if a line returns a reservation."""
         kept = self.kept.copy()
         kept[_cost_of(row)] -= 1
         return self._composed(kept)
@@ -173,7 +172,6 @@ class VerifiedCharges:
 
     @property
     def declared(self) -> tuple[str, ...]:
-        """Steps and facts that these charges declare public, each once."""
         return tuple(dict.fromkeys(step for _, steps in self._told.values() for step in steps))
 
     def _replaced(self, what: str) -> LedgerStorageError:
@@ -238,7 +236,6 @@ def _cost_of(row: Row) -> tuple[str, float, float]:
 
 
 def _agree(total: Composition, text: str) -> bool:
-    """Return whether a summary has the sums of the charges that it covers."""
     try:
         stored = json.loads(text)
         pairs = [(Decimal(getattr(total, name)), Decimal(stored[name])) for name in _SUMS]

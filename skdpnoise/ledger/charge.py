@@ -68,8 +68,7 @@ class Charge:
         Why the charge cannot be read as it is stored, if so. Then `loss` is None, and the rest what
         could be read; a time that could not is that of year 1.
     returned : str or None, default=None
-        Why it was returned, if it was: such a charge counts nothing, nor does the line that says
-        so.
+        Why it was returned, if it was: neither the charge nor the line that says so counts then.
     returns : int or None, default=None
         Of a line that returns a charge, the number of that charge.
 
@@ -284,9 +283,7 @@ def history_columns(charges: Iterable[Charge], delta: float) -> dict[str, list[A
     return columns | {"spent": spent_after_each(losses, delta)}
 
 
-def columns_of(
-    charges: Iterable[Charge],
-) -> tuple[dict[str, list[Any]], list[PrivacyLoss | None]]:
+def columns_of(charges: Iterable[Charge]) -> tuple[dict[str, list[Any]], list[PrivacyLoss | None]]:
     """Return the columns of a history, with "spent" still empty, and all losses."""
     columns: dict[str, list[Any]] = {name: [] for name in _COLUMNS}
     told = [column for name, column in columns.items() if name != "spent"]

@@ -99,10 +99,6 @@ def report_to_json(report: PrivacyReport, *, indent: int | None = 2) -> str:
     indent : int or None, default=2
         As :func:`json.dumps` has it.
 
-    Returns
-    -------
-    str
-
     Raises
     ------
     TypeError
@@ -141,8 +137,7 @@ def report_from_json(text: str) -> PrivacyReport:
     TypeError
         If it is no text.
     ValueError
-        If the text is no report, of a format that this version does not know, or states less than
-        its releases cost.
+        If the text is no report, of an unknown format, or states less than its releases cost.
 
     Examples
     --------
@@ -160,7 +155,7 @@ def report_from_json(text: str) -> PrivacyReport:
         guarantee = PrivacyGuarantee(facts["epsilon"], facts["delta"], facts["adjacency"])
         releases = tuple(map(_release, facts["releases"]))
         total, planned = _decoded(facts["total"]), facts["planned"] and _decoded(facts["planned"])
-        plain = {name: facts[name] for name in _KINDS}
+        plain: dict[str, Any] = {name: facts[name] for name in _KINDS}
         for name, kinds in _KINDS.items():
             check_type("report_from_json", name, plain[name], *kinds)
         declared = tuple(map(str, facts["declared_public"]))
@@ -180,12 +175,7 @@ def report_from_json(text: str) -> PrivacyReport:
         planned=planned,
         declared=declared,
         changed=changed,
-        estimator=plain["estimator"],
-        software=plain["software"],
-        secure=plain["secure"],
-        observed=plain["observed"],
-        rows_per_group=plain["rows_per_group"],
-        n_records=plain["n_records"],
+        **plain,
     )
 
 
@@ -199,11 +189,8 @@ def _decoded(stored: Any) -> PrivacyLoss:
 
 def _release(stored: Mapping[str, Any]) -> Release:
     low, high = map(float, stored["scale"])
-    label, noise, of = stored["label"], stored["noise"], stored["of"]
-    numbers = stored["n_releases"], stored["n_coordinates"]
-    return Release(
-        label, noise, numbers[0], numbers[1], (low, high), _decoded(stored["encoded"]), of
-    )
+    plain = {name: stored[name] for name in words.OF_RELEASES}
+    return Release(**plain, scale=(low, high), loss=_decoded(stored["encoded"]))
 
 
 def registry_record(
@@ -451,10 +438,6 @@ def model_card(
         Others.
     authors : sequence of str, default=()
         Who wrote the card.
-
-    Returns
-    -------
-    str
 
     Raises
     ------

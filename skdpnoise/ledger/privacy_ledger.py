@@ -16,12 +16,7 @@ from skdpnoise._utils.context import context
 from skdpnoise.accounting.account import BudgetExceededError
 from skdpnoise.accounting.composition import Composition, compact
 from skdpnoise.accounting.encoding import decode_loss, encode_loss
-from skdpnoise.accounting.reservation import (
-    LossAt,
-    Reservation,
-    calibrated_loss,
-    loss_at_epsilon,
-)
+from skdpnoise.accounting.reservation import LossAt, Reservation, calibrated_loss, loss_at_epsilon
 from skdpnoise.ledger import checks
 from skdpnoise.ledger._verified import VerifiedCharges
 from skdpnoise.ledger.charge import (
@@ -84,8 +79,7 @@ class PrivacyLedger(Shown):
         What is protected: a record, or all of a group; None is ``"record"`` for a new data set.
     adaptive : bool, default=None
         Whether budgets of fits may be chosen by looking at what earlier fits released, by stricter
-        rules (:mod:`skdpnoise.accounting.composition` proves both). None is False for a new data
-        set.
+        rules (proofs: :mod:`skdpnoise.accounting.composition`). None is False for a new data set.
     most_returned : int, default=None
         How many reservations may be returned, after which a pipeline or search that fails for its
         data is charged; None is any number for a new data set, else what was set.
@@ -313,23 +307,13 @@ class PrivacyLedger(Shown):
         return True
 
     def covers(
-        self,
-        *costs: Any,
-        adjacency: Adjacency | None = None,
-        unit: str | None = None,
+        self, *costs: Any, adjacency: Adjacency | None = None, unit: str | None = None
     ) -> bool:
         """Return whether charges for all of these would be accepted now; nothing is charged.
 
         Parameters
         ----------
-        *costs : PrivacyLoss or mechanism
-            As for :meth:`charge`.
-        adjacency, unit : str, default=None
-            As for :meth:`charge`.
-
-        Returns
-        -------
-        bool
+        *costs, adjacency, unit : see :meth:`charge`
 
         Raises
         ------
@@ -347,25 +331,18 @@ class PrivacyLedger(Shown):
         return not costs or total.fits(self.guarantee, adaptive=self.adaptive)
 
     def left_after(
-        self,
-        *costs: Any,
-        adjacency: Adjacency | None = None,
-        unit: str | None = None,
+        self, *costs: Any, adjacency: Adjacency | None = None, unit: str | None = None
     ) -> float:
         """Return the ε of the budget that would be left after charges for these.
 
         Parameters
         ----------
-        *costs : PrivacyLoss or mechanism
-            As for :meth:`charge`.
-        adjacency, unit : str, default=None
-            As for :meth:`charge`.
+        *costs, adjacency, unit : see :meth:`charge`
 
         Returns
         -------
         float
-            Below 0 where more would be spent than there is, and -infinity where no ε goes with the
-            δ of the budget.
+            Below 0 where more would be spent than there is; -infinity if no ε goes with its δ.
 
         Raises
         ------
@@ -430,7 +407,6 @@ class PrivacyLedger(Shown):
     def _fitting(
         self, spent: Composition, row: Row, loss: PrivacyLoss
     ) -> tuple[Row, Composition | None]:
-        """Return the row and the total with it, which is None if it exceeds the budget."""
         # What the short form was rounded up by may be what is missing.
         for form in dict.fromkeys((row.loss, encode_loss(loss))):
             total = spent.with_one_more(decode_loss(form), (row.epsilon, row.delta))
@@ -440,10 +416,6 @@ class PrivacyLedger(Shown):
 
     def total(self) -> LedgerTotal:
         """Return what all charges guarantee together.
-
-        Returns
-        -------
-        LedgerTotal
 
         Raises
         ------
@@ -469,12 +441,7 @@ class PrivacyLedger(Shown):
             )
 
     def charges(self) -> tuple[Charge, ...]:
-        """Return all charges in their order, also ones that cannot be read: see `Charge`.
-
-        Returns
-        -------
-        tuple of Charge
-        """
+        """Return all charges in their order, also ones that cannot be read: see `Charge`."""
         return self._over_charges(with_returns)
 
     def _over_charges(self, work: Callable[[Iterable[Charge]], T], after: int | None = None) -> T:

@@ -139,8 +139,9 @@ def refusal(
             "A ledger with adaptive=True takes pure and Gaussian losses only: use a noise with "
             "such a loss, or a ledger with adaptive=False if losses are fixed in advance."
         )
+    stated = "({:g}, {:g})-DP".format(*guarantee) if isinstance(loss, NumericLoss) else str(loss)
     text = (
-        f"asks for {_asked_in_words(loss, guarantee)}, with which the total would be "
+        f"asks for {stated}, with which the total would be "
         f"epsilon={after:.4g} at delta={budget.delta:g}: {spent.count} "
         f"charge{'' if spent.count == 1 else 's'} spent {before:.4g} of the budget "
         f"epsilon={budget.epsilon:g}, and {budget.epsilon - before:.4g} is left. "
@@ -161,13 +162,13 @@ def largest_epsilon(
     excess = left.excess(loss, quick=False)  # from what was computed to refuse it
     found = kind.named(left.largest(kind, kind.asked, excess))
     if loss_at is None or (budget.adaptive and found == 0.0):
-        return _floor(found * kind.sure)
+        return to_four_digits(found * kind.sure)
     # What is calibrated for less may be of another kind: another law of runs, or no runs at all.
     low, high = 0.0, stated[0]
     for _ in range(_CALIBRATIONS):
-        epsilon = _floor(found * (1.0 + 2.0 * _NEARER))
+        epsilon = to_four_digits(found * (1.0 + 2.0 * _NEARER))
         if not low < epsilon < high:
-            epsilon = _floor(math.sqrt(max(low, _SMALLEST * high) * high))
+            epsilon = to_four_digits(math.sqrt(max(low, _SMALLEST * high) * high))
         if not low < epsilon < high:
             break
         excess, most = math.inf, 1.0
@@ -223,10 +224,6 @@ def _kind_of(loss: PrivacyLoss, stated: tuple[float, float]) -> _Kind:
     return _Kind(1.0, lambda factor: _shrunk(numeric, factor), named, sure)
 
 
-def _asked_in_words(loss: PrivacyLoss, stated: tuple[float, float]) -> str:
-    return f"({stated[0]:g}, {stated[1]:g})-DP" if isinstance(loss, NumericLoss) else str(loss)
-
-
 def _in_words(
     largest: float, loss: PrivacyLoss, stated: tuple[float, float], *, calibrated: bool
 ) -> str:
@@ -240,7 +237,6 @@ def _in_words(
 
 
 def _is_proportional(loss: PrivacyLoss, stated: tuple[float, float]) -> bool:
-    """Return True if calibration for another ε gives the same noise, scaled."""
     # The shape of other noise, the part of δ that is a chance of total disclosure, and the ratio of
     # scales depend on ε, and only a calibration finds them.
     if isinstance(loss, PureLoss | GaussianLoss) or loss.epsilon(0.0) <= stated[0] * _PURE:
@@ -257,8 +253,8 @@ def _halved(fits: Callable[[float], bool], low: float, high: float) -> float:
     while low < (middle := 0.5 * (low + high)) < high:
         low, high = (middle, high) if fits(middle) else (low, middle)
     # The first value that did not fit may be the right one but for its last bit.
-    best = _floor(high)
-    return best if best < asked and fits(best) else _floor(low)
+    best = to_four_digits(high)
+    return best if best < asked and fits(best) else to_four_digits(low)
 
 
 def _sketched(loss: PrivacyLoss) -> PrivacyLoss:
@@ -299,5 +295,6 @@ def _log_expm1(x: float) -> float:
     return x + math.log(-math.expm1(-x))
 
 
-def _floor(value: float) -> float:
+def to_four_digits(value: float) -> float:
+    """Return a number rounded down to four digits."""
     return float(_DIGITS.create_decimal(Decimal(repr(value))))

@@ -105,9 +105,8 @@ class DPCoordinateDescentRegressor(CoordinateParameters, LeastSquares):
     coef_path_, intercept_path_ : ndarray of shape (n_passes, ...)
         Coefficients after every pass, of which ``coef_`` is the mean of the last fifth, with
         "joint" of the last two fifths. Not with "gram".
-    %(estimators: clip_range_)s
-    n_passes_ : int
-        Passes made. Not with "gram".
+    %(estimators: clip_range_, n_passes_)s
+        Not with "gram".
     %(estimators: n_features_in_, feature_names_in_, privacy_)s
 
     See Also

@@ -1,9 +1,7 @@
 """Proposals of "auto" for δ > 0 beside noise with a formula: a few evaluations, no search.
 
 Two kinds of noise come close to the result of a search: a shape between Laplace and normal, where
-these do about equally well; and Laplace noise on the coordinates that dominate with normal noise on
-the others. calibrate raises the proposed scales until the loss of the mechanism meets the
-guarantee.
+these do about equally well; and Laplace noise on the coordinates that dominate, normal on others.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """Exact choices among candidates whose utilities are integers, and their laws, for analysis.
 
-A candidate that lies `gap` below the best is accepted with probability exp(-gap / 2**bits): gap and
-bits are integers, and no floating-point number takes part. The laws take gaps in units of the
-exponent.
+A candidate that lies `gap` below the best is accepted with probability exp(-gap / 2**bits), of
+integers: no floating-point number takes part. The laws take gaps in units of the exponent.
 """
 
 from __future__ import annotations

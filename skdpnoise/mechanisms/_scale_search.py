@@ -136,8 +136,6 @@ def propose(rule: str, name: str, request: Request) -> Proposal:
 
 @dataclass(slots=True)
 class _ScaleSearch:
-    """A search for scales and shape."""
-
     # It remembers how far the last factor was from that of normal noise: the next one starts there.
 
     rule: str
@@ -407,8 +405,7 @@ def gaussian_mu(family: LossCurve, shift: Vector) -> Vector:
 
     .. math:: \mu(a) = \max_t \left[g(t) - g(t - a)\right], \qquad g = \Phi^{-1} \circ F
 
-    Reference: Dong, Roth and Su, "Gaussian differential privacy", arXiv:1905.02383, Section 2 and
-    Proposition A.3.
+    Reference: Dong, Roth and Su, arXiv:1905.02383, Section 2 and Proposition A.3.
     """
     # For log-concave noise T(F, F(· − a)) lies above that of N(0, 1) and N(μ, 1) exactly if g rises
     # by at most μ over any distance a. The maximum is found on a grid that is refined twice around

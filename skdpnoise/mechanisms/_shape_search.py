@@ -88,8 +88,6 @@ def raised(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _RatioSearch:
-    """A search for the ratios of one noise."""
-
     noise: str
     family: Noise
     for_ratio: ForRatio

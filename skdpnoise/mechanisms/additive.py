@@ -107,8 +107,9 @@ class AdditiveMechanism(VectorMechanism):
     >>> mechanism = calibrate("inid_laplace", profile, PrivacyGuarantee(epsilon=1.0))
     >>> mechanism.release([10.0, 20.0], random_state=0).shape
     (2,)
-    >>> print(mechanism.privacy_loss())
-    1-DP
+    >>> print(mechanism.explain())
+    inid_laplace: scale 3.51984 to 5.5874, 2 coordinates, 1 release, 1-DP
+    expected squared error 87.2167 in all
     """
 
     # Without field() the property of the base would be taken for the default.
@@ -146,7 +147,6 @@ class AdditiveMechanism(VectorMechanism):
         return self.own_loss() if self.promise is None else self.promise
 
     def own_loss(self) -> PrivacyLoss:
-        """Return the loss that follows from the scales, Gaussian if all noise is, else numeric."""
         if self._costs_by(2.0):
             return GaussianLoss(self._worst_shift(2.0))
         terms: list[tuple[LossCurve, float, int]] = []
@@ -164,17 +164,7 @@ class AdditiveMechanism(VectorMechanism):
         return self.expected_error() / (self.n_releases * self.sensitivity.n_coordinates)
 
     def explain(self) -> str:
-        """Return the choice of noise, its cost, and what else was considered; public facts only.
-
-        Examples
-        --------
-        >>> from skdpnoise.mechanisms import calibrate
-        >>> from skdpnoise.privacy import PrivacyGuarantee
-        >>> profile = SensitivityProfile([1.0, 4.0])
-        >>> print(calibrate("inid_laplace", profile, PrivacyGuarantee(1.0)).explain())
-        inid_laplace: scale 3.51984 to 5.5874, 2 coordinates, 1 release, 1-DP
-        expected squared error 87.2167 in all
-        """
+        """Return the choice of noise, its cost, and what else was considered; public facts only."""
         size, families = self.sensitivity.n_coordinates, self._families
         lines = [
             f"{self.noise}: scale {self.scale.min():.6g} to {self.scale.max():.6g}, {size} "
@@ -230,7 +220,6 @@ class AdditiveMechanism(VectorMechanism):
         return self.families
 
     def _members(self) -> Iterator[tuple[Noise, slice | NDArray[np.bool_]]]:
-        """Yield families, and an index of the coordinates of each."""
         if len(self._families) == 1:
             yield self.family, slice(None)
             return

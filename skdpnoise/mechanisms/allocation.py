@@ -79,8 +79,7 @@ def capped_profile(
 
     The formula of "inid" in :func:`allocate`, applied to d, is the exact minimum of the error over
     all scales whose worst case over the box and the ball is bounded, for r ≥ q. For Gaussian noise
-    an l1 bound is used through the l2 bound that it implies. Of two joint bounds, that of the lower
-    order is used.
+    an l1 bound stands for the l2 bound that it implies. Of two bounds, that of lower order is used.
 
     Parameters
     ----------

@@ -95,8 +95,7 @@ def calibrate(
         Most that all releases together may cost. A loss is then also the promise of the mechanism.
     %(mechanisms: n_releases)s
     weights : array-like of shape (n_coordinates,) or (n_releases, n_coordinates), or None
-        How much the error of each coordinate (in each release) matters: positive and public; None
-        is all ones.
+        How much the error of each coordinate (in each release) matters: positive, public; None: 1.
     p : float, default=2.0
         Exponent of the error.
 

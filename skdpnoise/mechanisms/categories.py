@@ -126,7 +126,6 @@ class CategoryMechanism(Mechanism):
 
     @property
     def counted(self) -> tuple[str, int]:
-        """Kind and number of what reports count: columns."""
         return "columns", self.n_columns
 
     @property
@@ -135,17 +134,14 @@ class CategoryMechanism(Mechanism):
 
     @property
     def sensitivity(self) -> SensitivityProfile:
-        """How far one record can move the counts of its cells."""
         return self.additive.sensitivity
 
     @property
     def scale(self) -> NDArray[np.float64]:
-        """Scale of the noise on the counts that one record moves."""
         return self.additive.scale
 
     @property
     def grid_size(self) -> float:
-        """Size of one integer step: every shown count is a multiple of it."""
         return float(self.additive.grid_size[0])
 
     def chance(self, n_records: int) -> float:
@@ -163,7 +159,6 @@ class CategoryMechanism(Mechanism):
         return min(1.0, math.nextafter(float(tail) * _UP, 1.0))
 
     def privacy_loss(self) -> PrivacyLoss:
-        """Return what the counts and the choice cost together, for groups if there are any."""
         rows, cells = self.rows_per_group, self.additive.scale.size
         noise = _of_rows(self.additive, rows).numeric()
         return NumericLoss(((Promised(self.chance(rows)), 0.0, rows * cells),)) + noise

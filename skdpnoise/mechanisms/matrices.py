@@ -145,8 +145,7 @@ class SymmetricMatrixMechanism(Mechanism):
               + \mathrm{round}(2^{2B} N_{jk})\Bigr), \qquad q_j = 2^{-B} s_j
 
     with integer rows k, bounded as :math:`|q \circ k|_2 \le R` and so on: those of
-    :func:`~skdpnoise.kernels.second_moments`. Made by :func:`calibrate_second_moments`. N is
-    symmetric, and one of
+    :func:`~skdpnoise.kernels.second_moments`. N is symmetric (:func:`calibrate_second_moments`):
 
     =================  ==========================================================================
     ``..._gaussian``   independent normal entries, of deviation 1 on the diagonal and r off it
@@ -275,7 +274,6 @@ class SymmetricMatrixMechanism(Mechanism):
         return second_moments_profile(self.row_bounds, self.adjacency)
 
     def privacy_loss(self) -> LossBudget:
-        """Return the cost of the release, from the scales."""
         change = self._family.change
         worst = change(self.row_bounds, self.adjacency, self.row_scale, self.off_diagonal)
         kind = PureLoss if self._family.pure else GaussianLoss
@@ -399,15 +397,13 @@ def calibrate_second_moments(
     row_bounds : RowBounds
         Bounds that every row obeys, and that the solver that sums them is given.
     guarantee : PrivacyGuarantee or LossBudget
-        Cost of the release. A guarantee with δ > 0 is met by Gaussian loss, or by pure loss that
-        leaves δ unused.
+        Cost of the release. δ > 0 is met by Gaussian loss, or by pure loss that leaves it unused.
     adjacency : {"replace_one", "add_remove"} or None, default=None
         Neighbouring relation; None takes that of `guarantee`, or "replace_one" for a loss.
 
     References
     ----------
-    Those of :class:`SymmetricMatrixMechanism`. Muthukrishnan and Kalyani, arXiv:2302.03511,
-    Theorems 4 and 5.
+    Those of :class:`SymmetricMatrixMechanism`. arXiv:2302.03511, Theorems 4 and 5.
 
     Examples
     --------

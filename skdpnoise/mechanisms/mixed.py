@@ -293,9 +293,8 @@ class CorrelatedSumMechanism(MixedMechanism):
 
     References
     ----------
-    Lebeda, "Better Gaussian mechanism using correlated noise", arXiv:2408.06853
-    (contributions of 0 or 1). Muthukrishnan and Kalyani, arXiv:2302.03511, Theorems 4 and 5 (scales
-    of the parts).
+    Lebeda, "Better Gaussian mechanism using correlated noise", arXiv:2408.06853 (contributions of 0
+    or 1). Muthukrishnan and Kalyani, arXiv:2302.03511, Theorems 4 and 5 (scales of the parts).
 
     Examples
     --------

@@ -1,8 +1,7 @@
 """Private selection among repeated runs: the cost of the best of a random number of runs.
 
-A base mechanism is one whole run: draw a candidate, fit it, score it, all of it private. It is run
-K times, K from a public law, and the output of the best score is released. However long the
-search, its cost is that of a few runs.
+A run draws a candidate, fits and scores it, all of it private. There are K runs, K from a public
+law, and the output of the best score is released: however long the search, it costs a few runs.
 """
 
 from __future__ import annotations

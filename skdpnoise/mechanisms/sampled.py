@@ -55,18 +55,12 @@ class SampledMechanism(Mechanism):
     n_releases : int
         T.
 
-    Notes
-    -----
-    Laplace noise on changes that move groups of coordinates by shifts of a and b scales is
-    dominated by one Laplace number that moves by a + b: on the way from 0 to (a, b) lies (a, 0),
-    so that the trade-off function of the pair is at least :math:`f_b` after :math:`f_a`, which for
-    log-concave noise is that of one number, :math:`f_{a + b}`. Normal noise is one number by
-    whitening.
-
     References
     ----------
-    Those of :func:`~skdpnoise.privacy.poisson_sampled`. Dong, Roth and Su, arXiv:1905.02383, Lemma
-    A.5 (pairs in a row) and Proposition A.3 (log-concave noise).
+    Those of :func:`~skdpnoise.privacy.poisson_sampled`, and of :class:`AdditiveMechanism`, which
+    proves that Laplace noise on groups is dominated by one number that moves by the sum of all
+    shifts: Dong, Roth and Su, arXiv:1905.02383, Lemma A.5 (pairs in a row) and Proposition A.3
+    (log-concave noise). Normal noise is one number by whitening.
 
     Examples
     --------
@@ -96,12 +90,10 @@ class SampledMechanism(Mechanism):
 
     @property
     def sensitivity(self) -> SensitivityProfile:
-        """How far one record in the sample can move one sum."""
         return self.step.sensitivity
 
     @property
     def scale(self) -> NDArray[np.float64]:
-        """Noise scales of one step."""
         return self.step.scale
 
     @property
@@ -135,11 +127,9 @@ def calibrate_sampled(
 ) -> SampledMechanism:
     r"""Return the least noise on sums over Poisson samples within a guarantee.
 
-    Gradients clipped to C_g in groups g, with normal noise of scales s_g, have for one step the
-    loss of one normal number that moves by :math:`\mu = (\sum_g C_g^2 / s_g^2)^{1/2}`; with Laplace
-    noise of scales b_g and l1 bounds, that of one Laplace number that moves by
-    :math:`\sum_g C_g / b_g`. The largest such shift is found for rate and steps, and shared among
-    the groups as for any other release.
+    One step on gradients clipped in groups has the loss of one number that moves by a shift (Notes
+    of :func:`~skdpnoise.privacy.poisson_sampled`). The largest such shift is found for rate and
+    steps, and shared among the groups as for any other release.
 
     Parameters
     ----------

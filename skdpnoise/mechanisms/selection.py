@@ -116,19 +116,13 @@ class SelectionMechanism(Mechanism):
         _check_utilities(type(self).__name__, utilities)
 
     def probabilities(self, utilities: ArrayLike) -> NDArray[np.float64]:
-        """Return the probability of each candidate, for analysis and tests.
-
-        They reveal the utilities: **never publish them for private utilities**.
-        """
+        """Return the probability of each candidate: **never publish it of private utilities**."""
         integers = self._integers(utilities)
         # Integers below 2**62: their rounding to double precision is relative to the gap.
         return self._kind.law(np.ldexp((integers.max() - integers).astype(np.float64), -self.bits))
 
     def expected_loss(self, utilities: ArrayLike) -> float:
-        """Return the expected gap between the best utility and the chosen one, for analysis.
-
-        Like :meth:`probabilities`, it must **never be published for private utilities**.
-        """
+        """Return the expected gap to the best utility: **never publish it of private ones**."""
         integers = self._integers(utilities)
         gaps = (integers.max() - integers).astype(np.float64) * self.grid_size
         return float(self.probabilities(utilities) @ gaps)
@@ -297,8 +291,7 @@ class ReportNoisyMax(SelectionMechanism):
     noise : {"exponential", "laplace", "gumbel"}, default="exponential"
         Law of Z. Exponential noise is the best of the three.
     %(dwork_roth: References)s
-    Claim 3.9. Ding et
-    al., arXiv:2105.07260, Theorem 1 (exponential noise).
+    Claim 3.9. Ding et al., arXiv:2105.07260, Theorem 1 (exponential noise).
 
     Examples
     --------
@@ -369,12 +362,10 @@ class NormQuantileMechanism(Mechanism):
 
     @property
     def noise(self) -> str:
-        """Name of the mechanism, for reports."""
         return "exponential_mechanism" if self.bounded_range else "permute_and_flip"
 
     @property
     def sensitivity(self) -> SensitivityProfile:
-        """How far one record can move a utility."""
         return SensitivityProfile([self.selection.sensitivity])
 
     @property
@@ -388,7 +379,6 @@ class NormQuantileMechanism(Mechanism):
         return self.selection.grid_size
 
     def privacy_loss(self) -> PureLoss | GaussianLoss:
-        """Return what one choice costs."""
         if self.bounded_range:
             assert isinstance(self.selection, ExponentialMechanism)
             return self.selection.gaussian_loss()

@@ -47,8 +47,7 @@ class VectorMechanism(Mechanism):
         n_releases : int or None, default=None
             Number of releases; None is all of them, from ``first`` on.
         first : int or None, default=None
-            Index of the first release, from 0. It must be given if scales differ between releases
-            and not all are sampled.
+            Index of the first release, from 0: needed if scales differ and not all are sampled.
         """
         return self._draw(rng, *self._span("sample", "n_releases", n_releases, first))
 
@@ -62,8 +61,7 @@ class VectorMechanism(Mechanism):
         Parameters
         ----------
         value : array-like of shape (n_coordinates,) or (m, n_coordinates)
-            The query's value, or those of m consecutive releases. Integers stay exact, of whatever
-            size.
+            The query's value, or those of m consecutive releases. Integers of any size stay exact.
         %(queries: random_state)s
         first : int or None, default=None
             As of :meth:`sample`.
@@ -129,7 +127,6 @@ class VectorMechanism(Mechanism):
         return add_steps(rows, draws, step, self)
 
     def _checked(self, value: ArrayLike) -> NDArray[Any]:
-        """Return the exact value of each release, one per row."""
         owner, n_entries = f"{type(self).__name__}.release", self.grid_size.shape[-1]
         array = grid_sizes.exact_array(owner, "value", value)
         if array.ndim not in (1, 2) or array.size == 0 or array.shape[-1] != n_entries:

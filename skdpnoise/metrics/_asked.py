@@ -44,8 +44,6 @@ def takes_how(score: Function) -> Function:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Asked(Terms):
-    """The terms of a score or a curve."""
-
     noise: str = "auto"
     same_rows: bool = False
 
@@ -122,7 +120,6 @@ class ScoreResult:
 
 
 def in_bins(wanted: Any, edges: Vector, both: Both) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Return whether each record is positive, 1 or 0, and the bin of its score."""
     positive, scores = judged(wanted, both)
     return positive.astype(np.intp), np.searchsorted(edges, scores, side="right")
 

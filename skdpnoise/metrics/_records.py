@@ -1,10 +1,8 @@
 """Records that scores and curves read one by one: what is true of each, and what is said of it.
 
-Text and numbers are never equal. What compares their kinds, and a kind that hangs on a value: a
-declared type says what a column is. A column of objects, or a list, declares none, and is of the
-kind of most of its entries. So one odd record decides nothing, unless kinds are mixed by halves: it
-is wrong by itself, as all records of a column of one kind were where truth and predictions are of
-two.
+Text and numbers are never equal. A declared type says what a column is; a column of objects, or a
+list, is of the kind of most of its entries. So one odd record decides nothing, unless kinds are
+mixed by halves: it is wrong by itself.
 """
 
 from __future__ import annotations
@@ -152,7 +150,6 @@ def checked_label(owner: str, pos_label: Any) -> Any:
 
 
 def judged(wanted: Any, both: Both) -> tuple[NDArray[np.bool_], Vector]:
-    """Return whether each record is positive, and its score."""
     truth, scores = both
     return places_of(truth, [wanted]) == 0, as_floats(scores, 0.0)
 
@@ -160,7 +157,6 @@ def judged(wanted: Any, both: Both) -> tuple[NDArray[np.bool_], Vector]:
 def scored(
     owner: str, y_true: Any, given: Any, name: str, pos_label: Any
 ) -> tuple[Table[Both], Any]:
-    """Return what is true of records and their scores, and the label of positive ones."""
     wanted = checked_label(owner, pos_label)
     kinds = kind_of_labels([wanted]), NUMBER
     return two_columns(owner, y_true, given, name, kinds=kinds), wanted
@@ -183,7 +179,6 @@ def are_equal(first: NDArray[Any], second: NDArray[Any]) -> NDArray[np.bool_]:
 
 
 def label_list(owner: str, labels: Any) -> list[Any]:
-    """Return public labels, each once."""
     listed = isinstance(labels, list | tuple) or np.ndim(labels) == 1
     names = one_column(owner, "labels", labels).tolist() if listed else []
     if len(names) < 2 or len(set(names)) < len(names) or any(name != name for name in names):

@@ -1,8 +1,4 @@
-r"""Curves of predictions for private records: a histogram of their scores, drawn from one release.
-
-Each record is one unit of mass in a table of (label, bin of the score) with public bins. Noise that
-is calibrated to that makes the table public; curves and their errors are post-processing.
-"""
+r"""Curves of predictions for private records, from one release of a histogram of their scores."""
 
 from __future__ import annotations
 
@@ -221,9 +217,8 @@ def private_calibration_curve(
         below three of its standard deviations have NaN.
     %(asked: Raises)s
     %(dwork_roth: References)s
-    Theorem 3.6 (l1)
-    and Theorem A.1 (l2). DeGroot and Fienberg, "The comparison and evaluation of forecasters", 1983
-    (the curve).
+    Theorem 3.6 (l1) and Theorem A.1 (l2). DeGroot and Fienberg, "The comparison and evaluation of
+    forecasters", 1983 (the curve).
 
     Examples
     --------

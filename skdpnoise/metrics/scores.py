@@ -1,9 +1,7 @@
 r"""Scores of predictions for private records: sums and counts of bounded terms, one of each.
 
-One record is one term, which public clips bound, or one cell of a table of counts. Noise that is
-calibrated to that, and post-processing, make the score. The predictions must come from a model that
-is public or private already. If it was fitted to the same records, both losses add up: a ledger
-that is charged for the fit and for the score states that.
+The predictions must come from a model that is public or private already. If it was fitted to the
+same records, both losses add up: a ledger that is charged for both states that.
 """
 
 from __future__ import annotations
@@ -211,8 +209,7 @@ def private_r2_score(
 
     .. math:: 1 - \tilde e / (\tilde q - \tilde m^2)
 
-    with the noisy means e of squared errors, m of targets and q of their squares, about the middle
-    of the bounds.
+    with noisy means e of squared errors, m of targets less the middle of bounds, q of its square.
 
     **Guarantee.** Targets and predictions are clipped to the bounds; the three means are one
     release (:func:`~skdpnoise.queries.private_mean`).
@@ -346,8 +343,7 @@ def private_balanced_accuracy_score(
     ----------
     %(scores: y_true, y_pred, guarantee, labels)s
     %(asked: epsilon, delta, adjacency, random_state, ledger, noise, same_rows, Returns)s
-        Its standard error is that of the linearised shares; 1 where noise hides how many records a
-        label has.
+        Its standard error is that of the linearised shares; 1 where noise hides a label's records.
     %(asked: Raises)s
     %(dwork_roth: References)s
     Example 3.2.
@@ -390,8 +386,7 @@ def private_roc_auc_score(
               \sum_i \tilde p_i \Bigl(\sum_{j < i} \tilde n_j + \tfrac12 \tilde n_i\Bigr)
 
     from noisy numbers p of positive and n of other records in bins of the score. Under
-    "replace_one" the number of all records is public, and what the noise adds to it is taken out of
-    all cells in equal parts.
+    "replace_one" the number of all records is public; what noise adds to it is taken out equally.
 
     **Guarantee.** A record is in one cell of 2 × n_bins; see
     :func:`~skdpnoise.queries.noisy_histogram`.
@@ -400,8 +395,7 @@ def private_roc_auc_score(
     ----------
     %(scores: y_true, y_score, guarantee, pos_label, bins)s
     %(asked: epsilon, delta, adjacency, random_state, ledger, noise, same_rows, Returns)s
-        Its standard error is that of the linearised sum; 1 where noise hides how many records a
-        label has.
+        Its standard error is that of the linearised sum; 1 where noise hides a label's records.
     %(asked: Raises)s
 
     References
@@ -449,7 +443,6 @@ def _right_by_label(names: list[Any], both: Both) -> tuple[NDArray[np.intp], NDA
 
 
 def _mean(asked: Asked, losses: Any, most: float) -> PrivateScore:
-    """Return the score that is a mean of values from 0 to the most."""
     estimate = asked.mean(losses, 0.0, most)
     return _score(asked, float(estimate.value), estimate.standard_error, estimate.mechanism)
 

@@ -31,8 +31,6 @@ _PREFIX = "module__"
 
 @constructor_of_fields
 class NetworkClassifier(QuietScoreMixin, ClassifierMixin, PrivateNetwork):
-    """A network with one output for each class, and the logistic loss."""
-
     _: KW_ONLY
     classes: Any = None
     classes_: NDArray[Any] = field(init=False)
@@ -71,17 +69,7 @@ class NetworkClassifier(QuietScoreMixin, ClassifierMixin, PrivateNetwork):
         return np.asarray(softmax(self._outputs(X), axis=1))
 
     def predict_log_proba(self, X: Any) -> NDArray[np.float64]:
-        """Predict the logarithm of the probability of each class.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Features.
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_classes)
-        """
+        """Predict the logarithm of the probability of each class: see :meth:`predict_proba`."""
         outputs = self._outputs(X)
         return np.asarray(outputs - logsumexp(outputs, axis=1, keepdims=True))
 
@@ -103,8 +91,6 @@ class NetworkClassifier(QuietScoreMixin, ClassifierMixin, PrivateNetwork):
 
 @constructor_of_fields
 class NetworkRegressor(QuietScoreMixin, RegressorMixin, PrivateNetwork):
-    """A network with one output, and the squared loss of a standardised target."""
-
     _: KW_ONLY
     target_bounds: Any = None
     _target_dtype: ClassVar[str] = "float32"
@@ -147,8 +133,6 @@ class NetworkRegressor(QuietScoreMixin, RegressorMixin, PrivateNetwork):
 
 @constructor_of_fields
 class LayerParameters:
-    """Parameters of the layers beside those of all networks."""
-
     _parameter_constraints: ClassVar[Constraints] = {
         "hidden_layer_sizes": ["array-like", Interval(Integral, 1, None, closed="left")],
         "activation": [StrOptions(set(ACTIVATIONS))],
@@ -236,8 +220,6 @@ class DPMLPRegressor(LayerParameters, NetworkRegressor):
 
 @constructor_of_fields
 class ModuleParameters(BaseEstimator):
-    """Parameters of the module beside those of the estimator."""
-
     module: Any = None
     _parameter_constraints: ClassVar[Constraints] = {"module": [None, callable]}
 

@@ -15,8 +15,7 @@ With these, the gradient of a person is a function of that person alone, to the 
 loop has a remainder, slots do not agree; that is tried before a training, on public random rows and
 parameters (:func:`slots_agree`). If they agree, slots are filled in order. Else every person in a
 sample draws a slot at random, by itself, and those with the same slot stand in a queue: with and
-without one person all others keep their slots, and by the first fact their bits. The second fact is
-not needed then.
+without one person all others keep their slots, and by the first fact alone their bits.
 
 Neither can be checked in a fit: a check on private rows would itself depend on them, and one on
 public rows shows nothing of other values. So both are named as assumptions, in ``SECURITY.md`` and

@@ -40,7 +40,6 @@ def load_torch(owner: str) -> Any:
 
 
 def make_module(estimator: Any, n_inputs: int, n_outputs: int) -> Any:
-    """Return a new network of an estimator: from its factory, or a multilayer perceptron."""
     torch = load_torch(type(estimator).__name__)
     factory = getattr(estimator, "module", None)
     if factory is None:
@@ -67,7 +66,6 @@ def make_module(estimator: Any, n_inputs: int, n_outputs: int) -> Any:
 
 
 def refuse_mixing(owner: str, module: Any) -> None:
-    """Refuse layers in which records of a batch change each other."""
     torch = load_torch(owner)
     for name, layer in module.named_modules():
         if fault := _mixing(torch, layer):
@@ -130,7 +128,6 @@ def _generators() -> tuple[Any, ...]:
 
 
 def _kept(module: Any) -> dict[str, Any]:
-    """Return all that a network holds beside its parameters, in a form that can be compared."""
     return {name: _written(value) for name, value in _held(module).items()}
 
 

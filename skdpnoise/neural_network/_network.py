@@ -267,7 +267,6 @@ class PrivateNetwork(CallbackSupportMixin, PrivateEstimator, BaseEstimator, ABC)
         return module, parts, gradients
 
     def _batch(self, torch: Any, schema: Schema, n_slots: int) -> tuple[Any, Any, Any]:
-        """Return rows and targets of zeros, with weights."""
         shape = n_slots, int(self.rows_per_group)
         rows = torch.zeros((*shape, *schema.row_shape), dtype=torch.float32)
         targets = torch.zeros(shape, dtype=getattr(torch, self._target_dtype))
@@ -306,7 +305,6 @@ class PrivateNetwork(CallbackSupportMixin, PrivateEstimator, BaseEstimator, ABC)
         schema: Schema,
         rows: Table[dict[str, Any]],
     ) -> tuple[Scaling | None, Scaling | None]:
-        """Release what must be known of features and target."""
         features, target, bounds = None, None, schema.bounds
         if "features" in shares.losses:
             assert bounds is not None

@@ -5,8 +5,7 @@ r"""Private stochastic gradient descent, planned and run.
 
 with B_t a Poisson sample of rate q, k_i the clipped gradient of a person in grid steps a
 (:class:`~skdpnoise.kernels.joint.parts.ClippedParts`), Z_t integer noise and C the joint bound of
-all groups. The sum is divided by the number of people that is public or was estimated, never by the
-size of a batch.
+all groups. The sum is divided by the public or estimated number of people, not of a batch.
 """
 
 from __future__ import annotations
@@ -174,7 +173,6 @@ class Training:
         return mean, np.clip(followed, self._bounds / _FARTHEST, self._bounds * _FARTHEST)
 
     def _move(self, trained: dict[str, Any], optimizer: Any, gradient: Any) -> None:
-        """Make one step along a noisy gradient in units of the clip."""
         ends = np.cumsum(self.groups.sizes)
         parts = np.split(gradient, ends[:-1])
         for name, part in zip(self.groups.names, parts, strict=True):

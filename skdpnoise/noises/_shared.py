@@ -16,7 +16,6 @@ from skdpnoise.privacy.half_lines import Array
 
 
 def keep_shape(noise: Any, low: float, high: float) -> None:
-    """Check the shape of a family, in a closed interval, and keep it as a float."""
     ends = {"low_closed": True, "high_closed": True}
     shape = check_real(type(noise).__name__, "shape", noise.shape, low=low, high=high, **ends)
     object.__setattr__(noise, "shape", shape)

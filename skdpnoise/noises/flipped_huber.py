@@ -40,8 +40,7 @@ class FlippedHuber(Noise):
     References
     ----------
     Muthukrishnan and Kalyani, "Grafting Laplace and Gaussian distributions: a new noise mechanism
-    for differential privacy", arXiv:2212.09657. Balle and Wang, ICML 2018, Theorem 5 (delta from
-    the privacy loss).
+    for differential privacy", arXiv:2212.09657. Balle and Wang, ICML 2018, Theorem 5 (delta).
 
     Examples
     --------
@@ -111,7 +110,6 @@ class FlippedHuber(Noise):
         return reflect_inverse(inverse, q)
 
     def absolute_moment(self, p: float) -> float:
-        r"""Return :math:`E|Z|^p` for p > -1, by incomplete gamma functions of both pieces."""
         alpha, half = self.shape, 0.5 * (p + 1.0)
         centre = math.gamma(p + 1.0) * alpha ** (-p - 1.0) * gammainc(p + 1.0, alpha * alpha)
         tail = 2.0 ** (half - 1.0) * math.gamma(half) * gammaincc(half, 0.5 * alpha * alpha)

@@ -29,9 +29,8 @@ class Gaussian(Noise):
 
     References
     ----------
-    Dong, Roth and Su (2022), "Gaussian differential privacy", JRSS B, Theorem 2.7 and
-    Corollary 3.3. Balle and Wang (2018), "Improving the Gaussian mechanism for differential
-    privacy", Theorem 8.
+    Dong, Roth and Su (2022), "Gaussian differential privacy", JRSS B, Theorem 2.7 and Corollary
+    3.3. Balle and Wang, ICML 2018, Theorem 8.
 
     Examples
     --------

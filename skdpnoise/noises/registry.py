@@ -21,10 +21,6 @@ def noise_names(*, pure: bool = False) -> tuple[str, ...]:
     pure : bool, default=False
         Only those that can give a guarantee with delta = 0.
 
-    Returns
-    -------
-    tuple of str
-
     Examples
     --------
     >>> "gaussian" in noise_names(), "gaussian" in noise_names(pure=True)
@@ -43,10 +39,6 @@ def get_noise(name: str, *shape: Any) -> Noise:
         One of `noise_names`.
     *shape : float
         Parameters of the family, if not its defaults.
-
-    Returns
-    -------
-    noise : Noise
 
     Examples
     --------

@@ -35,8 +35,7 @@ class Subbotin(Noise):
     Parameters
     ----------
     shape : float, default=1.5
-        The power p, 1 or in [1.01, 2]: 1 is the Laplace distribution of scale 1, 2 the standard
-        normal one.
+        The power p, 1 or in [1.01, 2]: 1 is the Laplace, 2 the standard normal distribution.
 
     References
     ----------
@@ -91,8 +90,7 @@ class Subbotin(Noise):
     def sample_rounded(self, rng: RandomWords, size: Size, bits: int) -> NDArray[np.int64]:
         """Sample exactly round(2**bits * Z); see `skdpnoise.sampling.rounded_piecewise`.
 
-        The sampler takes 1/p as the nearest floating-point number, which is a relative error of the
-        scale below 2**-53.
+        The sampler takes 1/p as the nearest double, a relative error of the scale below 2**-53.
         """
         exponent = Exponent((0.0,), ((0.0, 0.0, 0.0, 1.0 / self.shape),), power=float(self.shape))
         return rounded_piecewise(rng, size, bits, exponent)

@@ -33,9 +33,8 @@ class TruncatedLaplace(Noise):
                        {2 (1 - e^{-A})}
 
     as long as :math:`A \ge (\Delta + \varepsilon)/2` and :math:`A \ge \Delta`. For
-    :math:`(\varepsilon, \delta)` at scale :math:`d / \varepsilon` A must be
-    :math:`\log(1 + c)`, :math:`c = (e^\varepsilon - 1)/(2\delta)`; then
-    :math:`E|Z| = 1 - \log(1 + c)/c`.
+    :math:`(\varepsilon, \delta)` at scale :math:`d / \varepsilon` A must be :math:`\log(1 + c)`,
+    :math:`c = (e^\varepsilon - 1)/(2\delta)`; then :math:`E|Z| = 1 - \log(1 + c)/c`.
 
     Parameters
     ----------
@@ -99,7 +98,6 @@ class TruncatedLaplace(Noise):
         return reflect_inverse(inverse, q)
 
     def absolute_moment(self, p: float) -> float:
-        r"""Return :math:`E|Z|^p`, an incomplete gamma function, for p > -1."""
         return math.gamma(p + 1.0) * float(gammainc(p + 1.0, self.shape)) * 2.0 / self._mass
 
     def sample_rounded(self, rng: RandomWords, size: Size, bits: int) -> NDArray[np.int64]:

@@ -11,23 +11,14 @@ if TYPE_CHECKING:
 
 
 class PlanMixin(DocumentedMixin):
-    """Offers :func:`skdpnoise.inspection.plan` as a method."""
-
     def plan(self, n_samples: int, features: Any = None, **options: Any) -> PrivacyPlan:
         """Say what a fit would release, hide and reach, before anything is spent.
 
-        Copies are fitted to made-up records of the same shape: nothing is charged, and the
-        estimator stays as it is.
+        Copies are fitted to made-up records of the same shape, and nothing is charged.
 
         Parameters
         ----------
-        n_samples : int
-            Number of rows.
-        features : int, list of str, dict or None, default=None
-            Number of columns, their names, or what is public of each; None takes the `schema` of
-            the estimator's own table.
-        **options : dict
-            Such as ``epsilons`` or ``ledger``: see :func:`skdpnoise.inspection.plan`.
+        n_samples, features, **options : see :func:`skdpnoise.inspection.plan`
 
         Returns
         -------

@@ -8,7 +8,6 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
-from decimal import ROUND_FLOOR, Context, Decimal
 from typing import Any
 
 import numpy as np
@@ -24,6 +23,7 @@ from skdpnoise._utils.nested import estimators_in, give_seeds
 from skdpnoise._utils.warnings import PrivacyWarning
 from skdpnoise.accounting import PrivacyReport
 from skdpnoise.accounting.report import noise_in_records, release_shares
+from skdpnoise.ledger.refusal import to_four_digits
 from skdpnoise.planning.plans import PlannedStage, PrivacyPlan, SimulatedScore
 from skdpnoise.planning.synthetic import Law, MadeUpRecords, kind_of, law_for, part_of
 from skdpnoise.privacy import PrivacyGuarantee
@@ -35,7 +35,6 @@ _NEEDED = ("epsilon", "delta", "adjacency", "ledger", "random_state")
 _AROUND = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0)  # of the estimator's ε
 _FITS = 4
 _JUDGED = 10_000  # records by which a fit is scored
-_DIGITS = Context(prec=4, rounding=ROUND_FLOOR)
 _CLOSE = 1e-4  # what four digits tell apart
 _SMALLEST, _LARGEST = 1e-4, 1e3  # of the ledger's ε; and an ε
 _Score = Callable[[Any, Any, Any], float]
@@ -83,11 +82,9 @@ def plan(
         :class:`~skdpnoise.DPTableVectorizer` says, or have the bounds of its `feature_bounds`.
         None takes the columns of that schema.
     epsilons : sequence of float or None, default=None
-        Where to simulate the score, beside the estimator's own ε; None takes .01, .03, .1, .3 and 3
-        times that.
+        Where to simulate the score, beside the estimator's ε; None: .01, .03, .1, .3, 3 times it.
     classes : int, dict of label to float, or None, default=None
-        Number of classes, or labels with their shares; None takes those that the estimator names,
-        else two.
+        Number of classes, or labels with their shares; None: those the estimator names, else two.
     signal : float, default=0.5
         Share of the variance of the target (of a classifier, of what is behind its labels) that the
         columns explain, in [0, 1].
@@ -169,17 +166,13 @@ def plan(
 
 @dataclass(slots=True)
 class _Simulation:
-    """Fits to made-up records, and what they have shown so far."""
-
     estimator: Any
     law: Law
     n_samples: int
     groups: NDArray[Any] | None
     score: _Score | None
     epsilon: float  # of the estimator
-    reports: list[tuple[PrivacyReport, list[str]]] = field(
-        default_factory=list
-    )  # and warnings at that ε
+    reports: list[tuple[PrivacyReport, list[str]]] = field(default_factory=list)  # and warnings
     hidden: Counter[str] = field(default_factory=Counter)  # columns, and in how many of them
     scores: dict[float, list[float]] = field(default_factory=dict)  # by ε
     best: list[tuple[str, float]] = field(default_factory=list)  # the usual one, at its best
@@ -278,7 +271,6 @@ def _grid(epsilons: Sequence[float] | None, own: float) -> list[float]:
 
 
 def _scoring(estimator: Any, scoring: str | None) -> tuple[str | None, _Score | None]:
-    """Return the name of the score, None where it is the usual one, and what computes it."""
     if kind_of(estimator) is None:
         return None, None
     if scoring is None:
@@ -292,7 +284,6 @@ def _scoring(estimator: Any, scoring: str | None) -> tuple[str | None, _Score | 
 
 
 def _stages(report: PrivacyReport) -> tuple[tuple[PlannedStage, ...], str]:
-    """Return the stages of a fit, and in what their shares are counted."""
     shares, share_of = release_shares(report)
     return tuple(
         PlannedStage(release, share, noise_in_records(release, report.guarantee))
@@ -355,17 +346,14 @@ def _affordable(run: _Simulation, seed: int, ledger: Any) -> float | None:
     low = high * _SMALLEST
     while left(high) > 0.0:
         if high >= _LARGEST:
-            return _floor(high)
+            return to_four_digits(high)
         low, high = high, 2.0 * high
     if left(low) <= 0.0:
         return 0.0
     # What is left falls with ε in nearly a straight line, so that few fits find where nothing is.
-    best = _floor(brentq(left, low, high, xtol=_SMALLEST * low, rtol=0.5 * _CLOSE) * (1.0 + _CLOSE))
+    best = to_four_digits(
+        brentq(left, low, high, xtol=_SMALLEST * low, rtol=0.5 * _CLOSE) * (1.0 + _CLOSE)
+    )
     while not asked(best, ledger.covers, False):
-        best = _floor(best * (1.0 - _CLOSE))
+        best = to_four_digits(best * (1.0 - _CLOSE))
     return best
-
-
-def _floor(value: float) -> float:
-    """Return a number rounded down to four digits."""
-    return float(_DIGITS.create_decimal(Decimal(repr(value))))

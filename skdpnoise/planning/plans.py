@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass, fields
+from dataclasses import asdict, dataclass, fields
 from typing import Any
 
 import numpy as np
@@ -163,8 +163,7 @@ class PrivacyPlan(Shown):
     def epsilon_for(self, score: float) -> float:
         """Return the ε at which the simulation reaches a score.
 
-        The median scores, made to rise with ε by isotonic regression, are joined by straight lines
-        over the logarithm of ε.
+        Straight lines over log ε join the median scores, made to rise by isotonic regression.
 
         Parameters
         ----------
@@ -205,32 +204,19 @@ class PrivacyPlan(Shown):
         return math.exp(float(np.interp(wanted, medians[ends], logs[ends])))
 
     def to_dict(self) -> dict[str, Any]:
-        """Return all facts as plain values, such as JSON takes.
-
-        Returns
-        -------
-        dict
-        """
-        g = self.guarantee
+        """Return all facts as plain values, such as JSON takes."""
+        names = "label", "noise", "n_releases", "n_coordinates"
         stages = [
-            {
-                "label": stage.release.label,
-                "noise": stage.release.noise,
-                "n_releases": stage.release.n_releases,
-                "n_coordinates": stage.release.n_coordinates,
-                "scale": list(stage.release.scale),
-                "loss": str(stage.release.loss),
-                "share": stage.share,
-                "n_records": stage.n_records if math.isfinite(stage.n_records) else None,
-            }
-            for stage in self.stages
+            {name: getattr(one.release, name) for name in names}
+            | {"scale": list(one.release.scale), "loss": str(one.release.loss), "share": one.share}
+            | {"n_records": one.n_records if math.isfinite(one.n_records) else None}
+            for one in self.stages
         ]
         scores = [{"epsilon": one.epsilon, "values": list(one.values)} for one in self.scores]
         found = {one.name: getattr(self, one.name) for one in fields(self)}
         del found["guarantee"]
         plain = {"stages": stages, "hidden": dict(self.hidden), "warnings": list(self.warnings)}
-        asked = {"epsilon": g.epsilon, "delta": g.delta, "adjacency": g.adjacency}
-        return found | asked | plain | {"scores": scores}
+        return found | asdict(self.guarantee) | plain | {"scores": scores}
 
     def _sheet(self) -> Sheet:
         g = self.guarantee

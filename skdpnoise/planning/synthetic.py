@@ -4,9 +4,9 @@ r"""Made-up records of the shape of a private table, from public facts alone.
 with a sixth of their distance as standard deviation, and clipped to them; without bounds it is
 standard normal; above or below a single bound, and of the kind ``"log"``, it is log-normal. A date
 is normal, with a standard deviation of two years. The categories of a column are equally probable.
-Each column has a value :math:`u_j` of mean 0 and
-variance 1: the standardised number (the logarithm of a log-normal one), or a random effect of each
-category. With weights w, normal and scaled to norm 1, and for each output k of a target
+Each column has a value :math:`u_j` of mean 0 and variance 1: the standardised number (the logarithm
+of a log-normal one), or a random effect of each category. With weights w, normal and scaled to norm
+1, and for each output k of a target
 
 .. math:: t_k = \sqrt{s} \sum_j w_{jk} u_j + \sqrt{1 - s}\, e_k, \qquad e_k \sim N(0, 1).
 
@@ -202,7 +202,6 @@ def law_for(estimator: Any, n_samples: int, features: Any, classes: Any, signal:
 
 
 def kind_of(estimator: Any) -> Kind | None:
-    """Return what an estimator predicts; None if it predicts nothing."""
     if is_classifier(estimator):
         return "labels"
     if not is_regressor(estimator):
@@ -211,7 +210,6 @@ def kind_of(estimator: Any) -> Kind | None:
 
 
 def part_of(estimator: Any, *, first: bool) -> Any:
-    """Return what reads the table first, or predicts last, within searches and pipelines."""
     while True:
         inner = getattr(estimator, "estimator", None)
         steps = getattr(estimator, "steps", None)
@@ -224,14 +222,12 @@ def part_of(estimator: Any, *, first: bool) -> Any:
 
 
 def _public(estimator: Any, name: str, *, first: bool) -> Any:
-    """Return a public fact that a parameter states; None where there is none."""
     return getattr(part_of(estimator, first=first), name, None)
 
 
 def _columns(
     features: Any, schema: Mapping[str, Any], bounds: Any
 ) -> tuple[tuple[MadeUpColumn, ...], bool]:
-    """Return the columns that a number, names or a schema describe, and whether they have names."""
     # `schema` is that of the estimator's own table, and says what `features` leaves open.
     if features is None:
         if not schema:

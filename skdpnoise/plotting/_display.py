@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from dataclasses import fields
+from dataclasses import dataclass, fields
 from functools import partial
-from typing import Any, NamedTuple, Self, cast
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -41,13 +41,14 @@ class Panels(NamedTuple):
 
 
 @shared_texts
+@dataclass(kw_only=True, eq=False, repr=False)
 class Display(ABC):
     """Draws one Axes, or several panels, with a title."""
 
     name: str | None = None
 
     def __post_init__(self) -> None:
-        for field in fields(cast(Any, self)):
+        for field in fields(self):
             read = _KEPT.get(str(field.type).removesuffix(" | None"))
             if read is not None and (values := getattr(self, field.name)) is not None:
                 setattr(self, field.name, read(values))
@@ -58,8 +59,7 @@ class Display(ABC):
         Parameters
         ----------
         ax : matplotlib Axes, sequence of them, or None, default=None
-            Where to draw; None makes a figure. A display of several panels takes one Axes for each,
-            or one that it divides.
+            Where to draw; None makes a figure. Of several panels one Axes each, or one to divide.
         %(displays: name, **kwargs)s
 
         Returns
@@ -91,10 +91,13 @@ class Display(ABC):
 
 
 @shared_texts
+@dataclass(kw_only=True, eq=False, repr=False)
 class RowsDisplay(Display):
     """Draws a number for each coordinate of a mechanism, or for each kind of release of a fit."""
 
-    kinds: Any
+    smallest: ArrayLike
+    largest: ArrayLike
+    kinds: Texts | None = None
 
     @classmethod
     def from_mechanism(

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from skdpnoise._utils.checks import complaint
+from skdpnoise._utils.checks import complaint, needed
 from skdpnoise.accounting import PrivacyReport
 from skdpnoise.accounting.report import noise_in_records
 from skdpnoise.mechanisms import AdditiveMechanism
@@ -29,18 +29,10 @@ _SINGLE = "a matplotlib Axes or None"
 
 
 def pyplot() -> Any:
-    try:
-        import matplotlib.pyplot
-    except ImportError as error:
-        raise ImportError(
-            "The displays of skdpnoise draw with matplotlib, which is not installed. Install it "
-            'with: pip install "skdpnoise[plot]"'
-        ) from error
-    return matplotlib.pyplot
+    return needed("matplotlib.pyplot", "A display", "plot")
 
 
 def style(index: int, given: dict[str, Any]) -> dict[str, Any]:
-    """Return colour and dashes of the index-th curve, unless they are given."""
     from matplotlib import cbook, lines
 
     look = {"color": COLOURS[index % len(COLOURS)], "linestyle": DASHES[index % len(DASHES)]}
@@ -48,7 +40,6 @@ def style(index: int, given: dict[str, Any]) -> dict[str, Any]:
 
 
 def check_axes(owner: str, axes: Iterable[Any], allowed: str = _SINGLE) -> None:
-    """Raise if matplotlib is missing, or one of these is no Axes."""
     kind = pyplot().Axes
     for ax in axes:
         if not isinstance(ax, kind):
@@ -197,7 +188,6 @@ def _name_rows(ax: Any, names: Sequence[str]) -> None:
 
 
 def name_coordinates(ax: Any, noise: Vector, sorted_by: str) -> None:
-    """Name the horizontal axis of panels with a place for each coordinate."""
     size, without_noise = noise.size, int((noise == 0.0).sum())
     text = f"coordinate, sorted by {sorted_by}" if size > MANY else "coordinate"
     if without_noise:

@@ -15,7 +15,7 @@ from skdpnoise.accounting.report import release_shares
 from skdpnoise.mechanisms import AdditiveMechanism
 from skdpnoise.noises import Noise
 from skdpnoise.plotting import _panels
-from skdpnoise.plotting._display import Panels, RowsDisplay, Texts
+from skdpnoise.plotting._display import Panels, RowsDisplay
 from skdpnoise.sensitivity import GroupedProfile
 
 
@@ -36,23 +36,20 @@ class AllocationDisplay(RowsDisplay):
     Of an estimator, the shares of its kinds of release are drawn: of ε if all of them are purely
     private, else of μ², those of the Gaussian losses with the same ε at the guarantee's δ. Kinds of
     release have units of their own, so their noise is drawn in records: its scale over the most
-    that one record can change. More than 60 coordinates are sorted by sensitivity and drawn as
-    lines.
+    that one record can change. More than 60 coordinates are sorted, and drawn as lines.
 
     Parameters
     ----------
-    %(panels: smallest, largest)s
+    %(displays: name)s
+    %(panels: smallest, largest, kinds)s
     share : array-like of shape (n_rows,)
         Shares of the budget, which add up to 1.
     share_of : str
         In what losses are counted: "ε" or "μ²".
     size : str, default="noise scale s"
-        What smallest and largest are: the standard deviation, where the shape of the noise differs
-        between coordinates.
+        What smallest and largest are: the standard deviation, where shapes of noise differ.
     sensitivity : array-like of shape (n_rows,) or None, default=None
         λ of each coordinate.
-    %(panels: kinds)s
-    %(displays: name)s
 
     Attributes
     ----------
@@ -84,14 +81,10 @@ class AllocationDisplay(RowsDisplay):
     array([0.2, 0.8])
     """
 
-    smallest: ArrayLike
-    largest: ArrayLike
     share: ArrayLike
     share_of: str
     size: str = "noise scale s"
     sensitivity: ArrayLike | None = None
-    kinds: Texts | None = None
-    name: str | None = None
 
     def _layout(self) -> Panels:
         if self.kinds is not None:

@@ -25,6 +25,7 @@ class AuditDisplay(Display):
 
     Parameters
     ----------
+    %(displays: name)s
     names : sequence of str of length n_audits
         What was audited, or how.
     found : array-like of shape (n_audits,)
@@ -35,7 +36,6 @@ class AuditDisplay(Display):
         The most that could have been found; NaN or infinity where there is no limit.
     passed : array-like of bool of shape (n_audits,)
         Whether nothing was found against the claim.
-    %(displays: name)s
 
     Attributes
     ----------
@@ -60,7 +60,6 @@ class AuditDisplay(Display):
     claimed: ArrayLike
     most: ArrayLike
     passed: Flags
-    name: str | None = None
 
     def _draw(self, ax: Any, /, **kwargs: Any) -> None:
         places = range(len(self.names))
@@ -129,12 +128,7 @@ class AuditDisplay(Display):
 
         Parameters
         ----------
-        estimator : estimator
-            With a claim; it is cloned.
-        X : array-like of shape (n_samples, n_features)
-            Records, public ones.
-        y : array-like of shape (n_samples,) or None, default=None
-            Target or labels.
+        estimator, X, y : see :func:`~skdpnoise.inspection.audit`
         %(displays: ax, name)s
         bar_kwargs : dict or None, default=None
             Passed to the bars.

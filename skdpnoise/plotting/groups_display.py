@@ -30,11 +30,11 @@ class GroupsDisplay(Display):
 
     Parameters
     ----------
+    %(displays: name)s
     group : sequence of str
         Labels of the groups.
     n_parameters, clip, noise, signal_to_noise : array-like of shape (n_groups,)
         d, C, the standard deviation s of the noise, and the ratio above.
-    %(displays: name)s
 
     Attributes
     ----------
@@ -66,7 +66,6 @@ class GroupsDisplay(Display):
     clip: ArrayLike
     noise: ArrayLike
     signal_to_noise: ArrayLike
-    name: str | None = None
 
     def _layout(self) -> Panels:
         return Panels((1, 4), (11.0, 1.4 + 0.26 * max(len(self.group), 3)), title_at="left")

@@ -34,6 +34,7 @@ class LedgerDisplay(Display):
 
     Parameters
     ----------
+    %(displays: name)s
     time : array-like of datetime64 of shape (n_charges,)
         When each charge was made, in UTC.
     spent : array-like of shape (n_charges,)
@@ -42,8 +43,6 @@ class LedgerDisplay(Display):
         Sum of the ε that the charges state, after each; what was returned counts nothing.
     guarantee : PrivacyGuarantee
         The budget.
-    name : str or None, default=None
-        Of the data set.
 
     Attributes
     ----------
@@ -70,7 +69,6 @@ class LedgerDisplay(Display):
     spent: ArrayLike
     basic: ArrayLike
     guarantee: PrivacyGuarantee
-    name: str | None = None
 
     def plot(
         self, ax: Any = None, *, by: str = "time", name: str | None = None, **kwargs: Any

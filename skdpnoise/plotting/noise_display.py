@@ -7,7 +7,6 @@ from itertools import groupby
 from typing import Any, Self, cast
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from skdpnoise._utils.checks import check_option
 from skdpnoise._utils.shared_texts import shared_texts
@@ -41,19 +40,18 @@ class NoiseDisplay(RowsDisplay):
 
     Parameters
     ----------
+    %(displays: name)s
+    %(panels: smallest, largest, kinds)s
     values : sequence of array-like
         Where each density is known.
     densities : sequence of array-like
         The densities there; probabilities, for noise on the integers.
     labels : sequence of str
         What to call each density.
-    %(panels: smallest, largest)s
     size : str, default="standard deviation"
         What the size is.
-    %(panels: kinds)s
     lattice : bool, default=False
         Whether the noise lives on the integers.
-    %(displays: name)s
 
     Attributes
     ----------
@@ -82,12 +80,8 @@ class NoiseDisplay(RowsDisplay):
     values: Arrays
     densities: Arrays
     labels: Texts
-    smallest: ArrayLike
-    largest: ArrayLike
     size: str = "standard deviation"
-    kinds: Texts | None = None
     lattice: bool = False
-    name: str | None = None
 
     def plot(
         self, ax: Any = None, *, name: str | None = None, yscale: str = "log", **kwargs: Any
@@ -175,8 +169,6 @@ class NoiseDisplay(RowsDisplay):
 
 @dataclass(frozen=True, slots=True)
 class _Curve:
-    """One density: a family at a scale, and what it is called."""
-
     family: Noise
     scale: float
     size: float
@@ -232,7 +224,6 @@ def _label(size: float, whose: str) -> str:
 
 
 def _chosen(curves: list[_Curve]) -> list[_Curve]:
-    """Return the curves if they are few, else the first, the middle one and the last."""
     if len(curves) <= _FEW:
         return curves
     return [curves[0], curves[len(curves) // 2], curves[-1]]

@@ -24,6 +24,7 @@ class PlanDisplay(Display):
 
     Parameters
     ----------
+    %(displays: name)s
     epsilon : array-like of shape (n_points,)
         Where the score was simulated, in increasing order.
     median : array-like of shape (n_points,)
@@ -38,7 +39,6 @@ class PlanDisplay(Display):
         ε of the estimator, to mark.
     affordable : float or None, default=None
         The largest ε that a ledger covers, to mark.
-    %(displays: name)s
 
     Attributes
     ----------
@@ -67,7 +67,6 @@ class PlanDisplay(Display):
     best: float | None = None
     asked: float | None = None
     affordable: float | None = None
-    name: str | None = None
 
     def _draw(self, ax: Any, /, **kwargs: Any) -> None:
         epsilon, median = np.asarray(self.epsilon), np.asarray(self.median)
@@ -146,10 +145,7 @@ class PlanDisplay(Display):
         ----------
         estimator : estimator
             A private estimator, pipeline or search that predicts; it is copied.
-        n_samples : int
-            Number of rows.
-        features : int, list of str or dict
-            As for :func:`~skdpnoise.inspection.plan`.
+        n_samples, features : see :func:`~skdpnoise.inspection.plan`
         %(displays: ax, name)s
         line_kwargs : dict or None, default=None
             Passed to the line.

@@ -32,11 +32,11 @@ class PrivacyLossDisplay(Display):
               P(M(D) \in S) - e^{\varepsilon} P(M(D') \in S)
 
     A mechanism is (ε, δ)-differentially private at every point on or above its curve. One that is
-    ε-private falls to zero at that ε; one that may disclose everything never falls below the
-    probability of it.
+    ε-private falls to zero at that ε; one that may disclose everything stays above that chance.
 
     Parameters
     ----------
+    %(displays: name)s
     epsilon : array-like of shape (n_points,)
         Where the curves are known, ascending.
     delta : array-like of shape (n_curves, n_points)

@@ -136,13 +136,13 @@ class PrivateRocCurveDisplay(_CurveDisplay):
 
     Parameters
     ----------
+    %(displays: name)s
     fpr, tpr : array-like of shape (n_points,)
         Rates of negative and of positive records, from (0, 0) to (1, 1).
     fpr_standard_error, tpr_standard_error : array-like of shape (n_points,)
         Of the noise in them.
     roc_auc, roc_auc_standard_error : float or None, default=None
         The area under the curve, for the legend.
-    %(displays: name)s
 
     Attributes
     ----------
@@ -168,7 +168,6 @@ class PrivateRocCurveDisplay(_CurveDisplay):
     tpr_standard_error: ArrayLike
     roc_auc: float | None = None
     roc_auc_standard_error: float | None = None
-    name: str | None = None
 
     _curve = PrivateRocCurve
     _release = staticmethod(private_roc_curve)
@@ -204,13 +203,13 @@ class PrivateCalibrationDisplay(_CurveDisplay):
 
     Parameters
     ----------
+    %(displays: name)s
     prob_true : array-like of shape (n_bins,)
         Share of positive records in each bin; bins with NaN are left out.
     prob_pred : array-like of shape (n_bins,)
         Mean probability of the records in each bin.
     standard_error : array-like of shape (n_bins,)
         Of the noise in ``prob_true``.
-    %(displays: name)s
 
     Attributes
     ----------
@@ -234,7 +233,6 @@ class PrivateCalibrationDisplay(_CurveDisplay):
     prob_true: ArrayLike
     prob_pred: ArrayLike
     standard_error: ArrayLike
-    name: str | None = None
 
     _curve = PrivateCalibrationCurve
     _release = staticmethod(private_calibration_curve)
@@ -274,8 +272,7 @@ class PrivateCalibrationDisplay(_CurveDisplay):
         %(queries: guarantee)s
         %(displays: ax, name, curve_kwargs)s
         **options
-            Passed to :func:`~skdpnoise.metrics.private_calibration_curve`, such as `ledger` or
-            `n_bins`.
+            Passed to :func:`~skdpnoise.metrics.private_calibration_curve`, such as `n_bins`.
         %(displays: Returns)s
         %(asked: Raises)s
         """

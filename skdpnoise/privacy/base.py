@@ -42,14 +42,7 @@ class BaseLoss(ABC):
         return self._epsilon_at(check_real(owner, "delta", delta, high=1.0, low_closed=True))
 
     def compose(self, count: int) -> Self:
-        """Return the loss of ``count`` ≥ 1 adaptive releases: pure ε adds, as does a squared μ.
-
-        Examples
-        --------
-        >>> from skdpnoise.privacy import GaussianLoss, PureLoss
-        >>> PureLoss(0.5).compose(4), GaussianLoss(0.5).compose(4)
-        (PureLoss(pure_epsilon=2.0), GaussianLoss(mu=1.0))
-        """
+        """Return the loss of ``count`` ≥ 1 adaptive releases: pure ε adds, as does a squared μ."""
         return self._times(check_count(f"{type(self).__name__}.compose", "count", count))
 
     @abstractmethod

@@ -42,10 +42,6 @@ def corollary6_epsilon(epsilon: float, delta: float) -> float:
     epsilon, delta : float
         ε > 0 and δ in [0, 1).
 
-    Returns
-    -------
-    float
-
     References
     ----------
     Muthukrishnan and Kalyani, arXiv:2302.03511, Corollary 6.

@@ -15,9 +15,8 @@ from skdpnoise.privacy import half_lines
 class LossCurve(Protocol):
     """A symmetric pair of distributions for each size of a change: what a noise family is.
 
-    Objects must be hashable; equal ones stand for the same curves. Values may err by 1e-12 of
-    themselves, and be those of an epsilon a few units in the last place off: a claim must use
-    :func:`raised`.
+    Equal objects, which must be hashable, stand for the same curves. Values may err by 1e-12 of
+    themselves, and epsilon by a few units in the last place: a claim must use :func:`raised`.
     """
 
     def hockey_stick(self, epsilon: ArrayLike, shift: ArrayLike) -> NDArray[np.float64]:
@@ -53,13 +52,7 @@ def raised(curve: LossCurve, epsilon: ArrayLike, shift: ArrayLike) -> NDArray[np
 
 @dataclass(frozen=True, slots=True)
 class RandomisedResponse:
-    r"""All that ε-privacy alone promises; the shift is ε.
-
-    .. math:: H(e) = \max\left(0, \frac{e^{\varepsilon} - e^{e}}{1 + e^{\varepsilon}}\right)
-
-    References
-    ----------
-    Kairouz, Oh and Viswanath, arXiv:1311.0776, Theorem 3.3.
+    """All that ε-privacy alone promises: :class:`Promised` with δ = 0; the shift is ε.
 
     Examples
     --------
@@ -122,13 +115,7 @@ class Promised:
 
 @dataclass(frozen=True, slots=True)
 class NormalShift:
-    r"""Normal distributions a shift μ apart.
-
-    .. math:: H(e) = Q(e/\mu - \mu/2) - e^{e} Q(e/\mu + \mu/2)
-
-    References
-    ----------
-    Balle and Wang, ICML 2018, Theorem 8.
+    """Normal distributions a shift μ apart: the curve of :func:`~skdpnoise.privacy.gdp_delta`.
 
     Examples
     --------

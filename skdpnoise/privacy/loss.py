@@ -115,10 +115,8 @@ class PureLoss(_Divisible):
 
     Examples
     --------
-    >>> PureLoss(0.5) + PureLoss(0.25)
-    PureLoss(pure_epsilon=0.75)
-    >>> print(PureLoss(0.5).compose(3))
-    1.5-DP
+    >>> PureLoss(0.5) + PureLoss(0.25), PureLoss(0.5).compose(4)
+    (PureLoss(pure_epsilon=0.75), PureLoss(pure_epsilon=2.0))
 
     The numeric form composes tightly: 400 losses of ε = 0.05 make ε = 4.86 at δ = 1e-6, not 20.
 
@@ -183,8 +181,7 @@ class GaussianLoss(_Divisible):
 
     References
     ----------
-    Dong, Roth and Su, "Gaussian differential privacy", arXiv:1905.02383, Definition 2.6,
-    Corollaries 2.13 and 3.3.
+    Dong, Roth and Su, arXiv:1905.02383, Definition 2.6, Corollaries 2.13 and 3.3.
 
     Examples
     --------

@@ -15,8 +15,7 @@ when the record is taken away, and when it is added
 
 where a > 0; otherwise it is at most 0. Both are largest over S at once: q H(ε_0) and a H(ε_1).
 
-**Replaced records are another matter.** Both laws are then mixtures, and the two curves above do
-not bound them.
+**Replaced records are another matter.** Both laws are mixtures, which these curves do not bound.
 """
 
 from __future__ import annotations
@@ -114,8 +113,7 @@ class PoissonSampled:
 
     with H the curve without sampling, q the rate, and a > 0. The first is for a record that is
     taken away, the second for one that is added. A composition follows each order of the neighbours
-    by itself through all releases, and takes the larger δ in the end; alone, a curve is the larger
-    of both.
+    by itself through all releases, and takes the larger δ in the end, as a single release does.
 
     **Guarantee.** For neighbours of the relation ``"add_remove"`` only, and if every record enters
     each batch independently with probability q at most. Batches of a fixed size, or shuffled ones,

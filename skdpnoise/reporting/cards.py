@@ -1,8 +1,7 @@
 """Cards for notebooks: HTML and CSS alone, in light, dark and high contrast; nothing runs in them.
 
-What people need stands first, figures behind a fold. A card paints its own ground, so that its
-colours have the contrast that they were chosen for on any page: it follows the theme of
-JupyterLab, VS Code and Sphinx pages where these say which they have, and else the system's.
+A card paints its own ground, so that its colours have their contrast on any page: it follows the
+theme of JupyterLab, VS Code and Sphinx pages where these say which they have, else the system's.
 """
 
 from __future__ import annotations
@@ -119,7 +118,6 @@ def fold(title: str, body: str) -> str:
 
 
 def bar(pieces: Sequence[tuple[str, float]], label: str) -> str:
-    """Return a bar of shares of a whole, with a text for screen readers."""
     # One more piece than shares: what none of them has.
     spans = "".join(
         f'<span class="{_piece(k, name)}" style="width:{100.0 * share:.3f}%"></span>'
@@ -133,7 +131,6 @@ def _piece(number: int, name: str) -> str:
 
 
 def in_plain_words(report: Any) -> str:
-    """Return the promise, the releases with their shares and noise, and the unit, in HTML."""
     warnings = "".join(map(_warning, words.caveats(report)[0 if report.secure else 1 :]))
     names = ", ".join(report.declared)
     word = "By the word of the user these are public, or learn nothing private"
@@ -164,8 +161,6 @@ def _measured(report: Any) -> str:
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """Return a table of a card in HTML; only the first column breaks lines."""
-
     def row(cells: Sequence[str], kind: str = "td") -> str:
         first = "text-align:left;padding:2px 10px"
         styles = [first, *[f"{first};white-space:nowrap"] * (len(cells) - 1)]

@@ -13,8 +13,6 @@ __all__ = ["Sheet", "Shown", "sheet_of"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sheet:
-    """A title, a promise, a table and named facts."""
-
     kind: str = ""
     title: str
     promise: str = ""

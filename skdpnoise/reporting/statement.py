@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import textwrap
 from collections.abc import Sequence
+from dataclasses import asdict
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from typing import Any
 
@@ -80,13 +81,11 @@ def statement(report: Any) -> str:
 
 
 def as_dict(report: Any) -> dict[str, Any]:
-    guarantee, allowed = report.guarantee, report.allowed
+    allowed = report.allowed
     return {
         "estimator": report.estimator,
         "software": report.software,
-        "epsilon": guarantee.epsilon,
-        "delta": guarantee.delta,
-        "adjacency": guarantee.adjacency,
+        **asdict(report.guarantee),
         "unit": report.unit,
         "rows_per_group": report.rows_per_group,
         "mu": allowed.mu if isinstance(allowed, GaussianLoss) else None,
@@ -260,7 +259,6 @@ def measured(report: Any) -> list[str]:
 
 
 def exactly(report: Any) -> str:
-    """Return the privacy profile of the loss that was allowed."""
     allowed = report.allowed
     pairs = [(at, rounded_up(delta, 2)) for at, delta in _profile(report) if delta > _CERTAIN]
     shown = [f"δ({at:g}) = {delta}" for at, delta in pairs]

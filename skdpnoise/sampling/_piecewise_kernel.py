@@ -204,8 +204,6 @@ def fill_piecewise(
 
 @dataclass(frozen=True, slots=True)
 class EnvelopeTable:
-    """The envelope of one law at one precision."""
-
     law: Exponents
     cells: Envelope
     bits: int | None  # binary places of the result, or None for a law on the integers

@@ -207,9 +207,7 @@ def rounded_frobenius(
     .. math:: M_{jj} = \sqrt{V} \, G_{jj}, \qquad M_{jk} = \sqrt{V/2} \; G_{jk}, \qquad
               V \sim \chi^2_{D+1}, \quad D = p (p + 1)/2
 
-    Reference: Gómez, Gómez-Villegas and Marín, "A multivariate generalization of the power
-    exponential family of distributions", Communications in Statistics 1998 (the mixture, at β =
-    1/2).
+    Reference: that of :func:`rounded_euclidean`.
     """
     # with G standard normal, as in skdpnoise.sampling.balls.rounded_euclidean. V is drawn to 64
     # places more than a double holds. Magnitudes are bounded from both sides in double precision;

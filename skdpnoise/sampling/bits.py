@@ -59,7 +59,6 @@ def take_below(words: Words, position: int, bound: int, n: int) -> tuple[int, in
 def fill(
     kernel: Kernel, rng: RandomWords, out: Integers, mean_bits: float, *parameters: object
 ) -> None:
-    """Fill the flat array `out` with successive draws of a kernel."""
     buffer = np.empty(0, dtype=np.uint64)
     position = 0
     done = 0

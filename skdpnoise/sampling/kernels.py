@@ -1,8 +1,7 @@
 """Loops that Python runs while there is little to do, and numba compiles when that is faster.
 
-To import numba and to compile one sampler takes about a second. The interpreter takes half a
-microsecond for each random bit, and a fit asks for some ten thousand. Both ways do the same
-operations on integers and doubles, so the draws are the same bit for bit.
+Importing numba and compiling one sampler takes about a second, the interpreter half a microsecond
+for each of some ten thousand random bits of a fit. Both draw the same numbers, bit for bit.
 """
 
 from __future__ import annotations

@@ -2,12 +2,8 @@
 
 They are SHAKE-128 of a key of 256 bits and the number of a block of rows. Who does not know the key
 cannot tell them from independent uniform words, as little as those of the generator that a key
-stretches in the operating system's source.
-
-References
-----------
-NIST FIPS 202, "SHA-3 standard: permutation-based hash and extendable-output functions", 2015,
-Section 6.2.
+stretches in the operating system's source. Reference: NIST FIPS 202, "SHA-3 standard:
+permutation-based hash and extendable-output functions", 2015, Section 6.2.
 """
 
 from __future__ import annotations

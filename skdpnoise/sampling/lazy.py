@@ -7,14 +7,11 @@ questions are about the same number. Setting the count to zero begins a new numb
 
 Such comparisons make exact exponential and half-normal numbers. They leave the places that none has
 looked at uniform and independent of everything else. So a number whose first places do not decide a
-question is not drawn anew, which would favour numbers that are easy to decide: further random bits
-are appended to it.
+question gets further random bits: drawn anew, it would favour numbers that are easy to decide.
 
-References
-----------
-J. von Neumann (1951), "Various techniques used in connection with random digits", NBS Applied
-Mathematics Series 12. C. F. F. Karney (2016), "Sampling exactly from the normal distribution", ACM
-Transactions on Mathematical Software 42, Algorithms N, B and C.
+References: J. von Neumann (1951), "Various techniques used in connection with random digits", NBS
+Applied Mathematics Series 12. C. F. F. Karney (2016), "Sampling exactly from the normal
+distribution", ACM Transactions on Mathematical Software 42, Algorithms N, B and C.
 """
 
 from __future__ import annotations

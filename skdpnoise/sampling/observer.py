@@ -1,10 +1,8 @@
 """Where private integers meet their noise, an audit may look on.
 
-A fit that nobody observes adds noise to integers, and that is all: one look at a context variable
-for each release. An observed fit hands integers and noise to its observer, and uses what that
-returns. Such a fit is not private, and its report says so. An observer exists only while
-:func:`observed` runs one function, in a context of its own that ends with it, so that it cannot be
-left on.
+An observed fit hands integers and noise to its observer, and uses what that returns: it is not
+private, and its report says so. An observer exists only while :func:`observed` runs one function,
+in a context of its own that ends with it, so that it cannot be left on.
 """
 
 from __future__ import annotations
@@ -33,43 +31,25 @@ class Cells(NamedTuple):
 
 
 class Observer(Protocol):
-    """An audit that looks on while one fit runs.
+    """An audit that looks on while one fit runs."""
 
-    Examples
-    --------
-    >>> from skdpnoise.inspection import Transcript
-    >>> observer: Observer = Transcript()
-    """
+    # `skdpnoise.inspection.Transcript` documents each of them.
 
-    def rng(self) -> RandomWords:
-        """Return the randomness of the fit, which is not secure."""
-        ...
+    def rng(self) -> RandomWords: ...
 
-    def sum(self, mechanism: Any, integers: ArrayLike, noise: ArrayLike) -> NDArray[Any]:
-        """Return what is released of integers and their noise."""
-        ...
+    def sum(self, mechanism: Any, integers: ArrayLike, noise: ArrayLike) -> NDArray[Any]: ...
 
     def cells(
         self, mechanism: Any, cells: Cells, counts: ArrayLike, noise: ArrayLike
-    ) -> NDArray[Any]:
-        """Return the noisy counts of cells that are shown where they reach a threshold."""
-        ...
+    ) -> NDArray[Any]: ...
 
-    def choice(self, mechanism: Any, utilities: ArrayLike, sample: Callable[[Any], int]) -> int:
-        """Return what is chosen by private utilities."""
-        ...
+    def choice(self, mechanism: Any, utilities: ArrayLike, sample: Callable[[Any], int]) -> int: ...
 
-    def order(self, n: int) -> NDArray[np.int64]:
-        """Return a secret order of the records, coupled with that of the neighbouring fit."""
-        ...
+    def order(self, n: int) -> NDArray[np.int64]: ...
 
-    def numbered(self) -> None:
-        """Note that secret words go by the numbers of the records."""
-        ...
+    def numbered(self) -> None: ...
 
-    def charge(self, label: str, mechanism: Any) -> None:
-        """Note what is charged for, before it samples noise."""
-        ...
+    def charge(self, label: str, mechanism: Any) -> None: ...
 
 
 def current() -> Observer | None:

@@ -290,10 +290,9 @@ def rounded_piecewise(rng: RandomWords, size: Shape, bits: int, exponent: Expone
 
     References
     ----------
-    Devroye (1986), "Non-uniform random variate generation", chapters II.3 and VIII. Karney
-    (2016), "Sampling exactly from the normal distribution", ACM Transactions on Mathematical
-    Software 42. Mironov (2012), "On significance of the least significant bits for differential
-    privacy", CCS.
+    Devroye (1986), "Non-uniform random variate generation", chapters II.3 and VIII. Karney (2016),
+    "Sampling exactly from the normal distribution", ACM Transactions on Mathematical Software 42.
+    Mironov (2012), "On significance of the least significant bits for differential privacy", CCS.
 
     Examples
     --------
@@ -360,8 +359,7 @@ def integer_piecewise(rng: RandomWords, size: Shape, exponent: Exponent) -> Inte
 
     .. math:: P(k) = e^{-\rho(|k|)} \Big/ \sum_{i \in \mathbb{Z}} e^{-\rho(|i|)}
 
-    As `rounded_piecewise`, with cells that are sets of integers. Any width that fits into 64 bits
-    is as fast as any other.
+    As `rounded_piecewise`, with cells that are sets of integers, as fast for any width.
 
     Parameters
     ----------

@@ -23,10 +23,6 @@ def random_words(random_state: object = None) -> RandomWords:
         `SeededWords` every time; a bool is refused. A numpy generator seeds fresh `SeededWords` and
         advances, so that repeated use gives different noise. `RandomWords` come back unchanged.
 
-    Returns
-    -------
-    rng : RandomWords
-
     Examples
     --------
     >>> random_words(None).secure, random_words(0).secure

@@ -38,8 +38,7 @@ class RandomWords(Protocol):
 class SystemWords:
     """Words from the operating system's cryptographic source, `os.urandom`.
 
-    They are secure. Nothing is kept between calls, so that a forked process never repeats the words
-    of its parent.
+    They are secure. Nothing is kept between calls: a forked process never repeats its parent's.
 
     Examples
     --------
@@ -107,10 +106,6 @@ def is_seeded(random_state: object = None) -> bool:
     ----------
     random_state : None, int, numpy RandomState, numpy Generator or RandomWords, default=None
         As in :func:`random_words`.
-
-    Returns
-    -------
-    bool
 
     Examples
     --------

@@ -146,8 +146,7 @@ def grouped_sum(
     Parameters
     ----------
     low, high : float or array-like of shape (n_columns,)
-        Public ends of the interval, low <= high, in the units of the values; both 1 where records
-        are counted.
+        Public ends of the interval, low <= high, in the units of the values; of counts both 1.
     n_groups : int
         Number of groups.
     %(mechanisms: adjacency)s
@@ -334,8 +333,7 @@ def shifted_sums(low: ArrayLike, high: ArrayLike, shift: ArrayLike) -> Sensitivi
 
     References
     ----------
-    Lebeda, "Better Gaussian mechanism using correlated noise", arXiv:2408.06853 (contributions
-    of 0 or 1).
+    Lebeda, "Better Gaussian mechanism using correlated noise", arXiv:2408.06853 (for 0 and 1).
 
     Examples
     --------
@@ -377,8 +375,7 @@ def bounded_ones(
     References
     ----------
     Joseph and Yu, "Some constructions of private, efficient, and optimal K-norm and elliptic
-    Gaussian noise", arXiv:2309.15790 (counts of records with at most k ones). The mixing is ours;
-    the tests try all changes.
+    Gaussian noise", arXiv:2309.15790 (without mixing, which is ours; the tests try all changes).
 
     Examples
     --------

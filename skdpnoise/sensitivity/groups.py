@@ -28,8 +28,7 @@ class GroupedProfile(SensitivityProfile):
     moves all of them as far as it can at once. Where contributions are clipped by their norm, no
     record can: a group of d coordinates costs then what one coordinate does.
 
-    Groups of one coordinate each are a :class:`SensitivityProfile`; one group of all is clipping by
-    one norm.
+    Groups of one coordinate each are a :class:`SensitivityProfile`; one group clips by one norm.
 
     Parameters
     ----------
@@ -50,8 +49,7 @@ class GroupedProfile(SensitivityProfile):
 
     References
     ----------
-    Muthukrishnan and Kalyani, arXiv:2302.03511, Section VI-C (groups of parameters). The joint
-    bound over groups is ours.
+    Muthukrishnan and Kalyani, arXiv:2302.03511, Section VI-C (groups; the joint bound is ours).
 
     Examples
     --------

@@ -39,8 +39,7 @@ class RowBounds(Sealed):
 
     .. math:: |x|_2 \le R, \qquad |x_j| \le c_j, \qquad |x|_1 \le R_1
 
-    Clipping makes rows obey them. They must not be read from the data, unless they are estimated
-    privately, and charged.
+    Clipping makes rows obey them. They must not be read from the data, unless that is charged.
 
     Parameters
     ----------
@@ -141,8 +140,7 @@ def spread_l1_norm(n_columns: int, norm: float) -> float:
     .. math:: R_1 = R \sqrt{\max(1, \, 0.73 \, p)}
 
     For a uniformly distributed direction, :math:`|x|_1^2 / |x|_2^2` is near 2p/π = 0.64 p. It
-    lowers Laplace noise under "add_remove"; under "replace_one" a bound by Cauchy and Schwarz does
-    better.
+    lowers Laplace noise under "add_remove"; Cauchy and Schwarz do better under "replace_one".
 
     Parameters
     ----------
@@ -150,10 +148,6 @@ def spread_l1_norm(n_columns: int, norm: float) -> float:
         p.
     norm : float
         R.
-
-    Returns
-    -------
-    float
 
     Examples
     --------
@@ -231,8 +225,7 @@ def second_moment_change(
     ----------
     Dwork, Talwar, Thakurta and Zhang, "Analyze Gauss", STOC 2014, Section 3 (the same noise on the
     upper triangle). Muthukrishnan and Kalyani, arXiv:2302.03511, Theorem 4. The division between
-    diagonal and the rest, and the factor √2 for Laplace noise, are ours; the tests try to pass
-    them by optimisation.
+    diagonal and rest, and √2 for Laplace noise, are ours; tests try to pass them by optimisation.
 
     Examples
     --------
@@ -282,8 +275,7 @@ def second_moments_profile(
     .. math:: \lambda_{jj} = c_j^2, \qquad \lambda_{jk} = \max_{x_j^2 + x_k^2 \le R^2} |x_j x_k|
 
     and twice the latter under "replace_one", where :math:`x_j x_k` may change its sign and
-    :math:`x_j^2` may not. Joint bounds are those of :func:`second_moment_change`. All are rounded
-    up.
+    :math:`x_j^2` may not. Joint bounds are those of :func:`second_moment_change`, rounded up, too.
 
     Parameters
     ----------

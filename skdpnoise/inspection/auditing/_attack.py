@@ -26,8 +26,6 @@ _SHARES = np.unique(np.concatenate([_SHARES, 1.0 - _SHARES]))
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """The score lies on one side of a threshold."""
-
     # 1: above the threshold, which points to the first data set; -1: below, to the second
     side: int
     threshold: float
@@ -50,7 +48,6 @@ class Attack:
 def choose_attack(
     first: Table, second: Table, trials: float, delta: float, false_alarm: float
 ) -> Attack:
-    """Choose the score and the thresholds whose bounds promise to be largest on `trials` fits."""
     # Kinds of score are compared on halves of the fits that they were not fitted to.
     found = []
     for name, fit in _kinds(first, second).items():
@@ -121,7 +118,6 @@ def _kinds(first: Table, second: Table) -> dict[str, Fit]:
 
 
 def _sizes(first: Table, second: Table) -> tuple[Table, Table]:
-    """Return the centre of each column and its size: infinite where it tells nothing."""
     # What is constant on either data set, but not the same, is told apart with certainty: its size
     # is a small part of the difference.
     pooled = np.vstack([first, second])

@@ -13,11 +13,7 @@ from numpy.typing import NDArray
 from skdpnoise._utils.parallel import in_order
 from skdpnoise.inspection.auditing._attack import choose_attack, cross_fitted, of_normal_scores
 from skdpnoise.inspection.auditing._bounds import epsilon_bound, mu_bound
-from skdpnoise.inspection.auditing._claims import (
-    check_fits,
-    fit_quietly,
-    seeded_clones,
-)
+from skdpnoise.inspection.auditing._claims import check_fits, fit_quietly, seeded_clones
 from skdpnoise.inspection.auditing._neighbours import Neighbours
 from skdpnoise.inspection.auditing._tables import stacked, taken
 from skdpnoise.inspection.auditing._views import UNREAD, Layout, Parameters, View, view
@@ -122,7 +118,6 @@ def _worst(fits: Fits, pairs: Sequence[Neighbours], n_fits: int) -> Neighbours:
 
 
 def _rounds(n_pairs: int, n_fits: int) -> list[tuple[int, int]]:
-    """Return for each round the fits on each data set, and how many pairs it leaves."""
     rounds, left = [], n_pairs
     for share, keep in _ROUNDS:
         if left > 1:
@@ -132,7 +127,6 @@ def _rounds(n_pairs: int, n_fits: int) -> list[tuple[int, int]]:
 
 
 def count_fits(n_pairs: int, n_fits: int) -> int:
-    """Return how many fits there will be in all, those of the search included."""
     total, left = 2 * n_fits, n_pairs
     for count, keep in _rounds(n_pairs, n_fits):
         total += 2 * left * count

@@ -36,13 +36,12 @@ def claimed(
 
 
 def clone_for_audit(estimator: Any, seed: int | None = None) -> Any:
-    """Return a clone that charges no ledger and runs on one core."""
     # With a seed, everything public in it that takes a random state has one of its own: clones of
     # the same seed take the same public coins. What is private keeps its own, which an observer
     # sets.
     copy, parts = clone_without(estimator, "ledger", "n_jobs")
     if seed is not None:
-        give_seeds([part for part in parts if not _is_private(part)], seed)
+        give_seeds([part for part in parts if not (_is_ours(part) or is_private(part))], seed)
     return copy
 
 
@@ -62,11 +61,6 @@ def declared_within(estimator: Any) -> tuple[str, ...]:
 
 def _is_ours(estimator: Any) -> bool:
     return any(kind.__module__.startswith("skdpnoise.") for kind in type(estimator).__mro__)
-
-
-def _is_private(estimator: Any) -> bool:
-    """Return whether random numbers of an estimator make noise: those of our own, for example."""
-    return _is_ours(estimator) or is_private(estimator)
 
 
 def fit_quietly(estimator: Any, X: Any, y: Any) -> tuple[Any, list[str], str | None]:
@@ -90,7 +84,6 @@ def check_fits(name: str, raised: Sequence[str | None]) -> None:
 
 
 def said(error: Exception) -> str:
-    """Return the kind and the text of an error; some cannot say what they are."""
     try:
         return f"{type(error).__qualname__}: {error}"
     except Exception:

@@ -77,12 +77,10 @@ class Moved:
 
     @property
     def is_repeated(self) -> bool:
-        """True if more was released than was charged for."""
         return self.n_releases > getattr(self.mechanism, "n_releases", 1)
 
 
 def moved(first: Transcript, second: Transcript) -> list[Moved]:
-    """Return what each mechanism's noise had to make up for between two fits."""
     groups: dict[int, list[Pairs]] = {}  # meetings that one charge is for, of each mechanism
     for here, there in zip(second.meetings, first.meetings, strict=False):
         mechanism = here.mechanism
@@ -165,7 +163,6 @@ def _numbers(meetings: Pairs) -> int:
 
 
 def _size(mechanism: Any, meeting: Meeting) -> int:
-    """Return how many numbers one release has; of cells, how many columns."""
     if type(mechanism) is CategoryMechanism:
         return mechanism.n_columns
     if type(mechanism) is AdditiveMechanism:

@@ -229,7 +229,6 @@ def _state(value: Any, held: dict[str, Any]) -> Iterator[tuple[str, Any]]:
 
 
 def _is_held_by_a_module(value: Any, name: str) -> bool:
-    """Return whether a name stands for an object: else its memory is unknown."""
     with suppress(AttributeError):
         return attrgetter(name)(sys.modules.get(whichmodule(value, name))) is value
     return False

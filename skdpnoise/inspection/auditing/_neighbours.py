@@ -96,7 +96,6 @@ class Oddity:
 
 
 def as_data(X: Any, y: Any) -> Data:
-    """Return X and y as they can be taken apart by rows."""
     X, y = indexable(X, y)
     X = as_table(X)
     if len(X.shape) != 2 or X.shape[0] < 4:
@@ -156,7 +155,6 @@ def candidates(estimator: Any, data: Data, adjacency: Adjacency) -> list[Neighbo
 
 
 def places(size: int) -> list[tuple[str, int]]:
-    """Return where one record can be put among so many, and how a label says so."""
     return [("", size), (f"{_IN_PLACE}first row", 0), (f"{_IN_PLACE}middle", size // 2)]
 
 
@@ -224,7 +222,6 @@ def target_ends(estimator: Any, y: NDArray[Any], *, far: bool = False) -> NDArra
 
 
 def append_rows(data: Data, rows: Any, targets: Any) -> Data:
-    """Return data with more records, at the end; a single target may stand for all of them."""
     X, y = data
     X = stacked(X, rows)
     if y is None:
@@ -268,6 +265,5 @@ def _take(data: Data, rows: NDArray[np.intp]) -> Data:
 
 
 def _last(data: Data, place: int) -> Data:
-    """Return the data with one row moved to the end."""
     rows = np.arange(len(data[0]))
     return _take(data, np.append(np.delete(rows, place), place))

@@ -37,11 +37,7 @@ class Canaries:
 
 
 def one_run(
-    estimator: Any,
-    data: Data,
-    claim: PrivacyGuarantee,
-    canaries: Canaries,
-    false_alarm: float,
+    estimator: Any, data: Data, claim: PrivacyGuarantee, canaries: Canaries, false_alarm: float
 ) -> OneRunResult:
     """Fit once to data with canaries, guess which were in, and bound ε by how many guesses hold."""
     n_canaries, score = canaries.count, canaries.score

@@ -73,7 +73,9 @@ def replay(
                 largest, _ = broken.get((one.name, one.bound), (TOLERANCE, ""))
                 if one.share > largest:
                     broken[one.name, one.bound] = one.share, label
-            costs.append((label, _loss_of(runs[0].model, found), found))
+            # The best of a random number of runs is not the sum of its parts: it has a theorem.
+            repeated = getattr(runs[0].model, "strategy_", None) == "repeated"
+            costs.append((label, None if repeated else total_moved(found), found))
             for trouble in [*_control_flow(*runs), *_unpaid(found)]:
                 problems.setdefault(trouble, label)
     check_fits(type(estimator).__name__, raised)
@@ -96,13 +98,7 @@ def replay(
     )
 
 
-def _loss_of(model: Any, found: Sequence[Moved]) -> PrivacyLoss | None:
-    # The best of a random number of runs is not the sum of its parts: it has a theorem of its own.
-    return None if getattr(model, "strategy_", None) == "repeated" else total_moved(found)
-
-
 def _most_used(costs: Sequence[_Cost], claim: PrivacyGuarantee) -> tuple[float | None, str]:
-    """Return the largest ε of all pairs, and in what the neighbours differ."""
     known = [
         (quick_epsilon(loss, claim.delta), label, loss, found)
         for label, loss, found in costs
@@ -150,8 +146,6 @@ def ranked(
 
 
 def _two_runs(estimator: Any, pair: Neighbours, seed: int) -> tuple[tuple[_Run, _Run], str]:
-    """Return the fits to both data sets, and in what these differ."""
-
     def run(data: Data, earlier: Transcript | None) -> _Run:
         transcript = Transcript(seed, earlier, pair.place if pair.comes_and_goes else -1)
         # The same public coins for both, such as a random projection in front of the model.
@@ -171,7 +165,6 @@ def _two_runs(estimator: Any, pair: Neighbours, seed: int) -> tuple[tuple[_Run, 
 
 
 def _unpaid(found: Sequence[Moved]) -> list[str]:
-    """Return what was released without a charge, or more often than was charged for."""
     problems = [f"{one.name} released something" for one in found if one.label is None]
     repeated = (one.name for one in found if one.is_repeated and one.label is not None)
     return problems + [f"{name}: more is released than is charged for" for name in repeated]

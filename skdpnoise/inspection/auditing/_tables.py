@@ -28,7 +28,6 @@ class Odd:
 
 
 def as_table(X: Any) -> Any:
-    """Return a frame of pandas or polars as it is, and anything else as an array."""
     return X if hasattr(X, "iloc") or is_polars(X) else np.asarray(X)
 
 
@@ -69,7 +68,6 @@ def stacked(X: Any, rows: Any) -> Any:
 
 
 def with_numbers(X: Any, values: Mapping[int, ArrayLike]) -> Any:
-    """Return a table with other numbers in some columns, as far as these can hold them."""
     kinds = numeric_columns(X)
     for k, new in values.items():
         held = _as_kind(np.atleast_1d(np.asarray(new, dtype=np.float64)), kinds[k])
@@ -78,7 +76,6 @@ def with_numbers(X: Any, values: Mapping[int, ArrayLike]) -> Any:
 
 
 def with_cell(X: Any, row: int, column: int, value: Any) -> Any:
-    """Return a table with another value in one cell, of a type that can hold it."""
     cells = _cells(X, column)
     cells[row] = value
     return _with_column(X, column, cells)
@@ -110,7 +107,6 @@ def odd_values(X: Any, column: int) -> Iterator[Odd]:
 
 
 def _missing_values(X: Any, column: int) -> list[tuple[str, Any]]:
-    """Return what stands for a missing value in a column, as far as its type can hold one."""
     nothing, undefined = ("a missing value", None), ("a NaN", float("nan"))
     if is_polars(X):
         return [nothing, undefined] if X.dtypes[column].is_float() else [nothing]
@@ -123,7 +119,6 @@ def _missing_values(X: Any, column: int) -> list[tuple[str, Any]]:
 
 
 def _known_categories(X: Any, column: int) -> list[Any]:
-    """Return what a column of texts or categories holds, or its type names; else nothing."""
     if column in numeric_columns(X):
         return []
     found = [cell for cell in _cells(X, column) if not is_missing(cell)]
@@ -131,7 +126,6 @@ def _known_categories(X: Any, column: int) -> list[Any]:
 
 
 def _named_categories(X: Any, column: int) -> list[Any]:
-    """Return the categories that a column's type names."""
     if hasattr(X, "iloc"):
         index = getattr(X.dtypes.iloc[column], "categories", None)
         return [] if index is None else index.tolist()

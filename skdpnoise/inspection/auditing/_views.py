@@ -264,8 +264,6 @@ def _codes(texts: Sequence[str]) -> NDArray[np.float64]:
 
 
 class Layout:
-    """Which numbers make a row of the table of all fits."""
-
     # Of what changes its size, and of all that stands under names which hardly any fit has (keys
     # that are noise), a row holds the size and some of the numbers.
 

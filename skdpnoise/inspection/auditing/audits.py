@@ -57,17 +57,15 @@ def audit(
     r"""Look for evidence against what an estimator claims, in up to three ways.
 
     *replay* (estimators of this library and compositions of them): one fit, and another on a
-    neighbour with every released number frozen, as if the noise had made up for the difference. All
-    else that is published must agree to the last bit. What the noise had to make up for costs what
-    those shifts cost under it: more than is claimed refutes the claim. A shift beyond the declared
-    sensitivity of a release is a finding of its own, a broken declaration.
+    neighbour with every released number frozen. All else that is published must agree to the last
+    bit. What the noise had to make up for costs what those shifts cost under it: more than is
+    claimed refutes the claim. A shift beyond the declared sensitivity is a broken declaration.
 
-    *black_box* (any estimator): thousands of fits on two neighbouring data sets. Score and
-    threshold of a test are chosen on a quarter of them; the others count how often it is right.
-    Clopper-Pearson bounds of the rates, which hold together with the stated false alarm, give
+    *black_box* (any estimator): thousands of fits on two neighbouring data sets, a quarter of them
+    to choose a test, the others to count how often it is right. Clopper-Pearson bounds of the
+    rates, which hold together with the stated false alarm, give
 
-    .. math:: \varepsilon \ge \log\frac{\mathrm{TPR}_{low} - \delta}{\mathrm{FPR}_{high}},
-              \qquad
+    .. math:: \varepsilon \ge \log\frac{\mathrm{TPR}_{low} - \delta}{\mathrm{FPR}_{high}}, \qquad
               \mu \ge \Phi^{-1}(\mathrm{TPR}_{low}) - \Phi^{-1}(\mathrm{FPR}_{high}).
 
     *one_run* (models with many coordinates): one fit with many canaries, each included by a random
@@ -101,8 +99,7 @@ def audit(
         What is claimed, for estimators that have no such parameters. None takes the estimator's
         own; a δ that is named nowhere is 0.
     n_fits : int, default=1000
-        Fits of the black box on each of the two data sets; the search for the worst neighbours
-        takes about a fifth more.
+        Fits of the black box on each data set; to find the worst neighbours takes a fifth more.
     n_replays : int, default=1
         Replays of each pair of neighbours, with other noise.
     n_canaries : int, default=1000
@@ -129,8 +126,7 @@ def audit(
     Raises
     ------
     ValueError
-        If nothing says what is claimed, a parameter is not as described, or the pair is none of
-        neighbours.
+        If nothing says what is claimed, or a parameter or the pair is not as described.
     TypeError
         If a parameter is of the wrong kind.
 
@@ -190,20 +186,18 @@ def audit(
             canaries = Canaries(n_canaries, seeds[2], score)
             results.append(one_run(estimator, data, claim, canaries, each))
             tell(1)
-    alarm = float(false_alarm) if n_tests else 0.0
     return AuditReport(
         estimator=type(estimator).__name__,
         claim=claim,
         results=tuple(results),
         n_records=len(data[0]),
-        false_alarm=alarm,
+        false_alarm=float(false_alarm) if n_tests else 0.0,
         left_out=left_out,
         declared=declared_within(estimator),
     )
 
 
 def _methods(method: str | Sequence[str]) -> tuple[tuple[str, ...], bool]:
-    """Return the methods, and whether a replay is left out where there is nothing to see."""
     if isinstance(method, str) and method == "auto":
         return ("replay", "black_box"), True
     names = (method,) if isinstance(method, str) else tuple(method)
@@ -219,7 +213,6 @@ def _methods(method: str | Sequence[str]) -> tuple[tuple[str, ...], bool]:
 def _pairs(
     estimator: Any, data: Data, neighbours: Any, claim: PrivacyGuarantee
 ) -> tuple[list[Neighbours], tuple[str, ...]]:
-    """Return the neighbours, and which are left out since the estimator refuses such input."""
     if isinstance(neighbours, str) and neighbours == "worst":
         return without_refused(estimator, candidates(estimator, data, claim.adjacency))
     return [given_pair(data, neighbours, claim.adjacency)], ()

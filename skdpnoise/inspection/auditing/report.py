@@ -70,12 +70,10 @@ class ReplayResult(_Result):
     shares : tuple of (str, float)
         For each label of a charge the largest change in units of what was declared. 1 is sharp.
     problems : tuple of str
-        What tells the data sets apart beside the releases, what was not charged, and an ε that is
-        more than is claimed.
+        What tells the data sets apart beside the releases, was not charged, or exceeds the claim.
     broken : tuple of str, default=()
-        Releases that one record moves further than is declared, in one of the declared bounds. That
-        does not refute the claim if the noise makes up for it, but what was proved from the
-        declaration is not proved.
+        Releases that one record moves further than is declared, in one of the declared bounds: the
+        noise may make up for it, but what was proved from the declaration is not proved.
 
     Examples
     --------
@@ -301,10 +299,7 @@ class AuditReport(Shown):
 
     @property
     def refuted(self) -> bool:
-        """True if a method found something against the claim.
-
-        A report that is not refuted and does not pass has found a broken declaration.
-        """
+        """True if the claim is refuted; if not, and not :attr:`passed`, a declaration is broken."""
         return any(result.refuted for result in self.results)
 
     @property
@@ -313,12 +308,7 @@ class AuditReport(Shown):
         return max((result.epsilon or 0.0 for result in self.results), default=0.0)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return all numbers as plain values, for JSON; what is not finite is None.
-
-        Returns
-        -------
-        dict
-        """
+        """Return all numbers as plain values, for JSON; what is not finite is None."""
         found: dict[str, Any] = _plain(asdict(self))
         claim: dict[str, Any] = found.pop("claim")
         for result, numbers in zip(self.results, found["results"], strict=True):

@@ -142,7 +142,6 @@ def checked_budget(
     adaptive: object,
     most_returned: object,
 ) -> dict[str, Any]:
-    """Return the parts of a budget that are given."""
     wanted = {"unit": unit, "adaptive": adaptive, "most_returned": most_returned}
     if (epsilon is None) != (delta is None):
         missing = "epsilon" if epsilon is None else "delta"

@@ -40,8 +40,6 @@ _AT_ONCE = 1000  # rows of many that are fetched at once
 
 
 def _parsed(sa: Any, storage: object, name: str) -> Any:
-    """Return the URL of a storage, its file as an absolute path."""
-
     def refusal(got: str) -> str:
         return (
             f"{name} must be None, 'memory', or a URL of SQLAlchemy, such as 'sqlite:///budget.db' "
@@ -216,7 +214,6 @@ class DatabaseStorage:
         return engine
 
     def _configure(self, engine: Any) -> None:
-        """Set up every connection to a file of SQLite."""
         shown = self.shown
 
         def configure(connection: Any, _: Any) -> None:
@@ -249,7 +246,6 @@ class DatabaseStorage:
         return engine.begin()
 
     def _stored(self, connection: Any, dataset: str) -> tuple[StoredBudget | None, list[str]]:
-        """Return the budget of a data set, or None and the names of all others."""
         row = self._row(connection, dataset)
         if row is None:
             return None, self._names(connection)

@@ -131,7 +131,6 @@ class Plan:
         assert (nodes[self.high] >= shifts).all(), "a node lies below its shift"
 
     def variance(self) -> float:
-        """Return about the variance of the loss."""
         if not self.symmetric:
             return self._skewed_variance()
         step = self.middle_top / 64.0
@@ -165,7 +164,6 @@ class Plan:
         return float(self.counts @ self.tops[self.high])
 
     def width(self) -> float:
-        """Return about the largest less the least finite loss."""
         return self.support() + float(self.counts @ self.back_tops[self.high])
 
     def end(self) -> float:
@@ -198,7 +196,6 @@ class Plan:
         return first + low, first + high, t, self.counts
 
     def _values(self, curve: LossCurve, tops: Vector, step: float) -> list[Vector]:
-        """Return the values of a curve at the dots, for each of the nodes."""
         dots = np.maximum(np.ceil(tops / step * (1.0 + 1e-12)).astype(int) + 1, 2)
         # Many lattices are computed in one table, end to end, that is not too large.
         changes = np.flatnonzero(np.diff(np.cumsum(dots) // _CELLS)) + 1
@@ -285,7 +282,6 @@ class Window:
         return bool(self.error * beyond.size > _LOST * float(beyond.sum()))
 
     def about_quantile(self, delta: float) -> float:
-        """Return about the ε, in steps, at which the tail is δ; an end of the window if beyond."""
         theta, losses = self.state.theta, self.losses
         offset = np.maximum(losses - float(losses[-1]), -_LARGE / self.step)
         logs = self.state.cumulant - theta * float(losses[-1]) - math.log(delta)

@@ -349,11 +349,7 @@ def _bounds_near(
 
 
 def _compose(
-    groups: list[Group],
-    epsilon: float,
-    floor: float,
-    shortest: int,
-    skew: _Skew = _Skew(),
+    groups: list[Group], epsilon: float, floor: float, shortest: int, skew: _Skew = _Skew()
 ) -> tuple[Window | None, float]:
     """Return the distribution of the loss around ε, and the probability of an infinite loss."""
     plans = [Plan(*group, floor, adding=skew.adding) for group in groups]

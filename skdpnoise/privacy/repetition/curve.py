@@ -1,14 +1,10 @@
 r"""The curve of the best of K runs from the curve of one run, rounded up, and tables of it.
 
 Letters: Q, Q' the laws of the output of one run on two neighbours, H their curve (the smallest δ at
-ε), l = dQ'/dQ, u = Q(better outputs), U(u) the largest Q'-mass of a set of Q-mass u, and
-g(u) = f'(1 - u) with f the generating function of K. For *any* prices π ≥ 0 of positions
-
-.. math:: \delta(\varepsilon) \le \int_0^1 \pi(u)\,du + E_Q\, \varphi(l), \qquad
-          \varphi(l) = \sup_u\,(a(u) - b(u)\, l - \pi(u))_+, \qquad
-          a = g(u), \quad b = e^{\varepsilon} g(U(u))
-
-The page ``docs/develop/best_of_many.md`` proves it, step by step, and says how numbers are rounded.
+ε), l = dQ'/dQ, u = Q(better outputs), U(u) the largest Q'-mass of a set of Q-mass u, g(u) =
+f'(1 - u) with f the generating function of K, and a = g(u), b = e^ε g(U(u)), φ(l) = sup_u (a - b l
+- π(u))_+ in the bound of :class:`Repetition`, which holds for *any* prices π ≥ 0 of positions.
+``docs/develop/best_of_many.md`` proves it, step by step, and says how numbers are rounded.
 """
 
 from __future__ import annotations
@@ -235,8 +231,6 @@ def chords(losses: Vector, deltas: Vector, epsilon: Vector) -> Vector:
 
 
 class RepetitionBound:
-    """Upper bounds of the curve of the best of K runs."""
-
     # `profile` is H of one run at losses ≥ 0, for both orders of the neighbours; `all_runs` the
     # curve of K and all K runs, of which the best is a function.
 
@@ -332,7 +326,6 @@ class RepetitionBound:
         return min(1.0, (spent + float(weights @ self._full(logs))) * _SAFE)
 
     def _prices(self, epsilon: float, start: int) -> Vector:
-        """Return the prices of the pairing that begins with a cell."""
         # The least l goes to the first position. The price rises by what makes neighbours in the
         # pairing equally good, π' = a' - b' l, up to the position where a - b l is 0 and so is π.
         prices = np.zeros_like(self.a)

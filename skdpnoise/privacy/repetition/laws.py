@@ -154,8 +154,7 @@ class TruncatedNegativeBinomial(CountLaw):
 
     References
     ----------
-    Papernot and Steinke, "Hyperparameter tuning with Rényi differential privacy", ICLR 2022,
-    Definition 1.
+    Papernot and Steinke, ICLR 2022, Definition 1.
 
     Examples
     --------
@@ -201,8 +200,6 @@ class TruncatedNegativeBinomial(CountLaw):
     def _solved(
         cls, eta: float, surplus: Callable[[TruncatedNegativeBinomial], float], wish: str
     ) -> TruncatedNegativeBinomial:
-        """Return the law for which a surplus that falls with γ is 0."""
-
         def excess(log_gamma: float) -> float:
             return surplus(cls(eta, math.exp(log_gamma)))
 
@@ -333,5 +330,4 @@ RepetitionLaw = TruncatedNegativeBinomial | PoissonRepetitions
 
 
 def check_law(owner: str, law: object) -> None:
-    """Refuse what is not exactly one of these laws."""
     check_type(owner, "law", law, TruncatedNegativeBinomial, PoissonRepetitions)
