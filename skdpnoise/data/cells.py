@@ -11,11 +11,12 @@ from numbers import Real
 from typing import Any
 
 import numpy as np
+from scipy.sparse import issparse
 
 from skdpnoise.data.kinds import OBJECTS, Kind, kind_of
 
 __all__ = ["Contents", "cells_of", "check_labels_of", "contents_of", "contents_of_objects"]
-__all__ += ["is_missing", "n_columns_of", "of_truth_values", "together"]
+__all__ += ["is_missing", "kinds_of", "n_columns_of", "of_truth_values", "together", "types_of"]
 
 _EXACT = 2**53  # from which on doubles do not hold every whole number
 _BITS = 64  # of a whole number, as numpy has them
@@ -27,6 +28,27 @@ Contents = frozenset[str]
 """Of a column of objects which of "text", "number", "boolean", "date", "missing" and "other" are in
 it, "odd" for those that are no labels, and "long" for whole numbers that no type of numbers holds;
 of numpy's numbers "wide" for whole numbers that one missing value would round."""
+
+
+def types_of(table: Any) -> list[Any]:
+    """Return the declared types of the columns; of an array one for all, of a list none."""
+    schema: Any = getattr(table, "schema", None)
+    if hasattr(schema, "types"):  # of pyarrow
+        return list(schema.types)
+    found = getattr(table, "dtypes", None)
+    found = getattr(table, "dtype", None) if found is None else found
+    several = hasattr(found, "__iter__") and not isinstance(found, type)
+    return [] if found is None else list(found) if several else [found]
+
+
+def kinds_of(table: Any) -> tuple[Kind, ...]:
+    """Return the kind of each column of a table or a series; none where no types are declared."""
+    if issparse(table):
+        return ()
+    schema: Any = getattr(table, "schema", None)
+    fields = hasattr(schema, "field")  # of pyarrow, which say more than their types
+    width = 1 if hasattr(table, "columns") else n_columns_of(table)
+    return tuple(map(kind_of, schema if fields else types_of(table))) * width
 
 
 def n_columns_of(table: Any) -> int:

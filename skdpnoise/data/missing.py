@@ -57,7 +57,9 @@ def present(values: Any) -> NDArray[np.bool_] | None:
         return np.asarray(entries == entries)
     if any(isinstance(entry, bool | np.bool_) for entry in entries):
         return None
-    return unless_it_fails(lambda: ~np.array([*map(is_missing, entries)], dtype=np.bool_))
+    with unless_it_fails():
+        return ~np.array([*map(is_missing, entries)], dtype=np.bool_)
+    return None
 
 
 def is_missing(value: Any) -> bool:
@@ -102,8 +104,9 @@ def _numbers_of(column: Any) -> NDArray[np.floating] | None:
     kind = _kind(column)
     if kind == OBJECTS:
         entries = np.asarray(column)
-        found = unless_it_fails(lambda: [*map(_number, entries.flat)])
-        return None if found is None else np.array(found).reshape(entries.shape)
+        with unless_it_fails():
+            return np.array([*map(_number, entries.flat)]).reshape(entries.shape)
+        return None
     if not _is_number(kind):
         return None
     if not _is_declared(column) or isinstance(getattr(column, "dtype", None), np.dtype):
@@ -149,7 +152,8 @@ def has_missing(values: NDArray[Any]) -> bool:
     unfit = (
         "y has objects that cannot be compared with themselves. Convert them to numbers or text."
     )
-    return values.dtype.kind == "O" and without_values(lambda: any(map(is_missing, values)), unfit)
+    with without_values(unfit):
+        return values.dtype.kind == "O" and any(map(is_missing, values))
 
 
 def _kept(y: Any) -> str:

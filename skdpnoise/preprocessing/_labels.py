@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from skdpnoise.data.cell_tables import Kinds
 from skdpnoise.data.cells import is_missing
 from skdpnoise.data.fitted_kinds import kind_of_labels
 from skdpnoise.data.kinds import Kind
+from skdpnoise.data.tables import Kinds
 from skdpnoise.queries.categories import Label, label_of
 
 _PLAIN = (str, int, bool, float)  # whose values are compared without code of their own

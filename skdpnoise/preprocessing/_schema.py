@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 
 from skdpnoise._utils.numbers import NUMBERS
-from skdpnoise.data.cell_tables import CellSchema
 from skdpnoise.data.cells import Contents, check_labels_of, of_truth_values
 from skdpnoise.data.fitted_kinds import NUMBER, kind_of_labels
 from skdpnoise.data.kinds import OBJECTS, Kind
+from skdpnoise.data.reading import CellSchema
 from skdpnoise.preprocessing._labels import checked_categories
 
 __all__ = ["PlannedColumn", "planned_columns"]

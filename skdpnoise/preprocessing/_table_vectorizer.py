@@ -22,10 +22,10 @@ from skdpnoise.base.constructors import Constraints, constructor_of_fields
 from skdpnoise.base.public_output import PublicOutput
 from skdpnoise.base.register import register_private
 from skdpnoise.base.tags import PrivateTags
-from skdpnoise.data.cell_tables import AnyColumns, CellSchema, read_any_table
 from skdpnoise.data.cells import cells_of
+from skdpnoise.data.reading import AnyColumns, CellSchema
 from skdpnoise.data.table import Table
-from skdpnoise.data.tables import check_infinite
+from skdpnoise.data.tables import read_any_table
 from skdpnoise.mechanisms.allocation import RULES
 from skdpnoise.preprocessing._blocks import ColumnBlock, NumberFacts, in_units, numbers_of
 from skdpnoise.preprocessing._labels import unique_names
@@ -249,12 +249,9 @@ class DPTableVectorizer(PrivateTransformer, SchemaParameter):
     def transform(self, X: Any) -> Any:
         check_is_fitted(self)
         blocks = self.columns_.blocks
-        X = read_any_table(self, X, reset=False, dates=True, expected=self._kinds)
-        cells = [cells_of(X, k) for k in range(X.shape[1])]
-        check_infinite(self, cells)
-        parts = [
-            block.encoded(one) for block, one in zip(blocks, cells, strict=True) if block.sizes
-        ]
+        facts: dict[str, Any] = {"dates": True, "finite": True, "expected": self._kinds}
+        X = read_any_table(self, X, reset=False, **facts)
+        parts = [block.encoded(cells_of(X, k)) for k, block in enumerate(blocks) if block.sizes]
         return np.hstack(parts) if parts else np.zeros((len(X), 0))
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
