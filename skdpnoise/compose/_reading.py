@@ -181,7 +181,8 @@ class Stand(BaseEstimator):
         self.drew_ = False
         try:
             with self._terms():
-                self._refuse_objects(X)
+                if self._needs_numbers and not is_numeric(X):
+                    raise self._not_numeric()
                 self.step.fit(X, y, **({} if groups is None else {"groups": groups}))
         except NothingDrawnError:
             if self.run is None:  # which is said to what is around it
@@ -193,7 +194,8 @@ class Stand(BaseEstimator):
         if self.takes_parts:
             return self.fit(X, y, groups).transform(X)
         with self._terms():
-            self._refuse_objects(X)
+            if self._needs_numbers and not is_numeric(X):
+                raise self._not_numeric()
             if _output(self.step) == "polars" and hasattr(self.step, "set_output"):
                 plain = clone(self.step).set_output(transform="default")
                 _need_types(self.label, plain.fit_transform(X, y))
@@ -235,18 +237,17 @@ class Stand(BaseEstimator):
                 stack.enter_context(made() if computed else nullcontext())
             yield
 
-    def _refuse_objects(self, X: Any) -> None:
-        """Refuse columns of objects where one of them might be refused for what it is."""
-        if self._needs_numbers and not is_numeric(X):
-            raise ValueError(
-                f"The step {self.label!r} ({type(self.step).__name__}) needs columns of a numeric "
-                "type here. Some that it gets are declared as objects, text or dates: for such "
-                "columns, an error would tell of a single value. Pass columns of numbers as such, "
-                "as in X.astype(float), and hand others to their own steps by a ColumnTransformer."
-            )
+    def _not_numeric(self) -> ValueError:
+        return ValueError(
+            f"The step {self.label!r} ({type(self.step).__name__}) needs columns of a numeric type "
+            "here. Some that it gets are declared as objects, text or dates: for such columns, an "
+            "error would tell of a single value. Pass columns of numbers as such, as in "
+            "X.astype(float), and hand others to their own steps by a ColumnTransformer."
+        )
 
     @property
     def _needs_numbers(self) -> bool:
+        """Say whether columns of objects might be refused for what one of them is."""
         computed = "X" not in self.passed
         if is_private(self.step):
             return computed and not inner_of(self.step)[0]  # steps within look themselves

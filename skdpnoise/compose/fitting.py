@@ -43,14 +43,13 @@ from skdpnoise.compose._reading import (
 )
 from skdpnoise.compose.asked_kinds import asked_of
 from skdpnoise.data.cells import kinds_of
-from skdpnoise.data.columns import by_declared_type, first_read, read_as_given
+from skdpnoise.data.columns import by_declared_type, first_read, read_once
 from skdpnoise.data.computed import DATA, is_computed, passed, reading
 from skdpnoise.data.fitted_kinds import (
     AS_PARAMETERS_SAY,
     FittedColumns,
     as_fitted,
     differing,
-    names_of,
 )
 from skdpnoise.data.kinds import OBJECTS, Kind
 from skdpnoise.data.sources import FOUND_BY_READING, RowSource, by_storage
@@ -107,8 +106,9 @@ def _read(
     name: str, compositions: Sequence[Any], values: bool, X: Any
 ) -> tuple[Any, FittedColumns]:
     # Of several compositions, as a search has them, what all ask for.
-    X = read_as_given(name, X)
-    kinds, names = kinds_of(X), names_of(X)
+    X = read_once(name, X)
+    kinds = kinds_of(X)
+    names = tuple(X.columns) if kinds and hasattr(X, "columns") else None
     if not kinds or len(getattr(X, "shape", ())) != 2:
         return by_declared_type(name, X), FittedColumns(names, kinds)
     asked = asked_of(compositions, list(names or range(X.shape[1])))

@@ -19,6 +19,7 @@ __all__ = ["Contents", "cells_of", "check_labels_of", "contents_of", "contents_o
 __all__ += ["is_missing", "kinds_of", "n_columns_of", "of_truth_values", "together", "types_of"]
 
 _EXACT = 2**53  # from which on doubles do not hold every whole number
+_DOUBLE = np.dtype(np.float64).itemsize
 _BITS = 64  # of a whole number, as numpy has them
 _NO_DATE = -(2**63)  # the whole number of numpy's NaT
 _MISSING = ("NoneType", "NAType", "NaTType")
@@ -47,7 +48,7 @@ def kinds_of(table: Any) -> tuple[Kind, ...]:
         return ()
     schema: Any = getattr(table, "schema", None)
     fields = hasattr(schema, "field")  # of pyarrow, which say more than their types
-    width = 1 if hasattr(table, "columns") else n_columns_of(table)
+    width = 1 if hasattr(table, "columns") or getattr(table, "ndim", 1) < 2 else table.shape[1]
     return tuple(map(kind_of, schema if fields else types_of(table))) * width
 
 
@@ -60,8 +61,12 @@ def cells_of(table: Any, place: int = 0) -> Any:
     """Return a column as an array of numbers or dates, or as a list of plain values."""
     # Whole numbers stay exact; where some are missing the others are equal floats, or objects.
     column = _column(table, place)
-    if isinstance(column, np.ndarray):
-        return _of_numpy(column) if column.dtype.kind in "biufM" else column.tolist()
+    if isinstance(getattr(column, "dtype", None), np.dtype):  # of an array, or a series of pandas
+        if column.dtype.kind not in "biufM":
+            return column.tolist()
+        precise = column.dtype.kind == "f" and column.dtype.itemsize > _DOUBLE
+        with np.errstate(over="ignore"):  # of more than double precision
+            return np.asarray(column, dtype=np.float64 if precise else None)
     library = type(column).__module__.partition(".")[0]
     if library == "polars":
         return _of_polars(column)
@@ -125,9 +130,19 @@ def check_labels_of(owner: str, name: str, contents: Contents, *, mixed: bool = 
         )
 
 
-def contents_of(table: Any) -> tuple[Contents, ...]:
-    """Return what columns hold of which their declared type does not tell."""
-    return tuple(_contents(_column(table, place)) for place in range(n_columns_of(table)))
+def contents_of(table: Any, place: int = 0) -> Contents:
+    """Return what a column holds of which its declared type does not tell."""
+    column = _column(table, place)
+    if hasattr(column, "cat") and hasattr(column.cat, "codes"):  # of pandas, by its labels
+        column = column.cat.categories
+    dtype = getattr(column, "dtype", None)
+    if isinstance(dtype, np.dtype) and dtype.kind in "iu":
+        values = column if isinstance(column, np.ndarray) else column.to_numpy()
+        return frozenset({"wide"} if _is_wide(values) else ())
+    if dtype is None or kind_of(dtype) != OBJECTS:
+        inexact = dtype is not None and kind_of(dtype).name == "number" and not _keeps(dtype)
+        return frozenset({"wide"} if inexact and _is_wide(cells_of(column)) else ())
+    return contents_of_objects(column)
 
 
 def is_missing(value: Any) -> bool:
@@ -145,14 +160,6 @@ def _column(table: Any, place: int) -> Any:
     if hasattr(table, "iloc"):
         return table.iloc[:, place]
     return table.to_series(place) if hasattr(table, "to_series") else table.column(place)
-
-
-def _of_numpy(values: Any) -> Any:
-    """Return numbers or dates as they are, and floats of more than double precision as doubles."""
-    if values.dtype.kind != "f" or values.dtype.itemsize <= np.dtype(np.float64).itemsize:
-        return values
-    with np.errstate(over="ignore"):
-        return values.astype(np.float64)
 
 
 def _as_pandas(column: Any) -> Any:
@@ -177,8 +184,6 @@ def _of_pandas(column: Any) -> Any:
             return np.append(kinds, np.datetime64("NaT"))[column.cat.codes.to_numpy()]
         listed = [*kinds, None] if isinstance(kinds, list) else [*kinds.tolist(), None]
         return [listed[code] for code in column.cat.codes.tolist()]  # -1 is what is missing
-    if isinstance(dtype, np.dtype):
-        return _of_numpy(column.to_numpy()) if dtype.kind in "biufM" else column.to_list()
     if isinstance(dtype, pd.PeriodDtype):
         return column.dt.start_time.to_numpy()
     if kind.name == "date":
@@ -233,19 +238,6 @@ def _of_polars(column: Any) -> Any:
     return column.to_list()
 
 
-def _contents(column: Any) -> Contents:
-    if hasattr(column, "cat") and hasattr(column.cat, "codes"):  # of pandas, by its labels
-        column = column.cat.categories
-    dtype = getattr(column, "dtype", None)
-    if isinstance(dtype, np.dtype) and dtype.kind in "iu":
-        values = column if isinstance(column, np.ndarray) else column.to_numpy()
-        return frozenset({"wide"} if _is_wide(values) else ())
-    if dtype is None or kind_of(dtype) != OBJECTS:
-        inexact = dtype is not None and kind_of(dtype).name == "number" and not _keeps(dtype)
-        return frozenset({"wide"} if inexact and _is_wide(cells_of(column)) else ())
-    return contents_of_objects(column)
-
-
 def _keeps(dtype: Any) -> bool:
     """Return whether numbers of a declared type stay what they are, beside a missing one too."""
     if kind_of(dtype).category:  # a dictionary of Arrow, whose labels stay as they are
@@ -287,7 +279,7 @@ def _of_type(one: type) -> Contents:
 
 def _is_wide(values: Any) -> bool:
     """Return whether there are whole numbers that are not equal to one double alone."""
-    if values.dtype.itemsize < np.dtype(np.float64).itemsize or values.size == 0:
+    if values.dtype.itemsize < _DOUBLE or values.size == 0:
         return False
     if values.dtype.kind != "f":
         return bool(values.max() >= _EXACT or values.min() <= -_EXACT)

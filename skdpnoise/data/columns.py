@@ -52,12 +52,7 @@ def _told(read: Callable[[Any], Made], X: Any) -> tuple[Made | None, str | None]
 
 def read_features(owner: str, X: Any) -> Any:
     """Return features in which no single value decides how the others are read."""
-    return by_declared_type(owner, read_as_given(owner, X))
-
-
-def read_as_given(owner: str, X: Any) -> Any:
-    """Return features as an array or a frame with the types that they have, lists by one rule."""
-    return read_once(owner, X, listed=partial(without_lists, owner))
+    return by_declared_type(owner, read_once(owner, X))
 
 
 def by_declared_type(owner: str, data: Any) -> Any:
@@ -181,30 +176,6 @@ def _polars_column(column: Any) -> Any:
     return column.cast(pl.String) if kind in (pl.Categorical, pl.Enum) else column
 
 
-def read_once(
-    owner: str, data: Any, *, name: str = "X", listed: Callable[[Any], Any] | None = None
-) -> Any:
-    """Return data that are read on demand as an array: what is checked is what is fitted."""
-    # `listed` reads what is neither a frame nor an array, such as a list of rows.
-    check_collected(owner, name, type(data))
-    if type(data).__module__.partition(".")[0] == "pyarrow":
-        data = as_frame(data)
-    frame = hasattr(data, "columns") or hasattr(data, "iloc")
-    if frame or isinstance(data, np.ndarray) or issparse(data):
-        return data
-    if not hasattr(data, "__array__"):
-        return data if listed is None else listed(data)
-    values = None
-    with silence(), unless_it_fails():
-        values = data.__array__()
-    if not isinstance(values, np.ndarray):
-        raise ValueError(
-            f"{owner} needs arrays or frames. Got an object of type {type(data).__name__} that "
-            "cannot be read as one: convert it first, as in numpy.asarray(...)."
-        )
-    return values
-
-
 def as_frame(data: Any) -> Any:
     """Return a table of Arrow as a frame of pandas with the same types, anything else as it is."""
     arrow = sys.modules.get("pyarrow")
@@ -248,7 +219,7 @@ def without_lists(owner: str, X: Any) -> Any:
     return table
 
 
-def target_without_lists(y: Any) -> Any:
+def target_without_lists(owner: str, y: Any) -> Any:
     """Return a target that is a list as an array of objects, unless it holds text alone."""
     # For the same reason: a TransformedTargetRegressor takes the reciprocals of whole numbers as
     # whole numbers. Arrays of objects become doubles, whatever they hold.
@@ -260,6 +231,30 @@ def target_without_lists(y: Any) -> Any:
     for place, value in enumerate(y):
         vector[place] = value
     return vector
+
+
+def read_once(
+    owner: str, data: Any, *, name: str = "X", listed: Callable[[str, Any], Any] = without_lists
+) -> Any:
+    """Return data that are read on demand as an array: what is checked is what is fitted."""
+    # `listed` reads what is neither a frame nor an array, such as a list of rows.
+    check_collected(owner, name, type(data))
+    if type(data).__module__.partition(".")[0] == "pyarrow":
+        data = as_frame(data)
+    frame = hasattr(data, "columns") or hasattr(data, "iloc")
+    if frame or isinstance(data, np.ndarray) or issparse(data):
+        return data
+    if not hasattr(data, "__array__"):
+        return listed(owner, data)
+    values = None
+    with silence(), unless_it_fails():
+        values = data.__array__()
+    if not isinstance(values, np.ndarray):
+        raise ValueError(
+            f"{owner} needs arrays or frames. Got an object of type {type(data).__name__} that "
+            "cannot be read as one: convert it first, as in numpy.asarray(...)."
+        )
+    return values
 
 
 def _table(rows: Any) -> Any:

@@ -14,7 +14,7 @@ from functools import partial
 from typing import Any, get_args
 
 from skdpnoise.data.cells import contents_of_objects, kinds_of
-from skdpnoise.data.columns import by_declared_type, first_read, is_polars, read_as_given
+from skdpnoise.data.columns import by_declared_type, first_read, is_polars, read_once
 from skdpnoise.data.computed import is_computed
 from skdpnoise.data.kinds import Kind, KindName
 from skdpnoise.data.sources import RowSource, by_storage
@@ -26,7 +26,6 @@ __all__ = [
     "as_fitted",
     "differing",
     "kind_of_labels",
-    "names_of",
     "read_as_fitted",
 ]
 
@@ -93,7 +92,7 @@ class FittedColumns:
     def read(self, owner: str, X: Any, *, values: bool = True) -> Any:
         """Return a table with dates in the zones of the fit; refuse columns of another kind."""
         # By their names: a step that takes columns by name takes them in any order, beside others.
-        names, fitted = names_of(X), self.kinds
+        names, fitted = _names(X), self.kinds
         if not (fitted and self.names and names) or names == self.names:
             return as_fitted(owner, X, differing(fitted, kinds_of(X)), values=values)
         textual = all(isinstance(name, str) for name in self.names)
@@ -110,7 +109,7 @@ class FittedColumns:
         self.read(owner, X)
 
 
-def names_of(X: Any) -> tuple[Any, ...] | None:
+def _names(X: Any) -> tuple[Any, ...] | None:
     """Return the names of the columns of a frame; None of what has none, or is refused."""
     return tuple(X.columns) if hasattr(X, "columns") and hasattr(X, "dtypes") else None
 
@@ -123,7 +122,7 @@ def read_as_fitted(fitted: Any, X: Any) -> Any:
     owner, known = type(fitted).__name__, getattr(fitted, "_columns", _UNKNOWN)
 
     def in_memory(X: Any) -> Any:
-        X, values = read_as_given(owner, X), not is_computed("X", fitted)
+        X, values = read_once(owner, X), not is_computed("X", fitted)
         return by_declared_type(owner, known.read(owner, X, values=values))
 
     def in_partitions(rows: RowSource) -> RowSource:

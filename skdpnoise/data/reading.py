@@ -29,7 +29,7 @@ from skdpnoise.data.schema import Schema
 from skdpnoise.data.sources import RowSource, as_sources, is_spread
 from skdpnoise.data.sparse_tables import read_sparse
 from skdpnoise.data.table import InMemory, scan_partitions
-from skdpnoise.data.tables import Expected, check_values, read_any_table, read_table, surviving
+from skdpnoise.data.tables import Expected, check_values, read_any_table, read_table, survivable
 from skdpnoise.data.targets import (
     labels_of,
     labels_of_parts,
@@ -228,7 +228,7 @@ class AnyColumns(Form[Any, CellSchema]):
             names=None if names is None else tuple(names),
             columns=tuple(one if isinstance(one, str) else f"x{one}" for one in columns),
             kinds=estimator._kinds,
-            contents=contents_of(X),
+            contents=tuple(contents_of(X, place) for place in range(n_columns)),
         )
         return InMemory(X, n_rows, (n_columns,)), schema
 
@@ -337,7 +337,7 @@ def _array_of(dtype: str, limits: dict[str, Any] | None, tables: Tables) -> NDAr
         table = X.to_numpy() if hasattr(X, "to_numpy") else np.asarray(X)
     if table.dtype != dtype:  # as read_table reads it
         table = check_array(X, dtype=dtype, ensure_all_finite=False)
-    return table if limits is None else surviving(table, **limits)
+    return table if limits is None else survivable(table.copy("K"), **limits)
 
 
 def _both(

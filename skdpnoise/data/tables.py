@@ -62,7 +62,7 @@ def read_table(
         largest, keeps_subnormal = np.inf, True
     limits: dict[str, Any] = {"largest": largest, "keeps_subnormal": keeps_subnormal}
     if is_computed("X", estimator):
-        return surviving(table, missing=missing, **limits)
+        return survivable(table.copy("K"), missing=missing, **limits)
     check_values(type(estimator).__name__, "X", table, missing=missing, **limits)
     return table
 
@@ -80,7 +80,8 @@ def read_any_table(
     # `expected` are the kinds of the columns at the fit; or, in a fit, what makes them of names and
     # declared kinds, for what parameters say of the columns.
     owner = type(estimator).__name__
-    X = _rows_as_array(owner, X) if isinstance(X, list | tuple) else read_once(owner, X)
+    X = _rows_as_array(owner, X) if isinstance(X, list | tuple) else X
+    X = read_once(owner, X, listed=_as_it_is)
     X = check_form(owner, "X", X)
     _check_shape(owner, getattr(X, "shape", ()))
     other = f"The names of the columns of X are not those that {owner} was fitted to."
@@ -154,16 +155,6 @@ def _check_numbers(owner: str, X: Any, *, values: bool) -> None:
         raise ValueError(_unreadable(owner, "X", X))
 
 
-def surviving(
-    table: NDArray[Any], *, largest: float = LARGEST, missing: bool = False, **limits: Any
-) -> NDArray[Any]:
-    """Return a copy of what a step computed, as the next fit takes it; NaN may be no value."""
-    copy = survivable(table.copy("K"), largest=largest, **limits)
-    if missing:
-        copy[np.isnan(table)] = np.nan
-    return copy
-
-
 def read_projections(owner: str, X: Any, n_columns: int) -> NDArray[Any]:
     """Return what a transformer of other columns is to undo, with so many columns."""
     X = check_container(owner, "X", X)
@@ -197,6 +188,10 @@ def _refuse_dates(owner: str, X: Any) -> None:
             "record has its own. Use DPTableVectorizer, which takes dates; or make few categories "
             f"of them first, as in X[{name!r}].dt.year."
         )
+
+
+def _as_it_is(owner: str, data: Any) -> Any:
+    return data
 
 
 def _check_shape(owner: str, shape: tuple[int, ...]) -> None:
@@ -313,18 +308,25 @@ def _sums_to_a_number(block: NDArray[Any]) -> bool:
 
 
 def survivable(
-    values: NDArray[Any], *, largest: float = LARGEST, keeps_subnormal: bool = False
+    values: NDArray[Any],
+    *,
+    largest: float = LARGEST,
+    keeps_subnormal: bool = False,
+    missing: bool = False,
 ) -> NDArray[Any]:
     """Return what a step computed, changed in place, as the next fit takes it."""
     # A fit behind it in a pipeline comes after the charge, and must not fail for a value: what is
     # beyond the limits becomes the limit, what is subnormal or undefined becomes zero. Each value
-    # is changed by itself, and none that check_values accepts.
+    # is changed by itself, and none that check_values accepts. With `missing` NaN is no value.
+    gaps = np.isnan(values) if missing else None
     limits = np.finfo(values.dtype)
     most = values.dtype.type(min(largest, float(limits.max)))
     np.nan_to_num(values, copy=False, nan=0.0, posinf=most, neginf=-most)
     np.clip(values, -most, most, out=values)
     if not keeps_subnormal:
         values[np.abs(values) < limits.tiny] = 0.0
+    if gaps is not None:
+        values[gaps] = np.nan
     return values
 
 

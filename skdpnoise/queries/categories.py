@@ -432,4 +432,5 @@ def _facts(values: Any) -> list[tuple[str, Kind, Contents]]:
     places = range(n_columns_of(table))
     named = hasattr(table, "iloc") and hasattr(table, "columns")
     names = [f"column {table.columns[k] if named else k!r}" for k in places]
-    return [*zip(names, kinds_of(table), contents_of(table), strict=True)]
+    contents = (contents_of(table, k) for k in places)
+    return [*zip(names, kinds_of(table), contents, strict=True)]

@@ -12,7 +12,6 @@ from skdpnoise.data.fitted_kinds import (
     as_fitted,
     differing,
     kind_of_labels,
-    names_of,
 )
 from skdpnoise.data.kinds import Kind
 
@@ -65,7 +64,7 @@ def test_one_stranger_among_objects_is_refused_and_named_by_its_column_alone(nam
 
 def test_names_of_a_frame_say_which_column_is_which():
     frame = pd.DataFrame({"a": [1.0], "b": ["x"]})
-    columns = FittedColumns(names_of(frame), kinds_of(frame))
+    columns = FittedColumns(tuple(frame), kinds_of(frame))
     assert columns.read("Test", frame[["b", "a"]]).columns.tolist() == ["b", "a"]
     columns.check("Test", frame.to_numpy(dtype=object))
     for other in (frame.rename(columns={"a": "b", "b": "a"}), np.array([["1", "x"]])):
@@ -76,7 +75,7 @@ def test_names_of_a_frame_say_which_column_is_which():
 @pytest.mark.parametrize("names", [[0, 1], [("a", 1), ("b", 2)], ["a", 1]], ids=str)
 def test_another_order_of_columns_whose_names_are_no_text_is_refused(names):
     frame = pd.DataFrame([[1.0, 2.0]], columns=pd.Index(names))
-    columns = FittedColumns(names_of(frame), kinds_of(frame))
+    columns = FittedColumns(tuple(frame), kinds_of(frame))
     assert columns.read("Test", frame) is frame
     assert columns.read("Test", frame.set_axis(["c", "d"], axis=1)).shape == (1, 2)
     with pytest.raises(ValueError, match=r"in the order of the fit.*X_of_the_fit\.columns"):
