@@ -260,11 +260,8 @@ def read_steps(
         n_rows = int(_num_samples(data.X))
         with reading({"X"}):
             for step in reading_targets(reading_y):
-                whole, in_parts = (
-                    partial(refuse_target, step, n_rows),
-                    partial(refuse_target_in_parts, step),
-                )
-                by_storage(data.y, whole, in_parts)
+                whole = partial(refuse_target, step, n_rows)
+                by_storage(data.y, whole, partial(refuse_target_in_parts, step))
     if strange is not None:
         raise strange
 

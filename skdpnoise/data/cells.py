@@ -68,9 +68,11 @@ def cells_of(table: Any, place: int = 0) -> Any:
         with np.errstate(over="ignore"):  # of more than double precision
             return np.asarray(column, dtype=np.float64 if precise else None)
     library = type(column).__module__.partition(".")[0]
-    if library == "polars":
-        return _of_polars(column)
-    return _of_pandas(_as_pandas(column) if library == "pyarrow" else column)
+    column = _as_pandas(column) if library == "pyarrow" else column
+    kind, polars = kind_of(column.dtype), library == "polars"
+    if kind.name not in ("number", "boolean", "date") and (polars or not kind.category):
+        return column.to_list()
+    return (_of_polars if polars else _of_pandas)(column, kind)
 
 
 def of_truth_values(kind: Kind, contents: Set[str]) -> bool:
@@ -172,12 +174,13 @@ def _as_pandas(column: Any) -> Any:
     return column.to_pandas(types_mapper=pd.ArrowDtype)
 
 
-def _of_pandas(column: Any) -> Any:
+def _of_pandas(column: Any, kind: Kind) -> Any:
+    """Return numbers, dates, or any categories of a type that numpy does not have."""
     import pandas as pd
 
-    dtype, kind = column.dtype, kind_of(column.dtype)
+    dtype = column.dtype
     if isinstance(dtype, pd.ArrowDtype) and kind.category:
-        return _of_pandas(column.astype(pd.ArrowDtype(dtype.pyarrow_dtype.value_type)))
+        return cells_of(column.astype(pd.ArrowDtype(dtype.pyarrow_dtype.value_type)))
     if isinstance(dtype, pd.CategoricalDtype):
         kinds = cells_of(pd.Series(column.cat.categories))
         if isinstance(kinds, np.ndarray) and kinds.dtype.kind == "M":
@@ -189,25 +192,13 @@ def _of_pandas(column: Any) -> Any:
     if kind.name == "date":
         zoned = column if kind.zone is None else column.dt.tz_localize(None)
         return zoned.astype("M8[s]" if kind.days else "M8[us]").to_numpy()
-    if kind.name in ("number", "boolean"):
-        return _of_nullable(column, _is_whole(dtype))
-    return column.to_list()
-
-
-def _is_whole(dtype: Any) -> bool:
-    return getattr(dtype, "kind", "") in ("i", "u")
-
-
-def _of_nullable(column: Any, whole: bool) -> Any:
-    """Return numbers or truth values of a type that may have missing ones."""
-    if not whole:
+    if getattr(dtype, "kind", "") not in ("i", "u"):
         return column.to_numpy(dtype=np.float64, na_value=np.nan)
     missing = column.isna().to_numpy()
-    exact = np.uint64 if column.dtype.kind == "u" else np.int64
-    values = column.fillna(0).to_numpy(dtype=exact) if missing.any() else None
-    if values is None:
+    exact = np.uint64 if dtype.kind == "u" else np.int64
+    if not missing.any():
         return column.to_numpy(dtype=exact)
-    return _beside_missing(values, missing)
+    return _beside_missing(column.fillna(0).to_numpy(dtype=exact), missing)
 
 
 def _beside_missing(values: Any, missing: Any) -> Any:
@@ -217,25 +208,23 @@ def _beside_missing(values: Any, missing: Any) -> Any:
     return [None if none else value for value, none in zip(values.tolist(), missing, strict=True)]
 
 
-def _of_polars(column: Any) -> Any:
+def _of_polars(column: Any, kind: Kind) -> Any:
+    """Return numbers or dates."""
     import polars as pl
 
-    dtype, kind = column.dtype, kind_of(column.dtype)
+    dtype = column.dtype
     if dtype.is_integer() and dtype not in (getattr(pl, "Int128", None), pl.Null):
         exact = pl.UInt64 if dtype == pl.UInt64 else pl.Int64
         values = column.cast(exact).fill_null(0).to_numpy()
         missing = column.is_null().to_numpy()
         return _beside_missing(values, missing) if missing.any() else values
-    if kind.name in ("number", "boolean"):
+    if kind.name != "date":
         return column.cast(pl.Float64).fill_null(float("nan")).to_numpy()
-    if kind.name == "date":
-        if kind.zone is not None:
-            column = column.dt.replace_time_zone(None)
-        # By whole numbers: the first versions of polars cannot hand over dates of which some are
-        # none.
-        seconds = column.cast(pl.Datetime("us")).dt.epoch("s").fill_null(_NO_DATE)
-        return seconds.to_numpy().astype("datetime64[s]")
-    return column.to_list()
+    if kind.zone is not None:
+        column = column.dt.replace_time_zone(None)
+    # By whole numbers: the first versions of polars cannot hand over dates of which some are none.
+    seconds = column.cast(pl.Datetime("us")).dt.epoch("s").fill_null(_NO_DATE)
+    return seconds.to_numpy().astype("datetime64[s]")
 
 
 def _keeps(dtype: Any) -> bool:

@@ -10,7 +10,7 @@ lists become arrays of a type that none of their values decides.
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 from numbers import Real
 from typing import Any, TypeVar
@@ -259,7 +259,7 @@ def read_once(
 
 def _table(rows: Any) -> Any:
     """Return rows of one kind of values in a form that no value decides; None if there is none."""
-    kinds = {_kind(value) for value in _values(rows)}
+    kinds = {_kind(value) for row in rows for value in row}
     if len({len(row) for row in rows}) > 1 or kinds == {"nested"}:
         return rows if kinds <= {"text", "nested"} else None
     if kinds <= {"number", "missing"}:
@@ -282,11 +282,6 @@ def objects_of(rows: Any) -> NDArray[Any]:
     for place, row in enumerate(rows):
         table[place] = list(row)
     return table
-
-
-def _values(rows: Iterable[Any]) -> Iterator[Any]:
-    for row in rows:
-        yield from row
 
 
 def _kind(value: Any) -> str:

@@ -19,16 +19,6 @@ from skdpnoise.data.computed import is_computed
 from skdpnoise.data.kinds import Kind, KindName
 from skdpnoise.data.sources import RowSource, by_storage
 
-__all__ = [
-    "AS_PARAMETERS_SAY",
-    "NUMBER",
-    "FittedColumns",
-    "as_fitted",
-    "differing",
-    "kind_of_labels",
-    "read_as_fitted",
-]
-
 NUMBER = Kind("number")
 AS_PARAMETERS_SAY = "as its parameters say (or mend those)"
 _WORDS = {
