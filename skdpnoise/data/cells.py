@@ -15,7 +15,14 @@ from scipy.sparse import issparse
 
 from skdpnoise.data.kinds import OBJECTS, Kind, kind_of
 
-__all__ = ["Contents", "cells_of", "check_labels_of", "contents_of", "contents_of_objects"]
+__all__ = [
+    "Contents",
+    "cells_of",
+    "check_labels_of",
+    "column_of",
+    "contents_of",
+    "contents_of_objects",
+]
 __all__ += ["is_missing", "kinds_of", "n_columns_of", "of_truth_values", "together", "types_of"]
 
 _EXACT = 2**53  # from which on doubles do not hold every whole number
@@ -60,7 +67,7 @@ def n_columns_of(table: Any) -> int:
 def cells_of(table: Any, place: int = 0) -> Any:
     """Return a column as an array of numbers or dates, or as a list of plain values."""
     # Whole numbers stay exact; where some are missing the others are equal floats, or objects.
-    column = _column(table, place)
+    column = column_of(table, place)
     if isinstance(getattr(column, "dtype", None), np.dtype):  # of an array, or a series of pandas
         if column.dtype.kind not in "biufM":
             return column.tolist()
@@ -134,7 +141,7 @@ def check_labels_of(owner: str, name: str, contents: Contents, *, mixed: bool = 
 
 def contents_of(table: Any, place: int = 0) -> Contents:
     """Return what a column holds of which its declared type does not tell."""
-    column = _column(table, place)
+    column = column_of(table, place)
     if hasattr(column, "cat") and hasattr(column.cat, "codes"):  # of pandas, by its labels
         column = column.cat.categories
     dtype = getattr(column, "dtype", None)
@@ -154,7 +161,8 @@ def is_missing(value: Any) -> bool:
     )
 
 
-def _column(table: Any, place: int) -> Any:
+def column_of(table: Any, place: int) -> Any:
+    """Return a column of a table as its library has it; a vector or a series as it is."""
     if len(getattr(table, "shape", ())) != 2:
         return table
     if isinstance(table, np.ndarray):

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, get_args
 
-from skdpnoise.data.cells import contents_of_objects, kinds_of
+from skdpnoise.data.cells import column_of, contents_of_objects, kinds_of
 from skdpnoise.data.columns import by_declared_type, first_read, is_polars, read_once
 from skdpnoise.data.computed import is_computed
 from skdpnoise.data.kinds import Kind, KindName
@@ -156,7 +156,7 @@ def as_fitted(
     for place, (expected, kind) in differences.items():
         if kind.name == "objects" and values:
             held = expected if expected.holds is None else Kind(expected.holds)
-            found = _stranger(_cells(X, place), held)
+            found = _stranger([*column_of(X, place)], held)
             if found is not None:
                 raise _of_another_kind(owner, X, place, (held, Kind(found)), why)
         elif not _agree(expected, kind):
@@ -197,12 +197,6 @@ def _names_in(values: Iterable[Any]) -> list[KindName]:
     """Return the kinds of single values, those that stand for none left out."""
     contents = contents_of_objects(values)
     return [name for name in get_args(KindName) if name in contents]
-
-
-def _cells(X: Any, place: int) -> Any:
-    if is_polars(X):
-        return X.to_series(place).to_list()
-    return X.iloc[:, place].to_list() if hasattr(X, "iloc") else X[:, place].tolist()
 
 
 def _of_another_kind(

@@ -14,6 +14,7 @@ from typing import Any, Literal, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from skdpnoise.data.cells import column_of, n_columns_of
 from skdpnoise.data.kinds import OBJECTS, Kind, kind_of
 from skdpnoise.data.redaction import unless_it_fails, without_values
 
@@ -32,7 +33,7 @@ def with_gaps(values: Any) -> NDArray[np.floating] | None:
     """Return numbers as floats, NaN where one is missing; None if they are no numbers."""
     if not hasattr(values, "columns"):
         return _numbers_of(values if _is_declared(values) else _listed(values))
-    columns = [_numbers_of(column) for column in _columns(values)]
+    columns = [_numbers_of(column_of(values, k)) for k in range(n_columns_of(values))]
     found = [column for column in columns if column is not None]
     return np.column_stack(found) if len(found) == len(columns) > 0 else None
 
@@ -92,12 +93,6 @@ def _listed(values: Any) -> NDArray[Any]:
     array = np.asarray(values)
     mixed = array.dtype.kind in "US" and not isinstance(values, np.ndarray)
     return np.asarray(values, dtype=object) if mixed else array  # not "None" and "nan" as text
-
-
-def _columns(frame: Any) -> list[Any]:
-    if hasattr(frame, "iloc"):
-        return [frame.iloc[:, place] for place in range(frame.shape[1])]
-    return list(frame.iter_columns() if hasattr(frame, "iter_columns") else frame.columns)
 
 
 def _numbers_of(column: Any) -> NDArray[np.floating] | None:

@@ -13,7 +13,7 @@ from scipy.sparse import issparse
 from sklearn.utils.validation import check_array, validate_data
 
 from skdpnoise._utils.silence import silence
-from skdpnoise.data.cells import cells_of, kinds_of, types_of
+from skdpnoise.data.cells import cells_of, column_of, kinds_of, types_of
 from skdpnoise.data.columns import as_frame, by_declared_type, is_polars, objects_of, read_once
 from skdpnoise.data.computed import is_computed
 from skdpnoise.data.fitted_kinds import AS_PARAMETERS_SAY, NUMBER, as_fitted, differing
@@ -103,8 +103,8 @@ def read_any_table(
         return by_declared_type(owner, X)  # which refuses it
     if finite and not is_computed("X", estimator):
         for place in (place for place, kind in enumerate(kinds) if kind.name == "number"):
-            cells = cells_of(X, place)
-            if cells.dtype.kind == "f" and np.isinf(cells).any():
+            cells = cells_of(X, place)  # a list of whole numbers that no float holds, or an array
+            if isinstance(cells, np.ndarray) and cells.dtype.kind == "f" and np.isinf(cells).any():
                 raise ValueError(
                     f"Input X contains infinity. {owner} needs numbers that are finite or missing: "
                     "clip them to public bounds."
@@ -384,10 +384,8 @@ def _object_columns(name: str, data: Any) -> Iterator[tuple[str, Iterable[Any]]]
     objects = [j for j, dtype in enumerate(types_of(data)) if str(dtype) in ("object", "Object")]
     if getattr(data, "ndim", 0) == 1 or isinstance(data, np.ndarray):
         yield from ((name, np.ravel(data)) for _ in objects)
-    elif hasattr(data, "iloc"):
-        yield from ((_where(name, data.columns, j), data.iloc[:, j]) for j in objects)
-    elif hasattr(data, "to_series"):  # of polars
-        yield from ((_where(name, data.columns, j), data.to_series(j)) for j in objects)
+    else:
+        yield from ((_where(name, data.columns, j), column_of(data, j)) for j in objects)
 
 
 def _where(name: str, columns: Any, place: int) -> str:
