@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from copy import deepcopy
 from dataclasses import dataclass
-from functools import partial, wraps
+from functools import partial
 from inspect import isfunction, signature
 from typing import Any
 
@@ -25,7 +25,7 @@ from skdpnoise._utils.silence import silence
 from skdpnoise.base.register import is_private
 from skdpnoise.base.steps import all_private
 from skdpnoise.data.computed import DATA, is_computed, reading
-from skdpnoise.data.sources import RowSource, as_sources, by_storage
+from skdpnoise.data.sources import RowSource, as_sources, by_storage, method_by_storage
 
 __all__ = ["OverParts", "OverPartsMixin", "answered", "without_seeds"]
 
@@ -64,7 +64,10 @@ class OverPartsMixin:
                 continue  # what is inherited takes parts already
             method = vars(owner)[name]
             if isfunction(method):
-                setattr(cls, name, _over(method))
+                answered = (
+                    _fit_transformed if name == "fit_transform" else partial(_answered, method)
+                )
+                setattr(cls, name, method_by_storage(method, answered))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -89,18 +92,6 @@ class _Answer:
     def __call__(self, rows: Any) -> Any:
         with reading(self.computed), silence(), config_context(**self.settings):
             return getattr(self.step, self.method)(rows, **self.arguments)
-
-
-def _over(method: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a method that takes rows in parts too."""
-    name = method.__name__
-    answered = _fit_transformed if name == "fit_transform" else partial(_answered, method)
-
-    @wraps(method)
-    def run(self: Any, X: Any, *args: Any, **options: Any) -> Any:
-        return by_storage(X, partial(method, self), partial(answered, self), *args, **options)
-
-    return run
 
 
 def _fit_transformed(estimator: Any, X: RowSource, y: Any = None, **params: Any) -> Any:

@@ -49,9 +49,9 @@ class QuietScoreMixin(BaseEstimator):
             y = read_labels(owner, y, len(predicted))
         y = check_container(owner, "y", y)
         metric = self._metric or (accuracy_score if is_classifier(self) else r2_score)
-        return without_values(
-            lambda: float(metric(y, predicted, sample_weight=sample_weight)),
+        with without_values(
             f"{owner} cannot compare y with the {len(predicted)} predictions: give one label, or "
             "number, for each row of X, of the kind that was fitted, and weights that are finite "
             "numbers. D² needs counts that are not all alike.",
-        )
+        ):
+            return float(metric(y, predicted, sample_weight=sample_weight))

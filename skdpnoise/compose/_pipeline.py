@@ -28,8 +28,15 @@ from skdpnoise.base.misuse_warnings import clone_with_ledger, warn_of_misuse
 from skdpnoise.base.register import register_private
 from skdpnoise.base.steps import Part, after_charge, private_parts, taken_apart
 from skdpnoise.compose._fitted_steps import FittedSteps, offers
-from skdpnoise.compose.asked_kinds import read_to_fit, read_unpaid
-from skdpnoise.compose.fitting import Given, check_steps, fit_steps, read_steps, settled
+from skdpnoise.compose.fitting import (
+    Given,
+    check_steps,
+    fit_steps,
+    read_steps,
+    read_to_fit,
+    read_unpaid,
+    settled,
+)
 from skdpnoise.compose.shares import (
     check_shareable,
     pure_noise,
@@ -47,8 +54,9 @@ from skdpnoise.compose.statement import (
     shares_by_name,
     whole_report,
 )
-from skdpnoise.data.columns import read_beside
+from skdpnoise.data.columns import counted_beside, read_beside
 from skdpnoise.data.computed import is_charged
+from skdpnoise.data.sources import for_storage
 from skdpnoise.ledger import LedgerWarning
 from skdpnoise.privacy import PrivacyGuarantee, PrivacyLoss
 from skdpnoise.sampling import RandomWords, random_words
@@ -303,7 +311,9 @@ class DPPipeline(FittedSteps):
     def _read(self, plan: PipelinePlan, checked: Any, given: Given) -> tuple[Given, Any]:
         """Return the data as steps read and check them, and what the columns are."""
         X, columns = read_to_fit(self, given.X, [plan.steps])
-        y, groups, n_rows, n_groups = read_beside("DPPipeline", X, given.y, given.groups)
+        # Steps check rows in parts themselves.
+        read = for_storage(type(X), partial(read_beside, "DPPipeline"), counted_beside)
+        y, groups, n_rows, n_groups = read(X, given.y, given.groups)
         advise_on_public_number(self, n_rows, n_groups)
         data = Given(X, y, groups)
         if checked is not None:

@@ -32,7 +32,7 @@ from skdpnoise.base.steps import all_ours, private_parts
 from skdpnoise.data.columns import is_numeric, is_polars
 from skdpnoise.data.computed import DATA, made, reading
 from skdpnoise.data.missing import check_present
-from skdpnoise.data.sources import RowSource, by_storage
+from skdpnoise.data.sources import RowSource, by_storage, for_storage
 from skdpnoise.data.table import scan_tables
 from skdpnoise.data.targets import (
     known_classes,
@@ -180,18 +180,22 @@ class Stand(BaseEstimator):
         """Check the data, and fit the step as far as that needs no draw."""
         self.drew_ = False
         try:
-            with self._terms(X):
+            with self._terms():
+                if self._needs_numbers and not is_numeric(X):
+                    raise self._not_numeric()
                 self.step.fit(X, y, **({} if groups is None else {"groups": groups}))
         except NothingDrawnError:
             if self.run is None:  # which is said to what is around it
                 raise
-            self._draw(X)
+            self._draw(type(X))
         return self
 
     def fit_transform(self, X: Any, y: Any = None, groups: Any = None) -> Any:
         if self.takes_parts:
             return self.fit(X, y, groups).transform(X)
-        with self._terms(X):
+        with self._terms():
+            if self._needs_numbers and not is_numeric(X):
+                raise self._not_numeric()
             if _output(self.step) == "polars" and hasattr(self.step, "set_output"):
                 plain = clone(self.step).set_output(transform="default")
                 _need_types(self.label, plain.fit_transform(X, y))
@@ -221,11 +225,9 @@ class Stand(BaseEstimator):
         return True
 
     @contextmanager
-    def _terms(self, X: Any) -> Iterator[None]:
-        """Refuse columns by their types; say which values the step may refuse."""
+    def _terms(self) -> Iterator[None]:
+        """Say which values the step may refuse."""
         computed, private = "X" not in self.passed, is_private(self.step)
-        if computed or not private:
-            _need_numbers(self.label, self.step, X, computed=computed)
         with ExitStack() as stack:
             if self.run is not None:
                 stack.enter_context(reading(DATA - self.passed))
@@ -235,11 +237,29 @@ class Stand(BaseEstimator):
                 stack.enter_context(made() if computed else nullcontext())
             yield
 
-    def _draw(self, X: Any) -> None:
+    def _not_numeric(self) -> ValueError:
+        return ValueError(
+            f"The step {self.label!r} ({type(self.step).__name__}) needs columns of a numeric type "
+            "here. Some that it gets are declared as objects, text or dates: for such columns, an "
+            "error would tell of a single value. Pass columns of numbers as such, as in "
+            "X.astype(float), and hand others to their own steps by a ColumnTransformer."
+        )
+
+    @property
+    def _needs_numbers(self) -> bool:
+        """Say whether columns of objects might be refused for what one of them is."""
+        computed = "X" not in self.passed
+        if is_private(self.step):
+            return computed and not inner_of(self.step)[0]  # steps within look themselves
+        rule = rule_of(self.step)
+        reads = "objects" if rule is None else rule.reads(self.step)  # vouched for
+        return reads == "types" or (reads == "values" and computed)
+
+    def _draw(self, kind: type) -> None:
         """Go on with zeros in place of what the step would return, if its columns are known."""
         keeps = isinstance(self.step, OneToOneFeatureMixin)
         keeps &= not hasattr(type(self.step), "public_output_")
-        known = by_storage(X, lambda _: keeps, lambda _: False)
+        known = for_storage(kind, keeps, False)
         self.drew_ = self.run.zeros = True
         self.run.drawn |= not known
 
@@ -274,13 +294,13 @@ class Behind(Stand):
         if self.drew_:
             return self
         pays = groups is not None and bool(private_parts(self.step))
-        step, grouped = self._guarded(X, asks=pays), {"groups": groups} if pays else {}
+        step, grouped = self._guarded(type(X), asks=pays), {"groups": groups} if pays else {}
         try:
             with silence():  # what is to be heard of y is said of y as it was passed
                 step.fit(X, y, **grouped)
             return self
         except NothingDrawnError:
-            self._draw(X)
+            self._draw(type(X))
             return self
         except Exception as error:
             if all_ours(self.step):
@@ -288,24 +308,25 @@ class Behind(Stand):
             text = str(error)
         raise StrangeStepError(text)  # for a value that was computed, perhaps
 
-    def _guarded(self, X: Any, *, asks: bool) -> Any:
+    def _guarded(self, kind: type, *, asks: bool) -> Any:
         """Return the step with guards before what it holds, the private ones asking for groups."""
-        whole = self.step if is_private(self.step) else OverParts(self.step)
-        return by_storage(X, self._guarded_in_memory, lambda rows, asks: whole, asks)
+        return for_storage(kind, self._guarded_in_memory, self._whole)(asks)
 
-    def _guarded_in_memory(self, X: Any, asks: bool) -> Any:
+    def _whole(self, asks: bool) -> Any:
+        return self.step if is_private(self.step) else OverParts(self.step)
+
+    def _guarded_in_memory(self, asks: bool) -> Any:
         places = guards(self.step, _NOTHING, self.label)
         for one in places.values() if asks else ():
             one.set_fit_request(groups=is_private(one.step))
         return places[""] if "" in places else self.step.set_params(**places)
 
 
-def put(model: Any, places: Mapping[str, Any], owner: str, X: Any) -> Any:
-    """Return a composition with what stands for its steps in their places, to be fitted to X."""
+def put(model: Any, places: Mapping[str, Any], owner: str, kind: type) -> Any:
+    """Return a composition with what stands for its steps, to be fitted to data of a type."""
     if "" in places:
         return places[""]
-    in_parts = partial(_places_in_parts, model, owner)
-    found = by_storage(X, lambda _, places: places, in_parts, places)
+    found = for_storage(kind, dict, partial(_places_in_parts, model, owner))(places)
     model.set_params(**found)
     now = model.get_params(deep=True)
     missed = [label for label, place in found.items() if now.get(label) is not place]
@@ -317,9 +338,7 @@ def put(model: Any, places: Mapping[str, Any], owner: str, X: Any) -> Any:
     return model
 
 
-def _places_in_parts(
-    model: Any, owner: str, rows: RowSource, places: Mapping[str, Any]
-) -> dict[str, Any]:
+def _places_in_parts(model: Any, owner: str, places: Mapping[str, Any]) -> dict[str, Any]:
     """Return what stands for steps over rows in parts, which public steps take as a whole."""
     taking = {name: one for name, one in places.items() if one.takes_parts and "__" not in name}
     for name, step in getattr(model, "steps", ()):
@@ -351,31 +370,37 @@ def taken_back(step: Any) -> Any:
     return step
 
 
-def refuse_targets(reading_it: Iterable[Leaf], y: Any, n_rows: int) -> None:
-    """Refuse a target, as the user passed it, that is transformed, or read behind other steps."""
+def reading_targets(reading_it: Iterable[Leaf]) -> Iterator[Any]:
+    """Yield what transforms the target that the user passed, or reads it behind other steps."""
     for one in reading_it:
         if "y" not in one.passed:
             continue
         if type(one.step) is TransformedTargetRegressor:
-            if y is not None:
-                look_at("y", y)
+            yield one.step
         elif "X" not in one.passed and is_private(one.step):
             children = inner_of(one.step)[0]
             if children and hasattr(one.step, "steps"):
-                refuse_targets(leaves(Pipeline([*children]), frozenset({"y"})), y, n_rows)
+                yield from reading_targets(leaves(Pipeline([*children]), frozenset({"y"})))
             else:
-                whole = partial(_read_whole_target, one.step, n_rows)
-                by_storage(y, whole, partial(_read_in_parts, one.step))
+                yield one.step
 
 
-def _read_whole_target(step: Any, n_rows: int, y: Any) -> None:
-    if is_classifier(step):
-        known_classes(step, read_labels(type(step).__name__, y, n_rows))
+def refuse_target(step: Any, n_rows: int, y: Any) -> None:
+    """Refuse a target in memory as a step that gets it would, or what transforms it."""
+    if type(step) is TransformedTargetRegressor:
+        if y is not None:
+            look_at("y", y)
+    elif is_classifier(step):
+        labels = np.unique(read_labels(type(step).__name__, y, n_rows))
+        known_classes(step, labels, n_rows)
     elif is_regressor(step):
         read_numbers(step, y, n_rows)
 
 
-def _read_in_parts(step: Any, y: RowSource) -> None:
+def refuse_target_in_parts(step: Any, y: RowSource) -> None:
+    """Refuse a target in parts as a step that gets it would, or what transforms it."""
+    if type(step) is TransformedTargetRegressor:
+        return look_at("y", y)
     found = scan_tables(partial(_told_of, step), y=y)
     if is_classifier(step):
         labels = [one for facts in found.rows.facts for one in facts.found]
@@ -390,24 +415,6 @@ def _told_of(step: Any, tables: dict[str, Any]) -> Any:
     if is_classifier(step):
         return np.unique(read_labels(type(step).__name__, y, len(y)))
     return read_numbers(step, y, len(y))[:0] if is_regressor(step) else None
-
-
-def _need_numbers(label: str, step: Any, X: Any, *, computed: bool) -> None:
-    """Refuse columns of objects where one of them might be refused for what it is."""
-    if is_private(step):
-        if inner_of(step)[0]:  # which look themselves
-            return
-        reads = "types"
-    else:
-        rule = rule_of(step)
-        reads = "objects" if rule is None else rule.reads(step)  # vouched for
-    if (reads == "types" or (reads == "values" and computed)) and not is_numeric(X):
-        raise ValueError(
-            f"The step {label!r} ({type(step).__name__}) needs columns of a numeric type here. "
-            "Some that it gets are declared as objects, text or dates: for such columns, an error "
-            "would tell of a single value. Pass columns of numbers as such, as in X.astype(float), "
-            "and hand others to their own steps by a ColumnTransformer."
-        )
 
 
 def _need_types(label: str, X: Any) -> None:

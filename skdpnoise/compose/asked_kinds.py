@@ -7,9 +7,8 @@ is compared with listed numbers holds numbers, in the fit and later.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
-from functools import partial, reduce
+from collections.abc import Iterable, Sequence
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -18,85 +17,18 @@ from sklearn.impute import MissingIndicator, SimpleImputer
 from sklearn.pipeline import FeatureUnion, Pipeline
 from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, OrdinalEncoder
 
-from skdpnoise.accounting.declared import COLUMNS, declared_below
-from skdpnoise.base.compositions import private_estimators
-from skdpnoise.base.register import is_private
-from skdpnoise.base.steps import all_ours
-from skdpnoise.compose._reading import leaves
-from skdpnoise.data.columns import by_declared_type, first_read, read_once, without_lists
-from skdpnoise.data.computed import DATA, is_computed
-from skdpnoise.data.fitted_kinds import FittedColumns, as_fitted, kind_of_labels, kinds_in
-from skdpnoise.data.kinds import OBJECTS, Kind
-from skdpnoise.data.sources import FOUND_BY_READING, RowSource, by_storage
+from skdpnoise.data.fitted_kinds import kind_of_labels
+from skdpnoise.data.kinds import Kind
 
-__all__ = ["read_to_fit", "read_unpaid"]
+__all__ = ["asked_of"]
 
 Kinds = list[Kind | None]
-_WHY = "as its parameters say (or mend those)"
 
 
-def read_unpaid(composition: Any, X: Any, y: Any = None) -> list[str]:
-    """Return what a fit reads of its data without paying, public by the word of the user."""
-    found = []
-    for label, one in private_estimators(composition):
-        if hasattr(one, "_vouched"):
-            found += declared_below(label, one._vouched())
-    columns = getattr(X, "columns", None)
-    if columns is not None and all(isinstance(name, str) for name in columns):
-        found.append(COLUMNS)
-    if any(getattr(table, "guessed", ()) for table in (X, y)):
-        found.append(FOUND_BY_READING)
-    return found
-
-
-def read_to_fit(owner: Any, X: Any, compositions: Sequence[Any]) -> tuple[Any, FittedColumns]:
-    """Return features as steps read them, and what their columns are from now on."""
-    # Of rows in parts these are the columns of the rows that are read first.
-    name, values = type(owner).__name__, not is_computed("X", owner)
-    read = partial(_read, name, tuple(compositions))
-    return by_storage(X, partial(read, values), partial(_read_in_parts, read))
-
-
-def _read_in_parts(read: Callable[..., Any], rows: RowSource) -> tuple[Any, FittedColumns]:
-    return rows, first_read(rows, partial(_columns_of, read))
-
-
-def _columns_of(read: Callable[..., Any], X: Any) -> FittedColumns:
-    columns: FittedColumns = read(True, X)[1]
-    return columns
-
-
-def _read(
-    name: str, compositions: Sequence[Any], values: bool, X: Any
-) -> tuple[Any, FittedColumns]:
-    # Of several compositions, as a search has them, what all ask for.
-    X = without_lists(name, read_once(name, X))
-    kinds = kinds_in(X)
-    if kinds is None or len(getattr(X, "shape", ())) != 2:
-        return by_declared_type(name, X), FittedColumns.of(X, kinds)
-    names = [*X.columns] if hasattr(X, "columns") else [*range(X.shape[1])]
+def asked_of(compositions: Sequence[Any], names: list[Any]) -> Kinds:
+    """Return the kinds of columns that all compositions ask for; None of those that may be any."""
     each = zip(*(_asked(one, names) for one in compositions), strict=True)
-    asked = [ones[0] if len(set(ones)) == 1 else None for ones in each]
-    X = as_fitted(name, X, asked, given=kinds, why=_WHY, values=values)
-    kept = [_kept(*both) for both in zip(asked, kinds, strict=True)]
-    typed = X if all(map(_reads_types, compositions)) else by_declared_type(name, X)
-    return typed, FittedColumns.of(X, kept)
-
-
-def _reads_types(composition: Any) -> bool:
-    """Return whether only steps of ours get the columns: they read them by declared type."""
-    # As floats, truth values that may be missing would have no bounds any more.
-    reading = [one.step for one in leaves(composition, DATA) if "X" in one.passed]
-    return all(
-        is_private(step) and all_ours(step)
-        for step in reading
-        if type(step) is not TransformedTargetRegressor
-    )
-
-
-def _kept(asked: Kind | None, kind: Kind) -> Kind:
-    """Return the kind that a column must have after the fit: that of the fit, and what it holds."""
-    return kind if asked is None or kind != OBJECTS else replace(OBJECTS, holds=asked.name)
+    return [ones[0] if len(set(ones)) == 1 else None for ones in each]
 
 
 def _first(found: Kinds, others: Sequence[Kind | None]) -> Kinds:

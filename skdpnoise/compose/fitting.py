@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import ExitStack
 from copy import deepcopy
+from dataclasses import replace
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,6 +21,7 @@ from sklearn.utils.validation import _num_samples
 from skdpnoise._utils.silence import silence
 from skdpnoise._utils.warnings import PrivacyWarning
 from skdpnoise.accounting import PrivacyReport
+from skdpnoise.accounting.declared import COLUMNS, declared_below
 from skdpnoise.accounting.limits import NothingDrawnError
 from skdpnoise.base.advice import dry_run
 from skdpnoise.base.compositions import private_estimators
@@ -33,11 +36,23 @@ from skdpnoise.compose._reading import (
     leaves,
     put,
     readers,
-    refuse_targets,
+    reading_targets,
+    refuse_target,
+    refuse_target_in_parts,
     taken_back,
 )
-from skdpnoise.data.computed import DATA, passed, reading
-from skdpnoise.data.sources import by_storage
+from skdpnoise.compose.asked_kinds import asked_of
+from skdpnoise.data.cells import kinds_of
+from skdpnoise.data.columns import by_declared_type, first_read, read_once
+from skdpnoise.data.computed import DATA, is_computed, passed, reading
+from skdpnoise.data.fitted_kinds import (
+    AS_PARAMETERS_SAY,
+    FittedColumns,
+    as_fitted,
+    differing,
+)
+from skdpnoise.data.kinds import OBJECTS, Kind
+from skdpnoise.data.sources import FOUND_BY_READING, RowSource, by_storage
 from skdpnoise.ledger import LedgerWarning
 from skdpnoise.mechanisms.calibrate import shared_budget
 from skdpnoise.noises import noise_names
@@ -54,6 +69,69 @@ class Given(NamedTuple):
     X: Any
     y: Any
     groups: Any = None
+
+
+def read_unpaid(composition: Any, X: Any, y: Any = None) -> list[str]:
+    """Return what a fit reads of its data without paying, public by the word of the user."""
+    found = []
+    for label, one in private_estimators(composition):
+        if hasattr(one, "_vouched"):
+            found += declared_below(label, one._vouched())
+    columns = getattr(X, "columns", None)
+    if columns is not None and all(isinstance(name, str) for name in columns):
+        found.append(COLUMNS)
+    if any(getattr(table, "guessed", ()) for table in (X, y)):
+        found.append(FOUND_BY_READING)
+    return found
+
+
+def read_to_fit(owner: Any, X: Any, compositions: Sequence[Any]) -> tuple[Any, FittedColumns]:
+    """Return features as steps read them, and what their columns are from now on."""
+    # Of rows in parts these are the columns of the rows that are read first.
+    name, values = type(owner).__name__, not is_computed("X", owner)
+    read = partial(_read, name, tuple(compositions))
+    return by_storage(X, partial(read, values), partial(_read_in_parts, read))
+
+
+def _read_in_parts(read: Callable[..., Any], rows: RowSource) -> tuple[Any, FittedColumns]:
+    return rows, first_read(rows, partial(_columns_of, read))
+
+
+def _columns_of(read: Callable[..., Any], X: Any) -> FittedColumns:
+    columns: FittedColumns = read(True, X)[1]
+    return columns
+
+
+def _read(
+    name: str, compositions: Sequence[Any], values: bool, X: Any
+) -> tuple[Any, FittedColumns]:
+    # Of several compositions, as a search has them, what all ask for.
+    X = read_once(name, X)
+    kinds = kinds_of(X)
+    names = tuple(X.columns) if kinds and hasattr(X, "columns") else None
+    if not kinds or len(getattr(X, "shape", ())) != 2:
+        return by_declared_type(name, X), FittedColumns(names, kinds)
+    asked = asked_of(compositions, list(names or range(X.shape[1])))
+    if differences := differing(asked, kinds):
+        X = as_fitted(name, X, differences, why=AS_PARAMETERS_SAY, values=values)
+    typed = X if all(map(_reads_types, compositions)) else by_declared_type(name, X)
+    return typed, FittedColumns(names, tuple(map(_kept, asked, kinds)))
+
+
+def _reads_types(composition: Any) -> bool:
+    """Return whether only steps of ours get the columns: they read them by declared type."""
+    # As floats, truth values that may be missing would have no bounds any more.
+    reading = [one.step for one in leaves(composition, DATA) if "X" in one.passed]
+    return all(
+        is_private(step) and all_ours(step)
+        for step in reading
+        if type(step) is not TransformedTargetRegressor
+    )
+
+
+def _kept(asked: Kind | None, kind: Kind) -> Kind:
+    """Return the kind that a column must have after the fit: that of the fit, and what it holds."""
+    return kind if asked is None or kind != OBJECTS else replace(OBJECTS, holds=asked.name)
 
 
 def fit_steps(
@@ -76,7 +154,7 @@ def fit_steps(
             stack.enter_context(silence(*_SHOWN))
             if type(pipeline) is Pipeline:
                 stack.enter_context(routing_output(pipeline))
-            pipeline = put(pipeline, guarded, owner, X)
+            pipeline = put(pipeline, guarded, owner, type(X))
             if groups is None:
                 return taken_back(pipeline.fit(X, y))
             stack.enter_context(config_context(enable_metadata_routing=True))
@@ -113,7 +191,7 @@ def _ask_for_groups(pipeline: Any, parts: Collection[Part], places: Mapping[str,
 def fit_guarded(owner: str, model: Any, X: Any, y: Any) -> Any:
     """Return a composition fitted by scikit-learn's own code, which refuses types and no values."""
     if not is_private(model):
-        model = put(model, guards(model, passed()), owner, X)
+        model = put(model, guards(model, passed()), owner, type(X))
     return taken_back(model.fit(X, y))
 
 
@@ -179,8 +257,11 @@ def read_steps(
             pass
         except StrangeStepError as error:  # perhaps for a target that is refused anyway
             strange = error
+        n_rows = int(_num_samples(data.X))
         with reading({"X"}):
-            refuse_targets(reading_y, data.y, int(_num_samples(data.X)))
+            for step in reading_targets(reading_y):
+                whole = partial(refuse_target, step, n_rows)
+                by_storage(data.y, whole, partial(refuse_target_in_parts, step))
     if strange is not None:
         raise strange
 

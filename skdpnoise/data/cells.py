@@ -11,13 +11,22 @@ from numbers import Real
 from typing import Any
 
 import numpy as np
+from scipy.sparse import issparse
 
 from skdpnoise.data.kinds import OBJECTS, Kind, kind_of
 
-__all__ = ["Contents", "cells_of", "check_labels_of", "contents_of", "contents_of_objects"]
-__all__ += ["is_missing", "n_columns_of", "of_truth_values", "together"]
+__all__ = [
+    "Contents",
+    "cells_of",
+    "check_labels_of",
+    "column_of",
+    "contents_of",
+    "contents_of_objects",
+]
+__all__ += ["is_missing", "kinds_of", "n_columns_of", "of_truth_values", "together", "types_of"]
 
 _EXACT = 2**53  # from which on doubles do not hold every whole number
+_DOUBLE = np.dtype(np.float64).itemsize
 _BITS = 64  # of a whole number, as numpy has them
 _NO_DATE = -(2**63)  # the whole number of numpy's NaT
 _MISSING = ("NoneType", "NAType", "NaTType")
@@ -29,6 +38,27 @@ it, "odd" for those that are no labels, and "long" for whole numbers that no typ
 of numpy's numbers "wide" for whole numbers that one missing value would round."""
 
 
+def types_of(table: Any) -> list[Any]:
+    """Return the declared types of the columns; of an array one for all, of a list none."""
+    schema: Any = getattr(table, "schema", None)
+    if hasattr(schema, "types"):  # of pyarrow
+        return list(schema.types)
+    found = getattr(table, "dtypes", None)
+    found = getattr(table, "dtype", None) if found is None else found
+    several = hasattr(found, "__iter__") and not isinstance(found, type)
+    return [] if found is None else list(found) if several else [found]
+
+
+def kinds_of(table: Any) -> tuple[Kind, ...]:
+    """Return the kind of each column of a table or a series; none where no types are declared."""
+    if issparse(table):
+        return ()
+    schema: Any = getattr(table, "schema", None)
+    fields = hasattr(schema, "field")  # of pyarrow, which say more than their types
+    width = 1 if hasattr(table, "columns") or getattr(table, "ndim", 1) < 2 else table.shape[1]
+    return tuple(map(kind_of, schema if fields else types_of(table))) * width
+
+
 def n_columns_of(table: Any) -> int:
     """Return the number of columns of a table; 1 of a vector or a series."""
     return int(table.shape[1]) if len(getattr(table, "shape", ())) == 2 else 1
@@ -37,13 +67,19 @@ def n_columns_of(table: Any) -> int:
 def cells_of(table: Any, place: int = 0) -> Any:
     """Return a column as an array of numbers or dates, or as a list of plain values."""
     # Whole numbers stay exact; where some are missing the others are equal floats, or objects.
-    column = _column(table, place)
-    if isinstance(column, np.ndarray):
-        return _of_numpy(column) if column.dtype.kind in "biufM" else column.tolist()
+    column = column_of(table, place)
+    if isinstance(getattr(column, "dtype", None), np.dtype):  # of an array, or a series of pandas
+        if column.dtype.kind not in "biufM":
+            return column.tolist()
+        precise = column.dtype.kind == "f" and column.dtype.itemsize > _DOUBLE
+        with np.errstate(over="ignore"):  # of more than double precision
+            return np.asarray(column, dtype=np.float64 if precise else None)
     library = type(column).__module__.partition(".")[0]
-    if library == "polars":
-        return _of_polars(column)
-    return _of_pandas(_as_pandas(column) if library == "pyarrow" else column)
+    column = _as_pandas(column) if library == "pyarrow" else column
+    kind, polars = kind_of(column.dtype), library == "polars"
+    if kind.name not in ("number", "boolean", "date") and (polars or not kind.category):
+        return column.to_list()
+    return (_of_polars if polars else _of_pandas)(column, kind)
 
 
 def of_truth_values(kind: Kind, contents: Set[str]) -> bool:
@@ -103,9 +139,19 @@ def check_labels_of(owner: str, name: str, contents: Contents, *, mixed: bool = 
         )
 
 
-def contents_of(table: Any) -> tuple[Contents, ...]:
-    """Return what columns hold of which their declared type does not tell."""
-    return tuple(_contents(_column(table, place)) for place in range(n_columns_of(table)))
+def contents_of(table: Any, place: int = 0) -> Contents:
+    """Return what a column holds of which its declared type does not tell."""
+    column = column_of(table, place)
+    if hasattr(column, "cat") and hasattr(column.cat, "codes"):  # of pandas, by its labels
+        column = column.cat.categories
+    dtype = getattr(column, "dtype", None)
+    if isinstance(dtype, np.dtype) and dtype.kind in "iu":
+        values = column if isinstance(column, np.ndarray) else column.to_numpy()
+        return frozenset({"wide"} if _is_wide(values) else ())
+    if dtype is None or kind_of(dtype) != OBJECTS:
+        inexact = dtype is not None and kind_of(dtype).name == "number" and not _keeps(dtype)
+        return frozenset({"wide"} if inexact and _is_wide(cells_of(column)) else ())
+    return contents_of_objects(column)
 
 
 def is_missing(value: Any) -> bool:
@@ -115,7 +161,8 @@ def is_missing(value: Any) -> bool:
     )
 
 
-def _column(table: Any, place: int) -> Any:
+def column_of(table: Any, place: int) -> Any:
+    """Return a column of a table as its library has it; a vector or a series as it is."""
     if len(getattr(table, "shape", ())) != 2:
         return table
     if isinstance(table, np.ndarray):
@@ -123,14 +170,6 @@ def _column(table: Any, place: int) -> Any:
     if hasattr(table, "iloc"):
         return table.iloc[:, place]
     return table.to_series(place) if hasattr(table, "to_series") else table.column(place)
-
-
-def _of_numpy(values: Any) -> Any:
-    """Return numbers or dates as they are, and floats of more than double precision as doubles."""
-    if values.dtype.kind != "f" or values.dtype.itemsize <= np.dtype(np.float64).itemsize:
-        return values
-    with np.errstate(over="ignore"):
-        return values.astype(np.float64)
 
 
 def _as_pandas(column: Any) -> Any:
@@ -143,44 +182,31 @@ def _as_pandas(column: Any) -> Any:
     return column.to_pandas(types_mapper=pd.ArrowDtype)
 
 
-def _of_pandas(column: Any) -> Any:
+def _of_pandas(column: Any, kind: Kind) -> Any:
+    """Return numbers, dates, or any categories of a type that numpy does not have."""
     import pandas as pd
 
-    dtype, kind = column.dtype, kind_of(column.dtype)
+    dtype = column.dtype
     if isinstance(dtype, pd.ArrowDtype) and kind.category:
-        return _of_pandas(column.astype(pd.ArrowDtype(dtype.pyarrow_dtype.value_type)))
+        return cells_of(column.astype(pd.ArrowDtype(dtype.pyarrow_dtype.value_type)))
     if isinstance(dtype, pd.CategoricalDtype):
         kinds = cells_of(pd.Series(column.cat.categories))
         if isinstance(kinds, np.ndarray) and kinds.dtype.kind == "M":
             return np.append(kinds, np.datetime64("NaT"))[column.cat.codes.to_numpy()]
         listed = [*kinds, None] if isinstance(kinds, list) else [*kinds.tolist(), None]
         return [listed[code] for code in column.cat.codes.tolist()]  # -1 is what is missing
-    if isinstance(dtype, np.dtype):
-        return _of_numpy(column.to_numpy()) if dtype.kind in "biufM" else column.to_list()
     if isinstance(dtype, pd.PeriodDtype):
         return column.dt.start_time.to_numpy()
     if kind.name == "date":
         zoned = column if kind.zone is None else column.dt.tz_localize(None)
         return zoned.astype("M8[s]" if kind.days else "M8[us]").to_numpy()
-    if kind.name in ("number", "boolean"):
-        return _of_nullable(column, _is_whole(dtype))
-    return column.to_list()
-
-
-def _is_whole(dtype: Any) -> bool:
-    return getattr(dtype, "kind", "") in ("i", "u")
-
-
-def _of_nullable(column: Any, whole: bool) -> Any:
-    """Return numbers or truth values of a type that may have missing ones."""
-    if not whole:
+    if getattr(dtype, "kind", "") not in ("i", "u"):
         return column.to_numpy(dtype=np.float64, na_value=np.nan)
     missing = column.isna().to_numpy()
-    exact = np.uint64 if column.dtype.kind == "u" else np.int64
-    values = column.fillna(0).to_numpy(dtype=exact) if missing.any() else None
-    if values is None:
+    exact = np.uint64 if dtype.kind == "u" else np.int64
+    if not missing.any():
         return column.to_numpy(dtype=exact)
-    return _beside_missing(values, missing)
+    return _beside_missing(column.fillna(0).to_numpy(dtype=exact), missing)
 
 
 def _beside_missing(values: Any, missing: Any) -> Any:
@@ -190,38 +216,23 @@ def _beside_missing(values: Any, missing: Any) -> Any:
     return [None if none else value for value, none in zip(values.tolist(), missing, strict=True)]
 
 
-def _of_polars(column: Any) -> Any:
+def _of_polars(column: Any, kind: Kind) -> Any:
+    """Return numbers or dates."""
     import polars as pl
 
-    dtype, kind = column.dtype, kind_of(column.dtype)
+    dtype = column.dtype
     if dtype.is_integer() and dtype not in (getattr(pl, "Int128", None), pl.Null):
         exact = pl.UInt64 if dtype == pl.UInt64 else pl.Int64
         values = column.cast(exact).fill_null(0).to_numpy()
         missing = column.is_null().to_numpy()
         return _beside_missing(values, missing) if missing.any() else values
-    if kind.name in ("number", "boolean"):
+    if kind.name != "date":
         return column.cast(pl.Float64).fill_null(float("nan")).to_numpy()
-    if kind.name == "date":
-        if kind.zone is not None:
-            column = column.dt.replace_time_zone(None)
-        # By whole numbers: the first versions of polars cannot hand over dates of which some are
-        # none.
-        seconds = column.cast(pl.Datetime("us")).dt.epoch("s").fill_null(_NO_DATE)
-        return seconds.to_numpy().astype("datetime64[s]")
-    return column.to_list()
-
-
-def _contents(column: Any) -> Contents:
-    if hasattr(column, "cat") and hasattr(column.cat, "codes"):  # of pandas, by its labels
-        column = column.cat.categories
-    dtype = getattr(column, "dtype", None)
-    if isinstance(dtype, np.dtype) and dtype.kind in "iu":
-        values = column if isinstance(column, np.ndarray) else column.to_numpy()
-        return frozenset({"wide"} if _is_wide(values) else ())
-    if dtype is None or kind_of(dtype) != OBJECTS:
-        inexact = dtype is not None and kind_of(dtype).name == "number" and not _keeps(dtype)
-        return frozenset({"wide"} if inexact and _is_wide(cells_of(column)) else ())
-    return contents_of_objects(column)
+    if kind.zone is not None:
+        column = column.dt.replace_time_zone(None)
+    # By whole numbers: the first versions of polars cannot hand over dates of which some are none.
+    seconds = column.cast(pl.Datetime("us")).dt.epoch("s").fill_null(_NO_DATE)
+    return seconds.to_numpy().astype("datetime64[s]")
 
 
 def _keeps(dtype: Any) -> bool:
@@ -265,7 +276,7 @@ def _of_type(one: type) -> Contents:
 
 def _is_wide(values: Any) -> bool:
     """Return whether there are whole numbers that are not equal to one double alone."""
-    if values.dtype.itemsize < np.dtype(np.float64).itemsize or values.size == 0:
+    if values.dtype.itemsize < _DOUBLE or values.size == 0:
         return False
     if values.dtype.kind != "f":
         return bool(values.max() >= _EXACT or values.min() <= -_EXACT)

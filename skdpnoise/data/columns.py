@@ -10,7 +10,7 @@ lists become arrays of a type that none of their values decides.
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 from numbers import Real
 from typing import Any, TypeVar
@@ -21,6 +21,7 @@ from scipy.sparse import issparse
 from sklearn.utils.validation import _num_samples
 
 from skdpnoise._utils.silence import silence
+from skdpnoise.data.cells import types_of
 from skdpnoise.data.groups import group_codes
 from skdpnoise.data.kinds import kind_of
 from skdpnoise.data.redaction import check_collected, unless_it_fails
@@ -51,7 +52,7 @@ def _told(read: Callable[[Any], Made], X: Any) -> tuple[Made | None, str | None]
 
 def read_features(owner: str, X: Any) -> Any:
     """Return features in which no single value decides how the others are read."""
-    return by_declared_type(owner, without_lists(owner, read_once(owner, X)))
+    return by_declared_type(owner, read_once(owner, X))
 
 
 def by_declared_type(owner: str, data: Any) -> Any:
@@ -62,8 +63,9 @@ def by_declared_type(owner: str, data: Any) -> Any:
     # pandas, and arrays, cannot change their type for a value: they stay as they are.
     if isinstance(data, np.ndarray) or not (hasattr(data, "columns") or hasattr(data, "dtype")):
         return data
-    with silence():
-        typed = unless_it_fails(partial(_typed, data))
+    typed = None
+    with silence(), unless_it_fails():
+        typed = _typed(data)
     if typed is None:
         raise TypeError(
             f"{owner} takes arrays, frames of pandas or polars, and tables of Arrow. Got an object "
@@ -89,16 +91,14 @@ def _typed(data: Any) -> Any:
 
 def is_numeric(data: Any) -> bool:
     """Return whether all columns are declared as numbers or truth values, whatever they hold."""
-    return by_storage(data, _is_numeric, lambda rows: bool(rows.first(_is_numeric)))
+    types = by_storage(data, types_of, lambda rows: rows.first(types_of))
+    return bool(types) and all(map(_is_of_numbers, types))
 
 
-def _is_numeric(data: Any) -> bool:
-    if is_polars(data):
-        dtypes = list(data.dtypes) if hasattr(data, "columns") else [data.dtype]
-        return all(dtype.is_numeric() or str(dtype) == "Boolean" for dtype in dtypes)
-    several = hasattr(data, "columns") and hasattr(data, "dtypes")
-    dtypes = list(data.dtypes) if several else [getattr(data, "dtype", None)]
-    return all(getattr(dtype, "kind", "O") in "biuf" for dtype in dtypes)
+def _is_of_numbers(dtype: Any) -> bool:
+    if hasattr(dtype, "is_temporal"):  # of polars
+        return bool(dtype.is_numeric()) or str(dtype) == "Boolean"
+    return getattr(dtype, "kind", "O") in "biuf"
 
 
 def is_polars(data: Any) -> bool:
@@ -176,22 +176,6 @@ def _polars_column(column: Any) -> Any:
     return column.cast(pl.String) if kind in (pl.Categorical, pl.Enum) else column
 
 
-def read_once(owner: str, data: Any, *, name: str = "X") -> Any:
-    """Return data that are read on demand as an array: what is checked is what is fitted."""
-    check_collected(owner, name, data)
-    data = as_frame(data)
-    if _is_table(data) or not hasattr(data, "__array__"):
-        return data
-    with silence():
-        values = unless_it_fails(data.__array__)
-    if not isinstance(values, np.ndarray):
-        raise ValueError(
-            f"{owner} needs arrays or frames. Got an object of type {type(data).__name__} that "
-            "cannot be read as one: convert it first, as in numpy.asarray(...)."
-        )
-    return values
-
-
 def as_frame(data: Any) -> Any:
     """Return a table of Arrow as a frame of pandas with the same types, anything else as it is."""
     arrow = sys.modules.get("pyarrow")
@@ -210,7 +194,7 @@ def without_lists(owner: str, X: Any) -> Any:
     # would tell of that one value. So would one complex number, date or decimal. Lists of texts, of
     # mappings or of rows of pairs are returned as they are: what reads those reads one after the
     # other.
-    if _is_table(X) or not hasattr(X, "__len__"):
+    if not hasattr(X, "__len__"):
         return X
     if not isinstance(X, _ROWS):
         raise TypeError(
@@ -235,7 +219,7 @@ def without_lists(owner: str, X: Any) -> Any:
     return table
 
 
-def target_without_lists(y: Any) -> Any:
+def target_without_lists(owner: str, y: Any) -> Any:
     """Return a target that is a list as an array of objects, unless it holds text alone."""
     # For the same reason: a TransformedTargetRegressor takes the reciprocals of whole numbers as
     # whole numbers. Arrays of objects become doubles, whatever they hold.
@@ -249,15 +233,33 @@ def target_without_lists(y: Any) -> Any:
     return vector
 
 
-def _is_table(data: Any) -> bool:
-    """Return whether data state the types of what they hold, or are frames of some kind."""
-    known = isinstance(data, np.ndarray) or hasattr(data, "columns") or hasattr(data, "iloc")
-    return known or issparse(data)
+def read_once(
+    owner: str, data: Any, *, name: str = "X", listed: Callable[[str, Any], Any] = without_lists
+) -> Any:
+    """Return data that are read on demand as an array: what is checked is what is fitted."""
+    # `listed` reads what is neither a frame nor an array, such as a list of rows.
+    check_collected(owner, name, type(data))
+    if type(data).__module__.partition(".")[0] == "pyarrow":
+        data = as_frame(data)
+    frame = hasattr(data, "columns") or hasattr(data, "iloc")
+    if frame or isinstance(data, np.ndarray) or issparse(data):
+        return data
+    if not hasattr(data, "__array__"):
+        return listed(owner, data)
+    values = None
+    with silence(), unless_it_fails():
+        values = data.__array__()
+    if not isinstance(values, np.ndarray):
+        raise ValueError(
+            f"{owner} needs arrays or frames. Got an object of type {type(data).__name__} that "
+            "cannot be read as one: convert it first, as in numpy.asarray(...)."
+        )
+    return values
 
 
 def _table(rows: Any) -> Any:
     """Return rows of one kind of values in a form that no value decides; None if there is none."""
-    kinds = {_kind(value) for value in _values(rows)}
+    kinds = {_kind(value) for row in rows for value in row}
     if len({len(row) for row in rows}) > 1 or kinds == {"nested"}:
         return rows if kinds <= {"text", "nested"} else None
     if kinds <= {"number", "missing"}:
@@ -282,11 +284,6 @@ def objects_of(rows: Any) -> NDArray[Any]:
     return table
 
 
-def _values(rows: Iterable[Any]) -> Iterator[Any]:
-    for row in rows:
-        yield from row
-
-
 def _kind(value: Any) -> str:
     if value is None:
         return "missing"
@@ -303,19 +300,18 @@ def _double(value: Any) -> float:
 
 def read_beside(owner: str, X: Any, y: Any, groups: Any) -> tuple[Any, Any, int, int | None]:
     """Return y and groups as steps get them beside X, and how many rows and groups there are."""
-    # Steps check rows in parts themselves.
-    in_memory = partial(_read_in_memory, owner)
-    return by_storage(X, in_memory, lambda rows, *others: (*others, len(rows), None), y, groups)
-
-
-def _read_in_memory(owner: str, X: Any, y: Any, groups: Any) -> tuple[Any, Any, int, int | None]:
-    target = target_without_lists(read_once(owner, y, name="y"))
-    n_rows = check_data(owner, X, target)
+    y = read_once(owner, y, name="y", listed=target_without_lists)
+    n_rows = check_data(owner, X, y)
     if groups is None:
-        return target, None, n_rows, None
+        return y, None, n_rows, None
     with silence():
         codes = group_codes(f"{owner}.fit", groups, n_rows)
-    return target, codes, n_rows, int(codes.max()) + 1
+    return y, codes, n_rows, int(codes.max()) + 1
+
+
+def counted_beside(X: RowSource, y: Any, groups: Any) -> tuple[Any, Any, int, None]:
+    """Return y and groups of rows in parts as they are, and the number of rows."""
+    return y, groups, len(X), None
 
 
 def check_data(owner: str, X: Any, y: Any) -> int:
@@ -330,22 +326,19 @@ def check_data(owner: str, X: Any, y: Any) -> int:
             f"Sparse data were passed to {owner}, but dense data are required: private steps read "
             "every value. Convert X with X.toarray()."
         )
-    n_rows = _n_rows(owner, "X", X)
-    if y is not None and _n_rows(owner, "y", y) != n_rows:
-        raise ValueError(
-            "Found input variables with inconsistent numbers of samples: "
-            f"{[n_rows, _n_rows(owner, 'y', y)]}"
-        )
-    return n_rows
-
-
-def _n_rows(owner: str, name: str, data: Any) -> int:
-    check_collected(owner, name, data)
-    with silence():
-        found = unless_it_fails(partial(_num_samples, data))
-    if found is None:
-        raise TypeError(
-            f"{owner} needs {name} as an array, a frame or a list with an entry for each record. "
-            f"Got an object of type {type(data).__name__}, which has no length."
-        )
-    return int(found)
+    given = {"X": X} if y is None else {"X": X, "y": y}
+    lengths = []
+    for name, data in given.items():
+        check_collected(owner, name, type(data))
+        found = None
+        with silence(), unless_it_fails():
+            found = int(_num_samples(data))
+        if found is None:
+            raise TypeError(
+                f"{owner} needs {name} as an array, a frame or a list with an entry for each "
+                f"record. Got an object of type {type(data).__name__}, which has no length."
+            )
+        lengths.append(found)
+    if len(set(lengths)) > 1:
+        raise ValueError(f"Found input variables with inconsistent numbers of samples: {lengths}")
+    return lengths[0]

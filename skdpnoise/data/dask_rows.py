@@ -14,7 +14,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 from uuid import uuid4
 
-from skdpnoise.data.kinds import Kind, kinds_of
+from skdpnoise.data.cells import kinds_of
+from skdpnoise.data.kinds import Kind
 from skdpnoise.data.partitions import (
     ENDINGS,
     Choose,

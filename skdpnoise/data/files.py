@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from skdpnoise.data.kinds import OBJECTS, Kind, kind_of, kinds_of
+from skdpnoise.data.kinds import OBJECTS, Kind, kind_of
 from skdpnoise.data.local import LocalRunner
 from skdpnoise.data.partitions import (
     RowReader,
@@ -462,7 +462,7 @@ class _Local(RowReader):
 def _facts(schema: Any) -> dict[str, Any]:
     """Return the names, the number and the kinds of columns of pyarrow."""
     columns = _columns(schema)
-    pairs = zip(schema.names, kinds_of(schema.empty_table()), strict=True)
+    pairs = zip(schema.names, map(kind_of, schema), strict=True)
     kinds = {name: kind for name, kind in pairs if name in columns}
     return {"columns": columns, "n_columns": len(columns), "kinds": kinds}
 

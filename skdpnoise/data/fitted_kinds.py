@@ -8,37 +8,19 @@ for the types of their values.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, get_args
 
-import numpy as np
-from scipy.sparse import issparse
-
-from skdpnoise.data.cells import contents_of_objects
-from skdpnoise.data.columns import (
-    as_frame,
-    by_declared_type,
-    first_read,
-    is_polars,
-    read_once,
-    without_lists,
-)
+from skdpnoise.data.cells import column_of, contents_of_objects, kinds_of
+from skdpnoise.data.columns import by_declared_type, first_read, is_polars, read_once
 from skdpnoise.data.computed import is_computed
-from skdpnoise.data.kinds import OBJECTS, Kind, KindName, kinds_of
+from skdpnoise.data.kinds import Kind, KindName
 from skdpnoise.data.sources import RowSource, by_storage
 
-__all__ = [
-    "NUMBER",
-    "FittedColumns",
-    "as_fitted",
-    "kind_of_labels",
-    "kinds_in",
-    "read_as_fitted",
-]
-
 NUMBER = Kind("number")
+AS_PARAMETERS_SAY = "as its parameters say (or mend those)"
 _WORDS = {
     "number": "numbers",
     "boolean": "truth values",
@@ -90,39 +72,28 @@ _CONVERSIONS = {
 }
 
 
-def kinds_in(X: Any) -> tuple[Kind, ...] | None:
-    """Return the kinds of the columns of a table; None of what declares no types."""
-    X = as_frame(X)
-    if issparse(X) or not (hasattr(X, "dtype") or hasattr(X, "dtypes")):
-        return None
-    return kinds_of(X)
-
-
 @dataclass(frozen=True, slots=True)
 class FittedColumns:
     """Names and kinds of the columns that a composition was fitted to."""
 
     names: tuple[Any, ...] | None
-    kinds: tuple[Kind, ...] | None
-
-    @classmethod
-    def of(cls, X: Any, kinds: Iterable[Kind] | None) -> FittedColumns:
-        return cls(_names(X), None if kinds is None else tuple(kinds))
+    kinds: tuple[Kind, ...]  # none where no types are declared
 
     def read(self, owner: str, X: Any, *, values: bool = True) -> Any:
         """Return a table with dates in the zones of the fit; refuse columns of another kind."""
         # By their names: a step that takes columns by name takes them in any order, beside others.
-        names = _names(X)
-        if not (self.kinds and self.names and names) or names == self.names:
-            return as_fitted(owner, X, self.kinds, values=values)
+        names, fitted = _names(X), self.kinds
+        if not (fitted and self.names and names) or names == self.names:
+            return as_fitted(owner, X, differing(fitted, kinds_of(X)), values=values)
         textual = all(isinstance(name, str) for name in self.names)
         if not textual and set(names) == set(self.names):  # which scikit-learn does not compare
             raise ValueError(
                 f"{owner} needs the columns of X in the order of the fit. Got another one: bring "
                 "them into it, as in X[X_of_the_fit.columns]."
             )
-        known = dict(zip(self.names, self.kinds, strict=True))
-        return as_fitted(owner, X, [*map(known.get, names)], values=values)
+        known = dict(zip(self.names, fitted, strict=True))
+        differences = differing([*map(known.get, names)], kinds_of(X))
+        return as_fitted(owner, X, differences, values=values)
 
     def check(self, owner: str, X: Any) -> None:
         self.read(owner, X)
@@ -133,7 +104,7 @@ def _names(X: Any) -> tuple[Any, ...] | None:
     return tuple(X.columns) if hasattr(X, "columns") and hasattr(X, "dtypes") else None
 
 
-_UNKNOWN = FittedColumns(None, None)
+_UNKNOWN = FittedColumns(None, ())
 
 
 def read_as_fitted(fitted: Any, X: Any) -> Any:
@@ -141,7 +112,7 @@ def read_as_fitted(fitted: Any, X: Any) -> Any:
     owner, known = type(fitted).__name__, getattr(fitted, "_columns", _UNKNOWN)
 
     def in_memory(X: Any) -> Any:
-        X, values = without_lists(owner, read_once(owner, X)), not is_computed("X", fitted)
+        X, values = read_once(owner, X), not is_computed("X", fitted)
         return by_declared_type(owner, known.read(owner, X, values=values))
 
     def in_partitions(rows: RowSource) -> RowSource:
@@ -159,31 +130,33 @@ def kind_of_labels(labels: Iterable[Any]) -> Kind | None:
     return Kind(names[0]) if len(names) == 1 and names != ["other"] else None
 
 
+Differences = Mapping[int, tuple[Kind, Kind]]
+"""The kinds of the fit and those that are given, of columns of which they differ, by place."""
+
+
+def differing(fitted: Sequence[Kind | None] | None, given: Sequence[Kind]) -> Differences:
+    """Return which columns are of another kind than they were; every kind will do for None."""
+    if not fitted or len(given) != len(fitted):
+        return {}
+    pairs = enumerate(zip(fitted, given, strict=True))
+    return {place: (old, new) for place, (old, new) in pairs if old is not None and old != new}
+
+
 def as_fitted(
     owner: str,
     X: Any,
-    fitted: Sequence[Kind | None] | None,
+    differences: Differences,
     *,
-    given: Sequence[Kind] | None = None,
     why: str = "as in fit",
     values: bool = True,
 ) -> Any:
     """Return a table with dates in the zones of the fit; refuse columns of another kind."""
-    # Where `fitted` is None, every kind will do. Values of objects are looked at unless a step
-    # computed them, of which none may be refused. `given` are the kinds of a table whose types were
-    # converted.
-    given = kinds_in(X) if given is None else given
-    if fitted is None or not given or len(given) != len(fitted):
-        return X
-    if isinstance(X, np.ndarray) and given[0] is not OBJECTS and len(set(fitted)) == 1:
-        fitted, given = fitted[:1], given[:1]  # one type for all columns
+    # Values of objects are looked at unless a step computed them, of which none may be refused.
     zones = {}
-    for place, (expected, kind) in enumerate(zip(fitted, given, strict=True)):
-        if expected is None or kind == expected:
-            continue
+    for place, (expected, kind) in differences.items():
         if kind.name == "objects" and values:
             held = expected if expected.holds is None else Kind(expected.holds)
-            found = _stranger(_cells(X, place), held)
+            found = _stranger([*column_of(X, place)], held)
             if found is not None:
                 raise _of_another_kind(owner, X, place, (held, Kind(found)), why)
         elif not _agree(expected, kind):
@@ -224,12 +197,6 @@ def _names_in(values: Iterable[Any]) -> list[KindName]:
     """Return the kinds of single values, those that stand for none left out."""
     contents = contents_of_objects(values)
     return [name for name in get_args(KindName) if name in contents]
-
-
-def _cells(X: Any, place: int) -> Any:
-    if is_polars(X):
-        return X.to_series(place).to_list()
-    return X.iloc[:, place].to_list() if hasattr(X, "iloc") else X[:, place].tolist()
 
 
 def _of_another_kind(

@@ -225,7 +225,7 @@ def _counts_and_repeats(parts: list[NDArray[np.uint64]]) -> NDArray[np.int64]:
 
 def group_codes(owner: str, groups: Any, n_rows: int) -> NDArray[np.intp]:
     expected = f"The 'groups' parameter of {owner} must be an array-like of shape ({n_rows},)"
-    check_collected(owner, "groups", groups)
+    check_collected(owner, "groups", type(groups))
     read = True
     try:
         labels = _as_array(groups)

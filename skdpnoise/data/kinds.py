@@ -13,7 +13,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-__all__ = ["OBJECTS", "Kind", "KindName", "are_numbers", "as_numbers", "kind_of", "kinds_of"]
+__all__ = ["OBJECTS", "Kind", "KindName", "are_numbers", "as_numbers", "kind_of"]
 
 KindName = Literal["number", "boolean", "text", "date", "objects", "other"]
 
@@ -42,17 +42,6 @@ _NUMBER, _BOOLEAN, _TEXT, _OTHER = Kind("number"), Kind("boolean"), Kind("text")
 _OF_NUMPY = dict.fromkeys("iuf", _NUMBER) | dict.fromkeys("UT", _TEXT) | {"b": _BOOLEAN}
 
 
-def kinds_of(table: Any) -> tuple[Kind, ...]:
-    """Return the kind of each column of an array, a frame, a series or a table of Arrow."""
-    schema: Any = getattr(table, "schema", None)
-    if hasattr(schema, "types") and hasattr(schema, "field"):  # of pyarrow
-        return tuple(map(_of_field, schema))
-    if hasattr(table, "columns"):
-        return tuple(map(kind_of, table.dtypes))
-    width = table.shape[1] if getattr(table, "ndim", 1) > 1 else 1
-    return (kind_of(table.dtype),) * width
-
-
 def are_numbers(table: Any) -> bool:
     """Return whether a frame or series of pandas has numbers and truth values alone."""
     dtypes = set(table.dtypes) if getattr(table, "ndim", 1) == 2 else {table.dtype}
@@ -77,12 +66,12 @@ def _kind_letter(dtype: Any) -> str:
 
 
 def kind_of(dtype: Any) -> Kind:
-    """Return the kind of a type of numpy, pandas, polars or pyarrow."""
+    """Return the kind of a type of numpy, pandas, polars or pyarrow, or of a field of Arrow."""
     if isinstance(dtype, np.dtype):
         return _of_numpy(dtype)
     library = type(dtype).__module__.partition(".")[0]
     if library == "pyarrow":
-        return _of_arrow(dtype)
+        return _of_field(dtype) if hasattr(dtype, "nullable") else _of_arrow(dtype)
     if library == "polars" or hasattr(dtype, "is_temporal"):
         return _of_polars(dtype)
     return _of_pandas(dtype)

@@ -14,6 +14,7 @@ from typing import Any, Literal, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from skdpnoise.data.cells import column_of, n_columns_of
 from skdpnoise.data.kinds import OBJECTS, Kind, kind_of
 from skdpnoise.data.redaction import unless_it_fails, without_values
 
@@ -32,7 +33,7 @@ def with_gaps(values: Any) -> NDArray[np.floating] | None:
     """Return numbers as floats, NaN where one is missing; None if they are no numbers."""
     if not hasattr(values, "columns"):
         return _numbers_of(values if _is_declared(values) else _listed(values))
-    columns = [_numbers_of(column) for column in _columns(values)]
+    columns = [_numbers_of(column_of(values, k)) for k in range(n_columns_of(values))]
     found = [column for column in columns if column is not None]
     return np.column_stack(found) if len(found) == len(columns) > 0 else None
 
@@ -57,7 +58,9 @@ def present(values: Any) -> NDArray[np.bool_] | None:
         return np.asarray(entries == entries)
     if any(isinstance(entry, bool | np.bool_) for entry in entries):
         return None
-    return unless_it_fails(lambda: ~np.array([*map(is_missing, entries)], dtype=np.bool_))
+    with unless_it_fails():
+        return ~np.array([*map(is_missing, entries)], dtype=np.bool_)
+    return None
 
 
 def is_missing(value: Any) -> bool:
@@ -92,18 +95,13 @@ def _listed(values: Any) -> NDArray[Any]:
     return np.asarray(values, dtype=object) if mixed else array  # not "None" and "nan" as text
 
 
-def _columns(frame: Any) -> list[Any]:
-    if hasattr(frame, "iloc"):
-        return [frame.iloc[:, place] for place in range(frame.shape[1])]
-    return list(frame.iter_columns() if hasattr(frame, "iter_columns") else frame.columns)
-
-
 def _numbers_of(column: Any) -> NDArray[np.floating] | None:
     kind = _kind(column)
     if kind == OBJECTS:
         entries = np.asarray(column)
-        found = unless_it_fails(lambda: [*map(_number, entries.flat)])
-        return None if found is None else np.array(found).reshape(entries.shape)
+        with unless_it_fails():
+            return np.array([*map(_number, entries.flat)]).reshape(entries.shape)
+        return None
     if not _is_number(kind):
         return None
     if not _is_declared(column) or isinstance(getattr(column, "dtype", None), np.dtype):
@@ -149,7 +147,8 @@ def has_missing(values: NDArray[Any]) -> bool:
     unfit = (
         "y has objects that cannot be compared with themselves. Convert them to numbers or text."
     )
-    return values.dtype.kind == "O" and without_values(lambda: any(map(is_missing, values)), unfit)
+    with without_values(unfit):
+        return values.dtype.kind == "O" and any(map(is_missing, values))
 
 
 def _kept(y: Any) -> str:

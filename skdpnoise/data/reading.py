@@ -10,6 +10,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import partial
+from operator import itemgetter
 from typing import Any, Generic, TypeVar
 
 import numpy as np
@@ -18,16 +19,17 @@ from numpy.typing import NDArray
 from scipy.sparse import issparse
 from sklearn.utils.validation import check_array
 
+from skdpnoise.data.cells import Contents, contents_of, together
 from skdpnoise.data.computed import is_computed, reading
 from skdpnoise.data.groups import Groups, check_labels
-from skdpnoise.data.kinds import are_numbers, as_numbers
+from skdpnoise.data.kinds import Kind, are_numbers, as_numbers
 from skdpnoise.data.missing import check_present
 from skdpnoise.data.partitions import Tables
 from skdpnoise.data.schema import Schema
 from skdpnoise.data.sources import RowSource, as_sources, is_spread
 from skdpnoise.data.sparse_tables import read_sparse
 from skdpnoise.data.table import InMemory, scan_partitions
-from skdpnoise.data.tables import check_values, read_table, surviving
+from skdpnoise.data.tables import Expected, check_values, read_any_table, read_table, survivable
 from skdpnoise.data.targets import (
     labels_of,
     labels_of_parts,
@@ -192,6 +194,68 @@ class NumberColumns(Form[Any, Schema]):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class CellSchema(Schema):
+    """Columns of any types: what they are declared to be, and what those of objects hold."""
+
+    columns: tuple[str, ...] = ()  # their names, or "x0", "x1", ...
+    kinds: tuple[Kind, ...] = ()
+    contents: tuple[Contents, ...] = ()
+    guessed: tuple[str, ...] = ()  # columns whose types were found by reading a file
+
+    @property
+    def identity(self) -> tuple[Any, ...]:
+        return self.columns, self.names
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class AnyColumns(Form[Any, CellSchema]):
+    """X as a frame or an array of any types."""
+
+    expected: Expected = None
+    dates: bool = False  # whether columns of dates are taken
+    finite: bool = False  # whether numbers must be finite or missing
+    fewest: int = 1
+
+    def read(self, estimator: Any, tables: Tables) -> tuple[InMemory[Any], CellSchema]:
+        facts: dict[str, Any] = {"dates": self.dates, "finite": self.finite}
+        X = read_any_table(estimator, tables["X"], reset=True, expected=self.expected, **facts)
+        n_rows, n_columns = X.shape
+        names = getattr(estimator, "feature_names_in_", None)
+        columns = [*map(str, X.columns)] if hasattr(X, "columns") else range(n_columns)
+        schema = CellSchema(
+            n_columns=n_columns,
+            n_rows=None,
+            names=None if names is None else tuple(names),
+            columns=tuple(one if isinstance(one, str) else f"x{one}" for one in columns),
+            kinds=estimator._kinds,
+            contents=tuple(contents_of(X, place) for place in range(n_columns)),
+        )
+        return InMemory(X, n_rows, (n_columns,)), schema
+
+    def agreed(
+        self, estimator: Any, found: list[CellSchema], source: RowSource | None
+    ) -> CellSchema:
+        first = agree_on_columns(estimator, found)
+        declared = None if source is None else source.kinds
+        kinds, contents = [], []
+        for k, name in enumerate(first.columns):
+            held = [(one.kinds[k], one.contents[k]) for one in found]
+            known = None if declared is None else declared[k]
+            kind, holds = together(type(estimator).__name__, f"column {name!r} of X", held, known)
+            kinds.append(kind)
+            contents.append(holds)
+        estimator._kinds = tuple(kinds)
+        guessed = () if source is None else source.guessed
+        facts: dict[str, Any] = {"kinds": tuple(kinds), "contents": tuple(contents)}
+        return replace(first, guessed=guessed, **facts)
+
+    def load(
+        self, schema: CellSchema, computed: frozenset[str]
+    ) -> tuple[Callable[[Tables], Any], tuple[int, ...]]:
+        return itemgetter("X"), (schema.n_columns,)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Supervised(Form[dict[str, Any], Schema]):
     """X and y by name: y has labels, or what a function reads as numbers."""
 
@@ -273,7 +337,7 @@ def _array_of(dtype: str, limits: dict[str, Any] | None, tables: Tables) -> NDAr
         table = X.to_numpy() if hasattr(X, "to_numpy") else np.asarray(X)
     if table.dtype != dtype:  # as read_table reads it
         table = check_array(X, dtype=dtype, ensure_all_finite=False)
-    return table if limits is None else surviving(table, **limits)
+    return table if limits is None else survivable(table.copy("K"), **limits)
 
 
 def _both(

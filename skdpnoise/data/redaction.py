@@ -3,39 +3,47 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
-from typing import TypeVar
+from types import TracebackType
 
 __all__ = ["check_collected", "unless_it_fails", "without_values"]
 
-Result = TypeVar("Result")
+Traceback = TracebackType | None
 
 
-def without_values(
-    call: Callable[[], Result], otherwise: str, *, of_columns: bool = False
-) -> Result:
-    """Return what a function returns; what it raises shows shapes, types and names at most."""
-    # With `of_columns` the other text names the columns that are no numbers, as numpy cannot.
-    try:
-        return call()
-    except Exception as error:
-        problem = _explained(error, otherwise, of_columns)
-    raise problem  # outside the handler, so that the quoting error is not attached to it
+class without_values:
+    """A block of which what is raised shows shapes, types and names at most."""
+
+    def __init__(self, otherwise: str, *, of_columns: bool = False) -> None:
+        # With `of_columns` the text names the columns that are no numbers, as numpy cannot.
+        self._otherwise, self._of_columns = otherwise, of_columns
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: type | None, error: BaseException | None, trace: Traceback) -> None:
+        if not isinstance(error, Exception):
+            return
+        problem = _explained(error, self._otherwise, self._of_columns)
+        del error, trace
+        try:
+            raise problem
+        finally:
+            problem.__context__ = None  # the quoting error, which is not attached to it
 
 
-def unless_it_fails(call: Callable[[], Result]) -> Result | None:
-    """Return what a function returns; None where it fails, but for a lack of memory."""
-    try:
-        return call()
-    except MemoryError:
-        raise
-    except Exception:  # of an object that says so itself, which may quote it
-        return None
+class unless_it_fails:
+    """A block that ends where it fails, but for a lack of memory."""
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: type | None, error: BaseException | None, trace: Traceback) -> bool:
+        # Of an object that says so itself the error may quote it.
+        return isinstance(error, Exception) and not isinstance(error, MemoryError)
 
 
-def check_collected(owner: str, name: str, data: object) -> None:
-    """Refuse a query of polars that has not run: it has no rows yet."""
-    kind = type(data)
+def check_collected(owner: str, name: str, kind: type) -> None:
+    """Refuse a query of polars that has not run, by its type: it has no rows yet."""
     if kind.__name__ == "LazyFrame" and kind.__module__.partition(".")[0] == "polars":
         raise TypeError(
             f"{owner} needs the rows of {name}, and a polars.LazyFrame has none before it is "

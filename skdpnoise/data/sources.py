@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import partial
+from functools import partial, wraps
 from typing import Any, TypeVar
 
 import numpy as np
@@ -49,7 +49,7 @@ class Taking:
         return (self.names,) if isinstance(self.names, str) else self.names
 
 
-def _whole(rows: Any) -> Any:
+def _whole(rows: Any, *_: Any) -> Any:
     return rows
 
 
@@ -247,15 +247,15 @@ def _of_dask(kind: type) -> bool:
     return issubclass(kind, kinds())
 
 
-def as_source(table: Any) -> RowSource | None:
-    """Return a table in parts as a source; None of a table in memory."""
-    if isinstance(table, RowSource):
-        return table
-    if not _of_dask(type(table)):
-        return None
-    from skdpnoise.data.dask_rows import DaskReader
+def for_storage(kind: type, in_memory: Any, in_partitions: Any) -> Any:
+    """Return the first for tables of a type that lie in memory, the second for those in parts.
 
-    return RowSource(DaskReader.of(table))
+    Examples
+    --------
+    >>> for_storage(np.ndarray, "whole", "in parts")
+    'whole'
+    """
+    return in_partitions if is_spread(kind) else in_memory
 
 
 def by_storage(
@@ -272,34 +272,49 @@ def by_storage(
     >>> by_storage(np.zeros(3), len, repr)
     3
     """
-    source = as_source(rows)
-    if source is None:
-        return in_memory(rows, *others, **options)
-    return in_partitions(_noted(source), *others, **options)
+    read = for_storage(type(rows), in_memory, partial(_of_source, in_partitions))
+    found: Made = read(rows, *others, **options)
+    return found
+
+
+def _of_source(read: Callable[..., Made], table: Any, *others: Any, **options: Any) -> Made:
+    """Return what a function makes of a table in parts as a source; note types that were found."""
+    source = table
+    if _of_dask(type(table)):
+        from skdpnoise.data.dask_rows import DaskReader
+
+        source = RowSource(DaskReader.of(table))
+    if source.guessed and (noted := context().guesses) is not None:
+        noted.append(FOUND_BY_READING)
+    return read(source, *others, **options)
+
+
+def method_by_storage(
+    in_memory: Callable[..., Any], in_partitions: Callable[..., Any]
+) -> Callable[..., Any]:
+    """Return a method that takes rows in memory, or a source in partitions, after `self`."""
+
+    @wraps(in_memory)
+    def run(self: Any, X: Any, *args: Any, **options: Any) -> Any:
+        return by_storage(
+            X, partial(in_memory, self), partial(in_partitions, self), *args, **options
+        )
+
+    return run
 
 
 def as_sources(**tables: Any) -> dict[str, RowSource]:
     """Return tables in parts as sources; refuse one that is not in parts beside others."""
-    found = {}
-    for name, table in tables.items():
-        if table is None:
-            continue
-        source = as_source(table)
-        if source is None:
-            raise TypeError(
-                f"{name} must lie in the same parts as the other tables, of which some lie in "
-                f"parts. Got {type(table).__name__}: give a column of the same source, or an array "
-                "or a series of dask."
-            )
-        found[name] = _noted(source)
-    return found
+    given = {name: table for name, table in tables.items() if table is not None}
+    return {name: by_storage(one, _refused, _whole, name) for name, one in given.items()}
 
 
-def _noted(source: RowSource) -> RowSource:
-    """Return a source; note for a report that types were found by reading it."""
-    if source.guessed and (noted := context().guesses) is not None:
-        noted.append(FOUND_BY_READING)
-    return source
+def _refused(table: Any, name: str) -> RowSource:
+    raise TypeError(
+        f"{name} must lie in the same parts as the other tables, of which some lie in parts. Got "
+        f"{type(table).__name__}: give a column of the same source, or an array or a series of "
+        "dask."
+    )
 
 
 @contextmanager

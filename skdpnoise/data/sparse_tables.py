@@ -21,8 +21,7 @@ def read_sparse(estimator: Any, X: Any, *, reset: bool = True) -> Any:
         f"{owner} cannot read the sparse X as rows of numbers: convert it with '.tocsr()', and "
         "check its numbers, its indices and its shape."
     )
-
-    def convert() -> Any:
+    with silence(), without_values(refusal):
         _check_places(X)
         table = validate_data(
             estimator,
@@ -39,10 +38,6 @@ def read_sparse(estimator: Any, X: Any, *, reset: bool = True) -> Any:
         if not rows.has_canonical_format:
             rows = rows.copy()
             rows.sum_duplicates()
-        return rows
-
-    with silence():
-        rows = without_values(convert, refusal)
     largest = LARGEST if reset else np.inf
     if is_computed("X", estimator):
         rows = rows.copy()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime
 import numbers
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, cast
 
 import numpy as np
@@ -13,10 +13,11 @@ from scipy.sparse import issparse
 from sklearn.utils.validation import check_array, validate_data
 
 from skdpnoise._utils.silence import silence
-from skdpnoise.data.columns import as_frame, by_declared_type
+from skdpnoise.data.cells import cells_of, column_of, kinds_of, types_of
+from skdpnoise.data.columns import as_frame, by_declared_type, is_polars, objects_of, read_once
 from skdpnoise.data.computed import is_computed
-from skdpnoise.data.fitted_kinds import NUMBER, as_fitted, kinds_in
-from skdpnoise.data.kinds import kind_of, kinds_of
+from skdpnoise.data.fitted_kinds import AS_PARAMETERS_SAY, NUMBER, as_fitted, differing
+from skdpnoise.data.kinds import Kind, kind_of
 from skdpnoise.data.missing import missing_numbers
 from skdpnoise.data.redaction import check_collected, without_values
 from skdpnoise.data.sources import is_spread
@@ -28,6 +29,9 @@ FLAT = (
     "Expected 2D array, got an array with fewer dimensions in {}. Reshape your data with "
     "X.reshape(-1, 1) if it has one feature, or X.reshape(1, -1) if it is one sample."
 )
+
+Kinds = Sequence[Kind | None]
+Expected = Kinds | Callable[[Sequence[Any], Sequence[Kind]], Kinds] | None
 
 _NAMED = 8  # columns that a message names
 _BLOCK = 1 << 15  # entries that are looked at together, while they are in the cache
@@ -58,20 +62,64 @@ def read_table(
         largest, keeps_subnormal = np.inf, True
     limits: dict[str, Any] = {"largest": largest, "keeps_subnormal": keeps_subnormal}
     if is_computed("X", estimator):
-        return surviving(table, missing=missing, **limits)
+        return survivable(table.copy("K"), missing=missing, **limits)
     check_values(type(estimator).__name__, "X", table, missing=missing, **limits)
     return table
 
 
+def read_any_table(
+    estimator: Any,
+    X: Any,
+    *,
+    reset: bool,
+    dates: bool = False,
+    finite: bool = False,
+    expected: Expected = None,
+) -> Any:
+    """Return a frame or an array of which no single value decides how the others are read."""
+    # `expected` are the kinds of the columns at the fit; or, in a fit, what makes them of names and
+    # declared kinds, for what parameters say of the columns.
+    owner = type(estimator).__name__
+    X = _rows_as_array(owner, X) if isinstance(X, list | tuple) else X
+    X = read_once(owner, X, listed=_as_it_is)
+    X = check_form(owner, "X", X)
+    _check_shape(owner, getattr(X, "shape", ()))
+    other = f"The names of the columns of X are not those that {owner} was fitted to."
+    with silence(), without_values(other):
+        validate_data(estimator, X, reset=reset, skip_check_array=True)
+    kinds = kinds_of(X)
+    if callable(expected):
+        names = [*map(str, X.columns)] if hasattr(X, "columns") else range(X.shape[1])
+        expected = expected(names, kinds) if kinds else None
+    if reset:
+        estimator._kinds = kinds
+    if differences := differing(expected, kinds):
+        why = AS_PARAMETERS_SAY if reset else "as in fit"
+        X = as_fitted(owner, X, differences, why=why, values=not is_computed("X", estimator))
+    if not dates:  # else whoever reads dates says of each column what it can be
+        _refuse_dates(owner, X)
+        check_types(owner, "X", X)
+    if not (isinstance(X, np.ndarray) or hasattr(X, "iloc") or is_polars(X)):
+        return by_declared_type(owner, X)  # which refuses it
+    if finite and not is_computed("X", estimator):
+        for place in (place for place, kind in enumerate(kinds) if kind.name == "number"):
+            cells = cells_of(X, place)  # a list of whole numbers that no float holds, or an array
+            if isinstance(cells, np.ndarray) and cells.dtype.kind == "f" and np.isinf(cells).any():
+                raise ValueError(
+                    f"Input X contains infinity. {owner} needs numbers that are finite or missing: "
+                    "clip them to public bounds."
+                )
+    return X
+
+
 def _converted(estimator: Any, X: Any, options: dict[str, Any]) -> NDArray[Any]:
     owner, reset = type(estimator).__name__, options["reset"]
-    if isinstance(X, list | tuple):
-        X = check_container(owner, "X", X)
-    X = as_frame(X)
+    listed = isinstance(X, list | tuple)
+    X = check_container(owner, "X", X) if listed else check_form(owner, "X", as_frame(X))
     values = not is_computed("X", estimator)
-    if not (reset or isinstance(X, np.ma.MaskedArray) or is_complex(X)):
-        kinds = kinds_in(X) or ()
-        X = as_fitted(owner, X, [NUMBER] * len(kinds), given=kinds, values=values)
+    if not reset:
+        kinds = kinds_of(X)
+        X = as_fitted(owner, X, differing([NUMBER] * len(kinds), kinds), values=values)
     X = check_container(owner, "X", X)
     if reset:
         _check_numbers(owner, X, values=values)
@@ -79,12 +127,9 @@ def _converted(estimator: Any, X: Any, options: dict[str, Any]) -> NDArray[Any]:
         X = by_declared_type(owner, X)
     X = _with_plain_gaps(X)
     otherwise, of_columns = _unreadable(owner, "X", X, reset=reset), bool(_not_numbers(X))
-
-    def convert() -> NDArray[Any]:
+    with without_values(otherwise, of_columns=of_columns):
         table: NDArray[Any] = validate_data(estimator, X, **options)
-        return table
-
-    return without_values(convert, otherwise, of_columns=of_columns)
+    return table
 
 
 def _with_plain_gaps(X: Any) -> Any:
@@ -101,7 +146,7 @@ def _with_plain_gaps(X: Any) -> Any:
 
 def _check_numbers(owner: str, X: Any, *, values: bool) -> None:
     """Refuse columns that are not declared as numbers, whatever their text says."""
-    kinds = {kind.name for kind in kinds_in(X) or ()} - {"number", "boolean"}
+    kinds = {kind.name for kind in kinds_of(X)} - {"number", "boolean"}
     if kinds - {"objects"}:
         raise ValueError(_unreadable(owner, "X", X))
     objects = _object_columns("X", X) if values else ()
@@ -110,28 +155,11 @@ def _check_numbers(owner: str, X: Any, *, values: bool) -> None:
         raise ValueError(_unreadable(owner, "X", X))
 
 
-def is_complex(X: Any) -> bool:
-    """Return whether an array is of complex numbers, which are refused by what they are."""
-    return isinstance(X, np.ndarray) and X.dtype.kind == "c"
-
-
-def surviving(
-    table: NDArray[Any], *, largest: float = LARGEST, missing: bool = False, **limits: Any
-) -> NDArray[Any]:
-    """Return a copy of what a step computed, as the next fit takes it; NaN may be no value."""
-    copy = survivable(table.copy("K"), largest=largest, **limits)
-    if missing:
-        copy[np.isnan(table)] = np.nan
-    return copy
-
-
 def read_projections(owner: str, X: Any, n_columns: int) -> NDArray[Any]:
     """Return what a transformer of other columns is to undo, with so many columns."""
     X = check_container(owner, "X", X)
-    table: NDArray[Any] = without_values(
-        lambda: check_array(X, dtype=FLOATS, ensure_all_finite=False, input_name="X"),
-        _unreadable(owner, "X", X, reset=False),
-    )
+    with without_values(_unreadable(owner, "X", X, reset=False)):
+        table: NDArray[Any] = check_array(X, dtype=FLOATS, ensure_all_finite=False, input_name="X")
     check_values(owner, "X", table, largest=np.inf, keeps_subnormal=True)
     if table.shape[1] != n_columns:
         raise ValueError(
@@ -150,10 +178,45 @@ def check_container(owner: str, name: str, data: Any) -> Any:
     return data
 
 
+def _refuse_dates(owner: str, X: Any) -> None:
+    """Refuse columns of dates, which are no categories, by their names."""
+    dates = [k for k, kind in enumerate(kinds_of(X)) if kind.name == "date"]
+    if dates:
+        name = X.columns[dates[0]] if hasattr(X, "columns") else f"x{dates[0]}"
+        raise TypeError(
+            f"{owner} takes categories, and column {name!r} of X has dates, of which nearly every "
+            "record has its own. Use DPTableVectorizer, which takes dates; or make few categories "
+            f"of them first, as in X[{name!r}].dt.year."
+        )
+
+
+def _as_it_is(owner: str, data: Any) -> Any:
+    return data
+
+
+def _check_shape(owner: str, shape: tuple[int, ...]) -> None:
+    if len(shape) != 2:
+        raise ValueError(FLAT.format(owner))
+    if 0 in shape:
+        which = ("sample", "feature")[shape.index(0)]
+        raise ValueError(
+            f"Found array with 0 {which}(s) (shape={shape}) while a minimum of 1 is required by "
+            f"{owner}."
+        )
+
+
+def _rows_as_array(owner: str, rows: Any) -> NDArray[Any]:
+    """Return a list of rows as an array of objects: no value decides how the others are read."""
+    lengths = {len(row) if isinstance(row, list | tuple | np.ndarray) else -1 for row in rows}
+    if len(lengths) > 1 or -1 in lengths:
+        raise ValueError(FLAT.format(owner))
+    return objects_of(rows) if lengths else np.empty((0, 0), dtype=object)
+
+
 def check_types(owner: str, name: str, data: Any) -> None:
     """Refuse declared types of columns that are no numbers, text or objects."""
     columns = _columns(data)
-    for place, dtype in enumerate(_dtypes(data)):
+    for place, dtype in enumerate(types_of(data)):
         _check_dtype(owner, _where(name, columns, place), dtype)
 
 
@@ -161,7 +224,7 @@ def check_form(owner: str, name: str, data: Any) -> Any:
     """Return the data, lists as arrays; refuse what is no table."""
     if data is None:
         raise ValueError(f"{owner} needs the data {name}. Got None instead.")
-    check_collected(owner, name, data)
+    check_collected(owner, name, type(data))
     if is_spread(type(data)):
         raise TypeError(
             f"{owner} needs all rows of {name} in memory here. Got rows in parts, which fits of "
@@ -180,11 +243,12 @@ def check_form(owner: str, name: str, data: Any) -> Any:
     if isinstance(data, list | tuple):
         if any(isinstance(row, np.ma.MaskedArray) for row in data):
             raise _masked(owner, name)
-        with silence():
-            listed = data
-            data = without_values(lambda: np.asarray(listed), _unreadable(owner, name, listed))
+        with silence(), without_values(_unreadable(owner, name, data)):
+            data = np.asarray(data)
     if isinstance(data, np.ma.MaskedArray):
         raise _masked(owner, name)
+    if isinstance(data, np.ndarray) and data.dtype.kind == "c":
+        raise complex_data(owner, name)
     return data
 
 
@@ -197,16 +261,6 @@ def check_objects(owner: str, name: str, types: Iterable[type]) -> None:
             raise _masked(owner, name)
         if issubclass(kind, numbers.Complex) and not issubclass(kind, numbers.Real):
             raise complex_data(owner, name)
-
-
-def check_infinite(estimator: Any, columns: Iterable[Any]) -> None:
-    """Refuse infinite numbers that a user passes, in columns that may have missing ones."""
-    floats = (one for one in columns if isinstance(one, np.ndarray) and one.dtype.kind == "f")
-    if not is_computed("X", estimator) and any(np.isinf(column).any() for column in floats):
-        raise ValueError(
-            f"Input X contains infinity. {type(estimator).__name__} needs numbers that are finite "
-            "or missing: clip them to public bounds."
-        )
 
 
 def check_values(
@@ -254,18 +308,25 @@ def _sums_to_a_number(block: NDArray[Any]) -> bool:
 
 
 def survivable(
-    values: NDArray[Any], *, largest: float = LARGEST, keeps_subnormal: bool = False
+    values: NDArray[Any],
+    *,
+    largest: float = LARGEST,
+    keeps_subnormal: bool = False,
+    missing: bool = False,
 ) -> NDArray[Any]:
     """Return what a step computed, changed in place, as the next fit takes it."""
     # A fit behind it in a pipeline comes after the charge, and must not fail for a value: what is
     # beyond the limits becomes the limit, what is subnormal or undefined becomes zero. Each value
-    # is changed by itself, and none that check_values accepts.
+    # is changed by itself, and none that check_values accepts. With `missing` NaN is no value.
+    gaps = np.isnan(values) if missing else None
     limits = np.finfo(values.dtype)
     most = values.dtype.type(min(largest, float(limits.max)))
     np.nan_to_num(values, copy=False, nan=0.0, posinf=most, neginf=-most)
     np.clip(values, -most, most, out=values)
     if not keeps_subnormal:
         values[np.abs(values) < limits.tiny] = 0.0
+    if gaps is not None:
+        values[gaps] = np.nan
     return values
 
 
@@ -286,18 +347,6 @@ def _beyond(owner: str, name: str, values: NDArray[Any], largest: float) -> Valu
         f"Input {name} of {owner} contains values beyond {largest:g} in magnitude: their "
         f"sums could overflow. Rescale {name}."
     )
-
-
-def _dtypes(data: Any) -> list[Any]:
-    """Return the types of the columns, as far as the container knows them."""
-    if hasattr(data, "schema") and hasattr(data.schema, "types"):
-        return list(data.schema.types)  # of pyarrow
-    found = getattr(data, "dtypes", None)
-    if found is None:
-        found = getattr(data, "dtype", None)
-    if found is None:
-        return []
-    return list(found) if hasattr(found, "__iter__") and not isinstance(found, type) else [found]
 
 
 def _check_dtype(owner: str, where: str, dtype: Any) -> None:
@@ -332,13 +381,11 @@ def _is_arrow_time(dtype: Any) -> bool:
 
 def _object_columns(name: str, data: Any) -> Iterator[tuple[str, Iterable[Any]]]:
     """Yield columns whose values may be of any type, and how each is called."""
-    objects = [j for j, dtype in enumerate(_dtypes(data)) if str(dtype) in ("object", "Object")]
+    objects = [j for j, dtype in enumerate(types_of(data)) if str(dtype) in ("object", "Object")]
     if getattr(data, "ndim", 0) == 1 or isinstance(data, np.ndarray):
         yield from ((name, np.ravel(data)) for _ in objects)
-    elif hasattr(data, "iloc"):
-        yield from ((_where(name, data.columns, j), data.iloc[:, j]) for j in objects)
-    elif hasattr(data, "to_series"):  # of polars
-        yield from ((_where(name, data.columns, j), data.to_series(j)) for j in objects)
+    else:
+        yield from ((_where(name, data.columns, j), column_of(data, j)) for j in objects)
 
 
 def _where(name: str, columns: Any, place: int) -> str:

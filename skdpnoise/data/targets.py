@@ -43,8 +43,8 @@ def read_numbers(estimator: Any, y: Any, n_rows: int) -> NDArray[np.float64]:
             raise ValueError(text)
         if not computed and has_missing(source):
             raise without_targets(owner, y)
-        with silence():
-            vector = without_values(lambda: source.astype(np.float64), text)
+        with silence(), without_values(text):
+            vector = source.astype(np.float64)
     with silence():  # of values beyond double precision, which are refused below
         numbers: NDArray[np.float64] = vector.astype(np.float64, copy=False)
     if computed:
@@ -117,7 +117,8 @@ def public_classes(owner: str, classes: Any) -> NDArray[Any] | None:
     for place, label in enumerate(classes):
         labels[place] = label
     others = f"{expected}. Got {given} with other or missing labels."
-    labels = without_values(lambda: _of_one_kind(owner, "classes", labels), others)
+    with without_values(others):
+        labels = _of_one_kind(owner, "classes", labels)
     found = np.unique(labels)
     if len(found) < max(2, len(labels)):
         raise ValueError(
@@ -190,13 +191,14 @@ def _vector(owner: str, y: Any, n_rows: int) -> NDArray[Any]:
             vector[place] = value
         whole = str if types and all(issubclass(one, str) for one in types) else object
         if whole is str or _any_is(listed, list, tuple, np.ndarray):
-            vector = without_values(lambda: np.asarray(listed, dtype=whole), text)
+            with without_values(text):
+                vector = np.asarray(listed, dtype=whole)
         y = vector
     else:
         y = check_container(owner, "y", y)
     _check_one_target(owner, y)
-    with silence(DataConversionWarning):  # of a column, which is a fact of the shape
-        column: NDArray[Any] = without_values(lambda: column_or_1d(y, warn=True), text)
+    with silence(DataConversionWarning), without_values(text):  # of a column: of its shape
+        column: NDArray[Any] = column_or_1d(y, warn=True)
     if len(column) != n_rows:
         raise ValueError(
             f"Found input variables with inconsistent numbers of samples: [{n_rows}, {len(column)}]"
@@ -273,16 +275,16 @@ def _of_one_type(owner: str, name: str, labels: NDArray[Any]) -> NDArray[Any]:
         return labels if types <= {str, np.str_} else np.array([*map(str.__str__, labels)], object)
     unfit = f"Unknown label type: whole numbers in {name} that do not fit 64 bits. Use text."
     whole = (one for one in labels if isinstance(one, Integral))
-    if len(kinds) > 1 and without_values(
-        lambda: any(abs(int(one)) > _EXACT for one in whole), unfit
-    ):
+    with without_values(unfit):
+        beyond = len(kinds) > 1 and any(abs(int(one)) > _EXACT for one in whole)
+    if beyond:
         raise ValueError(
             f"Unknown label type: whole numbers in {name} beyond 2**53 beside floats: "
             "different labels would become equal. Convert all of them to int, or to text."
         )
     wanted = np.bool_ if kinds == {bool} else np.int64 if kinds == {Integral} else np.float64
-    converted: NDArray[Any] = without_values(lambda: labels.astype(wanted), unfit)
-    return converted
+    with without_values(unfit):
+        return labels.astype(wanted)
 
 
 _MISSING = type(None)

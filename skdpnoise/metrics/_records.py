@@ -19,8 +19,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from skdpnoise._utils.checks import check_array, complaint
-from skdpnoise.data.cells import cells_of, is_missing
-from skdpnoise.data.fitted_kinds import NUMBER, kind_of_labels, kinds_in
+from skdpnoise.data.cells import cells_of, is_missing, kinds_of
+from skdpnoise.data.fitted_kinds import NUMBER, kind_of_labels
 from skdpnoise.data.kinds import OBJECTS, Kind, kind_of
 from skdpnoise.data.redaction import check_collected
 from skdpnoise.data.table import Table, scanned
@@ -48,7 +48,7 @@ _N_BINS, _LOG_ODDS = 48, 6.0  # of scores: equally wide in log-odds, between end
 
 def one_column(owner: str, name: str, values: ArrayLike) -> NDArray[Any]:
     """Return one entry for each record; no entry decides how the others are read."""
-    check_collected(owner, name, values)
+    check_collected(owner, name, type(values))
     if isinstance(values, list | tuple):
         array = np.empty(len(values), dtype=object)
         for place, value in enumerate(values):
@@ -87,7 +87,7 @@ def as_floats(values: NDArray[Any], otherwise: float) -> Vector:
 
 def chance_table(n_columns: int, owner: str, name: str, values: Any) -> Vector:
     """Return a row of numbers for each record; zeros for a record that has none."""
-    check_collected(owner, name, values)
+    check_collected(owner, name, type(values))
     array = None if isinstance(values, list | tuple) else np.asarray(values)
     if array is not None and array.ndim == 2 and array.shape[1] != n_columns:
         must = f"have shape (n_records, {n_columns}), with as many records as 'y_true'"
@@ -246,7 +246,7 @@ def _by_column(values: Any) -> tuple[Counter[str], ...]:
         rows = [one if isinstance(one, list | tuple | np.ndarray) else [one] for one in values]
         return tuple(map(_of_entries, zip_longest(*rows)))
     arrow = getattr(values, "type", None)  # of a column of Arrow
-    kinds = kinds_in(values) if arrow is None else (kind_of(arrow),)
+    kinds = kinds_of(values) if arrow is None else (kind_of(arrow),)
     return tuple(
         Counter({_DECLARED[kind.name]: len(values)})
         if kind.name in _DECLARED

@@ -15,7 +15,7 @@ from skdpnoise.accounting.declared import LABELS
 from skdpnoise.base.compositions import named_estimators, private_estimators
 from skdpnoise.base.steps import Part, taken_apart
 from skdpnoise.base.tags import tags_of
-from skdpnoise.compose.asked_kinds import read_unpaid
+from skdpnoise.compose.fitting import read_unpaid
 from skdpnoise.compose.shares import check_shareable, pure_noise, samples_records, shows_by_chance
 from skdpnoise.compose.statement import declared_of, in_order
 from skdpnoise.data.targets import public_classes

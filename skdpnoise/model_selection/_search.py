@@ -39,8 +39,7 @@ from skdpnoise.base.misuse_warnings import clone_with_ledger, warn_of_misuse
 from skdpnoise.base.partitioned import answered
 from skdpnoise.base.private_fit import check_unpaid_arguments
 from skdpnoise.base.register import register_private
-from skdpnoise.compose.asked_kinds import read_to_fit
-from skdpnoise.compose.fitting import settled
+from skdpnoise.compose.fitting import read_to_fit, settled
 from skdpnoise.compose.shares import search_budget, seed_from
 from skdpnoise.compose.statement import drawing, reserve_whole
 from skdpnoise.compose.whole import WholeMixin
@@ -313,14 +312,14 @@ class PrivateSearchCV(WholeMixin, PlanMixin, BaseSearchCV, CallbackSupportMixin)
         owner, model = type(self).__name__, self.best_estimator_
         refused = partial(answered, owner, model, "score")  # rows in parts
         rows: Any = by_storage(read_as_fitted(self, X), lambda rows: rows, refused)
-        check_collected(owner, "y", y)
+        check_collected(owner, "y", type(y))
         scorer = check_scoring(model, scoring=self.scoring)
-        return without_values(
-            lambda: float(scorer(model, rows, y)),
+        with without_values(
             f"{owner}.score cannot compare y with the predictions for X: give the columns that "
             "were fitted to, and one finite number, or label of the kind that was fitted, for each "
             "row of X.",
-        )
+        ):
+            return float(scorer(model, rows, y))
 
     @property
     def classes_(self) -> Any:

@@ -297,9 +297,14 @@ def _chances(owner: str, estimator: Any, X: Any, label: Any) -> Any:
         raise ValueError(complaint(owner, "pos_label", must, repr(label)))
     refusal = f"{owner} cannot predict for X: give the columns that were fitted to."
     column, ours = partial(_column, classes.index(label)), is_private(estimator)
+
+    def in_memory(rows: Any) -> Any:
+        with without_values(refusal):
+            return column(np.asarray(predict(rows)))
+
     return by_storage(
         X,
-        lambda rows: column(without_values(lambda: np.asarray(predict(rows)), refusal)),
+        in_memory,
         # Our own send a copy that knows no seed.
         lambda source: (predict(source) if ours else source.map(predict, 2)).map(column),
     )

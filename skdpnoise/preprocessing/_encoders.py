@@ -20,11 +20,11 @@ from skdpnoise.base.constructors import Constraints, constructor_of_fields
 from skdpnoise.base.public_output import PublicOutput
 from skdpnoise.base.register import register_private
 from skdpnoise.base.tags import PrivateTags
-from skdpnoise.data.cell_tables import AnyColumns, CellSchema, read_any_table
 from skdpnoise.data.cells import cells_of, of_truth_values
 from skdpnoise.data.fitted_kinds import kind_of_labels
+from skdpnoise.data.reading import AnyColumns, CellSchema
 from skdpnoise.data.table import Table
-from skdpnoise.data.tables import read_projections
+from skdpnoise.data.tables import read_any_table, read_projections
 from skdpnoise.preprocessing._blocks import code_of, numbered
 from skdpnoise.preprocessing._schema import (
     PlannedColumn,

@@ -11,10 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skdpnoise._utils.numbers import NUMBERS
-from skdpnoise.data.cell_tables import CellSchema, Kinds
 from skdpnoise.data.cells import Contents, check_labels_of, of_truth_values
 from skdpnoise.data.fitted_kinds import NUMBER, kind_of_labels
 from skdpnoise.data.kinds import OBJECTS, Kind
+from skdpnoise.data.reading import CellSchema
+from skdpnoise.data.tables import Kinds
 from skdpnoise.queries.categories import label_of
 
 _WORDS = ("number", "log", "category", "date", "drop")

@@ -22,10 +22,10 @@ from skdpnoise.base.constructors import Constraints, constructor_of_fields
 from skdpnoise.base.public_output import PublicOutput
 from skdpnoise.base.register import register_private
 from skdpnoise.base.tags import PrivateTags
-from skdpnoise.data.cell_tables import AnyColumns, CellSchema, read_any_table
 from skdpnoise.data.cells import cells_of
+from skdpnoise.data.reading import AnyColumns, CellSchema
 from skdpnoise.data.table import Table
-from skdpnoise.data.tables import check_infinite
+from skdpnoise.data.tables import read_any_table
 from skdpnoise.mechanisms.allocation import RULES
 from skdpnoise.preprocessing._blocks import ColumnBlock, NumberFacts, assembled, numbers_of
 from skdpnoise.preprocessing._scalers import narrowest
@@ -243,13 +243,11 @@ class DPTableVectorizer(PrivateTransformer, SchemaParameter):
 
     def transform(self, X: Any) -> Any:
         check_is_fitted(self)
-        X = read_any_table(self, X, reset=False, dates=True, expected=self._kinds)
-        cells = [cells_of(X, k) for k in range(X.shape[1])]
-        check_infinite(self, cells)
-        pairs = zip(self.columns_.blocks, cells, strict=True)
-        kept = [(block, one) for block, one in pairs if block.sizes]
-        columns = (column for block, one in kept for column in block.encoded(one))
-        return assembled(len(X), columns, [size for block, _ in kept for size in block.sizes])
+        facts: dict[str, Any] = {"dates": True, "finite": True, "expected": self._kinds}
+        X = read_any_table(self, X, reset=False, **facts)
+        kept = [(k, block) for k, block in enumerate(self.columns_.blocks) if block.sizes]
+        columns = (column for k, block in kept for column in block.encoded(cells_of(X, k)))
+        return assembled(len(X), columns, [size for _, block in kept for size in block.sizes])
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
         """Return names such as "age", "age_bin0", "town_A" and "town_other".

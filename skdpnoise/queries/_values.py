@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from skdpnoise.data.kinds import OBJECTS, kinds_of
+from skdpnoise.data.cells import kinds_of
+from skdpnoise.data.kinds import OBJECTS
 from skdpnoise.data.missing import Missing, with_gaps
 from skdpnoise.data.redaction import check_collected
 from skdpnoise.data.table import Table, scanned
@@ -118,7 +119,7 @@ def _first(result: Floats) -> float:
 def _checked_values(
     owner: str, name: str, n_dims: tuple[int, ...], missing: Missing | None, values: Any
 ) -> NDArray[Any]:
-    check_collected(owner, name, values)
+    check_collected(owner, name, type(values))
     shapes = " or ".join(["(n_records,)", "(n_records, n_columns)"][n - 1] for n in n_dims)
     allowed = f"The {name!r} parameter of {owner} must be an array of real numbers, shape {shapes}"
     if np.ma.isMaskedArray(values) and missing != "skip":

@@ -404,7 +404,7 @@ def _is_whole(records: Any) -> bool:
 
 
 def _mask(owner: str, records: Any) -> NDArray[np.bool_]:
-    check_collected(owner, "records", records)
+    check_collected(owner, "records", type(records))
     mask = np.asarray(records)
     if mask.dtype.kind == "b" and mask.ndim == 1 and not np.ma.isMaskedArray(records):
         return mask
@@ -418,7 +418,7 @@ def _mask(owner: str, records: Any) -> NDArray[np.bool_]:
 
 
 def _present(owner: str, records: Any) -> NDArray[np.bool_]:
-    check_collected(owner, "records", records)
+    check_collected(owner, "records", type(records))
     shape = records.shape if hasattr(records, "shape") else np.shape(records)
     there = None if len(shape) == 0 else present(records)
     if there is not None:

@@ -35,11 +35,12 @@ from skdpnoise.data.cells import (
     check_labels_of,
     contents_of,
     contents_of_objects,
+    kinds_of,
     n_columns_of,
     of_truth_values,
     together,
 )
-from skdpnoise.data.kinds import OBJECTS, Kind, kinds_of
+from skdpnoise.data.kinds import OBJECTS, Kind
 from skdpnoise.data.redaction import check_collected
 from skdpnoise.data.table import Table, scanned
 from skdpnoise.mechanisms.base import Recipe
@@ -353,7 +354,7 @@ def label_of(value: Any) -> Label | None:
 
 def label_columns(owner: str, values: Any) -> list[Any]:
     """Return the columns of a table as arrays or lists, each by its declared type alone."""
-    check_collected(owner, "values", values)
+    check_collected(owner, "values", type(values))
     table = _table_of(values)
     if table is None:
         must = "be a list, an array of shape (n_records,) or (n_records, n_columns), or a frame"
@@ -425,4 +426,5 @@ def _facts(values: Any) -> list[tuple[str, Kind, Contents]]:
     places = range(n_columns_of(table))
     named = hasattr(table, "iloc") and hasattr(table, "columns")
     names = [f"column {table.columns[k] if named else k!r}" for k in places]
-    return [*zip(names, kinds_of(table), contents_of(table), strict=True)]
+    contents = (contents_of(table, k) for k in places)
+    return [*zip(names, kinds_of(table), contents, strict=True)]

@@ -238,7 +238,7 @@ def _places_of(places: dict[Hashable, int], labels: list[Hashable]) -> Places:
 
 def _one_by_one(owner: str, name: str, given: Any) -> list[Hashable]:
     """Return labels as they are: numpy would make strings of all numbers beside one string."""
-    check_collected(owner, name, given)
+    check_collected(owner, name, type(given))
     if isinstance(given, list | tuple):
         shape = (len(given),)
         labels = [label.item() if isinstance(label, np.generic) else label for label in given]

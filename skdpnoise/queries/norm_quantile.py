@@ -159,7 +159,7 @@ def exact_terms(public: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def _checked_norms(owner: str, norms: Any) -> NDArray[Any]:
-    check_collected(owner, "norms", norms)
+    check_collected(owner, "norms", type(norms))
     values = np.asarray(norms)
     if not (values.dtype.kind == "f" and values.ndim == 1 and (values >= 0.0).all()):
         raise ValueError(

@@ -10,7 +10,7 @@ from sklearn.pipeline import FeatureUnion, Pipeline
 from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, OrdinalEncoder
 
 from skdpnoise import DPPipeline, DPRidge, DPStandardScaler, DPTableVectorizer
-from skdpnoise.compose.asked_kinds import read_to_fit
+from skdpnoise.compose.fitting import read_to_fit
 from skdpnoise.data.kinds import OBJECTS
 from tests._same_bits import in_parts
 

@@ -20,6 +20,7 @@ from skdpnoise import (
     DPStandardScaler,
     PrivacyLedger,
 )
+from skdpnoise.data import redaction
 from skdpnoise.model_selection import dp_cross_validate
 from skdpnoise.sampling import words
 from tests._cases import each_value, quick
@@ -70,13 +71,6 @@ class Injected(Exception):
     """No error of ours."""
 
 
-def refuses_what_was_passed(frame):
-    """Return whether whatever fails in a call becomes a refusal of the data's form."""
-    while frame is not None and frame.f_code.co_name != "without_values":
-        frame = frame.f_back
-    return frame is not None
-
-
 class Fails:
     """Raises at one call of the package's functions, and counts words."""
 
@@ -90,13 +84,28 @@ class Fails:
             return found
 
         monkeypatch.setattr(words.SystemWords, "take", counted)
+        # Whatever fails within a block of this kind becomes a refusal of the data's form.
+        self.refusing, block = 0, redaction.without_values
+        leave = block.__exit__
+
+        def entered(one):
+            self.refusing += 1
+
+        def left(one, *error):
+            try:
+                leave(one, *error)
+            finally:
+                self.refusing -= 1
+
+        monkeypatch.setattr(block, "__enter__", entered)
+        monkeypatch.setattr(block, "__exit__", left)
 
     def __call__(self, frame, event, argument):
         # What ends a block, such as one without warnings, would not end it for later tests.
         file = frame.f_code.co_filename
         if event == "call" and "skdpnoise" in file and "_utils" not in file:
             self.calls += 1
-            if self.calls >= self.at > 0 and not refuses_what_was_passed(frame):
+            if self.calls >= self.at > 0 and not self.refusing:
                 self.at = 0
                 raise self.error
 

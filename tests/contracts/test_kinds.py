@@ -27,7 +27,7 @@ from skdpnoise import (
     DPTableVectorizer,
 )
 from skdpnoise.data import scan_batches
-from skdpnoise.data.fitted_kinds import kinds_in
+from skdpnoise.data.cells import kinds_of
 from skdpnoise.data.partitions import SpreadError
 from tests._cases import each_value, quick
 from tests.contracts._register import PRIVATE, Forbidden, each, ways
@@ -105,7 +105,7 @@ def answers(model, X):
 
 def meaning(frame, name):
     """Return what a column is, of objects by its values: before pandas 3 so is text."""
-    kind = kinds_in(frame)[list(frame).index(name)].name
+    kind = kinds_of(frame)[list(frame).index(name)].name
     if kind == "objects":
         kind = {"string": "text"}.get(found := pd.api.types.infer_dtype(frame[name]), found)
     return "number" if kind == "boolean" else kind

@@ -65,14 +65,14 @@ def test_neighbours_are_read_as_the_same_type_or_refused_in_the_same_words(name)
     ids=str,
 )
 def test_a_target_in_a_list_becomes_objects_whatever_its_numbers_are(first, second):
-    read = [target_without_lists(y) for y in (first, second)]
+    read = [target_without_lists("Test", y) for y in (first, second)]
     assert [one.dtype for one in read] == [object, object]
     assert read[0].shape == read[1].shape
 
 
 def test_labels_of_text_stay_a_list():
     labels = ["a", "b"]
-    assert target_without_lists(labels) is labels
+    assert target_without_lists("Test", labels) is labels
 
 
 @pytest.mark.parametrize("by", ["func", "transformer"])

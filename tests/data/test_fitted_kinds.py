@@ -6,7 +6,13 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from skdpnoise.data.fitted_kinds import FittedColumns, as_fitted, kind_of_labels, kinds_in
+from skdpnoise.data.cells import kinds_of
+from skdpnoise.data.fitted_kinds import (
+    FittedColumns,
+    as_fitted,
+    differing,
+    kind_of_labels,
+)
 from skdpnoise.data.kinds import Kind
 
 UTC = datetime.UTC
@@ -47,16 +53,18 @@ def _column(cells):
 @pytest.mark.parametrize("name", KNOWN)
 def test_one_stranger_among_objects_is_refused_and_named_by_its_column_alone(name):
     frame = _column(KNOWN[name])
-    assert as_fitted("Test", frame, [Kind(name)]) is frame
+    expected = [Kind(name)]
+    assert as_fitted("Test", frame, differing(expected, kinds_of(frame))) is frame
     for stranger in STRANGERS[name]:
         with pytest.raises(TypeError, match=r"in column 'a' of X, as in fit") as caught:
-            as_fitted("Test", _column([*KNOWN[name], stranger]), [Kind(name)])
+            strange = _column([*KNOWN[name], stranger])
+            as_fitted("Test", strange, differing(expected, kinds_of(strange)))
         assert "2024" not in str(caught.value)
 
 
 def test_names_of_a_frame_say_which_column_is_which():
     frame = pd.DataFrame({"a": [1.0], "b": ["x"]})
-    columns = FittedColumns.of(frame, kinds_in(frame))
+    columns = FittedColumns(tuple(frame), kinds_of(frame))
     assert columns.read("Test", frame[["b", "a"]]).columns.tolist() == ["b", "a"]
     columns.check("Test", frame.to_numpy(dtype=object))
     for other in (frame.rename(columns={"a": "b", "b": "a"}), np.array([["1", "x"]])):
@@ -67,7 +75,7 @@ def test_names_of_a_frame_say_which_column_is_which():
 @pytest.mark.parametrize("names", [[0, 1], [("a", 1), ("b", 2)], ["a", 1]], ids=str)
 def test_another_order_of_columns_whose_names_are_no_text_is_refused(names):
     frame = pd.DataFrame([[1.0, 2.0]], columns=pd.Index(names))
-    columns = FittedColumns.of(frame, kinds_in(frame))
+    columns = FittedColumns(tuple(frame), kinds_of(frame))
     assert columns.read("Test", frame) is frame
     assert columns.read("Test", frame.set_axis(["c", "d"], axis=1)).shape == (1, 2)
     with pytest.raises(ValueError, match=r"in the order of the fit.*X_of_the_fit\.columns"):

@@ -8,7 +8,8 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-from skdpnoise.data.kinds import Kind, kind_of, kinds_of
+from skdpnoise.data.cells import kinds_of
+from skdpnoise.data.kinds import Kind, kind_of
 from tests._cases import each_value
 
 DAY = datetime.date(2024, 1, 1)

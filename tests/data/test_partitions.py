@@ -10,7 +10,6 @@ import pytest
 
 from skdpnoise import DPOrdinalEncoder
 from skdpnoise.data import scan_batches
-from skdpnoise.data.cell_tables import AnyColumns
 from skdpnoise.data.dask_rows import _opened
 from skdpnoise.data.local import LocalRunner
 from skdpnoise.data.partitions import (
@@ -23,7 +22,7 @@ from skdpnoise.data.partitions import (
     from_limbs,
     in_order,
 )
-from skdpnoise.data.reading import _Scan
+from skdpnoise.data.reading import AnyColumns, _Scan
 from skdpnoise.data.selection import selected_rows
 from skdpnoise.data.sources import Taking
 from tests._cases import each_value

@@ -8,9 +8,8 @@ import pytest
 
 from skdpnoise import DPRidge, DPSimpleImputer, DPStandardScaler
 from skdpnoise.data import reading, scan_batches
-from skdpnoise.data.cell_tables import AnyColumns
 from skdpnoise.data.computed import reading as computing
-from skdpnoise.data.reading import NumberColumns, Supervised, read
+from skdpnoise.data.reading import AnyColumns, NumberColumns, Supervised, read
 from skdpnoise.sampling import SeededWords
 from tests._cases import each_value
 

@@ -34,10 +34,9 @@ from skdpnoise import (
 )
 from skdpnoise.base.partitioned import _applied
 from skdpnoise.data import scan_batches, table
-from skdpnoise.data.cell_tables import AnyColumns
 from skdpnoise.data.partition_cache import cache
 from skdpnoise.data.partitions import SpreadError
-from skdpnoise.data.reading import _Scan
+from skdpnoise.data.reading import AnyColumns, _Scan
 from tests._cases import each_value
 from tests._same_bits import COUNTS, by_way, cut, differing, in_parts, source_of
 
