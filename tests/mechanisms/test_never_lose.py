@@ -17,7 +17,7 @@ def error(noise, sensitivity, guarantee):
     return calibrate(noise, sensitivity, guarantee).expected_error()
 
 
-# These few have every shape of a profile, either joint bound and both, and both kinds of guarantees.
+# They have each shape of a profile, joint bounds of one norm and of both, and either guarantee.
 FEW = range(10, 15)
 OTHERS = sorted({*range(50)} - {*FEW})
 
