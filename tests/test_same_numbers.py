@@ -140,7 +140,8 @@ def agree(found: dict[str, Any], kept: dict[str, Any]) -> None:
     assert (found["texts"], found["charges"]) == (kept["texts"], kept["charges"])
 
 
-@pytest.mark.parametrize("storage", ["memory", "parts"])
+# That a fit in parts is the one in memory is asked of every entry in contracts/test_storages.py.
+@pytest.mark.parametrize("storage", ["memory", pytest.param("parts", marks=pytest.mark.slow)])
 @pytest.mark.parametrize(("name", "adjacency"), _cases())
 def test_a_seeded_fit_gives_what_it_gave(name, adjacency, storage):
     half = N // 2  # after all rows of a person

@@ -3,6 +3,7 @@
 import json
 import re
 import subprocess
+from functools import cache
 from queue import SimpleQueue
 
 import pytest
@@ -10,28 +11,28 @@ import pytest
 from benchmarks import mutants
 from benchmarks.mutants import ROOT, Mutant, kept_mutants, touched
 
-KEPT = kept_mutants()
 ROOMS = ("privacy", "sensitivity", "noises", "mechanisms", "sampling", "ledger", "kernels")
 ESTIMATORS = ("linear_model", "decomposition", "model_selection")
+kept = cache(kept_mutants)  # which reads the whole package: not where tests are collected
 
 
 def test_the_list_covers_every_room_that_a_guarantee_rests_on():
-    assert len(KEPT) >= 60
-    rooms = [mutant.file.split("/")[1] for mutant in KEPT]
+    assert len(kept()) >= 60
+    rooms = [mutant.file.split("/")[1] for mutant in kept()]
     assert all(rooms.count(room) >= 2 for room in ROOMS)
     assert all(rooms.count(room) >= 1 for room in ESTIMATORS)
-    assert len({mutant.name for mutant in KEPT}) == len(KEPT)
+    assert len({mutant.name for mutant in kept()}) == len(kept())
 
 
 def test_every_mutant_applies_to_the_source_as_it_is():
-    texts = {file: (ROOT / file).read_text(encoding="utf-8") for file in {m.file for m in KEPT}}
+    texts = {file: (ROOT / file).read_text(encoding="utf-8") for file in {m.file for m in kept()}}
     # One that does not apply is an error, which says why.
-    assert [m.name for m in KEPT if m.mutated(texts[m.file]) == texts[m.file]] == []
+    assert [m.name for m in kept() if m.mutated(texts[m.file]) == texts[m.file]] == []
 
 
 def test_every_mutant_names_tests_that_are_there():
-    assert [mutant.name for mutant in KEPT if not mutant.tests] == []
-    named = {test for mutant in KEPT for test in mutant.tests}
+    assert [mutant.name for mutant in kept() if not mutant.tests] == []
+    named = {test for mutant in kept() for test in mutant.tests}
     assert {test for test in named if not _exists(test)} == set()
 
 
@@ -77,14 +78,14 @@ def test_a_mutant_is_found_by_its_symbol_wherever_that_is(tmp_path):
 
 
 def test_changed_files_ask_for_their_mutants_and_for_those_that_changed_tests_are_to_notice():
-    all_names = [mutant.name for mutant in KEPT]
-    assert [mutant.name for mutant in touched(KEPT, ["."])] == all_names
-    assert touched(KEPT, []) == touched(KEPT, ["README.md"]) == []
-    one = KEPT[-1]
-    found = touched(KEPT, [one.file])
-    assert found == [mutant for mutant in KEPT if mutant.file == one.file]
+    all_names = [mutant.name for mutant in kept()]
+    assert [mutant.name for mutant in touched(kept(), ["."])] == all_names
+    assert touched(kept(), []) == touched(kept(), ["README.md"]) == []
+    one = kept()[-1]
+    found = touched(kept(), [one.file])
+    assert found == [mutant for mutant in kept() if mutant.file == one.file]
     test = one.tests[0].partition("::")[0]
-    by_test = touched(KEPT, [test])
+    by_test = touched(kept(), [test])
     assert one in by_test
     here = [name.partition("::")[0] for mutant in by_test for name in mutant.tests]
     assert all(

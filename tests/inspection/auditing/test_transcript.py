@@ -55,11 +55,12 @@ def replayed(mechanism, here, there, release=None):
 
 BALL = SensitivityProfile([3.0, 4.0], l1=7.0, l2=5.0)
 MECHANISMS = {
-    "gaussian": (calibrate("inid_gaussian", BALL, GaussianLoss(0.5)), [3.0, 4.0]),
-    "laplace": (calibrate("iid_laplace", BALL, PureLoss(0.5)), [3.0, 4.0]),
-    "subbotin": (calibrate("iid_subbotin", BALL, PrivacyGuarantee(1.0, 1e-6)), [3.0, 4.0]),
-    "k-norm": (k_norm(2, 5.0, 2, PureLoss(0.5)), [3.0, 4.0]),
+    "gaussian": lambda: calibrate("inid_gaussian", BALL, GaussianLoss(0.5)),
+    "laplace": lambda: calibrate("iid_laplace", BALL, PureLoss(0.5)),
+    "subbotin": lambda: calibrate("iid_subbotin", BALL, PrivacyGuarantee(1.0, 1e-6)),
+    "k-norm": lambda: k_norm(2, 5.0, 2, PureLoss(0.5)),
 }
+LARGEST = np.array([3.0, 4.0])
 
 
 @quick("0.5-k-norm")
@@ -67,8 +68,8 @@ MECHANISMS = {
 @pytest.mark.parametrize("name", MECHANISMS)
 @pytest.mark.parametrize("factor", [0.5, 1.0, 1.5])
 def test_a_change_is_counted_in_units_of_the_largest_that_is_declared(name, factor):
-    mechanism, largest = MECHANISMS[name]
-    (one,) = replayed(mechanism, [0.0, 0.0], factor * np.array(largest))
+    mechanism = MECHANISMS[name]()
+    (one,) = replayed(mechanism, [0.0, 0.0], factor * LARGEST)
     assert one.share == pytest.approx(factor, rel=1e-4)
     assert one.label == "value"
     assert one.n_releases == 1.0
@@ -163,9 +164,9 @@ def test_a_mechanism_that_nobody_knows_the_cost_of_is_refused():
 
 def test_losses_of_changes_add_up():
     assert total_moved([]).pure_epsilon == 0.0
-    gaussian, laplace = (MECHANISMS[name] for name in ("gaussian", "laplace"))
-    one = replayed(gaussian[0], [0.0, 0.0], gaussian[1])
-    other = replayed(laplace[0], [0.0, 0.0], laplace[1])
+    one, other = (
+        replayed(MECHANISMS[name](), [0.0, 0.0], LARGEST) for name in ("gaussian", "laplace")
+    )
     assert total_moved([*one, *one]).mu == pytest.approx(0.5 * 2**0.5, rel=1e-4)
     assert total_moved([*other, *other]).pure_epsilon == pytest.approx(1.0, rel=1e-4)
     both = total_moved([*one, *other])
@@ -173,13 +174,13 @@ def test_losses_of_changes_add_up():
 
 
 def test_a_mechanism_that_is_charged_for_twice_may_release_twice():
-    mechanism, value = MECHANISMS["gaussian"]
+    mechanism = MECHANISMS["gaussian"]()
 
     def run(shift, charges=2):
         account = Account(PrivacyGuarantee(1e6, 0.5))
         for _ in range(charges):
             account.charge("value", mechanism)
-        return [mechanism.release(shift * np.array(value)) for _ in range(2)]
+        return [mechanism.release(shift * LARGEST) for _ in range(2)]
 
     for charges, groups in ((2, 2), (1, 1)):
         first = Transcript()
