@@ -346,8 +346,8 @@ def _pytest(
 
 
 def _key(mutant: Mutant) -> str:
-    """Name what the result of a mutant depends on: itself, its file and its tests."""
-    digest = hashlib.sha256(repr(mutant).encode())
+    """Name what the result of a mutant depends on: itself, its file, its tests and this file."""
+    digest = hashlib.sha256(Path(__file__).read_bytes() + repr(mutant).encode())
     for name in (mutant.file, *(test.partition("::")[0] for test in mutant.tests)):
         path = ROOT / name
         for file in sorted(path.rglob("*.py")) if path.is_dir() else [path]:
