@@ -2,9 +2,10 @@
 
 Each mutant in ``mutants.toml`` replaces one piece of the source by another that weakens a
 guarantee. It is applied to a copy, and the tests that ought to notice run there: first the quick
-cases, then, if none of them noticed, the slow ones. Mutants are kept by hand, since what matters
-here is the direction of an error: tools that make all mutants make thousands that change no
-guarantee.
+cases, then, if none of them noticed, the slow ones. A test notices by failing. Where tests ran too
+long, could not be collected, or failed since the mutant cannot run at all, none noticed. Mutants
+are kept by hand, since what matters here is the direction of an error: tools that make all mutants
+make thousands that change no guarantee.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import hashlib
 import json
 import math
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -30,6 +32,7 @@ from itertools import count
 from pathlib import Path, PurePosixPath
 from queue import SimpleQueue
 from typing import Any
+from xml.etree import ElementTree
 
 from benchmarks._compiled import compiled_sources
 from benchmarks._report import ROOT, add_common_arguments, print_table, save_json
@@ -39,6 +42,10 @@ _COPIED = ("skdpnoise", "tests", "benchmarks", "docs", "conftest.py", "README.md
 _LONGEST = 600.0  # seconds
 _PARTS = ("not slow", "slow")
 _PASSED = (0, 5)  # exit status of pytest; 5: no test of this part
+_UNRUN = re.compile(  # messages of tests that fail since a mutant cannot run, or runs too long
+    r"""(failed on \w+ with ")?(\w+\.)*"""
+    r"(ImportError|ModuleNotFoundError|NameError|UnboundLocalError|TimeoutExpired)\b"
+)
 _CLOCK = count(1_000_000_000)  # no two versions of a file may look alike to a cache
 
 
@@ -162,6 +169,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     known = {} if args.fresh else _earlier(args.out)
     keys = {mutant: _key(mutant) for mutant in mutants}  # as the files are when they are copied
     left = [mutant for mutant in mutants if keys[mutant] not in known]
+    whys = defaultdict(list)
     print(f"{len(mutants)} mutants, {len(mutants) - len(left)} known from an earlier run")
     with tempfile.TemporaryDirectory() as folder:
         copies = _copies(Path(folder), args.workers)
@@ -170,7 +178,9 @@ def main(argv: Sequence[str] | None = None) -> int:
             for mutant, noticed in bench.results(left, part):
                 verdict = "noticed" if noticed["noticed"] else f"survived {part!r}"
                 print(f"{verdict:9} {noticed['seconds']:5.0f} s  {mutant.name}", flush=True)
+                whys[mutant].append(f"{part}: {noticed['why']}")
                 if noticed["noticed"] or part == _PARTS[-1]:
+                    noticed["why"] = "" if noticed["noticed"] else "; ".join(whys[mutant])
                     known[keys[mutant]] = {"name": mutant.name, "file": mutant.file, **noticed}
                     _save(args.out, known)
             left = [mutant for mutant in left if keys[mutant] not in known]
@@ -179,8 +189,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     save_json(args.out, "mutants", {"mutants": rows})
     if survivors:
         print_table(
-            ["survivor", "file"],
-            [[row["name"], row["file"]] for row in survivors],
+            ["survivor", "file", "why"],
+            [[row["name"], row["file"], row["why"]] for row in survivors],
             title="SURVIVED",
         )
     if len(rows) < len(mutants):
@@ -268,19 +278,35 @@ class Bench:
 
 def _noticed(mutant: Mutant, part: str, copy: Path) -> dict[str, Any]:
     """Apply a mutant to a copy, run its tests, and take it back."""
-    path, start = copy / mutant.file, time.monotonic()
+    path, report, start = copy / mutant.file, copy / ".report.xml", time.monotonic()
     source = path.read_text(encoding="utf-8")
     _write(path, mutant.mutated(source))
     cache = copy / (f".numba-{next(_CLOCK)}" if is_compiled(mutant.file, copy) else ".numba")
+    report.unlink(missing_ok=True)
     try:
-        code = _pytest(copy, list(mutant.tests), part, cache).returncode
-    except subprocess.TimeoutExpired:  # a test that no longer ends has noticed
-        code = 1
+        _pytest(copy, list(mutant.tests), part, cache)
+        why = unnoticed(report)
+    except subprocess.TimeoutExpired:
+        why = f"its tests ran for more than {_LONGEST:g} seconds"
     finally:
         _write(path, source)
-    if code not in (*_PASSED, 1):
-        raise RuntimeError(f"mutant {mutant.name!r}: pytest could not run its tests (exit {code})")
-    return {"noticed": code == 1, "seconds": round(time.monotonic() - start, 1)}
+    return {"noticed": not why, "why": why, "seconds": round(time.monotonic() - start, 1)}
+
+
+def unnoticed(report: Path) -> str:
+    """Return why no test of a run noticed the mutant; nothing if one failed because of it."""
+    if not report.exists():
+        return "pytest could not run its tests"
+    cases = list(ElementTree.parse(report).iter("testcase"))
+    if not cases:
+        return "no test ran"
+    for case in cases:
+        if case.find("error[@message='collection failure']") is not None:
+            return "its tests could not be collected"
+        for failed in (*case.iter("failure"), *case.iter("error")):
+            said = failed.get("message", "")
+            return said if _UNRUN.match(said) else ""
+    return "no test failed"
 
 
 def is_compiled(file: str, root: Path) -> bool:
@@ -306,7 +332,7 @@ def _pytest(
     copy: Path, tests: list[str], part: str, cache: Path
 ) -> subprocess.CompletedProcess[str]:
     environment = {**os.environ, "PYTHONPATH": str(copy), "NUMBA_CACHE_DIR": str(cache)}
-    options = ["-x", "-q", "-p", "no:cacheprovider", "-m", part]
+    options = ["-x", "-q", "-p", "no:cacheprovider", "-m", part, "--junitxml=.report.xml"]
     command = [sys.executable, "-m", "pytest", *options, *tests]
     return subprocess.run(
         command,
@@ -320,8 +346,8 @@ def _pytest(
 
 
 def _key(mutant: Mutant) -> str:
-    """Name what the result of a mutant depends on: itself, its file and its tests."""
-    digest = hashlib.sha256(repr(mutant).encode())
+    """Name what the result of a mutant depends on: itself, its file, its tests and this file."""
+    digest = hashlib.sha256(Path(__file__).read_bytes() + repr(mutant).encode())
     for name in (mutant.file, *(test.partition("::")[0] for test in mutant.tests)):
         path = ROOT / name
         for file in sorted(path.rglob("*.py")) if path.is_dir() else [path]:

@@ -9,7 +9,7 @@ from queue import SimpleQueue
 import pytest
 
 from benchmarks import mutants
-from benchmarks.mutants import ROOT, Mutant, kept_mutants, touched
+from benchmarks.mutants import ROOT, Mutant, kept_mutants, touched, unnoticed
 
 ROOMS = ("privacy", "sensitivity", "noises", "mechanisms", "sampling", "ledger", "kernels")
 ESTIMATORS = ("linear_model", "decomposition", "model_selection")
@@ -99,6 +99,52 @@ def test_changed_files_ask_for_their_mutants_and_for_those_that_changed_tests_ar
     assert touched([folder, mine], given) == [mine, folder]
 
 
+UNRUN = "NameError: name 'x' is not defined"
+ANSWERS = {
+    "assert 1 == 2": '<failure message="assert 1 == 2"/>',
+    "ValueError in a fixture": '<error message="failed on setup with &quot;ValueError: x&quot;"/>',
+    "an error that names another": '<failure message="Failed: DID NOT RAISE ImportError"/>',
+}
+NO_ANSWERS = {
+    "no test failed": '<skipped message="no library"/>',
+    UNRUN: f'<failure message="{UNRUN}"/>',
+    "subprocess.TimeoutExpired: 9 s": '<failure message="subprocess.TimeoutExpired: 9 s"/>',
+    'failed on setup with "ImportError: x"': "<error message="
+    '"failed on setup with &quot;ImportError: x&quot;"/>',
+    "its tests could not be collected": '<error message="collection failure">x</error>',
+}
+
+
+def said_by(tmp_path, *cases):
+    text = "".join(f"<testcase>{case}</testcase>" for case in cases)
+    report = tmp_path / "report.xml"
+    report.write_text(f"<testsuites><testsuite>{text}</testsuite></testsuites>")
+    return unnoticed(report)
+
+
+def test_a_mutant_is_noticed_by_a_failure_alone(tmp_path):
+    for case in ANSWERS.values():
+        assert said_by(tmp_path, "", case) == ""
+    for why, case in NO_ANSWERS.items():
+        assert said_by(tmp_path, "", case) == why
+    assert said_by(tmp_path) == "no test ran"
+    assert unnoticed(tmp_path / "none.xml") == "pytest could not run its tests"
+
+
+def test_a_mutant_whose_tests_run_too_long_is_not_noticed_and_taken_back(tmp_path, monkeypatch):
+    def too_long(*_):
+        assert (tmp_path / "a.py").read_text() == "x = 2\n"
+        raise subprocess.TimeoutExpired("pytest", 600)
+
+    write(tmp_path, {"a.py": "x = 1\n"})
+    monkeypatch.setattr(mutants, "_pytest", too_long)
+    monkeypatch.setattr(mutants, "is_compiled", lambda *_: False)
+    answer = mutants._noticed(Mutant("m", "a.py", "1", "2", ("t",)), "slow", tmp_path)
+    assert not answer["noticed"]
+    assert answer["why"] == "its tests ran for more than 600 seconds"
+    assert (tmp_path / "a.py").read_text() == "x = 1\n"
+
+
 PROJECT = {
     "skdpnoise/__init__.py": "",
     "skdpnoise/bound.py": "def bound(x):\n    return 2 * x\n\n\ndef other(x):\n    return x\n",
@@ -110,6 +156,8 @@ tests = ["tests"]
 mutant = [
   { name = "half", symbol = "bound", before = "return 2 * x", after = "return x" },
   { name = "unseen", symbol = "other", before = "return x", after = "return -x" },
+  { name = "no module", symbol = "other", before = "def", after = "import missing\\ndef" },
+  { name = "no name", symbol = "bound", before = "2 * x", after = "2 * y" },
 ]
 """,
     "docs/index.md": "",
@@ -129,13 +177,18 @@ def test_survivors_are_printed_and_make_the_command_fail(tmp_path, monkeypatch, 
     assert mutants.main(["--out", str(out), "--workers", "1"]) == 1
     printed = capsys.readouterr().out
     assert "unseen" in printed.split("SURVIVED", 1)[1]
-    assert "2 mutants, survivors: 1" in printed
-    saved = {row["name"]: row["noticed"] for row in json.loads(_read(out))["mutants"]}
-    assert saved == {"half": True, "unseen": False}
+    assert "4 mutants, survivors: 3" in printed
+    assert {row["name"]: row["why"] for row in json.loads(_read(out))["mutants"]} == {
+        "half": "",
+        "unseen": "not slow: no test failed; slow: no test ran",
+        "no module": "not slow: its tests could not be collected; slow: its tests could not be "
+        "collected",
+        "no name": "not slow: NameError: name 'y' is not defined; slow: no test ran",
+    }
     # Without time nothing is begun, and it is said.
     assert mutants.main(["--out", str(tmp_path / "none"), "--minutes", "-1"]) == 0
     printed = capsys.readouterr().out
-    assert "no time for 2 more" in printed
+    assert "no time for 4 more" in printed
     assert "0 mutants, survivors: none" in printed
     # What is known is not run again, and one mutant alone is noticed.
     monkeypatch.setattr(mutants, "_pytest", lambda *_: pytest.fail("ran again"))

@@ -160,7 +160,7 @@ def curve_of(lattice, step, n_dots):
     return gains @ lattice.p + lattice.infinite
 
 
-@pytest.mark.slow
+@quick("laplace")
 @pytest.mark.parametrize("family", ["laplace", "osgt"])
 def test_a_mixture_of_two_lattices_covers_every_shift_between_them(family):
     curve = get_noise(family)
