@@ -155,7 +155,7 @@ def report_from_json(text: str) -> PrivacyReport:
         guarantee = PrivacyGuarantee(facts["epsilon"], facts["delta"], facts["adjacency"])
         releases = tuple(map(_release, facts["releases"]))
         total, planned = _decoded(facts["total"]), facts["planned"] and _decoded(facts["planned"])
-        plain: dict[str, Any] = {name: facts[name] for name in _KINDS}
+        plain = {name: facts[name] for name in _KINDS}
         for name, kinds in _KINDS.items():
             check_type("report_from_json", name, plain[name], *kinds)
         declared = tuple(map(str, facts["declared_public"]))
@@ -175,7 +175,12 @@ def report_from_json(text: str) -> PrivacyReport:
         planned=planned,
         declared=declared,
         changed=changed,
-        **plain,
+        estimator=plain["estimator"],
+        software=plain["software"],
+        secure=plain["secure"],
+        observed=plain["observed"],
+        rows_per_group=plain["rows_per_group"],
+        n_records=plain["n_records"],
     )
 
 
@@ -188,9 +193,9 @@ def _decoded(stored: Any) -> PrivacyLoss:
 
 
 def _release(stored: Mapping[str, Any]) -> Release:
-    low, high = map(float, stored["scale"])
-    plain = {name: stored[name] for name in words.OF_RELEASES}
-    return Release(**plain, scale=(low, high), loss=_decoded(stored["encoded"]))
+    label, noise, n_releases, n_coordinates, of = (stored[name] for name in words.OF_RELEASES)
+    loss, (low, high) = _decoded(stored["encoded"]), map(float, stored["scale"])
+    return Release(label, noise, n_releases, n_coordinates, (low, high), loss, of)
 
 
 def registry_record(

@@ -207,10 +207,10 @@ class PrivacyPlan(Shown):
         """Return all facts as plain values, such as JSON takes."""
         names = "label", "noise", "n_releases", "n_coordinates"
         stages = [
-            {name: getattr(one.release, name) for name in names}
-            | {"scale": list(one.release.scale), "loss": str(one.release.loss), "share": one.share}
-            | {"n_records": one.n_records if math.isfinite(one.n_records) else None}
-            for one in self.stages
+            {name: getattr(made, name) for name in names}
+            | {"scale": list(made.scale), "loss": str(made.loss), "share": stage.share}
+            | {"n_records": stage.n_records if math.isfinite(stage.n_records) else None}
+            for stage, made in ((one, one.release) for one in self.stages)
         ]
         scores = [{"epsilon": one.epsilon, "values": list(one.values)} for one in self.scores]
         found = {one.name: getattr(self, one.name) for one in fields(self)}
