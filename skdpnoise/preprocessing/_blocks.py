@@ -23,7 +23,7 @@ from skdpnoise.queries.categories import Label, label_of
 __all__ = ["ColumnBlock", "NumberFacts", "assembled", "code_of", "numbered", "numbers_of"]
 
 Code = Callable[[Label | None], float]
-"""What gives the number of a label; of None where a value is no category."""
+"""From a label to its number; the label is None where a value is no category."""
 
 REACH = 2.0  # scales to either side of the median, at which numbers end
 _LARGEST = 1e100

@@ -1,4 +1,4 @@
-"""What columns of a table are, said by their user or by their types, never by their values."""
+"""Facts of columns, as their user or their types state them, and never their values."""
 
 from __future__ import annotations
 

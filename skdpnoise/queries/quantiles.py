@@ -131,7 +131,8 @@ def private_quantiles(
         "auto" takes Gaussian or Laplace noise, by the predicted error.
     %(queries: bounds, n_samples)s
     missing : bool, default=False
-        Whether values may be NaN, in any column: quantiles are then of the others. **Public.**
+        Whether values may be missing (NaN, None, or the like of pandas, polars and Arrow), in any
+        column: quantiles are then of the others. **Public.**
     %(queries: epsilon, delta, adjacency, random_state, ledger, charge)s
 
     Returns

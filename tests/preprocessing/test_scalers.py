@@ -17,6 +17,7 @@ from skdpnoise import (
     PrivacyWarning,
 )
 from skdpnoise.mechanisms import AdditiveMechanism
+from skdpnoise.preprocessing._scalers import LinearScaler, PrivateScaler, QuantileScaler
 from skdpnoise.queries.quantiles import Quantiles
 from tests._cases import each_value, quick
 
@@ -46,6 +47,16 @@ def without_noise(monkeypatch):
         return np.zeros((n_releases or self.n_releases, self.sensitivity.n_coordinates), np.int64)
 
     monkeypatch.setattr(AdditiveMechanism, "sample", zeros)
+
+
+HOOKS = {"_find": PrivateScaler, "_probabilities": QuantileScaler, "_steps": LinearScaler}
+
+
+@pytest.mark.parametrize(("hook", "kind"), HOOKS.items(), ids=HOOKS)
+def test_a_scaler_that_lacks_one_of_its_functions_cannot_be_made(hook, kind):
+    others = dict.fromkeys(kind.__abstractmethods__ - {hook})
+    with pytest.raises(TypeError, match=f"abstract .*{hook}"):
+        type("Bare", (kind,), others)()
 
 
 class TestWithoutNoise:

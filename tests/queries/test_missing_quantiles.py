@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
+import polars as pl
 import pytest
 
 from skdpnoise.data.table import InMemory
@@ -111,3 +113,21 @@ def test_the_largest_numbers_are_numbers():
     assert filled[0] < largest
     assert filled[[1, 3]].tolist() == [1.0, -largest]
     assert filled[2] == largest
+
+
+HOLES = {
+    "None": lambda column: [None if np.isnan(one) else one for one in column],
+    "a mask": lambda column: np.ma.masked_invalid(column),
+    "NA": lambda column: pd.Series(column).astype("Float64"),
+    "null": lambda column: pl.Series(column, nan_to_null=True),
+}
+
+
+@pytest.mark.parametrize("hold", HOLES.values(), ids=HOLES)
+def test_what_is_missing_is_so_by_the_word_of_each_library(hold):
+    asked = {"missing": True, "bounds": (0.0, 100.0), "random_state": 0}
+    column, guarantee = GAPS[:2000, 0], PrivacyGuarantee(2.0, 1e-6)
+    expected = private_quantiles(column, WANTED, guarantee, **asked)
+    found = private_quantiles(hold(column), WANTED, guarantee, **asked)
+    np.testing.assert_array_equal(found.values, expected.values)
+    assert found.n_present == expected.n_present
