@@ -189,7 +189,7 @@ def test_a_state_without_a_parameter_is_not_fitted(entry):
 @pytest.mark.usefixtures("the_same_words")
 def test_the_originals_in_a_winner_have_its_ledger():
     ledger = PrivacyLedger("rows", epsilon=100.0, delta=1e-3, storage="memory")
-    inner = DPPipeline([("scale", DPStandardScaler()), ("model", DPLogisticCD())])
+    inner = DPPipeline([("scale", DPStandardScaler()), ("model", DPLogisticCD(n_passes=2))])
     search = DPGridSearchCV(inner, {}, delta=1e-6, ledger=ledger).fit(X, Y)
     winner = search.best_estimator_
     parts = [step for steps in (winner.steps, winner.steps_) for _, step in steps]

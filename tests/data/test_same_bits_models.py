@@ -94,7 +94,7 @@ MODELS = {
 }
 # Of those whose rows go the same way to the same sums, one: others differ in what is made of these.
 WAYS = [
-    *("moments", "path", "coordinates", "coordinates within bounds", "whole gradients", "huber"),
+    *("moments", "coordinates", "coordinates within bounds", "whole gradients", "huber"),
     *("two classes within bounds", "three classes", "three classes, coordinates", "counts"),
 ]
 # Within public bounds nothing knows the order of the rows.
