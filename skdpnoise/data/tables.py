@@ -384,7 +384,7 @@ def _object_columns(name: str, data: Any) -> Iterator[tuple[str, Iterable[Any]]]
     objects = [j for j, dtype in enumerate(types_of(data)) if str(dtype) in ("object", "Object")]
     if getattr(data, "ndim", 0) == 1 or isinstance(data, np.ndarray):
         yield from ((name, np.ravel(data)) for _ in objects)
-    else:
+    elif hasattr(data, "iloc") or hasattr(data, "to_series"):  # frames of pandas or polars
         yield from ((_where(name, data.columns, j), column_of(data, j)) for j in objects)
 
 
