@@ -422,11 +422,7 @@ class Account:
         return loss if self.rows_per_group in (None, 1) else loss.for_group(self.rows_per_group)
 
     def _charge_ledger(
-        self,
-        cost: PrivacyLoss,
-        noise: str | None,
-        label: str,
-        loss_for: LossFor | None,
+        self, cost: PrivacyLoss, noise: str | None, label: str, loss_for: LossFor | None
     ) -> None:
         if self.ledger is None:
             return

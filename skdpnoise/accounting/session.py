@@ -174,12 +174,7 @@ class Session:
         return self.draw(label, mechanism).on(values)
 
     def released(
-        self,
-        label: str,
-        query: Query,
-        table: Table[Any],
-        mechanism: Any,
-        divisor: float = 1.0,
+        self, label: str, query: Query, table: Table[Any], mechanism: Any, divisor: float = 1.0
     ) -> Released:
         """Release the noisy sums of a query once, with noise that was calibrated for it."""
         drawn = self.draw(label, mechanism)

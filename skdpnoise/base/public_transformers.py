@@ -70,8 +70,7 @@ def _one_hot(encoder: OneHotEncoder) -> str | None:
         ),
         _need(encoder.drop is None, "set drop=None: with it unknown categories are warned of"),
         _need(
-            type(encoder.feature_name_combiner) is str,
-            "leave feature_name_combiner at 'concat'",
+            type(encoder.feature_name_combiner) is str, "leave feature_name_combiner at 'concat'"
         ),
     )
 

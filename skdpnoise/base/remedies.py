@@ -26,9 +26,7 @@ _COUNTERPARTS = {
     "DPHuberRegressor": ["HuberRegressor"],
     "DPQuantileRegressor": ["QuantileRegressor"],
     "DPLinearSVC": ["LinearSVC", "SVC"],
-    "DPCoordinateDescentRegressor": [
-        *("LinearRegression", "SGDRegressor", "SVR", "LinearSVR"),
-    ],
+    "DPCoordinateDescentRegressor": [*("LinearRegression", "SGDRegressor", "SVR", "LinearSVR")],
     "DPGridSearchCV": ["GridSearchCV"],
     "DPRandomizedSearchCV": ["RandomizedSearchCV"],
     "OneHotEncoder with categories= and handle_unknown='ignore'": ["TargetEncoder"],

@@ -52,6 +52,6 @@ class QuietScoreMixin(BaseEstimator):
         with without_values(
             f"{owner} cannot compare y with the {len(predicted)} predictions: give one label, or "
             "number, for each row of X, of the kind that was fitted, and weights that are finite "
-            "numbers. D² needs counts that are not all alike.",
+            "numbers. D² needs counts that are not all alike."
         ):
             return float(metric(y, predicted, sample_weight=sample_weight))

@@ -17,11 +17,7 @@ from skdpnoise._utils.warnings import PrivacyWarning
 from skdpnoise.accounting.declared import FACTS
 from skdpnoise.accounting.limits import Budget, SpendingLimit, UnsettledError, as_loss
 from skdpnoise.accounting.reservation import returnable
-from skdpnoise.base.advice import (
-    advise,
-    advise_on_estimated_number,
-    advise_on_public_number,
-)
+from skdpnoise.base.advice import advise, advise_on_estimated_number, advise_on_public_number
 from skdpnoise.base.compositions import Children, register_inner, watched
 from skdpnoise.base.constructors import Constraints, constructor_of_fields
 from skdpnoise.base.misuse_warnings import clone_with_ledger, warn_of_misuse

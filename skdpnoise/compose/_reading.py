@@ -34,12 +34,7 @@ from skdpnoise.data.computed import DATA, made, reading
 from skdpnoise.data.missing import check_present
 from skdpnoise.data.sources import RowSource, by_storage, for_storage
 from skdpnoise.data.table import scan_tables
-from skdpnoise.data.targets import (
-    known_classes,
-    labels_of_parts,
-    read_labels,
-    read_numbers,
-)
+from skdpnoise.data.targets import known_classes, labels_of_parts, read_labels, read_numbers
 
 _NOTHING: frozenset[str] = frozenset()
 # What compositions hold steps as.
@@ -65,12 +60,7 @@ class Leaf:
 
 
 def leaves(
-    step: Any,
-    passed: frozenset[str],
-    label: str = "",
-    *,
-    fills: bool = False,
-    whole: bool = False,
+    step: Any, passed: frozenset[str], label: str = "", *, fills: bool = False, whole: bool = False
 ) -> Iterator[Leaf]:
     """Yield what reads data in a composition whose X and y are as the user passed them, or not."""
     # With `whole` compositions that get no X as the user passed it are not looked into.

@@ -45,12 +45,7 @@ from skdpnoise.compose.asked_kinds import asked_of
 from skdpnoise.data.cells import kinds_of
 from skdpnoise.data.columns import by_declared_type, first_read, read_once
 from skdpnoise.data.computed import DATA, is_computed, passed, reading
-from skdpnoise.data.fitted_kinds import (
-    AS_PARAMETERS_SAY,
-    FittedColumns,
-    as_fitted,
-    differing,
-)
+from skdpnoise.data.fitted_kinds import AS_PARAMETERS_SAY, FittedColumns, as_fitted, differing
 from skdpnoise.data.kinds import OBJECTS, Kind
 from skdpnoise.data.sources import FOUND_BY_READING, RowSource, by_storage
 from skdpnoise.ledger import LedgerWarning

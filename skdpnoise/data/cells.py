@@ -88,10 +88,7 @@ def of_truth_values(kind: Kind, contents: Set[str]) -> bool:
 
 
 def together(
-    owner: str,
-    name: str,
-    parts: Sequence[tuple[Kind, Contents]],
-    declared: Kind | None = None,
+    owner: str, name: str, parts: Sequence[tuple[Kind, Contents]], declared: Kind | None = None
 ) -> tuple[Kind, Contents]:
     """Return what a column is declared to be in all parts of the rows, and what it holds."""
     # A part of objects may be what a missing value made of it: then the others say what it is.

@@ -143,12 +143,7 @@ def differing(fitted: Sequence[Kind | None] | None, given: Sequence[Kind]) -> Di
 
 
 def as_fitted(
-    owner: str,
-    X: Any,
-    differences: Differences,
-    *,
-    why: str = "as in fit",
-    values: bool = True,
+    owner: str, X: Any, differences: Differences, *, why: str = "as in fit", values: bool = True
 ) -> Any:
     """Return a table with dates in the zones of the fit; refuse columns of another kind."""
     # Values of objects are looked at unless a step computed them, of which none may be refused.

@@ -96,10 +96,7 @@ class RowSource:
     __slots__ = ("columns", "reader", "tail", "taking")
 
     def __init__(
-        self,
-        reader: RowReader,
-        taking: Taking | None = None,
-        tail: tuple[int, ...] | None = None,
+        self, reader: RowReader, taking: Taking | None = None, tail: tuple[int, ...] | None = None
     ) -> None:
         self.reader, self.taking = reader, Taking() if taking is None else taking
         names = self.taking.names

@@ -38,11 +38,7 @@ def standardise(
 
 @np.errstate(all="ignore")
 def quantise(
-    tile: Floats,
-    n: int,
-    grid: tuple[Floats, Floats, float, float],
-    sums: Floats,
-    out: Floats,
+    tile: Floats, n: int, grid: tuple[Floats, Floats, float, float], sums: Floats, out: Floats
 ) -> None:
     grid_size, most, norm, l1_norm = grid
     _, magnitudes, sizes = sums[:, :n]

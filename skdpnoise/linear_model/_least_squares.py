@@ -12,13 +12,7 @@ from sklearn.utils._param_validation import StrOptions
 from skdpnoise.base.constructors import Constraints, constructor_of_fields
 from skdpnoise.base.register import register_private
 from skdpnoise.linear_model._model import LinearRegressor
-from skdpnoise.linear_model._parameters import (
-    GROUPS,
-    MIX,
-    ROW_NORM,
-    STRENGTH,
-    CoordinateParameters,
-)
+from skdpnoise.linear_model._parameters import GROUPS, MIX, ROW_NORM, STRENGTH, CoordinateParameters
 from skdpnoise.linear_model._penalties import elastic_net, lasso, ridge
 from skdpnoise.linear_model._records import Fitted, Settings
 from skdpnoise.linear_model._tuned import asks_for_descent

@@ -56,7 +56,7 @@ class TargetParameters:
     """The parameter of regression."""
 
     _parameter_constraints: ClassVar[Constraints] = {
-        "target_bounds": [None, tuple, list, np.ndarray],
+        "target_bounds": [None, tuple, list, np.ndarray]
     }
 
     _: KW_ONLY

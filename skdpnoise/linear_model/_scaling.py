@@ -12,12 +12,7 @@ import numpy as np
 
 from skdpnoise.accounting.queries import ClippedRows
 from skdpnoise.accounting.session import FitSession, Search
-from skdpnoise.base.advice import (
-    cause_of_hiding,
-    named,
-    note_hidden,
-    warn_last,
-)
+from skdpnoise.base.advice import cause_of_hiding, named, note_hidden, warn_last
 from skdpnoise.data.table import Table
 from skdpnoise.kernels.sizes import in_blocks
 from skdpnoise.linear_model import _tuned as tuned

@@ -317,7 +317,7 @@ class PrivateSearchCV(WholeMixin, PlanMixin, BaseSearchCV, CallbackSupportMixin)
         with without_values(
             f"{owner}.score cannot compare y with the predictions for X: give the columns that "
             "were fitted to, and one finite number, or label of the kind that was fitted, for each "
-            "row of X.",
+            "row of X."
         ):
             return float(scorer(model, rows, y))
 
