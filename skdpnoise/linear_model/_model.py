@@ -112,8 +112,8 @@ class PrivateLinearModel(PrivateEstimator, BaseEstimator):
             order = "F" if isinstance(X, np.ndarray) and X.dtype not in FLOATS else None
             features = NumberColumns({"order": order}, sparse=self._takes_sparse)
             form = Supervised(features, self._target.labels, self._target.read)
-            tables = {"X": X, "y": y, "groups": groups}
-            found, rows = read(self, form, self._known, n_jobs=self.n_jobs, **tables)
+            jobs = self.n_jobs
+            found, rows = read(self, form, self._known, X=X, y=y, groups=groups, n_jobs=jobs)
             schema, make = self._public(found)
             settings, solver = self._settled(schema)
             # plan
