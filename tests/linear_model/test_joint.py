@@ -190,6 +190,14 @@ def test_what_is_released_after_the_passes_is_charged_for_too(kind, adjacency):
     assert largest[last] > 0.4
 
 
+def test_the_last_release_is_charged_with_what_the_passes_left():
+    model = fitted(*made(300, n_classes=2), 2.0, classes=[0, 1], n_passes=3, solver="joint")
+    charged = {release.label: release.loss.mu for release in model.privacy_.releases}
+    assert "gain over either class" in charged
+    total = np.sqrt(sum(mu**2 for mu in charged.values()))
+    assert 0.97 * gdp_mu(2.0, 1e-6) < total <= gdp_mu(2.0, 1e-6) * (1.0 + 1e-9)
+
+
 @pytest.mark.parametrize("n_classes", [2, 3])
 def test_plans_without_scales_depend_on_public_facts_alone(n_classes):
     X, y = made(100, n_classes=n_classes)
