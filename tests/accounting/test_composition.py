@@ -195,6 +195,18 @@ def test_every_charge_is_judged_as_the_composed_loss_says(seed):
     assert total.epsilon(budget.delta) <= budget.epsilon
 
 
+@pytest.mark.parametrize("more", [GaussianLoss(0.05), laplace(0.05)], ids=["normal", "other"])
+def test_a_bound_that_covers_what_comes_ends_where_the_budget_does(more):
+    budget, losses = PrivacyGuarantee(1.0, DELTA), [laplace(0.1), GaussianLoss(0.1)]
+    total = composed(losses)
+    assert total.fits(budget, adaptive=False)
+    assert total.anchor is not None
+    while total.fits(budget, adaptive=False) and len(losses) < 60:
+        losses.append(more)
+        total.add(more, (1.0, 0.0))
+    assert composed(losses[:-1]).delta(1.0) <= DELTA < composed(losses).delta(1.0)
+
+
 @pytest.mark.slow
 def test_many_different_shifts_cost_less_than_a_thousandth_more():
     shifts = np.random.default_rng(0).uniform(0.001, 0.02, 950)
