@@ -195,6 +195,14 @@ def test_every_charge_is_judged_as_the_composed_loss_says(seed):
     assert total.epsilon(budget.delta) <= budget.epsilon
 
 
+def test_a_total_that_was_read_grows_with_the_next_charge():
+    losses = [laplace(0.1), GaussianLoss(0.1), GaussianLoss(0.3)]
+    total = composed(losses[:2])
+    before = total.epsilon(DELTA)
+    total.add(losses[2], (1.0, 0.0))
+    assert total.epsilon(DELTA) == composed(losses).epsilon(DELTA) > 2.0 * before
+
+
 @pytest.mark.parametrize("more", [GaussianLoss(0.05), laplace(0.05)], ids=["normal", "other"])
 def test_a_bound_that_covers_what_comes_ends_where_the_budget_does(more):
     budget, losses = PrivacyGuarantee(1.0, DELTA), [laplace(0.1), GaussianLoss(0.1)]
