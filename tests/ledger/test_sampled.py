@@ -71,6 +71,12 @@ def test_ledgers_and_accounts_of_replaced_records_refuse_them(dataset):
         Account(PrivacyGuarantee(4.0, 1e-6)).charge("training", Trained())
 
 
+def test_adaptive_totals_count_each_step_as_if_nothing_were_sampled():
+    total = Composition()
+    total.add(poisson_sampled(GaussianLoss(0.05), 0.5).compose(16), (4.0, 1e-6))
+    assert total.adaptive_epsilon(1e-6) == pytest.approx(GaussianLoss(0.2).epsilon(1e-6), rel=1e-9)
+
+
 @pytest.mark.slow
 def test_adaptive_ledgers_count_each_step_as_if_nothing_were_sampled(dataset):
     ledger = PrivacyLedger(dataset, **BUDGET, adaptive=True, storage="memory")

@@ -190,6 +190,19 @@ def test_what_is_released_after_the_passes_is_charged_for_too(kind, adjacency):
     assert largest[last] > 0.4
 
 
+def test_the_last_release_is_charged_with_what_the_passes_left():
+    X, y = made(300, n_classes=2)
+    settings = {"feature_bounds": BOUNDS, "n_passes": 3, "random_state": 0, "solver": "joint"}
+    of_labels = DPLogisticCD(2.0, classes=[0, 1], **settings).fit(X, y)
+    of_numbers = DPCoordinateDescentRegressor(2.0, target_bounds=(-5.0, 5.0), **settings)
+    of_numbers.fit(X, X[:, 0] - X[:, 3])
+    for model, last in ((of_labels, "gain over either class"), (of_numbers, "second moments")):
+        charged = {release.label: release.loss.mu for release in model.privacy_.releases}
+        assert last in charged
+        total = np.sqrt(sum(mu**2 for mu in charged.values()))
+        assert 0.97 * gdp_mu(2.0, 1e-6) < total <= gdp_mu(2.0, 1e-6) * (1.0 + 1e-9)
+
+
 @pytest.mark.parametrize("n_classes", [2, 3])
 def test_plans_without_scales_depend_on_public_facts_alone(n_classes):
     X, y = made(100, n_classes=n_classes)

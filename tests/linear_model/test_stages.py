@@ -7,6 +7,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
+from sklearn.base import clone
 
 from skdpnoise import (
     DPCoordinateDescentRegressor,
@@ -156,3 +157,29 @@ def test_without_features_nothing_is_sampled_but_for_a_last_release(monkeypatch)
     regression = plan_of(DPCoordinateDescentRegressor(), [False, False])
     assert updates_of(regression, words, monkeypatch).charged == ["residuals"]
     assert words.taken > 0
+
+
+JOINT = {"solver": "joint", "n_passes": 3}
+LAST_RELEASES = {
+    "gain over either class": DPLogisticCD(2.0, classes=[0, 1], **JOINT),
+    "second moments": DPCoordinateDescentRegressor(2.0, target_bounds=(-5.0, 5.0), **JOINT),
+    "level": DPPoissonRegressor(2.0, target_bounds=(0.0, 5.0), **JOINT),
+    "residuals": DPCoordinateDescentRegressor(5.0, target_bounds=(-3.0, 3.0), solver="gradient"),
+}
+
+
+@pytest.mark.parametrize("last", LAST_RELEASES)
+def test_no_release_of_a_fit_is_without_noise(last, monkeypatch):
+    released = []
+
+    def watched(mechanism, integers, draws):
+        released.append(np.any(draws))
+        return integers + draws
+
+    monkeypatch.setattr(session, "plus_noise", watched)
+    X = np.random.default_rng(0).uniform(-1.0, 1.0, size=(400, 3))
+    model = clone(LAST_RELEASES[last]).set_params(feature_bounds=(-1.0, 1.0), random_state=0)
+    model.fit(X, (X[:, 0] > 0.0).astype(int))
+    assert last in [release.label for release in model.privacy_.releases]
+    assert len(released) > 1
+    assert all(released)

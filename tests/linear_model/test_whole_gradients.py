@@ -182,11 +182,10 @@ def test_what_is_wrong_is_said_before_the_charge(name, settings, match):
         fitted(name, *made(name, 100), ledger=Forbidden(), **settings)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("sparse", [False, True])
 def test_what_is_bought_of_scores_reads_the_same_bits_of_a_row_in_any_block(sparse, monkeypatch):
     rng = np.random.default_rng(0)
-    p, X = 61, rng.normal(size=(400, 61))
+    p, X = 61, rng.normal(size=(100, 61))
     facts = 0.0 * np.ones(p), np.ones(p), rng.random(p) < 0.9, 2.0 * np.ones(p), np.ones(p)
     groups = np.where(np.arange(p) < 5, 0, NO_GROUP)
     scaling, model = Standardisation(*facts, groups), rng.normal(size=(3, p + 1))
@@ -197,7 +196,7 @@ def test_what_is_bought_of_scores_reads_the_same_bits_of_a_row_in_any_block(spar
 
     whole = scores(X)
     for size in (1, 2, 7, 64):
-        parts = [scores(X[k : k + size]) for k in range(0, 400, size)]
+        parts = [scores(X[k : k + size]) for k in range(0, 100, size)]
         np.testing.assert_array_equal(np.concatenate(parts, axis=1), whole)
     np.testing.assert_array_equal(scores(np.asfortranarray(X)), whole)
     monkeypatch.setattr(sizes, "MOST_ROWS", 7)
