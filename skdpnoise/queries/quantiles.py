@@ -172,7 +172,7 @@ def private_quantiles(
     if n_samples is not None:
         n_samples = check_real(session.owner, "n_samples", n_samples)
     check_option(session.owner, "noise", noise, noise_options(adaptive=True))
-    kind: Missing = "skip" if missing else "error"
+    kind: Missing | None = "skip" if missing else None
     each = partial(as_floats, fills=missing)
     table, _ = as_table(session.owner, values, missing=kind, fewest=1, each=each)
     ranges = Ranges(session.owner, table.tail[0], bounds, missing=missing)
