@@ -12,11 +12,10 @@ from __future__ import annotations
 import math
 import sys
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from functools import partial
-from itertools import tee
 from operator import itemgetter
 from typing import Any, Unpack
 
@@ -27,7 +26,7 @@ from skdpnoise._utils.checks import check_type, complaint
 from skdpnoise._utils.sealed import stated
 from skdpnoise._utils.shared_texts import shared_texts
 from skdpnoise.accounting.limits import CHANCE_SHARE
-from skdpnoise.accounting.session import Session
+from skdpnoise.accounting.session import Counts, Session
 from skdpnoise.accounting.terms import OfOne, Terms, takes_terms
 from skdpnoise.data.cells import (
     Contents,
@@ -276,17 +275,18 @@ def release_categories(
     """Return the categories of each column that are shown, sorted, and their noisy counts."""
     # Counts alone come to where the noise is, in the order of the labels, and the labels stay where
     # the rows are; then those that are shown are asked for. (In memory values are counted once.)
-    tallies, again = tee(column.map(_tallied) for column in columns)  # held one at a time
-    asked = (partial(tally.joined, _taken, label=label) for tally in tallies)
-    counts = (
-        (take(finish=_counts_of), partial(take, finish=_names_of) if is_observed() else None)
-        for take in asked
-    )
+    held: list[Table[Any]] = []  # the column that is counted: values of one at a time
+
+    def counts() -> Iterator[Counts]:
+        for column in columns:
+            held[:] = [column.map(_tallied)]
+            taken = partial(held[0].joined, _taken)
+            names = partial(taken, _names_of, label) if is_observed() else None
+            yield taken(_counts_of, label), names
+
     return [
-        (tuple(tally.joined(_taken, partial(_labels_at, np.flatnonzero(shown)), label)), noisy)
-        for (shown, noisy), tally in zip(
-            session.cells(label, mechanism, counts), again, strict=True
-        )
+        (tuple(held[0].joined(_taken, partial(_labels_at, np.flatnonzero(shown)), label)), noisy)
+        for shown, noisy in session.cells(label, mechanism, counts())
     ]
 
 
