@@ -36,7 +36,7 @@ _CONVERSIONS = {
         "boolean": "X[{name!r}].astype('str').str.lower() == 'true'",
         "text": "X[{name!r}].astype('str')",
         "date": "pandas.to_datetime(X[{name!r}])",
-        "objects": "X[{name!r}].astype(object)",
+        "objects": "X[{name!r}].astype('str').astype(object)",  # text, before pandas 3
         "zoned": "X[{name!r}].dt.tz_localize({zone!r}, ambiguous='NaT', nonexistent='NaT')",
         "naive": "X[{name!r}].dt.tz_convert('UTC').dt.tz_localize(None)",
         "days": "(X[{name!r}] - pandas.Timestamp(0)).dt.days",

@@ -189,7 +189,7 @@ MANY = np.random.default_rng(0).integers(-40, 40, 1000)
         np.array([0.0, -0.0, 1, True, "1", b"1", 1 + 0j, (1,), (True,)], dtype=object),
         pd.Series(MANY).astype("Int64"),
         pd.Series(MANY).astype("category"),
-        pd.Series(pd.to_datetime(MANY, unit="D", utc=True)),
+        pd.Series(pd.to_datetime(MANY, unit="D", utc=True)).dt.as_unit("us"),
         pd.Series(MANY.astype(str)).astype("string"),
         pd.MultiIndex.from_arrays([MANY % 3, MANY % 5]),
         pl.Series(MANY.astype(str)).cast(pl.Categorical),

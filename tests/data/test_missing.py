@@ -75,7 +75,7 @@ FORMS = [
 DECIMALS = [None if value is None else Decimal(value) for value in NUMBERS]
 EXACT = [
     pytest.param(NUMBERS, pd.Series(DECIMALS, dtype=object), id="numbers: objects of Decimal"),
-    pytest.param(NUMBERS, pl.Series(DECIMALS, dtype=pl.Decimal(10, 2)), id="numbers: Decimal"),
+    pytest.param(NUMBERS, pl.Series(NUMBERS).cast(pl.Decimal(10, 2)), id="numbers: Decimal"),
 ]
 if hasattr(pl, "Int128"):
     EXACT += [pytest.param(WHOLE, pl.Series(WHOLE, dtype=pl.Int128), id="whole numbers: Int128")]

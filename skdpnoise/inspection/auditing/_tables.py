@@ -178,7 +178,9 @@ def _cells(X: Any, column: int) -> list[Any]:
 def _numpy_kind(X: Any, column: int) -> np.dtype[Any] | None:
     """Return numpy's type for a column of numbers; None if it is none, or of numbers of another."""
     if is_polars(X):
-        kind = X[:0].to_series(column).to_numpy().dtype
+        none = X[:0].to_series(column)  # not of dates, of which old versions end the process
+        numbers = none.dtype.is_numeric() or str(none.dtype) == "Boolean"
+        kind = none.to_numpy().dtype if numbers else None
     elif hasattr(X, "iloc"):
         kind = getattr(X.dtypes.iloc[column], "numpy_dtype", X.dtypes.iloc[column])
     else:
