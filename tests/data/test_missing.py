@@ -14,6 +14,7 @@ import pytest
 from scipy.stats import chi2
 
 from skdpnoise.data import scan_parquet
+from skdpnoise.data.missing import is_missing, present
 from skdpnoise.privacy import PrivacyGuarantee, PureLoss
 from skdpnoise.queries import private_count, private_mean, private_quantiles, private_sum
 from skdpnoise.sampling import SeededWords
@@ -406,3 +407,13 @@ def test_a_lazy_frame_is_to_be_collected(way):
         args = (0.5,) if way is private_quantiles else (0.0, 3.0)
         args = () if way is private_count else args
         way(frame.lazy(), *args, guarantee=PrivacyGuarantee(1.0))
+
+
+def test_what_stands_for_no_value_is_told_from_values_of_any_type():
+    gone = [None, np.nan, np.float32("nan"), Decimal("nan"), pd.NA, pd.NaT, np.datetime64("NaT")]
+    assert all(map(is_missing, [*gone, pa.scalar(None, pa.float64())]))
+    there = [0.0, np.inf, "", "nan", (), False, Decimal(1), pa.scalar(0.0), datetime.date.min]
+    assert not any(map(is_missing, there))
+    entries = np.empty(len(gone) + 2, dtype=object)
+    entries[:] = [1.0, *gone, "text"]
+    assert present(entries).tolist() == [True, *[False] * len(gone), True]
