@@ -14,7 +14,6 @@ import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import partial
-from operator import methodcaller
 from typing import ClassVar
 
 import numpy as np
@@ -98,7 +97,7 @@ class GradientPlan(SolverPlan):
         coef, momentum = np.zeros(shape), tuned.GRADIENT.momentum
         descent = Descent(coef, self.step, self.longest_step, momentum, l1, l2)
         for t in range(self.n_passes):
-            found = rows.total(methodcaller("__call__", coef), "gradients")[:, updated]
+            found = rows.total(partial(_sums_at, coef), "gradients")[:, updated]
             # What is not updated stays zero, whatever its sums are.
             noisy = np.zeros(shape)
             noisy[:, updated] = drawn.add(found.ravel(), t).reshape(found.shape) * clip.grid_size
@@ -161,6 +160,10 @@ def _on_grid(
         weights=weights,
         n_threads=n_threads,
     )
+
+
+def _sums_at(coef: np.ndarray, sums: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
+    return sums(coef)
 
 
 class GradientDescent:
