@@ -164,7 +164,10 @@ def opened(program: str, folder: Path) -> Iterator[Page]:
             target = talk("Target.createTarget", url="about:blank", width=900, height=700)
             where = {"targetId": target["targetId"], "flatten": True}
             session = talk("Target.attachToTarget", **where)["sessionId"]
-            page = lambda method, **facts: talk(method, session, **facts)  # noqa: E731
+
+            def page(method, **facts):
+                return talk(method, session, **facts)
+
             for domain in ("Page", "Runtime", "Log"):
                 page(f"{domain}.enable")
             yield Page(page, talk.events)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -50,13 +51,14 @@ def sheet_of(shown: Shown) -> Sheet:
     return shown._sheet()
 
 
-class Shown:
+class Shown(ABC):
     """Base of what prints as text and as a card, by the facts of its sheet."""
 
     __slots__ = ()
 
+    @abstractmethod
     def _sheet(self) -> Sheet:
-        raise NotImplementedError
+        """Return the facts."""
 
     def __str__(self) -> str:
         return self._sheet().text()
