@@ -308,7 +308,7 @@ def _small(name: str) -> tuple[Any, Any]:
 def small(name: str, epsilon: float, seed: int, _: Any) -> Figure:
     """R² or accuracy of a small table without bounds."""
     X, y = _small(name)
-    model = DPRidge if y.dtype.kind == "f" else DPLogisticRegression
+    model = DPCoordinateDescentRegressor if y.dtype.kind == "f" else DPLogisticRegression
     return _score(model(epsilon, random_state=seed), X, y, seed), math.nan
 
 
