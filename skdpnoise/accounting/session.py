@@ -216,18 +216,24 @@ class Session:
         """Release whole numbers of a query, or of each of its columns by a mechanism of its own."""
         # Of records, or of the differences of so many secret pairs of them. A column may have fewer
         # numbers than others.
-        pairs = secret_pairs(self.rng, table.n_rows, most_pairs) if most_pairs else None
+        pairs = self._pairs(table, most_pairs)
         drawn = [self.draw(label, one) for one in mechanisms]
         step = query.step(np.ones(mechanisms[0].grid_size.shape[-1]))
-        if pairs is None:
-            counts = table.total(step, label)
-        else:
-            counts = table.gathered(pairs, query.columns, step, label)
+        counts = _counted(label, step, table, pairs)
         columns = np.reshape(counts, (len(drawn), -1))
         return [
             Released(one.on(row[: one.mechanism.sensitivity.n_coordinates]), one.mechanism)
             for one, row in zip(drawn, columns, strict=True)
         ]
+
+    def summed(
+        self, label: str, sums: Any, drawn: Drawn, at: int, most_pairs: int, table: Table[Any]
+    ) -> Any:
+        """Release integers with the noise of one of several releases, in grid steps."""
+        return drawn.add(_counted(label, sums, table, self._pairs(table, most_pairs)).ravel(), at)
+
+    def _pairs(self, table: Table[Any], most: int) -> Any:
+        return secret_pairs(self.rng, table.n_rows, most) if most else None
 
     @staticmethod
     def answer(search: Search[Found], table: Table[Any]) -> Found:
@@ -318,3 +324,10 @@ class FitSession(Session):
     def report(self, *, empty: bool = False) -> PrivacyReport:
         owner = type(self.account.estimator).__name__
         return self.account.report(owner, secure=self.rng.secure, empty=empty)
+
+
+def _counted(label: str, sweep: Any, table: Table[Any], pairs: Any) -> Any:
+    """Return the integers that values count for, or differences of pairs."""
+    if pairs is None:
+        return table.total(sweep, label)
+    return table.gathered(pairs, sweep.columns, sweep, label)

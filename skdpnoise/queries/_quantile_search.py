@@ -182,13 +182,13 @@ def search_quantile(
         answer = float(drawn.add(np.array([total]), step)[0]) * grid_size
         facts = mechanism.family, answer / unit + probability, scale / unit
         log_mass = belief.log_mass.copy()
-        log_mass[:edge] += _log_likelihood(*facts, probability, 1.0)
-        log_mass[edge:] += _log_likelihood(*facts, 0.0, probability)
+        log_mass[:edge] += log_likelihood(*facts, probability, 1.0)
+        log_mass[edge:] += log_likelihood(*facts, 0.0, probability)
         belief = Belief(belief.edges, log_mass - log_mass.max())
     return belief
 
 
-def _log_likelihood(family: Noise, share: float, scale: float, low: float, high: float) -> float:
+def log_likelihood(family: Noise, share: float, scale: float, low: float, high: float) -> float:
     """Return the log-likelihood of a noisy share of records, the true one being in an interval."""
     whole = 1.0 if high == 1.0 else 0.0
     between = float(family.sf((share - high) / scale) - family.sf((share - low) / scale))

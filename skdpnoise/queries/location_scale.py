@@ -88,6 +88,10 @@ def private_location_scale(
        there are some; a noisy mean moves the location, then a noisy mean absolute deviation times
        1.25 is the scale.
 
+    Where the noise would hide the magnitudes of normal values in these histograms, and losses are
+    Gaussian, all of the budget goes into noisy bisections of all columns side by side
+    (``skdpnoise.queries.bisected_columns``): of :math:`|x_i - x_j|`, then of the values.
+
     Means and deviations of four columns or more are shrunk towards their common value by the
     James-Stein estimator with the known noise variance, which is post-processing.
 
@@ -172,16 +176,19 @@ def finest_histogram(n_columns: int) -> tuple[float, int]:
 def locate(
     ranges: Ranges, session: Session, noise: str, total: LossBudget, n_samples: float
 ) -> Search[LocationScale]:
-    yield from ranges.find(session, noise, total, n_samples)
+    yield from ranges.find(session, noise, total, n_samples, refined=True)
     location, scale, found = ranges.center.copy(), ranges.unit.copy(), ranges.found
     open_columns = np.flatnonzero(~ranges.bounded)
     bounded = np.flatnonzero(ranges.bounded)
     # with public bounds the whole budget is there for it
     refinement = 1.0 - sum(SEARCH_SHARES) if open_columns.size else 1.0
-    groups = {" of bounded columns": bounded, "": open_columns[found[open_columns]]}
+    groups, n_refined = {" of bounded columns": bounded}, ranges.bounded.size
+    if not ranges.bisected:
+        groups[""] = open_columns[found[open_columns]]
+        n_refined = int(np.count_nonzero(found))
     for label, group in groups.items():
         if group.size:
-            loss = total.share(refinement * group.size / np.count_nonzero(found))
+            loss = total.share(refinement * group.size / n_refined)
             reach = 1.0 if group is bounded else REACH
             suffix = label if open_columns.size else ""
             refined = yield from _refine(ranges, group, reach, loss, suffix)

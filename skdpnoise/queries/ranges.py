@@ -20,6 +20,7 @@ from skdpnoise.kernels.tiles import LARGEST_EXPONENT, LONGEST, Floats, Integers,
 from skdpnoise.mechanisms.additive import AdditiveMechanism
 from skdpnoise.mechanisms.calibrate import calibrate
 from skdpnoise.privacy import Adjacency, LossBudget, PureLoss
+from skdpnoise.queries.bisected_columns import bisect_columns
 from skdpnoise.sensitivity import (
     SensitivityProfile,
     clipped_sum,
@@ -133,6 +134,7 @@ class Ranges:
         self.bounded = np.isfinite(self.low) & np.isfinite(self.high)
         self.missing = missing  # whether the largest value stands for what is missing
         self.pooled = pooled  # whether hidden columns are like most others
+        self.bisected = False  # whether columns without bounds were, and need no refinement
         self.typical_found = True  # whether the noise would let normal values be found: public
 
     @property
@@ -140,7 +142,13 @@ class Ranges:
         return 1 if self.bounded.all() else STEPS
 
     def find(
-        self, session: Session, noise: str, budget: LossBudget, n_samples: float | None
+        self,
+        session: Session,
+        noise: str,
+        budget: LossBudget,
+        n_samples: float | None,
+        *,
+        refined: bool = False,
     ) -> Search[None]:
         """Estimate ranges that are not public with a part of the budget."""
         # Columns without bounds are searched for their magnitude and location as
@@ -165,6 +173,17 @@ class Ranges:
         self.found = self.bounded.copy()
         open_columns = np.flatnonzero(searched)
         if not open_columns.size:
+            return
+        if self._bisects(parts["magnitudes"], open_columns.size):
+            # What comes after would only be noise where nothing does that for other columns.
+            rest = shares["rest"] * (self.bounded.mean() if refined else 1.0)
+            loss = budget.share(1.0 - shares.get("count", 0.0) - rest)
+            self.typical_found, self.bisected = False, True
+            ends, terms = (self.low[searched], self.high[searched]), (session, noise, loss)
+            facts = yield from bisect_columns(
+                open_columns, ends, terms, self.n_samples, alike=self.pooled
+            )
+            self.center[searched], self.unit[searched], self.found[searched] = facts
             return
         some = yield from self._magnitudes(open_columns, parts["magnitudes"])
         self.unit[open_columns], self.found[open_columns] = some
@@ -195,8 +214,7 @@ class Ranges:
             self.session.tallied, "magnitudes", query, mechanisms=[mechanism], most_pairs=most
         )
         fullest, stands_out = fullest_bins(released, columns.size, pooled=self.pooled)
-        threshold = mechanism.scale.max() * mechanism.family.isf(_MISS / _EXPONENTS.size)
-        self.typical_found = bool(_IN_FULLEST * query.n_records > threshold)
+        self.typical_found = would_stand_out(mechanism, query.n_records)
         return np.ldexp(1.0, _EXPONENTS[fullest]), stands_out
 
     def _locations(
@@ -258,6 +276,14 @@ class Ranges:
                 start[lot] += np.array(digits) << free_bits[lot]
         return np.where(below_zero, -1.0, 1.0) * (start + 0.5)
 
+    def _bisects(self, loss: LossBudget, n_columns: int) -> bool:
+        """Return whether noise would hide the magnitudes of normal values in histograms."""
+        if self.missing or isinstance(loss, PureLoss):  # whose costs of many steps add up
+            return False
+        histograms = paired_histogram(_EXPONENTS.size, n_columns)
+        mechanism = calibrate(self.noise, histograms, loss)
+        return not would_stand_out(mechanism, 0.5 * self.n_samples)
+
     def noise_on(self, query: Query, loss: LossBudget) -> AdditiveMechanism:
         return calibrate(self.noise, query.sensitivity(self.session.adjacency), loss)
 
@@ -270,6 +296,12 @@ class Ranges:
             released.values / self.n_samples,
             float(released.standard_deviation[0]) / self.n_samples,
         )
+
+
+def would_stand_out(mechanism: AdditiveMechanism, n_pairs: float) -> bool:
+    """Return whether the magnitude of normal values stands out in histograms of so many pairs."""
+    threshold = mechanism.scale.max() * mechanism.family.isf(_MISS / _EXPONENTS.size)
+    return bool(_IN_FULLEST * n_pairs > threshold)
 
 
 def fullest_bins(
