@@ -54,7 +54,6 @@ _STEPS = 8  # of each bisection
 # asked together, of which it was none of 1,400 fits.
 _FALSE, _FALSE_TOGETHER = 0.04, 0.2
 _GAP = 0.953873  # median difference of two normal values, in standard deviations
-_ALL_PAIRS = 1 << 47
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -124,16 +123,16 @@ def _bisected(
     query: ColumnSigns, beliefs: list[Belief], label: str, terms: tuple[Session, str, LossBudget]
 ) -> Search[tuple[list[Belief], Floats]]:
     """Return what is believed of the medians, and the evidence that they are not zero."""
-    session, noise, loss = terms
-    mechanism = calibrate(noise, query.sensitivity(session.adjacency), loss, n_releases=_STEPS)
+    session, noise, half = terms
+    mechanism = calibrate(noise, query.sensitivity(session.adjacency), half, n_releases=_STEPS)
     drawn, evidence = session.draw(label, mechanism), np.zeros(len(beliefs))
     grid_sizes = np.broadcast_to(mechanism.grid_size, drawn.noise.shape)
     scales = np.broadcast_to(mechanism.scale, drawn.noise.shape) / (2.0 * query.n_records)
+    most_pairs = math.ceil(query.n_records) if query.paired else 0
     for step in range(_STEPS):
         cuts = [one.cut(one.middle()) for one in beliefs]
         thresholds = np.array([real(int(one.edges[edge])) for one, edge in cuts])
         asked = replace(query, thresholds=thresholds).step(grid_sizes[step])
-        most_pairs = _ALL_PAIRS if query.paired else 0
         noisy = yield partial(session.summed, label, asked, drawn, step, most_pairs)
         shares = 0.5 + noisy * grid_sizes[step] / (2.0 * query.n_records)
         for k, (belief, edge) in enumerate(cuts):

@@ -1,0 +1,141 @@
+"""Bisections of columns side by side: what a record moves, what is found, and what is not."""
+
+import math
+from itertools import product
+
+import numpy as np
+import pytest
+
+from skdpnoise.accounting.session import Session
+from skdpnoise.data.table import InMemory
+from skdpnoise.privacy import GaussianLoss, PureLoss
+from skdpnoise.queries import bisected_columns as bisected
+from skdpnoise.queries import private_location_scale
+from skdpnoise.queries.bisected_columns import ColumnSigns, bisect_columns
+from skdpnoise.sampling import SeededWords
+from tests._same_bits import COUNTS, in_parts
+
+VALUES = (-2.0, 0.0, 1.0, 5.0)
+THRESHOLDS = np.array([0.5, 1.0])
+COLUMNS = np.arange(2)
+FEW = GaussianLoss(0.15)  # too little for histograms of 30 columns of 500 records
+
+
+def sums_of(rows, paired):
+    step = ColumnSigns(len(rows), COLUMNS, THRESHOLDS, paired).step(np.full(2, 0.25))
+    if not paired:
+        return step(rows).ravel()
+    pairs = np.arange(len(rows) // 2 * 2).reshape(-1, 2).T  # one matching of all that there are
+    return step(rows, pairs, COLUMNS, COLUMNS).ravel()
+
+
+@pytest.mark.parametrize("paired", [False, True])
+def test_a_record_that_is_replaced_moves_sums_by_no_more_than_their_sensitivity(paired):
+    profile = ColumnSigns(3, COLUMNS, THRESHOLDS, paired).sensitivity("replace_one")
+    rows, seen = np.array([[1.0, -2.0], [0.0, 5.0], [1.0, 1.0], [-2.0, 0.0]]), np.zeros(2)
+    for k, record in product(range(4), product(VALUES, VALUES)):
+        other = rows.copy()
+        other[k] = record
+        seen = np.maximum(seen, np.abs(sums_of(other, paired) - sums_of(rows, paired)) / 4.0)
+    assert np.all(seen <= profile.per_coordinate)
+    assert np.all(seen == 2.0)  # and these are reached
+
+
+def test_a_record_that_is_removed_moves_sums_of_records_by_one():
+    profile = ColumnSigns(3, COLUMNS, THRESHOLDS, False).sensitivity("add_remove")
+    rows = np.array([*product(VALUES, VALUES)])
+    moves = [
+        np.abs(sums_of(np.delete(rows, k, 0), False) - sums_of(rows, False)) / 4.0
+        for k in range(len(rows))
+    ]
+    assert np.max(moves, axis=0).tolist() == profile.per_coordinate.tolist() == [1.0, 1.0]
+
+
+def test_a_pair_that_goes_or_becomes_another_moves_sums_by_no_more_than_their_sensitivity():
+    # The coupling of `paired_histogram`: of one record more, one pair is another one, or one more.
+    profile = ColumnSigns(3, COLUMNS, THRESHOLDS, True).sensitivity("add_remove")
+    gaps = [abs(a - b) for a, b in product(VALUES, VALUES)]
+    signs = [np.where(gap < THRESHOLDS, 1.0, -1.0) for gap in gaps]
+    for one, other in product([*signs, np.zeros(2)], signs):
+        assert np.all(np.abs(one - other) <= profile.per_coordinate)
+
+
+@pytest.mark.parametrize("adjacency", ["replace_one", "add_remove"])
+def test_all_steps_cost_no_more_than_the_loss_that_is_given(adjacency):
+    rows, spent = np.random.default_rng(0).normal(size=(500, 30)), []
+    session = Session(SeededWords(0), adjacency, lambda label, what: spent.append((label, what)))
+    ends = np.full(30, -np.inf), np.full(30, np.inf)
+    terms = session, "inid_gaussian", GaussianLoss(0.4)
+    search = bisect_columns(np.arange(30), ends, terms, 500.0, alike=True)
+    session.answer(search, InMemory.of(rows))
+    losses = [what.privacy_loss() for _, what in spent]
+    assert [label for label, _ in spent] == ["magnitudes", "locations"]
+    assert math.hypot(*(loss.mu for loss in losses)) <= 0.4
+    assert all(what.n_releases == 8 for _, what in spent)
+
+
+def test_columns_are_found_that_histograms_hide():
+    rng = np.random.default_rng(0)
+    scales = 10.0 ** rng.uniform(-3.0, 3.0, 30)
+    rows = rng.normal(3.0, 1.0, size=(500, 30)) * scales
+    terms = {"pooled": True, "random_state": 0}
+    found = private_location_scale(rows, GaussianLoss(0.4), **terms)
+    assert found.found.mean() > 0.8 and not found.typical_found
+    off = np.abs(np.log2(found.scale / scales))[found.found]
+    assert np.median(off) < 1.0
+    assert np.median(np.abs(found.location / scales - 3.0)[found.found]) < 0.5
+
+
+@pytest.mark.parametrize("pooled", [False, True])
+@pytest.mark.parametrize("value", [0.0, 7.0, -1e-9])
+@pytest.mark.parametrize("n_columns", [5, 30, 100])
+def test_constant_columns_have_no_scale(n_columns, value, pooled):
+    rows = np.full((500, n_columns), value)
+    found = [
+        private_location_scale(rows, FEW, pooled=pooled, random_state=seed) for seed in range(5)
+    ]
+    assert not any(one.typical_found for one in found)
+    assert sum(one.found.any() for one in found) == 0
+
+
+def test_the_evidence_for_constant_columns_is_one_at_most_in_the_mean(monkeypatch):
+    seen = []
+
+    def note(evidence, *, alike):
+        seen.append(np.exp(evidence))
+        return np.zeros(evidence.size, dtype=bool)
+
+    monkeypatch.setattr(bisected, "_kept", note)
+    for seed in range(20):
+        private_location_scale(np.zeros((60, 40)), FEW, random_state=seed)
+    ratios = np.concatenate(seen)
+    assert len(seen) == 20
+    assert ratios.mean() <= 1.0 + 3.0 * ratios.std() / math.sqrt(ratios.size)
+
+
+def test_columns_beside_those_within_bounds_leave_their_share():
+    rows = np.random.default_rng(0).normal(size=(400, 20))
+    low = np.where(np.arange(20) < 10, -4.0, -np.inf)
+    found = private_location_scale(rows, FEW, bounds=(low, -low), random_state=0)
+    assert found.found[:10].all() and found.privacy.mu <= FEW.mu
+
+
+def test_pure_losses_keep_histograms():
+    rows = np.random.default_rng(0).normal(size=(500, 30))
+    found = private_location_scale(rows, PureLoss(0.5), random_state=0)
+    assert not found.found.all()
+
+
+@pytest.mark.parametrize("adjacency", ["replace_one", "add_remove"])
+def test_rows_in_parts_give_the_same_bits(adjacency):
+    import pandas
+
+    rows = np.random.default_rng(0).normal(2.0, 3.0, size=(480, 30))
+    terms = {"adjacency": adjacency, "n_samples": 480.0, "pooled": True, "random_state": 0}
+    whole = private_location_scale(rows, GaussianLoss(0.3), **terms)
+    for n_parts in COUNTS:
+        parts = in_parts(pandas.DataFrame(rows), n_parts)
+        found = private_location_scale(parts, GaussianLoss(0.3), **terms)
+        assert found.location.tolist() == whole.location.tolist()
+        assert found.scale.tolist() == whole.scale.tolist()
+    assert whole.found.any() and not whole.typical_found
