@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from skdpnoise.accounting.budget import BESIDE, HALF, LEAST
+from skdpnoise.kernels.second_moments import Floats
 from skdpnoise.mechanisms import SymmetricMatrixMechanism, calibrate_second_moments
 from skdpnoise.privacy import GaussianLoss, LossBudget, PrivacyGuarantee, PureLoss, gdp_mu
 from skdpnoise.sensitivity import RowBounds
@@ -35,7 +36,7 @@ class MomentShares:
 
     radius: float  # for each radius that is used for a mean
     last: float  # for the radius of the rows whose second moments are released
-    # coarse, mean: for one coarse mean, and for all means together
+    # coarse, mean: for one coarse mean, or the counts of far rows, and for all means together
     coarse: float
     mean: float
 
@@ -112,6 +113,31 @@ def row_level(
     per_noise = _PER_NOISE * (_SHRUNK if keeps_rows else 1.0)
     shrunk = max(per_noise * noise, _safe_part(total, shares.last, n_rows))
     return 1.0 - min(2.0 * _SHRUNK, shrunk)
+
+
+def may_widen(level: float) -> bool:
+    """Return whether few rows lie beyond a radius, so that it may be too small for its noise."""
+    return level >= 1.0 - _SHRUNK
+
+
+def widest_worth(counts: Floats, deviation: float, radii: Floats, noise: float) -> float:
+    r"""Return the radius at which lost variance and noise together are surely least.
+
+    The best k axes of S − M + E, where M is what shrinking takes off, have of S less than its own
+    best ones, by at most
+
+    .. math:: \mathrm{tr}\, M(r) + 2 \sqrt{k} |E|_F, \qquad
+              \mathrm{tr}\, M(r) = \sum_i \max(0, |z_i|^2 - r^2).
+
+    `counts` are noisy numbers of rows beyond each of the increasing `radii` and up to the next;
+    the square of a row is taken for the product of these two. What a radius gains beside the first
+    is linear in the counts: that which gains most is returned, each less two standard deviations.
+    """
+    # `noise` is the second term at a radius of 1. In units of the first radius no square overflows.
+    squares = (radii / radii[0]) ** 2
+    kept = np.minimum(np.sqrt(squares[:-1] * squares[1:]), squares[:-1, np.newaxis]) - 1.0
+    gains = kept @ counts - 2.0 * deviation * np.linalg.norm(kept, axis=1)
+    return float(radii[np.argmax(gains - noise * (squares[:-1] - 1.0))])
 
 
 def _means(total: LossBudget) -> tuple[float, float]:

@@ -51,9 +51,12 @@ class DPPCA(
     by `adjacency`: of how far one record moves the second moments
     (:func:`~skdpnoise.sensitivity.second_moment_change`) and of how a radius is chosen
     (:func:`~skdpnoise.queries.norm_quantile.private_norm_quantile`); the steps share the budget.
+    Counts of rows beyond 12 radii, each row in one count at most, are released where R may grow:
+    one record that is added moves one of them by 1, one that is replaced two.
 
     Rows beyond R are shrunk to it: where noise matters a third to two thirds of them, fewer as n
-    grows. That blurs directions less than the noise would, but lowers ``explained_variance_``.
+    grows. That blurs directions less than the noise would, but lowers ``explained_variance_``. If
+    fewer than a third are, R grows where rows beyond surely have more variance than noise gains.
 
     Parameters
     ----------
@@ -191,6 +194,10 @@ class DPPCA(
                 f"The 'n_components' parameter of {type(self).__name__} must be at most the number "
                 f"of features, {n_features}. Got {wanted} instead."
             )
+
+    def _count_axes(self, n_columns: int) -> int:
+        most, wanted = super()._count_axes(n_columns), self.n_components
+        return min(int(wanted), most) if isinstance(wanted, Integral) else most
 
     def _store(self, moments: PrivateMoments) -> None:
         wanted = self.n_components

@@ -9,6 +9,8 @@ with d = 1 for rows that are centred, else 0. With `keeps_rows` d is 0, and few 
 2. The mean of the rows less that centre, shrunk to norm r: a coarse mean. If the radius about it is
    much smaller, the data lie far from the centre, and this is repeated, up to three times.
 3. A finer mean, of rows shrunk to that smaller radius, and the radius about it, unless public.
+   Where few rows are beyond it, how many are beyond radii up to 64 times as large: this radius
+   grows where the variance that it would take off them is surely more than the noise it saves.
 4. The second moments with all that is left.
 
 **Guarantee.** Each step (under "add_remove" the number n of records first) is charged a share that
@@ -25,8 +27,9 @@ or equal; mixtures of outputs that are (ε, δ)-close are (ε, δ)-close.
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import KW_ONLY, dataclass
 from functools import partial
 from numbers import Real
@@ -39,7 +42,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from skdpnoise._utils.numbers import JOBS
 from skdpnoise._utils.parameters import as_bounds, check_memory, check_within
 from skdpnoise.accounting.budget import COUNT_SHARE
-from skdpnoise.accounting.queries import ClippedRows, SecondMoments
+from skdpnoise.accounting.queries import ClippedRows, GroupedSum, SecondMoments
 from skdpnoise.accounting.session import FitSession
 from skdpnoise.base.constructors import Constraints, constructor_of_fields
 from skdpnoise.base.private_fit import PrivateEstimator
@@ -75,7 +78,7 @@ _MATRICES = 8  # of p by p that are held at once
 # A radius that shrinks by more was that of an offset, which is then looked for again; the last one
 # is at most so far from that of a mean.
 _FAR = 4.0
-_DOWN = _FAR**rules.COARSE_ROUNDS  # how much smaller than the last one a radius may be
+_DOWN = _FAR**rules.COARSE_ROUNDS  # how much smaller, or larger, than the last one a radius may be
 _BYTE = 256  # subsets are drawn by one random byte for each record
 _BYTES = 8  # of a word
 
@@ -155,7 +158,12 @@ class PrivateMomentsMixin(PrivateEstimator, ABC):
             row_norm=self.row_norm,
             centers=self._centers,
             keeps_rows=self._keeps_rows,
+            n_axes=self._count_axes(size),
         )
+
+    def _count_axes(self, n_columns: int) -> int:
+        """Return of how many axes, or of how many others, the variance is to be found."""
+        return max(1, n_columns // 2)
 
     @property
     @abstractmethod
@@ -197,11 +205,11 @@ class CovariancePlan:
     row_norm: float | None
     centers: bool  # whether second moments are about a private mean
     keeps_rows: bool  # whether few rows are shrunk
+    n_axes: int  # of the second moments that matter
 
     def run(self, rows: Table[Any], session: FitSession) -> PrivateMoments:
         # The noise of the second moments may not fit one number.
-        count_noise = "iid_laplace" if isinstance(self.total, PureLoss) else "iid_gaussian"
-        session = session.counted(len(rows), count_noise, self.total)
+        session = session.counted(len(rows), count_noise(self.total), self.total)
         level = rules.noise_level(self.whole, session.n_records)
         mean, radius, used = Locator(self, rows, session).find(level)
         used += COUNT_SHARE if session.adjacency == "add_remove" else 0.0
@@ -225,7 +233,7 @@ class Locator:
     def __init__(self, plan: CovariancePlan, rows: Table[Any], session: FitSession) -> None:
         n_columns = rows.tail[0]
         self._plan, self._session = plan, session
-        self._n_threads = rows.n_threads
+        self._n_threads, self._all_rows = rows.n_threads, rows
         needed = rules.rows_needed(plan.total, n_columns)
         self._rows, self._n_rows = _subset(rows, needed, session)
         self._shares = rules.share_out(plan.total, self._n_rows, keeps_rows=plan.keeps_rows)
@@ -258,6 +266,8 @@ class Locator:
                 plan.total, shares, self._n_rows, noise, keeps_rows=plan.keeps_rows
             )
             row_norm = self._radius(level, shares.last, limits)
+            if rules.may_widen(level) and not plan.keeps_rows:
+                row_norm = self._widened(row_norm, noise)
         return self._center, row_norm, self._used
 
     def _mean(self, radius: float) -> float:
@@ -277,11 +287,28 @@ class Locator:
         self._used += share
         return self._plan.total.share(share)
 
+    @property
+    def _norms_of(self) -> Callable[[Any], Floats]:
+        return partial(row_norms, center=self._center, n_threads=self._n_threads)
+
     def _radius(self, level: float, share: float, limits: tuple[float, float] | None) -> float:
-        norms_of = partial(row_norms, center=self._center, n_threads=self._n_threads)
-        norms, terms = self._rows.map(norms_of), self._session.terms
+        norms, terms = self._rows.map(self._norms_of), self._session.terms
         facts = {"limits": limits, "n_samples": self._n_rows, **terms}
         return private_norm_quantile(norms, level, self._spent(share), **facts)
+
+    def _widened(self, radius: float, noise: float) -> float:
+        """Return a larger radius where counts of the rows beyond tell that they have variance."""
+        plan, n_groups = self._plan, round(2.0 * math.log2(_DOWN))
+        radii = radius * np.exp2(np.arange(n_groups + 1) / 2.0)
+        norms = self._all_rows.map(self._norms_of)
+        query = GroupedSum(n_groups, partial(_numbers_beyond, radii[:-1]))
+        loss = self._spent(self._shares.coarse)
+        found = self._session.tally(
+            "rows beyond radii", query, norms, loss, count_noise(plan.total)
+        )
+        # √p times the largest eigenvalue of the noise is twice its Frobenius norm.
+        size = noise * math.sqrt(plan.n_axes * self._center.size) * self._session.n_records
+        return rules.widest_worth(found.values, found.standard_deviation[0], radii, size)
 
     def _move(self, share: float, radius: float, label: str) -> None:
         bounds = RowBounds(self._center.size, radius)
@@ -293,6 +320,10 @@ class Locator:
         if length > radius:  # no mean of rows in a ball lies outside it
             step *= radius / length
         self._center = np.clip(self._center + step, *self._plan.bounds)
+
+
+def count_noise(total: LossBudget) -> str:
+    return "iid_laplace" if isinstance(total, PureLoss) else "iid_gaussian"
 
 
 def row_noise(query: ClippedRows, loss: LossBudget, adjacency: Any) -> RowNoise:
@@ -323,6 +354,11 @@ def _chosen(key: bytes, threshold: int, begin: int, end: int) -> NDArray[np.bool
     words = words_of_rows(key, first, -(-end // _BYTES))
     coins = words.astype("<u8", copy=False).view(np.uint8)
     return np.asarray(coins[begin - _BYTES * first :][: end - begin] < threshold)
+
+
+def _numbers_beyond(radii: Floats, norms: Floats) -> NDArray[np.intp]:
+    """Return for each norm the last radius that it is beyond; -1 where there is none."""
+    return np.searchsorted(radii, norms) - 1
 
 
 def _row_bounds(

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pickle
 from contextlib import suppress
+from functools import partial
+from itertools import product
 
 import numpy as np
 import pandas as pd
@@ -12,10 +14,11 @@ from sklearn.base import clone
 from sklearn.decomposition import PCA
 from sklearn.pipeline import make_pipeline
 
+from skdpnoise.accounting.queries import GroupedSum
 from skdpnoise.data.table import InMemory
 from skdpnoise.decomposition import DPPCA, DPCovariance
 from skdpnoise.decomposition import _budget as budget_rules
-from skdpnoise.decomposition.moments import Locator, _subset, denoised
+from skdpnoise.decomposition.moments import Locator, _numbers_beyond, _subset, denoised
 from skdpnoise.ledger import PrivacyLedger
 from skdpnoise.mechanisms import SECOND_MOMENT_NOISES, SymmetricMatrixMechanism
 from skdpnoise.mechanisms.requests import CHOICES
@@ -171,15 +174,16 @@ def test_public_bounds_and_norms_save_releases():
         return [release.label for release in model.privacy_.releases]
 
     radius = ["magnitude of norms", "norm quantile"]
-    steps = [*radius, "coarse mean", *radius, "mean", *radius, "second moments"]
+    far = "rows beyond radii"
+    steps = [*radius, "coarse mean", *radius, "mean", *radius, far, "second moments"]
     assert labels(feature_bounds=bounds) == steps
-    assert labels(feature_bounds=bounds, row_norm=20.0) == [*steps[:6], steps[8]]
+    assert labels(feature_bounds=bounds, row_norm=20.0) == [*steps[:6], steps[9]]
     # Far from the origin more coarse means are looked for: how many, the noise decides.
     more = [
         [*steps[:3] * rounds, *steps[3:]] for rounds in range(2, budget_rules.COARSE_ROUNDS + 1)
     ]
     assert labels() in more
-    assert labels(center=False) == [*radius, "second moments"]
+    assert labels(center=False) == [*radius, far, "second moments"]
     assert labels(center=False, row_norm=1000.0) == ["second moments"]
 
 
@@ -257,6 +261,73 @@ def test_denoising_takes_off_what_noise_adds():
     assert (np.diff(grid) >= 0.0).all()
 
 
+# Rows beyond a radius
+
+
+def heavy(n=40_000, share=0.01):
+    """Rows of which a small share is far, in one direction that has most of the variance."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(n, 4)) * [1.0, 1.5, 1.0, 0.5]
+    X[rng.random(n) < share, 0] *= 40.0
+    return X
+
+
+@each_value(1)
+@pytest.mark.parametrize("delta", [0.0, 1e-6])
+@pytest.mark.parametrize("adjacency", ["replace_one", "add_remove"])
+@pytest.mark.parametrize("n_components", [1, None])
+def test_a_radius_grows_to_rows_that_have_much_variance(delta, adjacency, n_components):
+    X = heavy()
+    settings = {"adjacency": adjacency, "random_state": 0}
+    model = DPPCA(n_components, 10.0, delta, **settings).fit(X)
+    assert captured(model, X, 1) > 0.98
+    assert 20.0 < model.row_norm_ < 200.0
+    (counts,) = [r for r in model.privacy_.releases if r.label == "rows beyond radii"]
+    assert counts.noise == ("iid_gaussian" if delta else "iid_laplace")
+    assert model.privacy_.total.delta(10.0) <= delta
+
+
+def test_a_radius_grows_for_no_axis_that_its_noise_would_hide():
+    far, none = heavy(), heavy(share=0.0)
+    assert DPPCA(1, 10.0, random_state=0).fit(none).row_norm_ < 8.0
+    # Where more than a third is shrunk, nothing is paid for counts.
+    labels = {r.label for r in DPPCA(1, 0.01, random_state=0).fit(far).privacy_.releases}
+    assert "rows beyond radii" not in labels
+    # All axes, whose noise is larger, ask for more than one of them does.
+    one, two = (DPPCA(k, 1.0, random_state=0).fit(far).row_norm_ for k in (1, None))
+    assert two <= one
+
+
+@pytest.mark.parametrize("adjacency", ["replace_one", "add_remove"])
+def test_one_record_moves_counts_beyond_radii_by_no_more_than_their_sensitivity(adjacency):
+    radii = np.array([1.0, 2.0, 4.0])
+    norms = [0.0, 1.0, np.nextafter(1.0, 2.0), 2.0, 3.0, 4.0, 1e300, np.inf]
+    query = GroupedSum(3, partial(_numbers_beyond, radii))
+    profile = query.sensitivity(adjacency)
+    step = query.step(np.ones(3))
+    rest = np.array([0.5, 1.5, 3.0, 9.0])
+    others = [np.append(rest, norm) for norm in norms]
+    counts = [step(rows) for rows in others]
+    assert [int(one.sum()) - 3 for one in counts] == [0, 0, 1, 1, 1, 1, 1, 1]
+    pairs = product(counts, counts if adjacency == "replace_one" else [step(rest)])
+    changes = np.array([one - other for one, other in pairs])
+    assert np.abs(changes).sum(axis=1).max() == profile.l1
+    assert np.linalg.norm(changes, axis=1).max() == pytest.approx(profile.l2)
+
+
+def test_the_widest_radius_that_is_worth_its_noise():
+    radii = 3.0 * np.exp2(np.arange(13) / 2.0)
+    counts = np.zeros(12)
+    counts[6] = 100.0  # squares of about 2**6.5, of the first radius
+    worth = budget_rules.widest_worth
+    assert worth(counts, 0.0, radii, 1e-9) == radii[7]
+    assert worth(counts, 0.0, radii, 99.0) == radii[6]
+    assert worth(counts, 0.0, radii, 101.0) == radii[0]
+    assert worth(counts, 51.0, radii, 1e-9) == radii[0]
+    assert worth(-counts, 0.0, radii, 1e-9) == radii[0]
+    assert worth(counts, 10.0, radii * 1e100, 1.0) == pytest.approx(1e100 * radii[6])
+
+
 # Subsets of large data
 
 
@@ -312,10 +383,12 @@ def test_shares_leave_enough_for_the_second_moments_whatever_happens(total, n_ro
     shares = budget_rules.share_out(total, n_rows, keeps_rows=keeps_rows)
     rounds = budget_rules.COARSE_ROUNDS
     worst = (1 + rounds) * shares.radius + shares.mean + shares.last
+    levels = [budget_rules.row_level(total, shares, n_rows, noise) for noise in (0.0, 1.0)]
+    assert 0.25 < min(levels) <= max(levels) < 1.0
+    if not keeps_rows and budget_rules.may_widen(max(levels)):
+        worst += shares.coarse
     assert worst + COUNT_SHARE < 0.85
     assert shares.mean > rounds * shares.coarse
-    for noise in (0.0, 1.0):
-        assert 0.25 < budget_rules.row_level(total, shares, n_rows, noise) < 1.0
     assert 0.5 < budget_rules.mean_level(total, shares, n_rows) < 1.0
 
 
