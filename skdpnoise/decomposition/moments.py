@@ -17,7 +17,8 @@ with d = 1 for rows that are centred, else 0. With `keeps_rows` d is 0, and few 
 depends on public facts and released numbers; the shares sum to at most one, and costs add up in ε
 or in μ². With groups, all of this is with respect to one of the rows that are kept. Rows are
 rounded to integers that obey |k q| ≤ r, so that one record moves their sum by at most 2r (replace
-one) or r (add, remove).
+one) or r (add, remove). A row is counted beyond one radius at most, so that a record that is added
+or removed moves one count by 1, and one that is replaced two.
 
 *A subset of large data.* Where far fewer records place the mean well enough, each record is taken
 if its own random byte, a secret function of its number, is below a public threshold. Neighbouring
