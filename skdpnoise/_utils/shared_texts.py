@@ -272,6 +272,9 @@ privacy_of_whole_gradients
     4. "gradients": for each pass the sum over records of the gradient in all columns, clipped to
        the norm C and rounded to integers within it (:mod:`skdpnoise.kernels.joint`: it moves by 2C
        in Euclidean norm under replace-one, by C under add/remove), plus exact integer noise.
+    5. "second moments", where noise is much for each column (μ times the number of records below 70
+       for each that is used, all of them public or released): those of the released model's
+       prediction and of the target, as in the same class.
 
     Composition, and what is not protected, are as there.
 privacy_of_least_squares

@@ -108,9 +108,10 @@ class Loss:
     bend : callable or None, default=None
         Of losses without a canonical link: the slopes of such tables, from linear functions and
         targets. The kernels of coordinate descent do not know these losses.
-    whole : float, default=0.0
-        The least clip of whole gradients, in lengths of a typical row: smaller ones would move the
-        optimum of losses whose slopes are larger on one side.
+    labels : bool, default=False
+        True if targets are 0 or 1: linear functions matter by their order then, not by their size.
+    quantile : float or None, default=None
+        Of losses of a quantile, the share of the targets that are below it.
 
     Examples
     --------
@@ -129,7 +130,8 @@ class Loss:
     tail: float = 1.0
     link: Callable[[Floats], Floats] = np.positive
     bend: Callable[[Floats, Floats], Floats] | None = None
-    whole: float = 0.0
+    labels: bool = False
+    quantile: float | None = None
 
     def slopes(self, scores: Floats, targets: Floats) -> Floats:
         """Return the slopes of a table, the same bits of a row in any block.
@@ -193,7 +195,9 @@ SQUARED = Loss("squared", 0, 1.0, np.positive, _residuals)
 r"""Least squares, :math:`\ell(s, t) = \frac12 (s - t)^2`."""
 
 # 1/4 is a loose bound on the curvature.
-LOGISTIC = Loss("logistic", 1, 0.25, expit, _margins, looseness=1.5, link=logistic_mean)
+LOGISTIC = Loss(
+    "logistic", 1, 0.25, expit, _margins, looseness=1.5, link=logistic_mean, labels=True
+)
 r"""Logistic loss, :math:`\ell(s, t) = \log(1 + e^s) - ts`, of labels: 1 if positive, else 0."""
 
 # No bound holds for all records: where t has mean 1, the mean of e^s is near 1, and somewhat more
@@ -204,7 +208,6 @@ r"""Poisson loss, :math:`\ell(s, t) = e^s - ts`, of counts in units of their mea
 Linear functions beyond ±40 count as ±40, so that no exponential overflows.
 """
 
-_LONG_ROWS = 1.5  # length of all but a few rows, by that of a typical one
 _NO_KERNEL = -1  # code of losses that only whole gradients know
 
 
@@ -268,9 +271,8 @@ def pinball(quantile: float, smoothing: float) -> Loss:
     def bend(scores: Floats, targets: Floats) -> Floats:
         return np.clip((scores - targets) / smoothing + 0.5, 0.0, 1.0) - quantile
 
-    whole = 0.0 if quantile == 0.5 else _LONG_ROWS * max(quantile, 1.0 - quantile)
-    curvature = 1.0 / smoothing
-    return Loss("pinball", _NO_KERNEL, curvature, np.positive, _residuals, bend=bend, whole=whole)
+    facts = "pinball", _NO_KERNEL, 1.0 / smoothing, np.positive, _residuals
+    return Loss(*facts, bend=bend, quantile=quantile)
 
 
 def hinge(smoothing: float) -> Loss:
@@ -305,7 +307,8 @@ def hinge(smoothing: float) -> Loss:
         sign = 2.0 * targets - 1.0
         return np.clip((1.0 - sign * scores) / smoothing, 0.0, 1.0) * -sign
 
-    return Loss("hinge", _NO_KERNEL, 1.0 / smoothing, np.positive, _margins, bend=bend)
+    facts = "hinge", _NO_KERNEL, 1.0 / smoothing, np.positive, _margins
+    return Loss(*facts, bend=bend, labels=True)
 
 
 LOSSES = {loss.name: loss for loss in (SQUARED, LOGISTIC, POISSON)}

@@ -97,7 +97,8 @@ class DPQuantileRegressor(WholeGradientParameters, LinearRegressor):
 
     over columns that are standardised, with σ the released scale of the target and the pinball loss
     of q, its kink smoothed over a width of h (:func:`skdpnoise.kernels.losses.pinball`), by descent
-    along whole gradients. It needs no bounds and no scaling by hand.
+    along whole gradients. The intercept then moves until a share q of the targets is below the
+    model. It needs no bounds and no scaling by hand.
 
     Parameters
     ----------
@@ -124,6 +125,12 @@ class DPQuantileRegressor(WholeGradientParameters, LinearRegressor):
     :func:`~sklearn.metrics.d2_pinball_score` for this quantile.
 
     %(paragraphs: privacy_of_whole_gradients)s
+
+    With an intercept one more release is the last one: "residuals: quantile", a search for the
+    q-quantile of :math:`y - x^\top w`, w being released. Its steps are counts, in which a record
+    below a threshold adds 1 - q and another one -q (q in steps of 2**-16): under replace-one a
+    record moves them by 1, under add/remove by max(q, 1 - q). Thresholds depend on earlier answers
+    and public numbers only.
 
     References
     ----------

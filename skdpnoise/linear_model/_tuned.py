@@ -171,11 +171,16 @@ def prefers_gradient(settings: Settings, schema: LinearSchema) -> bool:
     if settings.loss is SQUARED:  # whose second moments would be noise, of so many columns
         moments = not asks_for_descent(settings) and isinstance(settings.row_norm, str)
         many = schema.n_columns >= rule.many_columns
-        return moments and many and strength < rule.few_records * schema.n_columns
+        return moments and many and is_noisy(strength, schema.n_columns)
     if settings.loss is not LOGISTIC or schema.n_rows is None or schema.n_outputs > 1:
         return True
     # Few records find no scales: then the largest class is hard to beat.
     return bool(np.isfinite(schema.bounds).all() or not strength < rule.few_records)
+
+
+def is_noisy(strength: float, n_columns: int) -> bool:
+    """Return True if noise is so much for each column that slopes are scaled as a whole."""
+    return strength < GRADIENT.few_records * n_columns
 
 
 @dataclass(frozen=True, slots=True)
@@ -239,6 +244,11 @@ def residual_share(strength: float, order: float) -> float:
     return _share(SHARES.told / strength, order, BESIDE ** (1.0 / order))
 
 
+def level_share(strength: float, order: float) -> float:
+    """Return the part of the model's budget for the quantile of what its slopes leave."""
+    return _share(SHARES.told / strength, order, BESIDE ** (1.0 / order))
+
+
 def _share(needed: float, order: float, most: float) -> float:
     """Return the share that gives a sum its strength, within ends."""
     return float(min(most, max(LEAST, needed**order)))
@@ -283,9 +293,9 @@ def choose_gradients(
     per_coordinate = strength / math.sqrt(math.prod(shape)) / length
     more = max(1.0, per_coordinate / rules.clip_strength)
     part = min(rules.clip * more**rules.clip_power, rules.most_clip)
-    part = max(part, rules.most_clip * per_coordinate / rules.strong, loss.whole)
+    part = max(part, rules.most_clip * per_coordinate / rules.strong)
     reach = max(math.sqrt(rules.far / strength), rules.least_reach[sparse]) * strength
-    if loss in (SQUARED, POISSON):  # judged by their noise, not by their order
+    if not loss.labels:  # judged by their noise, not by their order
         reach = rules.least_reach[0] * strength * math.sqrt(size)
         part = min(rules.clip_of_numbers * more**rules.clip_power, rules.most_clip_of_numbers)
     if loss is POISSON:

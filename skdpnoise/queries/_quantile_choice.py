@@ -20,6 +20,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -54,11 +55,9 @@ _ROUNDING = 1.0 - 1e-12  # shares add up to no more than the whole, whatever the
 
 
 def choose_bulk(data: Ranks, bounds: tuple[float, float], search: Search) -> Bulk:
-    loss, shares, n_samples = search.loss, search.shares, search.n_samples
-    halves = [loss.share(shares[0] * HALF)] * 2
-    parts = (1, parts_told_apart(halves[1], n_samples, _MOST_PARTS))
-    stage = "median", search.session
-    cell = choose_quantile(data, 0.5, believe_location(*bounds), halves, parts, stage)
+    loss, shares = search.loss, search.shares
+    first = replace(search, loss=loss.share(shares[0]))
+    cell = choose_cell(data, 0.5, believe_location(*bounds), first, "median")
     median = cell.quantile(0.5)
     center = median if abs(median) > _NOTHING else 0.0
     widest = max(bounds[1] - median, median - bounds[0])
@@ -69,6 +68,15 @@ def choose_bulk(data: Ranks, bounds: tuple[float, float], search: Search) -> Bul
     if spread > cell.width or spread <= _NOTHING:
         return Bulk(median, spread, spread > _NOTHING, (shares[2], shares[3]))
     return _closer(data, cell, search)
+
+
+def choose_cell(
+    data: Ranks, probability: float, belief: Belief, search: Search, label: str
+) -> Belief:
+    """Return the part of an interval that holds a quantile, by all of the loss."""
+    halves = [search.loss.share(HALF)] * 2
+    parts = (1, parts_told_apart(halves[1], search.n_samples, _MOST_PARTS))
+    return choose_quantile(data, probability, belief, halves, parts, (label, search.session))
 
 
 def _closer(data: Ranks, cell: Belief, search: Search) -> Bulk:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -27,8 +27,6 @@ from skdpnoise.sensitivity import clipped_sum
 _EXPONENTS = np.arange(-1022, 341)  # octaves of magnitudes that are told apart, to beyond 1e100
 _FEW_OCTAVES = 12.0  # by which a spread may exceed its centre and be thought of still
 _DECAY = 1.6  # octaves lose prior probability as this power of the distance
-# prior chance that a threshold has all records on one side; else any share is as likely
-_WHOLE = HALF
 # Thresholds have so many leading bits more than tell apart what is likely, but for these tails.
 _BITS, _TAIL = 14, 1e-3
 
@@ -66,6 +64,8 @@ class Belief:
     edges: Integers  # increasing, as `ordered` integers
     # shape (n,): logarithm of the probability of each interval, up to a constant
     log_mass: Floats
+    # chance that a threshold has all records on one side; else any share is as likely
+    whole: float = HALF
 
     def quantile(self, probability: float) -> float:
         return self._quantiles(probability)[0]
@@ -105,7 +105,7 @@ class Belief:
         edges = np.insert(self.edges, place, key)
         log_mass = np.insert(self.log_mass, place, self.log_mass[place - 1] + math.log1p(-below))
         log_mass[place - 1] += math.log(below)
-        return Belief(edges, log_mass), place
+        return replace(self, edges=edges, log_mass=log_mass), place
 
 
 def believe_location(low: float, high: float) -> Belief:
@@ -171,6 +171,10 @@ def search_quantile(
     # earlier answers and public numbers only: they are post-processing.
     below, above = weights
     probability, unit = above / (below + above), (below + above) * n_samples
+    # Where no threshold has all records on one side, shares lie as near on both sides of q: so the
+    # noise of many steps does not lead to the longer one.
+    whole = belief.whole
+    near = math.inf if whole else min(probability, 1.0 - probability)
     mechanism, shape = drawn.mechanism, drawn.noise.shape
     grid_sizes = np.broadcast_to(mechanism.grid_size, shape)[:, 0].tolist()
     scales = np.broadcast_to(mechanism.scale, shape)[:, 0].tolist()
@@ -180,21 +184,24 @@ def search_quantile(
         steps_below, steps_above = round(below / grid_size), round(above / grid_size)
         total = n_below * steps_below - (ranks.size - n_below) * steps_above
         answer = float(drawn.add(np.array([total]), step)[0]) * grid_size
-        facts = mechanism.family, answer / unit + probability, scale / unit
+        share = min(max(answer / unit, -near), near) + probability
+        facts = mechanism.family, share, scale / unit
         log_mass = belief.log_mass.copy()
-        log_mass[:edge] += log_likelihood(*facts, probability, 1.0)
-        log_mass[edge:] += log_likelihood(*facts, 0.0, probability)
-        belief = Belief(belief.edges, log_mass - log_mass.max())
+        log_mass[:edge] += log_likelihood(*facts, probability, min(probability + near, 1.0), whole)
+        log_mass[edge:] += log_likelihood(*facts, max(probability - near, 0.0), probability, whole)
+        belief = replace(belief, log_mass=log_mass - log_mass.max())
     return belief
 
 
-def log_likelihood(family: Noise, share: float, scale: float, low: float, high: float) -> float:
+def log_likelihood(
+    family: Noise, share: float, scale: float, low: float, high: float, whole: float = HALF
+) -> float:
     """Return the log-likelihood of a noisy share of records, the true one being in an interval."""
-    whole = 1.0 if high == 1.0 else 0.0
+    end = 1.0 if high == 1.0 else 0.0
     between = float(family.sf((share - high) / scale) - family.sf((share - low) / scale))
-    at_end = math.exp(float(family.logpdf((share - whole) / scale)))
+    at_end = math.exp(float(family.logpdf((share - end) / scale)))
     # One density on both sides of q: else the shorter side would be believed for being short.
-    likelihood = _WHOLE * at_end + (1.0 - _WHOLE) * scale * between
+    likelihood = whole * at_end + (1.0 - whole) * scale * between
     return math.log(max(likelihood, 1e-300))
 
 

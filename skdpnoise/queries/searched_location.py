@@ -33,7 +33,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -46,7 +46,7 @@ from skdpnoise.kernels.sweeps import Visit
 from skdpnoise.kernels.tiles import Floats
 from skdpnoise.mechanisms.calibrate import calibrate
 from skdpnoise.privacy import LossBudget, PureLoss
-from skdpnoise.queries._quantile_choice import ENOUGH, choose_bulk
+from skdpnoise.queries._quantile_choice import ENOUGH, choose_bulk, choose_cell
 from skdpnoise.queries._quantile_search import (
     Belief,
     Bulk,
@@ -56,10 +56,12 @@ from skdpnoise.queries._quantile_search import (
     plan_search,
     search_quantile,
 )
+from skdpnoise.queries.location_scale import LIMIT
 from skdpnoise.queries.ranges import ColumnSums
 from skdpnoise.sensitivity import clipped_sum
 
 _HALF, _NEARLY_ALL = (1, 1), (1, 13)
+_WEIGHTS = 1 << 16  # a + b for other quantiles
 _FARTHEST = 2.0  # spreads from the median that a distance counts
 _REACHES = 2.5, 5.0  # standard deviations that the mean looks at, by how little noise it has
 _TYPICAL, _DEVIATION = 0.31, 0.18  # mean squares over squared spreads: their mean, and deviation
@@ -155,6 +157,34 @@ def search_location(
         return SearchedLocation(bulk.median, bulk.spread, 1.0, False)
     mean, error, scale = _refined(column.map(_as_column, 1), bulk, search)
     return SearchedLocation(bulk.median + mean, error, scale, True)
+
+
+def search_quantile_of(
+    table: Table[Any],
+    quantile: float,
+    loss: LossBudget,
+    noise: str,
+    n_samples: float,
+    session: Session,
+) -> float:
+    """Return a quantile of a table of vectors in standard units, centred, by all of the loss.
+
+    It is looked for as far as Cantelli's inequality allows, in units of LIMIT deviations, and found
+    as the median of :func:`search_location` is, by the same argument: a record counts a below a
+    threshold and -b above it, a + b = 1 and b the quantile in steps of 2**-16, which moves a sum by
+    1 under replace-one and by max(a, b) under add/remove. Or there are two choices by utilities of
+    sensitivity 1, of medians under add/remove 1/2.
+    """
+    below = quantile / (1.0 - quantile)
+    reach = LIMIT * math.sqrt(max(below, 1.0 / below))
+    # Ends are so near that hardly any threshold has all records on one side.
+    ranks, prior = table.ranked(), replace(believe_location(-reach, reach), whole=0.0)
+    search = Search(loss, (1.0,), count_strength(noise, loss, n_samples), noise, session, n_samples)
+    if isinstance(loss, PureLoss):
+        return choose_cell(ranks, quantile, prior, search, "quantile").quantile(0.5)
+    above = min(max(round(_WEIGHTS * quantile), 1), _WEIGHTS - 1)
+    stage = "quantile", loss, _GAUSSIAN.n_steps
+    return _bisected(ranks, (_WEIGHTS - above, above), prior, search, stage).quantile(0.5)
 
 
 def _clipped(low: float, high: float, values: Any) -> Floats:

@@ -10,7 +10,7 @@ from scipy.special import logsumexp, softmax
 from sklearn.datasets import load_digits
 from sklearn.linear_model import LogisticRegression
 
-from skdpnoise import DPCoordinateDescentRegressor, DPLogisticCD
+from skdpnoise import DPCoordinateDescentRegressor, DPLasso, DPLogisticCD
 from skdpnoise.accounting import session
 from skdpnoise.linear_model.solvers.gradient import GradientPlan
 from skdpnoise.privacy import gdp_mu
@@ -360,6 +360,23 @@ def test_many_columns_do_not_drown_a_regression(n, p, signal):
         y, y_test = (np.random.default_rng(1).normal(size=len(one)) for one in (y, y_test))
     model = DPCoordinateDescentRegressor(2000.0 / n, solver="joint", random_state=0).fit(X, y)
     assert model.score(X_test, y_test) > (0.1 if signal else -0.05)
+
+
+@quiet
+@pytest.mark.parametrize("alpha", [0.1, 1.0])
+def test_a_lasso_of_many_columns_goes_as_far_as_its_penalty_allows(alpha):
+    # Passes come a part of the way. Means of columns are noisy, so that those of predictions are
+    # not 0: the intercept follows from what is kept of the slopes.
+    scores = []
+    for seed in range(3):
+        rng = np.random.default_rng(seed)
+        X = rng.normal(size=(6000, 200))
+        y = 10.0 * (2.0 * X[:, 0] - X[:, 1] + rng.normal(size=6000))
+        model = DPLasso(1.0, alpha=alpha, random_state=seed).fit(X[:3000], y[:3000])
+        assert model.solver_ == "joint"
+        scores.append(model.score(X[3000:], y[3000:]))
+    assert min(scores) > -0.02
+    assert np.median(scores) > (0.5 if alpha == 1.0 else 0.15)
 
 
 def test_whole_gradients_of_numbers_need_normal_noise():

@@ -129,7 +129,8 @@ def test_several_classes_share_the_passes():
 def test_all_is_charged_and_no_more_than_asked_for(name, adjacency):
     X, y = made(name)
     report = fitted(name, X, y, adjacency=adjacency).privacy_
-    assert report.releases[-1].label == "gradients"
+    last = ["gradients", "residuals: quantile"] if name == "quantile" else ["gradients"]
+    assert [release.label for release in report.releases][-len(last) :] == last
     total = np.sqrt(sum(release.loss.mu**2 for release in report.releases))
     assert 0.97 * gdp_mu(1.0, 1e-6) < total <= gdp_mu(1.0, 1e-6) * (1.0 + 1e-9)
 
@@ -160,6 +161,70 @@ def test_one_record_moves_every_release_by_what_is_charged_for_at_most(name, adj
             largest[moved.label] = max(largest.get(moved.label, 0.0), moved.share)
     assert max(largest.values()) <= 1.0 + 1e-9
     assert largest["gradients"] > 0.3
+    assert name != "quantile" or largest["residuals: quantile"] > 0.99
+
+
+@each_value(1)
+@pytest.mark.parametrize("adjacency", ["replace_one", "add_remove"])
+@pytest.mark.parametrize("name", ["huber", "quantile"])
+def test_of_many_columns_all_is_charged_and_no_more_than_asked_for(name, adjacency):
+    rng = np.random.default_rng(0)
+    X, y = rng.uniform(-3.0, 3.0, size=(1000, 40)), rng.normal(size=1000)
+    report = fitted(name, X, y, adjacency=adjacency).privacy_
+    last = ["gradients", "second moments", "residuals: quantile"][: 3 if name == "quantile" else 2]
+    assert [release.label for release in report.releases][-len(last) :] == last
+    total = np.sqrt(sum(release.loss.mu**2 for release in report.releases))
+    assert 0.97 * gdp_mu(1.0, 1e-6) < total <= gdp_mu(1.0, 1e-6) * (1.0 + 1e-9)
+
+
+def test_without_an_intercept_no_level_is_searched_for():
+    X, y = made("quantile", 500)
+    model = fitted("quantile", X, y, fit_intercept=False)
+    labels = [release.label for release in model.privacy_.releases]
+    assert labels[-2:] == ["gradients", "second moments"]
+    assert model.intercept_ == 0.0
+
+
+def test_without_a_column_that_is_used_a_quantile_is_what_the_model_finds():
+    _, y = made("quantile", 4000)
+    X = np.zeros((4000, 2))
+    model = fitted("quantile", X, y, feature_bounds=None, random_state=1)
+    assert (model.coef_ == 0.0).all()
+    assert np.mean(y <= model.predict(X)) == pytest.approx(0.8, abs=0.02)
+    total = np.sqrt(sum(release.loss.mu**2 for release in model.privacy_.releases))
+    assert total <= gdp_mu(1.0, 1e-6) * (1.0 + 1e-9)
+
+
+@each_value(2)
+@pytest.mark.parametrize(("n", "p", "epsilon"), [(1000, 3, 1.0), (3000, 20, 1.0), (10_000, 3, 0.1)])
+def test_a_far_quantile_has_its_share_below_and_is_better_than_a_constant(n, p, epsilon):
+    scores, shares = [], []
+    for seed in range(5):
+        rng = np.random.default_rng(seed)
+        X = rng.normal(size=(n + 3000, p))
+        y = 2.0 * X[:, 0] + rng.normal(size=n + 3000)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            model = DPQuantileRegressor(epsilon, quantile=0.9, random_state=seed)
+            model.fit(X[:n], y[:n])
+        scores.append(model.score(X[n:], y[n:]))
+        shares.append(np.mean(y[n:] <= model.predict(X[n:])))
+    assert np.median(scores) > 0.3
+    assert min(scores) > -0.02
+    assert np.abs(np.array(shares) - 0.9).max() < 0.06
+
+
+@pytest.mark.parametrize("name", ["huber", "quantile"])
+@pytest.mark.parametrize("signal", [True, False])
+def test_many_columns_do_not_drown_a_model_of_numbers(name, signal):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(6000, 200))
+    y = (X @ rng.normal(size=200)) / np.sqrt(200.0) if signal else 0.0
+    y = y + 0.7 * rng.normal(size=6000)
+    public = {"feature_bounds": None, "target_bounds": None}
+    public |= {"quantile": 0.5} if name == "quantile" else {}
+    model = fitted(name, X[:3000], y[:3000], **public)
+    assert model.score(X[3000:], y[3000:]) > (0.02 if signal else -0.02)
 
 
 @each_value(1)

@@ -20,6 +20,7 @@ from skdpnoise.queries.searched_location import count_strength, search_share
 from skdpnoise.sampling import random_words
 from tests._cases import each_value, every_pair, quick
 from tests._replay import two_runs
+from tests.queries import _searched
 from tests.queries._searched import search_location
 
 RNG = np.random.default_rng(0)
@@ -210,3 +211,76 @@ def test_each_step_of_a_search_costs_what_it_is_charged_for(adjacency, noise):
     assert len(largest) >= 3
     assert largest["median"] >= 0.99
     assert largest["mean"] >= 0.99
+
+
+@each_value(1)
+@pytest.mark.parametrize("kind", ["normal", "skewed"])
+@pytest.mark.parametrize("quantile", [0.1, 0.5, 0.9, 0.98])
+def test_noise_leads_to_neither_side_of_a_quantile(quantile, kind):
+    # From 100 records over the noise on a count, and for far quantiles from more of them.
+    n, shares = 2000, []
+    strength = 100.0 * max(1.0, 0.05 / min(quantile, 1.0 - quantile))
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        y = rng.normal(size=n) if kind == "normal" else rng.exponential(size=n) - 1.0
+        terms = {"noise": "inid_gaussian", "adjacency": "replace_one", "n_samples": float(n)}
+        loss = GaussianLoss(strength / n)
+        found = _searched.search_quantile(y, quantile, loss, random_state=seed, **terms)
+        shares.append(np.mean(y <= found))
+    width = min(quantile, 1.0 - quantile)
+    assert np.median(shares) == pytest.approx(quantile, abs=min(0.015, 0.4 * width))
+    assert np.abs(np.array(shares) - quantile).max() < 0.06
+
+
+def test_a_quantile_beyond_the_ends_is_an_end_and_where_nothing_is_known_it_is_between_them():
+    terms = {"noise": "inid_gaussian", "adjacency": "replace_one", "n_samples": 1000.0}
+    y = np.linspace(-50.0, 50.0, 1000)
+    sure = _searched.search_quantile(y, 0.9, GaussianLoss(100.0), random_state=0, **terms)
+    assert sure == pytest.approx(9.0, abs=0.01)
+    for seed in range(10):
+        found = _searched.search_quantile(y, 0.9, GaussianLoss(1e-6), random_state=seed, **terms)
+        assert abs(found) < 0.5
+
+
+@each_value(1)
+@pytest.mark.parametrize("adjacency", ["replace_one", "add_remove"])
+@pytest.mark.parametrize("quantile", [0.04, 0.5, 0.9, 1.0 - 1e-9])
+@pytest.mark.parametrize("noise", ["iid_laplace", "inid_gaussian"])
+def test_one_record_moves_every_step_of_a_quantile_by_what_is_charged_for(
+    adjacency, quantile, noise
+):
+    loss = PureLoss(12.0) if noise == "iid_laplace" else GaussianLoss(2.0)
+    rng, largest, costs = np.random.default_rng(3), 0.0, []
+    ends = np.array([0.0, -np.inf, np.inf, 1e300, 3e-200, 1.1, -1.1])
+    for seed in range(20):
+        y = rng.normal(size=60)
+        other = y.copy()
+        y[-1], other[-1] = rng.choice(ends, 2, replace=False)
+        charged = []
+
+        def find(values, seed=seed, charged=charged):
+            return _searched.search_quantile(
+                values,
+                quantile,
+                loss,
+                noise=noise,
+                adjacency=adjacency,
+                n_samples=60.0,
+                random_state=seed,
+                charge=lambda label, mechanism: charged.append((label, mechanism.privacy_loss())),
+            )
+
+        neighbour = other if adjacency == "replace_one" else other[:-1]
+        runs = two_runs(find, (y,), (neighbour,), seed)
+        runs.check_same()
+        largest = max(largest, *(one.share for one in runs.moved))
+        costs.append(charged[: len(charged) // 2])
+    # Choices of quantiles are charged as if under add/remove one record moved ranks by 1, too.
+    rounded = noise == "iid_laplace" and adjacency == "add_remove" and quantile != 0.5
+    assert (max(quantile, 1.0 - quantile) if rounded else 1.0) - 0.01 <= largest <= 1.0 + 1e-9
+    assert {label for label, _ in costs[0]} == {"quantile"}
+    if noise == "iid_laplace":
+        whole, total = 12.0, max(sum(loss.pure_epsilon for _, loss in cost) for cost in costs)
+    else:
+        whole, total = 2.0, max(np.linalg.norm([loss.mu for _, loss in cost]) for cost in costs)
+    assert 0.97 * whole < total <= whole * (1.0 + 1e-9)

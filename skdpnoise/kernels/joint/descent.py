@@ -41,7 +41,13 @@ Groups = Sequence[NDArray[np.intp]]
 
 # It has several outputs at once, and so no branch in the kernels of coordinate descent.
 SOFTMAX = Loss(
-    "softmax", -1, 0.5, softmax, lambda y: (np.zeros_like(y), np.asarray(y)), link=softmax
+    "softmax",
+    -1,
+    0.5,
+    softmax,
+    lambda y: (np.zeros_like(y), np.asarray(y)),
+    link=softmax,
+    labels=True,
 )
 r"""Multinomial loss, :math:`\ell(s, t) = \log \sum_k e^{s_k} - t^\top s`, of one class in K."""
 

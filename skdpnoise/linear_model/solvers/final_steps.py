@@ -15,20 +15,22 @@ from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
+from scipy.special import ndtri
 
 from skdpnoise.accounting.queries import ClippedSum, ClippedVectors
 from skdpnoise.accounting.session import Session
 from skdpnoise.data.table import Table
-from skdpnoise.kernels.losses import exponential_mean
+from skdpnoise.kernels.losses import SQUARED, exponential_mean
 from skdpnoise.kernels.sizes import in_blocks
 from skdpnoise.linear_model import _tuned as tuned
 from skdpnoise.linear_model._budget import FitBudget
-from skdpnoise.linear_model._records import Rows
+from skdpnoise.linear_model._records import LinearProblem, Rows
 from skdpnoise.linear_model._standard_units import LIMIT, Standardisation
 from skdpnoise.linear_model.solvers.moments import MomentsRelease
 from skdpnoise.linear_model.solvers.plans import SolverPlan
 from skdpnoise.mechanisms import AdditiveMechanism, calibrate
 from skdpnoise.privacy import GaussianLoss, LossBudget
+from skdpnoise.queries.searched_location import search_quantile_of
 
 
 class LastRelease(ABC):
@@ -48,8 +50,43 @@ class LastRelease(ABC):
         """Return the iterates, shape (n_passes, n_outputs, n_features + 1)."""
 
 
-FinalStep = LastRelease | Callable[[np.ndarray, Any], np.ndarray]
-"""A last release, or a function of the iterates and the plan: post-processing."""
+@dataclass(frozen=True, slots=True, eq=False)
+class SetLevel:
+    r"""Moves the intercept until a share q of the targets is below the model, by a search.
+
+    .. math:: \hat b = \text{quantile}_q \bigl(y_i - x_i^\top w\bigr)
+    """
+
+    # Passes from a median to the level of another quantile are many, and noisy. The search looks
+    # around that of a normal target. Its steps are counts of records below thresholds, or choices
+    # by these: what is counted of a record depends on no other, since w is released.
+
+    label = "residuals: "
+    quantile: float
+    loss: LossBudget
+    noise: str
+
+    def moved(self, path: np.ndarray, plan: Any, table: Table[Rows], session: Session) -> Any:
+        model, level = plan.average(path), float(ndtri(self.quantile))
+        before, model[:, -1] = model[0, -1], level
+        residuals = table.map(partial(_residuals, plan.problem, model))
+        terms = self.loss, self.noise, plan.n_samples, session.under(self.label)
+        found = search_quantile_of(residuals, self.quantile, *terms)
+        after = path.copy()
+        after[..., -1] += level + found - before
+        return after
+
+
+@np.errstate(over="ignore")
+def _residuals(problem: LinearProblem, model: np.ndarray, rows: Rows) -> np.ndarray:
+    """Return what a model leaves of each target, in standard units, not clipped."""
+    center, scale = problem.target.units
+    parts = linear_functions(model, rows, problem.features)
+    return np.concatenate([np.empty(0), *((y - center) / scale - some[0] for some, y in parts)])
+
+
+FinalStep = LastRelease | SetLevel | Callable[[np.ndarray, Any], np.ndarray]
+"""A last release, a search, or a function of the iterates and the plan: post-processing."""
 
 
 def finished(
@@ -60,6 +97,8 @@ def finished(
             query = replace(step.query, contributions=partial(step.contributions, path, plan))
             released = session.released(step.label, query, table, step.mechanism)
             path = step(path, plan, released.values)
+        elif isinstance(step, SetLevel):
+            path = step.moved(path, plan, table, session)
         else:
             path = step(path, plan)
     return path
@@ -247,11 +286,11 @@ class RescaleOnMoments(LastRelease):
     """Multiplies a model of numbers by the slope of the target on its predictions."""
 
     # Passes over clipped gradients leave a model too small or, with noise, too large. Its
-    # predictions are one feature of a fit to second moments.
+    # predictions are one feature of a fit to second moments. The intercept of least squares is
+    # theirs, too.
 
     label = "second moments"
     moments: MomentsRelease
-    penalised: bool  # by the user, so that slopes are not made larger again
 
     @property
     def query(self) -> Any:
@@ -269,13 +308,21 @@ class RescaleOnMoments(LastRelease):
             yield self.moments.tables(Rows(scores.T, y))
 
     def __call__(self, path: np.ndarray, plan: Any, noisy: np.ndarray) -> np.ndarray:
-        unit = self._model(path, plan)[1]
+        model, unit = self._model(path, plan)
         if unit == 0.0:
             return path
-        slope, intercept = self.moments.data(noisy).solve([0.0], 0.0)[0]
-        keep = float(slope) / unit
-        rescaled = path * (min(keep, 1.0) if self.penalised else keep)
-        rescaled[..., -1] = intercept
+        settings, sizes = plan.problem.settings, np.abs(model[0, :-1]) / unit
+        # Penalties of all slopes are one of their common factor: no infinite one is of those kept.
+        l1, l2 = (one[sizes > 0.0] for one in settings.penalty(plan.problem, plan.n_samples))
+        sizes = sizes[sizes > 0.0]
+        data = self.moments.data(noisy)
+        plain = float(data.solve([0.0], 0.0)[0, 0])
+        penalised = data.penalised(np.array([l1 @ sizes]), np.array([l2 @ sizes**2]))[0, 0]
+        # Passes had the penalties, and noise adds to them: slopes are made no smaller for them.
+        slope = min(plain, max(unit, float(penalised)))
+        rescaled = path * (slope / unit)
+        level = data.target_mean - slope * float(data.feature_mean[0])
+        rescaled[..., -1] = level if settings.loss is SQUARED else path[..., -1]
         return np.asarray(rescaled)
 
     def _model(self, path: np.ndarray, plan: Any) -> tuple[np.ndarray, float]:

@@ -17,6 +17,7 @@ from functools import partial
 from typing import ClassVar
 
 import numpy as np
+from scipy.special import ndtri
 
 from skdpnoise._utils.parameters import check_memory
 from skdpnoise.accounting.budget import BESIDE
@@ -33,6 +34,7 @@ from skdpnoise.linear_model._standard_units import plain_units, side_by_side
 from skdpnoise.linear_model.solvers.final_steps import (
     FinalStep,
     RescaleOnMoments,
+    SetLevel,
     TwoClassFallback,
     plan_mean,
     shrink_rates,
@@ -95,6 +97,8 @@ class GradientPlan(SolverPlan):
         penalties = settings.penalty(problem, self.n_samples)
         l1, l2 = (part * np.append(one, 0.0) for one in penalties)  # none of the intercept
         coef, momentum = np.zeros(shape), tuned.GRADIENT.momentum
+        if settings.loss.quantile is not None and self.constant:
+            coef[:, -1] = ndtri(settings.loss.quantile) / self.constant
         descent = Descent(coef, self.step, self.longest_step, momentum, l1, l2)
         for t in range(self.n_passes):
             found = rows.total(partial(_sums_at, coef), "gradients")[:, updated]
@@ -196,8 +200,10 @@ class GradientDescent:
             constant *= min(1.0, tuned.GRADIENT.sparse * features.length)
         n_used = int(np.count_nonzero(features.used))
         if not n_used or not (target.scaling is None or target.scaling.used[0]):
-            # A constant has been found.
-            return GradientPlan(problem, n_samples, 1, WholeGradients(1.0, 1), None, constant)
+            # A constant has been found; a quantile is one more.
+            _, final = _level(problem, budget, 1.0)
+            query = WholeGradients(1.0, 1)
+            return GradientPlan(problem, n_samples, 1, query, None, constant, final=final)
         shape = problem.schema.n_outputs, n_used + bool(constant)
         length = math.hypot(features.length, constant)
         longest = math.hypot(features.longest, constant)
@@ -219,7 +225,7 @@ class GradientDescent:
         # Moments of rows have no eigenvalue above L²; the more is clipped, the longer a step may
         # be. Of sparse rows L is a guess.
         step = (1.0 + momentum) / (loss.curvature * (longest if sparse else length) ** 2)
-        if loss is not SQUARED:  # whose residuals have no bound
+        if loss.labels or loss.curvature > 1.0:  # most records bend less than one may
             whole = max(min(clip / (length * size), 1.0), _TINY)
             step /= whole**tuned.GRADIENT.shorter_steps
         step = min(step, longest_step)
@@ -251,24 +257,44 @@ def _final_steps(
 ) -> tuple[float, tuple[FinalStep, ...]]:
     """Return the part of the model's budget for releases after the passes, and the final steps."""
     settings, target, left = problem.settings, problem.target, budget.model
-    if settings.loss is SQUARED:
-        assert target.scaling is not None
-        noise = budget.noise if budget.noise in tuned.MOMENT_NOISES else NORMAL
-        part = BESIDE
-        plain = replace(settings, noise=noise, row_norm="auto")
-        columns = side_by_side(plain_units(1), target.scaling)
-        moments = plan_moments(plain, columns, n_samples, replace(budget, noise=noise), part)
-        return part, (RescaleOnMoments(moments, settings.strength > 0.0),)
     if settings.loss is POISSON:
         part, level = BESIDE, None
         if settings.fit_intercept:
             level = plan_mean(budget, left.share(part), strength, n_samples, target.spread)
         return (0.0, (shrink_rates,)) if level is None else (part, (shrink_rates, level))
     if target.scaling is not None:
-        return 0.0, (shrink_slopes,)
+        return _of_numbers(problem, n_samples, budget, strength)
     part = tuned.share_of_gains(settings, strength, target.weights is not None)
     if not part:
         return 0.0, (shrink_scores,)
     both = ClippedVectors(1.0, 2)
     gains = calibrate(budget.noise, both.sensitivity(budget.adjacency), left.share(part))
     return part, (shrink_scores, TwoClassFallback(both, gains))
+
+
+def _of_numbers(
+    problem: LinearProblem, n_samples: float, budget: FitBudget, strength: float
+) -> tuple[float, tuple[FinalStep, ...]]:
+    """Return the same for numbers: slopes first, and then the level of a quantile."""
+    settings, scaling = problem.settings, problem.target.scaling
+    assert scaling is not None
+    level_part, level = _level(problem, budget, tuned.level_share(strength, budget.order))
+    if settings.loss is not SQUARED and not tuned.is_noisy(strength, problem.features.used.sum()):
+        return level_part, (shrink_slopes, *level)
+    noise = budget.noise if budget.noise in tuned.MOMENT_NOISES else NORMAL
+    plain = replace(settings, noise=noise, row_norm="auto")
+    columns = side_by_side(plain_units(1), scaling)
+    moments = plan_moments(plain, columns, n_samples, replace(budget, noise=noise), BESIDE)
+    return BESIDE + level_part, (RescaleOnMoments(moments), *level)
+
+
+def _level(
+    problem: LinearProblem, budget: FitBudget, part: float
+) -> tuple[float, tuple[FinalStep, ...]]:
+    """Return the part of the model's budget for the search of a quantile's level, if any."""
+    settings, scaling = problem.settings, problem.target.scaling
+    quantile = settings.loss.quantile
+    if quantile is None or not settings.fit_intercept or scaling is None or not scaling.used[0]:
+        return 0.0, ()
+    loss = budget.model.share(part) if part < 1.0 else budget.model
+    return part, (SetLevel(quantile, loss, budget.noise),)
