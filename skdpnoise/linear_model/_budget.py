@@ -14,6 +14,7 @@ from skdpnoise.mechanisms import calibrate, shared_budget
 from skdpnoise.noises.registry import shape_rule
 from skdpnoise.privacy import Adjacency, GaussianLoss, LossBudget, PrivacyGuarantee, PureLoss
 from skdpnoise.queries.location_scale import finest_histogram
+from skdpnoise.queries.ranges import searching_share
 from skdpnoise.queries.searched_location import count_strength, search_share
 from skdpnoise.sensitivity import SensitivityProfile, clipped_gradient
 
@@ -105,6 +106,10 @@ class FitBudget:
         if self.centred:
             scaling = tuned.row_share(self.centred, n_samples * self._total_mu)
         known = replace(self, scaling=scaling)
+        n_open = self.n_open - (self.first == "search")
+        if n_open and self.first != "scaling":
+            part = searching_share(self.noise, known.features, n_samples, n_open)
+            known = replace(known, scaling=part * scaling)
         if self.first == "search":
             return known.with_search(n_samples)
         if self.first == "classes":

@@ -20,7 +20,7 @@ from skdpnoise.kernels.tiles import LARGEST_EXPONENT, LONGEST, Floats, Integers,
 from skdpnoise.mechanisms.additive import AdditiveMechanism
 from skdpnoise.mechanisms.calibrate import calibrate
 from skdpnoise.privacy import Adjacency, LossBudget, PureLoss
-from skdpnoise.queries.bisected_columns import bisect_columns
+from skdpnoise.queries.bisected_columns import bisect_columns, needed_share
 from skdpnoise.sensitivity import (
     SensitivityProfile,
     clipped_sum,
@@ -174,7 +174,8 @@ class Ranges:
         open_columns = np.flatnonzero(searched)
         if not open_columns.size:
             return
-        if self._bisects(parts["magnitudes"], open_columns.size):
+        bisects = hides_magnitudes(noise, parts["magnitudes"], self.n_samples, open_columns.size)
+        if bisects and not self.missing:
             # What comes after would only be noise where nothing does that for other columns.
             rest = shares["rest"] * (self.bounded.mean() if refined else 1.0)
             loss = budget.share(1.0 - shares.get("count", 0.0) - rest)
@@ -276,14 +277,6 @@ class Ranges:
                 start[lot] += np.array(digits) << free_bits[lot]
         return np.where(below_zero, -1.0, 1.0) * (start + 0.5)
 
-    def _bisects(self, loss: LossBudget, n_columns: int) -> bool:
-        """Return whether noise would hide the magnitudes of normal values in histograms."""
-        if self.missing or isinstance(loss, PureLoss):  # whose costs of many steps add up
-            return False
-        histograms = paired_histogram(_EXPONENTS.size, n_columns)
-        mechanism = calibrate(self.noise, histograms, loss)
-        return not would_stand_out(mechanism, 0.5 * self.n_samples)
-
     def noise_on(self, query: Query, loss: LossBudget) -> AdditiveMechanism:
         return calibrate(self.noise, query.sensitivity(self.session.adjacency), loss)
 
@@ -302,6 +295,21 @@ def would_stand_out(mechanism: AdditiveMechanism, n_pairs: float) -> bool:
     """Return whether the magnitude of normal values stands out in histograms of so many pairs."""
     threshold = mechanism.scale.max() * mechanism.family.isf(_MISS / _EXPONENTS.size)
     return bool(_IN_FULLEST * n_pairs > threshold)
+
+
+def hides_magnitudes(noise: str, loss: LossBudget, n_samples: float, n_columns: int) -> bool:
+    """Return whether noise would hide normal values in histograms, and they are bisected."""
+    if isinstance(loss, PureLoss):  # of which the costs of many steps add up
+        return False
+    mechanism = calibrate(noise, paired_histogram(_EXPONENTS.size, n_columns), loss)
+    return not would_stand_out(mechanism, 0.5 * n_samples)
+
+
+def searching_share(noise: str, loss: LossBudget, n_samples: float, n_columns: int) -> float:
+    """Return the part of a loss that a search of columns needs, a function of public facts."""
+    if hides_magnitudes(noise, loss.share(SEARCH_SHARES[0]), n_samples, n_columns):
+        return needed_share(noise, loss, n_samples, n_columns)
+    return 1.0
 
 
 def fullest_bins(

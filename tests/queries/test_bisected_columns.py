@@ -12,6 +12,7 @@ from skdpnoise.privacy import GaussianLoss, PureLoss
 from skdpnoise.queries import bisected_columns as bisected
 from skdpnoise.queries import private_location_scale
 from skdpnoise.queries.bisected_columns import ColumnSigns, bisect_columns
+from skdpnoise.queries.ranges import searching_share
 from skdpnoise.sampling import SeededWords
 from tests._same_bits import COUNTS, in_parts
 
@@ -139,3 +140,13 @@ def test_rows_in_parts_give_the_same_bits(adjacency):
         assert found.location.tolist() == whole.location.tolist()
         assert found.scale.tolist() == whole.scale.tolist()
     assert whole.found.any() and not whole.typical_found
+
+
+def test_a_search_takes_what_it_needs_and_where_histograms_find_all_of_its_share():
+    noise, n = "inid_gaussian", 1500.0
+    losses = (0.05, 0.2, 0.25, 9.0)
+    parts = [searching_share(noise, GaussianLoss(mu), n, 64) for mu in losses]
+    assert parts[0] == parts[-1] == 1.0
+    assert 0.4 < parts[2] < parts[1] < 0.8
+    assert math.isclose(parts[1] * 0.2**2, parts[2] * 0.25**2, rel_tol=1e-6)  # the same noise
+    assert searching_share(noise, PureLoss(0.3), n, 64) == 1.0
