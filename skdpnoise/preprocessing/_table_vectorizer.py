@@ -28,7 +28,7 @@ from skdpnoise.data.table import Table
 from skdpnoise.data.tables import read_any_table
 from skdpnoise.mechanisms.allocation import RULES
 from skdpnoise.preprocessing._blocks import ColumnBlock, NumberFacts, assembled, numbers_of
-from skdpnoise.preprocessing._scalers import narrowest
+from skdpnoise.preprocessing._number_facts import found_numbers
 from skdpnoise.preprocessing._schema import (
     PlannedColumn,
     kinds_by_schema,
@@ -44,13 +44,11 @@ from skdpnoise.preprocessing._transformers import (
 )
 from skdpnoise.privacy import GaussianLoss, LossBudget, PrivacyGuarantee, PrivacyLoss, PureLoss
 from skdpnoise.queries.categories import category_mechanism
-from skdpnoise.queries.quantiles import Quantiles, private_quantiles, quantiles_budget
+from skdpnoise.queries.quantiles import quantiles_budget
 from skdpnoise.queries.ranges import STEPS, stage_losses
 from skdpnoise.reporting.cards import card, table
 
 _ROOM = 1.0 - 1e-3  # of pure losses beside a chance, whose sum is rounded up
-_MIDDLE = np.array([0.025, 0.25, 0.5, 0.75, 0.975])
-_QUARTILES, _MOST = 1.349, 3.92  # distances of quantiles of a standard normal law
 _SHOWN = 6  # columns that a warning names
 _NOISES = {"auto"} | {f"{rule}_{law}" for rule in RULES for law in ("gaussian", "laplace")}
 
@@ -218,12 +216,9 @@ class DPTableVectorizer(PrivateTransformer, SchemaParameter):
             wanted = {k: column for k, column in enumerate(plan.columns) if column.is_numeric}
             values = rows.map(partial(_numbers, wanted), len(wanted))
             inner = np.linspace(0.0, 1.0, max(int(self.n_bins), 1) + 1)[1:-1]
-            at, terms = np.concatenate([_MIDDLE, inner]), {"noise": plan.noise, **session.terms}
             ends = _bounds_in_units([*wanted.values()])
-            found = private_quantiles(values, at, plan.numbers, bounds=ends, missing=True, **terms)
-            if session.adjacency == "add_remove":
-                session.account.n_records = found.n_samples
-            facts = dict(zip(wanted, _scaled(found), strict=True))
+            found = found_numbers(values, ends, inner, plan, session)
+            facts = dict(zip(wanted, found, strict=True))
         blocks = [
             ColumnBlock(column, facts.get(place), kinds)
             for place, (column, kinds) in enumerate(zip(plan.columns, categories, strict=True))
@@ -364,19 +359,6 @@ def _rest(guarantee: PrivacyGuarantee, share: float, *, pure: bool) -> LossBudge
     if pure:
         return PureLoss(share * guarantee.epsilon * (1.0 if share == 1.0 else _ROOM))
     return GaussianLoss(ChanceBudget.of(guarantee).share(share).mu)
-
-
-def _scaled(found: Quantiles) -> list[NumberFacts]:
-    """Return medians, scales and edges of columns; a scale of 0 where one is hidden."""
-    n = _MIDDLE.size
-    low, first, middle, last, high = found.values[:n]
-    scale = np.maximum((last - first) / _QUARTILES, (high - low) / _MOST)
-    scale = np.where(found.found, np.maximum(scale, narrowest(found)), 0.0)
-    edges = np.where(found.found, found.values[n:], 0.0)
-    return [
-        NumberFacts(float(m), float(s), e, found.typical_found)
-        for m, s, e in zip(middle, scale, edges.T, strict=True)
-    ]
 
 
 def _listed(names: Sequence[str]) -> str:

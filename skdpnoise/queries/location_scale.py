@@ -19,13 +19,14 @@ from skdpnoise.kernels.tiles import Floats, Places
 from skdpnoise.mechanisms.calibrate import shared_budget
 from skdpnoise.mechanisms.requests import noise_options
 from skdpnoise.privacy import LossBudget, PrivacyGuarantee
-from skdpnoise.queries._values import as_floats, as_table
+from skdpnoise.queries._values import MISSING, as_floats, as_table
 from skdpnoise.queries.ranges import (
     DIGIT_BITS,
     LEAST_MAGNITUDES,
     MOST_DIGITS,
     REACH,
     SEARCH_SHARES,
+    TYPICAL,
     ColumnSums,
     Ranges,
 )
@@ -200,16 +201,22 @@ def _refine(
     ranges: Ranges, columns: Places, reach: float, loss: LossBudget, suffix: str
 ) -> Search[tuple[Floats, Floats]]:
     """Return locations and scales from the values clipped to a reach in units of the locations."""
-    location, unit = ranges.center[columns], ranges.unit[columns]
+    # What is missing counts as the location, and as a deviation that says nothing new.
+    location, unit, missing = ranges.center[columns], ranges.unit[columns], ranges.missing
     ones, half = np.ones(columns.size), loss.share(HALF)
+    typical = (1.0 if reach > 1.0 else TYPICAL) / _TO_SIGMA
 
     def clipped(loops: Any, tile: Floats, n: int, _: Any, which: Places) -> None:
+        absent = tile[:, :n] == MISSING if missing else False
         loops.clip(tile, n, location[which], unit[which], reach)
+        np.copyto(tile[:, :n], 0.0, where=absent)
 
     def deviation(loops: Any, tile: Floats, n: int, _: Any, which: Places) -> None:
+        absent = tile[:, :n] == MISSING if missing else False
         loops.clip(tile, n, location[which], unit[which], reach)
         loops.clip(tile, n, mean[which], ones[which], reach)
         np.abs(tile[:, :n], out=tile[:, :n])
+        np.copyto(tile[:, :n], typical, where=absent)
 
     sums = ColumnSums(ranges.n_samples, columns, clipped, -reach, reach)
     means, noise = ranges.averaged((yield ranges.ask("means" + suffix, sums, half)))

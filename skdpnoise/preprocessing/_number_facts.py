@@ -1,0 +1,74 @@
+"""Medians, scales and bins of the numbers of a table, or, of few records, scales alone."""
+
+from __future__ import annotations
+
+import os
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from skdpnoise.accounting.budget import COUNT_SHARE, split
+from skdpnoise.accounting.session import FitSession
+from skdpnoise.data.table import Table
+from skdpnoise.preprocessing._blocks import NumberFacts
+from skdpnoise.preprocessing._scalers import narrowest
+from skdpnoise.preprocessing._transformers import ReleasePlan
+from skdpnoise.privacy import LossBudget
+from skdpnoise.queries._values import as_floats
+from skdpnoise.queries.location_scale import LocationScale, locate
+from skdpnoise.queries.quantiles import Quantiles, private_quantiles
+from skdpnoise.queries.ranges import Ranges
+
+Ends = tuple[NDArray[np.float64], NDArray[np.float64]]
+
+_MIDDLE = np.array([0.025, 0.25, 0.5, 0.75, 0.975])
+_QUARTILES, _MOST = 1.349, 3.92  # distances of quantiles of a standard normal law
+_FEW = 60.0  # records of a column, times μ or ε, that are too few for quantiles
+
+
+def found_numbers(
+    values: Table[Any], ends: Ends, at: NDArray[np.float64], plan: ReleasePlan, session: FitSession
+) -> list[NumberFacts]:
+    """Release what is to be known of columns of numbers within bounds, and quantiles for bins."""
+    # Under "add_remove" the number of records is released first: what follows hangs on it alone.
+    whole, n_columns = plan.numbers, ends[0].size
+    assert whole is not None
+    session, loss = session.counted(len(values), plan.noise, whole), whole
+    if session.adjacency == "add_remove":
+        loss = split(whole, count=COUNT_SHARE, rest=1.0 - COUNT_SHARE)["rest"]
+    if session.n_records * _strength(loss) < float(os.environ.get("FEW", _FEW)) * n_columns:
+        ranges = Ranges("DPTableVectorizer", n_columns, ends, missing=True, pooled=True)
+        filled = values.map(partial(as_floats, fills=True), n_columns)
+        search = locate(ranges, session, plan.noise, loss, session.n_records)
+        return _located(session.answer(search, filled))
+    terms = {"noise": plan.noise, "n_samples": session.n_records, **session.terms}
+    at = np.concatenate([_MIDDLE, at])
+    return _scaled(private_quantiles(values, at, loss, bounds=ends, missing=True, **terms))
+
+
+def _strength(loss: LossBudget) -> float:
+    return float(getattr(loss, "mu", 0.0) or getattr(loss, "epsilon", 0.0))
+
+
+def _located(found: LocationScale) -> list[NumberFacts]:
+    none = np.empty(0)
+    scale = np.where(found.found, found.scale, 0.0)
+    return [
+        NumberFacts(float(m), float(s), none, found.typical_found)
+        for m, s in zip(found.location, scale, strict=True)
+    ]
+
+
+def _scaled(found: Quantiles) -> list[NumberFacts]:
+    """Return medians, scales and edges of columns; a scale of 0 where one is hidden."""
+    n = _MIDDLE.size
+    low, first, middle, last, high = found.values[:n]
+    scale = np.maximum((last - first) / _QUARTILES, (high - low) / _MOST)
+    scale = np.where(found.found, np.maximum(scale, narrowest(found)), 0.0)
+    edges = np.where(found.found, found.values[n:], 0.0)
+    return [
+        NumberFacts(float(m), float(s), e, found.typical_found)
+        for m, s, e in zip(middle, scale, edges.T, strict=True)
+    ]
