@@ -51,7 +51,7 @@ def advise(estimator: Any) -> None:
 
 def advise_on_public_number(estimator: Any, n_rows: int, n_groups: int | None = None) -> None:
     """Warn, before anything is spent, of a δ above 1/n where the number of records is public."""
-    if estimator.adjacency == "replace_one":
+    if estimator.adjacency != "add_remove":
         n = n_rows if n_groups is None else n_groups
         _advise_on_delta(estimator, n, warn_once, grouped=n_groups is not None)
 

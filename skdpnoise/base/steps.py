@@ -26,6 +26,7 @@ from skdpnoise.base.exact_classes import Rule
 from skdpnoise.base.register import is_private, rule_of
 from skdpnoise.base.remedies import remedy_for
 from skdpnoise.data.computed import DATA
+from skdpnoise.privacy import Adjacency
 
 _NOT_FITTED = ("passthrough", "drop")
 _VOUCH = " If you know that a step learns nothing private, list its name in 'public'."
@@ -299,6 +300,15 @@ def all_private(estimator: Any, *, fitted: bool | None = False) -> Iterator[Any]
             yield part.estimator
             for _, step in inner_of(part.estimator, fitted=kind)[0]:
                 yield from all_private(step, fitted=fitted)
+
+
+def relation_of(estimator: Any) -> Adjacency:
+    """Return for which neighbours an estimator is private: where it leaves that open, its steps."""
+    own: Adjacency | None = estimator.adjacency
+    if own is not None:
+        return own
+    asked = {getattr(one, "adjacency", None) for one in all_private(estimator)}
+    return "add_remove" if "add_remove" in asked else "replace_one"
 
 
 def _conditional(step: Any, rule: Rule) -> str | None:

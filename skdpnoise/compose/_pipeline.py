@@ -11,7 +11,7 @@ from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 from sklearn.utils.metaestimators import available_if
 
-from skdpnoise._utils.numbers import check_grouped, check_numbers
+from skdpnoise._utils.numbers import BUDGET, check_grouped, check_numbers
 from skdpnoise._utils.silence import silence
 from skdpnoise._utils.warnings import PrivacyWarning
 from skdpnoise.accounting.declared import FACTS
@@ -22,7 +22,7 @@ from skdpnoise.base.compositions import Children, register_inner, watched
 from skdpnoise.base.constructors import Constraints, constructor_of_fields
 from skdpnoise.base.misuse_warnings import clone_with_ledger, warn_of_misuse
 from skdpnoise.base.register import register_private
-from skdpnoise.base.steps import Part, after_charge, private_parts, taken_apart
+from skdpnoise.base.steps import Part, after_charge, private_parts, relation_of, taken_apart
 from skdpnoise.compose._fitted_steps import FittedSteps, offers
 from skdpnoise.compose.fitting import (
     Given,
@@ -123,9 +123,9 @@ class DPPipeline(FittedSteps):
         "passthrough", ...), and compositions of such (``ColumnTransformer``, ...); see
         :func:`~skdpnoise.compose.taken_apart`.
     %(parameters)s
-    adjacency : {"replace_one", "add_remove"}, default="replace_one"
-        Neighbouring relation of all steps. A step that asks for "add_remove" itself is refused
-        under "replace_one".
+    adjacency : {"replace_one", "add_remove"} or None, default=None
+        Neighbouring relation of all steps. None takes "add_remove" where a step asks for it itself,
+        as neural networks do, else "replace_one", under which such a step is refused.
     weights : dict of str to float or None, default=None
         Shares of the budget by the names of steps, in any unit; None gives equal shares, but a
         quarter of another one's to a :class:`~skdpnoise.DPTableVectorizer`. What is
@@ -199,12 +199,14 @@ class DPPipeline(FittedSteps):
 
     _parameter_constraints: ClassVar[Constraints] = {
         "steps": [list],
+        "adjacency": [None, *BUDGET["adjacency"]],
         "weights": [None, dict],
         "verbose": ["boolean"],
     }
 
     steps: list[tuple[str, Any]]
     _: KW_ONLY
+    adjacency: Any = None
     weights: Mapping[str, float] | None = None
     verbose: bool = False
 
@@ -247,7 +249,7 @@ class DPPipeline(FittedSteps):
         self._refuse(params, groups)
         plan = self._plan(grouped=groups is not None)
         # What is around a pipeline that was charged has checked it.
-        closed = None if is_charged(self) else SpendingLimit(None, self.adjacency)
+        closed = None if is_charged(self) else SpendingLimit(None, plan.guarantee.adjacency)
         checked = None if closed is None else plan.priced(closed)
         if checked is not None:
             check_steps("DPPipeline", checked, plan.parts, grouped=groups is not None)
@@ -266,7 +268,7 @@ class DPPipeline(FittedSteps):
         else:
             reservation.give_back("no step releases anything")
         # draw
-        limit = SpendingLimit(plan.budget, self.adjacency)
+        limit = SpendingLimit(plan.budget, plan.guarantee.adjacency)
         with drawing(self, reservation, plan.budget):
             with after_charge(plan.steps), silence(PrivacyWarning, LedgerWarning):
                 model = fit_steps(self._shown(plan.priced(limit)), data, plan.parts)
@@ -290,7 +292,8 @@ class DPPipeline(FittedSteps):
         steps = clone(Pipeline(self.steps, verbose=self.verbose))
         parts = taken_apart(steps, owner="DPPipeline", parameter="steps", public=self.public)
         self._check_names()
-        check_shareable("DPPipeline", "steps", parts, self.adjacency, self.ledger)
+        relation = relation_of(self)
+        check_shareable("DPPipeline", "steps", parts, relation, self.ledger)
         weights = shares_by_name(self.weights, parts)
         rows = int(self.rows_per_group) if grouped else None
         for part in parts:
@@ -301,7 +304,7 @@ class DPPipeline(FittedSteps):
                     f"{self.rows_per_group!r}, and {part.prefix}rows_per_group={own!r}."
                 )
         advise(self)
-        guarantee = PrivacyGuarantee(self.epsilon, self.delta, self.adjacency)
+        guarantee = PrivacyGuarantee(self.epsilon, self.delta, relation)
         return PipelinePlan(steps, parts, weights, guarantee, rows, random_words(self.random_state))
 
     def _read(self, plan: PipelinePlan, checked: Any, given: Given) -> tuple[Given, Any]:
@@ -310,7 +313,8 @@ class DPPipeline(FittedSteps):
         # Steps check rows in parts themselves.
         read = for_storage(type(X), partial(read_beside, "DPPipeline"), counted_beside)
         y, groups, n_rows, n_groups = read(X, given.y, given.groups)
-        advise_on_public_number(self, n_rows, n_groups)
+        if plan.guarantee.adjacency == "replace_one":
+            advise_on_public_number(self, n_rows, n_groups)
         data = Given(X, y, groups)
         if checked is not None:
             read_steps(checked, data, plan.parts)

@@ -59,7 +59,7 @@ def check_shareable(
                 f"The {parameter!r} parameter of {owner} must leave {part.prefix + 'ledger'!r} at "
                 f"None: all is charged as a whole. Give the ledger to {owner}."
             )
-        if own["adjacency"] not in (adjacency, _DEFAULT):
+        if own["adjacency"] not in (adjacency, _DEFAULT, None):
             raise ValueError(
                 f"The 'adjacency' parameter of {owner} must be that of its steps. Got "
                 f"{adjacency!r}, and {part.prefix + 'adjacency'}={own['adjacency']!r}."

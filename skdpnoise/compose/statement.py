@@ -18,7 +18,7 @@ from skdpnoise.accounting.declared import FACTS, declared_below, said_public
 from skdpnoise.accounting.limits import Budget, as_loss
 from skdpnoise.accounting.reservation import Reservation, facts_for, reserve
 from skdpnoise.base.advice import held_back
-from skdpnoise.base.steps import Part
+from skdpnoise.base.steps import Part, relation_of
 from skdpnoise.base.tags import tags_of
 from skdpnoise.privacy import GaussianLoss, PrivacyGuarantee, PrivacyLoss, PureLoss
 from skdpnoise.sampling.words import HIDDEN_SEED, is_seeded
@@ -96,7 +96,7 @@ def whole_report(
     total: PrivacyLoss = reduce(add, spent) if spent else PureLoss(0.0)
     if not isinstance(total, PureLoss | GaussianLoss):
         total = as_loss(budget)  # what was allowed is known in advance, and is more
-    guarantee = PrivacyGuarantee(pipeline.epsilon, pipeline.delta, pipeline.adjacency)
+    guarantee = PrivacyGuarantee(pipeline.epsilon, pipeline.delta, relation_of(pipeline))
     own = [name for label, one in reports for name in declared_below(label, one.declared)]
     estimated = [report.n_records for _, report in reports if report.n_records is not None]
     return PrivacyReport(

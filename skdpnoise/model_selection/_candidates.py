@@ -13,7 +13,7 @@ from sklearn.model_selection._search import BaseSearchCV
 from skdpnoise._utils.numbers import strange_type
 from skdpnoise.accounting.declared import LABELS
 from skdpnoise.base.compositions import named_estimators, private_estimators
-from skdpnoise.base.steps import Part, taken_apart
+from skdpnoise.base.steps import Part, relation_of, taken_apart
 from skdpnoise.base.tags import tags_of
 from skdpnoise.compose.fitting import read_unpaid
 from skdpnoise.compose.shares import check_shareable, pure_noise, samples_records, shows_by_chance
@@ -125,7 +125,10 @@ def _check_objects(owner: str, candidate: Candidate) -> None:
 
 
 def _check_private_parts(owner: str, candidate: Candidate, adjacency: str) -> None:
-    """Refuse a candidate without a private part, or one with settings that the search makes."""
+    """Refuse a candidate without a private part, or one with settings that the search makes.
+
+    One that leaves its relation open gets that of the search.
+    """
     check_shareable(owner, "estimator", candidate.parts, adjacency)
     labels = [name for name, _ in private_estimators(candidate.estimator)]
     taken = {f"{label}__{name}" if label else name for label in labels for name in _SET_BY_SEARCH}
@@ -139,10 +142,14 @@ def _check_private_parts(owner: str, candidate: Candidate, adjacency: str) -> No
     for part in candidate.private:
         where = _named(part.label, part.estimator)
         given = part.estimator
-        if given.adjacency != adjacency:
+        asked = relation_of(given)
+        if given.adjacency is None and asked == "replace_one":  # open, also for another one
+            asked = adjacency
+            given.set_params(adjacency=asked)
+        if asked != adjacency:
             raise ValueError(
                 f"The 'adjacency' parameter of {owner} must be that of its estimator, of all steps "
-                f"and candidates. Got {adjacency!r}, and {given.adjacency!r} in {where}."
+                f"and candidates. Got {adjacency!r}, and {asked!r} in {where}."
             )
         if getattr(given, "rows_per_group", 1) != 1:
             raise ValueError(

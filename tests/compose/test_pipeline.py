@@ -14,6 +14,7 @@ from sklearn.preprocessing import StandardScaler
 from skdpnoise import (
     BoundsClipper,
     DPCoordinateDescentRegressor,
+    DPGridSearchCV,
     DPLogisticCD,
     DPPipeline,
     DPRobustScaler,
@@ -22,6 +23,7 @@ from skdpnoise import (
     total_guarantee,
 )
 from skdpnoise.compose import UnpaidStepError, register_private
+from skdpnoise.inspection.auditing._claims import claimed
 from skdpnoise.ledger import BudgetExceededError
 from skdpnoise.privacy import GaussianLoss, PureLoss, gdp_mu
 from tests._cases import each_value
@@ -33,6 +35,32 @@ pytestmark = [
 ]
 
 # What is charged and stated
+
+
+@pytest.mark.parametrize("asked", [None, "add_remove"])
+@pytest.mark.parametrize("nested", [False, True])
+def test_a_pipeline_takes_the_relation_that_a_step_asks_for(asked, nested):
+    last = DPLogisticCD(**({"adjacency": asked} if asked else {}))
+    steps = [("scale", DPStandardScaler()), ("last", make_pipeline(last) if nested else last)]
+    ledger, relation = Notebook(), asked or "replace_one"
+    model = DPPipeline(steps, ledger=ledger).fit(X, Y)
+    assert model.privacy_.guarantee.adjacency == relation
+    assert [charge["adjacency"] for charge in ledger.charges] == [relation]
+    assert model.named_steps["scale"].adjacency == relation
+    assert claimed(model, None, None, None).adjacency == relation
+
+
+def test_a_search_gives_its_relation_to_a_pipeline_that_has_none():
+    def search(relation, **own):
+        steps = [("scale", DPStandardScaler()), ("last", DPLogisticCD(**own))]
+        made = DPGridSearchCV(DPPipeline(steps), {"last__n_passes": [2, 3]}, adjacency=relation)
+        return made.fit(X, Y).privacy_.guarantee.adjacency
+
+    for adjacency in ("replace_one", "add_remove"):
+        assert search(adjacency) == adjacency
+    assert search("add_remove", adjacency="add_remove") == "add_remove"
+    with pytest.raises(ValueError, match="'adjacency' parameter of DPGridSearchCV"):
+        search("replace_one", adjacency="add_remove")
 
 
 @each_value(1)

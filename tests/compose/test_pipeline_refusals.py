@@ -72,7 +72,11 @@ def test_steps_that_are_known_to_be_safe_only_in_another_form_are_refused():
     ("steps", "settings", "message"),
     [
         ([("s", DPStandardScaler(ledger=Notebook()))], {}, "'s__ledger'.*None"),
-        ([("s", DPStandardScaler(adjacency="add_remove"))], {}, "'adjacency' parameter"),
+        (
+            [("s", DPStandardScaler(adjacency="add_remove"))],
+            {"adjacency": "replace_one"},
+            "'adjacency' parameter",
+        ),
         ([("s", DPStandardScaler(rows_per_group=3))], {}, "'rows_per_group' parameter"),
         ([("s", DPGridSearchCV(DPLogisticCD(), {"alpha": [0.0]}))], {}, "around a pipeline"),
         ([("s", StandardScaler)], {}, "is a class"),

@@ -8,6 +8,7 @@ from typing import Any
 
 from skdpnoise._utils.nested import estimators_in, give_seeds
 from skdpnoise.base.register import is_private
+from skdpnoise.base.steps import relation_of
 from skdpnoise.data.sources import by_storage
 from skdpnoise.planning.plan_fits import clone_without, uncharged_fits
 from skdpnoise.privacy import PrivacyGuarantee
@@ -26,6 +27,8 @@ def claimed(
     # A δ that is named nowhere is 0, as of estimators that know pure privacy only. A neighbouring
     # relation that is named nowhere is not guessed: a wrong one would accuse the innocent.
     name, params = type(estimator).__name__, {"delta": 0.0, **estimator.get_params(deep=False)}
+    if is_private(estimator) and "adjacency" in params:
+        params["adjacency"] = relation_of(estimator)
     given: dict[str, Any] = {"epsilon": epsilon, "delta": delta, "adjacency": adjacency}
     stated: dict[str, Any]
     stated = {key: params.get(key) if one is None else one for key, one in given.items()}
