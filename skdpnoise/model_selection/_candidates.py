@@ -142,7 +142,7 @@ def _check_private_parts(owner: str, candidate: Candidate, adjacency: str) -> No
     for part in candidate.private:
         where = _named(part.label, part.estimator)
         given = part.estimator
-        asked = relation_of(given)
+        asked: str = relation_of(given)
         if given.adjacency is None and asked == "replace_one":  # open, also for another one
             asked = adjacency
             given.set_params(adjacency=asked)
