@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from skdpnoise.accounting.account import Account
 from skdpnoise.accounting.budget import COUNT_SHARE
+from skdpnoise.accounting.gaps import GapsOfPresent
 from skdpnoise.accounting.report import PrivacyReport
 from skdpnoise.data.table import Table, in_units
 from skdpnoise.mechanisms.additive import AdditiveMechanism
@@ -26,6 +27,8 @@ from skdpnoise.mechanisms.grid_sizes import exact_integers, exact_numbers
 from skdpnoise.mechanisms.vectors import add_steps
 from skdpnoise.privacy import Adjacency, LossBudget, PrivacyGuarantee, PrivacyLoss
 from skdpnoise.sampling import RandomWords, secret_pairs
+from skdpnoise.sampling.integers import secret_rows
+from skdpnoise.sampling.keyed import secret_key
 from skdpnoise.sampling.observer import note_charge, plus_noise
 from skdpnoise.sensitivity import SensitivityProfile, clipped_sum
 
@@ -216,10 +219,14 @@ class Session:
         """Release whole numbers of a query, or of each of its columns by a mechanism of its own."""
         # Of records, or of the differences of so many secret pairs of them. A column may have fewer
         # numbers than others.
-        pairs = self._pairs(table, most_pairs)
-        drawn = [self.draw(label, one) for one in mechanisms]
         step = query.step(np.ones(mechanisms[0].grid_size.shape[-1]))
-        counts = _counted(label, step, table, pairs)
+        if most_pairs and query.missing is not None:
+            rows = secret_rows(self.rng, table.n_rows, 2 * most_pairs)
+            step = GapsOfPresent(step, query.missing, secret_key(self.rng))
+        else:
+            rows = self._pairs(table, most_pairs)
+        drawn = [self.draw(label, one) for one in mechanisms]
+        counts = _counted(label, step, query.columns, table, rows)
         columns = np.reshape(counts, (len(drawn), -1))
         return [
             Released(one.on(row[: one.mechanism.sensitivity.n_coordinates]), one.mechanism)
@@ -230,7 +237,8 @@ class Session:
         self, label: str, sums: Any, drawn: Drawn, at: int, most_pairs: int, table: Table[Any]
     ) -> Any:
         """Release integers with the noise of one of several releases, in grid steps."""
-        return drawn.add(_counted(label, sums, table, self._pairs(table, most_pairs)).ravel(), at)
+        pairs = self._pairs(table, most_pairs)
+        return drawn.add(_counted(label, sums, sums.columns, table, pairs).ravel(), at)
 
     def _pairs(self, table: Table[Any], most: int) -> Any:
         return secret_pairs(self.rng, table.n_rows, most) if most else None
@@ -326,8 +334,6 @@ class FitSession(Session):
         return self.account.report(owner, secure=self.rng.secure, empty=empty)
 
 
-def _counted(label: str, sweep: Any, table: Table[Any], pairs: Any) -> Any:
-    """Return the integers that values count for, or differences of pairs."""
-    if pairs is None:
-        return table.total(sweep, label)
-    return table.gathered(pairs, sweep.columns, sweep, label)
+def _counted(label: str, step: Any, columns: Any, table: Table[Any], rows: Any) -> Any:
+    """Return the integers that values count for, or some rows together, such as pairs."""
+    return table.total(step, label) if rows is None else table.gathered(rows, columns, step, label)

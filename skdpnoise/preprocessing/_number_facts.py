@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import os
+import math
 from functools import partial
 from typing import Any
 
@@ -15,7 +15,7 @@ from skdpnoise.data.table import Table
 from skdpnoise.preprocessing._blocks import NumberFacts
 from skdpnoise.preprocessing._scalers import narrowest
 from skdpnoise.preprocessing._transformers import ReleasePlan
-from skdpnoise.privacy import LossBudget
+from skdpnoise.privacy import Adjacency, LossBudget, PureLoss
 from skdpnoise.queries._values import as_floats
 from skdpnoise.queries.location_scale import LocationScale, locate
 from skdpnoise.queries.quantiles import Quantiles, private_quantiles
@@ -25,7 +25,7 @@ Ends = tuple[NDArray[np.float64], NDArray[np.float64]]
 
 _MIDDLE = np.array([0.025, 0.25, 0.5, 0.75, 0.975])
 _QUARTILES, _MOST = 1.349, 3.92  # distances of quantiles of a standard normal law
-_FEW = 60.0  # records of a column, times μ or ε, that are too few for quantiles
+_FEW = 60.0  # records that are too few for quantiles, over the noise on a count of each column
 
 
 def found_numbers(
@@ -38,7 +38,7 @@ def found_numbers(
     session, loss = session.counted(len(values), plan.noise, whole), whole
     if session.adjacency == "add_remove":
         loss = split(whole, count=COUNT_SHARE, rest=1.0 - COUNT_SHARE)["rest"]
-    if session.n_records * _strength(loss) < float(os.environ.get("FEW", _FEW)) * n_columns:
+    if session.n_records < _FEW * _noise(loss, n_columns, session.adjacency):
         ranges = Ranges("DPTableVectorizer", n_columns, ends, missing=True, pooled=True)
         filled = values.map(partial(as_floats, fills=True), n_columns)
         search = locate(ranges, session, plan.noise, loss, session.n_records)
@@ -48,8 +48,10 @@ def found_numbers(
     return _scaled(private_quantiles(values, at, loss, bounds=ends, missing=True, **terms))
 
 
-def _strength(loss: LossBudget) -> float:
-    return float(getattr(loss, "mu", 0.0) or getattr(loss, "epsilon", 0.0))
+def _noise(loss: LossBudget, n_columns: int, adjacency: Adjacency) -> float:
+    """Return about the noise on a count in each of some columns together."""
+    moved = n_columns * (2 if adjacency == "replace_one" else 1)
+    return moved / loss.pure_epsilon if isinstance(loss, PureLoss) else math.sqrt(moved) / loss.mu
 
 
 def _located(found: LocationScale) -> list[NumberFacts]:

@@ -115,7 +115,9 @@ def private_quantiles(
     Adaptive composition as in :func:`~skdpnoise.queries.private_location_scale`.
 
     A missing value counts as one beyond all bins, in a bin of its own, and in no histogram that
-    looks for ranges: a number that is there or not changes no more than one that is replaced.
+    looks for ranges: a number that is there or not changes no more than one that is replaced. For
+    magnitudes each column pairs the records that have a value in it, so that those of a column that
+    is mostly empty meet each other (:func:`~skdpnoise.sensitivity.paired_histogram`, *Gaps*).
 
     Large data are read by ``NUMBA_NUM_THREADS`` threads; no result depends on their number.
 

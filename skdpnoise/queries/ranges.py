@@ -20,6 +20,7 @@ from skdpnoise.kernels.tiles import LARGEST_EXPONENT, LONGEST, Floats, Integers,
 from skdpnoise.mechanisms.additive import AdditiveMechanism
 from skdpnoise.mechanisms.calibrate import calibrate
 from skdpnoise.privacy import Adjacency, LossBudget, PureLoss
+from skdpnoise.queries._values import MISSING
 from skdpnoise.queries.bisected_columns import bisect_columns, needed_share
 from skdpnoise.sensitivity import (
     SensitivityProfile,
@@ -100,6 +101,7 @@ class ColumnCounts:
     n_bins: int
     visit: Visit
     paired: bool = False  # whether what is counted are differences of pairs of records
+    missing: float | None = None  # what stands for no value, of which no pair is made
 
     def sensitivity(self, adjacency: Adjacency) -> SensitivityProfile:
         if self.paired:
@@ -198,15 +200,14 @@ class Ranges:
         self, columns: Places, loss: LossBudget
     ) -> Search[tuple[Floats, NDArray[np.bool_]]]:
         """Return powers of two near the typical difference of two records, and which stand out."""
-        missing = self.missing  # with the visit, which goes where the rows are, goes nothing else
 
         def visit(loops: Any, tile: Floats, n: int, counts: Integers, which: Places) -> None:
             loops.count_exponents(tile, n, counts)
-            if missing:
-                counts[:, -1] = 0  # the distances to what is missing
 
         # More pairs than make the noise small tell nothing more, and take time.
-        query = ColumnCounts(0.5 * self.n_samples, columns, _EXPONENTS.size, visit, paired=True)
+        missing = MISSING if self.missing else None
+        facts = columns, _EXPONENTS.size, visit
+        query = ColumnCounts(0.5 * self.n_samples, *facts, paired=True, missing=missing)
         mechanism = self.noise_on(query, loss)
         noise = float(mechanism.standard_deviation.max())
         most = max(_PAIRS, math.ceil(_PAIRS_PER_NOISE * noise))

@@ -187,3 +187,17 @@ def secret_pairs(rng: RandomWords, n: int, most: int) -> Integers:
         drawn = np.concatenate([drawn, fresh])
         drawn = drawn[np.sort(np.unique(drawn, return_index=True)[1])]
     return drawn.reshape(2, half)
+
+
+def secret_rows(rng: RandomWords, n: int, most: int) -> Integers:
+    """Sample some of `n` records that is never released: `most`, an even number, or all of fewer.
+
+    Examples
+    --------
+    >>> from skdpnoise.sampling import SeededWords
+    >>> secret_rows(SeededWords(0), 5, 6), secret_rows(SeededWords(0), 10**9, 6).size
+    (array([0, 1, 2, 3, 4]), 6)
+    """
+    if n <= most:
+        return np.arange(n, dtype=np.int64)
+    return np.sort(secret_pairs(rng, n, most // 2), axis=None)

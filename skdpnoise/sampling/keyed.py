@@ -13,16 +13,43 @@ import hashlib
 import numpy as np
 from numpy.typing import NDArray
 
-from skdpnoise.sampling.observer import words_go_by_rows
+from skdpnoise.sampling.observer import current, words_go_by_rows
 from skdpnoise.sampling.words import RandomWords
 
 _KEY_WORDS = 4  # 256 bits
 _BLOCK = 1 << 10  # words that one call of the function makes
 
 
-def new_key(rng: RandomWords) -> bytes:
-    words_go_by_rows()
+def secret_key(rng: RandomWords) -> bytes:
     return rng.take(_KEY_WORDS).tobytes()
+
+
+def new_key(rng: RandomWords) -> bytes:
+    """Return a key for words by the numbers of the records."""
+    words_go_by_rows()
+    return secret_key(rng)
+
+
+def keyed_order(key: bytes, use: int, n: int) -> NDArray[np.int64]:
+    """Return one of all orders of n records, equally likely, for a use of a key.
+
+    Independent words are sorted, which are drawn anew where two are equal.
+
+    Examples
+    --------
+    >>> sorted(keyed_order(bytes(32), 0, 4).tolist())
+    [0, 1, 2, 3]
+    """
+    observer, begin = current(), 0
+    if observer is not None:  # an audit couples the orders of two data sets
+        return observer.part_order(n)
+    own = key + use.to_bytes(8, "little")
+    while True:
+        words = words_of_rows(own, begin, begin + n)
+        order = np.argsort(words)
+        if (np.diff(words[order]) != 0).all():
+            return order
+        begin += n
 
 
 def words_of_rows(key: bytes, begin: int, end: int) -> NDArray[np.uint64]:

@@ -243,6 +243,17 @@ def paired_histogram(n_bins: int, n_columns: int = 1) -> SensitivityProfile:
     count at most from M' to M, and gains at most one. For each joint draw the noisy outputs are
     (ε, δ)-close, and so are their mixtures, as the hockey-stick divergence is jointly convex.
 
+    *Gaps.* Where values may be missing, 2m records, or all of fewer, are sampled uniformly, the
+    same for all columns; then each column matches those of them that have a value in it, by a
+    uniform matching of its own, as many pairs as there can be. The bound is the same. First let
+    neighbours sample together. Replace one: the same places. Add or remove one: D' samples S'; if x
+    is not in it, S = S', else S has in place of x one of the records that S' left out, drawn
+    uniformly, or nothing if there is none; S is uniform as above. So S and S' differ by one record
+    that is replaced, added or removed, and so do, column by column, those of them that have a
+    value, or not at all. In each column the couplings above leave one pair lost and one gained at
+    most. Matchings of different columns are independent under D and under D', so that their
+    couplings may be, too: all columns have this bound at once.
+
     Parameters
     ----------
     n_bins : int

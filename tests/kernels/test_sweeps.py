@@ -10,6 +10,7 @@ import numba
 import numpy as np
 import pytest
 
+from skdpnoise.accounting.gaps import GapsOfPresent
 from skdpnoise.data import table
 from skdpnoise.data.table import InMemory, scan_tables
 from skdpnoise.inspection import Transcript
@@ -17,7 +18,10 @@ from skdpnoise.kernels import sweeps, tile_loops, tiles
 from skdpnoise.kernels.sweeps import Sweep, all_finite
 from skdpnoise.privacy import PrivacyGuarantee
 from skdpnoise.queries import private_location_scale, private_moments, private_quantiles
-from skdpnoise.sampling import SeededWords, integers, secret_pairs
+from skdpnoise.queries._values import MISSING
+from skdpnoise.sampling import SeededWords, integers, keyed, secret_pairs
+from skdpnoise.sampling.integers import secret_rows
+from skdpnoise.sampling.keyed import keyed_order, secret_key
 from tests._cases import each_value, every_pair, quick
 from tests._same_bits import in_parts
 from tests._statistics import FALSE_ALARM, chi_square_pvalue
@@ -164,6 +168,57 @@ def test_every_matching_of_its_size_is_drawn_as_often(n, most, sparse, monkeypat
     assert all(len(matching) == most for matching in found)
     law = np.full(n_matchings, 1.0 / n_matchings)
     assert chi_square_pvalue(list(found.values()), law) > FALSE_ALARM
+
+
+@each_value(1)
+@pytest.mark.parametrize("n", [2, 3, 4, 5])
+def test_every_order_for_a_use_of_a_key_is_drawn_as_often(n):
+    found = Counter(
+        tuple(keyed_order(secret_key(SeededWords(seed)), seed % 3, n).tolist())
+        for seed in range(110 * math.factorial(n))
+    )
+    law = np.full(math.factorial(n), 1.0 / math.factorial(n))
+    assert chi_square_pvalue(list(found.values()), law) > FALSE_ALARM
+
+
+def test_equal_words_are_drawn_anew(monkeypatch):
+    words = np.array([3, 1, 3, 9, 2, 5], dtype=np.uint64)
+    monkeypatch.setattr(keyed, "words_of_rows", lambda key, begin, end: words[begin:end])
+    assert keyed_order(bytes(32), 0, 3).tolist() == [1, 2, 0]
+
+
+def test_gaps_are_of_pairs_of_those_that_have_a_value():
+    column = np.array([1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0])
+    X = np.column_stack([column, np.where(column % 3 == 1, column, MISSING), column])
+    found = []
+
+    def visit(loops, tile, n, counts, which):
+        found.append((int(which[0]), tile[0, :n].tolist()))
+
+    step = GapsOfPresent(Sweep(np.arange(3), (1,), visit, 3), MISSING, bytes(32))
+    InMemory.of(X).gathered(secret_rows(SeededWords(0), 7, 8), np.arange(3), step)
+    differences = {a - b: {a, b} for a in column for b in column if a != b}
+    for place, gaps in found:
+        members = [one for gap in gaps for one in differences[gap]]
+        assert len(members) == len(set(members)) == [6, 4, 6][place]
+        assert place != 1 or set(members) == {1.0, 4.0, 16.0, 64.0}
+    assert found[0][1] != found[2][1]  # each column has a matching of its own
+    for n_parts in (1, 7):
+        whole, found = found[:3], []
+        step = GapsOfPresent(Sweep(np.arange(3), (1,), visit, 3), MISSING, bytes(32))
+        rows = scan_tables(len, X=in_parts(X, n_parts)).map(values)
+        rows.gathered(np.arange(7), np.arange(3), step)
+        assert found == whole
+
+
+@pytest.mark.parametrize(("n", "most"), [(5, 4), (6, 4), (5, 2)])
+def test_every_set_of_secret_rows_is_drawn_as_often(n, most):
+    words = SeededWords(n)
+    found = Counter(tuple(secret_rows(words, n, most).tolist()) for _ in range(2000))
+    law = np.full(math.comb(n, most), 1.0 / math.comb(n, most))
+    assert chi_square_pvalue(list(found.values()), law) > FALSE_ALARM
+    assert secret_rows(words, most, most).tolist() == list(range(most))
+    assert all(list(one) == sorted(set(one)) for one in found)
 
 
 @pytest.mark.parametrize("at_a_time", [1, 300, 10**6])

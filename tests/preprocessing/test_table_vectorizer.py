@@ -464,3 +464,58 @@ def test_wide_whole_numbers_of_a_dictionary_of_arrow_stay_apart():
     frame = pa.table({"c": column}).to_pandas(types_mapper=pd.ArrowDtype)
     made = DPOneHotEncoder(epsilon=5.0, random_state=0).fit(frame)
     assert made.categories_[0].tolist() == USUAL["wide"]
+
+
+PLAIN = pd.DataFrame(np.round(rng.normal(60.0, 12.0, (630, 4)), 1), columns=list("abcd"))
+
+
+@each_value(1)
+@pytest.mark.parametrize("adjacency", ["replace_one", "add_remove"])
+@pytest.mark.parametrize("delta", [1e-6, 0.0])
+def test_a_table_of_few_records_is_scaled_by_what_its_columns_share_and_has_no_bins(
+    adjacency, delta
+):
+    frame = PLAIN.assign(b=np.where(rng.random(len(PLAIN)) < 0.3, np.nan, PLAIN["b"]))
+    ledger, epsilon = Notebook(), 1.0 if delta else 0.3
+    terms = {"adjacency": adjacency, "random_state": 1, "ledger": ledger}
+    made = DPTableVectorizer(None, epsilon, delta, **terms).fit(frame)
+    facts = [block.facts for block in made.columns_.blocks]
+    assert all(fact.edges.size == 0 for fact in facts)
+    near = [abs(fact.center - 60.0) < 30.0 and 4.0 < fact.scale < 40.0 for fact in facts]
+    assert all(near) or delta == 0.0
+    names = "a a_missing b b_missing c c_missing d d_missing"
+    assert " ".join(made.get_feature_names_out()) == names
+    assert made.transform(frame).shape == (len(frame), 8) == (len(frame), len(names.split()))
+    assert made.privacy_.total.delta(epsilon) <= delta
+    assert len(ledger.charges) == 1
+    many = DPTableVectorizer(None, epsilon, delta, **terms).fit(pd.concat([frame] * 60))
+    assert all(block.facts.edges.size for block in many.columns_.blocks)
+
+
+def test_what_is_missing_moves_no_location_and_no_scale():
+    frame = pd.DataFrame({"a": [np.nan] * 500 + [3.0, 5.0] * 250})
+    bounds = {"a": (0.0, 16.0)}
+    made = DPTableVectorizer(bounds, 0.3, random_state=0).fit(frame)
+    (block,) = made.columns_.blocks
+    assert block.facts.edges.size == 0
+    assert 2.0 < block.facts.center < 9.0
+    full = pd.DataFrame({"a": [np.nan] * 1000})
+    (block,) = DPTableVectorizer(bounds, 0.3, random_state=0).fit(full).columns_.blocks
+    assert abs(block.facts.center - 8.0) < 1.0
+    assert 1.0 < block.facts.scale < 4.0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("share", "epsilon"), [(0.09, 1.0), (0.03, 1.0), (0.065, 1 / 3)])
+def test_a_column_that_is_mostly_empty_is_found_by_the_records_that_have_a_value(share, epsilon):
+    n, found = 47_000, []
+    for seed in range(5):
+        draw = np.random.default_rng(seed)
+        values = np.where(draw.random(n) < share, draw.normal(20.0, 3.0, n), np.nan)
+        frame = pd.DataFrame({"rare": values, "usual": draw.normal(size=n)})
+        steps = [("table", DPTableVectorizer()), ("model", DPLogisticRegression(classes=[0, 1]))]
+        model = DPPipeline(steps, epsilon=epsilon, random_state=seed)
+        model.fit(frame, (draw.random(n) < 0.5).astype(int))
+        facts = model[0].columns_.blocks[0].facts
+        found.append(facts.scale > 0.0 and abs(facts.center - 20.0) < 5.0)
+    assert all(found)

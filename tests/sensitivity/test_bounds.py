@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import math
+from collections import Counter
 from fractions import Fraction
+from functools import partial
+from itertools import combinations, product
 
 import numpy as np
 import pytest
+from scipy.sparse import lil_array
+from scipy.sparse.csgraph import maximum_flow
 
 from skdpnoise.sensitivity import (
     clipped_gradient,
@@ -222,3 +228,90 @@ def test_an_unknown_adjacency_is_refused(bound):
         bound("swap")
     with pytest.raises(ValueError, match="'n_samples'"):
         clipped_gradient(1.0, n_samples=0)
+
+
+# Pairs of those records that have a value
+
+
+def samples(n: int, most: int):
+    """All sets of records that may be sampled, which are equally likely."""
+    return list(combinations(range(n), min(n, most)))
+
+
+def laws_of_gaps(there: np.ndarray, most: int) -> Counter:
+    """How often columns have these matchings, of all draws; `there` says who has a value."""
+    law: Counter = Counter()
+    drawn = samples(len(there), most)
+    for sample in drawn:
+        each = []
+        for column in there.T:
+            some = tuple(k for k in sample if column[k])
+            each.append(list(matchings(some, len(some) // 2)))
+        n_draws = len(drawn) * math.prod(map(len, each))
+        for made in product(*each):
+            law[made] += Fraction(1, n_draws)
+    return law
+
+
+def is_close(first: tuple, second: tuple, profile, last: int | None) -> bool:
+    """Whether no column differs by more than is stated; the pairs of `last` are other ones."""
+    n_lost = [
+        len([p for p in one if last in p or p not in other])
+        for one, other in zip(first, second, strict=True)
+    ]
+    n_gained = [
+        len([p for p in other if last in p or p not in one])
+        for one, other in zip(first, second, strict=True)
+    ]
+    within = sum(n_lost) + sum(n_gained) <= profile.l1
+    return within and max(n_lost, default=0) <= 1 and max(n_gained, default=0) <= 1
+
+
+def can_be_coupled(first: Counter, second: Counter, close) -> bool:
+    """Whether two laws are those of one draw of close pairs: by Strassen, if a flow saturates."""
+    scale = math.lcm(*(weight.denominator for weight in [*first.values(), *second.values()]))
+    n, total = len(first), len(first) + len(second) + 2
+    graph = lil_array((total, total), dtype=np.int32)
+    for i, (one, weight) in enumerate(first.items()):
+        graph[total - 2, i] = int(weight * scale)
+        for j, other in enumerate(second):
+            if close(one, other):
+                graph[i, n + j] = scale
+    for j, weight in enumerate(second.values()):
+        graph[n + j, total - 1] = int(weight * scale)
+    return maximum_flow(graph.tocsr(), total - 2, total - 1).flow_value == scale
+
+
+@pytest.mark.parametrize("adjacency", ["replace_one", "add_remove"])
+@pytest.mark.parametrize("most", [2, 4])
+@pytest.mark.parametrize("n", [2, 3, 4, 5])
+def test_neighbours_couple_pairs_of_those_with_a_value_within_the_stated_sensitivity(
+    adjacency, most, n
+):
+    # All ways in which one column has values, and some of two; the last record changes, its pairs
+    # too if it is there in both.
+    columns = [np.array(list(product([True, False], repeat=n)), dtype=bool)]
+    rng = np.random.default_rng(n)
+    tables = [column[:, np.newaxis] for column in columns[0]]
+    tables += [rng.random((n, 2)) < 0.7 for _ in range(6 if n < 5 else 2)]
+    for there in tables:
+        profile = paired_histogram(9, n_columns=there.shape[1])
+        law = laws_of_gaps(there, most)
+        if adjacency == "add_remove":
+            close = partial(is_close, profile=profile, last=None)
+            assert can_be_coupled(law, laws_of_gaps(there[:-1], most), close)
+            continue
+        close = partial(is_close, profile=profile, last=n - 1)
+        for last in product([True, False], repeat=there.shape[1]):
+            other = np.vstack([there[:-1], last])
+            assert can_be_coupled(law, laws_of_gaps(other, most), close)
+
+
+def test_pairs_in_the_order_of_the_records_have_no_such_coupling():
+    # One that loses its value would move all pairs behind it.
+    def in_order(some):
+        made = frozenset(map(frozenset, zip(some[::2], some[1::2], strict=False)))
+        return Counter({(made,): Fraction(1)})
+
+    close = partial(is_close, profile=paired_histogram(9), last=None)
+    assert not can_be_coupled(in_order(range(6)), in_order(range(1, 6)), close)

@@ -77,9 +77,11 @@ class Neighbours:
         return size != len(self.second[0]) and self.place % size != size - 1
 
     def with_it_last(self) -> Neighbours:
-        """Return these data sets with the record that one has more at the end of it."""
-        label = self.label.partition(_IN_PLACE)[0]
-        return Neighbours(label, _last(self.first, self.place), self.second, self.odd)
+        """Return these data sets with the record in which they differ at the end."""
+        label, second = self.label.partition(_IN_PLACE)[0], self.second
+        if len(second[0]) == len(self.first[0]):
+            second = _last(second, self.place)
+        return Neighbours(label, _last(self.first, self.place), second, self.odd)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -154,7 +154,10 @@ def _two_runs(estimator: Any, pair: Neighbours, seed: int) -> tuple[tuple[_Run, 
         return _Run(model, transcript, warned, raised)
 
     first = run(pair.first, None)
-    if pair.comes_and_goes:
+    if first.transcript.in_parts:  # among those that have a value its place is known as the last
+        pair = pair.with_it_last()
+        first = run(pair.first, None)
+    elif pair.comes_and_goes:
         # Rows behind it have other numbers in the neighbour, and would have other secret words; in
         # a part of the rows it is not known which of them it is.
         known = first.transcript.sizes <= {len(pair.first[0])}

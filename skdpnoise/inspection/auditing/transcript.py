@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from skdpnoise.inspection.auditing._fingerprint import fingerprint
-from skdpnoise.sampling import RandomWords, SeededWords, permutation
+from skdpnoise.sampling import RandomWords, SeededWords, integers_below, permutation
 from skdpnoise.sampling.observer import Cells, observed
 
 __all__ = ["Meeting", "Transcript", "coupled_order"]
@@ -78,6 +78,8 @@ class Transcript:
         Of how many records secret orders were drawn.
     counts_rows : bool
         Whether secret words went by the numbers of records.
+    in_parts : bool
+        Whether secret orders were of those records that have a value.
 
     References
     ----------
@@ -103,7 +105,7 @@ class Transcript:
         self.charges: list[tuple[str, Any]] = []
         self.diverged: str | None = None
         self.sizes: set[int] = set()
-        self.counts_rows = False
+        self.counts_rows = self.in_parts = False
         self._place = place
         self._seed = seed
         self._earlier = earlier
@@ -184,6 +186,17 @@ class Transcript:
             found = permutation(SeededWords([self._seed, 1, place]), n)
         self._orders.append(found)
         return found
+
+    def part_order(self, n: int) -> NDArray[np.int64]:
+        """Return a secret order of the records that have a value."""
+        # A neighbour has one of them more or less: the last.
+        self.in_parts = True
+        place, there = len(self._orders), self._earlier
+        if there is not None and place < len(there._orders) and there._orders[place].size == n - 1:
+            found = _with_one_more(there._orders[place], SeededWords([self._seed, 1, place]))
+            self._orders.append(found)
+            return found
+        return self.order(n)
 
     def numbered(self) -> None:
         """Note that secret words go by the numbers of the records."""
@@ -285,6 +298,17 @@ def coupled_order(order: Sequence[int] | NDArray[np.int64], place: int = -1) -> 
         kept = [*paired, left[partner]]
     found = np.array(kept, dtype=np.int64)
     return found - (found > gone)
+
+
+def _with_one_more(order: NDArray[np.int64], words: RandomWords) -> NDArray[np.int64]:
+    """Return an order of one record more, of which :func:`coupled_order` makes this one."""
+    n = order.size
+    if n % 2:  # it is paired with the one that was in no pair, the last
+        return np.insert(order, n // 2, n)
+    longer = np.append(order, n)  # it is in no pair, or takes the place of one that is in none
+    place = int(integers_below(words, n + 1, 1)[0])
+    longer[[place, n]] = longer[[n, place]]
+    return longer
 
 
 def _is_for(charged: Any, mechanism: Any) -> bool:

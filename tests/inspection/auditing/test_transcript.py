@@ -9,7 +9,7 @@ import pytest
 from skdpnoise.accounting.session import Session
 from skdpnoise.data import scan_batches
 from skdpnoise.data.table import InMemory
-from skdpnoise.inspection import Transcript
+from skdpnoise.inspection import Transcript, coupled_order
 from skdpnoise.inspection.auditing._costs import exact_epsilon, moved, quick_epsilon, total_moved
 from skdpnoise.ledger import Account
 from skdpnoise.mechanisms import (
@@ -34,6 +34,7 @@ from skdpnoise.queries import private_categories
 from skdpnoise.queries.categories import CategoryMechanism, category_mechanism, release_categories
 from skdpnoise.queries.norm_quantile import NormQuantileMechanism
 from skdpnoise.sampling import random_words, secret_order
+from skdpnoise.sampling.keyed import keyed_order
 from skdpnoise.sampling.observer import note_charge, plus_noise
 from skdpnoise.sensitivity import GroupedProfile, RowBounds, SensitivityProfile
 from tests._cases import each_value, quick
@@ -461,6 +462,20 @@ def test_more_releases_than_before_are_noticed():
     other = Transcript(earlier=first)
     other.watch(release, 4.0, 2)
     assert "release 1 (sum) has no counterpart" in other.diverged
+
+
+@pytest.mark.parametrize("n", range(1, 9))
+def test_the_orders_of_those_with_a_value_are_coupled_with_one_more_of_them(n):
+    for seed in range(20):
+        first = Transcript(seed)
+        order = first.watch(keyed_order, bytes(32), 0, n)
+        longer = Transcript(seed, earlier=first).watch(keyed_order, bytes(32), 0, n + 1)
+        assert sorted(longer.tolist()) == list(range(n + 1))
+        pairs, fewer = (
+            set(map(frozenset, zip(one[: len(one) // 2], one[len(one) // 2 :], strict=False)))
+            for one in (coupled_order(longer).tolist(), order.tolist())
+        )
+        assert pairs == fewer
 
 
 def test_orders_of_fewer_records_are_coupled_and_of_as_many_the_same():
