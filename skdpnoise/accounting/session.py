@@ -219,12 +219,9 @@ class Session:
         """Release whole numbers of a query, or of each of its columns by a mechanism of its own."""
         # Of records, or of the differences of so many secret pairs of them. A column may have fewer
         # numbers than others.
-        step = query.step(np.ones(mechanisms[0].grid_size.shape[-1]))
-        if most_pairs and query.missing is not None:
-            rows = secret_rows(self.rng, table.n_rows, 2 * most_pairs)
-            step = GapsOfPresent(step, query.missing, secret_key(self.rng))
-        else:
-            rows = self._pairs(table, most_pairs)
+        step, rows = self._paired(
+            query, np.ones(mechanisms[0].grid_size.shape[-1]), most_pairs, table
+        )
         drawn = [self.draw(label, one) for one in mechanisms]
         counts = _counted(label, step, query.columns, table, rows)
         columns = np.reshape(counts, (len(drawn), -1))
@@ -234,14 +231,24 @@ class Session:
         ]
 
     def summed(
-        self, label: str, sums: Any, drawn: Drawn, at: int, most_pairs: int, table: Table[Any]
+        self, label: str, query: Any, drawn: Drawn, at: int, most_pairs: int, table: Table[Any]
     ) -> Any:
-        """Release integers with the noise of one of several releases, in grid steps."""
-        pairs = self._pairs(table, most_pairs)
-        return drawn.add(_counted(label, sums, sums.columns, table, pairs).ravel(), at)
+        """Release sums of a query with the noise of one of several releases, in grid steps."""
+        grid_size = np.broadcast_to(drawn.mechanism.grid_size, drawn.noise.shape)[at]
+        step, rows = self._paired(query, grid_size, most_pairs, table)
+        return drawn.add(_counted(label, step, query.columns, table, rows).ravel(), at)
 
-    def _pairs(self, table: Table[Any], most: int) -> Any:
-        return secret_pairs(self.rng, table.n_rows, most) if most else None
+    def _paired(
+        self, query: Any, grid_size: Any, most_pairs: int, table: Table[Any]
+    ) -> tuple[Any, Any]:
+        """Return the step of a query, and the rows or pairs that it takes together, if it does."""
+        step = query.step(grid_size)
+        if not most_pairs:
+            return step, None
+        if query.missing is None:
+            return step, secret_pairs(self.rng, table.n_rows, most_pairs)
+        rows = secret_rows(self.rng, table.n_rows, 2 * most_pairs)
+        return GapsOfPresent(step, query.missing, secret_key(self.rng)), rows
 
     @staticmethod
     def answer(search: Search[Found], table: Table[Any]) -> Found:

@@ -20,6 +20,11 @@ is added or removed (:func:`~skdpnoise.sensitivity.paired_histogram`). Sums over
 of :func:`~skdpnoise.sensitivity.clipped_sum`. Thresholds and which columns are kept are functions
 of released numbers: all steps are adaptive releases of one mechanism, which is charged for them.
 
+Where values may be missing, pairs are of those records that have one in the column (*Gaps* there),
+of which each that is not below the threshold counts -2: so many pairs fewer are as many gaps of 0,
+and a column is constant whatever part of it is missing. A sum moves by 2 at most all the same. What
+is missing is no sign of a location.
+
 Wang and Ramdas, "False discovery rate control with e-values", JRSS B 2022, Theorem 2 (which columns
 are kept). Vovk and Wang, "E-values: calibration, combination and applications", Annals of
 Statistics 2021, Section 3 (their mean).
@@ -54,6 +59,7 @@ _STEPS = 8  # of each bisection
 # asked together, of which it was none of 1,400 fits.
 _FALSE, _FALSE_TOGETHER = 0.04, 0.2
 _TOLD = 2.0  # standard deviations of its noise by which a step tells what it asks
+_LEAST = 5e-324  # the smallest number above 0, which no gap of equal values reaches
 _GAP = 0.953873  # median difference of two normal values, in standard deviations
 
 
@@ -65,20 +71,34 @@ class ColumnSigns:
     columns: Places
     thresholds: Floats
     paired: bool
+    missing: float | None = None  # what stands for no value, which is no sign
 
     def sensitivity(self, adjacency: Adjacency) -> SensitivityProfile:
         ones = np.ones(self.columns.size)
         # Whatever the relation, one pair becomes another or goes.
         return clipped_sum(-ones, ones, "replace_one" if self.paired else adjacency)
 
+    @property
+    def among_pairs(self) -> bool:
+        """Whether pairs are of those records that have a value, of which it is not known how many.
+
+        The others count as gaps of 0: each pair that is not below a threshold counts -2.
+        """
+        return self.paired and self.missing is not None
+
     def step(self, grid_size: Floats) -> Sweep:
-        thresholds, paired = self.thresholds, self.paired
-        in_steps = np.rint(1.0 / grid_size).astype(np.int64)
+        thresholds, missing, among_pairs = self.thresholds, self.missing, self.among_pairs
+        paired, in_steps = self.paired, np.rint(1.0 / grid_size).astype(np.int64)
 
         def visit(loops: Any, tile: Floats, n: int, totals: Integers, which: Places) -> None:
             values = np.abs(tile[:, :n]) if paired else tile[:, :n]
             below = np.count_nonzero(values < thresholds[which, np.newaxis], axis=1)
-            totals[:, 0] += (2 * below - n) * in_steps[which]
+            signs = 2 * below - n
+            if among_pairs:
+                signs -= n
+            elif missing is not None:
+                signs += np.count_nonzero(values == missing, axis=1)
+            totals[:, 0] += signs * in_steps[which]
 
         return Sweep(self.columns, (1,), visit, self.n_records)
 
@@ -101,20 +121,23 @@ def bisect_columns(
     n_samples: float,
     *,
     alike: bool,
+    missing: float | None = None,
 ) -> Search[tuple[Floats, Floats, Floats]]:
     """Return locations, scales and which were found, of columns that may have one public bound."""
     session, noise, loss = terms
     half = loss.share(HALF)
     widest = [float(high - low) for low, high in zip(*ends, strict=True)]
     beliefs = [believe_spread(0.0, width) for width in widest]
-    query = ColumnSigns(max(1.0, 0.5 * n_samples), columns, np.zeros(columns.size), paired=True)
+    facts: dict[str, Any] = {"paired": True, "missing": missing}
+    query = ColumnSigns(max(1.0, 0.5 * n_samples), columns, np.zeros(columns.size), **facts)
     stage = session, noise, half
     beliefs, evidence = yield from _bisected(query, beliefs, "magnitudes", stage)
     scales = np.array([one.quantile(0.5) for one in beliefs]) / _GAP
     found = _kept(evidence, alike=alike) & (scales > 0.0)
     locations, places = np.zeros(columns.size), np.flatnonzero(found)
     if places.size:
-        query = ColumnSigns(n_samples, columns[places], np.zeros(places.size), paired=False)
+        facts["paired"] = False
+        query = ColumnSigns(n_samples, columns[places], np.zeros(places.size), **facts)
         beliefs = [believe_location(float(ends[0][k]), float(ends[1][k])) for k in places]
         beliefs, _ = yield from _bisected(query, beliefs, "locations", stage)
         locations[places] = [one.quantile(0.5) for one in beliefs]
@@ -144,9 +167,13 @@ def _bisected(
     for step in range(_STEPS):
         cuts = [one.cut(one.middle()) for one in beliefs]
         thresholds = np.array([real(int(one.edges[edge])) for one, edge in cuts])
-        asked = replace(query, thresholds=thresholds).step(grid_sizes[step])
+        if query.among_pairs:  # no gap that is 0 counts
+            thresholds = np.maximum(thresholds, _LEAST)
+        asked = replace(query, thresholds=thresholds)
         noisy = yield partial(session.summed, label, asked, drawn, step, most_pairs)
-        shares = 0.5 + noisy * grid_sizes[step] / (2.0 * query.n_records)
+        shares = (1.0 if query.among_pairs else 0.5) + noisy * grid_sizes[step] / (
+            2.0 * query.n_records
+        )
         for k, (belief, edge) in enumerate(cuts):
             facts = mechanism.family, float(shares[k]), float(scales[step, k])
             log_mass = belief.log_mass - np.logaddexp.reduce(belief.log_mass)

@@ -140,6 +140,11 @@ class Ranges:
         self.typical_found = True  # whether the noise would let normal values be found: public
 
     @property
+    def absent(self) -> float | None:
+        """What stands for no value; None where there is one everywhere."""
+        return MISSING if self.missing else None
+
+    @property
     def n_releases(self) -> int:
         return 1 if self.bounded.all() else STEPS
 
@@ -176,15 +181,14 @@ class Ranges:
         open_columns = np.flatnonzero(searched)
         if not open_columns.size:
             return
-        bisects = hides_magnitudes(noise, parts["magnitudes"], self.n_samples, open_columns.size)
-        if bisects and not self.missing:
+        if hides_magnitudes(noise, parts["magnitudes"], self.n_samples, open_columns.size):
             # What comes after would only be noise where nothing does that for other columns.
             rest = shares["rest"] * (self.bounded.mean() if refined else 1.0)
             loss = budget.share(1.0 - shares.get("count", 0.0) - rest)
             self.typical_found, self.bisected = False, True
             ends, terms = (self.low[searched], self.high[searched]), (session, noise, loss)
             facts = yield from bisect_columns(
-                open_columns, ends, terms, self.n_samples, alike=self.pooled
+                open_columns, ends, terms, self.n_samples, alike=self.pooled, missing=self.absent
             )
             self.center[searched], self.unit[searched], self.found[searched] = facts
             return
@@ -205,9 +209,8 @@ class Ranges:
             loops.count_exponents(tile, n, counts)
 
         # More pairs than make the noise small tell nothing more, and take time.
-        missing = MISSING if self.missing else None
         facts = columns, _EXPONENTS.size, visit
-        query = ColumnCounts(0.5 * self.n_samples, *facts, paired=True, missing=missing)
+        query = ColumnCounts(0.5 * self.n_samples, *facts, paired=True, missing=self.absent)
         mechanism = self.noise_on(query, loss)
         noise = float(mechanism.standard_deviation.max())
         most = max(_PAIRS, math.ceil(_PAIRS_PER_NOISE * noise))
