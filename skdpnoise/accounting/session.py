@@ -223,7 +223,7 @@ class Session:
             query, np.ones(mechanisms[0].grid_size.shape[-1]), most_pairs, table
         )
         drawn = [self.draw(label, one) for one in mechanisms]
-        counts = _counted(label, step, query.columns, table, rows)
+        counts = _counted(label, query, step, table, rows)
         columns = np.reshape(counts, (len(drawn), -1))
         return [
             Released(one.on(row[: one.mechanism.sensitivity.n_coordinates]), one.mechanism)
@@ -236,7 +236,7 @@ class Session:
         """Release sums of a query with the noise of one of several releases, in grid steps."""
         grid_size = np.broadcast_to(drawn.mechanism.grid_size, drawn.noise.shape)[at]
         step, rows = self._paired(query, grid_size, most_pairs, table)
-        return drawn.add(_counted(label, step, query.columns, table, rows).ravel(), at)
+        return drawn.add(_counted(label, query, step, table, rows).ravel(), at)
 
     def _paired(
         self, query: Any, grid_size: Any, most_pairs: int, table: Table[Any]
@@ -341,6 +341,8 @@ class FitSession(Session):
         return self.account.report(owner, secure=self.rng.secure, empty=empty)
 
 
-def _counted(label: str, step: Any, columns: Any, table: Table[Any], rows: Any) -> Any:
+def _counted(label: str, query: Any, step: Any, table: Table[Any], rows: Any) -> Any:
     """Return the integers that values count for, or some rows together, such as pairs."""
-    return table.total(step, label) if rows is None else table.gathered(rows, columns, step, label)
+    if rows is None:
+        return table.total(step, label)
+    return table.gathered(rows, query.columns, step, label)

@@ -200,4 +200,7 @@ def secret_rows(rng: RandomWords, n: int, most: int) -> Integers:
     """
     if n <= most:
         return np.arange(n, dtype=np.int64)
+    observer = current()
+    if observer is not None:  # an audit couples those of two data sets
+        return observer.part(n, most)
     return np.sort(secret_pairs(rng, n, most // 2), axis=None)

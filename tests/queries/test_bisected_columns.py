@@ -10,10 +10,13 @@ from skdpnoise.accounting.session import Session
 from skdpnoise.data.table import InMemory
 from skdpnoise.privacy import GaussianLoss, PureLoss
 from skdpnoise.queries import bisected_columns as bisected
-from skdpnoise.queries import private_location_scale
+from skdpnoise.queries import private_location_scale, private_quantiles
+from skdpnoise.queries._values import MISSING
 from skdpnoise.queries.bisected_columns import ColumnSigns, bisect_columns
 from skdpnoise.queries.ranges import searching_share
 from skdpnoise.sampling import SeededWords
+from skdpnoise.sampling.observer import note_charge
+from tests._replay import two_runs
 from tests._same_bits import COUNTS, in_parts
 
 VALUES = (-2.0, 0.0, 1.0, 5.0)
@@ -150,3 +153,55 @@ def test_a_search_takes_what_it_needs_and_where_histograms_find_all_of_its_share
     assert 0.4 < parts[2] < parts[1] < 0.8
     assert math.isclose(parts[1] * 0.2**2, parts[2] * 0.25**2, rel_tol=1e-6)  # the same noise
     assert searching_share(noise, PureLoss(0.3), n, 64) == 1.0
+
+
+def test_what_is_missing_is_no_sign_and_pairs_fewer_are_gaps_of_nothing():
+    rows = np.array([[-2.0, MISSING], [0.0, 5.0], [MISSING, 1.0], [5.0, MISSING]])
+    facts = 4, COLUMNS, THRESHOLDS
+    values = ColumnSigns(*facts, False, MISSING).step(np.ones(2))
+    assert values(rows).ravel().tolist() == [1, -2]  # two below and one not; none and two
+    gaps = ColumnSigns(*facts, True, MISSING).step(np.ones(2))
+    assert gaps(np.array([[0.2, -7.0], [3.0, 0.0]])).ravel().tolist() == [-2, -2]
+    assert gaps(np.zeros((5, 2))).ravel().tolist() == gaps(np.zeros((0, 2))).ravel().tolist()
+
+
+def test_a_pair_that_is_lost_or_gained_moves_sums_by_no_more_than_their_sensitivity():
+    query = ColumnSigns(3, COLUMNS, THRESHOLDS, True, MISSING)
+    profile, step = query.sensitivity("add_remove"), query.step(np.ones(2))
+    sums = [step(np.full((1, 2), gap)).ravel() for gap in (-9.0, 0.0, 0.7, 2.0)]
+    sums.append(step(np.zeros((0, 2))).ravel())  # no pair
+    for one, other in product(sums, sums):
+        assert np.all(np.abs(one - other) <= profile.per_coordinate)
+
+
+@pytest.mark.parametrize("share", [0.0, 0.3, 0.9, 1.0])
+def test_constant_columns_of_which_a_part_is_missing_have_no_scale(share):
+    rng = np.random.default_rng(0)
+    for value, seed in product((0.0, 7.0), range(5)):
+        rows = np.where(rng.random((500, 30)) < share, np.nan, value)
+        found = private_quantiles(rows, 0.5, FEW, missing=True, random_state=seed)
+        assert not found.typical_found and not found.found.any()
+
+
+@pytest.mark.parametrize("budget", [GaussianLoss(0.3), GaussianLoss(20.0)])
+@pytest.mark.parametrize("last", [(np.nan, np.nan), (3.0, np.nan), (3.0, -1.0)])
+@pytest.mark.parametrize("adjacency", ["replace_one", "add_remove"])
+def test_a_value_that_is_there_or_not_moves_no_more_than_is_charged_for(adjacency, last, budget):
+    # By bisection, and by histograms.
+    rows = np.random.default_rng(0).normal(size=(61, 2))
+    rows[::3, 0] = np.nan
+    rows[-1] = last
+    others = [rows[:-1]]
+    if adjacency == "replace_one":
+        others = [
+            np.vstack([rows[:-1], one]) for one in ((np.nan, 9.0), (1e6, 1e-9), (np.nan,) * 2)
+        ]
+
+    def run(values):
+        asked = {"missing": True, "adjacency": adjacency, "random_state": 0, "charge": note_charge}
+        return private_quantiles(values, 0.5, budget, **asked)
+
+    for other, seed in product(others, range(5)):
+        runs = two_runs(run, (rows,), (other,), seed)
+        assert runs.there.diverged is None
+        assert all(one.share <= 1.0 + 1e-9 for one in runs.moved)

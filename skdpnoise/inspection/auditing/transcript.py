@@ -110,6 +110,7 @@ class Transcript:
         self._seed = seed
         self._earlier = earlier
         self._orders: list[NDArray[np.int64]] = []
+        self._parts: list[NDArray[np.int64]] = []
         self._known: dict[int, tuple[Any, Any]] = {}  # mechanisms are kept, or ids would recur
         self._asked = (0, 0)  # epoch, and how often words were asked for in it
 
@@ -185,6 +186,18 @@ class Transcript:
         if found is None or found.size < n:
             found = permutation(SeededWords([self._seed, 1, place]), n)
         self._orders.append(found)
+        return found
+
+    def part(self, n: int, most: int) -> NDArray[np.int64]:
+        """Return so many of more records, coupled with those of the earlier fit."""
+        self.in_parts = True
+        words = SeededWords([self._seed, 3, len(self._parts)])
+        found = np.sort(permutation(words, n)[:most])
+        if self._earlier is not None and len(self._parts) < len(self._earlier._parts):
+            found = self._earlier._parts[len(self._parts)].copy()
+            gone, left_out = found >= n, np.setdiff1d(np.arange(n), found)
+            found[gone] = left_out[: np.count_nonzero(gone)]  # the last record, or none
+        self._parts.append(found)
         return found
 
     def part_order(self, n: int) -> NDArray[np.int64]:

@@ -34,6 +34,7 @@ from skdpnoise.queries import private_categories
 from skdpnoise.queries.categories import CategoryMechanism, category_mechanism, release_categories
 from skdpnoise.queries.norm_quantile import NormQuantileMechanism
 from skdpnoise.sampling import random_words, secret_order
+from skdpnoise.sampling.integers import secret_rows
 from skdpnoise.sampling.keyed import keyed_order
 from skdpnoise.sampling.observer import note_charge, plus_noise
 from skdpnoise.sensitivity import GroupedProfile, RowBounds, SensitivityProfile
@@ -476,6 +477,22 @@ def test_the_orders_of_those_with_a_value_are_coupled_with_one_more_of_them(n):
             for one in (coupled_order(longer).tolist(), order.tolist())
         )
         assert pairs == fewer
+
+
+def test_parts_of_the_records_are_coupled_with_one_fewer_of_them():
+    met = set()
+    for seed in range(30):
+        first = Transcript(seed)
+        part = first.watch(secret_rows, None, 7, 4).tolist()
+        same, fewer = (
+            Transcript(seed, earlier=first).watch(secret_rows, None, n, 4).tolist() for n in (7, 6)
+        )
+        assert same == part
+        assert max(fewer) < 6 and len(set(fewer)) == 4
+        changed = [place for place in range(4) if part[place] != fewer[place]]
+        assert changed == [place for place in range(4) if part[place] == 6]
+        met.add(len(changed))
+    assert met == {0, 1}
 
 
 def test_orders_of_fewer_records_are_coupled_and_of_as_many_the_same():
