@@ -125,11 +125,16 @@ class DPTableVectorizer(PrivateTransformer, SchemaParameter):
     Notes
     -----
     **Privacy.** Categories are those of one :class:`~skdpnoise.queries.CategoryMechanism`, numbers
-    those of one call of :func:`~skdpnoise.queries.private_quantiles`; they compose. Names and types
-    of columns are declared public, as the report says. Where none is declared, columns of objects,
-    text and missing values are categories; truth values, dates, or numbers beside anything else are
-    refused, as one of them would decide. What :meth:`transform` returns of a private record is not
-    private.
+    those of one call of :func:`~skdpnoise.queries.private_quantiles`; they compose. Where there are
+    fewer records, by a public or released number, than 60 times the noise on a count of each
+    column, its loss goes to locations and scales as of
+    :func:`~skdpnoise.queries.private_location_scale` instead, with no bins: what is missing counts
+    as the location, and as a typical deviation, within the same bounds.
+
+    Names and types of columns are declared public, as the report says. Where none is declared,
+    columns of objects, text and missing values are categories; truth values, dates, or numbers
+    beside anything else are refused, as one of them would decide. What :meth:`transform` returns of
+    a private record is not private.
 
     References
     ----------
