@@ -80,10 +80,8 @@ class ColumnSigns:
 
     @property
     def among_pairs(self) -> bool:
-        """Whether pairs are of those records that have a value, of which it is not known how many.
-
-        The others count as gaps of 0: each pair that is not below a threshold counts -2.
-        """
+        """Whether pairs are of those records that have a value."""
+        # The others count as gaps of 0, as each pair that is not below a threshold counts -2.
         return self.paired and self.missing is not None
 
     def step(self, grid_size: Floats) -> Sweep:

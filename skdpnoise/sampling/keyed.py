@@ -33,13 +33,12 @@ def new_key(rng: RandomWords) -> bytes:
 def keyed_order(key: bytes, use: int, n: int) -> NDArray[np.int64]:
     """Return one of all orders of n records, equally likely, for a use of a key.
 
-    Independent words are sorted, which are drawn anew where two are equal.
-
     Examples
     --------
     >>> sorted(keyed_order(bytes(32), 0, 4).tolist())
     [0, 1, 2, 3]
     """
+    # Independent words are sorted, and drawn anew where two are equal.
     observer, begin = current(), 0
     if observer is not None:  # an audit couples the orders of two data sets
         return observer.part_order(n)
