@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -194,15 +195,15 @@ def search_quantile(
 
 
 def log_likelihood(
-    family: Noise, share: float, scale: float, low: float, high: float, whole: float = HALF
-) -> float:
-    """Return the log-likelihood of a noisy share of records, the true one being in an interval."""
+    family: Noise, share: Any, scale: Any, low: float, high: float, whole: float = HALF
+) -> Any:
+    """Return the log-likelihood of noisy shares of records, the true ones being in an interval."""
     end = 1.0 if high == 1.0 else 0.0
-    between = float(family.sf((share - high) / scale) - family.sf((share - low) / scale))
-    at_end = math.exp(float(family.logpdf((share - end) / scale)))
+    between = family.sf((share - high) / scale) - family.sf((share - low) / scale)
+    at_end = np.exp(family.logpdf((share - end) / scale))
     # One density on both sides of q: else the shorter side would be believed for being short.
     likelihood = whole * at_end + (1.0 - whole) * scale * between
-    return math.log(max(likelihood, 1e-300))
+    return np.log(np.maximum(likelihood, 1e-300))
 
 
 def _octave_weights(center: float, width: float = 6.0) -> Floats:

@@ -169,16 +169,19 @@ def _bisected(
             thresholds = np.maximum(thresholds, _LEAST)
         asked = replace(query, thresholds=thresholds)
         noisy = yield partial(session.summed, label, asked, drawn, step, most_pairs)
-        shares = (1.0 if query.among_pairs else 0.5) + noisy * grid_sizes[step] / (
-            2.0 * query.n_records
-        )
+        # Of pairs that count -2, a share of 1 is that of a sum of 0.
+        most = 1.0 if query.among_pairs else 0.5
+        shares = most + noisy * grid_sizes[step] / (2.0 * query.n_records)
+        facts = mechanism.family, shares, scales[step]
+        above, below = log_likelihood(*facts, 0.5, 1.0), log_likelihood(*facts, 0.0, 0.5)
+        constant = np.where(thresholds > 0.0, 1.0, 0.0)  # of gaps, which then are all zero
+        evidence -= mechanism.family.logpdf((shares - constant) / scales[step])
         for k, (belief, edge) in enumerate(cuts):
-            facts = mechanism.family, float(shares[k]), float(scales[step, k])
-            log_mass = belief.log_mass - np.logaddexp.reduce(belief.log_mass)
-            log_mass[:edge] += log_likelihood(*facts, 0.5, 1.0)
-            log_mass[edge:] += log_likelihood(*facts, 0.0, 0.5)
-            constant = 1.0 if thresholds[k] > 0.0 else 0.0  # of gaps, which then are all zero
-            alike = float(mechanism.family.logpdf((shares[k] - constant) / scales[step, k]))
-            evidence[k] += float(np.logaddexp.reduce(log_mass)) - alike
-            beliefs[k] = Belief(belief.edges, log_mass)
+            log_mass = belief.log_mass.copy()
+            log_mass[:edge] += above[k]
+            log_mass[edge:] += below[k]
+            largest = log_mass.max()
+            total = float(np.log(np.exp(log_mass - largest).sum()) + largest)
+            evidence[k] += total
+            beliefs[k] = replace(belief, log_mass=log_mass - total)
     return beliefs, evidence
