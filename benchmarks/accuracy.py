@@ -12,11 +12,13 @@ Flights, Computers, digits, Spambase, Adult and breast cancer are only measured.
 from __future__ import annotations
 
 import argparse
+import json
 import math
 import warnings
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -56,6 +58,7 @@ from skdpnoise.datasets import fetch_california
 from skdpnoise.privacy import PrivacyGuarantee
 from skdpnoise.queries import private_quantiles
 
+BEFORE = Path(__file__).with_name("accuracy_before.json")  # figures of commit 4638c055
 DELTA = 1e-6
 N_TEST = 20_000
 MANY_FITS = 300  # of shares of fits
@@ -517,6 +520,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--jobs", type=int, default=2)
     args = parser.parse_args(argv)
     measure, rows, records, missed = resumed(args.out, figure), [], [], 0
+    before = json.loads(BEFORE.read_text(encoding="utf-8"))
     for number, case in enumerate(CASES):
         if args.rows and case.row not in args.rows:
             continue
@@ -528,7 +532,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             )
         except ImportError as error:
             rows.append(
-                [case.row, case.name, case.epsilon, None, None, None, f"needs {error.name}"]
+                [case.row, case.name, case.epsilon, *[None] * 4, f"needs {error.name}"]
             )
             continue
         figures, references = np.array(found).T
@@ -538,10 +542,11 @@ def main(argv: Sequence[str] | None = None) -> int:
         shown = None if np.isnan(references).all() else float(np.median(references))
         verdict = "reached" if reached else "MISSED"
         name = case.name if case.statistic == "median" else f"{case.name} ({case.statistic})"
-        rows.append([case.row, name, case.epsilon, value, shown, bar, verdict])
+        known = before.get(f"{case.row} {name} {case.epsilon:g}")
+        rows.append([case.row, name, case.epsilon, known, value, shown, bar, verdict])
         print(*rows[-1], flush=True)
         records.append({"row": case.row, "name": name, "epsilon": case.epsilon, "figures": found})
-    headers = ["row", "case", "ε", "figure", "reference", "bar", ""]
+    headers = ["row", "case", "ε", "before", "figure", "reference", "bar", ""]
     print_table(headers, rows, title=f"{missed} of {len(rows)} bars are missed")
     save_json(args.out, "accuracy", {"cases": records})
     return int(missed > 0)
