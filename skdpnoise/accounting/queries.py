@@ -93,6 +93,7 @@ class ClippedRows:
     scale: Floats | float | None = None
     contributions: Contributions | None = None  # tables side by side
     n_threads: int = 1
+    beyond: Floats | None = None  # entries count by how far they are beyond ± this, in scales
 
     def sensitivity(self, adjacency: Adjacency) -> SensitivityProfile:
         return clipped_rows(self.bounds, adjacency)
@@ -110,6 +111,7 @@ class ClippedRows:
             l1_norm=bounds.l1_norm,
             center=self.center,
             scale=self.scale,
+            beyond=self.beyond,
             n_threads=self.n_threads,
         )
         blocks = [leaf] if self.contributions is None else self.contributions(leaf)

@@ -18,12 +18,15 @@ SLACK = 1.0 + 1e-11
 
 @np.errstate(all="ignore")
 def standardise(
-    tile: Floats, n: int, standard: tuple[Floats, Floats, Floats], sums: Floats
+    tile: Floats, n: int, standard: tuple[Floats, Floats, Floats, Floats], sums: Floats
 ) -> None:
-    center, inverse_scale, limit = standard
+    center, inverse_scale, beyond, limit = standard
     z = tile[:, :n]
     z -= center[:, None]
     z *= inverse_scale[:, None]
+    far = beyond > 0.0
+    if far.any():
+        z[far] -= _clip(z[far], beyond[far])
     _clip(z, limit)
     squares, magnitudes, sizes = sums[:, :n]
     squares[:], magnitudes[:] = _down(z * z), _down(np.abs(z))

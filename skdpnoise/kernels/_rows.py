@@ -20,18 +20,22 @@ from skdpnoise.kernels._plain_rows import SLACK, Floats
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def standardise(
-    tile: Floats, n: int, standard: tuple[Floats, Floats, Floats], sums: Floats
+    tile: Floats, n: int, standard: tuple[Floats, Floats, Floats, Floats], sums: Floats
 ) -> None:
     """Standardise and clip the first n rows of a tile; measure each of them."""
-    center, inverse_scale, limit = standard
+    center, inverse_scale, beyond, limit = standard
     squares, magnitudes, sizes = sums[0], sums[1], sums[2]
     squares[:n] = 0.0
     magnitudes[:n] = 0.0
     for j in range(center.shape[0]):
-        column, middle, factor, bound = tile[j], center[j], inverse_scale[j], limit[j]
+        column, middle, factor = tile[j], center[j], inverse_scale[j]
+        near, bound = beyond[j], limit[j]
         for i in range(n):
             # Written as comparisons so that a NaN becomes a bound.
             z = (column[i] - middle) * factor
+            if near > 0.0:
+                inner = z if z > -near else -near
+                z -= inner if inner < near else near
             z = z if z > -bound else -bound
             z = z if z < bound else bound
             column[i] = z

@@ -33,6 +33,7 @@ def second_moments(
     center: ArrayLike | None = None,
     scale: ArrayLike | None = None,
     limit: ArrayLike | None = None,
+    beyond: ArrayLike | None = None,
     columns: ArrayLike | None = None,
     l1_norm: float | None = None,
     block_rows: int | None = None,
@@ -62,6 +63,8 @@ def second_moments(
         0 and 1 by default.
     limit : float or array-like of shape (p,), default=None
         Bound on the magnitude of each standardised entry, before the row is shrunk.
+    beyond : float or array-like of shape (p,), default=None
+        Standardised entries count by how far they are beyond ± this, before they are clipped.
     columns : float or array-like of shape (p,), default=None
         c; a box, applied as `limit` is.
     l1_norm : float, default=None
@@ -89,7 +92,8 @@ def second_moments(
     array([[0.6095314 , 0.60457039],
            [0.60457039, 0.70218754]])
     """
-    standard, bounds = (center, scale, limit), (row_grid_size, norm, columns, l1_norm)
+    standard = center, scale, beyond, limit
+    bounds = row_grid_size, norm, columns, l1_norm
     upper = np.triu(_Rows(X, standard, bounds, block_rows, n_threads).sums(of_products=True))
     return upper + np.triu(upper, 1).T
 
@@ -102,6 +106,7 @@ def clipped_row_sums(
     center: ArrayLike | None = None,
     scale: ArrayLike | None = None,
     limit: ArrayLike | None = None,
+    beyond: ArrayLike | None = None,
     columns: ArrayLike | None = None,
     l1_norm: float | None = None,
     block_rows: int | None = None,
@@ -115,7 +120,7 @@ def clipped_row_sums(
 
     Parameters
     ----------
-    X, row_grid_size, norm, center, scale, limit, columns, l1_norm, block_rows, n_threads
+    X, row_grid_size, norm, center, scale, limit, beyond, columns, l1_norm, block_rows, n_threads
         As for :func:`second_moments`.
 
     Returns
@@ -135,7 +140,8 @@ def clipped_row_sums(
     >>> (clipped_row_sums(X, row_grid_size=2.0**-20, norm=1.0) / 2.0**20).round(5)
     array([1.1 , 1.05])
     """
-    standard, bounds = (center, scale, limit), (row_grid_size, norm, columns, l1_norm)
+    standard = center, scale, beyond, limit
+    bounds = row_grid_size, norm, columns, l1_norm
     return _Rows(X, standard, bounds, block_rows, n_threads).sums(of_products=False)
 
 
@@ -167,7 +173,7 @@ def row_norms(
     >>> row_norms(np.array([[3.0, 4.0], [0.0, 0.0]]), center=[0.0, 0.0])
     array([5., 0.])
     """
-    standard, bounds = (center, scale, limit), (1.0, 1.0, None, None)
+    standard, bounds = (center, scale, None, limit), (1.0, 1.0, None, None)
     return _Rows(X, standard, bounds, block_rows, n_threads).norms_of_rows()
 
 
@@ -177,12 +183,13 @@ class _Rows:
     def __init__(
         self,
         X: Tables,
-        standard: tuple[ArrayLike | None, ArrayLike | None, ArrayLike | None],
+        standard: tuple[ArrayLike | None, ...],
         bounds: tuple[ArrayLike, float, ArrayLike | None, float | None],
         block_rows: int | None,
         n_threads: int,
     ) -> None:
-        (center, scale, limit), (row_grid_size, norm, columns, l1_norm) = standard, bounds
+        center, scale, beyond, limit = standard
+        row_grid_size, norm, columns, l1_norm = bounds
         self.tables = side_by_side(X)
         self.n_rows = len(self.tables[0])
         self.n_columns = p = sum(table.shape[1] for table in self.tables)
@@ -192,7 +199,8 @@ class _Rows:
             inverse = 1.0 / per_column(scale, 1.0, p)
         largest = np.finfo(np.float64).max  # instead of infinity, of which 0 times is NaN
         box = np.minimum(per_column(limit, largest, p), per_column(columns, largest, p))
-        self.standard = per_column(center, 0.0, p), np.minimum(inverse, largest), box
+        units = per_column(center, 0.0, p), np.minimum(inverse, largest)
+        self.standard = *units, per_column(beyond, 0.0, p), box
         if not ((self.grid_size > 0.0).all() and min(self.norms) > 0.0):
             raise ValueError(f"row_grid_size and norm must be positive, got norm={norm!r}.")
         with np.errstate(over="ignore"):

@@ -36,8 +36,8 @@ class DPLassoPath(QuietScoreMixin, RegressorMixin, TargetParameters, PrivateLine
               + \alpha \bigl(\rho |w|_1 + \tfrac{1 - \rho}{2} |w|_2^2\bigr)
               \quad\text{for every } \alpha
 
-    The second moments of columns and target, standardised, clipped to ±3 and held in a ball, are
-    released once; each model is computed from what was released and costs nothing more.
+    The second moments of columns and target, standardised, clipped and held in a ball, are released
+    once; each model is computed from what was released and costs nothing more.
 
     Parameters
     ----------
@@ -134,8 +134,8 @@ class DPLassoPath(QuietScoreMixin, RegressorMixin, TargetParameters, PrivateLine
     ) -> Fitted:
         assert isinstance(plan, OneReleasePlan)
         features, units = plan.problem.features, plan.problem.target.units
-        pseudo = plan.moments.released(table, session)
-        alpha = path_alpha(plan.moments.noise_level, int(features.used.sum()))
+        pseudo = plan.data
+        alpha = path_alpha(pseudo.noise_level, int(features.used.sum()))
         alphas = self._given_alphas()
         alphas = self._grid(pseudo) if alphas is None else alphas
         models = pseudo.solve(np.append(alphas, alpha), self.l1_ratio)

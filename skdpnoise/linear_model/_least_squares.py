@@ -53,7 +53,8 @@ class DPCoordinateDescentRegressor(CoordinateParameters, LeastSquares):
               + \alpha \bigl(\rho |w|_1 + \tfrac{1 - \rho}{2} |w|_2^2\bigr)
 
     over columns and target that are standardised and clipped to ±3, by private coordinate descent,
-    or from one private release of second moments. It needs no bounds and no scaling by hand.
+    or from one private release of second moments, which also tells of columns whose values beyond
+    ±3 are worth a wider limit. It needs no bounds and no scaling by hand.
 
     Parameters
     ----------
@@ -136,16 +137,17 @@ class DPCoordinateDescentRegressor(CoordinateParameters, LeastSquares):
        integers within it (:mod:`skdpnoise.kernels.joint`: 2C in Euclidean norm, or C), plus exact
        integer noise; and then "second moments" with the released model's prediction as the only
        feature. Or "second moments" alone: once, the sum over records of :math:`z z^\top`, with z =
-       (x, y, 1) standardised, clipped to public limits, shrunk into a ball of radius R and rounded
-       to integers within it, plus exact integer noise on the symmetric matrix
+       (x, y, 1, x'') standardised, clipped to public limits, shrunk as a whole into a ball of
+       radius R and rounded to integers within it, plus exact integer noise on the symmetric matrix
        (:func:`~skdpnoise.mechanisms.calibrate_second_moments`: in Frobenius norm it moves by R²
-       under add/remove, by √2 R² under replace-one).
+       under add/remove, by √2 R² under replace-one). Here x'' is what features have beyond the
+       limits of x, and by the noisy moments the wider limits are taken for some of them.
 
     Each release, the choice of the solver included, depends on earlier ones only through released
     numbers; costs compose adaptively and exactly, ε adding for pure and μ² for Gaussian noise.
     Everything else is public (shape, parameters, visiting order) or post-processing: the repair of
-    noisy moments, penalties, their solution. Whether fit raises an error for malformed data is not
-    protected.
+    noisy moments, limits chosen by them, penalties, their solution. Whether fit raises an error for
+    malformed data is not protected.
 
     References
     ----------

@@ -13,10 +13,12 @@ from skdpnoise.kernels import row_products
 from skdpnoise.kernels.joint import columns_of, hold_parts
 from skdpnoise.linear_model._column_groups import NO_GROUP
 from skdpnoise.queries.location_scale import LIMIT as LIMIT
+from skdpnoise.queries.location_scale import TO_SIGMA
 
-# Standardised values are clipped to 3 scales; to this many where public bounds are wider: a value
-# farther off has more leverage on second moments than it deserves. Binary columns are not clipped.
-FARTHEST = 20.0
+# Standardised values are clipped to 3 scales, or to this many at most: a value farther off has more
+# leverage on second moments than it deserves.
+FARTHEST = 60.0
+TWO_VALUES = 0.1  # part by which the scale of a column of two values may be off what these have
 
 
 OF_COLUMNS = ("center", "scale", "used", "limit")  # arrays of a standardisation
@@ -48,9 +50,20 @@ class Standardisation:
         spread = np.asarray(1.0 / (limit / LIMIT))
         return replace(self, scale=self.scale * root, limit=limit, spread=spread)
 
-    def capped(self) -> Standardisation:
-        """Return a standardisation that clips what is far from all the rest of its column."""
-        return replace(self, limit=np.minimum(self.limit, FARTHEST))
+    def of_two_values(self, bounds: np.ndarray) -> np.ndarray:
+        """Return which columns have the scale of two values, the ends of bounds (2, n_columns)."""
+        # Scales are from mean absolute deviations, each of at most half of the bounds.
+        with np.errstate(invalid="ignore"):
+            half = 0.5 * (bounds[1] - bounds[0])
+            ends = self.center - bounds[0], bounds[1] - self.center
+            deviations = ends[1] * np.minimum(ends[0], half), ends[0] * np.minimum(ends[1], half)
+            scale = 0.5 * TO_SIGMA * (deviations[0] + deviations[1]) / half
+            return np.asarray(np.abs(self.scale - scale) <= TWO_VALUES * scale)
+
+    def widened(self, unbounded: np.ndarray) -> Standardisation:
+        """Return one that clips what is farthest alone, some columns being without bounds."""
+        within = np.minimum(self.limit, FARTHEST)
+        return replace(self, limit=np.where(unbounded, FARTHEST, within))
 
     def through_origin(self) -> Standardisation:
         """Return a standardisation that leaves 0 where it is, for models without an intercept."""

@@ -222,6 +222,18 @@ def prefers_moments(noise_level: float, reach: np.ndarray) -> bool:
     return bool(reach.size) and noise_level < MOMENTS.quiet * float(np.mean(reach**2))
 
 
+def sure_gain(before: float, after: float, noise: float, n_samples: float) -> float:
+    r"""Return what is left of a gain in mean squares, less what may be chance; no gain if negative.
+
+    .. math:: g - 2 \sqrt{N^2 + 4 l g / n}
+    """
+    # The squares of residuals r and r - d differ by about 2 r d, and g is the mean square of d: of
+    # n records the mean of 2 r d has a standard deviation of about 2 √{l g / n}.
+    gain = before - after
+    sampled = 4.0 * max(before, 0.0) * max(gain, 0.0) / n_samples
+    return gain - 2.0 * math.hypot(noise, math.sqrt(sampled))
+
+
 def scaling_share(noise_level: float) -> float:
     """Return the share of private locations and scales, by the noise of a count by records."""
     more = max(1.0, noise_level / COORDINATE.quiet)

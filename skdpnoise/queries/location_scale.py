@@ -35,7 +35,7 @@ from skdpnoise.sensitivity import clipped_sum
 _STEPS = 5  # releases: magnitude, coarse and fine location, mean, deviation
 LEAST_SCALE = 0.02  # in halves of public bounds
 LIMIT = 3.0  # scales to which a fit clips values without public bounds
-_TO_SIGMA = 1.25  # standard deviation over mean absolute deviation of a normal law
+TO_SIGMA = 1.25  # standard deviation over mean absolute deviation of a normal law
 
 
 @shared_texts
@@ -204,7 +204,7 @@ def _refine(
     # What is missing counts as the location, and as a deviation that says nothing new.
     location, unit, missing = ranges.center[columns], ranges.unit[columns], ranges.missing
     ones, half = np.ones(columns.size), loss.share(HALF)
-    typical = (1.0 if reach > 1.0 else TYPICAL) / _TO_SIGMA
+    typical = (1.0 if reach > 1.0 else TYPICAL) / TO_SIGMA
 
     def clipped(loops: Any, tile: Floats, n: int, _: Any, which: Places) -> None:
         absent = tile[:, :n] == MISSING if missing else False
@@ -226,7 +226,7 @@ def _refine(
     means, noise = ranges.averaged((yield ranges.ask(label, sums, half)))
     # The floor keeps a scale that the noise made tiny, or negative, from blowing values up.
     floor = LEAST_MAGNITUDES if reach > 1.0 else min(max(LEAST_SCALE, noise), 1.0)
-    scale = np.maximum(_TO_SIGMA * _james_stein(means, noise), floor) * unit
+    scale = np.maximum(TO_SIGMA * _james_stein(means, noise), floor) * unit
     return location + mean * unit, scale
 
 

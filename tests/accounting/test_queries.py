@@ -47,6 +47,7 @@ def codes_by_column(leaf):
     return (leaf[:, :-1] > 0.0).astype(np.intp) + (leaf[:, :-1] > 1.0)
 
 
+BEYOND = np.array([0.5, 0.0, 0.3])
 BOXED = RowBounds(N_COLUMNS, norm=1.0, columns=np.array([0.5, 1.0, 0.8]), l1_norm=1.3)
 QUERIES = {
     "sum": ClippedSum(LOW, HIGH, some_rows),
@@ -61,6 +62,9 @@ QUERIES = {
     ),
     "moments in a box and a ball": SecondMoments(
         RowBounds(N_COLUMNS, 1.0, BOXED.columns), contributions=some_rows
+    ),
+    "moments beyond limits": SecondMoments(
+        RowBounds(N_COLUMNS, 1.0, BOXED.columns), contributions=some_rows, beyond=BEYOND
     ),
     "sums by group": GroupedSum(N_GROUPS, codes, LOW, HIGH, rows),
     "sums of one group": GroupedSum(1, codes, LOW, HIGH, rows),

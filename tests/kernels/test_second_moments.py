@@ -106,6 +106,20 @@ def check_row(row, *, columns, norm, l1_norm, row_grid_size):
     assert all(v <= Fraction(c) * SLACK for v, c in zip(values, columns.tolist(), strict=True))
 
 
+@pytest.mark.parametrize("p", [1, 4, 7])
+def test_entries_count_by_how_far_they_are_beyond_limits(p):
+    X, keywords = problem(p=p), bounds(p)
+    beyond = np.linspace(0.0, 0.8, p)
+    given = {name: keywords.pop(name) for name in ("center", "scale")}
+    z = (X - given["center"]) * (1.0 / given["scale"])
+    far = z - np.clip(z, -beyond, beyond)
+    assert_array_equal(
+        second_moments(X, **given, **keywords, beyond=beyond), second_moments(far, **keywords)
+    )
+    near = integers(np.full((1, p), 0.5), **keywords, beyond=1.0)
+    assert_array_equal(near, np.zeros((1, p)))
+
+
 @quick("1e-05", "0.7")
 @pytest.mark.parametrize("grid_size", [1e-5, 0.03, 0.7, 5.0])
 def test_whatever_a_row_holds_its_integers_are_within_the_bounds(grid_size):
@@ -120,9 +134,10 @@ def test_whatever_a_row_holds_its_integers_are_within_the_bounds(grid_size):
         "row_grid_size": grid_size * np.array([1.0, 0.5, 2.0, 1.0]),
     }
     largest = 0.0
-    for row in integers(X, **stated):
-        check_row(row, **stated)
-        largest = max(largest, np.linalg.norm(row * stated["row_grid_size"]))
+    for beyond in (0.0, np.array([0.0, 0.5, 2.0, 1e300])):
+        for row in integers(X, **stated, beyond=beyond):
+            check_row(row, **stated)
+            largest = max(largest, np.linalg.norm(row * stated["row_grid_size"]))
     assert grid_size > 1e-2 or largest >= 0.99 * stated["norm"]
 
 
@@ -327,7 +342,8 @@ def test_numpy_writes_the_numbers_of_the_compiled_loops_bit_for_bit(p, grid_size
         for limit, norms in ((1e300, (1.0, math.inf)), (3.0, (0.8, 1.1)), (0.5, (math.inf, 2.0))):
             tiles, sums = np.zeros((2, p, 608)), np.zeros((2, 3, 600))
             tiles[:, :, :n] = values[:, -n:]
-            settings = np.zeros(p), np.linspace(0.5, 2.0, p), np.full(p, limit)
+            beyond = np.arange(p) % 3 * 0.4
+            settings = np.zeros(p), np.linspace(0.5, 2.0, p), beyond, np.full(p, limit)
             most = np.full(p, math.floor(min(limit, *norms) / grid_size))
             grid = np.full(p, grid_size), most, *norms
             _rows.standardise(tiles[0], n, settings, sums[0])

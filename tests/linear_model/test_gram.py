@@ -11,10 +11,15 @@ from sklearn.linear_model import ElasticNet, Ridge, lasso_path
 
 from skdpnoise import DPCoordinateDescentRegressor, DPLassoPath
 from skdpnoise.ledger import Account
+from skdpnoise.linear_model._budget import split_budget
+from skdpnoise.linear_model._records import Rows, Settings
+from skdpnoise.linear_model._standard_units import plain_units
 from skdpnoise.linear_model._tuned import choose_row_norm, prefers_moments
-from skdpnoise.linear_model.solvers.moments import make_pseudo_data
+from skdpnoise.linear_model.solvers.moments import make_pseudo_data, plan_moments
 from skdpnoise.mechanisms import SymmetricMatrixMechanism
+from skdpnoise.privacy import PrivacyGuarantee
 from tests._cases import each_value, quick
+from tests.linear_model._public import public_schema
 
 pytestmark = pytest.mark.filterwarnings("ignore::skdpnoise.PrivacyWarning")
 
@@ -67,7 +72,7 @@ def test_pseudo_data_give_the_answers_of_scikit_learn(alpha, ratio, intercept):
 
 
 def _without_noise(monkeypatch, estimator, X, y):
-    """Fit without noise on the second moments; return the model and the rows that were summed."""
+    """Fit without noise on the second moments; return the model and the rows that it solves."""
     mechanisms = []
     charge = Account.charge
 
@@ -81,9 +86,9 @@ def _without_noise(monkeypatch, estimator, X, y):
     model = estimator.fit(X, y)
     features, _, center, scale = model._standardised
     grid_size = mechanisms[-1].row_grid_size
-    rows = np.column_stack([features(X), np.clip((y - center) / scale, -3.0, 3.0)])
+    rows = np.column_stack([features(X), (y - center) / scale])
     unit = grid_size[: rows.shape[1]]
-    most = np.floor(3.0 / unit)  # whole steps within the limit
+    most = np.floor(np.append(features.limit, 60.0) / unit)  # whole steps within the limits
     return model, np.clip(np.rint(rows / unit), -most, most) * unit
 
 
@@ -374,3 +379,105 @@ def test_no_penalty_at_all_is_still_sensible_when_the_noise_hides_a_direction():
 def test_parameters_out_of_range_are_named(name, value):
     with pytest.raises(ValueError, match=f"'{name}'"):
         _model(**{name: value}).fit(*_problem(50))
+
+
+# Limits that are chosen
+
+
+def _heavy(n=20_000, seed=0):
+    """A column of which a tenth is far from the rest, and two others."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, 3))
+    X[:, 1] = np.where(rng.random(n) < 0.1, rng.exponential(10.0, n), X[:, 1])
+    return X, X @ [1.0, 0.5, 0.0] + rng.normal(size=n)
+
+
+@pytest.mark.parametrize("within", [False, True])
+@BOTH
+def test_a_column_whose_far_values_matter_gets_a_wide_limit_and_others_keep_theirs(
+    estimator, within
+):
+    X, y = _heavy()
+    bounds = {"feature_bounds": (-150.0, 150.0), "target_bounds": (-80.0, 80.0)} if within else {}
+    settings = {**estimator.get_params(), "epsilon": 5.0, "random_state": 0, **bounds}
+    model = type(estimator)(**settings).fit(X, y)
+    widths = 0.5 * np.diff(model.clip_range_, axis=0)[0]
+    assert widths[1] > 30.0
+    assert widths[2] < 12.0
+    assert model.coef_[1] == pytest.approx(0.5, abs=0.03)
+    # What is fitted is what predicts.
+    clipped = np.clip(X, *model.clip_range_)
+    by_hand = clipped @ model.coef_ + model.intercept_
+    np.testing.assert_allclose(model.predict(X), by_hand, rtol=1e-9, atol=1e-9)
+    assert model.score(X, y) > 0.8
+
+
+def test_far_values_that_mean_nothing_keep_their_limit():
+    X, y = _heavy()
+    y -= 0.5 * X[:, 1] - 0.5 * np.clip(X[:, 1], -2.0, 2.0)
+    for seed in range(5):
+        model = _model(epsilon=2.0, random_state=seed).fit(X, y)
+        assert (np.diff(model.clip_range_, axis=0) < 12.0).all()
+
+
+def test_a_ridge_leaves_more_than_noisy_moments_say_by_its_optimism():
+    columns, target, moments = _moments(seed=2)
+    units = np.array([*columns.std(axis=0), target.std(), 1.0])
+    moments = moments / np.outer(units, units)
+    rng, deviation, more, stated = np.random.default_rng(0), 0.02, [], []
+    level = deviation * np.sqrt(5.0)
+    for _ in range(400):
+        noise = np.triu(deviation * rng.normal(size=moments.shape))
+        noisy = moments + noise + np.triu(noise, 1).T
+        pseudo = make_pseudo_data(noisy, np.ones(4, dtype=bool), level)
+        *slopes, intercept = pseudo.solve([0.5 * level], 0.0)[0]
+        weights = np.array([*slopes, -1.0, intercept])
+        more.append(weights @ (moments - noisy) @ weights)
+        stated.append(pseudo.optimism)
+    assert np.mean(stated) == pytest.approx(np.mean(more), rel=0.5)
+
+
+def test_noise_chooses_no_limit():
+    X, y = _problem(2000)
+    for seed in range(20):
+        model = _model(epsilon=0.5, random_state=seed).fit(X, y)
+        assert (np.diff(model.clip_range_, axis=0)[0] < 40.0 * X.std(axis=0)).all()
+
+
+def test_columns_of_two_values_keep_them_within_bounds_however_rare_one_is():
+    rng = np.random.default_rng(0)
+    X = (rng.random((20_000, 3)) < [0.5, 0.1, 0.02]).astype(float)
+    y = X @ [1.0, 2.0, -1.0] + 0.1 * rng.normal(size=20_000)
+    bounds = {"feature_bounds": (0.0, 1.0), "target_bounds": (-2.0, 4.0)}
+    model = _model(epsilon=10.0, **bounds).fit(X, y)
+    np.testing.assert_allclose(model.coef_, [1.0, 2.0, -1.0], atol=0.1)
+    assert (model.clip_range_[1] >= 0.99).all()
+
+
+@pytest.mark.parametrize("adjacency", ["replace_one", "add_remove"])
+@pytest.mark.parametrize("noise", ["inid_gaussian", "inid_laplace"])
+def test_no_record_moves_both_parts_of_rows_by_more_than_is_paid_for(adjacency, noise):
+    delta = 0.0 if noise.endswith("laplace") else 1e-6
+    model = _model(epsilon=1.0, delta=delta, noise=noise, adjacency=adjacency)
+    settings, guarantee = Settings.of(model), PrivacyGuarantee(1.0, delta, adjacency)
+    bounds = np.full((2, 3), [[-np.inf], [np.inf]])
+    budget = split_budget(settings, 1, public_schema(bounds, bounds[:, :1]), guarantee)
+    columns, wide = plain_units(4), np.array([60.0, 3.0, 12.0])
+    release = plan_moments(settings, columns, 1e4, budget.for_records(1e4), wide=wide)
+    assert release.two_parts.tolist() == [0, 2]
+    rng, odd = np.random.default_rng(0), [-1e300, -30.0, -3.5, -1.0, 0.0, 1.0, 4.0, 20.0, np.inf]
+    records = rng.normal(size=(400, 4)) * rng.choice([0.1, 1.0, 10.0, 100.0], size=(400, 1))
+    records[::2] = rng.choice(odd, size=(200, 4))
+    step = release.query.step(release.mechanism.grid_size)
+    rows = (Rows(one[np.newaxis, :3], one[3:]) for one in records)
+    upper = np.triu_indices(7)
+    sums = np.array([step(release.tables(one))[upper] for one in rows])
+    unit = release.mechanism.grid_size[upper]
+    others = np.roll(sums, 1, axis=0) if adjacency == "replace_one" else 0
+    moved = np.abs(sums - others) * unit
+    profile = release.query.sensitivity(adjacency)
+    assert (moved <= profile.per_coordinate).all()
+    assert moved.sum(axis=1).max() <= profile.l1
+    assert 0.6 * profile.l2 <= np.linalg.norm(moved, axis=1).max() <= profile.l2
+    # Both parts are there, and far values are in the second.
+    assert sums[:, -1].max() > 0

@@ -315,7 +315,7 @@ class RescaleOnMoments(LastRelease):
         # Penalties of all slopes are one of their common factor: no infinite one is of those kept.
         l1, l2 = (one[sizes > 0.0] for one in settings.penalty(plan.problem, plan.n_samples))
         sizes = sizes[sizes > 0.0]
-        data = self.moments.data(noisy)
+        data = self.moments.chosen(noisy).data
         plain = float(data.solve([0.0], 0.0)[0, 0])
         penalised = data.penalised(np.array([l1 @ sizes]), np.array([l2 @ sizes**2]))[0, 0]
         # Passes had the penalties, and noise adds to them: slopes are made no smaller for them.

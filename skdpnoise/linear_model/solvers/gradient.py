@@ -283,7 +283,7 @@ def _of_numbers(
         return level_part, (shrink_slopes, *level)
     noise = budget.noise if budget.noise in tuned.MOMENT_NOISES else NORMAL
     plain = replace(settings, noise=noise, row_norm="auto")
-    columns = side_by_side(plain_units(1), scaling)
+    columns = side_by_side(plain_units(1), scaling.widened(np.zeros(1, dtype=bool)))
     moments = plan_moments(plain, columns, n_samples, replace(budget, noise=noise), BESIDE)
     return BESIDE + level_part, (RescaleOnMoments(moments), *level)
 

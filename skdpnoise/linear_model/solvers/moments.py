@@ -2,8 +2,20 @@ r"""Second moments of bounded rows: planned on public facts, released once, solv
 
 .. math:: G = \frac1n \Bigl(\sum_i z_i z_i^\top + E\Bigr), \qquad z = (x, y, 1)
 
-with x and y standardised, clipped to ±3 and shrunk, the constant included, into a ball of radius R.
+with x and y standardised, clipped and shrunk, the constant included, into a ball of radius R.
 Shrinking a row equals giving it a smaller weight, so an exact linear relation survives.
+
+Whether a feature is better clipped to ±3 or hardly, no public fact says. So what a column has
+within ±3, and what it has beyond that up to ±60 or to its public bounds, are two entries of a row:
+
+.. math:: z = (x', y, 1, x''), \qquad x' = \mathrm{clip}(x, \pm 3), \qquad
+          x' + x'' = \mathrm{clip}(x, \pm 60)
+
+All of z, with x'' in larger units, lies in the ball: a record moves the sums by no more than what a
+row of that ball moves second moments by, whatever it holds and however many columns are in two
+parts. The moments of x' + x'' are sums of those that are released. So the limit of each column is
+chosen afterwards, as post-processing: the wide one where it makes the expected squared residual
+smaller beyond doubt. Rows without x'' alone decide on the radius.
 
 The noisy matrix is projected to the positive semi-definite cone. Eigenvalues ℓ of the predictors'
 block are raised to ℓ + h²/ℓ with h = κ/2, half the noise level: that minimises
@@ -15,6 +27,7 @@ noise (:func:`~skdpnoise.linear_model._tuned.kept`).
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import ClassVar
@@ -32,8 +45,8 @@ from skdpnoise.linear_model import _tuned as tuned
 from skdpnoise.linear_model._budget import FitBudget
 from skdpnoise.linear_model._penalties import of_standard_columns
 from skdpnoise.linear_model._records import LinearProblem, LinearSchema, Rows, Settings
-from skdpnoise.linear_model._standard_units import Standardisation, plain_units
-from skdpnoise.linear_model.solvers.plans import Solver, SolverPlan
+from skdpnoise.linear_model._standard_units import LIMIT, Standardisation, side_by_side
+from skdpnoise.linear_model.solvers.plans import Solver, SolverPlan, made_up_problem
 from skdpnoise.mechanisms import SymmetricMatrixMechanism
 from skdpnoise.mechanisms.requests import CHOICES
 from skdpnoise.sensitivity import RowBounds
@@ -46,11 +59,13 @@ _LEAST_PENALTY = 1e-100  # of a column: the square of one over it is a number
 class MomentsRelease:
     """One release of second moments, fixed before the rows are used."""
 
-    # Of features, target and, with an intercept, the constant. None where there is nothing to fit.
+    # Of features, target, with an intercept the constant, and what features have beyond their
+    # limits. None where there is nothing to fit.
     query: SecondMoments | None
     mechanism: SymmetricMatrixMechanism | None
     columns: Standardisation  # of the features and, last, the target; those used make the rows
-    constant: int  # 1 if rows end with the constant 1, else 0
+    wide: np.ndarray  # limits of the features, of which those above theirs may be chosen
+    constant: int  # 1 if rows have the constant 1, else 0
     n_samples: float  # the divisor
 
     @property
@@ -58,51 +73,180 @@ class MomentsRelease:
         """κ, the root mean square singular value of the noise in the predictors' moments."""
         if self.mechanism is None:
             return 0.0
-        target = int(np.count_nonzero(self.columns.used)) - 1
-        deviation = np.delete(np.delete(self.mechanism.standard_deviation, target, 0), target, 1)
-        return float(np.linalg.norm(deviation) / np.sqrt(len(deviation)) / self.n_samples)
+        n_used = int(np.count_nonzero(self.columns.used))
+        near = np.s_[: n_used + self.constant]
+        variance = (self.mechanism.standard_deviation[near, near] / self.n_samples) ** 2
+        return _level(variance, n_used - 1)
 
-    def released(self, table: Table[Rows], session: Session) -> PseudoData:
-        """Release the noisy mean second moments, in standard units, as data that have them."""
+    def released(self, table: Table[Rows], session: Session) -> tuple[PseudoData, np.ndarray]:
+        """Release noisy moments; return data that have them, and the limits of the features."""
         # The sums are exact integers, and the integer noise is added to them: the order of the
         # records, memory layout and threads do not change a bit of the result.
         if self.query is None:
-            return self.data(None)
+            none = self.columns.used[:-1] & False
+            return make_pseudo_data(np.zeros((1, 1)), none, 0.0), self.columns.limit[:-1]
         query = replace(self.query, n_threads=table.n_threads)
         columns = table.map(self.tables)
         found = session.released("second moments", query, columns, self.mechanism)
-        return self.data(found.values)
-
-    def data(self, noisy: np.ndarray | None) -> PseudoData:
-        """Return data that have the released moments; None where there was nothing to release."""
-        used = self.columns.used[:-1]
-        if noisy is None:
-            return make_pseudo_data(np.zeros((1, 1)), used & False, 0.0)
-        return make_pseudo_data(noisy / self.n_samples, used, self.noise_level)
+        fit = self.chosen(found.values)
+        return fit.data, fit.limit
 
     def tables(self, rows: Rows) -> list[np.ndarray]:
-        """Return few tables side by side, that need no copy: used features, target, constant."""
-        places = np.flatnonzero(self.columns.used[:-1])
-        runs = np.split(places, np.flatnonzero(np.diff(places) > 1) + 1)
-        features = [rows.X[:, run[0] : run[-1] + 1] for run in runs if run.size]
-        return [*features, rows.y, np.broadcast_to(1.0, (len(rows.y), self.constant))]
+        """Return few tables side by side, that need no copy: the entries of the rows."""
+        constant = np.broadcast_to(1.0, (len(rows.y), self.constant))
+        near, beyond = (
+            [rows.X[:, run[0] : run[-1] + 1] for run in _runs(places)]
+            for places in (np.flatnonzero(self.columns.used[:-1]), self.two_parts)
+        )
+        return [*near, rows.y, constant, *beyond]
+
+    def chosen(self, noisy: np.ndarray) -> LimitedFit:
+        """Return data that have the released moments, and the limits that these tell."""
+        assert self.mechanism is not None
+        # In scales.
+        entries = np.outer(self._units, self._units) / self.n_samples
+        variance = (self.mechanism.standard_deviation * entries) ** 2
+        return LimitChoice(self, noisy * entries, variance).made()
+
+    @property
+    def two_parts(self) -> np.ndarray:
+        """The used features of which what is beyond their limits is released, too."""
+        return np.flatnonzero(_has_two_parts(self.columns, self.wide))
+
+    @property
+    def _units(self) -> np.ndarray:
+        """The units of the entries of rows, in scales."""
+        ones = np.ones(int(np.count_nonzero(self.columns.used)) + self.constant)
+        beyond = _units_beyond(self.columns.limit[:-1], self.wide)
+        return np.append(ones, beyond[self.two_parts])
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LimitChoice:
+    """The limits of features by released second moments: post-processing."""
+
+    # The wide one where it makes the expected squared residual of a ridge smaller beyond doubt.
+    release: MomentsRelease
+    noisy: np.ndarray  # mean second moments of the entries of rows, in scales
+    variance: np.ndarray  # of their noise
+
+    def made(self) -> LimitedFit:
+        # Of the features that may gain most 1, 2, 4, ... are tried, again beside those chosen.
+        n_samples = self.release.n_samples
+        best = self.fit(np.zeros(self.release.two_parts.size, dtype=bool))
+        for _ in range(best.wide.size.bit_length()):
+            order = self.in_order(best)
+            rank = np.full(best.wide.size, -1)
+            rank[order] = np.arange(order.size)
+            sizes = (2**k for k in range((order.size - 1).bit_length() + 1))
+            fits = [self.fit(rank < size) for size in sizes]
+            gains = [fit.sure_gain(best, n_samples) for fit in fits]
+            if max(gains) <= 0.0:
+                break
+            best = fits[int(np.argmax(gains))]
+        return best
+
+    def fit(self, wide: np.ndarray) -> LimitedFit:
+        """Return a ridge of half the noise level and what it leaves, by limits of two parts."""
+        columns, places = self.release.columns, self.release.two_parts
+        joined, used, limit = self._joined(wide), columns.used[:-1], columns.limit[:-1].copy()
+        limit[places[wide]] = self.release.wide[places[wide]]
+        level = _level(joined.T @ self.variance @ joined, int(used.sum()))
+        data = make_pseudo_data(joined.T @ self.noisy @ joined, used, level)
+        *slopes, intercept = data.solve([0.5 * level], 0.0)[0]
+        weights = joined @ [*np.array(slopes)[used], -1.0, *[intercept] * self.release.constant]
+        noise = np.sqrt(2.0 * weights**2 @ self.variance @ weights**2)
+        loss = float(weights @ self.noisy @ weights) + data.optimism
+        return LimitedFit(data, limit, wide, weights, loss, float(noise))
+
+    def in_order(self, fit: LimitedFit) -> np.ndarray:
+        """Return numbers of features within narrow limits, by what a wide one may gain first."""
+        # Of each alone, if the slopes of the others stay, and the residual has mean 0.
+        noisy, level = self.noisy, fit.data.noise_level
+        n_used, near = int(np.count_nonzero(self.release.columns.used)), self._near
+        if self.release.constant:
+            constant = noisy[n_used]
+            noisy = noisy - np.outer(constant, constant) / max(float(constant[n_used]), level)
+        gains = []
+        for joined in map(self._joined, (fit.wide & False, fit.wide | True)):
+            columns = joined[:, near]
+            slopes = fit.weights[near]
+            product = columns.T @ noisy @ fit.weights - slopes * (
+                columns * (noisy @ self._joined(fit.wide)[:, near])
+            ).sum(axis=0)
+            energy = (columns * (noisy @ columns)).sum(axis=0)
+            gains.append(product**2 / np.maximum(energy, level))
+        left = np.flatnonzero(~fit.wide)
+        return left[np.argsort((gains[0] - gains[1])[left], kind="stable")]
+
+    @property
+    def _near(self) -> np.ndarray:
+        """Places of the features of two parts among the entries of rows."""
+        return np.searchsorted(np.flatnonzero(self.release.columns.used), self.release.two_parts)
+
+    def _joined(self, wide: np.ndarray) -> np.ndarray:
+        """Return the entries of rows whose sums are features, target and constant."""
+        near = np.eye(len(self.noisy) - wide.size)
+        return np.concatenate([near, near[self._near] * wide[:, np.newaxis]])
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LimitedFit:
+    """A model by limits that may be chosen."""
+
+    data: PseudoData
+    limit: np.ndarray  # of all features, in scales
+    wide: np.ndarray  # which of the features in two parts have the wide limit
+    weights: np.ndarray  # of the entries of rows, of which the sum is what the model leaves
+    loss: float  # mean square of that
+    noise: float  # standard deviation of the loss
+
+    def sure_gain(self, other: LimitedFit, n_samples: float) -> float:
+        noise = math.hypot(self.noise, other.noise)
+        return tuned.sure_gain(other.loss, self.loss, noise, n_samples)
+
+
+def _level(variance: np.ndarray, target: int) -> float:
+    """Return κ for the variances of moments of predictors and target."""
+    variance = np.delete(np.delete(variance, target, 0), target, 1)
+    return math.sqrt(variance.sum() / len(variance))
+
+
+def _has_two_parts(columns: Standardisation, wide: np.ndarray) -> np.ndarray:
+    return columns.used[:-1] & (wide > columns.limit[:-1])
+
+
+def _runs(places: np.ndarray) -> list[np.ndarray]:
+    """Return runs of places that follow each other."""
+    runs = np.split(places, np.flatnonzero(np.diff(places) > 1) + 1)
+    return [run for run in runs if run.size]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class OneReleasePlan(SolverPlan):
-    """One model, exactly solved from one release, with limits on what is far in its column."""
+    """One model, exactly solved from one release, with limits that are chosen from it."""
 
     solver = "moments"
     moments: MomentsRelease
+    found: PseudoData | None = None  # what was released
+
+    @property
+    def data(self) -> PseudoData:
+        assert self.found is not None
+        return self.found
 
     @property
     def automatic(self) -> float:
         """Strength of the ridge that "auto" stands for: half the noise level."""
-        return 0.5 * self.moments.noise_level
+        return 0.5 * self.data.noise_level
+
+    def informed(self, table: Table[Rows], session: Session) -> OneReleasePlan:
+        found, limit = self.moments.released(table, session)
+        features = replace(self.problem.features, limit=limit)
+        return replace(self, problem=replace(self.problem, features=features), found=found)
 
     def run(self, table: Table[Rows], session: Session) -> Iterator[np.ndarray]:
-        problem, settings = self.problem, self.problem.settings
-        pseudo = self.moments.released(table, session)
+        problem, settings, pseudo = self.problem, self.problem.settings, self.data
         if isinstance(settings.alpha, str):
             yield pseudo.solve([self.automatic], 0.0)
         elif settings.penalty is of_standard_columns:  # one of a path
@@ -126,12 +270,17 @@ class SecondMomentsSolver:
                 f"The 'noise' parameter of {settings.owner} must be one of {tuned.MOMENT_NOISES} "
                 f"with solver='gram'. Got {settings.noise!r} instead. solver='gradient' takes it."
             )
-        plan_moments(settings, plain_units(schema.n_columns + 1), 1.0, budget.least)
+        self.plan(made_up_problem(settings, schema), 1.0, budget.least)
 
     def plan(self, problem: LinearProblem, n_samples: float, budget: FitBudget) -> OneReleasePlan:
-        moments = plan_moments(problem.settings, problem.columns, n_samples, budget)
-        capped = replace(problem, features=problem.features.capped())
-        return OneReleasePlan(capped, n_samples, 1, moments)
+        assert problem.target.scaling is not None
+        features, target, bounds = problem.features, problem.target.scaling, problem.schema.bounds
+        wide = features.widened(~np.isfinite(bounds).all(axis=0)).limit
+        narrow = np.where(features.of_two_values(bounds), wide, np.minimum(features.limit, LIMIT))
+        target = target.widened(target.limit <= LIMIT)
+        columns = side_by_side(replace(features, limit=narrow), target)
+        moments = plan_moments(problem.settings, columns, n_samples, budget, wide=wide)
+        return OneReleasePlan(problem, n_samples, 1, moments)
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,16 +313,21 @@ def plan_moments(
     n_samples: float,
     budget: FitBudget,
     part: float = 1.0,
+    *,
+    wide: np.ndarray | None = None,
 ) -> MomentsRelease:
     """Choose the ball of the rows and calibrate second moments for a part of the model's budget."""
-    columns = columns.capped()
-    constant, used = int(settings.fit_intercept), columns.used
+    # With limits of the features that may be chosen instead of those of `columns`.
+    constant, used, limit = int(settings.fit_intercept), columns.used, columns.limit
+    wide = limit[:-1] if wide is None else wide
     if not used[-1] or not (used[:-1].any() or constant):
-        return MomentsRelease(None, None, columns, constant, n_samples)
-    ones = np.ones(constant)
-    center = np.append(columns.center[used], 0.0 * ones)
-    scale = np.append(columns.scale[used], ones)
-    limits = np.append(columns.limit[used], ones)
+        return MomentsRelease(None, None, columns, wide, constant, n_samples)
+    two, ones = np.flatnonzero(_has_two_parts(columns, wide)), np.ones(constant)
+    center = np.concatenate([columns.center[used], 0.0 * ones, columns.center[two]])
+    unit = _units_beyond(limit[:-1], wide)[two]
+    scale = np.concatenate([columns.scale[used], ones, unit * columns.scale[two]])
+    limits = np.concatenate([limit[used], ones, (wide - limit[:-1])[two] / unit])
+    beyond = np.concatenate([np.zeros(limits.size - two.size), limit[two] / unit])
     longest = float(np.linalg.norm(limits))
     # "auto" stays within the kind of budget, pure or Gaussian, that was chosen for the whole fit.
     noise = settings.noise if settings.noise in CHOICES else budget.noise
@@ -181,19 +335,27 @@ def plan_moments(
 
     def plan(row_norm: float) -> MomentsRelease:
         bounds = RowBounds(limits.size, row_norm, columns=limits)
-        query = SecondMoments(bounds, center, scale)
+        query = SecondMoments(bounds, center, scale, beyond=beyond)
         mechanism = query.calibrated(noise, left, budget.adjacency)
-        return MomentsRelease(query, mechanism, columns, constant, n_samples)
+        return MomentsRelease(query, mechanism, columns, wide, constant, n_samples)
 
     if not isinstance(settings.row_norm, str):
         return plan(min(float(settings.row_norm), longest))
-    norm = tuned.choose_row_norm(limits.size, longest, lambda radius: plan(radius).noise_level)
+    n_near = limits.size - two.size
+    norm = tuned.choose_row_norm(n_near, longest, lambda radius: plan(radius).noise_level)
     return plan(norm)
+
+
+def _units_beyond(narrow: np.ndarray, wide: np.ndarray) -> np.ndarray:
+    """Return the units, in scales, of what columns have beyond narrow limits."""
+    # In small units values far beyond shrink their rows to next to nothing, in large ones noise
+    # hides those that are not so far: the root of the root of how much wider limits are is between.
+    return np.asarray(np.sqrt(np.sqrt(wide / narrow)))
 
 
 def check_size_of_moments(settings: Settings, n_features: int) -> None:
     """Refuse more columns than there is memory for."""
-    n_bytes, reason = 8.0 * (n_features + 2) ** 2, f"second moments of {n_features} columns"
+    n_bytes, reason = 8.0 * (2 * n_features + 2) ** 2, f"second moments of {n_features} columns"
     remedy = "Choose fewer columns, or another solver of DPCoordinateDescentRegressor."
     check_memory(settings.owner, _MATRICES * n_bytes, reason, remedy)
 
@@ -252,14 +414,26 @@ class PseudoData:
         if not self.noise_level or not n_features:
             return 1.0
         ridge = 0.5 * self.noise_level
-        coefs = self._coefs(np.array([ridge]), 0.0)[0]
+        coefs, variance, values = self._ridge()
         explained = ((self.X @ coefs) ** 2).mean()
-        values = np.linalg.svd(self.X, compute_uv=False) ** 2 / len(self.X)
-        # Moments with the target are noisy, and so are those that coefficients are multiplied by.
-        variance = self.noise_level**2 / (n_features + 1.0) * (1.0 + coefs @ coefs)
         # Half of it: where eigenvalues were raised, coefficients are nearer to 0 already.
         noise = 0.5 * variance * (values / (values + ridge) ** 2).sum()
         return float(tuned.kept(explained, noise, n_features))
+
+    @property
+    def optimism(self) -> float:
+        """By how much a ridge of half the noise level leaves more than it seems, on average."""
+        # The slopes follow the noise e of moments with the target: the residual has 2 e w less.
+        _, variance, values = self._ridge()
+        return float(2.0 * variance * (1.0 / (values + 0.5 * self.noise_level)).sum())
+
+    def _ridge(self) -> tuple[np.ndarray, float, np.ndarray]:
+        """Return a ridge of half the noise level, the variance of moments, and eigenvalues."""
+        coefs = self._coefs(np.array([0.5 * self.noise_level]), 0.0)[0]
+        values = np.linalg.svd(self.X, compute_uv=False) ** 2 / len(self.X)
+        # Moments with the target are noisy, and so are those that coefficients are multiplied by.
+        variance = self.noise_level**2 / (len(coefs) + 1.0) * (1.0 + coefs @ coefs)
+        return coefs, float(variance), values
 
     def _coefs(self, alphas: np.ndarray, l1_ratio: float) -> np.ndarray:
         coefs = np.zeros((len(alphas), self.X.shape[1]))
