@@ -451,10 +451,13 @@ def test_a_search_takes_a_module_and_states_that_it_is_declared_public():
 
 @pytest.mark.parametrize("delta", [0.0, 1e-6])
 def test_a_pipeline_shares_out_epsilon_and_delta(delta):
-    scaler = DPStandardScaler(adjacency="add_remove", feature_bounds=(-5, 5))
+    # The pipeline takes the relation of its network, without any setting.
+    scaler = DPStandardScaler(feature_bounds=(-5, 5))
     steps = [("scale", scaler), ("model", DPMLPClassifier(max_iter=2, batch_size=0.25))]
     ledger = people(epsilon=3.1)
-    pipe = DPPipeline(steps, delta=delta, ledger=ledger, **FACTS).fit(X, LABELS)
+    pipe = DPPipeline(steps, epsilon=3.0, delta=delta, ledger=ledger, random_state=0)
+    pipe.fit(X, LABELS)
+    assert pipe.privacy_.guarantee.adjacency == "add_remove"
     parts = [step for _, step in pipe.steps_]  # whose parameters are their shares
     assert sum(part.epsilon for part in parts) <= 3.0
     assert sum(part.delta for part in parts) <= delta
