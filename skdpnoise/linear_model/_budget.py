@@ -36,7 +36,7 @@ class FitBudget:
     counting: float  # share of the total for the number of records; 0 where that is public
     scaling: float  # share of the rest for locations and scales, were the target one of the columns
     searching: float  # for the search or the classes, before features and model share what is left
-    looking: float = 0.0  # of what a search leaves, for a second look where it finds a constant
+    looking: float = 0.0  # of what a search of the target leaves, for a second look
     centred: int = 0  # columns within bounds whose mean is estimated as that of whole rows
     most_for_classes: float = 1.0  # of the share for their numbers of records
 
@@ -129,9 +129,11 @@ class FitBudget:
     def with_another_look(self) -> tuple[LossBudget, FitBudget] | None:
         """Return what a second look at the target may cost, and the budget after it."""
         # None where there is none, or where the search took so much that it would find nothing.
-        if not self.looking or self.searching > HALF:
-            return None
-        taken = (1.0 - self.searching) * self.looking
+        return None if self.searching > HALF else self.with_one_more(self.looking)
+
+    def with_one_more(self, part: float) -> tuple[LossBudget, FitBudget]:
+        """Return such a part of what is left for features and model, and the budget after it."""
+        taken = (1.0 - self.searching) * part
         after = replace(self, searching=self.searching + taken)
         return self.total.share(self._left * taken), after
 
@@ -189,7 +191,7 @@ def split_budget(
         counting=COUNT_SHARE if guarantee.adjacency == "add_remove" else 0.0,
         scaling=scaling,
         searching=LEAST if first in ("search", "classes") else 0.0,
-        looking=2.0 * BESIDE if settings.loss.tail > 1.0 else 0.0,
+        looking=0.0 if target_bounds is None else _looking(total),
         centred=centred,
         most_for_classes=BESIDE if weighed else 1.0,
     )
@@ -197,6 +199,11 @@ def split_budget(
     if isinstance(total, PureLoss) or shape_rule(noise.partition("_")[2]) is not None:
         _check_smallest(budget, n_open_features, n_features, n_outputs)
     return budget
+
+
+def _looking(total: LossBudget) -> float:
+    """Return the share for a second look: more where costs add up than where squares do."""
+    return 2.0 * BESIDE if isinstance(total, PureLoss) else BESIDE
 
 
 def stages_for(

@@ -121,7 +121,11 @@ class DPCoordinateDescentRegressor(CoordinateParameters, LeastSquares):
        median" and "target: spread", counts of records below thresholds or choices of a quantile by
        counts, which a record moves by 1, and perhaps both once more, closer; then "target: mean
        square", in [0, 4], and "target: mean", in ±2.5 to 5 scales, clipped sums
-       (:func:`~skdpnoise.sensitivity.clipped_sum`).
+       (:func:`~skdpnoise.sensitivity.clipped_sum`). Where a search took no more than half of what
+       there is, the target is looked at once more, as a feature without bounds is (item 3, with
+       "target: " before the labels), from a tenth of what is left, with ``delta=0`` a fifth: the
+       magnitudes of differences skip zeros, in which a search may end, and are taken where the
+       search found nothing, or a scale that is far from them.
     3. Locations and scales of the features (:func:`~skdpnoise.queries.private_location_scale`): of
        those without public bounds the histograms "magnitudes" of pairs of records, "locations,
        coarse" and "locations, digits", of which a record moves two counts by 1; and for all of them

@@ -47,8 +47,8 @@ class DPPoissonRegressor(EitherClipParameters, LinearRegressor):
         small a bound makes biased.
     target_bounds : tuple (low, high) or None, default=None
         **Public** bounds that the target is clipped to, such as (0, 50). A low end below 0 counts
-        as 0. None finds mean and scale privately, as for the features. A scale below 1e-9 is not
-        seen: choose another unit for such rates.
+        as 0. None finds mean and scale privately, as for the features. Where that finds no scale,
+        counts above 1 count as 1: rates should not be in much smaller units.
 
     Attributes
     ----------
@@ -70,9 +70,13 @@ class DPPoissonRegressor(EitherClipParameters, LinearRegressor):
 
     1. "number of records", under add/remove only: a record moves it by 1.
     2. Location and scale of the target, as in :class:`DPCoordinateDescentRegressor`: the mean m is
-       the location, σ the scale. Where a search, from 0 up, finds that nearly all counts are alike,
-       they are found as those of a feature without bounds (item 3, with "target: " before the
-       labels), from a fifth of what is left. A mean below σ/16 counts as that.
+       the location, σ the scale. Where the second look after a search, from 0 up, is taken, as it
+       is where nearly all counts are alike, one more clipped sum is m: "target: mean count", of
+       counts in [0, 2 s], s being the magnitude of their differences, from a tenth of what is left.
+       Where no scale is found, or m is hardly more than its noise, a constant is predicted. It is
+       "target: mean count" of counts in [0, 1], from half of what is left, or the location of the
+       search if that is larger. A record moves either sum by the end of its interval at most, under
+       both adjacencies. A mean below σ/16 counts as that.
     3. Locations and scales of the features, as in the same class.
     4. "gradients", for each pass the sum over records of :math:`(e^{x_i^\top w + b} - y_i / m) x_i`
        plus exact integer noise. With "coordinate" each entry is clipped to [−C σ/m, C σ/m] and

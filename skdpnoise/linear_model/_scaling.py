@@ -45,7 +45,7 @@ def standardise(run: Run, bounds: np.ndarray, *, target: bool = False) -> Search
     # Nothing within public bounds is clipped yet: a rare value may be what a column is about.
     part, prefix = (run.budget.target, "target: ") if target else (run.budget.features, "")
     ends = bounds[0], bounds[1]
-    ranges = Ranges("private_location_scale", bounds.shape[1], ends, pooled=run.settings.whole)
+    ranges = Ranges("private_location_scale", bounds.shape[1], ends, pooled=True)
     session, noise = run.session.under(prefix), run.budget.noise
     found = yield from locate(ranges, session, noise, part, run.n_samples)
     if not found.found.all():

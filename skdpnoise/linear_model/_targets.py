@@ -12,7 +12,8 @@ from typing import Any, ClassVar
 import numpy as np
 
 from skdpnoise._utils.parameters import as_bounds
-from skdpnoise.accounting.queries import GroupedSum
+from skdpnoise.accounting.budget import BESIDE, HALF
+from skdpnoise.accounting.queries import ClippedSum, GroupedSum
 from skdpnoise.accounting.session import Search, Session
 from skdpnoise.base.advice import SEE_TARGET, warn_last, warn_of_hidden_target
 from skdpnoise.data.computed import is_computed
@@ -32,14 +33,14 @@ from skdpnoise.linear_model._records import (
 from skdpnoise.linear_model._scaling import Run, standardise
 from skdpnoise.linear_model._standard_units import LIMIT, Standardisation
 from skdpnoise.mechanisms import calibrate
-from skdpnoise.queries.location_scale import locate
-from skdpnoise.queries.ranges import Ranges
+from skdpnoise.queries.location_scale import LocationScale, locate
+from skdpnoise.queries.ranges import LEAST_MAGNITUDES, SEARCH_SHARES, Ranges, shows
 from skdpnoise.queries.searched_location import SearchedLocation, search_location
 from skdpnoise.sensitivity import clipped_sum
 
-_LEAST_RATE = 1e-9  # a smaller scale is what a search finds where nearly all counts are 0
 _LEAST_MEAN = 1.0 / 14.0  # of counts, in their quantile of 13/14: Markov's inequality
 _LEAST_FOUND = 1e-29  # magnitudes end at 2**-100: a scale about there is an end, and not found
+_DIFFER = 2.0 / 8.0  # of pairs, about, where the search for a target of numbers may see no scale
 _LARGEST_WEIGHT = 100.0  # of "balanced"
 _FROM, _TO = 1e-6, 1e6  # weights that are given
 _LEAST_SHARE = 0.5  # of the records, that public weights are thought to leave at least
@@ -78,8 +79,20 @@ class NumberTarget(TargetKind):
 
     def estimate(self, run: Run) -> Search[tuple[LinearTarget, Run]]:
         """Find location and scale."""
-        standard, run, found = yield from _located(run)
-        _warn_of_constant(run, found)
+        standard, run, search = yield from _located(run)
+        if search is not None:
+            look, run = yield from _looked_again(run, -np.inf, _DIFFER)
+            seen, other = _compared(search, look)
+            if look is not None and other:
+                # Where few values differ, the magnitude of these counts, and not the deviation.
+                facts = look[0].location, look[1], look[0].found, np.full(1, LIMIT)
+                standard, search = Standardisation(*facts), None
+            else:
+                standard = replace(standard, used=np.full(1, seen))
+                search = replace(search, found=seen)
+            if not run.settings.fit_intercept:
+                standard = standard.through_origin()
+        _warn_of_constant(run, search)
         return LinearTarget(np.zeros(1), standard), run
 
 
@@ -103,32 +116,33 @@ class CountTarget(NumberTarget):
 
     def estimate(self, run: Run) -> Search[tuple[LinearTarget, Run]]:
         """Find mean and scale."""
-        # Where the search finds that nearly all are alike, they are scaled as a feature is: by
-        # magnitudes, which see what is rare. Without an intercept the unit is 1. A mean that the
-        # noise made smaller than counts of such a scale have is set to the least of these.
+        # Without an intercept the unit is 1. A mean that the noise made smaller than counts of such
+        # a scale have is set to the least of these.
         settings = run.settings  # the mean is wanted in any case
         always = replace(run, settings=replace(settings, fit_intercept=True))
         found, after, search = yield from _located(always)
         run = replace(after, settings=settings)
-        seen = bool(found.used[0] and found.scale[0] >= _LEAST_RATE)
-        another = None if seen else run.budget.with_another_look()
-        if another is not None:
-            part, budget = another
-            ranges = Ranges("private_location_scale", 1, (0.0, np.inf))
-            session = run.session.under("target: ")
-            rare = yield partial(
-                _answer_on_column, locate(ranges, session, budget.noise, part, run.n_samples)
-            )
-            run = replace(run, budget=budget)
-            seen = bool(rare.found[0] and rare.scale[0] >= _LEAST_FOUND)
-            if seen:
-                facts = rare.location, rare.scale, rare.found, np.full(1, LIMIT)
-                found, search = Standardisation(*facts), None
-        if not seen:
-            if search is None or search.found:  # of a scale that is none
-                error = found.scale[0] if search is None else search.error
-                search = SearchedLocation(0.0, float(error), 1.0, found=False)
-            found = replace(found, scale=np.ones(1), used=np.zeros(1, dtype=bool))
+        if search is not None:
+            look, run = yield from _looked_again(run, 0.0, 1.0)
+            seen, other = _compared(search, look)
+            if look is not None and other:
+                location, seen = look[0].location, True
+                if settings.fit_intercept:
+                    # Of values below two magnitudes, which those of that magnitude are.
+                    most = 2.0 * float(look[1][0])
+                    (mean, error), run = yield from _mean_count(run, most, BESIDE)
+                    location, seen = np.full(1, mean), error <= tuned.TARGET.hidden[0] * mean
+                facts = look[0].scale, look[0].found, np.full(1, LIMIT)
+                found = Standardisation(location, *facts)
+            if not seen:
+                # A count of two or more is one. Where most are larger, the median says more.
+                if settings.fit_intercept:
+                    (mean, error), run = yield from _mean_count(run, 1.0, HALF)
+                    if mean > search.location:
+                        search = replace(search, location=mean, error=error, hidden=False)
+                facts = np.ones(1), np.zeros(1, dtype=bool), np.full(1, LIMIT)
+                found = Standardisation(np.full(1, search.location), *facts)
+            search = None if seen and other else replace(search, found=seen)
         _warn_of_constant(run, search)
         least = found.scale * np.where(found.used, _LEAST_MEAN, 0.5 / run.n_samples)
         center = np.maximum(found.center, least) if run.settings.fit_intercept else np.ones(1)
@@ -204,6 +218,54 @@ def _located(run: Run) -> Search[tuple[Standardisation, Run, SearchedLocation | 
     return (standard if run.settings.fit_intercept else standard.through_origin()), run, found
 
 
+def _looked_again(
+    run: Run, low: float, differ: float
+) -> Search[tuple[tuple[LocationScale, np.ndarray] | None, Run]]:
+    """Look at a target that was searched for as at a feature; return also the magnitude found."""
+    # A histogram of differences skips what is alike, such as zeros, in which a search may end. Of
+    # numbers of which such a part differs it must find them, or it would tell little but noise.
+    another, noise = run.budget.with_another_look(), run.budget.noise
+    if another is None or not shows(noise, another[0], run.n_samples, differ):
+        return None, run
+    part, budget = another
+    ranges = Ranges("private_location_scale", 1, (low, np.inf), pooled=True)
+    search = locate(ranges, run.session.under("target: "), noise, part, run.n_samples)
+    found = yield partial(_answer_on_column, search)
+    if not (found.found[0] or ranges.bisected):  # then no more than magnitudes were released
+        _, budget = run.budget.with_one_more(run.budget.looking * SEARCH_SHARES[0])
+    if found.typical_found and not found.found[0]:
+        warn_last(
+            f"{run.settings.owner} may predict nearly one constant: at epsilon="
+            f"{run.settings.epsilon:g} magnitudes of differences, which tell the scale of most "
+            f"targets, stand out of the noise in none of this one. {SEE_TARGET}"
+        )
+    return (found, ranges.unit), replace(run, budget=budget)
+
+
+def _compared(
+    search: SearchedLocation, look: tuple[LocationScale, np.ndarray] | None
+) -> tuple[bool, bool]:
+    """Return whether a search found a scale, and whether that of a second look is taken."""
+    seen = search.found and search.scale >= _LEAST_FOUND
+    if look is None or not (look[0].found[0] and look[0].scale[0] >= _LEAST_FOUND):
+        return seen, False
+    # Of rare values a magnitude is a few deviations, of long tails a part of one.
+    part = LEAST_MAGNITUDES * look[1][0]
+    return seen, not (seen and part < search.scale < part / LEAST_MAGNITUDES**3)
+
+
+def _mean_count(run: Run, most: float, part: float) -> Search[tuple[tuple[float, float], Run]]:
+    """Find the mean of counts clipped to [0, `most`], no less than its error, and that."""
+    # A record moves the sum by `most` at most, under both adjacencies.
+    loss, budget = run.budget.with_one_more(part)
+    session, sums = run.session.under("target: "), ClippedSum(np.zeros(1), np.full(1, most))
+    release = partial(session.release, "mean count", sums, loss=loss, noise=budget.noise)
+    found = yield partial(_released_on_column, release)
+    error = float(found.standard_deviation[0]) / run.n_samples
+    mean = max(float(found.values[0]) / run.n_samples, error)
+    return (mean, error), replace(run, budget=budget)
+
+
 def _is_hidden(standard: Standardisation, run: Run, bounds: np.ndarray) -> bool:
     """Return True if the noise of the target's mean within these bounds is much of its scale."""
     # In halves of the interval: sums in units of very narrow bounds would leave the doubles.
@@ -214,6 +276,10 @@ def _is_hidden(standard: Standardisation, run: Run, bounds: np.ndarray) -> bool:
     rule, scale = tuned.TARGET, standard.scale[0]
     wide = half[0] > rule.wide * LIMIT * scale
     return not noise <= rule.hidden[0 if wide else 1] * scale
+
+
+def _released_on_column(release: Callable[..., Any], y: Table[Any]) -> Any:
+    return release(table=y.map(_as_column, 1))
 
 
 def _answer_on_column(search: Search[Any], y: Table[Any]) -> Any:

@@ -115,7 +115,7 @@ def believe_location(low: float, high: float) -> Belief:
     # one half of the probability is even between them.
     octaves = np.ldexp(1.0, _EXPONENTS)
     edges = np.concatenate([-octaves[::-1], [0.0], octaves])
-    weights = _octave_weights(0.0)
+    weights = octave_weights(_EXPONENTS[:-1])
     inner = weights[:1]  # between 0 and the smallest octave
     mass = np.concatenate([weights[::-1], inner, inner, weights])
     finite = math.isfinite(low) and math.isfinite(high)
@@ -132,11 +132,13 @@ def believe_spread(center: float, widest: float, *, sure: bool = False) -> Belie
     # for locations; nothing is wider than the public bounds. A centre that is far from all units
     # may be a zero that was found approximately, unless it is known that zeros are found.
     edges = np.concatenate([[0.0], np.ldexp(1.0, _EXPONENTS)])
-    weights = _octave_weights(0.0)
+    weights = octave_weights(_EXPONENTS[:-1])
     if center != 0.0:
         exponent = math.frexp(abs(center))[1]
         near = 0.5 if sure else 0.5 * (1.0 + abs(exponent) / 6.0) ** -_DECAY
-        weights = (1.0 - near) * weights + near * _octave_weights(exponent - 2.0, 3.0)
+        weights = (1.0 - near) * weights + near * octave_weights(
+            _EXPONENTS[:-1], exponent - 2.0, 3.0
+        )
         if sure:
             # A median of values that are 2**k times as large is rarely this near to zero; where
             # it is, nothing is known of k.
@@ -206,8 +208,9 @@ def log_likelihood(
     return np.log(np.maximum(likelihood, 1e-300))
 
 
-def _octave_weights(center: float, width: float = 6.0) -> Floats:
-    weights = (1.0 + np.abs(_EXPONENTS[:-1] - center) / width) ** -_DECAY
+def octave_weights(exponents: Integers, center: float = 0.0, width: float = 6.0) -> Floats:
+    """Return how likely octaves of magnitudes are before any data: units are near 1."""
+    weights = (1.0 + np.abs(exponents - center) / width) ** -_DECAY
     return np.asarray(weights / weights.sum())
 
 

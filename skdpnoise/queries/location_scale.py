@@ -51,7 +51,8 @@ class LocationScale(WithCost):
         About one standard deviation of the bulk of each column, in its units; positive.
     found : ndarray of bool of shape (n_columns,)
         False where the noise drowned the column, or it is constant: its location and scale mean
-        nothing. A column that should be left out is found with a probability of about 2 %.
+        nothing. Where all columns should be left out, one is found with a probability of about 2 %,
+        however many there are.
     %(results: typical_found, privacy, adjacency, secure, guarantee)s
 
     Examples
@@ -82,7 +83,9 @@ def private_location_scale(
 
     1. *Magnitude.* Records are paired by a secret uniform permutation. A histogram of
        :math:`\lfloor\log_2|x_i - x_j|\rfloor` over the pairs that differ is released per column;
-       its fullest bin k gives the magnitude :math:`s = 2^k`.
+       its fullest bin k gives the magnitude :math:`s = 2^k`. Columns are guarded together against
+       bins that only noise fills, by the procedure of Benjamini and Hochberg; magnitudes near 1
+       need less than those that hardly any unit has.
     2. *Location.* The bin index :math:`\lfloor x/(2s) \rfloor` is found digit by digit: first its
        sign and number of bits, then digits of 11 bits, each from the fullest bin of a histogram.
     3. *Refinement.* Values are clipped to 8 s around the location, or to the public bounds where
@@ -138,7 +141,8 @@ def private_location_scale(
     ----------
     Karwa and Vadhan, "Finite sample differentially private confidence intervals", ITCS 2018,
     Algorithm 1 (a histogram finds an unbounded location). Efron and Morris, "Stein's estimation
-    rule and its competitors", JASA 1973, equation 1.7. Smith and Thakurta, "Fully adaptive
+    rule and its competitors", JASA 1973, equation 1.7. Benjamini and Hochberg, "Controlling the
+    false discovery rate", JRSS B 1995. Smith and Thakurta, "Fully adaptive
     composition for Gaussian differential privacy", arXiv:2210.17520, Theorem 1.
 
     Examples

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from skdpnoise._utils.checks import check_order
-from skdpnoise.accounting.budget import COUNT_SHARE, split
+from skdpnoise.accounting.budget import COUNT_SHARE, HALF, split
 from skdpnoise.accounting.session import Query, Released, Search, Session
 from skdpnoise.data.table import Table
 from skdpnoise.kernels.sweeps import Sweep, Visit
@@ -20,6 +20,7 @@ from skdpnoise.kernels.tiles import LARGEST_EXPONENT, LONGEST, Floats, Integers,
 from skdpnoise.mechanisms.additive import AdditiveMechanism
 from skdpnoise.mechanisms.calibrate import calibrate
 from skdpnoise.privacy import Adjacency, LossBudget, PureLoss
+from skdpnoise.queries._quantile_search import octave_weights
 from skdpnoise.queries._values import MISSING
 from skdpnoise.queries.bisected_columns import bisect_columns, needed_share
 from skdpnoise.sensitivity import (
@@ -43,10 +44,8 @@ REACH = 8.0  # magnitudes to either side of a location, in which nearly all valu
 TYPICAL = 0.25  # standard deviation in halves of public bounds, of which nothing is known
 LEAST_MAGNITUDES = 0.25  # least scale of a column whose magnitude was found
 _PAIRS, _PAIRS_PER_NOISE = 1 << 17, 200.0
-_MISS = 0.02  # chance that noise alone is taken for a bin that stands out
-# The same for the sum of the histograms in which none does, and the magnitudes summed as one: more,
-# since a scale that is only noise costs less than all these columns.
-_POOLED_MISS, _WINDOW = 0.3, 5
+_MISS = 0.02  # chance that noise alone is taken for bins that stand out, of however many columns
+_WINDOW = 5  # magnitudes that are summed as one in the sum of the histograms in which none does
 _IN_FULLEST = 0.3  # of pairs of normal values, whose distances are in the fullest bin
 
 
@@ -68,6 +67,16 @@ def search_shares(*, counts: bool, searches: bool) -> dict[str, float]:
         shares |= {stage: rest * part for stage, part in zip(_STAGES, SEARCH_SHARES, strict=True)}
         rest *= 1.0 - sum(SEARCH_SHARES)
     return shares | {"rest": rest}
+
+
+def shows(noise: str, loss: LossBudget, n_samples: float, differ: float) -> bool:
+    """Return True if a search finds normal values in one column, such a part of whose pairs differ.
+
+    A function of public facts and of released numbers.
+    """
+    part = split(loss, **search_shares(counts=False, searches=True))["magnitudes"]
+    mechanism = calibrate(noise, paired_histogram(_EXPONENTS.size, 1), part)
+    return would_stand_out(mechanism, differ * 0.5 * n_samples)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -218,7 +227,8 @@ class Ranges:
         (released,) = yield partial(
             self.session.tallied, "magnitudes", query, mechanisms=[mechanism], most_pairs=most
         )
-        fullest, stands_out = fullest_bins(released, columns.size, pooled=self.pooled)
+        facts: dict[str, Any] = {"pooled": self.pooled, "likely": octave_weights(_EXPONENTS)}
+        fullest, stands_out = fullest_bins(released, columns.size, **facts)
         self.typical_found = would_stand_out(mechanism, query.n_records)
         return np.ldexp(1.0, _EXPONENTS[fullest]), stands_out
 
@@ -317,20 +327,35 @@ def searching_share(noise: str, loss: LossBudget, n_samples: float, n_columns: i
 
 
 def fullest_bins(
-    released: Released, n_columns: int, *, pooled: bool = False
+    released: Released, n_columns: int, *, pooled: bool = False, likely: Floats | None = None
 ) -> tuple[Places, NDArray[np.bool_]]:
     """Return the fullest bins of noisy histograms of columns, and whether they stand out."""
-    # A bin stands out if it exceeds what the largest of all noises exceeds with probability 0.02.
-    # `pooled` lets histograms in which no bin stands out have the fullest bin of their sum.
+    # Of columns without any values one stands out with a probability of 0.02 at most, however many
+    # there are (Benjamini and Hochberg 1995; one is Bonferroni's bound over the bins, each of which
+    # has its part of that probability by how `likely` it is). `pooled` lets histograms in which no
+    # bin stands out have the fullest bin of their sum, for half of the probability.
     noisy, mechanism = released.values.reshape(n_columns, -1), released.mechanism
     n_bins = noisy.shape[1]
+    part = np.full(n_bins, 1.0 / n_bins) if likely is None else likely / likely.sum()
     scale = mechanism.scale.reshape(noisy.shape)[:, 0]
-    threshold = scale * mechanism.family.isf(_MISS / n_bins)
-    fullest, stands_out = noisy.argmax(axis=1), noisy.max(axis=1) > threshold
+    miss = HALF * _MISS if pooled else _MISS
+
+    def chance(counts: Any, noise: Any, places: Any) -> Floats:
+        return np.asarray(mechanism.family.sf(counts / noise) / part[places])
+
+    fullest = noisy.argmax(axis=1)
+    stands_out = _discoveries(chance(noisy.max(axis=1), scale, fullest), miss)
     if pooled and not stands_out.all():
         rest = ~stands_out
         total = np.convolve(noisy[rest].sum(axis=0), np.ones(_WINDOW), mode="same")
-        noise = math.sqrt(_WINDOW) * float(np.linalg.norm(scale[rest]))
-        if total.max() > noise * mechanism.family.isf(_POOLED_MISS / n_bins):
-            fullest[rest], stands_out[rest] = total.argmax(), True
+        noise, place = math.sqrt(_WINDOW) * np.linalg.norm(scale[rest]), total.argmax()
+        if chance(total.max(), noise, place) <= miss:
+            fullest[rest], stands_out[rest] = place, True
     return fullest, stands_out
+
+
+def _discoveries(chances: Floats, rate: float) -> NDArray[np.bool_]:
+    """Return which chances are small enough, among so many, for a rate of false discoveries."""
+    order = np.sort(chances)
+    passed = np.flatnonzero(order <= rate * np.arange(1, order.size + 1) / order.size)
+    return np.asarray(chances <= (order[passed[-1]] if passed.size else -1.0))
