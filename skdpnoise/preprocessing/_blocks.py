@@ -26,6 +26,7 @@ Code = Callable[[Label | None], float]
 """From a label to its number; the label is None where a value is no category."""
 
 REACH = 2.0  # scales to either side of the median, at which numbers end
+FAR = 30.0  # and those at which what is beyond ends, in a column of its own
 _LARGEST = 1e100
 _EPOCH = np.datetime64(0, "s")
 _DAY = 86_400.0  # seconds
@@ -65,7 +66,8 @@ class ColumnBlock:
             return [[*(f"{name}_{label}" for label in labels), *absent]]
         n_edges = 0 if self.facts is None else self.facts.edges.size
         group = [f"{name}_bin{k}" for k in range(n_edges + 1)] if n_edges else []
-        parts = [part for part in (name, group + absent) if part]
+        beyond = "" if column.kind == "ordinal" else f"{name}_beyond"
+        parts = [part for part in (name, beyond, group + absent) if part]
         if column.kind == "date":
             calendar = self._calendar.items()
             parts += [[f"{name}_{part}{k}" for k in range(size)] for part, size in calendar]
@@ -90,9 +92,10 @@ class ColumnBlock:
         return (None if column.buckets else kind_of_labels(self.categories)) or kind
 
     @property
-    def reach(self) -> float:
-        """The largest magnitude of what is returned as a number."""
-        return 1.0 if self.column.kind == "ordinal" else REACH
+    def reaches(self) -> list[float]:
+        """The largest magnitude of each column that is a number, or of a one-hot group."""
+        first = 1.0 if self.column.kind in ("ordinal", "category") else REACH
+        return [first, *[1.0] * (len(self.sizes) - 1)][: len(self.sizes)]
 
     @property
     def sizes(self) -> list[int]:
@@ -122,10 +125,11 @@ class ColumnBlock:
         moved = np.zeros(values.size)
         if facts.scale > 0.0:
             with np.errstate(over="ignore"):
-                moved = np.clip((known - facts.center) / facts.scale, -REACH, REACH)
-        found = [moved]
+                moved = np.clip((known - facts.center) / facts.scale, -FAR, FAR)
+        near = np.clip(moved, -REACH, REACH)
+        found = [near] if column.kind == "ordinal" else [near, (moved - near) / (FAR - REACH)]
         if facts.edges.size or column.nullable:
-            last = self.sizes[1] - 1 if column.nullable else -1
+            last = self.sizes[len(found)] - 1 if column.nullable else -1
             bins = np.searchsorted(facts.edges, known, side="right") if facts.edges.size else -1
             found.append(np.where(absent, last, bins))
         return found + ([] if column.kind != "date" else self._calendar_of(cells))

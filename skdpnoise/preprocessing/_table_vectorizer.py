@@ -72,7 +72,8 @@ class DPTableVectorizer(PrivateTransformer, SchemaParameter):
     =========== ===================================================================================
     column      becomes
     =========== ===================================================================================
-    number      distance from the median in scales, within ±2; and ones for the bin it is in
+    number      distance from the median in scales, within ±2; what is beyond, up to 30 scales, as
+                a part of ±1; and ones for the bin it is in
     category    ones for each category that is public or found, and for all others
     ordinal     the place among its categories, from -1 to 1
     date        the same as a number, of its days; and ones for month, weekday and hour
@@ -151,7 +152,8 @@ class DPTableVectorizer(PrivateTransformer, SchemaParameter):
     ... )
     >>> vectorizer = DPTableVectorizer({"age": (17, 90)}, n_bins=4).fit(people)
     >>> print(*vectorizer.get_feature_names_out())
-    age age_bin0 age_bin1 age_bin2 age_bin3 age_missing town_A town_B town_other town_missing
+    age age_beyond age_bin0 age_bin1 age_bin2 age_bin3 age_missing town_A town_B town_other
+    town_missing
     """
 
     _parameter_constraints: ClassVar[Constraints] = {
@@ -239,7 +241,9 @@ class DPTableVectorizer(PrivateTransformer, SchemaParameter):
         """Bounds and one-hot groups of the columns that :meth:`transform` returns."""
         check_is_fitted(self)
         blocks = self.columns_.blocks
-        return output_of((size, block.reach) for block in blocks for size in block.sizes)
+        return output_of(
+            one for block in blocks for one in zip(block.sizes, block.reaches, strict=True)
+        )
 
     def transform(self, X: Any) -> Any:
         check_is_fitted(self)
@@ -250,7 +254,7 @@ class DPTableVectorizer(PrivateTransformer, SchemaParameter):
         return assembled(len(X), columns, [size for _, block in kept for size in block.sizes])
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
-        """Return names such as "age", "age_bin0", "town_A" and "town_other".
+        """Return names such as "age", "age_beyond", "age_bin0", "town_A" and "town_other".
 
         Parameters
         ----------

@@ -103,6 +103,21 @@ def test_numbers_are_scaled_by_their_bulk_and_cut_at_quantiles(fitted):
     assert (found[~present][:, names.index("income")] == 0.0).all()
 
 
+def test_what_is_beyond_two_scales_has_a_column_of_its_own(fitted):
+    names = fitted.get_feature_names_out().tolist()
+    assert "size_beyond" not in names and "town_beyond" not in names
+    wide = DPTableVectorizer({"income": "number"}, 3.0, random_state=0).fit(TABLE[["income"]])
+    (block,) = wide.columns_.blocks
+    facts, at = block.facts, np.array([1.0, -3.0, 16.0, 100.0])
+    rows = pd.DataFrame({"income": facts.center + at * facts.scale})
+    found = wide.transform(rows)
+    np.testing.assert_allclose(found[:, 0], [1.0, -2.0, 2.0, 2.0])
+    np.testing.assert_allclose(found[:, 1], np.array([0.0, -1.0, 14.0, 28.0]) / 28.0, atol=1e-12)
+    assert wide.get_feature_names_out()[:2].tolist() == ["income", "income_beyond"]
+    assert wide.public_output_.low[:2].tolist() == [-2.0, -1.0]
+    assert wide.public_output_.high[:2].tolist() == [2.0, 1.0]
+
+
 def test_dates_become_calendars(fitted):
     names = fitted.get_feature_names_out().tolist()
     row = TABLE.head(1).copy()
@@ -483,9 +498,9 @@ def test_a_table_of_few_records_is_scaled_by_what_its_columns_share_and_has_no_b
     assert all(fact.edges.size == 0 for fact in facts)
     near = [abs(fact.center - 60.0) < 30.0 and 4.0 < fact.scale < 40.0 for fact in facts]
     assert all(near) or delta == 0.0
-    names = "a a_missing b b_missing c c_missing d d_missing"
+    names = " ".join(f"{name} {name}_beyond {name}_missing" for name in "abcd")
     assert " ".join(made.get_feature_names_out()) == names
-    assert made.transform(frame).shape == (len(frame), 8) == (len(frame), len(names.split()))
+    assert made.transform(frame).shape == (len(frame), 12)
     assert made.privacy_.total.delta(epsilon) <= delta
     assert len(ledger.charges) == 1
     many = DPTableVectorizer(None, epsilon, delta, **terms).fit(pd.concat([frame] * 60))
