@@ -532,9 +532,7 @@ def main(argv: Sequence[str] | None = None) -> int:
                 for seed in range(2 if args.quick else seeds)
             )
         except ImportError as error:
-            rows.append(
-                [case.row, case.name, case.epsilon, *[None] * 4, f"needs {error.name}"]
-            )
+            rows.append([case.row, case.name, case.epsilon, *[None] * 4, f"needs {error.name}"])
             continue
         figures, references = np.array(found).T
         value, bar = STATISTICS[case.statistic](figures), case.bar(references)
