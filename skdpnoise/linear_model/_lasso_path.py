@@ -133,6 +133,7 @@ class DPLassoPath(QuietScoreMixin, RegressorMixin, TargetParameters, PrivateLine
         self, plan: SolverPlan, table: Table[Rows], session: Session, given: tuple[Any, Any]
     ) -> Fitted:
         assert isinstance(plan, OneReleasePlan)
+        plan = plan.informed(table, session)
         features, units = plan.problem.features, plan.problem.target.units
         pseudo = plan.data
         alpha = path_alpha(pseudo.noise_level, int(features.used.sum()))

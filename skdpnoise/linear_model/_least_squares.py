@@ -9,12 +9,14 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.utils._param_validation import StrOptions
 
+from skdpnoise.accounting.session import Session
 from skdpnoise.base.constructors import Constraints, constructor_of_fields
 from skdpnoise.base.register import register_private
+from skdpnoise.data.table import Table
 from skdpnoise.linear_model._model import LinearRegressor
 from skdpnoise.linear_model._parameters import GROUPS, MIX, ROW_NORM, STRENGTH, CoordinateParameters
 from skdpnoise.linear_model._penalties import elastic_net, lasso, ridge
-from skdpnoise.linear_model._records import Fitted, Settings
+from skdpnoise.linear_model._records import Fitted, Rows, Settings
 from skdpnoise.linear_model._tuned import asks_for_descent
 from skdpnoise.linear_model.solvers.coordinate import COORDINATE
 from skdpnoise.linear_model.solvers.gradient import GRADIENT
@@ -42,6 +44,13 @@ class LeastSquares(LinearRegressor):
     solver: str = "auto"
     alpha: float | str = 1.0
     column_groups: Any = None
+
+    def _solve(
+        self, plan: SolverPlan, table: Table[Rows], session: Session, given: tuple[Any, Any]
+    ) -> Fitted:
+        if isinstance(plan, OneReleasePlan):
+            plan = plan.informed(table, session)
+        return super()._solve(plan, table, session, given)
 
 
 @register_private

@@ -136,7 +136,6 @@ class PrivateLinearModel(PrivateEstimator, BaseEstimator):
                 problem = session.answer(self._target.constant(problem, run), columns[1])
             plan = solver.plan(problem, session.n_records, run.budget)
             # solve
-            plan = plan.informed(table, session)
             model = self._solve(plan, table, session, (X, y))
             # store
             self.__dict__.update(model, privacy_=session.report())

@@ -241,6 +241,7 @@ class OneReleasePlan(SolverPlan):
         return 0.5 * self.data.noise_level
 
     def informed(self, table: Table[Rows], session: Session) -> OneReleasePlan:
+        """Return the plan after its release, with the limits that this tells."""
         found, limit = self.moments.released(table, session)
         features = replace(self.problem.features, limit=limit)
         return replace(self, problem=replace(self.problem, features=features), found=found)

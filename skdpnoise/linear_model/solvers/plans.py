@@ -32,10 +32,6 @@ class SolverPlan(ABC):
     n_passes: int
     final: tuple[Any, ...] = field(default=(), kw_only=True)  # steps, in this order
 
-    def informed(self, table: Table[Rows], session: Session) -> SolverPlan:
-        """Return the plan after what it releases before its passes."""
-        return self
-
     @abstractmethod
     def run(self, table: Table[Rows], session: Session) -> Iterator[np.ndarray]:
         """Yield the iterate of every pass in standard units, shape (n_outputs, n_features + 1)."""
