@@ -38,7 +38,7 @@ epsilon : float, default=1.0
     The guarantee's ε > 0: smaller is more private.
 delta : float, default=1e-6
     The guarantee's δ in [0, 1). Choose it well below one over the number of records. 0 asks for
-    pure privacy, which Laplace noise can give and Gaussian noise cannot.
+    pure privacy, which Laplace noise and K-norms can give and Gaussian noise cannot.
 noise : str, default="auto"
     ``"<rule>_<family>"`` with rule "iid", "spr" or "inid" and a family such as "gaussian" or
     "laplace" (``noise_options(adaptive=True)`` of :mod:`skdpnoise.mechanisms` lists all). "auto"
@@ -112,7 +112,8 @@ alpha : float, default=1.0
 WholeGradientParameters
 -----------------------
 %(PrivateEstimator: noise)s
-    Normal noise only, and delta > 0.
+    Normal noise with delta > 0. With delta = 0 only "auto": gradients have the noise of the
+    K-norm of their ball (:func:`~skdpnoise.mechanisms.k_norm`), all else Laplace noise.
 clip : float or "auto", default="auto"
     Bound on the norm of one record's gradient, of standardised columns.
 

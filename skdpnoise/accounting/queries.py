@@ -15,6 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skdpnoise.kernels.second_moments import clipped_row_sums, second_moments
+from skdpnoise.mechanisms.additive import AdditiveMechanism
+from skdpnoise.mechanisms.balls import KNormMechanism, calibrate_ball
 from skdpnoise.mechanisms.matrices import SymmetricMatrixMechanism, calibrate_second_moments
 from skdpnoise.privacy import Adjacency, LossBudget
 from skdpnoise.sensitivity import (
@@ -78,6 +80,14 @@ class ClippedVectors:
     def sensitivity(self, adjacency: Adjacency) -> SensitivityProfile:
         width = 2.0 if adjacency == "replace_one" else 1.0
         return GroupedProfile([width * self.norm], np.zeros(self.n_columns))
+
+    def calibrated(
+        self, noise: str, loss: LossBudget, adjacency: Adjacency, n_releases: int = 1
+    ) -> KNormMechanism | AdditiveMechanism:
+        """Return the noise of some releases: for a pure loss that of the K-norm of the ball."""
+        profile = self.sensitivity(adjacency)
+        radius = float(profile.per_coordinate[0])  # of the one group
+        return calibrate_ball(noise, profile, radius, loss, n_releases=n_releases)
 
     def step(self, grid_size: Floats) -> Step:
         hold = partial(bounded, norm=self.norm)

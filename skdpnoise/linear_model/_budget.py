@@ -19,6 +19,7 @@ from skdpnoise.queries.searched_location import count_strength, search_share
 from skdpnoise.sensitivity import SensitivityProfile, clipped_gradient
 
 NORMAL = "inid_gaussian"  # noise for gradients of all columns at once, where a record has a norm
+PURE = "inid_laplace"  # of all else beside such gradients, which have that of their ball
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,14 +42,14 @@ class FitBudget:
     most_for_classes: float = 1.0  # of the share for their numbers of records
 
     @property
-    def order(self) -> float:
-        """1 where the costs of releases add up, as of Laplace noise, 2 where their squares do."""
-        return 1.0 if isinstance(self.total, PureLoss) else 2.0
+    def pure(self) -> bool:
+        """Whether losses are of ε alone."""
+        return isinstance(self.total, PureLoss)
 
     @property
-    def _total_mu(self) -> float:
-        assert isinstance(self.total, GaussianLoss)
-        return self.total.mu
+    def order(self) -> float:
+        """1 where the costs of releases add up, as of Laplace noise, 2 where their squares do."""
+        return 1.0 if self.pure else 2.0
 
     @property
     def target(self) -> LossBudget:
@@ -88,13 +89,14 @@ class FitBudget:
             return [self.total.share(self.counting), self.total.share(1.0 - self.counting)]
         assert n_samples is not None
         known = self.for_records(n_samples)
+        later = [known.features, known.model] if known.scaling else [known.model]
         if known.first == "nothing":
-            return [known.features, known.model]
+            return later
         if known.first == "scaling":
             return [known.target, known.total.share(known._left)]
         if known.looking:
             return [known.search, known._rest(1.0 - known._target_part)]
-        return [known.search, known.features, known.model]
+        return [known.search, *later]
 
     def for_records(self, n_samples: float) -> FitBudget:
         """Return the budget once the number of records, public or noisy, is known."""
@@ -104,7 +106,8 @@ class FitBudget:
             mechanism = calibrate(self.noise, histograms, self.total)
             scaling = tuned.scaling_share(float(mechanism.standard_deviation.mean()) / n_samples)
         if self.centred:
-            scaling = tuned.row_share(self.centred, n_samples * self._total_mu)
+            strength = tuned.ball_strength(self.total, n_samples, 2 * self.centred)
+            scaling = tuned.row_share(self.centred, strength, self.order)
         known = replace(self, scaling=scaling)
         n_open = self.n_open - (self.first == "search")
         if n_open and self.first != "scaling":
@@ -172,8 +175,10 @@ def split_budget(
     known = known if not centred else np.zeros(1, dtype=bool)
     wanted = np.where(bounded, shares.bounded_column, 1.0)
     needs = float(np.where(known, 0.0, wanted).sum()), 0.0
+    # Few passes, as of pure noise, begin at the intercept of the classes.
     weighed = settings.whole and isinstance(settings.class_weight, str)
-    first = "classes" if weighed or (intercept and not settings.whole) else "nothing"
+    begins = intercept and (not settings.whole or isinstance(total, PureLoss))
+    first = "classes" if weighed or begins else "nothing"
     if target_bounds is not None:
         needs = needs[0], float(np.sqrt(n_features))
         first = "scaling" if np.isfinite(target_bounds).all() else "search"
@@ -193,7 +198,7 @@ def split_budget(
         searching=LEAST if first in ("search", "classes") else 0.0,
         looking=0.0 if target_bounds is None else _looking(total),
         centred=centred,
-        most_for_classes=BESIDE if weighed else 1.0,
+        most_for_classes=BESIDE if settings.whole else 1.0,
     )
     # A release may be too small for the noise where the scale does not decide all.
     if isinstance(total, PureLoss) or shape_rule(noise.partition("_")[2]) is not None:
@@ -224,7 +229,7 @@ def _check_smallest(budget: FitBudget, n_open: int, n_features: int, n_outputs: 
     if n_open:
         share, n_bins = finest_histogram(n_open)
         releases.append((n_bins, least.features.share(share)))
-    elif n_features:
+    elif n_features and budget.scaling:
         releases.append((n_features, least.features.share(0.5)))
     for n_coordinates, loss in releases:
         calibrate(budget.noise, SensitivityProfile(np.ones(n_coordinates)), loss)

@@ -213,11 +213,12 @@ class DPLinearSVC(WholeGradientParameters, LinearClassifier):
     for in ``privacy_``, under the labels in quotes:
 
     1. "number of records", under add/remove only: a record moves it by 1.
-    2. Locations and scales of the features, as in :class:`DPLogisticCD` with "joint".
+    2. "class shares" with delta = 0, and locations and scales of the features, as in
+       :class:`DPLogisticCD` with "joint".
     3. "gradients": for each pass the sum over records of the gradient in all columns and classes,
        clipped to the norm C and rounded to integers within it (:mod:`skdpnoise.kernels.joint`: it
        moves by 2C in Euclidean norm under replace-one, by C under add/remove), plus exact integer
-       noise.
+       noise; with delta = 0 of the K-norm, and then the gain, as there.
 
     Composition, and what is not protected, are as there.
 

@@ -75,13 +75,13 @@ class DPCoordinateDescentRegressor(CoordinateParameters, LeastSquares):
         "gradient" descends along noisy gradients, pass by pass, each clipped in each coordinate.
         "gram" releases the second moments of the rows once, and solves the penalised problem
         exactly from these. "joint" descends along gradients of all columns at once, a record's
-        clipped by its norm, so that noise does not grow with the number of columns; it needs normal
-        noise and delta > 0. "auto" takes "joint" for 60 columns or more, unless replace-one makes
-        it public that there are very many records (μ n of 100 for each column); else "gram" where
-        its noise is small, by released numbers; else "gradient". It also takes "gradient" where a
-        parameter is set that is made for it (`n_passes`, `clip`, `budget_growth`, `error_weights`,
-        other noises), and not "joint" where `row_norm` is set; but only "joint" reads sparse rows
-        and `column_groups`.
+        clipped by its norm, so that noise does not grow with the number of columns; the noise is
+        normal or, with delta = 0 and "auto", that of the K-norm of the ball. "auto" takes "joint"
+        for 60 columns or more, unless replace-one makes it public that there are very many records
+        (μ n of 100 for each column); else "gram" where its noise is small, by released numbers;
+        else "gradient". It also takes "gradient" where a parameter is set that is made for it
+        (`n_passes`, `clip`, `budget_growth`, `error_weights`, other noises), and not "joint" where
+        `row_norm` is set; but only "joint" reads sparse rows and `column_groups`.
     alpha : float or "auto", default="auto"
         Strength of the penalty, on coefficients of standardised columns. "auto" is none for
         "gradient", which shrinks as it is, and for "gram" a ridge of half the noise level, whatever

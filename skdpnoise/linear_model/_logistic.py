@@ -35,11 +35,13 @@ class DPLogisticCD(EitherClipParameters, LinearClassifier):
     %(parameters)s
     solver : {"auto", "coordinate", "joint"}, default="auto"
         "joint" clips a record's whole gradient, of all columns and classes, by one norm, so that
-        many of them cost no more than few; it needs normal noise and delta > 0. "coordinate" clips
-        it in each coordinate by itself, three classes or more one against the rest. "auto" takes
-        "joint", but not where the noise cannot be normal, a parameter is set that is made for
-        "coordinate" (`clip`, `budget_growth`, `error_weights`), or two classes have few records (a
-        public number, with μ n below 80) and columns without bounds.
+        many of them cost no more than few; the noise is normal or, with delta = 0 and "auto", that
+        of the K-norm of the ball that holds a gradient, in 2 to 20 passes. "coordinate" clips it in
+        each coordinate by itself, three classes or more one against the rest. "auto" takes "joint",
+        but not where another noise is named, a parameter is set that is made for "coordinate"
+        (`clip`, `budget_growth`, `error_weights`), or two classes have few records (a public
+        number, with μ n below 70, or of δ = 0 ε n by the root of the number of columns) and columns
+        without bounds.
     alpha : float, default=0.0
         Strength of the penalty, on coefficients of standardised columns and beside the mean loss:
         1 / (C n) for C of :class:`~sklearn.linear_model.LogisticRegression` and n records. Clipped
@@ -76,8 +78,8 @@ class DPLogisticCD(EitherClipParameters, LinearClassifier):
     for in ``privacy_``, under the labels in quotes:
 
     1. "number of records", under add/remove only: a record moves it by 1.
-    2. "class shares", with an intercept and "coordinate", where "joint" can use no column, or for
-       balanced classes: the number of records of each class
+    2. "class shares", with an intercept and "coordinate" or delta = 0, where "joint" can use no
+       column, or for balanced classes: the number of records of each class
        (:func:`~skdpnoise.sensitivity.histogram_counts`: two counts move by 1 under replace-one, one
        under add/remove). The model that knows nothing of the features has these log-odds, and
        balanced weights follow from them.
@@ -94,13 +96,16 @@ class DPLogisticCD(EitherClipParameters, LinearClassifier):
        models together. With "joint", for each pass the sum over records of the gradient in all
        columns and classes, the outer product of the row and its slopes, clipped to the norm C and
        rounded to integers within it (:mod:`skdpnoise.kernels.joint`: it moves by 2C in Euclidean
-       norm under replace-one, by C under add/remove), plus exact integer noise.
-    5. With an intercept and two classes, where noise may have made the model worse than the largest
-       class: how many more records it labels rightly. "gain over the largest class" with
-       "coordinate": a record adds −1, 0 or 1, and moves it by 2 under replace-one, by 1 under
-       add/remove. "gain over either class" with "joint": over the one and over the other, to which
-       a record adds (0, 1), (1, 0), (0, −1) or (−1, 0), so that they move by 2 in Euclidean norm
-       under replace-one, by 1 under add/remove.
+       norm under replace-one, by C under add/remove), plus exact integer noise. With delta = 0
+       that, and that of item 3, is of the K-norm of the ball, of density in proportion to
+       :math:`e^{-\varepsilon_t |z|_2 / \Delta}` with Δ as far as a record moves the sum:
+       neighbours' densities differ by :math:`e^{\varepsilon_t}` at most, and the ε_t add up.
+    5. With an intercept and two classes, or delta = 0, where noise may have made the model worse
+       than the largest class: how many more records it labels rightly. "gain over the largest
+       class" with "coordinate" or delta = 0: a record adds −1, 0 or 1, and moves it by 2 under
+       replace-one, by 1 under add/remove. "gain over either class" with "joint": over the one and
+       over the other, to which a record adds (0, 1), (1, 0), (0, −1) or (−1, 0), so that they move
+       by 2 in Euclidean norm under replace-one, by 1 under add/remove.
 
     How these compose, and what is not protected, is said there too.
 

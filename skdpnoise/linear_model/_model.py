@@ -33,14 +33,14 @@ from skdpnoise.data.table import Table
 from skdpnoise.data.tables import FLOATS, read_table
 from skdpnoise.kernels import LOGISTIC, SQUARED, Loss
 from skdpnoise.kernels.joint import SOFTMAX
-from skdpnoise.linear_model._budget import NORMAL, FitBudget, split_budget, stages_for
+from skdpnoise.linear_model._budget import NORMAL, PURE, FitBudget, split_budget, stages_for
 from skdpnoise.linear_model._column_groups import NO_GROUP, numbered_groups
 from skdpnoise.linear_model._parameters import TargetParameters
 from skdpnoise.linear_model._penalties import of_standard_columns
 from skdpnoise.linear_model._records import Fitted, LinearProblem, LinearSchema, Rows, Settings
 from skdpnoise.linear_model._scaling import Run, standardise_features
 from skdpnoise.linear_model._targets import LABELS, NUMBERS, MakeRows, TargetKind, public_weights
-from skdpnoise.linear_model._tuned import is_normal, prefers_gradient
+from skdpnoise.linear_model._tuned import holds_rows, prefers_gradient
 from skdpnoise.linear_model.solvers.coordinate import COORDINATE
 from skdpnoise.linear_model.solvers.final_steps import finished
 from skdpnoise.linear_model.solvers.gradient import GRADIENT
@@ -77,7 +77,7 @@ class PrivateLinearModel(PrivateEstimator, BaseEstimator):
         tags = super().__sklearn_tags__()
         public = self.feature_bounds is not None or getattr(self, "column_groups", None) is not None
         by_rows = getattr(self, "solver", "joint") in ("auto", "joint") and self._takes_sparse
-        tags.input_tags.sparse = public and by_rows and is_normal(self.noise, self.delta)
+        tags.input_tags.sparse = public and by_rows and holds_rows(self.noise, self.delta)
         return tags
 
     @property
@@ -262,21 +262,22 @@ def check_whole_rows(settings: Settings, schema: LinearSchema) -> list[str]:
 
 
 def whole_rows(settings: Settings, schema: LinearSchema) -> Settings:
-    """Return the settings of normal noise on gradients of whole rows, or refuse what these lack."""
+    """Return the settings of noise on gradients of whole rows, or refuse what these lack."""
     if schema.sparse and not np.isfinite(schema.bounds).all():
         raise ValueError(
             f"{settings.owner} needs public scales of all columns of a sparse X, since private "
             "ones would make it dense: give 'feature_bounds', or 'column_groups' for columns "
             "that share one unit of norm in each row."
         )
-    if not is_normal(settings.noise, settings.delta):
+    if not holds_rows(settings.noise, settings.delta):
         reason = "sparse X" if schema.sparse else "gradients of whole rows (solver='joint')"
         raise ValueError(
-            f"The 'noise' parameter of {settings.owner} must be normal noise, and delta positive, "
-            f"for {reason}. Got noise={settings.noise!r} and delta={settings.delta:g}. Use another "
-            "noise and delta, or another solver."
+            f"The 'noise' parameter of {settings.owner} must be 'auto', or normal noise with a "
+            f"positive delta, for {reason}. Got noise={settings.noise!r} and "
+            f"delta={settings.delta:g}. Use noise='auto', or another solver."
         )
-    noise = NORMAL if settings.noise in CHOICES else settings.noise
+    chosen = NORMAL if settings.delta else PURE
+    noise = chosen if settings.noise in CHOICES else settings.noise
     return replace(settings, noise=noise, whole=True)
 
 

@@ -34,9 +34,10 @@ class DPPoissonRegressor(EitherClipParameters, LinearRegressor):
     %(parameters)s
     solver : {"auto", "coordinate", "joint"}, default="auto"
         "joint" clips a record's whole gradient, of all columns, by one norm, so that many of them
-        cost no more than few; it needs normal noise and delta > 0. "coordinate" clips it in each
-        coordinate by itself. "auto" takes "joint", but not where the noise cannot be normal or a
-        parameter is set that is made for "coordinate" (`clip`, `budget_growth`, `error_weights`).
+        cost no more than few; the noise is normal or, with delta = 0 and "auto", that of the K-norm
+        of the ball that holds a gradient. "coordinate" clips it in each coordinate by itself.
+        "auto" takes "joint", but not with delta = 0 or another noise, nor where a parameter is set
+        that is made for "coordinate" (`clip`, `budget_growth`, `error_weights`).
     alpha : float, default=0.0
         Strength of the penalty, on coefficients of standardised columns. The loss is divided by m:
         α here is about α m in :class:`~sklearn.linear_model.PoissonRegressor`. Few passes and

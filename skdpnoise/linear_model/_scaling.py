@@ -20,6 +20,7 @@ from skdpnoise.linear_model._budget import FitBudget
 from skdpnoise.linear_model._column_groups import NO_GROUP
 from skdpnoise.linear_model._records import LinearSchema, Settings
 from skdpnoise.linear_model._standard_units import LIMIT, OF_COLUMNS, Standardisation
+from skdpnoise.mechanisms.balls import calibrate_ball
 from skdpnoise.queries.location_scale import LEAST_SCALE, LocationScale, locate
 from skdpnoise.queries.ranges import TYPICAL, Ranges
 from skdpnoise.sensitivity import RowBounds
@@ -123,15 +124,23 @@ def _scale_bounded_rows(
     middle, used = 0.5 * bounds[1] + 0.5 * bounds[0], half > 0.0
     half, p = np.where(used, half, 1.0), half.size
     mean, variance = np.zeros(p), np.full(p, TYPICAL**2)
+    if run.budget.pure:
+        # Noise in all columns hides a mean: 0 is a better guess than the middle, where it is among
+        # the values, since most entries of counts, of categories and of pixels are 0.
+        inside = (bounds[0] <= 0.0) & (bounds[1] >= 0.0) & ~grouped
+        mean = np.where(inside, -middle / half, mean)
     if run.budget.scaling and used.any():
         query, loss = row_moments(middle, half, groups), run.budget.features
         label = "means and squares of rows"
-        found = yield partial(run.session.release, label, query, loss=loss, noise="iid_gaussian")
+        profile = query.sensitivity(run.budget.adjacency)
+        assert profile.l2 is not None
+        mechanism = calibrate_ball("iid_gaussian", profile, profile.l2, loss)
+        found = yield partial(run.session.released, label, query, mechanism=mechanism)
         both = found.values / run.n_samples
         first, second = both[:p], both[p:] + 0.5
         noise = float(found.standard_deviation[0]) / run.n_samples
-        keep = tuned.kept(float((first**2).sum()), p * noise**2, p)
-        mean = np.clip(keep * first, -1.0, 1.0)
+        keep = tuned.kept(float(((first - mean) ** 2).sum()), p * noise**2, p)
+        mean = np.clip(mean + keep * (first - mean), -1.0, 1.0)
         alone = ~grouped
         variance[alone] = second - mean[alone] ** 2
         if alone.any():

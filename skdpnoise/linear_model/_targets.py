@@ -167,13 +167,18 @@ class LabelTarget(TargetKind):
         settings, zeros = run.settings, np.zeros(run.schema.n_outputs)
         if not settings.whole:
             return LinearTarget((yield from _log_odds(run))), run
-        if settings.class_weight != "balanced":
+        if run.budget.first != "classes":
             return LinearTarget(zeros, weights=settings.weights), run
-        # The weights n / (K n_k), none above the largest.
-        counts = yield from _class_counts(run)
-        weights = np.minimum(counts.sum() / (len(counts) * counts), _LARGEST_WEIGHT)
-        share = float(weights @ counts / counts.sum() / weights.max())
-        return LinearTarget(zeros, weights=ClassWeights(weights, share)), run
+        counts, weighted = (yield from _class_counts(run)), settings.weights
+        if settings.class_weight == "balanced":
+            # The weights n / (K n_k), none above the largest.
+            weights = np.minimum(counts.sum() / (len(counts) * counts), _LARGEST_WEIGHT)
+            share = float(weights @ counts / counts.sum() / weights.max())
+            weighted = ClassWeights(weights, share)
+        if not (run.budget.pure and settings.fit_intercept):
+            return LinearTarget(zeros, weights=weighted), run
+        counts = counts if weighted is None else counts * weighted.values
+        return LinearTarget(_of_counts(counts, len(zeros)), weights=weighted), run
 
     def constant(self, problem: LinearProblem, run: Run) -> Search[LinearProblem]:
         """Return a problem whose constant is found by what was meant for features."""
@@ -316,7 +321,10 @@ def _log_odds(run: Run, weights: np.ndarray | float = 1.0) -> Search[np.ndarray]
     n_outputs = run.schema.n_outputs
     if run.budget.first == "nothing":
         return np.zeros(n_outputs)
-    counts = (yield from _class_counts(run)) * weights
+    return _of_counts((yield from _class_counts(run)) * weights, n_outputs)
+
+
+def _of_counts(counts: np.ndarray, n_outputs: int) -> np.ndarray:
     others = counts.sum() - counts
     return np.asarray(np.log(counts / others)[-n_outputs:])
 

@@ -25,8 +25,8 @@ from skdpnoise.accounting.budget import BESIDE, HALF, LEAST
 from skdpnoise.kernels import LOGISTIC, POISSON, SQUARED, Loss
 from skdpnoise.linear_model._records import LinearSchema, Settings
 from skdpnoise.mechanisms import SECOND_MOMENT_NOISES, noise_options
-from skdpnoise.mechanisms.requests import CHOICES
-from skdpnoise.privacy import gdp_mu
+from skdpnoise.mechanisms.requests import CHOICES, budget_of
+from skdpnoise.privacy import LossBudget, PrivacyGuarantee, PureLoss
 
 # Noises of second moments. The same family finds locations and scales, so that it must be one for
 # vectors too.
@@ -144,10 +144,11 @@ COORDINATE, SHARES, MOMENTS = CoordinateRules(), ShareRules(), MomentsRules()
 GRADIENT, FINAL, TARGET = GradientRules(), FinalRules(), TargetRules()
 
 
-def is_normal(noise: Any, delta: Any) -> bool:
-    """Return True if the noise is normal, or may be."""
-    normal = isinstance(noise, str) and (noise in CHOICES or noise.endswith("_gaussian"))
-    return normal and isinstance(delta, Real) and float(delta) > 0.0
+def holds_rows(noise: Any, delta: Any) -> bool:
+    """Return True if the noise may fit a ball of rows: normal, or pure by the norm of the ball."""
+    if not (isinstance(noise, str) and isinstance(delta, Real)):
+        return False
+    return noise in CHOICES or (noise.endswith("_gaussian") and float(delta) > 0.0)
 
 
 def asks_for_coordinate(settings: Settings) -> bool:
@@ -163,15 +164,20 @@ def asks_for_descent(settings: Settings) -> bool:
 
 
 def prefers_gradient(settings: Settings, schema: LinearSchema) -> bool:
-    rule, normal = GRADIENT, is_normal(settings.noise, settings.delta)
-    if not normal or asks_for_coordinate(settings):
+    rule, fits = GRADIENT, holds_rows(settings.noise, settings.delta)
+    if not fits or asks_for_coordinate(settings):
         return False
     # How many records there are is public under replace-one alone.
-    strength = gdp_mu(settings.epsilon, settings.delta) * (schema.n_rows or 0.0)
+    guarantee = PrivacyGuarantee(settings.epsilon, settings.delta)
+    loss = budget_of(guarantee, pure=not settings.delta)
+    assert loss is not None
+    strength = ball_strength(loss, schema.n_rows or 0.0, schema.n_columns)
     if settings.loss is SQUARED:  # whose second moments would be noise, of so many columns
         moments = not asks_for_descent(settings) and isinstance(settings.row_norm, str)
         many = schema.n_columns >= rule.many_columns
         return moments and many and is_noisy(strength, schema.n_columns)
+    if settings.loss is POISSON and not settings.delta:  # whose rates few passes do not find
+        return False
     if settings.loss is not LOGISTIC or schema.n_rows is None or schema.n_outputs > 1:
         return True
     # Few records find no scales: then the largest class is hard to beat.
@@ -266,11 +272,18 @@ def _share(needed: float, order: float, most: float) -> float:
     return float(min(most, max(LEAST, needed**order)))
 
 
-def row_share(n_columns: int, strength: float) -> float:
+def ball_strength(loss: LossBudget, n_samples: float, n_coordinates: int) -> float:
+    """Return the number of records by the noise of a sum of vectors of norm 1."""
+    if isinstance(loss, PureLoss):  # noise whose norm is, on average, the number of coordinates
+        return n_samples * loss.pure_epsilon / math.sqrt(n_coordinates + 1.0)
+    return n_samples * loss.mu
+
+
+def row_share(n_columns: int, strength: float, order: float) -> float:
     """Return the share of the mean of rows within bounds; 0 where its noise would be too large."""
     # A row is as long as the root of the number of columns at most, and may turn round.
-    noise = 2.0 * np.sqrt(n_columns / BESIDE) / strength
-    return BESIDE if noise <= 1.0 else 0.0
+    noise = 2.0 * np.sqrt(n_columns) / (BESIDE ** (1.0 / order) * strength)
+    return BESIDE if noise <= 0.5 * order else 0.0
 
 
 def kept(energy: float, noise: float, n_slopes: int) -> float:
@@ -322,6 +335,16 @@ def choose_gradients(
         part * length,
         reach,
     )
+
+
+def pure_passes(n_passes: int | str, per_slope: float) -> int:
+    """Return the number of passes of pure noise, by n ε for each of the slopes."""
+    # Costs add up, and noise has a norm in proportion to the number of slopes: each of T passes
+    # has noise of about T d / (ε n) for d of them, of all of which a score has the root.
+    if not isinstance(n_passes, str):
+        return int(n_passes)
+    wanted = HALF * math.sqrt(per_slope)
+    return round(min(max(wanted, 2.0), GRADIENT.fewest_passes))
 
 
 def most_passes(strength: float, n_samples: float, n_columns: int, sparse: bool) -> float:

@@ -20,7 +20,14 @@ from skdpnoise.mechanisms.calibrate import calibrate
 from skdpnoise.mechanisms.grid_sizes import check_precision, norm_of_rounding
 from skdpnoise.mechanisms.requests import number_of
 from skdpnoise.mechanisms.vectors import VectorMechanism
-from skdpnoise.privacy import PrivacyGuarantee, PrivacyLoss, PureLoss, check_count, check_real
+from skdpnoise.privacy import (
+    LossBudget,
+    PrivacyGuarantee,
+    PrivacyLoss,
+    PureLoss,
+    check_count,
+    check_real,
+)
 from skdpnoise.sampling import RandomWords, balls
 from skdpnoise.sampling.lazy import CAPACITY
 from skdpnoise.sensitivity import SensitivityProfile
@@ -28,6 +35,7 @@ from skdpnoise.sensitivity.worst_cases import rounded_up
 
 _STEPS = 24  # rounding the value costs at most 2**-24 of the guarantee, or of the shells' width
 _FEWEST_BITS, _MOST_BITS = 16, 44
+_MOST_ADDITIVE_BITS = 52
 _GAMMA_BITS = 32  # gamma is a multiple of 2**-32
 _MOST_LEVELS = 1 << 16
 _MOST_COORDINATES = 1 << 12
@@ -107,6 +115,11 @@ class KNormMechanism(VectorMechanism):
     @property
     def grid_size(self) -> NDArray[np.float64]:
         return np.full(self.n_coordinates, math.ldexp(self.scale, -self.bits))
+
+    @property
+    def standard_deviation(self) -> NDArray[np.float64]:
+        """Standard deviation of the noise of each coordinate, in the units of the value."""
+        return np.sqrt(self._moments(2.0))
 
     def privacy_loss(self) -> PureLoss:
         rounding = norm_of_rounding(self.norm, self.n_coordinates, self.bits)
@@ -195,6 +208,30 @@ def k_norm(
     while mechanism.privacy_loss().pure_epsilon > epsilon * n_releases:
         mechanism = replace(mechanism, scale=mechanism.scale * (1.0 + 1e-12))
     return mechanism
+
+
+def calibrate_ball(
+    noise: str,
+    sensitivity: SensitivityProfile,
+    radius: float,
+    loss: LossBudget,
+    *,
+    n_releases: int = 1,
+) -> KNormMechanism | AdditiveMechanism:
+    """Return noise for sums in a ball: that of the name, or for pure losses of the K-norm."""
+    if isinstance(loss, PureLoss):
+        return k_norm(2, radius, sensitivity.n_coordinates, loss, n_releases=n_releases)
+    return calibrate(noise, sensitivity, loss, n_releases=n_releases)
+
+
+def with_more_bits(
+    mechanism: KNormMechanism | AdditiveMechanism, bits: int
+) -> KNormMechanism | AdditiveMechanism:
+    """Return the mechanism on a grid that is finer, if bits are more, as far as 64 bits allow."""
+    most = _MOST_ADDITIVE_BITS
+    if isinstance(mechanism, KNormMechanism):
+        most = _most_bits(mechanism.n_coordinates)
+    return replace(mechanism, bits=min(max(bits, mechanism.bits), most))
 
 
 def _most_bits(n_coordinates: int) -> int:

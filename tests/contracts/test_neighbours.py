@@ -14,7 +14,8 @@ from skdpnoise.inspection import coupled_order
 from skdpnoise.inspection.auditing._costs import TOLERANCE, total_moved
 from skdpnoise.kernels import LOGISTIC, LOSSES, coordinate_descent
 from skdpnoise.ledger import Account
-from skdpnoise.mechanisms import AdditiveMechanism, SymmetricMatrixMechanism
+from skdpnoise.mechanisms import SymmetricMatrixMechanism
+from skdpnoise.mechanisms.vectors import VectorMechanism
 from skdpnoise.privacy import PrivacyGuarantee
 from skdpnoise.queries import NormQuantileMechanism, private_location_scale
 from skdpnoise.sensitivity import paired_histogram
@@ -267,7 +268,7 @@ def test_every_draw_was_charged_for_before_and_no_mechanism_draws_more(
     monkeypatch, entry, settings
 ):
     charged, drawn = [], Counter()
-    charge, sample = Account.charge, AdditiveMechanism.sample
+    charge, sample = Account.charge, VectorMechanism.sample
     sample_matrix, select = SymmetricMatrixMechanism.sample, NormQuantileMechanism.select
 
     def noted_charge(self, label, mechanism):
@@ -291,7 +292,7 @@ def test_every_draw_was_charged_for_before_and_no_mechanism_draws_more(
         return select(self, *args)
 
     monkeypatch.setattr(Account, "charge", noted_charge)
-    monkeypatch.setattr(AdditiveMechanism, "sample", noted_sample)
+    monkeypatch.setattr(VectorMechanism, "sample", noted_sample)
     monkeypatch.setattr(SymmetricMatrixMechanism, "sample", noted_matrix)
     monkeypatch.setattr(NormQuantileMechanism, "select", noted_select)
     rng = np.random.default_rng(0)

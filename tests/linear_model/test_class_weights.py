@@ -147,7 +147,7 @@ def test_no_weight_lets_a_record_count_for_more(adjacency, class_weight):
         ({"class_weight": "even"}, "'class_weight'"),
         ({"class_weight": "balanced", "solver": "coordinate"}, "solver='auto'"),
         ({"class_weight": {1: 2.0}, "noise": "inid_laplace"}, "'noise' parameter"),
-        ({"class_weight": {1: 2.0}, "delta": 0.0}, "delta positive"),
+        ({"class_weight": {1: 2.0}, "delta": 0.0, "noise": "inid_gaussian"}, "positive delta"),
     ],
 )
 def test_what_cannot_be_weighed_is_refused_before_the_charge(settings, match):

@@ -52,10 +52,11 @@ def fitted(X, y, epsilon=1.0, **keywords):
         (2, 5, {"epsilon": 0.3}, "joint"),
         (2, 5, {"fit_intercept": False}, "joint"),
         (2, 5, {"solver": "coordinate"}, "coordinate"),
-        (2, 5, {"delta": 0.0}, "coordinate"),
+        (2, 5, {"delta": 0.0}, "joint"),
+        (2, 5, {"delta": 0.0, "noise": "inid_laplace"}, "coordinate"),
         (2, 5, {"clip": 0.5}, "coordinate"),
         (3, 5, {"solver": "coordinate"}, "coordinate"),
-        (3, 5, {"delta": 0.0}, "coordinate"),
+        (3, 5, {"delta": 0.0}, "joint"),
         (3, 5, {"noise": "iid_laplace"}, "coordinate"),
         (3, 5, {"noise": "spr_gaussian"}, "joint"),
         (3, 5, {"clip": 0.5}, "coordinate"),
@@ -77,7 +78,7 @@ def test_auto_takes_whole_gradients_but_where_coordinates_are_asked_for(
 
 
 def test_what_whole_gradients_cannot_have_is_refused():
-    for settings in ({"noise": "inid_laplace"}, {"delta": 0.0}):
+    for settings in ({"noise": "inid_laplace"}, {"delta": 0.0, "noise": "inid_gaussian"}):
         with pytest.raises(ValueError, match=r"'noise' parameter.*solver='joint'"):
             fitted(*made(), solver="joint", **settings)
 
@@ -381,7 +382,7 @@ def test_a_lasso_of_many_columns_goes_as_far_as_its_penalty_allows(alpha):
 
 def test_whole_gradients_of_numbers_need_normal_noise():
     X, y, *_ = numbers(200, 5)
-    for settings in ({"noise": "inid_laplace"}, {"delta": 0.0}):
+    for settings in ({"noise": "inid_laplace"}, {"delta": 0.0, "noise": "inid_gaussian"}):
         with pytest.raises(ValueError, match=r"'noise' parameter.*solver='joint'"):
             DPCoordinateDescentRegressor(solver="joint", **settings).fit(X, y)
 

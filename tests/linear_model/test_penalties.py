@@ -241,7 +241,7 @@ def test_which_tables_are_read_is_said_of_what_can_be_fitted(name):
         ({"feature_bounds": (0.0, 1.0)}, True),
         ({"column_groups": [[0, 1]]}, True),
         ({"column_groups": [[0, 1]], "solver": "gram"}, False),
-        ({"feature_bounds": (0.0, 1.0), "delta": 0.0}, False),
+        ({"feature_bounds": (0.0, 1.0), "delta": 0.0}, True),
         ({"feature_bounds": (0.0, 1.0), "noise": "iid_laplace"}, False),
         ({"feature_bounds": (0.0, 1.0), "delta": "none", "noise": 3}, False),
     ):

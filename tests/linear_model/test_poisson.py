@@ -198,7 +198,9 @@ def test_auto_takes_whole_gradients_but_where_coordinates_are_asked_for(settings
     assert ("level" in labels) == (solver == "joint" and model.fit_intercept)
 
 
-@pytest.mark.parametrize("settings", [{"noise": "inid_laplace"}, {"delta": 0.0}], ids=str)
+@pytest.mark.parametrize(
+    "settings", [{"noise": "inid_laplace"}, {"delta": 0.0, "noise": "inid_gaussian"}], ids=str
+)
 def test_noise_that_is_not_normal_is_refused_for_whole_gradients(settings):
     with pytest.raises(ValueError, match=r"'noise' parameter.*solver='joint'"):
         DPPoissonRegressor(solver="joint", ledger=Forbidden(), **settings).fit(*counts(100))

@@ -241,7 +241,6 @@ def test_doubts_and_weights_bear_sparse_rows(n_classes):
         ({"column_groups": GROUPS}, ValueError, "sparse X"),
         ({"feature_bounds": (0.0, np.inf)}, ValueError, "sparse X"),
         ({"feature_bounds": (0, 1), "solver": "coordinate"}, ValueError, "'solver'.*sparse X"),
-        ({"feature_bounds": (0, 1), "delta": 0.0}, ValueError, "normal noise, and delta"),
         ({"feature_bounds": (0, 1), "noise": "iid_laplace"}, ValueError, "normal noise"),
     ],
 )
@@ -255,7 +254,7 @@ def test_what_sparse_rows_cannot_have_is_refused_before_the_charge(settings, err
     ("settings", "match"),
     [
         ({"solver": "coordinate"}, "'solver' parameter.*with column_groups"),
-        ({"delta": 0.0}, "normal noise, and delta"),
+        ({"noise": "inid_laplace"}, "normal noise with a positive delta"),
         ({"column_groups": [[0, 9]]}, "'column_groups' parameter.*9, which is not a column"),
         ({"column_groups": [[0], [0]]}, "'column_groups' parameter.*0 twice"),
         ({"column_groups": [[]]}, "'column_groups' parameter.*is empty"),

@@ -233,7 +233,7 @@ def test_many_columns_do_not_drown_a_model_of_numbers(name, signal):
     ("settings", "match"),
     [
         ({"noise": "inid_laplace"}, "'noise' parameter"),
-        ({"delta": 0.0}, "delta positive"),
+        ({"delta": 0.0, "noise": "inid_gaussian"}, "positive delta"),
         ({"smoothing": 0.0}, "'smoothing'"),
         ({"smoothing": np.nan}, "'smoothing'"),
         ({"threshold": -1.0}, "'threshold'"),

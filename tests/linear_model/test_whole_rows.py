@@ -195,7 +195,6 @@ def test_what_would_not_fit_into_memory_is_never_made_dense(name):
     [
         ({}, "sparse X.*give 'feature_bounds', or 'column_groups'"),
         ({"column_groups": GROUPS}, "sparse X"),
-        ({"feature_bounds": (0, 1), "delta": 0.0}, "normal noise, and delta"),
         ({"feature_bounds": (0, 1), "noise": "iid_laplace"}, "normal noise"),
         ({"feature_bounds": (0, 1), "solver": "one by one"}, "'solver'.*sparse X"),
         ({"feature_bounds": (0, 1), "column_groups": [[0, 99]]}, "'column_groups'"),

@@ -29,7 +29,7 @@ from skdpnoise.linear_model._standard_units import LIMIT, Standardisation
 from skdpnoise.linear_model.solvers.moments import MomentsRelease
 from skdpnoise.linear_model.solvers.plans import SolverPlan
 from skdpnoise.mechanisms import AdditiveMechanism, calibrate
-from skdpnoise.privacy import GaussianLoss, LossBudget
+from skdpnoise.privacy import LossBudget
 from skdpnoise.queries.searched_location import search_quantile_of
 
 
@@ -222,6 +222,23 @@ def shrink_scores(path: np.ndarray, plan: Any) -> np.ndarray:
     return path * _ridge_kept(path, plan, plan.n_slopes * plan.slope_noise())
 
 
+def shrink_noisy_scores(path: np.ndarray, plan: Any) -> np.ndarray:
+    """Shrink scores of few passes, which may be noise alone, so that labels stay as they are."""
+    keep = _likely_kept(path, plan, plan.slope_noise())
+    return np.asarray(path * max(keep, tuned.FINAL.least_kept))
+
+
+def shrink_noisy_slopes(path: np.ndarray, plan: Any) -> np.ndarray:
+    """Shrink slopes of few passes, which may be noise alone, to the constant model."""
+    keep = _likely_kept(path, plan, min(plan.slope_noise(), plan.resting_noise()))
+    return np.asarray(path * np.append(np.full(path.shape[-1] - 1, keep), 1.0))
+
+
+def _likely_kept(path: np.ndarray, plan: Any, noise: float) -> float:
+    energy = float((plan.average(path)[:, :-1] ** 2).sum())
+    return tuned.kept(energy, plan.n_slopes * noise, plan.n_slopes)
+
+
 def shrink_slopes(path: np.ndarray, plan: Any) -> np.ndarray:
     """Shrink slopes of a model of numbers, whose intercept is where they are."""
     # Rows of many records pull noise back.
@@ -406,8 +423,7 @@ def plan_mean(
     error, missed = math.hypot(rule.known / strength, rule.off) * spread, rule.off * spread
     if budget.counting:  # sums are divided by a number of records that is noisy
         share = budget.total.share(budget.counting)
-        assert isinstance(share, GaussianLoss)
-        error = math.hypot(error, 1.0 / (share.mu * n_samples))
+        error = math.hypot(error, 1.0 / tuned.ball_strength(share, n_samples, 1))
     mechanism = calibrate(budget.noise, query.sensitivity(budget.adjacency), left)
     plan = MatchMean(query, mechanism, n_samples, farther, counted, error, missed)
     return plan if plan.variance(farther) < missed**2 else None

@@ -21,7 +21,7 @@ from scipy.special import ndtri
 
 from skdpnoise._utils.parameters import check_memory
 from skdpnoise.accounting.budget import BESIDE
-from skdpnoise.accounting.queries import ClippedVectors
+from skdpnoise.accounting.queries import ClippedSum, ClippedVectors
 from skdpnoise.accounting.session import Session
 from skdpnoise.data.table import Table
 from skdpnoise.kernels import POISSON, SQUARED
@@ -33,18 +33,23 @@ from skdpnoise.linear_model._records import LinearProblem, LinearSchema, Rows, S
 from skdpnoise.linear_model._standard_units import plain_units, side_by_side
 from skdpnoise.linear_model.solvers.final_steps import (
     FinalStep,
+    MajorityFallback,
     RescaleOnMoments,
     SetLevel,
     TwoClassFallback,
     plan_mean,
+    shrink_noisy_scores,
+    shrink_noisy_slopes,
     shrink_rates,
     shrink_scores,
     shrink_slopes,
 )
 from skdpnoise.linear_model.solvers.moments import plan_moments
 from skdpnoise.linear_model.solvers.plans import SolverPlan, made_up_problem
-from skdpnoise.mechanisms import AdditiveMechanism, calibrate
-from skdpnoise.privacy import GaussianLoss
+from skdpnoise.mechanisms import AdditiveMechanism, KNormMechanism, calibrate
+from skdpnoise.mechanisms.balls import with_more_bits
+from skdpnoise.privacy import PureLoss
+from skdpnoise.queries.searched_location import count_strength
 
 _LARGEST_SLOPE = math.sqrt(2.0)  # norm of what any loss of labels multiplies a row by
 _ROW_BITS = 20  # of the norm of a row
@@ -68,8 +73,9 @@ class GradientPlan(SolverPlan):
 
     solver = "gradient"
     query: WholeGradients  # of one pass
-    mechanism: AdditiveMechanism | None  # of all passes; None where no column is used
+    mechanism: AdditiveMechanism | KNormMechanism | None  # of all passes; None without a column
     constant: float  # that rows end with; 0 without an intercept
+    momentum: float = 0.0
     step: float = 1.0
     longest_step: float = 1.0
     row_grid_size: float = 1.0  # of standardised rows
@@ -96,10 +102,12 @@ class GradientPlan(SolverPlan):
         part = 1.0 if weights is None else weights.penalty
         penalties = settings.penalty(problem, self.n_samples)
         l1, l2 = (part * np.append(one, 0.0) for one in penalties)  # none of the intercept
-        coef, momentum = np.zeros(shape), tuned.GRADIENT.momentum
+        coef = np.zeros(shape)
+        if self.constant:
+            coef[:, -1] = problem.target.constant / self.constant
         if settings.loss.quantile is not None and self.constant:
             coef[:, -1] = ndtri(settings.loss.quantile) / self.constant
-        descent = Descent(coef, self.step, self.longest_step, momentum, l1, l2)
+        descent = Descent(coef, self.step, self.longest_step, self.momentum, l1, l2)
         for t in range(self.n_passes):
             found = rows.total(partial(_sums_at, coef), "gradients")[:, updated]
             # What is not updated stays zero, whatever its sums are.
@@ -119,7 +127,7 @@ class GradientPlan(SolverPlan):
         path, pull = np.zeros((self.n_passes, self.n_passes)), np.eye(self.n_passes)
         velocity, slope = np.zeros((2, self.n_passes))
         for t, step in enumerate(self.steps):
-            velocity = tuned.GRADIENT.momentum * velocity + pull[t] + curvature * slope
+            velocity = self.momentum * velocity + pull[t] + curvature * slope
             path[t] = slope = slope - step * velocity
         part = self.average(path)
         noise = part / self.n_samples * float(self.mechanism.standard_deviation[0])
@@ -180,10 +188,11 @@ class GradientDescent:
         if not isinstance(settings.n_passes, str):
             n_passes = float(settings.n_passes)
         elif schema.n_rows is not None:
-            assert isinstance(budget.total, GaussianLoss)
-            strength, n_rows = budget.total.mu * schema.n_rows, float(schema.n_rows)
+            n_rows = float(schema.n_rows)
+            strength = tuned.ball_strength(budget.total, n_rows, 1)
             most = tuned.most_passes(strength, n_rows, 1, schema.sparse)  # one at least is used
             n_passes = max(most, tuned.GRADIENT.fewest_passes)
+            n_passes = tuned.GRADIENT.fewest_passes if budget.pure else n_passes
         size = 32.0 * n_passes * schema.n_outputs * (schema.n_columns + 1)
         reason = f"the noise of {n_passes:g} passes"
         check_memory(settings.owner, size, reason, "Use fewer passes.")
@@ -194,7 +203,6 @@ class GradientDescent:
         # the score of a row of length L that is clipped. So u T is a multiple of μ n.
         settings, sparse, loss = problem.settings, problem.schema.sparse, problem.settings.loss
         features, target, left = problem.features, problem.target, budget.model
-        assert isinstance(left, GaussianLoss)
         constant = float(settings.fit_intercept)
         if sparse:  # a 1 would be most of a short row, and of what it may add
             constant *= min(1.0, tuned.GRADIENT.sparse * features.length)
@@ -209,14 +217,23 @@ class GradientDescent:
         longest = math.hypot(features.longest, constant)
         counted = n_samples * (1.0 if target.weights is None else target.weights.share)
         one = WholeGradients(1.0, 1).sensitivity(budget.adjacency)
-        strength = 2.0 / float(one.per_coordinate[0]) * left.mu * counted
+        effective = 2.0 / float(one.per_coordinate[0]) * counted
+        strength = tuned.ball_strength(left, effective, math.prod(shape))
+        if isinstance(left, PureLoss):
+            # Costs add up: each of T passes has noise that is larger by the root of T.
+            there = effective * left.pure_epsilon / math.prod(shape)
+            few = tuned.pure_passes(settings.n_passes, there)
+            settings, strength = replace(settings, n_passes=few), strength / math.sqrt(few)
         part, final = _final_steps(problem, n_samples, budget, strength)
         left = left.share(1.0 - part)
         size = target.spread  # of slopes
-        sizes, momentum = (length, size), tuned.GRADIENT.momentum
+        sizes = length, size
         n_passes, clip, reach = tuned.choose_gradients(
             settings, strength, sizes, shape, n_samples, sparse
         )
+        momentum = tuned.GRADIENT.momentum
+        if budget.pure:  # of few passes: it lasts for as many
+            momentum = min(momentum, 1.0 - 2.0 / (n_passes + 1.0))
         if loss is not POISSON:
             clip = min(clip, _LARGEST_SLOPE * longest)
         if not isinstance(settings.clip, str):
@@ -230,11 +247,10 @@ class GradientDescent:
             step /= whole**tuned.GRADIENT.shorter_steps
         step = min(step, longest_step)
         query = WholeGradients(clip, math.prod(shape))
-        profile = query.sensitivity(budget.adjacency)
-        mechanism = calibrate(budget.noise, profile, left, n_releases=n_passes)
+        mechanism = query.calibrated(budget.noise, left, budget.adjacency, n_passes)
         steps = min(_STEPS, _SUM / (_SAFETY * n_samples))
-        bits = math.floor(math.log2(steps * float(mechanism.scale[0]) / clip))
-        mechanism = replace(mechanism, bits=min(max(bits, mechanism.bits), 52))
+        bits = math.floor(math.log2(steps * float(np.max(mechanism.scale)) / clip))
+        mechanism = with_more_bits(mechanism, bits)
         return GradientPlan(
             problem,
             counted,
@@ -242,6 +258,7 @@ class GradientDescent:
             query,
             mechanism,
             constant,
+            momentum=momentum,
             step=step,
             longest_step=longest_step,
             row_grid_size=2.0 ** math.ceil(math.log2(longest) - _ROW_BITS),
@@ -264,6 +281,8 @@ def _final_steps(
         return (0.0, (shrink_rates,)) if level is None else (part, (shrink_rates, level))
     if target.scaling is not None:
         return _of_numbers(problem, n_samples, budget, strength)
+    if budget.pure:
+        return _fallback(budget, problem, n_samples)
     part = tuned.share_of_gains(settings, strength, target.weights is not None)
     if not part:
         return 0.0, (shrink_scores,)
@@ -280,7 +299,8 @@ def _of_numbers(
     assert scaling is not None
     level_part, level = _level(problem, budget, tuned.level_share(strength, budget.order))
     if settings.loss is not SQUARED and not tuned.is_noisy(strength, problem.features.used.sum()):
-        return level_part, (shrink_slopes, *level)
+        shrink = shrink_noisy_slopes if budget.pure else shrink_slopes
+        return level_part, (shrink, *level)
     noise = budget.noise if budget.noise in tuned.MOMENT_NOISES else NORMAL
     plain = replace(settings, noise=noise, row_norm="auto")
     columns = side_by_side(plain_units(1), scaling.widened(np.zeros(1, dtype=bool)))
@@ -298,3 +318,17 @@ def _level(
         return 0.0, ()
     loss = budget.model.share(part) if part < 1.0 else budget.model
     return part, (SetLevel(quantile, loss, budget.noise),)
+
+
+def _fallback(
+    budget: FitBudget, problem: LinearProblem, n_samples: float
+) -> tuple[float, tuple[FinalStep, ...]]:
+    """Return the part of the model's budget that labels of pure noise need, and final steps."""
+    strength = count_strength(budget.noise, budget.model, n_samples)
+    begins = budget.first == "classes" and problem.target.weights is None
+    if not begins or strength >= tuned.FINAL.strong:
+        return 0.0, (shrink_noisy_scores,)
+    part = tuned.gain_share(strength, budget.order)
+    told = ClippedSum(-np.ones(1), np.ones(1))
+    gain = calibrate(budget.noise, told.sensitivity(budget.adjacency), budget.model.share(part))
+    return part, (shrink_noisy_scores, MajorityFallback(told, gain))
