@@ -40,13 +40,17 @@ from skdpnoise.sensitivity import clipped_sum
 
 _LEAST_MEAN = 1.0 / 14.0  # of counts, in their quantile of 13/14: Markov's inequality
 _LEAST_FOUND = 1e-29  # magnitudes end at 2**-100: a scale about there is an end, and not found
-_DIFFER = 2.0 / 8.0  # of pairs, about, where the search for a target of numbers may see no scale
+_DIFFER = 2.0 / 8.0  # of pairs, about, where one record in eight does: a search may see no scale
 _LARGEST_WEIGHT = 100.0  # of "balanced"
 _FROM, _TO = 1e-6, 1e6  # weights that are given
 _LEAST_SHARE = 0.5  # of the records, that public weights are thought to leave at least
 
 MakeRows = Callable[[dict[str, Any]], Rows]
 """From tables X and y to the rows that are fitted."""
+
+
+Look = tuple[LocationScale, np.ndarray]
+"""What a second look at a target found, and the magnitude of its differences."""
 
 
 class TargetKind(ABC):
@@ -83,6 +87,7 @@ class NumberTarget(TargetKind):
         if search is not None:
             look, run = yield from _looked_again(run, -np.inf, _DIFFER)
             seen, other = _compared(search, look)
+            _warn_of_no_scale(run, look, believed=seen)
             if look is not None and other:
                 # Where few values differ, the magnitude of these counts, and not the deviation.
                 facts = look[0].location, look[1], look[0].found, np.full(1, LIMIT)
@@ -125,6 +130,7 @@ class CountTarget(NumberTarget):
         if search is not None:
             look, run = yield from _looked_again(run, 0.0, 1.0)
             seen, other = _compared(search, look)
+            _warn_of_no_scale(run, look, believed=seen)
             if look is not None and other:
                 location, seen = look[0].location, True
                 if settings.fit_intercept:
@@ -223,9 +229,7 @@ def _located(run: Run) -> Search[tuple[Standardisation, Run, SearchedLocation | 
     return (standard if run.settings.fit_intercept else standard.through_origin()), run, found
 
 
-def _looked_again(
-    run: Run, low: float, differ: float
-) -> Search[tuple[tuple[LocationScale, np.ndarray] | None, Run]]:
+def _looked_again(run: Run, low: float, differ: float) -> Search[tuple[Look | None, Run]]:
     """Look at a target that was searched for as at a feature; return also the magnitude found."""
     # A histogram of differences skips what is alike, such as zeros, in which a search may end. Of
     # numbers of which such a part differs it must find them, or it would tell little but noise.
@@ -238,18 +242,10 @@ def _looked_again(
     found = yield partial(_answer_on_column, search)
     if not (found.found[0] or ranges.bisected):  # then no more than magnitudes were released
         _, budget = run.budget.with_one_more(run.budget.looking * SEARCH_SHARES[0])
-    if found.typical_found and not found.found[0]:
-        warn_last(
-            f"{run.settings.owner} may predict nearly one constant: at epsilon="
-            f"{run.settings.epsilon:g} magnitudes of differences, which tell the scale of most "
-            f"targets, stand out of the noise in none of this one. {SEE_TARGET}"
-        )
     return (found, ranges.unit), replace(run, budget=budget)
 
 
-def _compared(
-    search: SearchedLocation, look: tuple[LocationScale, np.ndarray] | None
-) -> tuple[bool, bool]:
+def _compared(search: SearchedLocation, look: Look | None) -> tuple[bool, bool]:
     """Return whether a search found a scale, and whether that of a second look is taken."""
     seen = search.found and search.scale >= _LEAST_FOUND
     if look is None or not (look[0].found[0] and look[0].scale[0] >= _LEAST_FOUND):
@@ -313,6 +309,16 @@ def _warn_of_constant(run: Run, found: SearchedLocation | None) -> None:
     else:
         name += f" predicts {only}: the target is constant, or its scale is hidden;"
     warn_last(f"{name} {about}. {SEE_TARGET}")
+
+
+def _warn_of_no_scale(run: Run, look: Look | None, *, believed: bool) -> None:
+    """Say where a scale is believed, though the second look at most targets would show one."""
+    if believed and look is not None and look[0].typical_found and not look[0].found[0]:
+        warn_last(
+            f"{run.settings.owner} may predict nearly one constant: at "
+            f"epsilon={run.settings.epsilon:g} magnitudes of differences, which tell the scale of "
+            f"most targets, stand out of the noise in none of this one. {SEE_TARGET}"
+        )
 
 
 def _log_odds(run: Run, weights: np.ndarray | float = 1.0) -> Search[np.ndarray]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -166,3 +167,16 @@ def test_a_constant_is_never_silent(Model, delta):
         heard = " ".join(str(one.message) for one in caught)
         nearly_constant = np.ptp(model.predict(X)) < 1e-3 * y.std()
         assert not nearly_constant or ("constant" in heard and "epsilon=1" in heard)
+
+
+@pytest.mark.parametrize(
+    "found, believed, said", [(False, True, 1), (True, True, 0), (False, False, 0)]
+)
+def test_a_scale_of_which_a_look_shows_nothing_is_said_to_be_doubtful(found, believed, said):
+    settings = SimpleNamespace(owner="DPRidge", epsilon=0.7)
+    look = looked(0.25, 1.0, found=found)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        _targets._warn_of_no_scale(SimpleNamespace(settings=settings), look, believed=believed)
+    assert len(caught) == said
+    assert all("constant" in str(w.message) and "epsilon=0.7" in str(w.message) for w in caught)
