@@ -70,7 +70,7 @@ def search_shares(*, counts: bool, searches: bool) -> dict[str, float]:
 
 
 def shows(noise: str, loss: LossBudget, n_samples: float, differ: float) -> bool:
-    """Return True if a search finds normal values in one column, such a part of whose pairs differ."""
+    """Return True if a search finds normal values in a column of which so many pairs differ."""
     # A function of public facts and of released numbers.
     part = split(loss, **search_shares(counts=False, searches=True))["magnitudes"]
     mechanism = calibrate(noise, paired_histogram(_EXPONENTS.size, 1), part)
