@@ -74,7 +74,7 @@ def shows(noise: str, loss: LossBudget, n_samples: float, differ: float) -> bool
     # A function of public facts and of released numbers.
     part = split(loss, **search_shares(counts=False, searches=True))["magnitudes"]
     mechanism = calibrate(noise, paired_histogram(_EXPONENTS.size, 1), part)
-    return would_stand_out(mechanism, differ * 0.5 * n_samples)
+    return would_stand_out(mechanism, 0.5 * differ * n_samples)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -225,8 +225,9 @@ class Ranges:
         (released,) = yield partial(
             self.session.tallied, "magnitudes", query, mechanisms=[mechanism], most_pairs=most
         )
-        facts: dict[str, Any] = {"pooled": self.pooled, "likely": octave_weights(_EXPONENTS)}
-        fullest, stands_out = fullest_bins(released, columns.size, **facts)
+        fullest, stands_out = fullest_bins(
+            released, columns.size, pooled=self.pooled, likely=octave_weights(_EXPONENTS)
+        )
         self.typical_found = would_stand_out(mechanism, query.n_records)
         return np.ldexp(1.0, _EXPONENTS[fullest]), stands_out
 
