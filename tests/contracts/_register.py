@@ -93,8 +93,6 @@ class Entry:
         Whether a fit spends privacy.
     refuses_extremes : bool
         Whether values whose sums could overflow are refused; else they are clipped.
-    n_stages : int
-        How many stages a pure fit of a model is charged by where the number of records is public.
     descends : bool
         Whether the defaults release clipped gradients.
     pure : bool
@@ -119,7 +117,6 @@ class Entry:
     settings: dict[str, Any] = field(default_factory=dict)
     spends: bool = True
     refuses_extremes: bool = True
-    n_stages: int = 3
     descends: bool = False
     pure: bool = True
     reads_sparse: bool = False
@@ -245,7 +242,6 @@ ENTRIES = [
         DPPoissonRegressor,
         "counts",
         {"n_passes": 2},
-        n_stages=2,
         descends=True,
         reads_sparse=True,
     ),
@@ -253,7 +249,6 @@ ENTRIES = [
         DPPoissonRegressor,
         "counts",
         {"n_passes": 2, "solver": "coordinate"},
-        n_stages=2,
         descends=True,
         reads_sparse=True,
     ),

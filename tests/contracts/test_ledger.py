@@ -117,7 +117,8 @@ def test_a_pure_fit_is_charged_by_stages_that_compose_more_tightly_than_their_su
         shares[adjacency] = sorted(shift for _, shift, _ in cost.terms)
         assert sum(shares[adjacency]) == pytest.approx(0.05)
         assert cost.compose(400).epsilon(1e-6) < PureLoss(0.05).numeric().compose(400).epsilon(1e-6)
-    assert len(shares["replace_one"]) == entry.n_stages
+    # After a search for a target, what is left may be shared by what that released.
+    assert len(shares["replace_one"]) == (3 if entry.target == "labels" else 2)
     assert shares["add_remove"] == pytest.approx([0.001, 0.049])
 
 
