@@ -22,7 +22,7 @@ from skdpnoise.mechanisms.calibrate import calibrate
 from skdpnoise.privacy import Adjacency, LossBudget, PureLoss
 from skdpnoise.queries._quantile_search import octave_weights
 from skdpnoise.queries._values import MISSING
-from skdpnoise.queries.bisected_columns import bisect_columns, needed_share
+from skdpnoise.queries.bisected_columns import LEAST_TOLD, bisect_columns, needed_share, told_by
 from skdpnoise.sensitivity import (
     SensitivityProfile,
     clipped_sum,
@@ -188,7 +188,9 @@ class Ranges:
         open_columns = np.flatnonzero(searched)
         if not open_columns.size:
             return
-        if hides_magnitudes(noise, parts["magnitudes"], self.n_samples, open_columns.size):
+        facts = self.n_samples, open_columns.size
+        hidden = hides_magnitudes(noise, parts["magnitudes"], *facts)
+        if hidden and not (self.pooled and told_by(noise, budget, *facts) < LEAST_TOLD):
             # What comes after would only be noise where nothing does that for other columns.
             rest = shares["rest"] * (self.bounded.mean() if refined else 1.0)
             loss = budget.share(1.0 - shares.get("count", 0.0) - rest)
