@@ -96,7 +96,7 @@ class Entry:
     descends : bool
         Whether the defaults release clipped gradients.
     pure : bool
-        Whether it can give pure privacy by Laplace noise.
+        Whether it can give pure privacy.
     reads_sparse : bool
         Whether it may predict sparse rows; and, where columns have public scales, learn from them.
     enough : float
@@ -203,28 +203,24 @@ class SearchEntry(Entry):
 
 
 ENTRIES = [
-    Entry(DPCoordinateDescentRegressor, "numbers", n_stages=2, descends=True, reads_sparse=True),
-    Entry(
-        DPCoordinateDescentRegressor, "numbers", {"solver": "gram"}, n_stages=2, reads_sparse=True
-    ),
+    Entry(DPCoordinateDescentRegressor, "numbers", descends=True, reads_sparse=True),
+    Entry(DPCoordinateDescentRegressor, "numbers", {"solver": "gram"}, reads_sparse=True),
     Entry(
         DPCoordinateDescentRegressor,
         "numbers",
         {"solver": "gradient", "n_passes": 2},
-        n_stages=2,
         reads_sparse=True,
     ),
     Entry(
         DPCoordinateDescentRegressor,
         "numbers",
         {"solver": "joint", "n_passes": 2},
-        n_stages=2,
         pure=False,
         reads_sparse=True,
     ),
-    Entry(DPRidge, "numbers", n_stages=2, reads_sparse=True),
-    Entry(DPLasso, "numbers", {"alpha": 0.01}, n_stages=2, reads_sparse=True),
-    Entry(DPElasticNet, "numbers", {"alpha": 0.01}, n_stages=2, reads_sparse=True),
+    Entry(DPRidge, "numbers", reads_sparse=True),
+    Entry(DPLasso, "numbers", {"alpha": 0.01}, reads_sparse=True),
+    Entry(DPElasticNet, "numbers", {"alpha": 0.01}, reads_sparse=True),
     Entry(DPLogisticCD, "labels", {"n_passes": 2}, descends=True, reads_sparse=True),
     Entry(
         DPLogisticCD,
@@ -241,7 +237,7 @@ ENTRIES = [
         descends=True,
         reads_sparse=True,
     ),
-    Entry(DPLassoPath, "numbers", {"alphas": 3}, n_stages=2),
+    Entry(DPLassoPath, "numbers", {"alphas": 3}),
     Entry(
         DPPoissonRegressor,
         "counts",
