@@ -188,9 +188,9 @@ class Ranges:
         open_columns = np.flatnonzero(searched)
         if not open_columns.size:
             return
-        facts = self.n_samples, open_columns.size
-        hidden = hides_magnitudes(noise, parts["magnitudes"], *facts)
-        if hidden and not (self.pooled and told_by(noise, budget, *facts) < LEAST_TOLD):
+        known = self.n_samples, open_columns.size
+        hidden = hides_magnitudes(noise, parts["magnitudes"], *known)
+        if hidden and not (self.pooled and told_by(noise, budget, *known) < LEAST_TOLD):
             # What comes after would only be noise where nothing does that for other columns.
             rest = shares["rest"] * (self.bounded.mean() if refined else 1.0)
             loss = budget.share(1.0 - shares.get("count", 0.0) - rest)
