@@ -126,7 +126,7 @@ class FinalRules:
 
     off: float = 0.15  # error of intercepts that passes over clipped gradients find, in scales
     strong: float = 1000.0  # strength from which labels are no worse than those of one class
-    overfit: float = 0.3  # roots of columns by records that a gain must exceed beside its noise
+    bins: int = 6  # of the scores of two classes, over ±3 standard deviations
     few_labels: float = 8.0  # standard deviations of a score by which the largest class then leads
     least_kept: float = 0.02  # part of the slopes that is kept: scores put records in order still
     known: float = 40.0  # error of the released mean of counts, in scales, times its strength
@@ -360,9 +360,10 @@ def most_passes(strength: float, n_samples: float, n_columns: int, sparse: bool)
     return most * min(1.0, math.sqrt(rules.many_entries / (n_samples * per_row)))
 
 
-def share_of_gains(settings: Settings, strength: float, weighted: bool) -> float:
-    """Return the part of the model's budget for what labels gain over either of two classes."""
-    alike = settings.loss is LOGISTIC and settings.fit_intercept and not weighted
-    if not (alike and GRADIENT.few_records <= strength < FINAL.strong):
+def share_of_scores(strength: float, order: float) -> float:
+    """Return the part of the model's budget for counts of two classes by score."""
+    if strength < GRADIENT.few_records:
         return 0.0
-    return _share(SHARES.told / strength, 2.0, BESIDE)
+    # What they tell is a sum of all of them.
+    needed = SHARES.told * math.sqrt(2.0 * FINAL.bins) / strength
+    return _share(needed, order, 2.0 * BESIDE / order)

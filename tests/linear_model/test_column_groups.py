@@ -48,7 +48,7 @@ def test_groups_need_no_bounds_and_cost_no_scales(n_classes, adjacency):
         "number of records",
         "means and squares of rows",
         "gradients",
-        "gain over either class",
+        "labels by score",
     }
     moments = model.privacy_.releases[labels.index("means and squares of rows")]
     assert moments.n_coordinates == 7  # means of six columns, squares of the one without a group

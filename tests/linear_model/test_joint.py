@@ -187,7 +187,7 @@ def test_what_is_released_after_the_passes_is_charged_for_too(kind, adjacency):
         total = np.sqrt(sum(release.loss.mu**2 for release in model.privacy_.releases))
         assert 0.97 * gdp_mu(2.0, 1e-6) < total <= gdp_mu(2.0, 1e-6) * (1.0 + 1e-9)
     assert max(largest.values()) <= 1.0 + 1e-9
-    last = "gain over either class" if kind == "labels" else "second moments"
+    last = "labels by score" if kind == "labels" else "second moments"
     assert largest[last] > 0.4
 
 
@@ -197,7 +197,7 @@ def test_the_last_release_is_charged_with_what_the_passes_left():
     of_labels = DPLogisticCD(2.0, classes=[0, 1], **settings).fit(X, y)
     of_numbers = DPCoordinateDescentRegressor(2.0, target_bounds=(-5.0, 5.0), **settings)
     of_numbers.fit(X, X[:, 0] - X[:, 3])
-    for model, last in ((of_labels, "gain over either class"), (of_numbers, "second moments")):
+    for model, last in ((of_labels, "labels by score"), (of_numbers, "second moments")):
         charged = {release.label: release.loss.mu for release in model.privacy_.releases}
         assert last in charged
         total = np.sqrt(sum(mu**2 for mu in charged.values()))

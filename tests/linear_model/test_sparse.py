@@ -102,7 +102,7 @@ def test_all_is_charged_and_nothing_is_spent_on_scales_of_sparse_rows(adjacency)
     for settings in COVERED:
         report = fitted(sp.csr_array(X), y, adjacency=adjacency, **settings).privacy_
         labels = {release.label for release in report.releases}
-        assert labels <= {"number of records", "gain over either class", "gradients"}
+        assert labels <= {"number of records", "labels by score", "gradients"}
         total = np.sqrt(sum(release.loss.mu**2 for release in report.releases))
         assert 0.96 * gdp_mu(1.0, 1e-6) < total <= gdp_mu(1.0, 1e-6) * (1.0 + 1e-9)
 
@@ -231,7 +231,7 @@ def test_doubts_and_weights_bear_sparse_rows(n_classes):
     assert np.isfinite(fitted(sp.csr_array(X), y, 0.5, **settings).coef_).all()
     del settings["class_weight"]
     labels = [release.label for release in fitted(sp.csr_array(X), y, **settings).privacy_.releases]
-    assert ("gain over either class" in labels) == (n_classes == 2)
+    assert ("labels by score" in labels) == (n_classes == 2)
 
 
 @pytest.mark.parametrize(

@@ -161,7 +161,7 @@ def test_without_features_nothing_is_sampled_but_for_a_last_release(monkeypatch)
 
 JOINT = {"solver": "joint", "n_passes": 3}
 LAST_RELEASES = {
-    "gain over either class": DPLogisticCD(2.0, classes=[0, 1], **JOINT),
+    "labels by score": DPLogisticCD(2.0, classes=[0, 1], **JOINT),
     "second moments": DPCoordinateDescentRegressor(2.0, target_bounds=(-5.0, 5.0), **JOINT),
     "level": DPPoissonRegressor(2.0, target_bounds=(0.0, 5.0), **JOINT),
     "residuals": DPCoordinateDescentRegressor(5.0, target_bounds=(-3.0, 3.0), solver="gradient"),

@@ -2,7 +2,8 @@ r"""Final steps after the passes of a solver: post-processing, and last releases
 
 Slopes shrink by what the known noise explains of them. Clipped gradients leave an intercept near a
 median, a mean rate too small, slopes too small; and noise may leave labels worse than those of the
-largest class. One more sum tells, and mends it.
+largest class. One more sum tells, and mends it; of two classes,
+:mod:`~skdpnoise.linear_model.solvers.score_counts`.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from typing import Any, ClassVar
 import numpy as np
 from scipy.special import ndtri
 
-from skdpnoise.accounting.queries import ClippedSum, ClippedVectors
+from skdpnoise.accounting.queries import ClippedSum
 from skdpnoise.accounting.session import Session
 from skdpnoise.data.table import Table
 from skdpnoise.kernels.losses import SQUARED, exponential_mean
@@ -40,6 +41,10 @@ class LastRelease(ABC):
     label: ClassVar[str]
     query: Any  # what is summed, within its bound
     mechanism: Any  # calibrated for the query
+
+    def asked(self, path: np.ndarray, plan: Any) -> Any:
+        """Return the query of what rows contribute by the iterates so far."""
+        return replace(self.query, contributions=partial(self.contributions, path, plan))
 
     @abstractmethod
     def contributions(self, path: np.ndarray, plan: Any, rows: Rows) -> Iterator[Any]:
@@ -94,7 +99,7 @@ def finished(
 ) -> np.ndarray:
     for step in plan.final:
         if isinstance(step, LastRelease):
-            query = replace(step.query, contributions=partial(step.contributions, path, plan))
+            query = step.asked(path, plan)
             released = session.released(step.label, query, table, step.mechanism)
             path = step(path, plan, released.values)
         elif isinstance(step, SetLevel):
@@ -261,41 +266,6 @@ def shrink_rates(path: np.ndarray, plan: Any) -> np.ndarray:
     energy = float((model[:, :-1] ** 2).sum())
     keep = tuned.kept(energy, noise, plan.n_slopes)
     return np.asarray(path * keep)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class TwoClassFallback(LastRelease):
-    """Shrinks slopes whose labels may be no better than those of one class, by two gains."""
-
-    # A record that is labelled rightly gains 1 over the class that it is not of, and else loses 1
-    # against its own: (0, 1), (1, 0), (0, -1) or (-1, 0), at most 2 apart.
-
-    label = "gain over either class"
-    query: ClippedVectors
-    mechanism: AdditiveMechanism
-
-    def contributions(self, path: np.ndarray, plan: Any, rows: Rows) -> Iterator[np.ndarray]:
-        """Yield how many more labels the model has right than either class alone."""
-        for scores, y in linear_functions(plan.average(path), rows, plan.problem.features):
-            right = ((scores[0] > 0.0) == y).astype(np.float64)
-            yield np.stack([right - (y == 0), right - (y == 1)], axis=1)
-
-    def __call__(self, path: np.ndarray, plan: Any, noisy: np.ndarray) -> np.ndarray:
-        rule, n, model = tuned.FINAL, plan.n_samples, plan.average(path)
-        over_first, over_second = noisy / n
-        deviation = float(self.mechanism.standard_deviation[0]) / n
-        # The records that are labelled are those of the fit: labels that mean nothing gain, too.
-        n_used = plan.problem.features.used.sum()
-        least = deviation + rule.overfit * math.sqrt(n_used / n)
-        if min(over_first, over_second) > least:
-            return path
-        few, moved = 0.5 / n, path.copy()
-        share = min(max(0.5 + 0.5 * (over_first - over_second), few), 1.0 - few)
-        log_odds = math.log(share / (1.0 - share))
-        spread = float(np.linalg.norm(model[:, :-1]))
-        moved[..., :-1] *= kept_for_few_labels(abs(log_odds), spread)
-        moved[..., -1] = log_odds
-        return moved
 
 
 @dataclass(frozen=True, slots=True, eq=False)

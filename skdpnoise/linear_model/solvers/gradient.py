@@ -21,10 +21,10 @@ from scipy.special import ndtri
 
 from skdpnoise._utils.parameters import check_memory
 from skdpnoise.accounting.budget import BESIDE
-from skdpnoise.accounting.queries import ClippedSum, ClippedVectors
+from skdpnoise.accounting.queries import ClippedSum, ClippedVectors, GroupedSum
 from skdpnoise.accounting.session import Session
 from skdpnoise.data.table import Table
-from skdpnoise.kernels import POISSON, SQUARED
+from skdpnoise.kernels import LOGISTIC, POISSON, SQUARED
 from skdpnoise.kernels.joint import Clip, GridRows, clipped_gradient_sums
 from skdpnoise.kernels.joint.descent import Descent
 from skdpnoise.linear_model import _tuned as tuned
@@ -36,7 +36,6 @@ from skdpnoise.linear_model.solvers.final_steps import (
     MajorityFallback,
     RescaleOnMoments,
     SetLevel,
-    TwoClassFallback,
     plan_mean,
     shrink_noisy_scores,
     shrink_noisy_slopes,
@@ -46,6 +45,7 @@ from skdpnoise.linear_model.solvers.final_steps import (
 )
 from skdpnoise.linear_model.solvers.moments import plan_moments
 from skdpnoise.linear_model.solvers.plans import SolverPlan, made_up_problem
+from skdpnoise.linear_model.solvers.score_counts import CalibrateScores
 from skdpnoise.mechanisms import AdditiveMechanism, KNormMechanism, calibrate
 from skdpnoise.mechanisms.balls import with_more_bits
 from skdpnoise.privacy import PureLoss
@@ -283,12 +283,15 @@ def _final_steps(
         return _of_numbers(problem, n_samples, budget, strength)
     if budget.pure:
         return _fallback(budget, problem, n_samples)
-    part = tuned.share_of_gains(settings, strength, target.weights is not None)
+    alike = settings.fit_intercept and problem.schema.n_outputs == 1 and target.weights is None
+    part = tuned.share_of_scores(strength, budget.order) if alike else 0.0
     if not part:
         return 0.0, (shrink_scores,)
-    both = ClippedVectors(1.0, 2)
-    gains = calibrate(budget.noise, both.sensitivity(budget.adjacency), left.share(part))
-    return part, (shrink_scores, TwoClassFallback(both, gains))
+    query = GroupedSum(2 * tuned.FINAL.bins, partial(np.asarray, dtype=np.intp))
+    counts = calibrate(budget.noise, query.sensitivity(budget.adjacency), left.share(part))
+    log_odds = settings.loss is LOGISTIC
+    last = CalibrateScores(query, counts, log_odds, log_odds and settings.strength > 0.0)
+    return part, (shrink_scores, last)
 
 
 def _of_numbers(

@@ -1,0 +1,124 @@
+r"""Final steps for two classes by one release: how many records of each class have which scores.
+
+Passes over clipped gradients order the records well long before they find how far apart the scores
+should be; and where they found nothing but noise, the model does not tell. Counts tell both.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+from scipy.stats import norm
+
+from skdpnoise.accounting.queries import GroupedSum
+from skdpnoise.kernels import LOGISTIC
+from skdpnoise.linear_model._records import Rows
+from skdpnoise.linear_model._standard_units import LIMIT
+from skdpnoise.linear_model.solvers.final_steps import (
+    LastRelease,
+    linear_functions,
+)
+from skdpnoise.mechanisms import AdditiveMechanism
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LabelsByScore(LastRelease):
+    """Counts of the records of each class by bins of the score, those of the second class last."""
+
+    # A record is one count, whatever its score: replacing it moves two counts by 1, adding or
+    # removing it moves one. The bins depend on released numbers alone. They have one width and
+    # cover about ±3 standard deviations around the intercept; the outer ones hold what is beyond,
+    # too. The predicted label changes at an edge of bins, unless that is beyond nearly all scores.
+
+    label = "labels by score"
+    query: GroupedSum
+    mechanism: AdditiveMechanism
+
+    def asked(self, path: np.ndarray, plan: Any) -> GroupedSum:
+        return replace(self.query, codes=partial(self._codes, path, plan))
+
+    def contributions(self, path: np.ndarray, plan: Any, rows: Rows) -> Iterator[np.ndarray]:
+        """Yield the number of the count of some records at a time."""
+        edges = self.edges(path, plan)
+        for scores, y in linear_functions(plan.average(path), rows, plan.problem.features):
+            yield np.searchsorted(edges, scores[0]) + (len(edges) + 1) * (y == 1)
+
+    def _codes(self, path: np.ndarray, plan: Any, rows: Rows) -> np.ndarray:
+        return np.concatenate([*self.contributions(path, plan, rows)])
+
+    def edges(self, path: np.ndarray, plan: Any) -> np.ndarray:
+        """Return the scores between bins: multiples of their width."""
+        n_bins = self.query.n_groups // 2
+        width = 2.0 * LIMIT * spread_of_scores(path, plan) / n_bins
+        around = round(float(plan.average(path)[0, -1]) / width)
+        return np.asarray(width * (np.arange(1, n_bins) - n_bins // 2 + around))
+
+    @property
+    def noise(self) -> float:
+        """Standard deviation of the noise of each count."""
+        return float(self.mechanism.standard_deviation[0])
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CalibrateScores(LabelsByScore):
+    r"""Sets the slope A and the intercept B of the log-odds, A s + B, of a score s.
+
+    .. math:: p_b = \frac{1}{1 + e^{-A s_b - B}}, \qquad
+              n_{1b} - p_b (n_{0b} + n_{1b}) \sim
+              N\bigl(0,\; \sigma^2 (p_b^2 + (1 - p_b)^2) + n_b p_b (1 - p_b)\bigr)
+    """
+
+    # For noisy counts n of bin b this is how likely A and B are; σ² is the variance of the noise.
+    # The result has the least loss expected over all A and B, as likely as they are: where noise
+    # hides what scores tell, it is near a constant. No threshold decides.
+
+    log_odds: bool  # whether scores are; else they are only moved
+    penalised: bool  # by the user, so that slopes are not made larger again
+
+    def __call__(self, path: np.ndarray, plan: Any, noisy: np.ndarray) -> np.ndarray:
+        spread, was = spread_of_scores(path, plan), float(plan.average(path)[0, -1])
+        scores = spread * _normal_means((self.edges(path, plan) - was) / spread)
+        slopes, intercepts = 2.0 ** np.arange(-6.0, 2.0, 0.125) / spread, np.arange(-10, 10, 0.125)
+        if self.penalised:
+            slopes = np.append(slopes[slopes < 1.0], 1.0)
+        log_odds = slopes[:, np.newaxis, np.newaxis] * scores + intercepts[:, np.newaxis]
+        chances = LOGISTIC.mean(log_odds)
+        first, second = noisy.reshape(2, -1)
+        records = np.maximum(first + second, 0.0)
+        both = chances * (1.0 - chances)
+        variance = self.noise**2 * (1.0 - 2.0 * both) + records * both
+        off = second - (first + second) * chances
+        likelihood = -0.5 * (off**2 / variance + np.log(variance)).sum(axis=-1)
+        # Beforehand all shares of the second class are as likely.
+        share = LOGISTIC.mean(intercepts)
+        likelihood += np.log(share * (1.0 - share))
+        weights = np.exp(likelihood - likelihood.max())
+        expected = np.tensordot(weights / weights.sum(), chances)
+        losses = np.logaddexp(0.0, log_odds) - expected * log_odds
+        mean = losses @ records / max(float(records.sum()), 1.0)
+        if self.log_odds:
+            # The records counted were fitted: each slope gains 1/n by that, at its whole length.
+            mean += plan.n_slopes / plan.n_samples * slopes[:, np.newaxis]
+        best, level = np.unravel_index(int(mean.argmin()), mean.shape)
+        slope, intercept = float(slopes[best]), float(intercepts[level])
+        if not self.log_odds:  # labels change where both classes are as likely
+            slope, intercept = 1.0, intercept / slope
+        moved = slope * path
+        moved[..., -1] = intercept
+        return np.asarray(moved)
+
+
+def spread_of_scores(path: np.ndarray, plan: Any) -> float:
+    """Return about the standard deviation of the scores; 1 if all slopes are 0."""
+    slopes = plan.average(path)[:, :-1] * plan.problem.features.spread
+    return float(np.linalg.norm(slopes)) or 1.0
+
+
+def _normal_means(edges: np.ndarray) -> np.ndarray:
+    """Return the means of a standard normal number between edges, and beyond them."""
+    ends = np.concatenate([[-np.inf], edges, [np.inf]])
+    return np.asarray(-np.diff(norm.pdf(ends)) / np.diff(norm.cdf(ends)))
