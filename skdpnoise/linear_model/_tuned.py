@@ -360,9 +360,10 @@ def most_passes(strength: float, n_samples: float, n_columns: int, sparse: bool)
     return most * min(1.0, math.sqrt(rules.many_entries / (n_samples * per_row)))
 
 
-def share_of_scores(strength: float, order: float) -> float:
+def share_of_scores(strength: float, order: float, n_columns: int) -> float:
     """Return the part of the model's budget for counts of two classes by score."""
-    if strength < GRADIENT.few_records:
+    # Without noise, and a clip, passes find the model itself: bins are coarser.
+    if not GRADIENT.few_records <= strength < GRADIENT.strong * n_columns:
         return 0.0
     # What they tell is a sum of all of them.
     needed = SHARES.told * math.sqrt(2.0 * FINAL.bins) / strength

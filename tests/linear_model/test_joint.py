@@ -428,15 +428,15 @@ def test_no_ridge_is_too_large_for_the_step(alpha, epsilon):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("n_classes", [2, 3])
-def test_noise_of_passes_means_and_gains_is_what_is_charged_for(n_classes):
-    passes, means, intercepts, gains = [], [], [], []
+def test_noise_of_passes_means_and_counts_is_what_is_charged_for(n_classes):
+    passes, means, intercepts, counts = [], [], [], []
 
     def watched(mechanism, integers, draws):
         # In units of the deviation that is charged for.
         unit = mechanism.grid_size[0] / mechanism.standard_deviation[0]
         some = np.asarray(draws) * unit
-        {10: means, 2: gains}.get(draws.size, passes).append(some.ravel())
-        if draws.size % 6 == 0:
+        {10: means, 12: counts}.get(draws.size, passes).append(some.ravel())
+        if draws.size in (6, 18):
             intercepts.append(some.reshape(-1, 6)[:, -1])
         return integers + draws
 
@@ -445,8 +445,8 @@ def test_noise_of_passes_means_and_gains_is_what_is_charged_for(n_classes):
         patch.setattr(session, "plus_noise", watched)
         for seed in range(60):
             fitted(X, y, solver="joint", n_passes=5, random_state=seed)
-    assert (len(means), len(passes), len(gains)) == (60, 300, 60 * (n_classes == 2))
-    for several in (means, passes, intercepts, gains)[: 3 + (n_classes == 2)]:
+    assert (len(means), len(passes), len(counts)) == (60, 300, 60 * (n_classes == 2))
+    for several in (means, passes, intercepts, counts)[: 3 + (n_classes == 2)]:
         draws = np.concatenate(several)
         assert abs(np.std(draws) - 1.0) < 6.2 / np.sqrt(2.0 * draws.size)  # a false alarm of 1e-9
 

@@ -108,10 +108,12 @@ def test_counts_that_noise_hides_give_about_a_constant():
 
 
 def test_what_is_needed_depends_on_how_costs_add():
+    strengths = (50.0, 100.0, 5e3, 1e6, 1e9)
     for order, most in ((1.0, 0.2), (2.0, 0.1)):
-        shares = [tuned.share_of_scores(strength, order) for strength in (50.0, 100.0, 5e3, 1e6)]
+        shares = [tuned.share_of_scores(strength, order, 1000) for strength in strengths]
         assert shares[:2] == [0.0, pytest.approx(most)]
         assert most > shares[2] > shares[3] == 0.01
+        assert shares[4] == 0.0
 
 
 def made(n, p, share, seed, signal=2.5):

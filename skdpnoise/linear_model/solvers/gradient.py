@@ -284,7 +284,8 @@ def _final_steps(
     if budget.pure:
         return _fallback(budget, problem, n_samples)
     alike = settings.fit_intercept and problem.schema.n_outputs == 1 and target.weights is None
-    part = tuned.share_of_scores(strength, budget.order) if alike else 0.0
+    n_used = int(problem.features.used.sum())
+    part = tuned.share_of_scores(strength, budget.order, n_used) if alike else 0.0
     if not part:
         return 0.0, (shrink_scores,)
     query = GroupedSum(2 * tuned.FINAL.bins, partial(np.asarray, dtype=np.intp))
