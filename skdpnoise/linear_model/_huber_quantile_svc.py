@@ -219,7 +219,7 @@ class DPLinearSVC(WholeGradientParameters, LinearClassifier):
        clipped to the norm C and rounded to integers within it (:mod:`skdpnoise.kernels.joint`: it
        moves by 2C in Euclidean norm under replace-one, by C under add/remove), plus exact integer
        noise; with delta = 0 of the K-norm, and then the gain, as there.
-    4. "labels by score", with delta > 0, an intercept and two classes, as in :class:`DPLogisticCD`.
+    4. "labels by score", with an intercept and two classes, as in :class:`DPLogisticCD`.
        They say where labels change, so that few are worse than those of the largest class alone.
 
     Composition, and what is not protected, are as there.

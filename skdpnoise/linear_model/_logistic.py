@@ -100,15 +100,15 @@ class DPLogisticCD(EitherClipParameters, LinearClassifier):
        that, and that of item 3, is of the K-norm of the ball, of density in proportion to
        :math:`e^{-\varepsilon_t |z|_2 / \Delta}` with Δ as far as a record moves the sum:
        neighbours' densities differ by :math:`e^{\varepsilon_t}` at most, and the ε_t add up.
-    5. With "joint" and delta > 0, an intercept and two classes without weights, where there are
-       neither too few records nor hardly any noise: "labels by score", how many records of each
-       class have scores in each of six bins around the model's intercept, which depend on released
-       numbers alone (:func:`~skdpnoise.sensitivity.histogram_counts`: a record is one count, so
-       that two counts move by 1 under replace-one, one under add/remove). The slope and the
-       intercept of the log-odds follow from them. With "coordinate", an intercept and two classes,
-       or with delta = 0, where noise may have made the model worse than the largest class: "gain
-       over the largest class", how many more records it labels rightly. A record adds −1, 0 or 1,
-       and moves it by 2 under replace-one, by 1 under add/remove.
+    5. With "joint", an intercept and two classes without weights, where there are neither too few
+       records nor hardly any noise: "labels by score", how many records of each class have scores
+       in each of six bins around the model's intercept, which depend on released numbers alone
+       (:func:`~skdpnoise.sensitivity.histogram_counts`: a record is one count, so that two counts
+       move by 1 under replace-one, one under add/remove). The slope and the intercept of the
+       log-odds follow from them. With "coordinate", an intercept and two classes, or with delta = 0
+       and either few records or many classes, where noise may have made the model worse than the
+       largest class: "gain over the largest class", how many more records it labels rightly. A
+       record adds −1, 0 or 1, and moves it by 2 under replace-one, by 1 under add/remove.
 
     How these compose, and what is not protected, is said there too.
 

@@ -144,7 +144,8 @@ def _scale_bounded_rows(
         alone = ~grouped
         variance[alone] = second - mean[alone] ** 2
         if alone.any():
-            common, n_alone = variance[alone].mean(), int(alone.sum())
+            # No column is thought to be narrower than noise can tell: rows would be long.
+            common, n_alone = max(variance[alone].mean(), noise), int(alone.sum())
             others = variance[alone] - common
             energy = float((others**2).sum())
             drawn = tuned.kept(energy, n_alone * noise**2, n_alone)

@@ -281,18 +281,18 @@ def _final_steps(
         return (0.0, (shrink_rates,)) if level is None else (part, (shrink_rates, level))
     if target.scaling is not None:
         return _of_numbers(problem, n_samples, budget, strength)
-    if budget.pure:
-        return _fallback(budget, problem, n_samples)
+    shrink = shrink_noisy_scores if budget.pure else shrink_scores
+    strength = count_strength(budget.noise, left, n_samples) if budget.pure else strength
     alike = settings.fit_intercept and problem.schema.n_outputs == 1 and target.weights is None
     n_used = int(problem.features.used.sum())
     part = tuned.share_of_scores(strength, budget.order, n_used) if alike else 0.0
     if not part:
-        return 0.0, (shrink_scores,)
+        return _fallback(budget, problem, n_samples) if budget.pure else (0.0, (shrink,))
     query = GroupedSum(2 * tuned.FINAL.bins, partial(np.asarray, dtype=np.intp))
     counts = calibrate(budget.noise, query.sensitivity(budget.adjacency), left.share(part))
     log_odds = settings.loss is LOGISTIC
     last = CalibrateScores(query, counts, log_odds, log_odds and settings.strength > 0.0)
-    return part, (shrink_scores, last)
+    return part, (shrink, last)
 
 
 def _of_numbers(
