@@ -123,16 +123,14 @@ def may_widen(level: float) -> bool:
 def widest_worth(counts: Floats, deviation: float, radii: Floats, noise: float) -> float:
     r"""Return the radius at which lost variance and noise together are surely least.
 
-    The best k axes of S − M + E, where M is what shrinking takes off, have of S less than its own
-    best ones, by at most
-
     .. math:: \mathrm{tr}\, M(r) + 2 \sqrt{k} |E|_F, \qquad
-              \mathrm{tr}\, M(r) = \sum_i \max(0, |z_i|^2 - r^2).
-
-    `counts` are noisy numbers of rows beyond each of the increasing `radii` and up to the next;
-    the square of a row is taken for the product of these two. What a radius gains beside the first
-    is linear in the counts: that which gains most is returned, each less two standard deviations.
+              \mathrm{tr}\, M(r) = \sum_i \max(0, |z_i|^2 - r^2)
     """
+    # By so much less, at most, the best k axes of S − M + E, where M is what shrinking takes off,
+    # have of S than its own best ones. `counts` are noisy numbers of rows beyond each of the
+    # increasing `radii` and up to the next; the square of a row is taken for the product of these
+    # two. What a radius gains beside the first is linear in the counts: that which gains most is
+    # returned, each less two standard deviations.
     # `noise` is the second term at a radius of 1. In units of the first radius no square overflows.
     squares = (radii / radii[0]) ** 2
     kept = np.minimum(np.sqrt(squares[:-1] * squares[1:]), squares[:-1, np.newaxis]) - 1.0

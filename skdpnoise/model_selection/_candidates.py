@@ -125,10 +125,8 @@ def _check_objects(owner: str, candidate: Candidate) -> None:
 
 
 def _check_private_parts(owner: str, candidate: Candidate, adjacency: str) -> None:
-    """Refuse a candidate without a private part, or one with settings that the search makes.
-
-    One that leaves its relation open gets that of the search.
-    """
+    """Refuse a candidate without a private part, or one with settings that the search makes."""
+    # One that leaves its relation open gets that of the search.
     check_shareable(owner, "estimator", candidate.parts, adjacency)
     labels = [name for name, _ in private_estimators(candidate.estimator)]
     taken = {f"{label}__{name}" if label else name for label in labels for name in _SET_BY_SEARCH}

@@ -167,14 +167,12 @@ def search_quantile_of(
     n_samples: float,
     session: Session,
 ) -> float:
-    """Return a quantile of a table of vectors in standard units, centred, by all of the loss.
-
-    It is looked for as far as Cantelli's inequality allows, in units of LIMIT deviations, and found
-    as the median of :func:`search_location` is, by the same argument: a record counts a below a
-    threshold and -b above it, a + b = 1 and b the quantile in steps of 2**-16, which moves a sum by
-    1 under replace-one and by max(a, b) under add/remove. Or there are two choices by utilities of
-    sensitivity 1, of medians under add/remove 1/2.
-    """
+    """Return a quantile of a table of vectors in standard units, centred, by all of the loss."""
+    # It is looked for as far as Cantelli's inequality allows, in units of LIMIT deviations, and
+    # found as the median of `search_location` is, by the same argument: a record counts a below a
+    # threshold and -b above it, a + b = 1 and b the quantile in steps of 2**-16, which moves a sum
+    # by 1 under replace-one and by max(a, b) under add/remove. Or there are two choices by
+    # utilities of sensitivity 1, of medians under add/remove 1/2.
     below = quantile / (1.0 - quantile)
     reach = LIMIT * math.sqrt(max(below, 1.0 / below))
     # Ends are so near that hardly any threshold has all records on one side.

@@ -499,7 +499,7 @@ def test_a_column_of_lists_or_records_is_refused_by_its_name_and_may_be_left_out
         DPTableVectorizer().fit(scan_parquet(tmp_path / "rows.parquet"))
     vectorizer = DPTableVectorizer({"odd": "drop", "a": (0, 4)}, n_bins=0)
     vectorizer.fit(scan_parquet(tmp_path / "rows.parquet"))
-    assert [*vectorizer.get_feature_names_out()] == ["a", "a_missing"]
+    assert [*vectorizer.get_feature_names_out()] == ["a", "a_beyond", "a_missing"]
 
 
 @pytest.mark.parametrize(
