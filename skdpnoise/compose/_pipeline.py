@@ -286,13 +286,17 @@ class DPPipeline(FittedSteps):
             advise_on_estimated_number(self, report.n_records, grouped=groups is not None)
         return self
 
+    @property
+    def _relation(self) -> Any:
+        return relation_of(self)
+
     def _plan(self, *, grouped: bool) -> PipelinePlan:
         check_numbers(self)
         self._validate_params()
         steps = clone(Pipeline(self.steps, verbose=self.verbose))
         parts = taken_apart(steps, owner="DPPipeline", parameter="steps", public=self.public)
         self._check_names()
-        relation = relation_of(self)
+        relation = self._relation
         check_shareable("DPPipeline", "steps", parts, relation, self.ledger)
         weights = shares_by_name(self.weights, parts)
         rows = int(self.rows_per_group) if grouped else None

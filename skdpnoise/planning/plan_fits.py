@@ -23,7 +23,6 @@ from skdpnoise._utils.nested import estimators_in, give_seeds
 from skdpnoise._utils.warnings import PrivacyWarning
 from skdpnoise.accounting import PrivacyReport
 from skdpnoise.accounting.report import noise_in_records, release_shares
-from skdpnoise.base.steps import relation_of
 from skdpnoise.ledger.refusal import to_four_digits
 from skdpnoise.planning.plans import PlannedStage, PrivacyPlan, SimulatedScore
 from skdpnoise.planning.synthetic import Law, MadeUpRecords, kind_of, law_for, part_of
@@ -262,7 +261,9 @@ def _budget_of(estimator: Any) -> PrivacyGuarantee:
         remedy = "Put steps of scikit-learn into a DPPipeline."
         name = estimator.__name__ if kind else type(estimator).__name__
         raise TypeError(complaint("plan", "estimator", must, name, remedy))
-    return PrivacyGuarantee(given["epsilon"], given["delta"], relation_of(estimator))
+    relation = given["adjacency"]  # or, where that is left open, what steps ask for
+    relation = estimator._relation if relation is None else relation
+    return PrivacyGuarantee(given["epsilon"], given["delta"], relation)
 
 
 def _grid(epsilons: Sequence[float] | None, own: float) -> list[float]:

@@ -322,7 +322,7 @@ def test_a_field_of_arrow_that_is_never_null_gets_no_indicator(tmp_path):
     table = pa.table({"a": [1, 2] * 300, "b": [1, 2] * 300}).cast(pa.schema(fields))
     pyarrow.parquet.write_table(table, tmp_path / "rows.parquet")
     made = _vectorizer(None, None).fit(scan_parquet(tmp_path / "rows.parquet"))
-    assert made.get_feature_names_out().tolist() == ["a", "b", "b_missing"]
+    assert made.get_feature_names_out().tolist() == ["a", "a_beyond", "b", "b_beyond", "b_missing"]
 
 
 def test_large_whole_numbers_stay_apart_beside_a_missing_one(tmp_path):
