@@ -16,10 +16,10 @@ from skdpnoise.preprocessing._blocks import NumberFacts
 from skdpnoise.preprocessing._scalers import narrowest
 from skdpnoise.preprocessing._transformers import ReleasePlan
 from skdpnoise.privacy import Adjacency, LossBudget, PureLoss
-from skdpnoise.queries._values import as_floats
 from skdpnoise.queries.location_scale import LocationScale, locate
 from skdpnoise.queries.quantiles import Quantiles, private_quantiles
 from skdpnoise.queries.ranges import Ranges
+from skdpnoise.queries.values import as_floats
 
 Ends = tuple[NDArray[np.float64], NDArray[np.float64]]
 

@@ -25,7 +25,7 @@ from skdpnoise.mechanisms.additive import AdditiveMechanism
 from skdpnoise.mechanisms.calibrate import calibrate
 from skdpnoise.noises import get_noise, noise_names
 from skdpnoise.privacy import Adjacency, LossBudget, PrivacyGuarantee, PrivacyLoss
-from skdpnoise.queries._values import as_table, ends, read_values
+from skdpnoise.queries.values import as_table, ends, read_values
 from skdpnoise.sampling.words import with_caveat
 from skdpnoise.sensitivity import SensitivityProfile, clipped_sum
 

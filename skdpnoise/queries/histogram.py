@@ -24,8 +24,8 @@ from skdpnoise.mechanisms.calibrate import calibrate
 from skdpnoise.mechanisms.grid_sizes import are_finite, are_integers, are_real, exact_numbers
 from skdpnoise.privacy import Adjacency, LossBudget, PrivacyGuarantee
 from skdpnoise.privacy.loss import checked_relation, promised
-from skdpnoise.queries._values import as_table, read_values
 from skdpnoise.queries.aggregates import PrivateEstimate
+from skdpnoise.queries.values import as_table, read_values
 from skdpnoise.sampling import random_words
 from skdpnoise.sensitivity import SensitivityProfile, histogram_counts
 

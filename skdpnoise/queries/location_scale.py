@@ -19,7 +19,6 @@ from skdpnoise.kernels.tiles import Floats, Places
 from skdpnoise.mechanisms.calibrate import shared_budget
 from skdpnoise.mechanisms.requests import noise_options
 from skdpnoise.privacy import LossBudget, PrivacyGuarantee
-from skdpnoise.queries._values import MISSING, as_floats, as_table
 from skdpnoise.queries.ranges import (
     DIGIT_BITS,
     LEAST_MAGNITUDES,
@@ -30,6 +29,7 @@ from skdpnoise.queries.ranges import (
     ColumnSums,
     Ranges,
 )
+from skdpnoise.queries.values import MISSING, as_floats, as_table
 from skdpnoise.sensitivity import clipped_sum
 
 _STEPS = 5  # releases: magnitude, coarse and fine location, mean, deviation

@@ -20,8 +20,8 @@ from skdpnoise.mechanisms.additive import AdditiveMechanism
 from skdpnoise.mechanisms.calibrate import calibrate, shared_budget
 from skdpnoise.mechanisms.requests import noise_options
 from skdpnoise.privacy import Adjacency, LossBudget, PrivacyGuarantee, PureLoss, check_real
-from skdpnoise.queries._values import as_floats, as_table
 from skdpnoise.queries.ranges import LEAST_MAGNITUDES, REACH, TYPICAL, Ranges
+from skdpnoise.queries.values import as_floats, as_table
 from skdpnoise.sensitivity import clipped_sum
 from skdpnoise.sensitivity.bounds import FREE_L1, FREE_L2, clipped_moments
 

@@ -19,7 +19,7 @@ from skdpnoise.kernels.tiles import Floats
 from skdpnoise.mechanisms.calibrate import shared_budget
 from skdpnoise.mechanisms.selection import NormQuantileMechanism
 from skdpnoise.privacy import LossBudget, PrivacyGuarantee
-from skdpnoise.queries._values import read_values
+from skdpnoise.queries.values import read_values
 from skdpnoise.sensitivity import SensitivityProfile
 
 _PER_OCTAVE = 4  # candidates per factor of two

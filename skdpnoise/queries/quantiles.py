@@ -30,8 +30,8 @@ from skdpnoise.privacy import (
     PureLoss,
     check_real,
 )
-from skdpnoise.queries._values import MISSING, as_floats, as_table
 from skdpnoise.queries.ranges import Ranges
+from skdpnoise.queries.values import MISSING, as_floats, as_table
 from skdpnoise.sensitivity import SensitivityProfile, histogram_counts
 
 _BINS = 256  # of a column

@@ -21,8 +21,8 @@ from skdpnoise.mechanisms.additive import AdditiveMechanism
 from skdpnoise.mechanisms.calibrate import calibrate
 from skdpnoise.privacy import Adjacency, LossBudget, PureLoss
 from skdpnoise.queries._quantile_search import octave_weights
-from skdpnoise.queries._values import MISSING
 from skdpnoise.queries.bisected_columns import LEAST_TOLD, bisect_columns, needed_share, told_by
+from skdpnoise.queries.values import MISSING
 from skdpnoise.sensitivity import (
     SensitivityProfile,
     clipped_sum,

@@ -18,7 +18,7 @@ from skdpnoise.kernels import sweeps, tile_loops, tiles
 from skdpnoise.kernels.sweeps import Sweep, all_finite
 from skdpnoise.privacy import PrivacyGuarantee
 from skdpnoise.queries import private_location_scale, private_moments, private_quantiles
-from skdpnoise.queries._values import MISSING
+from skdpnoise.queries.values import MISSING
 from skdpnoise.sampling import SeededWords, integers, keyed, secret_pairs
 from skdpnoise.sampling.integers import secret_rows
 from skdpnoise.sampling.keyed import keyed_order, secret_key

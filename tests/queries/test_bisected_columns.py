@@ -11,9 +11,9 @@ from skdpnoise.data.table import InMemory
 from skdpnoise.privacy import GaussianLoss, PureLoss
 from skdpnoise.queries import bisected_columns as bisected
 from skdpnoise.queries import private_location_scale, private_quantiles
-from skdpnoise.queries._values import MISSING
 from skdpnoise.queries.bisected_columns import ColumnSigns, bisect_columns
 from skdpnoise.queries.ranges import searching_share
+from skdpnoise.queries.values import MISSING
 from skdpnoise.sampling import SeededWords
 from skdpnoise.sampling.observer import note_charge
 from tests._replay import two_runs

@@ -10,8 +10,8 @@ import pytest
 from skdpnoise.data.table import InMemory
 from skdpnoise.privacy import GaussianLoss, PrivacyGuarantee, PureLoss
 from skdpnoise.queries import private_quantiles
-from skdpnoise.queries._values import as_floats
 from skdpnoise.queries.quantiles import _histograms, _with_missing, prefix_strategy
+from skdpnoise.queries.values import as_floats
 from tests._cases import each_value, every_pair
 
 WANTED = [0.25, 0.5, 0.75]
