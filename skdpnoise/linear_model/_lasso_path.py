@@ -79,9 +79,11 @@ class DPLassoPath(QuietScoreMixin, RegressorMixin, TargetParameters, PrivateLine
     **Privacy.** As for :class:`DPCoordinateDescentRegressor` with ``solver="gram"``, where it says
     what a record does to each release: the "number of records"; "target: means" and "target: mean
     absolute deviations", or "target: median", "target: spread", "target: mean square" and "target:
-    mean"; "magnitudes", "locations, coarse", "locations, digits", "means" and "mean absolute
-    deviations", those "of bounded columns" by themselves; and noisy "second moments". The path,
-    ``model`` and ``predict`` are functions of these and of public parameters alone.
+    mean", and then "target: magnitudes", "target: locations, coarse" and "target: locations,
+    digits"; "magnitudes", "locations, coarse", "locations, digits", "means" and "mean absolute
+    deviations", those "of bounded columns" by themselves, or "magnitudes" and "locations"; and
+    noisy "second moments". The path, ``model`` and ``predict`` are functions of these and of public
+    parameters alone.
 
     References
     ----------

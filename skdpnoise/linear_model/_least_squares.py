@@ -131,16 +131,21 @@ class DPCoordinateDescentRegressor(CoordinateParameters, LeastSquares):
        counts, which a record moves by 1, and perhaps both once more, closer; then "target: mean
        square", in [0, 4], and "target: mean", in ±2.5 to 5 scales, clipped sums
        (:func:`~skdpnoise.sensitivity.clipped_sum`). Where a search took no more than half of what
-       there is, the target is looked at once more, as a feature without bounds is (item 3, with
-       "target: " before the labels), from a tenth of what is left, with ``delta=0`` a fifth: the
-       magnitudes of differences skip zeros, in which a search may end, and are taken where the
-       search found nothing, or a scale that is far from them.
+       there is, the target is looked at once more, as a feature without bounds is (item 3: "target:
+       magnitudes", "target: locations, coarse", "target: locations, digits" and so on), from a
+       tenth of what is left, with ``delta=0`` a fifth: the magnitudes of differences skip zeros, in
+       which a search may end, and are taken where the search found nothing, or a scale that is far
+       from them.
     3. Locations and scales of the features (:func:`~skdpnoise.queries.private_location_scale`): of
        those without public bounds the histograms "magnitudes" of pairs of records, "locations,
        coarse" and "locations, digits", of which a record moves two counts by 1; and for all of them
        the clipped sums "means" and "mean absolute deviations", in ±8 magnitudes, or in halves of
        the public bounds with "of bounded columns" where only some columns have bounds. In these
-       units a record moves sums by 2 and 1 under replace-one, by 1 under add/remove.
+       units a record moves sums by 2 and 1 under replace-one, by 1 under add/remove. Or, where the
+       noise would hide these, "magnitudes" and "locations": in each of 8 steps the numbers of
+       pairs, or of records, below thresholds less the others
+       (``skdpnoise.queries.bisected_columns``), of which a pair moves each by 2, a record by 2 under
+       replace-one, by 1 under add/remove.
     4. Either "gradients": for each pass and coordinate, the sum over records of the gradient,
        clipped to [−C, C] and rounded to integer grid steps
        (:func:`~skdpnoise.sensitivity.clipped_gradient`: 2C under replace-one, C under add/remove),
