@@ -43,7 +43,7 @@ class FitBudget:
 
     @property
     def pure(self) -> bool:
-        """Whether losses are of ε alone."""
+        """True if losses are of ε alone."""
         return isinstance(self.total, PureLoss)
 
     @property

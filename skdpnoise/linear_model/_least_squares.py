@@ -144,8 +144,8 @@ class DPCoordinateDescentRegressor(CoordinateParameters, LeastSquares):
        units a record moves sums by 2 and 1 under replace-one, by 1 under add/remove. Or, where the
        noise would hide these, "magnitudes" and "locations": in each of 8 steps the numbers of
        pairs, or of records, below thresholds less the others
-       (``skdpnoise.queries.bisected_columns``), of which a pair moves each by 2, a record by 2 under
-       replace-one, by 1 under add/remove.
+       (``skdpnoise.queries.bisected_columns``), of which a pair moves each by 2, a record by 2
+       under replace-one, by 1 under add/remove.
     4. Either "gradients": for each pass and coordinate, the sum over records of the gradient,
        clipped to [−C, C] and rounded to integer grid steps
        (:func:`~skdpnoise.sensitivity.clipped_gradient`: 2C under replace-one, C under add/remove),

@@ -82,7 +82,7 @@ class ColumnSigns:
 
     @property
     def among_pairs(self) -> bool:
-        """Whether pairs are of those records that have a value."""
+        """True if pairs are of those records that have a value."""
         # The others count as gaps of 0, as each pair that is not below a threshold counts -2.
         return self.paired and self.missing is not None
 

@@ -148,7 +148,7 @@ class Ranges:
 
     @property
     def absent(self) -> float | None:
-        """What stands for no value; None where there is one everywhere."""
+        """The number that stands for no value; None where there is one everywhere."""
         return MISSING if self.missing else None
 
     @property
