@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skdpnoise.kernels.second_moments import clipped_row_sums, second_moments
+from skdpnoise.kernels.sizes import in_blocks
 from skdpnoise.mechanisms.additive import AdditiveMechanism
 from skdpnoise.mechanisms.balls import KNormMechanism, calibrate_ball
 from skdpnoise.mechanisms.matrices import SymmetricMatrixMechanism, calibrate_second_moments
@@ -170,12 +171,14 @@ class GroupedSum:
 
     def _counts(self, grid_size: Floats, leaf: Any) -> Integers:
         # A bin before the groups and one after them take the records of no group.
-        codes = np.clip(self.codes(leaf), -1, self.n_groups).reshape(-1, self.n_columns)
-        n_bins, size = self.n_groups + 2, (self.n_groups + 2) * self.n_columns
-        places = codes + (1 + n_bins * np.arange(self.n_columns))
-        counts = np.bincount(places.ravel(), minlength=size).reshape(-1, n_bins)[:, 1:-1]
+        codes, n_bins = self.codes(leaf), self.n_groups + 2
+        first = 1 + n_bins * np.arange(self.n_columns)
+        counts = np.zeros(n_bins * self.n_columns, dtype=np.int64)
+        for at in in_blocks(len(codes)):
+            places = np.clip(codes[at], -1, self.n_groups).reshape(-1, self.n_columns) + first
+            counts += np.bincount(places.ravel(), minlength=counts.size)
         kind = _kind(len(codes), grid_size, 1.0)
-        found: Integers = counts.ravel().astype(kind)
+        found: Integers = counts.reshape(-1, n_bins)[:, 1:-1].ravel().astype(kind)
         return np.asarray(found * _in_steps(np.ones(len(grid_size)), grid_size, kind))
 
     def _sums(self, grid_size: Floats, leaf: Any) -> Integers:

@@ -52,6 +52,7 @@ from skdpnoise.data.schema import Schema
 from skdpnoise.data.table import Table
 from skdpnoise.decomposition import _budget as rules
 from skdpnoise.kernels.second_moments import Floats, row_norms
+from skdpnoise.kernels.sizes import in_blocks
 from skdpnoise.mechanisms import (
     SECOND_MOMENT_NOISES,
     AdditiveMechanism,
@@ -357,9 +358,12 @@ def _chosen(key: bytes, threshold: int, begin: int, end: int) -> NDArray[np.bool
     return np.asarray(coins[begin - _BYTES * first :][: end - begin] < threshold)
 
 
-def _numbers_beyond(radii: Floats, norms: Floats) -> NDArray[np.intp]:
+def _numbers_beyond(radii: Floats, norms: Floats) -> NDArray[Any]:
     """Return for each norm the last radius that it is beyond; -1 where there is none."""
-    return np.searchsorted(radii, norms) - 1
+    found = np.empty(len(norms), dtype=np.int8)
+    for at in in_blocks(len(norms)):
+        found[at] = np.searchsorted(radii, norms[at]) - 1
+    return found
 
 
 def _row_bounds(

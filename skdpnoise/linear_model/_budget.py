@@ -211,13 +211,6 @@ def _looking(total: LossBudget) -> float:
     return 2.0 * BESIDE if isinstance(total, PureLoss) else BESIDE
 
 
-def stages_for(
-    settings: Settings, rows_per_group: int, schema: LinearSchema, guarantee: PrivacyGuarantee
-) -> list[LossBudget]:
-    """Return what each stage of the same fit may cost for another guarantee."""
-    return split_budget(settings, rows_per_group, schema, guarantee).stages(schema.n_rows)
-
-
 def _check_smallest(budget: FitBudget, n_open: int, n_features: int, n_outputs: int) -> None:
     """Raise what the smallest releases before the model would raise."""
     least, classes = budget.least, replace(budget, searching=LEAST)

@@ -33,7 +33,7 @@ from skdpnoise.data.table import Table
 from skdpnoise.data.tables import FLOATS, read_table
 from skdpnoise.kernels import LOGISTIC, SQUARED, Loss
 from skdpnoise.kernels.joint import SOFTMAX
-from skdpnoise.linear_model._budget import NORMAL, PURE, FitBudget, split_budget, stages_for
+from skdpnoise.linear_model._budget import NORMAL, PURE, FitBudget, split_budget
 from skdpnoise.linear_model._column_groups import NO_GROUP, numbered_groups
 from skdpnoise.linear_model._parameters import TargetParameters
 from skdpnoise.linear_model._penalties import of_standard_columns
@@ -48,6 +48,7 @@ from skdpnoise.linear_model.solvers.moments import MOMENTS
 from skdpnoise.linear_model.solvers.plans import Solver, SolverPlan
 from skdpnoise.mechanisms import noise_options
 from skdpnoise.mechanisms.requests import CHOICES
+from skdpnoise.privacy import LossBudget, PrivacyGuarantee
 
 COORDINATE_OR_GRADIENT: Mapping[str, Solver] = {"coordinate": COORDINATE, "joint": GRADIENT}
 
@@ -117,12 +118,13 @@ class PrivateLinearModel(PrivateEstimator, BaseEstimator):
             schema, make = self._public(found)
             settings, solver = self._settled(schema)
             # plan
-            terms = settings, session.rows_per_group, schema
-            budget = split_budget(*terms, session.guarantee)
+            per_group = session.rows_per_group
+            budget = split_budget(settings, per_group, schema, session.guarantee)
             self._check_plans(settings, schema, solver, budget)
             # reserve
             stages = budget.stages(schema.n_rows)
-            session.reserve(stages, budget.noise, stages_for=partial(stages_for, *terms))
+            others = partial(self._stages_for, schema, per_group)
+            session.reserve(stages, budget.noise, stages_for=others)
             # release
             table = rows.kept(session.rng).rows.map(make)
             columns = table.map(attrgetter("X"), schema.n_columns), table.map(attrgetter("y"))
@@ -173,8 +175,12 @@ class PrivateLinearModel(PrivateEstimator, BaseEstimator):
         bounds[:, numbers != NO_GROUP] = np.array([[-1.0], [1.0]])  # of parts of norm 1
         return self._target.public(self, LinearSchema.of(schema, bounds, numbers))
 
-    def _settled(self, schema: LinearSchema) -> tuple[Settings, Solver]:
+    def _settled(
+        self, schema: LinearSchema, guarantee: PrivacyGuarantee | None = None
+    ) -> tuple[Settings, Solver]:
         settings = Settings.of(self)
+        if guarantee is not None:  # instead of the model's own
+            settings = replace(settings, epsilon=guarantee.epsilon, delta=guarantee.delta)
         if schema.classes is not None:
             facts = settings.owner, settings.class_weight, schema.classes
             settings = replace(settings, weights=public_weights(*facts))
@@ -189,6 +195,13 @@ class PrivateLinearModel(PrivateEstimator, BaseEstimator):
         settings = whole_rows(settings, schema)
         multinomial = settings.loss is LOGISTIC and schema.n_outputs > 1
         return (replace(settings, loss=SOFTMAX) if multinomial else settings), solver
+
+    def _stages_for(
+        self, schema: LinearSchema, rows_per_group: int, guarantee: PrivacyGuarantee
+    ) -> list[LossBudget]:
+        """Return what each stage of the same fit may cost for another guarantee."""
+        settings, _ = self._settled(schema, guarantee)
+        return split_budget(settings, rows_per_group, schema, guarantee).stages(schema.n_rows)
 
     def _check_plans(
         self, settings: Settings, schema: LinearSchema, solver: Solver, budget: FitBudget

@@ -144,7 +144,7 @@ class CountTarget(NumberTarget):
                 # A count of two or more is one. Where most are larger, the median says more.
                 if settings.fit_intercept:
                     (mean, error), run = yield from _mean_count(run, 1.0, HALF)
-                    if mean > search.location:
+                    if error < 1.0 and mean > search.location:  # else it tells nothing
                         search = replace(search, location=mean, error=error, hidden=False)
                 facts = np.ones(1), np.zeros(1, dtype=bool), np.full(1, LIMIT)
                 found = Standardisation(np.full(1, search.location), *facts)

@@ -110,7 +110,7 @@ def test_no_planner_can_reach_a_row(room):
 
 def test_the_planners_of_linear_models_are_among_those_that_are_walked():
     names = {planner.__qualname__ for planner in planners("linear_model")}
-    for name in ("split_budget", "stages_for", "prefers_gradient", "GradientDescent.plan"):
+    for name in ("split_budget", "prefers_gradient", "GradientDescent.plan"):
         assert name in names
     assert {"CoordinateDescent.check", "PrivateLinearModel._settled", "FitBudget.stages"} <= names
 
