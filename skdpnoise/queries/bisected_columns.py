@@ -58,9 +58,7 @@ _STEPS = 8  # of each bisection
 # Chance that a scale is found where all columns are constant, at most, and of columns of one kind
 # asked together, of which it was none of 1,400 fits.
 _FALSE, _FALSE_TOGETHER = 0.04, 0.2
-# Standard deviations of its noise by which a step tells what it asks: so many are enough, and with
-# less than that of columns of one kind the sum of all histograms tells more.
-_TOLD, LEAST_TOLD = 2.0, 0.75
+_TOLD = 2.0  # standard deviations of its noise by which a step tells what it asks
 _LEAST = 5e-324  # the smallest number above 0, which no gap of equal values reaches
 _GAP = 0.953873  # median difference of two normal values, in standard deviations
 
@@ -103,18 +101,15 @@ class ColumnSigns:
         return Sweep(self.columns, (1,), visit, self.n_records)
 
 
-def told_by(noise: str, loss: LossBudget, n_samples: float, n_columns: int) -> float:
-    """Return by how many standard deviations a step tells all pairs on one side from one half."""
+def needed_share(noise: str, loss: LossBudget, n_samples: float, n_columns: int) -> float:
+    """Return the part of a Gaussian loss that bisections need, a function of public facts."""
+    # With it a step tells all pairs on one side from half of them by so many standard deviations.
     profile = ColumnSigns(1.0, np.arange(n_columns), np.empty(0), paired=True)
     steps = calibrate(
         noise, profile.sensitivity("replace_one"), loss.share(HALF), n_releases=_STEPS
     )
-    return 0.5 * n_samples / float(steps.standard_deviation.max())
-
-
-def needed_share(noise: str, loss: LossBudget, n_samples: float, n_columns: int) -> float:
-    """Return the part of a Gaussian loss that bisections need, a function of public facts."""
-    return float(min(1.0, (_TOLD / told_by(noise, loss, n_samples, n_columns)) ** 2))
+    told = 0.5 * n_samples / float(steps.standard_deviation.max())
+    return float(min(1.0, (_TOLD / told) ** 2))
 
 
 def bisect_columns(

@@ -147,12 +147,14 @@ def test_rows_in_parts_give_the_same_bits(adjacency):
 
 def test_a_search_takes_what_it_needs_and_where_histograms_find_all_of_its_share():
     noise, n = "inid_gaussian", 1500.0
-    losses = (0.05, 0.2, 0.25, 9.0)
-    parts = [searching_share(noise, GaussianLoss(mu), n, 64) for mu in losses]
+    losses = (0.05, 0.08, 0.1, 9.0)
+    parts = [searching_share(noise, GaussianLoss(mu), n, 8) for mu in losses]
     assert parts[0] == parts[-1] == 1.0
-    assert 0.4 < parts[2] < parts[1] < 0.8
-    assert math.isclose(parts[1] * 0.2**2, parts[2] * 0.25**2, rel_tol=1e-6)  # the same noise
-    assert searching_share(noise, PureLoss(0.3), n, 64) == 1.0
+    assert 0.3 < parts[2] < parts[1] < 0.7
+    assert math.isclose(parts[1] * 0.08**2, parts[2] * 0.1**2, rel_tol=1e-6)  # the same noise
+    # Of many columns of one kind the sum of all histograms stands out sooner.
+    assert searching_share(noise, GaussianLoss(0.25), n, 64) == 1.0
+    assert searching_share(noise, PureLoss(0.1), n, 8) == 1.0
 
 
 def test_what_is_missing_is_no_sign_and_pairs_fewer_are_gaps_of_nothing():
