@@ -144,12 +144,13 @@ def _scale_bounded_rows(
         alone = ~grouped
         variance[alone] = second - mean[alone] ** 2
         if alone.any():
-            # No column is thought to be narrower than noise can tell: rows would be long.
-            common, n_alone = max(variance[alone].mean(), noise), int(alone.sum())
+            common, n_alone = variance[alone].mean(), int(alone.sum())
             others = variance[alone] - common
             energy = float((others**2).sum())
             drawn = tuned.kept(energy, n_alone * noise**2, n_alone)
             variance[alone] = common + drawn * others
+            if run.budget.pure:  # whose noise is much for each column, and too much below itself
+                variance[alone] = max(common, noise)
     mean = np.where(used, mean, 0.0)
     part = np.sqrt(np.clip(variance, LEAST_SCALE**2, 1.0))
     part[grouped] = 1.0
