@@ -50,7 +50,7 @@ MakeRows = Callable[[dict[str, Any]], Rows]
 
 
 Look = tuple[LocationScale, np.ndarray]
-"""What a second look at a target found, and the magnitude of its differences."""
+"""The finding of a second look at a target, and the magnitude of its differences."""
 
 
 class TargetKind(ABC):

@@ -97,7 +97,7 @@ def test_tables_of_zeros_have_no_scale(p):
 
 
 class Noise:
-    """What a release of nothing but normal noise says of its mechanism."""
+    """A release of nothing but normal noise, as its mechanism is read from it."""
 
     def __init__(self, values):
         from skdpnoise.mechanisms import calibrate

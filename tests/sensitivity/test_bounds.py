@@ -254,7 +254,7 @@ def laws_of_gaps(there: np.ndarray, most: int) -> Counter:
 
 
 def is_close(first: tuple, second: tuple, profile, last: int | None) -> bool:
-    """Whether no column differs by more than is stated; the pairs of `last` are other ones."""
+    """True if no column differs by more than is stated; the pairs of `last` are other ones."""
     n_lost = [
         len([p for p in one if last in p or p not in other])
         for one, other in zip(first, second, strict=True)
@@ -268,7 +268,7 @@ def is_close(first: tuple, second: tuple, profile, last: int | None) -> bool:
 
 
 def can_be_coupled(first: Counter, second: Counter, close) -> bool:
-    """Whether two laws are those of one draw of close pairs: by Strassen, if a flow saturates."""
+    """True if two laws are those of one draw of close pairs: by Strassen, if a flow saturates."""
     scale = math.lcm(*(weight.denominator for weight in [*first.values(), *second.values()]))
     n, total = len(first), len(first) + len(second) + 2
     graph = lil_array((total, total), dtype=np.int32)
