@@ -173,7 +173,7 @@ def split_budget(
     # A column whose scale is public needs nothing.
     known = (schema.column_groups != NO_GROUP) | schema.sparse
     known = known if not centred else np.zeros(1, dtype=bool)
-    wanted = np.where(bounded, shares.bounded_column, 1.0)
+    wanted = np.where(bounded, HALF, 1.0)
     needs = float(np.where(known, 0.0, wanted).sum()), 0.0
     # Few passes, as of pure noise, begin at the intercept of the classes.
     weighed = settings.whole and isinstance(settings.class_weight, str)
@@ -183,7 +183,7 @@ def split_budget(
         needs = needs[0], float(np.sqrt(n_features))
         first = "scaling" if np.isfinite(target_bounds).all() else "search"
         n_open += first == "search"
-    scaling = shares.scaling * (1.0 if n_open else shares.bounded_column)
+    scaling = shares.scaling * (1.0 if n_open else HALF)
     if not any(needs):
         needs, scaling = (1.0, 0.0), 0.0
     budget = FitBudget(

@@ -137,7 +137,7 @@ class CountTarget(NumberTarget):
                     # Of values below two magnitudes, which those of that magnitude are.
                     most = 2.0 * float(look[1][0])
                     (mean, error), run = yield from _mean_count(run, most, BESIDE)
-                    location, seen = np.full(1, mean), error <= tuned.TARGET.hidden[0] * mean
+                    location, seen = np.full(1, mean), error <= tuned.TARGET.hidden * mean
                 facts = look[0].scale, look[0].found, np.full(1, LIMIT)
                 found = Standardisation(location, *facts)
             if not seen:
@@ -274,9 +274,7 @@ def _is_hidden(standard: Standardisation, run: Run, bounds: np.ndarray) -> bool:
     mechanism = calibrate(run.budget.noise, one_sum, run.budget.target.share(0.5))
     half = 0.5 * (bounds[1] - bounds[0])
     noise = mechanism.standard_deviation[0] / run.n_samples * half[0]
-    rule, scale = tuned.TARGET, standard.scale[0]
-    wide = half[0] > rule.wide * LIMIT * scale
-    return not noise <= rule.hidden[0 if wide else 1] * scale
+    return not noise <= tuned.TARGET.hidden * standard.scale[0]
 
 
 def _released_on_column(release: Callable[..., Any], y: Table[Any]) -> Any:
@@ -293,7 +291,7 @@ def _as_column(values: np.ndarray) -> np.ndarray:
 
 def _warn_of_constant(run: Run, found: SearchedLocation | None) -> None:
     """Say how noisy the location that a search found is, by released numbers and public ones."""
-    if found is None or (found.found and found.error <= tuned.TARGET.hidden[0] * found.scale):
+    if found is None or (found.found and found.error <= tuned.TARGET.hidden * found.scale):
         return
     name, epsilon = run.settings.owner, run.settings.epsilon
     only = "one constant" if run.settings.fit_intercept else "0 everywhere"

@@ -56,13 +56,12 @@ class CoordinateRules:
 class ShareRules:
     """Parts of the budget before the passes and after them, by ``benchmarks hidden_target``."""
 
-    # Its data sets, those of `benchmarks many` for rows, and diabetes at ε = 1 within bounds.
+    # Its data sets, and those of `benchmarks many` for rows.
 
     # For locations and scales of columns without bounds: more in proportion to the noise of a
     # count by records, from that on at which coordinate descent makes fewer passes.
     scaling: float = 0.4
     most_scaling: float = 0.64
-    bounded_column: float = 0.35  # of that for a column with public bounds
     counted: float = (
         60.0  # strength of counts: of the classes, and of what labels gain over the largest
     )
@@ -134,10 +133,9 @@ class FinalRules:
 
 @dataclass(frozen=True, slots=True)
 class TargetRules:
-    """When a target is hidden, in scales, fitted by ``python -m benchmarks hidden_target``."""
+    """When a target is hidden, fitted by ``python -m benchmarks hidden_target``."""
 
-    hidden: tuple[float, float] = (0.25, 0.3)  # noise of its mean, within wide bounds and others
-    wide: float = 2.0  # bounds are wide from so many times ±3 scales on
+    hidden: float = 0.25  # noise of its mean, in scales
 
 
 COORDINATE, SHARES, MOMENTS = CoordinateRules(), ShareRules(), MomentsRules()

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from skdpnoise import DPCoordinateDescentRegressor, DPLogisticCD
+from skdpnoise.accounting.budget import HALF
 from skdpnoise.kernels import LOSSES
 from skdpnoise.linear_model._budget import split_budget
 from skdpnoise.linear_model._records import Settings
@@ -32,7 +33,7 @@ def test_more_noise_means_fewer_passes_and_a_smaller_clip(loss):
 
 
 def test_public_bounds_leave_more_for_the_model_and_noise_that_drowns_columns_less():
-    assert SHARES.scaling * SHARES.bounded_column < scaling_share(0.0)
+    assert SHARES.scaling * HALF < scaling_share(0.0)
     shares = [scaling_share(level) for level in (0.0, 0.005, 0.015, 0.03, 1.0)]
     assert shares == sorted(shares)
     assert shares[0] == shares[1] == SHARES.scaling
