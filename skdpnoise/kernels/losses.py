@@ -271,8 +271,8 @@ def pinball(quantile: float, smoothing: float) -> Loss:
     def bend(scores: Floats, targets: Floats) -> Floats:
         return np.clip((scores - targets) / smoothing + 0.5, 0.0, 1.0) - quantile
 
-    facts = "pinball", _NO_KERNEL, 1.0 / smoothing, np.positive, _residuals
-    return Loss(*facts, bend=bend, quantile=quantile)
+    bound = 1.0 / smoothing
+    return Loss("pinball", _NO_KERNEL, bound, np.positive, _residuals, bend=bend, quantile=quantile)
 
 
 def hinge(smoothing: float) -> Loss:
@@ -307,8 +307,8 @@ def hinge(smoothing: float) -> Loss:
         sign = 2.0 * targets - 1.0
         return np.clip((1.0 - sign * scores) / smoothing, 0.0, 1.0) * -sign
 
-    facts = "hinge", _NO_KERNEL, 1.0 / smoothing, np.positive, _margins
-    return Loss(*facts, bend=bend, labels=True)
+    bound = 1.0 / smoothing
+    return Loss("hinge", _NO_KERNEL, bound, np.positive, _margins, bend=bend, labels=True)
 
 
 LOSSES = {loss.name: loss for loss in (SQUARED, LOGISTIC, POISSON)}

@@ -154,7 +154,7 @@ def _two_runs(estimator: Any, pair: Neighbours, seed: int) -> tuple[tuple[_Run, 
         return _Run(model, transcript, warned, raised)
 
     first = run(pair.first, None)
-    if first.transcript.in_parts:  # among those that have a value its place is known as the last
+    if first.transcript.of_present:  # among those that have a value its place is known as the last
         pair = pair.with_it_last()
         first = run(pair.first, None)
     elif pair.comes_and_goes:

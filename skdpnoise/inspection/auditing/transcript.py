@@ -78,7 +78,7 @@ class Transcript:
         Of how many records secret orders were drawn.
     counts_rows : bool
         Whether secret words went by the numbers of records.
-    in_parts : bool
+    of_present : bool
         Whether secret orders were of those records that have a value.
 
     References
@@ -105,7 +105,7 @@ class Transcript:
         self.charges: list[tuple[str, Any]] = []
         self.diverged: str | None = None
         self.sizes: set[int] = set()
-        self.counts_rows = self.in_parts = False
+        self.counts_rows = self.of_present = False
         self._place = place
         self._seed = seed
         self._earlier = earlier
@@ -190,7 +190,7 @@ class Transcript:
 
     def part(self, n: int, most: int) -> NDArray[np.int64]:
         """Return so many of more records, coupled with those of the earlier fit."""
-        self.in_parts = True
+        self.of_present = True
         words = SeededWords([self._seed, 3, len(self._parts)])
         found = np.sort(permutation(words, n)[:most])
         if self._earlier is not None and len(self._parts) < len(self._earlier._parts):
@@ -203,7 +203,7 @@ class Transcript:
     def part_order(self, n: int) -> NDArray[np.int64]:
         """Return a secret order of the records that have a value."""
         # A neighbour has one of them more or less: the last.
-        self.in_parts = True
+        self.of_present = True
         place, there = len(self._orders), self._earlier
         if there is not None and place < len(there._orders) and there._orders[place].size == n - 1:
             found = _with_one_more(there._orders[place], SeededWords([self._seed, 1, place]))

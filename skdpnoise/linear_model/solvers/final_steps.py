@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, ClassVar
@@ -47,8 +47,8 @@ class LastRelease(ABC):
         return replace(self.query, contributions=partial(self.contributions, path, plan))
 
     @abstractmethod
-    def contributions(self, path: np.ndarray, plan: Any, rows: Rows) -> Iterator[Any]:
-        """Yield what some rows at a time contribute, by the iterates so far; it is clipped."""
+    def contributions(self, path: np.ndarray, plan: Any, rows: Rows) -> Iterable[Any]:
+        """Return what some rows at a time contribute, by the iterates so far; it is clipped."""
 
     @abstractmethod
     def __call__(self, path: np.ndarray, plan: Any, noisy: np.ndarray) -> np.ndarray:

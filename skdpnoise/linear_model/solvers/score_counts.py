@@ -6,7 +6,6 @@ should be; and where they found nothing but noise, the model does not tell. Coun
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -39,16 +38,14 @@ class LabelsByScore(LastRelease):
     mechanism: AdditiveMechanism
 
     def asked(self, path: np.ndarray, plan: Any) -> GroupedSum:
-        return replace(self.query, codes=partial(self._codes, path, plan))
+        return replace(self.query, codes=partial(self.contributions, path, plan))
 
-    def contributions(self, path: np.ndarray, plan: Any, rows: Rows) -> Iterator[np.ndarray]:
-        """Yield the number of the count of some records at a time."""
-        edges = self.edges(path, plan)
+    def contributions(self, path: np.ndarray, plan: Any, rows: Rows) -> np.ndarray:
+        """Return the number of the count of each record."""
+        edges, blocks = self.edges(path, plan), []
         for scores, y in linear_functions(plan.average(path), rows, plan.problem.features):
-            yield np.searchsorted(edges, scores[0]) + (len(edges) + 1) * (y == 1)
-
-    def _codes(self, path: np.ndarray, plan: Any, rows: Rows) -> np.ndarray:
-        return np.concatenate([*self.contributions(path, plan, rows)])
+            blocks.append(np.searchsorted(edges, scores[0]) + (len(edges) + 1) * (y == 1))
+        return np.concatenate(blocks)
 
     def edges(self, path: np.ndarray, plan: Any) -> np.ndarray:
         """Return the scores between bins: multiples of their width."""
