@@ -107,7 +107,7 @@ alpha : float, default=1.0
     α, beside half the mean of squares. Columns in small units are penalised more: scale them,
     or use :class:`DPCoordinateDescentRegressor`, whose penalty is of standardised columns.
 %(DescentParameters: column_groups)s
-    "auto" takes "joint" then.
+    "auto" takes "joint" or, where its noise is small, "gram" then.
 
 WholeGradientParameters
 -----------------------

@@ -34,6 +34,7 @@ class LeastSquares(LinearRegressor):
         "gram": MOMENTS,
         "joint": GRADIENT,
     }
+    _for_groups: ClassVar[Solver] = MomentsOr(GRADIENT)
     _parameter_constraints: ClassVar[Constraints] = {
         "solver": [StrOptions({"auto", "gradient", "gram", "joint"})],
         "alpha": STRENGTH,
@@ -81,7 +82,8 @@ class DPCoordinateDescentRegressor(CoordinateParameters, LeastSquares):
         (μ n of 100 for each column); else "gram" where its noise is small, by released numbers;
         else "gradient". It also takes "gradient" where a parameter is set that is made for it
         (`n_passes`, `clip`, `budget_growth`, `error_weights`, other noises), and not "joint" where
-        `row_norm` is set; but only "joint" reads sparse rows and `column_groups`.
+        `row_norm` is set. With `column_groups` it takes "joint" where it would take "gradient",
+        and with sparse rows in any case.
     alpha : float or "auto", default="auto"
         Strength of the penalty, on coefficients of standardised columns. "auto" is none for
         "gradient", which shrinks as it is, and for "gram" a ridge of half the noise level, whatever
@@ -97,7 +99,7 @@ class DPCoordinateDescentRegressor(CoordinateParameters, LeastSquares):
     %(budget_growth)s
         For "gradient".
     %(column_groups)s
-        "auto" takes "joint" then.
+        For "auto", which takes "joint" or "gram" then, and "joint".
     %(error_weights)s
         For "gradient".
 

@@ -67,6 +67,7 @@ class PrivateLinearModel(PrivateEstimator, BaseEstimator):
     _penalty: ClassVar[Any] = staticmethod(of_standard_columns)
     _target: ClassVar[TargetKind] = NUMBERS
     _solvers: ClassVar[Mapping[str, Solver]] = {"joint": GRADIENT}
+    _for_groups: ClassVar[Solver] = GRADIENT  # that "auto" stands for with column_groups
     _parameter_constraints: ClassVar[Constraints] = {
         "noise": [StrOptions(set(noise_options(adaptive=True)))],
         "fit_intercept": ["boolean"],
@@ -186,12 +187,15 @@ class PrivateLinearModel(PrivateEstimator, BaseEstimator):
             settings = replace(settings, weights=public_weights(*facts))
         needs = check_whole_rows(settings, schema)
         name = settings.solver
+        prefers = name == "auto" and prefers_gradient(settings, schema)
         if name == "auto":
-            gradient = needs or prefers_gradient(settings, schema)
+            gradient = needs or prefers
             name = "joint" if gradient and "joint" in self._solvers else next(iter(self._solvers))
         solver = self._solvers[name]
         if solver is not GRADIENT:
             return settings, solver
+        if settings.solver == "auto" and not (prefers or schema.sparse):
+            solver = self._for_groups
         settings = whole_rows(settings, schema)
         multinomial = settings.loss is LOGISTIC and schema.n_outputs > 1
         return (replace(settings, loss=SOFTMAX) if multinomial else settings), solver
@@ -208,7 +212,7 @@ class PrivateLinearModel(PrivateEstimator, BaseEstimator):
     ) -> None:
         """Raise what planning would raise, before anything is spent."""
         solver.check(settings, schema, budget)
-        if solver in (GRADIENT, MOMENTS) and COORDINATE in self._solvers.values():
+        if solver in (GRADIENT, MOMENTS, self._for_groups) and COORDINATE in self._solvers.values():
             # Of settings that are not used, too.
             COORDINATE.check_parameters(settings, schema)
 

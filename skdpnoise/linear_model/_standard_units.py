@@ -50,6 +50,14 @@ class Standardisation:
         spread = np.asarray(1.0 / (limit / LIMIT))
         return replace(self, scale=self.scale * root, limit=limit, spread=spread)
 
+    @property
+    def plain(self) -> Standardisation:
+        """The same in standard deviations, in which no columns share a unit of norm."""
+        part = self.spread
+        return replace(
+            self, scale=self.scale * part, limit=self.limit / part, spread=1.0, groups=None
+        )
+
     def of_two_values(self, bounds: np.ndarray) -> np.ndarray:
         """Return which columns have the scale of two values, the ends of bounds (2, n_columns)."""
         # Scales are from mean absolute deviations, each of at most half of the bounds.

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import ndtri
 
 from skdpnoise.accounting.budget import COUNT_SHARE, split
 from skdpnoise.accounting.session import FitSession
@@ -17,14 +18,15 @@ from skdpnoise.preprocessing._scalers import narrowest
 from skdpnoise.preprocessing._transformers import ReleasePlan
 from skdpnoise.privacy import Adjacency, LossBudget, PureLoss
 from skdpnoise.queries.location_scale import LocationScale, locate
-from skdpnoise.queries.quantiles import Quantiles, private_quantiles
+from skdpnoise.queries.quantiles import SURE, Quantiles, private_quantiles
 from skdpnoise.queries.ranges import Ranges
 from skdpnoise.queries.values import as_floats
 
 Ends = tuple[NDArray[np.float64], NDArray[np.float64]]
 
-_MIDDLE = np.array([0.025, 0.25, 0.5, 0.75, 0.975])
-_QUARTILES, _MOST = 1.349, 3.92  # distances of quantiles of a standard normal law
+# Ranks of the lower quantiles whose distances from their like are scales of normal values: the
+# quartiles', and that of the first whose noise is small.
+_LOWER = np.array([0.025, 0.05, 0.1, 0.25])
 _FEW = 60.0  # records that are too few for quantiles, over the noise on a count of each column
 
 
@@ -44,7 +46,7 @@ def found_numbers(
         search = locate(ranges, session, plan.noise, loss, session.n_records)
         return _located(session.answer(search, filled))
     terms = {"noise": plan.noise, "n_samples": session.n_records, **session.terms}
-    at = np.concatenate([_MIDDLE, at])
+    at = np.concatenate([_LOWER, 1.0 - _LOWER, [0.5], at])
     return _scaled(private_quantiles(values, at, loss, bounds=ends, missing=True, **terms))
 
 
@@ -65,11 +67,14 @@ def _located(found: LocationScale) -> list[NumberFacts]:
 
 def _scaled(found: Quantiles) -> list[NumberFacts]:
     """Return medians, scales and edges of columns; a scale of 0 where one is hidden."""
-    n = _MIDDLE.size
-    low, first, middle, last, high = found.values[:n]
-    scale = np.maximum((last - first) / _QUARTILES, (high - low) / _MOST)
+    n, columns = _LOWER.size, np.arange(found.found.size)
+    assert found.n_present is not None
+    scales = (found.values[n : 2 * n] - found.values[:n]) / (-2.0 * ndtri(_LOWER))[:, np.newaxis]
+    clear = np.outer(_LOWER, found.n_present) > SURE * found.error
+    clear[-1] = True
+    scale = np.maximum(scales[clear.argmax(axis=0), columns], scales[-1])
     scale = np.where(found.found, np.maximum(scale, narrowest(found)), 0.0)
-    edges = np.where(found.found, found.values[n:], 0.0)
+    middle, edges = found.values[2 * n], np.where(found.found, found.values[2 * n + 1 :], 0.0)
     return [
         NumberFacts(float(m), float(s), e, found.typical_found)
         for m, s, e in zip(middle, scale, edges.T, strict=True)

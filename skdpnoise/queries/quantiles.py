@@ -41,7 +41,7 @@ _BRANCHINGS = (4, 8, 16, _BINS)  # of trees; the last is a plain histogram
 SQUARE_ROOT = 0  # in place of a tree's branching
 _UNIT = 2.0**20  # entries are whole multiples of its inverse
 _MARGIN = 1e-12  # floating-point error of a norm, with room to spare
-_SURE = 3.0  # standard deviations of the noise, by which present values must stand out
+SURE = 3.0  # standard deviations of the noise, by which present values must stand out
 
 
 @shared_texts
@@ -63,6 +63,9 @@ class Quantiles(WithCost):
     n_present : ndarray of shape (n_columns,) or None, default=None
         With ``missing=True`` the number of records that have a value, estimated by the same
         release.
+    error : float, default=0.0
+        Standard deviation of the noise on how many records are below a value, about: of ranks that
+        are not much farther from both ends nothing is known.
     %(results: typical_found, privacy, adjacency, secure, guarantee)s
 
     Examples
@@ -76,6 +79,7 @@ class Quantiles(WithCost):
     found: NDArray[np.bool_]
     n_samples: float
     n_present: NDArray[np.float64] | None = None
+    error: float = 0.0
     typical_found: bool = True
 
 
@@ -185,7 +189,7 @@ def private_quantiles(
     found = ranges.found
     quantiles, resolution = np.zeros((wanted.size, found.size)), np.ones(found.size)
     present = np.full(found.size, ranges.n_samples)
-    kept = np.flatnonzero(found)
+    kept, error = np.flatnonzero(found), 0.0
     if kept.size:
         n_bins = _PURE_BINS if isinstance(ranges.budget, PureLoss) else _BINS
         edges = [
@@ -194,14 +198,15 @@ def private_quantiles(
         ]
         counted = [_with_missing(ends) for ends in edges] if missing else edges
         sizes = [ends.size - 1 for ends in counted]
-        _, strategies, mechanism = _plan(chosen, ranges.budget, sizes, session.adjacency)
+        variance, strategies, mechanism = _plan(chosen, ranges.budget, sizes, session.adjacency)
+        error = math.sqrt(variance)
         drawn = session.draw("cumulative counts", mechanism)
         counts = table.total(_histograms(kept, counted, len(table)), "sums of columns")
         pairs = zip(strategies, counts, strict=True)
         answers = [s.answers(count[: s.rows.shape[1]]) for s, count in pairs]
         noisy = drawn.on(np.concatenate(answers))
         parts = np.split(noisy, np.cumsum([a.size for a in answers])[:-1])
-        least = _SURE * float(mechanism.standard_deviation.max())
+        least = SURE * float(mechanism.standard_deviation.max())
         for j, ends, strategy, part in zip(kept, edges, strategies, parts, strict=True):
             sums, n = strategy.cumulative(part, ranges.n_samples), ranges.n_samples
             if missing:
@@ -216,6 +221,7 @@ def private_quantiles(
         found,
         ranges.n_samples,
         n_present=present if missing else None,
+        error=error,
         typical_found=ranges.typical_found,
         privacy=total,
     )

@@ -43,6 +43,7 @@ from skdpnoise.accounting.session import Session
 from skdpnoise.data.table import Table
 from skdpnoise.linear_model import _tuned as tuned
 from skdpnoise.linear_model._budget import FitBudget
+from skdpnoise.linear_model._column_groups import NO_GROUP
 from skdpnoise.linear_model._penalties import of_standard_columns
 from skdpnoise.linear_model._records import LinearProblem, LinearSchema, Rows, Settings
 from skdpnoise.linear_model._standard_units import LIMIT, Standardisation, side_by_side
@@ -274,10 +275,13 @@ class SecondMomentsSolver:
         self.plan(made_up_problem(settings, schema), 1.0, budget.least)
 
     def plan(self, problem: LinearProblem, n_samples: float, budget: FitBudget) -> OneReleasePlan:
+        # Columns that share one unit of norm have as much of it as if they were alike.
+        problem = replace(problem, features=problem.features.plain)
         assert problem.target.scaling is not None
         features, target, bounds = problem.features, problem.target.scaling, problem.schema.bounds
         wide = features.widened(~np.isfinite(bounds).all(axis=0)).limit
-        narrow = np.where(features.of_two_values(bounds), wide, np.minimum(features.limit, LIMIT))
+        whole = features.of_two_values(bounds) | (problem.schema.column_groups != NO_GROUP)
+        narrow = np.where(whole, wide, np.minimum(features.limit, LIMIT))
         target = target.widened(target.limit <= LIMIT)
         columns = side_by_side(replace(features, limit=narrow), target)
         moments = plan_moments(problem.settings, columns, n_samples, budget, wide=wide)
@@ -300,6 +304,8 @@ class MomentsOr:
         if not tuned.asks_for_descent(settings):
             plan = MOMENTS.plan(problem, n_samples, budget)
             reach = features.reach[features.used]
+            if settings.whole:  # whose gradients have no larger units for wide bounds
+                reach = np.ones_like(reach)
             if tuned.prefers_moments(plan.moments.noise_level, reach):
                 return plan
         return self.other.plan(problem, n_samples, budget)
