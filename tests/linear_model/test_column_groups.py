@@ -11,7 +11,14 @@ import pytest
 from scipy import sparse
 from sklearn.base import clone
 
-from skdpnoise import DPLogisticCD
+from skdpnoise import (
+    DPCoordinateDescentRegressor,
+    DPElasticNet,
+    DPLogisticCD,
+    DPPipeline,
+    DPRidge,
+    DPTableVectorizer,
+)
 from skdpnoise.privacy import gdp_mu
 from tests._cases import each_value
 from tests._replay import two_runs
@@ -106,6 +113,89 @@ def test_a_wrong_declaration_costs_no_guarantee(adjacency, factor):
     assert max(largest.values()) <= 1.0 + 1e-9
     assert largest["gradients"] > 0.5
     assert largest["means and squares of rows"] > 0.4
+
+
+def numbers(n=20_000, seed=0):
+    """Rows whose target is a number that hangs on both groups."""
+    X, _ = made(n, seed)
+    return X, X @ [1.0, 2.0, 0.0, -1.0, 0.5, 0.0] + np.random.default_rng(seed).normal(size=n)
+
+
+@each_value(1)
+@pytest.mark.parametrize("adjacency", ["replace_one", "add_remove"])
+@pytest.mark.parametrize("delta", [1e-6, 0.0])
+@pytest.mark.parametrize("estimator", [DPCoordinateDescentRegressor, DPRidge, DPElasticNet])
+def test_groups_are_fitted_by_second_moments_where_their_noise_is_small(
+    estimator, delta, adjacency
+):
+    X, y = numbers()
+    facts = {"delta": delta, "adjacency": adjacency, "random_state": 0, "column_groups": GROUPS}
+    facts |= {"alpha": 0.01} if estimator is DPElasticNet else {}
+    model = estimator(20.0, **facts).fit(X, y)
+    assert model.solver_ == "gram"
+    assert model.score(X, y) > 0.55
+    within = np.clip(X, *model.clip_range_) @ model.coef_ + model.intercept_
+    np.testing.assert_allclose(model.predict(X), within, rtol=1e-9, atol=1e-9)
+    assert estimator(0.05, **facts).fit(X, y).solver_ == "joint"
+    assert estimator(20.0, solver="joint", **facts).fit(X, y).solver_ == "joint"
+    # No budget is spent on the scales of groups.
+    sizes = {release.label: release.n_coordinates for release in model.privacy_.releases}
+    assert sizes["means"] == 1
+
+
+def test_parameters_of_descent_and_sparse_rows_keep_groups_from_second_moments():
+    X, y = numbers(2000)
+    facts = {"random_state": 0, "column_groups": GROUPS}
+    passes = DPCoordinateDescentRegressor(100.0, n_passes=3, **facts).fit(X, y)
+    assert passes.solver_ == "joint"
+    facts["feature_bounds"] = (-1.0, 1.0)
+    few = DPCoordinateDescentRegressor(100.0, **facts).fit(sparse.csr_array(X), y)
+    assert few.solver_ == "joint"
+
+
+@pytest.mark.parametrize("adjacency", ["replace_one", "add_remove"])
+@pytest.mark.parametrize("factor", [10.0, 1e100])
+def test_a_wrong_declaration_costs_no_second_moments(adjacency, factor):
+    X, y = numbers(200)
+    largest, rng = 0.0, np.random.default_rng(0)
+    for seed in range(10):
+        one, other = X.copy(), X.copy()
+        one[-1] = factor * rng.choice([-1.0, 1.0], size=6)
+        other[-1] = -one[-1] if seed % 2 else X[0]
+        targets, others = y.copy(), y.copy()
+        targets[-1], others[-1] = 0.1 * factor * rng.choice([-1.0, 1.0], size=2)
+        near = (other, others) if adjacency == "replace_one" else (one[:-1], targets[:-1])
+        bounds = {"feature_bounds": (-1.0, 1.0), "target_bounds": (-6.0, 6.0)}
+        terms = {"adjacency": adjacency, "column_groups": GROUPS, "random_state": seed}
+        model = DPRidge(200.0, **bounds, **terms)
+
+        def fit(X, y, model=model):
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                return model.fit(X, y).coef_
+
+        runs = two_runs(fit, (one, targets), near, seed)
+        assert (runs.first == runs.second).all()
+        assert model.solver_ == "gram"
+        moved = {one.label: one.share for one in runs.moved}
+        assert max(moved.values()) <= 1.0 + 1e-9
+        largest = max(largest, moved["second moments"])
+    assert largest > 0.3
+
+
+@pytest.mark.slow
+def test_a_table_loses_little_of_what_the_model_finds_of_columns_with_far_values():
+    rng = np.random.default_rng(0)
+    n = 200_000
+    X = rng.normal(size=(n, 3))
+    X[:, 0] = np.where(rng.random(n) < 0.1, rng.exponential(10.0, n), X[:, 0])
+    y = X @ [1.0, 0.5, 0.0] + rng.normal(size=n)
+    frame = pd.DataFrame(X, columns=[*"abc"])
+    steps = [("table", DPTableVectorizer()), ("model", DPRidge())]
+    for seed in range(3):
+        behind = DPPipeline(steps, epsilon=1.0, random_state=seed).fit(frame, y)
+        alone = DPRidge(1.0, random_state=seed).fit(frame, y)
+        assert behind.score(frame, y) > alone.score(frame, y) - 0.02
 
 
 def test_a_wrong_declaration_still_fits():

@@ -532,5 +532,18 @@ def test_a_column_that_is_mostly_empty_is_found_by_the_records_that_have_a_value
         model = DPPipeline(steps, epsilon=epsilon, random_state=seed)
         model.fit(frame, (draw.random(n) < 0.5).astype(int))
         facts = model[0].columns_.blocks[0].facts
-        found.append(facts.scale > 0.0 and abs(facts.center - 20.0) < 5.0)
+        found.append(1.5 < facts.scale < 7.5 and abs(facts.center - 20.0) < 5.0)
     assert all(found)
+
+
+@pytest.mark.parametrize("delta", [1e-6, 0.0])
+def test_the_scale_of_few_values_comes_from_ranks_that_noise_leaves(delta):
+    n, share = 47_000, 0.0215 if delta else 0.065
+    for seed in range(5):
+        draw = np.random.default_rng(seed)
+        values = np.where(draw.random(n) < share, draw.normal(20.0, 3.0, n), np.nan)
+        frame = pd.DataFrame({"rare": values, "usual": draw.normal(size=n)})
+        made = DPTableVectorizer(delta=delta, random_state=seed).fit(frame)
+        rare, usual = (block.facts for block in made.columns_.blocks)
+        assert 2.0 < rare.scale < 4.5
+        assert 0.8 < usual.scale < 1.25
