@@ -44,7 +44,7 @@ class SortedRanks:
         return self._values.size
 
     def below(self, keys: Integers) -> NDArray[np.int64]:
-        return np.searchsorted(self._values, _doubles(keys))
+        return np.searchsorted(self._values, doubles(keys))
 
     def distances(self, center: float) -> SortedRanks:
         # In linear time: both sides are sorted.
@@ -130,8 +130,9 @@ def ordered(values: Floats) -> Integers:
 
 def real(key: int) -> float:
     """Return the double of an ordered integer."""
-    return float(_doubles(np.array([key], dtype=np.int64))[0])
+    return float(doubles(np.array([key], dtype=np.int64))[0])
 
 
-def _doubles(keys: Integers) -> Floats:
+def doubles(keys: Integers) -> Floats:
+    """Return the doubles of ordered integers."""
     return np.where(keys < 0, np.int64(-(2**63)) - keys, keys).view(np.float64)

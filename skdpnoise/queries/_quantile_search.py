@@ -17,7 +17,7 @@ import numpy as np
 
 from skdpnoise.accounting.budget import HALF
 from skdpnoise.accounting.session import Drawn, Session
-from skdpnoise.data.ranks import Ranks, ordered, real
+from skdpnoise.data.ranks import Ranks, doubles, ordered, real
 from skdpnoise.kernels.tiles import Floats, Integers
 from skdpnoise.mechanisms.additive import AdditiveMechanism
 from skdpnoise.mechanisms.calibrate import calibrate
@@ -81,6 +81,20 @@ class Belief:
             left, right = int(self.edges[place]), int(self.edges[place + 1])
             found.append(real(left + round(min(max(inside, 0.0), 1.0) * (right - left))))
         return found
+
+    def cautious(self, origin: float, worst: float) -> float:
+        r"""Return the number m of least expected error, relative to the distance from an origin.
+
+        .. math:: E \min(|m - x| / |x - o|, w)
+        """
+        # The origin is one candidate, with an error of 1; the others are percentiles.
+        found = np.array([origin, *self._quantiles(*np.arange(0.01, 1.0, 0.01).tolist())])
+        centers = doubles((self.edges[:-1] >> 1) + (self.edges[1:] >> 1))
+        mass = np.exp(self.log_mass - self.log_mass.max())
+        with np.errstate(over="ignore"):
+            distances = np.maximum(np.abs(centers - origin), np.finfo(np.float64).tiny)
+            errors = np.abs(found[:, np.newaxis] - centers) / distances
+        return float(found[np.argmin(np.minimum(errors, worst) @ mass)])
 
     def middle(self) -> float:
         """Return the median, with no more leading bits than it takes to halve what is likely."""

@@ -12,8 +12,11 @@ r"""Location and scale of one column from very few records, with or without boun
 5. *mean* of values clipped to 2.5 to 5 scales around m: the location. Both are shrunk towards
    typical values by as much as their noise suggests.
 
-With too little loss for all of this, it goes into one median by bisection; where even that says
-next to nothing, the location is 0, or the middle of two public bounds.
+With too little loss for all of this, it goes into one median by bisection. Without two public
+bounds the location is then the number m of least expected error
+:math:`\min(|m - x|/|x|, 5)` over what is believed of the median x: 0, whose error is 1, where it
+may well be far too large. Within bounds it is the median of the belief, or their middle where that
+says next to nothing.
 
 **Privacy.** A step of a bisection is a sum with contributions a below its threshold and -b above
 it (:func:`~skdpnoise.sensitivity.clipped_sum`): a = b = 1 for medians, a = 1 and b = 13 for
@@ -66,10 +69,11 @@ _FARTHEST = 2.0  # spreads from the median that a distance counts
 _REACHES = 2.5, 5.0  # standard deviations that the mean looks at, by how little noise it has
 _TYPICAL, _DEVIATION = 0.31, 0.18  # mean squares over squared spreads: their mean, and deviation
 _SHIFT = 0.4  # how far means are from medians, in standard deviations
-_LEAST = 0.01  # mean square over squared spread
-# A median is lost in noise if what is believed of it is so many times as wide as it is far from 0;
-# or is so much of the distance between two public bounds, of which 0.34 is what nothing tells.
-_LOST, _LOST_BETWEEN = 10.0, 0.25
+_LEAST = 1.0 / 14.0  # mean square over squared spread, which one in 14 is beyond
+_WORST = 5.0  # the most that an error of a median counts, where 0 in its place counts 1
+# A median is lost in noise if what is believed of it is so much of the distance between two public
+# bounds, of which 0.34 is what nothing tells.
+_LOST_BETWEEN = 0.25
 _CONSTANT = 2.0**-45  # a spread that is smaller, relative to the location, is that of a constant
 
 
@@ -198,14 +202,15 @@ def _as_column(values: Floats) -> Floats:
 
 def _by_median(belief: Belief, low: float, high: float) -> SearchedLocation:
     """Return the median that is believed in, or what stands for one that noise hides."""
-    median = belief.quantile(0.5)
     unsure = 0.5 * belief.quantile(0.84) - 0.5 * belief.quantile(0.16)
     if math.isfinite(low) and math.isfinite(high):
-        otherwise, hidden = 0.5 * low + 0.5 * high, unsure >= _LOST_BETWEEN * (high - low)
-    else:
+        hidden = unsure >= _LOST_BETWEEN * (high - low)
+        median = 0.5 * low + 0.5 * high if hidden else belief.quantile(0.5)
+    else:  # where nothing limits errors, too large a median is worse than one that is too small
         otherwise = min(max(0.0, low), high)
-        hidden = unsure >= _LOST * abs(median - otherwise)
-    return SearchedLocation(otherwise if hidden else median, unsure, 1.0, False, hidden)
+        median = belief.cautious(otherwise, _WORST)
+        hidden = median == otherwise
+    return SearchedLocation(median, unsure, 1.0, False, hidden)
 
 
 def _searched(data: Ranks, bounds: tuple[float, float], search: Search) -> Bulk:

@@ -284,3 +284,44 @@ def test_one_record_moves_every_step_of_a_quantile_by_what_is_charged_for(
     else:
         whole, total = 2.0, max(np.linalg.norm([loss.mu for _, loss in cost]) for cost in costs)
     assert 0.97 * whole < total <= whole * (1.0 + 1e-9)
+
+
+@each_value(1)
+@pytest.mark.parametrize("name", ["exponential", "normal", "counts", "far from 0"])
+def test_without_bounds_a_location_from_very_few_records_is_hardly_ever_far_too_large(name):
+    rng, locations, terms = np.random.default_rng(5), [], {"noise": "inid_gaussian"}
+    draw, middle, size = {
+        "exponential": (lambda: rng.exponential(20.0, 32), 13.9, 20.0),
+        "normal": (lambda: rng.normal(0.0, 20.0, 32), 0.0, 16.0),
+        "counts": (lambda: rng.poisson(3.0, 32).astype(float), 3.0, 3.0),
+        "far from 0": (lambda: rng.normal(-50.0, 10.0, 32), -50.0, 50.0),
+    }[name]
+    for seed in range(400):
+        loss = GaussianLoss(0.95 * gdp_mu(1.0, 1e-6))
+        found = search_location(
+            draw(), loss, adjacency="replace_one", n_samples=32.0, random_state=seed, **terms
+        )
+        assert not found.found
+        locations.append(found.location)
+    assert np.mean(np.abs(locations) > 10.0 * size) <= 3.0 / 400.0
+    assert np.median(np.abs(np.array(locations) - middle)) / size < 0.4
+    assert np.quantile(np.abs(np.array(locations) - middle), 0.9) <= max(size, abs(middle))
+
+
+@pytest.mark.parametrize("origin", [0.0, 3.0])
+def test_a_cautious_number_has_the_least_expected_error(origin):
+    belief = believe_location(-np.inf, np.inf)
+    belief, edge = belief.cut(11.0)
+    belief.log_mass[edge:] -= 4.0
+    belief.log_mass[: edge - 3] -= 5.0
+    at = np.array([belief.quantile((k + 0.5) / 20_000) for k in range(20_000)])
+
+    def expected(number, worst):
+        with np.errstate(over="ignore"):
+            return np.minimum(np.abs(number - at) / np.abs(at - origin), worst).mean()
+
+    for worst in (2.0, 5.0, 50.0):
+        found = belief.cautious(origin, worst)
+        best = min(expected(belief.quantile(k / 200), worst) for k in range(1, 200))
+        assert expected(found, worst) <= min(best, expected(origin, worst)) + 0.01
+    assert belief.cautious(origin, 1e9) == origin
