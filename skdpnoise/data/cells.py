@@ -17,6 +17,7 @@ from skdpnoise.data.kinds import OBJECTS, Kind, kind_of
 
 __all__ = [
     "Contents",
+    "are_plain",
     "cells_of",
     "check_labels_of",
     "column_of",
@@ -30,6 +31,7 @@ _DOUBLE = np.dtype(np.float64).itemsize
 _BITS = 64  # of a whole number, as numpy has them
 _NO_DATE = -(2**63)  # the whole number of numpy's NaT
 _MISSING = ("NoneType", "NAType", "NaTType")
+_PLAIN = (str, int, bool, float)
 _NO_NUMBERS = (np.complexfloating, np.timedelta64)  # though numpy says so
 
 Contents = frozenset[str]
@@ -156,6 +158,15 @@ def is_missing(value: Any) -> bool:
     return type(value).__name__ in _MISSING or (
         isinstance(value, float | np.floating) and math.isnan(value)
     )
+
+
+def are_plain(values: Iterable[Any]) -> bool:
+    """Return whether values have no code of their own, and equal ones are one category."""
+    types = set(map(type, values))
+    if any(one not in _PLAIN and one.__name__ not in _MISSING for one in types):
+        return False
+    # A whole number may be too long for a category where a float that equals it is one.
+    return not types.issuperset((int, float))
 
 
 def column_of(table: Any, place: int) -> Any:

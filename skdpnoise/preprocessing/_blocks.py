@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import murmurhash3_32
 
-from skdpnoise.data.cells import is_missing
+from skdpnoise.data.cells import are_plain, is_missing
 from skdpnoise.data.fitted_kinds import NUMBER, kind_of_labels
 from skdpnoise.data.kinds import Kind
 from skdpnoise.preprocessing._schema import PlannedColumn, kind_asked, kind_of_dates
@@ -31,7 +31,6 @@ _LARGEST = 1e100
 _EPOCH = np.datetime64(0, "s")
 _DAY = 86_400.0  # seconds
 _CALENDAR = {"month": 12, "weekday": 7, "hour": 24}
-_PLAIN = (str, int, bool, float)  # whose values are compared without code of their own
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -181,22 +180,19 @@ def numbers_of(column: PlannedColumn, cells: Any) -> NDArray[np.float64]:
     return np.sign(values) * np.log1p(np.abs(values)) if column.log else values
 
 
-def numbered(cells: Iterable[Any], code: Code, missing: float) -> NDArray[np.float64]:
+def numbered(cells: Any, code: Code, missing: float) -> NDArray[np.float64]:
     """Return a number for every value by its label, and another for what is missing."""
     if isinstance(cells, np.ndarray):  # of numbers, or dates, of which equal ones are one
         different, places = np.unique(cells, return_inverse=True)
         return numbered(different.tolist(), code, missing)[places]
-    seen: dict[tuple[type, Any], float] = {}
-    found = []
-    for value in cells:
-        plain = type(value) in _PLAIN
-        number = seen.get((type(value), value)) if plain else None
-        if number is None:
-            number = missing if is_missing(value) else code(label_of(value))
-            if plain:
-                seen[type(value), value] = number
-        found.append(number)
-    return np.array(found, dtype=np.float64)
+
+    def number(value: Any) -> float:
+        return missing if is_missing(value) else code(label_of(value))
+
+    if are_plain(cells):
+        numbers = {value: number(value) for value in set(cells)}
+        return np.fromiter(map(numbers.__getitem__, cells), np.float64, len(cells))
+    return np.fromiter(map(number, cells), np.float64, len(cells))
 
 
 def code_of(categories: Iterable[Any], other: float) -> Code:

@@ -30,6 +30,7 @@ from skdpnoise.accounting.session import Counts, Session
 from skdpnoise.accounting.terms import OfOne, Terms, takes_terms
 from skdpnoise.data.cells import (
     Contents,
+    are_plain,
     cells_of,
     check_labels_of,
     contents_of,
@@ -297,7 +298,12 @@ def _tallied(column: Any) -> Tally:
     if isinstance(column, np.ndarray):
         real = column[np.isfinite(column)] if column.dtype.kind == "f" else column
         return np.unique(real, return_counts=True)
-    tally = Counter(label for label in map(label_of, column) if label is not None)
+    different = Counter(column).items() if are_plain(column) else ((value, 1) for value in column)
+    tally: Counter[Label] = Counter()
+    for value, count in different:
+        label = label_of(value)
+        if label is not None:
+            tally[label] += count
     return [*tally], [*tally.values()]
 
 
