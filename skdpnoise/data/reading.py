@@ -29,7 +29,7 @@ from skdpnoise.data.schema import Schema
 from skdpnoise.data.sources import RowSource, as_sources, is_spread
 from skdpnoise.data.sparse_tables import read_sparse
 from skdpnoise.data.table import InMemory, scan_partitions
-from skdpnoise.data.tables import Expected, check_values, read_any_table, read_table, survivable
+from skdpnoise.data.tables import Expected, as_survivable, check_values, read_any_table, read_table
 from skdpnoise.data.targets import (
     labels_of,
     labels_of_parts,
@@ -337,7 +337,7 @@ def _array_of(dtype: str, limits: dict[str, Any] | None, tables: Tables) -> NDAr
         table = X.to_numpy() if hasattr(X, "to_numpy") else np.asarray(X)
     if table.dtype != dtype:  # as read_table reads it
         table = check_array(X, dtype=dtype, ensure_all_finite=False)
-    return table if limits is None else survivable(table.copy("K"), **limits)
+    return table if limits is None else as_survivable(table, **limits)
 
 
 def _both(

@@ -62,7 +62,7 @@ def read_table(
         largest, keeps_subnormal = np.inf, True
     limits: dict[str, Any] = {"largest": largest, "keeps_subnormal": keeps_subnormal}
     if is_computed("X", estimator):
-        return survivable(table.copy("K"), missing=missing, **limits)
+        return as_survivable(table, missing=missing, **limits)
     check_values(type(estimator).__name__, "X", table, missing=missing, **limits)
     return table
 
@@ -273,6 +273,21 @@ def check_values(
     missing: bool = False,
 ) -> None:
     """Refuse values that are not finite, or too large or too small for sums of them."""
+    fault = _fault(values, largest, keeps_subnormal=keeps_subnormal, missing=missing)
+    if fault == "beyond":
+        raise _beyond(owner, name, values, largest)
+    if fault == "subnormal":
+        raise ValueError(
+            f"Input {name} of {owner} contains subnormal values (not zero, but below "
+            f"{float(np.finfo(values.dtype).tiny):.3g}), which have lost their digits. Rescale "
+            f"{name}, or set them to zero."
+        )
+
+
+def _fault(
+    values: NDArray[Any], largest: float, *, keeps_subnormal: bool, missing: bool
+) -> str | None:
+    """Return what is wrong with values: "beyond" or "subnormal", or None."""
     if missing:  # where NaN stands for no value
         values = np.where(np.isnan(values), values.dtype.type(0.0), values)
     # The bits of floating-point numbers without their sign are ordered as the magnitudes are, so
@@ -292,19 +307,30 @@ def check_values(
             continue
         bits = np.bitwise_and(block.view(whole), magnitude)
         if bits.max() > most:
-            raise _beyond(owner, name, values, largest)
+            return "beyond"
         if not keeps_subnormal and np.subtract(bits, whole(1), out=bits).min() < fewest:
-            raise ValueError(
-                f"Input {name} of {owner} contains subnormal values (not zero, but below "
-                f"{float(limits.tiny):.3g}), which have lost their digits. Rescale {name}, or set "
-                "them to zero."
-            )
+            return "subnormal"
+    return None
 
 
 def _sums_to_a_number(block: NDArray[Any]) -> bool:
     """Return whether the sum is finite, so that all entries are."""
     with np.errstate(all="ignore"):
         return bool(np.isfinite(block.sum()))
+
+
+def as_survivable(
+    values: NDArray[Any],
+    *,
+    largest: float = LARGEST,
+    keeps_subnormal: bool = False,
+    missing: bool = False,
+) -> NDArray[Any]:
+    """Return computed values as the next fit takes them: themselves, or a copy that is changed."""
+    limits: dict[str, Any] = {"largest": largest, "keeps_subnormal": keeps_subnormal}
+    if _fault(values, missing=missing, **limits) is None:
+        return values
+    return survivable(values.copy("K"), missing=missing, **limits)
 
 
 def survivable(

@@ -17,7 +17,13 @@ from skdpnoise._utils.silence import silence
 from skdpnoise.data.computed import is_computed
 from skdpnoise.data.missing import has_missing, missing_labels, without_targets
 from skdpnoise.data.redaction import without_values
-from skdpnoise.data.tables import FLOATS, check_container, check_objects, check_values, survivable
+from skdpnoise.data.tables import (
+    FLOATS,
+    as_survivable,
+    check_container,
+    check_objects,
+    check_values,
+)
 
 _TEXT, _NUMBERS = "text", "numbers"
 _ENCODED = (
@@ -48,7 +54,7 @@ def read_numbers(estimator: Any, y: Any, n_rows: int) -> NDArray[np.float64]:
     with silence():  # of values beyond double precision, which are refused below
         numbers: NDArray[np.float64] = vector.astype(np.float64, copy=False)
     if computed:
-        return survivable(numbers.copy())
+        return as_survivable(numbers)
     if has_missing(numbers):
         raise without_targets(owner, y)
     check_values(owner, "y", numbers)

@@ -157,7 +157,9 @@ def assembled(
     n_rows: int, columns: Iterable[NDArray[Any]], sizes: Sequence[int], dtype: Any = np.float64
 ) -> NDArray[Any]:
     """Return numbers, of size 0, and for places in groups a one each; none where one is below 0."""
-    encoded, start = np.zeros((n_rows, sum(max(1, size) for size in sizes)), dtype=dtype), 0
+    # By columns, as they are written and as passes over columns read them.
+    shape, start = (n_rows, sum(max(1, size) for size in sizes)), 0
+    encoded = np.zeros(shape, dtype=dtype, order="F")
     for column, size in zip(columns, sizes, strict=True):
         if size:
             rows = np.flatnonzero(column >= 0)

@@ -19,12 +19,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from mmap import mmap
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.sparse import csr_array
 
 from skdpnoise.kernels.columns import per_column
 from skdpnoise.kernels.losses import Loss, in_turn, softmax
@@ -60,7 +61,42 @@ _ROOM = 1.0 - 2.0**-40  # of factors, for what rounding does to them
 _ULP = 2.0**-52
 _GROWTH = 1.5  # of a step from one pass to the next, at most
 _FLAT = 1e-300  # curvature that is none
+_DENSE = 0.125  # stored entries of columns from which on rows are kept with all of them
 _FEW = 16.0  # roundings of a squared bound and of a product, besides those of a sum of K squares
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SparseParts:
+    """Rows of integers of which the columns of groups are sparse, but for an offset."""
+
+    columns: tuple[NDArray[np.intp], NDArray[np.intp]]  # those without a group, and the others
+    plain: Floats
+    parts: csr_array
+    across: Any  # the parts transposed
+    offset: Floats  # of each column of a group, what is subtracted from all rows
+
+    def __matmul__(self, model: Floats) -> Floats:
+        alone, grouped = (model[columns] for columns in self.columns)
+        return np.asarray(self.plain @ alone + (self.parts @ grouped - self.offset @ grouped))
+
+    def products(self, residuals: Floats) -> Floats:
+        """Return the sums of all products of a row with its residuals, shape (p, K)."""
+        alone, grouped = self.columns
+        total = np.empty((alone.size + grouped.size, residuals.shape[1]))
+        total[alone] = self.plain.T @ residuals
+        total[grouped] = self.across @ residuals - np.outer(self.offset, residuals.sum(axis=0))
+        return total
+
+    def toarray(self) -> Floats:
+        alone, grouped = self.columns
+        whole = np.empty((len(self.plain), alone.size + grouped.size))
+        whole[:, alone], whole[:, grouped] = self.plain, self.parts.toarray() - self.offset
+        return whole
+
+    def squares(self) -> Floats:
+        """Return the squared norm of every row, exact in any order of addition."""
+        parts = _squares(self.parts) + self.offset @ self.offset
+        return _squares(self.plain) + parts - 2.0 * (self.parts @ self.offset)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -69,20 +105,22 @@ class Block:
 
     begin: int
     end: int
-    integers: Any  # ndarray or sparse array of shape (n_rows, n_columns)
+    integers: Any  # ndarray, sparse array or SparseParts of shape (n_rows, n_columns)
     constant: float  # the integer of the constant, which every row has besides
     squares: Floats  # squared norm of every row, the constant included
 
     def sums(self, residuals: Floats) -> Floats:
         """Return the sums of all products of a row with its residuals, shape (K, p + 1); exact."""
-        total = np.empty((residuals.shape[1], self.integers.shape[1] + 1))
-        total[:, :-1] = np.asarray(self.integers.T @ residuals).T
-        total[:, -1] = self.constant * residuals.sum(axis=0)
-        return total
+        sparse_parts = isinstance(self.integers, SparseParts)
+        sums_of = self.integers.products if sparse_parts else self.integers.T.__matmul__
+        of_constant = self.constant * residuals.sum(axis=0)
+        return np.column_stack([np.asarray(sums_of(residuals)).T, of_constant])
 
     def part(self, inside: NDArray[np.bool_]) -> Block:
         """Return some columns of the rows, and the constant where the last entry says so."""
-        whole = self.integers[:, np.flatnonzero(inside[:-1])]
+        sparse_parts = isinstance(self.integers, SparseParts)
+        table = self.integers.toarray() if sparse_parts else self.integers
+        whole = table[:, np.flatnonzero(inside[:-1])]
         constant = self.constant if inside[-1] else 0.0
         squares = _squares(whole) + constant**2
         return Block(self.begin, self.end, whole, constant, squares)
@@ -192,6 +230,12 @@ class GridRows:
             base = base.base
         is_large_file = isinstance(base, mmap) and X.nbytes > LARGE_FILE
         self._kept: dict[int, Any] | None = {} if keep and not is_large_file else None
+        self._halves = None
+        if self._kept is not None and self._has_sparse_parts(grouped):
+            self._halves = np.flatnonzero(~grouped), np.flatnonzero(grouped)
+            self._groups = columns_of(numbers[grouped])
+            entries = self._halves[0].size + len(self._groups)
+            self.block_rows = max(1, min(block_rows or rows_at_once(entries, BLOCK), self.n_rows))
 
     def blocks(self, first: int = 0, last: int | None = None) -> Iterator[Block]:
         """Yield rows, some at a time; their integers are kept for the next time if they fit.
@@ -211,27 +255,52 @@ class GridRows:
             kept = self._kept  # which another thread may give up meanwhile
             if kept is not None and begin in kept:
                 stored, squares = kept[begin]
-                yield Block(begin, end, stored.astype(np.float64), self.constant, squares)
+                yield Block(begin, end, _with_type(stored, np.float64), self.constant, squares)
                 continue
             whole = self._rounded(begin, end)
-            squares = _squares(whole) + self.constant**2
+            sparse_parts = isinstance(whole, SparseParts)
+            squares = (whole.squares() if sparse_parts else _squares(whole)) + self.constant**2
             if kept is not None:
                 try:
-                    kept[begin] = whole.astype(self._dtype), squares
+                    kept[begin] = _with_type(whole, self._dtype), squares
                 except MemoryError:  # after the charge: each pass rounds them anew
                     self._kept = None
             yield Block(begin, end, whole, self.constant, squares)
 
-    @np.errstate(all="ignore")
+    def _has_sparse_parts(self, grouped: NDArray[np.bool_]) -> bool:
+        """Return whether columns of groups hold few values, whose sums are as exact as others."""
+        # A sum of what is stored, and one of the offset, are as small as that of the constant.
+        largest = max(1.0 / self.grid_size, float(np.abs(self._offset).max(initial=0.0)))
+        if self.is_sparse or not self._groups or largest > self.constant:
+            return False
+        first = self.X[: self.block_rows][:, grouped]
+        return int(np.count_nonzero(first)) < _DENSE * first.size
+
     def _rounded(self, begin: int, end: int) -> Any:
         """Return rows standardised, clipped and rounded; what is not a number becomes a bound."""
+        if self._halves is not None:
+            alone, grouped = self._halves
+            across = self.X[begin:end].T
+            plain = self._on_grid(across[alone].T.astype(np.float64), alone, ())
+            parts = csr_array(csr_array(across[grouped].astype(np.float64, copy=False)).T)
+            parts = self._on_grid(parts, grouped, self._groups)
+            return SparseParts(self._halves, plain, parts, parts.T, self._offset[grouped])
         rows = self.X[begin:end].astype(np.float64)
-        values, columns = rows, slice(None)
         if self.is_sparse:
             rows.sum_duplicates()  # an entry that is stored in parts is clipped as a whole
-            values, columns = rows.data, rows.indices
-        if self._groups:
-            hold_parts(rows, self._groups)
+        rows = self._on_grid(rows, np.arange(self.n_columns), self._groups)
+        if self._groups and not self.is_sparse:
+            rows -= self._offset
+        return rows
+
+    @np.errstate(all="ignore")
+    def _on_grid(self, rows: Any, columns: NDArray[np.intp], groups: Groups) -> Any:
+        """Return some columns of rows as integers, changed in place."""
+        values = rows
+        if not isinstance(rows, np.ndarray):
+            values, columns = rows.data, columns[rows.indices]
+        if groups:
+            hold_parts(rows, groups)
         limit = self._limit[columns]
         values -= self._center[columns]
         values *= self._inverse[columns]
@@ -239,11 +308,15 @@ class GridRows:
         np.fmin(values, limit, out=values)
         values *= 1.0 / self.grid_size
         np.rint(values, out=values)
-        if self._groups:
-            _hold_integers(rows, self._groups, 1.0 / self.grid_size)
-            if not self.is_sparse:
-                rows -= self._offset
+        if groups:
+            _hold_integers(rows, groups, 1.0 / self.grid_size)
         return rows
+
+
+def _with_type(whole: Any, dtype: Any) -> Any:
+    if isinstance(whole, SparseParts):
+        return replace(whole, plain=whole.plain.astype(dtype))
+    return whole.astype(dtype)
 
 
 def columns_of(numbers: NDArray[Any]) -> Groups:
@@ -292,30 +365,37 @@ def hold_parts(rows: Any, groups: Groups) -> None:
     array([[0.6, 0.8, 7. ],
            [0. , 0.5, 7. ]])
     """
-    for values, at, places, largest in _parts(rows, groups):
-        part = values[at] / np.maximum(largest, 1.0)[places]
-        norms = np.sqrt(_sums(part * part, places, largest.size))
+    for values, at, places, n_parts in _parts(rows, groups):
+        part = values[at]
+        if (_sums(part * part, places, n_parts) <= 1.0).all():  # as those of categories
+            continue
+        part = part / np.maximum(_largest(part, places, n_parts), 1.0)[places]
+        norms = np.sqrt(_sums(part * part, places, n_parts))
         values[at] = part / np.maximum(norms, 1.0)[places]
 
 
 @np.errstate(all="ignore")
 def _hold_integers(rows: Any, groups: Groups, most: float) -> None:
     """Scale parts of integers down to a norm, towards zero; one that would not obey counts as 0."""
-    for values, at, places, largest in _parts(rows, groups):
+    for values, at, places, n_parts in _parts(rows, groups):
         part = values[at]
-        norms = np.sqrt(_sums(part * part, places, largest.size))
+        squares = _sums(part * part, places, n_parts)
+        if (squares <= most * most).all():
+            continue
+        norms = np.sqrt(squares)
         factor = np.where(norms > most, most / norms * _ROOM, 1.0)
         part = np.trunc(part * factor[places])
-        inside = _sums(part * part, places, largest.size) <= most * most
+        inside = _sums(part * part, places, n_parts) <= most * most
         values[at] = np.where(inside[places], part, 0.0)
 
 
-def _parts(rows: Any, groups: Groups) -> Iterator[tuple[Floats, Any, Any, Floats]]:
-    """Yield values, where parts are in them, the part of each value, and the largest magnitudes."""
+def _parts(rows: Any, groups: Groups) -> Iterator[tuple[Floats, Any, Any, int]]:
+    """Yield values, where parts are in them, the part of each value, and the number of parts."""
     if isinstance(rows, np.ndarray):
         for columns in groups:
-            at = slice(None), columns
-            yield rows, at, (slice(None), np.newaxis), np.abs(rows[at]).max(axis=1)
+            first, last = columns[0], columns[-1] + 1
+            side_by_side = slice(first, last) if last - first == columns.size else columns
+            yield rows, (slice(None), side_by_side), (slice(None), np.newaxis), len(rows)
         return
     group_of = np.full(rows.shape[1], -1)
     for number, columns in enumerate(groups):
@@ -323,10 +403,19 @@ def _parts(rows: Any, groups: Groups) -> Iterator[tuple[Floats, Any, Any, Floats
     numbers = group_of[rows.indices]
     inside = np.flatnonzero(numbers >= 0)
     row_of = np.repeat(np.arange(rows.shape[0]), np.diff(rows.indptr))[inside]
-    keys, places = np.unique(row_of * len(groups) + numbers[inside], return_inverse=True)
-    largest = np.zeros(keys.size)
-    np.maximum.at(largest, places, np.abs(rows.data[inside]))
-    yield rows.data, inside, places, largest
+    keys = row_of * len(groups) + numbers[inside]
+    order = np.argsort(keys, kind="stable")  # most rows have their parts in turn
+    is_first = np.diff(keys[order], prepend=-1) > 0
+    yield rows.data, inside[order], np.cumsum(is_first) - 1, int(is_first.sum())
+
+
+def _largest(values: Floats, places: Any, n_parts: int) -> Floats:
+    """Return the largest magnitude of every part."""
+    if values.ndim == 2:
+        return np.asarray(np.abs(values).max(axis=1))
+    largest = np.zeros(n_parts)
+    np.maximum.at(largest, places, np.abs(values))
+    return largest
 
 
 def _sums(values: Floats, places: Any, n_parts: int) -> Floats:

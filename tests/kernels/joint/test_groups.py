@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
-from skdpnoise.kernels.joint import GridRows
+from skdpnoise.kernels.joint import Clip, GridRows, clipped_gradient_sums, descent
+from skdpnoise.kernels.losses import SQUARED
 
 GROUPS = np.array([0, 0, 0, -1, 1, 1])
 GRID = 2.0**-12
@@ -69,3 +70,46 @@ def test_no_row_exceeds_the_largest_norm_and_scales_of_groups_are_one():
         assert np.sqrt(block.squares.max()) <= rows.largest_norm
     with pytest.raises(ValueError, match="scale 1"):
         GridRows(made(), grid_size=GRID, limit=1.0, scale=2.0, groups=GROUPS)
+
+
+def ones(n=3000, seed=1):
+    rng = np.random.default_rng(seed)
+    X = np.zeros((n, 46))
+    X[:, :2] = rng.normal(size=(n, 2))
+    X[np.arange(n), rng.integers(2, 24, size=n)] = 1.0
+    X[np.arange(n), rng.integers(24, 46, size=n)] = 1.0
+    X[:100, 3:9] = rng.normal(size=(100, 6))  # no ones
+    X[100:200] = 0.0
+    return X
+
+
+OF_ONES = np.repeat([-1, 0, 1], [2, 22, 22])
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+@pytest.mark.parametrize("n_outputs", [1, 3])
+def test_rows_of_ones_are_kept_sparse_and_their_sums_are_the_same_bits(
+    monkeypatch, order, n_outputs
+):
+    rng = np.random.default_rng(2)
+    X, coef = np.asarray(ones(), order=order), rng.normal(size=(n_outputs, 47))
+    y = rng.normal(size=(len(X), n_outputs))
+    center = np.where(OF_ONES >= 0, rng.uniform(-0.1, 0.1, 46), 0.5)
+    facts = {"grid_size": GRID, "limit": 3.0, "center": center, "groups": OF_ONES}
+    found = []
+    for most in (0.0, 0.125):  # of stored entries
+        monkeypatch.setattr(descent, "_DENSE", most)
+        rows = GridRows(X, constant=1.0, **facts)
+        for _ in range(2):  # kept
+            clip = Clip(1.0, 2.0**-30)
+            total = clipped_gradient_sums(rows, y, coef, loss=SQUARED, clip=clip)
+        blocks = [*rows.blocks()]
+        assert isinstance(blocks[0].integers, descent.SparseParts) == (most > 0.0)
+        tables = [b.integers.toarray() if most else b.integers for b in blocks]
+        squares = np.concatenate([block.squares for block in blocks])
+        found.append((total, np.concatenate(tables), squares))
+    for dense, sparse in zip(*found, strict=True):
+        np.testing.assert_array_equal(dense, sparse)
+    # Without a constant, sums of what is stored could be larger than a gradient.
+    (block, *_) = GridRows(X, **facts).blocks()
+    assert isinstance(block.integers, np.ndarray)
