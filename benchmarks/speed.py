@@ -16,7 +16,7 @@ from numba import njit
 from numpy.typing import NDArray
 from scipy.special import expit
 
-from benchmarks import _calibrations, _million_rows, cold
+from benchmarks import _calibrations, _million_rows, _table_pipelines, cold
 from benchmarks._report import add_common_arguments, print_table, save_json
 from skdpnoise.kernels import LOSSES, coordinate_descent
 
@@ -210,7 +210,13 @@ def main(argv: list[str] | None = None) -> int:
     parser = add_common_arguments(argparse.ArgumentParser("benchmarks speed", description=__doc__))
     parser.add_argument("--repetitions", type=int, default=7, help="interleaved repetitions")
     parser.add_argument("--large", action="store_true", help="let files grow to 20,000,000 rows")
+    parser.add_argument("--tables", action="store_true", help="pipelines of a table alone")
     args = parser.parse_args(argv)
+    if args.tables:
+        found = _table_pipelines.report(quick=args.quick)
+        protocol = _table_pipelines.__doc__
+        save_json(args.out, "table_pipelines", {"protocol": protocol, "results": found})
+        return 0
     calibrated = _calibrations.report(quick=args.quick)
     started = cold.report(1 if args.quick else 5, quick=args.quick)
     fitted = _million_rows.report(quick=args.quick, large=args.large)

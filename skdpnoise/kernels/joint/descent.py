@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from mmap import mmap
 from typing import Any
 
@@ -29,7 +29,7 @@ from scipy.sparse import csr_array
 
 from skdpnoise.kernels.columns import per_column
 from skdpnoise.kernels.losses import Loss, in_turn, softmax
-from skdpnoise.kernels.sizes import BLOCK, LARGE_FILE, rows_at_once
+from skdpnoise.kernels.sizes import BLOCK, FEWEST_ROWS, LARGE_FILE, TILE, rows_at_once
 from skdpnoise.kernels.threads import enough_threads, threads
 
 __all__ = ["SOFTMAX", "Clip", "GridRows", "GroupedClip", "clipped_gradient_sums", "columns_of"]
@@ -61,7 +61,7 @@ _ROOM = 1.0 - 2.0**-40  # of factors, for what rounding does to them
 _ULP = 2.0**-52
 _GROWTH = 1.5  # of a step from one pass to the next, at most
 _FLAT = 1e-300  # curvature that is none
-_DENSE = 0.125  # stored entries of columns from which on rows are kept with all of them
+_STORED = 12  # bytes of an entry of a sparse array: its value and its column
 _FEW = 16.0  # roundings of a squared bound and of a product, besides those of a sum of K squares
 
 
@@ -235,7 +235,9 @@ class GridRows:
             self._halves = np.flatnonzero(~grouped), np.flatnonzero(grouped)
             self._groups = columns_of(numbers[grouped])
             entries = self._halves[0].size + len(self._groups)
-            self.block_rows = max(1, min(block_rows or rows_at_once(entries, BLOCK), self.n_rows))
+            # What a row has one of, as its slope, is a number of the cache for each.
+            wished = block_rows or max(FEWEST_ROWS, min(TILE, BLOCK // entries))
+            self.block_rows = max(1, min(wished, self.n_rows))
 
     def blocks(self, first: int = 0, last: int | None = None) -> Iterator[Block]:
         """Yield rows, some at a time; their integers are kept for the next time if they fit.
@@ -271,10 +273,10 @@ class GridRows:
         """Return whether columns of groups hold few values, whose sums are as exact as others."""
         # A sum of what is stored, and one of the offset, are as small as that of the constant.
         largest = max(1.0 / self.grid_size, float(np.abs(self._offset).max(initial=0.0)))
-        if self.is_sparse or not self._groups or largest > self.constant:
+        if self.is_sparse or not (self._groups and self.n_rows) or largest > self.constant:
             return False
         first = self.X[: self.block_rows][:, grouped]
-        return int(np.count_nonzero(first)) < _DENSE * first.size
+        return _STORED * np.count_nonzero(first) < np.dtype(self._dtype).itemsize * first.size
 
     def _rounded(self, begin: int, end: int) -> Any:
         """Return rows standardised, clipped and rounded; what is not a number becomes a bound."""
@@ -315,7 +317,8 @@ class GridRows:
 
 def _with_type(whole: Any, dtype: Any) -> Any:
     if isinstance(whole, SparseParts):
-        return replace(whole, plain=whole.plain.astype(dtype))
+        others = whole.parts, whole.across, whole.offset
+        return SparseParts(whole.columns, whole.plain.astype(dtype), *others)
     return whole.astype(dtype)
 
 

@@ -123,9 +123,11 @@ def linear_functions(
         X = features.held(X) if features.parts else X
         scores = np.repeat(model[:, -1:], len(y), axis=1)
         for j in np.flatnonzero(features.used & (model[:, :-1] != 0.0).any(axis=0)):
-            standard = (X[:, j].astype(np.float64) - features.center[j]) / features.scale[j]
+            standard = np.subtract(X[:, j], features.center[j], dtype=np.float64)
+            standard /= features.scale[j]
             limit = features.limit[j]
-            scores += model[:, j, np.newaxis] * np.clip(standard, -limit, limit)
+            np.minimum(np.maximum(standard, -limit, out=standard), limit, out=standard)
+            scores += model[:, j, np.newaxis] * standard
         yield scores, y
 
 

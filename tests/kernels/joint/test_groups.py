@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
-from skdpnoise.kernels.joint import Clip, GridRows, clipped_gradient_sums, descent
+from skdpnoise.kernels.joint import Clip, GridRows, GroupedClip, clipped_gradient_sums
+from skdpnoise.kernels.joint.descent import SparseParts
 from skdpnoise.kernels.losses import SQUARED
 
 GROUPS = np.array([0, 0, 0, -1, 1, 1])
@@ -84,6 +85,8 @@ def ones(n=3000, seed=1):
 
 
 OF_ONES = np.repeat([-1, 0, 1], [2, 22, 22])
+CLIP = Clip(1.0, 2.0**-30)
+OF_PARTS = GroupedClip(np.repeat([0, 1], [20, 27]), (CLIP, Clip(2.0, 2.0**-29)))
 
 
 @pytest.mark.parametrize("order", ["C", "F"])
@@ -97,19 +100,21 @@ def test_rows_of_ones_are_kept_sparse_and_their_sums_are_the_same_bits(
     center = np.where(OF_ONES >= 0, rng.uniform(-0.1, 0.1, 46), 0.5)
     facts = {"grid_size": GRID, "limit": 3.0, "center": center, "groups": OF_ONES}
     found = []
-    for most in (0.0, 0.125):  # of stored entries
-        monkeypatch.setattr(descent, "_DENSE", most)
+    for sparse in (True, False):
+        if not sparse:
+            monkeypatch.setattr(GridRows, "_has_sparse_parts", lambda *_: False)
         rows = GridRows(X, constant=1.0, **facts)
-        for _ in range(2):  # kept
-            clip = Clip(1.0, 2.0**-30)
-            total = clipped_gradient_sums(rows, y, coef, loss=SQUARED, clip=clip)
+        total = [
+            clipped_gradient_sums(rows, y, coef, loss=SQUARED, clip=clip)
+            for clip in (CLIP, CLIP, OF_PARTS)  # of which rows are kept from the first on
+        ]
         blocks = [*rows.blocks()]
-        assert isinstance(blocks[0].integers, descent.SparseParts) == (most > 0.0)
-        tables = [b.integers.toarray() if most else b.integers for b in blocks]
+        assert isinstance(blocks[0].integers, SparseParts) == sparse
+        tables = [b.integers.toarray() if sparse else b.integers for b in blocks]
         squares = np.concatenate([block.squares for block in blocks])
         found.append((total, np.concatenate(tables), squares))
-    for dense, sparse in zip(*found, strict=True):
-        np.testing.assert_array_equal(dense, sparse)
+    for one, other in zip(*found, strict=True):
+        np.testing.assert_array_equal(one, other)
     # Without a constant, sums of what is stored could be larger than a gradient.
     (block, *_) = GridRows(X, **facts).blocks()
     assert isinstance(block.integers, np.ndarray)
