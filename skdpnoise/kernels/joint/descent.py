@@ -61,7 +61,6 @@ _ROOM = 1.0 - 2.0**-40  # of factors, for what rounding does to them
 _ULP = 2.0**-52
 _GROWTH = 1.5  # of a step from one pass to the next, at most
 _FLAT = 1e-300  # curvature that is none
-_STORED = 12  # bytes of an entry of a sparse array: its value and its column
 _FEW = 16.0  # roundings of a squared bound and of a product, besides those of a sum of K squares
 
 
@@ -92,11 +91,6 @@ class SparseParts:
         whole = np.empty((len(self.plain), alone.size + grouped.size))
         whole[:, alone], whole[:, grouped] = self.plain, self.parts.toarray() - self.offset
         return whole
-
-    def squares(self) -> Floats:
-        """Return the squared norm of every row, exact in any order of addition."""
-        parts = _squares(self.parts) + self.offset @ self.offset
-        return _squares(self.plain) + parts - 2.0 * (self.parts @ self.offset)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -157,7 +151,8 @@ class GridRows:
     block_rows : int or None, default=None
         Rows taken at a time; it changes speed and memory only.
     keep : bool, default=True
-        Whether integers are kept for the next pass, if they fit.
+        Whether integers are kept for the next pass, if they fit; columns of groups that hold few
+        values are kept sparse.
 
     Attributes
     ----------
@@ -260,8 +255,7 @@ class GridRows:
                 yield Block(begin, end, _with_type(stored, np.float64), self.constant, squares)
                 continue
             whole = self._rounded(begin, end)
-            sparse_parts = isinstance(whole, SparseParts)
-            squares = (whole.squares() if sparse_parts else _squares(whole)) + self.constant**2
+            squares = _squares(whole) + self.constant**2
             if kept is not None:
                 try:
                     kept[begin] = _with_type(whole, self._dtype), squares
@@ -276,7 +270,9 @@ class GridRows:
         if self.is_sparse or not (self._groups and self.n_rows) or largest > self.constant:
             return False
         first = self.X[: self.block_rows][:, grouped]
-        return _STORED * np.count_nonzero(first) < np.dtype(self._dtype).itemsize * first.size
+        # A stored entry has a value and the number of its column.
+        stored = (np.float64().nbytes + np.int32().nbytes) * int(np.count_nonzero(first))
+        return bool(stored < first.size * np.dtype(self._dtype).itemsize)
 
     def _rounded(self, begin: int, end: int) -> Any:
         """Return rows standardised, clipped and rounded; what is not a number becomes a bound."""
@@ -430,6 +426,10 @@ def _sums(values: Floats, places: Any, n_parts: int) -> Floats:
 
 def _squares(whole: Any) -> Floats:
     """Return the squared norm of every row of integers, exact in any order of addition."""
+    if isinstance(whole, SparseParts):
+        parts, offset = _squares(whole.parts), whole.offset
+        parts += offset @ offset - 2.0 * (whole.parts @ offset)
+        return _squares(whole.plain) + parts
     if isinstance(whole, np.ndarray):
         return np.asarray(np.einsum("ij,ij->i", whole, whole))
     return np.asarray(whole.multiply(whole).sum(axis=1), dtype=np.float64).ravel()
