@@ -1,15 +1,19 @@
 """Cells of a column are plain values, whatever type of numbers holds them."""
 
+import math
 import warnings
+from collections import Counter
+from decimal import Decimal
 
 import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
 
-from skdpnoise.data.cells import cells_of, contents_of, together
+from skdpnoise.data.cells import are_plain, cells_of, contents_of, is_missing, together
 from skdpnoise.data.kinds import OBJECTS, Kind
-from skdpnoise.queries.categories import label_of
+from skdpnoise.preprocessing._blocks import numbered
+from skdpnoise.queries.categories import _tallied, label_of
 
 
 @pytest.mark.parametrize("hold", [np.asarray, pd.Series], ids=["array", "series"])
@@ -64,3 +68,33 @@ def test_whole_numbers_are_wide_where_their_type_does_not_keep_them_beside_a_mis
         frame = pd.DataFrame({"a": pd.Series(large, dtype=dtype)})
         assert ("wide" in contents_of(frame)) == wide
         assert contents_of(frame.astype(float)) == frozenset()
+
+
+class Text(str):
+    """Text of a class of its own, which is no category."""
+
+    __slots__ = ()
+
+
+@pytest.mark.parametrize(
+    ("cells", "plain"),
+    [
+        (["a", "b", "a", "1"], True),
+        ([1, True, False, 0, 2**70, -3], True),
+        ([1.0, -0.0, math.nan, 0.0, math.inf, 2.0**64, True], True),
+        (["a", None, pd.NA, math.nan, float("nan")], True),
+        ([2.0**64, 2**64, 1, 1.0], False),
+        (["a", Text("a"), "a"], False),
+        ([np.str_("a"), "a", Decimal(1), 1], False),
+        ([["a"], "a"], False),
+    ],
+)
+def test_cells_are_counted_and_numbered_as_if_one_by_one(cells, plain):
+    assert are_plain(cells) == plain
+    labels = [label_of(cell) for cell in cells]
+    places = {label: float(place) for place, label in enumerate(labels) if label is not None}
+    found = numbered(cells, lambda label: places.get(label, -1.0), -2.0)
+    one_by_one = [-2.0 if is_missing(cell) else places.get(label_of(cell), -1.0) for cell in cells]
+    assert found.tolist() == one_by_one
+    counted = dict(zip(*_tallied(cells), strict=True))
+    assert counted == Counter(label for label in labels if label is not None)
