@@ -273,7 +273,8 @@ def check_values(
     missing: bool = False,
 ) -> None:
     """Refuse values that are not finite, or too large or too small for sums of them."""
-    fault = _fault(values, largest, keeps_subnormal=keeps_subnormal, missing=missing)
+    values = _known(values) if missing else values
+    fault = _fault(values, largest, keeps_subnormal=keeps_subnormal)
     if fault == "beyond":
         raise _beyond(owner, name, values, largest)
     if fault == "subnormal":
@@ -284,12 +285,13 @@ def check_values(
         )
 
 
-def _fault(
-    values: NDArray[Any], largest: float, *, keeps_subnormal: bool, missing: bool
-) -> str | None:
+def _known(values: NDArray[Any]) -> NDArray[Any]:
+    """Return values with 0 where NaN stands for none."""
+    return np.where(np.isnan(values), values.dtype.type(0.0), values)
+
+
+def _fault(values: NDArray[Any], largest: float, *, keeps_subnormal: bool) -> str | None:
     """Return what is wrong with values: "beyond" or "subnormal", or None."""
-    if missing:  # where NaN stands for no value
-        values = np.where(np.isnan(values), values.dtype.type(0.0), values)
     # The bits of floating-point numbers without their sign are ordered as the magnitudes are, so
     # that one sweep in integers finds the largest and the smallest.
     size = values.dtype.itemsize
@@ -328,7 +330,7 @@ def as_survivable(
 ) -> NDArray[Any]:
     """Return computed values as the next fit takes them: themselves, or a copy that is changed."""
     limits: dict[str, Any] = {"largest": largest, "keeps_subnormal": keeps_subnormal}
-    if _fault(values, missing=missing, **limits) is None:
+    if _fault(_known(values) if missing else values, **limits) is None:
         return values
     return survivable(values.copy("K"), missing=missing, **limits)
 
