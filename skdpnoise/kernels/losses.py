@@ -49,8 +49,7 @@ def exponential(x: Floats) -> Floats:
 def logistic_mean(scores: Floats) -> Floats:
     r"""Return :math:`1 / (1 + e^{-s})`."""
     small = exponential(-np.abs(scores))
-    total = small + 1.0
-    return np.where(scores < 0.0, small / total, 1.0 / total)
+    return np.asarray(np.where(scores < 0.0, small, 1.0) / (small + 1.0))
 
 
 def softmax(scores: Floats) -> Floats:

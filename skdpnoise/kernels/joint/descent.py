@@ -252,27 +252,30 @@ class GridRows:
             kept = self._kept  # which another thread may give up meanwhile
             if kept is not None and begin in kept:
                 stored, squares = kept[begin]
-                yield Block(begin, end, _with_type(stored, np.float64), self.constant, squares)
+                whole = stored.astype(np.float64) if self._halves is None else stored
+                yield Block(begin, end, whole, self.constant, squares)
                 continue
             whole = self._rounded(begin, end)
             squares = _squares(whole) + self.constant**2
             if kept is not None:
                 try:
-                    kept[begin] = _with_type(whole, self._dtype), squares
+                    stored = whole.astype(self._dtype) if self._halves is None else whole
+                    kept[begin] = stored, squares
                 except MemoryError:  # after the charge: each pass rounds them anew
                     self._kept = None
             yield Block(begin, end, whole, self.constant, squares)
 
     def _has_sparse_parts(self, grouped: NDArray[np.bool_]) -> bool:
-        """Return whether columns of groups hold few values, whose sums are as exact as others."""
+        """Return whether rows are smaller with sparse parts, whose sums are as exact as others."""
         # A sum of what is stored, and one of the offset, are as small as that of the constant.
         largest = max(1.0 / self.grid_size, float(np.abs(self._offset).max(initial=0.0)))
         if self.is_sparse or not (self._groups and self.n_rows) or largest > self.constant:
             return False
-        first = self.X[: self.block_rows][:, grouped]
+        first = self.X[: self.block_rows]
         # A stored entry has a value and the number of its column.
-        stored = (np.float64().nbytes + np.int32().nbytes) * int(np.count_nonzero(first))
-        return bool(stored < first.size * np.dtype(self._dtype).itemsize)
+        stored = (np.float64().nbytes + np.int32().nbytes) * np.count_nonzero(first[:, grouped])
+        plain = np.float64().nbytes * first[:, ~grouped].size
+        return bool(stored + plain < first.size * np.dtype(self._dtype).itemsize)
 
     def _rounded(self, begin: int, end: int) -> Any:
         """Return rows standardised, clipped and rounded; what is not a number becomes a bound."""
@@ -280,7 +283,7 @@ class GridRows:
             alone, grouped = self._halves
             across = self.X[begin:end].T
             plain = self._on_grid(across[alone].T.astype(np.float64), alone, ())
-            parts = csr_array(csr_array(across[grouped].astype(np.float64, copy=False)).T)
+            parts = _stored(np.ascontiguousarray(across[grouped], dtype=np.float64))
             parts = self._on_grid(parts, grouped, self._groups)
             return SparseParts(self._halves, plain, parts, parts.T, self._offset[grouped])
         rows = self.X[begin:end].astype(np.float64)
@@ -311,11 +314,12 @@ class GridRows:
         return rows
 
 
-def _with_type(whole: Any, dtype: Any) -> Any:
-    if isinstance(whole, SparseParts):
-        others = whole.parts, whole.across, whole.offset
-        return SparseParts(whole.columns, whole.plain.astype(dtype), *others)
-    return whole.astype(dtype)
+def _stored(across: Floats) -> csr_array:
+    """Return the entries of a table, which is given by columns, that are not 0."""
+    places = np.flatnonzero(across != 0.0)
+    pairs = np.divmod(places, across.shape[1])
+    column, row = (one.astype(np.int32) for one in pairs)  # of some rows at a time
+    return csr_array((across.ravel()[places], (row, column)), shape=across.shape[::-1])
 
 
 def columns_of(numbers: NDArray[Any]) -> Groups:
