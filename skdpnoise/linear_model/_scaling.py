@@ -172,5 +172,10 @@ def _with_squares(
     middle: np.ndarray, half: np.ndarray, alone: np.ndarray, X: np.ndarray
 ) -> Iterator[np.ndarray]:
     for at in in_blocks(len(X)):
-        z = np.clip((X[at].astype(np.float64) - middle) / half, -1.0, 1.0)
-        yield np.hstack([z, z[:, alone] ** 2 - 0.5])
+        rows, p = X[at], middle.size
+        both = np.empty((len(rows), p + alone.size), order="F")
+        z = np.subtract(rows, middle, out=both[:, :p], dtype=np.float64)
+        z /= half
+        np.clip(z, -1.0, 1.0, out=z)
+        both[:, p:] = z[:, alone] ** 2 - 0.5
+        yield both
