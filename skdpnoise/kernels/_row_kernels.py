@@ -5,10 +5,7 @@ from __future__ import annotations
 from types import ModuleType
 
 from skdpnoise.kernels import _plain_rows
-
-# Entries that a process leaves to numpy, in all: at 35 ns each it loses a second by them, more than
-# it takes to load loops that were compiled before, and less than to compile them.
-_PLAIN_ENTRIES = 1 << 25
+from skdpnoise.kernels.sizes import INTERPRETED
 
 
 class Kernels:
@@ -20,7 +17,7 @@ class Kernels:
     def __call__(self, n_entries: int) -> ModuleType:
         """Return the functions of rows for so many entries more."""
         self.passed += n_entries
-        if self.passed <= _PLAIN_ENTRIES:
+        if self.passed <= INTERPRETED:
             return _plain_rows
         from skdpnoise.kernels import _rows
 

@@ -8,6 +8,9 @@ TILE = 1 << 15  # entries that fit the second-level cache
 BLOCK = 1 << 19  # entries that fit the last-level cache
 FEWEST_ROWS, MOST_ROWS = 128, 8192  # of either
 PER_THREAD = 1 << 17  # rows, or entries: handing fewer to a thread costs more than it saves
+# Entries that numpy gets before compiled loops are loaded: a second is lost by them, which is more
+# than it takes to load loops that were compiled before, and less than to compile them.
+INTERPRETED = 1 << 25
 LARGE_FILE = 1 << 26  # bytes, from which what is mapped into memory is not copied
 
 

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skdpnoise.kernels import tiles
+from skdpnoise.kernels.sizes import INTERPRETED, PER_THREAD, TILE
 from skdpnoise.kernels.tiles import Floats, Integers, Places
 
 Visit = Callable[[Any, Floats, int, Integers, Places], None]
@@ -26,14 +27,8 @@ Row i of the tile and of the counts belongs to column ``which[i]`` of those that
 is ``tiles``, or the same compiled.
 """
 
-_ENTRIES = 1 << 16  # of a tile, which fits the second-level cache beside what it is read from
 _MOST_COLUMNS = 64  # of a tile
 _PADDING = 8  # so that the rows of a tile do not all fall on the same lines of the cache
-# Numba takes a second to load and to compile loops. Where nothing else has loaded it, numpy gets so
-# many values: about as much is lost by them.
-_INTERPRETED = 1 << 25
-# Below this many, handing work to a thread costs more than it saves.
-_VALUES_PER_THREAD = 1 << 18
 _MOST_PAIRED = 1 << 31  # two row numbers share 64 bits
 
 
@@ -70,7 +65,7 @@ class Sweep:
         def count(some: slice, ends: tuple[int, int]) -> Integers:
             places = columns[some]
             counts = np.zeros((places.size, *self.shape), dtype=np.int64)
-            n_rows = max(1, min(_ENTRIES // places.size, ends[1] - ends[0]))
+            n_rows = max(1, min(TILE // places.size, ends[1] - ends[0]))
             tile = np.empty((places.size, n_rows + _PADDING))
             first, last = int(places[0]), int(places[-1])  # increasing: are they side by side?
             beside = slice(first, last + 1) if last - first == places.size - 1 else None
@@ -91,7 +86,7 @@ class Sweep:
         for start in range(0, columns.size, _MOST_COLUMNS):
             some = slice(start, min(start + _MOST_COLUMNS, columns.size))
             n_entries = n_values * (some.stop - start)
-            n_threads = max(1, min(most_threads, n_entries // _VALUES_PER_THREAD))
+            n_threads = max(1, min(most_threads, n_entries // PER_THREAD))
             first, *others = pairwise(n_values * i // n_threads for i in range(n_threads + 1))
             # Threads are plain ones, which work after a fork and under joblib, as the loops release
             # the lock of the interpreter.
@@ -103,7 +98,7 @@ class Sweep:
 
 def _loops(n_in_all: float) -> tuple[Any, int]:
     """Return functions of tiles for so many values, and the most threads."""
-    if n_in_all <= _INTERPRETED and "numba" not in sys.modules:
+    if n_in_all <= INTERPRETED and "numba" not in sys.modules:
         return tiles, 1
     from numba import config
 
@@ -114,5 +109,5 @@ def _loops(n_in_all: float) -> tuple[Any, int]:
 
 def all_finite(table: NDArray[Any]) -> bool:
     """Return whether every entry is finite, without a copy of the table."""
-    n_rows = max(1, _ENTRIES // max(1, table[:1].size))
+    n_rows = max(1, TILE // max(1, table[:1].size))
     return all(np.isfinite(table[i : i + n_rows]).all() for i in range(0, len(table), n_rows))

@@ -32,12 +32,12 @@ def kernels(request):
     """Every test runs both ways."""
     few = -1 if request.param == "compiled" else 10**18
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(_row_kernels, "_PLAIN_ENTRIES", few)
+        patch.setattr(_row_kernels, "INTERPRETED", few)
         yield
 
 
 def test_loops_are_compiled_once_numpy_has_lost_as_much_time(monkeypatch):
-    monkeypatch.setattr(_row_kernels, "_PLAIN_ENTRIES", 100)
+    monkeypatch.setattr(_row_kernels, "INTERPRETED", 100)
     kernels = _row_kernels.Kernels()
     found = [kernels(n) for n in (60, 40, 1, 0)]
     assert found == [_plain_rows, _plain_rows, _rows, _rows]

@@ -261,8 +261,8 @@ def swept_in_pieces(monkeypatch):
 
     def choose(n_threads, compiled):
         monkeypatch.setattr(numba.config, "NUMBA_NUM_THREADS", n_threads)
-        monkeypatch.setattr(sweeps, "_VALUES_PER_THREAD", 1)
-        monkeypatch.setattr(sweeps, "_ENTRIES", 200)
+        monkeypatch.setattr(sweeps, "PER_THREAD", 1)
+        monkeypatch.setattr(sweeps, "TILE", 200)
         monkeypatch.setattr(sweeps, "_MOST_COLUMNS", 3)
         if not compiled:
             monkeypatch.setattr(sweeps, "_loops", lambda n_in_all: (tiles, 1))
@@ -271,7 +271,7 @@ def swept_in_pieces(monkeypatch):
 
 
 def test_loops_are_compiled_where_numba_is_loaded_or_numpy_would_lose_as_much(monkeypatch):
-    most = sweeps._INTERPRETED
+    most = sweeps.INTERPRETED
     assert sweeps._loops(1)[0] is tile_loops  # which these tests have loaded
     monkeypatch.delitem(sys.modules, "numba")
     assert sweeps._loops(most) == (tiles, 1)
