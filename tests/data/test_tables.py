@@ -9,7 +9,13 @@ import pyarrow as pa
 import pytest
 
 from skdpnoise import BoundsClipper, DPSimpleImputer, DPStandardScaler
-from skdpnoise.data.tables import check_container, check_values, read_table
+from skdpnoise.data.tables import (
+    as_survivable,
+    check_container,
+    check_values,
+    read_table,
+    survivable,
+)
 from tests._cases import each_value
 
 LIMITS = {dtype: np.finfo(dtype) for dtype in (np.float32, np.float64)}
@@ -174,3 +180,21 @@ def test_names_of_columns_are_kept_and_compared():
 def test_frames_and_arrays_pass_a_container_as_they_are():
     for data in (np.ones((2, 2)), pd.DataFrame([[1.0]]), pl.DataFrame({"a": [1.0]})):
         assert check_container("Model", "X", data) is data
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("odd", [np.nan, np.inf, -np.inf, 2e38, 1e-40])
+@pytest.mark.parametrize("missing", [False, True])
+def test_computed_values_are_copied_only_where_the_next_fit_would_refuse_one(dtype, odd, missing):
+    values = np.array([[0.0, -1.0], [2.5, 1e30]], dtype=dtype, order="F")
+    limits = {"largest": 1e35, "missing": missing}
+    assert as_survivable(values, **limits) is values
+    given = values.copy()
+    given[1, 0] = odd
+    met = given.copy()
+    found = as_survivable(given, **limits)
+    np.testing.assert_array_equal(given, met)
+    np.testing.assert_array_equal(found, survivable(met, **limits))
+    if not (missing and np.isnan(odd)) and not (dtype == np.float64 and odd == 1e-40):
+        check_values("a fit", "X", found, **limits)
+        assert found[1, 0] != odd
