@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from inspect import signature
 from typing import Any
 
 import numpy as np
@@ -59,7 +60,9 @@ def check_shareable(
                 f"The {parameter!r} parameter of {owner} must leave {part.prefix + 'ledger'!r} at "
                 f"None: all is charged as a whole. Give the ledger to {owner}."
             )
-        if own["adjacency"] not in (adjacency, _DEFAULT, None):
+        asked = signature(type(part.estimator)).parameters.get("adjacency")
+        is_default = own["adjacency"] == _DEFAULT and (asked is None or asked.default == _DEFAULT)
+        if not (is_default or own["adjacency"] in (adjacency, None)):
             raise ValueError(
                 f"The 'adjacency' parameter of {owner} must be that of its steps. Got "
                 f"{adjacency!r}, and {part.prefix + 'adjacency'}={own['adjacency']!r}."

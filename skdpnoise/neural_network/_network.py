@@ -104,6 +104,10 @@ class PrivateNetwork(CallbackSupportMixin, PrivateEstimator, BaseEstimator, ABC)
         # A module is the user's code, and so are its parameters.
         return PrivateTags(samples_records=True, declares=("module",))
 
+    def _validate_params(self) -> None:
+        super()._validate_params()
+        load_torch(type(self).__name__)  # before a composition around it pays for its other steps
+
     @with_callbacks
     def fit(self, X: Any, y: Any, groups: Any = None, **params: Any) -> Self:
         """Train the network on private data, spending the whole guarantee.

@@ -20,11 +20,13 @@ from skdpnoise import (
     DPCoordinateDescentRegressor,
     DPGridSearchCV,
     DPLogisticCD,
+    DPMLPClassifier,
     DPPipeline,
     DPStandardScaler,
     PrivacyWarning,
 )
 from skdpnoise.compose import UnpaidStepError
+from skdpnoise.neural_network import _network
 from tests._cases import each_value
 from tests.compose._pipelines import Notebook, X, Y, private_pipeline, rng, two_steps
 
@@ -77,6 +79,14 @@ def test_steps_that_are_known_to_be_safe_only_in_another_form_are_refused():
             {"adjacency": "replace_one"},
             "'adjacency' parameter",
         ),
+        (
+            [
+                ("s", DPPipeline([("t", DPStandardScaler())], adjacency="replace_one")),
+                ("m", DPLogisticCD(adjacency="add_remove")),
+            ],
+            {},
+            "'adjacency' parameter of DPPipeline.*s__adjacency='replace_one'",
+        ),
         ([("s", DPStandardScaler(rows_per_group=3))], {}, "'rows_per_group' parameter"),
         ([("s", DPGridSearchCV(DPLogisticCD(), {"alpha": [0.0]}))], {}, "around a pipeline"),
         ([("s", StandardScaler)], {}, "is a class"),
@@ -92,6 +102,22 @@ def test_wrong_parameters_are_refused_before_the_charge(steps, settings, message
     ledger = Notebook()
     with pytest.raises(ValueError, match=message):
         DPPipeline(steps, ledger=ledger, **settings).fit(X, Y)
+    assert ledger.charges == []
+
+
+@pytest.mark.parametrize("searched", [False, True])
+def test_networks_without_torch_are_refused_before_the_charge(searched, monkeypatch):
+    def missing(owner):
+        raise ImportError(f"{owner} needs torch")
+
+    monkeypatch.setattr(_network, "load_torch", missing)
+    ledger = Notebook()
+    model = DPPipeline([("scale", DPStandardScaler()), ("last", DPMLPClassifier())])
+    if searched:
+        terms = {"adjacency": "add_remove", "ledger": ledger}
+        model = DPGridSearchCV(model, {"last__alpha": [0.0, 0.1]}, **terms)
+    with pytest.raises(ImportError, match="DPMLPClassifier needs torch"):
+        model.set_params(ledger=ledger).fit(X, Y)
     assert ledger.charges == []
 
 

@@ -14,6 +14,7 @@ from skdpnoise.linear_model import _targets
 from skdpnoise.linear_model._budget import split_budget
 from skdpnoise.linear_model._records import Settings
 from skdpnoise.privacy import PrivacyGuarantee
+from skdpnoise.queries import ranges
 from skdpnoise.queries.location_scale import LocationScale
 from skdpnoise.queries.searched_location import SearchedLocation
 from tests._cases import each_value
@@ -104,6 +105,22 @@ def test_one_record_moves_the_mean_count_by_what_is_charged_for(adjacency, delta
         shares = [one.share for one in runs.moved if one.label == "target: mean count"]
         largest = max([largest, *shares])
     assert largest > 0.9
+
+
+@quiet
+def test_a_second_look_by_bisections_gives_nothing_back(monkeypatch):
+    # So few counts that magnitudes are bisected: what this costs is not there for the model.
+    bisected, asked = [], ranges.bisect_columns
+
+    def note(*args, **kwargs):
+        bisected.append(args)
+        return asked(*args, **kwargs)
+
+    monkeypatch.setattr(ranges, "bisect_columns", note)
+    X = np.random.default_rng(0).normal(size=(900, 2))
+    model = DPPoissonRegressor(feature_bounds=(-3.0, 3.0), random_state=0).fit(X, np.zeros(900))
+    assert len(bisected) == 1 and "target: magnitudes" in labels(model)
+    assert model.privacy_.total.delta(1.0) <= 1e-6
 
 
 @each_value(1)

@@ -24,8 +24,11 @@ from skdpnoise import (
     DPTableVectorizer,
     PrivacyWarning,
 )
+from skdpnoise.inspection.auditing._costs import TOLERANCE
+from skdpnoise.preprocessing import _number_facts
 from skdpnoise.privacy import PrivacyGuarantee
 from tests._cases import each_value, quick
+from tests._replay import two_runs
 from tests.contracts._register import Forbidden, Notebook
 
 pytestmark = [
@@ -505,6 +508,21 @@ def test_a_table_of_few_records_is_scaled_by_what_its_columns_share_and_has_no_b
     assert len(ledger.charges) == 1
     many = DPTableVectorizer(None, epsilon, delta, **terms).fit(pd.concat([frame] * 60))
     assert all(block.facts.edges.size for block in many.columns_.blocks)
+
+
+@pytest.mark.parametrize("few", [0.0, 100.5])
+def test_a_private_number_of_records_decides_by_what_is_released_of_it(few, monkeypatch):
+    # By 100 or 101 records, were they counted, there would be bins, or not; also of sums over them.
+    monkeypatch.setattr(_number_facts, "_noise", lambda *_: few / _number_facts._FEW)
+    made = DPTableVectorizer(None, 3.0, adjacency="add_remove")
+    frame, bins = PLAIN.iloc[:101], set()
+    for seed in range(3):
+        model = clone(made).set_params(random_state=seed)
+        runs = two_runs(model.fit, (frame,), (frame.iloc[:-1],), seed)
+        runs.check_same()
+        assert all(one.share <= TOLERANCE for one in runs.moved)
+        bins.add(runs.first.columns_.blocks[0].facts.edges.size > 0)
+    assert bins == ({True, False} if few else {True})
 
 
 def test_what_is_missing_moves_no_location_and_no_scale():

@@ -117,11 +117,25 @@ def test_the_evidence_for_constant_columns_is_one_at_most_in_the_mean(monkeypatc
     assert ratios.mean() <= 1.0 + 3.0 * ratios.std() / math.sqrt(ratios.size)
 
 
-def test_columns_beside_those_within_bounds_leave_their_share():
-    rows = np.random.default_rng(0).normal(size=(400, 20))
-    low = np.where(np.arange(20) < 10, -4.0, -np.inf)
-    found = private_location_scale(rows, FEW, bounds=(low, -low), random_state=0)
-    assert found.found[:10].all() and found.privacy.mu <= FEW.mu
+@pytest.mark.parametrize("n_bounded", [1, 10])
+def test_columns_beside_those_within_bounds_leave_their_share(n_bounded):
+    rows, spent = np.random.default_rng(0).normal(size=(400, 20)), []
+    low = np.where(np.arange(20) < n_bounded, -4.0, -np.inf)
+    terms = {"random_state": 0, "charge": lambda label, what: spent.append((label, what))}
+    found = private_location_scale(rows, GaussianLoss(0.4), bounds=(low, -low), **terms)
+    assert found.found[:n_bounded].all() and not found.typical_found
+    labels, losses = zip(*spent, strict=True)
+    assert labels[0] == "magnitudes" and labels[-1] == "mean absolute deviations of bounded columns"
+    assert math.hypot(*(what.privacy_loss().mu for what in losses)) <= 0.4
+
+
+def test_whoever_knows_the_records_does_not_know_the_pairs_of_those_that_have_a_value():
+    rows = InMemory.of(np.arange(12.0).reshape(6, 2))
+    query = ColumnSigns(3, COLUMNS, THRESHOLDS, True, MISSING)
+    sessions = [Session(SeededWords(seed), "replace_one") for seed in (0, 0, 1)]
+    keys = [one._paired(query, np.ones(2), 3, rows)[0].key for one in (*sessions, sessions[0])]
+    assert keys[0] == keys[1]  # of the seed
+    assert len({*keys}) == 3  # and another one for each release
 
 
 def test_pure_losses_keep_histograms():
