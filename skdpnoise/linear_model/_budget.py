@@ -89,7 +89,8 @@ class FitBudget:
             return [self.total.share(self.counting), self.total.share(1.0 - self.counting)]
         assert n_samples is not None
         known = self.for_records(n_samples)
-        later = [known.features, known.model] if known.scaling else [known.model]
+        scales = known.scaling * known.needs[0] > 0.0
+        later = [known.features, known.model] if scales else [known.model]
         if known.first == "nothing":
             return later
         if known.first == "scaling":
@@ -222,7 +223,7 @@ def _check_smallest(budget: FitBudget, n_open: int, n_features: int, n_outputs: 
     if n_open:
         share, n_bins = finest_histogram(n_open)
         releases.append((n_bins, least.features.share(share)))
-    elif n_features and budget.scaling:
+    elif budget.scaling * budget.needs[0] > 0.0:
         releases.append((n_features, least.features.share(0.5)))
     for n_coordinates, loss in releases:
         calibrate(budget.noise, SensitivityProfile(np.ones(n_coordinates)), loss)

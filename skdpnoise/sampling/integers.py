@@ -198,9 +198,9 @@ def secret_rows(rng: RandomWords, n: int, most: int) -> Integers:
     >>> secret_rows(SeededWords(0), 5, 6), secret_rows(SeededWords(0), 10**9, 6).size
     (array([0, 1, 2, 3, 4]), 6)
     """
-    if n <= most:
-        return np.arange(n, dtype=np.int64)
     observer = current()
     if observer is not None:  # an audit couples those of two data sets
         return observer.part(n, most)
+    if n <= most:
+        return np.arange(n, dtype=np.int64)
     return np.sort(secret_pairs(rng, n, most // 2), axis=None)

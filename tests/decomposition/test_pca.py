@@ -19,6 +19,7 @@ from skdpnoise.data.table import InMemory
 from skdpnoise.decomposition import DPPCA, DPCovariance
 from skdpnoise.decomposition import _budget as budget_rules
 from skdpnoise.decomposition.moments import Locator, _numbers_beyond, _subset, denoised
+from skdpnoise.inspection.auditing._costs import TOLERANCE
 from skdpnoise.ledger import PrivacyLedger
 from skdpnoise.mechanisms import SECOND_MOMENT_NOISES, SymmetricMatrixMechanism
 from skdpnoise.mechanisms.requests import CHOICES
@@ -26,6 +27,7 @@ from skdpnoise.mechanisms.vectors import VectorMechanism
 from skdpnoise.privacy import GaussianLoss, PureLoss
 from skdpnoise.queries.ranges import COUNT_SHARE
 from tests._cases import each_value, every_pair, quick
+from tests._replay import two_runs
 from tests._session import session_of
 
 NOISES = [noise for noise in SECOND_MOMENT_NOISES if noise not in CHOICES]
@@ -285,6 +287,23 @@ def test_a_radius_grows_to_rows_that_have_much_variance(delta, adjacency, n_comp
     (counts,) = [r for r in model.privacy_.releases if r.label == "rows beyond radii"]
     assert counts.noise == ("iid_gaussian" if delta else "iid_laplace")
     assert model.privacy_.total.delta(10.0) <= delta
+
+
+@each_value(1)
+@pytest.mark.parametrize("delta", [0.0, 1e-6])
+@pytest.mark.parametrize("adjacency", ["replace_one", "add_remove"])
+def test_a_row_moves_counts_of_far_rows_by_what_is_charged_for(delta, adjacency):
+    X, largest = heavy(n=500), 0.0
+    for seed, there in enumerate([0.0, 5.0, 30.0, 1e6]):
+        first, second = (np.vstack([X, np.full(4, x)]) for x in (300.0, there))
+        near = second if adjacency == "replace_one" else X
+        model = DPPCA(1, 30.0, delta, adjacency=adjacency, random_state=seed)
+        runs = two_runs(lambda rows, model=model: model.fit(rows), (first,), (near,), seed)
+        runs.check_same()
+        assert all(one.share <= TOLERANCE for one in runs.moved)
+        counts = [one.share for one in runs.moved if one.label == "rows beyond radii"]
+        largest = max([largest, *counts])
+    assert largest > 0.9
 
 
 def test_a_radius_grows_for_no_axis_that_its_noise_would_hide():

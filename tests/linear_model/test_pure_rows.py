@@ -53,7 +53,7 @@ def model(name, epsilon=20.0, **settings):
     kind, own = MODELS[name]
     if name in ("logistic", "SVC"):
         own = own | {"classes": settings.pop("classes", [0, 1])}
-    return kind(epsilon, 0.0, random_state=0, **({"feature_bounds": BOUNDS} | own | settings))
+    return kind(epsilon, 0.0, **({"feature_bounds": BOUNDS, "random_state": 0} | own | settings))
 
 
 class Notebook:
@@ -139,6 +139,24 @@ def test_one_record_moves_every_release_by_what_is_charged_for_at_most(name, adj
             largest[moved.label] = max(largest.get(moved.label, 0.0), moved.share)
     assert max(largest.values()) <= 1.0 + 1e-9
     assert largest["gradients"] > 0.5
+
+
+@EACH_RELATION
+def test_a_label_moves_the_gain_over_the_largest_class_by_what_is_charged_for(adjacency):
+    X, y = made("logistic", 60, 3)
+    largest = 0.0
+    for seed, (one, other) in enumerate(2 * [*itertools.permutations(range(3), 2)]):
+        first, second = y.copy(), y.copy()
+        first[-1], second[-1] = one, other
+        near = (X, second) if adjacency == "replace_one" else (X[:-1], first[:-1])
+        ours = model("logistic", 5.0, adjacency=adjacency, classes=[0, 1, 2], random_state=seed)
+        runs = two_runs(
+            lambda X, y, ours=ours: quietly(ours.fit, X, y).coef_, (X, first), near, seed
+        )
+        assert max(moved.share for moved in runs.moved) <= 1.0 + 1e-9
+        gain = "gain over the largest class"
+        largest = max([largest, *(moved.share for moved in runs.moved if moved.label == gain)])
+    assert largest > 0.9
 
 
 @EACH_RELATION

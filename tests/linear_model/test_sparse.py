@@ -11,7 +11,13 @@ import scipy.sparse as sp
 from sklearn.linear_model import LogisticRegression
 from sklearn.utils import get_tags
 
-from skdpnoise import DPLogisticCD
+from skdpnoise import (
+    DPHuberRegressor,
+    DPLogisticCD,
+    DPPoissonRegressor,
+    DPQuantileRegressor,
+    DPRidge,
+)
 from skdpnoise.linear_model.solvers import gradient as descent
 from skdpnoise.privacy import gdp_mu
 from tests._cases import each_value, quick
@@ -105,6 +111,30 @@ def test_all_is_charged_and_nothing_is_spent_on_scales_of_sparse_rows(adjacency)
         assert labels <= {"number of records", "labels by score", "gradients"}
         total = np.sqrt(sum(release.loss.mu**2 for release in report.releases))
         assert 0.96 * gdp_mu(1.0, 1e-6) < total <= gdp_mu(1.0, 1e-6) * (1.0 + 1e-9)
+
+
+REGRESSORS = [DPRidge, DPHuberRegressor, DPQuantileRegressor, DPPoissonRegressor]
+
+
+@each_value(1)
+@pytest.mark.parametrize("make", REGRESSORS)
+@pytest.mark.parametrize("settings", COVERED)
+@pytest.mark.parametrize("delta", [0.0, 1e-6])
+@pytest.mark.parametrize("target_bounds", [None, (0.0, 9.0)])
+def test_regressors_spend_nothing_on_scales_of_sparse_rows_or_groups(
+    make, settings, delta, target_bounds
+):
+    X, _ = made(3000)
+    y = np.random.default_rng(1).poisson(np.exp(X @ [1.0, 0.0, -1.0, 0.5, 1.0, 0.0, 0.5, 1.0, 0.0]))
+    terms = {"target_bounds": target_bounds, "random_state": 0, **settings}
+    grouped = "column_groups" in settings
+    for rows in [sp.csr_array(X), *([X] if grouped and "feature_bounds" not in settings else [])]:
+        model = make(10.0, delta, **terms).fit(rows, y)
+        labels = {release.label for release in model.privacy_.releases}
+        assert "gradients" in labels and "means and squares of rows" not in labels
+        assert not labels & {"magnitudes", "means", "mean absolute deviations"}
+        assert model.privacy_.total.delta(10.0) <= delta
+        assert np.corrcoef(model.predict(rows), y)[0, 1] > 0.2
 
 
 def test_a_group_counts_as_one_column():

@@ -189,14 +189,15 @@ class Transcript:
         return found
 
     def part(self, n: int, most: int) -> NDArray[np.int64]:
-        """Return so many of more records, coupled with those of the earlier fit."""
+        """Return so many of more records, or all, coupled with those of the earlier fit."""
         self.of_present = True
         words = SeededWords([self._seed, 3, len(self._parts)])
         found = np.sort(permutation(words, n)[:most])
         if self._earlier is not None and len(self._parts) < len(self._earlier._parts):
-            found = self._earlier._parts[len(self._parts)].copy()
-            gone, left_out = found >= n, np.setdiff1d(np.arange(n), found)
-            found[gone] = left_out[: np.count_nonzero(gone)]  # the last record, or none
+            # In the place of the last record is another one, if there is one.
+            there = self._earlier._parts[len(self._parts)]
+            kept, others = there[there < n], np.setdiff1d(np.arange(n), there)
+            found = np.append(kept, others[: min(n, most) - kept.size])
         self._parts.append(found)
         return found
 
