@@ -108,19 +108,29 @@ def test_one_record_moves_the_mean_count_by_what_is_charged_for(adjacency, delta
 
 
 @quiet
-def test_a_second_look_by_bisections_gives_nothing_back(monkeypatch):
-    # So few counts that magnitudes are bisected: what this costs is not there for the model.
-    bisected, asked = [], ranges.bisect_columns
+@pytest.mark.parametrize("n, bisected", [(900, True), (2000, False)])
+def test_a_second_look_gives_back_what_it_did_not_use_of_histograms(n, bisected, monkeypatch):
+    # Of few counts magnitudes are bisected: what that costs is not there for the model.
+    seen, looked, bisect = [], _targets._looked_again, ranges.bisect_columns
 
-    def note(*args, **kwargs):
-        bisected.append(args)
-        return asked(*args, **kwargs)
+    def note(run, low, differ):
+        look, after = yield from looked(run, low, differ)
+        seen.append((run.budget, after.budget))
+        return look, after
 
-    monkeypatch.setattr(ranges, "bisect_columns", note)
-    X = np.random.default_rng(0).normal(size=(900, 2))
-    model = DPPoissonRegressor(feature_bounds=(-3.0, 3.0), random_state=0).fit(X, np.zeros(900))
-    assert len(bisected) == 1 and "target: magnitudes" in labels(model)
-    assert model.privacy_.total.delta(1.0) <= 1e-6
+    def note_bisections(*args, **kwargs):
+        seen.append("bisected")
+        return bisect(*args, **kwargs)
+
+    monkeypatch.setattr(_targets, "_looked_again", note)
+    monkeypatch.setattr(ranges, "bisect_columns", note_bisections)
+    X = np.random.default_rng(0).normal(size=(n, 2))
+    model = DPPoissonRegressor(feature_bounds=(-3.0, 3.0), random_state=0).fit(X, np.zeros(n))
+    assert "target: magnitudes" in labels(model)
+    *steps, (before, after) = seen
+    assert steps == ["bisected"] * bisected
+    part = (after.searching - before.searching) / (1.0 - before.searching)
+    assert part == pytest.approx(before.looking * (1.0 if bisected else ranges.SEARCH_SHARES[0]))
 
 
 @each_value(1)
