@@ -15,7 +15,7 @@ from skdpnoise.noises.registry import shape_rule
 from skdpnoise.privacy import Adjacency, GaussianLoss, LossBudget, PrivacyGuarantee, PureLoss
 from skdpnoise.queries.location_scale import finest_histogram
 from skdpnoise.queries.ranges import searching_share
-from skdpnoise.queries.searched_location import count_strength, search_share
+from skdpnoise.queries.searched_location import count_strength, rough_share, search_share
 from skdpnoise.sensitivity import SensitivityProfile, clipped_gradient
 
 NORMAL = "inid_gaussian"  # noise for gradients of all columns at once, where a record has a norm
@@ -39,6 +39,8 @@ class FitBudget:
     searching: float  # for the search or the classes, before features and model share what is left
     looking: float = 0.0  # of what a search of the target leaves, for a second look
     centred: int = 0  # columns within bounds whose mean is estimated as that of whole rows
+    rough: bool = False  # whether the search for a target finds a median and a spread alone
+    spared: float = 0.0  # of what the features may cost, for the model
     most_for_classes: float = 1.0  # of the share for their numbers of records
 
     @property
@@ -75,7 +77,8 @@ class FitBudget:
     @property
     def model(self) -> LossBudget:
         """Cost of the gradients or second moments, at most."""
-        return self._rest(1.0 - self.scaling)
+        spared = self.spared * self.scaling * self.needs[0] / sum(self.needs)
+        return self._rest(1.0 - self.scaling + spared)
 
     def stages(self, n_samples: float | None) -> list[LossBudget]:
         """Return what each stage may cost, fixed before the first one: for a ledger."""
@@ -127,6 +130,9 @@ class FitBudget:
         left = self.total.share(self._left)
         # Where there are bounds, what comes after is worth more than a better search.
         bare = self.first == "scaling"
+        rough = 0.0 if bare else rough_share(self.noise, left, n_samples)
+        if rough:
+            return replace(self, searching=rough, rough=True)
         needed = search_share(self.noise, left, n_samples, 1.0 - BESIDE, bare=bare)
         return replace(self, searching=max(LEAST, needed))
 

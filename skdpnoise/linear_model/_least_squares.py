@@ -147,7 +147,10 @@ class DPCoordinateDescentRegressor(CoordinateParameters, LeastSquares):
        noise would hide these, "magnitudes" and "locations": in each of 8 steps the numbers of
        pairs, or of records, below thresholds less the others
        (``skdpnoise.queries.bisected_columns``), of which a pair moves each by 2, a record by 2
-       under replace-one, by 1 under add/remove.
+       under replace-one, by 1 under add/remove. Before these, of several columns, "common
+       magnitude", "alike gaps" and "common location" are sums of the same sensitivities: columns
+       that they show to be alike have one location and one scale, and the model gets what is left,
+       but for "means and squares of rows" with gradients of all columns at once.
     4. Either "gradients": for each pass and coordinate, the sum over records of the gradient,
        clipped to [−C, C] and rounded to integer grid steps
        (:func:`~skdpnoise.sensitivity.clipped_gradient`: 2C under replace-one, C under add/remove),

@@ -133,7 +133,7 @@ class PrivateLinearModel(PrivateEstimator, BaseEstimator):
             run = Run(settings, schema, session, budget.for_records(session.n_records))
             # scale
             target, run = session.answer(self._target.estimate(run), columns[1])
-            standard = session.answer(standardise_features(run), columns[0])
+            standard, run = session.answer(standardise_features(run), columns[0])
             problem = LinearProblem(settings, schema, standard, target)
             if not standard.used.any():
                 problem = session.answer(self._target.constant(problem, run), columns[1])

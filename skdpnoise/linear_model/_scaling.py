@@ -21,8 +21,9 @@ from skdpnoise.linear_model._column_groups import NO_GROUP
 from skdpnoise.linear_model._records import LinearSchema, Settings
 from skdpnoise.linear_model._standard_units import LIMIT, OF_COLUMNS, Standardisation
 from skdpnoise.mechanisms.balls import calibrate_ball
-from skdpnoise.queries.location_scale import LEAST_SCALE, LocationScale, locate
-from skdpnoise.queries.ranges import TYPICAL, Ranges
+from skdpnoise.privacy import LossBudget
+from skdpnoise.queries.location_scale import LEAST_SCALE, LocationScale, locate_first
+from skdpnoise.queries.ranges import REACH, TYPICAL, Ranges
 from skdpnoise.sensitivity import RowBounds
 
 
@@ -40,15 +41,22 @@ class Run:
         """Number of records, public or released."""
         return self.session.n_records
 
+    def spared(self, part: float) -> Run:
+        """Return the run whose model may cost such a part of what the features may, too."""
+        return replace(self, budget=replace(self.budget, spared=part))
 
-def standardise(run: Run, bounds: np.ndarray, *, target: bool = False) -> Search[Standardisation]:
+
+def standardise(
+    run: Run, bounds: np.ndarray, *, target: bool = False
+) -> Search[tuple[Standardisation, float]]:
     """Find locations and scales of features or target; public bounds save most of the budget."""
+    # Return also the part of it that is left where columns without bounds are alike.
     # Nothing within public bounds is clipped yet: a rare value may be what a column is about.
     part, prefix = (run.budget.target, "target: ") if target else (run.budget.features, "")
     ends = bounds[0], bounds[1]
     ranges = Ranges("private_location_scale", bounds.shape[1], ends, pooled=True)
     session, noise = run.session.under(prefix), run.budget.noise
-    found = yield from locate(ranges, session, noise, part, run.n_samples)
+    found, left = yield from locate_first(ranges, session, noise, part, run.n_samples)
     if not found.found.all():
         _warn(run, found)
         note_hidden("the target" if target else run.settings.owner, ~found.found)
@@ -56,7 +64,7 @@ def standardise(run: Run, bounds: np.ndarray, *, target: bool = False) -> Search
     wide = np.where(np.isfinite(widest), np.maximum(found.scale, widest), found.scale)
     limit = LIMIT * wide / found.scale
     standard = Standardisation(found.location, found.scale, found.found, limit)
-    return standard if run.settings.fit_intercept else standard.through_origin()
+    return (standard if run.settings.fit_intercept else standard.through_origin()), left
 
 
 def _warn(run: Run, found: LocationScale) -> None:
@@ -66,27 +74,44 @@ def _warn(run: Run, found: LocationScale) -> None:
     warn_last(f"{run.settings.owner} leaves out {columns}: {cause}. {remedy}")
 
 
-def standardise_features(run: Run) -> Search[Standardisation]:
+def standardise_features(run: Run) -> Search[tuple[Standardisation, Run]]:
     """Find what must be known of the features, for gradients of whole rows or of columns."""
+    # Return also the run, whose model may cost what the scales of columns that are alike leave.
     groups, within = run.schema.column_groups, run.schema.bounds
     if not run.settings.whole:
-        return (yield from standardise(run, within))
+        standard, left = yield from standardise(run, within)
+        return standard, run.spared(left)
     grouped, p = groups != NO_GROUP, groups.size
     if run.schema.sparse:  # zeros stay zeros
         largest = np.abs(within).max(axis=0)
         standard = Standardisation(np.zeros(p), largest, largest > 0.0, np.ones(p))
-        return _of_groups(standard, np.full(p, TYPICAL), groups)
+        return _of_groups(standard, np.full(p, TYPICAL), groups), run
     if run.budget.centred:
-        standard = yield from _scale_bounded_rows(run, within, groups)
+        loss = run.budget.features if run.budget.scaling else None
+        standard = yield from _scale_bounded_rows(run, within, groups, loss)
     elif grouped.any():
         facts = np.zeros(p), np.ones(p), np.ones(p, dtype=bool), np.ones(p)
         alone, standard = np.flatnonzero(~grouped), Standardisation(*facts)
         if alone.size:
-            found = yield partial(_answer_on_columns, standardise(run, within[:, alone]), alone)
+            search = standardise(run, within[:, alone])
+            found, left = yield partial(_answer_on_columns, search, alone)
+            run = run.spared(left)
             for name in OF_COLUMNS:
                 getattr(standard, name)[alone] = getattr(found, name)
     else:
-        standard = yield from standardise(run, within)
+        standard, left = yield from standardise(run, within)
+        rows = run.settings.fit_intercept and bool(np.isinf(within).any(axis=0).all())
+        strength = tuned.ball_strength(run.budget.features, run.n_samples, 2 * p)
+        beside = 2.0 * tuned.row_share(p, strength, run.budget.order)
+        if rows and left > beside > 0.0:
+            # Means and squares of rows within what now are bounds, by a part of what is left.
+            ends = standard.center + REACH * np.array([[-1.0], [1.0]]) * standard.scale
+            loss = run.budget.features.share(beside)
+            standard = yield from _scale_bounded_rows(
+                run, ends, groups, loss, typical=1.0 / REACH**2
+            )
+            left -= beside
+        run = run.spared(left)
     # By its deviation alone a column that is hardly ever 1 would have very long rows, by half of
     # its bounds alone one that is far from them would hardly count: scales are between.
     bounds = np.where(grouped, [[-np.inf], [np.inf]], within)
@@ -95,7 +120,7 @@ def standardise_features(run: Run) -> Search[Standardisation]:
     part = np.where(known, np.clip(standard.scale / np.where(known, half, 1.0), 0.0, 1.0), 1.0)
     scale, limit = standard.scale / np.sqrt(part), standard.limit * np.sqrt(part)
     softened = replace(standard, scale=scale, limit=limit)
-    return _of_groups(softened, np.sqrt(part), groups)
+    return _of_groups(softened, np.sqrt(part), groups), run
 
 
 def _answer_on_columns(search: Search[Any], columns: np.ndarray, X: Table[Any]) -> Any:
@@ -116,9 +141,15 @@ def _of_groups(
 
 
 def _scale_bounded_rows(
-    run: Run, bounds: np.ndarray, groups: np.ndarray
+    run: Run,
+    bounds: np.ndarray,
+    groups: np.ndarray,
+    loss: LossBudget | None,
+    *,
+    typical: float = math.inf,
 ) -> Search[Standardisation]:
     """Find centres and scales from means and mean squares of rows within public bounds."""
+    # Columns may be known to have about a typical variance, in squared halves of their bounds.
     grouped = groups != NO_GROUP
     half = 0.5 * bounds[1] - 0.5 * bounds[0]
     middle, used = 0.5 * bounds[1] + 0.5 * bounds[0], half > 0.0
@@ -129,8 +160,8 @@ def _scale_bounded_rows(
         # the values, since most entries of counts, of categories and of pixels are 0.
         inside = (bounds[0] <= 0.0) & (bounds[1] >= 0.0) & ~grouped
         mean = np.where(inside, -middle / half, mean)
-    if run.budget.scaling and used.any():
-        query, loss = row_moments(middle, half, groups), run.budget.features
+    if loss is not None and used.any():
+        query = row_moments(middle, half, groups)
         label = "means and squares of rows"
         profile = query.sensitivity(run.budget.adjacency)
         assert profile.l2 is not None
@@ -148,6 +179,9 @@ def _scale_bounded_rows(
             others = variance[alone] - common
             energy = float((others**2).sum())
             drawn = tuned.kept(energy, n_alone * noise**2, n_alone)
+            if math.isfinite(typical):  # about as sure of it as it is large
+                trust = typical**2 / (typical**2 + noise**2 / n_alone)
+                common = typical + trust * (common - typical)
             variance[alone] = common + drawn * others
             if run.budget.pure:  # whose noise is much for each column, and too much below itself
                 variance[alone] = max(common, noise)

@@ -35,7 +35,7 @@ from skdpnoise.linear_model._standard_units import LIMIT, Standardisation
 from skdpnoise.mechanisms import calibrate
 from skdpnoise.queries.location_scale import LocationScale, locate
 from skdpnoise.queries.ranges import LEAST_MAGNITUDES, SEARCH_SHARES, Ranges, shows
-from skdpnoise.queries.searched_location import SearchedLocation, search_location
+from skdpnoise.queries.searched_location import SearchedLocation, search_location, search_roughly
 from skdpnoise.sensitivity import clipped_sum
 
 _LEAST_MEAN = 1.0 / 14.0  # of counts, in their quantile of 13/14: Markov's inequality
@@ -210,14 +210,14 @@ def _located(run: Run) -> Search[tuple[Standardisation, Run, SearchedLocation | 
     bounds = run.schema.target_bounds
     assert bounds is not None
     if run.budget.first == "scaling":
-        standard = yield partial(_answer_on_column, standardise(run, bounds, target=True))
+        standard, _ = yield partial(_answer_on_column, standardise(run, bounds, target=True))
         if not _is_hidden(standard, run, bounds):
             return standard, run, None
         run = replace(run, budget=run.budget.with_search(run.n_samples))
     budget, session = run.budget, run.session.under("target: ")
     ends = float(bounds[0, 0]), float(bounds[1, 0])
     found = yield partial(
-        search_location,
+        search_roughly if budget.rough else search_location,
         loss=budget.search,
         bounds=ends,
         noise=budget.noise,

@@ -94,7 +94,9 @@ def private_location_scale(
 
     Where the noise would hide the magnitudes of normal values in these histograms, and losses are
     Gaussian, all of the budget goes into noisy bisections of all columns side by side
-    (``skdpnoise.queries.bisected_columns``): of :math:`|x_i - x_j|`, then of the values.
+    (``skdpnoise.queries.bisected_columns``): of :math:`|x_i - x_j|`, then of the values. Where it
+    would hide those of single columns, `pooled` ones are searched for one location and one scale of
+    them all first, by a small part of the budget; columns that are alike are refined by the rest.
 
     Means and deviations of four columns or more are shrunk towards their common value by the
     James-Stein estimator with the known noise variance, which is post-processing.
@@ -181,7 +183,22 @@ def finest_histogram(n_columns: int) -> tuple[float, int]:
 def locate(
     ranges: Ranges, session: Session, noise: str, total: LossBudget, n_samples: float
 ) -> Search[LocationScale]:
+    """Find locations and scales by all of a loss."""
+    found, left = yield from locate_first(ranges, session, noise, total, n_samples)
+    if not left:
+        return found
+    columns, loss = np.flatnonzero(~ranges.bounded), total.share(left)
+    location, scale = found.location.copy(), found.scale.copy()
+    location[columns], scale[columns] = yield from _refine(ranges, columns, REACH, loss, "")
+    return replace(found, location=location, scale=scale)
+
+
+def locate_first(
+    ranges: Ranges, session: Session, noise: str, total: LossBudget, n_samples: float
+) -> Search[tuple[LocationScale, float]]:
+    """Find locations and scales; return also the part that is left where columns are alike."""
     yield from ranges.find(session, noise, total, n_samples, refined=True)
+    after = 1.0 - ranges.spent
     location, scale, found = ranges.center.copy(), ranges.unit.copy(), ranges.found
     open_columns = np.flatnonzero(~ranges.bounded)
     bounded = np.flatnonzero(ranges.bounded)
@@ -193,12 +210,14 @@ def locate(
         n_refined = int(np.count_nonzero(found))
     for label, group in groups.items():
         if group.size:
-            loss = total.share(refinement * group.size / n_refined)
+            loss = total.share(after * refinement * group.size / n_refined)
             reach = 1.0 if group is bounded else REACH
             suffix = label if open_columns.size else ""
             refined = yield from _refine(ranges, group, reach, loss, suffix)
             location[group], scale[group] = refined
-    return LocationScale(location, scale, found, ranges.typical_found)
+    facts = LocationScale(location, scale, found, ranges.typical_found)
+    left = after * (1.0 - refinement * bounded.size / ranges.bounded.size)
+    return facts, left if ranges.common else 0.0
 
 
 def _refine(

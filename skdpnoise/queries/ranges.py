@@ -21,7 +21,7 @@ from skdpnoise.mechanisms.additive import AdditiveMechanism
 from skdpnoise.mechanisms.calibrate import calibrate
 from skdpnoise.privacy import Adjacency, LossBudget, PureLoss
 from skdpnoise.queries._quantile_search import octave_weights
-from skdpnoise.queries.bisected_columns import bisect_columns, needed_share
+from skdpnoise.queries.bisected_columns import bisect_columns, find_common, needed_share
 from skdpnoise.queries.values import MISSING
 from skdpnoise.sensitivity import (
     SensitivityProfile,
@@ -46,7 +46,6 @@ LEAST_MAGNITUDES = 0.25  # least scale of a column whose magnitude was found
 _PAIRS, _PAIRS_PER_NOISE = 1 << 17, 200.0
 _MISS = 0.02  # chance that noise alone is taken for bins that stand out, of however many columns
 _WINDOW = 5  # magnitudes that are summed as one in the sum of the histograms in which none does
-_UNLIKE = 1.4  # by how much less that sum stands out than of columns that are all alike
 _IN_FULLEST = 0.3  # of pairs of normal values, whose distances are in the fullest bin
 
 
@@ -144,6 +143,8 @@ class Ranges:
         self.bounded = np.isfinite(self.low) & np.isfinite(self.high)
         self.missing = missing  # whether the largest value stands for what is missing
         self.pooled = pooled  # whether hidden columns are like most others
+        self.common = False  # whether those without bounds have one location and one scale
+        self.spent = 0.0  # part of the budget that the search for these took
         self.bisected = False  # whether columns without bounds were, and need no refinement
         self.typical_found = True  # whether the noise would let normal values be found: public
 
@@ -190,12 +191,24 @@ class Ranges:
         if not open_columns.size:
             return
         known = self.n_samples, open_columns.size
-        if hides_magnitudes(noise, parts["magnitudes"], *known, alike=self.pooled):
+        ends = self.low[searched], self.high[searched]
+        if hides_magnitudes(noise, parts["magnitudes"], *known):
+            self.typical_found, self.bisected = False, True
+            if self.pooled and open_columns.size > 1:
+                terms = session, noise, budget
+                location, scale, self.spent = yield from find_common(
+                    open_columns, ends, terms, self.n_samples, missing=self.absent
+                )
+                if scale > 0.0:
+                    self.center[searched], self.unit[searched] = location, scale
+                    self.found[searched] = self.common = True
+                    return
+                budget = budget.share(1.0 - self.spent)
+                self.budget = budget.share(shares["rest"])
             # What comes after would only be noise where nothing does that for other columns.
             rest = shares["rest"] * (self.bounded.mean() if refined else 1.0)
             loss = budget.share(1.0 - shares.get("count", 0.0) - rest)
-            self.typical_found, self.bisected = False, True
-            ends, terms = (self.low[searched], self.high[searched]), (session, noise, loss)
+            terms = session, noise, loss
             facts = yield from bisect_columns(
                 open_columns, ends, terms, self.n_samples, alike=self.pooled, missing=self.absent
             )
@@ -312,23 +325,19 @@ def would_stand_out(mechanism: AdditiveMechanism, n_pairs: float) -> bool:
     return bool(_IN_FULLEST * n_pairs > threshold)
 
 
-def hides_magnitudes(
-    noise: str, loss: LossBudget, n_samples: float, n_columns: int, *, alike: bool
-) -> bool:
+def hides_magnitudes(noise: str, loss: LossBudget, n_samples: float, n_columns: int) -> bool:
     """Return whether noise would hide normal values in histograms, and they are bisected."""
     if isinstance(loss, PureLoss):  # of which the costs of many steps add up
         return False
     mechanism = calibrate(noise, paired_histogram(_EXPONENTS.size, n_columns), loss)
-    # Of columns of one kind the sum of all histograms stands out before any of them does.
-    more = max(1.0, math.sqrt(n_columns / _WINDOW) / _UNLIKE) if alike else 1.0
     # At the threshold one half is hidden, one standard deviation above it a sixth.
     unsure = float(mechanism.standard_deviation.max()) / _IN_FULLEST
-    return not would_stand_out(mechanism, 0.5 * more * n_samples - unsure)
+    return not would_stand_out(mechanism, 0.5 * n_samples - unsure)
 
 
 def searching_share(noise: str, loss: LossBudget, n_samples: float, n_columns: int) -> float:
-    """Return the part of a loss that a search of like columns needs, by public facts."""
-    if hides_magnitudes(noise, loss.share(SEARCH_SHARES[0]), n_samples, n_columns, alike=True):
+    """Return the part of a loss that a search of columns needs, by public facts."""
+    if hides_magnitudes(noise, loss.share(SEARCH_SHARES[0]), n_samples, n_columns):
         return needed_share(noise, loss, n_samples, n_columns)
     return 1.0
 

@@ -16,15 +16,17 @@ With too little loss for all of this, it goes into one median by bisection. With
 bounds the location is then the number m of least expected error
 :math:`\min(|m - x|/|x|, 5)` over what is believed of the median x: 0, whose error is 1, where it
 may well be far too large. Within bounds it is the median of the belief, or their middle where that
-says next to nothing.
+says next to nothing. Where all of this would leave a model too little, a *rough* search is the bisections of 1 and 2
+alone, of a spread of 3/4.
 
 **Privacy.** A step of a bisection is a sum with contributions a below its threshold and -b above
 it (:func:`~skdpnoise.sensitivity.clipped_sum`): a = b = 1 for medians, a = 1 and b = 13 for
-spreads. A choice is by permute-and-flip (:class:`~skdpnoise.queries.NormQuantileMechanism`) with
-utilities of sensitivity 1, of medians under "add_remove" 1/2. Mean square and mean are clipped
-sums, rounded to integer grid steps. Thresholds, cells, m, s, whether to look closer and every share
-depend on released and public numbers only, and the shares of `loss` never add up to more than the
-whole: adaptive composition then costs no more than `loss`, which is that of one row.
+spreads, 3 for rough ones. A choice is by permute-and-flip
+(:class:`~skdpnoise.queries.NormQuantileMechanism`) with utilities of sensitivity 1, of medians
+under "add_remove" 1/2. Mean square and mean are clipped sums, rounded to integer grid steps.
+Thresholds, cells, m, s, whether to look closer and every share depend on released and public
+numbers only, and the shares of `loss` never add up to more than the whole: adaptive composition
+then costs no more than `loss`, which is that of one row.
 
 McKenna and Sheldon, "Permute-and-flip", NeurIPS 2020, Theorem 1 (a choice). Karp and Kleinberg,
 "Noisy binary search and its applications", SODA 2007 (the median of the belief as the next
@@ -42,6 +44,7 @@ from typing import Any
 
 import numpy as np
 
+from skdpnoise.accounting.budget import HALF
 from skdpnoise.accounting.session import Session
 from skdpnoise.data.ranks import Ranks
 from skdpnoise.data.table import Table
@@ -63,7 +66,8 @@ from skdpnoise.queries.location_scale import LIMIT
 from skdpnoise.queries.ranges import ColumnSums
 from skdpnoise.sensitivity import clipped_sum
 
-_HALF, _NEARLY_ALL = (1, 1), (1, 13)
+_HALF, _NEARLY_ALL, _MOST = (1, 1), (1, 13), (1, 3)
+_OF_MOST = 1.150349  # the distance within which 3/4 of normal values are, in deviations
 _WEIGHTS = 1 << 16  # a + b for other quantiles
 _FARTHEST = 2.0  # spreads from the median that a distance counts
 _REACHES = 2.5, 5.0  # standard deviations that the mean looks at, by how little noise it has
@@ -139,6 +143,37 @@ def search_share(
     return float(min(most, (min(schedule.wanted, plenty) / strength) ** schedule.order))
 
 
+def rough_share(noise: str, loss: LossBudget, n_samples: float) -> float:
+    """Return the part of a loss that :func:`search_roughly` needs; 0 where there is enough."""
+    # A function of public facts: for the median as much as in a search, and for the spread.
+    if isinstance(loss, PureLoss):
+        return 0.0
+    strength = count_strength(noise, loss, n_samples)
+    part = 2.0 * (_GAUSSIAN.needs[0] / strength) ** 2
+    enough = (_GAUSSIAN.needed / strength) ** 2 <= _PLENTY
+    return 0.0 if enough or part > HALF else part
+
+
+def search_roughly(
+    table: Table[Any],
+    loss: LossBudget,
+    bounds: tuple[float, float],
+    noise: str,
+    n_samples: float,
+    session: Session,
+) -> SearchedLocation:
+    """Find a median and a spread of a table of vectors by bisections, and nothing more."""
+    strength = count_strength(noise, loss, n_samples)
+    search = Search(loss, (HALF, HALF, 0.0, 0.0), strength, noise, session, n_samples)
+    data = table.map(partial(_clipped, *bounds)).ranked()
+    bulk = _searched(data, bounds, search, _MOST)
+    if _is_constant(bulk):
+        return SearchedLocation(bulk.median, bulk.spread, 1.0, False)
+    scale = bulk.spread / _OF_MOST
+    error = math.sqrt(2.0 * math.pi) / (math.sqrt(HALF) * strength)  # of a normal density
+    return SearchedLocation(bulk.median, error * scale, scale, True)
+
+
 def search_location(
     table: Table[Any],
     loss: LossBudget,
@@ -157,7 +192,7 @@ def search_location(
         belief = _bisected(data, _HALF, believe_location(*bounds), search, stage)
         return _by_median(belief, *bounds)
     bulk = schedule.quantiles(data, bounds, search)
-    if not bulk.found or bulk.spread <= max(_CONSTANT * abs(bulk.median), 1e-290):
+    if not bulk.found or _is_constant(bulk):
         return SearchedLocation(bulk.median, bulk.spread, 1.0, False)
     mean, error, scale = _refined(column.map(_as_column, 1), bulk, search)
     return SearchedLocation(bulk.median + mean, error, scale, True)
@@ -213,14 +248,23 @@ def _by_median(belief: Belief, low: float, high: float) -> SearchedLocation:
     return SearchedLocation(median, unsure, 1.0, False, hidden)
 
 
-def _searched(data: Ranks, bounds: tuple[float, float], search: Search) -> Bulk:
+def _is_constant(bulk: Bulk) -> bool:
+    return bulk.spread <= max(_CONSTANT * abs(bulk.median), 1e-290)
+
+
+def _searched(
+    data: Ranks,
+    bounds: tuple[float, float],
+    search: Search,
+    weights: tuple[int, int] = _NEARLY_ALL,
+) -> Bulk:
     first, second, *left = search.shares
     stage = "median", search.loss.share(first), _GAUSSIAN.n_steps
     median = _bisected(data, _HALF, believe_location(*bounds), search, stage).quantile(0.5)
     distances = data.distances(median)
     prior = believe_spread(median, max(bounds[1] - median, median - bounds[0]))
     stage = "spread", search.loss.share(second), _GAUSSIAN.n_steps // 4
-    spread = _bisected(distances, _NEARLY_ALL, prior, search, stage).quantile(0.5)
+    spread = _bisected(distances, weights, prior, search, stage).quantile(0.5)
     return Bulk(median, spread, True, (left[0], left[1]))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 
 import numpy as np
@@ -9,6 +10,7 @@ import pytest
 
 from skdpnoise.accounting.session import Session
 from skdpnoise.data.ranks import SortedRanks
+from skdpnoise.data.table import InMemory
 from skdpnoise.privacy import GaussianLoss, PureLoss, gdp_mu
 from skdpnoise.queries._quantile_search import (
     believe_location,
@@ -16,8 +18,13 @@ from skdpnoise.queries._quantile_search import (
     plan_search,
     search_quantile,
 )
-from skdpnoise.queries.searched_location import count_strength, search_share
-from skdpnoise.sampling import random_words
+from skdpnoise.queries.searched_location import (
+    count_strength,
+    rough_share,
+    search_roughly,
+    search_share,
+)
+from skdpnoise.sampling import SeededWords, random_words
 from tests._cases import each_value, every_pair, quick
 from tests._replay import two_runs
 from tests.queries import _searched
@@ -172,6 +179,41 @@ def test_shares_buy_what_a_search_needs_and_up_to_twice_that_of_many_records():
         assert strengths[4] == pytest.approx(strengths[3])
         assert strengths[4] < 2.1 * strengths[0]
         assert search_share(noise, loss, 10.0, 0.9) == 0.9
+
+
+def test_of_few_records_a_rough_search_leaves_more_than_a_whole_one():
+    noise, loss = "inid_gaussian", GaussianLoss(0.25)
+    shares = [rough_share(noise, loss, n) for n in (100, 300, 400, 2000)]
+    assert shares[0] == shares[-1] == rough_share("inid_laplace", PureLoss(1.0), 400) == 0.0
+    assert 0.1 < shares[2] < shares[1] <= 0.5
+    for n, share in zip((300, 400), shares[1:3], strict=True):
+        assert share < 0.5 * search_share(noise, loss, n, 0.9)
+
+
+@pytest.mark.parametrize("unit", [1e-20, 1.0, 3e7])
+def test_a_rough_search_finds_a_median_and_a_scale(unit):
+    noise, loss, charges = "inid_gaussian", GaussianLoss(0.25), []
+    found = []
+    for seed in range(20):
+        values = InMemory.of(unit * np.random.default_rng(seed).normal(3.0, 1.0, size=400))
+        session = Session(SeededWords(seed), "replace_one", lambda *one: charges.append(one))
+        part = loss.share(rough_share(noise, loss, 400))
+        ends = (-np.inf, np.inf)
+        found.append(search_roughly(values, part, ends, noise, 400.0, session))
+    assert {label for label, _ in charges} == {"median", "spread"}
+    assert math.hypot(*(what.privacy_loss().mu for _, what in charges[:2])) <= part.mu
+    assert all(one.found for one in found)
+    assert np.median([abs(one.location / unit - 3.0) for one in found]) < 0.3
+    assert max(abs(one.location / unit - 3.0) for one in found) < 1.0
+    assert np.all([0.3 < one.scale / unit < 3.0 for one in found])
+
+
+def test_a_rough_search_finds_hardly_any_scale_of_a_constant():
+    session = Session(SeededWords(0), "replace_one", lambda *_: None)
+    facts = GaussianLoss(0.1), (-np.inf, np.inf), "inid_gaussian", 400.0, session
+    found = search_roughly(InMemory.of(np.full(400, 7.0)), *facts)
+    assert found.scale < 1e-6 or not found.found
+    assert abs(found.location - 7.0) < 1e-6
 
 
 @each_value(1)

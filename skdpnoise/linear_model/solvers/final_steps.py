@@ -392,7 +392,9 @@ def plan_mean(
     rule, query = tuned.FINAL, ClippedSum(np.zeros(2), np.ones(2), alike=True)
     farther = math.sqrt(max(1.0, strength / rule.strong))
     counted = farther * (1.0 + LIMIT * spread)
-    error, missed = math.hypot(rule.known / strength, rule.off) * spread, rule.off * spread
+    # Of rare counts the mean is a sum of its own.
+    error = math.hypot(rule.known / strength * spread, rule.off * min(spread, 1.0))
+    missed = rule.off * spread
     if budget.counting:  # sums are divided by a number of records that is noisy
         share = budget.total.share(budget.counting)
         error = math.hypot(error, 1.0 / tuned.ball_strength(share, n_samples, 1))
