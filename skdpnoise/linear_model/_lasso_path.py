@@ -82,8 +82,8 @@ class DPLassoPath(QuietScoreMixin, RegressorMixin, TargetParameters, PrivateLine
     mean", and then "target: magnitudes", "target: locations, coarse" and "target: locations,
     digits"; "magnitudes", "locations, coarse", "locations, digits", "means" and "mean absolute
     deviations", those "of bounded columns" by themselves, or "common magnitude", "alike gaps" and
-    "common location", and "magnitudes" and "locations"; and noisy "second moments". The path, ``model`` and ``predict`` are functions of these and of public
-    parameters alone.
+    "common location", and "magnitudes" and "locations"; and noisy "second moments". The path,
+    ``model`` and ``predict`` are functions of these and of public parameters alone.
 
     References
     ----------

@@ -87,10 +87,11 @@ class DPLogisticCD(EitherClipParameters, LinearClassifier):
        "magnitudes", "locations, coarse", "locations, digits", "means" and "mean absolute
        deviations", those "of bounded columns" by themselves where only some columns have bounds; or
        "common magnitude", "alike gaps" and "common location", and "magnitudes" and "locations" of
-       columns that are not alike. With "joint" and public bounds for all columns only "means and squares of rows", where their
-       noise is not too large, which refine a common scale, too, within ±8 of it: with z the p columns in halves of their bounds, around the middles,
-       the sum of :math:`(z, z^2 - 1/2)`, whose norm is at most :math:`\sqrt{5 p / 4}`, and of z
-       alone in g groups, for which p is that of the others and 1 is added for each group
+       columns that are not alike. With "joint" and public bounds for all columns only "means and
+       squares of rows", where their noise is not too large, which refine a common scale, too,
+       within ±8 of it: with z the p columns in halves of their bounds, around the middles, the sum
+       of :math:`(z, z^2 - 1/2)`, whose norm is at most :math:`\sqrt{5 p / 4}`, and of z alone in g
+       groups, for which p is that of the others and 1 is added for each group
        (:func:`~skdpnoise.sensitivity.clipped_rows`: twice that under replace-one, once under
        add/remove).
     4. "gradients". With "coordinate" as there; with K > 2 classes a pass releases the sums of all K

@@ -13,11 +13,11 @@ r"""Location and scale of one column from very few records, with or without boun
    typical values by as much as their noise suggests.
 
 With too little loss for all of this, it goes into one median by bisection. Without two public
-bounds the location is then the number m of least expected error
-:math:`\min(|m - x|/|x|, 5)` over what is believed of the median x: 0, whose error is 1, where it
-may well be far too large. Within bounds it is the median of the belief, or their middle where that
-says next to nothing. Where all of this would leave a model too little, a *rough* search is the bisections of 1 and 2
-alone, of a spread of 3/4.
+bounds the location is then the number m of least expected error :math:`\min(|m - x|/|x|, 5)` over
+what is believed of the median x: 0, whose error is 1, where it may well be far too large. Within
+bounds it is the median of the belief, or their middle where that says next to nothing. Where all of
+this would leave a model too little, a *rough* search is the bisections of 1 and 2 alone, of a
+spread of 3/4.
 
 **Privacy.** A step of a bisection is a sum with contributions a below its threshold and -b above
 it (:func:`~skdpnoise.sensitivity.clipped_sum`): a = b = 1 for medians, a = 1 and b = 13 for
