@@ -17,7 +17,8 @@ from skdpnoise.data.tables import read_table
 from skdpnoise.decomposition.moments import PrivateMoments, PrivateMomentsMixin, denoised
 from skdpnoise.kernels.second_moments import Floats
 
-_LEAST = 1e-9  # eigenvalues are at least this part of the largest: the matrix can be inverted
+# Eigenvalues are at least this part of the largest: an inverse keeps half of the digits.
+_LEAST = float(np.sqrt(np.finfo(np.float64).eps))
 
 
 @register_private

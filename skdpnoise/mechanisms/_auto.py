@@ -30,14 +30,14 @@ Vector = NDArray[np.float64]
 _LOG_RATIOS = (-0.8, -0.6, -0.1, 0.2, 0.7)
 _SHAPES = (1.75, 1.7, 1.48, 1.27, 1.12)
 # Where one shift is more than this share of all, roughly, Laplace noise on the many small ones says
-# little: unless they are too many, the shape is at most that of this log ratio.
-_SHARE, _MANY, _DOMINATED = 0.28, -2.5, -0.35
+# little: the shape is at most that of this log ratio.
+_SHARE, _DOMINATED = 0.28, -0.35
 _ORDER = 1.5  # of the costs, between those of the two
 _STEP = 0.15  # log ratio of neighbouring shifts: a few are composed faster, and lose .1 %
 _LEAST, _MOST = 1e-40, 0.1  # of delta: beyond these a quick bound is not that of the own loss
 _MOST_CORRECTIONS, _FAR = 8, 8.0  # of scales, and of how far off an epsilon they may start from
 _CLOSE, _ROOM = 5e-4, 1e-4  # of epsilon that may be left, and of the scales added to get there
-_SPLITS, _LEVELS = 3, 9  # mixtures that are compared
+_LEVELS = 9  # of mixtures that are compared, for each split
 _HALVINGS = 10  # of the logarithm of a factor
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(16)
 
@@ -62,7 +62,7 @@ def quick_shape(request: Request) -> Proposal:
     moving = limit > 0.0
     shifts = limit[moving] / request.scales("inid", _ORDER, box)[moving]
     log_ratio = log_error("gaussian", 2.0, request.mu) - log_error("laplace", 1.0, target.epsilon)
-    if log_ratio > _MANY and shifts.max() > _SHARE * np.linalg.norm(shifts):
+    if shifts.max() > _SHARE * np.linalg.norm(shifts):
         log_ratio = max(log_ratio, _DOMINATED)
     if not _LOG_RATIOS[0] < log_ratio < _LOG_RATIOS[-1]:
         raise ValueError("Normal or Laplace noise is about as good as any shape between them.")
@@ -81,7 +81,7 @@ def quick_mixture(request: Request) -> Proposal:
     target = _target(request)
     search, splits = prepared_mixture(request)
     levels = np.linspace(-WIDE, WIDE, _LEVELS)
-    tried = [search.scales(m, level) for m in splits[:_SPLITS] for level in levels]
+    tried = [search.scales(m, level) for m in splits for level in levels]
     apart = [search.shifts(*one) for one in tried]
     shifts, mu = np.array([(request.n_releases * float(a.sum()), mu) for a, mu in apart]).T
     # Normal noise alone would need `low`; with half of epsilon for each kind `high` is enough.
