@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-Said = tuple[str, str | None]
-"""The text of a warning and its topic."""
+Said = tuple[str, str | None, bool]
+"""The text of a warning, its topic, and whether it comes before others."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -176,8 +176,9 @@ class UnsettledError(RuntimeError):
 class SpendingLimit:
     """Lets the parts of one run spend no more than it may cost."""
 
-    def __init__(self, limit: Budget | None, adjacency: str) -> None:
+    def __init__(self, limit: Budget | None, adjacency: str, epsilon: float | None = None) -> None:
         self.limit, self.adjacency = limit, adjacency
+        self.epsilon = epsilon  # that the user gave, of which the limit may be a part
         self.asked = self.refused = False
         self._spent: dict[str, NDArray[np.float64]] = {}
         self._fits: dict[str, list[tuple[float, float]]] = {}
@@ -294,6 +295,10 @@ class StepLimit(Allowance):
     def is_open(self) -> bool:
         """True where there is a limit: the whole run was charged."""
         return self.limit.limit is not None
+
+    @property
+    def asked_epsilon(self) -> float | None:
+        return self.limit.epsilon
 
     def charge(self, label: str, cost: Any, *, adjacency: str | None = None, **facts: Any) -> None:
         self.limit.charge(self.label, label, cost, adjacency, facts.get("guarantee"))

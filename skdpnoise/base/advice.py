@@ -99,27 +99,29 @@ def held_back() -> Iterator[None]:
     with left_to(known):
         yield
     try:
-        for text, topic in known:
-            warn_last(text, topic)
+        for one in known:
+            warn_last(*one)
     except PrivacyWarning as warning:
         warning.add_note("What the fit was charged stays spent; its result is stored.")
         raise
 
 
-def warn_last(text: str, topic: str | None = None) -> None:
-    """Give a PrivacyWarning of what was released, at the end of the fit that goes on."""
+def warn_last(text: str, topic: str | None = None, first: bool = False) -> None:
+    """Give a PrivacyWarning of what was released at the end of the fit, perhaps before others."""
     known = context().held_warnings
     if known is None:
         warn_once(text, topic)
     else:
-        known.append((text, topic))
+        place = sum(before for *_, before in known) if first else len(known)
+        known.insert(place, (text, topic, first))
 
 
 def warn_of_hidden_target(said: str, epsilon: float) -> None:
     """Say of a fit what a location means that noise hides: a released fact."""
     warn_last(
         f"{said}: at epsilon={epsilon:g} the noise hides where the target is, so that 0, or the "
-        f"middle of two public bounds, stands for its mean. {SEE_TARGET}"
+        f"middle of two public bounds, stands for its mean. {SEE_TARGET}",
+        first=True,
     )
 
 

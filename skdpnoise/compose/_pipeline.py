@@ -51,7 +51,7 @@ from skdpnoise.compose.statement import (
     whole_report,
 )
 from skdpnoise.data.columns import counted_beside, read_beside
-from skdpnoise.data.computed import is_charged
+from skdpnoise.data.computed import asked_epsilon, is_charged
 from skdpnoise.data.sources import for_storage
 from skdpnoise.ledger import LedgerWarning
 from skdpnoise.privacy import PrivacyGuarantee, PrivacyLoss
@@ -268,7 +268,7 @@ class DPPipeline(FittedSteps):
         else:
             reservation.give_back("no step releases anything")
         # draw
-        limit = SpendingLimit(plan.budget, plan.guarantee.adjacency)
+        limit = SpendingLimit(plan.budget, plan.guarantee.adjacency, asked_epsilon(self))
         with drawing(self, reservation, plan.budget):
             with after_charge(plan.steps), silence(PrivacyWarning, LedgerWarning):
                 model = fit_steps(self._shown(plan.priced(limit)), data, plan.parts)

@@ -27,6 +27,11 @@ class Allowance(ABC):
     def is_open(self) -> bool:
         """Return whether the run was charged, so that its parts may draw."""
 
+    @property
+    @abstractmethod
+    def asked_epsilon(self) -> float | None:
+        """The ε that a user gave what runs, None where nothing is told of it."""
+
 
 def reading(computed: Collection[str]) -> AbstractContextManager[None]:
     """Say which of X and y were computed by a step, for the fits that run within."""
@@ -36,6 +41,12 @@ def reading(computed: Collection[str]) -> AbstractContextManager[None]:
 def is_part(estimator: Any) -> bool:
     """Return whether a search or a DPPipeline runs the fits of an estimator, and speaks for it."""
     return isinstance(getattr(estimator, "ledger", None), Allowance)
+
+
+def asked_epsilon(estimator: Any) -> float:
+    """Return the ε that a user gave: of the outermost composition that an estimator is part of."""
+    given = estimator.ledger.asked_epsilon if is_part(estimator) else None
+    return float(estimator.epsilon if given is None else given)
 
 
 def is_charged(estimator: Any = None) -> bool:

@@ -35,6 +35,7 @@ from skdpnoise.kernels import LOGISTIC, SQUARED, Loss
 from skdpnoise.kernels.joint import SOFTMAX
 from skdpnoise.linear_model._budget import NORMAL, PURE, FitBudget, split_budget
 from skdpnoise.linear_model._column_groups import NO_GROUP, numbered_groups
+from skdpnoise.linear_model._constant_models import warn_of_constant
 from skdpnoise.linear_model._parameters import TargetParameters
 from skdpnoise.linear_model._penalties import of_standard_columns
 from skdpnoise.linear_model._records import Fitted, LinearProblem, LinearSchema, Rows, Settings
@@ -142,6 +143,8 @@ class PrivateLinearModel(PrivateEstimator, BaseEstimator):
             model = self._solve(plan, table, session, (X, y))
             # store
             self.__dict__.update(model, privacy_=session.report())
+            l1, _ = settings.penalty(plan.problem, session.n_records)
+            warn_of_constant(self, penalised=bool(l1.any()))
         return self
 
     def predict(self, X: Any) -> np.ndarray:

@@ -13,6 +13,7 @@ import numpy as np
 from skdpnoise.accounting.queries import ClippedRows
 from skdpnoise.accounting.session import FitSession, Search
 from skdpnoise.base.advice import cause_of_hiding, named, note_hidden, warn_last
+from skdpnoise.data.computed import asked_epsilon
 from skdpnoise.data.table import Table
 from skdpnoise.kernels.sizes import in_blocks
 from skdpnoise.linear_model import _tuned as tuned
@@ -22,7 +23,7 @@ from skdpnoise.linear_model._records import LinearSchema, Settings
 from skdpnoise.linear_model._standard_units import LIMIT, OF_COLUMNS, Standardisation
 from skdpnoise.mechanisms.balls import calibrate_ball
 from skdpnoise.privacy import LossBudget
-from skdpnoise.queries.location_scale import LEAST_SCALE, LocationScale, locate_first
+from skdpnoise.queries.location_scale import LEAST_SCALE, locate_first
 from skdpnoise.queries.ranges import REACH, TYPICAL, Ranges
 from skdpnoise.sensitivity import RowBounds
 
@@ -41,16 +42,22 @@ class Run:
         """Number of records, public or released."""
         return self.session.n_records
 
+    @property
+    def asked_epsilon(self) -> float:
+        """The ε of what the user fits, of which this fit may be a part."""
+        return asked_epsilon(self.session.account.estimator)
+
     def spared(self, part: float) -> Run:
         """Return the run whose model may cost such a part of what the features may, too."""
         return replace(self, budget=replace(self.budget, spared=part))
 
 
 def standardise(
-    run: Run, bounds: np.ndarray, *, target: bool = False
+    run: Run, bounds: np.ndarray, alone: np.ndarray | None = None, *, target: bool = False
 ) -> Search[tuple[Standardisation, float]]:
     """Find locations and scales of features or target; public bounds save most of the budget."""
-    # Return also the part of it that is left where columns without bounds are alike.
+    # Of all features, or of those alone that share no unit of norm with others. Return also the
+    # part of the budget that is left where columns without bounds are alike.
     # Nothing within public bounds is clipped yet: a rare value may be what a column is about.
     part, prefix = (run.budget.target, "target: ") if target else (run.budget.features, "")
     ends = bounds[0], bounds[1]
@@ -58,8 +65,12 @@ def standardise(
     session, noise = run.session.under(prefix), run.budget.noise
     found, left = yield from locate_first(ranges, session, noise, part, run.n_samples)
     if not found.found.all():
-        _warn(run, found)
-        note_hidden("the target" if target else run.settings.owner, ~found.found)
+        hidden = ~found.found
+        if alone is not None:
+            hidden = np.zeros(run.schema.n_columns, dtype=bool)
+            hidden[alone] = ~found.found
+        _warn(run, hidden, typical_found=found.typical_found)
+        note_hidden("the target" if target else run.settings.owner, hidden)
     widest = np.maximum(bounds[1] - found.location, found.location - bounds[0]) / LIMIT
     wide = np.where(np.isfinite(widest), np.maximum(found.scale, widest), found.scale)
     limit = LIMIT * wide / found.scale
@@ -67,9 +78,9 @@ def standardise(
     return (standard if run.settings.fit_intercept else standard.through_origin()), left
 
 
-def _warn(run: Run, found: LocationScale) -> None:
-    cause = cause_of_hiding(run.settings.epsilon, typical_found=found.typical_found)
-    columns = named(run.session.account.estimator, ~found.found)
+def _warn(run: Run, hidden: np.ndarray, *, typical_found: bool) -> None:
+    cause = cause_of_hiding(run.asked_epsilon, typical_found=typical_found)
+    columns = named(run.session.account.estimator, hidden)
     remedy = "More records, a larger epsilon or public bounds (feature_bounds) would help."
     warn_last(f"{run.settings.owner} leaves out {columns}: {cause}. {remedy}")
 
@@ -93,7 +104,7 @@ def standardise_features(run: Run) -> Search[tuple[Standardisation, Run]]:
         facts = np.zeros(p), np.ones(p), np.ones(p, dtype=bool), np.ones(p)
         alone, standard = np.flatnonzero(~grouped), Standardisation(*facts)
         if alone.size:
-            search = standardise(run, within[:, alone])
+            search = standardise(run, within[:, alone], alone)
             found, left = yield partial(_answer_on_columns, search, alone)
             run = run.spared(left)
             for name in OF_COLUMNS:

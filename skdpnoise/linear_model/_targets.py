@@ -293,7 +293,7 @@ def _warn_of_constant(run: Run, found: SearchedLocation | None) -> None:
     """Say how noisy the location that a search found is, by released numbers and public ones."""
     if found is None or (found.found and found.error <= tuned.TARGET.hidden * found.scale):
         return
-    name, epsilon = run.settings.owner, run.settings.epsilon
+    name, epsilon = run.settings.owner, run.asked_epsilon
     only = "one constant" if run.settings.fit_intercept else "0 everywhere"
     if found.hidden:
         warn_of_hidden_target(f"{name} predicts {only}, which tells nothing of the target", epsilon)
@@ -306,7 +306,7 @@ def _warn_of_constant(run: Run, found: SearchedLocation | None) -> None:
         about += f", of a scale of {found.scale:.2g}"
     else:
         name += f" predicts {only}: the target is constant, or its scale is hidden;"
-    warn_last(f"{name} {about}. {SEE_TARGET}")
+    warn_last(f"{name} {about}. {SEE_TARGET}", first=True)
 
 
 def _warn_of_no_scale(run: Run, look: Look | None, *, believed: bool) -> None:
@@ -314,7 +314,7 @@ def _warn_of_no_scale(run: Run, look: Look | None, *, believed: bool) -> None:
     if believed and look is not None and look[0].typical_found and not look[0].found[0]:
         warn_last(
             f"{run.settings.owner} may predict nearly one constant: at "
-            f"epsilon={run.settings.epsilon:g} magnitudes of differences, which tell the scale of "
+            f"epsilon={run.asked_epsilon:g} magnitudes of differences, which tell the scale of "
             f"most targets, stand out of the noise in none of this one. {SEE_TARGET}"
         )
 

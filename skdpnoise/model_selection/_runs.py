@@ -123,6 +123,7 @@ class SearchProblem:
     scoring: Scoring
     target: Target  # in whose units losses are
     session: Session  # of the choice, the scores and the units
+    epsilon: float  # of all runs together, as the user gave it
     delta: float  # δ at which parts of a candidate state a Gaussian budget
     declared: tuple[str, ...]  # what is public by the word of the user
     n_jobs: int | None
@@ -154,7 +155,7 @@ class SearchProblem:
         # Its limit is made here, in the process that fits, and taken off again: it spends the
         # budget once, and the model that is returned has charged what it reports.
         records = self.rows(self.parts.train if places is None else places).tables()
-        limit = SpendingLimit(priced.budget, self.session.adjacency)
+        limit = SpendingLimit(priced.budget, self.session.adjacency, self.epsilon)
         model = priced.estimator
         give_limit(model, limit)
         if tuple(part.label for part in private_parts(model)) != priced.labels:

@@ -216,6 +216,7 @@ class PrivateSearchCV(WholeMixin, PlanMixin, BaseSearchCV, CallbackSupportMixin)
             scoring=scoring,
             target=self._public_units(scoring),
             session=session,
+            epsilon=self.epsilon,
             delta=self.delta,
             declared=declared,
             n_jobs=self.n_jobs,
@@ -259,8 +260,8 @@ class PrivateSearchCV(WholeMixin, PlanMixin, BaseSearchCV, CallbackSupportMixin)
                 settled(model, report, ledger)
             self._store(outcome, problem, strategy)
             self._columns, self.privacy_ = columns, report
-            for text, topic in said:
-                advice.warn_last(text, topic)
+            for one in said:
+                advice.warn_last(*one)
             advice.advise_on_estimated_number(self, estimated, grouped=groups is not None)
         return self
 

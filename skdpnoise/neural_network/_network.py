@@ -25,6 +25,7 @@ from skdpnoise.base.callbacks import CallbackSupportMixin, follow_epochs, with_c
 from skdpnoise.base.constructors import Constraints, constructor_of_fields
 from skdpnoise.base.private_fit import PrivateEstimator
 from skdpnoise.base.tags import PrivateTags
+from skdpnoise.data.computed import asked_epsilon
 from skdpnoise.data.groups import Groups
 from skdpnoise.data.reading import NumberColumns, Supervised, read
 from skdpnoise.data.schema import Schema
@@ -328,7 +329,7 @@ class PrivateNetwork(CallbackSupportMixin, PrivateEstimator, BaseEstimator, ABC)
             one = search_location(values, part, (low, high), session=own, **terms)
             target = Scaling(np.array(one.location), np.array(one.scale), LIMIT)
             if one.hidden:
-                warn_of_hidden_target(f"{type(self).__name__} learns little", self.epsilon)
+                warn_of_hidden_target(f"{type(self).__name__} learns little", asked_epsilon(self))
         return features, target
 
     def _outputs(self, X: Any) -> NDArray[np.float64]:

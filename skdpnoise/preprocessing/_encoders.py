@@ -21,6 +21,7 @@ from skdpnoise.base.public_output import PublicOutput
 from skdpnoise.base.register import register_private
 from skdpnoise.base.tags import PrivateTags
 from skdpnoise.data.cells import cells_of, of_truth_values
+from skdpnoise.data.computed import asked_epsilon
 from skdpnoise.data.fitted_kinds import kind_of_labels
 from skdpnoise.data.reading import AnyColumns, CellSchema
 from skdpnoise.data.table import Table
@@ -124,7 +125,7 @@ class PrivateEncoder(PrivateTransformer):
         if none:
             warn_last(
                 f"{type(self).__name__} found no category of {', '.join(none)}: none "
-                f"has enough records for the noise at epsilon={self.epsilon:g} and delta="
+                f"has enough records for the noise at epsilon={asked_epsilon(self):g} and delta="
                 f"{self.delta:g}. All their values count as other. Public categories (categories=) "
                 "cost nothing."
             )

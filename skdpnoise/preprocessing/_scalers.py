@@ -20,6 +20,7 @@ from skdpnoise.accounting.session import FitSession
 from skdpnoise.base.advice import cause_of_hiding, named, note_hidden, warn_last
 from skdpnoise.base.constructors import Constraints, constructor_of_fields
 from skdpnoise.base.register import register_private
+from skdpnoise.data.computed import asked_epsilon
 from skdpnoise.data.reading import NumberColumns
 from skdpnoise.data.schema import Schema
 from skdpnoise.data.table import Table
@@ -123,7 +124,7 @@ class PrivateScaler(OneToOneFeatureMixin, PrivateTransformer):
     def _warn(self, lost: np.ndarray, what: str, *, typical_found: bool) -> None:
         if lost.any():
             note_hidden(type(self).__name__, lost)
-            cause = cause_of_hiding(self.epsilon, typical_found=typical_found)
+            cause = cause_of_hiding(asked_epsilon(self), typical_found=typical_found)
             warn_last(
                 f"{type(self).__name__} {what} {named(self, lost)}: {cause}. More records, a "
                 "larger epsilon or closer public bounds (feature_bounds) would help."

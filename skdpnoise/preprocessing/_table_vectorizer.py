@@ -23,6 +23,7 @@ from skdpnoise.base.public_output import PublicOutput
 from skdpnoise.base.register import register_private
 from skdpnoise.base.tags import PrivateTags
 from skdpnoise.data.cells import cells_of
+from skdpnoise.data.computed import asked_epsilon
 from skdpnoise.data.reading import AnyColumns, CellSchema
 from skdpnoise.data.table import Table
 from skdpnoise.data.tables import read_any_table
@@ -270,24 +271,31 @@ class DPTableVectorizer(PrivateTransformer, SchemaParameter):
 
     def _warn_of_hidden(self) -> None:
         hidden: dict[str, list[str]] = {}
-        blocks = self.columns_.blocks
+        blocks, epsilon = self.columns_.blocks, asked_epsilon(self)
         for block in blocks:
             facts, name = block.facts, block.column.name
             if facts is not None and facts.scale == 0.0:
-                cause = cause_of_hiding(self.epsilon, typical_found=facts.typical_found)
+                cause = cause_of_hiding(epsilon, typical_found=facts.typical_found)
                 hidden.setdefault(cause, []).append(name)
             elif block.column.is_open and not block.categories:
                 assert self.category_mechanism_ is not None
                 least = math.ceil(self.category_mechanism_.threshold)
-                cause = f"each is too rare, as no category reaches {least} records with its noise"
+                cause = (
+                    f"each is too rare, as no category reaches {least} records with its noise at "
+                    f"epsilon={epsilon:g}"
+                )
                 hidden.setdefault(cause, []).append(name)
         if hidden:
             names = {name for some in hidden.values() for name in some}
             note_hidden(type(self).__name__, np.array([b.column.name in names for b in blocks]))
             found = "; ".join(f"{_listed(some)}: {cause}" for cause, some in hidden.items())
+            less = ""
+            if len(names) == sum(bool(block.sizes) for block in blocks):
+                less = " Of these columns a model behind it predicts one constant."
             warn_last(
-                f"DPTableVectorizer leaves out {found}. More records, a larger epsilon, or bounds "
-                "and categories in 'schema' would help."
+                f"DPTableVectorizer leaves out {found}.{less} More records, a larger epsilon, or "
+                "bounds and categories in 'schema' would help.",
+                first=bool(less),
             )
 
 
