@@ -19,16 +19,13 @@ def warn_of_constant(model: Any, *, penalised: bool) -> None:
     """Say of a fitted model that it is a constant, or labels nearly all records alike."""
     features, coef, _, scale = model._standardised
     name, at = type(model).__name__, f"at epsilon={asked_epsilon(model):g}"
-    only = "predicts one constant" if model.fit_intercept else "predicts 0 everywhere"
-    if not scale:  # the search for the target has said it
+    if not (scale and features.used.any()):  # what did not find them has said it
         return
-    if not features.used.any():
-        warn_last(f"{name} {only}, as no column is left {at}.", first=True)
-    elif not coef[:, :-1].any():
+    if not coef[:, :-1].any():
         why, remedy = f"{at} its slopes are no larger than their noise", ""
         if penalised:
             why, remedy = f"{why}, or than their penalty", ", as would a smaller alpha"
-        text = f"{name} {only}: {why}. {_MORE}, or fewer columns{remedy}."
+        text = f"{name} {constant_of(model)}: {why}. {_MORE}, or fewer columns{remedy}."
         warn_last(text, first=True)
     elif hasattr(model, "classes_") and has_one_label(features, coef):
         warn_last(
@@ -36,6 +33,11 @@ def warn_of_constant(model: Any, *, penalised: bool) -> None:
             f"than how rare other labels are. {_MORE}. Scores still put rows in order.",
             first=True,
         )
+
+
+def constant_of(model: Any) -> str:
+    """Return what a model says for all rows where it has no slopes."""
+    return "predicts one constant" if model.fit_intercept else "predicts 0 everywhere"
 
 
 def has_one_label(features: Standardisation, coef: np.ndarray) -> bool:

@@ -19,6 +19,7 @@ from skdpnoise.kernels.sizes import in_blocks
 from skdpnoise.linear_model import _tuned as tuned
 from skdpnoise.linear_model._budget import FitBudget
 from skdpnoise.linear_model._column_groups import NO_GROUP
+from skdpnoise.linear_model._constant_models import constant_of
 from skdpnoise.linear_model._records import LinearSchema, Settings
 from skdpnoise.linear_model._standard_units import LIMIT, OF_COLUMNS, Standardisation
 from skdpnoise.mechanisms.balls import calibrate_ball
@@ -80,9 +81,12 @@ def standardise(
 
 def _warn(run: Run, hidden: np.ndarray, *, typical_found: bool) -> None:
     cause = cause_of_hiding(run.asked_epsilon, typical_found=typical_found)
-    columns = named(run.session.account.estimator, hidden)
+    model = run.session.account.estimator
+    columns, nothing = named(model, hidden), bool(hidden.all())
+    so = f"{constant_of(model)}, as it " if nothing else ""
     remedy = "More records, a larger epsilon or public bounds (feature_bounds) would help."
-    warn_last(f"{run.settings.owner} leaves out {columns}: {cause}. {remedy}")
+    text = f"{run.settings.owner} {so}leaves out {columns}: {cause}. {remedy}"
+    warn_last(text, first=nothing)
 
 
 def standardise_features(run: Run) -> Search[tuple[Standardisation, Run]]:

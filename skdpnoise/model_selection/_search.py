@@ -260,8 +260,8 @@ class PrivateSearchCV(WholeMixin, PlanMixin, BaseSearchCV, CallbackSupportMixin)
                 settled(model, report, ledger)
             self._store(outcome, problem, strategy)
             self._columns, self.privacy_ = columns, report
-            for one in said:
-                advice.warn_last(*one)
+            for warning in said:
+                advice.warn_last(*warning)
             advice.advise_on_estimated_number(self, estimated, grouped=groups is not None)
         return self
 

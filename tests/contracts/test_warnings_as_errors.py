@@ -104,7 +104,7 @@ class Told(TransformerMixin, BaseEstimator):
         given = {name: getattr(self, name) for name in ("epsilon", "delta", "adjacency", "ledger")}
         self.scaler_ = DPStandardScaler(**BOUNDS, noise=self.noise, **given).fit(X)
         self.privacy_ = self.scaler_.privacy_
-        warn_last("noise hides a column")
+        warn_last("noise hides a column", first=True)
         return self
 
     def transform(self, X):
