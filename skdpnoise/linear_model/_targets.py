@@ -306,7 +306,7 @@ def _warn_of_constant(run: Run, found: SearchedLocation | None) -> None:
         about += f", of a scale of {found.scale:.2g}"
     else:
         name += f" predicts {only}: the target is constant, or its scale is hidden;"
-    warn_last(f"{name} {about}. {SEE_TARGET}", first=True)
+    warn_last(f"{name} {about}. {SEE_TARGET}", first=not found.found)
 
 
 def _warn_of_no_scale(run: Run, look: Look | None, *, believed: bool) -> None:
