@@ -29,8 +29,8 @@ def warn_of_constant(model: Any, *, penalised: bool) -> None:
         warn_last(text, first=True)
     elif hasattr(model, "classes_") and has_one_label(features, coef):
         warn_last(
-            f"{name} predicts one label for nearly all rows: what the columns tell {at} is less "
-            f"than how rare other labels are. {_MORE}. Scores still put rows in order.",
+            f"{name} predicts one label for nearly all rows: {at} the columns tell less of it than "
+            f"how frequent it is. {_MORE}. Scores still put rows in order.",
             first=True,
         )
 
