@@ -200,10 +200,10 @@ def test_a_constant_is_never_silent(Model, delta):
     "found, believed, said", [(False, True, 1), (True, True, 0), (False, False, 0)]
 )
 def test_a_scale_of_which_a_look_shows_nothing_is_said_to_be_doubtful(found, believed, said):
-    settings = SimpleNamespace(owner="DPRidge", epsilon=0.7)
+    run = SimpleNamespace(settings=SimpleNamespace(owner="DPRidge"), asked_epsilon=0.7)
     look = looked(0.25, 1.0, found=found)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        _targets._warn_of_no_scale(SimpleNamespace(settings=settings), look, believed=believed)
+        _targets._warn_of_no_scale(run, look, believed=believed)
     assert len(caught) == said
     assert all("constant" in str(w.message) and "epsilon=0.7" in str(w.message) for w in caught)
