@@ -66,6 +66,16 @@ def test_a_growth_is_refused_by_the_most_passes_that_auto_can_make(Estimator, de
             assert not _fit(Estimator, n_samples, **settings, **common)
 
 
+@pytest.mark.parametrize(
+    ("Estimator", "solver"),
+    [(DPCoordinateDescentRegressor, "gradient"), (DPLogisticCD, "coordinate")],
+)
+@pytest.mark.parametrize("epsilon", [1.0, 1e4])
+def test_many_passes_are_made_with_integers_that_fit(Estimator, solver, epsilon):
+    settings = {"solver": solver, "feature_bounds": (-5.0, 5.0)}
+    assert not _fit(Estimator, 100, epsilon=epsilon, n_passes=300, **settings)
+
+
 def test_the_most_passes_of_auto_are_as_many_as_are_said():
     passes = [choose_defaults(level, SQUARED).n_passes for level in (1e-30, 1e-3, 0.02, 1e3)]
     most = COORDINATE.most_passes

@@ -235,7 +235,9 @@ def _planned(
     auto = tuned.choose_defaults(noise_level, settings.loss)
     n_passes = int(_given(settings.n_passes, auto.n_passes))
     query = replace(query, clip=problem.target.spread * float(_given(settings.clip, auto.clip)))
-    growth = _given(settings.budget_growth, auto.budget_growth)
+    # Of many passes no more than may be asked for.
+    growth = min(auto.budget_growth, math.exp(_LARGEST_GROWTH / n_passes))
+    growth = _given(settings.budget_growth, growth)
     weights = np.tile(_error_weights(settings, used.size)[coordinates], n_outputs)
     if growth != 1.0:
         later = growth ** ((np.arange(n_passes) - n_passes + 1) * (2.0 + order) / order)
