@@ -87,14 +87,17 @@ class Belief:
 
         .. math:: E \min(|m - x| / |x - o|, w)
         """
-        # The origin is one candidate, with an error of 1; the others are percentiles.
+        # The origin is one candidate, whose error is 1; the others are percentiles. It stays where
+        # none of them is better by more than a tail that is thought unlikely.
         found = np.array([origin, *self._quantiles(*np.arange(0.01, 1.0, 0.01).tolist())])
         centers = doubles((self.edges[:-1] >> 1) + (self.edges[1:] >> 1))
         mass = np.exp(self.log_mass - self.log_mass.max())
         with np.errstate(over="ignore"):
             distances = np.maximum(np.abs(centers - origin), np.finfo(np.float64).tiny)
             errors = np.abs(found[:, np.newaxis] - centers) / distances
-        return float(found[np.argmin(np.minimum(errors, worst) @ mass)])
+        expected = np.minimum(errors, worst) @ mass
+        expected[0] -= _TAIL * expected[0]
+        return float(found[np.argmin(expected)])
 
     def middle(self) -> float:
         """Return the median, with no more leading bits than it takes to halve what is likely."""
