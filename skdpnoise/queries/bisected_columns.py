@@ -142,7 +142,7 @@ class AlikeGaps:
         return clipped_sum(-ones, ones, "replace_one")
 
     def step(self, grid_size: Floats) -> Sweep:
-        low, high = self.common / _FAR, self.common * _FAR
+        low, high = max(self.common / _FAR, _LEAST), self.common * _FAR  # a gap of 0 is no sign
         in_steps = np.rint(1.0 / grid_size).astype(np.int64)
 
         def visit(loops: Any, tile: Floats, n: int, totals: Integers, which: Places) -> None:

@@ -194,7 +194,7 @@ class Ranges:
         ends = self.low[searched], self.high[searched]
         if hides_magnitudes(noise, parts["magnitudes"], *known):
             self.typical_found, self.bisected = False, True
-            if self.pooled and open_columns.size > 1:
+            if self.pooled and open_columns.size > 1 and not counts:  # whose share is of the whole
                 terms = session, noise, budget
                 location, scale, self.spent = yield from find_common(
                     open_columns, ends, terms, self.n_samples, missing=self.absent

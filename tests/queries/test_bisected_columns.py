@@ -200,6 +200,11 @@ def test_a_pair_moves_counts_of_alike_gaps_by_no_more_than_their_sensitivity():
     sums.append(step(np.zeros((0, 2))).ravel())  # no pair
     moves = [np.abs(one - other) for one, other in product(sums, sums)]
     assert np.max(moves, axis=0).tolist() == profile.per_coordinate.tolist() == [2.0, 2.0]
+    # Of no common gap, however small, one of nothing is near.
+    for common in (0.0, 5e-324, 2e-323, 4e-323, 1e-300, 1e308):
+        step = AlikeGaps(3, COLUMNS, common).step(np.ones(2))
+        sums = [step(np.full((1, 2), gap)).ravel() for gap in (*gaps, common, np.inf)]
+        assert np.ptp(sums, axis=0).max() <= 2.0 and sums[gaps.index(0.0)].tolist() == [0, 0]
 
 
 def test_gaps_that_differ_count_on_both_sides_and_those_of_nothing_on_none():
