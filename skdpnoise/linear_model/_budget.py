@@ -110,7 +110,8 @@ class FitBudget:
             mechanism = calibrate(self.noise, histograms, self.total)
             scaling = tuned.scaling_share(float(mechanism.standard_deviation.mean()) / n_samples)
         if self.centred:
-            strength = tuned.ball_strength(self.total, n_samples, 2 * self.centred)
+            n_sums = self.centred + (1 if self.pure else self.centred)  # means, and mean squares
+            strength = tuned.ball_strength(self.total, n_samples, n_sums)
             scaling = tuned.row_share(self.centred, strength, self.order)
         known = replace(self, scaling=scaling)
         n_open = self.n_open - (self.first == "search")

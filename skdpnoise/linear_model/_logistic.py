@@ -36,7 +36,7 @@ class DPLogisticCD(EitherClipParameters, LinearClassifier):
     solver : {"auto", "coordinate", "joint"}, default="auto"
         "joint" clips a record's whole gradient, of all columns and classes, by one norm, so that
         many of them cost no more than few; the noise is normal or, with delta = 0 and "auto", that
-        of the K-norm of the ball that holds a gradient, in 2 to 20 passes. "coordinate" clips it in
+        of the K-norm of the ball that holds a gradient, in 1 to 20 passes. "coordinate" clips it in
         each coordinate by itself, three classes or more one against the rest. "auto" takes "joint",
         but not where another noise is named, a parameter is set that is made for "coordinate"
         (`clip`, `budget_growth`, `error_weights`), or two classes have few records (a public
@@ -91,25 +91,29 @@ class DPLogisticCD(EitherClipParameters, LinearClassifier):
        squares of rows", where their noise is not too large, which refine a common scale, too,
        within ±8 of it: with z the p columns in halves of their bounds, around the middles, the sum
        of :math:`(z, z^2 - 1/2)`, whose norm is at most :math:`\sqrt{5 p / 4}`, and of z alone in g
-       groups, for which p is that of the others and 1 is added for each group
+       groups, for which p is that of the others and 1 is added for each group; with
+       delta = 0 the squares are one number, their sum over the p columns by the root of p, which
+       has the same norm
        (:func:`~skdpnoise.sensitivity.clipped_rows`: twice that under replace-one, once under
        add/remove).
     4. "gradients". With "coordinate" as there; with K > 2 classes a pass releases the sums of all K
        models together. With "joint", for each pass the sum over records of the gradient in all
-       columns and classes, the outer product of the row and its slopes, clipped to the norm C and
-       rounded to integers within it (:mod:`skdpnoise.kernels.joint`: it moves by 2C in Euclidean
+       columns and classes, the outer product of the row and its slopes, clipped to the norm C (and
+       in few passes with delta = 0 the more, so that it is the row that is clipped) and rounded to integers within it (:mod:`skdpnoise.kernels.joint`: it moves by 2C in Euclidean
        norm under replace-one, by C under add/remove), plus exact integer noise. With delta = 0
        that, and that of item 3, is of the K-norm of the ball, of density in proportion to
        :math:`e^{-\varepsilon_t |z|_2 / \Delta}` with Δ as far as a record moves the sum:
        neighbours' densities differ by :math:`e^{\varepsilon_t}` at most, and the ε_t add up.
     5. With "joint", an intercept and two classes without weights, where there are neither too few
        records nor hardly any noise: "labels by score", how many records of each class have scores
-       in each of six bins around the model's intercept, which depend on released numbers alone
+       in each of six bins (with delta = 0 of 12, or 24 where records are many) around the model's
+       intercept, which depend on released numbers alone
        (:func:`~skdpnoise.sensitivity.histogram_counts`: a record is one count, so that two counts
        move by 1 under replace-one, one under add/remove). The slope and the intercept of the
        log-odds follow from them. With "coordinate", an intercept and two classes, or with delta = 0
        and either few records or many classes, where noise may have made the model worse than the
-       largest class: "gain over the largest class", how many more records it labels rightly. A
+       largest class (and a guess among many classes is worse than that by more than noise would
+       hide, by the class shares): "gain over the largest class", how many more records it labels rightly. A
        record adds −1, 0 or 1, and moves it by 2 under replace-one, by 1 under add/remove.
 
     How these compose, and what is not protected, is said there too.

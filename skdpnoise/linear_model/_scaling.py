@@ -15,6 +15,7 @@ from skdpnoise.accounting.session import FitSession, Search
 from skdpnoise.base.advice import cause_of_hiding, named, note_hidden, warn_last
 from skdpnoise.data.computed import asked_epsilon
 from skdpnoise.data.table import Table
+from skdpnoise.kernels.losses import in_turn
 from skdpnoise.kernels.sizes import in_blocks
 from skdpnoise.linear_model import _tuned as tuned
 from skdpnoise.linear_model._budget import FitBudget
@@ -176,21 +177,24 @@ def _scale_bounded_rows(
         inside = (bounds[0] <= 0.0) & (bounds[1] >= 0.0) & ~grouped
         mean = np.where(inside, -middle / half, mean)
     if loss is not None and used.any():
-        query = row_moments(middle, half, groups)
+        query = row_moments(middle, half, groups, pooled=run.budget.pure)
         label = "means and squares of rows"
         profile = query.sensitivity(run.budget.adjacency)
         assert profile.l2 is not None
         mechanism = calibrate_ball("iid_gaussian", profile, profile.l2, loss)
         found = yield partial(run.session.released, label, query, mechanism=mechanism)
         both = found.values / run.n_samples
-        first, second = both[:p], both[p:] + 0.5
+        first = both[:p]
         noise = float(found.standard_deviation[0]) / run.n_samples
         keep = tuned.kept(float(((first - mean) ** 2).sum()), p * noise**2, p)
         mean = np.clip(mean + keep * (first - mean), -1.0, 1.0)
         alone = ~grouped
-        variance[alone] = second - mean[alone] ** 2
         if alone.any():
-            common, n_alone = variance[alone].mean(), int(alone.sum())
+            n_alone = int(alone.sum())
+            # Of pure noise, which is much for each column, the mean square of all.
+            second = both[p:] / (math.sqrt(n_alone) if run.budget.pure else 1.0) + 0.5
+            variance[alone] = second - mean[alone] ** 2
+            common = variance[alone].mean()
             others = variance[alone] - common
             energy = float((others**2).sum())
             drawn = tuned.kept(energy, n_alone * noise**2, n_alone)
@@ -198,33 +202,45 @@ def _scale_bounded_rows(
                 trust = typical**2 / (typical**2 + noise**2 / n_alone)
                 common = typical + trust * (common - typical)
             variance[alone] = common + drawn * others
-            if run.budget.pure:  # whose noise is much for each column, and too much below itself
-                variance[alone] = max(common, noise)
+            if run.budget.pure:
+                variance[alone] = max(common, noise / math.sqrt(n_alone))
     mean = np.where(used, mean, 0.0)
     part = np.sqrt(np.clip(variance, LEAST_SCALE**2, 1.0))
     part[grouped] = 1.0
     return Standardisation(middle + half * mean, half * part, used, (1.0 + np.abs(mean)) / part)
 
 
-def row_moments(middle: np.ndarray, half: np.ndarray, groups: np.ndarray) -> ClippedRows:
+def row_moments(
+    middle: np.ndarray, half: np.ndarray, groups: np.ndarray, *, pooled: bool = False
+) -> ClippedRows:
     """Return sums of rows in halves of public bounds, and of their squares less a half."""
-    # With z within ±1, the norm of (z, z² - 1/2) is at most the root of p + p/4. Of groups, whose
-    # part of a row has norm 1, only z is summed.
+    # With z within ±1, the norm of (z, z² - 1/2) is at most the root of p + p/4; and so it is with
+    # the sum of these squares by the root of p, in one number. Of groups, whose part of a row has
+    # norm 1, only z is summed.
     alone = np.flatnonzero(groups == NO_GROUP)
-    columns = np.append(np.ones(half.size), np.full(alone.size, 0.5))
+    largest = np.full(alone.size, 0.5)
+    if pooled and alone.size:
+        largest = np.array([0.5 * math.sqrt(alone.size)])
+    columns = np.append(np.ones(half.size), largest)
     norm = math.sqrt(1.25 * alone.size + groups.max() + 1)
     bounds = RowBounds(columns.size, norm, columns=columns)
-    return ClippedRows(bounds, contributions=partial(_with_squares, middle, half, alone))
+    facts = middle, half, alone
+    return ClippedRows(bounds, contributions=partial(_with_squares, facts, pooled))
 
 
 def _with_squares(
-    middle: np.ndarray, half: np.ndarray, alone: np.ndarray, X: np.ndarray
+    facts: tuple[np.ndarray, np.ndarray, np.ndarray], pooled: bool, X: np.ndarray
 ) -> Iterator[np.ndarray]:
+    middle, half, alone = facts
     for at in in_blocks(len(X)):
         rows, p = X[at], middle.size
-        both = np.empty((len(rows), p + alone.size), order="F")
+        n_squares = min(1, alone.size) if pooled else alone.size
+        both = np.empty((len(rows), p + n_squares), order="F")
         z = np.subtract(rows, middle, out=both[:, :p], dtype=np.float64)
         z /= half
         np.clip(z, -1.0, 1.0, out=z)
-        both[:, p:] = z[:, alone] ** 2 - 0.5
+        squares = z[:, alone] ** 2 - 0.5
+        if pooled and alone.size:
+            squares = in_turn(squares)[:, np.newaxis] / math.sqrt(alone.size)
+        both[:, p:] = squares
         yield both

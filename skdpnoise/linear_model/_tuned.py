@@ -335,14 +335,15 @@ def choose_gradients(
     )
 
 
-def pure_passes(n_passes: int | str, per_slope: float) -> int:
+def pure_passes(n_passes: int | str, per_slope: float, *, by_rows: bool) -> int:
     """Return the number of passes of pure noise, by n ε for each of the slopes."""
-    # Costs add up, and noise has a norm in proportion to the number of slopes: each of T passes
-    # has noise of about T d / (ε n) for d of them, of all of which a score has the root.
+    # Costs add up, and noise has a norm in proportion to the number of slopes: of T passes each
+    # has noise of about T d / (ε n) for d of them, so that T follows n ε / d. Clipped gradients
+    # need a second pass to tell what classes have in common, and have less noise than rows.
     if not isinstance(n_passes, str):
         return int(n_passes)
-    wanted = HALF * math.sqrt(per_slope)
-    return round(min(max(wanted, 2.0), GRADIENT.fewest_passes))
+    wanted = HALF * BESIDE * per_slope if by_rows else max(HALF * math.sqrt(per_slope), 2.0)
+    return round(min(max(wanted, 1.0), GRADIENT.fewest_passes))
 
 
 def most_passes(strength: float, n_samples: float, n_columns: int, sparse: bool) -> float:

@@ -18,9 +18,9 @@ from skdpnoise.linear_model.solvers.score_counts import CalibrateScores
 N_BINS = tuned.FINAL.bins
 
 
-def a_step(deviation=1e-3, log_odds=True, penalised=False):
-    query = GroupedSum(2 * N_BINS, np.asarray)
-    mechanism = SimpleNamespace(standard_deviation=np.full(2 * N_BINS, deviation))
+def a_step(deviation=1e-3, log_odds=True, penalised=False, n_bins=N_BINS):
+    query = GroupedSum(2 * n_bins, np.asarray)
+    mechanism = SimpleNamespace(standard_deviation=np.full(2 * n_bins, deviation))
     return CalibrateScores(query, mechanism, log_odds, penalised)
 
 
@@ -35,7 +35,7 @@ def a_plan(n_samples=1000, n_columns=1):
 
 
 def counts(step, path, plan, X, y):
-    return step.asked(path, plan).step(np.ones(2 * N_BINS))(Rows(X, y))
+    return step.asked(path, plan).step(np.ones(step.query.n_groups))(Rows(X, y))
 
 
 @pytest.mark.parametrize("adjacency", ["replace_one", "add_remove"])
@@ -84,6 +84,22 @@ def test_log_odds_are_found_whatever_the_scores_were(slope, intercept):
         moved = only_moved(path, plan, counts(step, path, plan, X, y).astype(float))[0, 0]
         assert moved[0] == path[0, 0, 0]
         assert moved[1] / moved[0] == pytest.approx(intercept / slope, rel=0.12, abs=0.2)
+
+
+@pytest.mark.parametrize("size", [1e-4, 1.0, 1e3])
+def test_scores_far_from_the_intercept_are_found_by_more_bins(size):
+    # Columns that go together make them wider than they are thought to be; most bins hold noise.
+    rng, path, plan = np.random.default_rng(0), np.full((1, 1, 10), size), a_plan(20_000, 9)
+    path[..., -1] = 0.0
+    for center, width in ((2.0, 0.3), (-1.0, 0.6)):
+        common = rng.normal(size=(20_000, 1))
+        X = np.broadcast_to(center + width * common, (20_000, 9))
+        y = (common[:, 0] + rng.logistic(size=20_000) > 0.3).astype(int)
+        step = a_step(60.0, n_bins=4 * N_BINS)
+        noisy = counts(step, path, plan, X, y) + rng.normal(0.0, 60.0, size=8 * N_BINS)
+        found = step(path, plan, noisy)[0, 0]
+        assert found[:-1].sum() * width == pytest.approx(1.0, rel=0.4)
+        assert -found[-1] / found[:-1].sum() == pytest.approx(center + 0.3 * width, abs=width)
 
 
 def test_a_user_s_penalty_is_respected():

@@ -441,7 +441,7 @@ def _squares(whole: Any) -> Floats:
 
 @dataclass(frozen=True, slots=True)
 class Clip:
-    """The most that one record may add to the sum of gradients.
+    r"""The most that one record may add to the sum of gradients.
 
     Parameters
     ----------
@@ -449,6 +449,10 @@ class Clip:
         C, its Euclidean norm.
     grid_size : float
         g, the unit of the sums.
+    least : float, default=0.0
+        q_0, the norm that slopes count as, at least: a record is shortened by
+        :math:`\min(1, C' / (|z_i| \max(|q_i|, q_0)))`, by its row alone where no slopes are
+        longer. It adds no more by that.
 
     Examples
     --------
@@ -458,6 +462,7 @@ class Clip:
 
     norm: float
     grid_size: float
+    least: float = 0.0
 
     @property
     def unit(self) -> float:
@@ -798,7 +803,8 @@ def _clipped(
     step, most = clip.grid_size / unit, clip.largest
     wanted = slopes * (1.0 / step)
     room = most / np.sqrt(squares) - 0.5 * math.sqrt(slopes.shape[1])
-    factor = np.minimum(np.maximum(room, 0.0) / np.sqrt(in_turn(wanted * wanted)) * _ROOM, 1.0)
+    sizes = np.maximum(np.sqrt(in_turn(wanted * wanted)), clip.least / step)
+    factor = np.minimum(np.maximum(room, 0.0) / sizes * _ROOM, 1.0)
     if weights is not None:
         factor *= weights
     whole = np.rint(wanted * factor[:, np.newaxis])

@@ -232,7 +232,9 @@ def shrink_scores(path: np.ndarray, plan: Any) -> np.ndarray:
 def shrink_noisy_scores(path: np.ndarray, plan: Any) -> np.ndarray:
     """Shrink scores of few passes, which may be noise alone, so that labels stay as they are."""
     keep = _likely_kept(path, plan, plan.slope_noise())
-    return np.asarray(path * max(keep, tuned.FINAL.least_kept))
+    # However long slopes are, what is kept of noise are small scores.
+    spread = float(np.linalg.norm(plan.average(path)[:, :-1] * plan.problem.features.spread))
+    return np.asarray(path * max(keep, tuned.FINAL.least_kept / max(spread, 1.0)))
 
 
 def shrink_noisy_slopes(path: np.ndarray, plan: Any) -> np.ndarray:

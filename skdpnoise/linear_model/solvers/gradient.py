@@ -2,9 +2,11 @@ r"""Descent along whole gradients: one record's, in all columns and outputs, is 
 
 One pass releases
 
-.. math:: \sum_i \min\Bigl(1, \frac{C}{|x_i| |q_i|}\Bigr) \, x_i \otimes q_i
+.. math:: \sum_i \min\Bigl(1, \frac{C}{|x_i| \max(|q_i|, q_0)}\Bigr) \, x_i \otimes q_i
 
-with x the standardised row and its constant, q the slopes of all outputs. However many columns and
+with x the standardised row and its constant, q the slopes of all outputs. With q_0 = 0 gradients
+are clipped; where few passes are made, q_0 is the largest slope of the constant model, so that rows
+are, and what classes have in common is subtracted whatever their sizes. However many columns and
 classes there are, a record moves it by at most C.
 """
 
@@ -17,7 +19,7 @@ from functools import partial
 from typing import ClassVar
 
 import numpy as np
-from scipy.special import ndtri
+from scipy.special import ndtri, softmax
 
 from skdpnoise._utils.parameters import check_memory
 from skdpnoise.accounting.budget import BESIDE
@@ -63,8 +65,10 @@ _MANY = 2.0**30  # records
 class WholeGradients(ClippedVectors):
     """Sums of gradients in all columns and outputs, one record's held to the norm C in integers."""
 
+    least: float = 0.0  # norm that slopes count as, at least, where they are clipped
+
     def clip(self, grid_size: np.ndarray) -> Clip:
-        return Clip(self.norm, float(grid_size[0]))
+        return Clip(self.norm, float(grid_size[0]), self.least)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -222,7 +226,8 @@ class GradientDescent:
         if isinstance(left, PureLoss):
             # Costs add up: each of T passes has noise that is larger by the root of T.
             there = effective * left.pure_epsilon / math.prod(shape)
-            few = tuned.pure_passes(settings.n_passes, there)
+            by_rows = loss.labels and loss.curvature < 1.0
+            few = tuned.pure_passes(settings.n_passes, there, by_rows=by_rows)
             settings, strength = replace(settings, n_passes=few), strength / math.sqrt(few)
         part, final = _final_steps(problem, n_samples, budget, strength)
         left = left.share(1.0 - part)
@@ -238,6 +243,13 @@ class GradientDescent:
             clip = min(clip, _LARGEST_SLOPE * longest)
         if not isinstance(settings.clip, str):
             clip = float(settings.clip) * size
+        least = 0.0
+        few = budget.pure and n_passes < tuned.GRADIENT.fewest_passes
+        if few and loss is LOGISTIC and isinstance(settings.clip, str):
+            # Rows are clipped by their own norm, so that a pass from a constant model subtracts
+            # what classes have in common, whatever their sizes.
+            least = float(LOGISTIC.mean(np.abs(target.constant))[0])
+            clip = tuned.GRADIENT.most_clip * length * least
         longest_step = reach / n_passes * (1.0 - momentum) / (clip * length)
         # Moments of rows have no eigenvalue above L²; the more is clipped, the longer a step may
         # be. Of sparse rows L is a guess.
@@ -246,7 +258,10 @@ class GradientDescent:
             whole = max(min(clip / (length * size), 1.0), _TINY)
             step /= whole**tuned.GRADIENT.shorter_steps
         step = min(step, longest_step)
-        query = WholeGradients(clip, math.prod(shape))
+        if least:
+            step = 1.0 / (loss.curvature * tuned.GRADIENT.most_clip * length**2)
+            longest_step = max(step, longest_step)
+        query = WholeGradients(clip, math.prod(shape), least=least)
         mechanism = query.calibrated(budget.noise, left, budget.adjacency, n_passes)
         steps = min(_STEPS, _SUM / (_SAFETY * n_samples))
         bits = math.floor(math.log2(steps * float(np.max(mechanism.scale)) / clip))
@@ -288,7 +303,10 @@ def _final_steps(
     part = tuned.share_of_scores(strength, budget.order, n_used) if alike else 0.0
     if not part:
         return _fallback(budget, problem, n_samples) if budget.pure else (0.0, (shrink,))
-    query = GroupedSum(2 * tuned.FINAL.bins, partial(np.asarray, dtype=np.intp))
+    bins = tuned.FINAL.bins
+    if budget.pure:  # rows may be far from their centre: scores may be anywhere
+        bins *= 4 if strength >= tuned.FINAL.strong else 2
+    query = GroupedSum(2 * bins, partial(np.asarray, dtype=np.intp))
     counts = calibrate(budget.noise, query.sensitivity(budget.adjacency), left.share(part))
     log_odds = settings.loss is LOGISTIC
     last = CalibrateScores(query, counts, log_odds, log_odds and settings.strength > 0.0)
@@ -335,4 +353,10 @@ def _fallback(
     part = tuned.gain_share(strength, budget.order)
     told = ClippedSum(-np.ones(1), np.ones(1))
     gain = calibrate(budget.noise, told.sensitivity(budget.adjacency), budget.model.share(part))
+    constant = problem.target.constant
+    if constant.size > 1:
+        # Of many classes a guess may lose less than noise hides.
+        lead = float(softmax(constant).max()) - 1.0 / constant.size
+        if lead * n_samples < 2.0 * float(gain.standard_deviation[0]):
+            return 0.0, (shrink_noisy_scores,)
     return part, (shrink_noisy_scores, MajorityFallback(told, gain))

@@ -6,6 +6,7 @@ should be; and where they found nothing but noise, the model does not tell. Coun
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -15,6 +16,7 @@ from scipy.stats import norm
 
 from skdpnoise.accounting.queries import GroupedSum
 from skdpnoise.kernels import LOGISTIC
+from skdpnoise.linear_model import _tuned as tuned
 from skdpnoise.linear_model._records import Rows
 from skdpnoise.linear_model._standard_units import LIMIT
 from skdpnoise.linear_model.solvers.final_steps import (
@@ -29,9 +31,9 @@ class LabelsByScore(LastRelease):
     """Counts of the records of each class by bins of the score, those of the second class last."""
 
     # A record is one count, whatever its score: replacing it moves two counts by 1, adding or
-    # removing it moves one. The bins depend on released numbers alone. They have one width and
-    # cover about ±3 standard deviations around the intercept; the outer ones hold what is beyond,
-    # too. The predicted label changes at an edge of bins, unless that is beyond nearly all scores.
+    # removing it moves one. The bins depend on released numbers alone. They have one width, about a
+    # standard deviation, around the intercept; the outer ones hold what is beyond, too. The
+    # predicted label changes at an edge of bins, unless that is beyond nearly all scores.
 
     label = "labels by score"
     query: GroupedSum
@@ -50,7 +52,7 @@ class LabelsByScore(LastRelease):
     def edges(self, path: np.ndarray, plan: Any) -> np.ndarray:
         """Return the scores between bins: multiples of their width."""
         n_bins = self.query.n_groups // 2
-        width = 2.0 * LIMIT * spread_of_scores(path, plan) / n_bins
+        width = 2.0 * LIMIT * spread_of_scores(path, plan) / tuned.FINAL.bins
         around = round(float(plan.average(path)[0, -1]) / width)
         return np.asarray(width * (np.arange(1, n_bins) - n_bins // 2 + around))
 
@@ -78,7 +80,7 @@ class CalibrateScores(LabelsByScore):
 
     def __call__(self, path: np.ndarray, plan: Any, noisy: np.ndarray) -> np.ndarray:
         spread, was = spread_of_scores(path, plan), float(plan.average(path)[0, -1])
-        scores = spread * _normal_means((self.edges(path, plan) - was) / spread)
+        scores = spread * _means((self.edges(path, plan) - was) / spread)
         slopes, intercepts = 2.0 ** np.arange(-6.0, 2.0, 0.125) / spread, np.arange(-10, 10, 0.125)
         if self.penalised:
             slopes = np.append(slopes[slopes < 1.0], 1.0)
@@ -89,17 +91,22 @@ class CalibrateScores(LabelsByScore):
         both = chances * (1.0 - chances)
         variance = self.noise**2 * (1.0 - 2.0 * both) + records * both
         off = second - (first + second) * chances
-        likelihood = -0.5 * (off**2 / variance + np.log(variance)).sum(axis=-1)
+        # Of more bins than scores are thought to fill, those that may hold nothing tell nothing.
+        told = records > math.sqrt(2.0) * self.noise
+        told |= records.size <= tuned.FINAL.bins or not told.any()
+        likelihood = -0.5 * ((off**2 / variance + np.log(variance)) * told).sum(axis=-1)
         # Beforehand all shares of the second class are as likely.
         share = LOGISTIC.mean(intercepts)
         likelihood += np.log(share * (1.0 - share))
         weights = np.exp(likelihood - likelihood.max())
         expected = np.tensordot(weights / weights.sum(), chances)
         losses = np.logaddexp(0.0, log_odds) - expected * log_odds
-        mean = losses @ records / max(float(records.sum()), 1.0)
+        mean = losses @ (records * told) / max(float(records @ told), 1.0)
         if self.log_odds:
-            # The records counted were fitted: each slope gains 1/n by that, at its whole length.
-            mean += plan.n_slopes / plan.n_samples * slopes[:, np.newaxis]
+            # The records counted were fitted: each slope gains 1/n by that, at its whole length;
+            # that of few passes is unknown, and whole where log-odds vary by 1.
+            whole = spread if len(path) < tuned.GRADIENT.fewest_passes else 1.0
+            mean += plan.n_slopes / plan.n_samples * whole * slopes[:, np.newaxis]
         best, level = np.unravel_index(int(mean.argmin()), mean.shape)
         slope, intercept = float(slopes[best]), float(intercepts[level])
         if not self.log_odds:  # labels change where both classes are as likely
@@ -115,7 +122,11 @@ def spread_of_scores(path: np.ndarray, plan: Any) -> float:
     return float(np.linalg.norm(slopes)) or 1.0
 
 
-def _normal_means(edges: np.ndarray) -> np.ndarray:
-    """Return the means of a standard normal number between edges, and beyond them."""
+def _means(edges: np.ndarray) -> np.ndarray:
+    """Return the means of a standard normal number between edges; far away, the middles."""
+    half = 0.5 * (edges[1] - edges[0])
+    middles = np.append(edges - half, edges[-1] + half)
     ends = np.concatenate([[-np.inf], edges, [np.inf]])
-    return np.asarray(-np.diff(norm.pdf(ends)) / np.diff(norm.cdf(ends)))
+    chances = np.diff(norm.cdf(ends))
+    known = np.abs(middles) <= 2.0 * LIMIT
+    return np.where(known, -np.diff(norm.pdf(ends)) / np.where(known, chances, 1.0), middles)

@@ -226,6 +226,24 @@ def test_no_record_is_beyond_the_bound_and_many_come_close(n_outputs, steps):
         assert sum(one > 0.999 * bound for one in found) > 50
 
 
+def test_rows_are_shortened_alike_where_slopes_count_as_longer():
+    # Of ±.3 and ±.7 all count as .7: what a row adds is in proportion to its slopes.
+    rng = np.random.default_rng(5)
+    rows = GridRows(rng.normal(size=(400, 5)), grid_size=2.0**-12, limit=8.0, constant=1.0)
+    slopes = rng.choice([-0.7, -0.3, 0.3, 0.7], size=(400, 1))
+    for least in (0.0, 0.7, 5.0):
+        clip = Clip(0.5, 2.0**-30, least)
+        (block,) = rows.blocks()
+        whole = module._clipped(slopes, block.squares, rows.grid_size, clip)
+        norms = np.sqrt(block.squares) * rows.grid_size
+        sizes = np.maximum(np.abs(slopes[:, 0]), least)
+        expected = slopes[:, 0] * np.minimum(1.0, 0.5 / (norms * sizes))
+        step = clip.grid_size / rows.grid_size
+        np.testing.assert_allclose(whole[:, 0] * step, expected, atol=2.0 * step)
+        added = squared_norms(rows, lambda _, __, whole=whole: whole, clip)
+        assert max(added) <= clip.largest**2
+
+
 @pytest.mark.parametrize("careless", [1e-4, 3e-5])
 def test_the_last_check_holds_what_a_careless_factor_would_let_through(monkeypatch, careless):
     # The margin makes the check idle; without it, the check alone must hold the bound.
