@@ -91,16 +91,16 @@ class DPLogisticCD(EitherClipParameters, LinearClassifier):
        squares of rows", where their noise is not too large, which refine a common scale, too,
        within ±8 of it: with z the p columns in halves of their bounds, around the middles, the sum
        of :math:`(z, z^2 - 1/2)`, whose norm is at most :math:`\sqrt{5 p / 4}`, and of z alone in g
-       groups, for which p is that of the others and 1 is added for each group; with
-       delta = 0 the squares are one number, their sum over the p columns by the root of p, which
-       has the same norm
+       groups, for which p is that of the others and 1 is added for each group; with delta = 0 the
+       squares are one number, their sum over the p columns by the root of p, of the same norm
        (:func:`~skdpnoise.sensitivity.clipped_rows`: twice that under replace-one, once under
        add/remove).
     4. "gradients". With "coordinate" as there; with K > 2 classes a pass releases the sums of all K
        models together. With "joint", for each pass the sum over records of the gradient in all
-       columns and classes, the outer product of the row and its slopes, clipped to the norm C (and
-       in few passes with delta = 0 the more, so that it is the row that is clipped) and rounded to integers within it (:mod:`skdpnoise.kernels.joint`: it moves by 2C in Euclidean
-       norm under replace-one, by C under add/remove), plus exact integer noise. With delta = 0
+       columns and classes, the outer product of the row and its slopes, clipped to the norm C (in
+       few passes with delta = 0 by the row alone, where its slopes are not large) and rounded to
+       integers within it (:mod:`skdpnoise.kernels.joint`: it moves by 2C in Euclidean norm under
+       replace-one, by C under add/remove), plus exact integer noise. With delta = 0
        that, and that of item 3, is of the K-norm of the ball, of density in proportion to
        :math:`e^{-\varepsilon_t |z|_2 / \Delta}` with Δ as far as a record moves the sum:
        neighbours' densities differ by :math:`e^{\varepsilon_t}` at most, and the ε_t add up.
@@ -112,9 +112,9 @@ class DPLogisticCD(EitherClipParameters, LinearClassifier):
        move by 1 under replace-one, one under add/remove). The slope and the intercept of the
        log-odds follow from them. With "coordinate", an intercept and two classes, or with delta = 0
        and either few records or many classes, where noise may have made the model worse than the
-       largest class (and a guess among many classes is worse than that by more than noise would
-       hide, by the class shares): "gain over the largest class", how many more records it labels rightly. A
-       record adds −1, 0 or 1, and moves it by 2 under replace-one, by 1 under add/remove.
+       largest class (of many, by more than noise hides): "gain over the largest class", how many
+       more records it labels rightly. A record adds −1, 0 or 1, and moves it by 2 under
+       replace-one, by 1 under add/remove.
 
     How these compose, and what is not protected, is said there too.
 

@@ -145,7 +145,7 @@ def test_one_record_moves_every_release_by_what_is_charged_for_at_most(name, adj
 def test_a_label_moves_the_gain_over_the_largest_class_by_what_is_charged_for(adjacency):
     X, y = made("logistic", 60, 3)
     largest = 0.0
-    for seed, (one, other) in enumerate(2 * [*itertools.permutations(range(3), 2)]):
+    for seed, (one, other) in enumerate(6 * [*itertools.permutations(range(3), 2)]):
         first, second = y.copy(), y.copy()
         first[-1], second[-1] = one, other
         near = (X, second) if adjacency == "replace_one" else (X[:-1], first[:-1])
