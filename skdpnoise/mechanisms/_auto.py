@@ -30,8 +30,8 @@ Vector = NDArray[np.float64]
 _LOG_RATIOS = (-0.8, -0.6, -0.1, 0.2, 0.7)
 _SHAPES = (1.75, 1.7, 1.48, 1.27, 1.12)
 # Where one shift is more than this share of all, roughly, Laplace noise on the many small ones says
-# little: the shape is at most that of this log ratio.
-_SHARE, _DOMINATED = 0.28, -0.35
+# little: unless they are too many, the shape is at most that of this log ratio.
+_SHARE, _MANY, _DOMINATED = 0.28, -2.5, -0.35
 _ORDER = 1.5  # of the costs, between those of the two
 _STEP = 0.15  # log ratio of neighbouring shifts: a few are composed faster, and lose .1 %
 _LEAST, _MOST = 1e-40, 0.1  # of delta: beyond these a quick bound is not that of the own loss
@@ -62,7 +62,7 @@ def quick_shape(request: Request) -> Proposal:
     moving = limit > 0.0
     shifts = limit[moving] / request.scales("inid", _ORDER, box)[moving]
     log_ratio = log_error("gaussian", 2.0, request.mu) - log_error("laplace", 1.0, target.epsilon)
-    if shifts.max() > _SHARE * np.linalg.norm(shifts):
+    if log_ratio > _MANY and shifts.max() > _SHARE * np.linalg.norm(shifts):
         log_ratio = max(log_ratio, _DOMINATED)
     if not _LOG_RATIOS[0] < log_ratio < _LOG_RATIOS[-1]:
         raise ValueError("Normal or Laplace noise is about as good as any shape between them.")
