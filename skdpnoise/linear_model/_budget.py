@@ -40,7 +40,8 @@ class FitBudget:
     looking: float = 0.0  # of what a search of the target leaves, for a second look
     centred: int = 0  # columns within bounds whose mean is estimated as that of whole rows
     rough: bool = False  # whether the search for a target finds a median and a spread alone
-    spared: float = 0.0  # of what the features may cost, for the model
+    # Of what the features may cost, what the model may; below 0 where these cost more.
+    spared: float = 0.0
     most_for_classes: float = 1.0  # of the share for their numbers of records
 
     @property
@@ -66,7 +67,7 @@ class FitBudget:
     @property
     def features(self) -> LossBudget:
         """Cost of the scaling of the features, at most."""
-        return self._rest(self.scaling * self.needs[0] / sum(self.needs))
+        return self._rest(self._features_part)
 
     @property
     def least(self) -> FitBudget:
@@ -77,8 +78,16 @@ class FitBudget:
     @property
     def model(self) -> LossBudget:
         """Cost of the gradients or second moments, at most."""
-        spared = self.spared * self.scaling * self.needs[0] / sum(self.needs)
-        return self._rest(1.0 - self.scaling + spared)
+        return self._rest(1.0 - self.scaling + self.spared * self._features_part)
+
+    @property
+    def again(self) -> float:
+        """Part of what the features cost that they may cost again: all, or half of the model's."""
+        return min(1.0, HALF * (1.0 - self.scaling) / self._features_part)
+
+    @property
+    def _features_part(self) -> float:
+        return self.scaling * self.needs[0] / sum(self.needs)
 
     def stages(self, n_samples: float | None) -> list[LossBudget]:
         """Return what each stage may cost, fixed before the first one: for a ledger."""

@@ -150,7 +150,9 @@ class DPCoordinateDescentRegressor(CoordinateParameters, LeastSquares):
        under replace-one, by 1 under add/remove. Before these, of several columns, "common
        magnitude", "alike gaps" and "common location" are sums of the same sensitivities: columns
        that they show to be alike have one location and one scale, and the model gets what is left,
-       but for "means and squares of rows" with gradients of all columns at once.
+       but for "means and squares of rows" with gradients of all columns at once. With delta > 0
+       columns whose deviations drown in wide bounds are then searched as those without, for as
+       much once more, and fitted as such.
     4. Either "gradients": for each pass and coordinate, the sum over records of the gradient,
        clipped to [−C, C] and rounded to integer grid steps
        (:func:`~skdpnoise.sensitivity.clipped_gradient`: 2C under replace-one, C under add/remove),

@@ -135,7 +135,7 @@ class PrivateLinearModel(PrivateEstimator, BaseEstimator):
             # scale
             target, run = session.answer(self._target.estimate(run), columns[1])
             standard, run = session.answer(standardise_features(run), columns[0])
-            problem = LinearProblem(settings, schema, standard, target)
+            problem = LinearProblem(settings, run.schema, standard, target)
             if not standard.used.any():
                 problem = session.answer(self._target.constant(problem, run), columns[1])
             plan = solver.plan(problem, session.n_records, run.budget)

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from skdpnoise.accounting.budget import HALF
 from skdpnoise.accounting.queries import ClippedRows
 from skdpnoise.accounting.session import FitSession, Search
 from skdpnoise.base.advice import cause_of_hiding, named, note_hidden, warn_last
@@ -23,11 +24,17 @@ from skdpnoise.linear_model._column_groups import NO_GROUP
 from skdpnoise.linear_model._constant_models import constant_of
 from skdpnoise.linear_model._records import LinearSchema, Settings
 from skdpnoise.linear_model._standard_units import LIMIT, OF_COLUMNS, Standardisation
+from skdpnoise.mechanisms import calibrate
 from skdpnoise.mechanisms.balls import calibrate_ball
 from skdpnoise.privacy import LossBudget
-from skdpnoise.queries.location_scale import LEAST_SCALE, locate_first
-from skdpnoise.queries.ranges import REACH, TYPICAL, Ranges
-from skdpnoise.sensitivity import RowBounds
+from skdpnoise.queries.location_scale import (
+    LEAST_SCALE,
+    TO_SIGMA,
+    locate,
+    locate_first,
+)
+from skdpnoise.queries.ranges import REACH, SEARCH_SHARES, TYPICAL, Ranges, hides_magnitudes
+from skdpnoise.sensitivity import RowBounds, clipped_sum
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -96,7 +103,7 @@ def standardise_features(run: Run) -> Search[tuple[Standardisation, Run]]:
     groups, within = run.schema.column_groups, run.schema.bounds
     if not run.settings.whole:
         standard, left = yield from standardise(run, within)
-        return standard, run.spared(left)
+        return (yield from _closer(run.spared(left), standard))
     grouped, p = groups != NO_GROUP, groups.size
     if run.schema.sparse:  # zeros stay zeros
         largest = np.abs(within).max(axis=0)
@@ -137,6 +144,37 @@ def standardise_features(run: Run) -> Search[tuple[Standardisation, Run]]:
     scale, limit = standard.scale / np.sqrt(part), standard.limit * np.sqrt(part)
     softened = replace(standard, scale=scale, limit=limit)
     return _of_groups(softened, np.sqrt(part), groups), run
+
+
+def _closer(run: Run, standard: Standardisation) -> Search[tuple[Standardisation, Run]]:
+    """Search columns whose scale drowns in wide bounds as if they had none."""
+    # Which these are, released numbers say; the search costs what found them once more, or
+    # half of the model's. Bounds of those found tell nothing: the run that is returned has none.
+    bounds, budget, noise = run.schema.bounds, run.budget, run.budget.noise
+    half = 0.5 * bounds[1] - 0.5 * bounds[0]
+    if not (run.settings.fit_intercept and np.isfinite(half).any()) or budget.pure:
+        return standard, run
+    sums = clipped_sum(0.0 * standard.scale, np.ones(half.size), budget.adjacency)
+    mechanism = calibrate(noise, sums, budget.features.share(HALF))
+    error = TO_SIGMA * float(mechanism.standard_deviation.max()) / run.n_samples
+    least = max(LEAST_SCALE, error / tuned.TARGET.hidden)
+    drowned = np.isfinite(half) & (half > 0.0) & (standard.scale <= least * half)
+    places, loss = np.flatnonzero(drowned), budget.features.share(budget.again)
+    facts = noise, loss.share(SEARCH_SHARES[0]), run.n_samples, places.size
+    if not places.size or hides_magnitudes(*facts):
+        return standard, run
+    ranges = Ranges("private_location_scale", places.size, None)
+    search = locate(ranges, run.session, noise, loss, run.n_samples)
+    found = yield partial(_answer_on_columns, search, places)
+    limit = np.full(places.size, LIMIT)
+    closer = Standardisation(found.location, found.scale, found.found, limit)
+    arrays = {name: getattr(standard, name).copy() for name in OF_COLUMNS}
+    bounds = bounds.copy()
+    for name in OF_COLUMNS:
+        arrays[name][places[found.found]] = getattr(closer, name)[found.found]
+    bounds[:, places[found.found]] = [[-np.inf], [np.inf]]
+    run = replace(run, schema=replace(run.schema, bounds=bounds))
+    return replace(standard, **arrays), run.spared(budget.spared - budget.again)
 
 
 def _answer_on_columns(search: Search[Any], columns: np.ndarray, X: Table[Any]) -> Any:

@@ -73,6 +73,11 @@ class Standardisation:
         within = np.minimum(self.limit, FARTHEST)
         return replace(self, limit=np.where(unbounded, FARTHEST, within))
 
+    def narrowed(self, bounds: np.ndarray) -> Standardisation:
+        """Return one that clips to ±3 scales, but for columns of two values, the ends of bounds."""
+        narrow = np.minimum(self.limit, LIMIT)
+        return replace(self, limit=np.where(self.of_two_values(bounds), self.limit, narrow))
+
     def through_origin(self) -> Standardisation:
         """Return a standardisation that leaves 0 where it is, for models without an intercept."""
         scale = np.hypot(self.center, self.scale)

@@ -236,7 +236,8 @@ def test_descents_between_public_bounds_that_are_far_beyond_the_columns_are_of_u
     for far in (15, 100):  # no value is beyond 12
         bounds = {"feature_bounds": (0, far), "target_bounds": (-far, far)}
         model = _model(epsilon=5.0, solver="gradient", **bounds).fit(X, y)
-        assert (model.clip_range_[1] >= far * (1.0 - 1e-12)).all()
+        # Columns that drown in their bounds are searched, and clipped as without any.
+        assert (model.clip_range_[1] >= far * (1.0 - 1e-12)).all() == (far == 15)
         scores.append(model.score(X, y))
     assert scores[0] > 0.94
     assert scores[1] > 0.5
@@ -244,6 +245,45 @@ def test_descents_between_public_bounds_that_are_far_beyond_the_columns_are_of_u
     for far in (15, 100):
         model = DPLogisticCD(5.0, 0.0, feature_bounds=(0, far), random_state=0).fit(X, labels)
         assert model.score(X, labels) > 0.89
+
+
+@pytest.mark.parametrize("adjacency", ["replace_one", "add_remove"])
+def test_columns_that_drown_in_wide_bounds_are_searched_within_the_guarantee(adjacency):
+    rng = np.random.default_rng(0)
+    X = rng.normal(2.0, 1.0, size=(20_000, 3))
+    y = X @ [1.0, -1.0, 0.5] + 0.3 * rng.normal(size=20_000)
+    bounds = ([-2.0, -1e5, -2.0], [6.0, 1e5, 6.0])
+    model = _model(
+        epsilon=1.0,
+        adjacency=adjacency,
+        feature_bounds=bounds,
+        target_bounds=(-15.0, 15.0),
+    ).fit(X, y)
+    labels = [release.label for release in model.privacy_.releases]
+    assert labels.index("magnitudes") > labels.index("mean absolute deviations")
+    assert model.privacy_.guarantee.epsilon <= 1.0 + 1e-9
+    low, high = model.clip_range_
+    assert high[0] > 4.0 and -10.0 < low[1] < 0.0 and 4.0 < high[1] < 300.0
+    assert model.coef_[:2] == pytest.approx([1.0, -1.0], abs=0.35)
+    facts = {"feature_bounds": bounds, "target_bounds": (-15.0, 15.0)}
+    pure = _model(epsilon=1.0, delta=0.0, **facts).fit(X, y)
+    assert "magnitudes" not in [release.label for release in pure.privacy_.releases]
+
+
+@pytest.mark.parametrize("n", [1000, 20_000])
+@pytest.mark.parametrize("beside", ["open target", "open column"])
+def test_columns_that_are_searched_leave_half_of_the_model(n, beside):
+    rng = np.random.default_rng(0)
+    X = rng.normal(2.0, 1.0, size=(n, 12))
+    y = X[:, 0] + 0.3 * rng.normal(size=n)
+    low, high = np.full(12, -1e5), np.full(12, 1e5)
+    facts = {"target_bounds": (-15.0, 15.0)} if beside == "open column" else {}
+    if facts:
+        low[0], high[0] = -np.inf, np.inf
+    for epsilon in (0.3, 3.0):
+        model = _model(epsilon=epsilon, feature_bounds=(low, high), **facts).fit(X, y)
+        assert np.isfinite(model.coef_).all()
+        assert model.privacy_.guarantee.epsilon <= epsilon + 1e-9
 
 
 def test_units_between_those_of_columns_and_bounds_clip_at_the_same_values():

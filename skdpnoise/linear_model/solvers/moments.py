@@ -304,10 +304,15 @@ class MomentsOr:
         if not tuned.asks_for_descent(settings):
             plan = MOMENTS.plan(problem, n_samples, budget)
             reach = features.reach[features.used]
-            if settings.whole:  # whose gradients have no larger units for wide bounds
+            # Whole gradients have no larger units for wide bounds. Of columns it is better to clip
+            # values far from all others than to have such units, but with pure noise.
+            narrows = not (settings.whole or budget.pure)
+            if settings.whole or narrows:
                 reach = np.ones_like(reach)
             if tuned.prefers_moments(plan.moments.noise_level, reach):
                 return plan
+            if narrows:
+                problem = replace(problem, features=features.narrowed(problem.schema.bounds))
         return self.other.plan(problem, n_samples, budget)
 
 
