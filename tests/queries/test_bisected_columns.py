@@ -167,8 +167,12 @@ def test_columns_that_are_alike_have_one_location_and_one_scale():
 )
 def test_columns_that_are_not_alike_have_scales_of_their_own(scales):
     for seed in range(10):
-        rows = np.random.default_rng(seed).normal(3.0, 1.0, size=(500, 30)) * scales
-        assert of_common(rows, seed=seed)[1] == 0.0
+        rows, charges = np.random.default_rng(seed).normal(3.0, 1.0, size=(500, 30)) * scales, []
+        _, scale, part = of_common(
+            rows, seed=seed, charge=lambda _, what, to=charges: to.append(what)
+        )
+        spent = math.hypot(*(what.privacy_loss().mu for what in charges))
+        assert scale == 0.0 and 0.999 * FEW.share(part).mu <= spent <= FEW.share(part).mu * 1.001
 
 
 @pytest.mark.parametrize("value", [0.0, 7.0])
