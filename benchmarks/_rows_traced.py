@@ -63,6 +63,8 @@ class Carriers:
         kind = type(value)
         if _is_ours(kind):
             return False  # what it holds is looked at; a property might read rows
+        if isinstance(value, np.nditer):  # at its end it has no shape: its blocks are looked at
+            return False
         if inspect.getattr_static(kind, "shape", None) is not None:
             shape = getattr(value, "shape", ())
             lengths = [one for one in shape if isinstance(one, int)]
