@@ -388,6 +388,7 @@ def slope(skewed: bool, n: int, p: int, epsilon: float, seed: int, _: Any) -> Fi
 
 IMBALANCED = ((5000, 10, 0.1), (9000, 10, 0.1), (20_000, 10, 0.1))
 HARD = ((9000, 10, 0.1), (5000, 10, 0.03), (2000, 200, 0.3), (1500, 100, 0.35))
+PASSES = {"n_passes": [1, 2, 3, 5, 8, 12, 20], "alpha": [0.0, 0.01]}
 RADII = {"row_norm": [2.0 ** (k / 2.0) for k in range(15)]}
 
 
@@ -508,7 +509,7 @@ def _cases() -> list[Case]:
             for model in (DPRidge, DPHuberRegressor, DPQuantileRegressor)
         ),
         *(
-            Case(13, f"{name}, δ = 0", e, partial(pure, name), least)
+            Case(13, f"{name}, δ = 0", e, partial(pure, name), least, grid=PASSES)
             for name, bars in pure_bars.items()
             for e, least in zip((0.1, 0.3, 1.0, 3.0), bars, strict=True)
         ),
