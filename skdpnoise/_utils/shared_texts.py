@@ -172,15 +172,16 @@ max_iter : int, default=20
 solver : {"sgd", "adam"}, default="sgd"
     Optimiser that follows the noisy gradients: post-processing.
 learning_rate_init : float or "auto", default="auto"
-    Step length, in units of the bound on a gradient. "auto" is longer where the sum of a batch is
-    larger in proportion to its noise, by public and released numbers.
+    Step length, in units of the bound on a gradient. "auto" is in proportion to the sum of a batch
+    over its noise, by public and released numbers, so that the way of all steps is longer with more
+    records and a larger ε.
 momentum : float, default=0.9
     Of "sgd".
 alpha : float, default=0.0
     Strength of the squared penalty on weights, biases not included.
 %(estimators: feature_bounds)s
-    Features are put into ±1 within finite ones. None finds locations and scales privately,
-    with a tenth of the budget.
+    Within finite ones features are divided by half their range; 0 stays 0 where it is within, else
+    the middle becomes 0. None finds locations and scales privately, with a tenth of the budget.
 n_samples : int or None, default=None
     **Public** number of records, or of people with `groups`. None estimates it privately.
 device : str, default="cpu"
@@ -233,6 +234,9 @@ networks
 --------
 module_ : torch.nn.Module
     The trained network, in eval mode: the mean of the last fifth of its states.
+calibration_ : ndarray of shape (2,)
+    Slope and intercept of two classes' log-odds in the difference of the outputs of ``module_``; of
+    more classes (1, 0), as they are.
 allocation_ : dict of ndarray
     Of each group: "group", "n_parameters", "clip", "noise" (the standard deviation per parameter),
     and "signal_to_noise": the norm of the sum of a batch whose gradients agree, over that of noise.
@@ -311,6 +315,11 @@ stages_of_networks
        bounds, and is in it by a coin from the secure source
        (:class:`skdpnoise.mechanisms.sampled.SampledMechanism`). A gradient of one person is a
        function of that person's rows alone, to the last bit. One that is not finite counts as 0.
+    4. "labels by score", of a classifier of two classes: how many rows of each class have scores
+       (differences of the outputs of the finished network) in each of 16 fixed bins, with a tenth
+       of the budget. A row is one count, whatever its score: one more or less moves one count by 1.
+       Scores are those of one row after the other, so that no row's hangs on another. From these
+       counts alone slope and intercept of the log-odds follow.
 
     The scales of the noise are calibrated to what the rest leaves, exactly and rounded up
     (:func:`skdpnoise.privacy.poisson_sampled`). All steps are charged for before the first batch;

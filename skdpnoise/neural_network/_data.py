@@ -22,6 +22,7 @@ class Scaling:
     center: NDArray[np.float64]
     scale: NDArray[np.float64]
     limit: float  # in units of the scale
+    shift: NDArray[np.float64] | float = 0.0  # of what is clipped
 
     def __call__(self, values: NDArray[Any]) -> NDArray[np.float32]:
         """Return values in units of the network, clipped, each by itself."""
@@ -30,7 +31,7 @@ class Scaling:
             some = slice(begin, begin + _BLOCK)
             with np.errstate(all="ignore"):
                 standard = (values[some].astype(np.float64) - self.center) / self.scale
-            found[some] = np.clip(standard, -self.limit, self.limit)
+            found[some] = np.clip(standard, -self.limit, self.limit) + self.shift
         return found
 
     def back(self, values: NDArray[Any]) -> NDArray[np.float64]:

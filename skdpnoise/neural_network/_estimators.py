@@ -34,6 +34,7 @@ class NetworkClassifier(QuietScoreMixin, ClassifierMixin, PrivateNetwork):
     _: KW_ONLY
     classes: Any = None
     classes_: NDArray[Any] = field(init=False)
+    calibration_: NDArray[np.float64] = field(init=False)
     _target_dtype: ClassVar[str] = "int64"
     _parameter_constraints: ClassVar[Constraints] = {"classes": [None, "array-like"]}
 
@@ -66,12 +67,12 @@ class NetworkClassifier(QuietScoreMixin, ClassifierMixin, PrivateNetwork):
         ndarray of shape (n_samples, n_classes)
             In the order of ``classes_``.
         """
-        return np.asarray(softmax(self._outputs(X), axis=1))
+        return np.asarray(softmax(self._scores(X), axis=1))
 
     def predict_log_proba(self, X: Any) -> NDArray[np.float64]:
         """Predict the logarithm of the probability of each class: see :meth:`predict_proba`."""
-        outputs = self._outputs(X)
-        return np.asarray(outputs - logsumexp(outputs, axis=1, keepdims=True))
+        scores = self._scores(X)
+        return np.asarray(scores - logsumexp(scores, axis=1, keepdims=True))
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Predict the class.
@@ -85,8 +86,15 @@ class NetworkClassifier(QuietScoreMixin, ClassifierMixin, PrivateNetwork):
         -------
         ndarray of shape (n_samples,)
         """
-        codes = np.argmax(self._outputs(X), axis=1)
+        codes = np.argmax(self._scores(X), axis=1)
         return np.asarray(self.classes_[codes])
+
+    def _scores(self, X: Any) -> NDArray[np.float64]:
+        outputs = self._outputs(X)
+        slope, intercept = self.calibration_
+        outputs *= slope
+        outputs[:, -1] += intercept
+        return outputs
 
 
 @constructor_of_fields
@@ -156,7 +164,7 @@ class DPMLPClassifier(LayerParameters, NetworkClassifier):
 
     Attributes
     ----------
-    %(networks: module_, classes_, allocation_)s
+    %(networks: module_, calibration_, classes_, allocation_)s
     %(paragraphs: attributes_of_trainings)s
 
     See Also
@@ -263,7 +271,7 @@ class DPNeuralClassifier(ModuleParameters, NetworkClassifier):
 
     Attributes
     ----------
-    %(networks: module_, classes_, allocation_)s
+    %(networks: module_, calibration_, classes_, allocation_)s
     %(paragraphs: attributes_of_trainings)s
 
     See Also

@@ -32,6 +32,12 @@ from skdpnoise.data.schema import Schema
 from skdpnoise.data.table import Table
 from skdpnoise.data.tables import read_table
 from skdpnoise.mechanisms.sampled import FAMILIES
+from skdpnoise.neural_network._calibration import (
+    AS_THEY_ARE,
+    ScoresAlone,
+    labels_by_score,
+    log_odds,
+)
 from skdpnoise.neural_network._data import Scaling, members_of
 from skdpnoise.neural_network._gradients import PersonGradients, slots_agree
 from skdpnoise.neural_network._modules import (
@@ -145,6 +151,7 @@ class PrivateNetwork(CallbackSupportMixin, PrivateEstimator, BaseEstimator, ABC)
                 session.guarantee,
                 features=schema.bounds is not None and not np.isfinite(schema.bounds).all(),
                 target=schema.target_bounds is not None,
+                labels=is_classifier(self) and schema.n_outputs == 2,
             )
             # Whose state a user may rely on; and no error tells that a gradient is not a number.
             with torch.random.fork_rng(devices=[]), torch.autograd.set_detect_anomaly(False):
@@ -200,10 +207,24 @@ class PrivateNetwork(CallbackSupportMixin, PrivateEstimator, BaseEstimator, ABC)
                         "sampling_rate_": mechanism.rate,
                         "_scalings": scalings,
                     }
-                    return own | ({} if schema.classes is None else {"classes_": schema.classes})
+                    if schema.classes is not None:
+                        own |= {"classes_": schema.classes, "calibration_": AS_THEY_ARE}
+                    return own
 
                 epochs = training.epochs(module)
                 fitted = follow_epochs(self, epochs, n_epochs, model, (X, y))
+                if "labels" in shares.losses:
+
+                    def in_units(leaf: dict[str, Any]) -> tuple[Any, Any]:
+                        y = self._targets(schema, scalings[1], leaf["y"])
+                        return _in_units(leaf["X"], scalings[0]), y
+
+                    place = self._batch(torch, schema, 1)[0][0]
+                    alone = ScoresAlone(torch, fitted["module_"], place, torch.initial_seed())
+                    query, loss = labels_by_score(alone, in_units), shares.of_rows("labels")
+                    label = "labels by score"
+                    counts = people.release(label, query, used, loss, terms["noise"])
+                    fitted["calibration_"] = log_odds(counts)
                 # store
                 report = session.report()
             self.__dict__.update(fitted, privacy_=report)
@@ -247,6 +268,9 @@ class PrivateNetwork(CallbackSupportMixin, PrivateEstimator, BaseEstimator, ABC)
             module(rows)  # lazy layers get their shapes
             with keeping_nothing(owner, module):
                 found = tuple(module(rows).shape)
+            finished = copy.deepcopy(module).eval()
+            with keeping_nothing(owner, finished):
+                finished(rows)
             # Layers of images are faster when the channels of a place lie side by side.
             for one in module.parameters():
                 if one.ndim == _OF_IMAGES:
@@ -321,7 +345,14 @@ class PrivateNetwork(CallbackSupportMixin, PrivateEstimator, BaseEstimator, ABC)
             features = Scaling(found.location, scale, LIMIT)
         elif bounds is not None:
             low, high = bounds
-            features = Scaling(0.5 * low + 0.5 * high, 0.5 * high - 0.5 * low, 1.0)
+            middle, half = 0.5 * low + 0.5 * high, 0.5 * high - 0.5 * low
+            features = Scaling(middle, half, 1.0)
+            if self.module is None:
+                # 0 stays 0 within bounds, as most numbers of images and indicators are: gradients
+                # are not clipped for what all records have in common.
+                zero = (low <= 0.0) & (high >= 0.0) & (half > 0.0)
+                shift = np.divide(middle, half, out=np.zeros_like(half), where=zero)
+                features = replace(features, shift=shift)
         if schema.target_bounds is not None:
             low, high = schema.target_bounds[:, 0].tolist()
             part, values = shares.of_rows("target"), rows.map(itemgetter("y"))

@@ -46,11 +46,11 @@ class Sampling:
 
 @dataclass(frozen=True, slots=True)
 class TrainingShares:
-    """Costs of the stages before the training, and the samples as far as known."""
+    """Costs of the stages beside the training, and the samples as far as known."""
 
     noise: str
     guarantee: PrivacyGuarantee
-    # Of what is estimated: "count" (of people), "rows", "features", "target".
+    # Of what is estimated: "count" (of people), "rows", "features", "target", "labels" (by score).
     losses: Mapping[str, LossBudget]
     n_people: float | None  # None where it is estimated
     most_rows: int  # of a person
@@ -101,7 +101,7 @@ class TrainingShares:
 
     @property
     def _scales(self) -> list[PrivacyLoss]:
-        """The losses of what is estimated between the number of people and the training."""
+        """The losses of what is estimated after the number of people, but for the training."""
         return [loss for stage, loss in self.losses.items() if stage != "count"]
 
     def stages(self, profile: GroupedProfile) -> list[PrivacyLoss]:
@@ -150,9 +150,9 @@ def planned_sampling(estimator: TrainingParameters, n_people: float | None) -> S
 
 
 def share_out(
-    estimator: TrainingParameters, guarantee: PrivacyGuarantee, *, features: bool, target: bool
+    estimator: TrainingParameters, guarantee: PrivacyGuarantee, **estimated: bool
 ) -> TrainingShares:
-    """Share the guarantee out between number of people, estimated scales, and training."""
+    """Share the guarantee out between number of people, what else is estimated, and training."""
     noise, epsilon = chosen_noise(estimator), guarantee.epsilon
     total: LossBudget = PureLoss(epsilon)
     if noise.endswith("_gaussian"):
@@ -161,9 +161,8 @@ def share_out(
     sampling, rows = planned_sampling(estimator, public), int(estimator.rows_per_group)
     wanted = {
         "count": COUNT_SHARE if public is None else 0.0,
-        "rows": COUNT_SHARE if rows > 1 and (features or target) else 0.0,
-        "features": BESIDE if features else 0.0,
-        "target": BESIDE if target else 0.0,
+        "rows": COUNT_SHARE if rows > 1 and any(estimated.values()) else 0.0,
+        **{name: BESIDE * asked for name, asked in estimated.items()},
     }
     losses = split(total, **wanted)
     if public is None and sampling is None:

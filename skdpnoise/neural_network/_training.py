@@ -31,8 +31,8 @@ _DEVIATIONS = 1.5  # standard deviations by which a sample may be larger without
 _MEMORY = 1 << 26  # bytes of the gradients of one round
 # Clips that follow the median of norms: how fast, and how far from where they began.
 _WITHIN, _FOLLOW, _FARTHEST = 0.5, 0.2, 1e6
-# Of "auto" learning rates: more by a power of signal over noise, within ends; "adam" has the least.
-_PACE, _PACE_POWER, _SLOWEST, _FASTEST = 1.8, 0.85, 2e-3, 0.3
+# Of "auto" learning rates: in proportion to signal over noise, up to the fastest; that of "adam".
+_PACE, _FASTEST, _ADAM = 2.0, 1.0, 2e-3
 _AVERAGED = 0.2  # of the steps: the last ones, whose mean is the model
 
 
@@ -112,13 +112,14 @@ class Training:
         rate = asked.learning_rate_init
         given = None if isinstance(rate, str) else float(rate)
         if asked.solver == "adam":
-            return optim.Adam(parameters, lr=given or _SLOWEST)
+            return optim.Adam(parameters, lr=given or _ADAM)
         first = self.allocation(self._bounds)
         noise = first["noise"] * np.sqrt(first["n_parameters"])
         strength = math.hypot(*(first["signal_to_noise"] * noise)) / math.hypot(*noise)
-        # The noise of all steps moves parameters by about the root of their number over this.
-        followed = _PACE * strength**_PACE_POWER / math.sqrt(self.mechanism.n_releases)
-        rate = given or min(max(followed, _SLOWEST), _FASTEST)
+        # The noise of all steps then moves parameters by about as far, however much there is, and
+        # what gradients agree on by as much more as there are records for the noise.
+        followed = _PACE * strength / math.sqrt(self.mechanism.n_releases)
+        rate = given or min(followed, _FASTEST)
         return optim.SGD(parameters, lr=rate, momentum=float(asked.momentum))
 
     @property

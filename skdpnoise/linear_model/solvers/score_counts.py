@@ -15,6 +15,7 @@ import numpy as np
 from scipy.stats import norm
 
 from skdpnoise.accounting.queries import GroupedSum
+from skdpnoise.base.log_odds import expected_losses
 from skdpnoise.kernels import LOGISTIC
 from skdpnoise.linear_model import _tuned as tuned
 from skdpnoise.linear_model._records import Rows
@@ -64,16 +65,7 @@ class LabelsByScore(LastRelease):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CalibrateScores(LabelsByScore):
-    r"""Sets the slope A and the intercept B of the log-odds, A s + B, of a score s.
-
-    .. math:: p_b = \frac{1}{1 + e^{-A s_b - B}}, \qquad
-              n_{1b} - p_b (n_{0b} + n_{1b}) \sim
-              N\bigl(0,\; \sigma^2 (p_b^2 + (1 - p_b)^2) + n_b p_b (1 - p_b)\bigr)
-    """
-
-    # For noisy counts n of bin b this is how likely A and B are; σ² is the variance of the noise.
-    # The result has the least loss expected over all A and B, as likely as they are: where noise
-    # hides what scores tell, it is near a constant. No threshold decides.
+    """Sets the slope A and the intercept B of the log-odds, A s + B, of a score s."""
 
     log_odds: bool  # whether scores are; else they are only moved
     penalised: bool  # by the user, so that slopes are not made larger again
@@ -84,24 +76,10 @@ class CalibrateScores(LabelsByScore):
         slopes, intercepts = 2.0 ** np.arange(-6.0, 2.0, 0.125) / spread, np.arange(-10, 10, 0.125)
         if self.penalised:
             slopes = np.append(slopes[slopes < 1.0], 1.0)
-        log_odds = slopes[:, np.newaxis, np.newaxis] * scores + intercepts[:, np.newaxis]
-        chances = LOGISTIC.mean(log_odds)
-        first, second = noisy.reshape(2, -1)
-        records = np.maximum(first + second, 0.0)
-        both = chances * (1.0 - chances)
-        variance = self.noise**2 * (1.0 - 2.0 * both) + records * both
-        off = second - (first + second) * chances
         # Of more bins than scores are thought to fill, those that may hold nothing tell nothing.
-        told = records > math.sqrt(2.0) * self.noise
-        told |= records.size <= tuned.FINAL.bins or not told.any()
-        likelihood = -0.5 * ((off**2 / variance + np.log(variance)) * told).sum(axis=-1)
-        # Beforehand all shares of the second class are as likely.
-        share = LOGISTIC.mean(intercepts)
-        likelihood += np.log(share * (1.0 - share))
-        weights = np.exp(likelihood - likelihood.max())
-        expected = np.tensordot(weights / weights.sum(), chances)
-        losses = np.logaddexp(0.0, log_odds) - expected * log_odds
-        mean = losses @ (records * told) / max(float(records @ told), 1.0)
+        told = noisy.reshape(2, -1).sum(axis=0) > math.sqrt(2.0) * self.noise
+        told |= told.size <= tuned.FINAL.bins or not told.any()
+        mean = expected_losses(noisy, self.noise, scores, slopes, intercepts, told)
         if self.log_odds:
             # The records counted were fitted: each slope gains 1/n by that, at its whole length;
             # that of few passes is unknown, and whole where log-odds vary by 1.
