@@ -7,7 +7,8 @@ sure; and where it found nothing but noise, it does not tell. Counts tell both.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -24,6 +25,9 @@ SCORES = np.concatenate([-_WITHIN[::-1], _WITHIN])
 _SLOPES, _INTERCEPTS = 2.0 ** np.arange(-7.0, 3.0, 0.125), np.arange(-10.0, 10.0, 0.125)
 
 AS_THEY_ARE = np.array([1.0, 0.0])
+# A record is one count, whatever its score: one more or less moves one count by 1.
+COUNTS = GroupedSum(2 * len(SCORES), partial(np.asarray, dtype=np.intp))
+"""Counts of the records of each class by bins of the score, those of the second class last."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -52,17 +56,13 @@ class ScoresAlone:
 def labels_by_score(
     scores: ScoresAlone, leaf_of: Callable[[Any], tuple[NDArray[np.float32], NDArray[np.int64]]]
 ) -> GroupedSum:
-    """Return the counts of the records of each class by bins of the score, the second class last.
-
-    A record is one count, whatever its score: one more or less moves one count by 1.
-    """
-    n_bins = len(SCORES)
+    """Return these counts for a network, of leaves whose rows and targets are in its units."""
 
     def codes(leaf: Any) -> NDArray[np.intp]:
         rows, targets = leaf_of(leaf)
-        return np.searchsorted(EDGES, scores(rows)) + n_bins * (targets == 1)
+        return np.searchsorted(EDGES, scores(rows)) + len(SCORES) * (targets == 1)
 
-    return GroupedSum(2 * n_bins, codes)
+    return replace(COUNTS, codes=codes)
 
 
 def log_odds(counts: Released) -> NDArray[np.float64]:

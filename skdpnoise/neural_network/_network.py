@@ -34,6 +34,7 @@ from skdpnoise.data.tables import read_table
 from skdpnoise.mechanisms.sampled import FAMILIES
 from skdpnoise.neural_network._calibration import (
     AS_THEY_ARE,
+    COUNTS,
     ScoresAlone,
     labels_by_score,
     log_odds,
@@ -160,6 +161,7 @@ class PrivateNetwork(CallbackSupportMixin, PrivateEstimator, BaseEstimator, ABC)
                 pristine = copy.deepcopy(module)  # which no private row passes through
                 profile = self._profile(shares.noise, parts)
                 stages = shares.stages(profile)
+                counting = shares.counting(COUNTS)
                 session.reserve(stages, shares.noise, of_groups=range(len(stages)))
                 # bound
                 n_people = rows.rows.n_rows if rows.n_groups is None else rows.n_groups
@@ -213,7 +215,7 @@ class PrivateNetwork(CallbackSupportMixin, PrivateEstimator, BaseEstimator, ABC)
 
                 epochs = training.epochs(module)
                 fitted = follow_epochs(self, epochs, n_epochs, model, (X, y))
-                if "labels" in shares.losses:
+                if counting is not None:
 
                     def in_units(leaf: dict[str, Any]) -> tuple[Any, Any]:
                         y = self._targets(schema, scalings[1], leaf["y"])
@@ -221,9 +223,8 @@ class PrivateNetwork(CallbackSupportMixin, PrivateEstimator, BaseEstimator, ABC)
 
                     place = self._batch(torch, schema, 1)[0][0]
                     alone = ScoresAlone(torch, fitted["module_"], place, torch.initial_seed())
-                    query, loss = labels_by_score(alone, in_units), shares.of_rows("labels")
-                    label = "labels by score"
-                    counts = people.release(label, query, used, loss, terms["noise"])
+                    query = labels_by_score(alone, in_units)
+                    counts = people.released("labels by score", query, used, counting)
                     fitted["calibration_"] = log_odds(counts)
                 # store
                 report = session.report()

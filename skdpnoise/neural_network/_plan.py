@@ -11,7 +11,8 @@ from typing import Any, Protocol
 
 from skdpnoise.accounting import Account
 from skdpnoise.accounting.budget import BESIDE, COUNT_SHARE, split
-from skdpnoise.accounting.session import FitSession
+from skdpnoise.accounting.session import FitSession, Query
+from skdpnoise.mechanisms import AdditiveMechanism, calibrate
 from skdpnoise.mechanisms.sampled import SampledMechanism, calibrate_sampled
 from skdpnoise.privacy import (
     GaussianLoss,
@@ -68,11 +69,22 @@ class TrainingShares:
 
     def terms_of_rows(self, session: FitSession, n_kept: int) -> dict[str, Any]:
         """Return noise and number of rows, that of people or estimated privately, for queries."""
-        noise, n_rows = "iid_" + self.noise.partition("_")[2], session.n_records
+        noise, n_rows = self._noise_of_rows, session.n_records
         if "rows" in self.losses:
             found = session.count(n_kept, self.of_rows("rows"), noise, "number of rows")
             n_rows = max(2.0, found)
         return {"noise": noise, "n_samples": n_rows}
+
+    def counting(self, query: Query) -> AdditiveMechanism | None:
+        """Return the noise of the counts of labels by score, if they are asked for."""
+        if "labels" not in self.losses:
+            return None
+        sensitivity = query.sensitivity("add_remove")
+        return calibrate(self._noise_of_rows, sensitivity, self.of_rows("labels"))
+
+    @property
+    def _noise_of_rows(self) -> str:
+        return "iid_" + self.noise.partition("_")[2]
 
     def of_rows(self, stage: str) -> LossBudget:
         """Return what a stage may cost for one row, if a person's rows cost what it has."""

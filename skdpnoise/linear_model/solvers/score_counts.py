@@ -16,7 +16,6 @@ from scipy.stats import norm
 
 from skdpnoise.accounting.queries import GroupedSum
 from skdpnoise.base.log_odds import expected_losses
-from skdpnoise.kernels import LOGISTIC
 from skdpnoise.linear_model import _tuned as tuned
 from skdpnoise.linear_model._records import Rows
 from skdpnoise.linear_model._standard_units import LIMIT
