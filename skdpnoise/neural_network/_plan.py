@@ -162,9 +162,14 @@ def planned_sampling(estimator: TrainingParameters, n_people: float | None) -> S
 
 
 def share_out(
-    estimator: TrainingParameters, guarantee: PrivacyGuarantee, **estimated: bool
+    estimator: TrainingParameters,
+    guarantee: PrivacyGuarantee,
+    *,
+    features: bool,
+    target: bool,
+    labels: bool = False,
 ) -> TrainingShares:
-    """Share the guarantee out between number of people, what else is estimated, and training."""
+    """Share the guarantee out between number of people, scales, training, and labels by score."""
     noise, epsilon = chosen_noise(estimator), guarantee.epsilon
     total: LossBudget = PureLoss(epsilon)
     if noise.endswith("_gaussian"):
@@ -173,8 +178,10 @@ def share_out(
     sampling, rows = planned_sampling(estimator, public), int(estimator.rows_per_group)
     wanted = {
         "count": COUNT_SHARE if public is None else 0.0,
-        "rows": COUNT_SHARE if rows > 1 and any(estimated.values()) else 0.0,
-        **{name: BESIDE * asked for name, asked in estimated.items()},
+        "rows": COUNT_SHARE if rows > 1 and (features or target) else 0.0,
+        "features": BESIDE if features else 0.0,
+        "target": BESIDE if target else 0.0,
+        "labels": BESIDE if labels else 0.0,
     }
     losses = split(total, **wanted)
     if public is None and sampling is None:
