@@ -166,7 +166,7 @@ clip : float, array-like of shape (n_groups,), "auto" or "adaptive", default="au
 batch_size : int, float or "auto", default="auto"
     Expected size of a batch, which every record enters independently. A number in (0, 1] is the
     probability of a record. A whole number depends on the number of records: give `n_samples`, or
-    it costs a twentieth of ε. "auto" is the probability for 200 batches.
+    it costs a fiftieth of ε. "auto" is the probability for 200 batches.
 max_iter : int, default=20
     Epochs: the average number of batches that a record is in.
 solver : {"sgd", "adam"}, default="sgd"
@@ -174,7 +174,7 @@ solver : {"sgd", "adam"}, default="sgd"
 learning_rate_init : float or "auto", default="auto"
     Step length, in units of the bound on a gradient. "auto" is in proportion to the sum of a batch
     over its noise, by public and released numbers, so that the way of all steps is longer with more
-    records and a larger ε.
+    records and a larger ε; with "adam" it is torch's.
 momentum : float, default=0.9
     Of "sgd".
 alpha : float, default=0.0
@@ -202,8 +202,8 @@ module : callable or None, default=None
     multilayer perceptron with one layer of 100. It must keep nothing of the rows. What it makes is
     declared public, with frozen parameters, which stay as they are.
 %(estimators: feature_bounds)s
-    Features are put into ±1 within finite ones. None leaves them as they are; without a
-    module it estimates locations and scales privately.
+    Features are put into ±1 within finite ones. None leaves them as they are. Without a module
+    they are those of :class:`DPMLPClassifier`.
 
 NetworkClassifier
 -----------------

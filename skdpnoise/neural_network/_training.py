@@ -31,8 +31,8 @@ _DEVIATIONS = 1.5  # standard deviations by which a sample may be larger without
 _MEMORY = 1 << 26  # bytes of the gradients of one round
 # Clips that follow the median of norms: how fast, and how far from where they began.
 _WITHIN, _FOLLOW, _FARTHEST = 0.5, 0.2, 1e6
-# Of "auto" learning rates: in proportion to signal over noise, up to the fastest; that of "adam".
-_PACE, _FASTEST, _ADAM = 2.0, 1.0, 2e-3
+# Of "auto" learning rates: in proportion to signal over noise, up to the fastest.
+_PACE, _FASTEST = 2.0, 1.0
 _AVERAGED = 0.2  # of the steps: the last ones, whose mean is the model
 
 
@@ -112,7 +112,7 @@ class Training:
         rate = asked.learning_rate_init
         given = None if isinstance(rate, str) else float(rate)
         if asked.solver == "adam":
-            return optim.Adam(parameters, lr=given or _ADAM)
+            return optim.Adam(parameters, **({"lr": given} if given else {}))
         first = self.allocation(self._bounds)
         noise = first["noise"] * np.sqrt(first["n_parameters"])
         strength = math.hypot(*(first["signal_to_noise"] * noise)) / math.hypot(*noise)
