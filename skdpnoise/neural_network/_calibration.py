@@ -60,7 +60,7 @@ def labels_by_score(
 
     def codes(leaf: Any) -> NDArray[np.intp]:
         rows, targets = leaf_of(leaf)
-        return np.searchsorted(EDGES, scores(rows)) + len(SCORES) * (targets == 1)
+        return np.asarray(np.searchsorted(EDGES, scores(rows)) + len(SCORES) * (targets == 1))
 
     return replace(COUNTS, codes=codes)
 

@@ -32,7 +32,7 @@ _MEMORY = 1 << 26  # bytes of the gradients of one round
 # Clips that follow the median of norms: how fast, and how far from where they began.
 _WITHIN, _FOLLOW, _FARTHEST = 0.5, 0.2, 1e6
 # Of "auto" learning rates: in proportion to signal over noise, up to the fastest.
-_PACE, _FASTEST = 2.0, 1.0
+_PACE, _FASTEST = 2.0, 2.0
 _AVERAGED = 0.2  # of the steps: the last ones, whose mean is the model
 
 
